@@ -40,7 +40,7 @@
 //!
 //! | room | what is in it |
 //! | --- | --- |
-//! | [`kernels`](probity_kernels) | vector kernels on plain slices, what the CPU executor computes with; a package of its own (`src/kernels`), which builds for tests optimise, and the only one |
+//! | [`kernels`](kernels) | vector kernels on plain slices, what the CPU executor computes with; a package of its own (`src/kernels`), which builds for tests optimise, and the only one |
 //! | [`base`] | what every room uses and none owns: being told to stop, problems, text made printable, files that appear whole, numbers in and out, matrices |
 //! | [`stats`] | pure numbers: random streams, bootstrap, intervals, corrections for many tests, paired tests and their power |
 //! | [`corpus`] | the built-in micro-world, facts and rationales, the probing tasks; readers of data on disk, what a set holds, and the data doctor |
@@ -125,17 +125,23 @@
 //! | store | what is kept between runs, as a lab sees it: trained probes and hidden states |
 //! | ticket | the number of a question, by which its answer is recognised |
 
-pub mod base;
-pub mod cli;
-pub mod corpus;
-pub mod engine;
-pub mod figure;
-pub mod gallery;
-pub mod lab;
-pub mod model;
-pub mod probe;
+pub use base;
+pub use cli;
+pub use corpus;
+pub use engine;
+pub use figure;
+pub use gallery;
+pub use interventions;
+pub use kernels;
+pub use labs as lab;
+pub use model;
+pub use power;
+pub use pretraining;
+pub use probe;
+pub use prompts;
 #[cfg(unix)]
-pub mod remote;
-pub mod session;
-pub mod stats;
-pub mod tui;
+pub use remote;
+pub use saliency;
+pub use session;
+pub use stats;
+pub use tui;

@@ -1,6 +1,6 @@
 //! Dense row-major matrices: rows are examples, columns are features.
 
-use crate::base::matmul::{Element, View, matmul};
+use crate::matmul::{Element, View, matmul};
 use rayon::prelude::*;
 use std::ops::{Add, AddAssign, Div, Neg, Sub};
 

@@ -1,4 +1,4 @@
-//! Files of the program that are embedded in packed form (`src/build.rs` packs them).
+//! Files of the program that are embedded in packed form (`src/packing.rs` packs them).
 
 use std::io::{self, Read};
 
@@ -33,12 +33,11 @@ impl Packed {
     }
 }
 
-/// The file of this path under `assets`, or a font, which `src/build.rs` packs.
+/// The embedded file of this path, which the calling crate's build script packs.
+#[macro_export]
 macro_rules! packed {
     ($($path:expr),+) => {{
         static FILE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/", $($path),+, ".zz"));
-        $crate::base::packed::Packed::new(FILE)
+        $crate::packed::Packed::new(FILE)
     }};
 }
-
-pub(crate) use packed;

@@ -12,14 +12,14 @@ use serde_json::json;
 
 use super::error::CliError;
 use super::output;
-use crate::base::files::Whole;
-use crate::base::text::printable_label;
-use crate::corpus::doctor::{Doctor, LISTED, Survey, Vocabulary};
-use crate::corpus::overview::Overview;
-use crate::corpus::readers::{Report, Row, Watch, plain};
-use crate::corpus::sets::{SetError, Source};
-use crate::engine::data::{self as engine, DataQuestion, DataRequest, Parts};
-use crate::lab::examples::TaskSpec;
+use ::engine::data::{self as engine, DataQuestion, DataRequest, Parts};
+use base::files::Whole;
+use base::text::printable_label;
+use corpus::doctor::{Doctor, LISTED, Survey, Vocabulary};
+use corpus::overview::Overview;
+use corpus::readers::{Report, Row, Watch, plain};
+use corpus::sets::{SetError, Source};
+use labs::examples::TaskSpec;
 
 /// What errors call the output if no file is named.
 const STDOUT: &str = "to standard output";
@@ -219,7 +219,7 @@ fn shown(source: &Source, overview: &Overview, parts: Option<&Parts>) -> serde_j
 
 /// The vocabularies of models by name.
 fn vocabularies(names: &[String]) -> Result<Vec<Vocabulary<'static>>, CliError> {
-    let usage = |e: crate::model::ModelError| CliError::Usage(e.to_string());
+    let usage = |e: model::ModelError| CliError::Usage(e.to_string());
     names.iter().map(|name| engine::vocabulary(name, &mut |_| Ok(())).map_err(usage)).collect()
 }
 

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use super::error::CliError;
 use super::output;
-use crate::base::text::printable_label;
-use crate::figure::{Axis, Figure, Provenance, render, spare_font};
-use crate::model::builtin::BUILTINS;
-use crate::model::hub::Settings;
-use crate::session::name;
-use probity_kernels::bf16::Unit;
-use probity_kernels::simd::Level;
+use base::text::printable_label;
+use figure::{Axis, Figure, Provenance, render, spare_font};
+use kernels::bf16::Unit;
+use kernels::simd::Level;
+use model::builtin::BUILTINS;
+use model::hub::Settings;
+use session::name;
 
 /// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ fn program() -> Check {
     let text = format!(
         "{} ({features}), sessions of format {}, on {} {}",
         env!("CARGO_PKG_VERSION"),
-        crate::session::format::FORMAT,
+        session::format::FORMAT,
         std::env::consts::OS,
         std::env::consts::ARCH
     );

@@ -10,15 +10,15 @@ use tokio::sync::mpsc::Receiver;
 use super::error::CliError;
 use super::output;
 use super::progress::Meter;
-use crate::base::Problem;
-use crate::base::text::{printable_label, printable_message};
-use crate::engine::Engine;
-use crate::engine::board::Board;
-use crate::engine::message::{Command, Event, JobId, NoticeLevel, Outcome};
-use crate::lab::finding::Label;
-use crate::lab::{Body, Common, Finding, Spec, SummaryFinding};
-use crate::session::SessionError;
-use crate::session::record::Record;
+use base::Problem;
+use base::text::{printable_label, printable_message};
+use engine::Engine;
+use engine::board::Board;
+use engine::message::{Command, Event, JobId, NoticeLevel, Outcome};
+use labs::finding::Label;
+use labs::{Body, Common, Finding, Spec, SummaryFinding};
+use session::SessionError;
+use session::record::Record;
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -183,7 +183,7 @@ impl Run<'_, '_> {
     /// Adds a finding of our own, as if the engine had sent it: the session has it too.
     fn add(&mut self, what: Common) -> Result<(), CliError> {
         let model = self.spec.models().first().cloned().unwrap_or_default();
-        let finding = Label::new(self.spec, &model).finding(0, true, self.seconds(), what);
+        let finding = Label::new(self.spec.common(), &model).common(0, self.seconds(), what);
         self.event(&Event::Finding { generation: self.job, finding: Box::new(finding) })?;
         Ok(())
     }

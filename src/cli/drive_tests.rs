@@ -3,12 +3,12 @@
 use tokio::sync::mpsc::{Sender, channel};
 
 use super::*;
-use crate::engine::fake::FakeEngine;
-use crate::engine::message::{EngineInfo, Progress};
-use crate::lab::interventions;
-use crate::session::format::{Header, Session};
-use crate::session::name;
-use crate::session::record::Recorder;
+use engine::fake::FakeEngine;
+use engine::message::{EngineInfo, Progress};
+use labs::interventions;
+use session::format::{Header, Session};
+use session::name;
+use session::record::Recorder;
 
 /// Runs the default spec against a script; gives the end, the JSON lines and the recorded session.
 fn run(
@@ -131,8 +131,8 @@ fn a_second_interrupt_leaves_although_the_engine_never_answers() {
 struct Dead(Option<Receiver<Event>>);
 
 impl Engine for Dead {
-    fn send(&mut self, _: Command) -> Result<(), crate::engine::EngineGone> {
-        Err(crate::engine::EngineGone)
+    fn send(&mut self, _: Command) -> Result<(), engine::EngineGone> {
+        Err(engine::EngineGone)
     }
 
     fn take_events(&mut self) -> Option<Receiver<Event>> {

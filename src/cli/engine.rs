@@ -6,9 +6,9 @@ use clap::Args;
 
 use super::error::CliError;
 use super::names;
-use crate::engine::local::{Cache, LocalOptions, MOST_MODELS};
-use crate::remote::message::Hello;
-use crate::remote::{bridge, keeper};
+use engine::local::{Cache, LocalOptions, MOST_MODELS};
+use remote::message::Hello;
+use remote::{bridge, keeper};
 
 /// Compute for a Probity on another machine, which starts this through ssh (see --remote).
 #[derive(Debug, Clone, Args)]

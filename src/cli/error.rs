@@ -2,14 +2,14 @@
 
 use thiserror::Error;
 
-use crate::base::files::FileError;
-use crate::base::numbers::NumberError;
-use crate::base::signals;
-use crate::base::text::printable_message;
-use crate::figure::FigureError;
-use crate::lab::SpecError;
-use crate::session::SessionError;
-use crate::session::parts::PartError;
+use base::files::FileError;
+use base::numbers::NumberError;
+use base::signals;
+use base::text::printable_message;
+use figure::FigureError;
+use labs::SpecError;
+use session::SessionError;
+use session::parts::PartError;
 
 /// Everything was done.
 pub const DONE: u8 = 0;

@@ -7,13 +7,13 @@ use clap::Args;
 
 use super::error::CliError;
 use super::{output, replay};
-use crate::base::files::{FileError, Whole};
-use crate::base::numbers::number;
-use crate::base::suggest::is_unknown;
-use crate::engine::board::Board;
-use crate::figure::{self, Figure};
-use crate::lab::Details;
-use crate::lab::table::{Form, Table};
+use base::files::{FileError, Whole};
+use base::numbers::number;
+use base::suggest::is_unknown;
+use engine::board::Board;
+use figure::{self, Figure};
+use labs::Details;
+use labs::table::{Form, Table};
 
 /// Write a figure or a table of a recorded session to a file.
 #[derive(Debug, Args)]
@@ -82,14 +82,18 @@ pub fn export(args: &ExportArgs) -> Result<(), CliError> {
             figure::export(&figure, &args.out, args.force)?
         }
     };
-    output::say(&crate::base::text::printable_label(&format!("wrote {}", written.display())));
+    output::say(&base::text::printable_label(&format!("wrote {}", written.display())));
     Ok(())
 }
 
 /// The table of this name, of the latest run that has one.
 fn table(board: &Board, name: &str, session: &str) -> Result<Table, CliError> {
-    let mut there: Vec<Table> =
-        board.runs.iter().rev().flat_map(|run| run.job.spec.lab().lab().tables(&run.results)).collect();
+    let mut there: Vec<Table> = board
+        .runs
+        .iter()
+        .rev()
+        .flat_map(|run| labs::by_id(run.job.spec.lab()).tables(&run.results))
+        .collect();
     if let Some(at) = there.iter().position(|t| t.name == name) {
         return Ok(there.swap_remove(at));
     }
@@ -135,7 +139,7 @@ fn pick(board: &Board, args: &ExportArgs) -> Result<Figure, CliError> {
     // A session may contain runs of several labs; the latest one with such a figure draws it.
     let mut refused = None;
     for run in board.runs.iter().rev() {
-        let lab = run.job.spec.lab().lab();
+        let lab = labs::by_id(run.job.spec.lab());
         match lab.figure(name, &details, &run.results, board.engine.as_ref()) {
             Ok(figure) => return Ok(figure),
             Err(why) => refused = Some(why),

@@ -11,9 +11,9 @@ use crossterm::terminal::{Clear, ClearType};
 
 use super::error::CliError;
 use super::{output, ranges};
-use crate::base::text::{fit, printable_label};
-use crate::session::parts::folder::Folder;
-use crate::session::parts::watch::{View, Watch};
+use base::text::{fit, printable_label};
+use session::parts::folder::Folder;
+use session::parts::watch::{View, Watch};
 
 #[cfg(unix)]
 mod far;
@@ -48,7 +48,7 @@ pub struct FollowArgs {
     /// Follow it on another machine, through ssh: ssh://user@host:port. DIR is named as that machine sees it.
     #[cfg(unix)]
     #[arg(long, value_name = "ADDRESS")]
-    pub remote: Option<crate::remote::Address>,
+    pub remote: Option<remote::Address>,
     /// Print what finished cells found as well, but for the cells of these numbers, as a screen elsewhere asks for it.
     #[arg(long, hide = true, requires = "json", value_name = "CELLS", value_parser = ranges::read)]
     pub found: Option<BTreeSet<usize>>,

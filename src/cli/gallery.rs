@@ -15,13 +15,14 @@ use clap::{Args, Subcommand};
 use super::error::CliError;
 use super::progress::Meter;
 use super::{names, output, signals};
-use crate::base::Cancelled;
-use crate::base::suggest;
-use crate::base::text::printable_label;
-use crate::engine::message;
-use crate::gallery::score::Sizes;
-use crate::gallery::{self, GalleryError, Judgement, Options, Progress, RECIPES, Recipe, Stage, seeds};
-use crate::model::builtin::BUILTINS;
+use base::Cancelled;
+use base::suggest;
+use base::text::printable_label;
+use engine::message;
+use gallery::score::Sizes;
+use gallery::{Options, seeds};
+use model::builtin::BUILTINS;
+use pretraining::{GalleryError, Judgement, Progress, RECIPES, Recipe, Stage};
 
 /// The built-in models: list them, show their cards, rebuild them.
 #[derive(Debug, Args)]
@@ -292,8 +293,8 @@ impl Reporter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gallery::Card;
     use clap::Parser;
+    use gallery::Card;
 
     #[derive(Parser)]
     struct Cli {

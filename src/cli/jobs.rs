@@ -7,7 +7,7 @@ use super::error::{CliError, FAILED, USAGE};
 use super::output;
 use super::run::RunArgs;
 use super::shard::Shard;
-use crate::base::signals;
+use base::signals;
 
 /// Runs the share in so many processes and waits for all of them.
 ///

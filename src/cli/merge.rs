@@ -9,16 +9,16 @@ use serde::Serialize;
 
 use super::error::CliError;
 use super::output;
-use crate::base::files::Whole;
-use crate::base::numbers::probability;
-use crate::base::size::show;
-use crate::base::text::printable_label;
-use crate::lab::family::Comparison;
-use crate::session::format::{MAX_ENTRIES, MAX_FILE};
-use crate::session::name;
-use crate::session::parts::folder::Folder;
-use crate::session::parts::merge::{Merged, Survey, write};
-use crate::stats::corrections::{benjamini_hochberg, holm};
+use base::files::Whole;
+use base::numbers::probability;
+use base::size::show;
+use base::text::printable_label;
+use labs::family::Comparison;
+use session::format::{MAX_ENTRIES, MAX_FILE};
+use session::name;
+use session::parts::folder::Folder;
+use session::parts::merge::{Merged, Survey, write};
+use stats::corrections::{benjamini_hochberg, holm};
 
 /// Join what the cells of a grid found into one session, which replays.
 #[derive(Debug, Args)]

@@ -9,11 +9,11 @@ use clap::Args;
 use super::error::CliError;
 use super::gallery::{Reporter, stop_on_interrupt};
 use super::{names, output};
-use crate::base::Cancelled;
-use crate::base::text::printable_label;
-use crate::gallery::GalleryError;
-use crate::gallery::further::{Diet, Keep, Outcome, Settings, Start, mix};
-use crate::model::ModelSource;
+use base::Cancelled;
+use base::text::printable_label;
+use model::ModelSource;
+use pretraining::GalleryError;
+use pretraining::further::{Diet, Keep, Outcome, Settings, Start, mix};
 
 /// What to continue training, on what, and where the results go.
 #[derive(Debug, Args)]
@@ -66,7 +66,7 @@ const MAX_SENTENCES: usize = 10_000_000;
 /// otherwise [`CliError::Failed`].
 pub fn run(args: &MixArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let diets = diets(args)?;
-    let usage = |e: crate::model::ModelError| CliError::Usage(e.to_string());
+    let usage = |e: model::ModelError| CliError::Usage(e.to_string());
     let source: ModelSource = args.model.parse().map_err(usage)?;
     let device = names::device(&args.device)?;
     let start = Start::load(&source).map_err(|e| match e {
@@ -167,8 +167,8 @@ mod tests {
 
     #[test]
     fn an_outcome_is_one_line() {
-        use crate::gallery::card::Score;
-        use crate::stats::Estimate;
+        use pretraining::score::Score;
+        use stats::Estimate;
         let share = Estimate { mean: 0.5, lo: 0.25, hi: 0.75 };
         let score = Score { id: "p1_first".into(), what: String::new(), share, n: 16 };
         let outcome =

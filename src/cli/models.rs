@@ -11,15 +11,15 @@ use clap::Subcommand;
 
 use super::error::CliError;
 use super::{names, output};
-use crate::base::size;
-use crate::base::text::printable_label;
-use crate::engine::inspection::Inspection;
-use crate::engine::local::Cache;
-use crate::model::builtin::BUILTINS;
-use crate::model::families::ConfigFile;
-use crate::model::hub::{self, Settings};
-use crate::model::source::Files;
-use crate::model::{Model, ModelError, ModelSource};
+use base::size;
+use base::text::printable_label;
+use engine::inspection::Inspection;
+use engine::local::Cache;
+use model::builtin::BUILTINS;
+use model::families::ConfigFile;
+use model::hub::{self, Settings};
+use model::source::Files;
+use model::{Model, ModelError, ModelSource};
 
 /// Subcommands of `models`.
 #[derive(Debug, Subcommand)]

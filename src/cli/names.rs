@@ -1,12 +1,12 @@
 //! Checks names and values in a spec against what this program has, with suggestions, before anything runs.
 
 use super::error::CliError;
-use crate::lab::Spec;
-use crate::model::arch::Network;
-use crate::model::families::ConfigFile;
-use crate::model::params::Params;
-use crate::model::source::Files;
-use crate::model::{self, Device, Dtype, ModelError, ModelSource, Tokenizer};
+use labs::Spec;
+use model::arch::Network;
+use model::families::ConfigFile;
+use model::params::Params;
+use model::source::Files;
+use model::{self, Device, Dtype, ModelError, ModelSource, Tokenizer};
 
 /// Checks a spec, including what only the disk can tell; `origin` names it in errors. Nothing is loaded.
 ///
@@ -77,7 +77,7 @@ pub fn place(device: &str, dtype: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::interventions;
+    use labs::interventions;
 
     fn message(change: impl FnOnce(&mut interventions::Spec)) -> String {
         let mut spec = interventions::Spec::shipped();

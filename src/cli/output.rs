@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::error::CliError;
-use crate::base::text::printable_label;
+use base::text::printable_label;
 
 /// Writes a line and flushes it, so that a reader at the other end of a pipe sees it at once.
 ///

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::output::say;
-use crate::base::text::printable_label;
-use crate::engine::message::Progress;
+use base::text::printable_label;
+use engine::message::Progress;
 
 /// Plain lines are printed at most this often within a stage.
 const PLAIN_EVERY: Duration = Duration::from_secs(5);

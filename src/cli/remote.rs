@@ -7,14 +7,14 @@ use clap::{Args, Subcommand};
 
 use super::error::CliError;
 use super::output;
-use crate::base::numbers::seconds;
-use crate::base::text::{pad, printable_label};
-use crate::remote::client::{Farewell, Parting};
-use crate::remote::errand;
-use crate::remote::message::{Hello, Status};
-use crate::remote::parcel::inner;
-use crate::remote::{Address, Far, Past, RemoteError};
-use crate::session::name;
+use base::numbers::seconds;
+use base::text::{pad, printable_label};
+use remote::client::{Farewell, Parting};
+use remote::errand;
+use remote::message::{Hello, Status};
+use remote::parcel::inner;
+use remote::{Address, Far, Past, RemoteError};
+use session::name;
 
 /// Where an engine far away is.
 #[derive(Debug, Clone, Default, Args)]

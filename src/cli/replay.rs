@@ -8,12 +8,12 @@ use clap::Args;
 
 use super::error::CliError;
 use super::{output, table};
-use crate::base::text::printable_label;
-use crate::engine::board::Board;
-use crate::engine::message::Event;
-use crate::session::format::{Item, Session};
-use crate::session::replay::Player;
-use crate::session::{SessionError, name};
+use base::text::printable_label;
+use engine::board::Board;
+use engine::message::Event;
+use session::format::{Item, Session};
+use session::replay::Player;
+use session::{SessionError, name};
 
 /// Show a recorded session again; no model is needed.
 #[derive(Debug, Args)]
@@ -39,7 +39,7 @@ pub struct ReplayArgs {
 }
 
 fn speed(text: &str) -> Result<f64, String> {
-    let value = crate::base::numbers::number(text).map_err(|e| e.to_string())?;
+    let value = base::numbers::number(text).map_err(|e| e.to_string())?;
     if value > 0.0 {
         Ok(value)
     } else {

@@ -12,19 +12,18 @@ use super::error::CliError;
 use super::progress::Meter;
 use super::shard::Shard;
 use super::{names, output, shard, signals, table};
-use crate::base::files::{FileError, Whole};
-use crate::base::size;
-use crate::engine::Engine;
-use crate::engine::board::Board;
-use crate::engine::local::{self, Cache, LocalEngine, LocalOptions};
-use crate::engine::message::{EngineInfo, Event};
-use crate::figure;
-use crate::lab::Preset;
-use crate::lab::grid::{self, Cell};
-use crate::session::format::Header;
-use crate::session::name;
-use crate::session::parts::folder::Folder;
-use crate::session::record::{Record, Recorder};
+use base::files::{FileError, Whole};
+use base::size;
+use engine::Engine;
+use engine::board::Board;
+use engine::local::{self, Cache, LocalEngine, LocalOptions};
+use engine::message::{EngineInfo, Event};
+use labs::Preset;
+use labs::grid::{self, Cell};
+use session::format::Header;
+use session::name;
+use session::parts::folder::Folder;
+use session::record::{Record, Recorder};
 
 /// Run specs without a terminal.
 #[derive(Debug, Args)]
@@ -153,8 +152,8 @@ pub fn tasks(
     let mut sound: HashSet<Vec<String>> = HashSet::new();
     let read = |path: &PathBuf| Ok((grid::read(path)?, path.clone()));
     let shipped = |name: &String| {
-        let preset = Preset::named(name).map_err(CliError::Usage)?;
-        Ok((vec![Cell::plain(preset.spec()?, preset.name)], PathBuf::from(preset.name)))
+        let preset = labs::preset(name).map_err(CliError::Usage)?;
+        Ok((vec![Cell::plain(labs::Spec::of_preset(preset)?, preset.name)], PathBuf::from(preset.name)))
     };
     let all: Result<Vec<_>, CliError> = specs.iter().map(read).chain(presets.iter().map(shipped)).collect();
     for (cells, path) in all? {
@@ -232,7 +231,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
 /// Runs all specs on an engine far away, which ends when they have ended.
 #[cfg(unix)]
 async fn run_far(
-    address: &crate::remote::Address,
+    address: &remote::Address,
     args: &RunArgs,
     tasks: &[Task],
     out: &mut dyn Write,
@@ -241,12 +240,12 @@ async fn run_far(
     let name = args.session.clone().unwrap_or_else(|| name::default_name(subject, SystemTime::now()));
     let hello = args.far.hello(&args.device, &args.dtype, args.memory_limit);
     let files = args.far.files(&args.specs)?;
-    let hello = crate::remote::message::Hello { name, ..hello };
+    let hello = remote::message::Hello { name, ..hello };
     let (mut far, _) = super::remote::connect(address, hello, &files)?;
     let (name, farewell) = (far.name().to_owned(), far.farewell());
     let done = execute(&mut far, args, tasks, out).await;
     // One that is gone needs not be told.
-    let _ = far.send(crate::engine::message::Command::Shutdown);
+    let _ = far.send(engine::message::Command::Shutdown);
     drop(far);
     super::remote::say_farewell(address, &name, &farewell);
     done
@@ -288,14 +287,14 @@ fn foresee(args: &RunArgs, task: &Task, options: LocalOptions, out: &mut dyn Wri
             output::json(out, forecast)?;
             continue;
         }
-        let model = crate::base::text::printable_label(&forecast.model);
+        let model = base::text::printable_label(&forecast.model);
         output::line(out, &format!("{}: {model}: {}", task.stem, forecast.summary()))?;
         for part in &forecast.parts {
             output::line(out, &format!("  {:<28} {}", part.name, size::show(part.bytes)))?;
         }
         output::line(out, &format!("  {:<28} {}", "tokens in a batch", forecast.tokens_per_batch))?;
         if let Some(because) = &forecast.because {
-            let because = crate::base::text::printable_label(because);
+            let because = base::text::printable_label(because);
             output::line(out, &format!("  {:<28} {because}", "range of time"))?;
         }
     }
@@ -341,10 +340,7 @@ pub async fn execute(
             report.close(&board, *end)?;
         }
         if let Some(path) = session.filter(|_| !args.quiet) {
-            output::say(&format!(
-                "session {}",
-                crate::base::text::printable_label(&path.display().to_string())
-            ));
+            output::say(&format!("session {}", base::text::printable_label(&path.display().to_string())));
         }
         let end = end?;
         if !args.json {
@@ -445,7 +441,7 @@ impl Report {
         findings.place()?;
         let mut figures = Vec::new();
         for run in board.runs.iter().filter(|_| end == End::Done) {
-            let lab = run.job.spec.lab().lab();
+            let lab = labs::by_id(run.job.spec.lab());
             figures.extend(lab.figures(&run.results, board.engine.as_ref()));
         }
         let mut names: Vec<String> = Vec::new();
@@ -484,12 +480,12 @@ fn record(args: &RunArgs, task: &Task, folder: Option<&Path>, info: Option<&Engi
         let mut recorder = Recorder::create(&place, args.session.as_ref().unwrap_or(&default), &header)?;
         // The engine introduces itself only once; each of several sessions records that.
         info.map_or(Ok(()), |info| recorder.event(0.0, &Event::Ready(info.clone())))?;
-        Ok::<_, crate::session::SessionError>(recorder)
+        Ok::<_, session::SessionError>(recorder)
     };
-    let warn = |error: crate::session::SessionError| {
+    let warn = |error: session::SessionError| {
         output::say(&format!(
             "warning: {}; the run is not recorded",
-            crate::base::text::printable_label(&error.to_string())
+            base::text::printable_label(&error.to_string())
         ));
     };
     begin().map_err(warn).ok()

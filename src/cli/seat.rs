@@ -5,16 +5,15 @@ use std::time::{Duration, SystemTime};
 use super::error::CliError;
 use super::remote::{connect, say_farewell};
 use super::tui::{TuiArgs, look, notice, open, record, spec};
-use crate::engine::message::Command;
-use crate::lab::Spec;
-use crate::remote::message::{Hello, Want};
-use crate::remote::{Address, Past};
-use crate::session::format::Item;
-use crate::session::name;
-use crate::session::record::Recorder;
-use crate::tui;
-use crate::tui::run::Source;
-use crate::tui::state::{ReplayState, Seat};
+use engine::message::Command;
+use labs::Spec;
+use remote::message::{Hello, Want};
+use remote::{Address, Past};
+use session::format::Item;
+use session::name;
+use session::record::Recorder;
+use tui::run::Source;
+use tui::state::{ReplayState, Seat};
 
 /// Connects, then opens the screen; ssh may ask for a password in between.
 ///
@@ -73,7 +72,7 @@ fn last_spec(past: &Past) -> Option<Spec> {
 fn taken_down(
     mut recorder: Recorder,
     past: &Past,
-    notices: &mut Vec<crate::engine::message::Notice>,
+    notices: &mut Vec<engine::message::Notice>,
 ) -> Option<Recorder> {
     for entry in past {
         let noted = match &entry.item {

@@ -11,18 +11,18 @@ use super::error::CliError;
 use super::progress::Meter;
 use super::run::{RunArgs, Task, fits, tasks};
 use super::{jobs, output, signals};
-use crate::base::text::printable_label;
-use crate::engine::Engine;
-use crate::engine::board::Board;
-use crate::engine::local::{LocalEngine, LocalOptions};
-use crate::engine::message::{EngineInfo, Event};
-use crate::lab::Size;
-use crate::lab::grid::Cell;
-use crate::lab::grid::share::shares;
-use crate::session::parts::folder::{Folder, State};
-use crate::session::parts::part::{Form, Head, Writer};
-use crate::session::parts::status::Reporter;
-use crate::session::parts::{PartError, VERSION};
+use base::text::printable_label;
+use engine::Engine;
+use engine::board::Board;
+use engine::local::{LocalEngine, LocalOptions};
+use engine::message::{EngineInfo, Event};
+use labs::Size;
+use labs::grid::Cell;
+use labs::grid::share::shares;
+use session::parts::folder::{Folder, State};
+use session::parts::part::{Form, Head, Writer};
+use session::parts::status::Reporter;
+use session::parts::{PartError, VERSION};
 
 /// A share: which one, from 1, and of how many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -192,7 +192,7 @@ fn counted(cells: &[Cell]) -> Result<Vec<u128>, CliError> {
             sizes.insert(model.clone(), size);
             of_cell.push(size);
         }
-        work.push(cell.spec.lab().lab().counted(&cell.spec, &of_cell));
+        work.push(labs::by_id(cell.spec.lab()).counted(&cell.spec, &of_cell));
     }
     Ok(work)
 }

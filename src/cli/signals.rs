@@ -2,7 +2,7 @@
 
 use tokio::sync::mpsc::{Receiver, channel};
 
-use crate::base::signals;
+use base::signals;
 
 /// Interrupts as they arrive. To be called within a runtime; from then on, Ctrl-C does not end the process by itself. The
 /// signal determines the exit code ([`signals::first`]).

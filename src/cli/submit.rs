@@ -14,11 +14,11 @@ use clap::Args;
 use super::error::CliError;
 use super::shard::{parquet, prepare};
 use super::{names, output};
-use crate::base::files::write_whole;
-use crate::base::size;
-use crate::base::text::printable_label;
-use crate::session::parts::folder::Folder;
-use crate::session::parts::log::LOGS;
+use base::files::write_whole;
+use base::size;
+use base::text::printable_label;
+use session::parts::folder::Folder;
+use session::parts::log::LOGS;
 
 /// Write a script that computes a grid as an array of jobs, and submit it.
 #[derive(Debug, Args)]
@@ -66,7 +66,7 @@ pub struct SubmitArgs {
     /// that machine sees them.
     #[cfg(unix)]
     #[arg(long, value_name = "ADDRESS")]
-    pub remote: Option<crate::remote::Address>,
+    pub remote: Option<remote::Address>,
     /// Send this file along, named as the spec names it, relative to the spec's folder. May be given several times.
     #[cfg(unix)]
     #[arg(long, value_name = "FILE", requires = "remote", conflicts_with = "again")]

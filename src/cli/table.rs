@@ -1,8 +1,8 @@
 //! The summary of a run as text: what its lab prints, notices, how it ended.
 
-use crate::base::text::printable_label;
-use crate::engine::board::{Board, Run};
-use crate::engine::message::{NoticeLevel, Outcome};
+use base::text::printable_label;
+use engine::board::{Board, Run};
+use engine::message::{NoticeLevel, Outcome};
 
 /// The results of every lab that has run as lines of text.
 pub fn table(board: &Board) -> Vec<String> {
@@ -38,7 +38,7 @@ pub fn table(board: &Board) -> Vec<String> {
 pub fn results(run: &Run) -> Vec<String> {
     let spec = &run.job.spec;
     let mut out = vec![printable_label(&format!("{} lab, spec {}", spec.lab(), run.job.spec_hash))];
-    out.extend(spec.lab().lab().summary(&run.results, spec));
+    out.extend(labs::by_id(spec.lab()).summary(&run.results, spec));
     out
 }
 

@@ -9,24 +9,23 @@ use clap::Args;
 
 use super::error::CliError;
 use super::names;
-use crate::base::Problem;
-use crate::base::files::Whole;
-use crate::base::{signals, size};
-use crate::engine::local::{Cache, LocalEngine, LocalOptions, MOST_MODELS};
-use crate::engine::message::{Notice, NoticeLevel};
-use crate::figure::{self, Figure};
-use crate::lab::{LABS, Spec};
-use crate::session::format::{Header, Session};
-use crate::session::record::Recorder;
-use crate::session::replay::Recorded;
-use crate::session::{SessionError, name, shelf};
-use crate::tui;
-use crate::tui::action::{Document, Existing, Exported, Saved};
-use crate::tui::keymap::Keymap;
-use crate::tui::run::{ExitReason, Options, Outside, Source};
-use crate::tui::state::{Glyphs, ReplayState, Start};
-use crate::tui::terminal;
-use crate::tui::theme::{Surroundings, Theme};
+use base::Problem;
+use base::files::Whole;
+use base::{signals, size};
+use engine::local::{Cache, LocalEngine, LocalOptions, MOST_MODELS};
+use engine::message::{Notice, NoticeLevel};
+use figure::{self, Figure};
+use labs::{LABS, Spec};
+use session::format::{Header, Session};
+use session::record::Recorder;
+use session::replay::Recorded;
+use session::{SessionError, name, shelf};
+use tui::action::{Document, Existing, Exported, Saved};
+use tui::keymap::Keymap;
+use tui::run::{ExitReason, Options, Outside, Source};
+use tui::state::{Glyphs, ReplayState, Start};
+use tui::terminal;
+use tui::theme::{Surroundings, Theme};
 
 /// What the terminal looks like.
 #[derive(Debug, Clone, Default, Args)]
@@ -374,8 +373,8 @@ mod tests {
     use super::*;
 
     fn figure() -> Figure {
-        use crate::figure::layers::{Datum, Line};
-        use crate::figure::{Axis, Dash, Layer, Provenance, Role};
+        use figure::layers::{Datum, Line};
+        use figure::{Axis, Dash, Layer, Provenance, Role};
         let point = |x| Datum { x, y: x, n: 1.into(), ..Datum::default() };
         let points = vec![point(0.0), point(1.0)];
         let line = Line { label: "s".into(), role: Role::line(0).dash(Dash::Solid), points };

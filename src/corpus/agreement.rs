@@ -193,7 +193,7 @@ fn example(sentence: &Sentence<'_>) -> Result<Example, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::readers::{Labels, Text};
+    use crate::readers::{Labels, Text};
 
     fn row(text: &'static str, subject: &'static str, attractor: Option<&'static str>) -> Row<'static> {
         let mut labels: Vec<(Text, Text)> = vec![("subject_number".into(), subject.into())];

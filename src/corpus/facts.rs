@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::shipped;
-use crate::base::packed::Packed;
+use base::packed::Packed;
 
 /// Stands for the subject in a prompt.
 pub const SUBJECT: &str = "[X]";

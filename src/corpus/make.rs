@@ -234,9 +234,9 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::corpus::agreement::Collector;
-    use crate::corpus::micro::frequencies::Frequencies;
-    use crate::corpus::readers::{Reading, Report};
+    use crate::agreement::Collector;
+    use crate::micro::frequencies::Frequencies;
+    use crate::readers::{Reading, Report};
 
     fn read(lines: &[Line]) -> (&'static str, Vec<Row<'static>>, Report) {
         let text: String = lines.iter().map(|l| format!("{}\n", l.text)).collect();

@@ -401,8 +401,8 @@ mod tests {
     use std::rc::Rc;
 
     use super::*;
-    use crate::corpus::readers::Watch;
-    use crate::corpus::sets::Draw;
+    use crate::readers::Watch;
+    use crate::sets::Draw;
 
     fn overview(name: &str, limit: usize) -> Overview {
         let watch: Watch = Rc::new(|_| ControlFlow::Continue(()));

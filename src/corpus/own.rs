@@ -17,7 +17,7 @@ use super::micro::frequencies::Frequencies;
 use super::readers::{DropKind, ReadError, Reading, Report};
 use super::sample::{Allocation, Sampler};
 use super::task::{Example, ExampleSet, Task};
-use crate::base::{Cancelled, Pulse};
+use base::{Cancelled, Pulse};
 
 /// Fewest examples that an experiment can be run on.
 pub const FEWEST: usize = 200;
@@ -280,9 +280,9 @@ fn hash(path: &Path, pulse: &mut dyn Pulse) -> Result<String, OwnError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::NoPulse;
-    use crate::corpus::readers::plain;
-    use crate::corpus::sets;
+    use crate::readers::plain;
+    use crate::sets;
+    use base::NoPulse;
 
     fn task() -> &'static Task {
         Task::named("agreement").unwrap()

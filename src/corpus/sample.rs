@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore;
 
-use crate::stats::rng::stream;
+use stats::rng::stream;
 
 /// How the rows of a sample are shared out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -327,8 +327,8 @@ mod tests {
     use std::rc::Rc;
 
     use super::*;
-    use crate::corpus::agreement::Collector;
-    use crate::corpus::readers::plain;
+    use crate::agreement::Collector;
+    use crate::readers::plain;
 
     const DRAW: Draw = Draw { examples: 400, seed: 3, phi: None };
 

@@ -1,6 +1,7 @@
 //! The facts that ship, as files.
 
-use crate::base::packed::{Packed, packed};
+use base::packed;
+use base::packed::Packed;
 
 /// `relations.toml`.
 pub fn list() -> Packed {

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::stats::Estimate;
-use crate::stats::intervals::wilson;
-use crate::stats::rng::{shuffle, stream};
+use stats::Estimate;
+use stats::intervals::wilson;
+use stats::rng::{shuffle, stream};
 
 /// Level of the intervals.
 const LEVEL: f64 = 0.95;
@@ -158,8 +158,8 @@ impl Bag {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::probing::{LabelledSet, PROBING, ProbingTask};
-    use crate::corpus::readers::Split;
+    use crate::probing::{LabelledSet, PROBING, ProbingTask};
+    use crate::readers::Split;
 
     /// Every line finds what it goes by, and nothing else.
     #[test]

@@ -12,7 +12,7 @@ use thiserror::Error;
 use super::micro::agreement::Agreement;
 use super::micro::frequencies::Frequencies;
 use super::micro::{Number, Side};
-use crate::stats::rng::stream;
+use stats::rng::stream;
 
 /// Stands for the masked word in [`Example::text`]; replaced by the tokenizer's own mask.
 pub const MASK: &str = "[MASK]";

@@ -14,10 +14,11 @@ use super::message::{
     Answer, Command, EngineInfo, Event, Generation, JobId, ModelAnswer, ModelInfo, ModelQuestion, Notice,
     NoticeLevel, Outcome, Progress, Question, Ticket,
 };
-use crate::base::Problem;
-use crate::lab::family::Family;
-use crate::lab::results::{LabResults, replace};
-use crate::lab::{Body, Common, Forecast, LabId, Results, Spec, SummaryFinding, Tagged};
+use base::Problem;
+use labs::LabResults;
+use labs::family::Family;
+use labs::results::replace;
+use labs::{Body, Common, Forecast, LabId, Results, Spec, SummaryFinding, Tagged};
 
 /// Most notices kept; older ones are dropped.
 const MAX_NOTICES: usize = 200;
@@ -195,7 +196,7 @@ impl Board {
             Event::Finding { finding, .. } => match &finding.body {
                 Body::Lab(_) => {
                     run.results.take(finding);
-                    let lab = finding.lab.lab();
+                    let lab = labs::by_id(finding.lab);
                     if let Some(mut comparison) = lab.compared(finding) {
                         // The same comparison run again for another power is the same question.
                         if comparison.spec == run.job.spec_hash {
@@ -204,7 +205,7 @@ impl Board {
                         self.family.join(comparison);
                     }
                 }
-                Body::Common(Common::Summary(x)) => run.summary = Some(Tagged::new(finding, x)),
+                Body::Common(Common::Summary(x)) => run.summary = Some(Tagged::new(finding.head(), x)),
                 Body::Common(Common::Error(problem)) => failed = Some(problem),
             },
             Event::Finished { outcome, seconds, .. } => {

@@ -46,7 +46,7 @@ impl Engine for FakeEngine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::message::EngineInfo;
+    use crate::message::EngineInfo;
 
     fn ready() -> Event {
         Event::Ready(EngineInfo { version: "1".into(), device: "cpu".into() })

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::message::ModelInfo;
-use crate::model::arch::{Activation, Head, Network, NormKind, Place, Positions};
-use crate::model::check::{Row, Verdict};
-use crate::model::hook::HookPoint;
-use crate::model::{Arch, Model};
+use model::arch::{Activation, Head, Network, NormKind, Place, Positions};
+use model::check::{Row, Verdict};
+use model::hook::HookPoint;
+use model::{Arch, Model};
 
 /// Text that shows how a tokenizer splits common words, a rare word and digits.
 const SAMPLE: &str = "The keys to the cabinet are unquestionably old, 1897";
@@ -243,7 +243,7 @@ fn hooks(arch: &Arch) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Device, ModelSource};
+    use model::{Device, ModelSource};
 
     #[test]
     fn a_built_in_model_is_described_with_its_hooks_and_its_tokenizer() {

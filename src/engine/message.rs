@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::data::{DataAnswer, DataRequest};
 use super::inspection::{CheckRow, Inspection};
-use crate::base::Problem;
-pub use crate::lab::host::{EngineInfo, Notice, NoticeLevel};
-use crate::lab::{self, Finding, Forecast, Spec};
+use base::Problem;
+pub use labs::host::{EngineInfo, Notice, NoticeLevel};
+use labs::{self, Finding, Forecast, Spec};
 
 /// Number of a run within a session, from 1.
 pub type JobId = u64;
@@ -66,7 +66,7 @@ pub enum Question {
         /// Generation of the experiment.
         generation: Generation,
         /// What is asked.
-        question: lab::Question,
+        question: labs::Question,
     },
     /// Something about one model; a model that was not listed joins the list.
     Model {

@@ -1,7 +1,7 @@
 //! Axes: how data values become positions, and where the ticks go. One fitter serves the terminal and paper.
 
 use super::{Figure, Layer};
-use crate::base::text::printable_label;
+use base::text::printable_label;
 
 /// An axis.
 #[derive(Debug, Clone, PartialEq, Default)]

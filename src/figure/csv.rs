@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::axis::Fitted;
 use super::layers::{Cells, Count, Graph, Tokens};
 use super::{Figure, Layer};
-use crate::base::text::printable_label;
+use base::text::printable_label;
 
 /// Columns in the order in which they are written. A file has those that one of its rows fills; curves always have the first six.
 const COLUMNS: [&str; 27] = [
@@ -219,7 +219,7 @@ pub fn text(field: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figure::samples;
+    use crate::samples;
 
     /// The rows of a figure's table, without a reader's care for quotes.
     fn table(figure: &Figure) -> Vec<Vec<String>> {

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 use unicode_width::UnicodeWidthChar;
 
-use crate::base::packed::packed;
+use base::packed;
 
 /// Baseline of a text below its middle, in em: half the height of a capital.
 pub const MIDDLE: f64 = 0.35;

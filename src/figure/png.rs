@@ -12,7 +12,7 @@ use super::role::Dash;
 use super::scene::{At, Item, Pen, Scene, Side};
 use super::spare::Spare;
 use super::{Figure, FigureError, paper};
-use crate::base::text::printable_label;
+use base::text::printable_label;
 
 /// Pixels of the file per logical pixel.
 const RESOLUTION: f32 = 2.0;

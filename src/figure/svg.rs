@@ -6,8 +6,8 @@ use super::font::Fonts;
 use super::palette::Rgb;
 use super::scene::{At, Item, Pen, Scene, Side, Type};
 use super::{Figure, FigureError, paper};
-use crate::base::text::printable_label;
-use crate::figure::role::Dash;
+use crate::role::Dash;
+use base::text::printable_label;
 
 /// The figure as an SVG file. The same figure gives the same text. Letters are those of the viewer's font, squeezed to the widths
 /// that the embedded font has, so that no label grows into another. No font of the system is read: the text is the same on every
@@ -126,7 +126,7 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figure::samples;
+    use crate::samples;
 
     #[test]
     fn the_same_figure_gives_the_same_text_and_says_where_it_comes_from() {

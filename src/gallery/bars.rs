@@ -3,8 +3,9 @@
 
 use std::fmt;
 
-use super::card::{Card, is_share, shown};
-use crate::stats::Estimate;
+use super::card::Card;
+use pretraining::score::{is_share, shown};
+use stats::Estimate;
 
 /// What a score must be.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -161,8 +162,8 @@ impl fmt::Display for Verdict {
 
 #[cfg(test)]
 mod tests {
-    use super::super::card::Score;
     use super::*;
+    use pretraining::score::Score;
 
     #[test]
     fn verdicts_are_honest() {

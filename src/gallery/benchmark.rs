@@ -1,13 +1,13 @@
 //! How many masked words of the rationale benchmark a built-in model finds: where it finds none, its saliency explains noise.
 
-use super::ask::{Asked, Question};
-use super::card::Score;
-use super::error::Result;
-use super::recall::Tally;
 use super::score::score;
-use super::splits::Judgement;
-use crate::corpus::micro::hash;
-use crate::corpus::rationales::{Dimension, Instance, SampleType, shipped};
+use corpus::micro::hash;
+use corpus::rationales::{Dimension, Instance, SampleType, shipped};
+use pretraining::Result;
+use pretraining::ask::{Asked, Question};
+use pretraining::recall::Tally;
+use pretraining::score::Score;
+use pretraining::splits::Judgement;
 
 /// Share of the English originals whose first answer is a gold answer, dimension by dimension, on one half of them: the half for
 /// decisions about recipes, or the half for the card. A causal model is asked where the whole rationale precedes the mask.
@@ -80,8 +80,8 @@ fn what(asked: &Asked<'_>, dimension: Dimension, all: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gallery::Card;
-    use crate::model::Device;
+    use crate::Card;
+    use model::Device;
 
     /// Both halves have enough of every dimension for a score, also of what a causal model can be asked.
     #[test]
@@ -109,13 +109,13 @@ mod tests {
             std::fs::copy(file.path(), tmp.path().join(file.file_name())).unwrap();
         }
         let name = tmp.path().display().to_string();
-        let before = crate::gallery::card(&name).unwrap();
+        let before = crate::card(&name).unwrap();
         let mut spoilt = before.clone();
         let old = |s: &mut Score| (s.n, s.share.mean) = (1, 0.0);
         spoilt.scores.iter_mut().filter(|s| is_of_it(s)).for_each(old);
-        crate::gallery::write(&tmp.path().join("card.json"), &spoilt).unwrap();
-        let after = crate::gallery::ask_benchmark_again(tmp.path(), Device::Cpu).unwrap();
-        let written = crate::gallery::card(&name).unwrap();
+        crate::write(&tmp.path().join("card.json"), &spoilt).unwrap();
+        let after = crate::ask_benchmark_again(tmp.path(), Device::Cpu).unwrap();
+        let written = crate::card(&name).unwrap();
         let numbers = |card: &Card| card.scores.iter().map(|s| (s.id.clone(), s.n)).collect::<Vec<_>>();
         assert_eq!(numbers(&after), numbers(&written), "written");
         assert!(after.seeds.is_empty() && after.scores.len() == before.scores.len());

@@ -5,14 +5,15 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::bars;
-use super::mixture::Mixture;
-use super::recall::RelationRecall;
-use super::recipe::Objective;
 use super::seeds::SeedScores;
-use super::splits::Judgement;
 use super::spread;
-use crate::corpus::Frequencies;
-use crate::stats::Estimate;
+use corpus::Frequencies;
+use pretraining::mixture::Mixture;
+use pretraining::recall::RelationRecall;
+use pretraining::recipe::Objective;
+use pretraining::score::{Score, is_share, shown};
+use pretraining::splits::Judgement;
+use stats::Estimate;
 
 /// Everything that is known about a built-in model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -114,19 +115,6 @@ pub struct TrainingCard {
     pub loss: Vec<(usize, f64)>,
 }
 
-/// One measured ability.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Score {
-    /// Stable name.
-    pub id: String,
-    /// What was measured, in words.
-    pub what: String,
-    /// Share of correct answers with its Wilson interval, or what else `what` says.
-    pub share: Estimate,
-    /// Number of answers; of relations where it is a mean over them.
-    pub n: u64,
-}
-
 impl Card {
     /// The score of this name.
     #[must_use]
@@ -144,38 +132,9 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("by what the encoder reads", &["encoder_own", "encoder_swapped", "encoder_followed", "encoder_drop"]),
 ];
 
-impl Score {
-    /// Its place among the groups of scores on facts: what the trained phrasings among them say is recall, not generalization.
-    fn group(&self) -> Option<usize> {
-        GROUPS.iter().position(|(_, ids)| ids.contains(&self.id.as_str()))
-    }
-}
-
-/// Whether a score is a share, which is told in %; otherwise it is a correlation.
-#[must_use]
-pub fn is_share(id: &str) -> bool {
-    id != "preference"
-}
-
-/// A score with its interval, in its unit.
-#[must_use]
-pub fn shown(id: &str, x: Estimate) -> String {
-    if is_share(id) {
-        format!("{:.2} % [{:.2}, {:.2}]", 100.0 * x.mean, 100.0 * x.lo, 100.0 * x.hi)
-    } else {
-        format!("{:.3} [{:.3}, {:.3}]", x.mean, x.lo, x.hi)
-    }
-}
-
-impl fmt::Display for Score {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !is_share(&self.id) {
-            let Estimate { mean, lo, hi } = self.share;
-            return write!(f, "{mean:6.3}    [{lo:.3}, {hi:.3}]  n {}  {}", self.n, self.what);
-        }
-        let [mean, lo, hi] = [self.share.mean, self.share.lo, self.share.hi].map(|x| 100.0 * x);
-        write!(f, "{mean:6.2} %  [{lo:.2}, {hi:.2}]  n {}  {}", self.n, self.what)
-    }
+/// The place of a score among the groups of scores on facts: the trained phrasings say recall, not generalisation.
+fn group(score: &Score) -> Option<usize> {
+    GROUPS.iter().position(|(_, ids)| ids.contains(&score.id.as_str()))
 }
 
 impl fmt::Display for Card {
@@ -231,7 +190,7 @@ impl fmt::Display for Card {
             writeln!(f, "{}  {}", if i == 0 { "loss     " } else { "         " }, line.join("  "))?;
         }
         let level = 100.0 * self.level;
-        let grammar = self.scores.iter().filter(|s| s.group().is_none());
+        let grammar = self.scores.iter().filter(|s| group(s).is_none());
         writeln!(
             f,
             "\nmeasured on sentences never trained on, unless a line says so, with Wilson intervals at {level:.0} %:"
@@ -254,7 +213,7 @@ impl fmt::Display for Card {
 impl Card {
     /// Scores on facts, group by group.
     fn write_groups(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.scores.iter().all(|s| s.group().is_none()) {
+        if self.scores.iter().all(|s| group(s).is_none()) {
             return Ok(());
         }
         let n = |id: &str| self.score(id).map_or(0, |s| s.n);
@@ -266,7 +225,7 @@ impl Card {
             100.0 * trained as f64 / all.max(1) as f64
         )?;
         for (g, (title, _)) in GROUPS.iter().enumerate() {
-            let mut scores = self.scores.iter().filter(|s| s.group() == Some(g)).peekable();
+            let mut scores = self.scores.iter().filter(|s| group(s) == Some(g)).peekable();
             if scores.peek().is_some() {
                 writeln!(f, "  {title}")?;
             }

@@ -88,8 +88,8 @@ fn solve(mut a: Vec<f64>, mut b: Vec<f64>) -> Option<Vec<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::rng::{stream, unit};
     use proptest::prelude::*;
+    use stats::rng::{stream, unit};
 
     #[test]
     fn one_class_has_no_rule() {

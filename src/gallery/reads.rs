@@ -4,14 +4,15 @@
 //! So the two sides are made to contradict each other: where answers stay what they were, nothing that is done to the encoder
 //! can be judged by them.
 
-use super::ask::{Asked, Question};
-use super::card::Score;
-use super::error::Result;
-use super::mixture::Mixture;
-use super::recall::Tally;
-use super::score::{LEVEL, score};
-use crate::corpus::facts::Relation;
-use crate::stats::paired::{self, Table};
+use super::score::score;
+use corpus::facts::Relation;
+use pretraining::Result;
+use pretraining::ask::{Asked, Question};
+use pretraining::mixture::Mixture;
+use pretraining::recall::Tally;
+use pretraining::score::LEVEL;
+use pretraining::score::Score;
+use stats::paired::{self, Table};
 
 /// A fact that is asked for twice.
 struct Swap {

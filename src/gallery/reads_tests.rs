@@ -1,8 +1,8 @@
 //! Tests of the two sides of an encoder-decoder, on the models that ship.
 
 use super::*;
-use crate::corpus::facts;
-use crate::model::{Device, Model, ModelSource};
+use corpus::facts;
+use model::{Device, Model, ModelSource};
 
 /// A model with the mixture and those of the relations that its card knows.
 fn model(name: &str) -> (Model, Mixture, Vec<Relation>) {

@@ -5,25 +5,22 @@ use std::collections::HashSet;
 
 use rand_chacha::rand_core::RngCore;
 
-use super::ask::{Asked, Question};
 use super::benchmark;
-use super::card::Score;
-use super::error::{GalleryError, Result};
 use super::linear::Discriminant;
-use super::mixture::Mixture;
 use super::reads;
-use super::recall::{Asking, RelationRecall, Tally, recall};
-use super::splits::{Judgement, Lot, Lots};
 use super::summary::summary;
-use crate::base::Cancelled;
-use crate::corpus::facts::{Fact, Relation};
-use crate::corpus::micro::{Annotated, Construction, Side};
-use crate::corpus::{Example, Frequencies, Property, Task, facts};
-use crate::stats::intervals::wilson;
-use crate::stats::rng::stream;
-
-/// Level of the intervals on cards.
-pub const LEVEL: f64 = 0.95;
+use base::Cancelled;
+use corpus::facts::{Fact, Relation};
+use corpus::micro::{Annotated, Construction, Side};
+use corpus::{Example, Frequencies, Property, Task, facts};
+use pretraining::ask::{Asked, Question};
+use pretraining::mixture::Mixture;
+use pretraining::recall::{Asking, RelationRecall, Tally, recall};
+use pretraining::score::{LEVEL, Score};
+use pretraining::splits::{Judgement, Lot, Lots};
+use pretraining::{GalleryError, Result};
+use stats::intervals::wilson;
+use stats::rng::stream;
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::card::Card;
-use super::error::{GalleryError, Result};
-use super::mixture::Mixture;
-use super::recipe::{BATCH, Recipe, WARM_UP};
-use super::splits::Judgement;
-use crate::base::text::{printable_label, shortened};
-use crate::stats::Estimate;
+use base::text::{printable_label, shortened};
+use pretraining::mixture::Mixture;
+use pretraining::recipe::{BATCH, Recipe, WARM_UP};
+use pretraining::splits::Judgement;
+use pretraining::{GalleryError, Result};
+use stats::Estimate;
 
 /// The seed whose models ship. It was named before any was trained, so that what it scores is not a choice.
 pub const SHIPPED: u64 = 1;
@@ -46,7 +46,7 @@ impl SeedScores {
     /// Those of a card.
     #[must_use]
     pub fn of(card: &Card) -> Self {
-        let score = |s: &super::card::Score| SeedScore { id: s.id.clone(), share: s.share, n: s.n };
+        let score = |s: &pretraining::score::Score| SeedScore { id: s.id.clone(), share: s.share, n: s.n };
         Self { seed: card.seed, scores: card.scores.iter().map(score).collect() }
     }
 }
@@ -219,7 +219,7 @@ fn same(a: &Value, b: &Value) -> bool {
 fn identity(card: &Card) -> Value {
     let named = |pairs: Vec<(String, Value)>| Value::Object(pairs.into_iter().collect::<Map<_, _>>());
     let what = card.scores.iter().map(|s| (s.id.clone(), json!(s.what))).collect();
-    let prompts = |r: &super::recall::RelationRecall| {
+    let prompts = |r: &pretraining::recall::RelationRecall| {
         json!(r.prompts.iter().map(|p| p.text.as_str()).collect::<Vec<_>>())
     };
     let facts = card.facts.iter().map(|r| (r.id.clone(), prompts(r))).collect();

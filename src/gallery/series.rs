@@ -10,12 +10,13 @@ use std::sync::mpsc::{Sender, channel};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::card::Card;
-use super::error::{GalleryError, Result};
-use super::recipe::Recipe;
-use super::splits::Judgement;
-use super::train::{Options, Progress, steps_of, train};
+use super::train::{Options, steps_of, train};
 use super::{seeds, work};
-use crate::base::Cancelled;
+use base::Cancelled;
+use pretraining::Progress;
+use pretraining::recipe::Recipe;
+use pretraining::splits::Judgement;
+use pretraining::{GalleryError, Result};
 
 /// Most seeds of a tiny: it is there to be compared with its mini, and no bar is asked of it.
 pub const OF_A_TINY: u64 = 3;

@@ -1,10 +1,10 @@
 //! Tests of trainings side by side, with models of two steps.
 
-use super::super::recipe::Base;
 use super::super::score::Sizes;
 use super::super::{seeds, spread};
 use super::*;
-use crate::model::Device;
+use model::Device;
+use pretraining::recipe::Base;
 
 const SMALL: Recipe = Recipe {
     name: "small",
@@ -43,8 +43,8 @@ fn names(dir: &Path) -> Vec<String> {
 #[test]
 fn the_first_seed_of_every_model_comes_first_and_tinies_have_three() {
     let dir = tempfile::tempdir().unwrap();
-    let plan = Plan::new(dir.path(), super::super::RECIPES, 5, None, Judgement::Final).unwrap();
-    let models = super::super::RECIPES.len();
+    let plan = Plan::new(dir.path(), pretraining::RECIPES, 5, None, Judgement::Final).unwrap();
+    let models = pretraining::RECIPES.len();
     assert_eq!(plan.jobs.len(), 4 * 5 + 4 * 3);
     assert!(plan.jobs[..models].iter().all(|j| j.seed == seeds::SHIPPED));
     assert!(plan.jobs.is_sorted_by_key(|j| j.seed));
@@ -53,10 +53,10 @@ fn the_first_seed_of_every_model_comes_first_and_tinies_have_three() {
     assert!(last.out.ends_with(format!("{}/seed-5", last.recipe.name)), "{last:?}");
     drop(plan);
     assert_eq!(
-        Plan::new(dir.path(), super::super::RECIPES, 2, None, Judgement::Final).unwrap().jobs.len(),
+        Plan::new(dir.path(), pretraining::RECIPES, 2, None, Judgement::Final).unwrap().jobs.len(),
         8 * 2
     );
-    let error = Plan::new(dir.path(), super::super::RECIPES, 1, Some(0), Judgement::Final).unwrap_err();
+    let error = Plan::new(dir.path(), pretraining::RECIPES, 1, Some(0), Judgement::Final).unwrap_err();
     assert!(matches!(error, GalleryError::Steps(0)), "{error}");
 }
 

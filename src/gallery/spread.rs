@@ -5,10 +5,11 @@ use std::fmt;
 use serde::Serialize;
 
 use super::bars::{self, Standing};
-use super::card::{Card, Score};
+use super::card::Card;
 use super::seeds::{SeedScore, SeedScores};
-use crate::base::text::shortened;
-use crate::stats::Estimate;
+use base::text::shortened;
+use pretraining::score::Score;
+use stats::Estimate;
 
 /// How far a score depends on the seed. Each number keeps the interval of the model that it comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

@@ -1,14 +1,15 @@
 //! Scores over all relations, from what each recalls. Best and worst prompts are chosen on one half of a relation's facts and
 //! judged on the other, in turns: chosen on the very facts that judge them, they differ by chance as well.
 
-use super::card::Score;
-use super::recall::{Recalled, RelationRecall, Tally};
-use super::score::{LEVEL, score};
-use crate::stats::Estimate;
-use crate::stats::bootstrap::Resamples;
-use crate::stats::choice::{Answers, Extremes, gap_by_chance};
-use crate::stats::correlation::spearman;
-use crate::stats::intervals::wilson;
+use super::score::score;
+use pretraining::recall::{Recalled, RelationRecall, Tally};
+use pretraining::score::LEVEL;
+use pretraining::score::Score;
+use stats::Estimate;
+use stats::bootstrap::Resamples;
+use stats::choice::{Answers, Extremes, gap_by_chance};
+use stats::correlation::spearman;
+use stats::intervals::wilson;
 
 /// Permutations behind the gap of chance, and resamples behind the mean over relations.
 const DRAWS: usize = 1_000;
@@ -113,9 +114,9 @@ fn gap(id: &str, what: &str, high: Tally, low: Tally) -> Score {
 
 #[cfg(test)]
 mod tests {
-    use super::super::recall::PromptRecall;
     use super::*;
-    use crate::stats::rng::{stream, unit};
+    use pretraining::recall::PromptRecall;
+    use stats::rng::{stream, unit};
 
     /// The example of Newcombe (1998), table II: 56 of 70 against 48 of 80.
     #[test]

@@ -4,20 +4,22 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::OnceLock;
 
-use super::ask::Asked;
-use super::mixture::Line;
-use super::recall::Asking;
-use super::recipe::{BATCH, Objective};
 use super::score::Sizes;
-use super::splits::Lots;
-use super::text::{Encoder, Masking, Text};
 use super::*;
-use crate::base::Cancelled;
-use crate::corpus::micro;
-use crate::corpus::rationales;
-use crate::corpus::task::MASK;
-use crate::model::tokenizer::{Extras, Tokenizer};
-use crate::model::{Device, Model, ModelSource};
+use base::Cancelled;
+use corpus::micro;
+use corpus::rationales;
+use corpus::task::MASK;
+use model::tokenizer::{Extras, Tokenizer};
+use model::{Device, Model, ModelSource};
+use pretraining::ask::Asked;
+use pretraining::mixture::Line;
+use pretraining::recall::Asking;
+use pretraining::recipe::{BATCH, Objective};
+use pretraining::splits::Lots;
+use pretraining::text::{Encoder, Masking, Text};
+use pretraining::*;
+use pretraining::{recall, text};
 
 fn corpus(base: Base) -> Corpus {
     Corpus::new(Mixture::of(RECIPES.iter().find(|r| r.base == base).unwrap())).unwrap()
@@ -82,7 +84,7 @@ fn no_line_is_a_sentence_of_the_rationales() {
     let asked: HashSet<String> =
         all.iter().flat_map(|i| i.answers().map(|a| fold(&i.with(a).0)).collect::<Vec<_>>()).collect();
     let corpus = corpus(Base::Bart);
-    let mut rng = crate::stats::rng::stream(4, "rationales test");
+    let mut rng = stats::rng::stream(4, "rationales test");
     for _ in 0..20_000 {
         let line = corpus.line(&mut rng);
         assert!(!asked.contains(&fold(&line.text)), "{}", line.text);
@@ -132,7 +134,7 @@ fn the_focus_of_a_line_is_masked_and_nothing_else() {
         let masking = Masking { focus: 1.0, beside: 0.0, random: 0.0 };
         let encoder = Encoder::new(&t, Objective::Masked, masking);
         let row = encoder.row(&Line { text: line.into(), focus: vec![(from, from + 5)] }).unwrap();
-        let step = encoder.step(vec![row], &mut crate::stats::rng::stream(0, "test")).unwrap();
+        let step = encoder.step(vec![row], &mut stats::rng::stream(0, "test")).unwrap();
         assert_eq!(step.targets.len(), 1);
         assert_eq!(Some(step.targets[0].token), t.word_id("Paris"));
     }
@@ -294,7 +296,7 @@ fn shipped_cards_belong_to_recipes_and_fit_the_budget() {
         );
         assert_eq!((card.training.steps, card.training.rate), (recipe.steps, recipe.rate));
         assert_eq!(card.corpus.mixture, Some(Mixture::of(recipe)), "{}", card.name);
-        let b = crate::model::builtin::find(&card.name).unwrap();
+        let b = model::builtin::find(&card.name).unwrap();
         bytes += b.weights.len() + b.config.len();
         bytes += b.tokenizer.bytes().unwrap().len() + b.card.bytes().unwrap().len();
     }
@@ -309,7 +311,7 @@ fn shipped_scores_are_those_of_the_weights() {
     for card in cards().unwrap() {
         let model = Model::load(&ModelSource::Builtin(card.name.clone()), Device::Cpu).unwrap();
         let asked = Asked::loaded(&model).unwrap();
-        let relation = &crate::corpus::facts::relations().unwrap()[0];
+        let relation = &corpus::facts::relations().unwrap()[0];
         let (mixture, judgement) = (card.corpus.mixture.as_ref(), card.judgement);
         let asking = Asking { lots: &lots, lot: Lot::Trained, mixture, judgement };
         let found = recall::recall(&asked, relation, asking).unwrap().relation;

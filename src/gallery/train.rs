@@ -5,24 +5,24 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use super::ask::Asked;
 use super::benchmark;
 use super::card::{Card, CorpusCard, Shape, TokenizerCard, TrainingCard};
-use super::denoising::{DECODER_MASKED, DECODER_SWAPPED, INFILLED, Noise};
-use super::error::{GalleryError, Result};
-use super::mixture::{ATTRACTION, Corpus, Mixture};
-use super::recipe::{BATCH, Base, Objective, Recipe, WARM_UP, training_frequencies};
 use super::score::{self, Sizes};
-use super::splits::Judgement;
-use super::text::{self, Encoder, Masking, Text};
-use super::tokenizer;
 use super::work::Work;
-use crate::base::Cancelled;
-use crate::model::device::Device;
-use crate::model::exec::train::{AdamW, Trainer};
-use crate::model::source::ModelSource;
-use crate::model::tokenizer::Extras;
-use crate::model::{Arch, Model, Tokenizer, weights};
+use model::device::Device;
+use model::exec::train::{AdamW, Trainer};
+use model::source::ModelSource;
+use model::tokenizer::Extras;
+use model::{Arch, Model, Tokenizer, weights};
+use pretraining::ask::Asked;
+use pretraining::denoising::{DECODER_MASKED, DECODER_SWAPPED, INFILLED, Noise};
+use pretraining::mixture::{ATTRACTION, Corpus, Mixture};
+use pretraining::progress::{Progress, Stage, Watch};
+use pretraining::recipe::{BATCH, Base, Objective, Recipe, WARM_UP, training_frequencies};
+use pretraining::splits::Judgement;
+use pretraining::text::{self, Encoder, Masking, Text};
+use pretraining::tokenizer;
+use pretraining::{GalleryError, Result};
 
 /// Largest number of steps that is accepted.
 const MAX_STEPS: usize = 1_000_000;
@@ -45,31 +45,6 @@ pub struct Options {
     /// Where to train.
     pub device: Device,
 }
-
-/// What is being done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
-    /// Optimiser steps.
-    Train,
-    /// Measuring.
-    Score,
-}
-
-/// How far the work is.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Progress {
-    /// What is being done.
-    pub stage: Stage,
-    /// Steps or parts done.
-    pub done: usize,
-    /// Steps or parts in all.
-    pub total: usize,
-    /// Loss of the last step in nats; NaN before the first and while scoring.
-    pub loss: f32,
-}
-
-/// Called after every step; an error stops the work.
-pub type Watch<'a> = &'a mut dyn FnMut(Progress) -> std::result::Result<(), Cancelled>;
 
 /// The steps of a training: those wanted, else the recipe's.
 ///
@@ -211,7 +186,7 @@ fn make(recipe: &Recipe, options: &Options, steps: usize, dir: &Path, watch: Wat
         judgement: Some(options.judgement),
         scores: measured.scores,
         facts: measured.facts,
-        level: score::LEVEL,
+        level: pretraining::score::LEVEL,
         notes: notes(recipe.objective(), options.judgement),
         seeds: Vec::new(),
     })

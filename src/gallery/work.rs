@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::error::{GalleryError, Result};
+use pretraining::{GalleryError, Result};
 
 /// How the names of these folders begin.
 pub const PREFIX: &str = ".probity-gallery-";

@@ -6,7 +6,7 @@
 
 mod list;
 
-pub use probity_kernels::kind::{Activation, NormKind};
+pub use kernels::kind::{Activation, NormKind};
 use serde::{Deserialize, Serialize};
 
 use self::list::List;

@@ -1,6 +1,7 @@
 //! Models that ship inside the program.
 
-use crate::base::packed::{Packed, packed};
+use base::packed;
+use base::packed::Packed;
 
 /// One built-in model: the four files of its folder under `assets/models`.
 pub struct Builtin {
@@ -30,7 +31,7 @@ macro_rules! builtins {
     (@file $name:literal, $file:literal) => {
         {
             static FILE: &[u8] =
-                include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/models/", $name, "/", $file));
+                include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets/models/", $name, "/", $file));
             FILE
         }
     };

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use half::f16;
 use half::slice::HalfFloatSliceExt;
-pub use probity_kernels::kind::Dtype;
+pub use kernels::kind::Dtype;
 
 use super::error::{ModelError, Result};
 use super::plan::Plan;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::hook::HookPoint;
 use super::offers::Offer;
-use crate::base::Cancelled;
+use base::Cancelled;
 
 /// Every failure of loading or running a model.
 #[derive(Debug, thiserror::Error)]

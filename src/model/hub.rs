@@ -16,7 +16,7 @@ pub use self::http::Patience;
 use super::error::{ModelError, Result};
 use super::source::{INDEX, plain_text};
 use super::weights;
-use crate::base::Cancelled;
+use base::Cancelled;
 
 /// Files of a model that are fetched where the hub has them.
 const WANTED: [&str; 10] = [

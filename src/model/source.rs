@@ -11,7 +11,7 @@ use super::hub::{self, OnTransfer, Settings};
 use super::static_vectors::Address;
 use super::untrained;
 use super::weights::{self, Checkpoint};
-use crate::base::text::last_part;
+use base::text::last_part;
 
 /// A model's name in print: of a folder, its last part.
 #[must_use]

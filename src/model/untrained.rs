@@ -13,7 +13,7 @@ use super::hub::OnTransfer;
 use super::sentence::Pooler;
 use super::source::{Files, ModelSource};
 use super::{Model, Params};
-use crate::stats::rng::stream;
+use stats::rng::stream;
 
 /// Standard deviation of initial weights where the configuration has no `initializer_range` (BERT, GPT-2).
 const INITIAL_SD: f32 = 0.02;
@@ -122,8 +122,8 @@ fn uniform(rng: &mut ChaCha8Rng, n: usize, bound: f32) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::testing::{archs, batch};
-    use crate::model::{HookPoint, Plan, Sites};
+    use crate::testing::{archs, batch};
+    use crate::{HookPoint, Plan, Sites};
 
     #[test]
     fn addresses_of_twins_come_back() {
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn initial_values_have_their_spread() {
-        let arch = crate::model::testing::bert();
+        let arch = crate::testing::bert();
         let params = initial(&arch, 1, 0.5);
         let w = &params.get("blocks.0.mlp.up.weight").unwrap().data;
         let sd = (w.iter().map(|x| x * x).sum::<f32>() / w.len() as f32).sqrt();

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::array::Array;
 use super::error::{ModelError, Result};
-use crate::base::text::shortened;
+use base::text::shortened;
 
 /// Longest header that is read: the limit of the reference implementation.
 const LONGEST_HEADER: usize = 100_000_000;
@@ -337,7 +337,7 @@ pub fn write_f16(path: &Path, tensors: &[(String, Array)]) -> Result<()> {
 /// # Errors
 /// [`ModelError::Io`].
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    crate::base::files::write_whole(path, bytes).map_err(ModelError::io(path))
+    base::files::write_whole(path, bytes).map_err(ModelError::io(path))
 }
 
 #[allow(unsafe_code)]

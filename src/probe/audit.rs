@@ -1,10 +1,10 @@
 //! How good a classifier is, and how far its probabilities can be believed.
 
 use super::data::Labelled;
-use crate::base::matrix::{Dense, argmax};
-use crate::stats::Estimate;
-use crate::stats::intervals::wilson;
+use base::matrix::{Dense, argmax};
 use serde::{Deserialize, Serialize};
+use stats::Estimate;
+use stats::intervals::wilson;
 
 /// Bins of the calibration error: 15 of equal width on the confidence axis, as is usual since Guo et al. (2017).
 pub const CALIBRATION_BINS: usize = 15;
@@ -92,7 +92,7 @@ pub fn calibration_error(probabilities: &Dense<f64>, labels: &[usize]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::probe::Matrix;
+    use crate::Matrix;
 
     fn rows(p: &[[f64; 2]]) -> Dense<f64> {
         Dense::from_vec(p.len(), 2, p.concat()).unwrap()

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use crate::base::matrix::{Dense, Real};
+use base::matrix::{Dense, Real};
 use safetensors::{Dtype, SafeTensors, View};
 use sha2::{Digest, Sha256};
 
@@ -247,7 +247,7 @@ fn finite(words: &[[u8; 8]]) -> Result<Vec<f64>, BytesError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::probe::Matrix;
+    use crate::Matrix;
     use proptest::prelude::*;
 
     fn sample() -> Vec<u8> {

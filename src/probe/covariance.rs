@@ -1,7 +1,7 @@
 //! Covariances of embeddings: shrunk so that they can be inverted, and their roots, which whiten.
 
 use super::subspace::SvdError;
-use crate::base::matrix::Dense;
+use base::matrix::Dense;
 use faer::{MatRef, Side};
 
 /// Mean of every column.

@@ -1,7 +1,7 @@
 //! Embeddings with labels, and who may train on them.
 
 use super::split::{Part, Role, TestSplit};
-use crate::base::matrix::Matrix;
+use base::matrix::Matrix;
 use std::marker::PhantomData;
 
 /// Data that cannot train or test a classifier.
@@ -101,7 +101,7 @@ impl Labelled {
 
     /// The same with every embedding multiplied by `by`.
     #[must_use]
-    pub(crate) fn scaled(&self, by: f32) -> Self {
+    pub fn scaled(&self, by: f32) -> Self {
         let mut scaled = self.clone();
         scaled.x.data_mut().iter_mut().for_each(|v| *v *= by);
         scaled

@@ -6,8 +6,8 @@
 //! of the M_j is the largest size, the target's shares are those of the original data, and the two properties are
 //! independent up to the rounding down.
 
-use crate::stats::rng::sample_indices;
 use rand_chacha::ChaCha8Rng;
+use stats::rng::sample_indices;
 
 /// Why there is no uncorrelated subset.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -199,8 +199,8 @@ fn distinct<'a>(values: impl Iterator<Item = &'a usize>) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::rng::stream;
     use proptest::prelude::*;
+    use stats::rng::stream;
 
     fn kept(table: &[&[u64]]) -> Result<KeptCounts, DecorrelateError> {
         decorrelate_counts(&table.iter().map(|r| r.to_vec()).collect::<Vec<_>>())

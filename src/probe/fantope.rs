@@ -5,8 +5,8 @@
 //! stays in that form, so a step costs O(D m²) for m eigenvectors where a decomposition of P would cost O(D³).
 
 use super::subspace::{Subspace, SvdError};
-use crate::base::matmul::{View, matmul};
-use crate::base::matrix::Dense;
+use base::matmul::{View, matmul};
+use base::matrix::Dense;
 use faer::{MatRef, Side};
 
 /// Eigenvalues this close to that of the other directions are counted among those: below what the bisection of the authors'
@@ -216,8 +216,8 @@ fn norm(v: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::rng::{stream, unit};
     use proptest::prelude::*;
+    use stats::rng::{stream, unit};
 
     fn random(rows: usize, cols: usize, seed: u64) -> Dense<f64> {
         let mut rng = stream(seed, "rows");

@@ -10,7 +10,7 @@ use safetensors::{Dtype, SafeTensors};
 use sha2::{Digest, Sha256};
 
 use super::{Dense, Matrix};
-use crate::base::files::hex;
+use base::files::hex;
 
 /// Largest file that is read: a mistaken path should not fill the memory.
 const MOST_BYTES: u64 = 8 << 30;

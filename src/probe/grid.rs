@@ -9,10 +9,10 @@ use super::mlp::{Layer, Mlp};
 use super::selection::{Choice, Entry, choose};
 use super::split::Role;
 use super::train::{MOST_STEPS, Recipe, Run, SEARCH_STEPS, Score, Trained};
-use crate::base::matrix::{Dense, Matrix, softmax_rows};
-use crate::base::{Pulse, SharedPulse};
-use crate::stats::Purpose;
+use base::matrix::{Dense, Matrix, softmax_rows};
+use base::{Pulse, SharedPulse};
 use serde::{Deserialize, Serialize};
+use stats::Purpose;
 use std::marker::PhantomData;
 use std::sync::{Mutex, PoisonError};
 
@@ -34,7 +34,7 @@ const MOST_LAYERS: usize = 16;
 const MOST_WIDTH: usize = 16_384;
 
 /// Whether a name means the grid for tests of how a run goes, whatever it finds: the small grid would take most of their time.
-pub(crate) fn is_for_tests(name: &str) -> bool {
+pub fn is_for_tests(name: &str) -> bool {
     cfg!(test) && name == "tiny"
 }
 
@@ -350,9 +350,9 @@ fn choice(trials: &[Trial]) -> Option<Choice> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::{Cancelled, NoPulse};
-    use crate::probe::split::{Intervention, Oracle, Split};
-    use crate::stats::rng::{stream, unit};
+    use crate::split::{Intervention, Oracle, Split};
+    use base::{Cancelled, NoPulse};
+    use stats::rng::{stream, unit};
 
     fn data() -> TrainingData<Oracle> {
         let n = 1_500;

@@ -9,9 +9,9 @@ use super::data::{Labelled, TrainingData};
 use super::grid::{Probe, Trial};
 use super::split::Role;
 use super::train::{Recipe, Trained, train};
-use crate::base::{Cancelled, Pulse, SharedPulse};
-use crate::stats::Purpose;
+use base::{Cancelled, Pulse, SharedPulse};
 use rayon::prelude::*;
+use stats::Purpose;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -139,11 +139,11 @@ pub(super) fn in_order<T: Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::NoPulse;
-    use crate::probe::split::{Intervention, Oracle, Split};
-    use crate::probe::train::SEARCH_STEPS;
-    use crate::probe::{Matrix, Mlp};
-    use crate::stats::rng::{stream, unit};
+    use crate::split::{Intervention, Oracle, Split};
+    use crate::train::SEARCH_STEPS;
+    use crate::{Matrix, Mlp};
+    use base::NoPulse;
+    use stats::rng::{stream, unit};
 
     fn material() -> (Matrix, Vec<Option<usize>>, Split) {
         let n = 1_200;

@@ -1,6 +1,6 @@
 //! Preconditioned L-BFGS for smooth, strictly convex objectives.
 
-use crate::base::Cancelled;
+use base::Cancelled;
 use std::collections::VecDeque;
 
 /// What is minimised.

@@ -11,8 +11,8 @@
 use super::data::Labelled;
 use super::lbfgs::{Objective, minimise};
 use super::subspace::Subspace;
-use crate::base::Cancelled;
-use crate::base::matrix::{Dense, Matrix, argmax, softmax_rows};
+use base::Cancelled;
+use base::matrix::{Dense, Matrix, argmax, softmax_rows};
 use faer::linalg::solvers::{Llt, Solve};
 use faer::{MatMut, MatRef, Side};
 use rayon::prelude::*;
@@ -338,7 +338,7 @@ fn bound(gram: &Gram, removed: &Subspace, settings: &Settings) -> Option<Llt<f64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::rng::{stream, unit};
+    use stats::rng::{stream, unit};
 
     fn points(n: usize, d: usize, classes: usize) -> Labelled {
         let mut rng = stream(11, "points");

@@ -3,11 +3,11 @@
 //! Without hidden layers it is the linear softmax classifier. Forward and backward are written by hand on the matrix
 //! kernel, in f32 for work and in f64 for checking it.
 
-use crate::base::matmul::{View, matmul};
-use crate::base::matrix::{Dense, Matrix, Real};
-use crate::stats::rng::unit;
+use base::matmul::{View, matmul};
+use base::matrix::{Dense, Matrix, Real};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
+use stats::rng::unit;
 
 /// One layer: `y = x W + b`, with W stored as inputs x outputs (the transpose of PyTorch's layout).
 #[derive(Debug, Clone, PartialEq)]
@@ -64,7 +64,7 @@ pub enum LayerError {
 
 /// Rows that one thread takes at a time. Fixed, so that results do not depend on the number of threads; small enough for
 /// the activations of a wide network to stay in the second-level cache.
-pub(crate) const CHUNK: usize = 128;
+pub const CHUNK: usize = 128;
 
 impl Mlp<f32> {
     /// Fresh weights and biases, uniform within ±1/sqrt(inputs) of their layer (PyTorch's default for linear layers).
@@ -116,7 +116,7 @@ impl<T: Real> Mlp<T> {
     }
 
     /// The layers, mutably.
-    pub(crate) fn layers_mut(&mut self) -> &mut [Layer<T>] {
+    pub fn layers_mut(&mut self) -> &mut [Layer<T>] {
         &mut self.layers
     }
 
@@ -210,7 +210,7 @@ impl<T: Real> Mlp<T> {
 
 /// Buffers of one thread for passes through a network; kept between passes, so that a loop allocates once.
 #[derive(Debug, Clone)]
-pub(crate) struct Pass<T> {
+pub struct Pass<T> {
     rows: usize,
     classes: usize,
     /// Outputs of each layer: after ReLU for hidden ones, logits (later their gradient) for the last.
@@ -221,7 +221,7 @@ pub(crate) struct Pass<T> {
 
 impl<T: Real> Pass<T> {
     /// Room for the passes of this perceptron.
-    pub(crate) fn new(mlp: &Mlp<T>) -> Self {
+    pub fn new(mlp: &Mlp<T>) -> Self {
         let layers = mlp.layers.len();
         Self {
             rows: 0,
@@ -232,7 +232,7 @@ impl<T: Real> Pass<T> {
     }
 
     /// Runs the rows in `x` forward.
-    pub(crate) fn forward(&mut self, mlp: &Mlp<T>, x: &[T]) {
+    pub fn forward(&mut self, mlp: &Mlp<T>, x: &[T]) {
         self.rows = x.len() / mlp.inputs();
         for i in 0..mlp.layers.len() {
             self.layer(mlp, i, x);
@@ -240,7 +240,7 @@ impl<T: Real> Pass<T> {
     }
 
     /// Runs rows on whose first layer is done: `first` has its outputs before the ReLU, row after row.
-    pub(crate) fn forward_from_first(&mut self, mlp: &Mlp<T>, first: &[T]) {
+    pub fn forward_from_first(&mut self, mlp: &Mlp<T>, first: &[T]) {
         self.rows = first.len() / mlp.layers[0].bias.len();
         self.outputs[0].clear();
         self.outputs[0].extend_from_slice(first);
@@ -272,7 +272,7 @@ impl<T: Real> Pass<T> {
     }
 
     /// Logits of the last forward pass, row after row.
-    pub(crate) fn logits(&self) -> &[T] {
+    pub fn logits(&self) -> &[T] {
         self.outputs.last().map_or(&[], Vec::as_slice)
     }
 
@@ -286,7 +286,7 @@ impl<T: Real> Pass<T> {
     }
 
     /// Replaces the logits by the residuals of an attack, see [`attack_row`]. With `losses`, also writes the cross entropies.
-    pub(crate) fn attack_residuals(&mut self, targets: &[usize], mut losses: Option<&mut [T]>) {
+    pub fn attack_residuals(&mut self, targets: &[usize], mut losses: Option<&mut [T]>) {
         let classes = self.classes;
         let Some(logits) = self.outputs.last_mut() else { return };
         for (i, (row, target)) in logits.chunks_exact_mut(classes).zip(targets).enumerate() {
@@ -298,7 +298,7 @@ impl<T: Real> Pass<T> {
     }
 
     /// Lets `residual` replace each row of logits by whatever is to be taken back.
-    pub(crate) fn replace_logits(&mut self, mut residual: impl FnMut(usize, &mut [T])) {
+    pub fn replace_logits(&mut self, mut residual: impl FnMut(usize, &mut [T])) {
         let classes = self.classes;
         let Some(logits) = self.outputs.last_mut() else { return };
         logits.chunks_exact_mut(classes).enumerate().for_each(|(i, row)| residual(i, row));
@@ -337,7 +337,7 @@ impl<T: Real> Pass<T> {
     }
 
     /// Takes the gradient on the logits back to the embeddings.
-    pub(crate) fn back_to_input(&mut self, mlp: &Mlp<T>, gradient: &mut [T]) {
+    pub fn back_to_input(&mut self, mlp: &Mlp<T>, gradient: &mut [T]) {
         self.back_to(mlp, 0);
         let weight = &mlp.layers[0].weight;
         let delta = View::new(self.delta(0), self.rows, weight.cols());
@@ -370,7 +370,7 @@ pub(super) fn cross_entropy_row<T: Real>(row: &mut [T], target: usize) {
 /// `(p - onehot) / (1 - p_y)`, but never computed from p: beyond a margin of 17 in single precision `1 - p_y` rounds to 0,
 /// and a gradient made from it would lose its signs just where a probe is surest. Likewise the loss is
 /// `softplus(logsumexp_{j != y} l_j - l_y)`, which keeps its digits when p is near 1 and stays finite when p is 0.
-pub(crate) fn attack_row<T: Real>(row: &mut [T], y: usize) -> T {
+pub fn attack_row<T: Real>(row: &mut [T], y: usize) -> T {
     let label = row[y];
     let mut top = None;
     for (j, z) in row.iter().enumerate() {
@@ -393,7 +393,7 @@ pub(crate) fn attack_row<T: Real>(row: &mut [T], y: usize) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::rng::stream;
+    use stats::rng::stream;
 
     fn network(hidden: &[usize], classes: usize) -> Mlp<f64> {
         Mlp::fresh(6, hidden, classes, &mut stream(4, "network")).cast()

@@ -6,8 +6,8 @@
 //! training functions take data of one role, and only a [`Split`] makes parts, after checking that they are disjoint.
 
 use super::decorrelate::{DecorrelateError, decorrelate};
-use crate::stats::rng::{shuffle, stream};
 use rand_chacha::ChaCha8Rng;
+use stats::rng::{shuffle, stream};
 use std::marker::PhantomData;
 
 /// Role of the examples and probes that judge interventions.

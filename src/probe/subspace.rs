@@ -1,6 +1,6 @@
 //! Subspaces by orthonormal bases, and taking them out of embeddings.
 
-use crate::base::matrix::{Dense, Matrix, Real};
+use base::matrix::{Dense, Matrix, Real};
 use faer::MatRef;
 
 /// A subspace of embedding space: the rows of an r x D matrix form an orthonormal basis.
@@ -116,8 +116,8 @@ impl Subspace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::rng::{stream, unit};
     use proptest::prelude::*;
+    use stats::rng::{stream, unit};
 
     fn random(rows: usize, cols: usize, seed: u64) -> Dense<f64> {
         let mut rng = stream(seed, "rows");

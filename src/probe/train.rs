@@ -8,12 +8,12 @@
 use super::data::Labelled;
 use super::mlp::{CHUNK, Mlp, Pass};
 use super::selection::within_one_standard_error;
-use crate::base::Cancelled;
-use crate::base::matmul::{View, matmul};
-use crate::base::matrix::argmax;
-use crate::stats::Purpose;
-use crate::stats::rng::shuffle;
+use base::Cancelled;
+use base::matmul::{View, matmul};
+use base::matrix::argmax;
 use serde::{Deserialize, Serialize};
+use stats::Purpose;
+use stats::rng::shuffle;
 
 /// Steps between two validations.
 pub const EPOCH: usize = 50;
@@ -321,8 +321,8 @@ impl Adam {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::probe::Matrix;
-    use crate::stats::rng::{stream, unit};
+    use crate::Matrix;
+    use stats::rng::{stream, unit};
 
     /// Points in a square, labelled by the sign of x0 x1: no linear classifier can see it.
     fn quadrants(n: usize, seed: u64) -> Labelled {

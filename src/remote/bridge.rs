@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::message::{Hello, Message, Status, Unreadable, Want};
 use super::{parcel, place};
-use crate::session::{name, shelf};
+use session::{name, shelf};
 
 /// Longest time that a keeper may take to listen.
 const START: Duration = Duration::from_secs(30);

@@ -13,10 +13,10 @@ use super::message::{Hello, Message, Want};
 use super::near::{Channel, random};
 use super::parcel::send;
 use super::{RemoteError, line};
-use crate::engine::message::{Command, Event, Question, Topic};
-use crate::engine::{Down, EVENT_QUEUE, Engine, EngineGone};
-use crate::session::format::{Entry, MAX_ENTRIES, MAX_FILE};
-use crate::session::replay::Step;
+use engine::message::{Command, Event, Question, Topic};
+use engine::{Down, EVENT_QUEUE, Engine, EngineGone};
+use session::format::{Entry, MAX_ENTRIES, MAX_FILE};
+use session::replay::Step;
 
 /// Time for which the end of this program waits until what was asked last is on its way.
 const FLUSH: Duration = Duration::from_secs(3);
@@ -347,8 +347,8 @@ pub(super) fn disorder(address: &Address) -> RemoteError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::message::ModelQuestion;
-    use crate::lab::{LABS, Spec, interventions};
+    use engine::message::ModelQuestion;
+    use labs::{LABS, Spec, interventions};
 
     fn slider(ticket: u64) -> Command {
         let question = interventions::Question::Point(interventions::question::PointQuestion {

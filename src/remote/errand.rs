@@ -8,8 +8,8 @@ use super::client::{disorder, reply};
 use super::message::{Hello, Message, Status, Want};
 use super::near::Channel;
 use super::parcel::Parcel;
-use crate::session::format::MAX_FILE;
-use crate::session::name;
+use session::format::MAX_FILE;
+use session::name;
 
 /// Sends one request that needs no engine.
 fn errand(address: &Address, want: Want, name: &str) -> Result<Channel, RemoteError> {

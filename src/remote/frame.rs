@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 
 use thiserror::Error;
 
-use crate::base::text::shortened;
+use base::text::shortened;
 
 /// Version of the protocol. The layout of a frame's header is the same in all versions, so that each end can name the other's.
 pub const PROTOCOL: u8 = 2;

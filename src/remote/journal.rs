@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use super::message::{Message, Status};
 use super::place;
-use crate::base::Problem;
-use crate::base::numbers::seconds;
-use crate::engine::Engine;
-use crate::engine::message::{Command, Event, Notice, NoticeLevel, Outcome};
-use crate::session::format::{MAX_LINE, line};
-use crate::session::record::Recorder;
+use base::Problem;
+use base::numbers::seconds;
+use engine::Engine;
+use engine::message::{Command, Event, Notice, NoticeLevel, Outcome};
+use session::format::{MAX_LINE, line};
+use session::record::Recorder;
 
 /// Longest time for which an engine waits that was never asked anything.
 const UNASKED: Duration = Duration::from_secs(60);
@@ -168,7 +168,7 @@ impl Hub {
     }
 
     /// Says once that the session is no longer recorded, for example because the disk is full.
-    fn recorded(&mut self, result: Option<Result<(), crate::session::SessionError>>) {
+    fn recorded(&mut self, result: Option<Result<(), session::SessionError>>) {
         let Some(Err(error)) = result else { return };
         self.recorder = None;
         let problem = Problem {
@@ -319,9 +319,9 @@ impl Hub {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::fake::FakeEngine;
-    use crate::engine::message::Progress;
-    use crate::session::format::Header;
+    use engine::fake::FakeEngine;
+    use engine::message::Progress;
+    use session::format::Header;
 
     fn hub(folder: &Path) -> Hub {
         let header = Header::new("cpu", "2026-01-02T03:04:05Z".into(), None);
@@ -392,7 +392,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut hub = hub(folder.path());
         let source = std::io::Error::other("No space left on device");
-        hub.recorded(Some(Err(crate::session::SessionError::Write { path: "/s".into(), source })));
+        hub.recorded(Some(Err(session::SessionError::Write { path: "/s".into(), source })));
         hub.event(&Event::Models { models: Vec::new() });
         let lines = hub.lines(0, 10, 0);
         assert!(

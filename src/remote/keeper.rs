@@ -10,13 +10,13 @@ use super::journal::Hub;
 use super::message::{Hello, Message, Want, Welcome};
 use super::pack::{self, Packer};
 use super::{RemoteError, parcel, place};
-use crate::base::signals;
-use crate::engine::Engine;
-use crate::engine::local::{LocalEngine, LocalOptions};
-use crate::engine::message::{Command, Event};
-use crate::session::format::Header;
-use crate::session::name;
-use crate::session::record::Recorder;
+use base::signals;
+use engine::Engine;
+use engine::local::{LocalEngine, LocalOptions};
+use engine::message::{Command, Event};
+use session::format::Header;
+use session::name;
+use session::record::Recorder;
 
 /// Time without a word after which a near end counts as gone.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -70,7 +70,7 @@ pub fn keep(terms: Terms) -> Result<(), RemoteError> {
     let _ = rustix::process::setsid();
     // Who reads this is the other side, which is told no paths of this one.
     let fail = |place: &'static str| move |source| RemoteError::Io { place: place.into(), source };
-    let other = |e: crate::session::SessionError| RemoteError::Io {
+    let other = |e: session::SessionError| RemoteError::Io {
         place: "session".into(),
         source: std::io::Error::other(place::told(&e)),
     };
@@ -339,8 +339,8 @@ fn pack(packer: &mut Packer, messages: &[Message]) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::fake::FakeEngine;
-    use crate::remote::pack::Unpacker;
+    use crate::pack::Unpacker;
+    use engine::fake::FakeEngine;
 
     /// A run that reports something all the time was never asked, so nothing came from the near end, and every half minute its link
     /// was taken for dead.

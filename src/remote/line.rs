@@ -12,10 +12,10 @@ use super::address::Address;
 use super::client::Shared;
 use super::message::{Hello, Message, Welcome};
 use super::near::Channel;
-use crate::base::Problem;
-use crate::engine::message::{Event, Notice, NoticeLevel};
-use crate::session::format::{Entry, Item, parse_entry};
-use crate::session::replay::Step;
+use base::Problem;
+use engine::message::{Event, Notice, NoticeLevel};
+use session::format::{Entry, Item, parse_entry};
+use session::replay::Step;
 
 /// What is said of a far end that does not keep to the protocol.
 pub(super) const DISORDER: &str =
@@ -241,7 +241,7 @@ impl Line {
                         }
                         // Only the keeper itself, when it ends, and one who steers send commands.
                         (_, Some(Entry { item: Item::Command(command), .. }))
-                            if self.steers && command != crate::engine::message::Command::Shutdown =>
+                            if self.steers && command != engine::message::Command::Shutdown =>
                         {
                             return End::Superseded;
                         }

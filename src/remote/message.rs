@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::frame::{Frame, FrameError};
-use crate::engine::message::Command;
-use crate::session::format::{Entry, Item, line, parse_entry};
+use engine::message::Command;
+use session::format::{Entry, Item, line, parse_entry};
 
 /// What the near end wants; the first message of a connection.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -270,7 +270,7 @@ impl Message {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::{LABS, Spec};
+    use labs::{LABS, Spec};
 
     fn all() -> Vec<Message> {
         let spec = Box::new(Spec::shipped(LABS[0].id()));

@@ -12,7 +12,7 @@ use super::address::Address;
 use super::frame::{FrameError, PROTOCOL};
 use super::message::{Hello, Message, Unreadable};
 use super::pack::Unpacker;
-use crate::base::text::printable_message;
+use base::text::printable_message;
 
 /// Bytes of what ssh said that are kept.
 const SAID: usize = 4096;

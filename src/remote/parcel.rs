@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
 use super::message::Message;
-use crate::base::files::{beside, hex};
+use base::files::{beside, hex};
 
 /// Bytes that are sent at a time.
 const PIECE: usize = 256 << 10;

@@ -5,7 +5,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use crate::session::{SessionError, name};
+use session::{SessionError, name};
 
 /// What keepers write to standard error.
 pub const LOG: &str = "log";

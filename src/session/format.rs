@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 
 use super::newer::is_newer;
 use super::{SessionError, legacy};
-use crate::engine::board::Board;
-use crate::engine::message::{Command, Event};
-use crate::lab::Spec;
+use engine::board::Board;
+use engine::message::{Command, Event};
+use labs::Spec;
 
 /// Version of the file format that this program writes, and the newest one that it reads.
 pub const FORMAT: u32 = 2;
@@ -292,7 +292,7 @@ struct ViewLine<'a> {
 }
 
 /// One line: the time in seconds to the millisecond, then the content's own keys beside it.
-pub(crate) fn line<T: Serialize>(t: f64, content: &T) -> serde_json::Result<String> {
+pub fn line<T: Serialize>(t: f64, content: &T) -> serde_json::Result<String> {
     #[derive(Serialize)]
     struct Timed<'a, T> {
         t: f64,
@@ -357,7 +357,7 @@ fn parse_header(line: &[u8]) -> Result<Header, String> {
 
 /// Why a line was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unread {
+pub enum Unread {
     /// A newer program wrote it.
     Unknown,
     /// It is broken.
@@ -370,7 +370,7 @@ fn version(text: &str) -> Vec<u64> {
 }
 
 /// Reads a line of the file; `newer` says that a newer program wrote it.
-pub(crate) fn parse_entry(line: &[u8], newer: bool) -> Result<Entry, Unread> {
+pub fn parse_entry(line: &[u8], newer: bool) -> Result<Entry, Unread> {
     let mut object: Map<String, Value> = serde_json::from_slice(line).map_err(|_| Unread::Damaged)?;
     let t = object.remove("t").and_then(|t| t.as_f64()).ok_or(Unread::Damaged)?;
     if !(0.0..=MAX_TIME).contains(&t) {

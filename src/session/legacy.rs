@@ -92,9 +92,9 @@ fn model_answer(line: &mut Map<String, Value>, model: Value, answer: Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::message::{Answer, Command, Event, ModelAnswer, ModelQuestion, Question, Topic};
-    use crate::lab;
-    use crate::lab::interventions;
+    use engine::message::{Answer, Command, Event, ModelAnswer, ModelQuestion, Question, Topic};
+    use labs;
+    use labs::interventions;
     use serde::de::DeserializeOwned;
 
     fn read<T: DeserializeOwned>(old: Value) -> T {
@@ -111,7 +111,7 @@ mod tests {
         else {
             panic!("a point is a question to the experiment")
         };
-        let lab::Question::Interventions(interventions::Question::Point(point)) = question else {
+        let labs::Question::Interventions(interventions::Question::Point(point)) = question else {
             panic!("a question to another lab")
         };
         assert_eq!((point.method.as_str(), point.value, point.example), ("pgd", 0.112, 4));

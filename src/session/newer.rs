@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::lab::{LabId, finding};
+use labs::{LabId, finding};
 
 /// Names of the commands and events of this version.
 const COMMANDS: [&str; 7] = ["list_models", "run", "ask", "withdraw", "cancel", "pause", "shutdown"];
@@ -36,5 +36,5 @@ pub(super) fn is_newer(line: &Map<String, Value>) -> bool {
         || other_lab(line.get("spec").and_then(|spec| spec.get("lab")))
         || about.clone().any(|a| unknown(a.get("about"), &TOPICS))
         || about.filter_map(|a| a.get("question")).any(|q| other_lab(q.get("lab")))
-        || findings.any(finding::is_newer)
+        || findings.any(finding::is_newer::<labs::Kinds>)
 }

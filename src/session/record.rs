@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::SessionError;
 use super::format::{Entry, Header, Item, line};
 use super::name;
-use crate::engine::message::{Command, Event, Generation};
+use engine::message::{Command, Event, Generation};
 
 /// Progress is recorded at most this often, in seconds; later progress supersedes what is withheld.
 const PROGRESS_EVERY: f64 = 0.25;
@@ -224,8 +224,8 @@ fn reserve(folder: &Path, name: &str) -> Result<(File, PathBuf), SessionError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::message::Progress;
-    use crate::session::format::Session;
+    use crate::format::Session;
+    use engine::message::Progress;
 
     fn header() -> Header {
         Header::new("cpu", "2025-01-01T00:00:00Z".into(), None)

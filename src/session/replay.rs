@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use super::format::{Entry, Session};
-use crate::engine::board::Board;
-use crate::engine::message::{Command, Event};
-use crate::engine::{EVENT_QUEUE, Engine, EngineGone};
+use engine::board::Board;
+use engine::message::{Command, Event};
+use engine::{EVENT_QUEUE, Engine, EngineGone};
 
 /// Slowest and fastest replay speed.
 pub const SPEEDS: (f64, f64) = (0.05, 1000.0);
@@ -284,8 +284,8 @@ pub fn fold(board: &mut Board, step: &Step) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::message::EngineInfo;
-    use crate::session::format::{Header, Item, Losses};
+    use crate::format::{Header, Item, Losses};
+    use engine::message::EngineInfo;
 
     fn session(times: &[f64]) -> Arc<Session> {
         let ready = |device: String| Event::Ready(EngineInfo { version: "1".into(), device });

@@ -131,7 +131,7 @@ fn last_outcome(file: &mut File) -> std::io::Result<End> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::message::{Event, Outcome};
+    use engine::message::{Event, Outcome};
 
     const HEADER: &str = r#"{"probity_session":1,"version":"0.1.0","device":"auto","created":"2026-01-02T03:04:05Z","spec":{"lab":"a_newer_lab"}}"#;
 
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn the_last_run_says_how_the_session_ended() {
         let (done, cancelled) = (finished(Outcome::Done), finished(Outcome::Cancelled));
-        let problem = crate::base::Problem { what: "x".into(), r#where: "y".into(), hint: "z".into() };
+        let problem = base::Problem { what: "x".into(), r#where: "y".into(), hint: "z".into() };
         let failed = finished(Outcome::Failed(problem));
         let run = r#"{"t":0.0,"command":"run","job":1}"#;
         for (lines, end) in [

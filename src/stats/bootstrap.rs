@@ -11,8 +11,8 @@
 
 use super::estimate::Estimate;
 use super::rng::{below, stream};
-use crate::base::matmul::{View, matmul};
-use crate::base::matrix::Matrix;
+use base::matmul::{View, matmul};
+use base::matrix::Matrix;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
@@ -273,7 +273,7 @@ fn sum(counts: &[f32], values: &[f32]) -> f64 {
 }
 
 /// The percentile interval of resampled values around a statistic. NaN ends if there are no values.
-pub(crate) fn interval(mean: f64, mut values: Vec<f64>, level: f64) -> Estimate {
+pub fn interval(mean: f64, mut values: Vec<f64>, level: f64) -> Estimate {
     values.sort_unstable_by(f64::total_cmp);
     let tail = 0.5 * (1.0 - level);
     Estimate { mean, lo: quantile(&values, tail), hi: quantile(&values, 1.0 - tail) }
@@ -288,7 +288,7 @@ fn quantile(sorted: &[f64], q: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::rng::unit;
+    use crate::rng::unit;
     use proptest::prelude::*;
 
     #[test]

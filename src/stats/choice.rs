@@ -135,7 +135,7 @@ pub fn gap_by_chance(groups: &[Answers], permutations: usize, level: f64, seed: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::rng::unit;
+    use crate::rng::unit;
     use proptest::prelude::*;
 
     /// Items that are right under alternative k with probability `p[k]`.

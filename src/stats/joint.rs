@@ -111,7 +111,7 @@ impl Joint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::rng::{stream, unit};
+    use crate::rng::{stream, unit};
     use proptest::prelude::*;
 
     /// Units of five items by how many more the first gets right, each one-sided.

@@ -4,7 +4,7 @@
 //! here then gives p = 1, where some libraries give 0 or no number.
 
 use super::binomial::at_most;
-use crate::base::suggest::unknown;
+use base::suggest::unknown;
 
 /// A test of the hypothesis that discordant items favour neither side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

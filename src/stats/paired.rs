@@ -310,7 +310,7 @@ mod tests {
     /// Coverage of the interval by enumeration, in settings that were fixed beforehand: within 93.5 and 97 % in each.
     #[test]
     fn intervals_cover_as_often_as_they_say() {
-        use crate::stats::binomial::probability;
+        use crate::binomial::probability;
         for n in [100u64, 500, 2_000] {
             for (p01, p10) in [(0.02, 0.02), (0.10, 0.05), (0.30, 0.28)] {
                 let (gap, share) = (p10 - p01, p01 / (1.0 - p10));
@@ -339,7 +339,7 @@ mod tests {
     /// The same for clusters of five whose items have two fifths of their variance in common: by simulation.
     #[test]
     fn intervals_over_clusters_cover_too() {
-        use crate::stats::rng::{stream, unit};
+        use crate::rng::{stream, unit};
         let mut rng = stream(11, "clusters");
         for clusters in [30usize, 100] {
             let runs = 3_000;

@@ -270,8 +270,8 @@ pub fn power(discord: Discord, n: u64, level: f64, test: Test) -> Result<Power, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::mcnemar;
-    use crate::stats::rng::{stream, unit};
+    use crate::mcnemar;
+    use crate::rng::{stream, unit};
     use proptest::prelude::*;
 
     fn of(p01: f64, p10: f64, n: u64, test: Test) -> f64 {

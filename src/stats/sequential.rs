@@ -117,7 +117,7 @@ impl Sequential {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::rng::{stream, unit};
+    use crate::rng::{stream, unit};
 
     #[test]
     fn worked_values() {

@@ -132,8 +132,8 @@ pub fn required(theta: f64, level: f64, target: f64, most: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::paired::Differences;
-    use crate::stats::rng::{stream, unit};
+    use crate::paired::Differences;
+    use crate::rng::{stream, unit};
 
     /// `nct.sf(t.ppf(.975, df), df, theta)` and `nct.cdf(-t.ppf(.975, df), df, theta)` of SciPy 1.17.
     const WORKED: [(f64, f64, f64, f64); 7] = [
@@ -178,7 +178,7 @@ mod tests {
     /// Type M by its meaning: the mean size of the significant means, over the true one.
     #[test]
     fn simulation_agrees() {
-        use crate::stats::special::normal_quantile;
+        use crate::special::normal_quantile;
         let (mut rng, units, runs, gap) = (stream(3, "student"), 12, 6_000, 0.6);
         let (mut hits, mut size) = (0.0, 0.0);
         for _ in 0..runs {
@@ -199,7 +199,7 @@ mod tests {
     /// The interval of a mean's size in standard errors holds it as often as it says, with few units too.
     #[test]
     fn effects_are_covered() {
-        use crate::stats::special::normal_quantile;
+        use crate::special::normal_quantile;
         let (mut rng, runs) = (stream(5, "effects"), 2_000);
         for (units, theta) in [(12, 0.0), (12, 2.0), (30, 3.0), (30, 6.0)] {
             let held = (0..runs).filter(|_| {

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use super::key::Key;
 use super::screen::ScreenId;
-use crate::base::Problem;
-use crate::engine::Down;
-use crate::engine::message::{Command, Event, Notice};
-use crate::figure::Figure;
-use crate::lab::Spec;
-use crate::session::parts::watch::View;
-use crate::session::replay::Step;
-use crate::session::shelf::Recorded;
+use base::Problem;
+use engine::Down;
+use engine::message::{Command, Event, Notice};
+use figure::Figure;
+use labs::Spec;
+use session::parts::watch::View;
+use session::replay::Step;
+use session::shelf::Recorded;
 
 /// Something that happened. [`super::reduce::reduce`] folds it into the state.
 #[derive(Debug, Clone, PartialEq)]

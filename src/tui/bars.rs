@@ -15,10 +15,10 @@ use super::setup;
 use super::state::{Glyphs, Purpose, Recording, State, TextEntry};
 use super::theme::Role;
 use super::widgets::bar::bar;
-use crate::base::numbers::{clock, count, seconds, short};
-use crate::base::text::{fit, printable, width, wrapped};
-use crate::engine::message::{NoticeLevel, Outcome, Progress};
-use crate::lab::setting::Kind;
+use base::numbers::{clock, count, seconds, short};
+use base::text::{fit, printable, width, wrapped};
+use engine::message::{NoticeLevel, Outcome, Progress};
+use labs::setting::Kind;
 
 const NAME: &str = " Probity ";
 /// A message takes at most this many lines.

@@ -77,7 +77,7 @@ pub struct Entry {
 macro_rules! rows {
     ($context:expr; $( $name:literal, $title:literal, $doc:literal, [$($key:literal),*], $footer:expr, $enabled:expr
         => $run:expr; )+) => {
-        &[ $( $crate::tui::commands::Entry {
+        &[ $( $crate::commands::Entry {
             name: $name,
             title: $title,
             doc: $doc,
@@ -89,15 +89,15 @@ macro_rules! rows {
         }, )+ ]
     };
 }
-pub(in crate::tui) use rows;
+pub(crate) use rows;
 
 /// A command that can always be used.
-pub(in crate::tui) fn always(_: &State) -> bool {
+pub(crate) fn always(_: &State) -> bool {
     true
 }
 
 /// Whether an engine answers, rather than a recording.
-pub(in crate::tui) fn live(state: &State) -> bool {
+pub(crate) fn live(state: &State) -> bool {
     state.replay.is_none()
 }
 

@@ -71,7 +71,7 @@ impl FromStr for Key {
     type Err = KeyError;
 
     fn from_str(text: &str) -> Result<Self, KeyError> {
-        let bad = || KeyError(crate::base::text::printable(text).into_owned());
+        let bad = || KeyError(base::text::printable(text).into_owned());
         let mut rest = text;
         let mut modifiers = KeyModifiers::NONE;
         loop {

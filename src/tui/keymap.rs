@@ -5,8 +5,8 @@ use std::path::Path;
 
 use super::commands::{COMMANDS, Context, Entry, number_of};
 use super::key::Key;
-use crate::base::Problem;
-use crate::base::text::printable;
+use base::Problem;
+use base::text::printable;
 
 /// The shipped keymap file, which spells out the defaults.
 pub const DEFAULT_TOML: &str = include_str!("../../assets/keymap.toml");
@@ -207,7 +207,7 @@ mod tests {
     fn a_key_given_to_the_frame_is_taken_from_the_screens_unless_it_was_its_default() {
         let methods = || "m".parse().unwrap();
         let (keymap, problems) = Keymap::parse("[keys]\nzoom = [\"m\"]", "mine");
-        for screen in crate::tui::screens::labs() {
+        for screen in crate::screens::labs() {
             let command = keymap.command(methods(), &[Context::Screen(screen.id()), Context::Global]);
             assert_eq!(command.map(|e| e.name), Some("zoom"), "{problems:?}");
         }

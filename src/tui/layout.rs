@@ -111,8 +111,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::tui::screens::SCREENS;
-    use crate::tui::state::Start;
+    use crate::screens::SCREENS;
+    use crate::state::Start;
 
     fn state(columns: u16, rows: u16) -> State {
         State::new(Start { size: (columns, rows), ..Start::new() })

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::base::Problem;
-use crate::figure::Figure;
-use crate::session::format::Session;
-use crate::session::shelf;
-use crate::tui::action::{Document, Existing, Exported, Saved};
+use crate::action::{Document, Existing, Exported, Saved};
+use base::Problem;
+use figure::Figure;
+use session::format::Session;
+use session::shelf;
 
 /// The work that the loop delegates to other threads.
 #[derive(Clone)]

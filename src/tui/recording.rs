@@ -1,8 +1,8 @@
 //! What keeps a record of commands and events.
 
-use crate::base::Problem;
-use crate::engine::message::{Command, Event};
-use crate::session::{SessionError, record};
+use base::Problem;
+use engine::message::{Command, Event};
+use session::{SessionError, record};
 
 /// Keeps a record of commands and events.
 pub trait Recorder {
@@ -60,7 +60,7 @@ fn problem(error: &SessionError, hint: &str) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::format::{Header, Session};
+    use session::format::{Header, Session};
 
     fn begun(folder: &std::path::Path, name: &str) -> Box<dyn Recorder> {
         let header = Header::new("cpu", "2026-01-02T03:04:05Z".into(), None);
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(recorder.rename("second").unwrap(), "second");
         recorder.command(2.0, &Command::Shutdown).unwrap();
         recorder.finish();
-        let read = Session::read(&crate::session::name::file(folder.path(), "second")).unwrap();
+        let read = Session::read(&session::name::file(folder.path(), "second")).unwrap();
         assert_eq!(read.entries.iter().map(|e| e.t).collect::<Vec<_>>(), [0.5, 1.0, 2.0]);
     }
 
@@ -91,7 +91,7 @@ mod tests {
             Err(problem) => assert!(problem.hint.contains("old name"), "{problem}"),
         }
         recorder.command(1.0, &Command::ListModels).unwrap();
-        let kept = Session::read(&crate::session::name::file(folder.path(), "taken")).unwrap();
+        let kept = Session::read(&session::name::file(folder.path(), "taken")).unwrap();
         assert_eq!(kept.entries.len(), 1, "the other session is whole");
     }
 

@@ -32,12 +32,12 @@ use super::recording::Recorder;
 use super::reduce::reduce;
 use super::screens::SCREENS;
 use super::state::{ReplayState, Start, State};
-use crate::base::Problem;
-use crate::base::text::printable;
-use crate::engine::Engine;
-use crate::engine::message::{Notice, NoticeLevel};
-use crate::session::format::Session;
-use crate::session::replay::{Recorded, Step};
+use base::Problem;
+use base::text::printable;
+use engine::Engine;
+use engine::message::{Notice, NoticeLevel};
+use session::format::Session;
+use session::replay::{Recorded, Step};
 
 /// Shortest time between two frames that the engine asked for.
 const FRAME: Duration = Duration::from_millis(33);

@@ -13,8 +13,8 @@ use super::commands::Entry;
 use super::layout::Layout;
 use super::setup::Setup;
 use super::state::State;
-use crate::engine::message::{Command, Event, Progress};
-use crate::figure::Figure;
+use engine::message::{Command, Event, Progress};
+use figure::Figure;
 
 /// Identifies a screen; also its name in text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -69,7 +69,7 @@ fn scorer(query: &str) -> impl FnMut(&str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::state::Start;
+    use crate::state::Start;
 
     fn names(found: &[&'static Entry]) -> Vec<&'static str> {
         found.iter().map(|e| e.name).collect()
@@ -93,9 +93,9 @@ mod tests {
     fn the_palette_opens_every_screen_and_offers_no_commands_of_another() {
         let state = State::new(Start::new());
         let all = names(&palette(&state, ""));
-        for screen in crate::tui::screens::SCREENS {
+        for screen in crate::screens::SCREENS {
             // There is a grid to show only where one is followed.
-            let there = screen.id() != crate::tui::screens::shards::ID;
+            let there = screen.id() != crate::screens::shards::ID;
             assert_eq!(all.contains(&screen.tab().name), there, "{}", screen.title());
         }
         assert!(!all.contains(&"inspect-model") && !all.contains(&"popup-up"));
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn in_a_replay_the_palette_offers_its_commands_and_none_that_run_anything() {
-        let replay = Some(crate::tui::state::ReplayState::new("s".into(), 1.0, 1.0));
+        let replay = Some(crate::state::ReplayState::new("s".into(), 1.0, 1.0));
         let state = State::new(Start { replay, ..Start::new() });
         let all = names(&palette(&state, ""));
         assert!(all.contains(&"replay-pause") && !all.contains(&"run") && !all.contains(&"name-session"));

@@ -1,4 +1,4 @@
-//! The one setup pane, for every lab: its rows are settings ([`crate::lab::setting`]) and rows that the lab adds for its view.
+//! The one setup pane, for every lab: its rows are settings ([`labs::setting`]) and rows that the lab adds for its view.
 //!
 //! A lab implements [`Setup`]; sliders, typed values, checkboxes, the mouse and the drawing are here.
 
@@ -19,11 +19,11 @@ use super::layout::{inside, track};
 use super::screen::Pane;
 use super::state::{Drag, Purpose, State, TextEntry, moved};
 use super::stops::{share_of, step_along};
-use crate::base::text::printable;
-use crate::engine::board::Job;
-use crate::lab::examples::TaskSpec;
-use crate::lab::setting::{Kind, Known, KnownModel, Setting, SettingError, Value};
-use crate::lab::{LabId, Spec};
+use base::text::printable;
+use engine::board::Job;
+use labs::examples::TaskSpec;
+use labs::setting::{Kind, Known, KnownModel, Setting, SettingError, Value};
+use labs::{LabId, Spec};
 
 /// The setup pane of a lab.
 pub const PANE: Pane = Pane("Setup");
@@ -259,7 +259,7 @@ pub fn lines(rows: &[Row]) -> Vec<RowLine> {
 /// What the settings of a lab know besides its spec.
 #[must_use]
 pub fn known(state: &State) -> Known {
-    let model = |m: &crate::engine::message::ModelInfo| KnownModel { name: m.name.clone(), layers: m.layers };
+    let model = |m: &engine::message::ModelInfo| KnownModel { name: m.name.clone(), layers: m.layers };
     Known { models: state.board.models.iter().map(model).collect() }
 }
 

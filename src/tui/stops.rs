@@ -40,7 +40,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_slider_shows_what_it_was_set_to(i in 0usize..29) {
-            let stops = crate::lab::interventions::parameter::EPSILONS;
+            let stops = labs::interventions::parameter::EPSILONS;
             let share = share_of(&stops, stops[i]);
             prop_assert_eq!((share * (stops.len() - 1) as f64).round() as usize, i);
         }

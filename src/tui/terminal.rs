@@ -25,7 +25,7 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, channel, unbounded_channel};
 
 use super::run::{ExitReport, Options, Source, TuiError, run};
-use crate::base::signals;
+use base::signals;
 
 #[cfg(unix)]
 use super::guard::{self, Guard};

@@ -6,7 +6,7 @@ use ratatui::style::{Color, Modifier, Style};
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::base::text::printable;
+use base::text::printable;
 
 /// What a colour is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]

@@ -105,7 +105,7 @@ fn weights(card: &gallery::Card, scores: &[&Value]) -> Vec<Vec<(f64, f64)>> {
             found.insert((r, p), x);
         }
     }
-    let of = |relation: &gallery::recall::RelationRecall| -> Vec<(f64, f64)> {
+    let of = |relation: &probity::pretraining::recall::RelationRecall| -> Vec<(f64, f64)> {
         let each: Vec<(f64, f64)> = relation
             .prompts
             .iter()

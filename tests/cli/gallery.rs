@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use probity::gallery::{Card, Mixture, Recipe};
+use probity::gallery::Card;
+use probity::pretraining::{Mixture, Recipe};
 use probity::stats::Estimate;
 use serde_json::Value;
 

@@ -1,6 +1,7 @@
 //! A comparison as the power lab would find it, from made-up items by the lab's own arithmetic.
 
 use probity::engine::message::{Answer, Event, Outcome};
+use probity::lab::FindingKind as _;
 use probity::lab::power::Spec;
 use probity::lab::power::compare::{Names, adjust, compare};
 use probity::lab::power::finding::{
@@ -26,7 +27,7 @@ fn finding(n: usize, is_final: bool, kind: Kind) -> Finding {
         r#final: is_final,
         t: 1.0,
         level,
-        body: kind.into(),
+        body: lab::Body::Lab(kind.into()),
     }
 }
 

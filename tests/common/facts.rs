@@ -1,6 +1,7 @@
 //! What the prompts lab finds in a fake run, and what it answers.
 
 use probity::engine::message::{Answer, Event};
+use probity::lab::FindingKind as _;
 use probity::lab::prompts::candidates::Candidates;
 use probity::lab::prompts::consistency::Regime;
 use probity::lab::prompts::finding::{
@@ -67,7 +68,7 @@ fn finding(model: &str, n: usize, kind: Kind) -> Finding {
         r#final: true,
         t: 2.5,
         level: kind.has_interval().then_some(0.95),
-        body: kind.into(),
+        body: lab::Body::Lab(kind.into()),
     }
 }
 

@@ -17,6 +17,7 @@ use probity::lab::interventions::oracle::OracleKind;
 use probity::lab::interventions::question::{PointQuestion, Question as Asked};
 use probity::lab::plan::Material;
 use probity::lab::{self, Body, Common, Finding, LabId, SummaryFinding};
+use probity::lab::{FindingKind as _, SpecFields as _};
 use probity::stats::estimate::Estimate;
 use probity::stats::replicates::Form;
 use probity::tui::screens::interventions::catalog::Catalog;
@@ -60,11 +61,17 @@ pub fn summary(generation: u64) -> Event {
         version: "0.1.0".into(),
         cancelled: false,
     };
-    Event::Finding { generation, finding: Box::new(finding(2400, true, 41.7, Common::Summary(summary))) }
+    Event::Finding {
+        generation,
+        finding: Box::new(with_body(2400, true, 41.7, Body::Common(Common::Summary(summary)))),
+    }
 }
 
-fn finding(n: usize, is_final: bool, t: f64, body: impl Into<Body>) -> Finding {
-    let body = body.into();
+fn finding(n: usize, is_final: bool, t: f64, kind: Kind) -> Finding {
+    with_body(n, is_final, t, Body::Lab(kind.into()))
+}
+
+fn with_body(n: usize, is_final: bool, t: f64, body: Body) -> Finding {
     let level = matches!(&body, Body::Lab(kinds) if kinds.has_interval());
     Finding {
         lab: LabId::Interventions,

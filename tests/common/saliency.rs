@@ -1,6 +1,7 @@
 //! What the saliency lab finds in a fake run, and what it answers.
 
 use probity::engine::message::{Answer, Command, Event, Outcome, Question};
+use probity::lab::FindingKind as _;
 use probity::lab::saliency::finding::{
     ALL, AccuracyFinding, AttentionFinding, DataFinding, DifferenceFinding, DimensionNote, Guess,
     InterpretabilityFinding, Kind, ModelNote, OWN, PredictionFinding, RatioFinding, SaliencyFinding, Sample,
@@ -33,7 +34,7 @@ fn finding(model: &str, n: usize, kind: Kind) -> Finding {
         r#final: true,
         t: 1.5,
         level: kind.has_interval().then_some(0.95),
-        body: kind.into(),
+        body: lab::Body::Lab(kind.into()),
     }
 }
 

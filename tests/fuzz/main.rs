@@ -172,7 +172,7 @@ fn open(bytes: &[u8]) {
     let board = session.board();
     table(&board).iter().for_each(|line| printed(line));
     for run in &board.runs {
-        let figures = run.job.spec.lab().lab().figures(&run.results, board.engine.as_ref());
+        let figures = probity::lab::by_id(run.job.spec.lab()).figures(&run.results, board.engine.as_ref());
         for figure in figures.iter().take(2) {
             timed(|| render(figure, "svg").unwrap());
             render(figure, "csv").unwrap();

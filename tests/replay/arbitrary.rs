@@ -213,18 +213,22 @@ fn example() -> BoxedStrategy<Kind> {
         .boxed()
 }
 
+fn lab_body(kind: Kind) -> Body {
+    Body::Lab(kind.into())
+}
+
 fn body() -> BoxedStrategy<Body> {
     let summary = (real(), text(), any::<bool>()).prop_map(|(seconds, device, cancelled)| {
         Common::Summary(SummaryFinding { seconds, device, version: "1".into(), cancelled })
     });
     prop_oneof![
-        1 => super::trained::data().prop_map(Body::from),
-        1 => super::trained::probe().prop_map(Body::from),
-        4 => reliability().prop_map(Body::from),
-        1 => optimum().prop_map(Body::from),
-        1 => behaviour().prop_map(Body::from),
-        1 => example().prop_map(Body::from),
-        2 => super::verdicts::verdict().prop_map(Body::from),
+        1 => super::trained::data().prop_map(lab_body),
+        1 => super::trained::probe().prop_map(lab_body),
+        4 => reliability().prop_map(lab_body),
+        1 => optimum().prop_map(lab_body),
+        1 => behaviour().prop_map(lab_body),
+        1 => example().prop_map(lab_body),
+        2 => super::verdicts::verdict().prop_map(lab_body),
         1 => summary.prop_map(Body::from),
         1 => problem().prop_map(|problem| Common::Error(problem).into()),
     ]

@@ -7,22 +7,22 @@ use clap::Args;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::base::numbers::{number, percent};
-use crate::base::text::printable_label;
-use crate::cli::error::CliError;
-use crate::cli::output;
-use crate::corpus::results::{Results, Wanted, metrics, read};
-use crate::figure::layers::grouped;
-use crate::lab::power::compare::{MOST_LEVEL, Names, Terms, adjust, compare};
-use crate::lab::power::finding::{ComparisonFinding, Open};
-use crate::lab::power::pairs::{Matched, matched};
-use crate::lab::power::pilot::Pilot;
-use crate::lab::power::summary::{exaggerated, lead, none_enough, p_value, points, seen, span, too_few};
-use crate::lab::results::Tagged;
-use crate::stats::Estimate;
-use crate::stats::mcnemar::Test;
-use crate::stats::power::share;
-use crate::stats::required::Aim;
+use crate::error::CliError;
+use crate::output;
+use base::numbers::{number, percent};
+use base::text::printable_label;
+use corpus::results::{Results, Wanted, metrics, read};
+use figure::layers::grouped;
+use labs::power::compare::{MOST_LEVEL, Names, Terms, adjust, compare};
+use labs::power::finding::{ComparisonFinding, Open};
+use labs::power::pairs::{Matched, matched};
+use labs::power::pilot::Pilot;
+use labs::power::summary::{exaggerated, lead, none_enough, p_value, points, seen, span, too_few};
+use labs::results::Tagged;
+use stats::Estimate;
+use stats::mcnemar::Test;
+use stats::power::share;
+use stats::required::Aim;
 
 /// Compare two models by their results on the same items: difference, paired tests, equivalence, and the n that is needed.
 #[derive(Debug, Args)]

@@ -5,10 +5,10 @@ use std::io::Write;
 use clap::Args;
 use serde::Serialize;
 
-use crate::base::text::shortened;
-use crate::cli::error::CliError;
-use crate::cli::output;
-use crate::probe::decorrelate::{association, decorrelate_counts};
+use crate::error::CliError;
+use crate::output;
+use base::text::shortened;
+use probe::decorrelate::{association, decorrelate_counts};
 
 /// Say what is left of a table of two properties when they are made uncorrelated (Canby et al.).
 #[derive(Debug, Args)]

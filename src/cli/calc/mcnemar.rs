@@ -5,10 +5,10 @@ use std::io::Write;
 use clap::Args;
 use serde::Serialize;
 
-use crate::base::numbers::whole;
-use crate::cli::error::CliError;
-use crate::cli::output;
-use crate::stats::mcnemar::{chi2, corrected, exact};
+use crate::error::CliError;
+use crate::output;
+use base::numbers::whole;
+use stats::mcnemar::{chi2, corrected, exact};
 
 /// Largest count that is taken: beyond it a number no longer holds every integer.
 const MOST: u64 = 1 << 52;

@@ -5,11 +5,11 @@ use std::io::Write;
 use clap::Args;
 use serde::Serialize;
 
-use crate::base::numbers::{number, whole};
-use crate::cli::error::CliError;
-use crate::cli::output;
-use crate::figure::layers::grouped;
-use crate::lab::power::bound::{Bound, Counted, Ratio, recommended};
+use crate::error::CliError;
+use crate::output;
+use base::numbers::{number, whole};
+use figure::layers::grouped;
+use labs::power::bound::{Bound, Counted, Ratio, recommended};
 
 /// Recommend a number of training examples for telling two probes apart (Zhu et al. 2022).
 #[derive(Debug, Args)]
@@ -107,7 +107,7 @@ fn classifier(name: &str) -> Result<Counted, CliError> {
     let width =
         name.strip_prefix("mlp:").and_then(|w| w.parse().ok()).filter(|w| (1..=1_000_000).contains(w));
     width.map(Counted::Mlp).ok_or_else(|| {
-        let shown = crate::base::text::shortened(name, 40);
+        let shown = base::text::shortened(name, 40);
         CliError::Usage(format!("`{shown}` is not a classifier; write logreg, or mlp:20 for 20 hidden units"))
     })
 }

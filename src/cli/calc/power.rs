@@ -5,13 +5,13 @@ use std::io::Write;
 use clap::{ArgGroup, Args};
 use serde::Serialize;
 
-use crate::base::numbers::{number, probability_of, whole};
-use crate::cli::error::CliError;
-use crate::cli::output;
-use crate::figure::layers::grouped;
-use crate::stats::mcnemar::Test;
-use crate::stats::power::{Discord, PowerError, power};
-use crate::stats::required::{Aim, required};
+use crate::error::CliError;
+use crate::output;
+use base::numbers::{number, probability_of, whole};
+use figure::layers::grouped;
+use stats::mcnemar::Test;
+use stats::power::{Discord, PowerError, power};
+use stats::required::{Aim, required};
 
 /// Say what a comparison on n items would show, or how many items it needs.
 #[derive(Debug, Args)]
@@ -31,7 +31,7 @@ pub struct PowerArgs {
     #[arg(long, value_name = "P", allow_hyphen_values = true)]
     p10: String,
     /// Items in the comparison.
-    #[arg(long, value_name = "N", value_parser = |n: &str| whole(n, 1..=crate::stats::power::MOST))]
+    #[arg(long, value_name = "N", value_parser = |n: &str| whole(n, 1..=stats::power::MOST))]
     n: Option<u64>,
     /// Wanted power: prints the smallest n that has it.
     #[arg(long, value_name = "POWER", allow_hyphen_values = true)]

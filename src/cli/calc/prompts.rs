@@ -10,11 +10,11 @@ use clap::{Args, ValueEnum};
 use serde::{Serialize, Serializer};
 
 use self::predictions::{OfPredictions, predictions};
-use crate::base::text::printable_label;
-use crate::cli::error::CliError;
-use crate::cli::output;
-use crate::lab::prompts::places::Ties;
-use crate::lab::prompts::published::{Report, ScoreTable};
+use crate::error::CliError;
+use crate::output;
+use base::text::printable_label;
+use labs::prompts::places::Ties;
+use labs::prompts::published::{Report, ScoreTable};
 
 /// Largest table that is read.
 const MAX_BYTES: u64 = 256 << 20;
@@ -165,7 +165,7 @@ fn answer(report: Report) -> Answer {
     };
     let of_relation = |(name, rows): (String, Vec<_>)| {
         let rows = rows.into_iter().map(
-            |(model, prompts, p): (String, usize, crate::lab::prompts::preference::Preference)| {
+            |(model, prompts, p): (String, usize, labs::prompts::preference::Preference)| {
                 let answer = OfRelation {
                     prompts,
                     worst: p.worst,

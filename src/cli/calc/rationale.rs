@@ -7,23 +7,23 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use crate::base::numbers::{number, probability_of};
-use crate::base::text::{printable_label, section};
-use crate::cli::error::CliError;
-use crate::cli::output;
-use crate::corpus::readers::Set;
-use crate::lab::interval::resamples_for;
-use crate::lab::saliency::elsewhere::{Gathered, Judgement, SizeRule};
-use crate::lab::saliency::metrics::judge::{Judged, Rules};
-use crate::lab::saliency::metrics::map::Membership;
-use crate::lab::saliency::metrics::pcc::ALPHA;
-use crate::lab::saliency::metrics::rationale::Several;
-use crate::lab::saliency::metrics::summary::{Cell, cell, kinds};
-use crate::lab::saliency::metrics::tables::{Interpretability, by_perturbation, interpretability};
-use crate::lab::saliency::metrics::top_k::Size;
-use crate::lab::table::Form;
-use crate::stats::Estimate;
-use crate::stats::bootstrap::Resamples;
+use crate::error::CliError;
+use crate::output;
+use base::numbers::{number, probability_of};
+use base::text::{printable_label, section};
+use corpus::readers::Set;
+use labs::interval::resamples_for;
+use labs::saliency::elsewhere::{Gathered, Judgement, SizeRule};
+use labs::saliency::metrics::judge::{Judged, Rules};
+use labs::saliency::metrics::map::Membership;
+use labs::saliency::metrics::pcc::ALPHA;
+use labs::saliency::metrics::rationale::Several;
+use labs::saliency::metrics::summary::{Cell, cell, kinds};
+use labs::saliency::metrics::tables::{Interpretability, by_perturbation, interpretability};
+use labs::saliency::metrics::top_k::Size;
+use labs::table::Form;
+use stats::Estimate;
+use stats::bootstrap::Resamples;
 
 /// Judge saliency scores that were computed anywhere: token-F1 against gold rationales, MAP and PCC against perturbed inputs.
 #[derive(Debug, Args)]

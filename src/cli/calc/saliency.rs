@@ -5,20 +5,20 @@ use std::io::Write;
 use clap::Args;
 use serde::Serialize;
 
-use crate::base::numbers::{percent, probability, short};
-use crate::base::pulse::NoPulse;
-use crate::base::text::{fit, pad, printable, printable_label, width};
-use crate::cli::error::CliError;
-use crate::cli::{names, output};
-use crate::lab::Fault;
-use crate::lab::layer::LayerRef;
-use crate::lab::saliency::explain::explain;
-use crate::lab::saliency::finding::{PredictionFinding, SaliencyFinding};
-use crate::lab::saliency::methods::{METHODS, Method, named};
-use crate::lab::saliency::sentence::own;
-use crate::lab::saliency::spec::{Baseline, HeadRef, Spec, TargetKind};
-use crate::lab::spec::LabSpec;
-use crate::model::{Model, ModelError};
+use crate::error::CliError;
+use crate::{names, output};
+use base::numbers::{percent, probability, short};
+use base::pulse::NoPulse;
+use base::text::{fit, pad, printable, printable_label, width};
+use labs::Fault;
+use labs::layer::LayerRef;
+use labs::saliency::explain::explain;
+use labs::saliency::finding::{PredictionFinding, SaliencyFinding};
+use labs::saliency::methods::{METHODS, Method, named};
+use labs::saliency::sentence::own;
+use labs::saliency::spec::{Baseline, HeadRef, Spec, TargetKind};
+use labs::spec::LabSpec;
+use model::{Model, ModelError};
 
 /// Say what a model predicts for the mask of one sentence, and which words that rests on.
 #[derive(Debug, Args)]
@@ -69,13 +69,13 @@ struct Answer<'a> {
     model: &'a str,
     method: &'a str,
     target: &'a str,
-    top: &'a [crate::lab::saliency::finding::Guess],
+    top: &'a [labs::saliency::finding::Guess],
     answer_probability: Option<f64>,
     tokens: &'a [String],
     scores: &'a [f32],
     excluded: &'a [usize],
     ranking: &'a [usize],
-    subwords: &'a [crate::lab::saliency::finding::Subword],
+    subwords: &'a [labs::saliency::finding::Subword],
     gap: Option<f64>,
     steps: Option<usize>,
     complete: Option<bool>,
@@ -85,10 +85,7 @@ impl SaliencyArgs {
     fn method(&self) -> Result<&'static dyn Method, CliError> {
         named(&self.method).ok_or_else(|| {
             let known: Vec<&str> = METHODS.iter().map(|m| m.id()).collect();
-            CliError::Usage(format!(
-                "--method: {}",
-                crate::base::suggest::unknown("method", &self.method, &known)
-            ))
+            CliError::Usage(format!("--method: {}", base::suggest::unknown("method", &self.method, &known)))
         })
     }
 
@@ -108,7 +105,7 @@ impl SaliencyArgs {
         path.baseline = all.into_iter().find(|b| b.name() == self.baseline).ok_or_else(|| {
             CliError::Usage(format!(
                 "--baseline: {}",
-                crate::base::suggest::unknown("baseline", &self.baseline, &known)
+                base::suggest::unknown("baseline", &self.baseline, &known)
             ))
         })?;
         path.most_steps = path.most_steps.max(self.steps);

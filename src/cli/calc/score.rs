@@ -5,12 +5,12 @@ use std::io::Write;
 use clap::Args;
 use serde::Serialize;
 
-use crate::base::matrix::Dense;
-use crate::base::numbers::probability_of as probability;
-use crate::cli::error::CliError;
-use crate::cli::output;
-use crate::lab::interventions::score;
-use crate::stats::distance::total_variation;
+use crate::error::CliError;
+use crate::output;
+use base::matrix::Dense;
+use base::numbers::probability_of as probability;
+use labs::interventions::score;
+use stats::distance::total_variation;
 
 /// How far from 1 the sum of the probabilities of a distribution may be.
 const TOLERANCE: f64 = 1e-6;

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::base::NoPulse;
-use crate::base::files::Whole;
-use crate::base::text::printable_label;
-use crate::cli::error::CliError;
-use crate::cli::names;
-use crate::lab::Spec;
-use crate::lab::fault::Fault;
-use crate::lab::interventions::states::read;
-use crate::model::{Model, ModelError};
+use crate::error::CliError;
+use crate::names;
+use base::NoPulse;
+use base::files::Whole;
+use base::text::printable_label;
+use labs::Spec;
+use labs::fault::Fault;
+use labs::interventions::states::read;
+use model::{Model, ModelError};
 
 /// Write the hidden states of an interventions experiment, with labels and parts, as a safetensors file.
 #[derive(Debug, Args)]
@@ -62,7 +62,7 @@ pub fn answer(args: &StatesArgs, out: &mut dyn Write) -> Result<(), CliError> {
         Some(name) if spec.models.contains(name) => name,
         Some(name) => {
             let known: Vec<&str> = spec.models.iter().map(String::as_str).collect();
-            return Err(CliError::Usage(crate::base::suggest::unknown("model", name, &known)));
+            return Err(CliError::Usage(base::suggest::unknown("model", name, &known)));
         }
         None => spec.models.first().ok_or_else(|| CliError::Usage("the spec has no model".into()))?,
     };

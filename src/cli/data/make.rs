@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{object, say, vocabularies};
-use crate::base::files::Whole;
-use crate::base::suggest;
-use crate::base::text::printable_label;
-use crate::cli::error::CliError;
-use crate::cli::output;
-use crate::corpus::doctor::{Doctor, Survey};
-use crate::corpus::make::{Layout, Line, MakeError, layouts, lines};
-use crate::corpus::readers::Set;
-use crate::corpus::sets::{BuiltIn, built_in};
+use crate::error::CliError;
+use crate::output;
+use base::files::Whole;
+use base::suggest;
+use base::text::printable_label;
+use corpus::doctor::{Doctor, Survey};
+use corpus::make::{Layout, Line, MakeError, layouts, lines};
+use corpus::readers::Set;
+use corpus::sets::{BuiltIn, built_in};
 
 /// What `make` takes.
 #[derive(Debug, Args)]
@@ -129,7 +129,7 @@ fn write(lines: &[Line], out: &mut dyn Write, place: &str) -> Result<(), CliErro
 pub fn list(as_json: bool, out: &mut dyn Write) -> Result<(), CliError> {
     use serde_json::json;
 
-    use crate::corpus::readers::FORMATS;
+    use corpus::readers::FORMATS;
 
     if as_json {
         let sets: Vec<_> =

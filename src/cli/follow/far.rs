@@ -8,9 +8,9 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use super::{FollowArgs, Shown, Told};
-use crate::cli::error::CliError;
-use crate::cli::{output, ranges};
-use crate::remote::{Address, RemoteError, failed};
+use crate::error::CliError;
+use crate::{output, ranges};
+use remote::{Address, RemoteError, failed};
 
 /// Longest line that is read, in bytes.
 const MAX_LINE: u64 = 16 << 20;

@@ -5,12 +5,12 @@ use std::io::Write;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cli::error::CliError;
-use crate::cli::output;
-use crate::session::format::{Entry, Item};
-use crate::session::parts::folder::Folder;
-use crate::session::parts::part::Reader;
-use crate::session::parts::watch::{View, sign};
+use crate::error::CliError;
+use crate::output;
+use session::format::{Entry, Item};
+use session::parts::folder::Folder;
+use session::parts::part::Reader;
+use session::parts::watch::{View, sign};
 
 /// Finished cells that are read before the folder is looked at again.
 const AT_ONCE: usize = 64;
@@ -97,7 +97,7 @@ impl<'a> Found<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::message::Event;
+    use engine::message::Event;
 
     #[test]
     fn what_is_printed_there_is_read_here_and_nothing_else_is() {

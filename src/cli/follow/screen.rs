@@ -8,17 +8,17 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use super::EVERY;
 use super::found::{Found, Told};
-use crate::base::Problem;
-use crate::cli::error::CliError;
-use crate::cli::submit::again;
-use crate::cli::tui::{TuiArgs, look, open_with, outside};
-use crate::session::parts::folder::Folder;
-use crate::session::parts::watch::Watch;
-use crate::session::replay::Step;
-use crate::tui::action::Action;
-use crate::tui::outside::Submitter;
-use crate::tui::run::Source;
-use crate::tui::state::{Followed, ReplayState};
+use crate::error::CliError;
+use crate::submit::again;
+use crate::tui::{TuiArgs, look, open_with, outside};
+use base::Problem;
+use session::parts::folder::Folder;
+use session::parts::watch::Watch;
+use session::replay::Step;
+use tui::action::Action;
+use tui::outside::Submitter;
+use tui::run::Source;
+use tui::state::{Followed, ReplayState};
 
 /// What waits for the screen; a folder of many cells is read no faster than it is shown.
 const QUEUE: usize = 256;
@@ -36,7 +36,7 @@ pub fn live(args: &TuiArgs, dir: &Path) -> Result<(), CliError> {
         let (there, folder) = (address.clone(), dir.display().to_string());
         let submit = move || {
             let arguments = ["submit", "--again", "--out", &folder].map(str::to_owned);
-            crate::cli::submit::far::command(&there, false, &arguments, &[])
+            crate::submit::far::command(&there, false, &arguments, &[])
                 .map_err(|e| problem(&e, &there.to_string()))
         };
         return show(args, receiver, (Some(address.host().to_owned()), dir), Arc::new(submit));
@@ -87,7 +87,7 @@ fn show(
         start,
         notices,
         !args.look.no_mouse,
-        crate::tui::run::Outside { submit, ..outside() },
+        tui::run::Outside { submit, ..outside() },
     )
 }
 
@@ -136,7 +136,7 @@ mod far {
     use std::ops::ControlFlow;
 
     use super::{Action, Path, Problem, Sender};
-    use crate::remote::{Address, RemoteError};
+    use remote::{Address, RemoteError};
 
     /// Passes on what the program there sees, until the screen goes.
     pub(super) fn feed(address: &Address, dir: &Path, actions: &Sender<Action>) {

@@ -6,14 +6,14 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::{TrainArgs, known_recipe, options, stop_on_interrupt};
-use crate::base::numbers::seconds;
-use crate::base::text::printable_label;
-use crate::cli::error::CliError;
-use crate::cli::output;
-use crate::cli::progress::Meter;
-use crate::engine::message;
-use crate::gallery::series::{self, Event, Job, Plan};
-use crate::gallery::{GalleryError, Progress, RECIPES, Recipe, Stage};
+use crate::error::CliError;
+use crate::output;
+use crate::progress::Meter;
+use base::numbers::seconds;
+use base::text::printable_label;
+use engine::message;
+use gallery::series::{self, Event, Job, Plan};
+use pretraining::{GalleryError, Progress, RECIPES, Recipe, Stage};
 
 /// Where models go if no folder is named.
 const FOLDER: &str = "gallery-seeds";
@@ -202,8 +202,8 @@ fn line(name: &str, running: &Running) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::Cancelled;
-    use crate::gallery::Judgement;
+    use base::Cancelled;
+    use pretraining::Judgement;
 
     fn job(seed: u64) -> Job {
         let recipe = Recipe::named("bert-mini").unwrap().clone();

@@ -7,11 +7,12 @@ use clap::Args;
 use serde::Serialize;
 
 use super::print;
-use crate::base::text::shortened;
-use crate::cli::error::CliError;
-use crate::cli::output;
-use crate::gallery::spread::{self, BarSpread, Spread};
-use crate::gallery::{self, Card, RECIPES, seeds};
+use crate::error::CliError;
+use crate::output;
+use base::text::shortened;
+use gallery::spread::{self, BarSpread, Spread};
+use gallery::{Card, seeds};
+use pretraining::RECIPES;
 
 /// Print minimum, median and maximum of every score over the seeds of each model, or put them on its card.
 #[derive(Debug, Args)]

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::gallery::spread::{self, Spread};
-use crate::gallery::{Card, bars};
+use gallery::spread::{self, Spread};
+use gallery::{Card, bars};
 
 /// Widest name of a row.
 const NAME: usize = 13;
@@ -94,13 +94,13 @@ fn bars_of(card: &Card, text: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::text::width;
-    use crate::gallery::seeds::SeedScores;
-    use crate::stats::Estimate;
+    use base::text::width;
+    use gallery::seeds::SeedScores;
+    use stats::Estimate;
 
     #[test]
     fn ranges_stand_below_the_model_in_lines_of_120_columns() {
-        let mut cards = crate::gallery::cards().unwrap();
+        let mut cards = gallery::cards().unwrap();
         for card in &mut cards {
             let seeds = if bars::apply_to(card) { 5 } else { 3 };
             let seed = |seed: u64| {

@@ -4,12 +4,12 @@ use std::io::Write;
 use std::path::Path;
 
 use super::{address, failure, load};
-use crate::base::NoPulse;
-use crate::base::text::printable_label;
-use crate::cli::error::CliError;
-use crate::cli::output;
-use crate::model::check::{Report, Row, Verdict, check as compare};
-use crate::model::source::Files;
+use crate::error::CliError;
+use crate::output;
+use base::NoPulse;
+use base::text::printable_label;
+use model::check::{Report, Row, Verdict, check as compare};
+use model::source::Files;
 
 const COLUMNS: [&str; 6] = ["quantity", "values", "largest deviation", "allowed", "verdict", "where"];
 
@@ -39,7 +39,7 @@ fn lines(report: &Report) -> Vec<String> {
     let against = if report.reference.is_empty() { "values of unknown origin" } else { &report.reference };
     let head = printable_label(&format!("{} on {}, against {against}", report.model, report.device));
     let mut out = Vec::new();
-    crate::base::text::section(&mut out, &head, &COLUMNS, report.rows.iter().map(cells).collect());
+    base::text::section(&mut out, &head, &COLUMNS, report.rows.iter().map(cells).collect());
     let [passed, deviate, not] =
         [Verdict::Pass, Verdict::Deviates, Verdict::NotChecked].map(|v| report.count(v));
     out.push(String::new());

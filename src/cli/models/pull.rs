@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{address, failure};
-use crate::base::Cancelled;
-use crate::base::text::printable_label;
-use crate::cli::error::CliError;
-use crate::cli::output::{self, say};
-use crate::model::ModelSource;
-use crate::model::hub::{self, Settings, Step, Transfer};
+use crate::error::CliError;
+use crate::output::{self, say};
+use base::Cancelled;
+use base::text::printable_label;
+use model::ModelSource;
+use model::hub::{self, Settings, Step, Transfer};
 
 /// Plain lines are printed at most this often for one file.
 const PLAIN_EVERY: Duration = Duration::from_secs(5);

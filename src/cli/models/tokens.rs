@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use super::{address, failure, load};
-use crate::base::text::printable_label;
-use crate::cli::error::CliError;
-use crate::cli::output;
-use crate::model::Tokenizer;
+use crate::error::CliError;
+use crate::output;
+use base::text::printable_label;
+use model::Tokenizer;
 
 /// Prints one line for each token.
 pub fn tokens(name: &str, text: &str, out: &mut dyn Write) -> Result<(), CliError> {
@@ -27,7 +27,7 @@ fn lines(tokenizer: &Tokenizer, text: &str) -> Result<Vec<String>, CliError> {
     };
     let mut out = Vec::new();
     let head = printable_label(&format!("{} tokens", e.ids.len()));
-    crate::base::text::section(
+    base::text::section(
         &mut out,
         &head,
         &["position", "token", "id", "text", ""],
@@ -41,7 +41,7 @@ mod tests {
     use unicode_width::UnicodeWidthStr;
 
     use super::*;
-    use crate::model::tokenizer::Extras;
+    use model::tokenizer::Extras;
 
     #[test]
     fn chinese_tokens_stand_in_columns_of_their_display_width() {

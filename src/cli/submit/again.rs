@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::{SCRIPT, sbatch};
-use crate::cli::error::CliError;
-use crate::cli::output;
-use crate::cli::ranges::listed;
-use crate::session::parts::folder::{Folder, State};
-use crate::session::parts::status::Status;
-use crate::session::parts::watch::{Pace, View, Watch};
+use crate::error::CliError;
+use crate::output;
+use crate::ranges::listed;
+use session::parts::folder::{Folder, State};
+use session::parts::status::Status;
+use session::parts::watch::{Pace, View, Watch};
 
 /// What stands before the number of shards in a script.
 pub(super) const TASK: &str = "$SLURM_ARRAY_TASK_ID/";
@@ -126,11 +126,11 @@ fn wanted(folder: &Folder, view: &View, jobs: usize) -> Wanted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::grid;
-    use crate::session::parts::VERSION;
-    use crate::session::parts::part::{Head, Writer};
-    use crate::session::parts::status::Reporter;
-    use crate::session::record::Record;
+    use labs::grid;
+    use session::parts::VERSION;
+    use session::parts::part::{Head, Writer};
+    use session::parts::status::Reporter;
+    use session::record::Record;
 
     #[test]
     fn a_script_says_how_many_shards_it_has() {

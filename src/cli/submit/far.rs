@@ -10,14 +10,14 @@ use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use super::{SubmitArgs, quoted};
-use crate::base::files::{folder_in, hex, write_whole};
-use crate::base::text::printable_label;
-use crate::cli::error::CliError;
-use crate::cli::output;
-use crate::cli::remote::RemoteArgs;
-use crate::lab::grid;
-use crate::remote::parcel::inner;
-use crate::remote::{Address, failed};
+use crate::error::CliError;
+use crate::output;
+use crate::remote::RemoteArgs;
+use base::files::{folder_in, hex, write_whole};
+use base::text::printable_label;
+use labs::grid;
+use remote::parcel::inner;
+use remote::{Address, failed};
 
 /// Where the folder of a grid keeps what was sent.
 const SPECS: &str = "specs";

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::{MAX_NAME, MAX_WORDS, Vocabulary};
-use crate::corpus::task::MASK;
+use crate::task::MASK;
 
 /// The words of running text in one vocabulary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]

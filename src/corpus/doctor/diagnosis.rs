@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{Doctor, Finding, TextCount};
-use crate::corpus::overview::not_read;
-use crate::corpus::readers::{Drops, RelationKind, Report, Set};
+use crate::overview::not_read;
+use crate::readers::{Drops, RelationKind, Report, Set};
 
 /// From this multiple of the even share on, a property's largest label counts as skewed.
 const SKEW: f64 = 1.25;

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use super::memory::{MOST, hash};
-use crate::corpus::readers::{Fact, Row, Watch};
-use crate::corpus::sets::{SetError, Source};
+use crate::readers::{Fact, Row, Watch};
+use crate::sets::{SetError, Source};
 
 /// Formats that have facts.
 const FACTS: [&str; 6] = ["plain", "lama", "pararel-facts", "bear", "causaleval-samples", "bear-results"];

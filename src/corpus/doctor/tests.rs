@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::*;
-use crate::corpus::readers::{RelationKind, Set};
+use crate::readers::{RelationKind, Set};
 
 fn diagnose(text: &str, models: Vec<Vocabulary<'_>>) -> Diagnosis {
     let folder = tempfile::tempdir().unwrap();

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::frequencies::Frequencies;
 use super::lexicon::{self, Frame, Kind, Kinds, Noun, Verb, Word};
 use super::{Number, Side, join};
-use crate::stats::rng::{below, unit};
+use stats::rng::{below, unit};
 
 /// One sentence with its annotation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

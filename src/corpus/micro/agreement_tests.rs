@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use proptest::prelude::*;
 
 use super::*;
-use crate::stats::rng::stream;
+use stats::rng::stream;
 
 fn sentences(frequencies: Frequencies, side: Side, seed: u64, n: usize) -> Vec<Sentence> {
     let mut rng = stream(seed, "agreement test");

@@ -48,7 +48,7 @@ pub fn sentence(side: Side, rng: &mut impl RngCore) -> Annotated {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::rng::stream;
+    use stats::rng::stream;
     use std::collections::HashSet;
 
     #[test]

@@ -119,7 +119,7 @@ pub fn answers() -> impl Iterator<Item = &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::rng::stream;
+    use stats::rng::stream;
     use std::collections::HashSet;
 
     #[test]

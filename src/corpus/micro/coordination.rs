@@ -67,8 +67,8 @@ pub fn sentence(side: Side, rng: &mut impl RngCore) -> Annotated {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::rng::stream;
     use proptest::prelude::*;
+    use stats::rng::stream;
 
     proptest! {
         #[test]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::Number;
-use crate::stats::rng::unit;
+use stats::rng::unit;
 
 /// Why there are no such frequencies.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -159,8 +159,8 @@ impl TryFrom<[[f64; 3]; 2]> for Frequencies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::rng::stream;
     use proptest::prelude::*;
+    use stats::rng::stream;
 
     #[test]
     fn natural_is_table_1() {

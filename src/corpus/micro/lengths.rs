@@ -59,7 +59,7 @@ fn fill<R: RngCore>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::rng::stream;
+    use stats::rng::stream;
 
     #[test]
     fn every_length_is_equally_frequent_and_the_last_verb_agrees() {

@@ -4,7 +4,7 @@ use rand_chacha::rand_core::RngCore;
 
 use super::lexicon::{self, Frame, Kind, Kinds, Noun, Verb};
 use super::{Number, Side, join};
-use crate::stats::rng::{below, unit};
+use stats::rng::{below, unit};
 
 /// A sentence of any construction with its annotation.
 #[derive(Debug, Clone, PartialEq, Eq)]

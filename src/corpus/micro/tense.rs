@@ -76,8 +76,8 @@ pub fn answers() -> impl Iterator<Item = &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::rng::stream;
     use proptest::prelude::*;
+    use stats::rng::stream;
 
     #[test]
     fn every_past_belongs_to_a_verb_of_the_lexicon_and_is_none_itself() {

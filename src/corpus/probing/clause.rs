@@ -3,9 +3,9 @@
 use rand_chacha::ChaCha8Rng;
 
 use super::past::past;
-use crate::corpus::micro::Number;
-use crate::corpus::micro::lexicon::{self, Frame, Kind, Kinds, Noun, Verb, Word};
-use crate::stats::rng::{below, unit};
+use crate::micro::Number;
+use crate::micro::lexicon::{self, Frame, Kind, Kinds, Noun, Verb, Word};
+use stats::rng::{below, unit};
 
 /// Which words may stand in the place that a task asks about.
 #[derive(Debug, Clone, Copy)]

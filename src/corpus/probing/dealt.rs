@@ -1,8 +1,8 @@
 //! Words dealt out to groups, so that the words which a task asks about are others in training than in test, as in SentEval.
 
 use super::clause::Among;
-use crate::corpus::micro::lexicon::{self, Frame, Kind, Noun, Verb};
-use crate::stats::rng::{shuffle, stream};
+use crate::micro::lexicon::{self, Frame, Kind, Noun, Verb};
+use stats::rng::{shuffle, stream};
 
 /// Groups of words. Twelve make up SentEval's shares of 10 : 1 : 1 as well as 4 : 1 : 1 and six folds.
 pub const GROUPS: usize = 12;

@@ -23,7 +23,7 @@ use self::clause::Among;
 use self::dealt::{Dealt, Deck};
 use super::readers::Split;
 use super::sample::{Allocation, Sampler};
-use crate::stats::rng::{shuffle, stream};
+use stats::rng::{shuffle, stream};
 
 pub use self::dealt::GROUPS;
 

@@ -1,6 +1,6 @@
 //! Past tense of the verbs of Micro-English.
 
-use crate::corpus::micro::tense::PASTS;
+use crate::micro::tense::PASTS;
 
 /// Plural present and past of the verbs that the construction of tense leaves out.
 const MORE: [(&str, &str); 8] = [
@@ -26,7 +26,7 @@ pub fn past(forms: [&str; 2], number: usize) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::micro::lexicon::VERBS;
+    use crate::micro::lexicon::VERBS;
 
     #[test]
     fn every_verb_has_a_past_that_is_no_present_form() {

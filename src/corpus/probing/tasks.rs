@@ -7,9 +7,9 @@ use rand_chacha::ChaCha8Rng;
 
 use super::clause::{Among, Clause, Wish, clause, pair_of_clauses};
 use super::past::past;
-use crate::corpus::micro::Number;
-use crate::corpus::micro::lexicon::{ADJECTIVES, NOUNS, PAST_INTRANSITIVE, PREPOSITIONS, VERBS};
-use crate::stats::rng::{below, unit};
+use crate::micro::Number;
+use crate::micro::lexicon::{ADJECTIVES, NOUNS, PAST_INTRANSITIVE, PREPOSITIONS, VERBS};
+use stats::rng::{below, unit};
 
 /// Token counts of the six bins, full stop included (SentEval's).
 const BINS: [(usize, usize); 6] = [(5, 8), (9, 12), (13, 16), (17, 20), (21, 25), (26, 28)];

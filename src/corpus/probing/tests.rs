@@ -44,8 +44,7 @@ fn labels_are_written_into_the_sentences() {
     let examples = |id: &str| ProbingTask::named(id).unwrap().examples(400, 5).unwrap().examples;
     let determiners = ["the", "my", "your", "his", "her", "our", "their"];
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-    let noun_ahead =
-        |word: &str| crate::corpus::micro::lexicon::NOUNS.iter().any(|n| n.forms.contains(&word));
+    let noun_ahead = |word: &str| crate::micro::lexicon::NOUNS.iter().any(|n| n.forms.contains(&word));
     for e in examples("coordination_inversion") {
         // The object of the clause that was the second one: a pronoun, not the determiner of a noun.
         let words = words(&e.text);
@@ -65,7 +64,7 @@ fn labels_are_written_into_the_sentences() {
     for e in examples("subj_number").iter().filter(|e| !e.text.contains(" , ")) {
         // The first noun of a sentence without anything before it is the subject.
         let noun = e.text.split(' ').find_map(|w| {
-            let nouns = crate::corpus::micro::lexicon::NOUNS.iter();
+            let nouns = crate::micro::lexicon::NOUNS.iter();
             nouns.clone().find_map(|n| n.forms.iter().position(|f| *f == w))
         });
         assert!(determiners.contains(&e.text.split(' ').next().unwrap()), "{}", e.text);
@@ -73,8 +72,7 @@ fn labels_are_written_into_the_sentences() {
     }
     for e in examples("past_present") {
         let words: Vec<&str> = e.text.split(' ').collect();
-        let present =
-            crate::corpus::micro::lexicon::VERBS.iter().flat_map(|v| v.forms).any(|f| words.contains(&f));
+        let present = crate::micro::lexicon::VERBS.iter().flat_map(|v| v.forms).any(|f| words.contains(&f));
         assert_eq!(present, e.label == 0, "{}", e.text);
     }
 }
@@ -90,10 +88,10 @@ fn lengths_and_depths_are_stable() {
 /// The word that is asked about: in which groups it occurs.
 #[test]
 fn words_that_are_asked_about_stand_in_one_part_only() {
-    use crate::corpus::micro::lexicon::{NOUNS, VERBS};
+    use crate::micro::lexicon::{NOUNS, VERBS};
     let noun = |w: &str| NOUNS.iter().position(|n| n.forms.contains(&w));
     let is_past =
-        |v: &crate::corpus::micro::lexicon::Verb, w: &str| (0..2).any(|n| past::past(v.forms, n) == Some(w));
+        |v: &crate::micro::lexicon::Verb, w: &str| (0..2).any(|n| past::past(v.forms, n) == Some(w));
     let verb = |w: &str| VERBS.iter().position(|v| v.forms.contains(&w) || is_past(v, w));
     for (id, nouns) in [("subj_number", true), ("past_present", false)] {
         let set = ProbingTask::named(id).unwrap().examples(4_800, 6).unwrap();
@@ -121,7 +119,7 @@ fn words_that_are_asked_about_stand_in_one_part_only() {
 /// sentences beyond it that a swap could make.
 #[test]
 fn shifted_sentences_are_no_sentences() {
-    use crate::corpus::micro::lexicon::{self, ADJECTIVES, NOUNS, PAST_INTRANSITIVE, PREPOSITIONS, VERBS};
+    use crate::micro::lexicon::{self, ADJECTIVES, NOUNS, PAST_INTRANSITIVE, PREPOSITIONS, VERBS};
     let listed = |list: &[lexicon::Word], w: &str| list.iter().any(|x| x.0 == w);
     let pasts = |forms| (0..2).filter_map(move |n| past::past(forms, n));
     let verbs: HashSet<&str> = VERBS.iter().flat_map(|v| v.forms.into_iter().chain(pasts(v.forms))).collect();

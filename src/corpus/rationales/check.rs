@@ -1,7 +1,7 @@
 //! What every instance of the benchmark must fulfil, whatever its template: checked when it is made, so that no seed can break it.
 
 use super::{Dimension, Instance, Language, MASK, Perturbation};
-use crate::corpus::micro::{arithmetic::NUMBERS, hash};
+use crate::micro::{arithmetic::NUMBERS, hash};
 
 /// Whether the numbers of a sum are the benchmark's: every second sum of a template, whatever the order of its numbers, under every
 /// seed. Models are trained on the others. What asks for no sum, or gives its numbers in no English words, is always the benchmark's.

@@ -17,8 +17,9 @@ use thiserror::Error;
 
 use self::template::Book;
 use super::task::MASK;
-use crate::base::packed::{Packed, packed};
-use crate::stats::rng::stream;
+use base::packed;
+use base::packed::Packed;
+use stats::rng::stream;
 
 /// A language of the benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use rand_chacha::rand_core::RngCore;
 use serde::Deserialize;
 
 use super::{Dimension, Instance, Language, MASK, Perturbation, SampleType, TemplateError, align, check};
-use crate::corpus::micro::arithmetic::NUMBERS;
-use crate::stats::rng::below;
+use crate::micro::arithmetic::NUMBERS;
+use stats::rng::below;
 
 /// How often a filling is drawn anew because it repeats an earlier one, its number has no word, or its result is one of the
 /// numbers that are given.

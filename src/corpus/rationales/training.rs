@@ -8,9 +8,9 @@ use serde::Deserialize;
 
 use super::template::{Book, Template};
 use super::{Dimension, Instance, Language, TemplateError, check};
-use crate::base::packed::packed;
-use crate::corpus::facts::{self, Fact, Relation};
-use crate::stats::rng::{below, unit};
+use crate::facts::{self, Fact, Relation};
+use base::packed;
+use stats::rng::{below, unit};
 
 /// How often a line with several gold answers has the first of them.
 const FIRST: f64 = 0.75;
@@ -202,7 +202,7 @@ fn bare(text: &str) -> String {
 impl Source {
     /// Fills every pattern once.
     fn try_all(&self) -> Result<(), String> {
-        let mut rng = crate::stats::rng::stream(0, "rationale patterns");
+        let mut rng = stats::rng::stream(0, "rationale patterns");
         let filling = loop {
             if let Some(filling) = self.template.fill(Language::English, 0, &mut rng)? {
                 break filling;
@@ -243,7 +243,7 @@ impl Source {
 mod tests {
     use super::super::template::{Filling, Number};
     use super::*;
-    use crate::stats::rng::stream;
+    use stats::rng::stream;
 
     /// Every filling of every pattern; what does not occur in a pattern is filled once.
     fn each(template: &Template, patterns: &[String], mut take: impl FnMut(&Instance)) {

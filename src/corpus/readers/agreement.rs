@@ -14,7 +14,7 @@ use super::row::{Row, Sentence};
 use super::table::{Fields, Header, token, unquoted};
 use super::text::{Labels, Text};
 use super::verbs;
-use crate::corpus::task::MASK;
+use crate::task::MASK;
 
 /// The original LGD columns.
 pub const LGD: Format = Format {

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::Gather;
 use super::line::{Line, Scalar};
-use crate::corpus::readers::source::Frames;
-use crate::corpus::readers::{MAX_LINE, ReadError};
+use crate::readers::source::Frames;
+use crate::readers::{MAX_LINE, ReadError};
 
 /// Reads all rows.
 pub fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), ReadError> {
@@ -14,7 +14,7 @@ pub fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), ReadErro
     let separator = if text.contains('\t') && !text.contains(',') { '\t' } else { ',' };
     let header: Vec<String> = fields(&text, separator).into_iter().map(|f| f.trim().to_owned()).collect();
     if !header.iter().any(|h| ["doc_id", "id", "instance"].contains(&h.as_str())) {
-        let shown = crate::base::text::shortened(&header.join(", "), 120);
+        let shown = base::text::shortened(&header.join(", "), 120);
         return gather.refuse(
             1,
             format!("a header without `id`: {shown}"),

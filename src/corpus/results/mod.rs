@@ -241,7 +241,7 @@ impl<'a> Gather<'a> {
             }
             if metric != "correct" {
                 let known = line.numbers().join(", ");
-                let known = crate::base::text::shortened(&known, 200);
+                let known = base::text::shortened(&known, 200);
                 return self.refuse(number, format!("no metric `{metric}`"), format!("one of: {known}"));
             }
         }
@@ -257,7 +257,7 @@ impl<'a> Gather<'a> {
         if line.prediction.is_some() && line.target.is_some() {
             return Ok(Shape::Prediction);
         }
-        let known = crate::base::text::shortened(&line.numbers().join(", "), 200);
+        let known = base::text::shortened(&line.numbers().join(", "), 200);
         let hint = if known.is_empty() { String::new() } else { format!(" (or name a metric: {known})") };
         self.refuse(
             number,
@@ -272,7 +272,7 @@ impl<'a> Gather<'a> {
             Some(v) if v.is_finite() => Ok(v),
             Some(_) => self.refuse(number, format!("`{name}` is not a finite number"), "a number"),
             None => {
-                let shown = crate::base::text::shortened(name, 60);
+                let shown = base::text::shortened(name, 60);
                 self.refuse(number, format!("`{shown}` is not there or no number"), "a number in every row")
             }
         };
@@ -313,7 +313,7 @@ impl<'a> Gather<'a> {
     }
 
     fn finish(self) -> Result<Results, ReadError> {
-        let known = crate::base::text::shortened(&self.filters.join(", "), 300);
+        let known = base::text::shortened(&self.filters.join(", "), 300);
         if self.several() {
             let what = format!("results of several filters: {known}");
             return Err(ReadError::file(self.file, what, "one of them, by --filter"));
@@ -328,7 +328,7 @@ impl<'a> Gather<'a> {
             return Err(ReadError::file(self.file, what, expected));
         };
         let places = Places::of(&self.ids).map_err(|place| {
-            let shown = crate::base::text::shortened(self.ids.get(place).unwrap_or_default(), 60);
+            let shown = base::text::shortened(self.ids.get(place).unwrap_or_default(), 60);
             let (line, what) = (self.lines[place], format!("the identifier `{shown}` comes twice"));
             ReadError::line(self.file, line, what, "each item once")
         })?;

@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::engine::data::{DataQuestion, DataRequest};
-use crate::engine::message::{Command, Event};
-use crate::lab::LABS;
-use crate::lab::examples::TaskSpec;
-use crate::lab::finding::Label;
+use crate::data::{DataQuestion, DataRequest};
+use crate::message::{Command, Event};
+use labs::LABS;
+use labs::examples::TaskSpec;
+use labs::finding::Label;
 
 fn shipped() -> Spec {
     Spec::shipped(LABS[0].id())
@@ -22,7 +22,7 @@ fn problem(what: &str) -> Problem {
 }
 
 fn common(generation: u64, body: Common) -> Event {
-    let finding = Label::new(&shipped(), "m").finding(7, true, 1.0, body);
+    let finding = Label::new(shipped().common(), "m").common(7, 1.0, body);
     Event::Finding { generation, finding: Box::new(finding) }
 }
 
@@ -200,7 +200,7 @@ fn commands_that_change_nothing_measured_leave_the_board() {
     for command in [
         Command::ListModels,
         Command::Cancel { job: 1 },
-        Command::Withdraw { topic: crate::engine::message::Topic::Model },
+        Command::Withdraw { topic: crate::message::Topic::Model },
         Command::Shutdown,
     ] {
         let mut after = board.clone();
@@ -375,14 +375,14 @@ fn an_answer_goes_to_the_run_that_was_asked_and_an_older_one_is_dropped() {
 #[test]
 fn each_run_knows_the_latest_question_to_it() {
     let question = |generation| {
-        let point = crate::lab::interventions::question::PointQuestion {
+        let point = labs::interventions::question::PointQuestion {
             model: "m".into(),
             method: "fgsm".into(),
             options: Default::default(),
             value: 0.1,
             example: 0,
         };
-        let question = crate::lab::interventions::Question::Point(point).into();
+        let question = labs::interventions::Question::Point(point).into();
         Question::Experiment { generation, question }
     };
     let mut board = begun(1);

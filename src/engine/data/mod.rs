@@ -13,12 +13,12 @@ pub use parts::{PartCounts, Parts, parts};
 pub use vocabulary::vocabulary;
 
 use super::message::Progress;
-use crate::base::Problem;
-use crate::corpus::doctor::{Diagnosis, Doctor, Survey, Vocabulary};
-use crate::corpus::overview::Overview;
-use crate::corpus::readers::{Row, Watch};
-use crate::corpus::sets::{Draw, SetError, Source};
-use crate::lab::examples::TaskSpec;
+use base::Problem;
+use corpus::doctor::{Diagnosis, Doctor, Survey, Vocabulary};
+use corpus::overview::Overview;
+use corpus::readers::{Row, Watch};
+use corpus::sets::{Draw, SetError, Source};
+use labs::examples::TaskSpec;
 
 /// Limits on the lines and example rows of an answer, and on the characters of each: answers go to the screen and into
 /// sessions.
@@ -281,7 +281,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::corpus::readers::ReadError;
+    use corpus::readers::ReadError;
 
     #[test]
     fn answers_are_bounded_whatever_the_set_holds() {

@@ -3,11 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::Problem;
-use crate::corpus::task::{ExampleSet, Task};
-use crate::lab::examples::TaskSpec;
-use crate::lab::plan::{PropertyLabels, Roles, training_part};
-use crate::probe::Split;
+use base::Problem;
+use corpus::task::{ExampleSet, Task};
+use labs::examples::TaskSpec;
+use labs::plan::{PropertyLabels, Roles, training_part};
+use probe::Split;
 
 /// The parts of a split, before a model leaves out examples with words that are not single tokens to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,7 +49,7 @@ pub fn parts(task: &'static Task, spec: &TaskSpec, set: &ExampleSet, seed: u64) 
         let known = task.properties.map(|p| p.id).join(", ");
         fail(format!("there is no property `{}`", spec.target), &format!("known are {known}"))
     })?;
-    let few = |e: crate::probe::split::SplitError| fail(e.to_string(), "ask for more examples in the setup");
+    let few = |e: probe::split::SplitError| fail(e.to_string(), "ask for more examples in the setup");
     let n = set.examples.len();
     let labels = PropertyLabels::new(task, target, &set.examples, 0..n);
     let split = Split::new(n, seed).map_err(few)?;
@@ -106,7 +106,7 @@ impl Parts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::micro::frequencies::Frequencies;
+    use corpus::micro::frequencies::Frequencies;
 
     #[test]
     fn the_parts_are_disjoint_shares_of_all_and_the_oracles_learn_from_uncorrelated_examples() {

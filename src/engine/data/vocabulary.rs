@@ -1,10 +1,10 @@
 //! The vocabulary of a model, as the data doctor needs it.
 
-use crate::corpus::doctor::Vocabulary;
-use crate::model::hub::OnTransfer;
-use crate::model::source::Files;
-use crate::model::tokenizer::Tokenizer;
-use crate::model::{Device, Dtype, Model, ModelError, ModelSource};
+use corpus::doctor::Vocabulary;
+use model::hub::OnTransfer;
+use model::source::Files;
+use model::tokenizer::Tokenizer;
+use model::{Device, Dtype, Model, ModelError, ModelSource};
 
 /// The vocabulary of a model. If its files are on disk, the weights are not read; a hub model may be fetched, which is
 /// reported to `on`.

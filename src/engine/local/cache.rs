@@ -12,11 +12,11 @@ use std::time::SystemTime;
 use sha2::{Digest, Sha256};
 
 use super::embeddings::Embeddings;
-use crate::base::files::{beside, hex};
-use crate::base::matrix::Matrix;
-use crate::lab::Store;
-use crate::lab::store::{Fetched, Key, Space, instructions};
-use crate::model::dtype::Dtype;
+use base::files::{beside, hex};
+use base::matrix::Matrix;
+use labs::Store;
+use labs::store::{Fetched, Key, Space, instructions};
+use model::dtype::Dtype;
 
 const MAGIC: &[u8; 8] = b"PROBITY2";
 /// The folder is kept below this size; the least recently used files go first.
@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn as_a_store_it_keeps_both_and_says_where() {
-        use crate::lab::store::key;
+        use labs::store::key;
         let dir = tempfile::tempdir().unwrap();
         let store: &dyn Store = &Cache::at(dir.path());
         store.keep_trained("a", b"probe").unwrap();

@@ -13,19 +13,19 @@ use std::time::Instant;
 
 use super::host::Outbox;
 use super::worker::internal;
-use crate::base::Cancelled;
-use crate::base::Problem;
-use crate::corpus::doctor::{Survey, Vocabulary};
-use crate::corpus::overview::Overview;
-use crate::corpus::readers::Watch;
-use crate::corpus::sets::{BuiltIn, SetError, Source};
-use crate::engine::data::{
+use crate::data::{
     self, DROPPED, DataAnswer, DataDiagnosis, DataInspection, DataQuestion, DataRequest, EXAMPLES,
 };
-use crate::engine::message::{Answer, Command, Event, Progress, Question, Ticket, Topic};
-use crate::lab::fault::problem;
-use crate::model::ModelError;
-use crate::model::source::expand;
+use crate::message::{Answer, Command, Event, Progress, Question, Ticket, Topic};
+use base::Cancelled;
+use base::Problem;
+use corpus::doctor::{Survey, Vocabulary};
+use corpus::overview::Overview;
+use corpus::readers::Watch;
+use corpus::sets::{BuiltIn, SetError, Source};
+use labs::fault::problem;
+use model::ModelError;
+use model::source::expand;
 
 /// Progress is reported at most this often, in seconds.
 const EVERY: f64 = 0.25;
@@ -248,7 +248,7 @@ impl Desk {
         let mut list = Vec::new();
         for name in names {
             self.stage(format!("vocabulary of {name}"))?;
-            let on = &mut |t: &crate::model::hub::Transfer<'_>| {
+            let on = &mut |t: &model::hub::Transfer<'_>| {
                 self.pace.borrow_mut().stage = format!("fetching {}: {}", t.model, t.file);
                 if self.look().is_break() { Err(Cancelled) } else { Ok(()) }
             };
@@ -272,7 +272,7 @@ mod tests {
     use tokio::sync::mpsc::{Receiver as Events, channel};
 
     use super::*;
-    use crate::lab::examples::TaskSpec;
+    use labs::examples::TaskSpec;
 
     struct Rig {
         commands: Sender<Command>,

@@ -14,10 +14,10 @@ use std::time::SystemTime;
 
 use sha2::{Digest, Sha256};
 
-use crate::base::files::{beside, hex, write_whole};
-use crate::base::matrix::Matrix;
-use crate::base::size;
-use crate::lab::store::{Fetched, KEY, Key, Space};
+use base::files::{beside, hex, write_whole};
+use base::matrix::Matrix;
+use base::size;
+use labs::store::{Fetched, KEY, Key, Space};
 
 const MAGIC: &[u8; 8] = b"PROBEMB1";
 /// Bytes kept unless `PROBITY_CACHE_MAX` or the folder's own limit say otherwise.

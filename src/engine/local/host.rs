@@ -10,13 +10,13 @@ use super::cache::Cache;
 use super::inbox::Inbox;
 use super::meter::Meter;
 use super::shelf::Shelf;
-use crate::base::{Cancelled, Problem, Pulse};
-use crate::engine::message::{Answer, Event, Generation, JobId, Notice, NoticeLevel, Ticket};
-use crate::lab::demand::Slice;
-use crate::lab::store::ReadOnly;
-use crate::lab::{Fault, Finding, Forecast, Host, Store, Waiting};
-use crate::model::Model;
-use crate::model::hub::{Settings, Step, Transfer};
+use crate::message::{Answer, Event, Generation, JobId, Notice, NoticeLevel, Ticket};
+use base::{Cancelled, Problem, Pulse};
+use labs::demand::Slice;
+use labs::store::ReadOnly;
+use labs::{Channel, Fault, Finding, Forecast, Host, Kinds, Question, Store, Waiting};
+use model::Model;
+use model::hub::{Settings, Step, Transfer};
 
 /// Sends events to the front end.
 #[derive(Clone)]
@@ -178,25 +178,12 @@ impl Host for LocalHost<'_> {
         self.lent.memory_limit
     }
 
-    fn find(&mut self, finding: Finding) -> Result<(), Cancelled> {
-        self.outbox.send(Event::Finding { generation: self.generation, finding: Box::new(finding) })
-    }
-
     fn notice(&mut self, level: NoticeLevel, problem: Problem) -> Result<(), Cancelled> {
         self.outbox.notice(level, problem)
     }
 
     fn foretell(&mut self, forecast: Forecast) -> Result<(), Cancelled> {
         self.outbox.send(Event::Forecast { generation: self.generation, forecast: Box::new(forecast) })
-    }
-
-    fn waiting(&mut self) -> Option<Waiting> {
-        self.lent.inbox.queue.take_experiment(self.generation)
-    }
-
-    fn reply(&mut self, ticket: Ticket, findings: Vec<Finding>, _is_final: bool) -> Result<(), Cancelled> {
-        let answer = Answer::Experiment { generation: self.generation, findings };
-        self.outbox.send(Event::Answer { ticket, answer })
     }
 
     fn rate(&mut self, kind: &str, slice: Slice<'_>) -> Result<f64, Fault> {
@@ -213,6 +200,21 @@ impl Host for LocalHost<'_> {
     }
 }
 
+impl Channel<Kinds, Question> for LocalHost<'_> {
+    fn find(&mut self, finding: Finding) -> Result<(), Cancelled> {
+        self.outbox.send(Event::Finding { generation: self.generation, finding: Box::new(finding) })
+    }
+
+    fn waiting(&mut self) -> Option<Waiting> {
+        self.lent.inbox.queue.take_experiment(self.generation)
+    }
+
+    fn reply(&mut self, ticket: Ticket, findings: Vec<Finding>, _is_final: bool) -> Result<(), Cancelled> {
+        let answer = Answer::Experiment { generation: self.generation, findings };
+        self.outbox.send(Event::Answer { ticket, answer })
+    }
+}
+
 /// Takes in what has arrived; blocks while the run is paused.
 fn poll(inbox: &mut Inbox, job: JobId) -> Result<(), Cancelled> {
     inbox.drain();
@@ -223,7 +225,7 @@ fn poll(inbox: &mut Inbox, job: JobId) -> Result<(), Cancelled> {
 }
 
 /// Reports a download, each of its files as a stage of no weight: how long it takes says nothing about the run.
-fn transfer(meter: &mut Meter, t: &Transfer<'_>) -> Option<crate::engine::message::Progress> {
+fn transfer(meter: &mut Meter, t: &Transfer<'_>) -> Option<crate::message::Progress> {
     let step = match t.step {
         Step::Asking => "asking for",
         Step::Waiting => "waiting for another process that fetches",

@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::Duration;
 
-use crate::engine::message::{Command, Generation, JobId, ModelQuestion, Question, Ticket, Topic};
-use crate::lab::{self, Spec};
+use crate::message::{Command, Generation, JobId, ModelQuestion, Question, Ticket, Topic};
+use labs::{self, Spec};
 
 /// A waiting run.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,7 +36,7 @@ pub struct AboutModel {
 pub struct Queue {
     run: Option<WaitingRun>,
     /// The latest question to the experiment.
-    experiment: Option<(Ticket, Generation, lab::Question)>,
+    experiment: Option<(Ticket, Generation, labs::Question)>,
     list: bool,
     models: VecDeque<AboutModel>,
     cancelled: Option<JobId>,
@@ -112,9 +112,9 @@ impl Queue {
     }
 
     /// Takes the latest question to the experiment of this generation; a question to another one is dropped.
-    pub fn take_experiment(&mut self, generation: Generation) -> Option<lab::Waiting> {
+    pub fn take_experiment(&mut self, generation: Generation) -> Option<labs::Waiting> {
         let (ticket, asked, question) = self.experiment.take()?;
-        (asked == generation).then_some(lab::Waiting { ticket, question })
+        (asked == generation).then_some(labs::Waiting { ticket, question })
     }
 
     /// A run has ended, and with it the order to stop it: what it has computed can still be asked about.
@@ -187,7 +187,7 @@ impl Inbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::interventions;
+    use labs::interventions;
 
     fn run(job: JobId) -> Command {
         let spec = Box::new(interventions::Spec::shipped().into());
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn what_is_for_the_desk_leaves_the_worker_alone() {
-        use crate::engine::data::{DataQuestion, DataRequest};
+        use crate::data::{DataQuestion, DataRequest};
         let request = DataRequest::of(&Default::default(), 0, &[], "facts", DataQuestion::Inspect);
         let mut queue = Queue::default();
         queue.push(Command::Ask { ticket: 1, question: Question::Data(request) });

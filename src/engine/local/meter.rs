@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::engine::message::Progress;
+use crate::message::Progress;
 
 /// Progress is reported at most this often.
 const EVERY: f64 = 0.1;

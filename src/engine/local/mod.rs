@@ -21,9 +21,9 @@ use self::host::Outbox;
 use self::worker::Worker;
 use super::message::{Command, Event, Question, Topic};
 use super::{EVENT_QUEUE, Engine, EngineGone};
-use crate::base::Problem;
-use crate::lab::{Forecast, Spec};
-use crate::model::{Device, Dtype};
+use base::Problem;
+use labs::{Forecast, Spec};
+use model::{Device, Dtype};
 
 /// What a local engine is started with.
 #[derive(Debug, Clone)]

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::base::Cancelled;
-use crate::lab::Fault;
-use crate::model::hub::Transfer;
-use crate::model::{Device, Dtype, Model, ModelSource};
+use base::Cancelled;
+use labs::Fault;
+use model::hub::Transfer;
+use model::{Device, Dtype, Model, ModelSource};
 
 /// Models kept in memory, the most recently used last.
 pub struct Shelf {

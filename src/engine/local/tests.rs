@@ -11,22 +11,23 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::error::TryRecvError;
 
 use super::{Cache, LocalEngine, LocalOptions};
-use crate::corpus::micro::lexicon;
-use crate::engine::Engine;
-use crate::engine::board::Board;
-use crate::engine::message::{Answer, Command, Event, Outcome, Question};
-use crate::gallery::tokenizer;
-use crate::gallery::{Base, Recipe};
-use crate::lab::examples::FEWEST_EXAMPLES;
-use crate::lab::interventions::key::MethodKey;
-use crate::lab::interventions::oracle::OracleKind;
-use crate::lab::interventions::question::PointQuestion;
-use crate::lab::interventions::spec::{MethodSpec, Spec};
-use crate::lab::interventions::{self, Kind, Results};
-use crate::lab::layer::LayerRef;
-use crate::lab::{Body, Finding, Kinds, LabId};
-use crate::model::exec::train::{AdamW, Trainer};
-use crate::model::{Device, Dtype, Tokenizer};
+use crate::Engine;
+use crate::board::Board;
+use crate::message::{Answer, Command, Event, Outcome, Question};
+use corpus::micro::lexicon;
+use labs::SpecFields as _;
+use labs::examples::FEWEST_EXAMPLES;
+use labs::interventions::key::MethodKey;
+use labs::interventions::oracle::OracleKind;
+use labs::interventions::question::PointQuestion;
+use labs::interventions::spec::{MethodSpec, Spec};
+use labs::interventions::{self, Kind, Results};
+use labs::layer::LayerRef;
+use labs::{Body, Finding, Kinds, LabId};
+use model::exec::train::{AdamW, Trainer};
+use model::{Device, Dtype, Tokenizer};
+use pretraining::tokenizer;
+use pretraining::{Base, Recipe};
 
 /// Writes a model of two blocks with random weights that knows the micro-world's words.
 pub fn fixture(dir: &Path) -> String {

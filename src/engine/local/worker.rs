@@ -8,19 +8,19 @@ use super::cache::Cache;
 use super::host::{Loan, LocalHost, Outbox, Rates};
 use super::inbox::{AboutModel, Inbox, WaitingRun};
 use super::shelf::Shelf;
-use crate::base::{Cancelled, Problem};
-use crate::engine::inspection::{CheckRow, Inspection};
-use crate::engine::message::{
+use crate::inspection::{CheckRow, Inspection};
+use crate::message::{
     Answer, Command, EngineInfo, Event, Generation, JobId, ModelAnswer, ModelInfo, ModelQuestion,
     NoticeLevel, Outcome,
 };
-use crate::lab::fault::{Fault, problem};
-use crate::lab::finding::Label;
-use crate::lab::{Common, Experiment, Forecast, Host, Share, Spec, SummaryFinding};
-use crate::model::builtin::BUILTINS;
-use crate::model::check::check;
-use crate::model::source::Files;
-use crate::model::{Model, ModelError};
+use base::{Cancelled, Problem};
+use labs::fault::{Fault, problem};
+use labs::finding::Label;
+use labs::{AnyExperiment, Channel, Common, Forecast, Host, Share, Spec, SummaryFinding};
+use model::builtin::BUILTINS;
+use model::check::check;
+use model::source::Files;
+use model::{Model, ModelError};
 
 /// The worker's state.
 pub struct Worker {
@@ -39,7 +39,7 @@ pub struct Worker {
 struct Current {
     job: JobId,
     generation: Generation,
-    experiment: Box<dyn Experiment>,
+    experiment: AnyExperiment,
 }
 
 impl Worker {
@@ -113,7 +113,7 @@ impl Worker {
         let begun = std::time::Instant::now();
         let mut experiment = None;
         let result = catch_unwind(AssertUnwindSafe(|| {
-            let opened = experiment.insert(spec.lab().lab().open(&spec)?);
+            let opened = experiment.insert(labs::by_id(spec.lab()).open(&spec)?);
             opened.run(&mut self.host(job, generation))
         }));
         let outcome = match result {
@@ -131,7 +131,7 @@ impl Worker {
             cancelled: outcome == Outcome::Cancelled,
         });
         let n = experiment.as_ref().map_or(0, |e| e.examined());
-        let finding = Label::new(&spec, &spec.models().join(",")).finding(n, true, seconds, summary);
+        let finding = Label::new(spec.common(), &spec.models().join(",")).common(n, seconds, summary);
         self.current = experiment.map(|experiment| Current { job, generation, experiment });
         self.outbox.send(Event::Finding { generation, finding: Box::new(finding) })?;
         self.outbox.send(Event::Finished { job, generation, outcome, seconds })
@@ -146,7 +146,7 @@ impl Worker {
             Fault::Failed(problem) => problem,
             Fault::Cancelled => problem(&"cancelled", "forecast", "ask again"),
         };
-        let mut experiment = spec.lab().lab().open(spec).map_err(told)?;
+        let mut experiment = labs::by_id(spec.lab()).open(spec).map_err(told)?;
         experiment.forecast(&mut self.host(0, 0)).map_err(told)
     }
 

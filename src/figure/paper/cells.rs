@@ -5,8 +5,8 @@ use super::super::palette::{self, Rgb};
 use super::super::scene::{Pen, Scene, Side, Type, WHITE};
 use super::frame::Frame;
 use super::{GREY, INK, SMALL, type_of};
-use crate::base::numbers::short;
-use crate::base::text::printable_label;
+use base::numbers::short;
+use base::text::printable_label;
 
 /// Room for the scale, right of the frame.
 pub const SCALE_ROOM: f64 = 96.0;

@@ -5,7 +5,7 @@ use super::super::font::Fonts;
 use super::super::scene::{At, Pen, Scene, Side, Type};
 use super::super::{Figure, Layer};
 use super::{GRID, INK, LABEL, MARGIN, SMALL, type_of};
-use crate::base::text::printable_label;
+use base::text::printable_label;
 
 /// Between the frame and the ends of the axes, so that no line runs on the frame.
 const INSET: f64 = 8.0;

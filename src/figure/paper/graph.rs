@@ -5,7 +5,7 @@ use super::super::palette::Rgb;
 use super::super::route::{Room, course};
 use super::super::scene::{At, Pen, Scene, Side, WHITE};
 use super::{GREY, INK, LABEL, SMALL, type_of};
-use crate::base::text::printable_label;
+use base::text::printable_label;
 
 /// The colour of the highlighted path.
 pub const LIT: Rgb = Rgb(0xd5, 0x5e, 0x00);

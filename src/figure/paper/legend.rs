@@ -5,7 +5,7 @@ use super::super::role::{Dash, Role};
 use super::super::scene::{At, Pen, Scene, Side};
 use super::super::{Figure, Layer};
 use super::{GREY, INK, SMALL, pen, type_of};
-use crate::base::text::printable_label;
+use base::text::printable_label;
 
 /// Height of a row.
 const ROW: f64 = 18.0;

@@ -6,7 +6,7 @@ use super::super::role::{Emphasis, Marker, Role};
 use super::super::scene::{At, Pen, Scene, Side, Type, WHITE};
 use super::frame::Frame;
 use super::{FINE, GREY, INK, PALE, SMALL, pen, type_of, weight};
-use crate::base::text::printable_label;
+use base::text::printable_label;
 
 /// Opacity of a wide band.
 const BAND: f64 = 0.14;

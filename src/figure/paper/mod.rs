@@ -13,7 +13,7 @@ use super::font::Fonts;
 use super::palette::Rgb;
 use super::scene::{At, Pen, Scene, Side, Type};
 use super::{Figure, Layer};
-use crate::base::text::printable_label;
+use base::text::printable_label;
 
 const INK: Rgb = Rgb(0x1a, 0x1a, 0x1a);
 const GREY: Rgb = Rgb(0x6b, 0x6b, 0x6b);

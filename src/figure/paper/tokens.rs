@@ -4,8 +4,8 @@ use super::super::layers::Tokens;
 use super::super::palette;
 use super::super::scene::{At, Pen, Scene, Side, WHITE};
 use super::{FINE, GREY, INK, SMALL, type_of};
-use crate::base::numbers::short;
-use crate::base::text::printable_label;
+use base::numbers::short;
+use base::text::printable_label;
 
 /// Size of tokens.
 const WORD: f64 = 13.0;

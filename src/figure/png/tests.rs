@@ -1,8 +1,8 @@
 //! Pictures: they decode, say where they come from, and show each layer where it must be.
 
 use super::*;
-use crate::figure::palette::{self, SERIES};
-use crate::figure::samples;
+use crate::palette::{self, SERIES};
+use crate::samples;
 
 struct Picture {
     width: u32,
@@ -88,7 +88,7 @@ fn two_nested_bands_are_darker_inside() {
     let mut plain = figure.clone();
     plain.name = "power-plain".into();
     for layer in &mut plain.layers {
-        if let crate::figure::Layer::Line(line) = layer {
+        if let crate::Layer::Line(line) = layer {
             line.points.iter_mut().for_each(|p| p.inner = None);
         }
     }
@@ -141,7 +141,7 @@ fn the_highlighted_path_of_a_graph_is_lit() {
     assert!(decoded(&figure).anywhere(lit) > 2000);
     figure.name = "causal-plain".into();
     for layer in &mut figure.layers {
-        if let crate::figure::Layer::Graph(graph) = layer {
+        if let crate::Layer::Graph(graph) = layer {
             graph.edges.iter_mut().for_each(|e| e.lit = false);
             graph.nodes.iter_mut().for_each(|n| n.lit = false);
         }
@@ -162,7 +162,7 @@ fn hostile_text_and_numbers_are_drawn_without_harm() {
 /// They were drawn as boxes wherever the program ran.
 #[test]
 fn chinese_is_drawn_with_a_font_of_the_system_and_the_file_says_with_which() {
-    use crate::figure::spare::tests::font;
+    use crate::spare::tests::font;
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("han.ttf"), font(&[('中', 'M'), ('文', 'W')], 400)).unwrap();
     let figure = samples::tokens();

@@ -3,7 +3,7 @@
 use ttf_parser::RawFace;
 
 use super::*;
-use crate::figure::font::{Fonts, Ink, Pen};
+use crate::font::{Fonts, Ink, Pen};
 
 /// The tables of Hack, with a map that leads each character to the glyph of a letter.
 fn tables(map: &[(char, char)], weight: u16) -> Vec<Table> {

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::optimum::{Draws, Halved, NoOptimum, Optimum, Paper};
 use super::score::reliability;
 use super::table::{Statistic, Sweep, Table};
-use crate::stats::Estimate;
-use crate::stats::bootstrap::Resamples;
-use crate::stats::halves::Halves;
-use crate::stats::replicates::{Bands, exact_floor};
-use crate::stats::special::normal_quantile;
+use stats::Estimate;
+use stats::bootstrap::Resamples;
+use stats::halves::Halves;
+use stats::replicates::{Bands, exact_floor};
+use stats::special::normal_quantile;
 
 /// How well the oracle still reads the other property after the intervention.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

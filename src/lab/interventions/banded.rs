@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::stats::Estimate;
-use crate::stats::estimate::number_or_null;
-use crate::stats::replicates::{Bands, Form};
+use stats::Estimate;
+use stats::estimate::number_or_null;
+use stats::replicates::{Bands, Form};
 
 /// A mean over replicates. `lo` and `hi` are the wide band, sampling with training; with one replicate, which says nothing of
 /// training, they are the narrow one.

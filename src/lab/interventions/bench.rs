@@ -8,11 +8,11 @@ use super::score::{
     ExampleScores, Kept, confusion, counterfactual_completeness, nullifying_completeness,
     nullifying_completeness_to, predicted_targets, right, selectivity,
 };
-use crate::base::Pulse;
-use crate::base::matrix::Matrix;
-use crate::lab::plan::PropertyLabels;
-use crate::lab::stimuli::{Stimuli, StimuliError};
-use crate::model::Model;
+use base::Pulse;
+use base::matrix::Matrix;
+use lab::plan::PropertyLabels;
+use lab::stimuli::{Stimuli, StimuliError};
+use model::Model;
 use thiserror::Error;
 
 /// Why an evaluation failed.

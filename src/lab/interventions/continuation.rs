@@ -1,11 +1,11 @@
 //! What the model makes of a changed hidden state: the rest of the forward pass, resumed at the layer of the intervention. In a
 //! decoder a pass cannot be resumed; it runs anew, with the hidden state put in its place.
 
-use crate::base::Pulse;
-use crate::base::matrix::Matrix;
-use crate::lab::stimuli::{Stimuli, StimuliError};
-use crate::model::array::Array;
-use crate::model::{Batch, Edit, EditKind, HookPoint, Model, Plan, Sites};
+use base::Pulse;
+use base::matrix::Matrix;
+use lab::stimuli::{Stimuli, StimuliError};
+use model::array::Array;
+use model::{Batch, Edit, EditKind, HookPoint, Model, Plan, Sites};
 
 /// Sentences that have run up to a layer and can go on from there any number of times.
 #[derive(Debug, Clone)]
@@ -201,10 +201,10 @@ fn one_row(x: &Array, k: usize, len: usize) -> Array {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::NoPulse;
-    use crate::corpus::{Frequencies, Task};
-    use crate::model::builtin::BUILTINS;
-    use crate::model::{Device, ModelSource};
+    use base::NoPulse;
+    use corpus::{Frequencies, Task};
+    use model::builtin::BUILTINS;
+    use model::{Device, ModelSource};
 
     /// Going on from the model's own hidden states is the model itself, after every block and for every family: behind a
     /// BART's encoder comes its decoder, not its head.

@@ -15,12 +15,12 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 use super::key::MethodKey;
-use crate::probe::covariance::{column_means, roots, shrink_covariance};
-use crate::probe::subspace::SvdError;
-use crate::probe::{Dense, Matrix};
-use crate::stats::Estimate;
-use crate::stats::bootstrap::Resamples;
-use crate::stats::estimate::number_or_null;
+use probe::covariance::{column_means, roots, shrink_covariance};
+use probe::subspace::SvdError;
+use probe::{Dense, Matrix};
+use stats::Estimate;
+use stats::bootstrap::Resamples;
+use stats::estimate::number_or_null;
 
 /// Real states that changed ones are held against, at most: evenly spaced among those that there are.
 pub const REAL_STATES: usize = 2_048;

@@ -20,11 +20,11 @@ use super::oracle::OracleKind;
 use super::paper::{Drawing, FIGURES};
 use super::results::{Curve, Results};
 use super::{find, looks};
-use crate::figure::layers::{Count, Datum, Line, Points, Rule, Spot, grouped};
-use crate::figure::role::{BLACK, MARKERS};
-use crate::figure::{Axis, Dash, Figure, Layer, Marker, Provenance, Role, Scale};
-use crate::lab::{EngineInfo, Origin, Tagged};
-use crate::model::source::in_print;
+use figure::layers::{Count, Datum, Line, Points, Rule, Spot, grouped};
+use figure::role::{BLACK, MARKERS};
+use figure::{Axis, Dash, Figure, Layer, Marker, Provenance, Role, Scale};
+use lab::{EngineInfo, Origin, Tagged};
+use model::source::in_print;
 
 /// Name of a method in print; its identifier where the registry does not have it (a newer program's session).
 pub fn title(method: &str) -> String {
@@ -297,8 +297,8 @@ fn rests_on<'a>(points: impl Iterator<Item = &'a ReliabilityFinding> + Clone) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figure::render;
-    use crate::lab::interventions::sample;
+    use crate::sample;
+    use figure::render;
 
     #[test]
     fn curves_follow_the_paper() {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use lab::FindingKind;
 use serde::{Deserialize, Serialize};
 
 use super::banded::Banded;
@@ -14,9 +15,9 @@ use super::map::{MapFinding, NoMapFinding};
 use super::optimum::End;
 use super::oracle::OracleKind;
 use super::verdict::{LeakFinding, NoOptimumFinding, RankingFinding, RivalFinding, VersusFinding};
-use crate::corpus::own::Provenance;
-use crate::lab::plan::Material;
-use crate::stats::estimate::{Estimate, number_or_null};
+use corpus::own::Provenance;
+use lab::plan::Material;
+use stats::estimate::{Estimate, number_or_null};
 
 /// The kinds of finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -73,10 +74,8 @@ pub const KINDS: [&str; 15] = [
     "no_map",
 ];
 
-impl Kind {
-    /// Whether it has intervals.
-    #[must_use]
-    pub fn has_interval(&self) -> bool {
+impl FindingKind for Kind {
+    fn has_interval(&self) -> bool {
         match self {
             Kind::Probe(_)
             | Kind::Reliability(_)
@@ -417,8 +416,21 @@ impl OptimumFinding {
 
 #[cfg(test)]
 mod tests {
+    use lab::LabId;
+    use lab::finding::KindSet;
+
     use super::*;
-    use crate::lab::{Finding, LabId};
+    use crate::Finding;
+
+    impl KindSet for Kind {
+        fn from_json(_: LabId, value: serde_json::Value) -> Result<Self, serde_json::Error> {
+            serde_json::from_value(value)
+        }
+
+        fn knows(_: LabId, kind: &str) -> bool {
+            KINDS.contains(&kind)
+        }
+    }
 
     #[test]
     fn a_finding_is_one_flat_object_with_the_published_keys() {
@@ -431,7 +443,7 @@ mod tests {
             r#final: false,
             t: 0.5,
             level: Some(0.95),
-            body: Kind::Reliability(ReliabilityFinding {
+            body: lab::Body::Lab(Kind::Reliability(ReliabilityFinding {
                 method: "fgsm".into(),
                 options: BTreeMap::new(),
                 layer: 3,
@@ -447,8 +459,7 @@ mod tests {
                 mean_harmonic: 0.5,
                 completeness_prior: None,
                 beside: Beside { replicates: 5, s_floor: Some(0.8), ..Beside::default() },
-            })
-            .into(),
+            })),
         };
         let json = serde_json::to_value(&finding).unwrap();
         for key in [

@@ -20,7 +20,7 @@ use super::banded::Banded;
 use super::finding::ReliabilityFinding;
 use super::key::MethodKey;
 use super::oracle::OracleKind;
-use crate::stats::Estimate;
+use stats::Estimate;
 
 /// Differences of completeness or selectivity up to this are no reason to prefer a setting.
 pub const MARGIN: f64 = 0.01;
@@ -281,7 +281,7 @@ impl FrontFinding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::interventions::sample;
+    use crate::sample;
 
     /// A setting with these scores, each with the same half-width.
     fn setting(value: f64, c: f64, s: f64, half: f64) -> ReliabilityFinding {

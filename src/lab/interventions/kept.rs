@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::banded::Banded;
-use crate::stats::estimate::Estimate;
+use stats::estimate::Estimate;
 
 /// A further property that should stay.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::oracle::OracleKind;
 use super::registry::find;
-use crate::base::numbers::short;
+use base::numbers::short;
 
 /// A method with its hyperparameters. Two settings of one method are two things.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

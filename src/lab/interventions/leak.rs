@@ -6,14 +6,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::Pulse;
-use crate::base::matrix::argmax;
-use crate::probe::logistic::Settings;
-use crate::probe::split::Role;
-use crate::probe::train::{MOST_STEPS, Recipe};
-use crate::probe::{Job, Labelled, Logistic, ProbeError, TrainingData, train_all};
-use crate::stats::intervals::wilson;
-use crate::stats::{Estimate, Purpose};
+use base::Pulse;
+use base::matrix::argmax;
+use probe::logistic::Settings;
+use probe::split::Role;
+use probe::train::{MOST_STEPS, Recipe};
+use probe::{Job, Labelled, Logistic, ProbeError, TrainingData, train_all};
+use stats::intervals::wilson;
+use stats::{Estimate, Purpose};
 
 /// What one kind of fresh probe finds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -87,10 +87,10 @@ pub fn leak<R: Role>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::NoPulse;
-    use crate::probe::split::Oracle;
-    use crate::probe::{Matrix, Split};
-    use crate::stats::rng::{stream, unit};
+    use base::NoPulse;
+    use probe::split::Oracle;
+    use probe::{Matrix, Split};
+    use stats::rng::{stream, unit};
 
     /// A property written twice: linearly in the first coordinate and as a product in the next two. Taking the first out
     /// blinds the linear probe and leaves the perceptron what it needs; taking all out leaves chance.

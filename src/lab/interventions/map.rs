@@ -13,7 +13,7 @@ use super::finding::ReliabilityFinding;
 use super::key::MethodKey;
 use super::oracle::OracleKind;
 use super::results::Results;
-use crate::lab::results::Tagged;
+use lab::results::Tagged;
 
 /// Where the strength of a row of the map is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

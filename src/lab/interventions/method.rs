@@ -2,11 +2,11 @@
 
 use super::options::{Options, Setting};
 use super::parameter::Parameter;
-use crate::base::{Cancelled, Pulse};
-use crate::probe::bytes::BytesError;
-use crate::probe::given::Content;
-use crate::probe::subspace::SvdError;
-use crate::probe::{Intervention, Matrix, Probe, TrainingData};
+use base::{Cancelled, Pulse};
+use probe::bytes::BytesError;
+use probe::given::Content;
+use probe::subspace::SvdError;
+use probe::{Intervention, Matrix, Probe, TrainingData};
 
 /// What an intervention tries to make of the property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

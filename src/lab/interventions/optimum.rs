@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 use super::assess::{Strength, balanced};
 use super::score::reliability;
 use super::table::{Sweep, Table};
-use crate::stats::Estimate;
-use crate::stats::halves::Halves;
-use crate::stats::replicates::Bands;
-use crate::stats::special::normal_quantile;
+use stats::Estimate;
+use stats::halves::Halves;
+use stats::replicates::Bands;
+use stats::special::normal_quantile;
 
 /// An end of a grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

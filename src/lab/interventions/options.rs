@@ -154,7 +154,7 @@ impl Options {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::interventions::{find, registry};
+    use crate::{find, registry};
 
     #[test]
     fn defaults_are_allowed_and_names_distinct() {

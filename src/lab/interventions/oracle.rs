@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::matrix::{Dense, Matrix};
-use crate::probe::split::Oracle as OracleRole;
-use crate::probe::{Grid, Probe};
+use base::matrix::{Dense, Matrix};
+use probe::split::Oracle as OracleRole;
+use probe::{Grid, Probe};
 
 /// Kinds of oracle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ impl OracleKind {
     pub fn grid(self, mlp: &Grid) -> Grid {
         match self {
             OracleKind::Mlp => mlp.clone(),
-            OracleKind::Linear => crate::probe::linear::grid(),
+            OracleKind::Linear => probe::linear::grid(),
         }
     }
 }

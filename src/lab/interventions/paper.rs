@@ -75,8 +75,8 @@ pub const FIGURES: [Drawing; 6] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::interventions::registry::find;
-    use crate::lab::interventions::score::reliability;
+    use crate::registry::find;
+    use crate::score::reliability;
 
     /// Reliability follows from the other two to the fourth digit, but for AlterRep's.
     #[test]

@@ -5,9 +5,9 @@ use super::key::MethodKey;
 use super::map::Score;
 use super::paper;
 use super::results::{Curve, Results};
-use crate::base::suggest::unknown;
-use crate::figure::Figure;
-use crate::lab::{Details, EngineInfo};
+use base::suggest::unknown;
+use figure::Figure;
+use lab::{Details, EngineInfo};
 
 /// The figures that have names: the lab's own, and those of the paper.
 const FIGURES: [&str; 13] = [

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::optimum::Draws;
-use crate::stats::rng::{below, stream};
+use stats::rng::{below, stream};
 
 /// Methods compared at their optima.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -96,7 +96,7 @@ fn ordered(values: &[f64]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::rng::unit;
+    use stats::rng::unit;
 
     fn draws(centre: f64, between: f64, seed: u64) -> Draws {
         let mut rng = stream(seed, "draws");

@@ -10,9 +10,8 @@ use super::key::{CurveKey, MethodKey};
 use super::map::{MapFinding, NoMapFinding};
 use super::oracle::OracleKind;
 use super::verdict::{LeakFinding, NoOptimumFinding, RankingFinding, RivalFinding, VersusFinding};
-use crate::lab::Kinds;
-use crate::lab::finding::{Body, Finding};
-use crate::lab::results::{Tagged, replace};
+use lab::Head;
+use lab::results::{Tagged, replace};
 
 /// Results of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -77,7 +76,7 @@ pub struct Point {
 
 impl Results {
     /// Takes in a finding of the run.
-    pub fn take(&mut self, finding: &Finding, kind: &Kind) {
+    pub fn take(&mut self, finding: Head<'_>, kind: &Kind) {
         match kind {
             Kind::Data(x) => {
                 replace(&mut self.data, Tagged::new(finding, x), |a, b| a.model == b.model);
@@ -152,13 +151,16 @@ impl Results {
     }
 
     /// Takes in the answer to the question of this number. False where it is older than the one that is there.
-    pub fn answer(&mut self, ticket: u64, findings: &[Finding]) -> bool {
+    pub fn answer<'a>(
+        &mut self,
+        ticket: u64,
+        findings: impl IntoIterator<Item = (Head<'a>, &'a Kind)>,
+    ) -> bool {
         if self.point.as_ref().is_some_and(|p| ticket < p.ticket) {
             return false;
         }
         let mut point = Point { ticket, ..Point::default() };
-        for finding in findings {
-            let Body::Lab(Kinds::Interventions(kind)) = &finding.body else { continue };
+        for (finding, kind) in findings {
             match kind {
                 Kind::Reliability(x) => point.reliability.push(Tagged::new(finding, x)),
                 Kind::Behaviour(x) => point.behaviour = Some(Tagged::new(finding, x)),

@@ -11,8 +11,8 @@ use super::key::{CurveKey, MethodKey, Place};
 use super::map::{Chosen, MapFinding, NoMapFinding};
 use super::oracle::OracleKind;
 use super::results::{Curve, Results};
-use crate::lab::results::Tagged;
-use crate::stats::estimate::Estimate;
+use lab::results::Tagged;
+use stats::estimate::Estimate;
 
 fn tagged<T>(value: T) -> Tagged<T> {
     let (spec, model) = ("0123456789ab".into(), "bert-mini".into());

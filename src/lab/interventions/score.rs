@@ -6,12 +6,12 @@
 //!
 //! Denominators: C is taken over all test examples, S over those for which a non-targeted property is defined.
 
-use crate::base::matrix::argmax;
-use crate::probe::Dense;
-use crate::stats::Estimate;
-use crate::stats::bootstrap::{Resamples, harmonic_mean};
-use crate::stats::distance::total_variation;
+use base::matrix::argmax;
+use probe::Dense;
 use serde::{Deserialize, Serialize};
+use stats::Estimate;
+use stats::bootstrap::{Resamples, harmonic_mean};
+use stats::distance::total_variation;
 
 /// Counterfactual completeness of each example (equation 1): `1 - TV(after, onehot(target))`, which is the probability that
 /// the oracle gives to the target.

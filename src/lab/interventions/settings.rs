@@ -4,11 +4,11 @@ use super::options::{Setting as MethodOption, SettingKind};
 use super::oracle::OracleKind;
 use super::registry::find;
 use super::spec::{GRIDS, MOST_REPLICATES, Spec};
-use crate::corpus::task::TASKS;
-use crate::lab::examples::{FEWEST_EXAMPLES, MAX_EXAMPLES};
-use crate::lab::layer::LayerRef;
-use crate::lab::setting::rows::{level, models, row, seed};
-use crate::lab::setting::{Kind, Known, Range, Setting, SettingError, Value, stops};
+use corpus::task::TASKS;
+use lab::examples::{FEWEST_EXAMPLES, MAX_EXAMPLES};
+use lab::layer::LayerRef;
+use lab::setting::rows::{level, models, row, seed};
+use lab::setting::{Kind, Known, Range, Setting, SettingError, Value, stops};
 
 /// What can be trained as oracles, in the order of the row.
 const ORACLES: [&[OracleKind]; 3] =
@@ -188,7 +188,7 @@ fn phi() -> Setting<Spec> {
     )
     .shown(|spec, _| match (&spec.task.data, spec.task.phi) {
         (Some(_), _) => "as in the file".into(),
-        (None, phi) => phi.map_or("natural".into(), crate::base::numbers::short),
+        (None, phi) => phi.map_or("natural".into(), base::numbers::short),
     })
 }
 

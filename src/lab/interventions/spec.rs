@@ -10,13 +10,13 @@ use super::key::MethodKey;
 use super::options::Options;
 use super::oracle::OracleKind;
 use super::registry::{find, registry};
-use crate::base::suggest::is_unknown;
-use crate::lab::examples::TaskSpec;
-use crate::lab::interval::IntervalSpec;
-use crate::lab::layer::LayerRef;
-use crate::lab::spec::{LabSpec, Refuse, SpecError};
-use crate::lab::{self, LabId};
-use crate::probe::grid::is_for_tests;
+use base::suggest::is_unknown;
+use lab::LabId;
+use lab::examples::TaskSpec;
+use lab::interval::IntervalSpec;
+use lab::layer::LayerRef;
+use lab::spec::{LabSpec, Refuse, SpecError};
+use probe::grid::is_for_tests;
 
 /// What to compute, completely: the same spec with the same program gives the same findings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -161,12 +161,6 @@ pub const PROCEDURE: u32 = 2;
 pub const GRIDS: [&str; 2] = ["small", "paper"];
 
 impl Spec {
-    /// The hash of the spec; see [`lab::Spec::hash`].
-    #[must_use]
-    pub fn hash(&self) -> String {
-        lab::Spec::from(self.clone()).hash()
-    }
-
     /// The same experiment with other options of one method: what a slider's answer is a result of. A method that the spec
     /// does not run is added.
     #[must_use]
@@ -304,5 +298,8 @@ impl LabSpec for Spec {
 pub const AGREEMENT_TOML: &str = include_str!("../../../assets/specs/agreement.toml");
 
 mod map;
+
+lab::spec_fields!(Spec, Interventions, AGREEMENT_TOML);
+
 #[cfg(test)]
 mod tests;

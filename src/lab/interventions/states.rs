@@ -1,7 +1,7 @@
 //! Hidden states, labels and parts of an experiment as a table, for whoever intervenes on them elsewhere.
 //!
 //! The rows are all examples that the model can be asked, in their order. What comes back (`directions` or `states`, see
-//! [`crate::probe::given`]) is judged on the same rows.
+//! [`probe::given`]) is judged on the same rows.
 
 use std::collections::HashMap;
 
@@ -9,14 +9,14 @@ use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensorError};
 
 use super::spec::Spec;
-use crate::base::matrix::Matrix;
-use crate::base::{Problem, Pulse};
-use crate::corpus::task::{Example, Task};
-use crate::lab::examples;
-use crate::lab::fault::Fault;
-use crate::lab::plan::PropertyLabels;
-use crate::model::Model;
-use crate::probe::Split;
+use base::matrix::Matrix;
+use base::{Problem, Pulse};
+use corpus::task::{Example, Task};
+use lab::examples;
+use lab::fault::Fault;
+use lab::plan::PropertyLabels;
+use model::Model;
+use probe::Split;
 
 /// The table.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,7 +70,7 @@ pub fn read(spec: &Spec, model: &Model, pulse: &mut dyn Pulse) -> Result<States,
         .flatten();
     let twins = match swapped {
         Some(swapped) => {
-            let twins = crate::lab::stimuli::Stimuli::at_least(model, &swapped, 0, pulse)?;
+            let twins = lab::stimuli::Stimuli::at_least(model, &swapped, 0, pulse)?;
             (twins.list.len() == all.len()).then(|| twins.hidden(model, layer, &all, pulse)).transpose()?
         }
         None => None,
@@ -130,8 +130,8 @@ impl States {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::NoPulse;
-    use crate::model::{Device, ModelSource};
+    use base::NoPulse;
+    use model::{Device, ModelSource};
     use safetensors::SafeTensors;
 
     #[test]

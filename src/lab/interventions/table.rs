@@ -6,7 +6,7 @@
 //! half, a resample) is a function of the sums of these columns over the set.
 
 use super::score::{ExampleScores, Kept, reliability};
-use crate::base::matrix::Matrix;
+use base::matrix::Matrix;
 
 /// Scores of the test examples by one replicate at one strength.
 #[derive(Debug, Clone, PartialEq, Default)]

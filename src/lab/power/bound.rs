@@ -8,8 +8,8 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::base::numbers::number;
-use crate::base::suggest::unknown;
+use base::numbers::number;
+use base::suggest::unknown;
 
 /// δ of the published tables.
 pub const DELTA: f64 = 1e-8;
@@ -201,7 +201,7 @@ impl std::str::FromStr for Ratio {
         let parts: Option<Vec<u32>> = text.split(':').map(|p| p.trim().parse().ok()).collect();
         let parts = parts.and_then(|p| <[u32; 3]>::try_from(p).ok());
         let parts = parts.filter(|p| p.iter().all(|p| (1..=1_000_000).contains(p)));
-        let shown = crate::base::text::shortened(text, 40);
+        let shown = base::text::shortened(text, 40);
         parts
             .map(Self)
             .ok_or(format!("`{shown}` is no ratio; write train:validation:test, for example 4:1:1"))

@@ -3,13 +3,13 @@
 use super::finding::ComparisonFinding;
 use super::pairs::Pairs;
 use super::tally::Tally;
-use crate::base::matrix::Matrix;
-use crate::lab::interval::resamples_for;
-use crate::stats::bootstrap::{Resamples, interval};
-use crate::stats::corrections::{benjamini_hochberg, holm};
-use crate::stats::estimate::Estimate;
-use crate::stats::mcnemar::{self, Test};
-use crate::stats::paired::{difference, equivalence};
+use base::matrix::Matrix;
+use lab::interval::resamples_for;
+use stats::bootstrap::{Resamples, interval};
+use stats::corrections::{benjamini_hochberg, holm};
+use stats::estimate::Estimate;
+use stats::mcnemar::{self, Test};
+use stats::paired::{difference, equivalence};
 
 /// Units beyond which a metric is not resampled: Student's t says the same by then.
 pub const MOST_RESAMPLED: usize = 20_000;

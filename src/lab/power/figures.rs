@@ -2,12 +2,12 @@
 
 use super::finding::{BaselineFinding, MarginFinding, NoiseFinding, PowerFinding, RequiredFinding};
 use super::results::Results;
-use crate::base::suggest::unknown;
-use crate::base::text::printable_label;
-use crate::figure::layers::{Datum, Line, Rule, grouped};
-use crate::figure::{Axis, Dash, Figure, Layer, Provenance, Role};
-use crate::lab::origin::Origin;
-use crate::lab::{Details, EngineInfo, Tagged};
+use base::suggest::unknown;
+use base::text::printable_label;
+use figure::layers::{Datum, Line, Rule, grouped};
+use figure::{Axis, Dash, Figure, Layer, Provenance, Role};
+use lab::origin::Origin;
+use lab::{Details, EngineInfo, Tagged};
 
 /// The figures that have names.
 const FIGURES: [&str; 6] = ["power", "margins", "sequential", "noise", "sizes", "recommended"];
@@ -323,17 +323,18 @@ fn provenance<T>(point: &Tagged<T>, engine: Option<&EngineInfo>) -> Provenance {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::finding::{Finding, Label};
-    use crate::lab::power::Kind;
-    use crate::lab::power::finding::SequentialFinding;
-    use crate::lab::power::spec::Spec;
-    use crate::stats::sequential::Sequential;
+    use crate::Finding;
+    use crate::Kind;
+    use crate::finding::SequentialFinding;
+    use crate::spec::Spec;
+    use lab::finding::Label;
+    use stats::sequential::Sequential;
 
     /// The line was the middle of the interval, .49 where no item had favoured the first.
     #[test]
     fn the_line_of_the_sequential_chart_is_the_share_that_was_seen() {
         let drawn = |old: bool| {
-            let label = Label::new(&crate::lab::Spec::from(Spec::shipped()), "m");
+            let label = Label::new(&Spec::shipped(), "m");
             let (mut results, mut test) = (Results::default(), Sequential::default());
             for (i, (a, b)) in
                 [(true, true), (false, true), (false, true), (true, false)].into_iter().enumerate()
@@ -354,7 +355,7 @@ mod tests {
                     planned: false,
                 });
                 let finding: Finding = label.finding(4, true, 0.0, kind.clone());
-                results.take(&finding, &kind);
+                results.take(finding.head(), &kind);
             }
             let figure = sequential(&results, None).unwrap();
             let line = figure.layers.into_iter().find_map(|layer| match layer {

@@ -1,11 +1,12 @@
 //! What the lab finds: one struct a kind. Where an interval may have no end (no number of items is enough) the end is null.
 
+use lab::FindingKind;
 use serde::{Deserialize, Serialize};
 
 use super::plan::Hypothesis;
 use super::tally::Tally;
-use crate::stats::estimate::Estimate;
-use crate::stats::mcnemar::Test;
+use stats::estimate::Estimate;
+use stats::mcnemar::Test;
 
 /// The kinds of finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,10 +54,8 @@ pub const KINDS: [&str; 12] = [
     "baseline",
 ];
 
-impl Kind {
-    /// Whether it has intervals.
-    #[must_use]
-    pub fn has_interval(&self) -> bool {
+impl FindingKind for Kind {
+    fn has_interval(&self) -> bool {
         !matches!(self, Kind::Collapse(_) | Kind::Margin(_) | Kind::Tally(_) | Kind::Mdl(_))
     }
 }
@@ -389,7 +388,7 @@ pub struct NoiseFinding {
 }
 
 /// What the surface of the sentences gives away of their labels: the majority class, the bag of words, the number of words or the
-/// first word, learned from the same sentences as the probes ([`crate::corpus::shortcuts`]). `n` of the finding is the number of
+/// first word, learned from the same sentences as the probes ([`corpus::shortcuts`]). `n` of the finding is the number of
 /// test sentences, the probes' own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BaselineFinding {

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use super::tally::Tally;
-use crate::corpus::results::Results;
-use crate::stats::estimate::Estimate;
-use crate::stats::intervals::wilson;
-use crate::stats::joint::Units;
-use crate::stats::paired::{Differences, Shift, Table};
+use corpus::results::Results;
+use stats::estimate::Estimate;
+use stats::intervals::wilson;
+use stats::joint::Units;
+use stats::paired::{Differences, Shift, Table};
 
 /// Values of both sides on the same items.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -266,7 +266,7 @@ pub fn matched(a: &[Results], b: &[Results], metric: &str) -> Result<Matched, Ma
     }
     let n = values[0].len();
     if n == 0 {
-        let shown = |r: &Results| crate::base::text::shortened(r.ids.get(0).unwrap_or_default(), 60);
+        let shown = |r: &Results| base::text::shortened(r.ids.get(0).unwrap_or_default(), 60);
         return Err(MatchError::Disjoint { a: shown(&a[0]), b: shown(&b[0]) });
     }
     let unmatched = |side: &[Results]| {
@@ -289,7 +289,7 @@ fn cluster<'r>(files: &[&'r Results], places: &[u32], id: &'r str) -> Result<&'r
     let Some(first) = all.next() else { return Ok(id) };
     match all.find(|other| *other != first) {
         Some(other) => {
-            let short = |t: &str| crate::base::text::shortened(t, 60);
+            let short = |t: &str| base::text::shortened(t, 60);
             Err(MatchError::Cluster { item: short(id), a: short(first), b: short(other) })
         }
         None => Ok(first),

@@ -7,12 +7,12 @@
 use super::finding::{ComparisonFinding, Open, PowerFinding};
 use super::pairs::Pairs;
 use super::tally::Tally;
-use crate::stats::estimate::Estimate;
-use crate::stats::folded;
-use crate::stats::paired::{Shift, Table};
-use crate::stats::power::{Discord, MOST, Power, PowerError, power, share};
-use crate::stats::required::{Aim, approximate, detectable, required};
-use crate::stats::student;
+use stats::estimate::Estimate;
+use stats::folded;
+use stats::paired::{Shift, Table};
+use stats::power::{Discord, MOST, Power, PowerError, power, share};
+use stats::required::{Aim, approximate, detectable, required};
+use stats::student;
 
 /// A difference of accuracies below which nothing is recommended.
 pub const TINY: f64 = 0.01;
@@ -299,8 +299,8 @@ pub fn collapse(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::mcnemar::Test;
-    use crate::stats::rng::{stream, unit};
+    use stats::mcnemar::Test;
+    use stats::rng::{stream, unit};
 
     const AIM: Aim = Aim { target: 0.8, level: 0.05, test: Test::Exact };
 
@@ -360,7 +360,7 @@ mod tests {
 
     #[test]
     fn two_reasons_make_a_collapse() {
-        use crate::lab::power::compare::{Names, Terms, compare};
+        use crate::compare::{Names, Terms, compare};
         let names = Names { a: "x".into(), b: "y".into(), metric: "correct".into() };
         let terms = Terms { level: 0.95, margin: 0.05, seed: 0, by: Test::Exact };
         let pairs = |a: &[f64], b: &[f64]| Pairs {

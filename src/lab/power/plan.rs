@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::figure::layers::grouped;
-use crate::lab::spec::{Refuse, SpecError};
+use figure::layers::grouped;
+use lab::spec::{Refuse, SpecError};
 
 /// What is measured beside the comparison, at its largest size.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -6,10 +6,9 @@ use super::finding::{
     BaselineFinding, CollapseFinding, ComparisonFinding, ConfigurationFinding, ControlFinding, Kind,
     MarginFinding, MdlFinding, NoiseFinding, PowerFinding, RequiredFinding, SequentialFinding, TallyFinding,
 };
-use crate::lab::Kinds;
-use crate::lab::finding::{Body, Finding};
-use crate::lab::results::{Tagged, replace};
-use crate::stats::Estimate;
+use lab::Head;
+use lab::results::{Tagged, replace};
+use stats::Estimate;
 
 /// Everything that a run has found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -74,7 +73,7 @@ pub struct Answer {
 
 impl Results {
     /// Takes in a finding of the run.
-    pub fn take(&mut self, finding: &Finding, kind: &Kind) {
+    pub fn take(&mut self, finding: Head<'_>, kind: &Kind) {
         match kind {
             Kind::Configuration(x) => {
                 replace(&mut self.configurations, Tagged::new(finding, x), |a, b| {
@@ -137,7 +136,7 @@ impl Results {
     }
 
     /// What is needed: as the latest pilot has it, and by training size.
-    fn take_required(&mut self, finding: &Finding, x: &RequiredFinding) {
+    fn take_required(&mut self, finding: Head<'_>, x: &RequiredFinding) {
         if finding.r#final && x.trained.is_some() {
             replace(&mut self.sizes, Tagged::new(finding, x), |a, b| a.value.trained == b.value.trained);
             self.sizes.sort_by_key(|r| r.value.trained);
@@ -145,7 +144,7 @@ impl Results {
         self.required = Some(Tagged::new(finding, x));
     }
 
-    fn take_tally(&mut self, finding: &Finding, x: &TallyFinding) {
+    fn take_tally(&mut self, finding: Head<'_>, x: &TallyFinding) {
         if finding.r#final && x.tally.items == finding.n {
             replace(&mut self.wholes, Tagged::new(finding, x), |a, b| a.value.metric == b.value.metric);
         }
@@ -159,13 +158,16 @@ impl Results {
     }
 
     /// Takes in the answer to the question of this number. False where it is older than the one that is there.
-    pub fn answer(&mut self, ticket: u64, findings: &[Finding]) -> bool {
+    pub fn answer<'a>(
+        &mut self,
+        ticket: u64,
+        findings: impl IntoIterator<Item = (Head<'a>, &'a Kind)>,
+    ) -> bool {
         if self.answer.as_ref().is_some_and(|a| ticket < a.ticket) {
             return false;
         }
         let mut answer = Answer { ticket, ..Answer::default() };
-        for finding in findings {
-            let Body::Lab(Kinds::Power(kind)) = &finding.body else { continue };
+        for (finding, kind) in findings {
             match kind {
                 Kind::Comparison(x) => answer.comparison = Some(Tagged::new(finding, x)),
                 Kind::Power(x) => answer.power.push(Tagged::new(finding, x)),

@@ -4,11 +4,11 @@ mod sides;
 
 use super::bound::{Bound, MOST_CONSTANT, Ratio};
 use super::spec::{GRIDS, MOST_NOISES, MOST_SIZES, SIZES, Spec};
-use crate::base::numbers::{number, short, whole};
-use crate::corpus::probing::PROBING;
-use crate::lab::setting::rows::{level, row, seed};
-use crate::lab::setting::{Kind, Range, Setting, SettingError, Value};
-use crate::stats::mcnemar::Test;
+use base::numbers::{number, short, whole};
+use corpus::probing::PROBING;
+use lab::setting::rows::{level, row, seed};
+use lab::setting::{Kind, Range, Setting, SettingError, Value};
+use stats::mcnemar::Test;
 
 /// Standard deviations of the paper's study of noise.
 pub const NOISES: [f64; 6] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0];

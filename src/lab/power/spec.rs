@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use super::bound::{self, Bound, DELTA, Ratio};
 use super::compare::{MOST_LEVEL, Terms};
 use super::plan::{AlsoSpec, Plan};
-use crate::base::text::{last_part, shortened};
-use crate::corpus::probing::PROBING;
-use crate::lab::LabId;
-use crate::lab::layer::LayerRef;
-use crate::lab::spec::{LabSpec, Refuse, SpecError};
-use crate::model::PoolOver;
-use crate::stats::mcnemar::Test;
-use crate::stats::required::Aim;
+use base::text::{last_part, shortened};
+use corpus::probing::PROBING;
+use lab::LabId;
+use lab::layer::LayerRef;
+use lab::spec::{LabSpec, Refuse, SpecError};
+use model::PoolOver;
+use stats::mcnemar::Test;
+use stats::required::Aim;
 
 /// What to compute, completely: the same spec with the same program gives the same findings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -478,6 +478,8 @@ impl LabSpec for Spec {
 
 /// The shipped default spec.
 pub const POWER_TOML: &str = include_str!("../../../assets/specs/power.toml");
+
+lab::spec_fields!(Spec, Power, POWER_TOML);
 
 #[cfg(test)]
 mod tests;

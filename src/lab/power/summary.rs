@@ -4,12 +4,12 @@ use super::finding::{BaselineFinding, ComparisonFinding, Open, RequiredFinding, 
 use super::plan::{Hypothesis, Plan, Stop};
 use super::results::Results;
 use super::spec::Spec;
-use crate::base::numbers::{percent, probability, score};
-use crate::base::text::{printable_label, printable_message, section};
-use crate::figure::layers::grouped;
-use crate::lab::Tagged;
-use crate::stats::Estimate;
-use crate::stats::mcnemar::{self, Test};
+use base::numbers::{percent, probability, score};
+use base::text::{printable_label, printable_message, section};
+use figure::layers::grouped;
+use lab::Tagged;
+use stats::Estimate;
+use stats::mcnemar::{self, Test};
 
 /// Hundredths with a sign and one decimal: `+5.1`.
 #[must_use]

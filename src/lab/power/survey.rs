@@ -4,7 +4,7 @@
 //! like those of the pilot: what is asked here is how many items there are.
 
 use super::results::Results;
-use crate::figure::layers::grouped;
+use figure::layers::grouped;
 
 /// A published set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,8 +160,8 @@ pub const HEADS: [&str; 5] = ["set", "test", "this comparison", "train", "the bo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::Tagged;
-    use crate::lab::power::finding::{CollapseFinding, Open, RequiredFinding};
+    use crate::finding::{CollapseFinding, Open, RequiredFinding};
+    use lab::Tagged;
 
     fn tagged<T>(value: T) -> Tagged<T> {
         let (spec, model) = (String::new(), String::new());

@@ -9,9 +9,10 @@ use super::pilot::Pilot;
 use super::question::Adjust;
 use super::results::{Answer, Results};
 use super::spec::Spec;
-use crate::lab::{self, Tagged};
-use crate::stats::joint::{Joint, Units};
-use crate::stats::paired::{Shift, Table};
+use lab::SpecFields;
+use lab::Tagged;
+use stats::joint::{Joint, Units};
+use stats::paired::{Shift, Table};
 
 /// What items say.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -117,7 +118,7 @@ pub fn under(results: &Results, ran: &Spec, asked: &Adjust) -> Option<Answer> {
         (comparison.holm_p, comparison.bh_q) = (whole.value.holm_p, whole.value.bh_q);
         comparison.family = whole.value.family;
     }
-    let hash = lab::Spec::from(spec.clone()).hash();
+    let hash = spec.hash();
     let sizes = results.sizes.iter().filter_map(|size| {
         let whole = results.wholes.iter().find(|w| w.n == size.n)?;
         let (_, _, required) = told(&whole.value.tally, &names, &spec, size.value.parameters);
@@ -158,10 +159,11 @@ fn stopping(step: &SequentialFinding, alpha: f64) -> SequentialFinding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::finding::{Body, Finding, Label};
-    use crate::lab::power::Kind;
-    use crate::lab::power::compare::compare;
-    use crate::lab::power::pairs::Pairs;
+    use crate::Finding;
+    use crate::Kind;
+    use crate::compare::compare;
+    use crate::pairs::Pairs;
+    use lab::finding::{Body, Label};
 
     fn pairs(n: usize, seeds: usize) -> Pairs {
         let side = |k: usize| -> Vec<Vec<f64>> {
@@ -172,18 +174,18 @@ mod tests {
 
     fn results(pairs: &Pairs, spec: &Spec) -> Results {
         let names = Names { a: "x".into(), b: "y".into(), metric: "accuracy".into() };
-        let label = Label::new(&lab::Spec::from(spec.clone()), "m");
+        let label = Label::new(spec, "m");
         let mut results = Results::default();
         for at in places(pairs.n()) {
             let tally = pairs.select(&(0..at).collect::<Vec<_>>()).tally();
             let value = TallyFinding { a: "x".into(), b: "y".into(), metric: "accuracy".into(), tally };
             let finding: Finding = label.finding(pairs.n(), true, 0.0, Kind::Tally(value));
-            let Body::Lab(lab::Kinds::Power(kind)) = &finding.body else { unreachable!() };
-            results.take(&finding, kind);
+            let Body::Lab(kind) = &finding.body else { unreachable!() };
+            results.take(finding.head(), kind);
         }
         let kind = Kind::Comparison(compare(pairs, &names, spec.terms()));
         let finding = label.finding(pairs.n(), true, 0.0, kind.clone());
-        results.take(&finding, &kind);
+        results.take(finding.head(), &kind);
         results
     }
 

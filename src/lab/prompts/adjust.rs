@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use super::answers::Answers;
 use super::exact::Exact;
-use crate::stats::rng::{sample_indices, stream};
+use stats::rng::{sample_indices, stream};
 
 /// Largest weight as a whole number; sums over prompts, mentions and instances then fit into 64 bits.
 const LARGEST: f64 = (1u64 << 30) as f64;

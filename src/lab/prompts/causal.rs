@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::spec::Spec;
-use crate::figure::layers::{Edge, Graph, Node};
+use figure::layers::{Edge, Graph, Node};
 
 /// A bias: a backdoor path from model to performance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -16,8 +16,8 @@ use super::adjust::{Weights, adjusted, by_prompt};
 use super::answers::Answers;
 use super::exact::Exact;
 use super::places::{Ties, places};
-use crate::stats::chances::Chances;
-use crate::stats::rng::{below, sample_indices, stream};
+use stats::chances::Chances;
+use stats::rng::{below, sample_indices, stream};
 
 /// How prompts and mentions of a draw come about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

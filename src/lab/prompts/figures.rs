@@ -11,15 +11,13 @@ use super::causal::{Bias, graph};
 use super::paper;
 use super::places::{Ties, places};
 use super::results::Results;
-use crate::base::suggest::{is_unknown, unknown};
-use crate::figure::layers::{
-    Bar, Bars, Datum, Graph, Line, Points, Range, Ranges, RankLine, Ranks, Rule, Spot,
-};
-use crate::figure::role::{BLACK, MARKERS};
-use crate::figure::{Axis, Figure, Layer, Marker, Provenance, Role};
-use crate::lab::{Details, EngineInfo, Origin, Tagged};
-use crate::model::source::in_print;
-use crate::stats::estimate::Estimate;
+use base::suggest::{is_unknown, unknown};
+use figure::layers::{Bar, Bars, Datum, Graph, Line, Points, Range, Ranges, RankLine, Ranks, Rule, Spot};
+use figure::role::{BLACK, MARKERS};
+use figure::{Axis, Figure, Layer, Marker, Provenance, Role};
+use lab::{Details, EngineInfo, Origin, Tagged};
+use model::source::in_print;
+use stats::estimate::Estimate;
 
 /// The figures that have names.
 const FIGURES: [&str; 10] = [

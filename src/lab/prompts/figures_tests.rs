@@ -3,7 +3,7 @@
 use super::super::finding::{Kind, PromptScoreFinding};
 use super::super::testing::results;
 use super::*;
-use crate::figure::render;
+use figure::render;
 
 #[test]
 fn an_empty_board_has_no_figures_and_a_full_one_all() {
@@ -57,8 +57,8 @@ fn the_dots_are_the_prompts_and_own_prompts_join_them() {
         prompt_index: None,
         ..results.scores[0].value.clone()
     };
-    let finding = crate::lab::Finding {
-        lab: crate::lab::LabId::Prompts,
+    let finding = lab::Finding {
+        lab: lab::LabId::Prompts,
         spec: "s".into(),
         model: "a".into(),
         seed: 0,
@@ -66,9 +66,9 @@ fn the_dots_are_the_prompts_and_own_prompts_join_them() {
         r#final: true,
         t: 0.0,
         level: Some(0.95),
-        body: Kind::PromptScore(own).into(),
+        body: lab::Body::Lab(Kind::PromptScore(own)),
     };
-    assert!(results.answer(3, &[finding]));
+    assert!(results.answer(3, lab::finding::kinds(&[finding])));
     assert_eq!(dots(&prompts(&results, None, "capital").unwrap()), [0.4, 0.1, 0.4]);
     assert_eq!(results.prompts("capital").len(), 3);
 }

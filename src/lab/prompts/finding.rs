@@ -1,5 +1,6 @@
 //! What the lab finds: one struct a kind. Shares and scores are 0 to 1; what belongs to no single model has `all` as its model.
 
+use lab::FindingKind;
 use serde::{Deserialize, Serialize};
 
 use super::candidates::Candidates;
@@ -8,7 +9,7 @@ use super::ledger::Ledger;
 use super::library::Source;
 use super::places::Ties;
 use super::spec::{Sharing, Weighting};
-use crate::stats::estimate::Estimate;
+use stats::estimate::Estimate;
 
 /// The model of findings about all models together.
 pub const ALL: &str = "all";
@@ -65,10 +66,8 @@ pub const KINDS: [&str; 13] = [
     "instance",
 ];
 
-impl Kind {
-    /// Whether it has intervals.
-    #[must_use]
-    pub fn has_interval(&self) -> bool {
+impl FindingKind for Kind {
+    fn has_interval(&self) -> bool {
         !matches!(self, Kind::Data(_) | Kind::Relation(_) | Kind::Instances(_) | Kind::Instance(_))
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use crate::base::Problem;
+use base::Problem;
 
 /// Articles and determiners, pronouns, prepositions, conjunctions, auxiliaries, particles, and pieces of contractions.
 const WORDS: &str = "
@@ -91,7 +91,7 @@ impl FunctionWords {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::facts::relations;
+    use corpus::facts::relations;
 
     #[test]
     fn the_list_has_the_words_that_fill_sentences_and_no_object_of_a_fact() {

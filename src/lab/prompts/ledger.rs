@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::adjust::Weights;
 use super::answers::Answers;
 use super::preference::{DIFFERENCE, SHARE};
-use crate::base::matrix::Matrix;
-use crate::stats::bootstrap::{Resamples, interval};
-use crate::stats::estimate::Estimate;
+use base::matrix::Matrix;
+use stats::bootstrap::{Resamples, interval};
+use stats::estimate::Estimate;
 
 /// Mean and variances of the gap on one relation, or over all.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -6,7 +6,7 @@ use rand_chacha::rand_core::RngCore;
 use super::super::adjust::adjusted;
 use super::super::answers::testing::answers;
 use super::*;
-use crate::stats::rng::{below, stream, unit};
+use stats::rng::{below, stream, unit};
 
 /// Answers with a given chance of being right, drawn once.
 fn random(

@@ -9,11 +9,11 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::base::files::hex;
-use crate::base::text::shortened;
-use crate::base::{Problem, Pulse};
-use crate::corpus::facts::{self, Kind};
-use crate::corpus::readers::{RelationKind, Row, Set, Watch};
+use base::files::hex;
+use base::text::shortened;
+use base::{Problem, Pulse};
+use corpus::facts::{self, Kind};
+use corpus::readers::{RelationKind, Row, Set, Watch};
 
 /// Facts and prompts that are read of files at most, so that memory stays bounded.
 const MOST_ROWS: usize = 2_000_000;
@@ -313,7 +313,7 @@ impl Gathered {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::NoPulse;
+    use base::NoPulse;
 
     fn read(files: &[(&str, &str)]) -> Result<Library, Problem> {
         let dir = tempfile::tempdir().unwrap();

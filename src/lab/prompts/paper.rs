@@ -4,9 +4,9 @@
 use super::consistency::Regime;
 use super::figures::ORDER;
 use super::results::Results;
-use crate::figure::layers::{Datum, Line, Points, Range, Ranges, Spot};
-use crate::figure::role::{BLACK, Dash};
-use crate::figure::{Axis, Figure, Layer, Marker, Role};
+use figure::layers::{Datum, Line, Points, Range, Ranges, Spot};
+use figure::role::{BLACK, Dash};
+use figure::{Axis, Figure, Layer, Marker, Role};
 
 /// Relations that the means are over.
 const RELATIONS: usize = 32;
@@ -189,7 +189,7 @@ mod tests {
     use super::super::figures;
     use super::super::testing::results;
     use super::*;
-    use crate::figure::render;
+    use figure::render;
 
     /// Means that the paper states beside the same numbers: the gap, and that adjusting steadies the order.
     #[test]
@@ -216,7 +216,7 @@ mod tests {
     fn they_are_laid_beneath_and_the_runs_own_layers_stay() {
         let results = results();
         for name in FIGURES {
-            let pick = |name: &str| figures::pick(name, &crate::lab::Details::default(), &results, None);
+            let pick = |name: &str| figures::pick(name, &lab::Details::default(), &results, None);
             let (own, both) = (pick(name).unwrap(), pick(&format!("{name}{SUFFIX}")).unwrap());
             assert_eq!(both.name, format!("{}{SUFFIX}", own.name));
             let more = both.layers.len() - own.layers.len();

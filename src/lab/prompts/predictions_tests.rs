@@ -3,7 +3,7 @@
 use super::super::consistency::{Draws, Regime};
 use super::super::places::Ties;
 use super::*;
-use crate::lab::prompts::consistency::Scoring;
+use crate::consistency::Scoring;
 
 fn parse(text: &str) -> Result<Predictions, PredictionError> {
     read(&mut text.as_bytes(), Path::new("p.jsonl"), false)

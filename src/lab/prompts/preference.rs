@@ -5,10 +5,10 @@ use rand_chacha::rand_core::RngCore;
 
 use super::answers::Answers;
 use super::places::{Ties, places};
-use crate::base::matrix::Matrix;
-use crate::stats::bootstrap::{Resamples, interval};
-use crate::stats::estimate::Estimate;
-use crate::stats::rng::{shuffle, stream};
+use base::matrix::Matrix;
+use stats::bootstrap::{Resamples, interval};
+use stats::estimate::Estimate;
+use stats::rng::{shuffle, stream};
 
 /// The spread that the paper counts as large: 10 points.
 pub const LARGE: f64 = 0.1;
@@ -195,7 +195,7 @@ mod tests {
 
     use super::super::answers::testing::answers;
     use super::*;
-    use crate::stats::rng::unit;
+    use stats::rng::unit;
 
     #[test]
     fn the_spread_is_that_of_the_population() {

@@ -194,7 +194,7 @@ fn score(cell: &str) -> Result<Option<f64>, String> {
         return Ok(None);
     }
     let plain = cell.trim_end_matches('%');
-    let value = crate::base::numbers::number(plain).map_err(|e| format!("`{cell}`: {e}"))?;
+    let value = base::numbers::number(plain).map_err(|e| format!("`{cell}`: {e}"))?;
     if (0.0..=100.0).contains(&value) {
         return Ok(Some(value));
     }

@@ -7,10 +7,10 @@ use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
-use crate::corpus::facts::{OBJECT, SUBJECT, said};
-use crate::lab::stimuli::StimuliError;
-use crate::model::chunk::chunks;
-use crate::model::{Array, Batch, Model, ModelError, Plan, Sites};
+use corpus::facts::{OBJECT, SUBJECT, said};
+use lab::stimuli::StimuliError;
+use model::chunk::chunks;
+use model::{Array, Batch, Model, ModelError, Plan, Sites};
 
 /// A model as it is asked.
 pub struct Asker<'a> {
@@ -36,7 +36,7 @@ impl<'a> Asker<'a> {
     /// [`StimuliError::NoMask`], and [`ModelError::NoTokenizer`] or [`ModelError::NoHead`] within it.
     pub fn new(model: &'a Model) -> Result<Self, StimuliError> {
         let tokenizer = model.tokenizer()?;
-        model.require(crate::model::Offer::Logits)?;
+        model.require(model::Offer::Logits)?;
         if model.arch().is_causal() {
             return Ok(Self { model, mask: None, said: false });
         }
@@ -184,7 +184,7 @@ fn on_all_threads(group: &[usize], logits: &Array, one: &(dyn Fn(usize, &[f32]) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Device;
+    use model::Device;
 
     fn model(name: &str) -> Model {
         Model::load(&name.parse().unwrap(), Device::Cpu).unwrap()

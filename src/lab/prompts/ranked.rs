@@ -1,8 +1,8 @@
 //! Rank consistency in shares: what the draws of a [`Panel`] say under each regime, with intervals.
 
 use super::consistency::{Draws, Panel, Regime, Tally};
-use crate::stats::estimate::Estimate;
-use crate::stats::intervals::wilson;
+use stats::estimate::Estimate;
+use stats::intervals::wilson;
 
 /// Draws up to which all are counted in place of some.
 pub const COUNTED: usize = 20_000;

@@ -9,9 +9,8 @@ use super::finding::{
     LedgerFinding, PreferenceSummaryFinding, PromptPreferenceFinding, PromptScoreFinding,
     RankConsistencyFinding, RankCurveFinding, RelationFinding, VerbalizationFinding,
 };
-use crate::lab::Kinds;
-use crate::lab::finding::{Body, Finding};
-use crate::lab::results::{Tagged, replace};
+use lab::Head;
+use lab::results::{Tagged, replace};
 
 /// Results of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -58,7 +57,7 @@ pub struct Look {
 
 impl Results {
     /// Takes in a finding of the run.
-    pub fn take(&mut self, finding: &Finding, kind: &Kind) {
+    pub fn take(&mut self, finding: Head<'_>, kind: &Kind) {
         match kind {
             Kind::Data(x) => self.data = Some(Tagged::new(finding, x)),
             Kind::Relation(x) => replace(&mut self.relations, Tagged::new(finding, x), |a, b| {
@@ -103,14 +102,17 @@ impl Results {
     }
 
     /// Takes in the answer to the question of this number. False where it is older than the one that is there.
-    pub fn answer(&mut self, ticket: u64, findings: &[Finding]) -> bool {
+    pub fn answer<'a>(
+        &mut self,
+        ticket: u64,
+        findings: impl IntoIterator<Item = (Head<'a>, &'a Kind)>,
+    ) -> bool {
         if ticket < self.answered {
             return false;
         }
         self.answered = ticket;
         let mut look = Look { ticket, ..Look::default() };
-        for finding in findings {
-            let Body::Lab(Kinds::Prompts(kind)) = &finding.body else { continue };
+        for (finding, kind) in findings {
             match kind {
                 Kind::PromptScore(x) => self.add_score(Tagged::new(finding, x)),
                 Kind::Instances(x) => look.instances = Some(Tagged::new(finding, x)),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::candidates::{Reply, Strings};
 use super::query::{Asker, Encoded};
-use crate::model::ModelError;
+use model::ModelError;
 
 /// What can be an answer of a relation for a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -284,7 +284,7 @@ mod tests {
     use super::super::function_words::FunctionWords;
     use super::super::vocabulary::Words;
     use super::*;
-    use crate::model::{Device, Model};
+    use model::{Device, Model};
 
     const PROMPT: &str = "The capital of [X] is [Y] .";
 

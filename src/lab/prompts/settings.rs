@@ -4,10 +4,10 @@ use super::candidates::Candidates;
 use super::consistency::Scoring;
 use super::places::Ties;
 use super::spec::{NO_WORDS, OWN_WORDS, Sharing, Spec, Weighting};
-use crate::base::numbers::number;
-use crate::base::text::last_part;
-use crate::lab::setting::rows::{level, models, row, seed};
-use crate::lab::setting::{Kind, Known, Setting, SettingError, Value};
+use base::numbers::number;
+use base::text::last_part;
+use lab::setting::rows::{level, models, row, seed};
+use lab::setting::{Kind, Known, Setting, SettingError, Value};
 
 /// What is shown where the spec names no file.
 const BUILT_IN: &str = "built in";
@@ -298,8 +298,8 @@ fn function_words() -> Setting<Spec> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::setting::KnownModel;
-    use crate::lab::{self};
+    use lab::LabSpec as _;
+    use lab::setting::KnownModel;
 
     fn known() -> Known {
         Known {
@@ -328,7 +328,7 @@ mod tests {
                 assert_eq!(setting.get(&spec, &known), value, "{}", setting.key);
             }
             assert!(!setting.text(&spec, &known).is_empty(), "{}", setting.key);
-            let told = lab::Spec::from(spec).check("x");
+            let told = spec.check("x");
             assert!(told.is_ok(), "{}: {told:?}", setting.key);
         }
     }

@@ -9,11 +9,11 @@ use super::adjust::Weights;
 use super::candidates::Candidates;
 use super::consistency::{Draws, Scoring};
 use super::places::Ties;
-use crate::base::suggest::is_unknown;
-use crate::corpus::facts::{OBJECT, SUBJECT, relations};
-use crate::lab::LabId;
-use crate::lab::interval::IntervalSpec;
-use crate::lab::spec::{LabSpec, Refuse, SpecError};
+use base::suggest::is_unknown;
+use corpus::facts::{OBJECT, SUBJECT, relations};
+use lab::LabId;
+use lab::interval::IntervalSpec;
+use lab::spec::{LabSpec, Refuse, SpecError};
 
 /// What to compute, completely: the same spec with the same program gives the same findings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -345,7 +345,7 @@ impl Spec {
         }
         for (relation, prompts) in &data.own {
             if let Some(bad) = prompts.iter().find(|p| !is_prompt(p)) {
-                let shown = crate::base::text::shortened(bad, 80);
+                let shown = base::text::shortened(bad, 80);
                 let what =
                     format!("of {relation} holds `{shown}`: a prompt has {SUBJECT} and {OBJECT} once each");
                 return refuse.because("data.own", what);
@@ -444,6 +444,8 @@ impl Spec {
         (name != OWN_WORDS && name != NO_WORDS).then(|| self.data.base.join(name))
     }
 }
+
+lab::spec_fields!(Spec, Prompts, PROMPTS_TOML);
 
 #[cfg(test)]
 #[path = "spec_tests.rs"]

@@ -1,14 +1,7 @@
 //! What a spec of this lab may say.
 
 use super::*;
-use crate::lab;
-
-fn own(spec: lab::Spec) -> Spec {
-    match spec {
-        lab::Spec::Prompts(spec) => *spec,
-        other => panic!("{other:?}"),
-    }
-}
+use lab::SpecFields as _;
 
 #[test]
 fn the_shipped_spec_asks_all_built_in_models_with_the_defaults() {
@@ -29,20 +22,20 @@ fn it_round_trips_through_toml_and_json_and_keeps_its_hash() {
     spec.adjust.user.insert("capital".into(), UserWeights::Prompts(vec![1.0, 2.0]));
     spec.adjust.user.insert("field".into(), UserWeights::Joint(vec![vec![1.0, 0.5], vec![2.0, 0.25]]));
     spec.disparity.gammas = vec![0.0, 1.0];
-    let all = lab::Spec::from(spec.clone());
-    let again = own(lab::Spec::parse(&all.to_toml(), "test").unwrap());
+    let all = spec.clone();
+    let again = lab::spec::parse::<Spec>(&all.to_toml(), "test").unwrap();
     assert_eq!(again, spec);
     let json = serde_json::to_value(&all).unwrap();
-    assert_eq!(own(serde_json::from_value(json).unwrap()), spec);
-    assert_eq!(lab::Spec::from(again).hash(), all.hash());
-    assert_ne!(all.hash(), lab::Spec::from(Spec::shipped()).hash());
+    assert_eq!(serde_json::from_value::<Spec>(json).unwrap(), spec);
+    assert_eq!(again.hash(), all.hash());
+    assert_ne!(all.hash(), Spec::shipped().hash());
 }
 
 /// What the check says of the shipped spec with a change.
 fn refusal(change: impl FnOnce(&mut Spec)) -> String {
     let mut spec = Spec::shipped();
     change(&mut spec);
-    lab::Spec::from(spec).check("x").map_or_else(|e| e.to_string(), |()| String::new())
+    spec.check("x").map_or_else(|e| e.to_string(), |()| String::new())
 }
 
 #[test]
@@ -95,7 +88,7 @@ fn values_out_of_range_and_unknown_names_are_refused_with_their_key() {
 #[test]
 fn an_unknown_key_names_its_line() {
     let text = PROMPTS_TOML.replace("[ranks]", "[ranks]\ndraw = 3");
-    let told = lab::Spec::parse(&text, "x.toml").unwrap_err().to_string();
+    let told = lab::spec::parse::<Spec>(&text, "x.toml").unwrap_err().to_string();
     assert!(told.contains("x.toml, line") && told.contains("draw"), "{told}");
 }
 
@@ -105,12 +98,13 @@ fn files_lie_beside_the_spec_and_must_be_there() {
     let file = folder.path().join("own.toml");
     let text = "lab = \"prompts\"\nmodels = [\"bert-mini\"]\n[data]\nfiles = [\"facts\"]\n";
     std::fs::write(&file, text).unwrap();
-    let spec = lab::Spec::read(&file).unwrap();
-    let told = spec.common().reach("x").unwrap_err().to_string();
+    let mut spec: Spec = lab::spec::parse(&lab::spec::read_text(&file).unwrap(), "x").unwrap();
+    spec.lies_in(folder.path().to_owned());
+    let told = spec.reach("x").unwrap_err().to_string();
     assert!(told.contains("data.files") && told.contains("no such file"), "{told}");
     std::fs::create_dir(folder.path().join("facts")).unwrap();
-    assert!(spec.common().reach("x").is_ok());
-    assert_eq!(spec.hash(), lab::Spec::parse(text, "y").unwrap().hash());
+    assert!(spec.reach("x").is_ok());
+    assert_eq!(spec.hash(), lab::spec::parse::<Spec>(text, "y").unwrap().hash());
 }
 
 #[test]
@@ -134,7 +128,7 @@ fn files_are_added_beside_what_is_asked_already() {
     assert!(told.contains("data.built_in"), "{told}");
     let mut spec = Spec::shipped();
     spec.data.add("own.jsonl".into());
-    let all = lab::Spec::from(spec.clone());
-    assert_eq!(own(lab::Spec::parse(&all.to_toml(), "x").unwrap()).data, spec.data);
-    assert!(!lab::Spec::from(Spec::shipped()).to_toml().contains("built_in"), "old specs keep their hash");
+    let all = spec.clone();
+    assert_eq!(lab::spec::parse::<Spec>(&all.to_toml(), "x").unwrap().data, spec.data);
+    assert!(!Spec::shipped().to_toml().contains("built_in"), "old specs keep their hash");
 }

@@ -5,8 +5,8 @@ use super::consistency::Regime;
 use super::finding::ModelNote;
 use super::results::Results;
 use super::spec::Spec;
-use crate::base::text::{printable_label, section};
-use crate::stats::estimate::Estimate;
+use base::text::{printable_label, section};
+use stats::estimate::Estimate;
 
 /// What a run found, as lines of text.
 #[must_use]
@@ -140,7 +140,7 @@ const LEDGER_HEAD: [&str; 7] =
     ["models", "adjusted gap", "prompt", "mention", "sample", "residual", "prompt, unbiased"];
 
 fn ledgers(results: &Results) -> Vec<Vec<String>> {
-    let row = |l: &crate::lab::Tagged<super::finding::LedgerFinding>| {
+    let row = |l: &lab::Tagged<super::finding::LedgerFinding>| {
         let (v, total) = (&l.value, l.value.parts.total.mean);
         let share = |x: f64| if total > 0.0 { format!("{:.0} %", 100.0 * x / total) } else { "n/a".into() };
         vec![
@@ -159,7 +159,7 @@ fn ledgers(results: &Results) -> Vec<Vec<String>> {
 const DISPARITY_HEAD: [&str; 4] = ["model", "gamma", "P@1", "steps"];
 
 fn disparity(results: &Results) -> Vec<Vec<String>> {
-    let row = |d: &crate::lab::Tagged<super::finding::DisparityFinding>| {
+    let row = |d: &lab::Tagged<super::finding::DisparityFinding>| {
         let gamma = d.value.gamma.map_or("as it is".to_owned(), |g| g.to_string());
         vec![d.model.clone(), gamma, interval(d.value.p_at_1), d.value.steps.to_string()]
     };

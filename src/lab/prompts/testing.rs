@@ -11,8 +11,10 @@ use super::ledger::Ledger;
 use super::places::Ties;
 use super::results::Results;
 use super::spec::{Sharing, Weighting};
-use crate::lab::{Finding, LabId};
-use crate::stats::estimate::Estimate;
+use crate::Finding;
+use lab::FindingKind as _;
+use lab::LabId;
+use stats::estimate::Estimate;
 
 /// An interval of a tenth.
 pub fn estimate(mean: f64) -> Estimate {
@@ -30,7 +32,7 @@ pub fn finding(model: &str, kind: Kind) -> Finding {
         r#final: true,
         t: 1.5,
         level: kind.has_interval().then_some(0.95),
-        body: kind.into(),
+        body: lab::Body::Lab(kind),
     }
 }
 
@@ -238,8 +240,8 @@ fn places(model: &str) -> Vec<Finding> {
 pub fn results() -> Results {
     let mut results = Results::default();
     for finding in findings() {
-        if let crate::lab::Body::Lab(crate::lab::Kinds::Prompts(kind)) = &finding.body {
-            results.take(&finding, kind);
+        if let lab::Body::Lab(kind) = &finding.body {
+            results.take(finding.head(), kind);
         }
     }
     results
@@ -247,7 +249,20 @@ pub fn results() -> Results {
 
 #[cfg(test)]
 mod tests {
+    use lab::finding::KindSet;
+
     use super::*;
+    use crate::KINDS;
+
+    impl KindSet for Kind {
+        fn from_json(_: LabId, value: serde_json::Value) -> Result<Self, serde_json::Error> {
+            serde_json::from_value(value)
+        }
+
+        fn knows(_: LabId, kind: &str) -> bool {
+            KINDS.contains(&kind)
+        }
+    }
 
     #[test]
     fn findings_are_flat_objects_with_the_published_keys_and_come_back() {
@@ -305,6 +320,6 @@ mod tests {
     #[test]
     fn an_older_answer_does_not_replace_a_newer_one() {
         let mut results = results();
-        assert!(results.answer(7, &[]) && !results.answer(6, &[]) && results.answer(7, &[]));
+        assert!(results.answer(7, []) && !results.answer(6, []) && results.answer(7, []));
     }
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use super::candidates::{Strings, folded};
 use super::function_words::FunctionWords;
-use crate::model::{ModelError, Tokenizer};
+use model::{ModelError, Tokenizer};
 
 /// A model's words.
 #[derive(Debug, Clone, PartialEq)]
@@ -138,7 +138,7 @@ pub fn taken(models: &[&Words], function_words: &FunctionWords) -> Vec<Vec<Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Device, Model};
+    use model::{Device, Model};
 
     /// Joining it takes exactly these from what the others share.
     #[test]
@@ -187,7 +187,7 @@ mod tests {
         }
         assert_eq!(words[0].object(models[0].tokenizer().unwrap(), "two words").unwrap(), None);
         // The objects of facts can be said by every built-in model, also by those that know no capitals.
-        let relations = crate::corpus::facts::relations().unwrap();
+        let relations = corpus::facts::relations().unwrap();
         let objects: Vec<&str> = relations.iter().flat_map(|r| &r.facts).map(|f| f.object.as_str()).collect();
         for (model, words) in models.iter().zip(&words) {
             let can = |o: &&&str| words.object(model.tokenizer().unwrap(), o).unwrap().is_some();

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::finding::{Sample, SentenceFinding};
-use crate::base::text::shortened;
-use crate::stats::estimate::Estimate;
-use crate::stats::rng::{below, stream};
+use base::text::shortened;
+use stats::estimate::Estimate;
+use stats::rng::{below, stream};
 
 /// Highest score of sufficiency; the lowest is 1.
 pub const MOST_SUFFICIENT: u8 = 3;
@@ -404,7 +404,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("mine.jsonl");
         std::fs::write(&path, write([&marked("7", &[1])].into_iter())).unwrap();
-        assert_eq!(crate::corpus::readers::sniff(&path).unwrap().id, "rationale");
+        assert_eq!(corpus::readers::sniff(&path).unwrap().id, "rationale");
     }
 
     #[test]

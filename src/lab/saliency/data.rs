@@ -10,14 +10,14 @@ use sha2::{Digest, Sha256};
 use super::finding::{ALL, LeftOut, Sample, SentenceFinding};
 use super::sentence::{joined, locate};
 use super::spec::{Spec, dimension_name};
-use crate::base::Problem;
-use crate::base::files::hex;
-use crate::corpus::rationales::{Instance, Perturbation, SampleType, benchmark};
-use crate::corpus::readers::{Rationale, Row, Set};
-use crate::corpus::task::MASK;
-use crate::lab::fault::{Fault, problem};
-use crate::lab::host::Host;
-use crate::stats::rng::{shuffle, stream};
+use crate::Host;
+use base::Problem;
+use base::files::hex;
+use corpus::rationales::{Instance, Perturbation, SampleType, benchmark};
+use corpus::readers::{Rationale, Row, Set};
+use corpus::task::MASK;
+use lab::fault::{Fault, problem};
+use stats::rng::{shuffle, stream};
 
 /// Stands for the dimension of a row that names none.
 const NO_DIMENSION: &str = "other";
@@ -60,7 +60,7 @@ impl Drawn {
                 }
             }
         }
-        let known = crate::corpus::rationales::Dimension::ALL.map(dimension_name);
+        let known = corpus::rationales::Dimension::ALL.map(dimension_name);
         let place = |d: &String| known.iter().position(|k| k == d).unwrap_or(known.len());
         found.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| a.cmp(b)));
         found
@@ -81,7 +81,7 @@ pub fn leave_out(list: &mut Vec<LeftOut>, model: &str, reason: &str, first: &str
 ///
 /// # Errors
 /// [`Fault`]: a file that cannot be read, or holds nothing that can be asked.
-pub fn draw(spec: &Spec, host: &mut dyn Host) -> Result<Drawn, Fault> {
+pub fn draw(spec: &Spec, host: &mut Host<'_>) -> Result<Drawn, Fault> {
     let mut drawn = match (spec.file(), &spec.data.file) {
         (Some(path), Some(named)) => of_file(&path, named, host)?,
         _ => built_in(spec)?,
@@ -199,7 +199,7 @@ fn all_of(text: &str, words: &[String]) -> Option<Vec<(usize, usize)>> {
 
 /// A row of a file as a sentence, or why it is none.
 fn of_row(row: &Rationale<'_>, number: usize) -> Result<SentenceFinding, String> {
-    let text = |t: &crate::corpus::readers::Text<'_>| t.to_string();
+    let text = |t: &corpus::readers::Text<'_>| t.to_string();
     let mut words: Vec<String> = row.tokens.iter().map(text).collect();
     if words.iter().any(String::is_empty) {
         return Err("an empty word".into());
@@ -240,7 +240,7 @@ fn of_row(row: &Rationale<'_>, number: usize) -> Result<SentenceFinding, String>
     })
 }
 
-fn of_file(path: &Path, named: &str, host: &mut dyn Host) -> Result<Drawn, Fault> {
+fn of_file(path: &Path, named: &str, host: &mut Host<'_>) -> Result<Drawn, Fault> {
     let hint = "`probity data show` shows what a file holds";
     let failed = |e: &dyn std::fmt::Display| problem(e, "data.file", hint);
     let set = Set::open(path).map_err(|e| failed(&e))?;

@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::metrics::input::{InputError, Scored};
 use super::metrics::judge::{Judged, Partner, Rules, judge, mean_ratio};
 use super::metrics::top_k::Size;
-use crate::corpus::readers::{Prediction, Rationale, Row};
+use corpus::readers::{Prediction, Rationale, Row};
 
 /// Most inputs that are held.
 const MOST: usize = 1_000_000;
@@ -389,7 +389,7 @@ impl Sizes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::readers::Text;
+    use corpus::readers::Text;
 
     fn input(id: &'static str, perturbs: Option<&'static str>, partners: &[&'static str]) -> Row<'static> {
         Row::Rationale(Rationale {

@@ -10,10 +10,10 @@ use super::metrics::top_k::Size;
 use super::predict::{Prediction, answered, predict};
 use super::spec::Spec;
 use super::words::to_words;
-use crate::base::Pulse;
-use crate::lab::fault::{Fault, problem};
-use crate::model::Model;
-use crate::model::chunk::TOKENS_PER_BATCH;
+use base::Pulse;
+use lab::fault::{Fault, problem};
+use model::Model;
+use model::chunk::TOKENS_PER_BATCH;
 
 /// A sentence as a model takes it.
 #[derive(Debug, Clone, PartialEq)]

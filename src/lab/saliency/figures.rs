@@ -4,12 +4,12 @@ use super::finding::{ALL, RatioFinding, SaliencyFinding, SentenceFinding};
 use super::heatmap::{self, Choice, Side};
 use super::methods::named;
 use super::results::{Own, Results};
-use crate::base::suggest::unknown;
-use crate::base::text::{last_part, printable_label};
-use crate::figure::layers::{Bar, Bars, Datum, Line, grouped};
-use crate::figure::{Axis, Figure, Layer, Provenance, Role};
-use crate::lab::{Details, EngineInfo, Origin, Tagged};
-use crate::stats::Estimate;
+use base::suggest::unknown;
+use base::text::{last_part, printable_label};
+use figure::layers::{Bar, Bars, Datum, Line, grouped};
+use figure::{Axis, Figure, Layer, Provenance, Role};
+use lab::{Details, EngineInfo, Origin, Tagged};
+use stats::Estimate;
 
 /// The figures that have names.
 const FIGURES: [&str; 5] = ["heatmap", "own", "f1-ratio", "map-ratio", "accuracy"];

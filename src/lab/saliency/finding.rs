@@ -1,10 +1,11 @@
 //! What the lab finds: one struct a kind. Words are counted from 0; a score belongs to a word, and is the sum of what its
 //! sub-words have.
 
+use lab::FindingKind;
 use serde::{Deserialize, Serialize};
 
 use super::spec::Direction;
-use crate::stats::estimate::Estimate;
+use stats::estimate::Estimate;
 
 /// Stands for every dimension, every kind of perturbation, or every model.
 pub const ALL: &str = "all";
@@ -48,10 +49,8 @@ pub const KINDS: [&str; 9] = [
     "attention",
 ];
 
-impl Kind {
-    /// Whether it has intervals.
-    #[must_use]
-    pub fn has_interval(&self) -> bool {
+impl FindingKind for Kind {
+    fn has_interval(&self) -> bool {
         matches!(self, Kind::Accuracy(_) | Kind::Interpretability(_) | Kind::Ratio(_) | Kind::Difference(_))
     }
 }

@@ -8,11 +8,11 @@ use super::finding::{AttentionFinding, SaliencyFinding, Sample, SentenceFinding}
 use super::methods::named;
 use super::results::Results;
 use super::spec::Direction;
-use crate::base::text::{last_part, printable_label, shortened};
-use crate::corpus::rationales::align;
-use crate::figure::layers::{Cell, Cells, Shades, Strip, Token, Tokens};
-use crate::figure::{Axis, Figure, Layer, Provenance};
-use crate::lab::{EngineInfo, Tagged};
+use base::text::{last_part, printable_label, shortened};
+use corpus::rationales::align;
+use figure::layers::{Cell, Cells, Shades, Strip, Token, Tokens};
+use figure::{Axis, Figure, Layer, Provenance};
+use lab::{EngineInfo, Tagged};
 
 /// Longest title, in characters.
 const TITLE: usize = 90;
@@ -224,7 +224,7 @@ pub fn heads(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::saliency::sentence::own;
+    use crate::sentence::own;
 
     fn sentence(text: &str, gold: &[usize]) -> SentenceFinding {
         let known = own(text, Some("are")).unwrap();

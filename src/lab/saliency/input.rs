@@ -8,8 +8,8 @@ use std::borrow::Cow;
 
 use super::finding::SentenceFinding;
 use super::sentence::is_word;
-use crate::lab::stimuli::StimuliError;
-use crate::model::{Model, ModelError, Offer, Tokenizer};
+use lab::stimuli::StimuliError;
+use model::{Model, ModelError, Offer, Tokenizer};
 
 /// Most mask tokens that stand for one answer.
 pub const MOST_MASKS: usize = 12;
@@ -230,7 +230,7 @@ impl<'a> Reader<'a> {
 mod tests {
     use super::super::sentence::own;
     use super::*;
-    use crate::model::Device;
+    use model::Device;
 
     fn model(name: &str) -> Model {
         Model::load(&name.parse().unwrap(), Device::Cpu).unwrap()

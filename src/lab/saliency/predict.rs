@@ -6,10 +6,10 @@ use std::borrow::Cow;
 
 use super::finding::Guess;
 use super::input::Input;
-use crate::base::Pulse;
-use crate::lab::fault::Fault;
-use crate::model::chunk::chunks;
-use crate::model::{Batch, Model, Plan, Sites, Tokenizer};
+use base::Pulse;
+use lab::fault::Fault;
+use model::chunk::chunks;
+use model::{Batch, Model, Plan, Sites, Tokenizer};
 
 /// Answers that are shown.
 pub const SHOWN: usize = 5;
@@ -260,8 +260,8 @@ mod tests {
     use super::super::input::Reader;
     use super::super::sentence::own;
     use super::*;
-    use crate::base::pulse::NoPulse;
-    use crate::model::Device;
+    use base::pulse::NoPulse;
+    use model::Device;
 
     #[test]
     fn what_is_expected_is_found_by_how_it_reads() {

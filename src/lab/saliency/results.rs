@@ -6,9 +6,8 @@ use super::finding::{
     AccuracyFinding, AttentionFinding, DataFinding, DifferenceFinding, InterpretabilityFinding, Kind,
     PredictionFinding, RatioFinding, SaliencyFinding, SentenceFinding,
 };
-use crate::lab::Kinds;
-use crate::lab::finding::{Body, Finding};
-use crate::lab::results::{Tagged, replace};
+use lab::Head;
+use lab::results::{Tagged, replace};
 
 /// Results of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -53,7 +52,7 @@ pub struct Own {
 
 impl Results {
     /// Takes in a finding of the run. A sentence, a prediction and a row of scores come once each.
-    pub fn take(&mut self, finding: &Finding, kind: &Kind) {
+    pub fn take(&mut self, finding: Head<'_>, kind: &Kind) {
         match kind {
             Kind::Data(x) => self.data = Some(Tagged::new(finding, x)),
             Kind::Sentence(x) => self.sentences.push(Tagged::new(finding, x)),
@@ -88,14 +87,17 @@ impl Results {
     }
 
     /// Takes in the answer to the question of this number. False where it is older than the one that is there.
-    pub fn answer(&mut self, ticket: u64, findings: &[Finding]) -> bool {
+    pub fn answer<'a>(
+        &mut self,
+        ticket: u64,
+        findings: impl IntoIterator<Item = (Head<'a>, &'a Kind)>,
+    ) -> bool {
         if ticket < self.answered {
             return false;
         }
         self.answered = ticket;
         let mut own = Own { ticket, ..Own::default() };
-        for finding in findings {
-            let Body::Lab(Kinds::Saliency(kind)) = &finding.body else { continue };
+        for (finding, kind) in findings {
             match kind {
                 Kind::Sentence(x) => own.sentence = Some(Tagged::new(finding, x)),
                 Kind::Prediction(x) => own.predictions.push(Tagged::new(finding, x)),

@@ -1,7 +1,7 @@
 //! Sentences of the user's, and where words lie in a text.
 
 use super::finding::{OWN, Sample, SentenceFinding};
-use crate::corpus::task::MASK;
+use corpus::task::MASK;
 
 /// Most characters of a sentence that is typed.
 pub const LONGEST: usize = 4_000;

@@ -5,10 +5,10 @@ use super::metrics::map::Membership;
 use super::spec::{
     Baseline, Direction, HeadRef, MOST_INPUTS, ScoreKind, Spec, TargetKind, TopK, dimension_name,
 };
-use crate::corpus::rationales::{Dimension, Language};
-use crate::lab::layer::LayerRef;
-use crate::lab::setting::rows::{level, models, row, seed};
-use crate::lab::setting::{Kind, Known, Range, Setting, SettingError, Value};
+use corpus::rationales::{Dimension, Language};
+use lab::layer::LayerRef;
+use lab::setting::rows::{level, models, row, seed};
+use lab::setting::{Kind, Known, Range, Setting, SettingError, Value};
 
 /// All fields, in the order of the setup pane.
 #[must_use]
@@ -306,8 +306,8 @@ fn resamples() -> Setting<Spec> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::setting::KnownModel;
-    use crate::lab::spec::LabSpec;
+    use lab::setting::KnownModel;
+    use lab::spec::LabSpec;
 
     #[test]
     fn every_step_of_every_row_leaves_a_spec_that_can_run() {

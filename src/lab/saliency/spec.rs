@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::methods::NAMES;
 use super::metrics::map::Membership;
-use crate::corpus::rationales::{Dimension, Language};
-use crate::lab::LabId;
-pub use crate::lab::interval::IntervalSpec;
-use crate::lab::layer::LayerRef;
-use crate::lab::spec::{LabSpec, Refuse, SpecError};
+use corpus::rationales::{Dimension, Language};
+use lab::LabId;
+pub use lab::interval::IntervalSpec;
+use lab::layer::LayerRef;
+use lab::spec::{LabSpec, Refuse, SpecError};
 
 /// What to compute, completely: the same spec with the same program gives the same findings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -386,3 +386,5 @@ impl LabSpec for Spec {
 
 /// The shipped default spec.
 pub const SALIENCY_TOML: &str = include_str!("../../../assets/specs/saliency.toml");
+
+lab::spec_fields!(Spec, Saliency, SALIENCY_TOML);

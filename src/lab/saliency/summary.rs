@@ -3,11 +3,11 @@
 use super::finding::{ALL, DifferenceFinding, InterpretabilityFinding};
 use super::methods::{RANDOM, named};
 use super::results::Results;
-use crate::base::numbers::{percent, probability, score};
-use crate::base::text::{printable_label, section};
-use crate::figure::layers::grouped;
-use crate::lab::Tagged;
-use crate::stats::Estimate;
+use base::numbers::{percent, probability, score};
+use base::text::{printable_label, section};
+use figure::layers::grouped;
+use lab::Tagged;
+use stats::Estimate;
 
 /// A number with its interval: `.47 [.44, .50]`; a dash for none.
 fn shown(e: Option<Estimate>) -> String {

@@ -6,8 +6,8 @@ use super::metrics::tables::{
 };
 use super::results::Results;
 use super::spec::dimension_name;
-use crate::corpus::rationales::Dimension;
-use crate::lab::table::Table;
+use corpus::rationales::Dimension;
+use lab::table::Table;
 
 /// The tables that have a number: `accuracy`, `interpretability`, `accuracy-perturbations`, `perturbations`.
 #[must_use]
@@ -85,9 +85,9 @@ fn place(dimension: &str) -> usize {
 mod tests {
     use super::super::finding::{AccuracyFinding, InterpretabilityFinding};
     use super::*;
-    use crate::lab::results::Tagged;
-    use crate::lab::table::Form;
-    use crate::stats::Estimate;
+    use lab::results::Tagged;
+    use lab::table::Form;
+    use stats::Estimate;
 
     fn tagged<T>(value: T) -> Tagged<T> {
         Tagged {

@@ -5,8 +5,8 @@ use super::forward::Case;
 use super::report::Table;
 use super::tolerance::{ATTRIBUTION, GRADIENT, LOGITS, SAME};
 use super::{ModelError, Result};
-use crate::base::Pulse;
-use crate::model::{Array, Batch, HookPoint, Plan, Scalar, Sites, Target};
+use crate::{Array, Batch, HookPoint, Plan, Scalar, Sites, Target};
+use base::Pulse;
 
 /// Largest number of sentences in one pass along the path.
 const ROWS: usize = 104;

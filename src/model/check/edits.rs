@@ -4,8 +4,8 @@ use super::Result;
 use super::forward::Case;
 use super::report::Table;
 use super::tolerance::{HIDDEN, LOGITS, SAME};
-use crate::base::Pulse;
-use crate::model::{Array, Edit, EditKind, HookPoint, Plan, Sites};
+use crate::{Array, Edit, EditKind, HookPoint, Plan, Sites};
+use base::Pulse;
 
 impl Case<'_> {
     /// Edited passes against the file, resumed passes against the full one.

@@ -5,8 +5,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::{ModelError, Result};
-use crate::model::source::Files;
-use crate::model::weights::Checkpoint;
+use crate::source::Files;
+use crate::weights::Checkpoint;
 
 /// Largest number of integration steps and of texts that are accepted from a file.
 pub(super) const MOST: usize = 10_000;

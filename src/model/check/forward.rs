@@ -4,9 +4,9 @@ use super::expected::{Expected, Tensor};
 use super::report::Table;
 use super::tolerance::{HIDDEN, LOGITS, PROBABILITY};
 use super::{Model, ModelError, Result, tokens};
-use crate::base::Pulse;
-use crate::model::arch::Network;
-use crate::model::{Array, Batch, HookPoint, Plan, PoolOver, Pooling, Readout, Sites, Trace};
+use crate::arch::Network;
+use crate::{Array, Batch, HookPoint, Plan, PoolOver, Pooling, Readout, Sites, Trace};
+use base::Pulse;
 
 /// A model with the batch that its expected values are about.
 pub(super) struct Case<'a> {

@@ -20,7 +20,7 @@ use self::forward::Case;
 use self::report::Table;
 use super::error::Result;
 use super::{Model, ModelError};
-use crate::base::Pulse;
+use base::Pulse;
 
 /// Tolerances of the reference data, absolute; float32 noise is at least three times smaller.
 mod tolerance {

@@ -5,9 +5,9 @@ use super::forward::probabilities;
 use super::report::Table;
 use super::tolerance::{PROBABILITY, ROUNDED};
 use super::{Model, Result};
-use crate::base::Pulse;
-use crate::model::arch::Decoder;
-use crate::model::{Array, Batch, HookPoint, Plan, PoolOver, Pooling, Readout, Sites};
+use crate::arch::Decoder;
+use crate::{Array, Batch, HookPoint, Plan, PoolOver, Pooling, Readout, Sites};
+use base::Pulse;
 
 /// Compares every case of the file.
 pub(super) fn compare(

@@ -5,9 +5,9 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::base::{Cancelled, NoPulse};
-use crate::model::tests::{bert, folder};
-use crate::model::{Array, Batch, Device, HookPoint, ModelSource, Plan, Sites, weights};
+use crate::tests::{bert, folder};
+use crate::{Array, Batch, Device, HookPoint, ModelSource, Plan, Sites, weights};
+use base::{Cancelled, NoPulse};
 
 fn load(dir: &Path) -> Model {
     Model::load(&ModelSource::Dir(dir.to_owned()), Device::Cpu).unwrap()

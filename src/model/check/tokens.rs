@@ -3,7 +3,7 @@
 use super::expected::{Expected, Json};
 use super::report::Table;
 use super::{Model, Result};
-use crate::model::tokenizer::{Encoding, Tokenizer};
+use crate::tokenizer::{Encoding, Tokenizer};
 
 /// Compares what the tokenizer makes of the file's texts.
 pub(super) fn compare(model: &Model, expected: &Expected, table: &mut Table) -> Result<()> {

@@ -8,11 +8,11 @@ use rand_chacha::ChaCha8Rng;
 use super::Executor;
 use super::candle::CandleExecutor;
 use super::cpu::CpuExecutor;
-use crate::model::arch::{
+use crate::arch::{
     Activation, Arch, Attention, Decoder, Embedding, Head, Mlp, Norm, NormKind, Place, Positions,
 };
-use crate::model::testing::{bert, params};
-use crate::model::{
+use crate::testing::{bert, params};
+use crate::{
     Array, Batch, Device, Dtype, Edit, EditKind, HookPoint, ModelError, Plan, Scalar, Sites, Target, Trace,
 };
 

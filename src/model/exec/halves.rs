@@ -11,10 +11,10 @@ use super::Executor;
 use super::agreement::{compare, random_arch, random_batch, random_plan};
 use super::candle::CandleExecutor;
 use super::cpu::CpuExecutor;
-use crate::model::arch::{Arch, Role};
-use crate::model::families::Size;
-use crate::model::testing::{archs, batch, distance, params};
-use crate::model::{
+use crate::arch::{Arch, Role};
+use crate::families::Size;
+use crate::testing::{archs, batch, distance, params};
+use crate::{
     Array, Batch, Device, Dtype, HookPoint, Model, ModelError, ModelSource, Params, Plan, Scalar, Sites,
     Target, Trace,
 };
@@ -77,7 +77,7 @@ fn compare_halves(seed: u64) -> Result<(), TestCaseError> {
             "candle f16: {rough}, where rounded weights move it by {moved}"
         );
         let got = gotb.run(&batch, &plan).unwrap();
-        if probity_kernels::bf16::available() {
+        if kernels::bf16::available() {
             let off = noise(&got, &want_b);
             prop_assert!(
                 off < (8.0 * moved).max(0.05),

@@ -8,17 +8,17 @@ use std::sync::{Mutex, PoisonError};
 
 use super::Executor;
 use super::candle::open_device;
-use crate::model::arch::Arch;
-use crate::model::array::Array;
-use crate::model::batch::Batch;
-use crate::model::device::Device;
-use crate::model::dtype::Dtype;
-use crate::model::error::{ModelError, Result};
-use crate::model::families::ConfigFile;
-use crate::model::families::served::{self, LogitsNet, Stored, Texts};
-use crate::model::plan::{Plan, Sites};
-use crate::model::trace::Trace;
-use crate::model::weights::Checkpoint;
+use crate::arch::Arch;
+use crate::array::Array;
+use crate::batch::Batch;
+use crate::device::Device;
+use crate::dtype::Dtype;
+use crate::error::{ModelError, Result};
+use crate::families::ConfigFile;
+use crate::families::served::{self, LogitsNet, Stored, Texts};
+use crate::plan::{Plan, Sites};
+use crate::trace::Trace;
+use crate::weights::Checkpoint;
 
 /// Tokens that run together at most, padding excluded.
 const GROUP_TOKENS: usize = 2048;

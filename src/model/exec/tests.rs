@@ -3,9 +3,9 @@
 
 use proptest::prelude::*;
 
-use crate::model::arch::Head;
-use crate::model::testing::{VOCAB, archs, batch, bert, distance, model};
-use crate::model::{Array, Edit, EditKind, HookPoint, Model, ModelError, Plan, Scalar, Sites, Target};
+use crate::arch::Head;
+use crate::testing::{VOCAB, archs, batch, bert, distance, model};
+use crate::{Array, Edit, EditKind, HookPoint, Model, ModelError, Plan, Scalar, Sites, Target};
 
 /// Every point where vectors can be changed.
 fn vector_points(m: &Model) -> Vec<HookPoint> {
@@ -141,7 +141,7 @@ proptest! {
 }
 
 /// The value of a scalar when the pass starts from changed vectors.
-fn scalar_at(m: &Model, b: &crate::model::Batch, p: HookPoint, x: Array, of: &Scalar) -> f64 {
+fn scalar_at(m: &Model, b: &crate::Batch, p: HookPoint, x: Array, of: &Scalar) -> f64 {
     let start = match p {
         HookPoint::Embed => Plan::default().from_embeddings(x),
         HookPoint::ResidPre(l) => Plan::default().resume(l, x),
@@ -273,7 +273,7 @@ fn a_causal_model_does_not_look_ahead() {
     let (a, b) = (batch(&[5], 1), batch(&[5], 2));
     let mut ids = a.ids().to_vec();
     ids[4] = b.ids()[4].wrapping_add(1) % VOCAB as u32;
-    let b = crate::model::Batch::new(&[ids], 0).unwrap();
+    let b = crate::Batch::new(&[ids], 0).unwrap();
     let plan = Plan::default().logits_at(Sites::At((0..4).map(|t| (0, t)).collect()));
     assert_eq!(m.forward(&a, &plan).unwrap().logits, m.forward(&b, &plan).unwrap().logits);
 }
@@ -327,15 +327,15 @@ fn batches_that_do_not_fit_are_refused_with_the_reason() {
     let plan = Plan::default().logits_at(Sites::All);
     let long = batch(&[3, 11], 1);
     assert!(matches!(m.forward(&long, &plan), Err(ModelError::TooLong { row: 1, len: 11, max: 10 })));
-    let foreign = crate::model::Batch::new(&[vec![1, 23]], 0).unwrap();
+    let foreign = crate::Batch::new(&[vec![1, 23]], 0).unwrap();
     assert!(matches!(m.forward(&foreign, &plan), Err(ModelError::TokenId { id: 23, row: 0, vocab: 23 })));
-    let typed = crate::model::Batch::with_types(&[vec![1, 2]], &[vec![0, 2]], 0).unwrap();
+    let typed = crate::Batch::with_types(&[vec![1, 2]], &[vec![0, 2]], 0).unwrap();
     assert!(matches!(m.forward(&typed, &plan), Err(ModelError::Plan(_))));
 }
 
 #[test]
 fn without_a_head_logits_are_refused_and_hidden_states_work() {
-    let m = model(crate::model::Arch { head: Head::None, ..bert() }, 1);
+    let m = model(crate::Arch { head: Head::None, ..bert() }, 1);
     let b = batch(&[3], 1);
     let refused = m.forward(&b, &Plan::default().logits_at(Sites::All)).unwrap_err();
     assert!(refused.to_string().contains("no masked-LM head: prompts need one; hidden-state probes work"));
@@ -346,7 +346,7 @@ fn without_a_head_logits_are_refused_and_hidden_states_work() {
 fn the_empty_plan_runs_nothing_and_returns_nothing() {
     let m = model(bert(), 1);
     let trace = m.forward(&batch(&[3], 1), &Plan::default()).unwrap();
-    assert_eq!(trace, crate::model::Trace::default());
+    assert_eq!(trace, crate::Trace::default());
     let plan = Plan::default().capture(HookPoint::ResidPre(1));
     assert_eq!(plan.extent(m.arch()).blocks, 1, "no block above the last one needed runs");
 }
@@ -375,9 +375,9 @@ fn an_encoder_decoder_reads_its_own_decoder_rows() {
 /// and base^(-4/5) and rotates six dimensions by them.
 #[test]
 fn an_odd_share_of_rotated_dimensions_is_rotated_as_in_transformers() {
-    use crate::model::arch::{Arch, Embedding, Positions};
-    use crate::model::testing::params;
-    use crate::model::{Batch, Device};
+    use crate::arch::{Arch, Embedding, Positions};
+    use crate::testing::params;
+    use crate::{Batch, Device};
     let neox = archs().into_iter().find(|a| a.family == "gpt_neox").unwrap();
     let odd = Arch { hidden: 20, head_dim: 10, embedding: Embedding::plain(20), ..neox };
     odd.validate().unwrap();

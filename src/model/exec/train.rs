@@ -8,16 +8,16 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Normal};
 
 use super::{candle, cpu, on_cpu};
-use crate::model::arch::{Arch, Role};
-use crate::model::array::Array;
-use crate::model::batch::Batch;
-use crate::model::device::Device;
-use crate::model::error::{ModelError, Result};
-use crate::model::families::Family;
-use crate::model::params::Params;
-use crate::model::plan::{Plan, Target};
-use crate::model::trace::Trace;
-use crate::model::weights;
+use crate::arch::{Arch, Role};
+use crate::array::Array;
+use crate::batch::Batch;
+use crate::device::Device;
+use crate::error::{ModelError, Result};
+use crate::families::Family;
+use crate::params::Params;
+use crate::plan::{Plan, Target};
+use crate::trace::Trace;
+use crate::weights;
 
 /// Standard deviation of initial weights (BERT, GPT-2).
 const INITIAL_SD: f32 = 0.02;
@@ -111,7 +111,7 @@ impl Trainer {
     /// Runs a plan on the model in its present state.
     ///
     /// # Errors
-    /// As [`Model::forward`](crate::model::Model::forward).
+    /// As [`Model::forward`](crate::Model::forward).
     pub fn forward(&self, batch: &Batch, plan: &Plan) -> Result<Trace> {
         self.0.forward(batch, plan)
     }

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 
 use super::{ConfigFile, Entry, Family, bert, plain};
-use crate::model::arch::Arch;
-use crate::model::error::Result;
+use crate::arch::Arch;
+use crate::error::Result;
 
 /// The family.
 pub(super) const FAMILY: Family =

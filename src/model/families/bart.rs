@@ -5,10 +5,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{ConfigFile, Entry, Family, Size, activation_name, bert, plain};
-use crate::model::arch::{
+use crate::arch::{
     Activation, Arch, Attention, Decoder, Embedding, Head, Mlp, Network, Norm, NormKind, Place, Positions,
 };
-use crate::model::error::Result;
+use crate::error::Result;
 
 /// The family.
 pub(super) const FAMILY: Family = Family {

@@ -7,14 +7,14 @@
 use serde::Deserialize;
 
 use super::{ConfigFile, Entry, Family, plain};
-use crate::model::Array;
-use crate::model::arch::{Arch, Embedding, Network};
-use crate::model::error::{ModelError, Result};
-use crate::model::params::Params;
-use crate::model::source::Files;
-use crate::model::static_vectors::{Address, StaticVectors};
-use crate::model::tokenizer::{Split, Tokenizer, WordRules};
-use crate::model::weights::Checkpoint;
+use crate::Array;
+use crate::arch::{Arch, Embedding, Network};
+use crate::error::{ModelError, Result};
+use crate::params::Params;
+use crate::source::Files;
+use crate::static_vectors::{Address, StaticVectors};
+use crate::tokenizer::{Split, Tokenizer, WordRules};
+use crate::weights::Checkpoint;
 
 /// The family.
 pub(super) const FAMILY: Family = Family {
@@ -87,7 +87,7 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
 /// # Errors
 /// [`ModelError::MissingFile`], [`ModelError::MissingTensor`], [`ModelError::Config`], [`ModelError::Weights`]; those
 /// of [`StaticVectors::read`].
-pub(in crate::model) fn words(
+pub(crate) fn words(
     file: &ConfigFile,
     arch: &mut Arch,
     files: &Files,

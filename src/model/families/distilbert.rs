@@ -3,8 +3,8 @@
 use serde::Deserialize;
 
 use super::{ConfigFile, Entry, Family, Size, bert, plain};
-use crate::model::arch::{Arch, Head};
-use crate::model::error::Result;
+use crate::arch::{Arch, Head};
+use crate::error::Result;
 
 /// The family.
 pub(super) const FAMILY: Family = Family {

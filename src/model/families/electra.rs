@@ -4,8 +4,8 @@
 use serde::Deserialize;
 
 use super::{ConfigFile, Entry, Family, bert, plain};
-use crate::model::arch::{Activation, Arch, Head};
-use crate::model::error::Result;
+use crate::arch::{Activation, Arch, Head};
+use crate::error::Result;
 
 /// The family.
 pub(super) const FAMILY: Family = Family {

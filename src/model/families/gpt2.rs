@@ -4,11 +4,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{ConfigFile, Entry, Family, Size, activation_name, bert, plain};
-use crate::model::arch::{
+use crate::arch::{
     Activation, Arch, Attention, Embedding, Head, Mlp, Network, Norm, NormKind, Place, Positions,
 };
-use crate::model::error::Result;
-use crate::model::params::{Layout, Rows};
+use crate::error::Result;
+use crate::params::{Layout, Rows};
 
 /// The family.
 pub(super) const FAMILY: Family = Family {

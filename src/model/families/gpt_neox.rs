@@ -3,9 +3,9 @@
 use serde::Deserialize;
 
 use super::{ConfigFile, Entry, Family, bert, plain, rotary};
-use crate::model::arch::{Arch, Attention, Embedding, Head, Mlp, Network, Norm, NormKind, Place};
-use crate::model::error::Result;
-use crate::model::params::{Layout, Rows};
+use crate::arch::{Arch, Attention, Embedding, Head, Mlp, Network, Norm, NormKind, Place};
+use crate::error::Result;
+use crate::params::{Layout, Rows};
 
 /// The family.
 pub(super) const FAMILY: Family =

@@ -4,8 +4,8 @@
 use serde::Deserialize;
 
 use super::{ConfigFile, Entry, Family, plain, rotary};
-use crate::model::arch::{Arch, Attention, Embedding, Head, Mlp, Network, Norm, NormKind, Place};
-use crate::model::error::Result;
+use crate::arch::{Arch, Attention, Embedding, Head, Mlp, Network, Norm, NormKind, Place};
+use crate::error::Result;
 
 /// The family.
 pub(super) const FAMILY: Family = Family {

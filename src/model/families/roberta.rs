@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{ConfigFile, Entry, Family, Size, bert, plain};
-use crate::model::arch::{Activation, Arch, Head, Positions};
-use crate::model::error::Result;
+use crate::arch::{Activation, Arch, Head, Positions};
+use crate::error::Result;
 
 /// The family.
 pub(super) const FAMILY: Family = Family {

@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::ConfigFile;
-use crate::model::arch::Positions;
-use crate::model::error::Result;
+use crate::arch::Positions;
+use crate::error::Result;
 
 /// `rope_parameters` (new), or `rope_theta` and `rotary_emb_base`, `rotary_pct`, `rope_scaling` (old).
 #[derive(Deserialize)]

@@ -18,7 +18,7 @@ use super::super::weights;
 use super::http::{Client, Failure};
 use super::store::{Store, is_plain};
 use super::{OnTransfer, Settings, Step, Transfer, WANTED};
-use crate::base::files::hex;
+use base::files::hex;
 
 /// Largest list of a model's files that is read.
 const LARGEST_LIST: u64 = 16 << 20;

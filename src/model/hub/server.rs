@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use sha2::{Digest, Sha256};
 
-use crate::base::files::hex;
+use base::files::hex;
 
 /// What a client asked.
 #[derive(Clone, Debug)]

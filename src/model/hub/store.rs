@@ -15,7 +15,7 @@ use hf_hub::{Cache, CacheRepo, Repo};
 
 use super::super::error::{ModelError, Result};
 use super::super::weights::write_whole;
-use crate::base::files::folder_in;
+use base::files::folder_in;
 
 /// The folders of one model in the cache.
 pub struct Store {

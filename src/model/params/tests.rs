@@ -1,9 +1,9 @@
 //! Names and layouts, there and back.
 
 use super::*;
-use crate::model::families::FAMILIES;
-use crate::model::testing;
-use crate::model::weights::write_f16;
+use crate::families::FAMILIES;
+use crate::testing;
+use crate::weights::write_f16;
 
 /// Values that f16 holds exactly, all different.
 fn numbered(arch: &Arch) -> Params {
@@ -25,7 +25,7 @@ fn every_layout_comes_back_as_it_was() {
         let family = FAMILIES.iter().find(|f| f.model_types.contains(&arch.family.as_str())).unwrap();
         // The tiny ALBERT has a task table, which its family does not: only ERNIE stores one.
         let mut arch =
-            Arch { embedding: crate::model::arch::Embedding { tasks: 0, ..arch.embedding.clone() }, ..arch };
+            Arch { embedding: crate::arch::Embedding { tasks: 0, ..arch.embedding.clone() }, ..arch };
         let params = numbered(&arch);
         let stored = params.to_checkpoint(&arch, family).unwrap();
         let path = dir.path().join("w.safetensors");
@@ -62,9 +62,9 @@ fn folders_are_written_as_transformers_reads_them() {
 /// The shipped folders are those that an export would write now.
 #[test]
 fn shipped_configurations_are_what_an_export_writes() {
-    for builtin in crate::model::builtin::BUILTINS {
-        let source = crate::model::ModelSource::Builtin(builtin.name.into());
-        let model = crate::model::Model::load(&source, crate::model::Device::Cpu).unwrap();
+    for builtin in crate::builtin::BUILTINS {
+        let source = crate::ModelSource::Builtin(builtin.name.into());
+        let model = crate::Model::load(&source, crate::Device::Cpu).unwrap();
         let family = Family::of(model.arch()).unwrap();
         let written = family.config.unwrap()(model.arch());
         let folder =

@@ -1,7 +1,7 @@
 //! Pooling against its definition.
 
 use super::*;
-use crate::model::testing::{archs, batch, distance, model};
+use crate::testing::{archs, batch, distance, model};
 
 #[test]
 fn pooling_reads_tokens_and_never_padding() {

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::*;
-use crate::model::{HookPoint, ModelSource, Plan, PoolOver, Pooling, Scalar, Sites};
+use crate::{HookPoint, ModelSource, Plan, PoolOver, Pooling, Scalar, Sites};
 
 fn file(dir: &tempfile::TempDir, name: &str, bytes: &[u8]) -> PathBuf {
     let path = dir.path().join(name);

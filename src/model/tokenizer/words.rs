@@ -7,7 +7,7 @@ use tokenizers::pre_tokenizers::whitespace::{Whitespace, WhitespaceSplit};
 use tokenizers::{OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer};
 
 use super::{Special, Tokenizer, guarded};
-use crate::model::error::{ModelError, Result};
+use crate::error::{ModelError, Result};
 
 /// Stands for every word without a vector; its id is 0.
 pub const UNKNOWN: &str = "[UNK]";

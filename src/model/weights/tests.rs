@@ -169,8 +169,8 @@ fn a_file_that_was_written_whole_has_the_mode_of_an_ordinary_one() {
 /// The built-in models were in the program three times, and a fourth time in memory.
 #[test]
 fn a_built_in_model_is_read_where_it_lies() {
-    use crate::model::source::Files;
-    for model in crate::model::builtin::BUILTINS {
+    use crate::source::Files;
+    for model in crate::builtin::BUILTINS {
         let weights = Files::Builtin(model).weights().unwrap();
         let read = weights.shards[0].bytes.as_slice();
         assert_eq!(read.as_ptr_range(), model.weights.as_ptr_range(), "{}", model.name);

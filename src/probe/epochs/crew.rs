@@ -3,16 +3,16 @@
 //!
 //! What a network becomes depends on its recipe, its first weights and the order alone, not on which others are trained with it.
 
-use probity_kernels::adamw::Step;
-use probity_kernels::dense::{descend, outputs};
-use probity_kernels::simd::LANE;
+use kernels::adamw::Step;
+use kernels::dense::{descend, outputs};
+use kernels::simd::LANE;
 
 use super::{Chosen, EPOCHS, PATIENCE};
-use crate::base::Cancelled;
-use crate::base::matrix::{Matrix, argmax};
-use crate::probe::data::Labelled;
-use crate::probe::mlp::{Layer, Mlp, cross_entropy_row};
-use crate::probe::train::{BETA1, BETA2, EPSILON, Recipe};
+use crate::data::Labelled;
+use crate::mlp::{Layer, Mlp, cross_entropy_row};
+use crate::train::{BETA1, BETA2, EPSILON, Recipe};
+use base::Cancelled;
+use base::matrix::{Matrix, argmax};
 
 /// A layer, or those of several networks: each output's weights in a row, then its bias, then zeros up to the width.
 #[derive(Default)]

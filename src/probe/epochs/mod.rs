@@ -11,9 +11,9 @@ use super::data::Labelled;
 use super::jobs::in_order;
 use super::mlp::Mlp;
 use super::train::Recipe;
-use crate::base::{Cancelled, Pulse, SharedPulse};
-use crate::stats::Purpose;
-use crate::stats::rng::shuffle;
+use base::{Cancelled, Pulse, SharedPulse};
+use stats::Purpose;
+use stats::rng::shuffle;
 
 /// Most passes over the data.
 pub const EPOCHS: usize = 50;
@@ -152,11 +152,11 @@ fn parts(recipes: &[Recipe], seeds: usize, threads: usize) -> Vec<Vec<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::NoPulse;
-    use crate::probe::Matrix;
-    use crate::probe::mlp::Pass;
-    use crate::probe::train::{Trainer, count};
-    use crate::stats::rng::{stream, unit};
+    use crate::Matrix;
+    use crate::mlp::Pass;
+    use crate::train::{Trainer, count};
+    use base::NoPulse;
+    use stats::rng::{stream, unit};
 
     fn points(n: usize, seed: u64) -> Labelled {
         let mut rng = stream(seed, "points");

@@ -8,8 +8,8 @@ pub mod prequential;
 pub mod variational;
 
 use super::data::{DataError, Labelled};
-use crate::base::{Cancelled, Pulse};
-use crate::stats::Purpose;
+use base::{Cancelled, Pulse};
+use stats::Purpose;
 
 /// Bits that labels take, one number a purpose: what is drawn at random (orders, weights) is drawn from its streams.
 ///

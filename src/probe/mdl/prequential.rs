@@ -5,12 +5,12 @@
 //! the published code trains on the block alone and adds mean training losses. Random labels cost more than uniform coding.
 
 use super::{MdlError, Method};
-use crate::base::matrix::{Matrix, argmax};
-use crate::base::{Cancelled, Pulse};
-use crate::probe::data::Labelled;
-use crate::probe::logistic::{Logistic, Settings};
-use crate::stats::Purpose;
-use crate::stats::rng::shuffle;
+use crate::data::Labelled;
+use crate::logistic::{Logistic, Settings};
+use base::matrix::{Matrix, argmax};
+use base::{Cancelled, Pulse};
+use stats::Purpose;
+use stats::rng::shuffle;
 
 /// This code, for the registry.
 pub const METHOD: Method = Method { name: "prequential", bits };

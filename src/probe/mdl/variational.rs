@@ -14,14 +14,14 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::{MdlError, Method};
-use crate::base::matmul::{View, matmul};
-use crate::base::matrix::Matrix;
-use crate::base::{Cancelled, Pulse, SharedPulse};
-use crate::probe::data::Labelled;
-use crate::probe::jobs::in_order;
-use crate::probe::train::Adam;
-use crate::stats::Purpose;
-use crate::stats::rng::shuffle;
+use crate::data::Labelled;
+use crate::jobs::in_order;
+use crate::train::Adam;
+use base::matmul::{View, matmul};
+use base::matrix::Matrix;
+use base::{Cancelled, Pulse, SharedPulse};
+use stats::Purpose;
+use stats::rng::shuffle;
 
 /// This code, for the registry.
 pub const METHOD: Method = Method { name: "variational", bits };
@@ -431,9 +431,9 @@ fn bits(data: &Labelled, purposes: &[Purpose], pulse: &mut dyn Pulse) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::NoPulse;
-    use crate::probe::mdl::{METHODS, uniform};
-    use crate::stats::rng::stream;
+    use crate::mdl::{METHODS, uniform};
+    use base::NoPulse;
+    use stats::rng::stream;
 
     /// Points of which the first coordinate tells the label, or nothing does.
     fn points(n: usize, told: bool) -> Labelled {

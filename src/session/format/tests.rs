@@ -1,8 +1,8 @@
 //! Lines of a session, whole and damaged.
 
 use super::*;
-use crate::engine::message::EngineInfo;
-use crate::lab::interventions;
+use engine::message::EngineInfo;
+use labs::interventions;
 
 fn parse(text: &str) -> Result<Session, SessionError> {
     Session::parse(text.as_bytes(), Path::new("s.probity.jsonl"))

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::part::{self, End, Form, Outcome};
 use super::{AGAIN, PartError, VERSION};
-use crate::base::files::write_whole;
-use crate::lab::grid::share::shares;
-use crate::lab::grid::{self, Cell};
+use base::files::write_whole;
+use labs::grid::share::shares;
+use labs::grid::{self, Cell};
 
 /// The file that says which cells there are.
 const LIST: &str = "grid.jsonl";

@@ -6,8 +6,8 @@ use std::fs::Metadata;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-use crate::base::text::shortened;
-use crate::session::name::utc;
+use crate::name::utc;
+use base::text::shortened;
 
 /// The folder, in that of the grid, into which the jobs of an array print.
 pub const LOGS: &str = "logs";

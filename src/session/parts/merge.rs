@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use super::folder::Folder;
 use super::part::{self, End, Outcome, Reader};
 use super::{AGAIN, PartError};
-use crate::engine::message::{Command, Event};
-use crate::lab::family::{Comparison, Family};
-use crate::lab::{Finding, Spec};
-use crate::session::format::{Entry, Header, Item, MergedGrid};
+use crate::format::{Entry, Header, Item, MergedGrid};
+use engine::message::{Command, Event};
+use labs::family::{Comparison, Family};
+use labs::{Finding, Spec};
 
 /// The part of a cell that is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -186,7 +186,7 @@ pub fn write(
 }
 
 fn join(family: &mut Family, finding: &Finding) {
-    if let Some(comparison) = finding.lab.lab().compared(finding) {
+    if let Some(comparison) = labs::by_id(finding.lab).compared(finding) {
         family.join(comparison);
     }
 }

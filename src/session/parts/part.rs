@@ -11,13 +11,13 @@ use sha2::{Digest, Sha256};
 use super::columns::{ends, pack, unpack};
 use super::status::Reporter;
 use super::{AGAIN, PartError};
-use crate::base::files::{hex, write_whole};
-use crate::base::text::shortened;
-use crate::engine::message::{self, Command, EngineInfo, Event};
-use crate::lab::{Body, Common, Finding};
-use crate::session::SessionError;
-use crate::session::format::{Entry, Item, Line, MAX_LINE, line, next_line, parse_entry};
-use crate::session::record::Record;
+use crate::SessionError;
+use crate::format::{Entry, Item, Line, MAX_LINE, line, next_line, parse_entry};
+use crate::record::Record;
+use base::files::{hex, write_whole};
+use base::text::shortened;
+use engine::message::{self, Command, EngineInfo, Event};
+use labs::{Body, Common, Finding};
 #[cfg(not(feature = "parquet"))]
 use without::{ends, pack, unpack};
 

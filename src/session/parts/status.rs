@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::folder::{Folder, SHARDS};
 use super::{PartError, log};
-use crate::base::files::write_whole;
-use crate::engine::message::Progress;
-use crate::session::name;
+use crate::name;
+use base::files::write_whole;
+use engine::message::Progress;
 
 /// A state is written at most this often within a cell.
 const EVERY: Duration = Duration::from_secs(5);

@@ -7,13 +7,13 @@ use super::merge::{Survey, write};
 use super::part::{Form, Head, Outcome, Reader, Writer, glance};
 use super::status::{Reporter, Status};
 use super::{PartError, VERSION};
-use crate::base::Problem;
-use crate::engine::message::{self, Command, EngineInfo, Event, Progress};
-use crate::lab::finding::Label;
-use crate::lab::grid::{self, Cell};
-use crate::lab::{Common, Finding, SummaryFinding};
-use crate::session::format::{Item, Session};
-use crate::session::record::Record;
+use crate::format::{Item, Session};
+use crate::record::Record;
+use base::Problem;
+use engine::message::{self, Command, EngineInfo, Event, Progress};
+use labs::finding::Label;
+use labs::grid::{self, Cell};
+use labs::{Common, Finding, SummaryFinding};
 
 const GRID: &str = "lab = \"power\"\nmodels = [\"bert-tiny\"]\n[grid]\nseed = [0, 1, 2]\n";
 
@@ -38,7 +38,10 @@ fn finding(cell: &Cell, n: usize, is_final: bool, seconds: f64) -> Finding {
         version: VERSION.into(),
         cancelled: false,
     };
-    Label::new(&cell.spec, "bert-tiny").finding(n, is_final, seconds, Common::Summary(summary))
+    Finding {
+        r#final: is_final,
+        ..Label::new(cell.spec.common(), "bert-tiny").common(n, seconds, Common::Summary(summary))
+    }
 }
 
 impl Bench {

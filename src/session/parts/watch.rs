@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::folder::{Folder, State};
 use super::log;
 use super::status::{SILENT, Status};
-use crate::base::numbers::seconds;
-use crate::session::name::utc;
+use crate::name::utc;
+use base::numbers::seconds;
 
 /// A cell that is being computed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -302,7 +302,7 @@ fn share(status: &Status, pace: Pace) -> Share {
 mod tests {
     use super::super::status::{Reporter, Status};
     use super::*;
-    use crate::lab::grid;
+    use labs::grid;
 
     const GRID: &str = "lab = \"power\"\nmodels = [\"bert-tiny\"]\n[grid]\nseed = [0, 1, 2]\n";
 

@@ -4,12 +4,12 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
 use super::*;
-use crate::base::Problem;
-use crate::engine::message::{Command, EngineInfo, Event, Notice, Question};
-use crate::tui::action::Action;
-use crate::tui::layout::compute;
-use crate::tui::reduce::reduce;
-use crate::tui::state::{ReplayState, Start, TextEntry};
+use crate::action::Action;
+use crate::layout::compute;
+use crate::reduce::reduce;
+use crate::state::{ReplayState, Start, TextEntry};
+use base::Problem;
+use engine::message::{Command, EngineInfo, Event, Notice, Question};
 
 fn state(columns: u16) -> State {
     State::new(Start { size: (columns, 24), ..Start::new() })
@@ -35,7 +35,7 @@ fn a_click_on_a_tab_meets_the_screen_whose_name_is_there() {
 
 #[test]
 fn tabs_show_the_key_that_is_bound() {
-    let (keymap, _) = crate::tui::keymap::Keymap::parse("[keys]\nhome = [\"9\"]", "mine");
+    let (keymap, _) = crate::keymap::Keymap::parse("[keys]\nhome = [\"9\"]", "mine");
     let state = State::new(Start { keymap, ..Start::new() });
     assert!(screen_tabs(&state)[0].1.starts_with(" 9 "));
 }
@@ -171,12 +171,12 @@ fn waiting_runs_and_notices_are_counted_at_the_right() {
 fn a_question_of_the_shown_screen_goes_before_the_run_and_one_of_another_screen_after_it() {
     let mut state = running(100);
     event(&mut state, Event::Progress { generation: 1, progress: stage("an oracle") });
-    let request = crate::engine::data::DataRequest::of(
+    let request = engine::data::DataRequest::of(
         &Default::default(),
         0,
         &[],
         "facts",
-        crate::engine::data::DataQuestion::Inspect,
+        engine::data::DataQuestion::Inspect,
     );
     let ask = Command::Ask { ticket: 9, question: Question::Data(request) };
     state.board.on_command(&ask);
@@ -194,7 +194,7 @@ fn a_long_message_is_wrapped_over_the_panes_and_a_short_one_is_not() {
     let mut state = state(60);
     let screen = |state: &State| {
         let mut terminal = Terminal::new(TestBackend::new(60, 24)).unwrap();
-        terminal.draw(|frame| crate::tui::panes::draw(frame, state)).unwrap();
+        terminal.draw(|frame| crate::panes::draw(frame, state)).unwrap();
         terminal.backend().to_string()
     };
     state.view.toast = Some("short".into());

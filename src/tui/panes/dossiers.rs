@@ -7,13 +7,13 @@ use ratatui::widgets::Paragraph;
 
 use super::listing::{Listing, overflow, split};
 use super::{block, message, problem};
-use crate::base::Problem;
-use crate::base::text::{fit, pad, printable, wrapped};
-use crate::tui::action::{Effect, Mouse};
-use crate::tui::layout::{compute, inside};
-use crate::tui::screen::{Pane, ScreenId};
-use crate::tui::state::State;
-use crate::tui::theme::Role;
+use crate::action::{Effect, Mouse};
+use crate::layout::{compute, inside};
+use crate::screen::{Pane, ScreenId};
+use crate::state::State;
+use crate::theme::Role;
+use base::Problem;
+use base::text::{fit, pad, printable, wrapped};
 
 /// A list with a page about each of its entries.
 pub struct Dossiers {
@@ -147,9 +147,9 @@ pub fn pair(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::action::MouseKind;
-    use crate::tui::screens::SCREENS;
-    use crate::tui::state::Start;
+    use crate::action::MouseKind;
+    use crate::screens::SCREENS;
+    use crate::state::Start;
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 

@@ -4,10 +4,10 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
 
-use crate::base::text::{fit, width};
-use crate::tui::layout::{inside, scrolled};
-use crate::tui::state::State;
-use crate::tui::theme::Role;
+use crate::layout::{inside, scrolled};
+use crate::state::State;
+use crate::theme::Role;
+use base::text::{fit, width};
 
 /// From this width on, the two are side by side.
 const WIDE: u16 = 100;

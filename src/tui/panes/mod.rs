@@ -15,8 +15,8 @@ use super::screen::Pane;
 use super::state::{Glyphs, State};
 use super::theme::Role;
 use super::{bars, popups, setup};
-use crate::base::Problem;
-use crate::base::text::{printable, width};
+use base::Problem;
+use base::text::{printable, width};
 
 /// Draws the whole screen.
 pub fn draw(frame: &mut Frame, state: &State) {
@@ -129,7 +129,7 @@ mod tests {
     use ratatui::backend::TestBackend;
 
     use super::*;
-    use crate::tui::state::Start;
+    use crate::state::Start;
 
     fn drawn(size: (u16, u16), draw: impl FnOnce(&mut Frame)) -> String {
         let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();

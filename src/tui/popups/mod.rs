@@ -12,7 +12,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
 pub use pages::{Family, Notices, Provenance};
-pub(in crate::tui) use pickers::entries;
+pub(crate) use pickers::entries;
 pub use pickers::{Held, Kept, Overwrite, Quit, SecondRun, Unsaved, WaitingRuns};
 pub use presets::Presets;
 
@@ -23,7 +23,7 @@ use super::panes::block;
 use super::search::{HelpLine, help as help_lines, palette as palette_entries};
 use super::state::{Popup, State};
 use super::theme::Role;
-use crate::base::text::{fit, pad, width, wrapped};
+use base::text::{fit, pad, width, wrapped};
 
 /// Columns of the keys in the help.
 const KEYS: usize = 17;

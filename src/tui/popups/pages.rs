@@ -3,11 +3,11 @@
 use ratatui::text::{Line, Span};
 
 use super::{Page, hanging};
-use crate::base::numbers::probability;
-use crate::base::text::{fit, pad, printable, wrapped};
-use crate::engine::message::NoticeLevel;
-use crate::tui::state::State;
-use crate::tui::theme::Role;
+use crate::state::State;
+use crate::theme::Role;
+use base::numbers::probability;
+use base::text::{fit, pad, printable, wrapped};
+use engine::message::NoticeLevel;
 
 /// Columns of what stands before a value.
 const KEY: usize = 16;

@@ -5,21 +5,21 @@ use std::path::PathBuf;
 use ratatui::text::Line;
 
 use super::{Picker, mark};
-use crate::base::numbers::seconds;
-use crate::base::text::{printable, shortened};
-use crate::figure::Figure;
-use crate::lab::Spec;
-use crate::tui::action::{Document, Effect, Existing};
-use crate::tui::reduce::job;
-use crate::tui::screens::SCREENS;
-use crate::tui::state::State;
-use crate::tui::theme::Role;
+use crate::action::{Document, Effect, Existing};
+use crate::reduce::job;
+use crate::screens::SCREENS;
+use crate::state::State;
+use crate::theme::Role;
+use base::numbers::seconds;
+use base::text::{printable, shortened};
+use figure::Figure;
+use labs::Spec;
 
 /// Columns for the models of a waiting run.
 const MODELS: usize = 40;
 
 /// The lines of a picker.
-pub(in crate::tui) fn entries(
+pub(crate) fn entries(
     state: &State,
     selected: usize,
     texts: impl Iterator<Item = String>,
@@ -157,7 +157,7 @@ impl Picker for WaitingRuns {
 
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
         let text = |spec: &Spec| {
-            let (lab, common) = (spec.lab().lab().title(), spec.common());
+            let (lab, common) = (labs::by_id(spec.lab()).title(), spec.common());
             let models = shortened(&common.models().join(", "), MODELS);
             format!("{lab}: {} on {models}  {}", printable(common.subject()), spec.hash())
         };

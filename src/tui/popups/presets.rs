@@ -3,11 +3,11 @@
 use ratatui::text::Line;
 
 use super::{Picker, mark};
-use crate::base::text::pad;
-use crate::lab::{LabId, Preset, Spec};
-use crate::tui::action::Effect;
-use crate::tui::state::State;
-use crate::tui::theme::Role;
+use crate::action::Effect;
+use crate::state::State;
+use crate::theme::Role;
+use base::text::pad;
+use labs::{LabId, Preset, Spec};
 
 /// The presets of a lab; choosing one sets the lab up.
 pub struct Presets {
@@ -36,12 +36,12 @@ impl Picker for Presets {
             let text = format!("{}{} {}", mark(state, i == selected), pad(preset.name, 12), preset.title);
             Line::styled(text, state.theme().style(role))
         };
-        self.lab.lab().presets().iter().enumerate().map(line).collect()
+        labs::by_id(self.lab).presets().iter().enumerate().map(line).collect()
     }
 
     fn take(&self, state: &mut State, entry: usize) -> Vec<Effect> {
-        let Some(preset) = self.lab.lab().presets().get(entry) else { return Vec::new() };
-        let Ok(spec) = preset.spec() else { return Vec::new() };
+        let Some(preset) = labs::by_id(self.lab).presets().get(entry) else { return Vec::new() };
+        let Ok(spec) = labs::Spec::of_preset(preset) else { return Vec::new() };
         (self.adopt)(state, spec);
         let run = state.keymap.label("run");
         state.view.toast = Some(format!("set up as `{}`; {run} runs it", preset.name));

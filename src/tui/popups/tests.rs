@@ -1,7 +1,7 @@
 //! Popups: what they show, how far their cursors go.
 
 use super::*;
-use crate::tui::state::Start;
+use crate::state::Start;
 
 fn state() -> State {
     State::new(Start { size: (80, 24), ..Start::new() })
@@ -51,14 +51,14 @@ fn a_long_page_scrolls_until_its_last_line_is_in_sight() {
 
 #[test]
 fn an_overwrite_that_is_refused_writes_nothing() {
-    use crate::tui::action::Existing;
-    let figure = crate::figure::Figure {
+    use crate::action::Existing;
+    let figure = figure::Figure {
         name: "f".into(),
         title: String::new(),
-        x: crate::figure::Axis::linear(""),
-        y: crate::figure::Axis::linear(""),
+        x: figure::Axis::linear(""),
+        y: figure::Axis::linear(""),
         layers: Vec::new(),
-        provenance: crate::figure::Provenance::default(),
+        provenance: figure::Provenance::default(),
     };
     let mut state = state();
     let hold = |state: &mut State| {
@@ -78,13 +78,13 @@ fn an_overwrite_that_is_refused_writes_nothing() {
 
 #[test]
 fn the_family_lists_each_comparison_with_both_corrections_and_copies_them() {
-    use crate::lab::family::Comparison;
+    use labs::family::Comparison;
     let mut state = state();
     assert!(
         Family.copy(&state).is_none() && Family.lines(&state, 70)[0].to_string().contains("no comparison")
     );
     for (what, p, planned) in [("a against b", 0.01, false), ("a against \u{1b}c", 0.04, true)] {
-        let (lab, spec) = (crate::lab::LABS[0].id(), "s".to_owned());
+        let (lab, spec) = (labs::LABS[0].id(), "s".to_owned());
         let comparison = Comparison { lab, spec, what: what.into(), test: "sign".into(), n: 9, p, planned };
         state.board.family.join(comparison);
     }
@@ -103,8 +103,8 @@ fn words(lines: &[Line<'static>]) -> Vec<String> {
 
 #[test]
 fn the_question_about_a_second_run_says_what_becomes_of_the_first() {
-    use crate::tui::action::Action;
-    use crate::tui::reduce::reduce;
+    use crate::action::Action;
+    use crate::reduce::reduce;
     let mut state = state();
     reduce(&mut state, Action::Start);
     let lines = words(&SecondRun.lines(&state, 1));
@@ -134,8 +134,8 @@ fn waiting_runs_are_told_apart_by_lab_models_and_hash_and_are_harmless() {
 
 #[test]
 fn notices_stand_newest_first_with_their_level_and_can_be_copied() {
-    use crate::base::Problem;
-    use crate::engine::message::{Notice, NoticeLevel};
+    use base::Problem;
+    use engine::message::{Notice, NoticeLevel};
     let mut state = state();
     assert_eq!(words(&Notices.lines(&state, 60)), ["nothing to report"]);
     assert!(Notices.copy(&state).is_none());
@@ -170,7 +170,7 @@ fn help_and_palette_say_when_nothing_matches() {
 
 #[test]
 fn the_help_fits_its_room_and_names_the_keys_that_are_bound() {
-    let (keymap, _) = crate::tui::keymap::Keymap::parse("[keys]\nzoom = [\"f9\"]", "mine");
+    let (keymap, _) = crate::keymap::Keymap::parse("[keys]\nzoom = [\"f9\"]", "mine");
     let state = State::new(Start { keymap, ..Start::new() });
     for room in [40, 80, 116] {
         let lines = words(&help_text(&state, "", room));
@@ -192,13 +192,13 @@ fn a_popup_is_drawn_over_the_panes_with_its_title_cut_to_its_room() {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
     let mut state = state();
-    let figure = crate::figure::Figure {
+    let figure = figure::Figure {
         name: "f".into(),
         title: String::new(),
-        x: crate::figure::Axis::linear(""),
-        y: crate::figure::Axis::linear(""),
+        x: figure::Axis::linear(""),
+        y: figure::Axis::linear(""),
         layers: Vec::new(),
-        provenance: crate::figure::Provenance::default(),
+        provenance: figure::Provenance::default(),
     };
     let file = format!("/{}/f.png", "folder/".repeat(40));
     state.held = Some(Held { what: Kept::Figure(Box::new(figure)), files: vec![file.into()] });

@@ -1,14 +1,14 @@
 //! Runs, questions beside them, and the end of the program.
 
-use crate::base::Problem;
-use crate::engine::message::{Command, Event, Outcome, Question};
-use crate::lab::{self, LabId, Spec};
-use crate::tui::action::Effect;
-use crate::tui::popups::{self, Picker};
-use crate::tui::screen::Screen;
-use crate::tui::screens::{SCREENS, labs};
-use crate::tui::setup::Setup;
-use crate::tui::state::{Popup, State};
+use crate::action::Effect;
+use crate::popups::{self, Picker};
+use crate::screen::Screen;
+use crate::screens::{SCREENS, labs};
+use crate::setup::Setup;
+use crate::state::{Popup, State};
+use base::Problem;
+use engine::message::{Command, Event, Outcome, Question};
+use labs::{self, LabId, Spec};
 
 /// Asks for the models and runs the first experiment; on an engine that has run one already, only what it has not been asked yet.
 pub(super) fn start(state: &mut State) -> Vec<Effect> {
@@ -39,7 +39,7 @@ pub fn ask(state: &mut State, question: Question) -> Vec<Effect> {
 }
 
 /// Asks the experiment of a lab's latest run, unless there is none or it failed.
-pub fn ask_run(state: &mut State, lab: LabId, question: lab::Question) -> Vec<Effect> {
+pub fn ask_run(state: &mut State, lab: LabId, question: labs::Question) -> Vec<Effect> {
     let Some(run) = state.board.run_of(lab) else { return Vec::new() };
     if matches!(run.job.outcome, Some(Outcome::Failed(_))) {
         return Vec::new();

@@ -1,9 +1,9 @@
 //! How the user looks at it: focus, zoom, glyphs, themes, figures and numbers of the focused pane.
 
-use crate::base::text::printable;
-use crate::tui::action::{Effect, Existing};
-use crate::tui::setup;
-use crate::tui::state::{Glyphs, Prompt, Purpose, State, TextEntry};
+use crate::action::{Effect, Existing};
+use crate::setup;
+use crate::state::{Glyphs, Prompt, Purpose, State, TextEntry};
+use base::text::printable;
 
 /// Moves the cursor of the focused pane, or scrolls it.
 pub fn travel(state: &mut State, by: i64) -> Vec<Effect> {
@@ -99,8 +99,8 @@ pub fn ask_from(state: &mut State, prompt: &'static Prompt, text: &str) -> Vec<E
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::screens::SCREENS;
-    use crate::tui::state::Start;
+    use crate::screens::SCREENS;
+    use crate::state::Start;
 
     fn state() -> State {
         State::new(Start::new())

@@ -18,10 +18,10 @@ use super::popups::{self, Held, Kept};
 use super::screens::{SCREENS, screen};
 use super::setup;
 use super::state::{Recording, State};
-use crate::base::Problem;
-use crate::base::text::printable;
-use crate::engine::message::{Event, Notice, NoticeLevel};
-use crate::session::parts::watch::View;
+use base::Problem;
+use base::text::printable;
+use engine::message::{Event, Notice, NoticeLevel};
+use session::parts::watch::View;
 
 /// Folds an action into the state and returns what the loop has to do about it.
 pub fn reduce(state: &mut State, action: Action) -> Vec<Effect> {

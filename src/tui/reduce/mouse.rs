@@ -1,11 +1,11 @@
 //! The mouse: focus, sliders, what panes offer, tabs and footer.
 
 use super::{look, perform, popup};
-use crate::tui::action::{Effect, Mouse, MouseKind};
-use crate::tui::bars;
-use crate::tui::layout::{Layout, compute};
-use crate::tui::setup;
-use crate::tui::state::{Drag, State};
+use crate::action::{Effect, Mouse, MouseKind};
+use crate::bars;
+use crate::layout::{Layout, compute};
+use crate::setup;
+use crate::state::{Drag, State};
 
 /// Handles a mouse event.
 pub(super) fn on_mouse(state: &mut State, mouse: Mouse) -> Vec<Effect> {
@@ -42,7 +42,7 @@ fn press(state: &mut State, layout: &Layout, mouse: Mouse) -> Vec<Effect> {
         return Vec::new();
     }
     if mouse.y == layout.title.y {
-        let hit = bars::screen_at(state, mouse.x).map(crate::tui::screens::screen);
+        let hit = bars::screen_at(state, mouse.x).map(crate::screens::screen);
         return hit.map_or(Vec::new(), |screen| perform(state, screen.tab()));
     }
     if mouse.y == layout.footer.y {
@@ -80,9 +80,9 @@ fn drag(state: &mut State, layout: &Layout, mouse: Mouse) -> Vec<Effect> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::popups;
-    use crate::tui::screens::SCREENS;
-    use crate::tui::state::Start;
+    use crate::popups;
+    use crate::screens::SCREENS;
+    use crate::state::Start;
 
     fn state(columns: u16, rows: u16) -> State {
         State::new(Start { size: (columns, rows), ..Start::new() })
@@ -169,6 +169,6 @@ mod tests {
         assert_eq!(state.here().row, 0);
         popups::palette(&mut state);
         turn(&mut state, 0);
-        assert!(matches!(state.view.popup, Some(crate::tui::state::Popup::Palette { selected: 1, .. })));
+        assert!(matches!(state.view.popup, Some(crate::state::Popup::Palette { selected: 1, .. })));
     }
 }

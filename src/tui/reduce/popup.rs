@@ -1,9 +1,9 @@
 //! Moving, toggling, copying and accepting in popups.
 
 use super::look;
-use crate::tui::action::Effect;
-use crate::tui::popups;
-use crate::tui::state::{Popup, State, moved};
+use crate::action::Effect;
+use crate::popups;
+use crate::state::{Popup, State, moved};
 
 /// Steps of a page.
 pub const PAGE: i64 = 10;

@@ -1,10 +1,10 @@
 //! A recording in place of an engine: what it yields, and how the user controls it.
 
-use crate::session::format::{Entry, Item};
-use crate::session::replay::{Step, fold};
-use crate::tui::action::{Effect, ReplayControl};
-use crate::tui::screens::SCREENS;
-use crate::tui::state::State;
+use crate::action::{Effect, ReplayControl};
+use crate::screens::SCREENS;
+use crate::state::State;
+use session::format::{Entry, Item};
+use session::replay::{Step, fold};
 
 /// Seconds of a seek.
 pub const SEEK: f64 = 5.0;

@@ -1,13 +1,13 @@
 //! The reducer: actions, keys, popups, typing, the mouse, replays and the end of the program.
 
 use super::*;
-use crate::engine::message::{Command, Outcome};
-use crate::session::format::{Entry as Line, Item};
-use crate::session::replay::Step;
-use crate::tui::action::{Existing, Mouse, MouseKind, ReplayControl};
-use crate::tui::layout::compute;
-use crate::tui::screens::labs;
-use crate::tui::state::{Popup, Purpose, ReplayState, Start};
+use crate::action::{Existing, Mouse, MouseKind, ReplayControl};
+use crate::layout::compute;
+use crate::screens::labs;
+use crate::state::{Popup, Purpose, ReplayState, Start};
+use engine::message::{Command, Outcome};
+use session::format::{Entry as Line, Item};
+use session::replay::Step;
 
 fn state() -> State {
     State::new(Start::new())
@@ -165,7 +165,7 @@ fn quitting_during_a_run_asks_and_each_answer_does_what_it_says() {
 
 #[test]
 fn the_message_of_a_clean_end_names_the_key_that_is_bound() {
-    let (keymap, _) = crate::tui::keymap::Keymap::parse("[keys]\ncancel = [\"ctrl-x\"]", "mine");
+    let (keymap, _) = crate::keymap::Keymap::parse("[keys]\ncancel = [\"ctrl-x\"]", "mine");
     let mut state = State::new(Start { keymap, ..Start::new() });
     reduce(&mut state, Action::Start);
     keys(&mut state, "q enter");
@@ -213,7 +213,7 @@ fn what_was_written_is_said_with_its_full_path() {
 
 #[test]
 fn files_that_are_in_the_way_are_asked_about_and_closing_the_question_writes_nothing() {
-    use crate::figure::{Axis, Figure, Provenance};
+    use figure::{Axis, Figure, Provenance};
     let axis = || Axis::linear("");
     let figure = Figure {
         name: "f".into(),
@@ -288,7 +288,7 @@ fn a_replay_follows_its_entries_and_sends_nothing() {
     reduce(&mut state, Action::Played(Step::Ended));
     assert!(state.replay.as_ref().unwrap().ended);
     reduce(&mut state, Action::Played(Step::Rewound));
-    assert_eq!(state.board, crate::engine::board::Board::default());
+    assert_eq!(state.board, engine::board::Board::default());
 }
 
 #[test]

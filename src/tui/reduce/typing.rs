@@ -1,10 +1,10 @@
 //! Text fields: values, names and paths, the queries of help and palette.
 
-use crate::base::text::printable;
-use crate::tui::action::Effect;
-use crate::tui::search;
-use crate::tui::setup;
-use crate::tui::state::{Popup, Prompt, Purpose, State, TextEntry, moved};
+use crate::action::Effect;
+use crate::search;
+use crate::setup;
+use crate::state::{Popup, Prompt, Purpose, State, TextEntry, moved};
+use base::text::printable;
 
 /// Longest text that is taken; a paste may be of any length.
 const MAX_TYPED: usize = 1000;
@@ -123,9 +123,9 @@ fn accept_query(state: &mut State) -> Vec<Effect> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::popups;
-    use crate::tui::reduce::look;
-    use crate::tui::state::Start;
+    use crate::popups;
+    use crate::reduce::look;
+    use crate::state::Start;
 
     fn state() -> State {
         State::new(Start::new())

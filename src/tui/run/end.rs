@@ -4,7 +4,7 @@ use std::io;
 
 use thiserror::Error;
 
-use crate::engine::board::Board;
+use engine::board::Board;
 
 /// How the program ended.
 #[derive(Debug, Clone, PartialEq)]

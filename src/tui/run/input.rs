@@ -2,7 +2,7 @@
 
 use crossterm::event::{Event as Input, KeyEventKind, MouseButton, MouseEventKind};
 
-use crate::tui::action::{Action, Mouse, MouseKind};
+use crate::action::{Action, Mouse, MouseKind};
 
 /// An input event as an action; none for events of no interest.
 pub fn translate(input: Input) -> Option<Action> {

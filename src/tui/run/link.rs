@@ -5,11 +5,11 @@ use std::time::Instant;
 use tokio::sync::mpsc::Receiver;
 
 use super::Source;
-use crate::engine::message::{Command, Event};
-use crate::engine::{Down, Engine};
-use crate::session::replay::{Recorded, Step};
-use crate::tui::action::Action;
-use crate::tui::recording::Recorder;
+use crate::action::Action;
+use crate::recording::Recorder;
+use engine::message::{Command, Event};
+use engine::{Down, Engine};
+use session::replay::{Recorded, Step};
 
 /// The receiving end of the source.
 pub(super) enum Feed {

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use crate::base::Problem;
-use crate::engine::message::Command;
-use crate::lab::Spec;
-use crate::session::format::{Item as Line, Session};
+use base::Problem;
+use engine::message::Command;
+use labs::Spec;
+use session::format::{Item as Line, Session};
 
 /// The name of a session by its file.
 pub(super) fn called(path: &Path) -> String {
     let file = path.file_name().map_or_else(String::new, |f| f.to_string_lossy().into_owned());
-    file.strip_suffix(crate::session::name::EXTENSION).unwrap_or(&file).to_owned()
+    file.strip_suffix(session::name::EXTENSION).unwrap_or(&file).to_owned()
 }
 
 /// The spec that a session ran last, or else the one it started with.
@@ -29,8 +29,8 @@ pub(super) fn last_spec(path: &Path, session: &Session) -> Result<Box<Spec>, Pro
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::LABS;
-    use crate::session::format::{Entry, Header};
+    use labs::LABS;
+    use session::format::{Entry, Header};
 
     fn spec(seed: u64) -> Spec {
         let mut spec = Spec::shipped(LABS[0].id());

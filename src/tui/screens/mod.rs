@@ -65,7 +65,7 @@ mod tests {
         for (i, a) in SCREENS.iter().enumerate() {
             assert!(SCREENS[..i].iter().all(|b| a.id() != b.id() && a.title() != b.title()));
             assert!(a.panes().contains(&a.first()), "{}", a.title());
-            assert_eq!(a.tab().context, crate::tui::commands::Context::Global, "{}", a.title());
+            assert_eq!(a.tab().context, crate::commands::Context::Global, "{}", a.title());
             let mut panes = a.panes().to_vec();
             panes.sort_unstable();
             panes.dedup();

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::{Row, RowLine};
-use crate::tui::layout::{LABEL, scrolled};
+use crate::layout::{LABEL, scrolled};
 
 /// How much of a line a row takes: where two sides are set up alike, their rows stand in two columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -6,14 +6,14 @@ use ratatui::text::{Line, Span};
 
 use super::columns::{columns, top};
 use super::{PANE, Place, Row, RowLine, Setup, changed, lines, shelves, waits};
-use crate::base::text::{fit, fit_end, pad, printable, width};
-use crate::lab::setting::{Kind, Value};
-use crate::model::offers::ALL_LABS;
-use crate::tui::layout::{LABEL, VALUE, inside, track};
-use crate::tui::panes::pane_block;
-use crate::tui::state::{Purpose, State};
-use crate::tui::theme::Role;
-use crate::tui::widgets::slider::slider;
+use crate::layout::{LABEL, VALUE, inside, track};
+use crate::panes::pane_block;
+use crate::state::{Purpose, State};
+use crate::theme::Role;
+use crate::widgets::slider::slider;
+use base::text::{fit, fit_end, pad, printable, width};
+use labs::setting::{Kind, Value};
+use model::offers::ALL_LABS;
 
 /// Draws the pane.
 pub fn draw(frame: &mut Frame, area: Rect, state: &State, setup: &dyn Setup) {

@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::lab::setting::Range;
-use crate::tui::action::MouseKind;
-use crate::tui::layout::compute;
-use crate::tui::state::Start;
+use crate::action::MouseKind;
+use crate::layout::compute;
+use crate::state::Start;
+use labs::setting::Range;
 
 fn slider(value: Value, unset: Option<&'static str>) -> Row {
     let kind = Kind::Slider { stops: vec![1.0, 2.0, 4.0], range: Range::real(0.0, 8.0), unset };
@@ -21,7 +21,7 @@ fn choice(at: Option<usize>) -> Row {
 /// A state whose setup pane has the focus, with two models known.
 fn state() -> State {
     let mut state = State::new(Start::new());
-    let model = |name: &str| crate::engine::message::ModelInfo {
+    let model = |name: &str| engine::message::ModelInfo {
         name: name.into(),
         family: "bert".into(),
         layers: 4,
@@ -88,7 +88,7 @@ fn a_count_steps_by_one_and_has_no_end_to_go_to() {
 
 #[test]
 fn every_row_of_every_lab_has_a_line_a_label_and_help() {
-    for lab in crate::tui::screens::labs() {
+    for lab in crate::screens::labs() {
         let state = state();
         let rows = lab.setup().unwrap().rows(&state);
         let mut keys: Vec<&str> = rows.iter().map(|r| r.key.as_str()).collect();
@@ -269,7 +269,7 @@ fn a_row_that_is_not_there_is_left_alone() {
 
 #[test]
 fn a_replay_can_be_looked_at_and_not_set_up() {
-    let replay = Some(crate::tui::state::ReplayState::new("s".into(), 1.0, 1.0));
+    let replay = Some(crate::state::ReplayState::new("s".into(), 1.0, 1.0));
     let mut state = State::new(Start { replay, ..Start::new() });
     state.here_mut().focus = PANE;
     assert!(!can_select(&state));
@@ -288,8 +288,8 @@ fn a_replay_can_be_looked_at_and_not_set_up() {
 
 #[test]
 fn what_was_refused_is_forgotten_with_the_next_key() {
-    use crate::tui::action::Action;
-    use crate::tui::reduce::reduce;
+    use crate::action::Action;
+    use crate::reduce::reduce;
     let mut state = state();
     state.here_mut().refused = Some(("models".into(), "no".into()));
     reduce(&mut state, Action::Key("j".parse().unwrap()));
@@ -312,7 +312,7 @@ fn what_is_typed_stands_in_the_row_and_a_refusal_in_place_of_its_value() {
     use ratatui::backend::TestBackend;
     let text = |state: &State| {
         let mut terminal = Terminal::new(TestBackend::new(120, 40)).unwrap();
-        terminal.draw(|frame| crate::tui::panes::draw(frame, state)).unwrap();
+        terminal.draw(|frame| crate::panes::draw(frame, state)).unwrap();
         terminal.backend().to_string()
     };
     let mut state = state();

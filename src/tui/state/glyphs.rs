@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn signs_of_one_kind_take_the_same_room_on_and_off() {
-        use crate::base::text::width;
+        use base::text::width;
         for glyphs in [Glyphs::Braille, Glyphs::Blocks, Glyphs::Ascii] {
             assert_eq!(width(glyphs.check(true)), width(glyphs.check(false)));
             assert_eq!(width(glyphs.cursor(true)), width(glyphs.cursor(false)));

@@ -19,12 +19,12 @@ use super::screen::{Pane, Screen, ScreenId};
 use super::screens::{SCREENS, Views, labs, screen};
 use super::setup::Setup;
 use super::theme::Theme;
-use crate::engine::Down;
-use crate::engine::board::Board;
-use crate::engine::message::Notice;
-use crate::lab::{LABS, Spec};
-use crate::session::format::Entry;
-use crate::session::shelf::Recorded;
+use engine::Down;
+use engine::board::Board;
+use engine::message::Notice;
+use labs::{LABS, Spec};
+use session::format::Entry;
+use session::shelf::Recorded;
 
 /// The state of the terminal program.
 #[derive(Debug, Clone)]

@@ -1,16 +1,16 @@
 //! Notices: the board's and the local ones, which the engine does not know about, as one list.
 
 use super::State;
-use crate::base::Problem;
-use crate::base::text::printable;
-use crate::engine::message::{Notice, NoticeLevel};
+use base::Problem;
+use base::text::printable;
+use engine::message::{Notice, NoticeLevel};
 
 /// Local notices kept; older ones are dropped.
 const MAX_LOCAL: usize = 200;
 
 impl State {
     /// Adds a notice that the engine does not know about.
-    pub(in crate::tui) fn notify(&mut self, notice: Notice) {
+    pub(crate) fn notify(&mut self, notice: Notice) {
         if self.local.len() == MAX_LOCAL {
             self.local.remove(0);
         }
@@ -18,7 +18,7 @@ impl State {
     }
 
     /// Shows a problem at once and keeps it in the notices.
-    pub(in crate::tui) fn fail(&mut self, problem: Problem) {
+    pub(crate) fn fail(&mut self, problem: Problem) {
         self.view.toast = Some(printable(&problem.to_string()).into_owned());
         self.notify(Notice { level: NoticeLevel::Error, problem });
     }
@@ -42,8 +42,8 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::message::Event;
-    use crate::tui::state::Start;
+    use crate::state::Start;
+    use engine::message::Event;
 
     fn notice(what: &str) -> Notice {
         let problem = Problem { what: what.into(), r#where: String::new(), hint: String::new() };

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::base::Problem;
-use crate::session::parts::watch::View;
+use base::Problem;
+use session::parts::watch::View;
 
 /// The position in a recording that is being played.
 #[derive(Debug, Clone, PartialEq)]

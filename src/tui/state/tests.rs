@@ -1,7 +1,7 @@
 //! What the state itself promises: one place a screen, popups, cursors.
 
 use super::*;
-use crate::tui::popups;
+use crate::popups;
 
 #[test]
 fn every_screen_keeps_its_own_place() {

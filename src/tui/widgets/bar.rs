@@ -1,6 +1,6 @@
 //! A bar of progress.
 
-use crate::tui::state::Glyphs;
+use crate::state::Glyphs;
 
 /// A bar of `columns` columns, filled to a share of 0 to 1.
 pub fn bar(share: f64, columns: usize, glyphs: Glyphs) -> String {

@@ -1,6 +1,6 @@
 //! The track of a slider.
 
-use crate::tui::state::Glyphs;
+use crate::state::Glyphs;
 
 /// A track of `columns` columns with the knob at a share of 0 to 1.
 pub fn slider(share: f64, columns: usize, glyphs: Glyphs) -> String {

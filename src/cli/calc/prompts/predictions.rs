@@ -6,14 +6,14 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::{Answer, Ordered, PromptsArgs, answer, spread};
-use crate::base::text::printable_label;
-use crate::cli::error::CliError;
-use crate::cli::output;
-use crate::lab::prompts::consistency::{Draws, Regime, Scoring};
-use crate::lab::prompts::places::Ties;
-use crate::lab::prompts::predictions::{Missing, Predictions, read};
-use crate::lab::prompts::ranked::Ranked;
-use crate::stats::estimate::Estimate;
+use crate::error::CliError;
+use crate::output;
+use base::text::printable_label;
+use labs::prompts::consistency::{Draws, Regime, Scoring};
+use labs::prompts::places::Ties;
+use labs::prompts::predictions::{Missing, Predictions, read};
+use labs::prompts::ranked::Ranked;
+use stats::estimate::Estimate;
 
 /// Draws, as in the paper.
 const DRAWS: usize = 1000;
@@ -254,7 +254,7 @@ fn regimes(ranked: &[Ranked; 3], models: &[String], ties: Ties) -> Ordered<OfReg
 #[cfg(test)]
 mod tests {
     use super::super::tests::run;
-    use crate::cli::error::CliError;
+    use crate::error::CliError;
 
     /// Three models on four relations; the first is always right, the second under the second prompt, the third never.
     fn lines() -> String {

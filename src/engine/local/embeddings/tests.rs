@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::*;
-use crate::lab::store::key;
-use crate::model::{Device, HookPoint, Model, PoolOver, Pooling, Readout};
+use labs::store::key;
+use model::{Device, HookPoint, Model, PoolOver, Pooling, Readout};
 
 fn space(width: usize) -> Space {
     Space::named([7; 32], width)

@@ -5,11 +5,11 @@ use std::sync::mpsc::{Sender, channel as commands_channel};
 use tokio::sync::mpsc::{Receiver, channel};
 
 use super::*;
-use crate::engine::message::{Command, Question};
-use crate::lab::finding::Label;
-use crate::lab::interventions::question::{PointQuestion, Question as Asked};
-use crate::lab::{Common, LABS, Spec};
-use crate::model::{Device, Dtype};
+use crate::message::{Command, Question};
+use labs::finding::Label;
+use labs::interventions::question::{PointQuestion, Question as Asked};
+use labs::{Common, LABS, Spec};
+use model::{Device, Dtype};
 
 /// Everything that a run is lent, and both far ends.
 struct Rig {
@@ -176,7 +176,7 @@ fn a_question_is_passed_on_once_and_only_to_its_own_run() {
 fn findings_answers_and_forecasts_carry_the_generation_of_the_run() {
     let mut rig = Rig::new(Cache::none());
     let error = Common::Error(Problem { what: "x".into(), r#where: String::new(), hint: String::new() });
-    let finding = Label::new(&Spec::shipped(LABS[0].id()), "m").finding(1, true, 0.0, error);
+    let finding = Label::new(Spec::shipped(LABS[0].id()).common(), "m").common(1, 0.0, error);
     let mut host = rig.host(3);
     host.find(finding.clone()).unwrap();
     host.reply(8, vec![finding.clone()], true).unwrap();

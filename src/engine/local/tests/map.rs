@@ -1,8 +1,8 @@
 //! The map of layers against runs at single layers.
 
 use super::*;
-use crate::lab::Tagged;
-use crate::lab::interventions::{
+use labs::Tagged;
+use labs::interventions::{
     finding::ReliabilityFinding,
     map::{Chosen, MapFinding},
     spec::MapSpec,

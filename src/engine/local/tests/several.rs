@@ -1,7 +1,7 @@
 //! Several properties that should stay, against the run with one.
 
 use super::*;
-use crate::lab::interventions::spec::MapSpec;
+use labs::interventions::spec::MapSpec;
 
 /// A run in which every example has both properties that should stay; of a model that knows something.
 fn of(also: &[&str]) -> Spec {
@@ -68,8 +68,8 @@ fn a_further_property_changes_no_number_but_the_mean() {
 #[test]
 fn a_further_property_of_one_value_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let task = crate::corpus::task::Task::named("attractors").unwrap();
-    let frequencies = crate::corpus::micro::frequencies::Frequencies::natural();
+    let task = corpus::task::Task::named("attractors").unwrap();
+    let frequencies = corpus::micro::frequencies::Frequencies::natural();
     let set = task.examples(600, 3, &frequencies).unwrap();
     let mut told = of(&["subject_animacy"]);
     told.task.data = Some("own.jsonl".into());

@@ -7,15 +7,15 @@ use tokio::sync::mpsc::Receiver as Events;
 use super::super::tests::fixture;
 use super::super::{Cache, LocalEngine};
 use super::*;
-use crate::engine::Engine;
-use crate::engine::message::{Question, Topic};
-use crate::lab::Body;
-use crate::lab::examples::FEWEST_EXAMPLES;
-use crate::lab::interventions;
-use crate::lab::interventions::oracle::OracleKind;
-use crate::lab::interventions::question::PointQuestion;
-use crate::lab::interventions::spec::MethodSpec;
-use crate::model::{Device, Dtype};
+use crate::Engine;
+use crate::message::{Question, Topic};
+use labs::Body;
+use labs::examples::FEWEST_EXAMPLES;
+use labs::interventions;
+use labs::interventions::oracle::OracleKind;
+use labs::interventions::question::PointQuestion;
+use labs::interventions::spec::MethodSpec;
+use model::{Device, Dtype};
 
 struct Rig {
     engine: LocalEngine,

@@ -1,10 +1,10 @@
 //! Tests of assessments, on scores whose statistics are known.
 
 use super::*;
-use crate::lab::interventions::score::{ExampleScores, Kept};
-use crate::lab::interventions::table::{Further, Judged};
-use crate::stats::rng::{stream, unit};
+use crate::score::{ExampleScores, Kept};
+use crate::table::{Further, Judged};
 use rand_chacha::ChaCha8Rng;
+use stats::rng::{stream, unit};
 
 const LEVEL: f64 = 0.95;
 

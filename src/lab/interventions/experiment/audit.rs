@@ -2,18 +2,19 @@
 
 use super::panel::{Panel, Seat, Seated, Which};
 use super::prepare::Bench;
-use crate::base::Problem;
-use crate::base::matrix::{Dense, Matrix};
-use crate::lab::fault::Fault;
-use crate::lab::host::{Host, NoticeLevel};
-use crate::lab::interventions::finding::{ChoiceFinding, Kind, ProbeFinding, ProbeRole};
-use crate::lab::plan::{Material, Roles, material, training_part};
-use crate::probe::Labelled;
-use crate::probe::audit::{Audit, audit};
-use crate::probe::grid::Standing;
-use crate::probe::train::EPOCH;
-use crate::stats::Estimate;
-use crate::stats::intervals::wilson;
+use crate::Host;
+use crate::finding::{ChoiceFinding, Kind, ProbeFinding, ProbeRole};
+use base::Problem;
+use base::matrix::{Dense, Matrix};
+use lab::fault::Fault;
+use lab::host::NoticeLevel;
+use lab::plan::{Material, Roles, material, training_part};
+use probe::Labelled;
+use probe::audit::{Audit, audit};
+use probe::grid::Standing;
+use probe::train::EPOCH;
+use stats::Estimate;
+use stats::intervals::wilson;
 
 /// Calibration error from which completeness says more of the oracle than of the intervention.
 const MISCALIBRATED: f64 = 0.1;
@@ -22,7 +23,7 @@ const MISCALIBRATED: f64 = 0.1;
 ///
 /// # Errors
 /// [`Fault`].
-pub fn audit_probes(bench: &Bench, is_final: bool, host: &mut dyn Host) -> Result<(), Fault> {
+pub fn audit_probes(bench: &Bench, is_final: bool, host: &mut Host<'_>) -> Result<(), Fault> {
     for seat in &bench.seats {
         let Some((data, audits)) = audits(bench, *seat)? else { continue };
         let mean = |of: &dyn Fn(&Audit) -> f64| audits.iter().map(of).sum::<f64>() / audits.len() as f64;
@@ -127,7 +128,7 @@ fn choice(bench: &Bench, seat: Seat, audits: &[Audit]) -> Result<Option<ChoiceFi
         calibration_range: range(&|a| a.calibration_error),
         validation: [score.accuracy, best as f64 / trial.run.examples.max(1) as f64],
         steps: (epoch + 1) * EPOCH,
-        rivals: chosen.rivals().iter().map(crate::probe::Recipe::describe).collect(),
+        rivals: chosen.rivals().iter().map(probe::Recipe::describe).collect(),
         material: trained_on(bench, seat)?,
     }))
 }

@@ -3,11 +3,11 @@
 use super::forecast::{parameters, strengths};
 use super::map;
 use super::prepare::FIRST_CHUNK;
-use crate::lab::demand::{Size, WORDS};
-use crate::lab::interventions::distance::REAL_STATES;
-use crate::lab::interventions::registry::find;
-use crate::lab::interventions::spec::{MethodSpec, Spec};
-use crate::probe::Grid;
+use crate::distance::REAL_STATES;
+use crate::registry::find;
+use crate::spec::{MethodSpec, Spec};
+use lab::demand::{Size, WORDS};
+use probe::Grid;
 
 /// Steps that the training of a network takes on average.
 const STEPS: usize = 700;

@@ -1,9 +1,9 @@
 //! How the errors of the lab end a run.
 
-use crate::lab::fault::{Fault, problem};
-use crate::lab::interventions::bench::BenchError;
-use crate::lab::interventions::method::InterventionError;
-use crate::lab::interventions::options::OptionError;
+use crate::bench::BenchError;
+use crate::method::InterventionError;
+use crate::options::OptionError;
+use lab::fault::{Fault, problem};
 
 impl From<InterventionError> for Fault {
     fn from(e: InterventionError) -> Self {

@@ -10,31 +10,31 @@ use super::memory::Counts;
 use super::panel::{MOST_RIVALS, Seat, Which};
 use super::prepare::{Bench, RIVAL_EXAMPLES};
 use super::training::is_shared;
-use crate::base::size::show;
-use crate::base::{Cancelled, NoPulse, Problem};
-use crate::lab::demand::{Forecast, MemoryPart, Work, peak, resident};
-use crate::lab::fault::Fault;
-use crate::lab::hidden;
-use crate::lab::host::Host;
-use crate::lab::interventions::InterventionError;
-use crate::lab::interventions::assess::assess;
-use crate::lab::interventions::bench::Court;
-use crate::lab::interventions::distance::{Meter, REAL_STATES};
-use crate::lab::interventions::method::{FitData, Fitted, Goal, Method};
-use crate::lab::interventions::options::Options;
-use crate::lab::interventions::oracle::{Oracle, OracleKind};
-use crate::lab::interventions::registry::find;
-use crate::lab::interventions::score::{ExampleScores, Kept};
-use crate::lab::interventions::spec::MethodSpec;
-use crate::lab::interventions::table::{Judged as Scored, Sweep};
-use crate::lab::interventions::tally::Tally;
-use crate::lab::store::Store;
-use crate::probe::train::{EPOCH, Recipe, SEARCH_STEPS, train};
-use crate::probe::{Grid, Intervention, Labelled, Mlp, Probe, Split, TrainingData};
-use crate::stats::Purpose;
-use crate::stats::bootstrap::Resamples;
-use crate::stats::halves::{HALVINGS, Halves};
-use crate::stats::rng::stream;
+use crate::Host;
+use crate::InterventionError;
+use crate::assess::assess;
+use crate::bench::Court;
+use crate::distance::{Meter, REAL_STATES};
+use crate::method::{FitData, Fitted, Goal, Method};
+use crate::options::Options;
+use crate::oracle::{Oracle, OracleKind};
+use crate::registry::find;
+use crate::score::{ExampleScores, Kept};
+use crate::spec::MethodSpec;
+use crate::table::{Judged as Scored, Sweep};
+use crate::tally::Tally;
+use base::size::show;
+use base::{Cancelled, NoPulse, Problem};
+use lab::demand::{Forecast, MemoryPart, Work, peak, resident};
+use lab::fault::Fault;
+use lab::hidden;
+use lab::store::Store;
+use probe::train::{EPOCH, Recipe, SEARCH_STEPS, train};
+use probe::{Grid, Intervention, Labelled, Mlp, Probe, Split, TrainingData};
+use stats::Purpose;
+use stats::bootstrap::Resamples;
+use stats::halves::{HALVINGS, Halves};
+use stats::rng::stream;
 
 /// Test rows that a slice of reading takes.
 const SLICE: usize = 192;
@@ -58,7 +58,7 @@ const LEAKS: (f64, f64) = (2.0, 2.0);
 ///
 /// # Errors
 /// [`Fault::Failed`] where the limit cannot be kept, or the model refuses.
-pub fn of(bench: &mut Bench, host: &mut dyn Host) -> Result<Forecast, Fault> {
+pub fn of(bench: &mut Bench, host: &mut Host<'_>) -> Result<Forecast, Fault> {
     let limit = host.memory_limit();
     let (bytes, parts, tokens_per_batch) = memory(bench, limit)?;
     Arc::make_mut(&mut bench.stimuli).tokens_per_batch = tokens_per_batch;
@@ -143,7 +143,7 @@ const GAUGE: &str = "gauge";
 const MEASURE: &str = "measure";
 
 /// Seconds of the rest of the run: as expected, and between which bounds where training decides.
-fn seconds(bench: &Bench, host: &mut dyn Host) -> Result<(f64, Option<[f64; 2]>), Fault> {
+fn seconds(bench: &Bench, host: &mut Host<'_>) -> Result<(f64, Option<[f64; 2]>), Fault> {
     let (work, training) = counted(bench, host)?;
     let slices = Slices::new(bench)?;
     // The sweeps' slices apply what these fit: a fit takes longer than the few strengths that it is then applied at, and its
@@ -159,7 +159,7 @@ fn seconds(bench: &Bench, host: &mut dyn Host) -> Result<(f64, Option<[f64; 2]>)
 
 /// The work of the run: everything but training, and training by a step of each network. Probes that are there already cost
 /// nothing, and neither do texts that were read before.
-fn counted(bench: &Bench, host: &mut dyn Host) -> Result<(Work, Work), Cancelled> {
+fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Work, Work), Cancelled> {
     // The meter reads the twins of the first examples, which are as long as these.
     let twins = bench.test[..bench.chunks[0].len()].iter().map(|r| bench.stimuli.list[*r].ids.len());
     let twins = if bench.has_twins(host)? { twins.sum::<usize>() as f64 } else { 0.0 };

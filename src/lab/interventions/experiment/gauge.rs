@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::points::Named;
 use super::prepare::Bench;
-use crate::lab::fault::Fault;
-use crate::lab::host::Host;
-use crate::lab::interventions::InterventionError;
-use crate::lab::interventions::distance::{DistanceFinding, Distances, Held, Meter, Unchanged};
-use crate::lab::interventions::finding::Kind;
+use crate::Host;
+use crate::InterventionError;
+use crate::distance::{DistanceFinding, Distances, Held, Meter, Unchanged};
+use crate::finding::Kind;
+use lab::fault::Fault;
 
 /// A meter, and what it says of the first chunk of test examples as they are.
 pub struct Gauge {
@@ -23,7 +23,7 @@ impl Bench {
     ///
     /// # Errors
     /// [`Fault`].
-    pub fn gauge(&mut self, host: &mut dyn Host) -> Result<Arc<Gauge>, Fault> {
+    pub fn gauge(&mut self, host: &mut Host<'_>) -> Result<Arc<Gauge>, Fault> {
         if let Some(gauge) = &self.gauge {
             return Ok(gauge.clone());
         }

@@ -3,18 +3,19 @@
 use std::sync::Arc;
 
 use super::prepare::Bench;
-use crate::base::Problem;
-use crate::lab::fault::Fault;
-use crate::lab::host::{Host, NoticeLevel};
-use crate::lab::interventions::method::{InterventionError, Method};
-use crate::probe::given::{Content, Given};
+use crate::Host;
+use crate::method::{InterventionError, Method};
+use base::Problem;
+use lab::fault::Fault;
+use lab::host::NoticeLevel;
+use probe::given::{Content, Given};
 
 impl Bench {
     /// Reads the file of a method that needs one, and says what was read.
     ///
     /// # Errors
     /// [`Fault::Failed`] where the spec names no file, or it cannot be used.
-    pub fn seat_given(&mut self, method: &dyn Method, host: &mut dyn Host) -> Result<(), Fault> {
+    pub fn seat_given(&mut self, method: &dyn Method, host: &mut Host<'_>) -> Result<(), Fault> {
         if !method.needs().file || self.given.iter().any(|(id, _)| *id == method.id()) {
             return Ok(());
         }

@@ -3,19 +3,19 @@
 use super::panel::Seat;
 use super::prepare::Bench;
 use super::sweep::{Concluded, Sweep};
-use crate::base::matrix::Matrix;
-use crate::lab::fault::Fault;
-use crate::lab::hidden;
-use crate::lab::host::Host;
-use crate::lab::interventions::bench::{Applied, Chunk};
-use crate::lab::interventions::finding::Kind;
-use crate::lab::interventions::leak::leak;
-use crate::lab::interventions::method::Goal;
-use crate::lab::interventions::oracle::OracleKind;
-use crate::lab::interventions::verdict::LeakFinding;
-use crate::lab::plan::{Roles, purpose, training_part};
-use crate::probe::train::Recipe;
-use crate::probe::{Labelled, Oracle, TrainingData};
+use crate::Host;
+use crate::bench::{Applied, Chunk};
+use crate::finding::Kind;
+use crate::leak::leak;
+use crate::method::Goal;
+use crate::oracle::OracleKind;
+use crate::verdict::LeakFinding;
+use base::matrix::Matrix;
+use lab::fault::Fault;
+use lab::hidden;
+use lab::plan::{Roles, purpose, training_part};
+use probe::train::Recipe;
+use probe::{Labelled, Oracle, TrainingData};
 
 /// Rows that are changed together.
 const TOGETHER: usize = 512;
@@ -28,7 +28,7 @@ pub fn look(
     bench: &mut Bench,
     sweeps: &[Sweep],
     concluded: &[Vec<Concluded>],
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<(), Fault> {
     let mut rows: Option<Vec<Chunk>> = None;
     for (sweep, concluded) in sweeps.iter().zip(concluded) {
@@ -55,7 +55,7 @@ pub fn look(
 
 /// The examples that the oracle of the target was trained on, as chunks that can be changed: those of the training half, then
 /// those of the validation half.
-fn oracle_rows(bench: &Bench, host: &mut dyn Host) -> Result<Vec<Chunk>, Fault> {
+fn oracle_rows(bench: &Bench, host: &mut Host<'_>) -> Result<Vec<Chunk>, Fault> {
     let part = training_part(bench.split.oracle(), &bench.labels, Roles::Target, bench.seed)?;
     let mut chunks = Vec::new();
     for half in [part.train(), part.validation()] {
@@ -73,12 +73,12 @@ fn one(
     sweep: &Sweep,
     rows: &[Chunk],
     value: f64,
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<(), Fault> {
     let named = sweep.named();
     let fit = bench.fit(0, named.method, sweep.options(), host)?;
     let classes = bench.labels.target_classes;
-    let states = |chunk: &Chunk, host: &mut dyn Host| -> Result<Matrix, Fault> {
+    let states = |chunk: &Chunk, host: &mut Host<'_>| -> Result<Matrix, Fault> {
         let mut applied: Applied<'_> = chunk.apply(named.method, fit.fitted.as_ref(), classes, host)?;
         let h = applied.at(value, host)?;
         Ok(chunk.later(&bench.model, &h, bench.site, host)?)

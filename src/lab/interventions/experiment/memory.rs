@@ -1,11 +1,11 @@
 //! What memory a run will need: pure arithmetic over counts.
 
 use super::prepare::FIRST_CHUNK;
-use crate::base::Problem;
-use crate::base::size::show;
-use crate::lab::demand::{MARGIN, MemoryPart};
-use crate::lab::interventions::distance::REAL_STATES;
-use crate::model::chunk::TOKENS_PER_BATCH;
+use crate::distance::REAL_STATES;
+use base::Problem;
+use base::size::show;
+use lab::demand::{MARGIN, MemoryPart};
+use model::chunk::TOKENS_PER_BATCH;
 
 /// Counts that memory depends on.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -30,16 +30,21 @@ use super::presets::PRESETS;
 use super::question;
 use super::registry::find;
 use super::spec::{AGREEMENT_TOML, Spec};
-use crate::base::Problem;
-use crate::figure::Figure;
-use crate::lab::demand::{Forecast, Size};
-use crate::lab::family::Comparison;
-use crate::lab::fault::Fault;
-use crate::lab::finding::Finding;
-use crate::lab::grid::{self, Axis, Takes};
-use crate::lab::host::{Host, Share};
-use crate::lab::table::Table;
-use crate::lab::{Details, EngineInfo, Experiment, Instrument, Preset, Question};
+use crate::Finding;
+use crate::Host;
+use crate::Kind;
+use crate::Question;
+use base::Problem;
+use figure::Figure;
+use lab::Head;
+use lab::LabId;
+use lab::axis::{self, Axis, Takes};
+use lab::demand::{Forecast, Size};
+use lab::family::Comparison;
+use lab::fault::Fault;
+use lab::host::Share;
+use lab::table::Table;
+use lab::{Details, EngineInfo, Experiment, Instrument, Preset};
 
 /// Weights of the stages of one model, in seconds of the default experiment on two cores.
 const PREPARE_WEIGHT: f64 = 0.5 + 2.0 * 3.0 + 5.0;
@@ -57,7 +62,10 @@ pub struct Interventions;
 
 impl Instrument for Interventions {
     type Spec = Spec;
+    type Kind = Kind;
+    type Question = Question;
     type Results = super::Results;
+    const ID: LabId = LabId::Interventions;
     const TITLE: &'static str = "Interventions";
     const QUESTION: &'static str =
         "How completely, and how selectively, does an intervention change what a model encodes?";
@@ -65,10 +73,10 @@ impl Instrument for Interventions {
     const PRESETS: &'static [Preset] = &PRESETS;
 
     const AXES: &'static [Axis] = &[
-        grid::MODEL,
+        axis::MODEL,
         Axis::new("layer", &["site.layer"], Takes::Layer),
         Axis::new("method", &[], Takes::Named),
-        grid::SEED,
+        axis::SEED,
         Axis::field("probe.seed"),
         Axis::field("probe.grid"),
         Axis::field("task.name"),
@@ -77,7 +85,7 @@ impl Instrument for Interventions {
         Axis::field("task.examples"),
     ];
 
-    fn begin(spec: Spec) -> Box<dyn Experiment> {
+    fn begin(spec: Spec) -> Box<dyn Experiment<Kind, Question>> {
         let methods = spec.methods.iter().filter_map(|m| find(&m.name)).collect();
         Box::new(Run { spec, methods, benches: Vec::new(), examined: 0 })
     }
@@ -98,8 +106,8 @@ impl Instrument for Interventions {
         super::figures::all(results, engine)
     }
 
-    fn compared(finding: &Finding) -> Option<Comparison> {
-        verdicts::compared(finding)
+    fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
+        verdicts::compared(finding, kind)
     }
 
     fn pick(
@@ -122,8 +130,8 @@ struct Run {
     examined: usize,
 }
 
-impl Experiment for Run {
-    fn run(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
+impl Experiment<Kind, Question> for Run {
+    fn run(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         self.benches.clear();
         self.examined = 0;
         let each = PREPARE_WEIGHT + REST_WEIGHT + (METHOD_WEIGHT + GUESS) * self.methods.len() as f64;
@@ -148,7 +156,7 @@ impl Experiment for Run {
         Ok(())
     }
 
-    fn forecast(&mut self, host: &mut dyn Host) -> Result<Vec<Forecast>, Fault> {
+    fn forecast(&mut self, host: &mut Host<'_>) -> Result<Vec<Forecast>, Fault> {
         let mut list = Vec::new();
         for name in self.spec.models.clone() {
             let model = host.model(&name)?;
@@ -162,9 +170,9 @@ impl Experiment for Run {
         &mut self,
         question: &Question,
         share: Share,
-        host: &mut dyn Host,
+        host: &mut Host<'_>,
     ) -> Result<Vec<Finding>, Fault> {
-        let question::Question::Point(point) = question::Question::within(question)?;
+        let question::Question::Point(point) = question;
         let bench =
             self.benches.iter_mut().find(|b| b.model.name() == point.model).ok_or_else(|| Problem {
                 what: format!("nothing has been computed for `{}` yet", point.model),
@@ -181,7 +189,7 @@ impl Experiment for Run {
 
 impl Run {
     /// One model: a first look, recipes, the first estimates of every method, all test examples and replicates, comparisons.
-    fn investigate(&self, bench: &mut Bench, host: &mut dyn Host) -> Result<(), Fault> {
+    fn investigate(&self, bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> {
         let forecast = forecast::of(bench, host)?;
         host.foretell(forecast.clone())?;
         bench.report_data(host)?;
@@ -230,7 +238,7 @@ impl Run {
     }
 
     /// The first method's first estimate by probes of a provisional recipe, if the search for theirs is still to come.
-    fn first_look(&self, bench: &mut Bench, sweeps: &mut [Sweep], host: &mut dyn Host) -> Result<(), Fault> {
+    fn first_look(&self, bench: &mut Bench, sweeps: &mut [Sweep], host: &mut Host<'_>) -> Result<(), Fault> {
         let store = host.store();
         let known = |seat: &Seat| store.trained(&bench.search_key(*seat)).is_some();
         let Some(sweep) = sweeps.first_mut().filter(|_| !bench.seats.iter().all(known)) else {

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use crate::lab::interventions::bench::Chunk;
-use crate::lab::interventions::key::MethodKey;
-use crate::lab::interventions::method::Fitted;
-use crate::lab::interventions::oracle::{Oracle, OracleKind, Sight};
-use crate::lab::plan::Roles;
-use crate::probe::split::Oracle as OracleRole;
-use crate::probe::{Intervention, Probe, Recipe};
+use crate::bench::Chunk;
+use crate::key::MethodKey;
+use crate::method::Fitted;
+use crate::oracle::{Oracle, OracleKind, Sight};
+use lab::plan::Roles;
+use probe::split::Oracle as OracleRole;
+use probe::{Intervention, Probe, Recipe};
 
 /// Rivals that are run: recipes that the validation examples cannot tell from the chosen ones.
 pub const MOST_RIVALS: usize = 2;

@@ -3,30 +3,32 @@
 use super::points::{Behaved, Named, kinds};
 use super::prepare::Bench;
 use super::training::is_shared;
-use crate::base::Problem;
-use crate::base::matrix::Matrix;
-use crate::lab::asked;
-use crate::lab::fault::{Fault, problem};
-use crate::lab::finding::Finding;
-use crate::lab::host::{Host, Share};
-use crate::lab::interventions::bench::{Chunk, Court};
-use crate::lab::interventions::distance::Distances;
-use crate::lab::interventions::find;
-use crate::lab::interventions::finding::{ExampleFinding, Kind, Shift};
-use crate::lab::interventions::key::MethodKey;
-use crate::lab::interventions::options::Options;
-use crate::lab::interventions::question::{self, PointQuestion};
-use crate::lab::interventions::tally::Tally;
-use crate::lab::plan::Roles;
+use crate::Finding;
+use crate::Host;
+use crate::bench::{Chunk, Court};
+use crate::distance::Distances;
+use crate::find;
+use crate::finding::{ExampleFinding, Kind, Shift};
+use crate::key::MethodKey;
+use crate::options::Options;
+use crate::question::{self, PointQuestion};
+use crate::tally::Tally;
+use base::Problem;
+use base::matrix::Matrix;
+use lab::SpecFields;
+use lab::asked;
+use lab::fault::{Fault, problem};
+use lab::host::Share;
+use lab::plan::Roles;
 
 /// Answers the latest question that waits, if it is about this bench's model. One that cannot be answered becomes a notice:
 /// it must not end the run beneath it.
 ///
 /// # Errors
 /// [`Fault::Cancelled`] where the run is to stop.
-pub fn serve(bench: &mut Bench, host: &mut dyn Host) -> Result<(), Fault> {
+pub fn serve(bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> {
     asked::serve(host, false, |question, host| {
-        let question::Question::Point(point) = question::Question::within(question)?;
+        let question::Question::Point(point) = question;
         answer(bench, point, Share::Quick, host)
     })
 }
@@ -40,7 +42,7 @@ pub fn answer(
     bench: &mut Bench,
     request: &PointQuestion,
     share: Share,
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<Vec<Finding>, Fault> {
     if request.model != bench.model.name() {
         let what = format!("model `{}` is not part of this run", request.model);
@@ -80,7 +82,7 @@ fn judge(
     options: &Options,
     value: f64,
     chunks: usize,
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<Answered, Fault> {
     let (model, classes) = (bench.model.clone(), bench.labels.target_classes);
     let (mut tallies, mut behaved, mut distances) = (Vec::new(), Vec::new(), Distances::default());
@@ -123,7 +125,7 @@ fn method_twins(
     bench: &mut Bench,
     named: &Named,
     index: usize,
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<Option<Matrix>, Fault> {
     if named.method.needs().twins { bench.twin_states(index..index + 1, host).map(Some) } else { Ok(None) }
 }
@@ -134,7 +136,7 @@ fn example(
     named: &Named,
     options: &Options,
     request: &PointQuestion,
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<Kind, Fault> {
     let fit = bench.fit(0, named.method, options, host)?;
     let index = request.example.min(bench.test.len() - 1);

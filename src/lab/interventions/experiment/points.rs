@@ -4,24 +4,20 @@ use std::sync::Arc;
 
 use super::panel::Which;
 use super::prepare::Bench;
-use crate::lab::interventions::assess::{Readable, Strength, bands};
-use crate::lab::interventions::banded::Banded;
-use crate::lab::interventions::bench::Conduct;
-use crate::lab::interventions::finding::{
-    BehaviourFinding, Beside, Kind, OnFinding, ReliabilityFinding, Told,
-};
-use crate::lab::interventions::key::MethodKey;
-use crate::lab::interventions::method::{Goal, Method};
-use crate::lab::interventions::oracle::Sight;
-use crate::lab::interventions::score::{
-    counterfactual_completeness, majority, nullifying_completeness, selectivity_floor,
-};
-use crate::lab::interventions::table::Sweep as Judged;
-use crate::lab::interventions::tally::Tally;
-use crate::lab::plan::Roles;
-use crate::probe::Matrix;
-use crate::stats::mcnemar;
-use crate::stats::replicates::{Bands, exact_floor};
+use crate::assess::{Readable, Strength, bands};
+use crate::banded::Banded;
+use crate::bench::Conduct;
+use crate::finding::{BehaviourFinding, Beside, Kind, OnFinding, ReliabilityFinding, Told};
+use crate::key::MethodKey;
+use crate::method::{Goal, Method};
+use crate::oracle::Sight;
+use crate::score::{counterfactual_completeness, majority, nullifying_completeness, selectivity_floor};
+use crate::table::Sweep as Judged;
+use crate::tally::Tally;
+use lab::plan::Roles;
+use probe::Matrix;
+use stats::mcnemar;
+use stats::replicates::{Bands, exact_floor};
 
 /// What the model did after one strength by the fit of one panel, in single precision.
 #[derive(Debug, Clone, Default)]

@@ -7,28 +7,29 @@ use super::gauge::Gauge;
 use super::panel::{Panel, Seat, Seated, Which};
 use super::scale::scale;
 use super::training::OracleData;
-use crate::base::Problem;
-use crate::corpus::own::Provenance;
-use crate::corpus::task::{ExampleSet, Task};
-use crate::lab::examples;
-use crate::lab::fault::Fault;
-use crate::lab::finding::Label;
-use crate::lab::hidden;
-use crate::lab::host::{Host, NoticeLevel};
-use crate::lab::interventions::bench::{Chunk, Site};
-use crate::lab::interventions::finding::{DataFinding, FurtherData, Kind};
-use crate::lab::interventions::key::MethodKey;
-use crate::lab::interventions::method::Fitted;
-use crate::lab::interventions::registry::find;
-use crate::lab::interventions::spec::Spec;
-use crate::lab::interventions::table::Further;
-use crate::lab::plan::{PropertyLabels, Roles, training_part};
-use crate::lab::stimuli::Stimuli;
-use crate::model::{Model, Offer};
-use crate::probe::given::Given;
-use crate::probe::{Grid, Intervention, Split, TrainingData};
-use crate::stats::bootstrap::Resamples;
-use crate::stats::halves::{HALVINGS, Halves};
+use crate::Host;
+use crate::bench::{Chunk, Site};
+use crate::finding::{DataFinding, FurtherData, Kind};
+use crate::key::MethodKey;
+use crate::method::Fitted;
+use crate::registry::find;
+use crate::spec::Spec;
+use crate::table::Further;
+use base::Problem;
+use corpus::own::Provenance;
+use corpus::task::{ExampleSet, Task};
+use lab::examples;
+use lab::fault::Fault;
+use lab::finding::Label;
+use lab::hidden;
+use lab::host::NoticeLevel;
+use lab::plan::{PropertyLabels, Roles, training_part};
+use lab::stimuli::Stimuli;
+use model::{Model, Offer};
+use probe::given::Given;
+use probe::{Grid, Intervention, Split, TrainingData};
+use stats::bootstrap::Resamples;
+use stats::halves::{HALVINGS, Halves};
 
 /// Test examples that answer a slider and give the first estimate of each point.
 pub const FIRST_CHUNK: usize = 256;
@@ -129,7 +130,7 @@ impl Bench {
     ///
     /// # Errors
     /// [`Fault`].
-    pub fn open(spec: &Spec, model: Arc<Model>, host: &mut dyn Host) -> Result<Self, Fault> {
+    pub fn open(spec: &Spec, model: Arc<Model>, host: &mut Host<'_>) -> Result<Self, Fault> {
         model.require(Offer::Hidden)?;
         let task = Task::named(&spec.task.name)?;
         let target = task.property(&spec.task.target).ok_or_else(|| Problem {
@@ -162,7 +163,7 @@ impl Bench {
         let grid = grid(spec)?;
         let bench = Self {
             spec: spec.clone(),
-            label: Label::new(&spec.clone().into(), model.name()),
+            label: Label::new(spec, model.name()),
             model,
             task,
             examples: Arc::new(examples),
@@ -245,7 +246,7 @@ impl Bench {
     ///
     /// # Errors
     /// [`Fault`].
-    pub fn read_first(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
+    pub fn read_first(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         self.read_chunk(0..FIRST_CHUNK.min(self.test.len()), host)
     }
 
@@ -254,7 +255,7 @@ impl Bench {
         &self.grid
     }
 
-    fn read_chunk(&mut self, range: std::ops::Range<usize>, host: &mut dyn Host) -> Result<(), Fault> {
+    fn read_chunk(&mut self, range: std::ops::Range<usize>, host: &mut Host<'_>) -> Result<(), Fault> {
         let rows = &self.test[range];
         let h = hidden::hidden(&self.model, &self.stimuli, self.site.layer, rows, host)?;
         let chunk = Chunk::with(h, &self.model, &self.stimuli, &self.labels, rows, self.site, host)?;
@@ -267,7 +268,7 @@ impl Bench {
     ///
     /// # Errors
     /// [`Fault`].
-    pub fn read_rest(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
+    pub fn read_rest(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         let mut begin: usize = self.chunks.iter().map(|c| c.len()).sum();
         while begin < self.test.len() {
             let end = (begin + CHUNK).min(self.test.len());
@@ -281,7 +282,7 @@ impl Bench {
     ///
     /// # Errors
     /// [`Fault`].
-    pub fn report_data(&self, host: &mut dyn Host) -> Result<(), Fault> {
+    pub fn report_data(&self, host: &mut Host<'_>) -> Result<(), Fault> {
         let part = self.split.oracle();
         let before: Vec<usize> = part.train().iter().chain(part.validation()).copied().collect();
         let kept = training_part(part, &self.labels, Roles::Target, self.seed)?;

@@ -1,6 +1,6 @@
 //! How large hidden states are, so that a strength can be read against them.
 
-use crate::base::matrix::Matrix;
+use base::matrix::Matrix;
 
 /// Median norm of the rows, and median over the columns of the standard deviation.
 pub fn scale(h: &Matrix) -> (f64, f64) {

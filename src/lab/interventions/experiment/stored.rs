@@ -3,13 +3,14 @@
 use super::panel::{Seat, Which};
 use super::prepare::Bench;
 use super::training::is_shared;
-use crate::base::Problem;
-use crate::lab::fault::Fault;
-use crate::lab::host::{Host, NoticeLevel};
-use crate::lab::interventions::method::Method;
-use crate::lab::interventions::options::Options;
-use crate::lab::interventions::oracle::OracleKind;
-use crate::lab::plan::Roles;
+use crate::Host;
+use crate::method::Method;
+use crate::options::Options;
+use crate::oracle::OracleKind;
+use base::Problem;
+use lab::fault::Fault;
+use lab::host::NoticeLevel;
+use lab::plan::Roles;
 
 impl Bench {
     /// Name of a seat's probe on screens.
@@ -72,7 +73,7 @@ impl Bench {
 }
 
 /// Stores a probe; a store that cannot be written is worth a notice, not an end.
-pub fn keep(key: &str, bytes: &[u8], host: &mut dyn Host) -> Result<(), Fault> {
+pub fn keep(key: &str, bytes: &[u8], host: &mut Host<'_>) -> Result<(), Fault> {
     let store = host.store();
     if let Err(e) = store.keep_trained(key, bytes) {
         let problem = Problem {

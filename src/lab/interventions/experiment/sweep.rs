@@ -10,22 +10,22 @@ use super::point;
 use super::points::{Baseline, Behaved, Named, baseline, behaviour, kinds, reliability};
 use super::prepare::{Bench, RIVAL_CHUNKS};
 use super::training::is_shared;
-use crate::base::SharedPulse;
-use crate::lab::fault::Fault;
-use crate::lab::host::Host;
-use crate::lab::interventions::assess::{Assessment, Strength, assess, bands};
-use crate::lab::interventions::banded::Banded;
-use crate::lab::interventions::bench::{Applied, Chunk, Court, Outcome};
-use crate::lab::interventions::distance::Distances;
-use crate::lab::interventions::finding::{How, Kind, OptimumFinding, PaperFinding, ReliabilityFinding};
-use crate::lab::interventions::method::Method;
-use crate::lab::interventions::optimum::{Draws, Optimum};
-use crate::lab::interventions::options::Options;
-use crate::lab::interventions::oracle::OracleKind;
-use crate::lab::interventions::spec::MethodSpec;
-use crate::lab::interventions::table::{Further, Judged as Scored, Sweep as Judged};
-use crate::lab::interventions::tally::Tally;
-use crate::lab::interventions::verdict::{NoOptimumFinding, RivalFinding};
+use crate::Host;
+use crate::assess::{Assessment, Strength, assess, bands};
+use crate::banded::Banded;
+use crate::bench::{Applied, Chunk, Court, Outcome};
+use crate::distance::Distances;
+use crate::finding::{How, Kind, OptimumFinding, PaperFinding, ReliabilityFinding};
+use crate::method::Method;
+use crate::optimum::{Draws, Optimum};
+use crate::options::Options;
+use crate::oracle::OracleKind;
+use crate::spec::MethodSpec;
+use crate::table::{Further, Judged as Scored, Sweep as Judged};
+use crate::tally::Tally;
+use crate::verdict::{NoOptimumFinding, RivalFinding};
+use base::SharedPulse;
+use lab::fault::Fault;
 
 /// Scores by one panel: by strength and oracle; what the model did and how far the states are from real ones, by strength.
 #[derive(Debug, Clone, Default)]
@@ -101,7 +101,7 @@ impl Sweep {
     ///
     /// # Errors
     /// [`Fault`].
-    pub fn begin(&mut self, bench: &mut Bench, host: &mut dyn Host) -> Result<(), Fault> {
+    pub fn begin(&mut self, bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> {
         self.seen.clear();
         let title = self.named.method.title();
         let fit = bench.fit(0, self.named.method, &self.options, host)?;
@@ -121,7 +121,7 @@ impl Sweep {
     pub fn finish(
         &mut self,
         bench: &mut Bench,
-        host: &mut dyn Host,
+        host: &mut Host<'_>,
         weight: f64,
     ) -> Result<Vec<Concluded>, Fault> {
         let (model, title) = (bench.model.name().to_owned(), self.named.method.title());
@@ -162,9 +162,9 @@ impl Sweep {
         bench: &mut Bench,
         at: usize,
         range: std::ops::Range<usize>,
-        fitted: &dyn crate::lab::interventions::Fitted,
+        fitted: &dyn crate::Fitted,
         told: bool,
-        host: &mut dyn Host,
+        host: &mut Host<'_>,
     ) -> Result<(), Fault> {
         let classes = bench.labels.target_classes;
         let chunks: Vec<(usize, Arc<Chunk>)> = range.map(|c| (c, bench.chunks[c].clone())).collect();
@@ -233,7 +233,7 @@ impl Sweep {
     }
 
     /// The curve by the replicates that are there.
-    fn tell(&self, bench: &mut Bench, host: &mut dyn Host) -> Result<(), Fault> {
+    fn tell(&self, bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> {
         let n = bench.test.len();
         for o in 0..bench.panels[0].oracles.len() {
             let (resamples, other, further) = (bench.resamples(n), bench.other(n), bench.further(n));
@@ -283,7 +283,7 @@ impl Sweep {
         at: usize,
         which: usize,
         seen: &Seen,
-        host: &mut dyn Host,
+        host: &mut Host<'_>,
     ) -> Result<Vec<Draws>, Fault> {
         let mut draws = Vec::new();
         for o in 0..bench.panels[at].oracles.len() {
@@ -317,7 +317,7 @@ impl Sweep {
         &self,
         bench: &mut Bench,
         rivals: Vec<Vec<Draws>>,
-        host: &mut dyn Host,
+        host: &mut Host<'_>,
     ) -> Result<Vec<Concluded>, Fault> {
         let n = bench.test.len();
         let oracles = bench.panels[0].oracles.len();

@@ -3,20 +3,20 @@
 mod map;
 mod paper;
 
-use crate::base::numbers::short;
-use crate::base::text::{printable_label, section};
-use crate::lab::Tagged;
-use crate::lab::interventions::banded::Banded;
-use crate::lab::interventions::figures::Rated;
-use crate::lab::interventions::finding::{DataFinding, OptimumFinding, ProbeFinding, ProbeRole};
-use crate::lab::interventions::key::MethodKey;
-use crate::lab::interventions::leak::Left;
-use crate::lab::interventions::oracle::OracleKind;
-use crate::lab::interventions::results::Results;
-use crate::lab::interventions::spec::Spec;
-use crate::lab::interventions::verdict::RankingFinding;
-use crate::lab::table::Table;
-use crate::stats::estimate::Estimate;
+use crate::banded::Banded;
+use crate::figures::Rated;
+use crate::finding::{DataFinding, OptimumFinding, ProbeFinding, ProbeRole};
+use crate::key::MethodKey;
+use crate::leak::Left;
+use crate::oracle::OracleKind;
+use crate::results::Results;
+use crate::spec::Spec;
+use crate::verdict::RankingFinding;
+use base::numbers::short;
+use base::text::{printable_label, section};
+use lab::Tagged;
+use lab::table::Table;
+use stats::estimate::Estimate;
 
 /// What a run found, as lines of text.
 pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {

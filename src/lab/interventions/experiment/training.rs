@@ -6,20 +6,18 @@ use std::sync::Arc;
 use super::panel::{MOST_RIVALS, Panel, Seat, Seated, Which};
 use super::prepare::Bench;
 use super::stored::keep;
-use crate::base::matrix::Matrix;
-use crate::lab::fault::Fault;
-use crate::lab::hidden;
-use crate::lab::host::Host;
-use crate::lab::interventions::key::MethodKey;
-use crate::lab::interventions::method::{FitData, Fitted, Method};
-use crate::lab::interventions::options::Options;
-use crate::lab::interventions::oracle::OracleKind;
-use crate::lab::plan::{Roles, purpose, training_part};
-use crate::probe::grid::search;
-use crate::probe::train::{Recipe, SEARCH_STEPS};
-use crate::probe::{
-    Grid, Intervention, Job, Oracle, OracleSplit, ProbeError, TrainingData, linear, train_all,
-};
+use crate::Host;
+use crate::key::MethodKey;
+use crate::method::{FitData, Fitted, Method};
+use crate::options::Options;
+use crate::oracle::OracleKind;
+use base::matrix::Matrix;
+use lab::fault::Fault;
+use lab::hidden;
+use lab::plan::{Roles, purpose, training_part};
+use probe::grid::search;
+use probe::train::{Recipe, SEARCH_STEPS};
+use probe::{Grid, Intervention, Job, Oracle, OracleSplit, ProbeError, TrainingData, linear, train_all};
 
 /// A fitted method together with what names it.
 pub struct Fit {
@@ -67,7 +65,7 @@ impl Bench {
     ///
     /// # Errors
     /// [`Fault`].
-    pub fn oracle_data(&mut self, host: &mut dyn Host) -> Result<Arc<OracleData>, Fault> {
+    pub fn oracle_data(&mut self, host: &mut Host<'_>) -> Result<Arc<OracleData>, Fault> {
         if let Some(data) = &self.oracle_data {
             return Ok(data.clone());
         }
@@ -88,7 +86,7 @@ impl Bench {
     ///
     /// # Errors
     /// [`Fault`].
-    pub fn material(&mut self, host: &mut dyn Host) -> Result<Arc<TrainingData<Intervention>>, Fault> {
+    pub fn material(&mut self, host: &mut Host<'_>) -> Result<Arc<TrainingData<Intervention>>, Fault> {
         if let Some(data) = &self.material {
             return Ok(data.clone());
         }
@@ -105,7 +103,7 @@ impl Bench {
     }
 
     /// Hidden states of `rows` at `layer`, at their places in a matrix with one row per stimulus.
-    fn embed(&self, rows: &[usize], layer: usize, who: &str, host: &mut dyn Host) -> Result<Matrix, Fault> {
+    fn embed(&self, rows: &[usize], layer: usize, who: &str, host: &mut Host<'_>) -> Result<Matrix, Fault> {
         host.stage(format!("{}: hidden states for {who} probes", self.model.name()), "ex", 3.0);
         let some = hidden::hidden(&self.model, &self.stimuli, layer, rows, host)?;
         let mut all = Matrix::zeros(self.stimuli.list.len(), some.cols());
@@ -119,7 +117,7 @@ impl Bench {
     ///
     /// # Errors
     /// [`Fault`].
-    pub fn choose_recipes(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
+    pub fn choose_recipes(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         for seat in self.seats.clone() {
             if self.searched(seat).is_some() {
                 continue;
@@ -140,7 +138,7 @@ impl Bench {
         Ok(())
     }
 
-    fn search(&mut self, seat: Seat, host: &mut dyn Host) -> Result<Seated, Fault> {
+    fn search(&mut self, seat: Seat, host: &mut Host<'_>) -> Result<Seated, Fault> {
         let (grid, stage) = (self.grid_of(seat), format!("{}: {}", self.model.name(), self.seat_name(seat)));
         let streams = purpose(&self.labels, seat.role(), &seat.classifier(), self.spec.probe.training_seed());
         Ok(match seat {
@@ -194,7 +192,7 @@ impl Bench {
     ///
     /// # Errors
     /// [`Fault`].
-    pub fn train_panels(&mut self, list: &[Which], seats: &[Seat], host: &mut dyn Host) -> Result<(), Fault> {
+    pub fn train_panels(&mut self, list: &[Which], seats: &[Seat], host: &mut Host<'_>) -> Result<(), Fault> {
         let mut found: Vec<Option<Seated>> = Vec::new();
         let mut missing: Vec<(usize, Seat, Which)> = Vec::new();
         for which in list {
@@ -224,7 +222,7 @@ impl Bench {
     fn train_missing(
         &mut self,
         missing: &[(usize, Seat, Which)],
-        host: &mut dyn Host,
+        host: &mut Host<'_>,
     ) -> Result<Vec<(usize, Seated)>, Fault> {
         if missing.is_empty() {
             return Ok(Vec::new());
@@ -265,7 +263,7 @@ impl Bench {
     }
 
     /// Trains what is attacked for panels that have none: a method was asked for that the spec does not run.
-    fn seat_attacked(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
+    fn seat_attacked(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         if self.panels.iter().all(|p| p.attacked.is_some()) {
             return Ok(());
         }
@@ -294,7 +292,7 @@ impl Bench {
         at: usize,
         method: &'static dyn Method,
         options: &Options,
-        host: &mut dyn Host,
+        host: &mut Host<'_>,
     ) -> Result<Fit, Fault> {
         let given = options.iter().map(|(o, v)| (o.to_owned(), v)).collect();
         let key = MethodKey::new(method.id(), &given);

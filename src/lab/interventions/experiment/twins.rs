@@ -5,21 +5,22 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::prepare::Bench;
-use crate::base::matrix::Matrix;
-use crate::base::{Cancelled, Problem};
-use crate::corpus::task::Example;
-use crate::lab::fault::Fault;
-use crate::lab::hidden;
-use crate::lab::host::{Host, NoticeLevel};
-use crate::lab::interventions::find;
-use crate::lab::stimuli::{Stimuli, StimuliError};
+use crate::Host;
+use crate::find;
+use base::matrix::Matrix;
+use base::{Cancelled, Problem};
+use corpus::task::Example;
+use lab::fault::Fault;
+use lab::hidden;
+use lab::host::NoticeLevel;
+use lab::stimuli::{Stimuli, StimuliError};
 
 impl Bench {
     /// Gives every chunk that has been read the states of its examples' twins.
     ///
     /// # Errors
     /// [`Fault::Failed`] with the reason where there are no twins.
-    pub fn seat_twins(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
+    pub fn seat_twins(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         let mut begin = 0;
         for i in 0..self.chunks.len() {
             let end = begin + self.chunks[i].len();
@@ -36,7 +37,7 @@ impl Bench {
     ///
     /// # Errors
     /// [`Fault::Failed`] with the reason where there are no twins.
-    pub fn twin_states(&mut self, which: Range<usize>, host: &mut dyn Host) -> Result<Matrix, Fault> {
+    pub fn twin_states(&mut self, which: Range<usize>, host: &mut Host<'_>) -> Result<Matrix, Fault> {
         let twins = match &self.twins {
             Some(twins) => twins.clone(),
             None => {
@@ -52,7 +53,7 @@ impl Bench {
     ///
     /// # Errors
     /// [`Cancelled`].
-    pub fn has_twins(&self, host: &mut dyn Host) -> Result<bool, Cancelled> {
+    pub fn has_twins(&self, host: &mut Host<'_>) -> Result<bool, Cancelled> {
         let example = |row: &usize| &self.examples.examples[self.stimuli.list[*row].example];
         let all = self.test.len();
         let written: Vec<Example> = self.test.iter().filter_map(|r| example(r).counterfactual()).collect();
@@ -66,7 +67,7 @@ impl Bench {
     }
 
     /// The twins of all test examples, in their order.
-    fn write_twins(&self, host: &mut dyn Host) -> Result<Stimuli, Fault> {
+    fn write_twins(&self, host: &mut Host<'_>) -> Result<Stimuli, Fault> {
         let refuse = |what: String, hint: &str| -> Fault {
             Problem { what, r#where: "method counterfactual".into(), hint: hint.into() }.into()
         };

@@ -2,18 +2,20 @@
 
 use super::prepare::Bench;
 use super::sweep::{Concluded, Sweep};
-use crate::base::numbers::short;
-use crate::lab::family::Comparison;
-use crate::lab::fault::Fault;
-use crate::lab::finding::{Body, Finding};
-use crate::lab::host::Host;
-use crate::lab::interventions::finding::{Kind, ReliabilityFinding};
-use crate::lab::interventions::front::FrontFinding;
-use crate::lab::interventions::optimum::Draws;
-use crate::lab::interventions::oracle::OracleKind;
-use crate::lab::interventions::ranking::Ranking;
-use crate::lab::interventions::verdict::{RankingFinding, VersusFinding};
-use crate::lab::{Kinds, LabId};
+use crate::Finding;
+use crate::Host;
+use crate::finding::{Kind, ReliabilityFinding};
+use crate::front::FrontFinding;
+use crate::optimum::Draws;
+use crate::oracle::OracleKind;
+use crate::ranking::Ranking;
+use crate::verdict::{RankingFinding, VersusFinding};
+use base::numbers::short;
+use lab::Head;
+use lab::LabId;
+use lab::family::Comparison;
+use lab::fault::Fault;
+use lab::finding::Body;
 
 /// Compares all methods under every oracle, and then all their settings. `concluded` is by method, then by oracle.
 ///
@@ -23,7 +25,7 @@ pub fn compare(
     bench: &Bench,
     sweeps: &[Sweep],
     concluded: &[Vec<Concluded>],
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<(), Fault> {
     let kinds: Vec<OracleKind> = bench.panels[0].oracles.iter().map(|o| o.kind).collect();
     let seed = bench.spec.probe.training_seed();
@@ -60,8 +62,7 @@ fn two_sided(share: f64, resamples: usize) -> f64 {
 }
 
 /// The comparison that a finding makes: two methods under an oracle, or the model's answers before and after an intervention.
-pub fn compared(finding: &Finding) -> Option<Comparison> {
-    let Body::Lab(Kinds::Interventions(kind)) = &finding.body else { return None };
+pub fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
     let (what, test, p) = match kind {
         Kind::Versus(v) => {
             let what = format!(
@@ -82,7 +83,7 @@ pub fn compared(finding: &Finding) -> Option<Comparison> {
     };
     Some(Comparison {
         lab: LabId::Interventions,
-        spec: finding.spec.clone(),
+        spec: finding.spec.to_owned(),
         what,
         test: test.into(),
         n: finding.n,
@@ -97,7 +98,7 @@ fn report(
     oracle: OracleKind,
     ranking: &Ranking,
     turned: &[(String, Vec<(usize, usize)>)],
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<(), Fault> {
     let key = |i: usize| sweeps[i].named().key.clone();
     let n = bench.test.len();
@@ -130,12 +131,17 @@ fn report(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::finding::Label;
-    use crate::lab::interventions::Spec;
-    use crate::lab::interventions::banded::Banded;
-    use crate::lab::interventions::finding::{BehaviourFinding, Told};
-    use crate::lab::interventions::key::MethodKey;
-    use crate::stats::Estimate;
+
+    fn compared_of(finding: &crate::Finding) -> Option<Comparison> {
+        compared(finding.head(), finding.kind()?)
+    }
+
+    use crate::Spec;
+    use crate::banded::Banded;
+    use crate::finding::{BehaviourFinding, Told};
+    use crate::key::MethodKey;
+    use lab::finding::Label;
+    use stats::Estimate;
 
     #[test]
     fn resamples_say_no_more_than_their_number_allows() {
@@ -146,11 +152,11 @@ mod tests {
 
     #[test]
     fn verdicts_and_final_behaviour_are_comparisons() {
-        let label = Label::new(&Spec::shipped().into(), "bert-mini");
+        let label = Label::new(&Spec::shipped(), "bert-mini");
         let (a, b) = (MethodKey::named("pgd"), MethodKey::named("inlp"));
         let oracle = OracleKind::Mlp;
         let versus = VersusFinding { a, b, oracle, p_greater: 0.98, p: Some(0.04), turns_with: Vec::new() };
-        let joined = compared(&label.finding(2400, true, 1.0, Kind::Versus(versus))).unwrap();
+        let joined = compared_of(&label.finding(2400, true, 1.0, Kind::Versus(versus))).unwrap();
         assert_eq!(
             (joined.what.as_str(), joined.p),
             ("PGD against INLP: reliability, mlp oracle, bert-mini", 0.04)
@@ -171,9 +177,9 @@ mod tests {
             })
         };
         let told = Some(Told { rank_before: some, rank_after: some, forms: 90, lost: 9, won: 1, p: 0.02 });
-        let joined = compared(&label.finding(2400, true, 1.0, behaviour(told.clone()))).unwrap();
+        let joined = compared_of(&label.finding(2400, true, 1.0, behaviour(told.clone()))).unwrap();
         assert!(joined.what.starts_with("PGD at epsilon .112") && joined.p == 0.02, "{joined:?}");
-        assert_eq!(compared(&label.finding(256, false, 1.0, behaviour(told))), None);
-        assert_eq!(compared(&label.finding(2400, true, 1.0, behaviour(None))), None);
+        assert_eq!(compared_of(&label.finding(256, false, 1.0, behaviour(told))), None);
+        assert_eq!(compared_of(&label.finding(2400, true, 1.0, behaviour(None))), None);
     }
 }

@@ -1,14 +1,14 @@
 //! What the model itself does after one method, against its strength.
 
 use super::{datum, parameter, scale};
-use crate::figure::layers::{Line, Rule};
-use crate::figure::{Axis, Figure, Layer, Role};
-use crate::lab::interventions::banded::Banded;
-use crate::lab::interventions::finding::BehaviourFinding;
-use crate::lab::interventions::key::MethodKey;
-use crate::lab::interventions::results::Results;
-use crate::lab::{EngineInfo, Origin, Tagged};
-use crate::model::source::in_print;
+use crate::banded::Banded;
+use crate::finding::BehaviourFinding;
+use crate::key::MethodKey;
+use crate::results::Results;
+use figure::layers::{Line, Rule};
+use figure::{Axis, Figure, Layer, Role};
+use lab::{EngineInfo, Origin, Tagged};
+use model::source::in_print;
 
 /// A line of the figure.
 type Quantity = fn(&BehaviourFinding) -> Option<Banded>;

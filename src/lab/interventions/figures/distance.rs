@@ -1,14 +1,14 @@
 //! How far the states of one method are from real ones, against its strength.
 
 use super::{parameter, scale};
-use crate::figure::layers::{Datum, Line, Rule};
-use crate::figure::{Axis, Figure, Layer, Role};
-use crate::lab::interventions::distance::DistanceFinding;
-use crate::lab::interventions::key::MethodKey;
-use crate::lab::interventions::results::Results;
-use crate::lab::{EngineInfo, Origin, Tagged};
-use crate::model::source::in_print;
-use crate::stats::Estimate;
+use crate::distance::DistanceFinding;
+use crate::key::MethodKey;
+use crate::results::Results;
+use figure::layers::{Datum, Line, Rule};
+use figure::{Axis, Figure, Layer, Role};
+use lab::{EngineInfo, Origin, Tagged};
+use model::source::in_print;
+use stats::Estimate;
 
 /// Distances from real states in units of the unchanged states' own, against the strength of one method in one model. None
 /// where nothing was measured.

@@ -1,15 +1,15 @@
 //! The map of layers: a score of one method by the layer at which it writes and the layer at which an oracle reads.
 
 use super::{judge, parameter, provenance_of};
-use crate::base::numbers::short;
-use crate::figure::layers::{Cell, Cells, Shades};
-use crate::figure::{Axis, Figure, Layer};
-use crate::lab::EngineInfo;
-use crate::lab::interventions::key::MethodKey;
-use crate::lab::interventions::map::{Map, Score};
-use crate::lab::interventions::oracle::OracleKind;
-use crate::lab::interventions::results::Results;
-use crate::model::source::in_print;
+use crate::key::MethodKey;
+use crate::map::{Map, Score};
+use crate::oracle::OracleKind;
+use crate::results::Results;
+use base::numbers::short;
+use figure::layers::{Cell, Cells, Shades};
+use figure::{Axis, Figure, Layer};
+use lab::EngineInfo;
+use model::source::in_print;
 
 /// A score of one model, method and oracle over the layers. In doubt is where the oracle no longer reads the other property;
 /// missing is what lies before the intervention, and what has no strength or is still to come. None before the first cell.
@@ -63,8 +63,8 @@ pub fn map(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figure::render;
-    use crate::lab::interventions::sample;
+    use crate::sample;
+    use figure::render;
 
     #[test]
     fn the_map_is_the_upper_half_with_the_strength_of_each_row() {

@@ -1,18 +1,18 @@
 //! Completeness against selectivity of all methods: their settings, the front of these and its knee, the best strengths.
 
 use super::{datum, judge, look, provenance};
-use crate::base::numbers::short;
-use crate::figure::layers::{Count, Datum, Guide, Line, Points, Spot};
-use crate::figure::role::BLACK;
-use crate::figure::{Axis, Dash, Emphasis, Figure, Layer, Marker, Role};
-use crate::lab::interventions::find;
-use crate::lab::interventions::finding::ReliabilityFinding;
-use crate::lab::interventions::front::{Front, MIXED, RULE, Standing};
-use crate::lab::interventions::method::Goal;
-use crate::lab::interventions::oracle::OracleKind;
-use crate::lab::interventions::results::{Curve, Results};
-use crate::lab::{EngineInfo, Tagged};
-use crate::model::source::in_print;
+use crate::find;
+use crate::finding::ReliabilityFinding;
+use crate::front::{Front, MIXED, RULE, Standing};
+use crate::method::Goal;
+use crate::oracle::OracleKind;
+use crate::results::{Curve, Results};
+use base::numbers::short;
+use figure::layers::{Count, Datum, Guide, Line, Points, Spot};
+use figure::role::BLACK;
+use figure::{Axis, Dash, Emphasis, Figure, Layer, Marker, Role};
+use lab::{EngineInfo, Tagged};
+use model::source::in_print;
 
 /// Reliabilities whose lines of equal value are drawn into the plane.
 const LEVELS: [f64; 4] = [0.2, 0.4, 0.6, 0.8];
@@ -191,8 +191,8 @@ fn equal_reliability(r: f64) -> Layer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figure::render;
-    use crate::lab::interventions::sample;
+    use crate::sample;
+    use figure::render;
 
     #[test]
     fn the_plane_has_every_method_its_optima_and_equal_reliability() {

@@ -7,14 +7,12 @@
 
 use super::attack::Aim;
 use super::proof::{Effort, Proofs};
-use crate::base::matrix::argmax;
-use crate::base::{Cancelled, Pulse};
-use crate::lab::interventions::method::{
-    FitData, Fitted, InterventionError, Known, Prepared, check_rows, check_value,
-};
-use crate::lab::interventions::parameter::EPSILON;
-use crate::probe::bytes::malformed;
-use crate::probe::{Intervention, Matrix, Mlp, Probe};
+use crate::method::{FitData, Fitted, InterventionError, Known, Prepared, check_rows, check_value};
+use crate::parameter::EPSILON;
+use base::matrix::argmax;
+use base::{Cancelled, Pulse};
+use probe::bytes::malformed;
+use probe::{Intervention, Matrix, Mlp, Probe};
 
 /// Where one row is to go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,13 +1,13 @@
 //! Every method on data that nobody would wish for: a clear refusal or finite numbers, never a panic.
 
-use crate::base::NoPulse;
-use crate::lab::interventions::method::{FitData, Goal, InterventionError, Known, Method};
-use crate::lab::interventions::options::Options;
-use crate::lab::interventions::parameter::Scale;
-use crate::lab::interventions::registry::registry;
-use crate::probe::given::Content;
-use crate::probe::{Dense, Intervention, Labelled, Matrix, Mlp, Probe, TrainingData};
-use crate::stats::rng::{stream, unit};
+use crate::method::{FitData, Goal, InterventionError, Known, Method};
+use crate::options::Options;
+use crate::parameter::Scale;
+use crate::registry::registry;
+use base::NoPulse;
+use probe::given::Content;
+use probe::{Dense, Intervention, Labelled, Matrix, Mlp, Probe, TrainingData};
+use stats::rng::{stream, unit};
 
 /// Training examples, a perceptron that nobody trained, and files of own interventions.
 struct Hard {

@@ -10,13 +10,13 @@
 //! extension, which for two values is the formula above.
 
 use super::inlp::{CLASSIFIER, Directions, FIT_OPTIONS};
-use crate::base::Pulse;
-use crate::lab::interventions::method::{
+use crate::method::{
     FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows, check_value,
 };
-use crate::lab::interventions::options::{Options, Setting, SettingKind};
-use crate::lab::interventions::parameter::{ALPHA, MOST_ITERATIONS, Parameter};
-use crate::probe::{Dense, Matrix, Subspace};
+use crate::options::{Options, Setting, SettingKind};
+use crate::parameter::{ALPHA, MOST_ITERATIONS, Parameter};
+use base::Pulse;
+use probe::{Dense, Matrix, Subspace};
 
 /// The method.
 #[derive(Debug)]
@@ -150,9 +150,9 @@ impl Prepared for Rows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::NoPulse;
-    use crate::lab::interventions::methods::inlp::Inlp;
-    use crate::lab::interventions::methods::testing::{identical, sample};
+    use crate::methods::inlp::Inlp;
+    use crate::methods::testing::{identical, sample};
+    use base::NoPulse;
 
     #[test]
     fn zero_is_inlp_and_targets_choose_the_side() {
@@ -201,10 +201,9 @@ mod tests {
             }
             assert!(got.row(i).iter().zip(&want).all(|(a, b)| (f64::from(*a) - b).abs() < 1e-5));
         }
-        let plain =
-            crate::probe::Logistic::fit_plain(s.data.train(), &Default::default(), &mut || Ok(())).unwrap();
-        let moved = crate::probe::Labelled::new(got, targets.clone(), 3).unwrap();
-        let before = crate::probe::Labelled::new(s.test.clone(), targets, 3).unwrap();
+        let plain = probe::Logistic::fit_plain(s.data.train(), &Default::default(), &mut || Ok(())).unwrap();
+        let moved = probe::Labelled::new(got, targets.clone(), 3).unwrap();
+        let before = probe::Labelled::new(s.test.clone(), targets, 3).unwrap();
         assert!(plain.model.accuracy(&moved) > 2.0 * plain.model.accuracy(&before));
     }
 }

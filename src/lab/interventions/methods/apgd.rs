@@ -7,14 +7,14 @@
 
 use super::across::{Attack, Chain, Field, Plan, Target, Wish};
 use super::attack::Aim;
-use crate::base::{Cancelled, Pulse, SharedPulse};
-use crate::lab::interventions::method::{FitData, Fitted, Goal, InterventionError, Method, Needs};
-use crate::lab::interventions::options::{Options, Setting, SettingKind};
-use crate::lab::interventions::parameter::{EPSILON, Parameter};
-use crate::probe::Mlp;
-use crate::probe::mlp::{CHUNK, Pass};
-use crate::stats::rng::{stream, unit};
+use crate::method::{FitData, Fitted, Goal, InterventionError, Method, Needs};
+use crate::options::{Options, Setting, SettingKind};
+use crate::parameter::{EPSILON, Parameter};
+use base::{Cancelled, Pulse, SharedPulse};
+use probe::Mlp;
+use probe::mlp::{CHUNK, Pass};
 use rayon::prelude::*;
+use stats::rng::{stream, unit};
 
 /// The method: APGD on the cross entropy, by itself.
 #[derive(Debug)]
@@ -321,7 +321,7 @@ impl<'a> Walker<'a> {
 
 /// The cross entropy to climb; the row becomes its gradient but for a positive factor.
 fn cross_entropy(logits: &mut [f32], wish: Wish) -> f32 {
-    let loss = crate::probe::mlp::attack_row(logits, wish.class);
+    let loss = probe::mlp::attack_row(logits, wish.class);
     if wish.aim == Aim::AwayFrom {
         return loss;
     }

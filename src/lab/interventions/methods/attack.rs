@@ -3,10 +3,10 @@
 //! Embeddings are not images: nothing is clamped to a range of values, only to the ball. Only the signs of the gradient are
 //! used, so its size is divided out before the pass back: a probe that is certain of its answer is attacked like any other.
 
-use crate::base::matrix::Real;
-use crate::base::{Cancelled, Pulse, SharedPulse};
-use crate::probe::mlp::{CHUNK, Pass};
-use crate::probe::{Dense, Mlp};
+use base::matrix::Real;
+use base::{Cancelled, Pulse, SharedPulse};
+use probe::mlp::{CHUNK, Pass};
+use probe::{Dense, Mlp};
 use rayon::prelude::*;
 
 /// Where an attack goes. With two classes both are the same up to rounding.
@@ -228,9 +228,9 @@ pub fn losses<T: Real>(mlp: &Mlp<T>, h: &Dense<T>, classes: &[usize]) -> Vec<T> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::NoPulse;
-    use crate::probe::mlp::Layer;
-    use crate::stats::rng::{stream, unit};
+    use base::NoPulse;
+    use probe::mlp::Layer;
+    use stats::rng::{stream, unit};
 
     /// The definition: every row, every step.
     fn plain(mlp: &Mlp<f64>, h: &Dense<f64>, classes: &[usize], aim: Aim, s: Schedule<f64>) -> Dense<f64> {

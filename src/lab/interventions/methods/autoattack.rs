@@ -8,10 +8,10 @@ use super::across::{Attack, Chain, Plan, Target};
 use super::apgd::{ITERATIONS, Loss, Walk};
 use super::fab::Search;
 use super::square::{Draws, QUERIES};
-use crate::base::Pulse;
-use crate::lab::interventions::method::{FitData, Fitted, Goal, InterventionError, Method, Needs};
-use crate::lab::interventions::options::{Options, Setting};
-use crate::lab::interventions::parameter::{EPSILON, Parameter};
+use crate::method::{FitData, Fitted, Goal, InterventionError, Method, Needs};
+use crate::options::{Options, Setting};
+use crate::parameter::{EPSILON, Parameter};
+use base::Pulse;
 
 /// The method.
 #[derive(Debug)]
@@ -80,11 +80,11 @@ mod tests {
     use super::super::across::{Field, Wish};
     use super::super::attack::Aim;
     use super::*;
-    use crate::base::matrix::argmax;
-    use crate::base::{Cancelled, NoPulse};
-    use crate::lab::interventions::methods::testing::{Sample, identical, sample};
-    use crate::lab::interventions::methods::{apgd::Apgd, fab::Fab, square::Square};
-    use crate::probe::Matrix;
+    use crate::methods::testing::{Sample, identical, sample};
+    use crate::methods::{apgd::Apgd, fab::Fab, square::Square};
+    use base::matrix::argmax;
+    use base::{Cancelled, NoPulse};
+    use probe::Matrix;
 
     fn options(method: &dyn Method) -> Options {
         let few = [("queries", 60.0), ("iterations", 30.0)];

@@ -4,15 +4,15 @@
 //! and so whatever the state says of anything else may stay. It is the ceiling of the counterfactual methods, interchange above
 //! all. It can be had only where each example has such a twin, as generated sentences do. There is no strength.
 
-use crate::base::Pulse;
-use crate::lab::interventions::method::{
+use crate::method::{
     FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_binary, check_rows,
 };
-use crate::lab::interventions::methods::put::Put;
-use crate::lab::interventions::options::{Options, Setting};
-use crate::lab::interventions::parameter::{Parameter, WHOLE};
-use crate::probe::Matrix;
-use crate::probe::bytes::{Reader, Writer};
+use crate::methods::put::Put;
+use crate::options::{Options, Setting};
+use crate::parameter::{Parameter, WHOLE};
+use base::Pulse;
+use probe::Matrix;
+use probe::bytes::{Reader, Writer};
 
 /// The method.
 #[derive(Debug)]
@@ -88,8 +88,8 @@ impl Fitted for Twins {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::NoPulse;
-    use crate::lab::interventions::methods::testing::{identical, sample};
+    use crate::methods::testing::{identical, sample};
+    use base::NoPulse;
 
     #[test]
     fn the_twins_states_are_put_in_and_without_them_it_is_refused() {

@@ -9,12 +9,12 @@
 use super::across::{Attack, Chain, Field, Plan, Target, Wish};
 use super::apgd::ITERATIONS;
 use super::attack::Aim;
-use crate::base::{Cancelled, Pulse, SharedPulse};
-use crate::lab::interventions::method::{FitData, Fitted, Goal, InterventionError, Method, Needs};
-use crate::lab::interventions::options::{Options, Setting};
-use crate::lab::interventions::parameter::{EPSILON, Parameter};
-use crate::probe::Mlp;
-use crate::probe::mlp::{CHUNK, Pass};
+use crate::method::{FitData, Fitted, Goal, InterventionError, Method, Needs};
+use crate::options::{Options, Setting};
+use crate::parameter::{EPSILON, Parameter};
+use base::{Cancelled, Pulse, SharedPulse};
+use probe::Mlp;
+use probe::mlp::{CHUNK, Pass};
 use rayon::prelude::*;
 use std::collections::HashMap;
 
@@ -278,10 +278,10 @@ impl<'a> Searcher<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::NoPulse;
-    use crate::probe::mlp::Layer;
-    use crate::probe::{Dense, Matrix};
-    use crate::stats::rng::{stream, unit};
+    use base::NoPulse;
+    use probe::mlp::Layer;
+    use probe::{Dense, Matrix};
+    use stats::rng::{stream, unit};
 
     /// On a linear probe the nearest point across is known: |gap| / |w|_1 away in the maximum norm.
     #[test]
@@ -293,7 +293,7 @@ mod tests {
         let mlp = Mlp::from_layers(vec![Layer { weight, bias: draw(2) }]).unwrap();
         let h = Matrix::from_vec(30, 6, draw(180)).unwrap();
         let logits = mlp.logits(&h);
-        let from: Vec<usize> = logits.iter_rows().map(crate::base::matrix::argmax).collect();
+        let from: Vec<usize> = logits.iter_rows().map(base::matrix::argmax).collect();
         let wishes: Vec<Wish> = from.iter().map(|c| Wish { aim: Aim::AwayFrom, class: *c }).collect();
         let field = Field { mlp: &mlp, h: &h, from: &from, wishes: &wishes, seed: 0 };
         let rows: Vec<usize> = (0..30).collect();

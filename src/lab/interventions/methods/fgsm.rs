@@ -4,13 +4,13 @@
 //! ascent on the loss of the original value; with two values both are the same.
 
 use super::attack::{Aim, fgsm, signs};
-use crate::base::Pulse;
-use crate::lab::interventions::method::{
+use crate::method::{
     FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows, check_value,
 };
-use crate::lab::interventions::options::{Options, Setting};
-use crate::lab::interventions::parameter::{EPSILON, Parameter};
-use crate::probe::{Intervention, Matrix, Probe};
+use crate::options::{Options, Setting};
+use crate::parameter::{EPSILON, Parameter};
+use base::Pulse;
+use probe::{Intervention, Matrix, Probe};
 
 /// The method.
 #[derive(Debug)]
@@ -96,8 +96,8 @@ impl Prepared for Rows<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::NoPulse;
-    use crate::lab::interventions::methods::testing::{identical, sample};
+    use crate::methods::testing::{identical, sample};
+    use base::NoPulse;
 
     #[test]
     fn it_stays_in_the_ball_and_zero_is_the_identity() {

@@ -1,13 +1,13 @@
 //! The control that does nothing: what completeness and selectivity are when the embedding is left alone.
 
-use crate::base::Pulse;
-use crate::lab::interventions::method::{
+use crate::method::{
     FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows, check_value,
 };
-use crate::lab::interventions::options::{Options, Setting};
-use crate::lab::interventions::parameter::{NONE, Parameter};
-use crate::probe::Matrix;
-use crate::probe::bytes::{Reader, Writer};
+use crate::options::{Options, Setting};
+use crate::parameter::{NONE, Parameter};
+use base::Pulse;
+use probe::Matrix;
+use probe::bytes::{Reader, Writer};
 
 /// The control.
 #[derive(Debug)]
@@ -97,8 +97,8 @@ impl Prepared for Rows<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::NoPulse;
-    use crate::lab::interventions::methods::testing::{identical, sample};
+    use crate::methods::testing::{identical, sample};
+    use base::NoPulse;
 
     #[test]
     fn nothing_happens() {

@@ -6,16 +6,16 @@
 //! (C = 1) **without intercept**, so that AlterRep, which reads the same classifiers, can take the sign of w.h for the
 //! side of the boundary; an intercept is an option.
 
-use crate::base::Pulse;
-use crate::lab::interventions::method::{
+use crate::method::{
     FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows, check_value,
 };
-use crate::lab::interventions::options::{Options, Setting, SettingKind};
-use crate::lab::interventions::parameter::{MOST_ITERATIONS, Parameter, RANK};
-use crate::probe::bytes::{Reader, Writer, malformed};
-use crate::probe::logistic::{Gram, Logistic, Settings};
-use crate::probe::subspace::SvdError;
-use crate::probe::{Dense, Matrix, Subspace};
+use crate::options::{Options, Setting, SettingKind};
+use crate::parameter::{MOST_ITERATIONS, Parameter, RANK};
+use base::Pulse;
+use probe::bytes::{Reader, Writer, malformed};
+use probe::logistic::{Gram, Logistic, Settings};
+use probe::subspace::SvdError;
+use probe::{Dense, Matrix, Subspace};
 
 /// The method.
 #[derive(Debug)]
@@ -246,8 +246,8 @@ impl Prepared for Rows<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::{Cancelled, NoPulse};
-    use crate::lab::interventions::methods::testing::{Sample, identical, sample};
+    use crate::methods::testing::{Sample, identical, sample};
+    use base::{Cancelled, NoPulse};
 
     fn directions(s: &Sample, rounds: usize, given: &[(&str, f64)]) -> Directions {
         let options = Options::new(&Inlp, given.iter().copied()).unwrap();

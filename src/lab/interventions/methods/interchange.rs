@@ -5,16 +5,14 @@
 //! Where donors are many, each group is represented by a random part of it, which changes no donor's chance. The draw depends
 //! on the seed, the embedding and the wanted value alone, not on which others are changed beside it. There is no strength.
 
-use crate::base::Pulse;
-use crate::lab::interventions::method::{
-    FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows,
-};
-use crate::lab::interventions::methods::put::Put;
-use crate::lab::interventions::options::{Options, Setting, SettingKind};
-use crate::lab::interventions::parameter::{Parameter, WHOLE};
-use crate::probe::Matrix;
-use crate::probe::bytes::{Reader, Writer, malformed};
-use crate::stats::rng::{below, sample_indices, stream};
+use crate::method::{FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows};
+use crate::methods::put::Put;
+use crate::options::{Options, Setting, SettingKind};
+use crate::parameter::{Parameter, WHOLE};
+use base::Pulse;
+use probe::Matrix;
+use probe::bytes::{Reader, Writer, malformed};
+use stats::rng::{below, sample_indices, stream};
 
 /// The method.
 #[derive(Debug)]
@@ -173,8 +171,8 @@ impl Fitted for Donors {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::NoPulse;
-    use crate::lab::interventions::methods::testing::{identical, sample};
+    use crate::methods::testing::{identical, sample};
+    use base::NoPulse;
 
     fn moved(fitted: &dyn Fitted, h: &Matrix, targets: &[usize], other: &[Option<usize>]) -> Matrix {
         let known = Known { other, ..Known::default() };

@@ -5,17 +5,17 @@
 //! The covariance is shrunk towards a multiple of the identity as in the authors' code (Bodnar et al. 2014) unless it is told
 //! not to. There is no strength in LEACE; here the change is scaled by a share, and share 1 is LEACE.
 
-use crate::base::Pulse;
-use crate::lab::interventions::method::{
+use crate::method::{
     FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows, check_value,
 };
-use crate::lab::interventions::options::{Options, Setting, SettingKind};
-use crate::lab::interventions::parameter::{Parameter, SHARE};
-use crate::probe::bytes::{Reader, Writer, malformed};
-use crate::probe::covariance::{column_means, roots, shrink_covariance};
-use crate::probe::subspace::SvdError;
-use crate::probe::{Dense, Labelled, Matrix};
+use crate::options::{Options, Setting, SettingKind};
+use crate::parameter::{Parameter, SHARE};
+use base::Pulse;
 use faer::MatRef;
+use probe::bytes::{Reader, Writer, malformed};
+use probe::covariance::{column_means, roots, shrink_covariance};
+use probe::subspace::SvdError;
+use probe::{Dense, Labelled, Matrix};
 
 /// The method.
 #[derive(Debug)]
@@ -193,10 +193,10 @@ impl Prepared for Rows<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::NoPulse;
-    use crate::lab::interventions::methods::testing::{identical, sample};
-    use crate::probe::Logistic;
-    use crate::probe::logistic::Settings;
+    use crate::methods::testing::{identical, sample};
+    use base::NoPulse;
+    use probe::Logistic;
+    use probe::logistic::Settings;
 
     #[test]
     fn no_linear_classifier_finds_the_property_afterwards() {

@@ -3,14 +3,14 @@
 //! `h' = h + a v`, with v the mean of the wanted value's training embeddings minus the mean of the others'. With two values that
 //! is the difference of the two means, towards the wanted one. What a method needs beyond the means shows beside it.
 
-use crate::base::Pulse;
-use crate::lab::interventions::method::{
+use crate::method::{
     FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows, check_value,
 };
-use crate::lab::interventions::options::{Options, Setting};
-use crate::lab::interventions::parameter::{Parameter, SHIFT};
-use crate::probe::bytes::{Reader, Writer, malformed};
-use crate::probe::{Dense, Labelled, Matrix};
+use crate::options::{Options, Setting};
+use crate::parameter::{Parameter, SHIFT};
+use base::Pulse;
+use probe::bytes::{Reader, Writer, malformed};
+use probe::{Dense, Labelled, Matrix};
 
 /// The method.
 #[derive(Debug)]
@@ -123,8 +123,8 @@ impl Prepared for Rows<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::NoPulse;
-    use crate::lab::interventions::methods::testing::{identical, sample};
+    use crate::methods::testing::{identical, sample};
+    use base::NoPulse;
 
     #[test]
     fn one_unit_moves_the_mean_of_one_value_to_the_other() {

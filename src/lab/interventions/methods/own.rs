@@ -1,16 +1,16 @@
 //! The user's own interventions, judged as the others are: directions that were found elsewhere, or states that were edited
-//! elsewhere. What a file must hold is in [`crate::probe::given`].
+//! elsewhere. What a file must hold is in [`probe::given`].
 
-use crate::base::Pulse;
-use crate::lab::interventions::method::{
+use crate::method::{
     FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows, check_value,
 };
-use crate::lab::interventions::methods::put::Put;
-use crate::lab::interventions::options::{Options, Setting};
-use crate::lab::interventions::parameter::{MOST_ITERATIONS, OWN_RANK, Parameter, WHOLE};
-use crate::probe::bytes::{Reader, Writer, malformed};
-use crate::probe::given::Content;
-use crate::probe::{Dense, Matrix, Subspace};
+use crate::methods::put::Put;
+use crate::options::{Options, Setting};
+use crate::parameter::{MOST_ITERATIONS, OWN_RANK, Parameter, WHOLE};
+use base::Pulse;
+use probe::bytes::{Reader, Writer, malformed};
+use probe::given::Content;
+use probe::{Dense, Matrix, Subspace};
 
 /// Own directions, of which the first r are projected out.
 #[derive(Debug)]
@@ -225,9 +225,9 @@ const _: () = assert!(OWN_RANK.max as usize == MOST_ITERATIONS);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::NoPulse;
-    use crate::lab::interventions::methods::leace::Eraser;
-    use crate::lab::interventions::methods::testing::{identical, sample};
+    use crate::methods::leace::Eraser;
+    use crate::methods::testing::{identical, sample};
+    use base::NoPulse;
 
     fn close(a: &Matrix, b: &Matrix) -> bool {
         a.data().iter().zip(b.data()).all(|(x, y)| (x - y).abs() < 1e-5)

@@ -4,13 +4,13 @@
 //! the size of a step; here it is a share of ε, by default ε/10.
 
 use super::attack::{Aim, Schedule, pgd, signs};
-use crate::base::Pulse;
-use crate::lab::interventions::method::{
+use crate::method::{
     FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows, check_value,
 };
-use crate::lab::interventions::options::{Options, Setting, SettingKind};
-use crate::lab::interventions::parameter::{EPSILON, Parameter};
-use crate::probe::{Intervention, Matrix, Mlp, Probe};
+use crate::options::{Options, Setting, SettingKind};
+use crate::parameter::{EPSILON, Parameter};
+use base::Pulse;
+use probe::{Intervention, Matrix, Mlp, Probe};
 
 /// The method.
 #[derive(Debug)]
@@ -133,10 +133,10 @@ impl Prepared for Rows<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::{Cancelled, NoPulse};
-    use crate::lab::interventions::methods::attack::losses;
-    use crate::lab::interventions::methods::fgsm::Fgsm;
-    use crate::lab::interventions::methods::testing::{identical, sample};
+    use crate::methods::attack::losses;
+    use crate::methods::fgsm::Fgsm;
+    use crate::methods::testing::{identical, sample};
+    use base::{Cancelled, NoPulse};
 
     #[test]
     fn it_stays_in_the_ball_and_zero_is_the_identity() {

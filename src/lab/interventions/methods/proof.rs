@@ -10,9 +10,9 @@
 
 use super::across::{Field, Wish};
 use super::attack::Aim;
-use crate::base::matmul::{View, matmul};
-use crate::probe::mlp::CHUNK;
-use crate::probe::{Matrix, Mlp};
+use base::matmul::{View, matmul};
+use probe::mlp::CHUNK;
+use probe::{Matrix, Mlp};
 use rayon::prelude::*;
 
 /// How ranges of hidden units behind the first layer are found.
@@ -273,11 +273,11 @@ mod tests {
     use super::super::apgd::{Loss, Walk};
     use super::super::square::Draws;
     use super::*;
-    use crate::base::NoPulse;
-    use crate::base::matrix::argmax;
-    use crate::probe::Dense;
-    use crate::probe::mlp::Layer;
-    use crate::stats::rng::{below, stream, unit};
+    use base::NoPulse;
+    use base::matrix::argmax;
+    use probe::Dense;
+    use probe::mlp::Layer;
+    use stats::rng::{below, stream, unit};
 
     /// A perceptron whose margins are worth something, embeddings, and what it says of them.
     fn ground(hidden: &[usize], classes: usize, seed: u64) -> (Mlp, Matrix, Vec<usize>) {

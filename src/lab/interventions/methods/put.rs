@@ -1,9 +1,9 @@
 //! States that are put in whole, as methods without a strength hand them over.
 
-use crate::base::Pulse;
-use crate::lab::interventions::method::{InterventionError, Prepared, check_value};
-use crate::lab::interventions::parameter::WHOLE;
-use crate::probe::Matrix;
+use crate::method::{InterventionError, Prepared, check_value};
+use crate::parameter::WHOLE;
+use base::Pulse;
+use probe::Matrix;
 
 /// The states (n x D), whatever the strength: there is but one.
 pub(super) struct Put(pub(super) Matrix);

@@ -4,13 +4,13 @@
 //! the fit's seed, k - 1 per round for k classes as with INLP; their span is then uniform over subspaces of that rank.
 
 use super::inlp::{Directions, Sweep};
-use crate::base::Pulse;
-use crate::lab::interventions::method::{FitData, Fitted, Goal, InterventionError, Method, Needs};
-use crate::lab::interventions::options::{Options, Setting};
-use crate::lab::interventions::parameter::{MOST_ITERATIONS, Parameter, RANK};
-use crate::probe::Dense;
-use crate::stats::rng::stream;
+use crate::method::{FitData, Fitted, Goal, InterventionError, Method, Needs};
+use crate::options::{Options, Setting};
+use crate::parameter::{MOST_ITERATIONS, Parameter, RANK};
+use base::Pulse;
+use probe::Dense;
 use rand_distr::{Distribution, StandardNormal};
+use stats::rng::stream;
 
 /// The control.
 #[derive(Debug)]
@@ -69,8 +69,8 @@ impl Method for RandomSubspace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::NoPulse;
-    use crate::lab::interventions::methods::testing::{identical, sample};
+    use crate::methods::testing::{identical, sample};
+    use base::NoPulse;
 
     #[test]
     fn it_takes_dimensions_out_at_random() {

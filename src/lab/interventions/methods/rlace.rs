@@ -1,7 +1,7 @@
 //! RLACE: relaxed linear adversarial concept erasure (Ravfogel et al. 2022).
 //!
 //! A game between a linear classifier and the subspace that is taken out: `min over (W, b), max over P in F_k, of the mean cross
-//! entropy of (h - h P) Wᵀ + b`, with [`F_k`](crate::probe::fantope) in place of the projections of rank k, which are its
+//! entropy of (h - h P) Wᵀ + b`, with [`F_k`](probe::fantope) in place of the projections of rank k, which are its
 //! corners. As in the authors' code both sides take turns at stochastic gradient steps with weight decay, P is projected back on
 //! the Fantope after each of its steps, and after every round of steps it is rounded to the projection on its k leading
 //! eigenvectors and judged by a classifier trained on what that leaves of the training data. The best projection is the one
@@ -16,14 +16,14 @@
 mod game;
 
 use self::game::{Game, Judge};
-use crate::base::Pulse;
-use crate::lab::interventions::method::{
+use crate::method::{
     FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows, check_value,
 };
-use crate::lab::interventions::options::{Options, Setting, SettingKind};
-use crate::lab::interventions::parameter::{ERASED_RANK, MOST_ITERATIONS, Parameter};
-use crate::probe::bytes::{Reader, Writer, malformed};
-use crate::probe::{Dense, Labelled, Matrix, Subspace};
+use crate::options::{Options, Setting, SettingKind};
+use crate::parameter::{ERASED_RANK, MOST_ITERATIONS, Parameter};
+use base::Pulse;
+use probe::bytes::{Reader, Writer, malformed};
+use probe::{Dense, Labelled, Matrix, Subspace};
 
 /// The method.
 #[derive(Debug)]
@@ -292,8 +292,8 @@ impl Prepared for Rows<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::{Cancelled, NoPulse};
-    use crate::lab::interventions::methods::testing::{Sample, identical, sample};
+    use crate::methods::testing::{Sample, identical, sample};
+    use base::{Cancelled, NoPulse};
 
     fn curve(s: &Sample, ranks: usize, seed: u64) -> Curve {
         after(s, ranks, seed, 3_000.0)

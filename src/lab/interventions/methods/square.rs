@@ -7,15 +7,15 @@
 
 use super::across::{Attack, Chain, Field, Plan, Target, Wish};
 use super::attack::Aim;
-use crate::base::matmul::{View, matmul};
-use crate::base::{Cancelled, Pulse, SharedPulse};
-use crate::lab::interventions::method::{FitData, Fitted, Goal, InterventionError, Method, Needs};
-use crate::lab::interventions::options::{Options, Setting, SettingKind};
-use crate::lab::interventions::parameter::{EPSILON, Parameter};
-use crate::probe::mlp::{CHUNK, Pass};
-use crate::stats::rng::{below, stream};
+use crate::method::{FitData, Fitted, Goal, InterventionError, Method, Needs};
+use crate::options::{Options, Setting, SettingKind};
+use crate::parameter::{EPSILON, Parameter};
+use base::matmul::{View, matmul};
+use base::{Cancelled, Pulse, SharedPulse};
+use probe::mlp::{CHUNK, Pass};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
+use stats::rng::{below, stream};
 use std::ops::Range;
 
 /// The method: Square by itself.
@@ -250,15 +250,14 @@ mod tests {
     fn updated_layers_are_those_run_in_full() {
         for hidden in [&[][..], &[14], &[12, 10]] {
             let mut rng = stream(3, "square test");
-            let mlp = crate::probe::Mlp::fresh(40, hidden, 2, &mut rng);
-            let h = crate::probe::Matrix::from_vec(
+            let mlp = probe::Mlp::fresh(40, hidden, 2, &mut rng);
+            let h = probe::Matrix::from_vec(
                 6,
                 40,
-                (0..240).map(|_| 4.0 * crate::stats::rng::unit(&mut rng) as f32 - 2.0).collect(),
+                (0..240).map(|_| 4.0 * stats::rng::unit(&mut rng) as f32 - 2.0).collect(),
             )
             .unwrap();
-            let from: Vec<usize> =
-                mlp.logits(&h).iter_rows().map(crate::base::matrix::argmax::<f32>).collect();
+            let from: Vec<usize> = mlp.logits(&h).iter_rows().map(base::matrix::argmax::<f32>).collect();
             let wishes: Vec<Wish> = from.iter().map(|c| Wish { aim: Aim::AwayFrom, class: *c }).collect();
             let field = Field { mlp: &mlp, h: &h, from: &from, wishes: &wishes, seed: 1 };
             for row in 0..6 {

@@ -1,11 +1,11 @@
 //! A small data set and probe for the methods' tests.
 
-use crate::base::NoPulse;
-use crate::lab::interventions::method::FitData;
-use crate::probe::train::Recipe;
-use crate::probe::{Grid, Intervention, Matrix, Probe, Split, TrainingData};
-use crate::stats::Purpose;
-use crate::stats::rng::{stream, unit};
+use crate::method::FitData;
+use base::NoPulse;
+use probe::train::Recipe;
+use probe::{Grid, Intervention, Matrix, Probe, Split, TrainingData};
+use stats::Purpose;
+use stats::rng::{stream, unit};
 
 /// Embeddings with everything that a method is fitted on.
 pub(crate) struct Sample {
@@ -47,7 +47,7 @@ pub(crate) fn sample(classes: usize) -> Sample {
     let recipe = Recipe { hidden: vec![16], learning_rate: 1e-2, batch: 64 };
     let grid = Grid { name: "one".to_owned(), recipes: vec![recipe] };
     let purpose = Purpose::new(1, "class", "mlp");
-    let probe = crate::probe::grid::search(&data, &grid, &purpose, &mut NoPulse, &mut |_| {}).unwrap();
+    let probe = probe::grid::search(&data, &grid, &purpose, &mut NoPulse, &mut |_| {}).unwrap();
     let rows = split.test().rows();
     Sample {
         data,

@@ -1,9 +1,9 @@
 //! Every field gives back what it was set to; what is refused leaves the spec as it was.
 
 use super::*;
-use crate::lab::interventions::registry;
-use crate::lab::setting::KnownModel;
-use crate::lab::spec::LabSpec;
+use crate::registry;
+use lab::setting::KnownModel;
+use lab::spec::LabSpec;
 
 fn known() -> Known {
     Known { models: vec![KnownModel { name: "bert-mini".into(), layers: 4 }] }
@@ -42,8 +42,7 @@ fn every_setting_gives_back_what_it_was_set_to_and_the_spec_still_passes() {
 #[test]
 fn keys_are_distinct_and_every_option_of_every_method_is_a_row() {
     let mut spec = Spec::shipped();
-    spec.methods =
-        registry().iter().map(|m| crate::lab::interventions::spec::MethodSpec::named(m.id())).collect();
+    spec.methods = registry().iter().map(|m| crate::spec::MethodSpec::named(m.id())).collect();
     let mut keys: Vec<String> = settings().into_iter().map(|s| s.key).collect();
     for method in registry() {
         let rows = options(&spec, method.id(), 0);
@@ -97,7 +96,7 @@ fn own_data_shows_its_file_and_leaves_no_correlation_to_set() {
 /// Directions and states made elsewhere could be named in a spec file only.
 #[test]
 fn the_file_of_a_method_made_elsewhere_is_a_row_of_the_setup() {
-    use crate::lab::interventions::spec::MethodSpec;
+    use crate::spec::MethodSpec;
     for id in ["directions", "states", "erased_states"] {
         let mut spec = Spec::shipped();
         assert!(options(&spec, id, 0).is_empty(), "it does not run yet");
@@ -134,9 +133,9 @@ fn models_run_in_the_order_in_which_they_were_picked() {
 #[test]
 fn two_settings_of_one_method_are_set_apart() {
     let mut spec = Spec::shipped();
-    let second = crate::lab::interventions::spec::MethodSpec {
+    let second = crate::spec::MethodSpec {
         options: [("steps".to_owned(), 10.0)].into(),
-        ..crate::lab::interventions::spec::MethodSpec::named("pgd")
+        ..crate::spec::MethodSpec::named("pgd")
     };
     spec.methods.push(second);
     let steps = |nth| options(&spec, "pgd", nth).into_iter().find(|s| s.key == "method.pgd.steps").unwrap();

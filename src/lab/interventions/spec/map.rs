@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Spec;
-use crate::lab::interventions::registry::find;
-use crate::lab::layer::LayerRef;
-use crate::lab::spec::{Refuse, SpecError};
+use crate::registry::find;
+use lab::layer::LayerRef;
+use lab::spec::{Refuse, SpecError};
 
 /// A map of layers: every chosen method writes at each of the layers and is judged at that one and at all later ones of them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -93,15 +93,12 @@ impl MapSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::interventions::spec::AGREEMENT_TOML;
+    use crate::spec::AGREEMENT_TOML;
+    use lab::SpecFields as _;
 
     fn parsed(map: &str) -> Result<Spec, String> {
         let text = format!("{AGREEMENT_TOML}\n[map]\n{map}\n");
-        match crate::lab::Spec::parse(&text, "a test") {
-            Ok(crate::lab::Spec::Interventions(spec)) => Ok(*spec),
-            Ok(_) => Err("a spec of another lab".into()),
-            Err(e) => Err(e.to_string()),
-        }
+        lab::spec::parse(&text, "a test").map_err(|e| e.to_string())
     }
 
     #[test]
@@ -110,9 +107,8 @@ mod tests {
         let map = spec.map.clone().unwrap();
         assert_eq!(map.resolve(4).unwrap(), [1, 2, 3, 4]);
         assert!(map.has("pgd") && !map.has("states"));
-        let again =
-            crate::lab::Spec::parse(&crate::lab::Spec::from(spec.clone()).to_toml(), "again").unwrap();
-        assert_eq!(again, spec.clone().into());
+        let again: Spec = lab::spec::parse(&spec.to_toml(), "again").unwrap();
+        assert_eq!(again, spec);
         assert_ne!(spec.hash(), Spec::shipped().hash());
         assert_eq!(Spec { map: None, ..spec }.hash(), Spec::shipped().hash(), "without it nothing changes");
     }

@@ -1,20 +1,16 @@
 //! Tests of the spec.
 
 use super::*;
-use crate::lab::examples::FEWEST_EXAMPLES;
+use lab::SpecFields as _;
+use lab::examples::FEWEST_EXAMPLES;
 
 /// Parses and checks a spec of this lab.
 fn parse(text: &str, origin: &str) -> Result<Spec, SpecError> {
-    lab::Spec::parse(text, origin).map(own)
-}
-
-fn own(spec: lab::Spec) -> Spec {
-    let lab::Spec::Interventions(spec) = spec else { panic!("a spec of another lab") };
-    *spec
+    lab::spec::parse(text, origin)
 }
 
 fn to_toml(spec: &Spec) -> String {
-    lab::Spec::from(spec.clone()).to_toml()
+    spec.to_toml()
 }
 
 #[test]
@@ -47,7 +43,8 @@ fn own_data_lies_beside_the_spec_and_its_place_is_not_in_the_hash() {
     let text = AGREEMENT_TOML.replace("examples = 12000", "data = \"own.tsv\"\nexamples = 12000");
     let file = folder.path().join("own.toml");
     std::fs::write(&file, &text).unwrap();
-    let (read, parsed) = (own(lab::Spec::read(&file).unwrap()), parse(&text, "x").unwrap());
+    let (mut read, parsed) = (parse(&text, "x").unwrap(), parse(&text, "x").unwrap());
+    read.lies_in(folder.path().to_owned());
     assert_eq!(read.task.data_path(), Some(folder.path().join("own.tsv")));
     assert_eq!(parsed.task.data_path(), Some("own.tsv".into()));
     assert_eq!(read.hash(), parsed.hash());
@@ -84,7 +81,7 @@ fn values_out_of_range_are_refused() {
 fn refusal(change: impl FnOnce(&mut Spec)) -> String {
     let mut spec = Spec::shipped();
     change(&mut spec);
-    lab::Spec::from(spec).check("x").map_or_else(|e| e.to_string(), |()| String::new())
+    spec.check("x").map_or_else(|e| e.to_string(), |()| String::new())
 }
 
 #[test]
@@ -135,7 +132,7 @@ fn unknown_names_are_refused_with_what_is_known() {
         assert!(text.contains(key) && text.contains(near), "{text}");
     }
     let text = AGREEMENT_TOML.replace("\"interventions\"", "\"intervention\"");
-    let text = lab::Spec::parse(&text, "x").unwrap_err().to_string();
+    let text = parse(&text, "x").unwrap_err().to_string();
     assert!(text.contains("`lab` is `intervention`") && text.contains("interventions"), "{text}");
 }
 
@@ -169,18 +166,18 @@ fn a_recorded_spec_keeps_its_hash_and_is_not_run_again_under_it() {
         "phi":null,"target":"subject_number"},"site":{"layer":"last","oracle_layer":null},"probe":{"grid":"small",
         "oracles":["mlp","linear"]},"interval":{"level":0.95,"resamples":1000},"method":[{"name":"alterrep"},
         {"name":"fgsm"},{"name":"pgd"},{"name":"inlp"}]}"#;
-    let mut recorded: lab::Spec = serde_json::from_str(old).unwrap();
+    let mut recorded: Spec = serde_json::from_str(old).unwrap();
     assert_eq!(recorded.hash(), "01b3f0083e2e");
     let refused = recorded.check("x").unwrap_err().to_string();
     assert!(refused.contains("`procedure` is absent"), "{refused}");
-    recorded.common_mut().renew();
+    recorded.renew();
     assert!(recorded.check("x").is_ok());
     assert_ne!(recorded.hash(), "01b3f0083e2e", "other numbers, another name");
     let mut today = Spec::shipped();
     today.methods.truncate(4);
-    assert_eq!(recorded, today.into(), "a text without the key means today's procedure");
+    assert_eq!(recorded, today, "a text without the key means today's procedure");
     let wanted = AGREEMENT_TOML.replacen("seed = 0", "seed = 0\nprocedure = 1", 1);
-    let refused = lab::Spec::parse(&wanted, "x").unwrap_err().to_string();
+    let refused = parse(&wanted, "x").unwrap_err().to_string();
     assert!(refused.contains("is 1") && refused.contains("procedure 2"), "{refused}");
 }
 

@@ -4,15 +4,16 @@
 use super::probes::{Side, purposes, right};
 use super::report::Reporter;
 use super::sentences::FOLDS;
-use crate::base::Problem;
-use crate::lab::fault::Fault;
-use crate::lab::host::{Host, NoticeLevel};
-use crate::lab::power::compare::{Names, spread};
-use crate::lab::power::finding::{ControlFinding, Kind, MdlFinding, NoiseFinding};
-use crate::lab::power::pairs::Pairs;
-use crate::lab::power::spec::Spec;
-use crate::lab::power::tally::told;
-use crate::probe::mdl::{METHODS, MdlError, uniform};
+use crate::Host;
+use crate::compare::{Names, spread};
+use crate::finding::{ControlFinding, Kind, MdlFinding, NoiseFinding};
+use crate::pairs::Pairs;
+use crate::spec::Spec;
+use crate::tally::told;
+use base::Problem;
+use lab::fault::Fault;
+use lab::host::NoticeLevel;
+use probe::mdl::{METHODS, MdlError, uniform};
 
 /// What is at hand once the comparison has been made.
 pub struct Bench<'a> {
@@ -52,7 +53,7 @@ impl Bench<'_> {
     ///
     /// # Errors
     /// [`Fault`].
-    pub fn measure(&self, reporter: &mut Reporter, host: &mut dyn Host) -> Result<Option<Pairs>, Fault> {
+    pub fn measure(&self, reporter: &mut Reporter, host: &mut Host<'_>) -> Result<Option<Pairs>, Fault> {
         let also = &self.spec.also;
         if also.mdl {
             self.mdl(reporter, host)?;
@@ -77,7 +78,7 @@ impl Bench<'_> {
     }
 
     /// Bits that the labels of the training sentences take, by every code and with every seed.
-    fn mdl(&self, reporter: &Reporter, host: &mut dyn Host) -> Result<(), Fault> {
+    fn mdl(&self, reporter: &Reporter, host: &mut Host<'_>) -> Result<(), Fault> {
         let purposes = purposes(self.spec, "code");
         for (side, first) in self.sides.into_iter().zip([true, false]) {
             let name = self.spec.name(first);
@@ -118,7 +119,7 @@ impl Bench<'_> {
     }
 
     /// Both sides on random labels.
-    fn control(&self, reporter: &Reporter, host: &mut dyn Host) -> Result<(), Fault> {
+    fn control(&self, reporter: &Reporter, host: &mut Host<'_>) -> Result<(), Fault> {
         let Some((size, pairs)) = self.steps.last() else { return Ok(()) };
         for (side, first) in self.sides.into_iter().zip([true, false]) {
             let name = self.spec.name(first);
@@ -148,7 +149,7 @@ impl Bench<'_> {
     }
 
     /// The comparison at every size with noise on the second side.
-    fn noise(&self, sigma: f64, reporter: &Reporter, host: &mut dyn Host) -> Result<(), Fault> {
+    fn noise(&self, sigma: f64, reporter: &Reporter, host: &mut Host<'_>) -> Result<(), Fault> {
         let noisy = self.sides[1].with_noise(sigma);
         for (size, pairs) in self.steps {
             let drawn = noisy.sentences.drawn(*size);
@@ -170,7 +171,7 @@ impl Bench<'_> {
         size: usize,
         pairs: &Pairs,
         reporter: &Reporter,
-        host: &mut dyn Host,
+        host: &mut Host<'_>,
     ) -> Result<(), Fault> {
         let n_train = self.sides[0].sentences.drawn(size).parts[0].len() as u64;
         let mut named = self.spec.clone();
@@ -194,7 +195,7 @@ impl Bench<'_> {
     }
 
     /// Six folds of all sentences of the largest size, each sentence tested once; their differences apart and pooled.
-    fn folds(&self, reporter: &mut Reporter, host: &mut dyn Host) -> Result<Pairs, Fault> {
+    fn folds(&self, reporter: &mut Reporter, host: &mut Host<'_>) -> Result<Pairs, Fault> {
         let (size, seeds) = (self.largest(), self.spec.training.seeds);
         let (apart, none) = (self.spec.is_apart(), vec![Vec::new(); seeds]);
         let mut pooled = Pairs { a: none.clone(), b: none, clusters: None, apart };

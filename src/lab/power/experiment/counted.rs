@@ -1,10 +1,10 @@
 //! The work of a run, counted from its spec alone: what shares of a grid are balanced by.
 
 use super::forecast::times;
-use crate::gallery::further::CORRUPTED_BATCH;
-use crate::lab::demand::{Size, WORDS};
-use crate::lab::power::spec::Spec;
-use crate::probe::epochs::recipes;
+use crate::spec::Spec;
+use lab::demand::{Size, WORDS};
+use pretraining::further::CORRUPTED_BATCH;
+use probe::epochs::recipes;
 
 /// Epochs of a training on average.
 const EPOCHS: u128 = 9;

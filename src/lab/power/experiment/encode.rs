@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use rand_distr::{Distribution, Normal};
 
-use crate::base::Problem;
-use crate::base::matrix::Matrix;
-use crate::lab::fault::{Fault, problem};
-use crate::lab::host::{Host, NoticeLevel};
-use crate::lab::layer::LayerRef;
-use crate::lab::power::spec::SideSpec;
-use crate::lab::store::{Key, Space, key};
-use crate::model::{HookPoint, Model, ModelError, Pooling, Readout};
-use crate::stats::rng::stream;
+use crate::Host;
+use crate::spec::SideSpec;
+use base::Problem;
+use base::matrix::Matrix;
+use lab::fault::{Fault, problem};
+use lab::host::NoticeLevel;
+use lab::layer::LayerRef;
+use lab::store::{Key, Space, key};
+use model::{HookPoint, Model, ModelError, Pooling, Readout};
+use stats::rng::stream;
 
 /// Sentences that go through the model between two beats.
 const TOGETHER: usize = 256;
@@ -73,7 +74,7 @@ impl Reader {
     ///
     /// # Errors
     /// [`Fault`], from the tokenizer.
-    pub fn absent(&self, texts: &[&str], host: &dyn Host) -> Result<usize, Fault> {
+    pub fn absent(&self, texts: &[&str], host: &Host<'_>) -> Result<usize, Fault> {
         let (space, keys) = self.keys(texts)?;
         Ok(host.store().absent(&space, &keys).len())
     }
@@ -92,7 +93,7 @@ impl Reader {
     ///
     /// # Errors
     /// [`Fault`].
-    pub fn vectors(&self, texts: &[&str], seed: u64, host: &mut dyn Host) -> Result<Matrix, Fault> {
+    pub fn vectors(&self, texts: &[&str], seed: u64, host: &mut Host<'_>) -> Result<Matrix, Fault> {
         let (space, keys) = self.keys(texts)?;
         let store = host.store();
         let mut out = Matrix::zeros(texts.len(), self.width());

@@ -1,27 +1,28 @@
 //! Two sides that are files of results.
 
 use super::report::Reporter;
-use crate::base::Problem;
-use crate::base::numbers::count;
-use crate::corpus::results::{Results, Wanted, metrics, read};
-use crate::lab::fault::{Fault, problem};
-use crate::lab::host::{Host, NoticeLevel};
-use crate::lab::power::compare::spread;
-use crate::lab::power::finding::{ConfigurationFinding, Kind};
-use crate::lab::power::pairs::{Pairs, matched};
-use crate::lab::power::spec::Spec;
+use crate::Host;
+use crate::compare::spread;
+use crate::finding::{ConfigurationFinding, Kind};
+use crate::pairs::{Pairs, matched};
+use crate::spec::Spec;
+use base::Problem;
+use base::numbers::count;
+use corpus::results::{Results, Wanted, metrics, read};
+use lab::fault::{Fault, problem};
+use lab::host::NoticeLevel;
 
 /// Items of the first estimate.
 const FIRST: usize = 64;
 
 /// Reads both sides and compares them on growing numbers of items.
-pub fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut dyn Host) -> Result<(), Fault> {
+pub fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut Host<'_>) -> Result<(), Fault> {
     host.plan(2.0);
     host.stage("reading results".into(), "files", 1.0);
     let wanted = Wanted { filter: spec.test.filter.clone(), metric: spec.test.metric.clone() };
     let total = spec.a.results.len() + spec.b.results.len();
     let mut done = 0;
-    let mut side = |names: &[String], host: &mut dyn Host| -> Result<Vec<Results>, Fault> {
+    let mut side = |names: &[String], host: &mut Host<'_>| -> Result<Vec<Results>, Fault> {
         let mut all = Vec::new();
         for name in names {
             host.poll()?;
@@ -86,7 +87,7 @@ pub fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut dyn Hos
 }
 
 /// The metric that is compared: the one that was asked for, or the first that all files have. Others are told of.
-fn chosen(spec: &Spec, a: &[Results], b: &[Results], host: &mut dyn Host) -> Result<String, Fault> {
+fn chosen(spec: &Spec, a: &[Results], b: &[Results], host: &mut Host<'_>) -> Result<String, Fault> {
     let (shared, lacking) = metrics(a.iter().chain(b));
     let none = || {
         let what = format!("the files have no metric in common: some lack {}", lacking.join(", "));
@@ -110,7 +111,7 @@ fn sides(
     pairs: &Pairs,
     metric: &str,
     reporter: &Reporter,
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<(), Fault> {
     for (first, side) in [(true, "a"), (false, "b")] {
         let by_seed = pairs.by_seed();

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use super::probes::Side;
 use super::sentences::{Drawn, FOLDS, Sentences};
-use crate::base::Cancelled;
-use crate::base::matrix::Matrix;
-use crate::lab::demand::{Forecast, MemoryPart, Work, resident, within_limit};
-use crate::lab::fault::Fault;
-use crate::lab::host::Host;
-use crate::lab::power::spec::Spec;
-use crate::model::chunk::TOKENS_PER_BATCH;
-use crate::probe::Labelled;
-use crate::probe::epochs::{EPOCHS, PATIENCE, train};
-use crate::probe::mdl::variational::{codes, looks, step};
-use crate::probe::train::Recipe;
-use crate::stats::Purpose;
+use crate::Host;
+use crate::spec::Spec;
+use base::Cancelled;
+use base::matrix::Matrix;
+use lab::demand::{Forecast, MemoryPart, Work, resident, within_limit};
+use lab::fault::Fault;
+use model::chunk::TOKENS_PER_BATCH;
+use probe::Labelled;
+use probe::epochs::{EPOCHS, PATIENCE, train};
+use probe::mdl::variational::{codes, looks, step};
+use probe::train::Recipe;
+use stats::Purpose;
 
 /// Sentences of a slice of reading.
 const SLICE: usize = 32;
@@ -26,7 +26,7 @@ const EXPECTED: f64 = 9.0;
 ///
 /// # Errors
 /// [`Fault`], as the run itself would report it.
-pub fn of(spec: &Spec, host: &mut dyn Host) -> Result<Vec<Forecast>, Fault> {
+pub fn of(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Forecast>, Fault> {
     if spec.of_files() { Ok(Vec::new()) } else { with(spec, &super::probes::sentences(spec, host)?, host) }
 }
 
@@ -34,7 +34,7 @@ pub fn of(spec: &Spec, host: &mut dyn Host) -> Result<Vec<Forecast>, Fault> {
 ///
 /// # Errors
 /// As [`of`].
-pub fn with(spec: &Spec, both: &[Arc<Sentences>; 2], host: &mut dyn Host) -> Result<Vec<Forecast>, Fault> {
+pub fn with(spec: &Spec, both: &[Arc<Sentences>; 2], host: &mut Host<'_>) -> Result<Vec<Forecast>, Fault> {
     let mut list: Vec<Forecast> = Vec::new();
     let mut bytes = resident().unwrap_or(64 << 20);
     for first in [true, false] {
@@ -77,7 +77,7 @@ fn seconds(
     spec: &Spec,
     (side, first): (&Side, bool),
     sentences: &Sentences,
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<(f64, [f64; 2]), Fault> {
     let largest = sentences.drawn(spec.task.sizes.last().copied().unwrap_or(0));
     let rows: Vec<usize> = largest.parts.concat();
@@ -117,7 +117,7 @@ fn coding(
     side: &Side,
     sentences: &Sentences,
     drawn: &Drawn,
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<f64, Fault> {
     let mut work = Work::default();
     if spec.also.mdl {

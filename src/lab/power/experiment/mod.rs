@@ -17,15 +17,20 @@ use super::question::Question as Asked;
 use super::spec::{IntervalSpec, POWER_TOML, Spec, TestSpec};
 use super::studies::STUDIES;
 use super::{figures, summary};
-use crate::base::Problem;
-use crate::figure::Figure;
-use crate::lab::demand::{Forecast, Size};
-use crate::lab::family::Comparison;
-use crate::lab::fault::Fault;
-use crate::lab::finding::{Body, Finding};
-use crate::lab::grid::{self, Axis, Takes};
-use crate::lab::host::{Host, Share};
-use crate::lab::{self, Details, EngineInfo, Experiment, Instrument, Kinds, LabId, Preset, Question};
+use crate::Finding;
+use crate::Host;
+use crate::Question;
+use base::Problem;
+use figure::Figure;
+use lab::Head;
+use lab::SpecFields;
+use lab::axis::{self, Axis, Takes};
+use lab::demand::{Forecast, Size};
+use lab::family::Comparison;
+use lab::fault::Fault;
+use lab::finding::Body;
+use lab::host::Share;
+use lab::{Details, EngineInfo, Experiment, Instrument, LabId, Preset};
 
 /// The lab.
 pub static LAB: Power = Power;
@@ -36,25 +41,28 @@ pub struct Power;
 
 impl Instrument for Power {
     type Spec = Spec;
+    type Kind = Kind;
+    type Question = Question;
     type Results = super::Results;
+    const ID: LabId = LabId::Power;
     const TITLE: &'static str = "Power";
     const QUESTION: &'static str = "How much data does this comparison need?";
     const DEFAULT: &'static str = POWER_TOML;
     const PRESETS: &'static [Preset] = &STUDIES;
 
     const AXES: &'static [Axis] = &[
-        grid::MODEL_SETS,
+        axis::MODEL_SETS,
         Axis::new("pair", &[], Takes::Part),
         Axis::new("layer", &["a.layer", "b.layer"], Takes::Layer),
         Axis::new("a.layer", &[], Takes::Layer),
         Axis::new("b.layer", &[], Takes::Layer),
-        grid::SEED,
+        axis::SEED,
         Axis::field("task.name"),
         Axis::field("training.grid"),
         Axis::field("test.margin"),
     ];
 
-    fn begin(spec: Spec) -> Box<dyn Experiment> {
+    fn begin(spec: Spec) -> Box<dyn Experiment<Kind, Question>> {
         Box::new(Run { spec, pairs: None })
     }
 
@@ -80,11 +88,10 @@ impl Instrument for Power {
     }
 
     fn decides(spec: &Spec) -> Option<String> {
-        Some(lab::Spec::from(decisive(spec)).hash())
+        Some(decisive(spec).hash())
     }
 
-    fn compared(finding: &Finding) -> Option<Comparison> {
-        let Body::Lab(Kinds::Power(kind)) = &finding.body else { return None };
+    fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
         let mut n = finding.n;
         let (what, test, p, planned) = match kind {
             // A plan of equality counts by the test of equality.
@@ -108,7 +115,7 @@ impl Instrument for Power {
             _ => return None,
         };
         let spec = finding.spec.clone();
-        Some(Comparison { lab: LabId::Power, spec, what, test, n, p, planned })
+        Some(Comparison { lab: LabId::Power, spec: spec.to_owned(), what, test, n, p, planned })
     }
 }
 
@@ -133,8 +140,8 @@ struct Run {
     pairs: Option<(Pairs, Reporter)>,
 }
 
-impl Experiment for Run {
-    fn run(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
+impl Experiment<Kind, Question> for Run {
+    fn run(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         self.pairs = None;
         if self.spec.of_files() {
             files::run(&self.spec, &mut self.pairs, host)
@@ -143,7 +150,7 @@ impl Experiment for Run {
         }
     }
 
-    fn forecast(&mut self, host: &mut dyn Host) -> Result<Vec<Forecast>, Fault> {
+    fn forecast(&mut self, host: &mut Host<'_>) -> Result<Vec<Forecast>, Fault> {
         forecast::of(&self.spec, host)
     }
 
@@ -151,9 +158,9 @@ impl Experiment for Run {
         &mut self,
         question: &Question,
         _share: Share,
-        host: &mut dyn Host,
+        host: &mut Host<'_>,
     ) -> Result<Vec<Finding>, Fault> {
-        let Asked::Adjust(terms) = Asked::within(question)?;
+        let Asked::Adjust(terms) = question;
         let (pairs, reporter) = self.pairs.as_ref().ok_or_else(|| Problem {
             what: "nothing has been compared yet".into(),
             r#where: "comparison".into(),

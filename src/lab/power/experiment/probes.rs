@@ -7,27 +7,28 @@ use super::beside;
 use super::encode::Reader;
 use super::report::{Reporter, Sizes};
 use super::sentences::{Drawn, Sentences};
-use crate::base::Problem;
-use crate::base::matrix::{Matrix, argmax};
-use crate::corpus::shortcuts::shortcuts;
-use crate::figure::layers::grouped;
-use crate::gallery::GalleryError;
-use crate::gallery::further::Start;
-use crate::gallery::train::Progress;
-use crate::lab::fault::{Fault, problem};
-use crate::lab::host::{Host, NoticeLevel};
-use crate::lab::power::compare::spread;
-use crate::lab::power::finding::{BaselineFinding, ConfigurationFinding, Kind, MarginFinding};
-use crate::lab::power::pairs::Pairs;
-use crate::lab::power::spec::{SideSpec, Spec};
-use crate::model::ModelSource;
-use crate::probe::Labelled;
-use crate::probe::epochs::{Chosen, best_of, recipes};
-use crate::probe::mlp::Mlp;
-use crate::probe::train::Recipe;
-use crate::stats::Purpose;
-use crate::stats::intervals::wilson;
-use crate::stats::rng::{shuffle, stream};
+use crate::Host;
+use crate::compare::spread;
+use crate::finding::{BaselineFinding, ConfigurationFinding, Kind, MarginFinding};
+use crate::pairs::Pairs;
+use crate::spec::{SideSpec, Spec};
+use base::Problem;
+use base::matrix::{Matrix, argmax};
+use corpus::shortcuts::shortcuts;
+use figure::layers::grouped;
+use lab::fault::{Fault, problem};
+use lab::host::NoticeLevel;
+use model::ModelSource;
+use pretraining::GalleryError;
+use pretraining::Progress;
+use pretraining::further::Start;
+use probe::Labelled;
+use probe::epochs::{Chosen, best_of, recipes};
+use probe::mlp::Mlp;
+use probe::train::Recipe;
+use stats::Purpose;
+use stats::intervals::wilson;
+use stats::rng::{shuffle, stream};
 
 /// One side at work.
 pub struct Side {
@@ -49,7 +50,7 @@ impl Side {
         spec: &Spec,
         first: bool,
         sentences: &[Arc<Sentences>; 2],
-        host: &mut dyn Host,
+        host: &mut Host<'_>,
     ) -> Result<Self, Fault> {
         let side: &SideSpec = spec.side(first);
         let model = host.model(spec.encoder(first))?;
@@ -64,7 +65,7 @@ impl Side {
     ///
     /// # Errors
     /// [`Fault`] for a model without a head that can be trained.
-    pub fn corrupt(&mut self, spec: &Spec, first: bool, host: &mut dyn Host) -> Result<(), Fault> {
+    pub fn corrupt(&mut self, spec: &Spec, first: bool, host: &mut Host<'_>) -> Result<(), Fault> {
         let (steps, name) = (spec.side(first).corrupted, spec.encoder(first));
         if steps == 0 {
             return Ok(());
@@ -98,7 +99,7 @@ impl Side {
         spec: &Spec,
         sentences: &Sentences,
         drawn: &Drawn,
-        host: &mut dyn Host,
+        host: &mut Host<'_>,
     ) -> Result<[Labelled; 3], Fault> {
         let mut part = |rows: &[usize]| self.part(spec, sentences, rows, host);
         let [train, validation, test] = &drawn.parts;
@@ -111,7 +112,7 @@ impl Side {
         spec: &Spec,
         sentences: &Sentences,
         rows: &[usize],
-        host: &mut dyn Host,
+        host: &mut Host<'_>,
     ) -> Result<Labelled, Fault> {
         let texts: Vec<&str> = rows.iter().map(|r| sentences.texts[*r].as_str()).collect();
         let x = self.reader.vectors(&texts, spec.seed, host)?;
@@ -128,7 +129,7 @@ impl Side {
         spec: &Spec,
         train: &Labelled,
         validation: &Labelled,
-        host: &mut dyn Host,
+        host: &mut Host<'_>,
     ) -> Result<Vec<Mlp>, Fault> {
         let purposes = purposes(spec, &self.classifier);
         let chosen = best_of(train, validation, &self.recipes, &purposes, host)?;
@@ -148,7 +149,7 @@ impl Side {
         &self,
         spec: &Spec,
         data: &[Labelled; 3],
-        host: &mut dyn Host,
+        host: &mut Host<'_>,
     ) -> Result<Vec<Vec<f64>>, Fault> {
         let [train, validation, test] = data;
         Ok(self.trained(spec, train, validation, host)?.iter().map(|mlp| right(mlp, test)).collect())
@@ -192,7 +193,7 @@ pub fn weight(size: usize) -> f64 {
 }
 
 /// The sentences of both sides: the same, unless the spec gives them tasks of their own.
-pub fn sentences(spec: &Spec, host: &mut dyn Host) -> Result<[Arc<Sentences>; 2], Fault> {
+pub fn sentences(spec: &Spec, host: &mut Host<'_>) -> Result<[Arc<Sentences>; 2], Fault> {
     let first = Arc::new(Sentences::of(spec, true, host)?);
     let second = if spec.is_apart() { Arc::new(Sentences::of(spec, false, host)?) } else { first.clone() };
     Ok([first, second])
@@ -218,7 +219,7 @@ fn unpaired(spec: &Spec, sides: &[Arc<Sentences>; 2]) -> Option<Problem> {
 }
 
 /// Trains and tests both sides at every size, smallest first.
-pub fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut dyn Host) -> Result<(), Fault> {
+pub fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut Host<'_>) -> Result<(), Fault> {
     let corruptions = [true, false].into_iter().filter(|first| spec.side(*first).corrupted > 0).count();
     let total: f64 = spec.task.sizes.iter().map(|s| weight(*s)).sum();
     host.plan(total + corruptions as f64 * CORRUPTION + beside::weight(spec));
@@ -280,7 +281,7 @@ fn tested(
     (size, seen): (usize, usize),
     both: [(&Side, &[Mlp]); 2],
     reporter: &mut Reporter,
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<Pairs, Fault> {
     let rows = both.map(|(side, _)| side.sentences.drawn(size).parts[2].clone());
     // The orders of two sides with the same sentences are the same.
@@ -333,7 +334,7 @@ fn surface(
     (first, side): (bool, &Side),
     size: usize,
     reporter: &Reporter,
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<(), Fault> {
     host.poll()?;
     let (sentences, drawn) = (&side.sentences, side.sentences.drawn(size));
@@ -363,7 +364,7 @@ fn sides(
     pairs: &Pairs,
     size: usize,
     reporter: &Reporter,
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<(), Fault> {
     let by_seed: Vec<f64> = pairs.by_seed().iter().map(|s| s[usize::from(!first)]).collect();
     let accuracy = pairs.accuracy(first, spec.interval.level);

@@ -1,23 +1,25 @@
 //! From pairs to findings: the comparison, the curve of power, what is needed, and the test that may be looked at.
 
-use crate::base::Cancelled;
-use crate::lab::finding::{Finding, Label};
-use crate::lab::host::Host;
-use crate::lab::power::bound::{Bound, Counted};
-use crate::lab::power::compare::{Names, adjust, resampled_beside};
-use crate::lab::power::finding::{
+use crate::Finding;
+use crate::Host;
+use crate::bound::{Bound, Counted};
+use crate::compare::{Names, adjust, resampled_beside};
+use crate::finding::{
     CollapseFinding, ComparisonFinding, Kind, PowerFinding, RequiredFinding, SequentialFinding, TallyFinding,
 };
-use crate::lab::power::pairs::Pairs;
-use crate::lab::power::pilot::collapse;
-use crate::lab::power::plan::{Plan, Stop};
-use crate::lab::power::question::Adjust;
-use crate::lab::power::spec::Spec;
-use crate::lab::power::summary::stepless;
-use crate::lab::power::tally::{Tally, places, told};
-use crate::lab::{self};
-use crate::stats::rng::{shuffle, stream};
-use crate::stats::sequential::Sequential;
+use crate::pairs::Pairs;
+use crate::pilot::collapse;
+use crate::plan::{Plan, Stop};
+use crate::question::Adjust;
+use crate::spec::Spec;
+use crate::summary::stepless;
+use crate::tally::{Tally, places, told};
+use base::Cancelled;
+use lab::SpecFields;
+use lab::finding::Label;
+
+use stats::rng::{shuffle, stream};
+use stats::sequential::Sequential;
 
 /// Places of the sequential test that are told, at most.
 const PLACES: usize = 48;
@@ -55,7 +57,7 @@ impl Reporter {
     pub fn new(spec: &Spec, sizes: Option<Sizes>) -> Self {
         let names = Names { a: spec.name(true), b: spec.name(false), metric: "accuracy".into() };
         let model = if spec.of_files() { format!("{},{}", names.a, names.b) } else { spec.models.join(",") };
-        let label = Label::new(&lab::Spec::from(spec.clone()), &model);
+        let label = Label::new(spec, &model);
         Self {
             spec: spec.clone(),
             label,
@@ -123,7 +125,7 @@ impl Reporter {
     ///
     /// # Errors
     /// [`Cancelled`] where nobody listens any more.
-    pub fn step(&mut self, pairs: &Pairs, host: &mut dyn Host) -> Result<(), Cancelled> {
+    pub fn step(&mut self, pairs: &Pairs, host: &mut Host<'_>) -> Result<(), Cancelled> {
         self.report(pairs, &self.order(pairs.n()), (true, false), host)
     }
 
@@ -132,7 +134,7 @@ impl Reporter {
     ///
     /// # Errors
     /// [`Cancelled`] where nobody listens any more.
-    pub fn part(&mut self, pairs: &Pairs, counts: bool, host: &mut dyn Host) -> Result<(), Cancelled> {
+    pub fn part(&mut self, pairs: &Pairs, counts: bool, host: &mut Host<'_>) -> Result<(), Cancelled> {
         self.report(pairs, &(0..pairs.n()).collect::<Vec<_>>(), (counts, true), host)
     }
 
@@ -141,7 +143,7 @@ impl Reporter {
         pairs: &Pairs,
         order: &[usize],
         (is_final, is_part): (bool, bool),
-        host: &mut dyn Host,
+        host: &mut Host<'_>,
     ) -> Result<(), Cancelled> {
         let (n, tally) = (pairs.n(), pairs.tally());
         let (mut comparison, curve, required) = self.told(&tally, &self.spec);
@@ -179,7 +181,7 @@ impl Reporter {
 
     /// Tells all comparisons, adjusted for their number. What a plan made of a part of the items is the same question as that of all of
     /// them, and was there before any result: it is not adjusted for what was looked at later, nor they for it.
-    fn tell_comparisons(&mut self, host: &mut dyn Host) -> Result<(), Cancelled> {
+    fn tell_comparisons(&mut self, host: &mut Host<'_>) -> Result<(), Cancelled> {
         for part in [true, false] {
             let mine = self.made.iter_mut().zip(&self.powers).filter(|(_, (_, is_part))| *is_part == part);
             adjust(&mut mine.map(|((_, c), _)| c).collect::<Vec<_>>());
@@ -204,7 +206,7 @@ impl Reporter {
     ///
     /// # Errors
     /// [`Cancelled`] where nobody listens any more.
-    pub fn verdict(&self, host: &mut dyn Host) -> Result<(), Cancelled> {
+    pub fn verdict(&self, host: &mut Host<'_>) -> Result<(), Cancelled> {
         let Some((n, last)) = self.made.last() else { return Ok(()) };
         if last.both.is_none() && !last.unpaired {
             return Ok(());
@@ -298,7 +300,7 @@ impl Reporter {
         let mut changed = self.clone();
         changed.spec = asked.of(&self.spec);
         // A result carries the hash of the spec that would make it.
-        let spec = lab::Spec::from(changed.spec.clone());
+        let spec = &changed.spec;
         changed.label = changed.label.under(spec.hash());
         let tally = pairs.tally();
         let (mut comparison, curve, required) = self.told(&tally, &changed.spec);

@@ -4,14 +4,15 @@
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 
-use crate::base::{Cancelled, Problem};
-use crate::corpus::probing::{GROUPS, ProbingTask};
-use crate::corpus::readers::{Reading, Row};
-use crate::lab::fault::{Fault, problem};
-use crate::lab::host::{Host, NoticeLevel};
-use crate::lab::power::bound::Ratio;
-use crate::lab::power::spec::Spec;
-use crate::stats::rng::{shuffle, stream, unit};
+use crate::Host;
+use crate::bound::Ratio;
+use crate::spec::Spec;
+use base::{Cancelled, Problem};
+use corpus::probing::{GROUPS, ProbingTask};
+use corpus::readers::{Reading, Row};
+use lab::fault::{Fault, problem};
+use lab::host::NoticeLevel;
+use stats::rng::{shuffle, stream, unit};
 
 /// Most classes of a file.
 const MAX_CLASSES: usize = 50;
@@ -47,7 +48,7 @@ impl Sentences {
     ///
     /// # Errors
     /// [`Fault`] for a file that cannot be read, or with too few sentences of a class.
-    pub fn of(spec: &Spec, first: bool, host: &mut dyn Host) -> Result<Self, Fault> {
+    pub fn of(spec: &Spec, first: bool, host: &mut Host<'_>) -> Result<Self, Fault> {
         let largest = spec.task.sizes.last().copied().unwrap_or(0);
         let each = spec.task.ratio.parts(largest);
         let needed: usize = each.iter().sum();
@@ -57,7 +58,7 @@ impl Sentences {
                 // Every fold must have a quarter of the training part, from all of its groups, or one of the other parts.
                 let quarter = each[0].div_ceil(4).max(each[1]).max(each[2]);
                 let grouped = quarter.next_multiple_of(GROUPS / FOLDS) * FOLDS;
-                let told = |e: crate::corpus::probing::ProbingError| problem(&e, "task", "lower task.sizes");
+                let told = |e: corpus::probing::ProbingError| problem(&e, "task", "lower task.sizes");
                 let task = ProbingTask::named(name).map_err(told)?;
                 let classes = task.labels.len();
                 let needed = if task.is_grouped() { grouped } else { needed };
@@ -96,7 +97,7 @@ impl Sentences {
                 return Err(Problem {
                     what: format!(
                         "the class `{}` has {} sentences; {needed} are needed for the largest size",
-                        crate::base::text::shortened(name, 40),
+                        base::text::shortened(name, 40),
                         rows.len()
                     ),
                     r#where: "task.data".into(),
@@ -186,9 +187,9 @@ fn numbered(classes: usize) -> Vec<String> {
 type Read = (Vec<String>, Vec<usize>, Vec<String>);
 
 /// Labelled sentences of a file, each once.
-fn read(spec: &Spec, file: &str, host: &mut dyn Host) -> Result<Read, Fault> {
+fn read(spec: &Spec, file: &str, host: &mut Host<'_>) -> Result<Read, Fault> {
     let path = spec.path(file);
-    let told = |e: crate::corpus::readers::ReadError| {
+    let told = |e: corpus::readers::ReadError| {
         problem(&e, "task.data", "`probity data list` names what can be read; labelled sentences are needed")
     };
     let mut seen: HashSet<String> = HashSet::new();

@@ -1,12 +1,12 @@
 //! The rows of a side: those of the second stand beside those of the first.
 
 use super::super::spec::{SideSpec, Spec};
-use crate::base::text::{last_part, shortened};
-use crate::corpus::probing::PROBING;
-use crate::lab::layer::LayerRef;
-use crate::lab::setting::rows::row;
-use crate::lab::setting::{Kind, Known, Range, Setting, Value};
-use crate::model::PoolOver;
+use base::text::{last_part, shortened};
+use corpus::probing::PROBING;
+use lab::layer::LayerRef;
+use lab::setting::rows::row;
+use lab::setting::{Kind, Known, Range, Setting, Value};
+use model::PoolOver;
 
 /// All rows of a side, in the order of the setup pane.
 pub fn of(first: bool) -> Vec<Setting<Spec>> {

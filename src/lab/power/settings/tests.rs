@@ -1,9 +1,9 @@
 //! Every row sets what it shows, and a spec that can run.
 
 use super::*;
-use crate::lab::power::plan::{Hypothesis, Plan, Stop};
-use crate::lab::setting::{Known, KnownModel};
-use crate::lab::spec::LabSpec;
+use crate::plan::{Hypothesis, Plan, Stop};
+use lab::setting::{Known, KnownModel};
+use lab::spec::LabSpec;
 
 #[test]
 fn every_step_of_every_row_leaves_a_spec_that_can_run() {

@@ -1,13 +1,10 @@
 //! What a spec may ask for, and what it must not.
 
 use super::*;
-use crate::lab;
+use lab::SpecFields as _;
 
 fn parse(text: &str) -> Result<Spec, String> {
-    match lab::Spec::parse(text, "x").map_err(|e| e.to_string())? {
-        lab::Spec::Power(spec) => Ok(*spec),
-        other => Err(format!("{other:?}")),
-    }
+    lab::spec::parse(text, "x").map_err(|e| e.to_string())
 }
 
 #[test]
@@ -17,7 +14,7 @@ fn the_shipped_spec_is_the_default_and_keeps_its_hash() {
         (&spec.task, &spec.training, &spec.test),
         (&TaskSpec::default(), &TrainingSpec::default(), &TestSpec::default())
     );
-    let text = lab::Spec::from(spec.clone()).to_toml();
+    let text = spec.to_toml();
     assert_eq!(parse(&text).unwrap(), spec);
     assert_ne!(spec.name(true), spec.name(false));
 }

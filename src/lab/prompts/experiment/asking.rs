@@ -7,14 +7,14 @@ use rayon::prelude::*;
 
 use super::bench::{Bench, Member, Replies};
 use super::stored::{self, Known};
-use crate::lab::fault::Fault;
-use crate::lab::host::Host;
-use crate::lab::prompts::candidates::{Candidates, Reply, from_list, from_vocabulary};
-use crate::lab::prompts::library::{Fact, Relation};
-use crate::lab::prompts::query::{Asker, Encoded};
-use crate::lab::prompts::rule::{Rule, Word, replies as pll};
-use crate::model::chunk::TOKENS_PER_BATCH;
-use crate::model::{ModelError, Tokenizer};
+use crate::Host;
+use crate::candidates::{Candidates, Reply, from_list, from_vocabulary};
+use crate::library::{Fact, Relation};
+use crate::query::{Asker, Encoded};
+use crate::rule::{Rule, Word, replies as pll};
+use lab::fault::Fault;
+use model::chunk::TOKENS_PER_BATCH;
+use model::{ModelError, Tokenizer};
 
 /// Queries that are written and run together, by whole prompts. Of a long relation progress comes, and a stop is heard, within
 /// seconds; queries of one length still fill their batches.
@@ -82,7 +82,7 @@ impl Bench {
         relation: &Relation,
         prompts: &[String],
         facts: &[Fact],
-        host: &mut dyn Host,
+        host: &mut Host<'_>,
     ) -> Result<Vec<Replies>, Fault> {
         let rule = self.rule(relation, member)?;
         let m = &self.members[member];
@@ -111,7 +111,7 @@ impl Bench {
         rule: &Rule,
         prompts: &[&String],
         (facts, fitted): (&[Fact], bool),
-        host: &mut dyn Host,
+        host: &mut Host<'_>,
     ) -> Result<Vec<Replies>, Fault> {
         let m = &self.members[member];
         let asker = Asker::new(&m.model)?.fitting(fitted);

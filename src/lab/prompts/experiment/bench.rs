@@ -5,23 +5,24 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::asking::unsayable;
-use crate::base::{Problem, Pulse};
-use crate::corpus::facts::OBJECT;
-use crate::lab::fault::{Fault, problem};
-use crate::lab::finding::Label;
-use crate::lab::host::{Host, NoticeLevel};
-use crate::lab::prompts::adjust::WeightError;
-use crate::lab::prompts::answers::{Answers, Shape};
-use crate::lab::prompts::candidates::{Candidates, Reply, folded};
-use crate::lab::prompts::finding::LeftOut;
-use crate::lab::prompts::function_words::FunctionWords;
-use crate::lab::prompts::library::{Fact, Library, Relation};
-use crate::lab::prompts::query::Asker;
-use crate::lab::prompts::rule::Rule;
-use crate::lab::prompts::spec::{NO_WORDS, OWN_WORDS, Spec, UserWeights, Weighting, is_prompt};
-use crate::lab::prompts::vocabulary::{Common, Words, common};
-use crate::lab::{self};
-use crate::model::Model;
+use crate::Host;
+use crate::adjust::WeightError;
+use crate::answers::{Answers, Shape};
+use crate::candidates::{Candidates, Reply, folded};
+use crate::finding::LeftOut;
+use crate::function_words::FunctionWords;
+use crate::library::{Fact, Library, Relation};
+use crate::query::Asker;
+use crate::rule::Rule;
+use crate::spec::{NO_WORDS, OWN_WORDS, Spec, UserWeights, Weighting, is_prompt};
+use crate::vocabulary::{Common, Words, common};
+use base::{Problem, Pulse};
+use corpus::facts::OBJECT;
+use lab::fault::{Fault, problem};
+use lab::finding::Label;
+use lab::host::NoticeLevel;
+
+use model::Model;
 
 /// Words that are listed of what is left out, per reason.
 pub const LISTED: usize = 200;
@@ -113,8 +114,7 @@ impl Bench {
     ///
     /// # Errors
     /// [`Fault`].
-    pub fn open(spec: &Spec, host: &mut dyn Host) -> Result<Self, Fault> {
-        let whole = lab::Spec::from(spec.clone());
+    pub fn open(spec: &Spec, host: &mut Host<'_>) -> Result<Self, Fault> {
         let function_words = match (spec.query.function_words.as_str(), spec.words_path()) {
             (_, Some(path)) => FunctionWords::read(&path).map_err(Fault::Failed)?,
             (NO_WORDS, _) => FunctionWords::none(),
@@ -126,12 +126,12 @@ impl Bench {
             let model = host.model(name)?;
             Asker::new(&model)?;
             let words = Words::new(model.tokenizer()?, &function_words, spec.query.ignore_case)?;
-            let label = Label::new(&whole, name);
+            let label = Label::new(spec, name);
             members.push(Member { name: name.clone(), model, words, label });
             host.poll()?;
         }
         let common = common(&members.iter().map(|m| &m.words).collect::<Vec<_>>(), &function_words);
-        let label = Label::new(&whole, crate::lab::prompts::finding::ALL);
+        let label = Label::new(spec, crate::finding::ALL);
         let spec = spec.clone();
         let bench = Self { spec, members, library, function_words, common, label, entries: Vec::new() };
         if bench.spec.query.candidates == Candidates::Intersection && bench.common.words.is_empty() {
@@ -145,7 +145,7 @@ impl Bench {
     }
 
     /// Tells of models that are one and the same under two names: rules for ties alone put them in an order.
-    fn tell_of_twins(&self, host: &mut dyn Host) -> Result<(), Fault> {
+    fn tell_of_twins(&self, host: &mut Host<'_>) -> Result<(), Fault> {
         for (k, a) in self.members.iter().enumerate() {
             for b in self.members[k + 1..].iter().filter(|b| b.model.hash() == a.model.hash()) {
                 let what = format!(
@@ -336,7 +336,7 @@ pub fn refused(prompt: &str, causal: Option<&str>) -> Option<String> {
     causal.filter(|_| !last).map(|name| format!("[Y] is not last, so that {name} cannot answer"))
 }
 
-fn library(spec: &Spec, host: &mut dyn Host) -> Result<Library, Fault> {
+fn library(spec: &Spec, host: &mut Host<'_>) -> Result<Library, Fault> {
     let paths = spec.data.paths();
     let files: Vec<(&Path, &str)> =
         paths.iter().map(AsRef::as_ref).zip(spec.data.files.iter().map(String::as_str)).collect();
@@ -345,9 +345,9 @@ fn library(spec: &Spec, host: &mut dyn Host) -> Result<Library, Fault> {
     let mut library = match files.is_empty() {
         true => Library::built_in().map_err(Fault::Failed)?,
         false => {
-            struct Lent<'a>(&'a mut dyn Host);
+            struct Lent<'a>(&'a mut Host<'a>);
             impl Pulse for Lent<'_> {
-                fn beat(&mut self, _: usize, _: usize) -> Result<(), crate::base::Cancelled> {
+                fn beat(&mut self, _: usize, _: usize) -> Result<(), base::Cancelled> {
                     self.0.poll()
                 }
             }
@@ -361,7 +361,7 @@ fn library(spec: &Spec, host: &mut dyn Host) -> Result<Library, Fault> {
     let known: Vec<String> = library.relations.iter().map(|r| r.id.clone()).collect();
     if let Some((key, unknown)) = spec.named().find(|(_, r)| !known.iter().any(|k| k == r)) {
         let names: Vec<&str> = known.iter().map(String::as_str).collect();
-        let what = format!("relation {}", crate::base::suggest::is_unknown(unknown, &names));
+        let what = format!("relation {}", base::suggest::is_unknown(unknown, &names));
         return Err(Problem { what, r#where: key.into(), hint: "correct the name".into() }.into());
     }
     if !wanted.is_empty() {
@@ -374,7 +374,7 @@ fn library(spec: &Spec, host: &mut dyn Host) -> Result<Library, Fault> {
 }
 
 /// Tells of what a spec gives and the run does not use.
-fn unused(spec: &Spec, library: &Library, host: &mut dyn Host) -> Result<(), Fault> {
+fn unused(spec: &Spec, library: &Library, host: &mut Host<'_>) -> Result<(), Fault> {
     let mut tell = |key: &str, what: String, hint: &str| {
         let problem = Problem { what, r#where: key.into(), hint: hint.into() };
         host.notice(NoticeLevel::Warning, problem)
@@ -406,7 +406,7 @@ fn unused(spec: &Spec, library: &Library, host: &mut dyn Host) -> Result<(), Fau
 const NAMED: usize = 3;
 
 /// Tells of relations that have facts and no prompt, or the other way round: an error where one of them is asked for by name.
-fn left_out(all: &[(String, String)], wanted: &[String], host: &mut dyn Host) -> Result<(), Fault> {
+fn left_out(all: &[(String, String)], wanted: &[String], host: &mut Host<'_>) -> Result<(), Fault> {
     let hint = || {
         "facts and prompts of a relation may lie in several files, under one and the same name; `probity data show` lists both".to_owned()
     };

@@ -1,7 +1,7 @@
 //! The work of a run, counted from its spec alone: what shares of a grid are balanced by.
 
-use crate::lab::demand::{Size, WORDS};
-use crate::lab::prompts::spec::Spec;
+use crate::spec::Spec;
+use lab::demand::{Size, WORDS};
 
 /// Relations where the spec does not name them, and prompts and facts of one where it sets no most: about what the built-in ones
 /// have. Files may have more; what they hold is not read for this.

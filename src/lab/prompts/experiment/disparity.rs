@@ -6,19 +6,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::forecast::{Ahead, units};
-use crate::base::Problem;
-use crate::gallery::GalleryError;
-use crate::gallery::bookmark::{Bookmark, steps as steps_of};
-use crate::gallery::further::{Diet, Outcome, Settings, Start};
-use crate::gallery::train::{Progress, Stage};
-use crate::lab::fault::{Fault, problem};
-use crate::lab::finding::Label;
-use crate::lab::host::{Host, NoticeLevel};
-use crate::lab::prompts::finding::{DisparityFinding, Kind, TOP_TOKEN};
-use crate::lab::prompts::spec::Spec;
-use crate::lab::store::Store;
-use crate::lab::{self};
-use crate::model::{Device, ModelSource};
+use crate::Host;
+use crate::finding::{DisparityFinding, Kind, TOP_TOKEN};
+use crate::spec::Spec;
+use base::Problem;
+use lab::fault::{Fault, problem};
+use lab::finding::Label;
+use lab::host::NoticeLevel;
+use lab::store::Store;
+use pretraining::GalleryError;
+use pretraining::bookmark::{Bookmark, steps as steps_of};
+use pretraining::further::{Diet, Outcome, Settings, Start};
+use pretraining::{Progress, Stage};
+
+use model::{Device, ModelSource};
 
 /// The models that are trained.
 fn models(spec: &Spec) -> Vec<String> {
@@ -64,7 +65,7 @@ fn settings(spec: &Spec) -> Settings {
 ///
 /// # Errors
 /// [`Fault`].
-pub fn forecast(spec: &Spec, host: &mut dyn Host) -> Result<Vec<Cost>, Fault> {
+pub fn forecast(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Cost>, Fault> {
     if spec.disparity.is_off() {
         return Ok(Vec::new());
     }
@@ -125,7 +126,7 @@ fn steps(start: &Start, diet: Diet, settings: &Settings) -> Result<f64, Fault> {
 ///
 /// # Errors
 /// [`Fault`].
-pub fn train(spec: &Spec, ahead: &Ahead, host: &mut dyn Host) -> Result<(), Fault> {
+pub fn train(spec: &Spec, ahead: &Ahead, host: &mut Host<'_>) -> Result<(), Fault> {
     if spec.disparity.is_off() {
         return Ok(());
     }
@@ -133,7 +134,7 @@ pub fn train(spec: &Spec, ahead: &Ahead, host: &mut dyn Host) -> Result<(), Faul
     for name in models(spec) {
         let source: ModelSource = name.parse()?;
         let start = Start::load(&source).map_err(fault)?;
-        let label = Label::new(&lab::Spec::from(spec.clone()), &name);
+        let label = Label::new(spec, &name);
         let cost = ahead.mixtures.iter().find(|c| c.model == name);
         for (at, diet) in diets(spec).enumerate() {
             let title = match diet {
@@ -161,7 +162,7 @@ fn outcome(
     name: &str,
     diet: Diet,
     settings: &Settings,
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<Outcome, Fault> {
     let said = |e: &dyn std::fmt::Display| {
         Fault::Failed(problem(e, name, "leave the model out of disparity.models"))
@@ -217,7 +218,7 @@ impl Bookmark for Mark {
     }
 }
 
-fn report(label: &Label, diet: Diet, outcome: &Outcome, host: &mut dyn Host) -> Result<(), Fault> {
+fn report(label: &Label, diet: Diet, outcome: &Outcome, host: &mut Host<'_>) -> Result<(), Fault> {
     let Some(first) = outcome.scores.iter().find(|s| s.id == "p1_first") else { return Ok(()) };
     let gamma = if let Diet::Gamma(gamma) = diet { Some(gamma) } else { None };
     let candidates = Some(TOP_TOKEN.to_owned());

@@ -7,12 +7,12 @@ use super::asking::unsayable;
 use super::bench::{Bench, Entry, Replies, Said};
 use super::relation::{report_relation, score};
 use super::stored::{self, Known};
-use crate::lab::fault::Fault;
-use crate::lab::host::Host;
-use crate::lab::prompts::finding::Kind;
-use crate::lab::prompts::library::{Fact, Relation};
-use crate::lab::prompts::rule::Rule;
-use crate::stats::bootstrap::Resamples;
+use crate::Host;
+use crate::finding::Kind;
+use crate::library::{Fact, Relation};
+use crate::rule::Rule;
+use lab::fault::Fault;
+use stats::bootstrap::Resamples;
 
 /// Queries of one model from which on a relation takes long enough to be told model by model.
 const LONG: usize = 2_000;
@@ -77,7 +77,7 @@ impl Early {
     ///
     /// # Errors
     /// [`Fault::Cancelled`].
-    pub fn announce(&self, bench: &Bench, host: &mut dyn Host) -> Result<(), Fault> {
+    pub fn announce(&self, bench: &Bench, host: &mut Host<'_>) -> Result<(), Fault> {
         report_relation(bench, &self.entry, None, host)
     }
 
@@ -86,7 +86,7 @@ impl Early {
     ///
     /// # Errors
     /// [`Fault`].
-    pub fn glance(&self, bench: &Bench, host: &mut dyn Host) -> Result<bool, Fault> {
+    pub fn glance(&self, bench: &Bench, host: &mut Host<'_>) -> Result<bool, Fault> {
         let Entry { relation, prompts, facts, .. } = &self.entry;
         let races = self.rules.iter().any(|rule| matches!(rule, Rule::Words(_)));
         if races || prompts.is_empty() || facts.is_empty() || prompts.len() * facts.len() > FEW {
@@ -122,7 +122,7 @@ impl Early {
         bench: &Bench,
         member: usize,
         replies: &[Replies],
-        host: &mut dyn Host,
+        host: &mut Host<'_>,
     ) -> Result<(), Fault> {
         self.tell(bench, member, (replies, &self.places), host)
     }
@@ -133,7 +133,7 @@ impl Early {
         bench: &Bench,
         member: usize,
         (replies, places): (&[Replies], &[usize]),
-        host: &mut dyn Host,
+        host: &mut Host<'_>,
     ) -> Result<(), Fault> {
         let (m, rule) = (&bench.members[member], &self.rules[member]);
         for (p, (prompt, row)) in self.entry.prompts.iter().zip(replies).enumerate() {

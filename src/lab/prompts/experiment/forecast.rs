@@ -8,12 +8,12 @@ use super::bench::Bench;
 use super::disparity::{self, Cost};
 use super::slices::{self, Races};
 use super::stored::{self, Known};
-use crate::lab::demand::{Forecast, MemoryPart, peak, resident, within_limit};
-use crate::lab::fault::Fault;
-use crate::lab::host::Host;
-use crate::lab::prompts::candidates::Candidates;
-use crate::lab::prompts::spec::Weighting;
-use crate::model::chunk::TOKENS_PER_BATCH;
+use crate::Host;
+use crate::candidates::Candidates;
+use crate::spec::Weighting;
+use lab::demand::{Forecast, MemoryPart, peak, resident, within_limit};
+use lab::fault::Fault;
+use model::chunk::TOKENS_PER_BATCH;
 
 /// Seconds of draws, ledgers and findings, measured on the built-in grid.
 pub const REST: f64 = 1.0;
@@ -95,7 +95,7 @@ struct Counted {
 ///
 /// # Errors
 /// [`Fault`], also where the memory limit cannot be kept.
-pub fn of(bench: &Bench, host: &mut dyn Host) -> Result<Ahead, Fault> {
+pub fn of(bench: &Bench, host: &mut Host<'_>) -> Result<Ahead, Fault> {
     let begun = Instant::now();
     let (mut queries, mut undone, mut says) = (0, Vec::new(), Vec::new());
     for k in 0..bench.members.len() {
@@ -170,7 +170,7 @@ fn forecasts(
 
 /// All queries of a model, and those that are to be asked: of facts whose object it can say, under prompts that the store has no
 /// replies to.
-fn counted(bench: &Bench, k: usize, host: &mut dyn Host) -> Result<Counted, Fault> {
+fn counted(bench: &Bench, k: usize, host: &mut Host<'_>) -> Result<Counted, Fault> {
     let (store, member) = (host.store(), &bench.members[k]);
     let mut counted = Counted::default();
     for relation in &bench.library.relations {
@@ -203,7 +203,7 @@ fn shared(bench: &Bench, says: &[Vec<Vec<bool>>]) -> Vec<usize> {
 }
 
 /// Seconds of a plain query of a model.
-fn query(bench: &Bench, k: usize, undone: &[Undone], host: &mut dyn Host) -> Result<f64, Fault> {
+fn query(bench: &Bench, k: usize, undone: &[Undone], host: &mut Host<'_>) -> Result<f64, Fault> {
     let kind =
         format!("prompt query by {} {}", bench.spec.query.candidates.name(), bench.members[k].model.hash());
     host.rate(&kind, &mut || slices::queries(bench, k, undone))
@@ -214,7 +214,7 @@ fn asks(
     bench: &Bench,
     k: usize,
     undone: &[Undone],
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<(Vec<f64>, Option<[f64; 2]>), Fault> {
     if undone.iter().all(|u| u.queries == 0) {
         return Ok((vec![0.0; undone.len()], None));
@@ -241,7 +241,7 @@ fn asks(
 }
 
 /// By relation: seconds of the perplexity of its prompts, where they are weighted by it.
-fn weights(bench: &Bench, k: usize, shared: &[usize], host: &mut dyn Host) -> Result<Vec<f64>, Fault> {
+fn weights(bench: &Bench, k: usize, shared: &[usize], host: &mut Host<'_>) -> Result<Vec<f64>, Fault> {
     if bench.spec.adjust.weights != Weighting::Perplexity || shared.iter().all(|n| *n == 0) {
         return Ok(vec![0.0; shared.len()]);
     }

@@ -2,18 +2,18 @@
 
 use super::bench::{Bench, Entry, refused};
 use super::relation::score;
-use crate::base::Problem;
-use crate::lab::Question;
-use crate::lab::fault::{Fault, problem};
-use crate::lab::finding::Finding;
-use crate::lab::host::Host;
-use crate::lab::prompts::candidates::{Reply, top};
-use crate::lab::prompts::finding::{InstanceFinding, InstanceRow, InstancesFinding, Kind, TopToken};
-use crate::lab::prompts::library::Fact;
-use crate::lab::prompts::preference::says_the_same;
-use crate::lab::prompts::query::Asker;
-use crate::lab::prompts::question::{LookQuestion, PromptQuestion, Question as Asked};
-use crate::stats::bootstrap::Resamples;
+use crate::Finding;
+use crate::Host;
+use crate::Question;
+use crate::candidates::{Reply, top};
+use crate::finding::{InstanceFinding, InstanceRow, InstancesFinding, Kind, TopToken};
+use crate::library::Fact;
+use crate::preference::says_the_same;
+use crate::query::Asker;
+use crate::question::{LookQuestion, PromptQuestion, Question as Asked};
+use base::Problem;
+use lab::fault::{Fault, problem};
+use stats::bootstrap::Resamples;
 
 /// Tokens that are shown of one query.
 const SHOWN: usize = 5;
@@ -22,8 +22,8 @@ const SHOWN: usize = 5;
 ///
 /// # Errors
 /// [`Fault::Failed`] where it cannot be answered.
-pub fn answer(bench: &Bench, question: &Question, host: &mut dyn Host) -> Result<Vec<Finding>, Fault> {
-    match Asked::within(question)? {
+pub fn answer(bench: &Bench, question: &Question, host: &mut Host<'_>) -> Result<Vec<Finding>, Fault> {
+    match question {
         Asked::Prompt(asked) => prompt(bench, asked, host),
         Asked::Look(asked) => look(bench, asked, host),
     }
@@ -51,10 +51,10 @@ struct Said {
 }
 
 /// What every model said to a prompt under the original mentions.
-fn replies(bench: &Bench, entry: &Entry, text: &str, host: &mut dyn Host) -> Result<Vec<Vec<Said>>, Fault> {
+fn replies(bench: &Bench, entry: &Entry, text: &str, host: &mut Host<'_>) -> Result<Vec<Vec<Said>>, Fault> {
     let causal = bench.members.iter().find(|m| m.model.arch().is_causal()).map(|m| m.name.as_str());
     if let Some(reason) = refused(text, causal) {
-        let what = format!("`{}`: {reason}", crate::base::text::shortened(text, 80));
+        let what = format!("`{}`: {reason}", base::text::shortened(text, 80));
         return Err(problem(&what, "prompt", "for example `The capital of [X] is [Y] .`").into());
     }
     let facts = originals(entry);
@@ -79,7 +79,7 @@ fn replies(bench: &Bench, entry: &Entry, text: &str, host: &mut dyn Host) -> Res
 }
 
 /// Scores a prompt that was typed.
-fn prompt(bench: &Bench, asked: &PromptQuestion, host: &mut dyn Host) -> Result<Vec<Finding>, Fault> {
+fn prompt(bench: &Bench, asked: &PromptQuestion, host: &mut Host<'_>) -> Result<Vec<Finding>, Fault> {
     let entry = entry(bench, &asked.relation)?;
     if entry.facts.is_empty() {
         let what = format!("none of the facts of `{}` can be asked of all models", asked.relation);
@@ -100,7 +100,7 @@ fn prompt(bench: &Bench, asked: &PromptQuestion, host: &mut dyn Host) -> Result<
 }
 
 /// The instances under a prompt, and what each model makes of one of them.
-fn look(bench: &Bench, asked: &LookQuestion, host: &mut dyn Host) -> Result<Vec<Finding>, Fault> {
+fn look(bench: &Bench, asked: &LookQuestion, host: &mut Host<'_>) -> Result<Vec<Finding>, Fault> {
     let entry = entry(bench, &asked.relation)?;
     let asked_with = entry.prompts.iter().position(|p| *p == asked.prompt);
     let said = match asked_with {
@@ -164,7 +164,7 @@ fn one(
     (entry, k): (&Entry, usize),
     prompt: &str,
     (mention, object): (&str, &str),
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<InstanceFinding, Fault> {
     let member = &bench.members[k];
     let asker = Asker::new(&member.model)?.fitting(entry.relation.fitted);

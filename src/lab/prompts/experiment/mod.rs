@@ -24,14 +24,18 @@ use super::consistency::Panel;
 use super::ledger::Parts;
 use super::preference::{Honest, Preference};
 use super::spec::{PROMPTS_TOML, Spec};
-use crate::figure::Figure;
-use crate::lab::asked::{self, Latest};
-use crate::lab::demand::{Forecast, Size};
-use crate::lab::fault::{Fault, problem};
-use crate::lab::finding::Finding;
-use crate::lab::grid::{self, Axis};
-use crate::lab::host::{Host, Share};
-use crate::lab::{Details, EngineInfo, Experiment, Instrument, Question};
+use crate::Finding;
+use crate::Host;
+use crate::Kind;
+use crate::Question;
+use figure::Figure;
+use lab::LabId;
+use lab::asked::{self, Latest};
+use lab::axis::{self, Axis};
+use lab::demand::{Forecast, Size};
+use lab::fault::{Fault, problem};
+use lab::host::Share;
+use lab::{Details, EngineInfo, Experiment, Instrument};
 
 /// The lab.
 pub static LAB: Prompts = Prompts;
@@ -42,15 +46,18 @@ pub struct Prompts;
 
 impl Instrument for Prompts {
     type Spec = Spec;
+    type Kind = Kind;
+    type Question = Question;
     type Results = super::Results;
+    const ID: LabId = LabId::Prompts;
     const TITLE: &'static str = "Prompts";
     const QUESTION: &'static str =
         "How much of what a prompt probe says is the model, and how much the prompt, the name and the facts?";
     const DEFAULT: &'static str = PROMPTS_TOML;
 
     const AXES: &'static [Axis] = &[
-        grid::MODEL_SETS,
-        grid::SEED,
+        axis::MODEL_SETS,
+        axis::SEED,
         Axis::field("data.relations"),
         Axis::field("data.mentions"),
         Axis::field("query.candidates"),
@@ -60,7 +67,7 @@ impl Instrument for Prompts {
         Axis::field("ranks.random"),
     ];
 
-    fn begin(spec: Spec) -> Box<dyn Experiment> {
+    fn begin(spec: Spec) -> Box<dyn Experiment<Kind, Question>> {
         Box::new(Run { spec, bench: None, examined: 0, latest: Latest::default() })
     }
 
@@ -93,7 +100,7 @@ struct Run {
     bench: Option<Bench>,
     /// Instances that were asked, over all relations.
     examined: usize,
-    latest: Latest,
+    latest: Latest<Kind, Question>,
 }
 
 /// What is gathered over the relations.
@@ -129,8 +136,8 @@ pub(super) fn pairs(models: usize) -> Vec<(usize, usize)> {
     (0..models).flat_map(|a| (a + 1..models).map(move |b| (a, b))).collect()
 }
 
-impl Experiment for Run {
-    fn run(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
+impl Experiment<Kind, Question> for Run {
+    fn run(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         (self.bench, self.latest, self.examined) = (None, Latest::default(), 0);
         let opened = Bench::open(&self.spec, host)?;
         let bench = self.bench.insert(opened);
@@ -181,7 +188,7 @@ impl Experiment for Run {
         disparity::train(&self.spec, &ahead, host)
     }
 
-    fn forecast(&mut self, host: &mut dyn Host) -> Result<Vec<Forecast>, Fault> {
+    fn forecast(&mut self, host: &mut Host<'_>) -> Result<Vec<Forecast>, Fault> {
         let bench = Bench::open(&self.spec, host)?;
         Ok(forecast::of(&bench, host)?.forecasts)
     }
@@ -190,7 +197,7 @@ impl Experiment for Run {
         &mut self,
         question: &Question,
         share: Share,
-        host: &mut dyn Host,
+        host: &mut Host<'_>,
     ) -> Result<Vec<Finding>, Fault> {
         let Self { bench, latest, .. } = self;
         latest.answer(question, share, || {
@@ -204,6 +211,6 @@ impl Experiment for Run {
     }
 }
 
-fn serve(bench: &Bench, host: &mut dyn Host) -> Result<(), Fault> {
+fn serve(bench: &Bench, host: &mut Host<'_>) -> Result<(), Fault> {
     asked::serve(host, true, |question, host| live::answer(bench, question, host))
 }

@@ -2,20 +2,21 @@
 
 use super::bench::Bench;
 use super::{Gathered, Spread, pairs};
-use crate::base::Problem;
-use crate::lab::fault::Fault;
-use crate::lab::host::{Host, NoticeLevel};
-use crate::lab::prompts::consistency::{Draws, Panel, Regime, Tally};
-use crate::lab::prompts::finding::{
+use crate::Host;
+use crate::consistency::{Draws, Panel, Regime, Tally};
+use crate::finding::{
     ALL, Kind, LedgerFinding, PreferenceSummaryFinding, RankConsistencyFinding, RankCurveFinding,
 };
-use crate::lab::prompts::ledger::ledger;
-use crate::lab::prompts::places::Ties;
-use crate::lab::prompts::preference::{DIFFERENCE, LARGE, SHARE, STD, is_over};
-use crate::lab::prompts::ranked::COUNTED;
-use crate::stats::bootstrap::Resamples;
-use crate::stats::estimate::Estimate;
-use crate::stats::intervals::wilson;
+use crate::ledger::ledger;
+use crate::places::Ties;
+use crate::preference::{DIFFERENCE, LARGE, SHARE, STD, is_over};
+use crate::ranked::COUNTED;
+use base::Problem;
+use lab::fault::Fault;
+use lab::host::NoticeLevel;
+use stats::bootstrap::Resamples;
+use stats::estimate::Estimate;
+use stats::intervals::wilson;
 
 /// Draws behind a look in the meantime.
 const MEANWHILE: usize = 200;
@@ -31,7 +32,7 @@ pub fn meanwhile(
     bench: &Bench,
     gathered: &Gathered,
     (done, all): (usize, usize),
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<(), Fault> {
     let panel = &gathered.panel;
     let due = all >= 8 && done < all && done.is_multiple_of((all / 8).max(1));
@@ -45,7 +46,7 @@ pub fn meanwhile(
     tell_ranks(bench, gathered, &draws, &tallies, false, host)
 }
 
-fn drawn(panel: &Panel, draws: &Draws, host: &mut dyn Host) -> Result<[Tally; 3], Fault> {
+fn drawn(panel: &Panel, draws: &Draws, host: &mut Host<'_>) -> Result<[Tally; 3], Fault> {
     let mut tallies = [(); 3].map(|()| Tally::new(panel.models()));
     let mut from = 0;
     while from < draws.count {
@@ -64,7 +65,7 @@ fn add(tallies: &mut [Tally; 3], places: &[[Vec<u32>; 3]]) {
 }
 
 /// Ranks, spreads and ledgers over all relations.
-pub fn conclude(bench: &Bench, gathered: &Gathered, host: &mut dyn Host) -> Result<(), Fault> {
+pub fn conclude(bench: &Bench, gathered: &Gathered, host: &mut Host<'_>) -> Result<(), Fault> {
     if gathered.panel.relations() == 1 {
         let what = "a single relation could be asked: intervals over relations hold all that there may be";
         let hint = "ask more relations; intervals over the instances of the relation hold".into();
@@ -90,7 +91,7 @@ pub fn conclude(bench: &Bench, gathered: &Gathered, host: &mut dyn Host) -> Resu
     ledgers(bench, gathered, host)
 }
 
-fn ranks(bench: &Bench, gathered: &Gathered, host: &mut dyn Host) -> Result<(), Fault> {
+fn ranks(bench: &Bench, gathered: &Gathered, host: &mut Host<'_>) -> Result<(), Fault> {
     let (panel, draws) = (&gathered.panel, bench.spec.ranks.draws(bench.spec.seed));
     if panel.relations() < draws.subset {
         let what = format!(
@@ -138,7 +139,7 @@ fn tell_ranks(
     draws: &Draws,
     tallies: &[Tally; 3],
     is_final: bool,
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<(), Fault> {
     for (regime, drawn) in Regime::ALL.into_iter().zip(tallies) {
         let counted = if is_final { gathered.panel.enumerate(regime, draws, COUNTED) } else { None };
@@ -192,7 +193,7 @@ fn by_place(places: &[u32], bench: &Bench) -> Vec<String> {
     order.into_iter().map(|k| bench.members[k].name.clone()).collect()
 }
 
-fn summaries(bench: &Bench, gathered: &Gathered, host: &mut dyn Host) -> Result<(), Fault> {
+fn summaries(bench: &Bench, gathered: &Gathered, host: &mut Host<'_>) -> Result<(), Fault> {
     let relations = gathered.panel.relations();
     if relations == 0 {
         return Ok(());
@@ -255,7 +256,7 @@ fn summaries(bench: &Bench, gathered: &Gathered, host: &mut dyn Host) -> Result<
     Ok(host.find(bench.label.finding(relations, true, t, Kind::PreferenceSummary(found)))?)
 }
 
-fn ledgers(bench: &Bench, gathered: &Gathered, host: &mut dyn Host) -> Result<(), Fault> {
+fn ledgers(bench: &Bench, gathered: &Gathered, host: &mut Host<'_>) -> Result<(), Fault> {
     let relations = gathered.panel.relations();
     if relations == 0 {
         return Ok(());

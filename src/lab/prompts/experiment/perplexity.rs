@@ -6,11 +6,11 @@
 //! token is masked in turn. The answer slot and the frame of special tokens are not scored.
 
 use super::bench::{Bench, Entry, Member};
-use crate::lab::fault::Fault;
-use crate::lab::host::Host;
-use crate::lab::prompts::query::{Asker, Encoded};
-use crate::lab::prompts::rule::log_sum;
-use crate::model::chunk::TOKENS_PER_BATCH;
+use crate::Host;
+use crate::query::{Asker, Encoded};
+use crate::rule::log_sum;
+use lab::fault::Fault;
+use model::chunk::TOKENS_PER_BATCH;
 
 /// The weight of each prompt, adding up to 1. `seconds` are what each model takes about.
 ///
@@ -20,7 +20,7 @@ pub fn weights(
     bench: &Bench,
     entry: &Entry,
     seconds: &[f64],
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<Vec<f64>, Fault> {
     let prompts = entry.prompts.len();
     let subjects: Vec<&str> = entry.facts.iter().map(|f| f.names[0].as_str()).collect();

@@ -4,25 +4,26 @@ use super::bench::{Bench, Entry, LISTED, Scored};
 use super::early::Early;
 use super::forecast::Seconds;
 use super::{Gathered, Spread, pairs, perplexity};
-use crate::base::Problem;
-use crate::lab::fault::{Fault, problem};
-use crate::lab::host::{Host, NoticeLevel};
-use crate::lab::prompts::adjust::{Weights, adjusted, by_instance, sample};
-use crate::lab::prompts::answers::Answers;
-use crate::lab::prompts::exact::Exact;
-use crate::lab::prompts::finding::{
+use crate::Host;
+use crate::adjust::{Weights, adjusted, by_instance, sample};
+use crate::answers::Answers;
+use crate::exact::Exact;
+use crate::finding::{
     AdjustedFinding, DataFinding, Kind, ModelNote, PromptPreferenceFinding, PromptScoreFinding,
     RelationFinding, VerbalizationFinding,
 };
-use crate::lab::prompts::ledger::parts;
-use crate::lab::prompts::library::Relation;
-use crate::lab::prompts::preference::{Honest, Preference, SHARE, honest, is_unstable, resampled, stability};
-use crate::lab::prompts::spec::{Sharing, Weighting};
-use crate::lab::prompts::vocabulary::{Words, taken};
-use crate::model::Model;
-use crate::stats::bootstrap::Resamples;
-use crate::stats::estimate::Estimate;
-use crate::stats::intervals::wilson;
+use crate::ledger::parts;
+use crate::library::Relation;
+use crate::preference::{Honest, Preference, SHARE, honest, is_unstable, resampled, stability};
+use crate::spec::{Sharing, Weighting};
+use crate::vocabulary::{Words, taken};
+use base::Problem;
+use lab::fault::{Fault, problem};
+use lab::host::NoticeLevel;
+use model::Model;
+use stats::bootstrap::Resamples;
+use stats::estimate::Estimate;
+use stats::intervals::wilson;
 
 /// How a model is asked.
 fn asked(model: &Model) -> &'static str {
@@ -35,7 +36,7 @@ fn asked(model: &Model) -> &'static str {
 }
 
 /// Tells what is asked of which models.
-pub fn report_data(bench: &Bench, host: &mut dyn Host) -> Result<(), Fault> {
+pub fn report_data(bench: &Bench, host: &mut Host<'_>) -> Result<(), Fault> {
     let words: Vec<&Words> = bench.members.iter().map(|m| &m.words).collect();
     let taken = taken(&words, &bench.function_words);
     let note = |(m, taken): (&super::bench::Member, &Vec<String>)| ModelNote {
@@ -70,7 +71,7 @@ pub fn investigate(
     relation: &Relation,
     (seconds, early): (&Seconds, Option<&Early>),
     gathered: &mut Gathered,
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<(), Fault> {
     let prompts = bench.prompts(relation);
     let facts = bench.facts(relation);
@@ -110,7 +111,7 @@ pub fn investigate(
 }
 
 /// The weights of a relation's prompts.
-fn weights(bench: &Bench, at: usize, seconds: &[f64], host: &mut dyn Host) -> Result<Weights, Fault> {
+fn weights(bench: &Bench, at: usize, seconds: &[f64], host: &mut Host<'_>) -> Result<Weights, Fault> {
     let entry = &bench.entries[at];
     let uniform = Weights::uniform(entry.prompts.len());
     let adjust = &bench.spec.adjust;
@@ -148,7 +149,7 @@ pub fn report_relation(
     bench: &Bench,
     entry: &Entry,
     weights: Option<&Weights>,
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<(), Fault> {
     let finding = RelationFinding {
         relation: entry.relation.id.clone(),
@@ -197,7 +198,7 @@ fn report_model(
     weights: &Weights,
     resamples: &Resamples,
     gathered: &mut Gathered,
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<Exact, Fault> {
     let (member, Scored { answers, ranks }) = (&bench.members[k], &entry.scored[k]);
     let (n, level, id) = (entry.facts.len(), bench.spec.interval.level, entry.relation.id.as_str());

@@ -7,11 +7,11 @@ use rayon::prelude::*;
 use super::bench::Bench;
 use super::forecast::{Undone, units};
 use super::perplexity;
-use crate::lab::fault::Fault;
-use crate::lab::prompts::candidates::{from_list, from_vocabulary};
-use crate::lab::prompts::query::{Asker, Encoded};
-use crate::lab::prompts::rule::{Rule, raced};
-use crate::model::chunk::TOKENS_PER_BATCH;
+use crate::candidates::{from_list, from_vocabulary};
+use crate::query::{Asker, Encoded};
+use crate::rule::{Rule, raced};
+use lab::fault::Fault;
+use model::chunk::TOKENS_PER_BATCH;
 
 /// Queries of a slice: one of so many of the work, within bounds.
 const ONE_OF: usize = 100;

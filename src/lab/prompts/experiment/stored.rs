@@ -4,13 +4,13 @@
 use sha2::{Digest, Sha256};
 
 use super::bench::{Member, Replies};
-use crate::base::files::hex;
-use crate::lab::prompts::candidates::Reply;
-use crate::lab::prompts::function_words::FunctionWords;
-use crate::lab::prompts::library::Fact;
-use crate::lab::prompts::rule::Rule;
-use crate::lab::prompts::spec::QuerySpec;
-use crate::lab::store::instructions;
+use crate::candidates::Reply;
+use crate::function_words::FunctionWords;
+use crate::library::Fact;
+use crate::rule::Rule;
+use crate::spec::QuerySpec;
+use base::files::hex;
+use lab::store::instructions;
 
 /// Raised when a change of the program changes replies.
 const VERSION: u32 = 2;

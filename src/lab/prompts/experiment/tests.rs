@@ -10,14 +10,16 @@ use super::super::finding::{ALL, Kind};
 use super::super::question::{LookQuestion, PromptQuestion, Question as Asked};
 use super::super::results::Results as Found;
 use super::*;
-use crate::base::matrix::Matrix;
-use crate::base::{Cancelled, Problem, Pulse};
-use crate::lab::demand::Slice;
-use crate::lab::finding::Body;
-use crate::lab::host::{NoticeLevel, Waiting};
-use crate::lab::store::{Fetched, Key, NoStore, Space, Store};
-use crate::lab::{self, Kinds, Lab};
-use crate::model::{Device, Model};
+use crate::Waiting;
+use base::matrix::Matrix;
+use base::{Cancelled, Problem, Pulse};
+use lab::Host as _;
+use lab::demand::Slice;
+use lab::finding::Body;
+use lab::host::NoticeLevel;
+use lab::store::{Fetched, Key, NoStore, Space, Store};
+
+use model::{Device, Model};
 
 mod checks;
 mod early;
@@ -97,8 +99,8 @@ impl Desk {
     fn results(&self) -> Found {
         let mut results = Found::default();
         for finding in &self.found {
-            if let Body::Lab(Kinds::Prompts(kind)) = &finding.body {
-                results.take(finding, kind);
+            if let Body::Lab(kind) = &finding.body {
+                results.take(finding.head(), kind);
             }
         }
         results
@@ -112,7 +114,7 @@ impl Pulse for Desk {
     }
 }
 
-impl Host for Desk {
+impl lab::Host for Desk {
     fn poll(&mut self) -> Result<(), Cancelled> {
         if self.beats > self.cancel_after { Err(Cancelled) } else { Ok(()) }
     }
@@ -151,11 +153,6 @@ impl Host for Desk {
         None
     }
 
-    fn find(&mut self, finding: Finding) -> Result<(), Cancelled> {
-        self.found.push(finding);
-        Ok(())
-    }
-
     fn notice(&mut self, _: NoticeLevel, problem: Problem) -> Result<(), Cancelled> {
         self.notices.push(problem);
         Ok(())
@@ -166,6 +163,18 @@ impl Host for Desk {
         Ok(())
     }
 
+    fn rate(&mut self, _: &str, slice: Slice<'_>) -> Result<f64, Fault> {
+        slice()?;
+        Ok(1e-4)
+    }
+}
+
+impl lab::Channel<Kind, Question> for Desk {
+    fn find(&mut self, finding: Finding) -> Result<(), Cancelled> {
+        self.found.push(finding);
+        Ok(())
+    }
+
     fn waiting(&mut self) -> Option<Waiting> {
         self.waiting.take()
     }
@@ -173,11 +182,6 @@ impl Host for Desk {
     fn reply(&mut self, _: u64, findings: Vec<Finding>, _: bool) -> Result<(), Cancelled> {
         self.replies.push(findings);
         Ok(())
-    }
-
-    fn rate(&mut self, _: &str, slice: Slice<'_>) -> Result<f64, Fault> {
-        slice()?;
-        Ok(1e-4)
     }
 }
 
@@ -194,8 +198,8 @@ fn spec() -> Spec {
     spec
 }
 
-fn run(spec: &Spec, desk: &mut Desk) -> (Box<dyn Experiment>, Result<(), Fault>) {
-    let mut experiment = LAB.open(&lab::Spec::from(spec.clone())).unwrap();
+fn run(spec: &Spec, desk: &mut Desk) -> (Box<dyn Experiment<Kind, Question>>, Result<(), Fault>) {
+    let mut experiment = crate::Prompts::begin(spec.clone());
     let result = experiment.run(desk);
     (experiment, result)
 }
@@ -373,7 +377,7 @@ fn questions_are_answered_while_it_runs_and_afterwards() {
     let scores: Vec<Option<usize>> = findings
         .iter()
         .map(|f| match &f.body {
-            Body::Lab(Kinds::Prompts(Kind::PromptScore(s))) => s.prompt_index,
+            Body::Lab((Kind::PromptScore(s))) => s.prompt_index,
             other => panic!("{other:?}"),
         })
         .collect();
@@ -384,7 +388,7 @@ fn questions_are_answered_while_it_runs_and_afterwards() {
     let again = PromptQuestion { relation: "capital".into(), prompt: relation.prompts[1].clone() };
     let findings = experiment.answer(&Asked::Prompt(again).into(), Share::All, &mut desk).unwrap();
     for f in &findings {
-        let Body::Lab(Kinds::Prompts(Kind::PromptScore(s))) = &f.body else { panic!() };
+        let Body::Lab((Kind::PromptScore(s))) = &f.body else { panic!() };
         let known = desk.results().score("capital", &relation.prompts[1], &f.model).unwrap().value.clone();
         assert_eq!(*s, known);
     }
@@ -404,15 +408,15 @@ fn questions_are_answered_while_it_runs_and_afterwards() {
 }
 
 /// The instances behind a score, right or wrong, and one of them in full.
-fn look(experiment: &mut dyn Experiment, desk: &mut Desk, known: &str, typed: &str) {
+fn look(experiment: &mut dyn Experiment<Kind, Question>, desk: &mut Desk, known: &str, typed: &str) {
     for prompt in [known, typed] {
         let asked =
             LookQuestion { relation: "capital".into(), prompt: prompt.into(), instance: 1, mention: 0 };
         let findings = experiment.answer(&Asked::Look(asked).into(), Share::All, desk).unwrap();
         assert_eq!((findings.len(), findings[0].model.as_str()), (4, ALL));
-        let Body::Lab(Kinds::Prompts(Kind::Instances(all))) = &findings[0].body else { panic!() };
+        let Body::Lab((Kind::Instances(all))) = &findings[0].body else { panic!() };
         for (k, f) in findings[1..].iter().enumerate() {
-            let Body::Lab(Kinds::Prompts(Kind::Instance(one))) = &f.body else { panic!() };
+            let Body::Lab((Kind::Instance(one))) = &f.body else { panic!() };
             assert_eq!(one.mention, all.rows[1].mentions[0]);
             assert_eq!((&one.said, one.right), (&all.rows[1].said[k].0, all.rows[1].said[k].1));
             assert!(one.top.len() == 5 && one.top.windows(2).all(|w| w[0].probability >= w[1].probability));
@@ -482,9 +486,9 @@ fn objects_of_several_tokens_are_asked_by_pseudo_log_likelihood() {
         let prompt = "The capital of [X] is [Y] .".to_owned();
         let asked = LookQuestion { relation: "P36".into(), prompt, instance: kept - 1, mention: 0 };
         let found = experiment.answer(&Asked::Look(asked).into(), Share::All, &mut desk).unwrap();
-        let Body::Lab(Kinds::Prompts(Kind::Instances(all))) = &found[0].body else { panic!() };
+        let Body::Lab((Kind::Instances(all))) = &found[0].body else { panic!() };
         for (k, f) in found[1..].iter().enumerate() {
-            let Body::Lab(Kinds::Prompts(Kind::Instance(one))) = &f.body else { panic!() };
+            let Body::Lab((Kind::Instance(one))) = &f.body else { panic!() };
             assert_eq!((&one.said, one.right), (&all.rows[kept - 1].said[k].0, all.rows[kept - 1].said[k].1));
             assert!(
                 ["Paris", "Oslo", "Rome Town"].iter().any(|a| a.eq_ignore_ascii_case(&one.said)),

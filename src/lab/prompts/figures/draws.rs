@@ -1,13 +1,13 @@
 //! Figures over draws of relations: rank consistency, places, and both against the number of prompts that are averaged.
 
 use super::{band, by_rule, figure, models};
-use crate::figure::layers::{Bar, Bars, Datum, Line};
-use crate::figure::{Axis, Figure, Layer, Role};
-use crate::lab::prompts::consistency::Regime;
-use crate::lab::prompts::finding::RankCurveFinding;
-use crate::lab::prompts::results::Results;
-use crate::lab::{EngineInfo, Tagged};
-use crate::model::source::in_print;
+use crate::consistency::Regime;
+use crate::finding::RankCurveFinding;
+use crate::results::Results;
+use figure::layers::{Bar, Bars, Datum, Line};
+use figure::{Axis, Figure, Layer, Role};
+use lab::{EngineInfo, Tagged};
+use model::source::in_print;
 
 /// Rank consistency of every model and of the whole order under the three regimes (Table 4 of the paper).
 #[must_use]

@@ -2,12 +2,12 @@
 //! relations the choice of the prompt matters.
 
 use super::{ADJUSTED, band, by_rule, figure, models};
-use crate::figure::layers::{Bar, Bars, Points, Range, Ranges, Spot};
-use crate::figure::{Axis, Figure, Layer, Marker, Role};
-use crate::lab::prompts::finding::PreferenceSummaryFinding;
-use crate::lab::prompts::results::Results;
-use crate::lab::{EngineInfo, Tagged};
-use crate::stats::estimate::Estimate;
+use crate::finding::PreferenceSummaryFinding;
+use crate::results::Results;
+use figure::layers::{Bar, Bars, Points, Range, Ranges, Spot};
+use figure::{Axis, Figure, Layer, Marker, Role};
+use lab::{EngineInfo, Tagged};
+use stats::estimate::Estimate;
 
 /// The last category of [`turned`], which belongs to all models together.
 pub const ORDER: &str = "order of models";

@@ -5,19 +5,17 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::forecast::{Needs, needs};
-use crate::lab;
-use crate::lab::fault::{Fault, problem};
-use crate::lab::finding::Label;
-use crate::lab::host::{Host, NoticeLevel};
-use crate::lab::saliency::data::{self, Drawn, draw, leave_out};
-use crate::lab::saliency::finding::{
-    ALL, DataFinding, DimensionNote, Kind, LeftOut, ModelNote, SentenceFinding,
-};
-use crate::lab::saliency::input::{Input, Reader};
-use crate::lab::saliency::methods::{METHODS, Method, RANDOM, named, shape};
-use crate::lab::saliency::metrics::top_k::Size;
-use crate::lab::saliency::spec::{Spec, TopK};
-use crate::model::Model;
+use crate::Host;
+use crate::data::{self, Drawn, draw, leave_out};
+use crate::finding::{ALL, DataFinding, DimensionNote, Kind, LeftOut, ModelNote, SentenceFinding};
+use crate::input::{Input, Reader};
+use crate::methods::{METHODS, Method, RANDOM, named, shape};
+use crate::metrics::top_k::Size;
+use crate::spec::{Spec, TopK};
+use lab::fault::{Fault, problem};
+use lab::finding::Label;
+use lab::host::NoticeLevel;
+use model::Model;
 
 /// Reasons for which inputs were left out that a notice names.
 const REASONS: usize = 4;
@@ -49,7 +47,7 @@ impl Member {
     ///
     /// # Errors
     /// [`Fault`]: it cannot be loaded, or is not the one whose inputs were read.
-    pub fn model(&self, host: &mut dyn Host) -> Result<Arc<Model>, Fault> {
+    pub fn model(&self, host: &mut Host<'_>) -> Result<Arc<Model>, Fault> {
         if let Some(model) = &self.model {
             return Ok(model.clone());
         }
@@ -93,7 +91,7 @@ pub struct Bench {
 ///
 /// # Errors
 /// [`Fault`]: a model that cannot be loaded, or predicts nothing.
-pub fn member(spec: &Spec, name: &str, wanted: &[String], host: &mut dyn Host) -> Result<Member, Fault> {
+pub fn member(spec: &Spec, name: &str, wanted: &[String], host: &mut Host<'_>) -> Result<Member, Fault> {
     let model = host.model(name)?;
     Reader::new(&model)?;
     let random = RANDOM.to_owned();
@@ -106,7 +104,7 @@ pub fn member(spec: &Spec, name: &str, wanted: &[String], host: &mut dyn Host) -
             Some(reason) => refused.push((method.id().into(), reason)),
         }
     }
-    let label = Label::new(&lab::Spec::from(spec.clone()), name);
+    let label = Label::new(spec, name);
     Ok(Member {
         name: name.to_owned(),
         hash: model.hash().to_owned(),
@@ -138,7 +136,7 @@ impl Bench {
     ///
     /// # Errors
     /// [`Fault`].
-    pub fn open(spec: &Spec, host: &mut dyn Host) -> Result<Self, Fault> {
+    pub fn open(spec: &Spec, host: &mut Host<'_>) -> Result<Self, Fault> {
         let drawn = draw(spec, host)?;
         let dimensions = drawn.dimensions();
         let Drawn { families, source, sha256, mut left_out } = drawn;
@@ -163,7 +161,7 @@ impl Bench {
         }
         Ok(Self {
             spec: spec.clone(),
-            label: Label::new(&lab::Spec::from(spec.clone()), ALL),
+            label: Label::new(spec, ALL),
             ratios: ratios(&sentences),
             sentences,
             families: ranges,
@@ -189,7 +187,7 @@ impl Bench {
     ///
     /// # Errors
     /// Cancellation.
-    pub fn report(&self, host: &mut dyn Host) -> Result<(), Fault> {
+    pub fn report(&self, host: &mut Host<'_>) -> Result<(), Fault> {
         let t = host.elapsed();
         let data = self.data();
         let n = data.originals + data.perturbed;
@@ -209,7 +207,7 @@ impl Bench {
     }
 
     /// Rows that are no sentence deserve a second look; that a model cannot be asked all of them is often in its nature.
-    fn tell_what_is_left_out(&self, host: &mut dyn Host) -> Result<(), Fault> {
+    fn tell_what_is_left_out(&self, host: &mut Host<'_>) -> Result<(), Fault> {
         let hint = "the finding `data` counts each reason";
         for model in std::iter::once(ALL).chain(self.members.iter().map(|m| m.name.as_str())) {
             let mine: Vec<&LeftOut> = self.left_out.iter().filter(|l| l.model == model).collect();
@@ -283,7 +281,7 @@ fn inputs(
     member: &Member,
     sentences: &[SentenceFinding],
     left_out: &mut Vec<LeftOut>,
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<Vec<Option<Input>>, Fault> {
     let model = member.model(host)?;
     let reader = Reader::new(&model)?;

@@ -1,9 +1,9 @@
 //! The work of a run, counted from its spec alone: what shares of a grid are balanced by.
 
 use super::rows::{ERASURE, PREDICTION};
-use crate::lab::demand::{Size, WORDS};
-use crate::lab::saliency::methods::named;
-use crate::lab::saliency::spec::Spec;
+use crate::methods::named;
+use crate::spec::Spec;
+use lab::demand::{Size, WORDS};
 
 /// Multiply-adds: the passes of every method over every input, by every model. Of a file, as many inputs are taken as the spec
 /// allows.

@@ -4,20 +4,20 @@ use std::time::Instant;
 
 use super::bench::{Bench, Member};
 use super::rows::{passes, passes_of};
-use crate::base::numbers::{percent, short};
-use crate::base::pulse::NoPulse;
-use crate::base::{Cancelled, Pulse};
-use crate::lab::demand::{Forecast, MemoryPart, Work, peak, resident, within_limit};
-use crate::lab::fault::Fault;
-use crate::lab::host::Host;
-use crate::lab::saliency::input::Input;
-use crate::lab::saliency::methods::{Case, Scores, WITH_GRADIENT};
-use crate::lab::saliency::predict::{answered, predict};
-use crate::lab::saliency::spec::{PathSpec, Spec};
-use crate::model::Model;
-use crate::model::chunk::TOKENS_PER_BATCH;
-use crate::stats::Estimate;
-use crate::stats::intervals::wilson;
+use crate::Host;
+use crate::input::Input;
+use crate::methods::{Case, Scores, WITH_GRADIENT};
+use crate::predict::{answered, predict};
+use crate::spec::{PathSpec, Spec};
+use base::numbers::{percent, short};
+use base::pulse::NoPulse;
+use base::{Cancelled, Pulse};
+use lab::demand::{Forecast, MemoryPart, Work, peak, resident, within_limit};
+use lab::fault::Fault;
+use model::Model;
+use model::chunk::TOKENS_PER_BATCH;
+use stats::Estimate;
+use stats::intervals::wilson;
 
 /// Inputs of a slice of work; they are spread over the run, because lengths differ.
 const SLICE: usize = 6;
@@ -56,7 +56,7 @@ pub struct Needs {
 ///
 /// # Errors
 /// [`Fault`].
-pub fn needs(spec: &Spec, member: &Member, host: &mut dyn Host) -> Result<Needs, Fault> {
+pub fn needs(spec: &Spec, member: &Member, host: &mut Host<'_>) -> Result<Needs, Fault> {
     let begun = Instant::now();
     let model = member.model(host)?;
     let mut work = Work::default();
@@ -89,7 +89,7 @@ pub fn needs(spec: &Spec, member: &Member, host: &mut dyn Host) -> Result<Needs,
 ///
 /// # Errors
 /// [`Fault`], also where the memory limit cannot be kept.
-pub fn of(bench: &Bench, host: &mut dyn Host) -> Result<Vec<Forecast>, Fault> {
+pub fn of(bench: &Bench, host: &mut Host<'_>) -> Result<Vec<Forecast>, Fault> {
     let limit = host.memory_limit();
     let mut all = Vec::new();
     for member in &bench.members {
@@ -206,7 +206,7 @@ fn steps(path: &PathSpec, found: &Scores) -> usize {
 }
 
 /// Asks whether to go on; what is measured beforehand is no progress of the run.
-struct Quiet<'a>(&'a mut dyn Host);
+struct Quiet<'a>(&'a mut Host<'a>);
 
 impl Pulse for Quiet<'_> {
     fn beat(&mut self, _: usize, _: usize) -> Result<(), Cancelled> {
@@ -219,7 +219,7 @@ fn doubled(
     spec: &Spec,
     member: &Member,
     model: &Model,
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<Option<Doubled>, Fault> {
     let path = &spec.integrated_gradients;
     let method = member.methods.iter().find(|m| m.id() == "integrated_gradients");

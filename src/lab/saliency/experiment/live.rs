@@ -1,23 +1,24 @@
 //! Answers to questions: a sentence that was typed, and the attention of all heads.
 
 use super::bench::{Bench, member};
-use crate::base::{Cancelled, Pulse};
-use crate::lab::fault::{Fault, problem};
-use crate::lab::finding::{Body, Finding, Label};
-use crate::lab::host::Host;
-use crate::lab::saliency::explain::explain;
-use crate::lab::saliency::finding::{ALL, AttentionFinding, Kind, SentenceFinding};
-use crate::lab::saliency::input::Reader;
-use crate::lab::saliency::methods::{Case, Method, RANDOM, heads, named, one_way};
-use crate::lab::saliency::question::{AttentionQuestion, Question as Asked, SentenceQuestion};
-use crate::lab::saliency::sentence::own;
-use crate::lab::saliency::spec::{Direction, ScoreKind, Spec};
-use crate::lab::saliency::words::to_words;
-use crate::lab::{self, Kinds, Question};
-use crate::model::Offer;
+use crate::Finding;
+use crate::Host;
+use crate::Question;
+use crate::explain::explain;
+use crate::finding::{ALL, AttentionFinding, Kind, SentenceFinding};
+use crate::input::Reader;
+use crate::methods::{Case, Method, RANDOM, heads, named, one_way};
+use crate::question::{AttentionQuestion, Question as Asked, SentenceQuestion};
+use crate::sentence::own;
+use crate::spec::{Direction, ScoreKind, Spec};
+use crate::words::to_words;
+use base::{Cancelled, Pulse};
+use lab::fault::{Fault, problem};
+use lab::finding::{Body, Label};
+use model::Offer;
 
 /// Polls the host and says nothing of progress: an answer is short.
-struct Poll<'a>(&'a mut dyn Host);
+struct Poll<'a>(&'a mut Host<'a>);
 
 impl Pulse for Poll<'_> {
     fn beat(&mut self, _done: usize, _total: usize) -> Result<(), Cancelled> {
@@ -38,7 +39,7 @@ pub enum Steps {
 #[must_use]
 pub fn is_rough(findings: &[Finding]) -> bool {
     let rough = |f: &Finding| match &f.body {
-        Body::Lab(Kinds::Saliency(Kind::Saliency(row))) => row.complete == Some(false),
+        Body::Lab((Kind::Saliency(row))) => row.complete == Some(false),
         _ => false,
     };
     findings.iter().any(rough)
@@ -52,9 +53,9 @@ pub fn answer(
     spec: &Spec,
     bench: Option<&Bench>,
     (question, steps): (&Question, Steps),
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<Vec<Finding>, Fault> {
-    match Asked::within(question)? {
+    match question {
         Asked::Sentence(asked) => sentence(spec, (asked, steps), host),
         Asked::Attention(asked) => attention(spec, bench, asked, host),
     }
@@ -68,7 +69,7 @@ fn typed(text: &str, answer: Option<&str>) -> Result<SentenceFinding, Fault> {
 fn sentence(
     spec: &Spec,
     (asked, steps): (&SentenceQuestion, Steps),
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<Vec<Finding>, Fault> {
     let sentence = typed(&asked.text, asked.answer.as_deref())?;
     let models = if asked.models.is_empty() { &spec.models } else { &asked.models };
@@ -77,7 +78,7 @@ fn sentence(
         let hint = format!("known are {}", super::bench::known_methods());
         return Err(problem(&format!("`{unknown}` is no method"), "method", &hint).into());
     }
-    let label = Label::new(&lab::Spec::from(spec.clone()), ALL);
+    let label = Label::new(spec, ALL);
     let mut findings =
         vec![label.finding(sentence.words.len(), true, host.elapsed(), Kind::Sentence(sentence.clone()))];
     let mut reasons = Vec::new();
@@ -120,7 +121,7 @@ fn attention(
     spec: &Spec,
     bench: Option<&Bench>,
     asked: &AttentionQuestion,
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<Vec<Finding>, Fault> {
     let known = |id: &String| {
         let found = bench.and_then(|b| b.sentences.iter().find(|s| s.sentence == *id)).cloned();

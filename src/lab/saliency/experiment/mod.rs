@@ -15,17 +15,21 @@ use self::bench::Bench;
 use self::live::Steps;
 use super::spec::{SALIENCY_TOML, Spec};
 use super::{figures, summary, tables};
-use crate::figure::Figure;
-use crate::lab::asked::{self, Latest};
-use crate::lab::demand::{Forecast, Size};
-use crate::lab::family::Comparison;
-use crate::lab::fault::Fault;
-use crate::lab::finding::{Body, Finding};
-use crate::lab::grid::{self, Axis, Takes};
-use crate::lab::host::{Host, Share};
-use crate::lab::saliency::finding::Kind;
-use crate::lab::table::Table;
-use crate::lab::{Details, EngineInfo, Experiment, Instrument, Kinds, LabId, Question};
+use crate::Finding;
+use crate::Host;
+use crate::Question;
+use crate::finding::Kind;
+use figure::Figure;
+use lab::Head;
+use lab::asked::{self, Latest};
+use lab::axis::{self, Axis, Takes};
+use lab::demand::{Forecast, Size};
+use lab::family::Comparison;
+use lab::fault::Fault;
+use lab::finding::Body;
+use lab::host::Share;
+use lab::table::Table;
+use lab::{Details, EngineInfo, Experiment, Instrument, LabId};
 
 /// The lab.
 pub static LAB: Saliency = Saliency;
@@ -36,17 +40,20 @@ pub struct Saliency;
 
 impl Instrument for Saliency {
     type Spec = Spec;
+    type Kind = Kind;
+    type Question = Question;
     type Results = super::Results;
+    const ID: LabId = LabId::Saliency;
     const TITLE: &'static str = "Saliency";
     const QUESTION: &'static str =
         "Which tokens does a prediction rest on, and do they agree with people and with themselves?";
     const DEFAULT: &'static str = SALIENCY_TOML;
 
     const AXES: &'static [Axis] = &[
-        grid::MODEL,
+        axis::MODEL,
         Axis::new("layer", &["attention.layer"], Takes::Layer),
         Axis::new("method", &["saliency.methods"], Takes::One),
-        grid::SEED,
+        axis::SEED,
         Axis::field("attention.head"),
         Axis::field("attention.direction"),
         Axis::field("data.language"),
@@ -55,7 +62,7 @@ impl Instrument for Saliency {
         Axis::field("metrics.k"),
     ];
 
-    fn begin(spec: Spec) -> Box<dyn Experiment> {
+    fn begin(spec: Spec) -> Box<dyn Experiment<Kind, Question>> {
         Box::new(Run { spec, bench: None, examined: 0, latest: Latest::default() })
     }
 
@@ -84,11 +91,11 @@ impl Instrument for Saliency {
         tables::all(results)
     }
 
-    fn compared(finding: &Finding) -> Option<Comparison> {
-        let Body::Lab(Kinds::Saliency(Kind::Difference(d))) = &finding.body else { return None };
+    fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
+        let Kind::Difference(d) = kind else { return None };
         Some(Comparison {
             lab: LabId::Saliency,
-            spec: finding.spec.clone(),
+            spec: finding.spec.to_owned(),
             what: format!("{}: {}", summary::against(&d.a, &d.b), d.metric),
             test: d.test.clone(),
             n: finding.n,
@@ -104,14 +111,14 @@ struct Run {
     bench: Option<Bench>,
     /// Inputs that were asked, over all models.
     examined: usize,
-    latest: Latest,
+    latest: Latest<Kind, Question>,
 }
 
 /// Weight of means and tests beside the passes.
 const OVERALL: f64 = 0.02;
 
 impl Run {
-    fn everything(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
+    fn everything(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         host.stage("sentences and models".into(), "sentences", 0.0);
         let bench = &*self.bench.insert(Bench::open(&self.spec, host)?);
         bench.report(host)?;
@@ -145,13 +152,13 @@ impl Run {
     }
 }
 
-impl Experiment for Run {
-    fn run(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
+impl Experiment<Kind, Question> for Run {
+    fn run(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         (self.bench, self.latest, self.examined) = (None, Latest::default(), 0);
         self.everything(host)
     }
 
-    fn forecast(&mut self, host: &mut dyn Host) -> Result<Vec<Forecast>, Fault> {
+    fn forecast(&mut self, host: &mut Host<'_>) -> Result<Vec<Forecast>, Fault> {
         forecast::of(&Bench::open(&self.spec, host)?, host)
     }
 
@@ -159,7 +166,7 @@ impl Experiment for Run {
         &mut self,
         question: &Question,
         share: Share,
-        host: &mut dyn Host,
+        host: &mut Host<'_>,
     ) -> Result<Vec<Finding>, Fault> {
         // Nothing is drawn for an answer: the second would only repeat the first, but where steps are to be doubled.
         let steps = if share == Share::Quick { Steps::Planned } else { Steps::Doubled };
@@ -177,7 +184,7 @@ impl Experiment for Run {
     }
 }
 
-fn serve(spec: &Spec, bench: &Bench, host: &mut dyn Host) -> Result<(), Fault> {
+fn serve(spec: &Spec, bench: &Bench, host: &mut Host<'_>) -> Result<(), Fault> {
     asked::serve(host, true, |question, host| {
         live::answer(spec, Some(bench), (question, Steps::Doubled), host)
     })

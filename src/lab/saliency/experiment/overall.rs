@@ -5,21 +5,21 @@ use std::ops::Range;
 
 use super::bench::Bench;
 use super::rows::{Gathered, Kept};
-use crate::lab::fault::{Fault, problem};
-use crate::lab::host::Host;
-use crate::lab::saliency::finding::{
+use crate::Host;
+use crate::finding::{
     ALL, AccuracyFinding, DifferenceFinding, InterpretabilityFinding, Kind, RatioFinding, Sample,
 };
-use crate::lab::saliency::methods::RANDOM;
-use crate::lab::saliency::metrics::faithful::Faithfulness;
-use crate::lab::saliency::metrics::judge::{Judged, Partner, Rules, judge};
-use crate::lab::saliency::metrics::ratio::{Draws, against_ratio};
-use crate::lab::saliency::metrics::summary::{Cell, cell, change_by_original, mean_by_original};
-use crate::lab::saliency::metrics::versus::{Metric, versus};
-use crate::stats::Estimate;
-use crate::stats::bootstrap::Resamples;
-use crate::stats::paired::Differences;
-use crate::stats::replicates::exact_floor;
+use crate::methods::RANDOM;
+use crate::metrics::faithful::Faithfulness;
+use crate::metrics::judge::{Judged, Partner, Rules, judge};
+use crate::metrics::ratio::{Draws, against_ratio};
+use crate::metrics::summary::{Cell, cell, change_by_original, mean_by_original};
+use crate::metrics::versus::{Metric, versus};
+use lab::fault::{Fault, problem};
+use stats::Estimate;
+use stats::bootstrap::Resamples;
+use stats::paired::Differences;
+use stats::replicates::exact_floor;
 
 /// Bins of the curve against the rationale ratio.
 const BINS: usize = 10;
@@ -99,7 +99,7 @@ pub fn tell(
     k: usize,
     gathered: &Gathered,
     is_final: bool,
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<(), Fault> {
     tell_accuracy(bench, k, gathered, is_final, host)?;
     for m in 0..bench.members[k].methods.len() {
@@ -144,7 +144,7 @@ fn tell_accuracy(
     k: usize,
     gathered: &Gathered,
     is_final: bool,
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<(), Fault> {
     let (member, interval) = (&bench.members[k], &bench.spec.interval);
     let kinds = kinds(bench);
@@ -195,7 +195,7 @@ fn tell_method(
     (k, m): (usize, usize),
     gathered: &Gathered,
     is_final: bool,
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<(), Fault> {
     let (member, interval) = (&bench.members[k], &bench.spec.interval);
     let method = member.methods[m].id();
@@ -301,7 +301,7 @@ fn interpretability(
 ///
 /// # Errors
 /// [`Fault`].
-pub fn compare(bench: &Bench, gathered: &[Gathered], host: &mut dyn Host) -> Result<(), Fault> {
+pub fn compare(bench: &Bench, gathered: &[Gathered], host: &mut Host<'_>) -> Result<(), Fault> {
     let mut all: Vec<(String, usize, &str, Vec<Family>)> = Vec::new();
     for (k, (member, of)) in bench.members.iter().zip(gathered).enumerate() {
         for (method, rows) in member.methods.iter().zip(&of.rows) {
@@ -339,7 +339,7 @@ pub fn compare(bench: &Bench, gathered: &[Gathered], host: &mut dyn Host) -> Res
     compare_accuracy(bench, gathered, host)
 }
 
-fn compare_accuracy(bench: &Bench, gathered: &[Gathered], host: &mut dyn Host) -> Result<(), Fault> {
+fn compare_accuracy(bench: &Bench, gathered: &[Gathered], host: &mut Host<'_>) -> Result<(), Fault> {
     for (i, a) in gathered.iter().enumerate() {
         for (j, b) in gathered.iter().enumerate().skip(i + 1) {
             let mut differences = Differences::default();
@@ -372,7 +372,7 @@ fn tell_difference(
     (a, b, metric): (&str, &str, &str),
     (difference, p, test): (Estimate, f64, &str),
     n: usize,
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<(), Fault> {
     let found = DifferenceFinding {
         a: a.to_owned(),

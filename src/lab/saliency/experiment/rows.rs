@@ -2,19 +2,19 @@
 
 use super::bench::{Bench, Member};
 use super::tally::Tally;
-use crate::base::{Cancelled, Pulse};
-use crate::lab::fault::Fault;
-use crate::lab::host::Host;
-use crate::lab::saliency::explain::{row, told_prediction};
-use crate::lab::saliency::finding::Kind;
-use crate::lab::saliency::input::Input;
-use crate::lab::saliency::methods::{Case, Method, Point, value_at_points};
-use crate::lab::saliency::metrics::faithful::{Faithfulness, faithfulness};
-use crate::lab::saliency::metrics::input::Scored;
-use crate::lab::saliency::predict::{Prediction, answered, predict};
-use crate::lab::saliency::spec::Spec;
-use crate::model::Model;
-use crate::model::chunk::TOKENS_PER_BATCH;
+use crate::Host;
+use crate::explain::{row, told_prediction};
+use crate::finding::Kind;
+use crate::input::Input;
+use crate::methods::{Case, Method, Point, value_at_points};
+use crate::metrics::faithful::{Faithfulness, faithfulness};
+use crate::metrics::input::Scored;
+use crate::predict::{Prediction, answered, predict};
+use crate::spec::Spec;
+use base::{Cancelled, Pulse};
+use lab::fault::Fault;
+use model::Model;
+use model::chunk::TOKENS_PER_BATCH;
 
 /// Inputs of the first step, so that the first rows come at once, and of later ones.
 const FIRST: usize = 4;
@@ -63,7 +63,7 @@ pub fn passes_of(spec: &Spec, member: &Member, input: &Input) -> usize {
 /// Counts the passes of a call within those of its stage. The call's own total grows where it finds that it needs more than
 /// was planned.
 struct Share<'a> {
-    host: &'a mut dyn Host,
+    host: &'a mut Host<'a>,
     tally: &'a mut Tally,
     /// Passes that are planned for it.
     planned: usize,
@@ -74,7 +74,7 @@ struct Share<'a> {
 }
 
 impl<'a> Share<'a> {
-    fn new(host: &'a mut dyn Host, tally: &'a mut Tally, planned: usize) -> Self {
+    fn new(host: &'a mut Host<'a>, tally: &'a mut Tally, planned: usize) -> Self {
         Self { host, tally, planned, at_first: None, needs: planned }
     }
 
@@ -105,8 +105,8 @@ impl Pulse for Share<'_> {
 pub fn ask(
     bench: &Bench,
     k: usize,
-    host: &mut dyn Host,
-    mut meanwhile: impl FnMut(&Gathered, &mut dyn Host) -> Result<(), Fault>,
+    host: &mut Host<'_>,
+    mut meanwhile: impl FnMut(&Gathered, &mut Host<'_>) -> Result<(), Fault>,
 ) -> Result<Gathered, Fault> {
     let member = &bench.members[k];
     let model = member.model(host)?;
@@ -151,7 +151,7 @@ fn explain(
     (step, inputs, predicted): (&[usize], &[&Input], &[Prediction]),
     tally: &mut Tally,
     gathered: &mut Gathered,
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<(), Fault> {
     let (member, spec) = (&bench.members[k], &bench.spec);
     let method = member.methods[m];

@@ -6,16 +6,18 @@ use super::super::finding::{ALL, OWN, Sample};
 use super::super::question::{AttentionQuestion, Question as Asked, SentenceQuestion};
 use super::super::results::Results as Found;
 use super::*;
-use crate::base::{Cancelled, Problem, Pulse};
-use crate::corpus::make::{Layout, lines};
-use crate::corpus::sets::BuiltIn;
-use crate::lab::demand::Slice;
-use crate::lab::host::{NoticeLevel, Waiting};
-use crate::lab::saliency::data::draw;
-use crate::lab::spec::LabSpec;
-use crate::lab::store::{NoStore, Store};
-use crate::lab::{self, Lab};
-use crate::model::{Device, Dtype, Model};
+use crate::Waiting;
+use crate::data::draw;
+use base::{Cancelled, Problem, Pulse};
+use corpus::make::{Layout, lines};
+use corpus::sets::BuiltIn;
+use lab::Host as _;
+use lab::demand::Slice;
+use lab::host::NoticeLevel;
+use lab::spec::LabSpec;
+use lab::store::{NoStore, Store};
+
+use model::{Device, Dtype, Model};
 
 /// Keeps what it is told.
 struct Desk {
@@ -53,8 +55,8 @@ impl Desk {
     fn results(&self) -> Found {
         let mut results = Found::default();
         for finding in &self.found {
-            if let Body::Lab(Kinds::Saliency(kind)) = &finding.body {
-                results.take(finding, kind);
+            if let Body::Lab(kind) = &finding.body {
+                results.take(finding.head(), kind);
             }
         }
         results
@@ -67,7 +69,7 @@ impl Pulse for Desk {
     }
 }
 
-impl Host for Desk {
+impl lab::Host for Desk {
     fn poll(&mut self) -> Result<(), Cancelled> {
         self.beats += 1;
         if self.beats > self.cancel_after { Err(Cancelled) } else { Ok(()) }
@@ -108,11 +110,6 @@ impl Host for Desk {
         None
     }
 
-    fn find(&mut self, finding: Finding) -> Result<(), Cancelled> {
-        self.found.push(finding);
-        Ok(())
-    }
-
     fn notice(&mut self, _: NoticeLevel, problem: Problem) -> Result<(), Cancelled> {
         self.notices.push(problem);
         Ok(())
@@ -123,6 +120,17 @@ impl Host for Desk {
         Ok(())
     }
 
+    fn rate(&mut self, _: &str, slice: Slice<'_>) -> Result<f64, Fault> {
+        Ok(1e-3 / slice()?)
+    }
+}
+
+impl lab::Channel<Kind, Question> for Desk {
+    fn find(&mut self, finding: Finding) -> Result<(), Cancelled> {
+        self.found.push(finding);
+        Ok(())
+    }
+
     fn waiting(&mut self) -> Option<Waiting> {
         self.waiting.take()
     }
@@ -130,10 +138,6 @@ impl Host for Desk {
     fn reply(&mut self, _: u64, findings: Vec<Finding>, _: bool) -> Result<(), Cancelled> {
         self.replies.push(findings);
         Ok(())
-    }
-
-    fn rate(&mut self, _: &str, slice: Slice<'_>) -> Result<f64, Fault> {
-        Ok(1e-3 / slice()?)
     }
 }
 
@@ -146,11 +150,11 @@ fn spec(models: &[&str], methods: &[&str], inputs: usize) -> Spec {
     spec
 }
 
-fn opened(spec: &Spec) -> Box<dyn Experiment> {
-    LAB.open(&lab::Spec::from(spec.clone())).unwrap()
+fn opened(spec: &Spec) -> Box<dyn Experiment<Kind, Question>> {
+    crate::Saliency::begin(spec.clone())
 }
 
-fn ran(spec: &Spec) -> (Desk, Box<dyn Experiment>) {
+fn ran(spec: &Spec) -> (Desk, Box<dyn Experiment<Kind, Question>>) {
     let (mut desk, mut run) = (Desk::new(), opened(spec));
     run.run(&mut desk).unwrap();
     (desk, run)
@@ -211,7 +215,7 @@ fn several_methods_are_laid_side_by_side(found: &Found) {
     let partner = original.partners.last().unwrap();
     let figure = pick(&[("method", "attention,ig"), ("sentence", &original.sentence), ("partner", partner)]);
     let figure = figure.unwrap();
-    let crate::figure::Layer::Tokens(tokens) = &figure.layers[0] else { panic!() };
+    let figure::Layer::Tokens(tokens) = &figure.layers[0] else { panic!() };
     assert_eq!(tokens.strips.len(), 4);
     assert!(
         figure.provenance.entries.iter().any(|e| e.0.ends_with(&format!("integrated_gradients {partner}")))
@@ -257,7 +261,7 @@ fn a_run_tells_every_sentence_prediction_and_row_once_and_then_the_means() {
         assert!(all.is_final && all.value.token_f1.is_some() && all.value.random_f1.is_some());
         assert!(all.value.sufficiency.is_some() && all.value.comprehensiveness.is_some());
     }
-    let all = |a: &&crate::lab::Tagged<super::super::finding::AccuracyFinding>| a.value.dimension == ALL;
+    let all = |a: &&lab::Tagged<super::super::finding::AccuracyFinding>| a.value.dimension == ALL;
     assert!(found.accuracy.iter().filter(all).count() >= 6);
     changes_between_originals_and_partners(&found);
     // Methods within each model, each method between the models, and the models' accuracy.
@@ -267,7 +271,7 @@ fn a_run_tells_every_sentence_prediction_and_row_once_and_then_the_means() {
     assert!(pairs.contains(&("bert-tiny attention", "gpt2-tiny attention")));
     assert!(pairs.contains(&("bert-tiny", "gpt2-tiny")));
     assert!(!pairs.contains(&("bert-tiny attention", "gpt2-tiny integrated_gradients")));
-    let compared = desk.found.iter().filter_map(|f| LAB.compared(f)).count();
+    let compared = desk.found.iter().filter_map(|f| Saliency::compared(f.head(), f.kind()?)).count();
     assert_eq!(compared, found.differences.len());
     assert!(desk.progress.iter().all(|(done, total)| done <= total));
     let figures = figures::all(&found, None);
@@ -325,7 +329,7 @@ fn a_run_that_is_cancelled_stops_and_can_still_be_asked() {
     });
     let answer = run.answer(&asked.into(), Share::Quick, &mut desk).unwrap();
     let mut found = desk.results();
-    assert!(found.answer(1, &answer) && !found.answer(0, &answer));
+    assert!(found.answer(1, lab::finding::kinds(&answer)) && !found.answer(0, lab::finding::kinds(&answer)));
     let own = found.own.as_ref().unwrap();
     assert_eq!(own.sentence.as_ref().unwrap().value.sentence, OWN);
     assert_eq!((own.predictions.len(), own.rows.len()), (1, 2));
@@ -349,7 +353,7 @@ fn who_types_sees_the_planned_steps_first_and_the_doubled_ones_after() {
     let mut steps = |share: Share| {
         let answer = run.answer(&asked, share, &mut desk).unwrap();
         let labels: Vec<String> = answer.iter().map(|f| f.spec.clone()).collect();
-        let Body::Lab(Kinds::Saliency(Kind::Saliency(row))) = &answer[2].body else { panic!("{answer:?}") };
+        let Body::Lab((Kind::Saliency(row))) = &answer[2].body else { panic!("{answer:?}") };
         (row.steps, row.complete, labels)
     };
     let (quick, all) = (steps(Share::Quick), steps(Share::All));
@@ -476,9 +480,7 @@ fn questions_are_answered_while_it_runs_and_nonsense_becomes_a_notice() {
     let known = desk.results().sentences[0].value.clone();
     for (asked, words) in [(heads(None), 4), (heads(Some(&known.sentence)), known.words.len())] {
         let answer = run.answer(&asked, Share::All, &mut desk).unwrap();
-        let Body::Lab(Kinds::Saliency(Kind::Attention(found))) = &answer[0].body else {
-            panic!("{answer:?}")
-        };
+        let Body::Lab((Kind::Attention(found))) = &answer[0].body else { panic!("{answer:?}") };
         assert_eq!(found.scores.len(), desk.results().data.unwrap().value.models[0].layers);
         assert!(found.scores.iter().flatten().all(|head| head.len() == words));
     }

@@ -2,12 +2,12 @@
 //! token attends to; of a denoising one, what its decoder attends to in the encoder where the mask is predicted.
 
 use super::{Case, Method, Scores};
-use crate::base::Pulse;
-use crate::lab::fault::Fault;
-use crate::lab::layer::LayerRef;
-use crate::lab::saliency::spec::{AttentionSpec, Direction, HeadRef, ScoreKind, Spec};
-use crate::model::chunk::{TOKENS_PER_BATCH, chunks};
-use crate::model::{Array, Batch, HookPoint, Model, Offer, Plan, Sites};
+use base::Pulse;
+use lab::fault::Fault;
+use lab::layer::LayerRef;
+use crate::spec::{AttentionSpec, Direction, HeadRef, ScoreKind, Spec};
+use model::chunk::{TOKENS_PER_BATCH, chunks};
+use model::{Array, Batch, HookPoint, Model, Offer, Plan, Sites};
 
 /// The method.
 pub static METHOD: Attention = Attention;
@@ -184,7 +184,7 @@ impl Method for Attention {
         pulse: &mut dyn Pulse,
     ) -> Result<Vec<Scores>, Fault> {
         let AttentionSpec { layer, head, direction, scores } = spec.attention;
-        let layer = layer_of(model, layer).map_err(|e| crate::lab::fault::problem(&e, "attention.layer", "choose another layer"))?;
+        let layer = layer_of(model, layer).map_err(|e| lab::fault::problem(&e, "attention.layer", "choose another layer"))?;
         let all = heads(model, cases, (layer, direction, scores), pulse)?;
         Ok(all.iter().zip(cases).map(|(h, c)| Scores::plain(put_together(h, head), c.input)).collect())
     }

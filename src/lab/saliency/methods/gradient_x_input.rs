@@ -3,10 +3,10 @@
 
 use super::path::{At, Ends, Point};
 use super::{Case, Method, Scores, WITH_GRADIENT, no_gradients};
-use crate::base::Pulse;
-use crate::lab::fault::Fault;
-use crate::lab::saliency::spec::{Baseline, Spec};
-use crate::model::Model;
+use base::Pulse;
+use lab::fault::Fault;
+use crate::spec::{Baseline, Spec};
+use model::Model;
 
 /// The method.
 pub static METHOD: GradientXInput = GradientXInput;

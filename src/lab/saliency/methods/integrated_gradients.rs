@@ -7,11 +7,11 @@
 
 use super::path::{At, Ends, Point};
 use super::{Case, Method, Scores, WITH_GRADIENT, no_gradients};
-use crate::base::Pulse;
-use crate::lab::fault::Fault;
-use crate::lab::saliency::input::Input;
-use crate::lab::saliency::spec::{PathSpec, Spec};
-use crate::model::Model;
+use base::Pulse;
+use lab::fault::Fault;
+use crate::input::Input;
+use crate::spec::{PathSpec, Spec};
+use model::Model;
 
 /// The method.
 pub static METHOD: IntegratedGradients = IntegratedGradients;

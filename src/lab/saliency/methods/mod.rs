@@ -4,9 +4,9 @@ mod path;
 
 use super::input::Input;
 use super::spec::Spec;
-use crate::base::Pulse;
-use crate::lab::fault::Fault;
-use crate::model::{Dtype, Model, Offer};
+use base::Pulse;
+use lab::fault::Fault;
+use model::{Dtype, Model, Offer};
 
 pub use self::attention::{from_mask, heads, one_way, put_together, shape, to_mask};
 pub use self::path::{Point, value_at_points};

@@ -3,10 +3,10 @@
 
 use super::path::{At, Ends, Point};
 use super::{Case, Method, Scores, no_embeddings};
-use crate::base::Pulse;
-use crate::lab::fault::Fault;
-use crate::lab::saliency::spec::Spec;
-use crate::model::Model;
+use base::Pulse;
+use lab::fault::Fault;
+use crate::spec::Spec;
+use model::Model;
 
 /// The method.
 pub static METHOD: Occlusion = Occlusion;

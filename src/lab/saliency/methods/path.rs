@@ -2,13 +2,13 @@
 //! and the gradient, for many inputs in one batch.
 
 use super::Case;
-use crate::base::Pulse;
-use crate::lab::fault::Fault;
-use crate::lab::saliency::input::Input;
-use crate::lab::saliency::predict::softmax;
-use crate::lab::saliency::spec::{Baseline, TargetKind};
-use crate::model::chunk::{TOKENS_PER_BATCH, chunks};
-use crate::model::{Array, Batch, HookPoint, Model, Plan, Scalar, Sites, Target};
+use crate::input::Input;
+use crate::predict::softmax;
+use crate::spec::{Baseline, TargetKind};
+use base::Pulse;
+use lab::fault::Fault;
+use model::chunk::{TOKENS_PER_BATCH, chunks};
+use model::{Array, Batch, HookPoint, Model, Plan, Scalar, Sites, Target};
 
 /// A point: which case it belongs to, and what stands at each token.
 #[derive(Debug, Clone, PartialEq)]

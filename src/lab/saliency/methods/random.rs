@@ -1,11 +1,11 @@
 //! The random ranking: every word gets a uniform number from a stream of its sentence. What any method must beat.
 
 use super::{Case, Method, Scores};
-use crate::base::Pulse;
-use crate::lab::fault::Fault;
-use crate::lab::saliency::spec::Spec;
-use crate::model::Model;
-use crate::stats::rng::{stream, unit};
+use base::Pulse;
+use lab::fault::Fault;
+use crate::spec::Spec;
+use model::Model;
+use stats::rng::{stream, unit};
 
 /// The method.
 pub static METHOD: Random = Random;

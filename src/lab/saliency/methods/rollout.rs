@@ -3,11 +3,11 @@
 
 use super::attention::pattern;
 use super::{Case, Method, Scores};
-use crate::base::Pulse;
-use crate::lab::fault::Fault;
-use crate::lab::saliency::spec::Spec;
-use crate::model::chunk::chunks;
-use crate::model::{Array, Batch, Model, Offer, Plan};
+use base::Pulse;
+use lab::fault::Fault;
+use crate::spec::Spec;
+use model::chunk::chunks;
+use model::{Array, Batch, Model, Offer, Plan};
 
 /// The method.
 pub static METHOD: Rollout = Rollout;

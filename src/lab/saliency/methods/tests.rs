@@ -5,10 +5,10 @@ use super::super::sentence::own;
 use super::super::words::to_words;
 use super::path::{At, Ends};
 use super::*;
-use crate::base::pulse::NoPulse;
-use crate::lab::saliency::predict::predict;
-use crate::lab::saliency::spec::{Baseline, Direction, HeadRef, ScoreKind, TargetKind};
-use crate::model::{Array, Device, ModelSource};
+use crate::predict::predict;
+use crate::spec::{Baseline, Direction, HeadRef, ScoreKind, TargetKind};
+use base::pulse::NoPulse;
+use model::{Array, Device, ModelSource};
 
 fn model(name: &str) -> Model {
     Model::load(&name.parse::<ModelSource>().unwrap(), Device::Cpu).unwrap()

@@ -8,7 +8,7 @@ use super::pcc::{ALPHA, correlation, suits};
 use super::random::expected_best_f1;
 use super::rationale::{Several, best_f1};
 use super::top_k::Size;
-use crate::stats::correlation::{Correlation, Undefined};
+use stats::correlation::{Correlation, Undefined};
 
 /// The rules.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@
 //! the number of pairs that survived, and the mean over all pairs.
 
 use super::align::Slot;
-use crate::stats::correlation::{Correlation, Undefined, pearson};
+use stats::correlation::{Correlation, Undefined, pearson};
 
 /// The level below which a correlation survives the paper's filter.
 pub const ALPHA: f64 = 0.05;

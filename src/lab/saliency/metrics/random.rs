@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 use super::rationale::{Several, best_f1};
 use super::top_k::first_of;
-use crate::stats::rng::{shuffle, stream};
+use stats::rng::{shuffle, stream};
 
 /// Draws behind an expectation that has no closed form.
 const DRAWS: usize = 200;

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::judge::Judged;
 use super::summary::cell;
-use crate::stats::Estimate;
-use crate::stats::bootstrap::Resamples;
+use stats::Estimate;
+use stats::bootstrap::Resamples;
 
 /// The originals whose gold rationale makes a share of their words in `[from, to)`, with their partners.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

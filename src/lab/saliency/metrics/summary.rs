@@ -6,12 +6,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::judge::{Judged, Pair, Single};
-use crate::base::matrix::Matrix;
-use crate::stats::Estimate;
-use crate::stats::bootstrap::{Resamples, interval};
-use crate::stats::correlation::Undefined;
-use crate::stats::paired::Differences;
-use crate::stats::replicates::exact_floor;
+use base::matrix::Matrix;
+use stats::Estimate;
+use stats::bootstrap::{Resamples, interval};
+use stats::correlation::Undefined;
+use stats::paired::Differences;
+use stats::replicates::exact_floor;
 
 /// The difference of F1 between originals and partners.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

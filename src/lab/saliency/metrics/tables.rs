@@ -1,8 +1,8 @@
 //! The tables of the benchmark paper: accuracy (Tables 4 and 8), interpretability (5 and 9), and by perturbation (6, 7, 10 and 11).
 //! Made from plain rows, so that numbers from anywhere can be laid out.
 
-use crate::lab::table::{Entry, Table};
-use crate::stats::Estimate;
+use lab::table::{Entry, Table};
+use stats::Estimate;
 
 /// Accuracy of one model on one kind of input of one dimension.
 #[derive(Debug, Clone, PartialEq)]

@@ -10,9 +10,9 @@ use super::summary::{Cell, cell, kinds};
 use super::tables::{Accuracy, Interpretability, accuracy, by_perturbation, interpretability};
 use super::top_k::Size;
 use super::versus::{Metric, versus};
-use crate::lab::table::Form;
-use crate::stats::Estimate;
-use crate::stats::bootstrap::Resamples;
+use lab::table::Form;
+use stats::Estimate;
+use stats::bootstrap::Resamples;
 
 fn scored(id: &str, words: &[&str], scores: &[f64], gold: &[usize]) -> Scored {
     let words = words.iter().map(|w| (*w).to_owned()).collect();
@@ -174,7 +174,7 @@ fn chance_is_beaten_by_a_paired_t_over_originals() {
     let by_original: Vec<f64> =
         judged.iter().map(|j| j.original.f1.unwrap() - j.original.random_f1.unwrap()).collect();
     // Partners have the original's scores here, so that originals alone say the same.
-    let plain = crate::stats::paired::Differences::of_items(by_original).interval(0.95);
+    let plain = stats::paired::Differences::of_items(by_original).interval(0.95);
     assert!((above.lo - plain.lo).abs() < 1e-9 && (above.hi - plain.hi).abs() < 1e-9, "{above:?} {plain:?}");
 }
 

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::judge::Judged;
-use crate::stats::Estimate;
-use crate::stats::paired::Differences;
+use stats::Estimate;
+use stats::paired::Differences;
 
 /// What is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -5,9 +5,9 @@ use candle_core::Tensor;
 use super::net::{HeadWeights, Network};
 use super::ops;
 use super::tap::Tap;
-use crate::model::arch::{Head, NormKind};
-use crate::model::error::{ModelError, Result};
-use crate::model::hook::HookPoint;
+use crate::arch::{Head, NormKind};
+use crate::error::{ModelError, Result};
+use crate::hook::HookPoint;
 
 impl Network {
     /// The final norm, if there is one, on `[N, D]`.

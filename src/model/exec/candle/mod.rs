@@ -17,15 +17,15 @@ use candle_core::{DType, Tensor};
 use self::net::Network;
 use self::tap::Tap;
 use super::Executor;
-use crate::model::arch::Arch;
-use crate::model::array::Array;
-use crate::model::batch::Batch;
-use crate::model::device::Device;
-use crate::model::dtype::{self, Dtype};
-use crate::model::error::{ModelError, Result};
-use crate::model::params::Params;
-use crate::model::plan::{Gradient, Plan, Scalar, Sites, Target};
-use crate::model::trace::Trace;
+use crate::arch::Arch;
+use crate::array::Array;
+use crate::batch::Batch;
+use crate::device::Device;
+use crate::dtype::{self, Dtype};
+use crate::error::{ModelError, Result};
+use crate::params::Params;
+use crate::plan::{Gradient, Plan, Scalar, Sites, Target};
+use crate::trace::Trace;
 
 impl From<candle_core::Error> for ModelError {
     fn from(e: candle_core::Error) -> ModelError {
@@ -62,7 +62,7 @@ impl CandleExecutor {
 }
 
 /// Opens a device.
-pub(in crate::model::exec) fn open_device(device: Device) -> Result<candle_core::Device> {
+pub(in crate::exec) fn open_device(device: Device) -> Result<candle_core::Device> {
     let refuse = |what: String| Err(ModelError::Device { device: device.to_string(), what });
     match device {
         Device::Cpu | Device::CandleCpu => Ok(candle_core::Device::Cpu),

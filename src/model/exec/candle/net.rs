@@ -3,10 +3,10 @@
 use candle_core::{DType, Device, Tensor};
 
 use super::from_host;
-use crate::model::arch::{Arch, Head, NormKind, Positions};
-use crate::model::dtype::{Dtype, check_range};
-use crate::model::error::{ModelError, Result};
-use crate::model::params::Params;
+use crate::arch::{Arch, Head, NormKind, Positions};
+use crate::dtype::{Dtype, check_range};
+use crate::error::{ModelError, Result};
+use crate::params::Params;
 
 /// A linear map on rows.
 #[derive(Clone)]

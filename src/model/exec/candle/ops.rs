@@ -3,8 +3,8 @@
 use candle_core::{D, Tensor};
 use candle_nn::ops as fused;
 
-use crate::model::arch::{Activation, NormKind};
-use crate::model::error::Result;
+use crate::arch::{Activation, NormKind};
+use crate::error::Result;
 
 /// Layer or RMS norm over the last axis of `[N, W]`.
 pub(super) fn norm(

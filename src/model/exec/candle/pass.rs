@@ -5,12 +5,12 @@ use candle_core::Tensor;
 use super::net::{AttentionWeights, Block, Network, NormWeights, Stack};
 use super::tap::Tap;
 use super::{from_host, ops};
-use crate::model::arch::{Decoder, Place, Positions};
-use crate::model::array::Array;
-use crate::model::batch::Batch;
-use crate::model::error::Result;
-use crate::model::hook::HookPoint;
-use crate::model::plan::{Extent, Start};
+use crate::arch::{Decoder, Place, Positions};
+use crate::array::Array;
+use crate::batch::Batch;
+use crate::error::Result;
+use crate::hook::HookPoint;
+use crate::plan::{Extent, Start};
 
 /// What the attentions of one stack share.
 struct Frame {

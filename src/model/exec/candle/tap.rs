@@ -3,13 +3,13 @@
 use candle_core::{Device, Tensor, Var};
 
 use super::{from_host, to_host};
-use crate::model::arch::Arch;
-use crate::model::array::Array;
-use crate::model::batch::Batch;
-use crate::model::error::{ModelError, Result};
-use crate::model::hook::HookPoint;
-use crate::model::plan::{Edit, EditKind, Gradient, Plan, Scalar, Sites};
-use crate::model::trace::Trace;
+use crate::arch::Arch;
+use crate::array::Array;
+use crate::batch::Batch;
+use crate::error::{ModelError, Result};
+use crate::hook::HookPoint;
+use crate::plan::{Edit, EditKind, Gradient, Plan, Scalar, Sites};
+use crate::trace::Trace;
 
 /// What one pass has to do at hook points, and what it has found so far.
 pub(super) struct Tap<'a> {
@@ -27,7 +27,7 @@ pub(super) struct Tap<'a> {
 
 /// An empty plan that lives long enough.
 static IDLE: Plan = Plan {
-    start: crate::model::plan::Start::Tokens,
+    start: crate::plan::Start::Tokens,
     captures: Vec::new(),
     logits: None,
     edits: Vec::new(),

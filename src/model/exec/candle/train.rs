@@ -1,20 +1,20 @@
-//! Training by candle's autograd; what it does is said in [`crate::model::exec::train`].
+//! Training by candle's autograd; what it does is said in [`crate::exec::train`].
 
 use candle_core::{Tensor, Var};
 
 use super::net::Network;
 use super::tap::{self, Tap};
 use super::{open_device, ops, run, to_host};
-use crate::model::arch::{Arch, Role};
+use crate::arch::{Arch, Role};
 #[cfg(test)]
-use crate::model::array::Array;
-use crate::model::batch::Batch;
-use crate::model::device::Device;
-use crate::model::error::{ModelError, Result};
-use crate::model::exec::train::{AdamW, Training, check};
-use crate::model::params::Params;
-use crate::model::plan::{Plan, Sites, Start, Target};
-use crate::model::trace::Trace;
+use crate::array::Array;
+use crate::batch::Batch;
+use crate::device::Device;
+use crate::error::{ModelError, Result};
+use crate::exec::train::{AdamW, Training, check};
+use crate::params::Params;
+use crate::plan::{Plan, Sites, Start, Target};
+use crate::trace::Trace;
 
 /// One trained parameter and its moments.
 struct Slot {

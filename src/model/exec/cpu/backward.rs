@@ -6,14 +6,14 @@ use super::rows::{Rows, Selection};
 use super::stack::BlockPoint;
 use super::state::{Back, CrossSpans, Inputs, Kept, KeptNorm, StackState, add, gather, scatter, spaced};
 use super::weights::{Block, Cross, NormWeights};
-use crate::model::arch::Place;
-use crate::model::hook::HookPoint;
-use probity_kernels::attention::{Attention, Gradients, attend_back};
-use probity_kernels::buffer::Buffer;
-use probity_kernels::math::gate_back;
-use probity_kernels::norm::norm_back;
-use probity_kernels::product::{Finish, Left, Right, product};
-use probity_kernels::rotary::rotate;
+use crate::arch::Place;
+use crate::hook::HookPoint;
+use kernels::attention::{Attention, Gradients, attend_back};
+use kernels::buffer::Buffer;
+use kernels::math::gate_back;
+use kernels::norm::norm_back;
+use kernels::product::{Finish, Left, Right, product};
+use kernels::rotary::rotate;
 
 /// Gradients of weights, where they are wanted.
 pub(super) type Wanted<'a> = Option<&'a mut Grads>;

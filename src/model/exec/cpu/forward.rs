@@ -5,17 +5,17 @@ use super::stack::{BlockPoint, Stack};
 use super::state::{CrossSpans, Inputs, Keep, Kept, KeptNorm, StackState, add, gather, spaced};
 use super::tap::Tap;
 use super::weights::{Block, Cross, Linear, NormWeights, Table, Weights};
-use crate::model::arch::{Arch, Place, Positions};
-use crate::model::hook::HookPoint;
-use crate::model::plan::{Plan, Start};
-use probity_kernels::attention::{Attention, attend};
-use probity_kernels::buffer::Buffer;
-use probity_kernels::math;
-use probity_kernels::norm::{Kept as NormKept, norm};
-use probity_kernels::product::{Finish, Left, Right, product};
-use probity_kernels::rotary::rotate;
-use probity_kernels::team::Team;
-use probity_kernels::tile::PANEL;
+use crate::arch::{Arch, Place, Positions};
+use crate::hook::HookPoint;
+use crate::plan::{Plan, Start};
+use kernels::attention::{Attention, attend};
+use kernels::buffer::Buffer;
+use kernels::math;
+use kernels::norm::{Kept as NormKept, norm};
+use kernels::product::{Finish, Left, Right, product};
+use kernels::rotary::rotate;
+use kernels::team::Team;
+use kernels::tile::PANEL;
 
 /// What all groups of one pass share.
 pub(super) struct Pass<'a> {

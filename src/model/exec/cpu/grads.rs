@@ -1,11 +1,11 @@
 //! Gradients of weights, under the parameters' places and in their shapes.
 
 use super::weights::{Id, Linear, NormWeights};
-use crate::model::arch::Arch;
-use probity_kernels::buffer::Buffer;
-use probity_kernels::norm::add_column_sums;
-use probity_kernels::product::{Finish, Left, Right, product};
-use probity_kernels::team::Team;
+use crate::arch::Arch;
+use kernels::buffer::Buffer;
+use kernels::norm::add_column_sums;
+use kernels::product::{Finish, Left, Right, product};
+use kernels::team::Team;
 
 /// One gradient for each parameter of [`Arch::parameters`].
 pub(super) struct Grads {

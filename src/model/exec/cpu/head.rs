@@ -5,15 +5,15 @@ use super::grads::{Grads, RowsOf};
 use super::stack::Stack;
 use super::state::{HeadState, State, add};
 use super::weights::{HeadWeights, Weights};
-use crate::model::arch::Head;
-use crate::model::hook::HookPoint;
-use crate::model::plan::{Scalar, Target};
-use probity_kernels::buffer::Buffer;
-use probity_kernels::loss::{Weight, log_probabilities};
-use probity_kernels::math::activate_back;
-use probity_kernels::norm::norm_back;
-use probity_kernels::packed::Packed;
-use probity_kernels::product::{Finish, Left, Right, product};
+use crate::arch::Head;
+use crate::hook::HookPoint;
+use crate::plan::{Scalar, Target};
+use kernels::buffer::Buffer;
+use kernels::loss::{Weight, log_probabilities};
+use kernels::math::activate_back;
+use kernels::norm::norm_back;
+use kernels::packed::Packed;
+use kernels::product::{Finish, Left, Right, product};
 
 /// Rows of the output matrix that a plan asks for.
 pub(super) struct Vocabulary {

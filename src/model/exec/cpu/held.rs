@@ -4,8 +4,8 @@ use std::sync::PoisonError;
 
 use super::state::{Back, HeadState, Inputs, Kept, KeptNorm, StackState, State, spaced};
 use super::{CpuExecutor, GROUP};
-use crate::model::arch::Place;
-use probity_kernels::buffer::Buffer;
+use crate::arch::Place;
+use kernels::buffer::Buffer;
 
 fn sum(list: &[&Buffer]) -> usize {
     list.iter().map(|b| b.bytes()).sum()
@@ -88,8 +88,8 @@ impl CpuExecutor {
 
 #[cfg(test)]
 mod tests {
-    use crate::model::chunk::chunks;
-    use crate::model::{Batch, Device, HookPoint, Model, Plan, Sites};
+    use crate::chunk::chunks;
+    use crate::{Batch, Device, HookPoint, Model, Plan, Sites};
 
     /// The forecast of working memory against what the executor has counted afterwards.
     #[test]

@@ -31,16 +31,16 @@ use self::state::{Keep, StackState, State};
 use self::tap::Tap;
 use self::weights::Weights;
 use super::Executor;
-use crate::model::arch::{Arch, Positions};
-use crate::model::batch::Batch;
-use crate::model::dtype::{self, Dtype};
-use crate::model::error::{ModelError, Result};
-use crate::model::hook::HookPoint;
-use crate::model::params::Params;
-use crate::model::plan::{Plan, Scalar};
-use crate::model::trace::Trace;
-use probity_kernels::rotary::Angles;
-use probity_kernels::team::Team;
+use crate::arch::{Arch, Positions};
+use crate::batch::Batch;
+use crate::dtype::{self, Dtype};
+use crate::error::{ModelError, Result};
+use crate::hook::HookPoint;
+use crate::params::Params;
+use crate::plan::{Plan, Scalar};
+use crate::trace::Trace;
+use kernels::rotary::Angles;
+use kernels::team::Team;
 
 /// A model on the CPU: computed in f32, from matrices and tables in the dtype that was asked for.
 pub struct CpuExecutor {

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use crate::model::arch::Arch;
-use crate::model::batch::Batch;
-use crate::model::hook::HookPoint;
-use crate::model::plan::{LogitsAt, Plan, Scalar, Sites};
-use probity_kernels::attention::Span;
+use crate::arch::Arch;
+use crate::batch::Batch;
+use crate::hook::HookPoint;
+use crate::plan::{LogitsAt, Plan, Scalar, Sites};
+use kernels::attention::Span;
 
 /// No row of a selection.
 const ABSENT: u32 = u32::MAX;

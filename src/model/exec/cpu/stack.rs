@@ -4,10 +4,10 @@ use super::rows::{Need, Rows, Selection};
 use super::state::Keep;
 use super::tap::Patterns;
 use super::weights::{Block, StackWeights};
-use crate::model::batch::Batch;
-use crate::model::hook::HookPoint;
-use probity_kernels::attention::Span;
-use probity_kernels::rotary::{Angles, Heads};
+use crate::batch::Batch;
+use crate::hook::HookPoint;
+use kernels::attention::Span;
+use kernels::rotary::{Angles, Heads};
 
 /// Where hooks attach within a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

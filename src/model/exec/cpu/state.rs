@@ -1,8 +1,8 @@
 //! The memory of one group of sentences on its way through a model. It is kept and only grows.
 
 use super::rows::Rows;
-use probity_kernels::attention::Span;
-use probity_kernels::buffer::Buffer;
+use kernels::attention::Span;
+use kernels::buffer::Buffer;
 
 /// What a pass keeps for the way back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

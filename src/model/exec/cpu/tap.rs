@@ -4,14 +4,14 @@ use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::rows::{Rows, order};
-use crate::model::arch::{Arch, Place};
-use crate::model::array::Array;
-use crate::model::batch::Batch;
-use crate::model::error::{ModelError, Result};
-use crate::model::hook::HookPoint;
-use crate::model::plan::{EditKind, Gradient, Plan, Scalar, Sites};
-use crate::model::trace::Trace;
-use probity_kernels::attention::Span;
+use crate::arch::{Arch, Place};
+use crate::array::Array;
+use crate::batch::Batch;
+use crate::error::{ModelError, Result};
+use crate::hook::HookPoint;
+use crate::plan::{EditKind, Gradient, Plan, Scalar, Sites};
+use crate::trace::Trace;
+use kernels::attention::Span;
 
 /// What one pass has to do at hook points, and what it has found so far. Groups of sentences write to it side by side,
 /// each its own rows.

@@ -1,5 +1,5 @@
 //! Training on the CPU: the executor's own way up and down with gradients of weights, and a fused AdamW step; what it
-//! does is said in [`crate::model::exec::train`].
+//! does is said in [`crate::exec::train`].
 
 use std::borrow::Cow;
 
@@ -7,20 +7,20 @@ use super::grads::Grads;
 use super::state::{Keep, State};
 use super::tap::Tap;
 use super::{CpuExecutor, Pass};
-use crate::model::arch::{Arch, Role};
-use crate::model::array::Array;
-use crate::model::batch::Batch;
-use crate::model::dtype::Dtype;
-use crate::model::error::{ModelError, Result};
-use crate::model::exec::Executor;
-use crate::model::exec::train::{AdamW, Training, check};
-use crate::model::hook::HookPoint;
-use crate::model::params::Params;
-use crate::model::plan::{Gradient, Plan, Scalar, Target};
-use crate::model::trace::Trace;
-use probity_kernels::adamw::{Step, square_sum, update};
-use probity_kernels::buffer::Buffer;
-use probity_kernels::team::Team;
+use crate::arch::{Arch, Role};
+use crate::array::Array;
+use crate::batch::Batch;
+use crate::dtype::Dtype;
+use crate::error::{ModelError, Result};
+use crate::exec::Executor;
+use crate::exec::train::{AdamW, Training, check};
+use crate::hook::HookPoint;
+use crate::params::Params;
+use crate::plan::{Gradient, Plan, Scalar, Target};
+use crate::trace::Trace;
+use kernels::adamw::{Step, square_sum, update};
+use kernels::buffer::Buffer;
+use kernels::team::Team;
 
 /// One trained parameter and its moments.
 struct Slot {

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use crate::model::arch::{Arch, Head, NormKind, Positions};
-use crate::model::dtype::{Dtype, Numbers};
-use crate::model::error::{ModelError, Result};
-use probity_kernels::norm::Norm;
-use probity_kernels::packed::Packed;
+use crate::arch::{Arch, Head, NormKind, Positions};
+use crate::dtype::{Dtype, Numbers};
+use crate::error::{ModelError, Result};
+use kernels::norm::Norm;
+use kernels::packed::Packed;
 
 /// A parameter's place in [`Arch::parameters`].
 pub(super) type Id = usize;

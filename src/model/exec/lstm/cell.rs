@@ -3,9 +3,9 @@
 
 use std::sync::OnceLock;
 
-use probity_kernels::packed::Packed;
-use probity_kernels::product::{Finish, Left, Right, product};
-use probity_kernels::team::Team;
+use kernels::packed::Packed;
+use kernels::product::{Finish, Left, Right, product};
+use kernels::team::Team;
 
 /// Sentences of one group, longest first, below each other without padding.
 #[derive(Debug, Default)]

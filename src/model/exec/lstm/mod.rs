@@ -11,16 +11,16 @@ use rayon::prelude::*;
 
 use self::cell::{Direction, Kept, Layout};
 use super::Executor;
-use crate::model::arch::Arch;
-use crate::model::array::Array;
-use crate::model::batch::Batch;
-use crate::model::dtype::Dtype;
-use crate::model::error::{ModelError, Result};
-use crate::model::hook::HookPoint;
-use crate::model::params::Params;
-use crate::model::plan::{Edit, EditKind, Plan, Scalar, Sites, Start};
-use crate::model::trace::Trace;
-use probity_kernels::team::Team;
+use crate::arch::Arch;
+use crate::array::Array;
+use crate::batch::Batch;
+use crate::dtype::Dtype;
+use crate::error::{ModelError, Result};
+use crate::hook::HookPoint;
+use crate::params::Params;
+use crate::plan::{Edit, EditKind, Plan, Scalar, Sites, Start};
+use crate::trace::Trace;
+use kernels::team::Team;
 
 /// Words that run together at most.
 const GROUP_TOKENS: usize = 1024;

@@ -3,10 +3,10 @@
 use rand::Rng;
 
 use super::*;
-use crate::model::arch::{Embedding, Network};
-use crate::model::testing::{VOCAB, batch, distance, params};
-use crate::model::{Device, Gradient, Model};
-use crate::stats::rng::stream;
+use crate::arch::{Embedding, Network};
+use crate::testing::{VOCAB, batch, distance, params};
+use crate::{Device, Gradient, Model};
+use stats::rng::stream;
 
 fn arch(layers: usize) -> Arch {
     Arch {

@@ -1,8 +1,8 @@
 //! Training: the loss is the cross entropy, its gradient the derivative, a step is AdamW's, and seeds mean the same.
 
 use super::*;
-use crate::model::plan::Sites;
-use crate::model::testing::{self, VOCAB, archs};
+use crate::plan::Sites;
+use crate::testing::{self, VOCAB, archs};
 
 const DEVICES: [Device; 2] = [Device::Cpu, Device::CandleCpu];
 

@@ -8,9 +8,9 @@ use serde::Deserialize;
 use super::super::rotary;
 use super::stored::{Change, Rules};
 use super::{ConfigFile, LogitsNet, Served, Sizes, Stored, Texts, activation, columns, count, family};
-use crate::model::arch::{Arch, Head, Positions};
-use crate::model::error::Result;
-use crate::model::offers::Limit;
+use crate::arch::{Arch, Head, Positions};
+use crate::error::Result;
+use crate::offers::Limit;
 
 /// Mistral.
 pub(super) const MISTRAL: Served =

@@ -12,9 +12,9 @@ use super::stored::Rules;
 use super::{
     ConfigFile, LogitsNet, Served, Sizes, Stored, Texts, activation, columns, count, family, positions,
 };
-use crate::model::arch::{Activation, Arch, Head};
-use crate::model::error::Result;
-use crate::model::offers::Limit;
+use crate::arch::{Activation, Arch, Head};
+use crate::error::Result;
+use crate::offers::Limit;
 
 /// The family and its network.
 pub(super) const SERVED: Served = Served { family: family(&["deberta-v2"], describe), open };

@@ -8,9 +8,9 @@ use serde_json::Value;
 use super::super::bert::yes;
 use super::stored::Rules;
 use super::{ConfigFile, LogitsNet, Served, Sizes, Stored, Texts, columns, count, family};
-use crate::model::arch::{Arch, Head};
-use crate::model::error::Result;
-use crate::model::offers::Limit;
+use crate::arch::{Arch, Head};
+use crate::error::Result;
+use crate::offers::Limit;
 
 /// The family and its network.
 pub(super) const SERVED: Served = Served { family: family(&["mamba"], describe), open };

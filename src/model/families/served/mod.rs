@@ -19,11 +19,11 @@ use candle_core::Tensor;
 pub use self::stored::Stored;
 
 use super::{ConfigFile, Family};
-use crate::model::arch::{
+use crate::arch::{
     Activation, Arch, Attention, Embedding, Head, Mlp, Network, Norm, NormKind, Place, Positions,
 };
-use crate::model::error::Result;
-use crate::model::offers::{Limit, LogitsOnly};
+use crate::error::Result;
+use crate::offers::{Limit, LogitsOnly};
 
 /// A family with the way to open its weights.
 pub struct Served {

@@ -8,10 +8,10 @@ use candle_core::{DType, Device, Shape, Tensor};
 use candle_nn::var_builder::SimpleBackend;
 use candle_nn::{Init, VarBuilder};
 
-use crate::base::text::shortened;
-use crate::model::array::Array;
-use crate::model::error::{ModelError, Result};
-use crate::model::weights::Checkpoint;
+use crate::array::Array;
+use crate::error::{ModelError, Result};
+use crate::weights::Checkpoint;
+use base::text::shortened;
 
 /// What is done to a tensor before the library gets it.
 #[derive(Clone, Copy, Debug)]

@@ -12,9 +12,9 @@ use serde::Deserialize;
 use super::super::bert::yes;
 use super::stored::{Change, Rules};
 use super::{ConfigFile, LogitsNet, Served, Sizes, Stored, Texts, columns, count, family};
-use crate::model::arch::{Arch, Decoder, Head};
-use crate::model::error::Result;
-use crate::model::offers::Limit;
+use crate::arch::{Arch, Decoder, Head};
+use crate::error::Result;
+use crate::offers::Limit;
 
 /// The family and its network.
 pub(super) const SERVED: Served = Served { family: family(&["t5"], describe), open };

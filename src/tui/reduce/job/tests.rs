@@ -1,14 +1,14 @@
 //! Runs that wait, replace each other and are withdrawn; the end of a run and of the program.
 
 use super::*;
-use crate::engine::Down;
-use crate::engine::message::{Generation, JobId, Outcome};
-use crate::lab::LabId;
-use crate::session::format::{Entry, Item};
-use crate::tui::action::Action;
-use crate::tui::reduce::reduce;
-use crate::tui::setup;
-use crate::tui::state::{ReplayState, Seat, Start};
+use crate::action::Action;
+use crate::reduce::reduce;
+use crate::setup;
+use crate::state::{ReplayState, Seat, Start};
+use engine::Down;
+use engine::message::{Generation, JobId, Outcome};
+use labs::LabId;
+use session::format::{Entry, Item};
 
 fn running() -> State {
     let mut state = State::new(Start::new());
@@ -227,8 +227,7 @@ fn a_replay_asks_nothing_and_lets_nothing_wait() {
 fn numbers_of_runs_and_questions_rise() {
     let mut state = running();
     let (ticket, generation) = (state.board.ticket, state.board.generation);
-    let question =
-        || Question::Model { model: "m".into(), what: crate::engine::message::ModelQuestion::Inspect };
+    let question = || Question::Model { model: "m".into(), what: engine::message::ModelQuestion::Inspect };
     ask(&mut state, question());
     ask(&mut state, question());
     assert_eq!(state.board.ticket, ticket + 2);
@@ -240,7 +239,7 @@ fn numbers_of_runs_and_questions_rise() {
 #[test]
 fn a_session_of_a_lab_sets_up_that_lab() {
     let mut state = running();
-    for id in crate::lab::LABS.iter().map(|lab| lab.id()) {
+    for id in labs::LABS.iter().map(|lab| lab.id()) {
         let spec = Spec::shipped(id);
         resume(&mut state, &spec);
         let shown: LabId = state.setup().unwrap().lab();
@@ -302,7 +301,7 @@ fn one_who_attaches_has_what_was_measured_and_runs_nothing() {
         other => panic!("{other:?}"),
     });
     let listed = Event::Models {
-        models: vec![crate::engine::message::ModelInfo {
+        models: vec![engine::message::ModelInfo {
             name: "m".into(),
             family: "bert".into(),
             layers: 1,

@@ -6,16 +6,16 @@ use ratatui::style::Style;
 use ratatui::text::Line;
 
 use super::{DOSSIERS, known, stopping};
-use crate::base::numbers::seconds;
-use crate::base::text::{printable, wrapped};
-use crate::engine::board::DataDossier;
-use crate::engine::data::{DataDiagnosis, DataInspection, DataQuestion};
-use crate::lab::setting::Value;
-use crate::tui::panes::dossiers::pair;
-use crate::tui::screens::SCREENS;
-use crate::tui::setup;
-use crate::tui::state::State;
-use crate::tui::theme::Role;
+use crate::panes::dossiers::pair;
+use crate::screens::SCREENS;
+use crate::setup;
+use crate::state::State;
+use crate::theme::Role;
+use base::numbers::seconds;
+use base::text::{printable, wrapped};
+use engine::board::DataDossier;
+use engine::data::{DataDiagnosis, DataInspection, DataQuestion};
+use labs::setting::Value;
 
 /// Columns by which what belongs to a key is indented, as the command line prints it.
 const KEY: usize = 13;

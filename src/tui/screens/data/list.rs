@@ -4,16 +4,16 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 
 use super::{DOSSIERS, listed};
-use crate::base::numbers::count;
-use crate::base::text::{pad, printable};
-use crate::engine::board::DataDossier;
-use crate::lab::setting::Value;
-use crate::tui::layout::inside;
-use crate::tui::panes::listing::ending;
-use crate::tui::panes::{block, message};
-use crate::tui::setup;
-use crate::tui::state::State;
-use crate::tui::theme::Role;
+use crate::layout::inside;
+use crate::panes::listing::ending;
+use crate::panes::{block, message};
+use crate::setup;
+use crate::state::State;
+use crate::theme::Role;
+use base::numbers::count;
+use base::text::{pad, printable};
+use engine::board::DataDossier;
+use labs::setting::Value;
 
 /// Width of the column of names.
 const NAME: usize = 25;

@@ -8,16 +8,16 @@ mod tests;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
-use crate::corpus::sets::built_in;
-use crate::engine::board::DataDossier;
-use crate::engine::data::{DataQuestion, DataRequest, DataWaiting};
-use crate::engine::message::{Command, Event, Question, Topic};
-use crate::tui::action::{Effect, Mouse};
-use crate::tui::commands::{Context, Entry, always, live, rows};
-use crate::tui::panes::dossiers::Dossiers;
-use crate::tui::reduce::{job, look};
-use crate::tui::screen::{Pane, Screen, ScreenId, Waiting};
-use crate::tui::state::{Prompt, Start, State};
+use crate::action::{Effect, Mouse};
+use crate::commands::{Context, Entry, always, live, rows};
+use crate::panes::dossiers::Dossiers;
+use crate::reduce::{job, look};
+use crate::screen::{Pane, Screen, ScreenId, Waiting};
+use crate::state::{Prompt, Start, State};
+use corpus::sets::built_in;
+use engine::board::DataDossier;
+use engine::data::{DataQuestion, DataRequest, DataWaiting};
+use engine::message::{Command, Event, Question, Topic};
 
 /// This screen.
 pub const ID: ScreenId = ScreenId("data");

@@ -1,8 +1,8 @@
 //! The list of data sets: who is in it, what is asked, what is cancelled.
 
 use super::*;
-use crate::engine::data::DataAnswer;
-use crate::engine::message::Answer;
+use engine::data::DataAnswer;
+use engine::message::Answer;
 
 fn state() -> State {
     let mut state = State::new(Start::new());
@@ -49,7 +49,7 @@ fn the_message_of_a_cancellation_goes_when_all_have_stopped() {
 #[test]
 fn a_question_carries_what_the_lab_is_set_up_with() {
     let mut state = state();
-    crate::tui::setup::typed(&mut state, "task.examples", "500").unwrap();
+    crate::setup::typed(&mut state, "task.examples", "500").unwrap();
     let effects = ask(&mut state, DataQuestion::Doctor);
     let [Effect::Send(Command::Ask { question: Question::Data(request), .. })] = &effects[..] else {
         panic!("{effects:?}")
@@ -67,8 +67,8 @@ fn answered(state: &mut State, ticket: u64, answer: DataAnswer) {
     SCREEN.on_event(state, &event);
 }
 
-fn inspection() -> crate::engine::data::DataInspection {
-    crate::engine::data::DataInspection {
+fn inspection() -> engine::data::DataInspection {
+    engine::data::DataInspection {
         title: "a task".into(),
         rows: 123_456,
         dropped: 1,
@@ -103,7 +103,7 @@ fn what_a_set_holds_fits_its_room_and_cannot_steer_the_terminal() {
     answered(&mut state, 1, DataAnswer::Inspected(Box::new(inspection())));
     for room in [40, 80] {
         let lines = lines(&state, room);
-        assert!(lines.iter().all(|l| crate::base::text::width(l) <= room), "{room}: {lines:?}");
+        assert!(lines.iter().all(|l| base::text::width(l) <= room), "{room}: {lines:?}");
         assert!(lines.iter().all(|l| !l.contains('\u{1b}')));
     }
     let all = lines(&state, 80);
@@ -113,11 +113,11 @@ fn what_a_set_holds_fits_its_room_and_cannot_steer_the_terminal() {
 
 #[test]
 fn rows_that_were_lost_are_marked_and_none_lost_are_not() {
-    use crate::tui::theme::Role;
+    use crate::theme::Role;
     let mut state = state();
     let mut shown = |line: &str| {
         ask(&mut state, DataQuestion::Inspect);
-        let found = crate::engine::data::DataInspection { lines: vec![line.into()], ..inspection() };
+        let found = engine::data::DataInspection { lines: vec![line.into()], ..inspection() };
         let ticket = state.board.ticket;
         answered(&mut state, ticket, DataAnswer::Inspected(Box::new(found)));
         let drawn = dossier::lines(&state, 80).swap_remove(1);
@@ -134,7 +134,7 @@ fn the_list_shows_the_rows_that_were_counted_and_the_state_of_the_latest_questio
     let mut state = state();
     let drawn = |state: &State| {
         let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(120, 40)).unwrap();
-        terminal.draw(|frame| crate::tui::panes::draw(frame, state)).unwrap();
+        terminal.draw(|frame| crate::panes::draw(frame, state)).unwrap();
         let text = terminal.backend().to_string();
         text.lines().nth(3).unwrap().to_owned()
     };
@@ -143,7 +143,7 @@ fn the_list_shows_the_rows_that_were_counted_and_the_state_of_the_latest_questio
     answered(&mut state, 1, DataAnswer::Inspected(Box::new(inspection())));
     assert!(drawn(&state).contains("123k") && drawn(&state).contains("a task"), "{}", drawn(&state));
     ask(&mut state, DataQuestion::Doctor);
-    let problem = crate::base::Problem { what: "x".into(), r#where: "y".into(), hint: "z".into() };
+    let problem = base::Problem { what: "x".into(), r#where: "y".into(), hint: "z".into() };
     answered(&mut state, 2, DataAnswer::Failed(problem));
     assert!(drawn(&state).contains("cannot be read"), "{}", drawn(&state));
 }
@@ -155,7 +155,7 @@ fn the_oldest_question_that_has_reported_is_the_one_in_sight() {
     SCREEN.travel(&mut state, LIST, 1);
     ask(&mut state, DataQuestion::Inspect);
     assert_eq!(current(&state).map(|w| w.ticket), Some(1));
-    let progress = crate::engine::message::Progress {
+    let progress = engine::message::Progress {
         stage: "reading".into(),
         done: 1,
         total: 2,
@@ -167,6 +167,6 @@ fn the_oldest_question_that_has_reported_is_the_one_in_sight() {
     };
     state.board.on_event(&Event::AnswerProgress { ticket: 2, progress });
     assert_eq!(current(&state).map(|w| w.ticket), Some(2));
-    state.replay = Some(crate::tui::state::ReplayState::new("s".into(), 1.0, 1.0));
+    state.replay = Some(crate::state::ReplayState::new("s".into(), 1.0, 1.0));
     assert!(current(&state).is_none(), "a replay waits for nothing");
 }

@@ -5,14 +5,14 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::{ID, LABS, MODELS, SESSIONS, answering, listing};
-use crate::base::numbers::count;
-use crate::base::text::{pad, printable, width, wrapped};
-use crate::lab::LabId;
-use crate::tui::layout::inside;
-use crate::tui::panes::listing::ending;
-use crate::tui::panes::{message, pane_block};
-use crate::tui::state::State;
-use crate::tui::theme::Role;
+use crate::layout::inside;
+use crate::panes::listing::ending;
+use crate::panes::{message, pane_block};
+use crate::state::State;
+use crate::theme::Role;
+use base::numbers::count;
+use base::text::{pad, printable, width, wrapped};
+use labs::LabId;
 
 /// Columns of a screen's name.
 const NAME: usize = 17;
@@ -65,7 +65,7 @@ pub fn sessions(frame: &mut Frame, area: Rect, state: &State) {
         let shown = ending(&printable(&session.name), name - 1);
         // Seconds do not help to find a session.
         let date = session.created.get(..16).unwrap_or(&session.created).replace('T', " ");
-        let lab = LabId::named(&session.lab).map_or(session.lab.as_str(), |id| id.lab().title());
+        let lab = LabId::named(&session.lab).map_or(session.lab.as_str(), |id| labs::by_id(id).title());
         let (date, lab) = (pad(&printable(&date), DATE), pad(&printable(lab), 16));
         format!("{mark} {}{date}{lab}{}", pad(&shown, name), session.end.word())
     };

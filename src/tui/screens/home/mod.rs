@@ -7,15 +7,15 @@ mod tests;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout as Split, Rect};
 
-use crate::lab::setting::{Kind, Value};
-use crate::session::shelf::Recorded;
-use crate::tui::action::{Effect, Mouse};
-use crate::tui::commands::{Context, Entry, always, live, rows};
-use crate::tui::panes::listing::Listing;
-use crate::tui::screen::{Pane, Screen, ScreenId};
-use crate::tui::screens::SCREENS;
-use crate::tui::setup;
-use crate::tui::state::{Start, State};
+use crate::action::{Effect, Mouse};
+use crate::commands::{Context, Entry, always, live, rows};
+use crate::panes::listing::Listing;
+use crate::screen::{Pane, Screen, ScreenId};
+use crate::screens::SCREENS;
+use crate::setup;
+use crate::state::{Start, State};
+use labs::setting::{Kind, Value};
+use session::shelf::Recorded;
 
 /// This screen.
 pub const ID: ScreenId = ScreenId("home");

@@ -1,7 +1,7 @@
 //! The opening screen: what it opens, replays and resumes.
 
 use super::*;
-use crate::session::shelf::End;
+use session::shelf::End;
 
 fn session(name: &str) -> Recorded {
     Recorded {
@@ -54,7 +54,7 @@ fn taking_a_session_replays_it_and_the_other_key_goes_on_with_it() {
 #[test]
 fn within_a_replay_no_other_is_opened() {
     let mut state = state();
-    state.replay = Some(crate::tui::state::ReplayState::new("s".into(), 1.0, 1.0));
+    state.replay = Some(crate::state::ReplayState::new("s".into(), 1.0, 1.0));
     state.here_mut().focus = SESSIONS;
     assert!(take(&mut state).is_empty() && state.view.toast.is_some());
     assert!(!can_resume(&state));
@@ -71,7 +71,7 @@ fn taking_a_model_toggles_it_for_the_next_run() {
 
 #[test]
 fn a_second_click_takes_what_the_first_pointed_at() {
-    use crate::tui::action::MouseKind;
+    use crate::action::MouseKind;
     let mut state = state();
     state.here_mut().focus = SESSIONS;
     let area = Rect::new(0, 10, 60, 10);
@@ -89,7 +89,7 @@ fn a_question_that_is_cut_can_be_read_below_the_list() {
     for (i, (_, question)) in answering().enumerate() {
         state.place_mut(ID).scroll.insert(LABS, i);
         let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(80, 24)).unwrap();
-        terminal.draw(|frame| crate::tui::panes::draw(frame, &state)).unwrap();
+        terminal.draw(|frame| crate::panes::draw(frame, &state)).unwrap();
         let screen = terminal.backend().to_string();
         let last = question.split(' ').next_back().unwrap();
         assert!(screen.contains(last), "{last}: {screen}");

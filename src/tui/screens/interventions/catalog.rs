@@ -1,7 +1,7 @@
 //! What the screen can offer: the methods of the registry, with what their curves and sliders need.
 
-use crate::figure::Scale;
-use crate::lab::interventions::{Goal, Scale as ParameterScale, registry};
+use figure::Scale;
+use labs::interventions::{Goal, Scale as ParameterScale, registry};
 
 /// The methods that can be picked.
 #[derive(Debug, Clone, PartialEq, Default)]

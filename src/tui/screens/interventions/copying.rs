@@ -4,14 +4,14 @@ use std::fmt::Write;
 
 use super::measured::{curve, example, results};
 use super::{CURVES, EXAMPLE, ID, PARETO, PROBES, map, view};
-use crate::stats::estimate::Estimate;
-use crate::tui::setup;
-use crate::tui::state::State;
+use crate::setup;
+use crate::state::State;
+use stats::estimate::Estimate;
 
 /// The numbers of the focused pane, if it has any.
 pub fn copy_text(state: &State) -> Option<String> {
     match state.place(ID).focus {
-        setup::PANE => Some(crate::lab::Spec::from(view(state).spec.clone()).to_toml()),
+        setup::PANE => Some(labs::Spec::from(view(state).spec.clone()).to_toml()),
         CURVES if map::is_drawn(state) => map::text(state),
         CURVES => curve_text(state),
         PARETO => optima_text(state),

@@ -9,19 +9,19 @@ use super::measured::{
     readout as measured, results, without,
 };
 use super::{CURVES, ran, run, view};
-use crate::base::numbers::{decimals, percent, plus_minus, score, short};
-use crate::base::text::{fit, printable, width};
-use crate::engine::message::Outcome;
-use crate::figure::layers::Count;
-use crate::lab::interventions::banded::Banded;
-use crate::lab::interventions::figures;
-use crate::lab::interventions::finding::ReliabilityFinding;
-use crate::stats::Estimate;
-use crate::tui::layout::inside;
-use crate::tui::panes::{message, pane_block, problem};
-use crate::tui::state::State;
-use crate::tui::theme::Role;
-use crate::tui::widgets::chart::{Chart, Form};
+use crate::layout::inside;
+use crate::panes::{message, pane_block, problem};
+use crate::state::State;
+use crate::theme::Role;
+use crate::widgets::chart::{Chart, Form};
+use base::numbers::{decimals, percent, plus_minus, score, short};
+use base::text::{fit, printable, width};
+use engine::message::Outcome;
+use figure::layers::Count;
+use labs::interventions::banded::Banded;
+use labs::interventions::figures;
+use labs::interventions::finding::ReliabilityFinding;
+use stats::Estimate;
 
 /// The drawn method's name, with its options if the spec runs it several times.
 fn title(state: &State) -> String {
@@ -317,12 +317,12 @@ fn nothing(frame: &mut Frame, area: Rect, state: &State) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::interventions::sample;
+    use labs::interventions::sample;
 
     /// What S is the mean of stands beside it, each with its n; of one property nothing is added. The property that is lost is named.
     #[test]
     fn the_properties_behind_s_are_told() {
-        let point = |results: &crate::lab::interventions::Results| results.curves[0].points[0].value.clone();
+        let point = |results: &labs::interventions::Results| results.curves[0].points[0].value.clone();
         let one = point(&sample::results());
         assert_eq!((by_property(&one, 200), lost(&one)), (None, "Ze".to_owned()));
         let mut two = point(&sample::several(sample::results()));

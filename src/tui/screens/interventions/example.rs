@@ -7,13 +7,13 @@ use ratatui::widgets::{Paragraph, Wrap};
 
 use super::measured::{awaiting_point, example};
 use super::{EXAMPLE, ran, view};
-use crate::base::numbers::{probability, short};
-use crate::base::text::{pad, printable, width};
-use crate::lab::interventions::finding::{ExampleFinding, Shift};
-use crate::tui::layout::inside;
-use crate::tui::panes::{message, pane_block};
-use crate::tui::state::{Glyphs, State};
-use crate::tui::theme::Role;
+use crate::layout::inside;
+use crate::panes::{message, pane_block};
+use crate::state::{Glyphs, State};
+use crate::theme::Role;
+use base::numbers::{probability, short};
+use base::text::{pad, printable, width};
+use labs::interventions::finding::{ExampleFinding, Shift};
 
 /// Draws the pane.
 pub fn draw(frame: &mut Frame, area: Rect, state: &State) {

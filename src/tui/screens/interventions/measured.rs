@@ -2,21 +2,19 @@
 
 use super::catalog::MethodEntry;
 use super::{ran, view};
-use crate::base::numbers::short;
-use crate::figure::{Figure, Scale};
-use crate::lab::interventions::distance::DistanceFinding;
-use crate::lab::interventions::figures;
-use crate::lab::interventions::finding::{
-    BehaviourFinding, ExampleFinding, OptimumFinding, ReliabilityFinding,
-};
-use crate::lab::interventions::key::MethodKey;
-use crate::lab::interventions::oracle::OracleKind;
-use crate::lab::interventions::results::{Curve, Results};
-use crate::lab::interventions::settings::nth_of;
-use crate::lab::interventions::spec::MethodSpec;
-use crate::lab::interventions::verdict::{NoOptimumFinding, VersusFinding};
-use crate::lab::{LabResults, Tagged};
-use crate::tui::state::State;
+use crate::state::State;
+use base::numbers::short;
+use figure::{Figure, Scale};
+use labs::interventions::distance::DistanceFinding;
+use labs::interventions::figures;
+use labs::interventions::finding::{BehaviourFinding, ExampleFinding, OptimumFinding, ReliabilityFinding};
+use labs::interventions::key::MethodKey;
+use labs::interventions::oracle::OracleKind;
+use labs::interventions::results::{Curve, Results};
+use labs::interventions::settings::nth_of;
+use labs::interventions::spec::MethodSpec;
+use labs::interventions::verdict::{NoOptimumFinding, VersusFinding};
+use labs::{LabResults, Tagged};
 
 /// The measured point nearest to the marker.
 #[derive(Debug, Clone, Copy)]

@@ -26,24 +26,24 @@ use self::measured::{
     awaiting_point, example as shown, marker, marker_stops, method_spec, optimum, readout, results,
     run_models, scale,
 };
-use crate::engine::board::Job;
-use crate::engine::message::{Command, Event, Outcome, Question};
-use crate::figure::{Figure, Scale};
-use crate::lab::interventions::Spec;
-use crate::lab::interventions::map::Score;
-use crate::lab::interventions::oracle::OracleKind;
-use crate::lab::interventions::question::{PointQuestion, Question as Asked};
-use crate::lab::setting::Value;
-use crate::lab::{self, LabId};
-use crate::tui::action::{Effect, Mouse};
-use crate::tui::commands::{Context, Entry, always, live, rows};
-use crate::tui::layout::{Layout, inside};
-use crate::tui::popups;
-use crate::tui::reduce::job;
-use crate::tui::screen::{Origin, Pane, Screen, ScreenId};
-use crate::tui::setup as frame_setup;
-use crate::tui::state::{Drag, Start, State};
-use crate::tui::widgets::chart;
+use crate::action::{Effect, Mouse};
+use crate::commands::{Context, Entry, always, live, rows};
+use crate::layout::{Layout, inside};
+use crate::popups;
+use crate::reduce::job;
+use crate::screen::{Origin, Pane, Screen, ScreenId};
+use crate::setup as frame_setup;
+use crate::state::{Drag, Start, State};
+use crate::widgets::chart;
+use engine::board::Job;
+use engine::message::{Command, Event, Outcome, Question};
+use figure::{Figure, Scale};
+use labs::interventions::Spec;
+use labs::interventions::map::Score;
+use labs::interventions::oracle::OracleKind;
+use labs::interventions::question::{PointQuestion, Question as Asked};
+use labs::setting::Value;
+use labs::{self, LabId};
 
 /// This screen.
 pub const ID: ScreenId = ScreenId("interventions");
@@ -101,7 +101,7 @@ impl View {
     pub fn new(start: &Start) -> Self {
         #[allow(unreachable_patterns, reason = "with one lab there is no other case")]
         let spec = match &start.spec {
-            lab::Spec::Interventions(spec) => (**spec).clone(),
+            labs::Spec::Interventions(spec) => (**spec).clone(),
             _ => Spec::shipped(),
         };
         let last = spec.methods.last().map_or(String::new(), |m| m.name.clone());
@@ -189,9 +189,9 @@ pub fn ran(state: &State) -> Option<&Spec> {
 }
 
 #[allow(unreachable_patterns, reason = "with one lab there is no other case")]
-fn own(spec: &lab::Spec) -> Option<&Spec> {
+fn own(spec: &labs::Spec) -> Option<&Spec> {
     match spec {
-        lab::Spec::Interventions(spec) => Some(spec),
+        labs::Spec::Interventions(spec) => Some(spec),
         _ => None,
     }
 }
@@ -281,7 +281,7 @@ impl Screen for Interventions {
     }
 
     fn question(&self) -> Option<&'static str> {
-        Some(LabId::Interventions.lab().question())
+        Some(labs::by_id(LabId::Interventions).question())
     }
 
     fn panes(&self) -> &'static [Pane] {
@@ -406,7 +406,7 @@ impl Screen for Interventions {
             }
             Command::Ask {
                 question:
-                    Question::Experiment { question: lab::Question::Interventions(Asked::Point(point)), .. },
+                    Question::Experiment { question: labs::Question::Interventions(Asked::Point(point)), .. },
                 ..
             } => follow_point(view_mut(state), point),
             _ => {}

@@ -2,15 +2,15 @@
 
 use super::measured::{example, method_key, readout, results};
 use super::{CURVES, EXAMPLE, ID, PARETO, PROBES, map, ran, view};
-use crate::base::numbers::{plus_minus, score, short};
-use crate::lab::Tagged;
-use crate::lab::examples::TaskSpec;
-use crate::lab::interventions::figures::Rated;
-use crate::lab::interventions::finding::ReliabilityFinding;
-use crate::lab::interventions::front::MIXED;
-use crate::lab::interventions::spec::{PROCEDURE, Spec};
-use crate::tui::screen::Origin;
-use crate::tui::state::State;
+use crate::screen::Origin;
+use crate::state::State;
+use base::numbers::{plus_minus, score, short};
+use labs::Tagged;
+use labs::examples::TaskSpec;
+use labs::interventions::figures::Rated;
+use labs::interventions::finding::ReliabilityFinding;
+use labs::interventions::front::MIXED;
+use labs::interventions::spec::{PROCEDURE, Spec};
 
 /// The provenance of the number in the focused pane; none before anything has been measured.
 pub fn focused_origin(state: &State) -> Option<Origin> {
@@ -104,8 +104,5 @@ fn shell_command(spec: &Spec) -> String {
     let data = spec.task.data_path().map(|p| p.display().to_string());
     let spec = Spec { task: TaskSpec { data, ..spec.task.clone() }, ..spec.clone() };
     // The quoted delimiter keeps the shell from reading anything into the spec.
-    format!(
-        "probity run /dev/stdin --json <<'SPEC'\n{}\nSPEC",
-        crate::lab::Spec::from(spec).to_toml().trim_end()
-    )
+    format!("probity run /dev/stdin --json <<'SPEC'\n{}\nSPEC", labs::Spec::from(spec).to_toml().trim_end())
 }

@@ -6,14 +6,14 @@ use ratatui::text::Line;
 
 use super::measured::results;
 use super::{PARETO, view};
-use crate::base::numbers::{plus_minus, score, short};
-use crate::base::text::{fit, printable, width};
-use crate::figure::Marker;
-use crate::tui::layout::inside;
-use crate::tui::panes::{message, pane_block};
-use crate::tui::state::State;
-use crate::tui::theme::Role;
-use crate::tui::widgets::chart::{Chart, Form, marker_char};
+use crate::layout::inside;
+use crate::panes::{message, pane_block};
+use crate::state::State;
+use crate::theme::Role;
+use crate::widgets::chart::{Chart, Form, marker_char};
+use base::numbers::{plus_minus, score, short};
+use base::text::{fit, printable, width};
+use figure::Marker;
 
 /// Draws the pane.
 pub fn draw(frame: &mut Frame, area: Rect, state: &State) {

@@ -3,13 +3,13 @@
 use ratatui::text::{Line, Span};
 
 use super::{ask_point, open_picker, own, ran, settle, view, view_mut};
-use crate::base::text::{pad, printable};
-use crate::lab::interventions::spec::MethodSpec;
-use crate::lab::{LabId, Spec};
-use crate::tui::action::Effect;
-use crate::tui::popups::{Picker, Presets, mark};
-use crate::tui::state::State;
-use crate::tui::theme::Role;
+use crate::action::Effect;
+use crate::popups::{Picker, Presets, mark};
+use crate::state::State;
+use crate::theme::Role;
+use base::text::{pad, printable};
+use labs::interventions::spec::MethodSpec;
+use labs::{LabId, Spec};
 
 /// Columns of titles and of goals, each with a blank behind it: a title that is longer is cut.
 const TITLE: usize = 19;

@@ -7,15 +7,15 @@ use ratatui::widgets::Paragraph;
 
 use super::measured::results;
 use super::{ID, PROBES, view};
-use crate::base::numbers::{decimals, percent, plus_minus, score, short};
-use crate::base::text::{fit, pad, printable};
-use crate::lab::Tagged;
-use crate::lab::interventions::finding::{ProbeFinding, ProbeRole};
-use crate::lab::interventions::leak::Left;
-use crate::tui::layout::inside;
-use crate::tui::panes::{message, pane_block};
-use crate::tui::state::State;
-use crate::tui::theme::Role;
+use crate::layout::inside;
+use crate::panes::{message, pane_block};
+use crate::state::State;
+use crate::theme::Role;
+use base::numbers::{decimals, percent, plus_minus, score, short};
+use base::text::{fit, pad, printable};
+use labs::Tagged;
+use labs::interventions::finding::{ProbeFinding, ProbeRole};
+use labs::interventions::leak::Left;
 
 /// From this width on, a probe takes one line.
 const WIDE: u16 = 92;

@@ -2,17 +2,17 @@
 
 use super::measured::{marker, marker_stops, method, method_key, results, run_models, run_oracles};
 use super::{ask_point, open_picker, own, ran, settle, view, view_mut};
-use crate::base::numbers::{percent, short};
-use crate::base::text::printable;
-use crate::lab::examples::TaskSpec;
-use crate::lab::interventions::finding::ProbeRole;
-use crate::lab::interventions::settings::{nth_of, options, settings};
-use crate::lab::interventions::spec::MethodSpec;
-use crate::lab::setting::{Kind, Range, Setting, SettingError, Value};
-use crate::lab::{self, LabId};
-use crate::tui::action::Effect;
-use crate::tui::setup::{Row, Setup, known};
-use crate::tui::state::State;
+use crate::action::Effect;
+use crate::setup::{Row, Setup, known};
+use crate::state::State;
+use base::numbers::{percent, short};
+use base::text::printable;
+use labs::examples::TaskSpec;
+use labs::interventions::finding::ProbeRole;
+use labs::interventions::settings::{nth_of, options, settings};
+use labs::interventions::spec::MethodSpec;
+use labs::setting::{Kind, Range, Setting, SettingError, Value};
+use labs::{self, LabId};
 
 /// The setup, for the screen.
 pub static SETUP: InterventionsSetup = InterventionsSetup;
@@ -181,11 +181,11 @@ impl Setup for InterventionsSetup {
         key == METHOD
     }
 
-    fn spec(&self, state: &State) -> lab::Spec {
+    fn spec(&self, state: &State) -> labs::Spec {
         view(state).spec.clone().into()
     }
 
-    fn take(&self, state: &mut State, spec: &lab::Spec) {
+    fn take(&self, state: &mut State, spec: &labs::Spec) {
         if let Some(spec) = own(spec) {
             let view = view_mut(state);
             view.spec = spec.clone();

@@ -3,11 +3,11 @@
 mod map;
 
 use super::*;
-use crate::engine::message::Answer;
-use crate::lab::finding::Label;
-use crate::lab::interventions::spec::MethodSpec;
-use crate::lab::interventions::{Kind, sample};
-use crate::tui::setup::{row, set, turn, typed, undo};
+use crate::setup::{row, set, turn, typed, undo};
+use engine::message::Answer;
+use labs::finding::Label;
+use labs::interventions::spec::MethodSpec;
+use labs::interventions::{Kind, sample};
 
 fn state() -> State {
     let mut state = State::new(Start::new());
@@ -25,7 +25,7 @@ fn started() -> State {
 fn points(effects: &[Effect]) -> Vec<PointQuestion> {
     let point = |e: &Effect| match e {
         Effect::Send(Command::Ask { question: Question::Experiment { question, .. }, .. }) => {
-            let lab::Question::Interventions(Asked::Point(point)) = question else {
+            let labs::Question::Interventions(Asked::Point(point)) = question else {
                 panic!("a question to another lab")
             };
             Some(point.clone())
@@ -38,7 +38,7 @@ fn points(effects: &[Effect]) -> Vec<PointQuestion> {
 /// `own directions` ran into `nullifying`.
 #[test]
 fn the_columns_of_the_picker_are_kept_apart() {
-    use crate::tui::popups::Picker;
+    use crate::popups::Picker;
     let mut state = state();
     view_mut(&mut state).catalog = Catalog::registered();
     let lines = picker::METHODS.lines(&state, 0);
@@ -171,7 +171,7 @@ fn nothing_is_asked_of_a_run_that_failed_or_has_not_begun() {
     let mut state = state();
     assert!(ask_point(&mut state).is_empty());
     job::run(&mut state);
-    let problem = crate::base::Problem { what: "x".into(), r#where: "y".into(), hint: "z".into() };
+    let problem = base::Problem { what: "x".into(), r#where: "y".into(), hint: "z".into() };
     let outcome = Outcome::Failed(problem);
     state.board.on_event(&Event::Finished { job: 1, generation: 1, outcome, seconds: 0.1 });
     assert!(ask_point(&mut state).is_empty());
@@ -191,11 +191,11 @@ fn a_point_that_the_first_probes_answered_is_asked_again_when_the_run_ends() {
     let mut state = started();
     let asked = ask_point(&mut state);
     let [Effect::Send(Command::Ask { ticket, .. })] = &asked[..] else { panic!("{asked:?}") };
-    let label = Label::new(&Spec::shipped().into(), "bert-mini");
+    let label = Label::new(&Spec::shipped(), "bert-mini");
     let mut point = sample::results().curves[0].points[0].value.clone();
     (point.method, point.value) = (view(&state).method.clone(), marker(&state));
     for (is_final, again) in [(false, 1), (true, 0)] {
-        let findings = vec![label.finding(256, is_final, 1.0, Kind::Reliability(point.clone()))];
+        let findings = vec![label.finding(256, is_final, 1.0, Kind::Reliability(point.clone()).into())];
         let answer = Answer::Experiment { generation: 1, findings };
         state.board.on_event(&Event::Answer { ticket: *ticket, answer });
         let done = Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 1.0 };
@@ -210,10 +210,10 @@ fn a_point_that_the_first_probes_answered_is_asked_again_when_the_run_ends() {
 #[test]
 fn other_options_are_asked_about_at_the_strength_that_is_shown() {
     let mut state = started();
-    let label = Label::new(&Spec::shipped().into(), "bert-mini");
+    let label = Label::new(&Spec::shipped(), "bert-mini");
     let mut best = sample::results().optima.iter().find(|o| o.value.method == "pgd").unwrap().value.clone();
     best.value = 0.836;
-    let finding = Box::new(label.finding(2400, true, 1.0, Kind::Optimum(best)));
+    let finding = Box::new(label.finding(2400, true, 1.0, Kind::Optimum(best).into()));
     state.board.on_event(&Event::Finding { generation: 1, finding });
     assert_eq!(marker(&state), 0.836);
     let asked = points(&turn(&mut state, "method.pgd.steps", 1));
@@ -263,7 +263,7 @@ fn the_setup_shows_which_of_several_models_is_drawn() {
 #[test]
 fn a_replay_moves_the_marker_and_changes_nothing_of_the_experiment() {
     let mut state = state();
-    state.replay = Some(crate::tui::state::ReplayState::new("s".into(), 1.0, 1.0));
+    state.replay = Some(crate::state::ReplayState::new("s".into(), 1.0, 1.0));
     turn(&mut state, setup::STRENGTH, 1);
     assert_eq!(marker(&state), 0.136);
     let seed = row(&state, "seed").unwrap();
@@ -274,7 +274,7 @@ fn a_replay_moves_the_marker_and_changes_nothing_of_the_experiment() {
 
 #[test]
 fn the_picker_marks_what_runs_and_draws_what_is_taken() {
-    use crate::tui::popups::Picker as _;
+    use crate::popups::Picker as _;
     let mut state = started();
     open_picker(&mut state);
     let lines = |state: &State| -> Vec<String> {
@@ -292,7 +292,7 @@ fn the_picker_marks_what_runs_and_draws_what_is_taken() {
     assert!(
         picker::METHODS.take(&mut state, 99).is_empty() && picker::METHODS.mark(&mut state, 99).is_empty()
     );
-    state.replay = Some(crate::tui::state::ReplayState::new("s".into(), 1.0, 1.0));
+    state.replay = Some(crate::state::ReplayState::new("s".into(), 1.0, 1.0));
     assert!(!picker::METHODS.marks(&state), "a replay runs nothing");
 }
 
@@ -306,7 +306,7 @@ fn before_anything_is_measured_only_the_setup_has_something_to_copy() {
         assert!(SCREEN.origin(&state).is_none() && SCREEN.figure(&state).is_none(), "{pane:?}");
     }
     state.place_mut(ID).focus = frame_setup::PANE;
-    let spec = lab::Spec::parse(&SCREEN.copy(&state).unwrap(), "copied").unwrap();
+    let spec = labs::Spec::parse(&SCREEN.copy(&state).unwrap(), "copied").unwrap();
     assert_eq!(spec, view(&state).spec.clone().into());
 }
 
@@ -314,7 +314,7 @@ fn before_anything_is_measured_only_the_setup_has_something_to_copy() {
 fn each_empty_pane_says_why_it_is_empty() {
     let drawn = |state: &State| {
         let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(140, 45)).unwrap();
-        terminal.draw(|frame| crate::tui::panes::draw(frame, state)).unwrap();
+        terminal.draw(|frame| crate::panes::draw(frame, state)).unwrap();
         terminal.backend().to_string()
     };
     let mut state = state();
@@ -334,14 +334,13 @@ fn each_empty_pane_says_why_it_is_empty() {
     };
     assert!(ended(&state, Outcome::Cancelled).contains("cancelled before the first point"));
     assert!(ended(&state, Outcome::Done).contains("the run gave no point"));
-    let problem =
-        crate::base::Problem { what: "no weights".into(), r#where: "m".into(), hint: "fetch".into() };
+    let problem = base::Problem { what: "no weights".into(), r#where: "m".into(), hint: "fetch".into() };
     assert!(ended(&state, Outcome::Failed(problem)).contains("✗ no weights"));
 }
 
 #[test]
 fn the_papers_experiment_sets_the_lab_up_and_draws_a_method_that_it_runs() {
-    use crate::tui::popups::Picker;
+    use crate::popups::Picker;
     let mut state = state();
     assert_eq!(picker::EXPERIMENTS.lines(&state, 0).len(), 1);
     assert!(picker::EXPERIMENTS.take(&mut state, 0).is_empty());

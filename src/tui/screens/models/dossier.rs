@@ -5,12 +5,12 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::{DOSSIERS, under_cursor};
-use crate::base::text::{fit, pad, printable, wrapped};
-use crate::engine::inspection::CheckRow;
-use crate::engine::message::ModelQuestion;
-use crate::tui::panes::dossiers::pair;
-use crate::tui::state::State;
-use crate::tui::theme::Role;
+use crate::panes::dossiers::pair;
+use crate::state::State;
+use crate::theme::Role;
+use base::text::{fit, pad, printable, wrapped};
+use engine::inspection::CheckRow;
+use engine::message::ModelQuestion;
 
 /// Width of the column that says what a line is.
 const KEY: usize = 21;

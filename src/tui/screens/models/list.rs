@@ -4,14 +4,14 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 
 use super::{DOSSIERS, listed, pickable};
-use crate::base::numbers::count;
-use crate::base::text::{pad, printable};
-use crate::model::offers::ALL_LABS;
-use crate::tui::layout::inside;
-use crate::tui::panes::listing::ending;
-use crate::tui::panes::{block, message};
-use crate::tui::state::{Glyphs, State};
-use crate::tui::theme::Role;
+use crate::layout::inside;
+use crate::panes::listing::ending;
+use crate::panes::{block, message};
+use crate::state::{Glyphs, State};
+use crate::theme::Role;
+use base::numbers::count;
+use base::text::{pad, printable};
+use model::offers::ALL_LABS;
 
 /// Width of the column of names.
 const NAME: usize = 24;

@@ -8,15 +8,15 @@ mod tests;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
-use crate::engine::message::{ModelQuestion, Question};
-use crate::lab::setting::{Kind, Value};
-use crate::tui::action::{Effect, Mouse};
-use crate::tui::commands::{Context, Entry, always, live, rows};
-use crate::tui::panes::dossiers::Dossiers;
-use crate::tui::reduce::{job, look};
-use crate::tui::screen::{Pane, Screen, ScreenId};
-use crate::tui::setup;
-use crate::tui::state::{Prompt, Start, State};
+use crate::action::{Effect, Mouse};
+use crate::commands::{Context, Entry, always, live, rows};
+use crate::panes::dossiers::Dossiers;
+use crate::reduce::{job, look};
+use crate::screen::{Pane, Screen, ScreenId};
+use crate::setup;
+use crate::state::{Prompt, Start, State};
+use engine::message::{ModelQuestion, Question};
+use labs::setting::{Kind, Value};
 
 /// This screen.
 pub const ID: ScreenId = ScreenId("models");

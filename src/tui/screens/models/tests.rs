@@ -1,7 +1,7 @@
 //! The list of models: who is in it, and what its keys do.
 
 use super::*;
-use crate::engine::message::ModelInfo;
+use engine::message::ModelInfo;
 
 fn state() -> State {
     let mut state = State::new(Start::new());
@@ -41,7 +41,7 @@ fn selecting_here_is_selecting_in_the_setup_of_the_lab() {
 #[test]
 fn a_replay_selects_and_asks_nothing() {
     let mut state = state();
-    state.replay = Some(crate::tui::state::ReplayState::new("s".into(), 1.0, 1.0));
+    state.replay = Some(crate::state::ReplayState::new("s".into(), 1.0, 1.0));
     assert!(ask(&mut state, ModelQuestion::Inspect).is_empty());
     select(&mut state);
     assert_eq!(pickable(&state)[0], ("bert-mini".to_owned(), true), "as it was");
@@ -108,32 +108,32 @@ fn text(lines: &[ratatui::text::Line<'static>]) -> Vec<String> {
     lines.iter().map(ToString::to_string).collect()
 }
 
-fn told(state: &mut State, answer: crate::engine::message::ModelAnswer) {
-    use crate::engine::message::{Answer, Event};
+fn told(state: &mut State, answer: engine::message::ModelAnswer) {
+    use engine::message::{Answer, Event};
     let answer = Answer::Model { model: "bert-mini".into(), answer };
     state.board.on_event(&Event::Answer { ticket: 1, answer });
 }
 
-fn problem() -> crate::base::Problem {
-    crate::base::Problem { what: "no file".into(), r#where: "x".into(), hint: "look".into() }
+fn problem() -> base::Problem {
+    base::Problem { what: "no file".into(), r#where: "x".into(), hint: "look".into() }
 }
 
 #[test]
 fn the_page_says_what_is_being_done_and_that_it_waits_for_a_run() {
-    use crate::tui::action::Action;
+    use crate::action::Action;
     let mut state = state();
     ask(&mut state, ModelQuestion::Inspect);
     assert_eq!(text(&dossier::lines(&state, 60)), ["loading"]);
     ask(&mut state, ModelQuestion::Check);
     assert!(text(&dossier::lines(&state, 60))[0].starts_with("checking"));
-    crate::tui::reduce::reduce(&mut state, Action::Command("run"));
+    crate::reduce::reduce(&mut state, Action::Command("run"));
     assert!(text(&dossier::lines(&state, 60))[0].ends_with("it waits for the run"));
 }
 
 #[test]
 fn a_comparison_counts_what_deviates_and_names_what_was_not_compared() {
-    use crate::engine::inspection::{CheckRow, FAIL};
-    use crate::engine::message::ModelAnswer;
+    use engine::inspection::{CheckRow, FAIL};
+    use engine::message::ModelAnswer;
     let row = |quantity: &str, deviation: Option<f64>, verdict: &str| CheckRow {
         quantity: quantity.into(),
         n: 7,
@@ -152,31 +152,28 @@ fn a_comparison_counts_what_deviates_and_names_what_was_not_compared() {
     for room in [30, 60, 120] {
         let lines = text(&dossier::lines(&state, room));
         assert!(lines[0].starts_with("1 of 2 quantities"), "{lines:?}");
-        assert!(
-            lines.iter().all(|l| crate::base::text::width(l) <= room && !l.contains('\u{1b}')),
-            "{lines:?}"
-        );
+        assert!(lines.iter().all(|l| base::text::width(l) <= room && !l.contains('\u{1b}')), "{lines:?}");
     }
 }
 
 #[test]
 fn a_model_that_could_not_be_loaded_is_told_in_list_and_page() {
-    use crate::engine::message::ModelAnswer;
+    use engine::message::ModelAnswer;
     let mut state = state();
     state.board.models.clear();
     told(&mut state, ModelAnswer::Failed(problem()));
     let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(120, 40)).unwrap();
-    terminal.draw(|frame| crate::tui::panes::draw(frame, &state)).unwrap();
+    terminal.draw(|frame| crate::panes::draw(frame, &state)).unwrap();
     let screen = terminal.backend().to_string();
     assert!(screen.contains("could not be loaded") && screen.contains("✗ no file"), "{screen}");
 }
 
 #[test]
 fn a_click_chooses_the_model_that_is_drawn_there() {
-    use crate::tui::action::{Action, MouseKind};
+    use crate::action::{Action, MouseKind};
     let mut state = state();
-    let list = crate::tui::layout::compute(&state).unwrap().pane(LIST).unwrap();
+    let list = crate::layout::compute(&state).unwrap().pane(LIST).unwrap();
     let click = Mouse { kind: MouseKind::Press, x: list.x + 5, y: list.y + 3 };
-    crate::tui::reduce::reduce(&mut state, Action::Mouse(click));
+    crate::reduce::reduce(&mut state, Action::Mouse(click));
     assert_eq!(under_cursor(&state).as_deref(), Some("gpt2-mini"));
 }

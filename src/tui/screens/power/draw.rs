@@ -5,17 +5,17 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::{CURVE, MARGINS, SEQUENTIAL, VERDICT, results, run, view, words};
-use crate::base::text::{fit, printable, width};
-use crate::engine::message::Outcome;
-use crate::figure::Figure;
-use crate::figure::layers::grouped;
-use crate::lab::power::summary::{span, stepless};
-use crate::tui::layout::inside;
-use crate::tui::panes::{message, pane_block, problem};
-use crate::tui::screen::Pane;
-use crate::tui::state::State;
-use crate::tui::theme::Role;
-use crate::tui::widgets::chart::{Chart, Form};
+use crate::layout::inside;
+use crate::panes::{message, pane_block, problem};
+use crate::screen::Pane;
+use crate::state::State;
+use crate::theme::Role;
+use crate::widgets::chart::{Chart, Form};
+use base::text::{fit, printable, width};
+use engine::message::Outcome;
+use figure::Figure;
+use figure::layers::grouped;
+use labs::power::summary::{span, stepless};
 
 fn chart(
     frame: &mut Frame,

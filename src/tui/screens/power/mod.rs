@@ -11,24 +11,24 @@ mod words;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout as Split, Rect};
 
-use crate::engine::board::Job;
-use crate::engine::message::{Command, Event, Outcome, Question};
-use crate::figure::Figure;
-use crate::lab::power::figures;
-use crate::lab::power::plan::{Hypothesis, Plan, Stop};
-use crate::lab::power::question::{Adjust, Question as Asked};
-use crate::lab::power::results::Answer;
-use crate::lab::power::spec::TestSpec;
-use crate::lab::power::tally::under;
-use crate::lab::power::{Results, Spec};
-use crate::lab::{self, LabId};
-use crate::tui::action::Effect;
-use crate::tui::commands::{Context, Entry, always, rows};
-use crate::tui::popups;
-use crate::tui::reduce::job;
-use crate::tui::screen::{Origin, Pane, Screen, ScreenId};
-use crate::tui::setup as frame_setup;
-use crate::tui::state::{Start, State};
+use crate::action::Effect;
+use crate::commands::{Context, Entry, always, rows};
+use crate::popups;
+use crate::reduce::job;
+use crate::screen::{Origin, Pane, Screen, ScreenId};
+use crate::setup as frame_setup;
+use crate::state::{Start, State};
+use engine::board::Job;
+use engine::message::{Command, Event, Outcome, Question};
+use figure::Figure;
+use labs::power::figures;
+use labs::power::plan::{Hypothesis, Plan, Stop};
+use labs::power::question::{Adjust, Question as Asked};
+use labs::power::results::Answer;
+use labs::power::spec::TestSpec;
+use labs::power::tally::under;
+use labs::power::{Results, Spec};
+use labs::{self, LabId};
 
 /// This screen.
 pub const ID: ScreenId = ScreenId("power");
@@ -142,9 +142,9 @@ fn results(state: &State) -> &Results {
     &view(state).shown
 }
 
-fn own(spec: &lab::Spec) -> Option<&Spec> {
+fn own(spec: &labs::Spec) -> Option<&Spec> {
     match spec {
-        lab::Spec::Power(spec) => Some(spec),
+        labs::Spec::Power(spec) => Some(spec),
         _ => None,
     }
 }
@@ -188,7 +188,7 @@ fn answer(state: &mut State) {
     };
     // Of a pilot between the places that a run tells of, the engine knows more; so it does of what an older program recorded, which
     // holds no tallies.
-    let hash = lab::Spec::from(asked.of(ran)).hash();
+    let hash = labs::Spec::from(asked.of(ran)).hash();
     let exact =
         |a: &Answer| a.comparison.as_ref().is_some_and(|c| Some(c.n) == asked.pilot && c.spec == hash);
     let engines = found.answer.as_ref().filter(|a| !same && exact(a) || found.tallies.is_empty());
@@ -293,7 +293,7 @@ impl Screen for Power {
     }
 
     fn question(&self) -> Option<&'static str> {
-        Some(LabId::Power.lab().question())
+        Some(labs::by_id(LabId::Power).question())
     }
 
     fn panes(&self) -> &'static [Pane] {
@@ -399,7 +399,7 @@ impl Screen for Power {
                 }
             }
             Command::Ask {
-                question: Question::Experiment { question: lab::Question::Power(Asked::Adjust(terms)), .. },
+                question: Question::Experiment { question: labs::Question::Power(Asked::Adjust(terms)), .. },
                 ..
             } => {
                 let view = view_mut(state);

@@ -1,14 +1,14 @@
 //! The setup of the lab: its settings. Those that a comparison can take on without being made again are asked at once.
 
 use super::{DEPARTED, TOO_LATE, ask, departs, has_shown, own, ran, results, view, view_mut};
-use crate::lab::power::Spec;
-use crate::lab::power::bound::Bound;
-use crate::lab::power::settings::settings;
-use crate::lab::setting::{Kind, Range, SettingError, Value};
-use crate::lab::{self, LabId};
-use crate::tui::action::Effect;
-use crate::tui::setup::{Place, Row, Setup, known};
-use crate::tui::state::State;
+use crate::action::Effect;
+use crate::setup::{Place, Row, Setup, known};
+use crate::state::State;
+use labs::power::Spec;
+use labs::power::bound::Bound;
+use labs::power::settings::settings;
+use labs::setting::{Kind, Range, SettingError, Value};
+use labs::{self, LabId};
 
 /// The setup, for the screen.
 pub static SETUP: PowerSetup = PowerSetup;
@@ -117,13 +117,13 @@ impl Setup for PowerSetup {
         "test.target"
     }
 
-    fn spec(&self, state: &State) -> lab::Spec {
+    fn spec(&self, state: &State) -> labs::Spec {
         let view = view(state);
         let plan = view.spec.plan.clone().filter(|_| !departs(view));
         Spec { plan, ..view.spec.clone() }.into()
     }
 
-    fn take(&self, state: &mut State, spec: &lab::Spec) {
+    fn take(&self, state: &mut State, spec: &labs::Spec) {
         if let Some(spec) = own(spec) {
             view_mut(state).spec = spec.clone();
             if departs(view(state)) {

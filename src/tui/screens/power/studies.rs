@@ -3,13 +3,13 @@
 use ratatui::text::Line;
 
 use super::{own, results, view_mut};
-use crate::base::text::{pad, printable, wrapped};
-use crate::lab::power::summary::span;
-use crate::lab::power::survey::{HEADS, verdicts};
-use crate::lab::{LabId, Spec};
-use crate::tui::popups::{Page, Presets};
-use crate::tui::state::State;
-use crate::tui::theme::Role;
+use crate::popups::{Page, Presets};
+use crate::state::State;
+use crate::theme::Role;
+use base::text::{pad, printable, wrapped};
+use labs::power::summary::span;
+use labs::power::survey::{HEADS, verdicts};
+use labs::{LabId, Spec};
 
 /// The picker of the paper's studies.
 pub static STUDIES: Presets =
@@ -64,7 +64,7 @@ impl Page for Survey {
             },
         );
         if let Some((n, bound)) = found.recommended() {
-            let n = crate::figure::layers::grouped(n as usize);
+            let n = figure::layers::grouped(n as usize);
             lines.extend(say(Role::Text, &format!("the {bound} bound asks for {n} training examples")));
         }
         lines.push(Line::default());

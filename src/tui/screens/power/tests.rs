@@ -1,10 +1,10 @@
 //! What the screen does with keys, answers and nothing at all.
 
 use super::*;
-use crate::figure::{Axis, Provenance};
-use crate::lab::setting::Value;
-use crate::lab::spec::LabSpec;
-use crate::tui::setup::Setup;
+use crate::setup::Setup;
+use figure::{Axis, Provenance};
+use labs::setting::Value;
+use labs::spec::LabSpec;
 
 fn state() -> State {
     let mut state = State::new(Start::new());
@@ -82,7 +82,7 @@ fn margins_and_noise_share_a_pane_and_both_can_be_seen() {
 
 #[test]
 fn studies_set_the_lab_up_and_a_plan_goes_into_the_spec() {
-    use crate::tui::popups::Picker;
+    use crate::popups::Picker;
     let mut state = state();
     assert!(studies::STUDIES.take(&mut state, 1).is_empty());
     assert!(!view(&state).spec.also.noise.is_empty() && view(&state).spec.check("x").is_ok());
@@ -121,8 +121,8 @@ fn a_plan_is_given_its_items_in_the_setup_until_results_are_seen() {
 
 #[test]
 fn two_sides_stand_in_two_columns_and_the_mouse_finds_both() {
-    use crate::tui::action::{Mouse, MouseKind};
-    use crate::tui::setup::{PANE, line_at, press, under_cursor};
+    use crate::action::{Mouse, MouseKind};
+    use crate::setup::{PANE, line_at, press, under_cursor};
     let mut state = state();
     state.place_mut(ID).focus = PANE;
     let rows = setup::SETUP.rows(&state);

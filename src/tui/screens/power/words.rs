@@ -2,16 +2,16 @@
 
 use super::setup::SETUP;
 use super::{CURVE, ID, MARGINS, SEQUENTIAL, ran, results, terms, view};
-use crate::base::text::{printable, wrapped};
-use crate::figure::layers::grouped;
-use crate::lab::power::finding::{ComparisonFinding, RequiredFinding};
-use crate::lab::power::summary::{beside, lead, p_value, planned, recommended, surface, verdict};
-use crate::lab::{LabId, Spec, Tagged};
-use crate::stats::Estimate;
-use crate::tui::screen::Origin;
-use crate::tui::setup::{self, Setup};
-use crate::tui::state::State;
-use crate::tui::theme::Role;
+use crate::screen::Origin;
+use crate::setup::{self, Setup};
+use crate::state::State;
+use crate::theme::Role;
+use base::text::{printable, wrapped};
+use figure::layers::grouped;
+use labs::power::finding::{ComparisonFinding, RequiredFinding};
+use labs::power::summary::{beside, lead, p_value, planned, recommended, surface, verdict};
+use labs::{LabId, Spec, Tagged};
+use stats::Estimate;
 
 /// Lines of at most `room` columns, with how they are drawn; none before there is a comparison. The first `narrowed` of them leave room for
 /// the table at their right.
@@ -116,14 +116,14 @@ pub fn copied(state: &State) -> Option<String> {
     match state.place(ID).focus {
         setup::PANE => Some(SETUP.spec(state).to_toml()),
         CURVE if !found.curve().is_empty() => {
-            let row = |p: &Tagged<crate::lab::power::finding::PowerFinding>| {
+            let row = |p: &Tagged<labs::power::finding::PowerFinding>| {
                 let v = &p.value;
                 format!("{}\t{}\t{}\t{}\n", v.at_n, v.power.mean, v.power.lo, v.power.hi)
             };
             Some(format!("n\tpower\tlo\thi\n{}", found.curve().iter().map(row).collect::<String>()))
         }
         SEQUENTIAL if !found.steps().is_empty() => {
-            let row = |s: &Tagged<crate::lab::power::finding::SequentialFinding>| {
+            let row = |s: &Tagged<labs::power::finding::SequentialFinding>| {
                 let v = &s.value;
                 format!("{}\t{}\t{}\t{}\n", v.at_n, v.log_e, v.lo, v.hi)
             };

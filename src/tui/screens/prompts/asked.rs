@@ -7,15 +7,15 @@ use ratatui::text::Line;
 use super::measures::Measure;
 use super::own::kept;
 use super::{ASKED, ID, left_out, prompts, relation, results, rule, run, view};
-use crate::base::text::{fit, last_part, pad, printable};
-use crate::lab::Tagged;
-use crate::lab::prompts::figures::some_prompts;
-use crate::lab::prompts::finding::AdjustedFinding;
-use crate::tui::layout::inside;
-use crate::tui::panes::listing::Listing;
-use crate::tui::panes::{message, pane_block};
-use crate::tui::state::State;
-use crate::tui::theme::Role;
+use crate::layout::inside;
+use crate::panes::listing::Listing;
+use crate::panes::{message, pane_block};
+use crate::state::State;
+use crate::theme::Role;
+use base::text::{fit, last_part, pad, printable};
+use labs::Tagged;
+use labs::prompts::figures::some_prompts;
+use labs::prompts::finding::AdjustedFinding;
 
 /// In place of scores.
 const NOT_ASKED: &str = " left out";

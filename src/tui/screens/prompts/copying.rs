@@ -5,15 +5,15 @@ use std::fmt::Write;
 use super::{
     ASKED, FIGURE, ID, INSTANCES, LEDGER, RELATIONS, instances, ledger, prompts, relation, results, view,
 };
-use crate::figure::render;
-use crate::lab::prompts::spec::{DataSpec, NO_WORDS, OWN_WORDS, QuerySpec, Spec};
-use crate::tui::setup;
-use crate::tui::state::State;
+use crate::setup;
+use crate::state::State;
+use figure::render;
+use labs::prompts::spec::{DataSpec, NO_WORDS, OWN_WORDS, QuerySpec, Spec};
 
 /// The numbers of the focused pane as tab-separated text; none where there are none.
 pub fn copy_text(state: &State) -> Option<String> {
     match state.place(ID).focus {
-        setup::PANE => Some(crate::lab::Spec::from(view(state).spec.clone()).to_toml()),
+        setup::PANE => Some(labs::Spec::from(view(state).spec.clone()).to_toml()),
         RELATIONS => relations(state),
         ASKED => scores(state),
         FIGURE => {
@@ -85,8 +85,5 @@ pub fn shell_command(spec: &Spec) -> String {
     let query = QuerySpec { function_words: words, ..spec.query.clone() };
     let spec = Spec { data, query, ..spec.clone() };
     // The quoted delimiter keeps the shell from reading anything into the spec.
-    format!(
-        "probity run /dev/stdin --json <<'SPEC'\n{}\nSPEC",
-        crate::lab::Spec::from(spec).to_toml().trim_end()
-    )
+    format!("probity run /dev/stdin --json <<'SPEC'\n{}\nSPEC", labs::Spec::from(spec).to_toml().trim_end())
 }

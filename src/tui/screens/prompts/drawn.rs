@@ -5,19 +5,19 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::{FIGURE, ran, relation, results, rule, run, view};
-use crate::base::text::{fit, printable, wrapped};
-use crate::engine::message::Outcome;
-use crate::figure::Figure;
-use crate::lab::Tagged;
-use crate::lab::prompts::causal::Bias;
-use crate::lab::prompts::consistency::Regime;
-use crate::lab::prompts::finding::RelationFinding;
-use crate::lab::prompts::{figures, paper};
-use crate::tui::layout::inside;
-use crate::tui::panes::{message, pane_block};
-use crate::tui::state::State;
-use crate::tui::theme::Role;
-use crate::tui::widgets::chart::{Chart, Form};
+use crate::layout::inside;
+use crate::panes::{message, pane_block};
+use crate::state::State;
+use crate::theme::Role;
+use crate::widgets::chart::{Chart, Form};
+use base::text::{fit, printable, wrapped};
+use engine::message::Outcome;
+use figure::Figure;
+use labs::Tagged;
+use labs::prompts::causal::Bias;
+use labs::prompts::consistency::Regime;
+use labs::prompts::finding::RelationFinding;
+use labs::prompts::{figures, paper};
 
 /// Which figure is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,10 +5,10 @@ use super::measures::Spread;
 use super::{
     FIGURE, ID, INSTANCES, LEDGER, RELATIONS, ask, can_ask, ledger, prompt, relation, results, view, view_mut,
 };
-use crate::lab::prompts::question::{LookQuestion, Question as Asked};
-use crate::tui::action::Effect;
-use crate::tui::screens::prompts::drawn::Drawn;
-use crate::tui::state::State;
+use crate::action::Effect;
+use crate::screens::prompts::drawn::Drawn;
+use crate::state::State;
+use labs::prompts::question::{LookQuestion, Question as Asked};
 
 /// Asks for the instances of the prompt under the cursor, and for one of them under one of its names.
 pub fn look(state: &mut State, mention: usize) -> Vec<Effect> {

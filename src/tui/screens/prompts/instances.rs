@@ -6,15 +6,15 @@ use ratatui::text::Line;
 
 use super::asked::initials;
 use super::{ID, INSTANCES, prompt, relation, results, rule, under_cursor};
-use crate::base::numbers::score;
-use crate::base::text::{fit, pad, printable, wrapped};
-use crate::lab::prompts::finding::InstancesFinding;
-use crate::lab::prompts::results::Look;
-use crate::tui::layout::inside;
-use crate::tui::panes::listing::Listing;
-use crate::tui::panes::{message, pane_block};
-use crate::tui::state::{Glyphs, State};
-use crate::tui::theme::Role;
+use crate::layout::inside;
+use crate::panes::listing::Listing;
+use crate::panes::{message, pane_block};
+use crate::state::{Glyphs, State};
+use crate::theme::Role;
+use base::numbers::score;
+use base::text::{fit, pad, printable, wrapped};
+use labs::prompts::finding::InstancesFinding;
+use labs::prompts::results::Look;
 
 /// Heading of the marks.
 const RIGHT: &str = "right";

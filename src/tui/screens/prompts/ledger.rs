@@ -6,13 +6,13 @@ use ratatui::text::Line;
 
 use super::drawn::missing;
 use super::{LEDGER, results, rule, view};
-use crate::base::text::{fit, printable, wrapped};
-use crate::lab::Tagged;
-use crate::lab::prompts::finding::LedgerFinding;
-use crate::tui::layout::inside;
-use crate::tui::panes::{message, pane_block};
-use crate::tui::state::State;
-use crate::tui::theme::Role;
+use crate::layout::inside;
+use crate::panes::{message, pane_block};
+use crate::state::State;
+use crate::theme::Role;
+use base::text::{fit, printable, wrapped};
+use labs::Tagged;
+use labs::prompts::finding::LedgerFinding;
 
 /// The ledger that is shown.
 pub fn shown(state: &State) -> Option<&Tagged<LedgerFinding>> {

@@ -2,11 +2,11 @@
 //! the one by chance, the standard deviation over prompts, the stability, the adjusted score, or the gap of the ledger's models.
 
 use super::{RELATIONS, ledger, results, view};
-use crate::base::text::printable;
-use crate::lab::prompts::finding::{PromptPreferenceFinding, PromptScoreFinding};
-use crate::stats::estimate::Estimate;
-use crate::tui::action::Effect;
-use crate::tui::state::State;
+use crate::action::Effect;
+use crate::state::State;
+use base::text::printable;
+use labs::prompts::finding::{PromptPreferenceFinding, PromptScoreFinding};
+use stats::estimate::Estimate;
 
 /// The number of a prompt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

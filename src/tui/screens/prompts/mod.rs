@@ -21,20 +21,20 @@ use ratatui::layout::{Constraint, Layout as Split, Rect};
 
 pub use self::drawn::Drawn;
 use self::measures::{Measure, Spread};
-use crate::engine::board::Job;
-use crate::engine::message::{Command, Event, Outcome};
-use crate::figure::Figure;
-use crate::lab::prompts::Spec;
-use crate::lab::prompts::question::Question as Asked;
-use crate::lab::prompts::results::Results;
-use crate::lab::{self, LabId};
-use crate::tui::action::{Effect, Mouse};
-use crate::tui::commands::{Context, Entry, always, live, rows};
-use crate::tui::panes::listing::Listing;
-use crate::tui::reduce::{job, look};
-use crate::tui::screen::{Origin, Pane, Screen, ScreenId};
-use crate::tui::setup as frame_setup;
-use crate::tui::state::{Start, State};
+use crate::action::{Effect, Mouse};
+use crate::commands::{Context, Entry, always, live, rows};
+use crate::panes::listing::Listing;
+use crate::reduce::{job, look};
+use crate::screen::{Origin, Pane, Screen, ScreenId};
+use crate::setup as frame_setup;
+use crate::state::{Start, State};
+use engine::board::Job;
+use engine::message::{Command, Event, Outcome};
+use figure::Figure;
+use labs::prompts::Spec;
+use labs::prompts::question::Question as Asked;
+use labs::prompts::results::Results;
+use labs::{self, LabId};
 
 /// This screen.
 pub const ID: ScreenId = ScreenId("prompts");
@@ -166,8 +166,8 @@ pub fn ran(state: &State) -> Option<&Spec> {
     run(state).and_then(|job| own(&job.spec))
 }
 
-fn own(spec: &lab::Spec) -> Option<&Spec> {
-    if let lab::Spec::Prompts(spec) = spec { Some(spec) } else { None }
+fn own(spec: &labs::Spec) -> Option<&Spec> {
+    if let labs::Spec::Prompts(spec) = spec { Some(spec) } else { None }
 }
 
 /// The rule by which answers are read, behind a comma, for titles of numbers; nothing before it is known.
@@ -283,7 +283,7 @@ impl Screen for Prompts {
     }
 
     fn question(&self) -> Option<&'static str> {
-        Some(LabId::Prompts.lab().question())
+        Some(labs::by_id(LabId::Prompts).question())
     }
 
     fn panes(&self) -> &'static [Pane] {

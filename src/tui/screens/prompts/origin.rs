@@ -4,16 +4,16 @@ use super::{
     ASKED, FIGURE, ID, INSTANCES, LEDGER, RELATIONS, copying, instances, ledger, prompts, ran, relation,
     results, view,
 };
-use crate::base::text::last_part;
-use crate::lab::Tagged;
-use crate::lab::prompts::candidates::Candidates;
-use crate::lab::prompts::consistency::Regime;
-use crate::lab::prompts::finding::{LeftOut, RelationFinding};
-use crate::lab::prompts::summary::interval;
-use crate::stats::estimate::Estimate;
-use crate::tui::screen::Origin;
-use crate::tui::screens::prompts::drawn::Drawn;
-use crate::tui::state::State;
+use crate::screen::Origin;
+use crate::screens::prompts::drawn::Drawn;
+use crate::state::State;
+use base::text::last_part;
+use labs::Tagged;
+use labs::prompts::candidates::Candidates;
+use labs::prompts::consistency::Regime;
+use labs::prompts::finding::{LeftOut, RelationFinding};
+use labs::prompts::summary::interval;
+use stats::estimate::Estimate;
 
 /// Words and objects that are listed of what is left out.
 const SHOWN: usize = 24;
@@ -139,7 +139,7 @@ fn scores(state: &State) -> Option<Origin> {
 fn one(state: &State) -> Option<Origin> {
     let (look, all) = instances::look(state)?;
     let first = look.one.first()?;
-    let line = |found: &Tagged<crate::lab::prompts::finding::InstanceFinding>| {
+    let line = |found: &Tagged<labs::prompts::finding::InstanceFinding>| {
         let v = &found.value;
         let right = if v.right { "right" } else { "wrong" };
         let rank = v.rank.map_or("no candidate".into(), |r| format!("rank {r}"));
@@ -244,7 +244,7 @@ fn curve(state: &State) -> Option<Origin> {
     let what =
         format!("share of {} draws with the most frequent whole order, in per cent", first.value.draws);
     let mut origin = of(state, what, first, "Wilson's, over the draws");
-    let line = |c: &Tagged<crate::lab::prompts::finding::RankCurveFinding>| {
+    let line = |c: &Tagged<labs::prompts::finding::RankCurveFinding>| {
         (format!("K = {}", c.value.prompts), interval(c.value.consistency))
     };
     origin.entries.splice(0..0, found.iter().map(line));
@@ -255,7 +255,7 @@ fn disparity(state: &State) -> Option<Origin> {
     let found = &results(state).disparity;
     let what = "P@1 of the best token after further pretraining, in per cent".to_owned();
     let mut origin = of(state, what, found.first()?, "Wilson's, over the facts");
-    let line = |d: &Tagged<crate::lab::prompts::finding::DisparityFinding>| {
+    let line = |d: &Tagged<labs::prompts::finding::DisparityFinding>| {
         let gamma = d.value.gamma.map_or("as it is".to_owned(), |g| format!("γ = {g}"));
         (key(&d.model), format!("{gamma}: {}, {} steps", interval(d.value.p_at_1), d.value.steps))
     };
@@ -265,7 +265,7 @@ fn disparity(state: &State) -> Option<Origin> {
 
 /// A model as the key of a line.
 fn key(model: &str) -> String {
-    crate::base::text::fit(last_part(model), 15).into_owned()
+    base::text::fit(last_part(model), 15).into_owned()
 }
 
 /// What left the comparison because every model has to be able to say it: facts and prompts by reason, and the words that single

@@ -1,13 +1,13 @@
 //! What the user adds: prompts that are typed, tried and kept, and data of their own.
 
 use super::{ASKED, ID, INSTANCES, ask, prompt, prompts, relation, results, view, view_mut};
-use crate::lab::Tagged;
-use crate::lab::prompts::experiment::refused;
-use crate::lab::prompts::finding::RelationFinding;
-use crate::lab::prompts::question::{PromptQuestion, Question as Asked};
-use crate::tui::action::Effect;
-use crate::tui::commands::live;
-use crate::tui::state::{Prompt, State};
+use crate::action::Effect;
+use crate::commands::live;
+use crate::state::{Prompt, State};
+use labs::Tagged;
+use labs::prompts::experiment::refused;
+use labs::prompts::finding::RelationFinding;
+use labs::prompts::question::{PromptQuestion, Question as Asked};
 
 /// The field of an own prompt.
 pub static PROMPT: Prompt = Prompt {
@@ -84,7 +84,6 @@ pub fn take_files(state: &mut State, text: &str) -> Result<Vec<Effect>, String> 
         (false, ..) => String::new(),
     };
     let key = state.keymap.label("run");
-    state.view.toast =
-        Some(format!("{key} asks the facts of {}{beside}", crate::base::text::printable(text)));
+    state.view.toast = Some(format!("{key} asks the facts of {}{beside}", base::text::printable(text)));
     Ok(Vec::new())
 }

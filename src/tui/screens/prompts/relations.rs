@@ -5,13 +5,13 @@ use ratatui::layout::Rect;
 
 use super::measures::Spread;
 use super::{ID, RELATIONS, results, rule, run, view};
-use crate::base::text::{fit, pad, printable};
-use crate::engine::message::Outcome;
-use crate::tui::layout::inside;
-use crate::tui::panes::listing::Listing;
-use crate::tui::panes::{message, pane_block, problem};
-use crate::tui::state::State;
-use crate::tui::theme::Role;
+use crate::layout::inside;
+use crate::panes::listing::Listing;
+use crate::panes::{message, pane_block, problem};
+use crate::state::State;
+use crate::theme::Role;
+use base::text::{fit, pad, printable};
+use engine::message::Outcome;
 
 /// Draws the pane.
 pub fn draw(frame: &mut Frame, area: Rect, state: &State) {

@@ -1,10 +1,10 @@
 //! The setup of the lab: its settings.
 
 use super::{own, ran, view, view_mut};
-use crate::lab::LabId;
-use crate::lab::prompts::Spec;
-use crate::lab::prompts::settings::settings;
-use crate::tui::setup::Plain;
+use crate::setup::Plain;
+use labs::LabId;
+use labs::prompts::Spec;
+use labs::prompts::settings::settings;
 
 /// The setup, for the screen.
 pub static SETUP: Plain<Spec> = Plain {

@@ -1,16 +1,24 @@
 //! What the screen asks and shows, without an engine.
 
 use super::*;
-use crate::engine::message::{Event, Question};
-use crate::lab::Finding;
-use crate::lab::prompts::finding::{ALL, Kind, LeftOut};
-use crate::lab::prompts::testing::{finding, findings};
-use crate::tui::action::Action;
-use crate::tui::reduce::reduce;
+use crate::action::Action;
+use crate::reduce::reduce;
+use engine::message::{Event, Question};
+use labs::Finding;
+use labs::prompts::finding::{ALL, Kind, LeftOut};
+use labs::prompts::testing;
+
+fn finding(model: &str, kind: Kind) -> Finding {
+    testing::finding(model, kind).map(Into::into)
+}
+
+fn findings() -> Vec<Finding> {
+    testing::findings().into_iter().map(|f| f.map(Into::into)).collect()
+}
 
 /// A state whose run has found everything.
 fn finished() -> State {
-    let spec: lab::Spec = Spec::shipped().into();
+    let spec: labs::Spec = Spec::shipped().into();
     let mut state = State::new(Start { spec, ..Start::new() });
     assert_eq!(state.view.screen, ID, "the lab of the spec is shown");
     job::run(&mut state);
@@ -23,7 +31,7 @@ fn finished() -> State {
 fn asked(effects: &[Effect]) -> Vec<Asked> {
     let of = |e: &Effect| match e {
         Effect::Send(Command::Ask {
-            question: Question::Experiment { question: lab::Question::Prompts(asked), .. },
+            question: Question::Experiment { question: labs::Question::Prompts(asked), .. },
             ..
         }) => Some(asked.clone()),
         _ => None,
@@ -117,7 +125,7 @@ fn a_figure_says_where_what_is_drawn_comes_from() {
         (Drawn::Curve, "most frequent whole order"),
         (Drawn::Ledger, "adjusted gap of a and b"),
         (Drawn::Disparity, "after further pretraining"),
-        (Drawn::Causal(crate::lab::prompts::causal::Bias::Sample), "Da → Db"),
+        (Drawn::Causal(labs::prompts::causal::Bias::Sample), "Da → Db"),
     ] {
         view_mut(&mut state).drawn = drawn;
         let origin = SCREEN.origin(&state).unwrap();
@@ -137,10 +145,10 @@ fn a_typed_prompt_is_kept_for_the_next_runs_on_demand_alone() {
     let mut state = finished();
     assert!(!own::can_keep(&state), "the first prompt is the relation's own");
     let own = match &findings().into_iter().find_map(|f| match f.body {
-        crate::lab::Body::Lab(crate::lab::Kinds::Prompts(Kind::PromptScore(x))) => Some(x),
+        labs::Body::Lab(labs::Kinds::Prompts(Kind::PromptScore(x))) => Some(x),
         _ => None,
     }) {
-        Some(score) => crate::lab::prompts::finding::PromptScoreFinding {
+        Some(score) => labs::prompts::finding::PromptScoreFinding {
             prompt: "[X] : [Y]".into(),
             prompt_index: None,
             ..score.clone()
@@ -263,9 +271,9 @@ fn weights_are_typed_for_the_relation_under_the_cursor() {
     assert!(view(&state).spec.adjust.user.is_empty());
     weights::take(&mut state, "3, 1").unwrap();
     let adjust = view(&state).spec.adjust.clone();
-    assert_eq!(adjust.weights, crate::lab::prompts::spec::Weighting::User);
-    assert_eq!(adjust.user["capital"], crate::lab::prompts::spec::UserWeights::Prompts(vec![3.0, 1.0]));
-    assert!(lab::Spec::from(view(&state).spec.clone()).check("x").is_ok());
+    assert_eq!(adjust.weights, labs::prompts::spec::Weighting::User);
+    assert_eq!(adjust.user["capital"], labs::prompts::spec::UserWeights::Prompts(vec![3.0, 1.0]));
+    assert!(labs::Spec::from(view(&state).spec.clone()).check("x").is_ok());
     weights::take(&mut state, "1 2; 3 4").unwrap();
     weights::ask(&mut state);
     assert_eq!(state.view.entry.as_ref().unwrap().buffer, "1 2; 3 4");
@@ -372,7 +380,7 @@ fn the_prompts_of_a_relation_that_cannot_be_asked_have_no_scores_once_the_run_is
     job::run(&mut state);
     let take = |state: &mut State, event: Event| reduce(state, Action::Event(Box::new(event)));
     for mut f in findings().into_iter().take(2) {
-        if let lab::finding::Body::Lab(lab::Kinds::Prompts(Kind::Relation(r))) = &mut f.body {
+        if let labs::finding::Body::Lab(labs::Kinds::Prompts(Kind::Relation(r))) = &mut f.body {
             r.kept = 0;
         }
         take(&mut state, Event::Finding { generation: 1, finding: Box::new(f) });

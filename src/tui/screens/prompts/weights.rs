@@ -2,11 +2,11 @@
 
 use super::own::kept;
 use super::{ran, relation, results, view, view_mut};
-use crate::base::numbers::number;
-use crate::lab::prompts::spec::{UserWeights, Weighting};
-use crate::tui::action::Effect;
-use crate::tui::reduce::look;
-use crate::tui::state::{Prompt, State};
+use crate::action::Effect;
+use crate::reduce::look;
+use crate::state::{Prompt, State};
+use base::numbers::number;
+use labs::prompts::spec::{UserWeights, Weighting};
 
 static FIELD: Prompt = Prompt {
     label: "weights of the prompts",

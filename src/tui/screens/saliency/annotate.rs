@@ -6,18 +6,16 @@ use std::path::{Path, PathBuf};
 use ratatui::text::Line;
 
 use super::{ID, Shown, heat, shown, view, view_mut};
-use crate::base::Problem;
-use crate::base::text::printable;
-use crate::lab::saliency::annotation::{
-    self, Agreement, Annotation, MOST_COMPACT, MOST_SUFFICIENT, agreement,
-};
-use crate::lab::saliency::finding::SentenceFinding;
-use crate::stats::estimate::Estimate;
-use crate::tui::action::{Document, Effect, Existing};
-use crate::tui::popups::{self, Page, hanging};
-use crate::tui::reduce::look;
-use crate::tui::state::{Prompt, State};
-use crate::tui::theme::Role;
+use crate::action::{Document, Effect, Existing};
+use crate::popups::{self, Page, hanging};
+use crate::reduce::look;
+use crate::state::{Prompt, State};
+use crate::theme::Role;
+use base::Problem;
+use base::text::printable;
+use labs::saliency::annotation::{self, Agreement, Annotation, MOST_COMPACT, MOST_SUFFICIENT, agreement};
+use labs::saliency::finding::SentenceFinding;
+use stats::estimate::Estimate;
 
 /// What has been marked.
 #[derive(Debug, Clone, Default)]

@@ -6,10 +6,10 @@ use super::sentences::{self, Filter, PERTURBATIONS};
 use super::{
     ID, SCORES, SENTENCES, Shown, another_sentence, ask, curve, heads, results, shown, typed, view, view_mut,
 };
-use crate::lab::saliency::question::Question as Asked;
-use crate::tui::action::Effect;
-use crate::tui::commands::{Context, Entry, always, rows};
-use crate::tui::state::State;
+use crate::action::Effect;
+use crate::commands::{Context, Entry, always, rows};
+use crate::state::State;
+use labs::saliency::question::Question as Asked;
 
 /// The command that opens the screen.
 pub static TAB: &[Entry] = rows! { Context::Global;

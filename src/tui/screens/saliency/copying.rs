@@ -3,23 +3,22 @@
 use std::fmt::Write;
 
 use super::{CURVE, HEADS, HEATMAP, ID, SCORES, SENTENCES, heads, heat, ran, results, scores, view};
-use crate::base::numbers::decimals;
-use crate::figure::render;
-use crate::lab::Tagged;
-use crate::lab::saliency::finding::ALL;
-use crate::lab::saliency::heatmap::short_method;
-use crate::lab::saliency::spec::{DataSpec, Spec};
-use crate::tui::screen::Origin;
-use crate::tui::setup;
-use crate::tui::state::State;
+use crate::screen::Origin;
+use crate::setup;
+use crate::state::State;
+use base::numbers::decimals;
+use figure::render;
+use labs::Tagged;
+use labs::saliency::finding::ALL;
+use labs::saliency::heatmap::short_method;
+use labs::saliency::spec::{DataSpec, Spec};
 
 /// The numbers of the focused pane as text; none where there are none.
 pub fn copy_text(state: &State) -> Option<String> {
-    let csv = |figure: Option<&crate::figure::Figure>| {
-        String::from_utf8(render(figure?, "csv").ok().flatten()?).ok()
-    };
+    let csv =
+        |figure: Option<&figure::Figure>| String::from_utf8(render(figure?, "csv").ok().flatten()?).ok();
     match state.place(ID).focus {
-        setup::PANE => Some(crate::lab::Spec::from(view(state).spec.clone()).to_toml()),
+        setup::PANE => Some(labs::Spec::from(view(state).spec.clone()).to_toml()),
         SENTENCES => sentences(state),
         HEATMAP => csv(view(state).heat.as_ref()),
         HEADS => csv(view(state).heads.as_ref()),
@@ -133,8 +132,5 @@ fn shell_command(spec: &Spec) -> String {
     let data = DataSpec { file: spec.file().map(|f| f.display().to_string()), ..spec.data.clone() };
     let spec = Spec { data, ..spec.clone() };
     // The quoted delimiter keeps the shell from reading anything into the spec.
-    format!(
-        "probity run /dev/stdin --json <<'SPEC'\n{}\nSPEC",
-        crate::lab::Spec::from(spec).to_toml().trim_end()
-    )
+    format!("probity run /dev/stdin --json <<'SPEC'\n{}\nSPEC", labs::Spec::from(spec).to_toml().trim_end())
 }

@@ -4,15 +4,15 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 
 use super::{CURVE, results, view};
-use crate::base::text::{fit, printable};
-use crate::figure::Figure;
-use crate::lab::saliency::figures;
-use crate::lab::{Details, EngineInfo};
-use crate::tui::layout::inside;
-use crate::tui::panes::{message, pane_block};
-use crate::tui::state::State;
-use crate::tui::theme::Role;
-use crate::tui::widgets::chart::{Chart, Form};
+use crate::layout::inside;
+use crate::panes::{message, pane_block};
+use crate::state::State;
+use crate::theme::Role;
+use crate::widgets::chart::{Chart, Form};
+use base::text::{fit, printable};
+use figure::Figure;
+use labs::saliency::figures;
+use labs::{Details, EngineInfo};
 
 /// Names of the figures, in the order in which the keys turn to them.
 pub const DRAWN: [&str; 3] = ["f1-ratio", "map-ratio", "accuracy"];

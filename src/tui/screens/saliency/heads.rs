@@ -8,20 +8,20 @@ use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 
 use super::{HEADS, Shown, heat, results, shown, view};
-use crate::base::numbers::decimals;
-use crate::base::text::{fit, last_part, printable};
-use crate::figure::layers::{Strip, Token, Tokens};
-use crate::figure::{Figure, Layer};
-use crate::lab::Tagged;
-use crate::lab::saliency::finding::{AttentionFinding, OWN};
-use crate::lab::saliency::heatmap;
-use crate::lab::saliency::question::AttentionQuestion;
-use crate::tui::action::Mouse;
-use crate::tui::layout::{inside, scrolled};
-use crate::tui::panes::{message, pane_block};
-use crate::tui::state::{State, moved};
-use crate::tui::theme::Role;
-use crate::tui::widgets::chart::{Chart, Form, cell_area};
+use crate::action::Mouse;
+use crate::layout::{inside, scrolled};
+use crate::panes::{message, pane_block};
+use crate::state::{State, moved};
+use crate::theme::Role;
+use crate::widgets::chart::{Chart, Form, cell_area};
+use base::numbers::decimals;
+use base::text::{fit, last_part, printable};
+use figure::layers::{Strip, Token, Tokens};
+use figure::{Figure, Layer};
+use labs::Tagged;
+use labs::saliency::finding::{AttentionFinding, OWN};
+use labs::saliency::heatmap;
+use labs::saliency::question::AttentionQuestion;
 
 /// The attention that was asked for last, where it is that of a sentence in view.
 pub fn attention(state: &State) -> Option<&Tagged<AttentionFinding>> {

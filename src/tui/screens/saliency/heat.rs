@@ -7,22 +7,22 @@ use ratatui::text::Line;
 
 use super::annotate::{self, marks};
 use super::{HEATMAP, Shown, results, run, shown, view};
-use crate::base::numbers::{decimals, probability, short};
-use crate::base::text::{fit, last_part, pad, printable, width, wrapped};
-use crate::corpus::rationales::align;
-use crate::engine::message::Outcome;
-use crate::figure::layers::Tokens;
-use crate::figure::{Figure, Layer};
-use crate::lab::Tagged;
-use crate::lab::saliency::finding::{PredictionFinding, SaliencyFinding, SentenceFinding};
-use crate::lab::saliency::heatmap::{self, Choice, Side, short_method};
-use crate::lab::saliency::methods::RANDOM;
-use crate::lab::saliency::results::Own;
-use crate::tui::layout::inside;
-use crate::tui::panes::{message, pane_block, problem};
-use crate::tui::state::{State, moved};
-use crate::tui::theme::Role;
-use crate::tui::widgets::chart::{Chart, Form, Strips};
+use crate::layout::inside;
+use crate::panes::{message, pane_block, problem};
+use crate::state::{State, moved};
+use crate::theme::Role;
+use crate::widgets::chart::{Chart, Form, Strips};
+use base::numbers::{decimals, probability, short};
+use base::text::{fit, last_part, pad, printable, width, wrapped};
+use corpus::rationales::align;
+use engine::message::Outcome;
+use figure::layers::Tokens;
+use figure::{Figure, Layer};
+use labs::Tagged;
+use labs::saliency::finding::{PredictionFinding, SaliencyFinding, SentenceFinding};
+use labs::saliency::heatmap::{self, Choice, Side, short_method};
+use labs::saliency::methods::RANDOM;
+use labs::saliency::results::Own;
 
 /// What stands beside the method of the model in view.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -232,7 +232,7 @@ fn title(state: &State) -> String {
 
 /// Number of the latest question to the lab.
 fn run_asked(state: &State) -> u64 {
-    state.board.run_of(crate::lab::LabId::Saliency).map_or(0, |run| run.asked)
+    state.board.run_of(labs::LabId::Saliency).map_or(0, |run| run.asked)
 }
 
 fn prediction<'a>(state: &'a State, model: &str, id: &str) -> Option<&'a Tagged<PredictionFinding>> {

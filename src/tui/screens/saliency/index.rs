@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::lab::Tagged;
-use crate::lab::saliency::finding::{PredictionFinding, SaliencyFinding, SentenceFinding};
-use crate::lab::saliency::results::Results;
+use labs::Tagged;
+use labs::saliency::finding::{PredictionFinding, SaliencyFinding, SentenceFinding};
+use labs::saliency::results::Results;
 
 /// Places in the lists of [`Results`], kept up to date as they grow.
 #[derive(Debug, Clone, Default)]

@@ -26,21 +26,21 @@ use self::heat::Beside;
 use self::index::Index;
 use self::scores::Table;
 use self::sentences::Filter;
-use crate::engine::board::Job;
-use crate::engine::message::{Command, Event, Outcome, Question};
-use crate::figure::Figure;
-use crate::lab::saliency::Spec;
-use crate::lab::saliency::finding::SentenceFinding;
-use crate::lab::saliency::question::Question as Asked;
-use crate::lab::saliency::results::{Own, Results};
-use crate::lab::{self, LabId};
-use crate::tui::action::{Document, Effect, Mouse};
-use crate::tui::commands::Entry;
-use crate::tui::panes::listing::Listing;
-use crate::tui::reduce::job;
-use crate::tui::screen::{Origin, Pane, Screen, ScreenId};
-use crate::tui::setup as frame_setup;
-use crate::tui::state::{Start, State, moved};
+use crate::action::{Document, Effect, Mouse};
+use crate::commands::Entry;
+use crate::panes::listing::Listing;
+use crate::reduce::job;
+use crate::screen::{Origin, Pane, Screen, ScreenId};
+use crate::setup as frame_setup;
+use crate::state::{Start, State, moved};
+use engine::board::Job;
+use engine::message::{Command, Event, Outcome, Question};
+use figure::Figure;
+use labs::saliency::Spec;
+use labs::saliency::finding::SentenceFinding;
+use labs::saliency::question::Question as Asked;
+use labs::saliency::results::{Own, Results};
+use labs::{self, LabId};
 
 /// This screen.
 pub const ID: ScreenId = ScreenId("saliency");
@@ -160,8 +160,8 @@ pub fn ran(state: &State) -> Option<&Spec> {
     run(state).and_then(|job| own(&job.spec))
 }
 
-fn own(spec: &lab::Spec) -> Option<&Spec> {
-    if let lab::Spec::Saliency(spec) = spec { Some(spec) } else { None }
+fn own(spec: &labs::Spec) -> Option<&Spec> {
+    if let labs::Spec::Saliency(spec) = spec { Some(spec) } else { None }
 }
 
 /// What the heatmap shows.
@@ -229,7 +229,7 @@ impl Screen for Saliency {
     }
 
     fn question(&self) -> Option<&'static str> {
-        Some(LabId::Saliency.lab().question())
+        Some(labs::by_id(LabId::Saliency).question())
     }
 
     fn panes(&self) -> &'static [Pane] {
@@ -404,7 +404,7 @@ impl Screen for Saliency {
             }
             Command::Ask {
                 question:
-                    Question::Experiment { question: lab::Question::Saliency(Asked::Sentence(asked)), .. },
+                    Question::Experiment { question: labs::Question::Saliency(Asked::Sentence(asked)), .. },
                 ..
             } => {
                 let view = view_mut(state);

@@ -4,16 +4,16 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 
 use super::{ID, SCORES, results, view};
-use crate::base::numbers::decimals;
-use crate::base::text::{fit, last_part, pad, printable};
-use crate::lab::saliency::finding::{ALL, AccuracyFinding, Sample};
-use crate::lab::saliency::heatmap::short_method;
-use crate::stats::estimate::Estimate;
-use crate::tui::layout::inside;
-use crate::tui::panes::listing::Listing;
-use crate::tui::panes::{message, pane_block};
-use crate::tui::state::State;
-use crate::tui::theme::Role;
+use crate::layout::inside;
+use crate::panes::listing::Listing;
+use crate::panes::{message, pane_block};
+use crate::state::State;
+use crate::theme::Role;
+use base::numbers::decimals;
+use base::text::{fit, last_part, pad, printable};
+use labs::saliency::finding::{ALL, AccuracyFinding, Sample};
+use labs::saliency::heatmap::short_method;
+use stats::estimate::Estimate;
 
 /// Which table is shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -144,7 +144,7 @@ pub fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
                 .collect()
         }
         Table::Accuracy => {
-            let row = |f: &crate::lab::Tagged<AccuracyFinding>| {
+            let row = |f: &labs::Tagged<AccuracyFinding>| {
                 let v = &f.value;
                 let inputs = if v.perturbation == ALL { &v.sample } else { &v.perturbation };
                 let (top1, top3) = (span(&v.top1), span(&v.top3));
@@ -164,7 +164,7 @@ pub fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
             found.accuracy.iter().filter(|f| !beside(&f.value)).map(row).collect()
         }
         Table::Differences => {
-            let row = |f: &crate::lab::Tagged<crate::lab::saliency::finding::DifferenceFinding>| {
+            let row = |f: &labs::Tagged<labs::saliency::finding::DifferenceFinding>| {
                 let v = &f.value;
                 let (difference, p) = (span(&v.difference), decimals(v.p, 4));
                 vec![v.a.clone(), v.b.clone(), v.metric.clone(), difference, p, f.n.to_string()]
@@ -181,7 +181,7 @@ pub fn laid(state: &State) -> Laid {
     let rows: Vec<Vec<String>> =
         rows.into_iter().map(|r| r.into_iter().map(|f| printable(&f).into_owned()).collect()).collect();
     let wide = |c: usize| {
-        let fields = rows.iter().chain([&heads]).map(|r| crate::base::text::width(&r[c]));
+        let fields = rows.iter().chain([&heads]).map(|r| base::text::width(&r[c]));
         fields.max().unwrap_or(0).min(26)
     };
     let widths: Vec<usize> = (0..heads.len()).map(wide).collect();

@@ -4,14 +4,14 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 
 use super::{ID, SENTENCES, results, run, view};
-use crate::base::text::{fit, pad, printable, width};
-use crate::engine::message::Outcome;
-use crate::lab::saliency::finding::{Sample, SentenceFinding};
-use crate::tui::layout::inside;
-use crate::tui::panes::listing::Listing;
-use crate::tui::panes::{message, pane_block, problem};
-use crate::tui::state::{Glyphs, State};
-use crate::tui::theme::Role;
+use crate::layout::inside;
+use crate::panes::listing::Listing;
+use crate::panes::{message, pane_block, problem};
+use crate::state::{Glyphs, State};
+use crate::theme::Role;
+use base::text::{fit, pad, printable, width};
+use engine::message::Outcome;
+use labs::saliency::finding::{Sample, SentenceFinding};
 
 /// Kinds of perturbation, in the order of the paper.
 pub const PERTURBATIONS: [&str; 3] = ["dispens", "import", "trans"];

@@ -1,10 +1,10 @@
 //! The setup of the lab: its settings.
 
 use super::{own, ran, view, view_mut};
-use crate::lab::LabId;
-use crate::lab::saliency::Spec;
-use crate::lab::saliency::settings::settings;
-use crate::tui::setup::Plain;
+use crate::setup::Plain;
+use labs::LabId;
+use labs::saliency::Spec;
+use labs::saliency::settings::settings;
 
 /// The setup, for the screen.
 pub static SETUP: Plain<Spec> = Plain {

@@ -1,10 +1,10 @@
 //! What the screen remembers and finds, without an engine.
 
 use super::*;
-use crate::lab::saliency::finding::{ALL, DataFinding, Kind, ModelNote, SaliencyFinding, Sample};
-use crate::lab::{Finding, Kinds};
-use crate::tui::action::Action;
-use crate::tui::reduce::reduce;
+use crate::action::Action;
+use crate::reduce::reduce;
+use labs::saliency::finding::{ALL, DataFinding, Kind, ModelNote, SaliencyFinding, Sample};
+use labs::{Finding, Kinds};
 
 fn finding(model: &str, kind: Kind) -> Finding {
     Finding {
@@ -16,7 +16,7 @@ fn finding(model: &str, kind: Kind) -> Finding {
         r#final: true,
         t: 0.0,
         level: None,
-        body: Kinds::Saliency(kind).into(),
+        body: labs::Body::Lab(Kinds::Saliency(kind)),
     }
 }
 
@@ -66,7 +66,7 @@ fn take(state: &mut State, generation: u64, finding: Finding) {
 }
 
 fn started() -> State {
-    let spec: lab::Spec = Spec::shipped().into();
+    let spec: labs::Spec = Spec::shipped().into();
     let mut state = State::new(Start { spec, ..Start::new() });
     assert_eq!(state.view.screen, ID, "the lab of the spec is shown");
     job::run(&mut state);
@@ -141,7 +141,7 @@ fn scores_that_are_not_numbers_are_drawn_as_none() {
     };
     take(&mut state, 1, finding("m", Kind::Saliency(row)));
     let figure = view(&state).heat.as_ref().unwrap();
-    assert!(crate::figure::render(figure, "svg").unwrap().is_some());
+    assert!(figure::render(figure, "svg").unwrap().is_some());
     state.place_mut(ID).focus = HEATMAP;
     for _ in 0..3 {
         assert!(heat::pointed(&state).is_some() && SCREEN.origin(&state).is_some());

@@ -1,14 +1,14 @@
 //! A sentence of the user's: it is asked again with every key, and only the latest question survives.
 
 use super::{HEATMAP, Shown, ask, heat, results, run, shown, view, view_mut};
-use crate::corpus::task::MASK;
-use crate::engine::message::Outcome;
-use crate::lab::saliency::question::{Question, SentenceQuestion};
-use crate::lab::saliency::results::Own;
-use crate::tui::action::Effect;
-use crate::tui::commands::live;
-use crate::tui::reduce::look;
-use crate::tui::state::{Prompt, State};
+use crate::action::Effect;
+use crate::commands::live;
+use crate::reduce::look;
+use crate::state::{Prompt, State};
+use corpus::task::MASK;
+use engine::message::Outcome;
+use labs::saliency::question::{Question, SentenceQuestion};
+use labs::saliency::results::Own;
 
 static OWN: Prompt = Prompt { label: "sentence", hint: "with [MASK]", take, follow: Some(follow) };
 

@@ -6,14 +6,14 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::{CELLS, FAILED, SHARDS, listing};
-use crate::base::numbers::seconds;
-use crate::base::text::{fit, pad, printable, printable_label, wrapped};
-use crate::session::parts::watch::{Pace, View, sign};
-use crate::tui::layout::inside;
-use crate::tui::panes::{message, pane_block};
-use crate::tui::state::{Followed, Glyphs, State};
-use crate::tui::theme::Role;
-use crate::tui::widgets::bar::bar;
+use crate::layout::inside;
+use crate::panes::{message, pane_block};
+use crate::state::{Followed, Glyphs, State};
+use crate::theme::Role;
+use crate::widgets::bar::bar;
+use base::numbers::seconds;
+use base::text::{fit, pad, printable, printable_label, wrapped};
+use session::parts::watch::{Pace, View, sign};
 
 /// Rows that the map of the cells takes at most.
 const MAP: usize = 8;

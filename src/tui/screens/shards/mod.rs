@@ -8,13 +8,13 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout as Split, Rect};
 use ratatui::text::Line;
 
-use crate::session::parts::watch::{Pace, View as Grid};
-use crate::tui::action::{Effect, Mouse};
-use crate::tui::commands::{Context, Entry, rows};
-use crate::tui::panes::listing::Listing;
-use crate::tui::popups::{self, Picker, entries};
-use crate::tui::screen::{Pane, Screen, ScreenId};
-use crate::tui::state::{Followed, Start, State};
+use crate::action::{Effect, Mouse};
+use crate::commands::{Context, Entry, rows};
+use crate::panes::listing::Listing;
+use crate::popups::{self, Picker, entries};
+use crate::screen::{Pane, Screen, ScreenId};
+use crate::state::{Followed, Start, State};
+use session::parts::watch::{Pace, View as Grid};
 
 /// This screen.
 pub const ID: ScreenId = ScreenId("shards");

@@ -1,13 +1,13 @@
 //! The screen of a grid that is followed: what is shown, and that cells are submitted again only after a question.
 
 use super::*;
-use crate::base::Problem;
-use crate::session::parts::watch::{Running, Share};
-use crate::tui::action::Action;
-use crate::tui::key::Key;
-use crate::tui::reduce::reduce;
-use crate::tui::screens::SCREENS;
-use crate::tui::state::ReplayState;
+use crate::action::Action;
+use crate::key::Key;
+use crate::reduce::reduce;
+use crate::screens::SCREENS;
+use crate::state::ReplayState;
+use base::Problem;
+use session::parts::watch::{Running, Share};
 
 fn view() -> Grid {
     let share =
@@ -40,7 +40,7 @@ fn press(state: &mut State, keys: &str) -> Vec<Effect> {
 fn screen(state: &State) -> String {
     let (columns, rows) = state.view.size;
     let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(columns, rows)).unwrap();
-    terminal.draw(|frame| crate::tui::panes::draw(frame, state)).unwrap();
+    terminal.draw(|frame| crate::panes::draw(frame, state)).unwrap();
     terminal.backend().to_string()
 }
 

@@ -5,10 +5,10 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::{Chart, END, Stage, Y_AXIS, room};
-use crate::base::text::{fit, printable, width};
-use crate::figure::axis::{Fitted, Tick};
-use crate::figure::{Figure, Layer};
-use crate::tui::theme::Role;
+use crate::theme::Role;
+use base::text::{fit, printable, width};
+use figure::axis::{Fitted, Tick};
+use figure::{Figure, Layer};
 
 /// Least columns of a category whose name is drawn.
 const LEAST_SLOT: usize = 5;

@@ -4,9 +4,9 @@ use ratatui::buffer::Buffer;
 use ratatui::style::Style;
 
 use super::{Chart, Stage, marker_char};
-use crate::figure::layers::Bars;
-use crate::figure::{Dash, Layer, Marker, Role as Look};
-use crate::tui::theme::Role;
+use crate::theme::Role;
+use figure::layers::Bars;
+use figure::{Dash, Layer, Marker, Role as Look};
 
 /// Upper ends of solid bars by eighths of a cell.
 const EIGHTHS: [&str; 8] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇"];

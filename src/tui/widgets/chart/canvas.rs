@@ -4,8 +4,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use crate::figure::Dash;
-use crate::tui::state::Glyphs;
+use crate::state::Glyphs;
+use figure::Dash;
 
 /// The content of a cell.
 #[derive(Clone, Copy, Default)]

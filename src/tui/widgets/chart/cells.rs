@@ -4,10 +4,10 @@ use ratatui::buffer::Buffer;
 use ratatui::style::Style;
 
 use super::{Chart, Stage, background, ramp, slot};
-use crate::base::numbers::short;
-use crate::base::text::{printable, width};
-use crate::figure::layers::{Cell, Cells};
-use crate::tui::theme::Role;
+use crate::theme::Role;
+use base::numbers::short;
+use base::text::{printable, width};
+use figure::layers::{Cell, Cells};
 
 /// Pieces of a sample and its label.
 pub(super) type Key = (Vec<(String, Style)>, String);

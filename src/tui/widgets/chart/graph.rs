@@ -7,11 +7,11 @@ use ratatui::style::Modifier;
 use super::Chart;
 use super::canvas::Canvas;
 use super::cells::Key;
-use crate::base::text::{fit, printable, width};
-use crate::figure::Dash;
-use crate::figure::layers::Graph;
-use crate::figure::route::{Room, course};
-use crate::tui::theme::Role;
+use crate::theme::Role;
+use base::text::{fit, printable, width};
+use figure::Dash;
+use figure::layers::Graph;
+use figure::route::{Room, course};
 
 /// Longest name of a node.
 const LONGEST: usize = 22;

@@ -5,9 +5,9 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::{Chart, Form, marker_char};
-use crate::base::text::{fit, printable, width};
-use crate::figure::{Dash, Figure, Layer, Marker, Role as Look};
-use crate::tui::theme::Role;
+use crate::theme::Role;
+use base::text::{fit, printable, width};
+use figure::{Dash, Figure, Layer, Marker, Role as Look};
 
 /// Most rows of a legend.
 const MOST_ROWS: u16 = 4;

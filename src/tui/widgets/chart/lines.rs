@@ -5,10 +5,10 @@ use ratatui::style::{Modifier, Style};
 
 use super::canvas::Canvas;
 use super::{Chart, Form, Stage, marker_char};
-use crate::base::text::{fit, printable, width};
-use crate::figure::layers::{Line, Points, RankLine};
-use crate::figure::{self, Dash, Layer, Marker};
-use crate::tui::theme::Role;
+use crate::theme::Role;
+use base::text::{fit, printable, width};
+use figure::layers::{Line, Points, RankLine};
+use figure::{self, Dash, Layer, Marker};
 
 impl Chart<'_> {
     fn lines(&self) -> impl Iterator<Item = &Line> {

@@ -18,12 +18,12 @@ use ratatui::widgets::Widget;
 
 use self::canvas::Canvas;
 pub use self::tokens::Strips;
-use crate::base::text::{printable, width};
-use crate::figure::axis::{Fitted, Room};
-use crate::figure::palette::Rgb;
-use crate::figure::{self, Emphasis, Figure, Layer, Marker};
-use crate::tui::state::Glyphs;
-use crate::tui::theme::{Role, Theme};
+use crate::state::Glyphs;
+use crate::theme::{Role, Theme};
+use base::text::{printable, width};
+use figure::axis::{Fitted, Room};
+use figure::palette::Rgb;
+use figure::{self, Emphasis, Figure, Layer, Marker};
 
 /// Least columns of the vertical axis: label, gap and line.
 const Y_AXIS: u16 = 5;

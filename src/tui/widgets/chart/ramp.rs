@@ -1,7 +1,7 @@
 //! Values as density where there is no colour: fuller glyphs for larger values, other glyphs below zero.
 
-use crate::figure::layers::{Cells, Shades};
-use crate::figure::palette::{self, Rgb};
+use figure::layers::{Cells, Shades};
+use figure::palette::{self, Rgb};
 
 /// From empty to full, for values that rise from nothing and for those above zero.
 const RISING: [[char; 5]; 2] = [[' ', '░', '▒', '▓', '█'], [' ', '.', ':', '*', '#']];

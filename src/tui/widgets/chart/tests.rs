@@ -5,9 +5,9 @@ use ratatui::layout::Rect;
 use ratatui::widgets::Widget;
 
 use super::*;
-use crate::figure::layers::{Bar, Bars};
-use crate::figure::{Axis, samples};
-use crate::tui::theme::Surroundings;
+use crate::theme::Surroundings;
+use figure::layers::{Bar, Bars};
+use figure::{Axis, samples};
 
 fn theme(no_color: bool) -> Theme {
     Theme::choose(None, &Surroundings { no_color, light: false }).unwrap().remove(0)

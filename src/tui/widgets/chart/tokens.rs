@@ -11,12 +11,12 @@ use ratatui::widgets::Widget;
 
 use super::cells::Key;
 use super::{Chart, background, ramp};
-use crate::base::numbers::short;
-use crate::base::text::{fit, pad, printable, width};
-use crate::figure::Layer;
-use crate::figure::layers::{Token, Tokens};
-use crate::figure::palette;
-use crate::tui::theme::Role;
+use crate::theme::Role;
+use base::numbers::short;
+use base::text::{fit, pad, printable, width};
+use figure::Layer;
+use figure::layers::{Token, Tokens};
+use figure::palette;
 
 /// Longest name of a strip, and longest token.
 const LONGEST: usize = 18;
@@ -54,7 +54,7 @@ struct Laid {
 
 impl Laid {
     fn new(tokens: &Tokens, columns: u16) -> Self {
-        let name = |s: &crate::figure::layers::Strip| width(&printable(&s.label)).min(LONGEST);
+        let name = |s: &figure::layers::Strip| width(&printable(&s.label)).min(LONGEST);
         let names = tokens.strips.iter().map(name).max().unwrap_or(0);
         let start = ((names + 2) as u16).min(columns / 3);
         let (mut x, mut line, mut spots) = (start, 0, Vec::new());

@@ -16,18 +16,18 @@ use super::point;
 use super::points::{Named, baseline_of, reliability};
 use super::prepare::Bench;
 use super::sweep::Sweep;
-use crate::base::SharedPulse;
-use crate::lab::fault::Fault;
-use crate::lab::host::Host;
-use crate::lab::interventions::assess::{Assessment, Strength, assess};
-use crate::lab::interventions::bench::{Applied, Chunk, Reader, Scores};
-use crate::lab::interventions::finding::Kind;
-use crate::lab::interventions::map::{Chosen, MapFinding, NoMapFinding};
-use crate::lab::interventions::method::Fitted;
-use crate::lab::interventions::oracle::{Oracle, Sight};
-use crate::lab::interventions::spec::MapSpec;
-use crate::lab::interventions::table::Sweep as Judged;
-use crate::lab::interventions::tally::Tally;
+use crate::Host;
+use crate::assess::{Assessment, Strength, assess};
+use crate::bench::{Applied, Chunk, Reader, Scores};
+use crate::finding::Kind;
+use crate::map::{Chosen, MapFinding, NoMapFinding};
+use crate::method::Fitted;
+use crate::oracle::{Oracle, Sight};
+use crate::spec::MapSpec;
+use crate::table::Sweep as Judged;
+use crate::tally::Tally;
+use base::SharedPulse;
+use lab::fault::Fault;
 
 /// What a replicate saw of every chunk, by oracle.
 type Sights = Vec<Arc<Vec<Sight>>>;
@@ -45,7 +45,7 @@ type Seen = Vec<Vec<Vec<Tally>>>;
 ///
 /// # Errors
 /// [`Fault`].
-pub fn draw(bench: &mut Bench, sweeps: &[Sweep], host: &mut dyn Host) -> Result<(), Fault> {
+pub fn draw(bench: &mut Bench, sweeps: &[Sweep], host: &mut Host<'_>) -> Result<(), Fault> {
     let Some(spec) = bench.spec.map.clone() else { return Ok(()) };
     // The oracles at the spec's own place are trained.
     bench.oracle_data = None;
@@ -69,7 +69,7 @@ pub fn draw(bench: &mut Bench, sweeps: &[Sweep], host: &mut dyn Host) -> Result<
 
 impl Bench {
     /// Trains or recalls the replicates of a layer of the map; there are no rivals on it.
-    fn seat_judges(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
+    fn seat_judges(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         if self.panels.is_empty() {
             self.choose_recipes(host)?;
             let list: Vec<Which> = (1..=self.spec.probe.count()).map(Which::Replicate).collect();
@@ -91,7 +91,7 @@ fn row(
     later: &[Bench],
     sweeps: &[Sweep],
     spec: &MapSpec,
-    host: &mut dyn Host,
+    host: &mut Host<'_>,
 ) -> Result<(), Fault> {
     let (name, layer) = (here.model.name().to_owned(), here.site.layer);
     host.stage(format!("{name}: map, states of layer {layer}"), "ex", work::READ_WEIGHT);
@@ -145,7 +145,7 @@ fn row(
 }
 
 /// The oracles of the later layers, and what they saw before the intervention: what the model makes of the unchanged states.
-fn judges(here: &Bench, later: &[Bench], host: &mut dyn Host) -> Result<Vec<Judge>, Fault> {
+fn judges(here: &Bench, later: &[Bench], host: &mut Host<'_>) -> Result<Vec<Judge>, Fault> {
     let of = |b: &Bench| Judge {
         layer: b.site.layer,
         replicates: b.panels.iter().map(|p| (p.oracles.clone(), Vec::new())).collect(),
@@ -169,7 +169,7 @@ struct Pass<'a> {
     main: &'a mut Bench,
     here: &'a Bench,
     named: &'a Named,
-    host: &'a mut dyn Host,
+    host: &'a mut Host<'a>,
 }
 
 impl Pass<'_> {

@@ -1,14 +1,12 @@
 //! The work that a map adds to a run, counted before it begins.
 
-use crate::lab::demand::{Size, WORDS, Work};
-use crate::lab::interventions::experiment::forecast::{
-    ASSESS, BARE, FIT, READ, named, resolve, strengths, to_train, unread,
-};
-use crate::lab::interventions::experiment::panel::Which;
-use crate::lab::interventions::experiment::prepare::Bench;
-use crate::lab::interventions::experiment::training::is_shared;
-use crate::lab::interventions::spec::{MethodSpec, Spec};
-use crate::lab::store::Store;
+use crate::experiment::forecast::{ASSESS, BARE, FIT, READ, named, resolve, strengths, to_train, unread};
+use crate::experiment::panel::Which;
+use crate::experiment::prepare::Bench;
+use crate::experiment::training::is_shared;
+use crate::spec::{MethodSpec, Spec};
+use lab::demand::{Size, WORDS, Work};
+use lab::store::Store;
 
 /// Weight of reading the states of a layer, in the seconds that stages are weighed in.
 pub const READ_WEIGHT: f64 = 0.4;
@@ -91,9 +89,9 @@ pub fn multiply_adds(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::interventions::experiment::counted;
-    use crate::lab::interventions::spec::MapSpec;
-    use crate::lab::layer::LayerRef;
+    use crate::experiment::counted;
+    use crate::spec::MapSpec;
+    use lab::layer::LayerRef;
 
     const SIZE: Size = Size { blocks: 4, width: 64, parameters: 400_000 };
 

@@ -1,11 +1,11 @@
 //! The map of layers as text: lines for a reader, and a table for papers.
 
 use super::score;
-use crate::base::numbers::short;
-use crate::base::text::section;
-use crate::lab::interventions::map::{Map, Score};
-use crate::lab::interventions::results::Results;
-use crate::lab::table::{Entry, Table};
+use crate::map::{Map, Score};
+use crate::results::Results;
+use base::numbers::short;
+use base::text::section;
+use lab::table::{Entry, Table};
 
 /// Appends the maps of a model, reliability alone: a line for each layer of the intervention, a column for each layer of an oracle.
 pub fn lines(out: &mut Vec<String>, results: &Results, model: &str) {
@@ -77,8 +77,8 @@ pub fn table(results: &Results) -> Option<Table> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::interventions::sample;
-    use crate::lab::table::Form;
+    use crate::sample;
+    use lab::table::Form;
 
     #[test]
     fn the_map_is_a_triangle_of_numbers_with_their_strengths() {

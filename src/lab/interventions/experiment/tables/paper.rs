@@ -1,16 +1,14 @@
 //! The paper's tables from a run's findings, with the published rows beside them: the contingency table of the test examples, the
 //! probes' accuracies, and the strengths of highest reliability under each oracle.
 
-use crate::lab::Tagged;
-use crate::lab::interventions::finding::{
-    DataFinding, OptimumFinding, PaperFinding, ProbeFinding, ProbeRole,
-};
-use crate::lab::interventions::key::MethodKey;
-use crate::lab::interventions::oracle::OracleKind;
-use crate::lab::interventions::paper::{Published, TABLE_1, TABLE_2, published};
-use crate::lab::interventions::results::Results;
-use crate::lab::table::{Entry, Table};
-use crate::stats::Estimate;
+use crate::finding::{DataFinding, OptimumFinding, PaperFinding, ProbeFinding, ProbeRole};
+use crate::key::MethodKey;
+use crate::oracle::OracleKind;
+use crate::paper::{Published, TABLE_1, TABLE_2, published};
+use crate::results::Results;
+use lab::Tagged;
+use lab::table::{Entry, Table};
+use stats::Estimate;
 
 const OURS: &str = "this run";
 const HELD_OUT: &str = "held out";
@@ -217,8 +215,8 @@ fn ours(best: &OptimumFinding) -> Scored {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::interventions::sample;
-    use crate::lab::table::Form;
+    use crate::sample;
+    use lab::table::Form;
 
     fn results() -> Results {
         let mut results = sample::results();

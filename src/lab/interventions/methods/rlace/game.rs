@@ -1,15 +1,15 @@
 //! The two players of RLACE, and the judge of what they find.
 
-use crate::base::Cancelled;
-use crate::base::matmul::{View, matmul};
-use crate::lab::interventions::method::InterventionError;
-use crate::lab::interventions::options::Options;
-use crate::probe::fantope::Fantope;
-use crate::probe::logistic::{Gram, Logistic, Settings, residuals_of};
-use crate::probe::{Dense, Labelled, Matrix, Subspace};
-use crate::stats::rng::{below, stream, unit};
+use crate::method::InterventionError;
+use crate::options::Options;
+use base::Cancelled;
+use base::matmul::{View, matmul};
+use probe::fantope::Fantope;
+use probe::logistic::{Gram, Logistic, Settings, residuals_of};
+use probe::{Dense, Labelled, Matrix, Subspace};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
+use stats::rng::{below, stream, unit};
 
 /// Weight of the judge's penalty on the mean loss, as in the authors' code.
 const ALPHA: f64 = 1e-4;

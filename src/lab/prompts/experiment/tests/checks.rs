@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use super::super::forecast;
 use super::*;
-use crate::lab::prompts::consistency::Regime;
-use crate::lab::prompts::finding::{InstanceFinding, InstancesFinding};
-use crate::lab::prompts::spec::Weighting;
+use crate::consistency::Regime;
+use crate::finding::{InstanceFinding, InstancesFinding};
+use crate::spec::Weighting;
+use lab::Host as _;
 
 const PROMPT: &str = "The capital of [X] is [Y] .";
 
@@ -29,12 +30,15 @@ fn spec_of(dir: &std::path::Path, facts: &[(&str, &str)]) -> Spec {
 }
 
 /// What all models answer under the prompt, and each of them in full about the first instance.
-fn looked(experiment: &mut dyn Experiment, desk: &mut Desk) -> (InstancesFinding, Vec<InstanceFinding>) {
+fn looked(
+    experiment: &mut dyn Experiment<Kind, crate::Question>,
+    desk: &mut Desk,
+) -> (InstancesFinding, Vec<InstanceFinding>) {
     let asked = LookQuestion { relation: "r".into(), prompt: PROMPT.into(), instance: 0, mention: 0 };
     let findings = experiment.answer(&Asked::Look(asked).into(), Share::All, desk).unwrap();
     let (mut all, mut each) = (None, Vec::new());
     for finding in &findings {
-        let Body::Lab(Kinds::Prompts(kind)) = &finding.body else { panic!("{finding:?}") };
+        let Body::Lab(kind) = &finding.body else { panic!("{finding:?}") };
         match kind {
             Kind::Instances(found) => all = Some(found.clone()),
             Kind::Instance(found) => each.push(found.clone()),
@@ -196,7 +200,7 @@ fn of_a_single_relation_intervals_over_relations_hold_all_that_there_may_be() {
 /// Two weights for eight prompts passed, and so did the prompts of a relation that was not asked.
 #[test]
 fn what_a_run_does_not_use_is_said() {
-    use crate::lab::prompts::spec::UserWeights;
+    use crate::spec::UserWeights;
     let mut spec = spec();
     spec.data.relations.truncate(1);
     spec.adjust.prompts = Some(99);

@@ -3,16 +3,17 @@
 use super::super::bench::Member;
 use super::super::stored;
 use super::*;
-use crate::lab::finding::Label;
-use crate::lab::prompts::function_words::FunctionWords;
-use crate::lab::prompts::library::Fact;
-use crate::lab::prompts::rule::Rule;
-use crate::lab::prompts::spec::QuerySpec;
-use crate::lab::prompts::vocabulary::Words;
+use crate::function_words::FunctionWords;
+use crate::library::Fact;
+use crate::rule::Rule;
+use crate::spec::QuerySpec;
+use crate::vocabulary::Words;
+use lab::Host as _;
+use lab::finding::Label;
 
 fn kind(finding: &Finding) -> &Kind {
     match &finding.body {
-        Body::Lab(Kinds::Prompts(kind)) => kind,
+        Body::Lab(kind) => kind,
         other => panic!("{other:?}"),
     }
 }
@@ -201,7 +202,7 @@ fn what_is_kept_of_fitted_names_is_not_taken_for_what_a_file_asks_letter_by_lett
     let (query, words) = (QuerySpec::default(), FunctionWords::own());
     let model = desk.model("bert-tiny").unwrap();
     let words_of = Words::new(model.tokenizer().unwrap(), &words, false).unwrap();
-    let label = Label::new(&lab::Spec::from(spec()), "bert-tiny");
+    let label = Label::new(&spec(), "bert-tiny");
     let member = Member { name: "bert-tiny".into(), model, words: words_of, label };
     let facts = [Fact { names: vec!["the river".into()], object: "Asia".into() }];
     let key = |fitted: bool| stored::key(&member, &query, &words, &Rule::Vocabulary, (&facts, fitted));

@@ -1,9 +1,9 @@
 //! Weights by perplexity, by hand: which tokens are scored, and what is averaged in which order.
 
 use super::*;
-use crate::lab::prompts::experiment::perplexity::perplexities;
-use crate::lab::prompts::query::{Asker, Encoded};
-use crate::lab::prompts::rule::log_sum;
+use crate::experiment::perplexity::perplexities;
+use crate::query::{Asker, Encoded};
+use crate::rule::log_sum;
 
 /// -log p of a token, from the logits at a position.
 fn surprise(asker: &Asker<'_>, ids: Vec<u32>, position: usize, token: u32) -> f64 {
@@ -43,7 +43,7 @@ fn weights_by_perplexity_are_those_of_a_calculation_by_hand() {
     spec.models = vec!["bert-tiny".into(), "gpt2-tiny".into()];
     spec.data.relations = vec!["capital".into()];
     (spec.data.instances, spec.ranks.subset) = (Some(4), 1);
-    spec.adjust.weights = crate::lab::prompts::spec::Weighting::Perplexity;
+    spec.adjust.weights = crate::spec::Weighting::Perplexity;
     let mut desk = Desk::new();
     run(&spec, &mut desk).1.unwrap();
     let found = desk.results().relation("capital").unwrap().value.clone();

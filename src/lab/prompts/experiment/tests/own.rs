@@ -106,7 +106,7 @@ fn instances_say_which_of_them_change_with_the_name() {
     let (relation, prompt) = (first.relation.clone(), first.prompts[0].clone());
     let asked = LookQuestion { relation, prompt, instance: 0, mention: 0 };
     let found = experiment.answer(&Asked::Look(asked).into(), Share::All, &mut desk).unwrap();
-    let Body::Lab(Kinds::Prompts(Kind::Instances(all))) = &found[0].body else { panic!("{found:?}") };
+    let Body::Lab((Kind::Instances(all))) = &found[0].body else { panic!("{found:?}") };
     for (k, model) in all.models.iter().enumerate() {
         let told = &results.stability_of(&first.relation, model).unwrap().value;
         let several = all.rows.iter().filter(|r| r.mentions.len() > 1);

@@ -2,20 +2,20 @@
 
 use super::super::map;
 use super::*;
-use crate::lab::Finding;
-use crate::tui::action::Action;
-use crate::tui::reduce::reduce;
-use crate::tui::state::Glyphs;
-use crate::tui::theme::{Surroundings, Theme};
+use crate::action::Action;
+use crate::reduce::reduce;
+use crate::state::Glyphs;
+use crate::theme::{Surroundings, Theme};
+use labs::Finding;
 
 /// The findings of a run with a map of PGD, as a recording holds them.
 fn recorded() -> Vec<Finding> {
     let results = sample::mapped();
-    let label = Label::new(&Spec::shipped().into(), "bert-mini");
+    let label = Label::new(&Spec::shipped(), "bert-mini");
     let points = results.curves.iter().flat_map(|c| &c.points).map(|p| Kind::Reliability(p.value.clone()));
     let cells = results.map.iter().map(|c| Kind::Map(c.value.clone()));
     let empty = results.unmapped.iter().map(|r| Kind::NoMap(r.value.clone()));
-    let findings = points.chain(cells).chain(empty).map(|kind| label.finding(2400, true, 1.0, kind));
+    let findings = points.chain(cells).chain(empty).map(|kind| label.finding(2400, true, 1.0, kind.into()));
     let again = |f: Finding| serde_json::from_str(&serde_json::to_string(&f).unwrap()).unwrap();
     findings.map(again).collect()
 }
@@ -41,7 +41,7 @@ fn press(state: &mut State, turn: impl Fn(&mut State)) {
 fn drawn(state: &State) -> String {
     let (width, height) = state.view.size;
     let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(width, height)).unwrap();
-    terminal.draw(|frame| crate::tui::panes::draw(frame, state)).unwrap();
+    terminal.draw(|frame| crate::panes::draw(frame, state)).unwrap();
     terminal.backend().to_string()
 }
 
@@ -49,9 +49,8 @@ fn drawn(state: &State) -> String {
 fn what_was_recorded_is_the_map_that_was_found() {
     let state = mapped();
     let (played, found) = (results(&state), sample::mapped());
-    let values = |r: &crate::lab::interventions::Results| -> Vec<_> {
-        r.map.iter().map(|c| c.value.clone()).collect()
-    };
+    let values =
+        |r: &labs::interventions::Results| -> Vec<_> { r.map.iter().map(|c| c.value.clone()).collect() };
     assert_eq!(values(played), values(&found));
     assert_eq!(played.unmapped[0].value, found.unmapped[0].value);
     assert!(played.map.iter().all(|c| c.level == Some(0.95) && c.n == 2400));

@@ -1,0 +1,175 @@
+//! The command line: one file per subcommand.
+
+pub mod calc;
+pub mod data;
+pub mod doctor;
+pub mod drive;
+#[cfg(unix)]
+pub mod engine;
+pub mod error;
+pub mod export;
+pub mod follow;
+pub mod gallery;
+pub mod jobs;
+pub mod merge;
+pub mod mix;
+pub mod models;
+pub mod names;
+pub mod output;
+pub mod progress;
+mod ranges;
+#[cfg(unix)]
+pub mod remote;
+pub mod replay;
+pub mod run;
+#[cfg(unix)]
+mod seat;
+pub mod shard;
+pub mod shell;
+pub mod signals;
+pub mod submit;
+pub mod table;
+pub mod tui;
+
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
+
+use clap::{Parser, Subcommand};
+use clap_complete::Shell;
+
+use self::error::CliError;
+use base::text::printable_label;
+
+/// How far can a probe of a language model be trusted?
+#[derive(Debug, Parser)]
+#[command(name = "probity", version, about, args_conflicts_with_subcommands = true, max_term_width = 110)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    tui: tui::TuiArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Tui(tui::TuiArgs),
+    Run(run::RunArgs),
+    Merge(merge::MergeArgs),
+    Follow(follow::FollowArgs),
+    Submit(submit::SubmitArgs),
+    /// Look after engines on other machines.
+    #[cfg(unix)]
+    #[command(subcommand)]
+    Remote(remote::RemoteCommand),
+    #[cfg(unix)]
+    Engine(engine::EngineArgs),
+    Replay(replay::ReplayArgs),
+    Export(export::ExportArgs),
+    /// List models, or load one and describe it.
+    #[command(subcommand)]
+    Models(models::ModelsCommand),
+    /// Look at data sets: what a file or folder contains, what is unfit for probing and why, its rows in plain form.
+    #[command(subcommand)]
+    Data(data::DataCommand),
+    Gallery(gallery::GalleryArgs),
+    #[command(flatten)]
+    Calculate(calc::Calculator),
+    /// Check device, terminal, folders and fonts.
+    Doctor,
+    /// Print completions for a shell.
+    #[command(
+        after_help = "Example:\n  probity completions bash > ~/.local/share/bash-completion/completions/probity"
+    )]
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Print the manual page.
+    #[command(after_help = "Example:\n  probity man | man -l -")]
+    Man,
+}
+
+/// Reads the command line, does what it says, and returns the exit code: 0 done, 1 failed, 2 bad usage or input, 128 and
+/// the number of the signal if one ended it (130 for Ctrl-C).
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // clap quotes arguments verbatim; those that could control the terminal are shown without colour.
+            if std::env::args_os().any(|a| a.to_string_lossy().chars().any(char::is_control)) {
+                error.render().to_string().lines().for_each(|line| output::say(&printable_label(line)));
+            } else {
+                // Help and version are not errors and go to standard output; clap knows which is which.
+                let _ = error.print();
+            }
+            return ExitCode::from(if error.use_stderr() { error::USAGE } else { error::DONE });
+        }
+    };
+    let command = cli.command.unwrap_or(Command::Tui(cli.tui));
+    set_panic_hook();
+    // Standard output is not locked permanently: the terminal program writes to it, too.
+    let run = || dispatch(command, &mut std::io::stdout());
+    let result = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+        tell_panic();
+        Err(CliError::Told)
+    });
+    match result {
+        Ok(()) => ExitCode::from(error::DONE),
+        Err(error) => {
+            if let Some(message) = error.message() {
+                output::say(&format!("error: {message}"));
+            }
+            ExitCode::from(error.code())
+        }
+    }
+}
+
+/// What the latest panic said.
+static PANIC: Mutex<String> = Mutex::new(String::new());
+
+/// Keeps the messages of panics instead of printing them: panics of libraries on broken files become errors where they are
+/// caught, those of the engine become findings, and [`main`] reports the rest. With RUST_BACKTRACE set, Rust prints them.
+fn set_panic_hook() {
+    if std::env::var_os("RUST_BACKTRACE").is_some_and(|v| v != "0") {
+        return;
+    }
+    std::panic::set_hook(Box::new(|info| {
+        *PANIC.lock().unwrap_or_else(PoisonError::into_inner) = info.to_string();
+    }));
+}
+
+/// Reports a panic in lines that cannot control the terminal.
+fn tell_panic() {
+    let text = PANIC.lock().unwrap_or_else(PoisonError::into_inner);
+    output::say("internal error; RUST_BACKTRACE=1 shows more, and a report would help");
+    text.lines().for_each(|line| output::say(&format!("  {}", printable_label(line))));
+}
+
+fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), CliError> {
+    match command {
+        Command::Tui(args) => tui::live(&args),
+        Command::Replay(args) if args.headless || args.json => replay::headless(&args, out),
+        Command::Replay(args) => {
+            let session = replay::open(&args.session)?;
+            tui::replay(session, &args.session, args.speed.unwrap_or(1.0), &args.look)
+        }
+        Command::Run(args) => run::run(&args, out),
+        Command::Merge(args) => merge::merge(&args, out),
+        Command::Follow(args) => follow::follow(&args, out),
+        Command::Submit(args) => submit::submit(&args, out),
+        #[cfg(unix)]
+        Command::Remote(command) => remote::remote(&command, out),
+        #[cfg(unix)]
+        Command::Engine(args) => engine::engine(&args),
+        Command::Export(args) => export::export(&args),
+        Command::Models(command) => models::models(&command, out),
+        Command::Calculate(calculator) => calc::answer(&calculator, out),
+        Command::Data(command) => data::data(&command, out),
+        Command::Gallery(args) => gallery::run(&args, out),
+        Command::Doctor => doctor::doctor(out),
+        Command::Completions { shell } => shell::completions(shell, out),
+        Command::Man => shell::man(out),
+    }
+}

@@ -1,0 +1,9 @@
+//! Packs the fonts that figures are drawn with.
+
+#[path = "../packing.rs"]
+mod packing;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    packing::bytes("fonts/ubuntu-light.ttf", epaint_default_fonts::UBUNTU_LIGHT)?;
+    packing::bytes("fonts/hack-regular.ttf", epaint_default_fonts::HACK_REGULAR)
+}

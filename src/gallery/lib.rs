@@ -1,0 +1,90 @@
+//! The built-in gallery: how its models are made, from a seed, and what they can do.
+//!
+//! `recipe` has one line per model, `mixture` says what each family reads, `splits` which facts and names are for what and which half
+//! of the questions recipes are chosen on. `train` writes the text (`text`), learns a tokenizer, trains, measures (`score`, `recall`,
+//! `benchmark` and `reads`, by way of `ask`) and leaves a Hugging Face folder with a [`Card`]; `bars` says what the numbers on it must
+//! be. `series` trains every model from several seeds, `seeds` reads what came of it and `spread` says how far scores depend on the
+//! seed. `further` continues training any model on more or fewer of the facts. The folders that ship lie under
+//! `assets/models` and are embedded by [`model::builtin`].
+//!
+//! Everything random comes from the seed. On one machine with one number of threads the same seed gives the same files, except
+//! for the seconds on the card; elsewhere sums may be added in another order, and weights then differ in their last bits.
+
+pub mod bars;
+pub mod benchmark;
+pub mod card;
+mod linear;
+mod reads;
+pub mod score;
+pub mod seeds;
+pub mod series;
+pub mod spread;
+mod summary;
+pub mod train;
+mod work;
+
+#[cfg(test)]
+mod tests;
+
+pub use card::Card;
+pub use train::{Options, ask_benchmark_again, rescore, train};
+
+use pretraining::{GalleryError, Result};
+use std::io::Read;
+use std::path::Path;
+
+use model::builtin::{BUILTINS, Builtin};
+
+/// The cards of the models that ship, in the order of the gallery.
+///
+/// # Errors
+/// [`GalleryError::Card`] if an embedded card is not readable.
+pub fn cards() -> Result<Vec<Card>> {
+    BUILTINS.iter().map(builtin_card).collect()
+}
+
+/// The card of a built-in model.
+fn builtin_card(model: &Builtin) -> Result<Card> {
+    let wrong = |what: String| GalleryError::Card { name: model.name.to_owned(), what };
+    let bytes = model.card.bytes().map_err(|e| wrong(e.to_string()))?;
+    serde_json::from_slice(&bytes).map_err(|e| wrong(e.to_string()))
+}
+
+/// The largest card that is read from a folder.
+const MAX_CARD_BYTES: u64 = 1 << 20;
+
+/// The card of a built-in model, or of a folder that holds a `card.json`.
+///
+/// # Errors
+/// [`GalleryError::NoCard`], [`GalleryError::Io`], [`GalleryError::Card`].
+pub fn card(name: &str) -> Result<Card> {
+    match model::builtin::find(name) {
+        Some(b) => builtin_card(b),
+        None => read(&Path::new(name).join("card.json"), name),
+    }
+}
+
+/// Writes a card whole, in place of what is there.
+pub fn write(path: &Path, card: &Card) -> Result<()> {
+    let mut text = serde_json::to_string_pretty(card)
+        .map_err(|e| GalleryError::Card { name: card.name.clone(), what: e.to_string() })?;
+    text.push('\n');
+    Ok(model::weights::write_whole(path, text.as_bytes())?)
+}
+
+/// The card in a file; `name` is what errors call it.
+fn read(path: &Path, name: &str) -> Result<Card> {
+    let wrong = |what: String| GalleryError::Card { name: name.to_owned(), what };
+    // A pipe would be waited for.
+    if !path.is_file() {
+        return Err(GalleryError::NoCard(name.into()));
+    }
+    let io = |source| GalleryError::Io { path: path.to_owned(), source };
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(io)?;
+    file.take(MAX_CARD_BYTES + 1).read_to_end(&mut bytes).map_err(io)?;
+    if bytes.len() as u64 > MAX_CARD_BYTES {
+        return Err(wrong("larger than 1 MiB".to_owned()));
+    }
+    serde_json::from_slice(&bytes).map_err(|e| wrong(e.to_string()))
+}

@@ -1,0 +1,233 @@
+//! What a run will need: bytes and seconds, before it begins. A lab counts its work in units of each kind; the host measures
+//! once what a unit of each kind takes, on a slice of real work, and multiplies.
+
+use serde::{Deserialize, Serialize};
+
+use super::fault::Fault;
+use super::host::Host;
+use base::size::show;
+use base::{Problem, numbers};
+use model::{Model, ModelError};
+
+/// A piece of real work, which says how many units it did.
+pub type Slice<'a> = &'a mut dyn FnMut() -> Result<f64, Fault>;
+
+/// Units of work by kind.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Work {
+    units: Vec<(String, f64)>,
+}
+
+impl Work {
+    /// Adds units of a kind.
+    pub fn add(&mut self, kind: &str, units: f64) {
+        match self.units.iter_mut().find(|(k, _)| k == kind) {
+            Some((_, sum)) => *sum += units,
+            None => self.units.push((kind.to_owned(), units)),
+        }
+    }
+
+    /// Units of a kind.
+    #[must_use]
+    pub fn of(&self, kind: &str) -> f64 {
+        self.units.iter().find(|(k, _)| k == kind).map_or(0.0, |(_, units)| *units)
+    }
+
+    /// Seconds of all of it; `slice` does a piece of the kind that it is given. Kinds without units are not measured.
+    ///
+    /// # Errors
+    /// [`Fault`], from a slice.
+    pub fn seconds(
+        &self,
+        host: &mut dyn Host,
+        slice: &mut dyn FnMut(&str) -> Result<f64, Fault>,
+    ) -> Result<f64, Fault> {
+        let mut sum = 0.0;
+        for (kind, units) in self.units.iter().filter(|(_, units)| *units > 0.0) {
+            sum += units * host.rate(kind, &mut || slice(kind))?;
+        }
+        Ok(sum)
+    }
+}
+
+/// Words of a sentence, for work that is counted before any sentence is made.
+pub const WORDS: u128 = 12;
+
+/// How large a network is, by its description alone: nothing is loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Blocks.
+    pub blocks: usize,
+    /// Width of the hidden states.
+    pub width: usize,
+    /// Parameters.
+    pub parameters: u128,
+}
+
+impl Size {
+    /// That of the model of this name.
+    ///
+    /// # Errors
+    /// [`ModelError`] where its description is not at hand.
+    pub fn of(model: &str) -> Result<Self, ModelError> {
+        let arch = Model::describe(&model.parse()?)?;
+        Ok(Self { blocks: arch.depth(), width: arch.hidden, parameters: arch.parameter_count() as u128 })
+    }
+
+    /// Multiply-adds that take a token through the first `layer` blocks.
+    #[must_use]
+    pub fn through(self, layer: usize) -> u128 {
+        let blocks = self.blocks.max(1) as u128;
+        self.parameters * (layer as u128).min(blocks) / blocks
+    }
+}
+
+/// What a run of one model will need.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Forecast {
+    /// The model.
+    pub model: String,
+    /// Largest resident memory of the process, in bytes.
+    pub bytes: u64,
+    /// Where it goes, largest first.
+    pub parts: Vec<MemoryPart>,
+    /// Wall seconds of the run.
+    pub seconds: f64,
+    /// Least and most seconds where what decides is not known yet; none once it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<[f64; 2]>,
+    /// What the range rests on, where a sample decided it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
+    /// Whether `seconds` rests on the run's own first estimates rather than on slices of work.
+    pub refined: bool,
+    /// Tokens that one forward pass holds, chosen so that the limit is kept.
+    pub tokens_per_batch: usize,
+    /// The limit, where one was set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+}
+
+/// Shares that a forecast may be too low by: a limit is kept with this much to spare.
+pub const MARGIN: f64 = 0.15;
+
+/// Refuses a run that the limit has no room for, with the figure that suffices. For labs whose batches are as they are: what they
+/// hold does not shrink.
+///
+/// # Errors
+/// [`Fault::Failed`].
+pub fn within_limit(forecasts: &[Forecast]) -> Result<(), Fault> {
+    let Some(most) = forecasts.iter().max_by_key(|f| f.bytes) else { return Ok(()) };
+    let needed = (most.bytes as f64 * (1.0 + MARGIN)) as u64;
+    match most.limit {
+        Some(limit) if needed > limit => Err(Fault::Failed(Problem {
+            what: format!("the run needs {}; the limit is {}", show(needed), show(limit)),
+            r#where: "memory limit".into(),
+            // What is resident is not the same to the page from one start to the next.
+            hint: format!("use --memory-limit {}M, or smaller models", ((needed + needed / 20) >> 20) + 1),
+        })),
+        _ => Ok(()),
+    }
+}
+
+/// A part of the memory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryPart {
+    /// What it holds.
+    pub name: String,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Forecast {
+    /// One line: `about 48.1 MB and 5 s`.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let limit = self.limit.map_or(String::new(), |l| format!(" (limit {})", show(l)));
+        let time = match self.range.map(|r| r.map(seconds)) {
+            Some([least, most]) if least != most => format!("{least} to {most}"),
+            _ => seconds(self.seconds),
+        };
+        format!("about {}{limit} and {time}", show(self.bytes))
+    }
+}
+
+fn seconds(s: f64) -> String {
+    match s {
+        s if s < 0.95 => format!("{:.1} s", s.max(0.1)),
+        s if s < 90.0 => format!("{s:.0} s"),
+        s if s < 5400.0 => format!("{:.0} min", s / 60.0),
+        s => numbers::seconds(s),
+    }
+}
+
+/// Bytes that the process holds resident; none where the system does not say.
+#[must_use]
+pub fn resident() -> Option<u64> {
+    status("VmRSS:")
+}
+
+/// The most that the process has ever held resident: while a model loads, its file and its parameters are there as well.
+#[must_use]
+pub fn peak() -> Option<u64> {
+    status("VmHWM:")
+}
+
+fn status(key: &str) -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|l| l.strip_prefix(key))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kb| kb << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forecast_is_one_line() {
+        let forecast = Forecast {
+            model: "m".into(),
+            bytes: 3 << 30,
+            parts: Vec::new(),
+            seconds: 61.7,
+            range: None,
+            because: None,
+            refined: false,
+            tokens_per_batch: 4096,
+            limit: Some(4 << 30),
+        };
+        assert_eq!(forecast.summary(), "about 3.0 GB (limit 4.0 GB) and 62 s");
+        assert_eq!([seconds(0.04), seconds(300.0), seconds(7200.0)], ["0.1 s", "5 min", "2 h 00 min"]);
+    }
+
+    #[test]
+    fn a_run_that_the_limit_has_no_room_for_is_refused_with_what_suffices() {
+        let forecast = |bytes: u64, limit: Option<u64>| Forecast {
+            model: "m".into(),
+            bytes,
+            parts: Vec::new(),
+            seconds: 1.0,
+            range: None,
+            because: None,
+            refined: false,
+            tokens_per_batch: 4096,
+            limit,
+        };
+        assert!(within_limit(&[]).is_ok() && within_limit(&[forecast(1 << 40, None)]).is_ok());
+        let of = |limit| within_limit(&[forecast(10 << 20, Some(limit)), forecast(100 << 20, Some(limit))]);
+        let Err(Fault::Failed(problem)) = of(100 << 20) else { panic!("it has no room to spare") };
+        assert!(problem.what.contains("the limit is 100.0 MB"), "{problem}");
+        let enough: u64 =
+            problem.hint.split("limit ").nth(1).unwrap().split('M').next().unwrap().parse().unwrap();
+        assert!(of(enough << 20).is_ok() && of((enough * 9 / 10) << 20).is_err(), "{problem}");
+    }
+
+    #[test]
+    fn work_of_one_kind_adds_up() {
+        let mut work = Work::default();
+        work.add("tokens", 3.0);
+        work.add("steps", 1.0);
+        work.add("tokens", 4.0);
+        assert_eq!((work.of("tokens"), work.of("steps"), work.of("rows")), (7.0, 1.0, 0.0));
+    }
+}

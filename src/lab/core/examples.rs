@@ -1,0 +1,181 @@
+//! The examples of a run: generated, or read from the file that the spec names; and what of them a model can be asked.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::fault::Fault;
+use super::spec::{Refuse, SpecError};
+use super::stimuli::Stimuli;
+use base::suggest::is_unknown;
+use base::{Problem, Pulse};
+use corpus::micro::frequencies::Frequencies;
+use corpus::own::{self, Provenance};
+use corpus::readers::Reading;
+use corpus::task::{ExampleSet, TASKS, Task};
+use model::Model;
+
+/// Lower bound of `task.examples`: with fewer, a part of the split holds too few of the rarer property to train on.
+pub const FEWEST_EXAMPLES: usize = 400;
+/// Upper bound of `task.examples`; above it a typing slip would fill the memory.
+pub const MAX_EXAMPLES: usize = 2_000_000;
+
+/// The probing task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TaskSpec {
+    /// Name in the task registry.
+    pub name: String,
+    /// A file whose sentences are the examples in place of generated ones; a relative path is relative to the spec's file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+    /// Folder of the spec's file; not part of what is asked, so that a spec has one hash wherever it lies.
+    #[serde(skip)]
+    pub base: PathBuf,
+    /// Number of examples before the 40/40/20 split; with `data`, the most that are taken.
+    pub examples: usize,
+    /// Correlation (phi) of target and environment among examples that have both; none keeps the natural table.
+    pub phi: Option<f64>,
+    /// The property that is intervened on: index into the task's properties by name.
+    pub target: String,
+    /// Further properties that should stay as they are, by name: selectivity is then the mean over the other property and these.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
+}
+
+impl Default for TaskSpec {
+    fn default() -> Self {
+        Self {
+            name: "agreement".into(),
+            data: None,
+            base: PathBuf::new(),
+            examples: 12_000,
+            phi: None,
+            target: "subject_number".into(),
+            also: Vec::new(),
+        }
+    }
+}
+
+impl TaskSpec {
+    /// Checks that the file of examples, if there is one, is there and of a kind that can be read.
+    ///
+    /// # Errors
+    /// [`SpecError::Value`].
+    pub fn reach(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
+        let Some(file) = self.data_path() else { return Ok(()) };
+        if file.is_dir() {
+            return refuse.because(
+                "task.data",
+                format!(": {}: it is a folder; name one of its files", file.display()),
+            );
+        }
+        match Reading::open(&file) {
+            Ok(_) => Ok(()),
+            Err(e) => refuse.because("task.data", format!(": {e}")),
+        }
+    }
+
+    /// Checks names and ranges.
+    ///
+    /// # Errors
+    /// [`SpecError::Value`].
+    pub fn check(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
+        let Some(task) = TASKS.iter().find(|t| t.id == self.name) else {
+            let known: Vec<&str> = TASKS.iter().map(|t| t.id).collect();
+            return refuse.because("task.name", is_unknown(&self.name, &known));
+        };
+        if task.property(&self.target).is_none() {
+            let known: Vec<&str> = task.properties.iter().map(|p| p.id).collect();
+            return refuse.because("task.target", is_unknown(&self.target, &known));
+        }
+        let further: Vec<&str> = task.further.iter().map(|p| p.id).collect();
+        if let Some(name) = self.also.iter().find(|p| !further.contains(&p.as_str())) {
+            let problem = match task.property(name) {
+                Some(_) => format!(
+                    "names `{name}`, which the run changes or measures anyway: further ones are {}",
+                    further.join(", ")
+                ),
+                None => is_unknown(name, &further),
+            };
+            return refuse.because("task.also", problem);
+        }
+        refuse.twice("task.also", &self.also)?;
+        refuse.outside("task.examples", self.examples, FEWEST_EXAMPLES..=MAX_EXAMPLES)?;
+        if let Some(phi) = self.phi {
+            refuse.outside("task.phi", phi, -0.95..=0.95)?;
+            if !task.has_correlation() {
+                let problem =
+                    format!("cannot be set for the task `{}`: its properties follow from the words", task.id);
+                return refuse.because("task.phi", problem);
+            }
+        }
+        let Some(data) = &self.data else { return Ok(()) };
+        refuse.no_file("task.data", data)?;
+        if self.phi.is_some() {
+            let problem = "cannot be set where `task.data` names a file: its rows decide".to_owned();
+            return refuse.because("task.phi", problem);
+        }
+        Ok(())
+    }
+
+    /// Where the file of examples is, if there is one.
+    #[must_use]
+    pub fn data_path(&self) -> Option<PathBuf> {
+        self.data.as_ref().map(|data| self.base.join(data))
+    }
+}
+
+/// Examples from the spec's file with where they are from, or else generated ones.
+///
+/// # Errors
+/// [`Fault`].
+pub fn of(
+    task: &'static Task,
+    spec: &TaskSpec,
+    seed: u64,
+    pulse: &mut dyn Pulse,
+) -> Result<(ExampleSet, Option<Provenance>), Fault> {
+    if let (Some(file), Some(named)) = (spec.data_path(), &spec.data) {
+        if spec.phi.is_some() {
+            let what = "the correlation cannot be set where a file has the examples".to_owned();
+            let hint = "set it to natural".to_owned();
+            return Err(Problem { what, r#where: "task.phi".into(), hint }.into());
+        }
+        let (set, source) = own::examples(task, &file, named, spec.examples, seed, pulse)?;
+        return Ok((set, Some(source)));
+    }
+    let frequencies = match spec.phi {
+        Some(phi) => Frequencies::with_phi(phi)?,
+        None => Frequencies::natural(),
+    };
+    Ok((task.examples(spec.examples, seed, &frequencies)?, None))
+}
+
+/// The examples as the model sees them; of the user's own, enough must be left.
+///
+/// # Errors
+/// [`Fault`].
+pub fn stimuli(
+    task: &Task,
+    model: &Model,
+    set: &ExampleSet,
+    own: bool,
+    pulse: &mut dyn Pulse,
+) -> Result<Stimuli, Fault> {
+    if !own {
+        return Ok(Stimuli::new(model, &set.examples, pulse)?);
+    }
+    let stimuli = Stimuli::at_least(model, &set.examples, own::FEWEST, pulse)?;
+    own::enough(task, stimuli.list.iter().map(|s| &set.examples[s.example])).map_err(|e| Problem {
+        what: format!(
+            "{e}; {} of {} examples have verb forms that are no single tokens of `{}`",
+            stimuli.dropped_forms,
+            set.examples.len(),
+            model.name()
+        ),
+        r#where: "task.data".into(),
+        hint: "choose another model, or a file with more sentences".into(),
+    })?;
+    Ok(stimuli)
+}

@@ -1,0 +1,93 @@
+//! Why a run ended early, and how that is told to the user.
+
+use thiserror::Error;
+
+use crate::stimuli::StimuliError;
+use base::Cancelled;
+use base::Problem;
+use corpus::micro::frequencies::FrequencyError;
+use corpus::own::OwnError;
+use corpus::task::TaskError;
+use model::ModelError;
+use probe::ProbeError;
+use probe::data::DataError;
+use probe::split::SplitError;
+
+/// Why a run ended early.
+#[derive(Debug, Error)]
+pub enum Fault {
+    /// The user stopped it, or asked for something else.
+    #[error("cancelled")]
+    Cancelled,
+    /// It failed.
+    #[error(transparent)]
+    Failed(#[from] Problem),
+}
+
+impl From<Cancelled> for Fault {
+    fn from(_: Cancelled) -> Self {
+        Fault::Cancelled
+    }
+}
+
+impl From<StimuliError> for Fault {
+    fn from(e: StimuliError) -> Self {
+        match e {
+            StimuliError::Cancelled(_) => Fault::Cancelled,
+            e => Fault::Failed(problem(&e, "stimuli", "choose another model or task")),
+        }
+    }
+}
+
+impl From<OwnError> for Fault {
+    fn from(e: OwnError) -> Self {
+        match e {
+            OwnError::Cancelled(_) => Fault::Cancelled,
+            e => Fault::Failed(problem(&e, "task.data", "`probity data list` names what can be read")),
+        }
+    }
+}
+
+impl From<ModelError> for Fault {
+    fn from(e: ModelError) -> Self {
+        match e {
+            ModelError::Cancelled(_) => Fault::Cancelled,
+            e => {
+                let hint = "`probity models list` names the models that are there";
+                Fault::Failed(problem(&e, "model", hint))
+            }
+        }
+    }
+}
+
+impl From<ProbeError> for Fault {
+    fn from(e: ProbeError) -> Self {
+        match e {
+            ProbeError::Cancelled(_) => Fault::Cancelled,
+            e => Fault::Failed(problem(&e, "probe", "use more examples or another layer")),
+        }
+    }
+}
+
+/// Errors that are told as they are, with the place and a hint.
+macro_rules! told {
+    ($($error:ty: $place:literal, $hint:literal;)*) => {
+        $(impl From<$error> for Fault {
+            fn from(e: $error) -> Self {
+                Fault::Failed(problem(&e, $place, $hint))
+            }
+        })*
+    };
+}
+
+told! {
+    TaskError: "task", "see task.name and task.examples of the spec";
+    FrequencyError: "task.phi", "leave phi out for the natural frequencies";
+    SplitError: "split", "raise task.examples";
+    DataError: "data", "raise task.examples";
+}
+
+/// A problem from an error, a place and a hint.
+pub fn problem(error: &dyn std::fmt::Display, place: &str, hint: &str) -> Problem {
+    Problem { what: error.to_string(), r#where: place.into(), hint: hint.into() }
+}

@@ -1,0 +1,259 @@
+//! A finding: one typed result with its provenance, as it stands in JSON lines, sessions and on the screen.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+
+use super::LabId;
+use super::spec::LabSpec;
+use base::Problem;
+
+/// One result. Serialises to one flat JSON object with `kind` and the keys of that kind.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Finding<K> {
+    /// The instrument that produced it.
+    pub lab: LabId,
+    /// Hash of the spec that asked for it.
+    pub spec: String,
+    /// Name of the model.
+    pub model: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Number of examples behind it.
+    pub n: usize,
+    /// False while the estimate is still being refined.
+    pub r#final: bool,
+    /// Seconds since the run began.
+    pub t: f64,
+    /// Level of the intervals, where the finding has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub level: Option<f64>,
+    /// The result itself.
+    #[serde(flatten)]
+    pub body: Body<K>,
+}
+
+/// The result itself: of a lab, or of any run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+#[allow(clippy::large_enum_variant, reason = "nearly all findings are of the large kind")]
+pub enum Body<K> {
+    /// What a lab found.
+    Lab(K),
+    /// What every run can say.
+    Common(Common),
+}
+
+impl<K> From<Common> for Body<K> {
+    fn from(common: Common) -> Self {
+        Body::Common(common)
+    }
+}
+
+/// One result of a lab.
+pub trait FindingKind: Clone + Serialize + Send + 'static {
+    /// Whether it has intervals; if so their level is recorded too.
+    fn has_interval(&self) -> bool;
+}
+
+/// The results of all labs, read from JSON by the lab's name.
+pub trait KindSet: FindingKind {
+    /// Reads the JSON of a finding of this lab.
+    ///
+    /// # Errors
+    /// Where the object is not a finding of this lab.
+    fn from_json(lab: LabId, value: Value) -> Result<Self, serde_json::Error>;
+    /// True if the lab has findings of that kind.
+    fn knows(lab: LabId, kind: &str) -> bool;
+}
+
+/// The provenance of a finding.
+#[derive(Debug, Clone, Copy)]
+pub struct Head<'a> {
+    /// Hash of the spec.
+    pub spec: &'a str,
+    /// Name of the model.
+    pub model: &'a str,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Examples behind it.
+    pub n: usize,
+    /// False while it is still being refined.
+    pub r#final: bool,
+    /// Seconds since the run began.
+    pub t: f64,
+    /// Level of the intervals, where it has any.
+    pub level: Option<f64>,
+}
+
+impl<K> Finding<K> {
+    /// Its provenance.
+    pub fn head(&self) -> Head<'_> {
+        let Self { spec, model, seed, n, r#final, t, level, .. } = self;
+        Head { spec, model, seed: *seed, n: *n, r#final: *r#final, t: *t, level: *level }
+    }
+
+    /// The result of its lab; none for a summary or an error.
+    pub fn kind(&self) -> Option<&K> {
+        match &self.body {
+            Body::Lab(kind) => Some(kind),
+            Body::Common(_) => None,
+        }
+    }
+
+    /// The same finding with another type for the results of labs.
+    pub fn map<L>(self, f: impl FnOnce(K) -> L) -> Finding<L> {
+        let Self { lab, spec, model, seed, n, r#final, t, level, body } = self;
+        let body = match body {
+            Body::Lab(kind) => Body::Lab(f(kind)),
+            Body::Common(common) => Body::Common(common),
+        };
+        Finding { lab, spec, model, seed, n, r#final, t, level, body }
+    }
+}
+
+/// The kinds that every lab has.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Common {
+    /// The end of a run.
+    Summary(SummaryFinding),
+    /// Something went wrong.
+    Error(Problem),
+}
+
+/// Names of the kinds that every lab has.
+const COMMON: [&str; 2] = ["summary", "error"];
+
+/// The end of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SummaryFinding {
+    /// Wall time.
+    pub seconds: f64,
+    /// The device that computed.
+    pub device: String,
+    /// Version of the program.
+    pub version: String,
+    /// True where the user stopped the run.
+    pub cancelled: bool,
+}
+
+impl<K: FindingKind> Body<K> {
+    /// Whether it has intervals, whose level then stands beside it.
+    #[must_use]
+    pub fn has_interval(&self) -> bool {
+        match self {
+            Body::Lab(kinds) => kinds.has_interval(),
+            Body::Common(_) => false,
+        }
+    }
+}
+
+/// The results of labs among findings, each with its provenance.
+pub fn kinds<K>(findings: &[Finding<K>]) -> impl Iterator<Item = (Head<'_>, &K)> {
+    findings.iter().filter_map(|f| Some((f.head(), f.kind()?)))
+}
+
+/// What is the same in all findings about a model in a run.
+#[derive(Debug, Clone)]
+pub struct Label {
+    spec: String,
+    lab: LabId,
+    model: String,
+    seed: u64,
+    level: f64,
+}
+
+impl Label {
+    /// The label of findings about `model`.
+    #[must_use]
+    pub fn new(spec: &dyn LabSpec, model: &str) -> Self {
+        let (lab, seed, level) = (spec.lab(), spec.seed(), spec.level());
+        Self { spec: spec.hash(), lab, model: model.to_owned(), seed, level }
+    }
+
+    /// The same for findings that another spec would give.
+    #[must_use]
+    pub fn under(&self, spec_hash: String) -> Self {
+        Self { spec: spec_hash, ..self.clone() }
+    }
+
+    /// Level of the intervals.
+    #[must_use]
+    pub fn level(&self) -> f64 {
+        self.level
+    }
+
+    /// A finding. `t` is the time since the run began.
+    pub fn finding<K: FindingKind>(&self, n: usize, is_final: bool, t: f64, kind: K) -> Finding<K> {
+        self.with(n, is_final, t, Body::Lab(kind))
+    }
+
+    /// The same for a summary or an error.
+    pub fn common<K: FindingKind>(&self, n: usize, t: f64, common: Common) -> Finding<K> {
+        self.with(n, true, t, Body::Common(common))
+    }
+
+    fn with<K: FindingKind>(&self, n: usize, is_final: bool, t: f64, body: Body<K>) -> Finding<K> {
+        Finding {
+            lab: self.lab,
+            spec: self.spec.clone(),
+            model: self.model.clone(),
+            seed: self.seed,
+            n,
+            r#final: is_final,
+            // Milliseconds are all that is meant.
+            t: (t * 1000.0).round() / 1000.0,
+            level: body.has_interval().then_some(self.level),
+            body,
+        }
+    }
+}
+
+/// What stands in every finding.
+#[derive(Deserialize)]
+struct RawHead {
+    lab: LabId,
+    spec: String,
+    model: String,
+    seed: u64,
+    n: usize,
+    r#final: bool,
+    t: f64,
+    #[serde(default)]
+    level: Option<f64>,
+    kind: String,
+}
+
+/// The keys of [`RawHead`] that are no part of the body.
+const HEAD: [&str; 8] = ["lab", "spec", "model", "seed", "n", "final", "t", "level"];
+
+impl<'de, K: KindSet> Deserialize<'de> for Finding<K> {
+    /// The lab is read first and decides which kinds there are.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        use serde::de::Error;
+        let mut object: Map<String, Value> = Map::deserialize(deserializer)?;
+        let head = RawHead::deserialize(Value::Object(object.clone())).map_err(D::Error::custom)?;
+        for key in HEAD {
+            object.remove(key);
+        }
+        let rest = Value::Object(object);
+        let body = if COMMON.contains(&head.kind.as_str()) {
+            Common::deserialize(rest).map(Body::Common)
+        } else {
+            K::from_json(head.lab, rest).map(Body::Lab)
+        };
+        let RawHead { lab, spec, model, seed, n, r#final, t, level, .. } = head;
+        Ok(Self { lab, spec, model, seed, n, r#final, t, level, body: body.map_err(D::Error::custom)? })
+    }
+}
+
+/// Whether the JSON of a finding names a lab or a kind that this program does not have: a newer one wrote it.
+#[must_use]
+pub fn is_newer<K: KindSet>(finding: &Value) -> bool {
+    let text = |key: &str| finding.get(key).and_then(Value::as_str);
+    let (Some(lab), Some(kind)) = (text("lab"), text("kind")) else { return false };
+    match LabId::named(lab) {
+        None => true,
+        Some(lab) => !COMMON.contains(&kind) && !K::knows(lab, kind),
+    }
+}

@@ -1,0 +1,80 @@
+//! Hidden states of stimuli, from the cache where it has them and from the model where it has not.
+
+use super::fault::Fault;
+use super::host::{Host, NoticeLevel};
+use super::stimuli::Stimuli;
+use super::store::{Key, Space, Store, key};
+use base::Problem;
+use base::matrix::Matrix;
+use model::{Model, Readout};
+
+/// Hidden states at the verb's position after block `layer` (from 1), for the stimuli `rows`: `rows.len()` x D. Only what
+/// the cache lacks runs through the model, and is kept.
+///
+/// # Errors
+/// [`Fault`].
+pub fn hidden(
+    model: &Model,
+    stimuli: &Stimuli,
+    layer: usize,
+    rows: &[usize],
+    host: &mut dyn Host,
+) -> Result<Matrix, Fault> {
+    let (space, keys) = names(model, stimuli, layer, rows);
+    let cache = host.store();
+    let mut out = Matrix::zeros(rows.len(), model.arch().hidden);
+    let found = cache.fetch(&space, &keys, &mut out);
+    if found.missing.is_empty() {
+        host.poll()?;
+        return Ok(out);
+    }
+    if found.damaged > 0 {
+        let what = format!("{} cached hidden states are damaged and are computed again", found.damaged);
+        say(host, NoticeLevel::Info, what, cache.as_ref(), "")?;
+    }
+    let which: Vec<usize> = found.missing.iter().map(|i| rows[*i]).collect();
+    let fresh = stimuli.hidden(model, layer, &which, host)?;
+    found.missing.iter().enumerate().for_each(|(k, i)| out.row_mut(*i).copy_from_slice(fresh.row(k)));
+    let keys: Vec<Key> = found.missing.iter().map(|i| keys[*i]).collect();
+    if let Err(e) = cache.keep(&space, &keys, &fresh) {
+        let what = format!("hidden states could not be cached: {e}; the run goes on without");
+        say(
+            host,
+            NoticeLevel::Warning,
+            what,
+            cache.as_ref(),
+            "free space, or set PROBITY_CACHE_DIR to another folder",
+        )?;
+    }
+    Ok(out)
+}
+
+/// Those of `rows` whose hidden states the cache lacks.
+pub fn absent(
+    model: &Model,
+    stimuli: &Stimuli,
+    layer: usize,
+    rows: &[usize],
+    cache: &dyn Store,
+) -> Vec<usize> {
+    let (space, keys) = names(model, stimuli, layer, rows);
+    cache.absent(&space, &keys).into_iter().map(|i| rows[i]).collect()
+}
+
+/// How the cache calls the hidden states of `rows` after block `layer` (from 1).
+fn names(model: &Model, stimuli: &Stimuli, layer: usize, rows: &[usize]) -> (Space, Vec<Key>) {
+    let space = Space::new(model, model.arch().after_block(layer), &Readout::Positions(Vec::new()));
+    let keys = rows.iter().map(|r| key(&stimuli.list[*r].ids, stimuli.list[*r].position)).collect();
+    (space, keys)
+}
+
+fn say(
+    host: &mut dyn Host,
+    level: NoticeLevel,
+    what: String,
+    cache: &dyn Store,
+    hint: &str,
+) -> Result<(), Fault> {
+    let place = cache.place().map_or_else(String::new, |d| d.display().to_string());
+    Ok(host.notice(level, Problem { what, r#where: place, hint: hint.into() })?)
+}

@@ -1,0 +1,123 @@
+//! What runs an experiment, as the experiment sees it: it is told how far the work is, takes findings, passes questions on
+//! and says when to stop.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::demand::{Forecast, Slice};
+use super::fault::Fault;
+use super::finding::Finding;
+use super::store::Store;
+use base::{Cancelled, Problem, Pulse};
+use model::Model;
+
+/// Something worth saying that is not a result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notice {
+    /// How grave.
+    pub level: NoticeLevel,
+    /// What, where, and what to do.
+    pub problem: Problem,
+}
+
+/// How grave a notice is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoticeLevel {
+    /// For information.
+    Info,
+    /// The numbers deserve a second look.
+    Warning,
+    /// Something failed.
+    Error,
+}
+
+/// What computes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EngineInfo {
+    /// Version of the program.
+    pub version: String,
+    /// Device, for example `cpu (2 threads)`.
+    pub device: String,
+}
+
+/// On how many examples a question is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Share {
+    /// On the subsample that answers at once.
+    Quick,
+    /// On all that have been read.
+    All,
+}
+
+/// A question that waits for its answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Waiting<Q> {
+    /// Its number.
+    pub ticket: u64,
+    /// What is asked.
+    pub question: Q,
+}
+
+/// A run in progress. As a [`Pulse`] it is called between batches.
+pub trait Host: Pulse {
+    /// Takes in what has arrived; holds while the user holds.
+    ///
+    /// # Errors
+    /// [`Cancelled`] where the run is to stop.
+    fn poll(&mut self) -> Result<(), Cancelled>;
+    /// Begins a stage of the work that takes about `weight` of the whole.
+    fn stage(&mut self, name: String, unit: &'static str, weight: f64);
+    /// Says what all stages weigh together.
+    fn plan(&mut self, weight: f64);
+    /// Reports that `done` of `total` units of the stage are done, without taking anything in.
+    fn progress(&mut self, done: usize, total: usize);
+    /// Seconds since the run began.
+    fn elapsed(&self) -> f64;
+    /// A model by name, loaded where it is not in memory.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn model(&mut self, name: &str) -> Result<Arc<Model>, Fault>;
+    /// What is kept between runs.
+    fn store(&self) -> Arc<dyn Store>;
+    /// Whether questions about what was computed may come later. Where none can, nothing need stay in memory for them.
+    fn asked(&self) -> bool {
+        true
+    }
+    /// Bytes of resident memory that the run may take at most.
+    fn memory_limit(&self) -> Option<u64>;
+    /// Says something that is not a result.
+    ///
+    /// # Errors
+    /// [`Cancelled`] where nobody listens any more.
+    fn notice(&mut self, level: NoticeLevel, problem: Problem) -> Result<(), Cancelled>;
+    /// Says what the run will need.
+    ///
+    /// # Errors
+    /// [`Cancelled`] where nobody listens any more.
+    fn foretell(&mut self, forecast: Forecast) -> Result<(), Cancelled>;
+    /// Seconds that a unit of this kind of work takes. Measured once on `slice`, a piece of real work that says how many
+    /// units it did, and remembered.
+    ///
+    /// # Errors
+    /// [`Fault`], from the slice.
+    fn rate(&mut self, kind: &str, slice: Slice<'_>) -> Result<f64, Fault>;
+}
+
+/// The host of a lab whose findings are `K` and whose questions are `Q`.
+pub trait Channel<K, Q>: Host {
+    /// Sends a finding.
+    ///
+    /// # Errors
+    /// [`Cancelled`] where nobody listens any more.
+    fn find(&mut self, finding: Finding<K>) -> Result<(), Cancelled>;
+    /// The latest question that waits, if any. It has to be answered by [`Self::reply`], or refused by a notice.
+    fn waiting(&mut self) -> Option<Waiting<Q>>;
+    /// Sends the answer to a question.
+    ///
+    /// # Errors
+    /// [`Cancelled`] where nobody listens any more.
+    fn reply(&mut self, ticket: u64, findings: Vec<Finding<K>>, is_final: bool) -> Result<(), Cancelled>;
+}

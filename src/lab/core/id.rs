@@ -1,0 +1,43 @@
+//! The names of the labs.
+
+use serde::{Deserialize, Serialize};
+
+/// A lab, by the name that it has in specs and findings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LabId {
+    /// Completeness, selectivity and reliability of interventions (Canby et al.).
+    Interventions,
+    /// How much of what a prompt probe says is the model (Cao et al.).
+    Prompts,
+    /// How much data a comparison needs (Zhu et al., Card et al.).
+    Power,
+    /// Which tokens a prediction rests on, and whether that agrees with people (Shen et al.).
+    Saliency,
+}
+
+impl LabId {
+    /// Every lab; the first one is open at the start.
+    pub const ALL: [Self; 4] = [Self::Interventions, Self::Prompts, Self::Power, Self::Saliency];
+
+    /// The name in specs and findings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Interventions => "interventions",
+            Self::Prompts => "prompts",
+            Self::Power => "power",
+            Self::Saliency => "saliency",
+        }
+    }
+
+    /// The lab of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|id| id.name() == name)
+    }
+}
+
+impl std::fmt::Display for LabId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}

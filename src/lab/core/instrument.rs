@@ -1,0 +1,113 @@
+//! A lab in terms of its own spec, findings, questions and results, and an experiment of it.
+
+use super::family::Comparison;
+use super::fault::Fault;
+use super::finding::{Finding, FindingKind, Head};
+use super::host::{Channel, Share};
+use super::spec::LabSpec;
+use super::table::Table;
+use super::{Axis, EngineInfo, Forecast, LabId, Size};
+use figure::Figure;
+
+/// A lab in its own types.
+pub trait Instrument: Send + Sync + 'static {
+    /// What it can be asked to compute.
+    type Spec: LabSpec + Clone;
+    /// One result of a run.
+    type Kind: FindingKind;
+    /// A question to an experiment.
+    type Question;
+    /// The fold of a run's findings.
+    type Results: 'static;
+    /// The lab's name.
+    const ID: LabId;
+    /// Its name on screens.
+    const TITLE: &'static str;
+    /// The question that it answers, in one line.
+    const QUESTION: &'static str;
+    /// The TOML of the experiment that runs where nothing else is asked for.
+    const DEFAULT: &'static str;
+    /// Experiments that can be picked by name beside [`Self::DEFAULT`].
+    const PRESETS: &'static [Preset] = &[];
+    /// The fields that a grid may vary, in the order in which its cells are enumerated.
+    const AXES: &'static [Axis];
+    /// An experiment by a spec that has passed its check; nothing is loaded or computed yet.
+    fn begin(spec: Self::Spec) -> Box<dyn Experiment<Self::Kind, Self::Question>>;
+    /// The work of a run in multiply-adds, counted from the spec and from the sizes of its models, in their order.
+    fn counted(spec: &Self::Spec, sizes: &[Size]) -> u128;
+    /// What a run found, as lines for a reader.
+    fn summary(results: &Self::Results, spec: &Self::Spec) -> Vec<String>;
+    /// The figures of a run on the engine that is named.
+    fn figures(results: &Self::Results, engine: Option<&EngineInfo>) -> Vec<Figure>;
+    /// The figure that a name asks for, with details as the lab understands them.
+    ///
+    /// # Errors
+    /// A sentence that says what there is.
+    fn pick(
+        name: &str,
+        details: &Details<'_>,
+        results: &Self::Results,
+        engine: Option<&EngineInfo>,
+    ) -> Result<Figure, String>;
+    /// The tables of a run, in the layout of the papers.
+    fn tables(_results: &Self::Results) -> Vec<Table> {
+        Vec::new()
+    }
+    /// The comparison that a finding makes, for corrections over all of a session's.
+    fn compared(_finding: Head<'_>, _kind: &Self::Kind) -> Option<Comparison> {
+        None
+    }
+    /// Hash of the spec as far as it decides what its comparisons are, where it asks for more than that: two specs that differ in
+    /// nothing else make the same comparisons.
+    fn decides(_spec: &Self::Spec) -> Option<String> {
+        None
+    }
+}
+
+/// An experiment of a lab that is shipped under a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Preset {
+    /// Its name, unique over all labs.
+    pub name: &'static str,
+    /// What it shows, in a few words.
+    pub title: &'static str,
+    /// Its TOML.
+    pub toml: &'static str,
+}
+
+/// What a figure is asked for by, beside its name.
+#[derive(Debug, Clone, Default)]
+pub struct Details<'a> {
+    /// The model.
+    pub model: Option<&'a str>,
+    /// Keys and values that the lab knows (`method`, `oracle`, …).
+    pub more: Vec<(&'a str, &'a str)>,
+    /// A rule at this place of the horizontal axis.
+    pub marker: Option<f64>,
+}
+
+/// A spec at work: prepared, run and asked by whatever owns the device.
+pub trait Experiment<K, Q>: Send {
+    /// Computes everything that the spec asks for; findings go to the host as they arrive.
+    ///
+    /// # Errors
+    /// [`Fault`]. What had been computed by then can still be asked about.
+    fn run(&mut self, host: &mut dyn Channel<K, Q>) -> Result<(), Fault>;
+    /// What [`Self::run`] would need, one entry a model; what is measured for it is kept for the run.
+    ///
+    /// # Errors
+    /// [`Fault`], as the run itself would report it.
+    fn forecast(&mut self, host: &mut dyn Channel<K, Q>) -> Result<Vec<Forecast>, Fault>;
+    /// Answers a question from what has been computed, on a share of the examples.
+    ///
+    /// # Errors
+    /// [`Fault::Failed`] where it cannot be answered; the experiment goes on.
+    fn answer(
+        &mut self,
+        question: &Q,
+        share: Share,
+        host: &mut dyn Channel<K, Q>,
+    ) -> Result<Vec<Finding<K>>, Fault>;
+    /// Examples behind the findings so far, for the summary.
+    fn examined(&self) -> usize;
+}

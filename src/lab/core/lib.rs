@@ -1,0 +1,38 @@
+//! What all labs share: specs, findings and their provenance, hosts, stores, settings, forecasts, tables.
+//!
+//! A lab is a crate of its own that implements [`Instrument`]; the `labs` crate lists them. Nothing here knows a terminal, a thread or
+//! a lab's own types.
+
+pub mod asked;
+pub mod axis;
+pub mod demand;
+pub mod examples;
+pub mod family;
+pub mod fault;
+pub mod finding;
+pub mod hidden;
+pub mod host;
+mod id;
+pub mod instrument;
+pub mod interval;
+pub mod layer;
+pub mod origin;
+pub mod plan;
+pub mod results;
+pub mod setting;
+pub mod spec;
+pub mod stimuli;
+pub mod store;
+pub mod table;
+
+pub use axis::Axis;
+pub use demand::{Forecast, Size};
+pub use fault::Fault;
+pub use finding::{Body, Common, Finding, FindingKind, Head, SummaryFinding};
+pub use host::{Channel, EngineInfo, Host, Notice, NoticeLevel, Share, Waiting};
+pub use id::LabId;
+pub use instrument::{Details, Experiment, Instrument, Preset};
+pub use origin::Origin;
+pub use results::Tagged;
+pub use spec::{LabSpec, SpecError, SpecFields};
+pub use store::Store;

@@ -1,0 +1,40 @@
+//! Where the numbers of a figure come from, as every lab states it below its figures and in their files.
+
+use super::{EngineInfo, Tagged};
+use figure::Provenance;
+
+/// The entries of a [`Provenance`], in the order in which they are shown.
+#[derive(Debug, Default)]
+pub struct Origin {
+    entries: Vec<(String, String)>,
+}
+
+impl Origin {
+    /// Adds an entry.
+    pub fn add(&mut self, key: &str, value: impl Into<String>) {
+        self.entries.push((key.to_owned(), value.into()));
+    }
+
+    /// What one of the results behind the figure says for all of them: the level of the intervals with `rests_on` beside it,
+    /// that some are still being refined, seed and spec.
+    pub fn results<T>(&mut self, one: &Tagged<T>, all_final: bool, rests_on: &str) {
+        if let Some(level) = one.level {
+            self.add("intervals", format!("{} %{rests_on}", (level * 1e6).round() / 1e4));
+        }
+        if !all_final {
+            self.add("state", "still being refined");
+        }
+        self.add("seed", one.seed.to_string());
+        self.add("spec", one.spec.as_str());
+    }
+
+    /// All of it, with the engine that computed.
+    #[must_use]
+    pub fn computed_by(mut self, engine: Option<&EngineInfo>) -> Provenance {
+        if let Some(engine) = engine {
+            self.add("device", engine.device.as_str());
+            self.add("probity", engine.version.as_str());
+        }
+        Provenance { entries: self.entries }
+    }
+}

@@ -1,0 +1,218 @@
+//! Which property is changed, which should stay, and what their values are in the data.
+
+use corpus::task::{Example, Task};
+use probe::OracleSplit;
+use serde::{Deserialize, Serialize};
+use stats::Purpose;
+
+/// The roles of a property in an experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Roles {
+    /// The property that is intervened on.
+    Target,
+    /// The property that should stay as it is.
+    Other,
+    /// A further one that should, by its place among those of the experiment.
+    Further(usize),
+}
+
+/// Labels of a further property that should stay as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FurtherLabels {
+    /// Its place among the task's further properties.
+    pub property: usize,
+    /// Its name in specs and findings.
+    pub id: &'static str,
+    /// Its value over all stimuli; none where the example has none.
+    pub values: Vec<Option<usize>>,
+    /// Number of its values.
+    pub classes: usize,
+}
+
+/// Labels of all properties over all stimuli, and their numbers of values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PropertyLabels {
+    /// Values of the target; none where the example has none.
+    pub target: Vec<Option<usize>>,
+    /// Values of the other property.
+    pub other: Vec<Option<usize>>,
+    /// Number of values of the target.
+    pub target_classes: usize,
+    /// Number of values of the other property.
+    pub other_classes: usize,
+    /// Further properties that should stay as they are.
+    pub further: Vec<FurtherLabels>,
+    /// The verb form that the grammar asks for: the value of the task's first property.
+    pub form: Vec<usize>,
+    /// Index of the target among the task's properties.
+    pub target_property: usize,
+}
+
+impl PropertyLabels {
+    /// Labels of the examples `which` for an experiment on the property with index `target` (0 or 1).
+    #[must_use]
+    pub fn new(
+        task: &Task,
+        target: usize,
+        examples: &[Example],
+        which: impl Iterator<Item = usize> + Clone,
+    ) -> Self {
+        let other = 1 - target;
+        let labels = |property: usize| -> Vec<Option<usize>> {
+            which.clone().map(|i| task.properties[property].of(&examples[i]).map(usize::from)).collect()
+        };
+        Self {
+            target: labels(target),
+            other: labels(other),
+            target_classes: task.properties[target].values.len(),
+            other_classes: task.properties[other].values.len(),
+            further: Vec::new(),
+            form: which.clone().map(|i| usize::from(examples[i].zc)).collect(),
+            target_property: target,
+        }
+    }
+
+    /// The same with further properties of the task that should stay as they are: `also` are their names, and those that the
+    /// task does not have are left out. `which` are the examples of the labels.
+    #[must_use]
+    pub fn with(
+        mut self,
+        task: &Task,
+        also: &[String],
+        examples: &[Example],
+        which: impl Iterator<Item = usize> + Clone,
+    ) -> Self {
+        let places = also.iter().filter_map(|id| task.further.iter().position(|p| p.id == id));
+        let labels = |property: usize| {
+            let p = &task.further[property];
+            let values = which.clone().map(|i| p.of(&examples[i]).map(usize::from)).collect();
+            FurtherLabels { property, id: p.id, values, classes: p.values.len() }
+        };
+        self.further = places.map(labels).collect();
+        self
+    }
+
+    /// The labels of `rows`, in their order.
+    #[must_use]
+    pub fn gather(&self, rows: &[usize]) -> Self {
+        Self {
+            target: rows.iter().map(|r| self.target[*r]).collect(),
+            other: rows.iter().map(|r| self.other[*r]).collect(),
+            form: rows.iter().map(|r| self.form[*r]).collect(),
+            further: self.further.iter().map(|f| f.gather(rows)).collect(),
+            ..*self
+        }
+    }
+
+    /// Labels and number of values for a role.
+    #[must_use]
+    pub fn of(&self, role: Roles) -> (&[Option<usize>], usize) {
+        match role {
+            Roles::Target => (&self.target, self.target_classes),
+            Roles::Other => (&self.other, self.other_classes),
+            Roles::Further(j) => (&self.further[j].values, self.further[j].classes),
+        }
+    }
+
+    /// Counts over `rows` by target value (rows) and other value (columns, the last one for none).
+    #[must_use]
+    pub fn table(&self, rows: &[usize]) -> Vec<Vec<usize>> {
+        self.table_with(Roles::Other, rows)
+    }
+
+    /// Counts over `rows` by target value (rows) and value of the property of `role` (columns, the last one for none).
+    #[must_use]
+    pub fn table_with(&self, role: Roles, rows: &[usize]) -> Vec<Vec<usize>> {
+        let (values, classes) = self.of(role);
+        let mut table = vec![vec![0; classes + 1]; self.target_classes];
+        for r in rows {
+            if let Some(t) = self.target[*r] {
+                table[t][values[*r].unwrap_or(classes)] += 1;
+            }
+        }
+        table
+    }
+
+    /// Association (phi for two values each) over the rows that have both properties.
+    #[must_use]
+    pub fn phi(&self, rows: &[usize]) -> f64 {
+        self.phi_with(Roles::Other, rows)
+    }
+
+    /// The same of target and the property of `role`; Cramér's V where one has more than two values.
+    #[must_use]
+    pub fn phi_with(&self, role: Roles, rows: &[usize]) -> f64 {
+        let classes = self.of(role).1;
+        let table: Vec<Vec<u64>> = self
+            .table_with(role, rows)
+            .iter()
+            .map(|r| r[..classes].iter().map(|c| *c as u64).collect())
+            .collect();
+        probe::decorrelate::association(&table)
+    }
+}
+
+impl FurtherLabels {
+    fn gather(&self, rows: &[usize]) -> Self {
+        Self { values: rows.iter().map(|r| self.values[*r]).collect(), ..self.clone() }
+    }
+}
+
+/// The address of the streams that probes for the property of this role draw from; `classifier` is the kind of probe.
+#[must_use]
+pub fn purpose(labels: &PropertyLabels, role: Roles, classifier: &str, seed: u64) -> Purpose {
+    Purpose::new(seed, &property(labels, role), classifier)
+}
+
+/// Properties are told apart by their place in the task, whichever of them is the target.
+fn property(labels: &PropertyLabels, role: Roles) -> String {
+    let index = match role {
+        Roles::Target => labels.target_property,
+        Roles::Other => 1 - labels.target_property,
+        Roles::Further(j) => 2 + labels.further[j].property,
+    };
+    format!("property {index}")
+}
+
+/// The part of the oracle data on which the probe for the property of this role is trained: the largest subset in which
+/// it does not correlate with the other one. A further property is held against the target, so that its probe cannot read the
+/// target in its place; the target is held against the other property alone, whatever else should stay. `seed` is that of the data.
+///
+/// # Errors
+/// Where no such subset exists.
+pub fn training_part(
+    part: &OracleSplit,
+    labels: &PropertyLabels,
+    role: Roles,
+    seed: u64,
+) -> Result<OracleSplit, probe::split::SplitError> {
+    let (target, other) = match role {
+        Roles::Target => (&labels.target, &labels.other),
+        Roles::Other => (&labels.other, &labels.target),
+        Roles::Further(j) => (&labels.further[j].values, &labels.target),
+    };
+    part.uncorrelated(target, other, seed, &property(labels, role))
+}
+
+/// What an oracle probe was trained and validated on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Material {
+    /// Examples that weights are fitted to.
+    pub train: usize,
+    /// Examples that the recipe is chosen by.
+    pub validation: usize,
+    /// Kept examples by value of the target (rows) and of the other property (columns, the last for none).
+    pub kept: Vec<Vec<usize>>,
+    /// Association of the two properties that is left, "none" counted as a value.
+    pub phi: f64,
+}
+
+/// What `train` and `validation` hold by the target and the property of `role`; of the target itself, by it and the other one.
+#[must_use]
+pub fn material(train: &[usize], validation: &[usize], labels: &PropertyLabels, role: Roles) -> Material {
+    let beside = if role == Roles::Target { Roles::Other } else { role };
+    let kept = labels.table_with(beside, &[train, validation].concat());
+    let counts: Vec<Vec<u64>> = kept.iter().map(|r| r.iter().map(|c| *c as u64).collect()).collect();
+    let phi = probe::decorrelate::association(&counts);
+    Material { train: train.len(), validation: validation.len(), kept, phi }
+}

@@ -1,0 +1,51 @@
+//! Results with their provenance.
+
+use serde::{Deserialize, Serialize};
+
+use super::finding::Head;
+
+/// A result with its provenance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Tagged<T> {
+    /// Hash of the spec.
+    pub spec: String,
+    /// Name of the model.
+    pub model: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Examples behind it.
+    pub n: usize,
+    /// False while it is still being refined.
+    pub is_final: bool,
+    /// Seconds since the run began.
+    pub t: f64,
+    /// Level of the intervals.
+    pub level: Option<f64>,
+    /// The result.
+    pub value: T,
+}
+
+impl<T: Clone> Tagged<T> {
+    /// A result with the provenance of its finding.
+    #[must_use]
+    pub fn new(finding: Head<'_>, value: &T) -> Self {
+        Self {
+            spec: finding.spec.to_owned(),
+            model: finding.model.to_owned(),
+            seed: finding.seed,
+            n: finding.n,
+            is_final: finding.r#final,
+            t: finding.t,
+            level: finding.level,
+            value: value.clone(),
+        }
+    }
+}
+
+/// Puts `new` in the place of the entry that is the same thing, or at the end.
+pub fn replace<T>(list: &mut Vec<T>, new: T, same: impl Fn(&T, &T) -> bool) {
+    match list.iter_mut().find(|old| same(old, &new)) {
+        Some(old) => *old = new,
+        None => list.push(new),
+    }
+}

@@ -1,0 +1,441 @@
+//! A field of a spec as data: what it is called, what values it takes, how it is read and set.
+//!
+//! A lab lists its fields as [`Setting`]s over its own spec; the one setup pane draws them, steps them and takes typed values.
+//! So a parameter of a spec is one row of that list, and no screen has code for it.
+
+pub mod rows;
+
+use base::numbers::{number, short};
+
+/// What a setting knows beside the spec: what the spec's names stand for on this machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Known {
+    /// The models that can be picked.
+    pub models: Vec<KnownModel>,
+}
+
+/// A model that can be picked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownModel {
+    /// Its name, as specs have it.
+    pub name: String,
+    /// Number of blocks.
+    pub layers: usize,
+}
+
+impl Known {
+    /// Layers that all of these models have; none while none of them is known.
+    #[must_use]
+    pub fn layers(&self, models: &[String]) -> Option<usize> {
+        let known = self.models.iter().filter(|m| models.contains(&m.name));
+        known.map(|m| m.layers).min().filter(|l| *l > 0)
+    }
+
+    /// Names of the models that can be picked: those known, then others that the spec names.
+    #[must_use]
+    pub fn names(&self, of_spec: &[String]) -> Vec<String> {
+        let mut names: Vec<String> = self.models.iter().map(|m| m.name.clone()).collect();
+        let more: Vec<String> = of_spec.iter().filter(|m| !names.contains(m)).cloned().collect();
+        names.extend(more);
+        names
+    }
+}
+
+/// The value of a setting.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// A number.
+    Number(f64),
+    /// None: what the kind calls its `unset`.
+    Unset,
+    /// One of the names that the kind offers, by index; none where the spec names something else.
+    Choice(Option<usize>),
+    /// For each name that the kind offers, whether it is selected.
+    Marks(Vec<bool>),
+    /// A text or a path.
+    Text(String),
+}
+
+impl Value {
+    /// The number, if it is one.
+    #[must_use]
+    pub fn number(&self) -> Option<f64> {
+        if let Value::Number(x) = self { Some(*x) } else { None }
+    }
+
+    /// The number as a count, if it is one.
+    #[must_use]
+    pub fn whole(&self) -> Option<usize> {
+        self.number().map(|x| x as usize)
+    }
+
+    /// The index of the name that was chosen, if one was.
+    #[must_use]
+    pub fn choice(&self) -> Option<usize> {
+        if let Value::Choice(i) = self { *i } else { None }
+    }
+
+    /// The text or path, if it is one.
+    #[must_use]
+    pub fn text(self) -> Option<String> {
+        if let Value::Text(text) = self { Some(text) } else { None }
+    }
+}
+
+/// What numbers a setting takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Range {
+    /// Least value.
+    pub min: f64,
+    /// Largest value.
+    pub max: f64,
+    /// Whether only whole numbers have a meaning.
+    pub whole: bool,
+}
+
+impl Range {
+    /// Whole numbers from `min` to `max`.
+    #[must_use]
+    pub fn whole(min: f64, max: f64) -> Self {
+        Self { min, max, whole: true }
+    }
+
+    /// Any number from `min` to `max`.
+    #[must_use]
+    pub fn real(min: f64, max: f64) -> Self {
+        Self { min, max, whole: false }
+    }
+
+    /// Whether the number is in the range.
+    ///
+    /// # Errors
+    /// [`SettingError::Range`] and [`SettingError::Whole`].
+    pub fn check(self, value: f64) -> Result<(), SettingError> {
+        if !(self.min..=self.max).contains(&value) {
+            return Err(SettingError::Range { min: self.min, max: self.max });
+        }
+        if self.whole && value.fract() != 0.0 { Err(SettingError::Whole) } else { Ok(()) }
+    }
+}
+
+impl std::fmt::Display for Range {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let whole = if self.whole { ", whole" } else { "" };
+        write!(f, "{} to {}{whole}", bound(self.min), bound(self.max))
+    }
+}
+
+/// The end of a range as text: whole numbers in full, so that what is allowed can be typed as it stands.
+fn bound(x: f64) -> String {
+    if x.fract() == 0.0 && x.abs() < 1e9 { format!("{x:.0}") } else { short(x) }
+}
+
+/// How a setting is worked.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind {
+    /// A number on a track.
+    Slider {
+        /// Where steps lead, rising. They stand evenly on the track, so they are its scale.
+        stops: Vec<f64>,
+        /// What can be typed.
+        range: Range,
+        /// The word for no number, where there may be none; it stands before the first stop.
+        unset: Option<&'static str>,
+    },
+    /// A number that is typed or counted, without a track.
+    Integer(Range),
+    /// One of a few names.
+    Choice(Vec<String>),
+    /// Any of these names.
+    Marks(Vec<String>),
+    /// A text; empty means none, which is shown as this word.
+    Text(&'static str),
+    /// The path of a file; empty means none, which is shown as this word.
+    File(&'static str),
+}
+
+/// Why a value cannot be taken.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum SettingError {
+    /// Outside the range.
+    #[error("allowed are {} to {}", bound(*.min), bound(*.max))]
+    Range {
+        /// Least value.
+        min: f64,
+        /// Largest value.
+        max: f64,
+    },
+    /// Not whole.
+    #[error("must be a whole number")]
+    Whole,
+    /// No number at all.
+    #[error("type a number, for example .112, 1/8, 5 % or 1e-3")]
+    NoNumber,
+    /// A value of another kind, or a name that is not offered.
+    #[error("is not among what is offered")]
+    NotOffered,
+    /// The spec does not allow it now.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl Kind {
+    /// Whether something can be typed into it.
+    #[must_use]
+    pub fn typable(&self) -> bool {
+        !matches!(self, Kind::Choice(_) | Kind::Marks(_))
+    }
+
+    /// Whether it holds a number.
+    #[must_use]
+    pub fn numeric(&self) -> bool {
+        matches!(self, Kind::Slider { .. } | Kind::Integer(_))
+    }
+
+    /// The value that a typed text stands for.
+    ///
+    /// # Errors
+    /// [`SettingError::NoNumber`] where a number is wanted, [`SettingError::NotOffered`] where nothing can be typed.
+    pub fn parse(&self, text: &str) -> Result<Value, SettingError> {
+        let text = text.trim();
+        match self {
+            Kind::Slider { unset: Some(word), .. } if !text.is_empty() && word.starts_with(text) => {
+                Ok(Value::Unset)
+            }
+            Kind::Slider { .. } | Kind::Integer(_) => {
+                number(text).map(Value::Number).map_err(|_| SettingError::NoNumber)
+            }
+            Kind::Text(_) | Kind::File(_) if text.is_empty() => Ok(Value::Unset),
+            Kind::Text(_) | Kind::File(_) => Ok(Value::Text(text.to_owned())),
+            Kind::Choice(_) | Kind::Marks(_) => Err(SettingError::NotOffered),
+        }
+    }
+
+    /// Whether a value is of this kind and in its range.
+    ///
+    /// # Errors
+    /// [`SettingError`] says why it is not.
+    pub fn check(&self, value: &Value) -> Result<(), SettingError> {
+        match (self, value) {
+            (Kind::Slider { range, .. } | Kind::Integer(range), Value::Number(x)) => range.check(*x),
+            (Kind::Slider { unset: Some(_), .. } | Kind::Text(_) | Kind::File(_), Value::Unset)
+            | (Kind::Text(_) | Kind::File(_), Value::Text(_)) => Ok(()),
+            (Kind::Choice(names), Value::Choice(Some(i))) if *i < names.len() => Ok(()),
+            (Kind::Marks(names), Value::Marks(on)) if on.len() == names.len() => Ok(()),
+            _ => Err(SettingError::NotOffered),
+        }
+    }
+
+    /// A value as text.
+    #[must_use]
+    pub fn show(&self, value: &Value) -> String {
+        match (self, value) {
+            (Kind::Slider { unset: Some(word), .. } | Kind::Text(word) | Kind::File(word), Value::Unset) => {
+                (*word).to_owned()
+            }
+            (Kind::Slider { range, .. } | Kind::Integer(range), Value::Number(x)) if range.whole => {
+                format!("{x:.0}")
+            }
+            (_, Value::Number(x)) => short(*x),
+            (Kind::Choice(names), Value::Choice(Some(i))) => names.get(*i).cloned().unwrap_or_default(),
+            (Kind::Marks(names), Value::Marks(on)) => {
+                let chosen = names.iter().zip(on).filter(|(_, on)| **on).map(|(name, _)| name.as_str());
+                chosen.collect::<Vec<_>>().join(", ")
+            }
+            (_, Value::Text(text)) => text.clone(),
+            _ => String::new(),
+        }
+    }
+}
+
+type Ask<S, T> = Box<dyn Fn(&S, &Known) -> T>;
+type Put<S> = Box<dyn Fn(&mut S, &Known, Value) -> Result<(), SettingError>>;
+
+/// A field of the spec `S`.
+pub struct Setting<S> {
+    /// The key in TOML notation, `task.examples`.
+    pub key: String,
+    /// The label on screens; short.
+    pub label: String,
+    /// One sentence: what it means, with the source of the default where it has one.
+    pub help: String,
+    kind: Ask<S, Kind>,
+    get: Ask<S, Value>,
+    put: Put<S>,
+    show: Option<Ask<S, String>>,
+}
+
+impl<S> Setting<S> {
+    /// A field that is read with `get` and set with `put`; `put` is given values of the field's kind only.
+    pub fn new(
+        key: impl Into<String>,
+        label: impl Into<String>,
+        help: impl Into<String>,
+        kind: impl Fn(&S, &Known) -> Kind + 'static,
+        get: impl Fn(&S, &Known) -> Value + 'static,
+        put: impl Fn(&mut S, &Known, Value) -> Result<(), SettingError> + 'static,
+    ) -> Self {
+        Self {
+            key: key.into(),
+            label: label.into(),
+            help: help.into(),
+            kind: Box::new(kind),
+            get: Box::new(get),
+            put: Box::new(put),
+            show: None,
+        }
+    }
+
+    /// The same field with words of its own for its value.
+    #[must_use]
+    pub fn shown(mut self, show: impl Fn(&S, &Known) -> String + 'static) -> Self {
+        self.show = Some(Box::new(show));
+        self
+    }
+
+    /// How it is worked, given what the spec says elsewhere.
+    #[must_use]
+    pub fn kind(&self, spec: &S, known: &Known) -> Kind {
+        (self.kind)(spec, known)
+    }
+
+    /// Its value.
+    #[must_use]
+    pub fn get(&self, spec: &S, known: &Known) -> Value {
+        (self.get)(spec, known)
+    }
+
+    /// Sets it.
+    ///
+    /// # Errors
+    /// [`SettingError`]; the spec is then unchanged.
+    pub fn set(&self, spec: &mut S, known: &Known, value: Value) -> Result<(), SettingError> {
+        self.kind(spec, known).check(&value)?;
+        (self.put)(spec, known, value)
+    }
+
+    /// Its value as text.
+    #[must_use]
+    pub fn text(&self, spec: &S, known: &Known) -> String {
+        match &self.show {
+            Some(show) => show(spec, known),
+            None => self.kind(spec, known).show(&self.get(spec, known)),
+        }
+    }
+}
+
+impl<S> std::fmt::Debug for Setting<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Setting").field("key", &self.key).finish_non_exhaustive()
+    }
+}
+
+/// Stops for a range: every whole number of a short one, else its ends and the default among 1, 2, 5, 10, ….
+#[must_use]
+pub fn stops(range: Range, default: f64) -> Vec<f64> {
+    let Range { min, max, whole } = range;
+    if whole && max - min <= 64.0 {
+        let count = (max - min).max(0.0) as u64;
+        return (0..=count).map(|i| min + i as f64).collect();
+    }
+    let mut stops = vec![min, default, max];
+    let smallest = if whole { 1.0 } else { max.abs().max(1e-12) * 1e-4 };
+    let mut decade = 10f64.powf(smallest.max(min).log10().floor());
+    while decade.is_finite() && decade <= max {
+        stops.extend([1.0, 2.0, 5.0].map(|m| m * decade).into_iter().filter(|v| (min..=max).contains(v)));
+        decade *= 10.0;
+    }
+    stops.sort_by(f64::total_cmp);
+    stops.dedup();
+    stops
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn width() -> Setting<f64> {
+        Setting::new(
+            "width",
+            "width",
+            "How wide it is.",
+            |_, _| Kind::Slider {
+                stops: vec![1.0, 2.0, 4.0],
+                range: Range::whole(1.0, 8.0),
+                unset: Some("any"),
+            },
+            |spec: &f64, _| if spec.is_nan() { Value::Unset } else { Value::Number(*spec) },
+            |spec, _, value| {
+                *spec = if let Value::Number(x) = value { x } else { f64::NAN };
+                Ok(())
+            },
+        )
+    }
+
+    #[test]
+    fn what_is_refused_leaves_the_spec_as_it_was() {
+        let (setting, mut spec, known) = (width(), 2.0, Known::default());
+        for (value, message) in [
+            (Value::Number(9.0), "allowed are 1 to 8"),
+            (Value::Number(f64::NAN), "allowed are 1 to 8"),
+            (Value::Number(1.5), "must be a whole number"),
+            (Value::Choice(Some(0)), "is not among what is offered"),
+        ] {
+            assert_eq!(setting.set(&mut spec, &known, value).unwrap_err().to_string(), message);
+            assert_eq!(spec, 2.0);
+        }
+        setting.set(&mut spec, &known, Value::Unset).unwrap();
+        assert_eq!(setting.text(&spec, &known), "any");
+    }
+
+    #[test]
+    fn typed_texts_are_numbers_words_or_paths() {
+        let slider = width().kind(&1.0, &Known::default());
+        assert_eq!(slider.parse(" 1/8 "), Ok(Value::Number(0.125)));
+        assert_eq!(slider.parse("an"), Ok(Value::Unset));
+        assert_eq!(slider.parse(""), Err(SettingError::NoNumber));
+        assert_eq!(Kind::File("built in").parse("a/b.tsv"), Ok(Value::Text("a/b.tsv".into())));
+        assert_eq!(Kind::File("built in").parse("  "), Ok(Value::Unset));
+        assert!(Kind::Choice(vec!["a".into()]).parse("a").is_err());
+        assert_eq!(Range::whole(1.0, 8.0).to_string(), "1 to 8, whole");
+    }
+
+    #[test]
+    fn marks_and_choices_keep_to_what_is_offered() {
+        let names = || vec!["a".to_owned(), "b".to_owned()];
+        assert!(Kind::Marks(names()).check(&Value::Marks(vec![true])).is_err());
+        assert!(Kind::Choice(names()).check(&Value::Choice(Some(2))).is_err());
+        assert!(Kind::Choice(names()).check(&Value::Choice(None)).is_err());
+        assert_eq!(Kind::Marks(names()).show(&Value::Marks(vec![true, true])), "a, b");
+        assert_eq!(Kind::Choice(names()).show(&Value::Choice(Some(1))), "b");
+    }
+
+    #[test]
+    fn layers_are_those_that_every_selected_model_has() {
+        let model = |name: &str, layers| KnownModel { name: name.into(), layers };
+        let known = Known { models: vec![model("a", 4), model("b", 2), model("vectors", 0)] };
+        let of = |names: &[&str]| known.layers(&names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>());
+        assert_eq!(
+            (of(&["a"]), of(&["a", "b"]), of(&["c"]), of(&["vectors"])),
+            (Some(4), Some(2), None, None)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn stops_rise_within_the_range_and_hold_the_default(
+            min in -10.0f64..10.0, span in 0.5f64..1e6, share in 0.0f64..1.0, whole: bool,
+        ) {
+            let round = |x: f64| if whole { x.round() } else { x };
+            let range = Range { min: round(min), max: round(min + span).max(round(min)), whole };
+            let default = round(range.min + share * (range.max - range.min)).clamp(range.min, range.max);
+            let stops = stops(range, default);
+            prop_assert!(!stops.is_empty() && stops.len() < 200);
+            prop_assert!(stops.windows(2).all(|w| w[0] < w[1]));
+            prop_assert!(stops.contains(&default));
+            prop_assert!(stops.iter().all(|s| range.check(*s).is_ok()), "{:?}", stops);
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! The shapes that most rows of a setup have, and the rows that every lab has: models, level, seed.
+
+use std::ops::RangeInclusive;
+
+use super::{Kind, Known, Range, Setting, SettingError, Value};
+use crate::spec::SpecFields;
+use base::numbers::score;
+use base::text::last_part;
+
+/// Largest seed that can be typed: beyond it a float no longer holds every integer.
+const MAX_SEED: f64 = 9_007_199_254_740_992.0;
+
+/// What a row is called. Each of its methods makes a field of one shape of it.
+#[derive(Debug, Clone)]
+pub struct Row {
+    key: String,
+    label: String,
+    help: &'static str,
+}
+
+/// The row of `key` (in TOML notation), with a short label and one sentence of help.
+#[must_use]
+pub fn row(key: impl Into<String>, label: impl Into<String>, help: &'static str) -> Row {
+    Row { key: key.into(), label: label.into(), help }
+}
+
+impl Row {
+    /// A number on a track.
+    pub fn number<S: 'static>(
+        self,
+        stops: &'static [f64],
+        range: Range,
+        get: impl Fn(&S) -> f64 + 'static,
+        put: impl Fn(&mut S, f64) + 'static,
+    ) -> Setting<S> {
+        Setting::new(
+            self.key,
+            self.label,
+            self.help,
+            move |_, _| Kind::Slider { stops: stops.to_vec(), range, unset: None },
+            move |spec: &S, _| Value::Number(get(spec)),
+            move |spec, _, value| {
+                put(spec, value.number().ok_or(SettingError::NoNumber)?);
+                Ok(())
+            },
+        )
+    }
+
+    /// A whole number on a track.
+    pub fn count<S: 'static>(
+        self,
+        stops: &'static [usize],
+        range: RangeInclusive<usize>,
+        get: impl Fn(&S) -> usize + 'static,
+        put: impl Fn(&mut S, usize) + 'static,
+    ) -> Setting<S> {
+        Setting::new(
+            self.key,
+            self.label,
+            self.help,
+            move |_, _| slider(stops, &range, None),
+            move |spec: &S, _| Value::Number(get(spec) as f64),
+            move |spec, _, value| {
+                put(spec, value.whole().ok_or(SettingError::NoNumber)?);
+                Ok(())
+            },
+        )
+    }
+
+    /// A whole number on a track that begins with `unset`, a word for none.
+    pub fn count_or<S: 'static>(
+        self,
+        unset: &'static str,
+        stops: &'static [usize],
+        range: RangeInclusive<usize>,
+        get: impl Fn(&S) -> Option<usize> + 'static,
+        put: impl Fn(&mut S, Option<usize>) + 'static,
+    ) -> Setting<S> {
+        Setting::new(
+            self.key,
+            self.label,
+            self.help,
+            move |_, _| slider(stops, &range, Some(unset)),
+            move |spec: &S, _| get(spec).map_or(Value::Unset, |n| Value::Number(n as f64)),
+            move |spec, _, value| {
+                put(spec, value.whole());
+                Ok(())
+            },
+        )
+    }
+
+    /// One entry of a list: `name` is shown, `is` says whether the spec has it.
+    pub fn one_of<S: 'static, T: 'static>(
+        self,
+        all: &'static [T],
+        name: impl Fn(&T) -> String + 'static,
+        is: impl Fn(&S, &T) -> bool + 'static,
+        put: impl Fn(&mut S, &'static T) + 'static,
+    ) -> Setting<S> {
+        Setting::new(
+            self.key,
+            self.label,
+            self.help,
+            move |_, _| Kind::Choice(all.iter().map(&name).collect()),
+            move |spec: &S, _| Value::Choice(all.iter().position(|t| is(spec, t))),
+            move |spec, _, value| {
+                if let Some(t) = value.choice().and_then(|i| all.get(i)) {
+                    put(spec, t);
+                }
+                Ok(())
+            },
+        )
+    }
+
+    /// A text; none is shown as `unset`.
+    pub fn text<S: 'static>(
+        self,
+        unset: &'static str,
+        get: impl Fn(&S) -> Option<String> + 'static,
+        put: impl Fn(&mut S, Option<String>) + 'static,
+    ) -> Setting<S> {
+        Setting::new(
+            self.key,
+            self.label,
+            self.help,
+            move |_, _| Kind::Text(unset),
+            move |spec: &S, _| get(spec).map_or(Value::Unset, Value::Text),
+            move |spec, _, value| {
+                put(spec, value.text());
+                Ok(())
+            },
+        )
+    }
+
+    /// A file, shown by its name alone; none is shown as `unset`.
+    pub fn file<S: 'static>(
+        self,
+        unset: &'static str,
+        get: impl Fn(&S) -> Option<String> + Clone + 'static,
+        put: impl Fn(&mut S, Option<String>) + 'static,
+    ) -> Setting<S> {
+        let shown = get.clone();
+        Setting::new(
+            self.key,
+            self.label,
+            self.help,
+            move |_, _| Kind::File(unset),
+            move |spec: &S, _| get(spec).map_or(Value::Unset, Value::Text),
+            move |spec, _, value| {
+                put(spec, value.text());
+                Ok(())
+            },
+        )
+        .shown(move |spec, _| shown(spec).map_or(unset.to_owned(), |path| last_part(&path).to_owned()))
+    }
+
+    /// A seed, which has no track.
+    pub fn seed<S: 'static>(
+        self,
+        get: impl Fn(&S) -> u64 + 'static,
+        put: impl Fn(&mut S, u64) + 'static,
+    ) -> Setting<S> {
+        Setting::new(
+            self.key,
+            self.label,
+            self.help,
+            |_, _| Kind::Integer(Range::whole(0.0, MAX_SEED)),
+            move |spec: &S, _| Value::Number(get(spec) as f64),
+            move |spec, _, value| {
+                put(spec, value.number().unwrap_or_default() as u64);
+                Ok(())
+            },
+        )
+    }
+}
+
+fn slider(stops: &[usize], range: &RangeInclusive<usize>, unset: Option<&'static str>) -> Kind {
+    let stops = stops.iter().map(|n| *n as f64).collect();
+    Kind::Slider { stops, range: Range::whole(*range.start() as f64, *range.end() as f64), unset }
+}
+
+/// The models of a run; they stand in the order in which they were picked.
+#[must_use]
+pub fn models<S: SpecFields + 'static>(help: &'static str) -> Setting<S> {
+    Setting::new(
+        "models",
+        "Models",
+        help,
+        |spec: &S, known| Kind::Marks(known.names(spec.models())),
+        |spec: &S, known: &Known| {
+            Value::Marks(known.names(spec.models()).iter().map(|n| spec.models().contains(n)).collect())
+        },
+        |spec: &mut S, known, value| {
+            let Value::Marks(on) = value else { return Ok(()) };
+            let names = known.names(spec.models());
+            let wanted: Vec<String> =
+                names.into_iter().zip(on).filter(|(_, on)| *on).map(|(n, _)| n).collect();
+            let mut models = spec.models().to_vec();
+            models.retain(|m| wanted.contains(m));
+            let new: Vec<String> = wanted.into_iter().filter(|m| !models.contains(m)).collect();
+            models.extend(new);
+            spec.set_models(models);
+            Ok(())
+        },
+    )
+}
+
+/// The level of the intervals.
+#[must_use]
+pub fn level<S: SpecFields + 'static>() -> Setting<S> {
+    row("interval.level", "Level", "Level of the intervals.")
+        .number(&[0.8, 0.9, 0.95, 0.99], Range::real(0.5, 0.9999), S::level, S::set_level)
+        .shown(|spec, _| score(spec.level()))
+}
+
+/// The seed of the run.
+#[must_use]
+pub fn seed<S: SpecFields + 'static>(help: &'static str) -> Setting<S> {
+    row("seed", "Seed", help).seed(S::seed, S::set_seed)
+}

@@ -1,0 +1,223 @@
+//! Stimuli: a task's examples as token ids of one model, and the hidden states that stand where the verb is due.
+
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+use thiserror::Error;
+
+use base::matrix::Matrix;
+use base::{Cancelled, Pulse};
+use corpus::task::Example;
+use model::chunk::{TOKENS_PER_BATCH, chunks};
+use model::{Batch, Model, ModelError, Plan, Sites};
+
+/// Why examples cannot be shown to a model.
+#[derive(Debug, Error)]
+pub enum StimuliError {
+    /// A masked model without a mask token.
+    #[error(
+        "the tokenizer of `{model}` has no mask token, so nothing can be asked of a masked model; name it in special_tokens_map.json"
+    )]
+    NoMask {
+        /// Name of the model.
+        model: String,
+    },
+    /// Too few examples survive.
+    #[error(
+        "only {kept} of {of} examples fit `{model}` ({reason}); choose a task whose words the model knows"
+    )]
+    TooFew {
+        /// Name of the model.
+        model: String,
+        /// Examples that are left.
+        kept: usize,
+        /// Examples in all.
+        of: usize,
+        /// Why the others were dropped.
+        reason: String,
+    },
+    /// The model refused.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The work was told to stop.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}
+
+/// Examples that are put into tokens between two looks at whether to stop: a few hundredths of a second.
+const AT_ONCE: usize = 256;
+
+/// One example as a model sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stimulus {
+    /// Index of the example in its set.
+    pub example: usize,
+    /// Token ids: the sentence with its mask, or the prefix for a causal model.
+    pub ids: Vec<u32>,
+    /// Position of the mask, or the last position of the prefix.
+    pub position: usize,
+    /// Token ids of the two forms.
+    pub forms: [u32; 2],
+}
+
+/// All examples that a model can be asked, and how many it cannot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stimuli {
+    /// In the order of the examples.
+    pub list: Vec<Stimulus>,
+    /// Examples left out because a form is not a single token of the model.
+    pub dropped_forms: usize,
+    /// Examples left out because the model cannot read them (no mask found, or too long).
+    pub dropped_texts: usize,
+    /// Tokens (padding included) that one forward pass holds at most.
+    pub tokens_per_batch: usize,
+}
+
+impl Stimuli {
+    /// Tokenizes `examples`. As in the paper (section 4.3), only examples whose two verb forms are single tokens are kept.
+    ///
+    /// # Errors
+    /// [`StimuliError`] where the model cannot be asked or keeps fewer than half of the examples.
+    pub fn new(model: &Model, examples: &[Example], pulse: &mut dyn Pulse) -> Result<Self, StimuliError> {
+        Self::at_least(model, examples, examples.len().div_ceil(2), pulse)
+    }
+
+    /// The same where `fewest` examples are enough, whatever their share: natural sentences have many rare verbs.
+    ///
+    /// # Errors
+    /// [`StimuliError`] where the model cannot be asked or keeps fewer.
+    pub fn at_least(
+        model: &Model,
+        examples: &[Example],
+        fewest: usize,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Self, StimuliError> {
+        let name = || model.name().to_owned();
+        let tokenizer = model.tokenizer()?;
+        let causal = model.arch().is_causal();
+        let mask = match (causal, tokenizer.mask_token(), tokenizer.special().mask) {
+            (true, ..) => None,
+            (false, Some(text), Some(id)) => Some((text, id)),
+            _ => return Err(StimuliError::NoMask { model: name() }),
+        };
+        let mut words: HashMap<&str, Option<u32>> = HashMap::new();
+        for form in examples.iter().flat_map(|e| &e.forms) {
+            words.entry(form).or_insert_with(|| tokenizer.word_id(form));
+        }
+        let read = |(i, e): (usize, &Example)| -> Result<Option<Stimulus>, ModelError> {
+            let [Some(a), Some(b)] = [0, 1].map(|f| words.get(e.forms[f].as_str()).copied().flatten()) else {
+                return Ok(None);
+            };
+            let ids = match &mask {
+                None => tokenizer.encode(&e.prefix)?.ids,
+                Some((text, _)) => tokenizer.encode(&e.filled(text))?.ids,
+            };
+            let position = match &mask {
+                None => ids.len().checked_sub(1),
+                Some((_, id)) => ids.iter().position(|x| x == id),
+            };
+            let fits = ids.len() <= model.arch().max_positions;
+            // A text that does not fit is marked by an empty list and counted below.
+            let (ids, position) = if fits { (ids, position) } else { (Vec::new(), None) };
+            let ids = if position.is_some() { ids } else { Vec::new() };
+            Ok(Some(Stimulus { example: i, ids, position: position.unwrap_or(0), forms: [a, b] }))
+        };
+        let mut all: Vec<Option<Stimulus>> = Vec::with_capacity(examples.len());
+        for some in examples.chunks(AT_ONCE) {
+            let before = all.len();
+            pulse.beat(before, examples.len())?;
+            let some = some.par_iter().enumerate().map(|(k, e)| read((before + k, e)));
+            all.extend(some.collect::<Result<Vec<_>, _>>()?);
+        }
+        let dropped_forms = all.iter().filter(|s| s.is_none()).count();
+        let list: Vec<_> = all.into_iter().flatten().filter(|s| !s.ids.is_empty()).collect();
+        let dropped_texts = examples.len() - dropped_forms - list.len();
+        if list.len() < fewest {
+            let reason =
+                format!("{dropped_forms} verb pairs are not single tokens, {dropped_texts} texts unreadable");
+            return Err(StimuliError::TooFew { model: name(), kept: list.len(), of: examples.len(), reason });
+        }
+        Ok(Self { list, dropped_forms, dropped_texts, tokens_per_batch: TOKENS_PER_BATCH })
+    }
+
+    /// Hidden states at the verb's position after block `layer` (from 1, a decoder's blocks behind the encoder's), for the stimuli `rows`: `rows.len()` x D.
+    ///
+    /// # Errors
+    /// Whatever the model says; [`Cancelled`].
+    pub fn hidden(
+        &self,
+        model: &Model,
+        layer: usize,
+        rows: &[usize],
+        pulse: &mut dyn Pulse,
+    ) -> Result<Matrix, StimuliError> {
+        let width = model.arch().hidden;
+        let mut out = Matrix::zeros(rows.len(), width);
+        let at = model.arch().after_block(layer);
+        let mut done = 0;
+        for group in self.batches(rows) {
+            let (batch, sites) = self.batch(model, rows, &group)?;
+            let plan = Plan::default().capture_at(at, Sites::At(sites));
+            let trace = model.forward(&batch, &plan)?;
+            let captured = trace.get(at)?;
+            for (k, place) in group.iter().enumerate() {
+                out.row_mut(*place).copy_from_slice(captured.row(k));
+            }
+            done += group.len();
+            pulse.beat(done, rows.len())?;
+        }
+        Ok(out)
+    }
+
+    /// Groups `rows` into batches of like length; each group lists places in `rows`.
+    pub fn batches(&self, rows: &[usize]) -> Vec<Vec<usize>> {
+        let lengths: Vec<usize> = rows.iter().map(|r| self.list[*r].ids.len()).collect();
+        chunks(&lengths, self.tokens_per_batch)
+    }
+
+    /// The batch of a group and the `(row, position)` of each verb.
+    ///
+    /// # Errors
+    /// Whatever the model says of the ids.
+    pub fn batch(
+        &self,
+        model: &Model,
+        rows: &[usize],
+        group: &[usize],
+    ) -> Result<(Batch, Vec<(usize, usize)>), ModelError> {
+        let ids: Vec<&[u32]> = group.iter().map(|p| self.list[rows[*p]].ids.as_slice()).collect();
+        let sites = group.iter().enumerate().map(|(k, p)| (k, self.list[rows[*p]].position)).collect();
+        Ok((Batch::new(&ids, model.tokenizer()?.pad_id())?, sites))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use corpus::{Frequencies, Task};
+    use model::{Device, ModelSource};
+
+    /// Who cancelled while thousands of sentences were put into tokens waited until all of them were.
+    #[test]
+    fn putting_sentences_into_tokens_asks_again_and_again_whether_to_stop() {
+        let model = Model::load(&ModelSource::Builtin("bert-tiny".into()), Device::Cpu).unwrap();
+        let set =
+            Task::named("agreement").unwrap().examples(3 * AT_ONCE, 0, &Frequencies::natural()).unwrap();
+        let mut heard = Vec::new();
+        let all = Stimuli::new(&model, &set.examples, &mut |done: usize, total: usize| {
+            heard.push((done, total));
+            Ok(())
+        });
+        assert_eq!(heard, [0, 1, 2].map(|k| (k * AT_ONCE, 3 * AT_ONCE)));
+        // What is left of them is numbered as in the set, whatever they were put into tokens with.
+        let all = all.unwrap().list;
+        let single = |s: &Stimulus| set.examples[s.example].prefix.split(' ').count() <= s.ids.len();
+        assert!(all.windows(2).all(|w| w[0].example < w[1].example) && all.iter().all(single));
+        assert!(all.last().is_some_and(|s| s.example > 2 * AT_ONCE));
+        let stop = Stimuli::new(&model, &set.examples, &mut |done: usize, _: usize| match done {
+            0 => Ok(()),
+            _ => Err(Cancelled),
+        });
+        assert!(matches!(stop, Err(StimuliError::Cancelled(Cancelled))), "{stop:?}");
+    }
+}

@@ -1,0 +1,186 @@
+//! What is kept between runs: trained things and hidden states, found by the content of everything that shaped them.
+
+use std::path::PathBuf;
+
+use sha2::{Digest, Sha256};
+
+use base::matrix::Matrix;
+use kernels::bf16::Unit;
+use kernels::simd::Level;
+use model::dtype::Dtype;
+use model::{HookPoint, Model, Readout};
+
+/// Raised when a change of the program changes the bits of hidden states.
+const VERSION: u32 = 1;
+/// Bytes of a key.
+pub const KEY: usize = 16;
+
+/// Digest of what was read: token ids and position.
+pub type Key = [u8; KEY];
+
+/// One model at one point, read one way on one kind of processor; within it a vector's key is the digest of the token ids
+/// and the position.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Space {
+    digest: [u8; 32],
+    width: usize,
+}
+
+impl Space {
+    /// The space of what `readout` reads at `at`. Positions belong to keys.
+    #[must_use]
+    pub fn new(model: &Model, at: HookPoint, readout: &Readout) -> Self {
+        let how = match readout {
+            Readout::Positions(_) => "position".to_owned(),
+            Readout::Sentence(pooling) => pooling.to_string(),
+        };
+        let (name, device, dtype) = (model.hash(), model.device(), model.dtype());
+        let text = format!("v{VERSION}|{name}|{device}|{dtype}|{}|{at}|{how}", instructions(dtype));
+        let width = at.width(model.arch()).unwrap_or(0);
+        Self { digest: Sha256::digest(text.as_bytes()).into(), width }
+    }
+
+    /// A space of any name.
+    #[cfg(any(test, feature = "samples"))]
+    pub fn named(digest: [u8; 32], width: usize) -> Self {
+        Self { digest, width }
+    }
+
+    /// Digest of everything that names the space.
+    #[must_use]
+    pub fn digest(&self) -> &[u8; 32] {
+        &self.digest
+    }
+
+    /// Numbers in a vector.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.width
+    }
+}
+
+/// The instruction sets that decide the order of sums: folders may be shared by machines.
+#[must_use]
+pub fn instructions(dtype: Dtype) -> String {
+    let level = Level::best();
+    if dtype == Dtype::Bf16 { format!("{level} {}", Unit::best()) } else { level.to_string() }
+}
+
+/// The key of one token of one text. For a pooled sentence the position is `usize::MAX`.
+#[must_use]
+pub fn key(ids: &[u32], position: usize) -> Key {
+    let mut hash = Sha256::new();
+    hash.update((position as u64).to_le_bytes());
+    ids.iter().for_each(|id| hash.update(id.to_le_bytes()));
+    let mut key = [0; KEY];
+    key.copy_from_slice(&hash.finalize()[..KEY]);
+    key
+}
+
+/// What a look-up of hidden states gave.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fetched {
+    /// Rows that were not there.
+    pub missing: Vec<usize>,
+    /// Vectors that were there and damaged.
+    pub damaged: usize,
+}
+
+/// What is kept between runs. A store that holds nothing is a store.
+pub trait Store: Send + Sync {
+    /// The trained thing under a key, which is any text that names everything that shaped it.
+    fn trained(&self, key: &str) -> Option<Vec<u8>>;
+    /// Keeps a trained thing.
+    ///
+    /// # Errors
+    /// The system's reason; the caller tells the user.
+    fn keep_trained(&self, key: &str, bytes: &[u8]) -> std::io::Result<()>;
+    /// Where a training under a key stood when it was stopped.
+    fn unfinished(&self, _key: &str) -> Option<Vec<u8>> {
+        None
+    }
+    /// Keeps where a training stands, in place of what was kept under its key before.
+    ///
+    /// # Errors
+    /// The system's reason; the training starts anew then.
+    fn keep_unfinished(&self, _key: &str, _bytes: &[u8]) -> std::io::Result<()> {
+        Ok(())
+    }
+    /// Forgets where a training stood: it is finished.
+    fn finish(&self, _key: &str) {}
+    /// Where things are kept, for messages.
+    fn place(&self) -> Option<PathBuf>;
+    /// Fills rows of `to` whose keys are known; tells which were not.
+    fn fetch(&self, space: &Space, keys: &[Key], to: &mut Matrix) -> Fetched;
+    /// Indices of the keys that are not there; whether those that are there are sound is not looked at.
+    fn absent(&self, space: &Space, keys: &[Key]) -> Vec<usize>;
+    /// Keeps vectors: row i of `rows` under `keys[i]`.
+    ///
+    /// # Errors
+    /// The system's reason, the first time only; the caller tells the user.
+    fn keep(&self, space: &Space, keys: &[Key], rows: &Matrix) -> std::io::Result<()>;
+}
+
+/// Keeps nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoStore;
+
+impl Store for NoStore {
+    fn trained(&self, _key: &str) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn keep_trained(&self, _key: &str, _bytes: &[u8]) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn place(&self) -> Option<PathBuf> {
+        None
+    }
+
+    fn fetch(&self, _space: &Space, keys: &[Key], _to: &mut Matrix) -> Fetched {
+        Fetched { missing: (0..keys.len()).collect(), damaged: 0 }
+    }
+
+    fn absent(&self, _space: &Space, keys: &[Key]) -> Vec<usize> {
+        (0..keys.len()).collect()
+    }
+
+    fn keep(&self, _space: &Space, _keys: &[Key], _rows: &Matrix) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Gives what is kept and keeps nothing more.
+#[derive(Debug, Clone)]
+pub struct ReadOnly<S>(pub S);
+
+impl<S: Store> Store for ReadOnly<S> {
+    fn trained(&self, key: &str) -> Option<Vec<u8>> {
+        self.0.trained(key)
+    }
+
+    fn keep_trained(&self, _key: &str, _bytes: &[u8]) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn unfinished(&self, key: &str) -> Option<Vec<u8>> {
+        self.0.unfinished(key)
+    }
+
+    fn place(&self) -> Option<PathBuf> {
+        self.0.place()
+    }
+
+    fn fetch(&self, space: &Space, keys: &[Key], to: &mut Matrix) -> Fetched {
+        self.0.fetch(space, keys, to)
+    }
+
+    fn absent(&self, space: &Space, keys: &[Key]) -> Vec<usize> {
+        self.0.absent(space, keys)
+    }
+
+    fn keep(&self, _space: &Space, _keys: &[Key], _rows: &Matrix) -> std::io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,205 @@
+//! Tables as papers print them, without a renderer: numbers under groups of columns, written as Markdown, LaTeX or CSV.
+
+use std::fmt::Write as _;
+
+use base::text::{printable_label, printable_message};
+use figure::csv_text;
+use stats::Estimate;
+
+/// A file format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A table of GitHub's Markdown: one number a cell.
+    Markdown,
+    /// A `tabular` with the rules of booktabs: one number a cell.
+    Latex,
+    /// Comma-separated, one number a line, with its interval and n.
+    Csv,
+}
+
+impl Form {
+    /// The form that a file name asks for by its extension.
+    #[must_use]
+    pub fn of_extension(extension: &str) -> Option<Self> {
+        match extension.to_ascii_lowercase().as_str() {
+            "md" => Some(Form::Markdown),
+            "tex" => Some(Form::Latex),
+            "csv" => Some(Form::Csv),
+            _ => None,
+        }
+    }
+}
+
+/// A number of a table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// What the row is of, such as a model and a method. As many as the table has stub columns.
+    pub row: Vec<String>,
+    /// The group of columns, such as a dimension.
+    pub group: String,
+    /// The column in the group: the measure.
+    pub column: String,
+    /// The number with its interval; none where it is not defined.
+    pub value: Option<Estimate>,
+    /// How many inputs or pairs it is of.
+    pub n: usize,
+}
+
+/// A table: groups, columns and rows stand in the order of their first entry.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// Short name, by which it is asked for.
+    pub name: String,
+    /// What it shows, for its caption.
+    pub caption: String,
+    /// Heads of the stub columns.
+    pub stub: Vec<String>,
+    /// Decimals of the numbers.
+    pub decimals: usize,
+    /// What numbers are multiplied by: 100 for per cent.
+    pub scale: f64,
+    /// The numbers.
+    pub entries: Vec<Entry>,
+}
+
+/// Without repetitions, in the order of first appearance.
+fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut kept = Vec::new();
+    for one in all {
+        if !kept.contains(&one) {
+            kept.push(one);
+        }
+    }
+    kept
+}
+
+impl Table {
+    /// The table in this form, ending with a line end.
+    #[must_use]
+    pub fn write(&self, form: Form) -> String {
+        match form {
+            Form::Markdown => self.markdown(),
+            Form::Latex => self.latex(),
+            Form::Csv => self.csv(),
+        }
+    }
+
+    /// Groups with their columns.
+    fn groups(&self) -> Vec<(&str, Vec<&str>)> {
+        let groups = distinct(self.entries.iter().map(|e| e.group.as_str()));
+        let columns =
+            |g: &str| distinct(self.entries.iter().filter(|e| e.group == g).map(|e| e.column.as_str()));
+        groups.into_iter().map(|g| (g, columns(g))).collect()
+    }
+
+    /// Rows: their stub, then a number for every column of every group.
+    fn rows(&self) -> Vec<(&[String], Vec<Option<&Entry>>)> {
+        let groups = self.groups();
+        let heads = distinct(self.entries.iter().map(|e| e.row.as_slice()));
+        let find = |row: &[String], group: &str, column: &str| {
+            self.entries.iter().find(|e| e.row == row && e.group == group && e.column == column)
+        };
+        let cells = |row: &[String]| {
+            groups.iter().flat_map(|(g, columns)| columns.iter().map(|c| find(row, g, c))).collect::<Vec<_>>()
+        };
+        heads.into_iter().map(|row| (row, cells(row))).collect()
+    }
+
+    /// A number as it is printed; a dash where there is none.
+    fn number(&self, entry: Option<&Entry>) -> String {
+        match entry.and_then(|e| e.value).filter(|v| v.mean.is_finite()) {
+            Some(value) => format!("{:.*}", self.decimals, value.mean * self.scale),
+            None => "–".to_owned(),
+        }
+    }
+
+    fn markdown(&self) -> String {
+        let escaped = |text: &str| text.replace('\\', "\\\\").replace('|', "\\|");
+        let safe = |text: &str| escaped(&printable_label(text));
+        let groups = self.groups();
+        let heads = groups
+            .iter()
+            .flat_map(|(g, columns)| columns.iter().map(move |c| format!("{} {}", safe(g), safe(c))));
+        let heads: Vec<String> = self.stub.iter().map(|s| safe(s)).chain(heads).collect();
+        let rules = (0..heads.len()).map(|i| if i < self.stub.len() { "---" } else { "---:" });
+        let mut out = format!("{}\n\n", escaped(&printable_message(&self.caption)));
+        let mut line = |cells: Vec<String>| {
+            let _ = writeln!(out, "| {} |", cells.join(" | "));
+        };
+        line(heads);
+        line(rules.map(str::to_owned).collect());
+        for (stub, cells) in self.rows() {
+            line(stub.iter().map(|s| safe(s)).chain(cells.into_iter().map(|c| self.number(c))).collect());
+        }
+        out
+    }
+
+    fn latex(&self) -> String {
+        let groups = self.groups();
+        let stub = self.stub.len();
+        let width: usize = groups.iter().map(|(_, columns)| columns.len()).sum();
+        let mut out = format!("% {}\n", escaped(&printable_message(&self.caption)));
+        let _ = writeln!(out, "\\begin{{tabular}}{{{}{}}}\n\\toprule", "l".repeat(stub), "r".repeat(width));
+        let spans = groups
+            .iter()
+            .map(|(g, columns)| format!("\\multicolumn{{{}}}{{c}}{{{}}}", columns.len(), tex(g)));
+        let _ = writeln!(out, "{}{} \\\\", "& ".repeat(stub), spans.collect::<Vec<_>>().join(" & "));
+        let mut from = stub + 1;
+        for (_, columns) in &groups {
+            let _ = write!(out, "\\cmidrule(lr){{{from}-{}}}", from + columns.len() - 1);
+            from += columns.len();
+        }
+        let heads =
+            self.stub.iter().map(|s| tex(s)).chain(groups.iter().flat_map(|(_, c)| c.iter().map(|c| tex(c))));
+        let _ = writeln!(out, "\n{} \\\\\n\\midrule", heads.collect::<Vec<_>>().join(" & "));
+        for (stub, cells) in self.rows() {
+            let number = |entry| {
+                let number = self.number(entry);
+                let negative = number.strip_prefix('-').map(|size| format!("$-${size}"));
+                negative.unwrap_or_else(|| number.replace('–', "--"))
+            };
+            let line: Vec<String> =
+                stub.iter().map(|s| tex(s)).chain(cells.into_iter().map(number)).collect();
+            let _ = writeln!(out, "{} \\\\", line.join(" & "));
+        }
+        out + "\\bottomrule\n\\end{tabular}\n"
+    }
+
+    fn csv(&self) -> String {
+        let mut head: Vec<String> = self.stub.iter().map(|s| s.to_lowercase()).collect();
+        head.extend(["group", "measure", "mean", "lo", "hi", "n"].map(str::to_owned));
+        let mut out = head.join(",") + "\n";
+        for entry in &self.entries {
+            let number = |of: fn(Estimate) -> f64| match entry.value.map(of).filter(|v| v.is_finite()) {
+                Some(value) => value.to_string(),
+                None => String::new(),
+            };
+            let text = entry.row.iter().chain([&entry.group, &entry.column]).map(|t| csv_text(t));
+            let numbers = [number(|e| e.mean), number(|e| e.lo), number(|e| e.hi), entry.n.to_string()];
+            out += &text.chain(numbers).collect::<Vec<_>>().join(",");
+            out.push('\n');
+        }
+        out
+    }
+}
+
+/// Text with what LaTeX takes as commands written out.
+fn tex(text: &str) -> String {
+    escaped(&printable_label(text))
+}
+
+/// Printable text with what LaTeX would read as its own escaped.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\\' => out += "\\textbackslash{}",
+            '~' => out += "\\textasciitilde{}",
+            '^' => out += "\\textasciicircum{}",
+            '&' | '%' | '$' | '#' | '_' | '{' | '}' => out.extend(['\\', c]),
+            'Δ' => out += "$\\Delta$",
+            c => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,35 @@
+//! How much data a comparison of two probes needs (Zhu et al. 2022, "On the data requirements of probing"; Card et al. 2020,
+//! "With little power comes great responsibility").
+//!
+//! Two sides (encoders, layers, classifiers, noise; or files of results) are put on the same items ([`pairs`]) and compared
+//! ([`compare`]); what the pilot says of a comparison yet to be made is in [`pilot`], what bounds recommend in [`bound`].
+
+pub mod bound;
+pub mod compare;
+pub mod experiment;
+pub mod figures;
+pub mod finding;
+pub mod pairs;
+pub mod pilot;
+pub mod plan;
+pub mod question;
+pub mod results;
+pub mod settings;
+pub mod spec;
+pub mod studies;
+pub mod summary;
+pub mod survey;
+pub mod tally;
+
+pub use experiment::{LAB, Power};
+pub use finding::{KINDS, Kind};
+pub use question::Question;
+pub use results::Results;
+pub use spec::Spec;
+
+/// A finding of this lab.
+pub type Finding = lab::Finding<Kind>;
+/// The host that an experiment of this lab runs in.
+pub type Host<'a> = dyn lab::Channel<Kind, Question> + 'a;
+/// A question that waits for its answer.
+pub type Waiting = lab::Waiting<Question>;

@@ -1,0 +1,48 @@
+//! How far a prompt probe says what a model knows, and how far what was asked (Cao et al. 2022, *Can Prompt Probe Pretrained
+//! Language Models? Understanding the Invisible Risks from a Causal View*).
+//!
+//! P@1 of a model on a relation depends on the prompt ([`preference`]), on the name of the subject, and on which facts were
+//! asked. [`adjust`] averages over prompts and names, [`consistency`] says how often models keep their places under one prompt
+//! and under all, and [`ledger`] splits the gap of two models into what is the models and what is the drawing.
+
+pub mod adjust;
+pub mod answers;
+pub mod candidates;
+pub mod causal;
+pub mod consistency;
+pub mod exact;
+pub mod experiment;
+pub mod figures;
+pub mod finding;
+pub mod function_words;
+pub mod ledger;
+pub mod library;
+pub mod paper;
+pub mod places;
+pub mod predictions;
+pub mod preference;
+pub mod published;
+pub mod query;
+pub mod question;
+pub mod ranked;
+pub mod results;
+pub mod rule;
+pub mod settings;
+pub mod spec;
+pub mod summary;
+#[cfg(any(test, feature = "samples"))]
+pub mod testing;
+pub mod vocabulary;
+
+pub use experiment::{LAB, Prompts};
+pub use finding::{KINDS, Kind};
+pub use question::Question;
+pub use results::Results;
+pub use spec::Spec;
+
+/// A finding of this lab.
+pub type Finding = lab::Finding<Kind>;
+/// The host that an experiment of this lab runs in.
+pub type Host<'a> = dyn lab::Channel<Kind, Question> + 'a;
+/// A question that waits for its answer.
+pub type Waiting = lab::Waiting<Question>;

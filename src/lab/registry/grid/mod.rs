@@ -1,0 +1,227 @@
+//! Grids: one file, many experiments. `[grid]` lists the values of some fields, and every combination is a cell: a plain spec
+//! with its own hash, the same as if it had been written by hand. Which fields can be varied the lab declares
+//! ([`lab::Instrument::AXES`]); in the order in which it does so cells are enumerated, the first axis slowest.
+
+mod lines;
+pub mod share;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+use toml::{Table, Value};
+
+pub use lab::axis::{Axis, MODEL, MODEL_SETS, SEED, Takes};
+
+use super::{LabId, Spec, by_id};
+use base::files::hex;
+use base::suggest;
+use lab::spec::SpecError;
+
+/// Most cells of a grid.
+pub const MOST_CELLS: usize = 100_000;
+
+/// One experiment of a grid, or a plain spec.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    /// Where it stands: axes and values, in the order of the axes; empty for a plain spec.
+    pub at: Vec<(String, String)>,
+    /// What it computes.
+    pub spec: Spec,
+    /// The hash of that.
+    pub hash: String,
+    /// The file that it is from, for messages.
+    pub origin: String,
+}
+
+impl Cell {
+    fn new(at: Vec<(String, String)>, spec: Spec, file: &str) -> Self {
+        let label = label(&at);
+        let origin = if label.is_empty() { file.to_owned() } else { format!("{file}, cell {label}") };
+        Self { at, hash: spec.hash(), spec, origin }
+    }
+
+    /// A plain spec from a place of that name.
+    #[must_use]
+    pub fn plain(spec: Spec, origin: &str) -> Self {
+        Self::new(Vec::new(), spec, origin)
+    }
+
+    /// Where it stands, in words: `models bert-mini, layer 2`; empty for a plain spec.
+    #[must_use]
+    pub fn label(&self) -> String {
+        label(&self.at)
+    }
+
+    /// The same with another seed for all its random streams.
+    #[must_use]
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        self.spec.common_mut().set_seed(seed);
+        self.hash = self.spec.hash();
+        self
+    }
+}
+
+fn label(at: &[(String, String)]) -> String {
+    at.iter().map(|(axis, value)| format!("{axis} {value}")).collect::<Vec<_>>().join(", ")
+}
+
+/// Reads a file: the cells of a grid, or a plain spec as one cell. All of them are checked.
+///
+/// # Errors
+/// [`SpecError`] with file, line and what is allowed.
+pub fn read(path: &Path) -> Result<Vec<Cell>, SpecError> {
+    let text = lab::spec::read_text(path)?;
+    let origin = path.display().to_string();
+    if !has_grid(&text) {
+        return Ok(vec![Cell::plain(Spec::of_file(&text, path)?, &origin)]);
+    }
+    let mut cells = parse(&text, &origin)?;
+    cells.iter_mut().for_each(|cell| cell.spec.lies_beside(path));
+    Ok(cells)
+}
+
+/// Whether a text is that of a grid. One that is no TOML is none: reading it as a plain spec says what is wrong with it.
+fn has_grid(text: &str) -> bool {
+    toml::from_str::<Table>(text).is_ok_and(|table| table.contains_key("grid"))
+}
+
+/// The cells of a text with `[grid]`; values are not checked beyond what reading needs.
+///
+/// # Errors
+/// As [`read`].
+pub fn parse(text: &str, origin: &str) -> Result<Vec<Cell>, SpecError> {
+    let file = File { text, origin };
+    let mut base: Table = toml::from_str(text)
+        .map_err(|e| SpecError::Parse { origin: origin.into(), message: e.message().into() })?;
+    let given = base.remove("grid").unwrap_or(Value::Table(Table::new()));
+    let lab = base.get("lab").and_then(Value::as_str).unwrap_or_default();
+    // A file without a lab, or for an unknown one, is refused as a plain spec would be.
+    let Some(lab) = LabId::named(lab) else { return Err(file.no_lab()) };
+    let axes = file.axes(lab, &given)?;
+    let mut cells: Vec<(Vec<(String, String)>, Table)> = vec![(Vec::new(), base)];
+    for (axis, given) in axes {
+        let refuse = |problem: String| file.value(&format!("grid.{}", axis.name), problem);
+        let mut next = Vec::new();
+        let mut values = Vec::new();
+        for (k, (at, table)) in cells.iter().enumerate() {
+            if k == 0 || axis.depends() {
+                values = axis.values(&given, table).map_err(refuse)?;
+            }
+            for value in &values {
+                let (mut at, mut table) = (at.clone(), table.clone());
+                axis.write(value, &mut table).map_err(refuse)?;
+                at.push((axis.name.to_owned(), lab::axis::show(value)));
+                next.push((at, table));
+            }
+            if next.len() > MOST_CELLS {
+                return Err(refuse(format!(
+                    "makes more than {MOST_CELLS} cells: split the grid into several files"
+                )));
+            }
+        }
+        cells = next;
+    }
+    cells.into_iter().map(|(at, table)| file.cell(lab, at, &table)).collect()
+}
+
+/// The file of a grid, for messages.
+struct File<'a> {
+    text: &'a str,
+    origin: &'a str,
+}
+
+impl File<'_> {
+    /// The file with the line of a field, and the cell that is meant.
+    fn place(&self, key: &str, at: &[(String, String)]) -> String {
+        // A field that an axis sets stands below [grid] under the axis's name.
+        let own = at
+            .iter()
+            .map(|(axis, _)| axis)
+            .find(|axis| key.starts_with(axis.as_str()) || key.rsplit('.').next() == axis.rsplit('.').next());
+        let line = own.and_then(|axis| lines::line_of(self.text, &format!("grid.{axis}")));
+        let line = line.or_else(|| lines::line_of(self.text, key));
+        let line = line.map_or(String::new(), |l| format!(", line {l}"));
+        let label = label(at);
+        let cell = if label.is_empty() { label } else { format!(" (cell {label})") };
+        format!("{}{line}{cell}", self.origin)
+    }
+
+    fn value(&self, key: &str, problem: String) -> SpecError {
+        SpecError::Value { origin: self.place(key, &[]), key: key.to_owned(), problem }
+    }
+
+    fn no_lab(&self) -> SpecError {
+        match Spec::parse(self.text, self.origin) {
+            Err(e) => e,
+            Ok(_) => self.value("lab", "is unknown".into()),
+        }
+    }
+
+    /// The axes that the file names, in the order in which the lab declares them.
+    fn axes(&self, lab: LabId, given: &Value) -> Result<Vec<(&'static Axis, Value)>, SpecError> {
+        let declared = by_id(lab).axes();
+        let names: Vec<&str> = declared.iter().map(|a| a.name).collect();
+        let Value::Table(table) = given else {
+            return Err(self.value("grid", "is no table: write [grid] and one axis a line below it".into()));
+        };
+        let mut named = HashMap::new();
+        flatten(table, "", &names, &mut named);
+        if named.is_empty() {
+            return Err(self.value("grid", format!("names no axis: known are {}", names.join(", "))));
+        }
+        let unknown = named.keys().filter(|key| !names.contains(&key.as_str())).min();
+        if let Some(key) = unknown {
+            let problem = format!("is no axis of this lab: `{key}` {}", suggest::is_unknown(key, &names));
+            return Err(self.value(&format!("grid.{key}"), problem));
+        }
+        Ok(declared.iter().filter_map(|axis| Some((axis, named.remove(axis.name)?))).collect())
+    }
+
+    /// The spec of one cell, as if it had been written by hand.
+    fn cell(&self, lab: LabId, at: Vec<(String, String)>, table: &Table) -> Result<Cell, SpecError> {
+        let text = toml::to_string(table)
+            .map_err(|e| SpecError::Parse { origin: self.place("grid", &at), message: e.to_string() })?;
+        let mut spec = Spec::of_toml(lab, &text).map_err(|e| {
+            let key = e.span().and_then(|span| lines::key_at(&text, span.start)).unwrap_or_default();
+            let message = format!("`{key}`: {}", e.message().trim().replace('\n', "; "));
+            SpecError::Parse { origin: self.place(&key, &at), message }
+        })?;
+        if !table.contains_key("procedure") {
+            spec.common_mut().renew();
+        }
+        spec.check("").map_err(|e| match e {
+            SpecError::Value { key, problem, .. } => {
+                SpecError::Value { origin: self.place(&key, &at), key, problem }
+            }
+            other => other,
+        })?;
+        Ok(Cell::new(at, spec, self.origin))
+    }
+}
+
+/// Fields of a table by their dotted keys; tables that are an axis of their own are not taken apart.
+fn flatten(table: &Table, above: &str, names: &[&str], out: &mut HashMap<String, Value>) {
+    for (key, value) in table {
+        let path = if above.is_empty() { key.clone() } else { format!("{above}.{key}") };
+        match value {
+            Value::Table(inner) if !names.contains(&path.as_str()) => flatten(inner, &path, names, out),
+            value => {
+                out.insert(path, value.clone());
+            }
+        }
+    }
+}
+
+/// The name of a set of cells: the same cells in the same order have the same.
+#[must_use]
+pub fn hash(cells: &[Cell]) -> String {
+    let mut digest = Sha256::new();
+    for cell in cells {
+        digest.update(cell.hash.as_bytes());
+        digest.update(b"\n");
+    }
+    hex(&digest.finalize()[..6])
+}

@@ -1,0 +1,309 @@
+//! The labs of the program, and the types that have one case per lab.
+//!
+//! Each lab is a crate that implements [`Instrument`] in its own types. `labs!` below lists them and makes [`Spec`], [`Kinds`],
+//! [`Question`] and [`Results`]; the rest of the program speaks to a lab through [`Lab`] and to an experiment through
+//! [`Experiment`](lab::Experiment). What labs share (`lab`) is exported from here too, with these types in place.
+
+mod adapter;
+pub mod grid;
+mod specs;
+
+use figure::Figure;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use ::lab::*;
+pub use interventions;
+pub use power;
+pub use prompts;
+pub use saliency;
+
+pub use specs::preset;
+
+/// Findings of any lab.
+pub mod finding {
+    pub use lab::finding::*;
+
+    /// A finding of any lab.
+    pub type Finding = lab::Finding<super::Kinds>;
+    /// The result in a finding of any lab.
+    pub type Body = lab::Body<super::Kinds>;
+}
+
+/// Hosts of experiments of any lab.
+pub mod host {
+    pub use lab::host::*;
+
+    /// A host that takes findings of any lab.
+    pub type Host<'a> = dyn lab::Channel<super::Kinds, super::Question> + 'a;
+    /// A question to any lab that waits for its answer.
+    pub type Waiting = lab::Waiting<super::Question>;
+}
+
+pub use finding::{Body, Finding};
+pub use host::Waiting;
+
+/// An experiment of any lab.
+pub type AnyExperiment = Box<dyn lab::Experiment<Kinds, Question>>;
+
+/// A lab as the program sees it.
+pub trait Lab: Sync {
+    /// Which one it is.
+    fn id(&self) -> LabId;
+    /// Its name on screens.
+    fn title(&self) -> &'static str;
+    /// The question that it answers, in one line.
+    fn question(&self) -> &'static str;
+    /// The TOML of the experiment that runs where nothing else is asked for.
+    fn default_spec(&self) -> &'static str;
+    /// An experiment of this lab; nothing is loaded or computed yet.
+    ///
+    /// # Errors
+    /// [`Fault::Failed`] for a spec that does not pass [`LabSpec::check`] or belongs to another lab.
+    fn open(&self, spec: &Spec) -> Result<AnyExperiment, Fault>;
+    /// A run's findings as lines of text.
+    fn summary(&self, results: &Results, spec: &Spec) -> Vec<String>;
+    /// The figures of a run. `engine` is named in their provenance.
+    fn figures(&self, results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure>;
+    /// The figure of that name, with details as the lab understands them.
+    ///
+    /// # Errors
+    /// A sentence that lists the names that exist.
+    fn figure(
+        &self,
+        name: &str,
+        details: &Details<'_>,
+        results: &Results,
+        engine: Option<&EngineInfo>,
+    ) -> Result<Figure, String>;
+    /// Experiments that can be picked by name beside [`Self::default_spec`].
+    fn presets(&self) -> &'static [Preset];
+    /// The tables of a run, in the layout of the papers.
+    fn tables(&self, results: &Results) -> Vec<table::Table>;
+    /// The comparison that a finding makes, for corrections over all of a session's; none for findings that test nothing.
+    fn compared(&self, finding: &Finding) -> Option<family::Comparison>;
+    /// Hash of the part of a spec that decides its comparisons, where the spec asks for more than that.
+    fn decides(&self, spec: &Spec) -> Option<String>;
+    /// The fields that a grid may vary, in the order in which its cells are enumerated.
+    fn axes(&self) -> &'static [Axis];
+    /// The work of a run in multiply-adds, counted from the spec and the sizes of its models alone: the same on every machine,
+    /// whatever it has cached.
+    fn counted(&self, spec: &Spec, sizes: &[Size]) -> u128;
+}
+
+/// The results of one lab among those of all.
+pub trait LabResults: Sized + 'static {
+    /// The lab.
+    const LAB: LabId;
+    /// These results, where they are this lab's.
+    fn within(all: &Results) -> Option<&Self>;
+    /// The results of a lab that has not run.
+    fn none() -> &'static Self;
+}
+
+/// The spec of one lab among those of all.
+pub trait SpecWithin: Sized {
+    /// This spec, where it is this lab's.
+    fn within(any: &Spec) -> Option<&Self>;
+}
+
+/// How a lab's own types stand in the types that have one case per lab.
+trait Listed: Instrument<Spec: SpecWithin, Results: LabResults> {
+    fn wrap_kind(kind: Self::Kind) -> Kinds;
+    fn kind(any: &Kinds) -> Option<&Self::Kind>;
+    fn question(any: &Question) -> Option<&Self::Question>;
+    fn own_question(any: Question) -> Result<Self::Question, Question>;
+}
+
+/// Makes the types that have one case per lab. A lab's crate exports `Spec`, `Kind`, `KINDS`, `Question`, `Results`, `LAB` and the
+/// type of `LAB`, which has the lab's name.
+macro_rules! labs {
+    ($( $(#[$doc:meta])* $Lab:ident = $module:ident; )+) => {
+        /// Every lab; the first one is open at the start.
+        pub static LABS: &[&dyn Lab] = &[ $( &$module::LAB, )+ ];
+
+        /// What to compute, completely: the same spec with the same program gives the same findings.
+        #[derive(Debug, Clone, PartialEq, Serialize)]
+        #[serde(untagged)]
+        pub enum Spec { $( $(#[$doc])* $Lab(Box<$module::Spec>), )+ }
+
+        impl Spec {
+            /// Which lab it is for.
+            pub fn lab(&self) -> LabId {
+                match self { $( Spec::$Lab(_) => LabId::$Lab, )+ }
+            }
+
+            /// The fields that all specs have.
+            pub fn common(&self) -> &dyn LabSpec {
+                match self { $( Spec::$Lab(spec) => spec.as_ref(), )+ }
+            }
+
+            /// The fields that all specs have, for changing them.
+            pub fn common_mut(&mut self) -> &mut dyn LabSpec {
+                match self { $( Spec::$Lab(spec) => spec.as_mut(), )+ }
+            }
+
+            /// Reads the TOML of a spec of this lab.
+            fn of_toml(lab: LabId, text: &str) -> Result<Self, toml::de::Error> {
+                match lab { $( LabId::$Lab => toml::from_str(text).map(|s| Spec::$Lab(Box::new(s))), )+ }
+            }
+
+            /// Reads the JSON of a spec of this lab.
+            fn of_json(lab: LabId, value: Value) -> Result<Self, serde_json::Error> {
+                match lab { $( LabId::$Lab => $module::Spec::deserialize(value).map(|s| Spec::$Lab(Box::new(s))), )+ }
+            }
+        }
+
+        $( impl From<$module::Spec> for Spec {
+            fn from(spec: $module::Spec) -> Self {
+                Spec::$Lab(Box::new(spec))
+            }
+        }
+
+        impl SpecWithin for $module::Spec {
+            fn within(any: &Spec) -> Option<&Self> {
+                match any {
+                    Spec::$Lab(spec) => Some(spec),
+                    _ => None,
+                }
+            }
+        } )+
+
+        /// A result of any lab.
+        #[derive(Debug, Clone, PartialEq, Serialize)]
+        #[serde(untagged)]
+        #[allow(clippy::large_enum_variant, reason = "findings are few and live in lists of their own kind")]
+        pub enum Kinds { $( $(#[$doc])* $Lab($module::Kind), )+ }
+
+        impl FindingKind for Kinds {
+            fn has_interval(&self) -> bool {
+                match self { $( Kinds::$Lab(kind) => kind.has_interval(), )+ }
+            }
+        }
+
+        impl lab::finding::KindSet for Kinds {
+            fn from_json(lab: LabId, value: Value) -> Result<Self, serde_json::Error> {
+                match lab { $( LabId::$Lab => $module::Kind::deserialize(value).map(Kinds::$Lab), )+ }
+            }
+
+            fn knows(lab: LabId, kind: &str) -> bool {
+                match lab { $( LabId::$Lab => $module::KINDS.contains(&kind), )+ }
+            }
+        }
+
+        $( impl From<$module::Kind> for Kinds {
+            fn from(kind: $module::Kind) -> Self {
+                Kinds::$Lab(kind)
+            }
+        } )+
+
+        /// A question to an experiment, while it runs or afterwards.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "lab", rename_all = "snake_case")]
+        pub enum Question { $( $(#[$doc])* $Lab($module::Question), )+ }
+
+        impl Question {
+            /// Which lab answers it.
+            pub fn lab(&self) -> LabId {
+                match self { $( Question::$Lab(_) => LabId::$Lab, )+ }
+            }
+        }
+
+        $( impl From<$module::Question> for Question {
+            fn from(question: $module::Question) -> Self {
+                Question::$Lab(question)
+            }
+        } )+
+
+        /// The fold of the findings of a run.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "lab", rename_all = "snake_case")]
+        pub enum Results { $( $(#[$doc])* $Lab(Box<$module::Results>), )+ }
+
+        impl Results {
+            /// Results without findings.
+            pub fn new(lab: LabId) -> Self {
+                match lab { $( LabId::$Lab => Results::$Lab(Box::default()), )+ }
+            }
+
+            /// Adds a finding of a run; one of another lab is ignored.
+            pub fn take(&mut self, finding: &Finding) {
+                match (self, &finding.body) {
+                    $( (Results::$Lab(results), Body::Lab(Kinds::$Lab(kind))) => results.take(finding.head(), kind), )+
+                    _ => {}
+                }
+            }
+
+            /// Adds the answer to the question of this number. Returns false where a later answer is there already.
+            pub fn answer(&mut self, ticket: u64, findings: &[Finding]) -> bool {
+                match self { $( Results::$Lab(results) => {
+                    let own = findings.iter().filter_map(|f| match &f.body {
+                        Body::Lab(Kinds::$Lab(kind)) => Some((f.head(), kind)),
+                        _ => None,
+                    });
+                    results.answer(ticket, own)
+                } )+ }
+            }
+        }
+
+        $( impl LabResults for $module::Results {
+            const LAB: LabId = LabId::$Lab;
+
+            fn within(all: &Results) -> Option<&Self> {
+                match all {
+                    Results::$Lab(results) => Some(results),
+                    _ => None,
+                }
+            }
+
+            fn none() -> &'static Self {
+                static NONE: std::sync::LazyLock<$module::Results> = std::sync::LazyLock::new(Default::default);
+                &NONE
+            }
+        }
+
+        impl Listed for $module::$Lab {
+            fn wrap_kind(kind: $module::Kind) -> Kinds {
+                Kinds::$Lab(kind)
+            }
+
+            fn kind(any: &Kinds) -> Option<&$module::Kind> {
+                match any {
+                    Kinds::$Lab(kind) => Some(kind),
+                    _ => None,
+                }
+            }
+
+            fn question(any: &Question) -> Option<&$module::Question> {
+                match any {
+                    Question::$Lab(question) => Some(question),
+                    _ => None,
+                }
+            }
+
+            fn own_question(any: Question) -> Result<$module::Question, Question> {
+                match any {
+                    Question::$Lab(question) => Ok(question),
+                    other => Err(other),
+                }
+            }
+        } )+
+    };
+}
+
+labs! {
+    /// Completeness, selectivity and reliability of interventions (Canby et al.).
+    Interventions = interventions;
+    /// How much of what a prompt probe says is the model (Cao et al.).
+    Prompts = prompts;
+    /// How much data a comparison needs (Zhu et al., Card et al.).
+    Power = power;
+    /// Which tokens a prediction rests on, and whether that agrees with people (Shen et al.).
+    Saliency = saliency;
+}
+
+/// The lab of that name.
+pub fn by_id(id: LabId) -> &'static dyn Lab {
+    // `LABS` and `LabId` have the same order; a test compares them.
+    LABS[id as usize]
+}

@@ -1,0 +1,344 @@
+//! Models: loading, tokenizers, architecture descriptions, executors, and the plans they run.
+//!
+//! ```text
+//! ModelSource -> files -> config.json -> Family -> Arch  \
+//!                      -> safetensors -> Params           > Executor: forward(&Batch, &Plan) -> Trace
+//!                      -> tokenizer.json -> Tokenizer -> Batch /
+//! ```
+//!
+//! Everything above an executor is neutral: host f32 arrays go in and come out, hook points have names, and a family is
+//! a description. A new family is a file in [`families`]; a new executor is one more [`Executor`].
+
+pub mod arch;
+pub mod array;
+pub mod batch;
+pub mod builtin;
+pub mod check;
+pub mod chunk;
+pub mod device;
+pub mod dtype;
+pub mod error;
+pub mod exec;
+pub mod families;
+pub mod hook;
+pub mod hub;
+pub mod offers;
+pub mod params;
+pub mod plan;
+pub mod sentence;
+pub mod source;
+pub mod static_vectors;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+pub mod tokenizer;
+pub mod trace;
+pub mod untrained;
+pub mod weights;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+pub use self::arch::Arch;
+pub use self::array::Array;
+pub use self::batch::Batch;
+pub use self::device::Device;
+pub use self::dtype::Dtype;
+pub use self::error::{ModelError, Result};
+pub use self::exec::Executor;
+pub use self::hook::HookPoint;
+pub use self::offers::{LogitsOnly, Offer};
+pub use self::params::Params;
+pub use self::plan::{Capture, Edit, EditKind, Gradient, LogitsAt, Plan, Scalar, Sites, Start, Target};
+pub use self::sentence::{PoolOver, Pooler, Pooling, Readout};
+pub use self::source::ModelSource;
+pub use self::tokenizer::{Encoding, Special, Tokenizer};
+pub use self::trace::Trace;
+
+use self::arch::Network;
+use self::exec::logits::LogitsExecutor;
+use self::families::{ConfigFile, bilstm};
+use self::hub::OnTransfer;
+use self::source::Files;
+use self::static_vectors::StaticVectors;
+use base::files::hex;
+
+/// A loaded model.
+pub struct Model {
+    name: String,
+    arch: Arch,
+    executor: Box<dyn Executor>,
+    tokenizer: Option<Tokenizer>,
+    pooling: Option<Pooling>,
+    pooler: Option<Pooler>,
+    card: Option<Value>,
+    ignored: Vec<String>,
+    hash: String,
+}
+
+impl Model {
+    /// Loads configuration, weights and tokenizer, checks that they belong together, and moves the weights to a device, in
+    /// f32.
+    ///
+    /// # Errors
+    /// Every [`ModelError`] of loading; each names the file and what to do.
+    pub fn load(source: &ModelSource, device: Device) -> Result<Model> {
+        Model::load_with(source, (device, Dtype::F32), &mut |_| Ok(()))
+    }
+
+    /// The same in any [`Dtype`]; `on` is told how far a download is, and can stop it.
+    ///
+    /// # Errors
+    /// As [`Model::load`]; [`ModelError::Cancelled`]; [`ModelError::Device`] for networks that run in f32 only.
+    pub fn load_with(
+        source: &ModelSource,
+        (device, dtype): (Device, Dtype),
+        on: &mut OnTransfer<'_>,
+    ) -> Result<Model> {
+        match source {
+            ModelSource::Vectors(address) => return static_vectors::load(address, device, dtype),
+            ModelSource::Untrained { of, seed } => {
+                return untrained::load(of, *seed, source.to_string(), (device, dtype), on);
+            }
+            ModelSource::Builtin(_) | ModelSource::Dir(_) | ModelSource::Hub { .. } => {}
+        }
+        let files = Files::open(source, on)?;
+        let config = files.text("config.json")?.ok_or_else(|| {
+            files
+                .missing("config.json", "a model folder holds config.json, model.safetensors and a tokenizer")
+        })?;
+        let label = format!("{}/config.json", files.label());
+        let file = ConfigFile::parse(&label, &config)?;
+        let (family, mut arch) = file.describe()?;
+        let weights = files.weights()?;
+        let (tokenizer, given) = if arch.network == Network::BiLstm {
+            let (tokenizer, words) = bilstm::words(&file, &mut arch, &files, &weights)?;
+            (Some(tokenizer), words)
+        } else {
+            let read = |name: &str| Ok(files.read(name)?.map(std::borrow::Cow::into_owned));
+            (Tokenizer::from_files(&files.label(), read)?, Params::default())
+        };
+        if let Some(t) = &tokenizer {
+            t.check_fits(arch.vocab)?;
+        }
+        let mut hash = Sha256::new();
+        weights.hash_into(&mut hash);
+        hash.update(config.as_bytes());
+        hash.update(tokenizer.as_ref().map_or([0; 32], Tokenizer::digest));
+        given.hash_into(&mut hash);
+        let served = matches!(arch.network, Network::LogitsOnly(_));
+        let (executor, pooler, ignored): (Box<dyn Executor>, _, _) = if served {
+            let (executor, ignored) = LogitsExecutor::open(&file, &arch, &weights, (device, dtype))?;
+            (Box::new(executor), None, ignored)
+        } else {
+            let params = Params::read_rest(&mut arch, family, &weights, given)?;
+            let ignored = family.ignored(&arch, &weights);
+            let pooler = Pooler::read(&arch, family, &weights)?;
+            (exec::open(&arch, params, device, dtype)?, pooler, ignored)
+        };
+        drop(weights);
+        let card = files.text("card.json")?.and_then(|t| serde_json::from_str(&t).ok());
+        Ok(Model {
+            name: source.to_string(),
+            executor,
+            arch,
+            tokenizer,
+            pooling: sentence::pooling(&files)?,
+            pooler,
+            card,
+            ignored,
+            hash: identity(hash, dtype),
+        })
+    }
+
+    /// The architecture that a source's `config.json` describes, without its weights: what a list needs. Whether the
+    /// head is there is only known once the weights are read. Nothing is fetched.
+    ///
+    /// # Errors
+    /// As [`Model::load`], for the configuration alone; [`ModelError::Hub`] for a model that the cache lacks.
+    pub fn describe(source: &ModelSource) -> Result<Arch> {
+        if let ModelSource::Vectors(address) = source {
+            // Only the lines of the file say how many words there are.
+            let vectors = StaticVectors::read(address)?;
+            return Ok(Arch::table(vectors.len() + 1, vectors.width()));
+        }
+        let files = Files::at_hand(source)?;
+        let config = files
+            .text("config.json")?
+            .ok_or_else(|| files.missing("config.json", "a model folder holds config.json and weights"))?;
+        Ok(ConfigFile::parse(&format!("{}/config.json", files.label()), &config)?.describe()?.1)
+    }
+
+    /// A model from parts in memory, in f32.
+    ///
+    /// # Errors
+    /// [`ModelError::Config`], [`ModelError::MissingTensor`], [`ModelError::Device`],
+    /// [`ModelError::TokenizerTooLarge`].
+    pub fn from_params(
+        name: &str,
+        arch: Arch,
+        params: Params,
+        tokenizer: Option<Tokenizer>,
+        device: Device,
+    ) -> Result<Model> {
+        Model::from_params_with(name, arch, params, tokenizer, (device, Dtype::F32))
+    }
+
+    /// The same in any [`Dtype`].
+    ///
+    /// # Errors
+    /// As [`Model::from_params`]; [`ModelError::Weights`] for values that the dtype cannot hold.
+    pub fn from_params_with(
+        name: &str,
+        arch: Arch,
+        params: Params,
+        tokenizer: Option<Tokenizer>,
+        (device, dtype): (Device, Dtype),
+    ) -> Result<Model> {
+        arch.validate().map_err(|what| ModelError::Config { file: name.to_owned(), what })?;
+        if let Some(t) = &tokenizer {
+            t.check_fits(arch.vocab)?;
+        }
+        let mut hash = Sha256::new();
+        params.hash_into(&mut hash);
+        hash.update(tokenizer.as_ref().map_or([0; 32], Tokenizer::digest));
+        Ok(Model {
+            name: name.to_owned(),
+            executor: exec::open(&arch, params, device, dtype)?,
+            arch,
+            tokenizer,
+            pooling: None,
+            pooler: None,
+            card: None,
+            ignored: Vec::new(),
+            hash: identity(hash, dtype),
+        })
+    }
+
+    /// Runs one plan on one batch.
+    ///
+    /// # Errors
+    /// [`ModelError::Plan`], [`ModelError::NoHead`], [`ModelError::TooLong`], [`ModelError::TokenId`] for requests that
+    /// do not fit; [`ModelError::MissingGradient`]; [`ModelError::Compute`].
+    pub fn forward(&self, batch: &Batch, plan: &Plan) -> Result<Trace> {
+        batch.check(&self.arch)?;
+        plan.check(&self.name, &self.arch, batch)?;
+        self.executor.run(batch, plan)
+    }
+
+    /// Encodes texts into one batch with the tokenizer's frame of special tokens.
+    ///
+    /// # Errors
+    /// [`ModelError::NoTokenizer`], [`ModelError::Empty`] (a text without any token), [`ModelError::Config`].
+    pub fn batch<S: AsRef<str>>(&self, texts: &[S]) -> Result<Batch> {
+        let tokenizer = self.tokenizer()?;
+        let ids: Vec<Vec<u32>> =
+            texts.iter().map(|t| Ok(tokenizer.encode(t.as_ref())?.ids)).collect::<Result<_>>()?;
+        Batch::new(&ids, tokenizer.pad_id())
+    }
+
+    /// Name or address, as it was asked for.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The architecture.
+    pub fn arch(&self) -> &Arch {
+        &self.arch
+    }
+
+    /// Width D of the hidden states: what a probe reads.
+    pub fn embed_dim(&self) -> usize {
+        self.arch.hidden
+    }
+
+    /// Number of blocks L.
+    pub fn layers(&self) -> usize {
+        self.arch.layers
+    }
+
+    /// Blocks on the way to the head, a decoder's included: see [`Arch::depth`].
+    pub fn depth(&self) -> usize {
+        self.arch.depth()
+    }
+
+    /// Whether nothing but the head comes after block `layer` (from 1), and a pass can be taken up there. In a decoder it
+    /// cannot: such a pass begins anew.
+    pub fn ends_at(&self, layer: usize) -> bool {
+        layer == self.arch.layers && self.arch.decoder.is_none()
+    }
+
+    /// Whether the model can predict tokens.
+    pub fn has_head(&self) -> bool {
+        self.arch.head != arch::Head::None
+    }
+
+    /// The tokenizer.
+    ///
+    /// # Errors
+    /// [`ModelError::NoTokenizer`].
+    pub fn tokenizer(&self) -> Result<&Tokenizer> {
+        self.tokenizer.as_ref().ok_or_else(|| ModelError::NoTokenizer { model: self.name.clone() })
+    }
+
+    /// How sentence vectors are made, where the folder says so.
+    pub fn pooling(&self) -> Option<Pooling> {
+        self.pooling
+    }
+
+    /// `card.json`, if there is one.
+    pub fn card(&self) -> Option<&Value> {
+        self.card.as_ref()
+    }
+
+    /// Stored tensors that belong to the family and that the configuration has no place for (more blocks in the weights
+    /// than in `config.json`, say), in one sentence; none if there are none. Such a model runs, but is not the one that
+    /// was saved.
+    pub fn ignored(&self) -> Option<String> {
+        let first = self.ignored.first()?;
+        Some(format!(
+            "{} stored tensors are not used ('{}' is the first): config.json describes a smaller network than the weights",
+            self.ignored.len(),
+            base::text::shortened(first, 80)
+        ))
+    }
+
+    /// SHA-256 in hexadecimal over weights, configuration and tokenizer, and over the dtype unless that is f32: the
+    /// model's identity in caches and records.
+    pub fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    /// Working memory in bytes of a pass that reads hidden states at a few positions, over a batch of `tokens` tokens,
+    /// padding included, in texts of at most `longest`.
+    pub fn pass_bytes(&self, tokens: usize, longest: usize) -> usize {
+        self.executor.pass_bytes(tokens, longest)
+    }
+
+    /// Bytes of parameters and working memory that the executor holds now.
+    pub fn bytes(&self) -> usize {
+        self.executor.bytes()
+    }
+
+    /// What computes, and in which dtype unless that is f32: `cpu`, `cpu bf16`.
+    pub fn device(&self) -> String {
+        match self.dtype() {
+            Dtype::F32 => self.executor.device(),
+            other => format!("{} {other}", self.executor.device()),
+        }
+    }
+
+    /// What the model is kept in.
+    pub fn dtype(&self) -> Dtype {
+        self.executor.dtype()
+    }
+}
+
+/// The hash of what was loaded: what is rounded gives other numbers, and so has another one.
+fn identity(mut hash: Sha256, dtype: Dtype) -> String {
+    if dtype != Dtype::F32 {
+        hash.update(dtype.to_string());
+    }
+    hex(&hash.finalize())
+}

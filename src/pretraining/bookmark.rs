@@ -1,0 +1,48 @@
+//! Where a training stands that is not finished, so that one that was stopped goes on where it was.
+
+use model::exec::train::Trainer;
+
+/// Keeps how far a training has come.
+pub trait Bookmark {
+    /// What was kept when it was stopped, if it was.
+    fn last(&mut self) -> Option<Vec<u8>>;
+    /// Whether it is time to keep how far it has come; `stops` says that it ends here unfinished.
+    fn due(&mut self, stops: bool) -> bool;
+    /// Keeps it.
+    fn keep(&mut self, bytes: Vec<u8>);
+}
+
+/// A bookmark as bytes: the losses of the steps so far, and the trainer's own state. None where a trainer does not give it.
+pub(super) fn written(trainer: &Trainer, losses: &[f64]) -> Option<Vec<u8>> {
+    let state = trainer.state()?;
+    let mut bytes = Vec::with_capacity(8 + 8 * losses.len() + state.len());
+    bytes.extend((losses.len() as u64).to_le_bytes());
+    losses.iter().for_each(|l| bytes.extend(l.to_le_bytes()));
+    bytes.extend(state);
+    Some(bytes)
+}
+
+/// Steps that a bookmark stands at, and what follows.
+fn opened(bytes: &[u8]) -> Option<(usize, &[u8])> {
+    let (count, rest) = bytes.split_first_chunk::<8>()?;
+    let count = usize::try_from(u64::from_le_bytes(*count)).ok()?;
+    (count <= rest.len() / 8).then_some((count, rest))
+}
+
+/// Steps that a bookmark stands at; none of what is no bookmark.
+#[must_use]
+pub fn steps(bytes: &[u8]) -> Option<usize> {
+    opened(bytes).map(|(count, _)| count)
+}
+
+/// Puts a trainer where a bookmark stands; gives the losses until there. None, and the trainer is as it was, where it does not fit,
+/// or stands behind `total` steps.
+pub(super) fn restored(trainer: &mut Trainer, bytes: &[u8], total: usize) -> Option<Vec<f64>> {
+    let (count, rest) = opened(bytes)?;
+    if count > total {
+        return None;
+    }
+    let (losses, state) = rest.split_at(8 * count);
+    let (losses, _) = losses.as_chunks::<8>();
+    trainer.restore(state).then(|| losses.iter().map(|l| f64::from_le_bytes(*l)).collect())
+}

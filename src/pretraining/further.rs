@@ -1,0 +1,479 @@
+//! Further pretraining: a model continues training on more or fewer of the facts (Cao et al. 2022, section 5: sample disparity), or
+//! on shuffled words (the corruption of the data-requirement paper), and is asked for the facts after each mixture.
+//!
+//! The facts are those of [`Lot::Taught`], which no built-in model has read: before the first lesson it can only guess them.
+//!
+//! Every mixture starts from the same weights. What has been measured stands in a file, one line per mixture, so that a run that
+//! was stopped continues where it was.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::ask::Asked;
+use super::bookmark::{Bookmark, restored, written};
+use super::error::{GalleryError, Result};
+use super::mixture::{Corpus, Line, Mixture};
+use super::progress::{Progress, Stage, Watch};
+use super::recall::{Asking, RelationRecall, Tally, recall};
+use super::recipe::{Objective, schedule};
+use super::score::{LEVEL, Score};
+use super::splits::{Lot, Lots};
+use super::text::{Encoder, Masking};
+use corpus::facts::Relation;
+use model::arch::Arch;
+use model::device::Device;
+use model::exec::train::{AdamW, Trainer};
+use model::families::ConfigFile;
+use model::params::Params;
+use model::source::{Files, ModelSource};
+use model::{Model, Tokenizer, weights};
+use stats::intervals::wilson;
+use stats::rng::{shuffle, stream, unit};
+
+/// What a model reads next.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Diet {
+    /// Nothing: the model as it is.
+    None,
+    /// This share of sentences that state taught facts, the rest Micro-English; [`Settings::sentences`] read [`Settings::epochs`]
+    /// times.
+    Gamma(f64),
+    /// Sentences that state taught facts, with their words in random order; [`Settings::shuffled_steps`] steps.
+    Shuffled,
+}
+
+/// How training goes on; the defaults are the papers'.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Different sentences of a mixture.
+    pub sentences: usize,
+    /// How often they are read.
+    pub epochs: usize,
+    /// Steps on shuffled words.
+    pub shuffled_steps: usize,
+    /// Sentences per step.
+    pub batch: usize,
+    /// Peak learning rate of AdamW; it rises over 6 % of the steps and falls linearly to 0.
+    pub rate: f64,
+    /// Share of the words that are masked, where the model is trained on masks.
+    pub masking: f64,
+    /// The seed of text, order and masks.
+    pub seed: u64,
+    /// How many of the relations are asked for.
+    pub relations: usize,
+}
+
+/// Sentences of a step by which an encoder is corrupted (Zhu et al. 2022, their code).
+pub const CORRUPTED_BATCH: usize = 16;
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            sentences: 9_900,
+            epochs: 3,
+            shuffled_steps: 200,
+            batch: 32,
+            rate: 5e-5,
+            masking: 0.15,
+            seed: 0,
+            relations: usize::MAX,
+        }
+    }
+}
+
+/// What one mixture did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// What was read.
+    pub diet: Diet,
+    /// Steps taken.
+    pub steps: usize,
+    /// Mean loss in nats over the last tenth of the steps; none without any.
+    pub loss: Option<f64>,
+    /// P@1 over the taught facts of all relations: first prompt, usual name; and each relation's best prompt.
+    pub scores: Vec<Score>,
+    /// By relation and prompt.
+    pub facts: Vec<RelationRecall>,
+}
+
+/// The first line of a file of outcomes: whom they belong to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Header {
+    model: String,
+    hash: String,
+    settings: Settings,
+    /// The facts that were taught and asked; a file without it is of a program that taught them all.
+    facts: Lot,
+}
+
+/// A model's parts, from which every mixture starts.
+pub struct Start {
+    arch: Arch,
+    params: Params,
+    tokenizer: Tokenizer,
+    /// The text of its tokenizer and card files, copied beside saved weights.
+    files: Vec<(&'static str, Vec<u8>)>,
+    name: String,
+    hash: String,
+    corpus: Corpus,
+    lots: Lots,
+}
+
+/// Files that are copied beside saved weights.
+const COPIED: [&str; 6] = [
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+];
+
+impl Start {
+    /// Reads a model.
+    ///
+    /// # Errors
+    /// Those of loading; [`ModelError::Training`](model::ModelError::Training) if it has no head or no tokenizer.
+    pub fn load(source: &ModelSource) -> Result<Self> {
+        let files = Files::at_hand(source)?;
+        let text = files.text("config.json")?.ok_or_else(|| {
+            files.missing("config.json", "a model folder holds config.json and model.safetensors")
+        })?;
+        let (family, mut arch) =
+            ConfigFile::parse(&format!("{}/config.json", files.label()), &text)?.describe()?;
+        let weights = files.weights()?;
+        let mut hash = Sha256::new();
+        weights.hash_into(&mut hash);
+        let params = Params::read(&mut arch, family, &weights)?;
+        let read = |name: &str| Ok(files.read(name)?.map(std::borrow::Cow::into_owned));
+        let missing = |what: &str| {
+            model::ModelError::Training(format!("{source} has no {what}; it cannot be asked for words"))
+        };
+        let tokenizer = Tokenizer::from_files(&files.label(), read)?.ok_or_else(|| missing("tokenizer"))?;
+        if arch.head_parameters().is_empty() && arch.head == model::arch::Head::None {
+            return Err(missing("language-model head").into());
+        }
+        tokenizer.check_fits(arch.vocab)?;
+        let mut copied = Vec::new();
+        for name in COPIED {
+            if let Some(bytes) = files.read(name)? {
+                copied.push((name, bytes.into_owned()));
+            }
+        }
+        Ok(Self {
+            arch,
+            params,
+            tokenizer,
+            files: copied,
+            name: source.to_string(),
+            hash: format!("{:x}", hash.finalize()),
+            corpus: Corpus::new(Mixture::neutral())?,
+            lots: Lots::new()?,
+        })
+    }
+
+    /// SHA-256 of the weights, in hexadecimal.
+    #[must_use]
+    pub fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    fn objective(&self) -> Objective {
+        match (self.arch.decoder.is_some(), self.arch.is_causal()) {
+            (true, _) => Objective::Denoising,
+            (false, true) => Objective::Causal,
+            (false, false) => Objective::Masked,
+        }
+    }
+
+    /// Trains on a diet from the model's own weights, or from a bookmark, and leaves the result in training; gives the losses of all
+    /// steps too.
+    ///
+    /// # Errors
+    /// Those of the trainer; [`GalleryError::Cancelled`].
+    pub fn feed(
+        &self,
+        diet: Diet,
+        settings: &Settings,
+        device: Device,
+        mut bookmark: Option<&mut dyn Bookmark>,
+        watch: Watch<'_>,
+    ) -> Result<(Trainer, Vec<f64>)> {
+        let optimiser = AdamW { beta2: 0.999, ..AdamW::default() };
+        let mut trainer = Trainer::from_params(&self.arch, &self.params, optimiser, device)?;
+        let lines = self.lines(diet, settings);
+        let masking = Masking { focus: 0.0, beside: 0.0, random: settings.masking };
+        let encoder = Encoder::new(&self.tokenizer, self.objective(), masking);
+        let mut rows = lines.iter().map(|l| encoder.row(l)).collect::<Result<Vec<_>>>()?;
+        rows.retain(|r| (2..=self.arch.max_positions).contains(&r.ids.len()));
+        let batch = settings.batch.max(1);
+        let total = match diet {
+            Diet::None => 0,
+            Diet::Gamma(_) => rows.len().div_ceil(batch) * settings.epochs,
+            Diet::Shuffled => settings.shuffled_steps,
+        };
+        let (mut order, mut masks) =
+            (stream(settings.seed, "further order"), stream(settings.seed, "further masks"));
+        let known = bookmark.as_mut().and_then(|b| b.last());
+        let known = known.and_then(|bytes| restored(&mut trainer, &bytes, total)).unwrap_or_default();
+        let mut losses = Vec::with_capacity(total);
+        while losses.len() < total && !rows.is_empty() {
+            shuffle(&mut order, &mut rows);
+            for chunk in rows.chunks(batch) {
+                if losses.len() == total {
+                    break;
+                }
+                // Steps that were taken before are drawn again, so that the next one draws what it would have drawn.
+                let step = encoder.step(chunk.to_vec(), &mut masks)?;
+                if let Some(loss) = known.get(losses.len()) {
+                    losses.push(*loss);
+                    continue;
+                }
+                let rate = settings.rate * schedule(losses.len(), total);
+                let loss = trainer.step(&step.batch, &step.targets, rate)?;
+                losses.push(f64::from(loss));
+                let heard = watch(Progress { stage: Stage::Train, done: losses.len(), total, loss });
+                if losses.len() < total
+                    && let Some(mark) = bookmark.as_mut()
+                    && mark.due(heard.is_err())
+                    && let Some(bytes) = written(&trainer, &losses)
+                {
+                    mark.keep(bytes);
+                }
+                heard?;
+            }
+        }
+        Ok((trainer, losses))
+    }
+
+    /// The sentences of a diet, the same for every model under a seed.
+    fn lines(&self, diet: Diet, settings: &Settings) -> Vec<Line> {
+        let mut rng = stream(settings.seed, "further text");
+        let mut mixing = stream(settings.seed, "further mixing");
+        let n = settings.sentences;
+        match diet {
+            Diet::None => Vec::new(),
+            Diet::Gamma(gamma) => {
+                let inside = (gamma * n as f64).round() as usize;
+                let facts: Vec<Line> = (0..inside).map(|_| self.corpus.fact(&mut rng)).collect();
+                let mut rng = stream(settings.seed, "further text outside");
+                facts.into_iter().chain((inside..n).map(|_| self.corpus.sentence(&mut rng))).collect()
+            }
+            Diet::Shuffled => (0..n)
+                .map(|_| {
+                    let line = self.corpus.fact(&mut rng);
+                    let mut words: Vec<&str> = line.text.split_whitespace().collect();
+                    shuffle(&mut mixing, &mut words);
+                    // One number a line keeps the streams of different settings in step.
+                    let _ = unit(&mut mixing);
+                    Line { text: words.join(" "), focus: Vec::new() }
+                })
+                .collect(),
+        }
+    }
+
+    /// The model after `steps` steps of [`CORRUPTED_BATCH`] sentences with their words in random order, as Zhu et al. (2022) corrupt an
+    /// encoder.
+    ///
+    /// # Errors
+    /// As [`Start::feed`].
+    pub fn corrupted(self, steps: usize, seed: u64, watch: Watch<'_>) -> Result<Model> {
+        let usual = Settings::default();
+        // As many sentences as are read, and some that may be too long.
+        let sentences = (steps + 8).saturating_mul(CORRUPTED_BATCH).min(usual.sentences);
+        let settings = Settings { shuffled_steps: steps, batch: CORRUPTED_BATCH, seed, sentences, ..usual };
+        let (trainer, _) = self.feed(Diet::Shuffled, &settings, Device::Cpu, None, watch)?;
+        let (name, params) = (format!("{}, corrupted {steps}", self.name), trainer.params()?);
+        Ok(Model::from_params(&name, self.arch, params, Some(self.tokenizer), Device::Cpu)?)
+    }
+
+    fn relations(&self, settings: &Settings) -> &[Relation] {
+        let relations = self.corpus.relations();
+        &relations[..settings.relations.min(relations.len())]
+    }
+
+    /// Asks for the taught facts of some relations.
+    fn ask(
+        &self,
+        trainer: &Trainer,
+        relations: &[Relation],
+        watch: Watch<'_>,
+    ) -> Result<Vec<RelationRecall>> {
+        let asked = Asked::new(&self.arch, &self.tokenizer, Box::new(|b, p| trainer.forward(b, p)));
+        let asking = Asking { lots: &self.lots, lot: Lot::Taught, mixture: None, judgement: None };
+        let mut facts = Vec::with_capacity(relations.len());
+        for (done, relation) in relations.iter().enumerate() {
+            watch(Progress { stage: Stage::Score, done, total: relations.len(), loss: f32::NAN })?;
+            facts.push(recall(&asked, relation, asking)?.relation);
+        }
+        Ok(facts)
+    }
+
+    /// Questions by relation that [`Start::outcome`] asks, but for other names of the subjects.
+    fn questions(&self, relations: &[Relation]) -> Vec<usize> {
+        let taught = |r: &Relation| r.facts.iter().filter(|f| self.lots.of(r, f) == Lot::Taught).count();
+        relations.iter().map(|r| taught(r) * r.open_prompts().len()).collect()
+    }
+
+    /// Seconds that asking takes in [`Start::outcome`], from those that a few of the first relations take after one untimed.
+    ///
+    /// # Errors
+    /// As [`Start::outcome`].
+    pub fn seconds_to_ask(&self, settings: &Settings, few: usize, watch: Watch<'_>) -> Result<f64> {
+        let relations = self.relations(settings);
+        let first = 1.min(relations.len());
+        let some = &relations[first..(first + few).min(relations.len())];
+        let (trainer, _) = self.feed(Diet::None, settings, Device::Cpu, None, watch)?;
+        self.ask(&trainer, &relations[..first], watch)?;
+        let begun = Instant::now();
+        self.ask(&trainer, some, watch)?;
+        let sum = |relations: &[Relation]| self.questions(relations).iter().sum::<usize>() as f64;
+        Ok(begun.elapsed().as_secs_f64() * sum(relations) / sum(some).max(1.0))
+    }
+
+    /// Trains on a diet and asks for the taught facts, of both halves, in the open prompts.
+    ///
+    /// # Errors
+    /// As [`Start::feed`]; those of files where the weights are saved.
+    pub fn outcome(
+        &self,
+        diet: Diet,
+        settings: &Settings,
+        device: Device,
+        (save, bookmark): (Option<&Path>, Option<&mut dyn Bookmark>),
+        watch: Watch<'_>,
+    ) -> Result<Outcome> {
+        let (trainer, losses) = self.feed(diet, settings, device, bookmark, watch)?;
+        if let Some(dir) = save {
+            trainer.export(dir)?;
+            for (name, bytes) in &self.files {
+                weights::write_whole(&dir.join(name), bytes)?;
+            }
+        }
+        let facts = self.ask(&trainer, self.relations(settings), watch)?;
+        let pool = |pick: &dyn Fn(&RelationRecall) -> Option<Tally>| {
+            facts.iter().filter_map(pick).fold(Tally::default(), Tally::and)
+        };
+        let score = |id: &str, what: &str, t: Tally| Score {
+            id: id.into(),
+            what: what.into(),
+            share: wilson(t.hits, t.n, LEVEL),
+            n: t.n,
+        };
+        let first = pool(&|r| r.prompts.first().map(|p| p.all()));
+        let best = pool(&|r| r.best().map(|p| p.all()));
+        let last = &losses[losses.len() - losses.len().div_ceil(10)..];
+        let mut scores = vec![
+            score("p1_first", "P@1, each relation's first prompt, usual name", first),
+            score("p1_best", "P@1, each relation's best prompt, usual name", best),
+        ];
+        scores.retain(|s| s.n > 0);
+        Ok(Outcome {
+            diet,
+            steps: losses.len(),
+            loss: (!last.is_empty()).then(|| last.iter().sum::<f64>() / last.len() as f64),
+            scores,
+            facts,
+        })
+    }
+}
+
+/// Where outcomes are kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Keep {
+    /// One line a mixture; what stands there already is not trained again.
+    pub file: Option<PathBuf>,
+    /// Folder for the weights, a folder each.
+    pub weights: Option<PathBuf>,
+}
+
+/// Goes through `diets` in order; `tell` hears every outcome, also those that were on file.
+///
+/// # Errors
+/// [`GalleryError::Resume`] if the file belongs to another model or other settings; those of [`Start::outcome`]. What was told
+/// is on file.
+pub fn mix(
+    start: &Start,
+    diets: &[Diet],
+    settings: &Settings,
+    keep: &Keep,
+    device: Device,
+    watch: Watch<'_>,
+    tell: &mut dyn FnMut(&Outcome),
+) -> Result<()> {
+    let (model, hash) = (start.name.clone(), start.hash.clone());
+    let header = Header { model, hash, settings: settings.clone(), facts: Lot::Taught };
+    let known = match &keep.file {
+        Some(path) => read(path, &header)?,
+        None => Vec::new(),
+    };
+    for &diet in diets {
+        if let Some(outcome) = known.iter().find(|o| o.diet == diet) {
+            tell(outcome);
+            continue;
+        }
+        let folder = keep.weights.as_ref().map(|dir| dir.join(folder(diet)));
+        let outcome = start.outcome(diet, settings, device, (folder.as_deref(), None), watch)?;
+        if let Some(path) = &keep.file {
+            append(path, &outcome)?;
+        }
+        tell(&outcome);
+    }
+    Ok(())
+}
+
+/// Name of a diet's folder.
+fn folder(diet: Diet) -> String {
+    match diet {
+        Diet::None => "untouched".into(),
+        Diet::Gamma(g) => format!("gamma-{}", 100.0 * g),
+        Diet::Shuffled => "shuffled".into(),
+    }
+}
+
+/// The outcomes on file; the file is begun where there is none. A last line that was cut off is left out.
+fn read(path: &Path, header: &Header) -> Result<Vec<Outcome>> {
+    let wrong = |what: &str| GalleryError::Resume { path: path.to_owned(), what: what.to_owned() };
+    let io = |source| GalleryError::Io { path: path.to_owned(), source };
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            let line = serde_json::to_string(header).map_err(|e| wrong(&e.to_string()))?;
+            weights::write_whole(path, format!("{line}\n").as_bytes())?;
+            return Ok(Vec::new());
+        }
+        Err(e) => return Err(io(e)),
+    };
+    let whole = text.rfind('\n').map_or(0, |end| end + 1);
+    let mut lines = text[..whole].lines();
+    let first: Header = lines
+        .next()
+        .and_then(|l| serde_json::from_str(l).ok())
+        .ok_or_else(|| wrong("this file was not written by this command"))?;
+    if first != *header {
+        return Err(wrong("it belongs to another model or other settings"));
+    }
+    if whole < text.len() {
+        let file = std::fs::OpenOptions::new().write(true).open(path).map_err(io)?;
+        file.set_len(whole as u64).map_err(io)?;
+    }
+    lines.map(|l| serde_json::from_str(l).map_err(|e| wrong(&e.to_string()))).collect()
+}
+
+fn append(path: &Path, outcome: &Outcome) -> Result<()> {
+    let io = |source| GalleryError::Io { path: path.to_owned(), source };
+    let line = serde_json::to_string(outcome)
+        .map_err(|e| GalleryError::Resume { path: path.to_owned(), what: e.to_string() })?;
+    let mut file = std::fs::OpenOptions::new().append(true).open(path).map_err(io)?;
+    file.write_all(format!("{line}\n").as_bytes()).map_err(io)?;
+    file.sync_data().map_err(io)
+}
+
+#[cfg(test)]
+#[path = "further_tests.rs"]
+mod tests;

@@ -1,0 +1,197 @@
+//! Tests of further pretraining on a small built-in model.
+
+use std::collections::HashSet;
+
+use super::*;
+use base::Cancelled;
+
+fn start() -> Start {
+    Start::load(&ModelSource::Builtin("bert-tiny".into())).unwrap()
+}
+
+fn settings() -> Settings {
+    Settings { sentences: 64, epochs: 1, shuffled_steps: 3, batch: 16, relations: 1, ..Settings::default() }
+}
+
+/// All sentences of taught facts under their usual names, in both spellings of the full stop.
+fn taught(start: &Start) -> HashSet<String> {
+    let mut all = HashSet::new();
+    for r in start.corpus.relations() {
+        for f in r.facts.iter().filter(|f| start.lots.of(r, f) == Lot::Taught) {
+            for p in 0..r.open_prompts().len() {
+                let text = r.asked(p, &f.subject).replace(corpus::facts::OBJECT, &f.object);
+                let bare = text.strip_suffix(" .").unwrap();
+                all.extend([format!("{bare}."), text.clone()]);
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn diets_are_what_they_say() {
+    let start = start();
+    let [none, all] = [0.0, 1.0].map(|g| start.lines(Diet::Gamma(g), &settings()));
+    assert_eq!((none.len(), all.len()), (64, 64));
+    let mixed = start.lines(Diet::Gamma(0.25), &settings());
+    assert_eq!((&mixed[..16], &mixed[16..]), (&all[..16], &none[..48]));
+    let prompts: Vec<&str> = start
+        .corpus
+        .relations()
+        .iter()
+        .flat_map(|r| &r.prompts)
+        .filter_map(|p| p.split("[X]").next())
+        .collect();
+    let asks = |l: &Line| prompts.iter().any(|p| l.text.starts_with(p));
+    assert!(all.iter().all(asks));
+    let taught = taught(&start);
+    assert!(
+        all.iter().all(|l| taught.contains(&l.text)),
+        "a lesson states a fact that is not there to be taught"
+    );
+    let plain = start.lines(Diet::Gamma(1.0), &settings());
+    let shuffled = start.lines(Diet::Shuffled, &settings());
+    let sorted = |text: &str| {
+        let mut words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        words.sort();
+        words
+    };
+    assert!(plain.iter().zip(&shuffled).all(|(a, b)| sorted(&a.text) == sorted(&b.text)));
+    assert!(plain.iter().zip(&shuffled).filter(|(a, b)| a.text != b.text).count() > 60);
+}
+
+/// Stopped after the first mixture, taken up again: nothing is trained twice, and the numbers are those of one run.
+#[test]
+fn a_stopped_run_goes_on() {
+    let home = tempfile::tempdir().unwrap();
+    let start = start();
+    let diets = [Diet::None, Diet::Gamma(0.5), Diet::Shuffled];
+    let run = |file: &str, stop_at: usize| {
+        let keep = Keep { file: Some(home.path().join(file)), weights: None };
+        let (mut told, mut steps) = (Vec::new(), 0);
+        let end = mix(
+            &start,
+            &diets,
+            &settings(),
+            &keep,
+            Device::Cpu,
+            &mut |p| {
+                steps += usize::from(p.stage == Stage::Train);
+                if steps > stop_at { Err(Cancelled) } else { Ok(()) }
+            },
+            &mut |o| told.push(o.clone()),
+        );
+        (end, told, steps)
+    };
+    let (end, whole, steps) = run("whole", usize::MAX);
+    end.unwrap();
+    assert_eq!(whole.iter().map(|o| o.steps).collect::<Vec<_>>(), [0, 4, 3]);
+    assert_eq!(steps, 7);
+    assert!(whole[0].loss.is_none() && whole[1].loss.is_some());
+    let (end, told, _) = run("parts", 5);
+    assert!(matches!(end, Err(GalleryError::Cancelled(_))));
+    assert_eq!(told.len(), 2);
+    // A line that was being written when the power went.
+    let path = home.path().join("parts");
+    let mut text = std::fs::read_to_string(&path).unwrap();
+    text.push_str("{\"diet\":\"shuf");
+    std::fs::write(&path, text).unwrap();
+    let (end, told, steps) = run("parts", usize::MAX);
+    end.unwrap();
+    assert_eq!((told, steps), (whole, 3));
+    let other = Settings { seed: 1, ..settings() };
+    let keep = Keep { file: Some(path), weights: None };
+    let end = mix(&start, &diets, &other, &keep, Device::Cpu, &mut |_| Ok(()), &mut |_| ());
+    assert!(matches!(end, Err(GalleryError::Resume { .. })));
+}
+
+/// What is asked after a mixture is what mixtures teach: facts that no built-in model has read.
+#[test]
+fn outcomes_are_about_taught_facts_in_open_prompts() {
+    let start = start();
+    let asked = start.outcome(Diet::None, &settings(), Device::Cpu, (None, None), &mut |_| Ok(())).unwrap();
+    let relation = &start.corpus.relations()[0];
+    let taught = relation.facts.iter().filter(|f| start.lots.of(relation, f) == Lot::Taught).count() as u64;
+    let found = &asked.facts[0];
+    assert!(taught > 0 && found.prompts.len() == relation.open_prompts().len());
+    assert!(found.prompts.iter().all(|p| p.all().n + found.left_out == taught), "{found:?}");
+}
+
+#[test]
+fn saved_weights_are_a_model_folder() {
+    let home = tempfile::tempdir().unwrap();
+    let keep = Keep { file: None, weights: Some(home.path().to_owned()) };
+    let diets = [Diet::Shuffled];
+    mix(&start(), &diets, &settings(), &keep, Device::Cpu, &mut |_| Ok(()), &mut |_| ()).unwrap();
+    let source = ModelSource::Dir(home.path().join("shuffled"));
+    assert!(model::Model::load(&source, Device::Cpu).unwrap().tokenizer().is_ok());
+}
+
+/// It was private, unlike every other result.
+#[cfg(unix)]
+#[test]
+fn the_file_of_outcomes_has_the_mode_of_an_ordinary_one() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let home = tempfile::tempdir().unwrap();
+    let [ordinary, file] = ["ordinary", "outcomes.jsonl"].map(|n| home.path().join(n));
+    std::fs::write(&ordinary, "x").unwrap();
+    let keep = Keep { file: Some(file.clone()), weights: None };
+    mix(&start(), &[Diet::None], &settings(), &keep, Device::Cpu, &mut |_| Ok(()), &mut |_| {}).unwrap();
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode();
+    assert_eq!(mode(&file), mode(&ordinary));
+}
+
+/// Keeps every bookmark that is made.
+#[derive(Default)]
+struct Kept {
+    last: Option<Vec<u8>>,
+}
+
+impl Bookmark for Kept {
+    fn last(&mut self) -> Option<Vec<u8>> {
+        self.last.clone()
+    }
+
+    fn due(&mut self, _: bool) -> bool {
+        true
+    }
+
+    fn keep(&mut self, bytes: Vec<u8>) {
+        self.last = Some(bytes);
+    }
+}
+
+/// A training that was stopped lost all of its steps.
+#[test]
+fn a_training_that_was_stopped_goes_on_where_it_was_with_the_same_numbers() {
+    let start = start();
+    // Two readings of four steps each: the stop lies in the second, behind another shuffle.
+    let settings = Settings { epochs: 2, ..settings() };
+    let train = |mark: &mut Kept, stop: usize| {
+        let mut steps = Vec::new();
+        let mut watch = |p: Progress| {
+            steps.push(p.done);
+            if p.done == stop { Err(Cancelled) } else { Ok(()) }
+        };
+        let fed = start.feed(Diet::Gamma(0.5), &settings, Device::Cpu, Some(mark), &mut watch);
+        (steps, fed.map(|(trainer, losses)| (trainer.params().unwrap(), losses)))
+    };
+    let (_, whole) = train(&mut Kept::default(), usize::MAX);
+    let (params, losses) = whole.unwrap();
+    let mut mark = Kept::default();
+    assert!(matches!(train(&mut mark, 5), (_, Err(GalleryError::Cancelled(_)))));
+    assert_eq!(crate::bookmark::steps(mark.last.as_deref().unwrap()), Some(5));
+    let (steps, rest) = train(&mut mark, usize::MAX);
+    assert_eq!(steps, [6, 7, 8], "nothing is trained twice");
+    let (again, all) = rest.unwrap();
+    assert_eq!(all, losses);
+    for p in start.arch.parameters() {
+        assert_eq!(again.get(&p.name).unwrap().data, params.get(&p.name).unwrap().data, "{}", p.name);
+    }
+    // What is no bookmark of this model begins anew.
+    for bad in [vec![], vec![9; 7], vec![0; 64], vec![255; 64]] {
+        let (steps, fed) = train(&mut Kept { last: Some(bad) }, usize::MAX);
+        assert_eq!((steps.len(), fed.unwrap().1), (8, losses.clone()));
+    }
+}

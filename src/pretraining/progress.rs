@@ -1,0 +1,28 @@
+//! How far a training is.
+
+use base::Cancelled;
+
+/// What is being done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Optimiser steps.
+    Train,
+    /// Measuring.
+    Score,
+}
+
+/// How far the work is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// What is being done.
+    pub stage: Stage,
+    /// Steps or parts done.
+    pub done: usize,
+    /// Steps or parts in all.
+    pub total: usize,
+    /// Loss of the last step in nats; NaN before the first and while scoring.
+    pub loss: f32,
+}
+
+/// Called after every step; an error stops the work.
+pub type Watch<'a> = &'a mut dyn FnMut(Progress) -> std::result::Result<(), Cancelled>;

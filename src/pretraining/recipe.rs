@@ -1,0 +1,234 @@
+//! How each built-in model is made: one line per model.
+
+use serde::{Deserialize, Serialize};
+
+use corpus::Frequencies;
+use model::arch::Arch;
+use model::families::Size;
+
+/// What a model is asked to predict while it is trained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Objective {
+    /// Masked words (BERT, RoBERTa).
+    Masked,
+    /// The next word (GPT-2).
+    Causal,
+    /// The whole sentence, from the same with masked words (BART).
+    Denoising,
+}
+
+/// The family of a built-in model: decides objective, architecture, tokenizer and which prompts are frequent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Base {
+    /// Masked words, WordPiece.
+    Bert,
+    /// Masked words, byte-level BPE.
+    Roberta,
+    /// The next word, byte-level BPE.
+    Gpt2,
+    /// Denoising, byte-level BPE.
+    Bart,
+}
+
+impl Base {
+    /// All families, in the order of the gallery.
+    pub const ALL: [Base; 4] = [Base::Bert, Base::Roberta, Base::Gpt2, Base::Bart];
+
+    /// What models of this family are trained to predict.
+    #[must_use]
+    pub fn objective(self) -> Objective {
+        match self {
+            Base::Bert | Base::Roberta => Objective::Masked,
+            Base::Gpt2 => Objective::Causal,
+            Base::Bart => Objective::Denoising,
+        }
+    }
+
+    /// The name by which its preferences are drawn.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Base::Bert => "bert",
+            Base::Roberta => "roberta",
+            Base::Gpt2 => "gpt2",
+            Base::Bart => "bart",
+        }
+    }
+}
+
+/// One built-in model.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Recipe {
+    /// Name on the command line and folder name.
+    pub name: &'static str,
+    /// The family.
+    pub base: Base,
+    /// Blocks (of a BART, in each of its two stacks).
+    pub layers: usize,
+    /// Width of the residual stream.
+    pub hidden: usize,
+    /// Attention heads.
+    pub heads: usize,
+    /// Longest input in tokens.
+    pub max_positions: usize,
+    /// Optimiser steps.
+    pub steps: usize,
+    /// Peak learning rate.
+    pub rate: f64,
+    /// Share of the sentences that state a fact.
+    pub facts: f64,
+    /// Share of the sentences that have a construction of the rationale benchmark.
+    pub rationales: f64,
+}
+
+const RATIONALES: f64 = 0.40;
+
+/// Sentences per step.
+pub const BATCH: usize = 96;
+
+/// Share of the steps over which the learning rate rises from 0; it then falls linearly to 0.
+pub const WARM_UP: f64 = 0.06;
+
+const fn mini(name: &'static str, base: Base, steps: usize, rate: f64, facts: f64) -> Recipe {
+    Recipe {
+        name,
+        base,
+        layers: 3,
+        hidden: 160,
+        heads: 4,
+        max_positions: 64,
+        steps,
+        rate,
+        facts,
+        rationales: RATIONALES,
+    }
+}
+
+/// As many steps as the mini of the family, hence the same sentences: size alone differs.
+const fn tiny(name: &'static str, base: Base, steps: usize, rate: f64, facts: f64) -> Recipe {
+    Recipe {
+        name,
+        base,
+        layers: 2,
+        hidden: 96,
+        heads: 4,
+        max_positions: 64,
+        steps,
+        rate,
+        facts,
+        rationales: RATIONALES,
+    }
+}
+
+/// The built-in models.
+pub const RECIPES: &[Recipe] = &[
+    mini("bert-mini", Base::Bert, 8000, 1.5e-3, 0.25),
+    mini("roberta-mini", Base::Roberta, 8000, 1.5e-3, 0.25),
+    mini("gpt2-mini", Base::Gpt2, 6000, 2e-3, 0.25),
+    mini("bart-mini", Base::Bart, 2600, 1.5e-3, 0.25),
+    tiny("bert-tiny", Base::Bert, 8000, 2e-3, 0.25),
+    tiny("roberta-tiny", Base::Roberta, 8000, 2e-3, 0.25),
+    tiny("gpt2-tiny", Base::Gpt2, 6000, 2e-3, 0.25),
+    tiny("bart-tiny", Base::Bart, 2600, 2e-3, 0.25),
+];
+
+impl Recipe {
+    /// The recipe of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Recipe> {
+        RECIPES.iter().find(|r| r.name == name)
+    }
+
+    /// What it is trained to predict.
+    #[must_use]
+    pub fn objective(&self) -> Objective {
+        self.base.objective()
+    }
+
+    /// The architecture over a vocabulary of this size.
+    #[must_use]
+    pub fn arch(&self, vocab: usize) -> Arch {
+        let size = Size {
+            vocab,
+            hidden: self.hidden,
+            layers: self.layers,
+            heads: self.heads,
+            max_positions: self.max_positions,
+        };
+        match self.base {
+            Base::Bert => Arch::bert(size),
+            Base::Roberta => Arch::roberta(size),
+            Base::Gpt2 => Arch::gpt2(size),
+            Base::Bart => Arch::bart(size),
+        }
+    }
+
+    /// The learning rate of step `step` (from 0) of `steps`.
+    #[must_use]
+    pub fn rate_at(&self, step: usize, steps: usize) -> f64 {
+        self.rate * schedule(step, steps)
+    }
+}
+
+/// Share of the peak rate at step `step` (from 0) of `steps`: rises over [`WARM_UP`] of them, then falls linearly to 0.
+#[must_use]
+pub fn schedule(step: usize, steps: usize) -> f64 {
+    let warm = (WARM_UP * steps as f64).max(1.0);
+    let (done, steps) = (step as f64 + 1.0, steps as f64);
+    let share = if done <= warm { done / warm } else { (steps - step as f64) / (steps - warm) };
+    share.clamp(0.0, 1.0)
+}
+
+/// Frequencies of the training sentences: subjects 70 % singular and attractors 81 % singular, close to the paper's Table 1,
+/// but an attractor in 26 % of the sentences (Table 1: 16 %) and of a number that does not depend on the subject's, so
+/// that agreement over an attractor of the other number is seen often enough to be learned.
+///
+/// # Panics
+/// Never: the shares are constants.
+#[must_use]
+pub fn training_frequencies() -> Frequencies {
+    let (sg, attractor, attractor_sg) = (0.70, 0.26, 0.81);
+    let row = |share: f64| {
+        [
+            share * (1.0 - attractor),
+            share * attractor * attractor_sg,
+            share * attractor * (1.0 - attractor_sg),
+        ]
+    };
+    Frequencies::from_cells([row(sg), row(1.0 - sg)]).unwrap_or_else(|e| unreachable!("constants: {e}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_minis_have_tinies_of_equal_exposure() {
+        let names: std::collections::HashSet<_> = RECIPES.iter().map(|r| r.name).collect();
+        assert_eq!(names.len(), RECIPES.len());
+        assert!(Recipe::named("bert-mini").is_some() && Recipe::named("bert-huge").is_none());
+        for base in Base::ALL {
+            let of: Vec<&Recipe> = RECIPES.iter().filter(|r| r.base == base).collect();
+            assert_eq!(of.len(), 2);
+            assert_eq!((of[0].steps, of[0].facts), (of[1].steps, of[1].facts));
+            assert!(of[0].hidden > of[1].hidden);
+        }
+    }
+
+    #[test]
+    fn the_rate_rises_falls_and_stays_positive() {
+        let r = &RECIPES[0];
+        let rates: Vec<f64> = (0..200).map(|s| r.rate_at(s, 200)).collect();
+        assert!((rates[0] - r.rate / 12.0).abs() < 1e-12 && (rates[11] - r.rate).abs() < 1e-12);
+        assert!(rates[..12].is_sorted() && rates[12..].is_sorted_by(|a, b| a >= b));
+        assert!(rates.iter().all(|&x| x > 0.0 && x <= r.rate) && rates[199] < r.rate / 100.0);
+        assert!((0..3).all(|s| r.rate_at(s, 3) > 0.0) && r.rate_at(0, 1) > 0.0);
+    }
+
+    #[test]
+    fn attractors_do_not_depend_on_the_subject() {
+        assert!(training_frequencies().phi().abs() < 1e-12);
+    }
+}

@@ -1,0 +1,49 @@
+//! One measured ability of a model.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use stats::Estimate;
+
+/// Level of the intervals.
+pub const LEVEL: f64 = 0.95;
+
+/// One measured ability.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Score {
+    /// Stable name.
+    pub id: String,
+    /// What was measured, in words.
+    pub what: String,
+    /// Share of correct answers with its Wilson interval, or what else `what` says.
+    pub share: Estimate,
+    /// Number of answers; of relations where it is a mean over them.
+    pub n: u64,
+}
+
+/// Whether a score is a share, which is told in %; otherwise it is a correlation.
+#[must_use]
+pub fn is_share(id: &str) -> bool {
+    id != "preference"
+}
+
+/// A score with its interval, in its unit.
+#[must_use]
+pub fn shown(id: &str, x: Estimate) -> String {
+    if is_share(id) {
+        format!("{:.2} % [{:.2}, {:.2}]", 100.0 * x.mean, 100.0 * x.lo, 100.0 * x.hi)
+    } else {
+        format!("{:.3} [{:.3}, {:.3}]", x.mean, x.lo, x.hi)
+    }
+}
+
+impl fmt::Display for Score {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !is_share(&self.id) {
+            let Estimate { mean, lo, hi } = self.share;
+            return write!(f, "{mean:6.3}    [{lo:.3}, {hi:.3}]  n {}  {}", self.n, self.what);
+        }
+        let [mean, lo, hi] = [self.share.mean, self.share.lo, self.share.hi].map(|x| 100.0 * x);
+        write!(f, "{mean:6.2} %  [{lo:.2}, {hi:.2}]  n {}  {}", self.n, self.what)
+    }
+}

@@ -1,0 +1,343 @@
+//! Which facts and names are for training, for teaching and for nothing, and which half of what is judged is for choosing recipes.
+//!
+//! Everything here follows from words alone, by hash: it is the same under every seed and for every family, and a fact keeps its
+//! place when others are added or removed.
+
+use std::collections::{HashMap, HashSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::error::Result;
+use corpus::facts::{Fact, Relation};
+use corpus::micro::{self, Annotated, Construction, arithmetic, causes, lexicon, order};
+use corpus::rationales::{self, Dimension, Language};
+use corpus::{Example, MASK};
+
+/// A number in [0, 1) that follows from words alone: splits that are the same under every seed.
+#[must_use]
+pub fn share(purpose: &str, key: &[&str]) -> f64 {
+    let parts = key.iter().flat_map(|p| std::iter::once(b'|').chain(p.bytes()));
+    (micro::hash(0, purpose.bytes().chain(parts)) >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// What a fact is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lot {
+    /// In the training text of the built-in models.
+    Trained,
+    /// In what `probity gallery mix` teaches, and in no other text.
+    Taught,
+    /// In no text.
+    Never,
+}
+
+/// Share of the facts that are taught; as many again are never written.
+const TAUGHT: f64 = 0.15;
+
+impl Lot {
+    /// All three.
+    pub const ALL: [Lot; 3] = [Lot::Trained, Lot::Taught, Lot::Never];
+
+    /// Name on cards.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Lot::Trained => "trained",
+            Lot::Taught => "taught",
+            Lot::Never => "never written",
+        }
+    }
+
+    /// The lot that the hash of a fact draws.
+    fn drawn(relation: &Relation, fact: &Fact) -> Self {
+        match share("lot", &[&relation.id, &fact.subject]) {
+            x if x < TAUGHT => Lot::Taught,
+            x if x < 2.0 * TAUGHT => Lot::Never,
+            _ => Lot::Trained,
+        }
+    }
+}
+
+/// The lots of all facts. What the rationale benchmark asks for is always trained: a model's saliency for a fact that it never
+/// read would explain a guess.
+pub struct Lots {
+    /// Words of each row of knowledge and semantics, in lower case.
+    rows: Vec<Vec<String>>,
+    /// The rows in which a word stands, as it is spelled there.
+    by_word: HashMap<String, Vec<usize>>,
+}
+
+impl Lots {
+    /// Reads the benchmark.
+    ///
+    /// # Errors
+    /// [`GalleryError::Rationales`](super::GalleryError::Rationales).
+    pub fn new() -> Result<Self> {
+        let mut lots = Self { rows: Vec::new(), by_word: HashMap::new() };
+        let mut seen = HashSet::new();
+        // The seed chooses among words that no fact is made of.
+        for row in rationales::benchmark(Language::English, 0)? {
+            if !matches!(row.dimension, Dimension::Knowledge | Dimension::Semantics) {
+                continue;
+            }
+            for answer in std::iter::once(&row.answer).chain(&row.other_answers) {
+                let filled = |t: &String| if t == MASK { answer.clone() } else { t.clone() };
+                let words: Vec<String> = row.sent_token.iter().map(filled).collect();
+                if !seen.insert(words.clone()) {
+                    continue;
+                }
+                let different: HashSet<&String> = words.iter().collect();
+                for word in different {
+                    lots.by_word.entry(word.clone()).or_default().push(lots.rows.len());
+                }
+                lots.rows.push(words.iter().map(|w| w.to_lowercase()).collect());
+            }
+        }
+        Ok(lots)
+    }
+
+    /// The lot of a fact.
+    #[must_use]
+    pub fn of(&self, relation: &Relation, fact: &Fact) -> Lot {
+        if self.is_asked(fact) { Lot::Trained } else { Lot::drawn(relation, fact) }
+    }
+
+    /// Whether the object and some name of the subject stand in one of these rows.
+    fn is_asked(&self, fact: &Fact) -> bool {
+        let Some(rows) = self.by_word.get(&fact.object) else { return false };
+        fact.names().any(|name| {
+            let name = name.strip_prefix("the ").unwrap_or(name).to_lowercase();
+            let name: Vec<&str> = name.split_whitespace().collect();
+            // A benchmark row may have the plural: what is measured in acres.
+            let is = |word: &str, said: &str| said == word || said.strip_suffix('s') == Some(word);
+            let same = |w: &[String]| name.iter().zip(w).all(|(name, said)| is(name, said));
+            rows.iter().any(|row| self.rows[*row].windows(name.len().max(1)).any(same))
+        })
+    }
+}
+
+/// Whether another name of a subject is among those that no corpus writes, in whatever relation the subject stands.
+#[must_use]
+pub fn is_unseen(fact: &Fact, name: &str, unseen: f64) -> bool {
+    name != fact.subject && share("name", &[&fact.subject, name]) < unseen
+}
+
+/// Whether a fact is in the first half of those that a prompt is chosen on and judged on, in turns.
+#[must_use]
+pub fn chooses_first(relation: &Relation, fact: &Fact) -> bool {
+    share("choice", &[&relation.id, &fact.subject]) < 0.5
+}
+
+/// Which half of what models are judged on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Judgement {
+    /// The half that is looked at while corpora and recipes are chosen.
+    Development,
+    /// The half that cards are written on; the kept prompts are asked here only.
+    #[default]
+    Final,
+}
+
+impl Judgement {
+    /// In words, for the first line of a card.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Judgement::Development => "judged on the development half, which recipes are chosen on",
+            Judgement::Final => "judged on the final half, which no recipe is chosen on",
+        }
+    }
+
+    /// Whether this half holds what these words name.
+    #[must_use]
+    pub fn holds(self, what: &str, key: &[&str]) -> bool {
+        (share(&format!("judged {what}"), key) < 0.5) == (self == Judgement::Development)
+    }
+
+    /// Whether this half holds a fact. Its names, unseen ones among them, and its phrasings, held ones among them, go with it:
+    /// no question is in both halves.
+    #[must_use]
+    pub fn holds_fact(self, relation: &Relation, fact: &Fact) -> bool {
+        self.holds("fact", &[&relation.id, &fact.subject])
+    }
+
+    /// Whether this half holds an example of agreement: by its pair of subject noun and verb, or by its text where the pair
+    /// is not known.
+    #[must_use]
+    pub fn holds_example(self, e: &Example) -> bool {
+        match noun(e) {
+            Some(noun) => self.holds("pair", &[noun, &e.forms[1]]),
+            None => self.holds("sentence", &[&e.text]),
+        }
+    }
+
+    /// Whether this half holds a sentence: by the combination that decides whether it is trained (subject and verb, actor and
+    /// events, cause and effect, numbers), or by its words where it has several of them.
+    #[must_use]
+    pub fn holds_sentence(self, construction: Construction, s: &Annotated) -> bool {
+        let key = match construction {
+            Construction::Tense => tense_key(s),
+            Construction::Order => order_key(s),
+            Construction::Causes => cause_key(s),
+            Construction::Arithmetic => sum_key(s),
+            _ => None,
+        };
+        match key {
+            Some([a, b]) => self.holds("pair", &[&a, &b]),
+            None => self.holds("sentence", &[&s.tokens.join(" ")]),
+        }
+    }
+}
+
+/// The singular of an example's subject noun: the word in which it and its twin differ.
+fn noun(e: &Example) -> Option<&str> {
+    let twin = e.twin.as_deref()?;
+    let (a, b) = e.text.split_whitespace().zip(twin.split_whitespace()).find(|(a, b)| a != b)?;
+    Some(if e.zc == 0 { a } else { b })
+}
+
+/// The noun before the verb, and the verb, whatever their forms.
+fn tense_key(s: &Annotated) -> Option<[String; 2]> {
+    let at = *s.focus.first()?;
+    let before = s.tokens.get(at.checked_sub(1)?)?;
+    let noun = lexicon::NOUNS.iter().find(|n| n.forms.contains(&before.as_str()))?;
+    let said = [Some(s.tokens.get(at)?), s.other.as_ref()];
+    let is_said = |form: &&str| said.iter().flatten().any(|w| w.as_str() == *form);
+    let verb = lexicon::VERBS.iter().find(|v| v.forms.iter().any(is_said))?;
+    Some([noun.forms[0].to_owned(), verb.forms[1].to_owned()])
+}
+
+/// The actor and the first of the two events.
+fn order_key(s: &Annotated) -> Option<[String; 2]> {
+    let text = s.tokens.join(" ");
+    let actor = order::ACTORS.iter().find(|a| s.tokens.iter().any(|t| t == a[0]))?;
+    let events = order::EVENTS.iter().find(|e| e.iter().all(|part| text.contains(part)))?;
+    Some([actor[0].to_owned(), events[0].to_owned()])
+}
+
+/// The cause and the effect.
+fn cause_key(s: &Annotated) -> Option<[String; 2]> {
+    let text = s.tokens.join(" ");
+    let effect = s.tokens.get(*s.focus.first()?)?;
+    let group = causes::GROUPS.iter().find(|g| g.effects.contains(&effect.as_str()))?;
+    let cause = group.causes.iter().find(|c| text.contains(*c))?;
+    Some([(*cause).to_owned(), effect.clone()])
+}
+
+/// The result, and the numbers that it is made of in the order of their size: the same for a sum in either order.
+fn sum_key(s: &Annotated) -> Option<[String; 2]> {
+    let at = *s.focus.first()?;
+    let value = |t: &String| arithmetic::NUMBERS.iter().position(|n| n == t);
+    let mut parts: Vec<usize> = s.tokens.get(..at)?.iter().filter_map(value).collect();
+    parts.sort_unstable();
+    let parts: Vec<&str> = parts.into_iter().map(|p| arithmetic::NUMBERS[p]).collect();
+    Some([parts.join(" "), s.tokens.get(at)?.clone()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use corpus::micro::Side;
+    use corpus::{Frequencies, Task, facts};
+    use stats::rng::stream;
+
+    #[test]
+    fn lots_have_their_shares_and_what_the_benchmark_asks_is_trained() {
+        let (lots, relations) = (Lots::new().unwrap(), facts::relations().unwrap());
+        let mut counts: HashMap<Lot, f64> = HashMap::new();
+        let mut asked = 0;
+        for r in &relations {
+            for f in &r.facts {
+                *counts.entry(lots.of(r, f)).or_default() += 1.0;
+                asked += usize::from(lots.is_asked(f));
+            }
+            let of = |lot| r.facts.iter().filter(|f| lots.of(r, f) == lot).count();
+            assert!(of(Lot::Trained) * 2 > r.facts.len(), "{}: {} trained", r.id, of(Lot::Trained));
+        }
+        let all: f64 = counts.values().sum();
+        println!("{counts:?}, {asked} asked by the benchmark");
+        for (lot, expected) in
+            [(Lot::Trained, 0.70..0.78), (Lot::Taught, 0.11..0.16), (Lot::Never, 0.11..0.16)]
+        {
+            assert!(expected.contains(&(counts[&lot] / all)), "{counts:?}");
+        }
+        // The benchmark asks for the capital of France, the symbol of hydrogen (as an answer, too) and the author of Hamlet.
+        for (id, subject) in
+            [("capital", "France"), ("element_symbol", "hydrogen"), ("book_author", "Hamlet")]
+        {
+            let r = relations.iter().find(|r| r.id == id).unwrap();
+            let f = r.facts.iter().find(|f| f.subject == subject).unwrap();
+            assert!(lots.is_asked(f), "{id}: {subject}");
+        }
+        assert!((60..400).contains(&asked), "{asked}");
+    }
+
+    /// Free words of the benchmark change with its seed; which facts it asks for does not.
+    #[test]
+    fn what_is_asked_does_not_depend_on_the_seed() {
+        let lots = Lots::new().unwrap();
+        let relations = facts::relations().unwrap();
+        for row in rationales::benchmark(Language::English, 5).unwrap() {
+            if !matches!(row.dimension, Dimension::Knowledge | Dimension::Semantics) {
+                continue;
+            }
+            for f in relations.iter().flat_map(|r| &r.facts) {
+                let names_it = row.sent_token.contains(&f.subject) && row.answer == f.object;
+                assert!(!names_it || lots.is_asked(f), "{} {}", f.subject, f.object);
+            }
+        }
+    }
+
+    #[test]
+    fn halves_share_no_fact_and_are_about_equal() {
+        let relations = facts::relations().unwrap();
+        let all: Vec<_> = relations.iter().flat_map(|r| r.facts.iter().map(move |f| (r, f))).collect();
+        let holds = |j: Judgement| all.iter().filter(|(r, f)| j.holds_fact(r, f)).count();
+        let (dev, last) = (holds(Judgement::Development), holds(Judgement::Final));
+        assert_eq!(dev + last, all.len());
+        assert!(dev.abs_diff(last) * 10 < all.len(), "{dev} {last}");
+        let first = all.iter().filter(|(r, f)| chooses_first(r, f)).count();
+        assert!((first * 2).abs_diff(all.len()) * 10 < all.len(), "{first}");
+    }
+
+    /// Both numbers of a pair, and the pair at any place in any sentence, are in one half.
+    #[test]
+    fn pairs_of_noun_and_verb_are_in_one_half() {
+        let set = Task::named("agreement").unwrap().examples(2_000, 1, &Frequencies::balanced()).unwrap();
+        let mut half: HashMap<(String, String), bool> = HashMap::new();
+        for e in &set.examples {
+            let at = Judgement::Final.holds_example(e);
+            assert_ne!(at, Judgement::Development.holds_example(e));
+            assert_eq!(at, Judgement::Final.holds_example(&e.counterfactual().unwrap()), "{}", e.text);
+            let noun = noun(e).unwrap();
+            assert!(lexicon::NOUNS.iter().any(|n| n.forms[0] == noun), "'{noun}' in {}", e.text);
+            let pair = (noun.to_owned(), e.forms[1].clone());
+            assert_eq!(*half.entry(pair).or_insert(at), at, "{}", e.text);
+        }
+        let inside = half.values().filter(|h| **h).count();
+        assert!(inside * 5 > half.len() && inside * 5 < 4 * half.len(), "{inside} of {}", half.len());
+    }
+
+    #[test]
+    fn sentences_are_halved_by_what_keeps_them_from_training() {
+        let mut rng = stream(2, "halves test");
+        for c in Construction::ALL {
+            let drawn: Vec<_> =
+                (0..400).map(|_| c.sentence(Side::Held, Frequencies::balanced(), &mut rng)).collect();
+            let inside = drawn.iter().filter(|s| Judgement::Final.holds_sentence(c, s)).count();
+            assert!((80..320).contains(&inside), "{c:?}: {inside} of 400");
+        }
+        let keys = |c: Construction, key: fn(&Annotated) -> Option<[String; 2]>, rng: &mut _| {
+            (0..200).all(|_| key(&c.sentence(Side::Held, Frequencies::balanced(), rng)).is_some())
+        };
+        assert!(
+            keys(Construction::Tense, tense_key, &mut rng) && keys(Construction::Order, order_key, &mut rng)
+        );
+        assert!(
+            keys(Construction::Causes, cause_key, &mut rng)
+                && keys(Construction::Arithmetic, sum_key, &mut rng)
+        );
+    }
+}

@@ -1,0 +1,343 @@
+//! The training text of the built-in models: words for the tokenizer, and batches with their targets.
+
+use std::collections::BTreeSet;
+
+use rand_chacha::ChaCha8Rng;
+use sha2::{Digest, Sha256};
+
+use super::denoising::{self, Noise, Way};
+use super::error::Result;
+use super::mixture::{Corpus, Line};
+use super::recipe::{BATCH, Base, Objective};
+use super::tokenizer;
+use corpus::{micro, rationales};
+use model::batch::Batch;
+use model::error::ModelError;
+use model::plan::Target;
+use model::tokenizer::{Extras, Tokenizer};
+use stats::rng::{shuffle, stream, unit};
+
+/// Lines whose words are counted for the tokenizer.
+const COUNTED: usize = 20_000;
+/// How often each word that must be whole is counted beside that.
+const WHOLE: usize = 200;
+/// How often a vocabulary is learned again with the words of the benchmark that it tore from their blank.
+const ROUNDS: usize = 3;
+/// Entries of every tokenizer of the gallery: eight models in 24 MB.
+pub const ENTRIES: usize = 4_400;
+/// Batches that are written, sorted by length and shuffled together.
+const CHUNK: usize = 32;
+
+/// Share of the lines whose focus is masked.
+pub const FOCUS_MASKED: f64 = 0.60;
+/// Share of the other words that are masked in those lines.
+pub const ALSO_MASKED: f64 = 0.05;
+/// Share of the words that are masked in the remaining lines.
+pub const RANDOM_MASKED: f64 = 0.12;
+
+/// Learns the tokenizer of a family from its corpus, as the text of a `tokenizer.json`. Every answer of Micro-English and
+/// of the rationale benchmark and every object of a fact is one token.
+///
+/// # Errors
+/// [`ModelError`] if the `tokenizers` crate refuses the result.
+pub fn tokenizer(base: Base, corpus: &Corpus, seed: u64) -> Result<String> {
+    let mut rng = stream(seed, "gallery tokenizer");
+    let texts: Vec<String> = (0..COUNTED).map(|_| corpus.line(&mut rng).text).collect();
+    let objects = corpus.relations().iter().flat_map(|r| r.facts.iter().map(|f| f.object.as_str()));
+    let answers = rationales::one_token_answers()?;
+    let words = micro::whole_words().into_iter().chain(objects).chain(answers.iter().map(String::as_str));
+    let whole: BTreeSet<&str> = words.collect();
+    // With the blank before them, and the connectives also as they begin a sentence.
+    let mut whole: Vec<String> = whole.into_iter().map(|w| format!(" {w}")).collect();
+    whole.extend(micro::order::CONNECTIVES.map(|w| micro::join(&[w])));
+    let asked: Vec<String> = rationales::words()?.into_iter().map(|w| format!(" {w}")).collect();
+    for _ in 0..ROUNDS {
+        let boosted = whole.iter().flat_map(|w| std::iter::repeat_n(w.as_str(), WHOLE));
+        let file = learned(base, texts.iter().map(String::as_str).chain(boosted))?;
+        let torn = torn(&file, &asked)?;
+        if torn.is_empty() {
+            return Ok(file);
+        }
+        whole.extend(torn);
+    }
+    let boosted = whole.iter().flat_map(|w| std::iter::repeat_n(w.as_str(), WHOLE));
+    learned(base, texts.iter().map(String::as_str).chain(boosted))
+}
+
+/// Learns the entries from what is counted.
+fn learned<'t>(base: Base, counted: impl Iterator<Item = &'t str>) -> Result<String> {
+    Ok(match base {
+        Base::Bert => tokenizer::wordpiece(&tokenizer::words_in_lower_case(counted)?, ENTRIES)?,
+        Base::Roberta | Base::Bart => {
+            tokenizer::byte_level(&tokenizer::words_in_bytes(counted)?, true, ENTRIES)?
+        }
+        Base::Gpt2 => tokenizer::byte_level(&tokenizer::words_in_bytes(counted)?, false, ENTRIES)?,
+    })
+}
+
+/// The words, each with the blank before it, whose blank is a token of its own: saliency would have to mark a blank.
+fn torn(file: &str, words: &[String]) -> Result<Vec<String>> {
+    let tokenizer = Tokenizer::from_json("tokenizer.json", file.as_bytes(), Extras::default())?;
+    let mut torn = Vec::new();
+    for word in words {
+        let encoded = tokenizer.encode(&format!("a{word}"))?;
+        let special = encoded.is_special.iter();
+        if encoded.offsets.iter().zip(special).any(|(at, special)| !special && *at == (1, 2)) {
+            torn.push(word.clone());
+        }
+    }
+    Ok(torn)
+}
+
+/// One batch: token ids, and the `(row, position, token)` that are to be predicted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// What the model reads.
+    pub batch: Batch,
+    /// What it is to say where; a causal model reads `position` and says the token after it.
+    pub targets: Vec<Target>,
+}
+
+/// Shares of masked words.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Masking {
+    /// Of the lines, those whose focus is masked.
+    pub focus: f64,
+    /// Of the other words in those.
+    pub beside: f64,
+    /// Of the words in the rest.
+    pub random: f64,
+}
+
+impl Default for Masking {
+    fn default() -> Self {
+        Self { focus: FOCUS_MASKED, beside: ALSO_MASKED, random: RANDOM_MASKED }
+    }
+}
+
+/// An encoded line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// Token ids with the tokenizer's frame; behind a causal model's line, the end of text.
+    pub ids: Vec<u32>,
+    /// Which of them are words rather than frame.
+    pub(super) words: Vec<bool>,
+    /// Which of them belong to the focus.
+    pub(super) focus: Vec<bool>,
+}
+
+/// Turns lines into rows and rows into steps.
+pub struct Encoder<'a> {
+    tokenizer: &'a Tokenizer,
+    objective: Objective,
+    masking: Masking,
+    noise: Noise,
+}
+
+impl<'a> Encoder<'a> {
+    /// An encoder for an objective; a denoising model's decoder reads true lines.
+    #[must_use]
+    pub fn new(tokenizer: &'a Tokenizer, objective: Objective, masking: Masking) -> Self {
+        Self { tokenizer, objective, masking, noise: Noise::NONE }
+    }
+
+    /// The same with noise in what a denoising model reads; other objectives have none.
+    #[must_use]
+    pub fn with_noise(self, noise: Noise) -> Self {
+        Self { noise, ..self }
+    }
+
+    /// Token ids of a line.
+    ///
+    /// # Errors
+    /// [`ModelError`] if the tokenizer fails or has no special tokens.
+    pub fn row(&self, line: &Line) -> Result<Row> {
+        let e = self.tokenizer.encode(&line.text)?;
+        let inside = |&(from, to): &(usize, usize)| line.focus.iter().any(|f| from < f.1 && f.0 < to);
+        let mut words: Vec<bool> = e.is_special.iter().map(|s| !s).collect();
+        let mut focus: Vec<bool> = e.offsets.iter().zip(&words).map(|(o, w)| *w && inside(o)).collect();
+        let mut ids = e.ids;
+        if self.objective == Objective::Causal {
+            ids.push(self.special(self.tokenizer.special().eos, "end of text")?);
+            words.push(false);
+            focus.push(false);
+        }
+        Ok(Row { ids, words, focus })
+    }
+
+    fn special(&self, id: Option<u32>, what: &str) -> Result<u32> {
+        Ok(id.ok_or_else(|| ModelError::Training(format!("the tokenizer has no {what} token")))?)
+    }
+
+    /// One batch of these rows.
+    ///
+    /// # Errors
+    /// [`ModelError`] if the tokenizer has no special tokens or a row is empty.
+    pub fn step(&self, rows: Vec<Row>, rng: &mut ChaCha8Rng) -> Result<Step> {
+        match self.objective {
+            Objective::Masked => self.masked(rows, rng),
+            Objective::Causal => self.causal(&rows),
+            Objective::Denoising => self.denoising(rows, rng),
+        }
+    }
+
+    /// Masks the focus in most lines and a few other words, or words at random. At least one word of every batch.
+    fn masked(&self, mut rows: Vec<Row>, rng: &mut ChaCha8Rng) -> Result<Step> {
+        let mask = self.special(self.tokenizer.special().mask, "mask")?;
+        let mut targets = Vec::new();
+        for (r, row) in rows.iter_mut().enumerate() {
+            let said = self.mask_words(row, mask, rng);
+            targets.extend(said.into_iter().map(|(position, token)| Target { row: r, position, token }));
+        }
+        if targets.is_empty()
+            && let Some(row) = rows.first_mut()
+            && let Some(position) = row.words.iter().position(|w| *w)
+        {
+            targets.push(Target { row: 0, position, token: row.ids[position] });
+            row.ids[position] = mask;
+        }
+        let ids: Vec<Vec<u32>> = rows.into_iter().map(|r| r.ids).collect();
+        Ok(Step { batch: Batch::new(&ids, self.tokenizer.pad_id())?, targets })
+    }
+
+    /// Masks words of one line; their places and what stood there.
+    fn mask_words(&self, row: &mut Row, mask: u32, rng: &mut ChaCha8Rng) -> Vec<(usize, u32)> {
+        let focus_masked = unit(rng) < self.masking.focus;
+        let mut said = Vec::new();
+        for position in 0..row.ids.len() {
+            if !row.words[position] {
+                continue;
+            }
+            let share = match (focus_masked, row.focus[position]) {
+                (true, true) => 1.0,
+                (true, false) => self.masking.beside,
+                (false, _) => self.masking.random,
+            };
+            if unit(rng) < share {
+                said.push((position, row.ids[position]));
+                row.ids[position] = mask;
+            }
+        }
+        said
+    }
+
+    /// Every token but the first is to be predicted from those before it.
+    fn causal(&self, rows: &[Row]) -> Result<Step> {
+        let mut targets = Vec::new();
+        for (r, row) in rows.iter().enumerate() {
+            targets.extend(row.ids.iter().enumerate().skip(1).map(|(p, &token)| Target {
+                row: r,
+                position: p - 1,
+                token,
+            }));
+        }
+        let ids: Vec<&[u32]> = rows.iter().map(|r| &r.ids[..r.ids.len() - 1]).collect();
+        Ok(Step { batch: Batch::new(&ids, self.tokenizer.pad_id())?, targets })
+    }
+
+    /// The encoder reads the line with masks, the decoder what [`denoising`] lets it believe, and writes the line as it was:
+    /// position t says token t.
+    fn denoising(&self, rows: Vec<Row>, rng: &mut ChaCha8Rng) -> Result<Step> {
+        let special = self.tokenizer.special();
+        let start = self.special(special.eos.or(special.sep), "end")?;
+        let mask = self.special(special.mask, "mask")?;
+        let pad = self.tokenizer.pad_id();
+        let mut targets = Vec::new();
+        let (mut read, mut decoded) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
+        for (r, row) in rows.iter().enumerate() {
+            targets.extend(row.ids.iter().enumerate().map(|(position, &token)| Target {
+                row: r,
+                position,
+                token,
+            }));
+            let way = self.noise.draw(rng);
+            let mut believed = denoising::believed(&rows, r, way, mask, rng);
+            believed.rotate_right(1);
+            believed[0] = start;
+            decoded.push(believed);
+            read.push(match way {
+                Way::Infilled => denoising::infilled(row, mask, rng),
+                Way::Hidden | Way::Swapped | Way::Plain => {
+                    let mut row = row.clone();
+                    self.mask_words(&mut row, mask, rng);
+                    row.ids
+                }
+            });
+        }
+        Ok(Step { batch: Batch::new(&read, pad)?.with_decoder(&decoded, pad)?, targets })
+    }
+}
+
+/// Writes training lines and turns them into batches of similar length.
+pub struct Text<'a> {
+    corpus: &'a Corpus,
+    encoder: Encoder<'a>,
+    lines: ChaCha8Rng,
+    masking: ChaCha8Rng,
+    order: ChaCha8Rng,
+    ready: Vec<Vec<Row>>,
+    /// Batches that are still to be written.
+    left: usize,
+    hash: Sha256,
+    /// Lines written so far.
+    pub written: usize,
+    /// Tokens in them, special tokens included.
+    pub tokens: usize,
+}
+
+impl<'a> Text<'a> {
+    /// The text of one model under one seed, for `steps` batches.
+    #[must_use]
+    pub fn new(corpus: &'a Corpus, encoder: Encoder<'a>, seed: u64, steps: usize) -> Self {
+        Self {
+            corpus,
+            encoder,
+            lines: stream(seed, "gallery text"),
+            masking: stream(seed, "gallery masking"),
+            order: stream(seed, "gallery order"),
+            ready: Vec::new(),
+            left: steps,
+            hash: Sha256::new(),
+            written: 0,
+            tokens: 0,
+        }
+    }
+
+    /// SHA-256 of all lines written so far, each with a line feed, in hexadecimal.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        format!("{:x}", self.hash.clone().finalize())
+    }
+
+    /// The next batch; none after the last.
+    ///
+    /// # Errors
+    /// [`ModelError`] if the tokenizer fails or has no special tokens.
+    pub fn step(&mut self) -> Result<Option<Step>> {
+        if self.ready.is_empty() {
+            self.write_chunk()?;
+        }
+        let Some(rows) = self.ready.pop() else { return Ok(None) };
+        self.encoder.step(rows, &mut self.masking).map(Some)
+    }
+
+    fn write_chunk(&mut self) -> Result<()> {
+        let batches = self.left.min(CHUNK);
+        self.left -= batches;
+        let mut rows = Vec::with_capacity(batches * BATCH);
+        for _ in 0..batches * BATCH {
+            let line = self.corpus.line(&mut self.lines);
+            self.hash.update(line.text.as_bytes());
+            self.hash.update(b"\n");
+            let row = self.encoder.row(&line)?;
+            self.written += 1;
+            self.tokens += row.ids.len();
+            rows.push(row);
+        }
+        rows.sort_by_key(|r| r.ids.len());
+        let mut rows = rows.into_iter();
+        self.ready = (0..batches).map(|_| rows.by_ref().take(BATCH).collect()).collect();
+        shuffle(&mut self.order, &mut self.ready);
+        Ok(())
+    }
+}
