@@ -5,11 +5,15 @@
 //! | --- | --- |
 //! | `streams.txt` | random streams, and everything drawn from them without a model |
 //! | `specs.txt` | hashes of shipped specs and of the cells of small grids |
+//! | `names.txt` | commands, subcommands and flags, kinds, figures, methods; names of tables are in `digests.txt` |
+//! | `part.jsonl` | the part of one grid cell, with its digest |
 //!
 //! `PROBITY_PINS=write cargo test --test all pins` writes all of them anew. Do that only for a change that is meant, and say in the
 //! commit why each line changed.
 
 mod list;
+mod names;
+mod records;
 mod specs;
 mod streams;
 
