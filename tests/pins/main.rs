@@ -9,6 +9,7 @@
 //! | `digests.txt` | every table and figure of the recorded sessions, as files |
 //! | `names.txt` | commands, subcommands and flags, kinds, figures, methods; names of tables are in `digests.txt` |
 //! | `part.jsonl` | the part of one grid cell, with its digest |
+//! | `runs/*.jsonl` | the findings of one small run of each lab |
 //!
 //! `PROBITY_PINS=write cargo test --test all pins` writes all of them anew. Do that only for a change that is meant, and say in the
 //! commit why each line changed.
@@ -17,6 +18,7 @@ mod boards;
 mod list;
 mod names;
 mod records;
+mod runs;
 mod specs;
 mod streams;
 
