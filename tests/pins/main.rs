@@ -19,6 +19,7 @@ mod list;
 mod names;
 mod records;
 mod runs;
+mod screen;
 mod specs;
 mod streams;
 

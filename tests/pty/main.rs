@@ -343,3 +343,27 @@ fn a_terminal_that_hangs_up_ends_the_program() {
     }
     drop(folder);
 }
+
+/// The variable is read by the program itself: the theme's own tests set it by hand.
+#[test]
+fn with_no_color_in_the_environment_nothing_is_drawn_in_colour() {
+    for (value, colourless) in [("1", true), ("", false)] {
+        let args = ["replay", "sessions/s.probity.jsonl"];
+        let mut screen =
+            Screen::with(env!("CARGO_BIN_EXE_probity"), recording(), &args, &[("NO_COLOR", value)]);
+        screen.sees("Interventions");
+        let plain = |s: &vt100::Screen| {
+            let cells = (0..40).flat_map(|row| (0..120).filter_map(move |column| s.cell(row, column)));
+            cells
+                .into_iter()
+                .all(|c| c.fgcolor() == vt100::Color::Default && c.bgcolor() == vt100::Color::Default)
+        };
+        if colourless {
+            assert!(plain(screen.screen.lock().unwrap().screen()), "{}", screen.text());
+        } else {
+            screen.until("a colour", |s| !plain(s));
+        }
+        screen.press("q");
+        assert_eq!(screen.ended(), 0);
+    }
+}
