@@ -13,34 +13,34 @@ use probity::stats::rng::{below, sample_indices, shuffle, stream, unit};
 use rand_chacha::rand_core::RngCore;
 use rand_distr::{Distribution, Normal, StandardNormal, Uniform};
 
+use super::file;
 use super::list::{List, sha256};
 use crate::sources::sources;
+
+/// The calls whose first texts name a stream.
+const STREAMS: [&str; 2] = ["stream(", ".seed("];
+
+/// The call that names a purpose's role and recipe: `Purpose::of`. Both in quotes tell it from other functions of that name.
+const PURPOSE: &str = ".of(";
 
 /// The streams' names as the source spells them, without those of tests. A part that is filled in while the program runs stays `{}`.
 /// The spelling is pinned because another one moves every number that is drawn under it.
 fn names() -> Vec<String> {
     let mut found = Vec::new();
     for (path, text) in sources("src") {
-        let shown = path.display().to_string();
-        if shown.ends_with("tests.rs")
-            || shown.contains("/tests/")
-            || shown.ends_with("testing.rs")
-            || shown.ends_with("adversity.rs")
-        {
+        let shown = path.strip_prefix(file("src")).unwrap().display().to_string();
+        let tests = ["tests.rs", "testing.rs", "adversity.rs"];
+        if tests.iter().any(|name| shown.ends_with(name)) || shown.contains("/tests/") {
             continue;
         }
         let end = text.find("#[cfg(test)]\nmod tests").unwrap_or(text.len());
         let code: String = text[..end].lines().filter(|l| !l.trim_start().starts_with("//")).collect();
-        for call in ["stream(", ".seed(", ".of("] {
-            for (at, _) in code.match_indices(call) {
-                found.extend(literals(arguments(&code[at + call.len()..])).filter(|_| call != ".of("));
-                // A purpose's role and recipe: both are in quotes, which tells them from other functions of that name.
-                let both: Vec<String> = literals(arguments(&code[at + call.len()..])).collect();
-                if call == ".of(" && both.len() == 2 {
-                    found.push(both.join(" / "));
-                }
-            }
-        }
+        let texts = |call: &str| {
+            let calls = code.match_indices(call).map(|(at, call)| arguments(&code[at + call.len()..]));
+            calls.map(|arguments| literals(arguments).collect::<Vec<_>>()).collect::<Vec<_>>()
+        };
+        found.extend(STREAMS.into_iter().flat_map(texts).flatten());
+        found.extend(texts(PURPOSE).into_iter().filter(|both| both.len() == 2).map(|both| both.join(" / ")));
     }
     found.sort_unstable();
     found.dedup();
