@@ -13,6 +13,8 @@ mod forecast;
 mod fuzz;
 mod house;
 mod layers;
+#[path = "pins/main.rs"]
+mod pins;
 #[cfg(unix)]
 #[path = "pty/main.rs"]
 mod pty;

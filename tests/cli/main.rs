@@ -1,7 +1,7 @@
 //! Drives the binary: exit codes, messages, JSON lines.
 
 mod calc;
-mod common;
+pub mod common;
 mod compare;
 mod data;
 mod gallery;

@@ -343,3 +343,28 @@ fn a_terminal_that_hangs_up_ends_the_program() {
     }
     drop(folder);
 }
+
+/// The terminal library leaves colours out under this variable by itself. That our own theme for it is chosen, too, is seen by what
+/// it does in their place: the chosen entry of a list is reversed.
+#[test]
+fn with_no_color_in_the_environment_nothing_is_drawn_in_colour() {
+    fn cells(screen: &vt100::Screen) -> impl Iterator<Item = &vt100::Cell> {
+        (0..40).flat_map(move |row| (0..120).filter_map(move |column| screen.cell(row, column)))
+    }
+    let is_plain = |c: &vt100::Cell| [c.fgcolor(), c.bgcolor()] == [vt100::Color::Default; 2];
+    for (value, colourless) in [("1", true), ("", false)] {
+        let args = ["replay", "sessions/s.probity.jsonl"];
+        let mut screen =
+            Screen::with(env!("CARGO_BIN_EXE_probity"), recording(), &args, &[("NO_COLOR", value)]);
+        screen.sees("Interventions");
+        screen.press(":");
+        if colourless {
+            screen.until("the chosen entry reversed", |s| cells(s).any(vt100::Cell::inverse));
+            assert!(cells(screen.screen.lock().unwrap().screen()).all(is_plain), "{}", screen.text());
+        } else {
+            screen.until("the chosen entry in colour", |s| !cells(s).all(is_plain));
+        }
+        screen.press("\u{3}\u{3}");
+        assert_eq!(screen.ended(), 0);
+    }
+}

@@ -1,0 +1,82 @@
+//! What recorded sessions show: their folded boards, and every table and figure as it is exported.
+
+use std::collections::BTreeMap;
+
+use probity::engine::board::Board;
+use probity::figure::render;
+use probity::lab::table::Form;
+use probity::lab::{Details, Lab};
+use serde::Serialize;
+
+use super::BOARDS;
+use super::list::{List, sha256};
+use super::names::figures_of;
+
+fn add(list: &mut List, name: String, value: &impl Serialize) {
+    list.add(name, sha256(serde_json::to_vec(value).unwrap()));
+}
+
+#[test]
+fn recorded_sessions_fold_to_their_boards() {
+    let mut list = List::default();
+    for (name, board) in BOARDS.iter() {
+        add(&mut list, format!("{name} engine"), &board.engine);
+        add(&mut list, format!("{name} models"), &board.models);
+        add(&mut list, format!("{name} family"), &board.family);
+        add(&mut list, format!("{name} notices"), &board.notices);
+        list.add(format!("{name} counts"), format!("{} {} {}", board.ticket, board.generation, board.stale));
+        for run in &board.runs {
+            let name = format!("{name} {}", run.job.spec.lab());
+            list.add(format!("{name} spec"), &run.job.spec_hash);
+            add(&mut list, format!("{name} job"), &run.job);
+            add(&mut list, format!("{name} results"), &run.results);
+            add(&mut list, format!("{name} summary"), &run.summary);
+        }
+        add(&mut list, format!("{name} board"), board);
+    }
+    list.check("boards.txt");
+}
+
+/// The files of a run: tables in all forms, figures as CSV and SVG. Those that a name picks and the run draws of itself are one.
+fn files(lab: &dyn Lab, board: &Board, name: &str, list: &mut List) {
+    let run = board.run_of(lab.id()).unwrap();
+    for table in lab.tables(&run.results) {
+        for (form, extension) in [(Form::Markdown, "md"), (Form::Latex, "tex"), (Form::Csv, "csv")] {
+            list.add(format!("{name} table {}.{extension}", table.name), sha256(table.write(form)));
+        }
+    }
+    let engine = board.engine.as_ref();
+    let mut figures = BTreeMap::new();
+    for figure in lab.figures(&run.results, engine) {
+        let key = figure.name.clone();
+        assert!(figures.insert(key, figure).is_none(), "two figures of one name");
+    }
+    for asked in figures_of(lab) {
+        let Ok(figure) = lab.figure(&asked, &Details::default(), &run.results, engine) else { continue };
+        let same = figures.get(&figure.name) == Some(&figure);
+        if !same {
+            figures.insert(format!("{asked} (asked for)"), figure);
+        }
+    }
+    for (key, figure) in figures {
+        for extension in ["csv", "svg"] {
+            let bytes = render(&figure, extension).unwrap().unwrap();
+            list.add(format!("{name} figure {key}.{extension}"), sha256(bytes));
+        }
+    }
+    list.add(
+        format!("{name} summary of {}", lab.id()),
+        sha256(lab.summary(&run.results, &run.job.spec).join("\n")),
+    );
+}
+
+#[test]
+fn tables_and_figures_are_exported_as_they_were() {
+    let mut list = List::default();
+    for (name, board) in BOARDS.iter() {
+        for run in &board.runs {
+            files(run.job.spec.lab().lab(), board, name, &mut list);
+        }
+    }
+    list.check("digests.txt");
+}

@@ -1,0 +1,81 @@
+//! What the screen shows of a change, whatever words it uses. Own prompts and sentences, runs that wait or replace each other, and
+//! clicks are covered by the flows.
+
+use probity::tui::action::Action;
+use probity::tui::setup;
+
+use crate::common::saliency::{answer_latest, has_scored};
+use crate::common::{Harness, models, ready};
+
+/// Keys and drawn labels of the rows that differ from the last run.
+fn changed(h: &Harness) -> Vec<(String, String)> {
+    let rows = h.state.setup().unwrap().rows(&h.state);
+    rows.into_iter().filter(|row| row.changed).map(|row| (row.key, row.label)).collect()
+}
+
+#[test]
+fn a_star_marks_each_row_that_differs_from_the_last_run_until_it_is_undone() {
+    let mut h = Harness::finished(120, 40);
+    assert_eq!(changed(&h), []);
+    for (key, typed) in [("task.examples", "h"), ("site.layer", "h")] {
+        h.row(key);
+        h.keys(typed);
+    }
+    let rows = changed(&h);
+    let keys: Vec<&str> = rows.iter().map(|(key, _)| key.as_str()).collect();
+    assert_eq!(keys, ["task.examples", "site.layer"]);
+    let drawn =
+        |h: &Harness, label: &str| h.screen().lines().any(|line| line.contains(&format!("{label}* ")));
+    for (_, label) in &rows {
+        assert!(drawn(&h, label), "{label}:\n{}", h.screen());
+    }
+    h.row("task.examples");
+    h.keys("l");
+    assert_eq!(changed(&h).len(), 1, "back where it was");
+    assert!(!drawn(&h, &rows[0].1) && drawn(&h, &rows[1].1), "{}", h.screen());
+    h.keys("u");
+    assert!(changed(&h).is_empty() && !setup::changed(&h.state));
+    assert!(!drawn(&h, &rows[1].1), "{}", h.screen());
+}
+
+/// The answer is there before the next key, and it is of exactly what has been typed.
+#[test]
+fn an_own_sentence_is_shown_with_its_scores_after_each_key() {
+    let mut h = has_scored(120, 40);
+    h.keys("o");
+    h.typed("A dog [MASK]");
+    let mut typed = "A dog [MASK]".to_owned();
+    for key in [" ", "s", "a", "t", "backspace", "w"] {
+        if key == "backspace" {
+            h.keys(key);
+            typed.pop();
+        } else {
+            h.typed(key);
+            typed.push_str(key);
+        }
+        answer_latest(&mut h);
+        let screen = h.screen();
+        let last = typed.split_whitespace().next_back().unwrap();
+        let scored = screen.lines().filter(|line| line.contains("dog") && line.contains(last));
+        assert!(scored.count() >= 2, "the field and the scores after {key} ({typed}):\n{screen}");
+    }
+}
+
+#[test]
+fn a_terminal_of_30_by_8_says_what_is_needed_and_keeps_the_run() {
+    for (columns, rows) in [(30, 8), (39, 24), (120, 9)] {
+        let mut h = Harness::running(120, 40);
+        let wide = h.screen();
+        h.act(Action::Resize(columns, rows));
+        let small = h.screen();
+        for part in ["40×10", &format!("{columns}×{rows}")] {
+            assert!(small.contains(part), "{part}:\n{small}");
+        }
+        assert!(small.lines().count() <= usize::from(rows));
+        // Events still arrive; keys work, and what they do is seen once there is room.
+        h.event(ready());
+        h.event(models());
+        h.act(Action::Resize(120, 40));
+        assert_eq!(h.screen(), wide);
+    }
+}
