@@ -381,7 +381,7 @@ mod tests {
         let source = Source::open("facts", DRAW, &unwatched()).unwrap();
         let read = source.rows(&unwatched(), &mut |_, _, _| ControlFlow::Break(())).unwrap();
         assert_eq!(read.reports[0].rows, 1);
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/rows/plain.jsonl");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/rows/plain.jsonl");
         let stopped: Watch = Rc::new(|_| ControlFlow::Break(()));
         let error = Source::open(path, DRAW, &stopped).unwrap_err().to_string();
         assert!(error.contains("stopped"), "{error}");

@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn the_benchmark_is_asked_again_and_the_other_scores_stay() {
         let tmp = tempfile::tempdir().unwrap();
-        let shipped = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/models/bert-tiny");
+        let shipped = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/models/bert-tiny");
         for file in std::fs::read_dir(shipped).unwrap() {
             let file = file.unwrap();
             std::fs::copy(file.path(), tmp.path().join(file.file_name())).unwrap();

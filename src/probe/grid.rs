@@ -35,7 +35,7 @@ const MOST_WIDTH: usize = 16_384;
 
 /// Whether a name means the grid for tests of how a run goes, whatever it finds: the small grid would take most of their time.
 pub fn is_for_tests(name: &str) -> bool {
-    cfg!(test) && name == "tiny"
+    cfg!(any(test, feature = "samples")) && name == "tiny"
 }
 
 impl Grid {

@@ -366,7 +366,7 @@ mod tests {
     #[test]
     fn every_command_whose_key_a_text_names_exists() {
         let mut found = Vec::new();
-        labels(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tui"), &mut found);
+        labels(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../src/tui"), &mut found);
         assert!(found.len() > 10);
         for (path, name) in found.iter().filter(|(_, n)| !n.contains('{') && !n.contains(',')) {
             assert!(number_of(name).is_some(), "{path}: `{name}` is no command");

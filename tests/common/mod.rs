@@ -13,7 +13,7 @@ use probity::engine::message::{Command, Event, Outcome, Question};
 use probity::lab::interventions::Spec;
 use probity::lab::interventions::question::Question as Asked;
 use probity::lab::{self, Finding};
-use probity::lab::{FindingKind as _, SpecFields as _};
+use probity::lab::SpecFields as _;
 use probity::tui::action::{Action, Effect};
 use probity::tui::panes;
 use probity::tui::reduce::reduce;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use probity::lab::{Preset, Spec, grid};
+use probity::lab::{Spec, grid};
 
 use super::file;
 use super::list::{List, sha256};
@@ -51,7 +51,7 @@ fn every_shipped_spec_has_its_hash_and_its_text() {
     for lab in probity::lab::LABS {
         list.add(format!("default of {} hash", lab.id()), Spec::shipped(lab.id()).hash());
         for preset in lab.presets() {
-            let spec = Preset::named(preset.name).unwrap().spec().unwrap();
+            let spec = Spec::of_preset(probity::lab::preset(preset.name).unwrap()).unwrap();
             list.add(format!("preset {} of {} hash", preset.name, lab.id()), spec.hash());
         }
     }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 fn path(language: Language) -> std::path::PathBuf {
     let name = format!("assets/rationales/{}.jsonl", language.code());
-    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../").join(name)
 }
 
 fn lines(instances: &[Instance]) -> String {

@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn scores_are_means_over_generated_tokens_of_the_source_or_the_prefix() {
         let text =
-            std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rows/inseq.json"))
+            std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/rows/inseq.json"))
                 .unwrap();
         assert_eq!(read(&text).unwrap(), [vec![0.375, 0.625], vec![0.375, 0.3125]]);
     }
@@ -263,7 +263,7 @@ mod tests {
     /// inseq 0.7.1 saved it: the gradients of a small model for three generated words. Only lists of lists were read once.
     #[test]
     fn what_inseq_saves_by_default_is_read() {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rows/inseq-saved.json");
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/rows/inseq-saved.json");
         let found = read(&std::fs::read_to_string(file).unwrap()).unwrap();
         let want = [0.10615, 0.21137, 0.17350, 0.07950, 0.16237];
         assert_eq!(found.len(), 1);

@@ -11,7 +11,7 @@ use flate2::write::GzEncoder;
 use super::*;
 
 fn rows_folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rows")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/rows")
 }
 
 fn read(bytes: impl Into<Vec<u8>>, name: &str) -> Result<(Vec<Row<'static>>, Report), ReadError> {

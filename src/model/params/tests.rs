@@ -68,7 +68,7 @@ fn shipped_configurations_are_what_an_export_writes() {
         let family = Family::of(model.arch()).unwrap();
         let written = family.config.unwrap()(model.arch());
         let folder =
-            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/models").join(builtin.name);
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/models").join(builtin.name);
         let shipped = std::fs::read_to_string(folder.join("config.json")).unwrap();
         assert_eq!(serde_json::from_str::<serde_json::Value>(&shipped).unwrap(), written, "{}", builtin.name);
         let weights = std::fs::read(folder.join("model.safetensors")).unwrap();

@@ -157,7 +157,7 @@ fn a_relation_with_nothing_left_is_told_of_and_the_others_are_asked() {
 #[test]
 fn a_model_beside_itself_is_as_good_as_itself() {
     let mut twins = spec();
-    let copy = format!("{}/assets/models/bert-tiny", env!("CARGO_MANIFEST_DIR"));
+    let copy = format!("{}/../../../assets/models/bert-tiny", env!("CARGO_MANIFEST_DIR"));
     twins.models = vec!["bert-tiny".into(), copy];
     let mut desk = Desk::new();
     run(&twins, &mut desk).1.unwrap();
