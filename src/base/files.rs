@@ -27,7 +27,6 @@ pub enum FileError {
     NoFile {
         /// What was named.
         path: PathBuf,
-        /// What it is.
         what: &'static str,
     },
     /// The system refused.
@@ -42,9 +41,6 @@ pub enum FileError {
 
 /// A new file beside `path`, to be renamed to it when it is complete. It gets the permissions of an ordinary new file.
 /// Whatever killed processes left in the folder is removed.
-///
-/// # Errors
-/// The system's reason.
 pub fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     sweep(folder);
@@ -56,9 +52,6 @@ pub fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
 
 /// A new folder within `folder` for what is to be renamed out of it; it is removed when dropped. Whatever killed processes left there
 /// is removed.
-///
-/// # Errors
-/// The system's reason.
 pub fn folder_in(folder: &Path) -> std::io::Result<TempDir> {
     sweep(folder);
     tempfile::Builder::new().prefix(&own_prefix()).tempdir_in(folder).map_err(bare)
@@ -160,9 +153,6 @@ fn obstacle(path: &Path) -> Option<&'static str> {
 }
 
 /// Writes a file under a temporary name and renames it, replacing what exists.
-///
-/// # Errors
-/// The system's reason.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut file = beside(path)?;
     file.as_file_mut().write_all(bytes)?;
@@ -182,9 +172,6 @@ pub struct Whole {
 impl Whole {
     /// For `path`. What already exists there is replaced only with `force`, and only if it is a file; if it is a link, the
     /// file it points to is replaced.
-    ///
-    /// # Errors
-    /// [`FileError`].
     pub fn new(path: &Path, force: bool) -> Result<Self, FileError> {
         if let Some(what) = obstacle(path) {
             return Err(FileError::NoFile { path: path.to_owned(), what });
@@ -209,17 +196,11 @@ impl Whole {
     }
 
     /// Another handle to the file.
-    ///
-    /// # Errors
-    /// The system's reason.
     pub fn another(&self) -> std::io::Result<std::fs::File> {
         self.file.as_file().try_clone()
     }
 
     /// Moves it to a place other than its destination, whatever exists there.
-    ///
-    /// # Errors
-    /// [`FileError::Write`].
     pub fn place_at(self, path: &Path) -> Result<(), FileError> {
         Self { path: path.to_owned(), force: true, ..self }.place()
     }
@@ -244,7 +225,6 @@ impl Whole {
 }
 
 /// Bytes in hexadecimal digits. Digests print themselves so (`{:x}`) only whole, and most names here are of their first bytes.
-#[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut s, b| {

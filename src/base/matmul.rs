@@ -47,14 +47,12 @@ impl<'a, T> View<'a, T> {
     ///
     /// # Panics
     /// If `data` does not hold exactly `rows * cols` elements.
-    #[must_use]
     pub fn new(data: &'a [T], rows: usize, cols: usize) -> Self {
         assert_eq!(Some(data.len()), rows.checked_mul(cols), "slice does not fit {rows} x {cols}");
         Self { data, rows, cols, row_stride: cols, col_stride: 1 }
     }
 
     /// The same elements, transposed; nothing is copied.
-    #[must_use]
     pub fn t(self) -> Self {
         Self {
             rows: self.cols,

@@ -81,13 +81,11 @@ const ROWS_PER_TASK: usize = 256;
 
 impl<T: Real> Dense<T> {
     /// A matrix of zeros.
-    #[must_use]
     pub fn zeros(rows: usize, cols: usize) -> Self {
         Self { rows, cols, data: vec![T::ZERO; rows * cols] }
     }
 
     /// The identity of size `n`.
-    #[must_use]
     pub fn identity(n: usize) -> Self {
         let mut m = Self::zeros(n, n);
         m.data.iter_mut().step_by(n + 1).for_each(|d| *d = T::ONE);
@@ -107,38 +105,32 @@ impl<T: Real> Dense<T> {
     }
 
     /// A matrix from its element at each (row, column).
-    #[must_use]
     pub fn from_fn(rows: usize, cols: usize, f: impl Fn(usize, usize) -> T) -> Self {
         let data = (0..rows * cols).map(|i| f(i / cols, i % cols)).collect();
         Self { rows, cols, data }
     }
 
     /// Number of rows.
-    #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
     /// Number of columns.
-    #[must_use]
     pub fn cols(&self) -> usize {
         self.cols
     }
 
     /// All elements, row after row.
-    #[must_use]
     pub fn data(&self) -> &[T] {
         &self.data
     }
 
     /// All elements, row after row, mutably.
-    #[must_use]
     pub fn data_mut(&mut self) -> &mut [T] {
         &mut self.data
     }
 
     /// Returns the elements.
-    #[must_use]
     pub fn into_vec(self) -> Vec<T> {
         self.data
     }
@@ -147,7 +139,6 @@ impl<T: Real> Dense<T> {
     ///
     /// # Panics
     /// If there is no such row.
-    #[must_use]
     pub fn row(&self, i: usize) -> &[T] {
         assert!(i < self.rows, "row {i} of {}", self.rows);
         &self.data[i * self.cols..(i + 1) * self.cols]
@@ -157,7 +148,6 @@ impl<T: Real> Dense<T> {
     ///
     /// # Panics
     /// If there is no such row.
-    #[must_use]
     pub fn row_mut(&mut self, i: usize) -> &mut [T] {
         assert!(i < self.rows, "row {i} of {}", self.rows);
         &mut self.data[i * self.cols..(i + 1) * self.cols]
@@ -172,7 +162,6 @@ impl<T: Real> Dense<T> {
     ///
     /// # Panics
     /// If a row does not exist.
-    #[must_use]
     pub fn select_rows(&self, rows: &[usize]) -> Self {
         let mut data = Vec::with_capacity(rows.len() * self.cols);
         rows.iter().for_each(|r| data.extend_from_slice(self.row(*r)));
@@ -180,13 +169,11 @@ impl<T: Real> Dense<T> {
     }
 
     /// The transpose, copied.
-    #[must_use]
     pub fn transposed(&self) -> Self {
         Self::from_fn(self.cols, self.rows, |i, j| self.data[j * self.cols + i])
     }
 
     /// For products.
-    #[must_use]
     pub fn view(&self) -> View<'_, T> {
         View::new(&self.data, self.rows, self.cols)
     }
@@ -195,7 +182,6 @@ impl<T: Real> Dense<T> {
     ///
     /// # Panics
     /// If the shapes do not fit.
-    #[must_use]
     pub fn dot(&self, other: &Self) -> Self {
         self.dot_view(other.view(), other.cols)
     }
@@ -204,7 +190,6 @@ impl<T: Real> Dense<T> {
     ///
     /// # Panics
     /// If the shapes do not fit.
-    #[must_use]
     pub fn dot_t(&self, other: &Self) -> Self {
         self.dot_view(other.view().t(), other.rows)
     }
@@ -235,7 +220,6 @@ impl<T: Real> Dense<T> {
     ///
     /// # Panics
     /// If the shapes do not fit.
-    #[must_use]
     pub fn t_dot(&self, other: &Self) -> Self {
         let mut product = Self::zeros(self.cols, other.cols);
         matmul(&mut product.data, T::ZERO, self.view().t(), other.view(), T::ONE);
@@ -254,21 +238,18 @@ impl<T: Real> Dense<T> {
     }
 
     /// The same numbers in another precision.
-    #[must_use]
     pub fn cast<U: Real>(&self) -> Dense<U> {
         let data = self.data.iter().map(|x| U::from_f64(x.to_f64())).collect();
         Dense { rows: self.rows, cols: self.cols, data }
     }
 
     /// Whether every element is a finite number.
-    #[must_use]
     pub fn is_finite(&self) -> bool {
         self.data.iter().all(|x| x.to_f64().is_finite())
     }
 }
 
 /// Softmax of each row of logits, in double precision.
-#[must_use]
 pub fn softmax_rows<T: Real>(logits: &Dense<T>) -> Dense<f64> {
     let mut p: Dense<f64> = logits.cast();
     if p.cols == 0 {
@@ -284,7 +265,6 @@ pub fn softmax_rows<T: Real>(logits: &Dense<T>) -> Dense<f64> {
 }
 
 /// Index of the largest element; the first of several, 0 of none. Elements that are not numbers never win.
-#[must_use]
 pub fn argmax<T: Real>(row: &[T]) -> usize {
     let mut best = 0;
     for (i, x) in row.iter().enumerate() {

@@ -15,9 +15,6 @@ pub enum NumberError {
 }
 
 /// Reads a number: `.05`, `1e-8`, `42/320`, `13.1%`, `50/2%` (a quarter). The result is finite.
-///
-/// # Errors
-/// [`NumberError::Form`] with what is accepted.
 pub fn number(text: &str) -> Result<f64, NumberError> {
     let bad = || NumberError::Form(super::text::shortened(text, 40));
     let trimmed = text.trim();
@@ -42,9 +39,6 @@ fn plain(text: &str) -> Option<f64> {
 }
 
 /// Reads a probability: a number from 0 to 1.
-///
-/// # Errors
-/// [`NumberError`] with what is wrong.
 pub fn probability_of(text: &str) -> Result<f64, NumberError> {
     let value = number(text)?;
     if (0.0..=1.0).contains(&value) {
@@ -55,9 +49,6 @@ pub fn probability_of(text: &str) -> Result<f64, NumberError> {
 }
 
 /// Reads a count: any number that is whole and in the range, so `1e6` too.
-///
-/// # Errors
-/// [`NumberError`] with what is accepted.
 pub fn whole(text: &str, range: std::ops::RangeInclusive<u64>) -> Result<u64, NumberError> {
     let bad = || NumberError::Whole(super::text::shortened(text, 40), *range.start(), *range.end());
     // Digits alone are read as they stand: large counts have no exact form among the others.

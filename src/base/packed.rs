@@ -15,9 +15,6 @@ impl Packed {
     }
 
     /// The file's bytes.
-    ///
-    /// # Errors
-    /// If the program itself is damaged.
     pub fn bytes(&self) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         ZlibDecoder::new(self.0).read_to_end(&mut bytes)?;
@@ -25,9 +22,6 @@ impl Packed {
     }
 
     /// The file's text.
-    ///
-    /// # Errors
-    /// If the program itself is damaged.
     pub fn text(&self) -> io::Result<String> {
         String::from_utf8(self.bytes()?).map_err(io::Error::other)
     }

@@ -27,7 +27,6 @@ impl std::error::Error for Problem {}
 
 impl Problem {
     /// A problem from an error, a place and a hint.
-    #[must_use]
     pub fn new(what: &dyn std::fmt::Display, place: &str, hint: &str) -> Self {
         Self { what: what.to_string(), r#where: place.into(), hint: hint.into() }
     }

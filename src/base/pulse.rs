@@ -66,9 +66,6 @@ impl<'a> SharedPulse<'a> {
     }
 
     /// To be called by any thread within a batch that takes long: asks again, and counts nothing.
-    ///
-    /// # Errors
-    /// As [`Self::beat`].
     pub fn poll(&self) -> Result<(), Cancelled> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !state.cancelled {

@@ -16,7 +16,6 @@ pub fn note(signal: u8) -> bool {
 }
 
 /// The signal that asked the program to end, if one has.
-#[must_use]
 pub fn first() -> Option<u8> {
     Some(FIRST.load(Ordering::SeqCst)).filter(|s| *s != 0)
 }

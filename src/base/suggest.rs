@@ -5,7 +5,6 @@ use strsim::osa_distance;
 use super::text::shortened;
 
 /// What a spec says about a value that is none of `known`: `is `x`: known are a, b; did you mean `a`?`.
-#[must_use]
 pub fn is_unknown(name: &str, known: &[&str]) -> String {
     let near = closest(name, known).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
     format!("is `{}`: known are {}{near}", shortened(name, 40), known.join(", "))

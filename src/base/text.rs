@@ -62,7 +62,6 @@ pub fn shortened(text: &str, chars: usize) -> String {
 }
 
 /// The last part of a path, or of a name with slashes: where there is little room, it says most.
-#[must_use]
 pub fn last_part(path: &str) -> &str {
     path.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(path)
 }

@@ -83,7 +83,6 @@ enum Command {
         after_help = "Example:\n  probity completions bash > ~/.local/share/bash-completion/completions/probity"
     )]
     Completions {
-        /// The shell.
         shell: Shell,
     },
     /// Print the manual page.

@@ -73,7 +73,6 @@ pub enum ModelsCommand {
     Tokens {
         /// Built-in name, folder in Hugging Face layout, or hub id.
         model: String,
-        /// The text.
         text: String,
     },
 }
@@ -87,7 +86,6 @@ pub enum CacheCommand {
     Clear,
     /// Keep hidden states below this size from now on, for example 500M.
     Limit {
-        /// The size.
         #[arg(value_parser = size::parse)]
         size: u64,
     },

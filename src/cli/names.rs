@@ -9,9 +9,6 @@ use model::source::Files;
 use model::{self, Device, Dtype, ModelError, ModelSource, Tokenizer};
 
 /// Checks a spec, including what only the disk can tell; `origin` names it in errors. Nothing is loaded.
-///
-/// # Errors
-/// [`CliError::Usage`] with place, key and suggestion.
 pub fn check(spec: &Spec, origin: &str) -> Result<(), CliError> {
     spec.check(origin)?;
     Ok(spec.common().reach(origin)?)
@@ -53,23 +50,16 @@ fn sound(files: &Files) -> Result<(), ModelError> {
 }
 
 /// Reads the name of a device.
-///
-/// # Errors
-/// [`CliError::Usage`] with the known names.
 pub fn device(name: &str) -> Result<Device, CliError> {
     name.parse().map_err(|e: ModelError| CliError::Usage(e.to_string()))
 }
 
 /// Reads the name of an element type.
-///
-/// # Errors
-/// [`CliError::Usage`] with the known names.
 pub fn dtype(name: &str) -> Result<Dtype, CliError> {
     model::dtype::parse(name).map_err(|e: ModelError| CliError::Usage(e.to_string()))
 }
 
 /// Device and element type as requested, in the form of a session's header.
-#[must_use]
 pub fn place(device: &str, dtype: &str) -> String {
     if dtype == "f32" { device.to_owned() } else { format!("{device} {dtype}") }
 }

@@ -18,7 +18,6 @@ const STEPS: u64 = 1000;
 pub enum Meter {
     /// Nothing is shown.
     Quiet,
-    /// A bar.
     Bar(ProgressBar),
     /// Lines.
     Plain {

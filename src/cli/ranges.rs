@@ -19,9 +19,6 @@ pub(super) fn listed(numbers: &BTreeSet<usize>) -> String {
 const MOST: usize = 10_000_000;
 
 /// Reads what [`listed`] writes.
-///
-/// # Errors
-/// What is allowed.
 pub(super) fn read(text: &str) -> Result<BTreeSet<usize>, String> {
     let bad = || format!("write numbers from 0 to {MOST}, such as 1,3-5");
     let number = |text: &str| text.parse::<usize>().ok().filter(|n| *n <= MOST).ok_or_else(bad);

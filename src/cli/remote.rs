@@ -53,7 +53,6 @@ fn duration(text: &str) -> Result<u64, String> {
 
 impl RemoteArgs {
     /// What is asked of the far end, but for what a command adds.
-    #[must_use]
     pub fn hello(&self, device: &str, dtype: &str, memory_limit: Option<u64>) -> Hello {
         Hello {
             device: device.into(),

@@ -66,9 +66,6 @@ pub fn open(what: &str) -> Result<Session, CliError> {
 }
 
 /// Prints a session's findings or its table.
-///
-/// # Errors
-/// Those of [`open`] and of writing.
 pub fn headless(args: &ReplayArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let session = open(&args.session)?;
     let of_a_grid = session.header.grid.is_some();

@@ -255,9 +255,6 @@ async fn run_far(
 const MEMORY_LIMIT: &str = "memory limit";
 
 /// Refuses a memory limit that cannot be kept before anything is computed, with a figure that is enough for every model.
-///
-/// # Errors
-/// [`CliError::Failed`].
 pub fn fits(cell: &Cell, options: &LocalOptions) -> Result<(), CliError> {
     if options.memory_limit.is_none() {
         return Ok(());

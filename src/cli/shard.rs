@@ -41,9 +41,6 @@ impl Shard {
     pub const WHOLE: Self = Self { index: 1, count: 1 };
 
     /// Reads `3/8`.
-    ///
-    /// # Errors
-    /// What is allowed.
     pub fn parse(text: &str) -> Result<Self, String> {
         let number = |part: &str| part.trim().parse::<usize>().ok();
         let parts = text.split_once('/').and_then(|(i, n)| Some((number(i)?, number(n)?)));
@@ -122,9 +119,6 @@ pub fn run(
 }
 
 /// Refuses parts in Parquet where the program cannot write them.
-///
-/// # Errors
-/// [`CliError::Usage`] with the way out.
 pub fn parquet(asked: bool) -> Result<(), CliError> {
     if asked && !Form::HAS_COLUMNS {
         return Err(CliError::Usage(
@@ -144,9 +138,6 @@ fn room(cells: &[Cell], own: &[usize], folder: &Folder, options: &LocalOptions) 
 }
 
 /// The folder of a grid whose cells are to be computed elsewhere.
-///
-/// # Errors
-/// As [`run`].
 pub fn prepare(specs: &[PathBuf], dir: &Path) -> Result<Folder, CliError> {
     let cells: Vec<Cell> = tasks(specs, &[], None, true)?.into_iter().map(|t| t.cell).collect();
     join(dir, &cells)

@@ -19,9 +19,6 @@ pub fn completions(shell: Shell, out: &mut dyn Write) -> Result<(), CliError> {
 }
 
 /// Writes the manual page, with a section for each subcommand.
-///
-/// # Errors
-/// As [`completions`].
 pub fn man(out: &mut dyn Write) -> Result<(), CliError> {
     let mut buffer = Vec::new();
     let fail = |e: std::io::Error| CliError::Failed(format!("cannot make the manual page: {e}"));

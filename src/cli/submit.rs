@@ -162,7 +162,6 @@ fn sbatch(script: &Path, options: &[String]) -> Result<String, CliError> {
     }
 }
 
-/// The script.
 fn script(
     args: &SubmitArgs,
     specs: &[PathBuf],

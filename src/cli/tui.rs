@@ -162,9 +162,6 @@ pub(super) fn spec(args: &TuiArgs, here: bool) -> Result<Spec, CliError> {
 }
 
 /// Runs the terminal program on a recording.
-///
-/// # Errors
-/// [`CliError::Failed`] if the terminal fails.
 pub fn replay(session: Session, title: &str, speed: f64, args: &LookArgs) -> Result<(), CliError> {
     let mut notices: Vec<Notice> = session
         .losses

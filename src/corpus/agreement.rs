@@ -83,7 +83,6 @@ impl Default for Collector {
 
 impl Collector {
     /// A collector of examples for this task.
-    #[must_use]
     pub fn of(task: &'static Task) -> Self {
         Self {
             task,
@@ -122,13 +121,11 @@ impl Collector {
     }
 
     /// Examples so far.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.examples.len()
     }
 
     /// Whether no row has served yet.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.examples.is_empty()
     }

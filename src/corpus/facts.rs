@@ -29,7 +29,6 @@ pub enum Kind {
     ManyToOne,
 }
 
-/// One fact.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fact {
@@ -72,13 +71,11 @@ pub struct Relation {
 
 impl Relation {
     /// The prompts that training texts may have: all but the last [`kept`](Self::kept).
-    #[must_use]
     pub fn open_prompts(&self) -> &[String] {
         &self.prompts[..self.prompts.len().saturating_sub(self.kept)]
     }
 
     /// A prompt with this name of a subject, as [`said`]; the object's place is left.
-    #[must_use]
     pub fn asked(&self, prompt: usize, name: &str) -> String {
         self.prompts.get(prompt).map_or_else(String::new, |p| said(p, name))
     }
@@ -86,7 +83,6 @@ impl Relation {
 
 /// A prompt with a name in the subject's place as a writer would put it: without its article behind another one, and with a
 /// capital where it begins the sentence, unless its own second letter is one (`iPhone`).
-#[must_use]
 pub fn said(prompt: &str, name: &str) -> String {
     let Some((before, after)) = prompt.split_once(SUBJECT) else { return prompt.to_owned() };
     let last = before.split_whitespace().next_back().map(str::to_lowercase);
@@ -115,7 +111,6 @@ pub enum FactsError {
         "assets/facts/{relation}.jsonl, line {line}: {what}; expected {{\"subject\": .., \"aliases\": [..], \"object\": ..}}"
     )]
     Line {
-        /// The relation.
         relation: String,
         /// Counted from 1.
         line: usize,
@@ -203,7 +198,6 @@ pub const SMALLEST_NAMED: f64 = 0.60;
 const WITH_ARTICLE: [&str; 4] = ["America", "Americas", "Netherlands", "Philippines"];
 
 /// Everything that is wrong with these relations, in words; nothing where all is well.
-#[must_use]
 pub fn problems(relations: &[Relation]) -> Vec<String> {
     let mut found = Vec::new();
     let mut ids = HashSet::new();

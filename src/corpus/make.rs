@@ -29,7 +29,6 @@ pub enum Layout {
 
 impl Layout {
     /// Name on the command line, the same as that of the reader.
-    #[must_use]
     pub fn id(self) -> &'static str {
         match self {
             Layout::Plain => "plain",
@@ -41,7 +40,6 @@ impl Layout {
 }
 
 /// The layouts that a set can be written in, its usual one first.
-#[must_use]
 pub fn layouts(set: &BuiltIn) -> &'static [Layout] {
     match set.maker {
         Maker::Task(_) => &[Layout::Plain],
@@ -54,7 +52,6 @@ pub fn layouts(set: &BuiltIn) -> &'static [Layout] {
 /// A row and how it is written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
-    /// The row.
     pub row: Row<'static>,
     /// The line, without its end.
     pub text: String,
@@ -112,9 +109,6 @@ pub const USUAL: usize = 12_000;
 /// The lines of a set. `n` counts sentences; facts, in equal numbers from all relations; and originals of the rationale
 /// benchmark, each of which brings its perturbed partners, in equal numbers from all dimensions. Without it, sets of fixed
 /// size are written whole and the others with [`USUAL`] examples.
-///
-/// # Errors
-/// [`MakeError`].
 pub fn lines(set: &BuiltIn, layout: Layout, n: Option<usize>, seed: u64) -> Result<Vec<Line>, MakeError> {
     match set.maker {
         Maker::Task(task) => agreement(task, n.unwrap_or(USUAL), seed),

@@ -37,7 +37,6 @@ impl Tally {
     }
 
     /// How often a name was counted.
-    #[must_use]
     pub fn of(&self, name: &str) -> u64 {
         self.0.get(name).copied().unwrap_or(0)
     }
@@ -244,9 +243,6 @@ impl Counter {
 
 impl Overview {
     /// Reads a set and keeps its first `limit` rows.
-    ///
-    /// # Errors
-    /// [`SetError`] as [`Source::rows`].
     pub fn of(
         source: &Source,
         limit: usize,
@@ -304,7 +300,6 @@ impl Overview {
     }
 
     /// The counts as lines of text. What was dropped is always among them.
-    #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let mut out = vec![format!("{}: {} rows", self.title, self.rows)];
         let kinds: Vec<String> = self.kinds.iter().map(|(kind, n)| format!("{n} {kind}")).collect();
@@ -355,7 +350,6 @@ impl Overview {
     }
 
     /// The first rows, one per line.
-    #[must_use]
     pub fn row_lines(&self) -> Vec<String> {
         let line = |f: &First| match self.files.get(f.file) {
             Some(file) if self.files.len() > 1 => format!("{} line {}: {}", file.name, f.line, f.row),

@@ -61,13 +61,11 @@ pub struct Provenance {
 
 impl Provenance {
     /// Rows that were left out.
-    #[must_use]
     pub fn lost(&self) -> u64 {
         self.dropped.iter().map(|d| d.count).sum()
     }
 
     /// A sentence with all counts. The path is as it was given: what shows it makes it printable.
-    #[must_use]
     pub fn summary(&self) -> String {
         let reasons: Vec<String> = self
             .dropped
@@ -106,7 +104,6 @@ pub enum OwnError {
     /// Its rows are others.
     #[error("{}: {source}; `probity data show` shows what it holds", file.display())]
     Unfit {
-        /// The file.
         file: PathBuf,
         /// What is wrong with the rows.
         source: ConversionError,
@@ -114,7 +111,6 @@ pub enum OwnError {
     /// There are too few, or one combination is too rare.
     #[error("{}: {problem}", file.display())]
     TooFew {
-        /// The file.
         file: PathBuf,
         /// What there are too few of.
         problem: TooFew,
@@ -122,7 +118,6 @@ pub enum OwnError {
     /// There are too many.
     #[error("{}: it has more than {MOST} agreement sentences; take a part of it", file.display())]
     TooMany {
-        /// The file.
         file: PathBuf,
     },
     /// The work was told to stop.
@@ -153,9 +148,6 @@ pub enum TooFew {
 }
 
 /// Whether examples are enough for an experiment.
-///
-/// # Errors
-/// [`TooFew`], with the rarest combination.
 pub fn enough<'e>(task: &Task, examples: impl Iterator<Item = &'e Example>) -> Result<(), TooFew> {
     let [first, second] = &task.properties;
     let columns = second.values.len();

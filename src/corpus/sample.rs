@@ -37,7 +37,6 @@ pub struct Sampler<T> {
 
 impl<T> Sampler<T> {
     /// A sampler of `size` rows. It keeps up to `size` rows of every stratum until it is finished.
-    #[must_use]
     pub fn new(size: usize, seed: u64) -> Self {
         Self { size, seed, position: 0, strata: BTreeMap::new() }
     }
@@ -63,7 +62,6 @@ impl<T> Sampler<T> {
     }
 
     /// The sample, in the order of the stream: `size` rows, or all where there are fewer.
-    #[must_use]
     pub fn finish(self, allocation: Allocation) -> Vec<T> {
         let sizes: Vec<u64> = self.strata.values().map(|s| s.seen).collect();
         let shares = match allocation {

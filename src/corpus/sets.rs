@@ -24,7 +24,6 @@ use super::task::{Example, ExampleSet, TASKS, Task, TaskError};
 pub struct Draw {
     /// Number of examples.
     pub examples: usize,
-    /// The seed.
     pub seed: u64,
     /// Correlation of the two properties of a task; none for the natural frequencies.
     pub phi: Option<f64>,
@@ -81,7 +80,6 @@ pub enum SetError {
     /// A file or folder.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// A task.
     #[error(transparent)]
     Task(#[from] TaskError),
     /// The frequencies of a task.
@@ -90,7 +88,6 @@ pub enum SetError {
     /// A probing task.
     #[error(transparent)]
     Probing(#[from] ProbingError),
-    /// The facts.
     #[error(transparent)]
     Facts(#[from] FactsError),
     /// The rationales.
@@ -100,25 +97,21 @@ pub enum SetError {
 
 impl BuiltIn {
     /// The built-in set of this name.
-    #[must_use]
     pub fn named(name: &str) -> Option<BuiltIn> {
         built_in().find(|b| b.id == name)
     }
 
     /// Whether it can be drawn in any size.
-    #[must_use]
     pub fn is_drawn(&self) -> bool {
         matches!(self.maker, Maker::Task(_) | Maker::Probing(_))
     }
 
     /// The task that writes it, where it is one with two properties.
-    #[must_use]
     pub fn task(&self) -> Option<&'static Task> {
         if let Maker::Task(task) = self.maker { Some(task) } else { None }
     }
 
     /// Rows of a set of fixed size; none where it is drawn in any size. A test counts them.
-    #[must_use]
     pub fn fixed_rows(&self) -> Option<u64> {
         match self.maker {
             Maker::Task(_) | Maker::Probing(_) => None,
@@ -312,9 +305,6 @@ impl Source {
     }
 
     /// The examples of a task, as [`Source::rows`] writes them; none where the set is not one of a task.
-    ///
-    /// # Errors
-    /// [`SetError`] where it cannot be drawn.
     pub fn examples(&self) -> Result<Option<ExampleSet>, SetError> {
         let Some(task) = self.built_in.and_then(|b| b.task()) else { return Ok(None) };
         Ok(Some(task.examples(self.draw.examples, self.draw.seed, &self.draw.frequencies()?)?))

@@ -29,7 +29,6 @@ pub struct Shortcut {
 
 impl Shortcut {
     /// Its accuracy with Wilson's interval, of 95 %.
-    #[must_use]
     pub fn accuracy(&self) -> Estimate {
         wilson(self.right, self.n, LEVEL)
     }
@@ -38,7 +37,6 @@ impl Shortcut {
 /// What majority label, bag of words, number of words and first word know of the labels of `test` by the texts of `train`; each a
 /// text with its label, below `classes`. The bag of words is a logistic regression on how often a text has each word. A length or a
 /// first word that training never had is answered by the nearest length or the majority. Nothing where either part is empty.
-#[must_use]
 pub fn shortcuts(train: &[(&str, usize)], test: &[(&str, usize)], classes: usize) -> Vec<Shortcut> {
     if train.is_empty() || test.is_empty() {
         return Vec::new();

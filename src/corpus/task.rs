@@ -40,13 +40,11 @@ enum Label {
 
 impl Property {
     /// Whether it is what differs between an example and its [`Example::counterfactual`].
-    #[must_use]
     pub fn is_subject_number(&self) -> bool {
         self.label == Label::Subject
     }
 
     /// The label of an example, where it has one.
-    #[must_use]
     pub fn of(&self, example: &Example) -> Option<u8> {
         match self.label {
             Label::Subject => Some(example.zc),
@@ -115,7 +113,6 @@ pub const TASKS: &[Task] = &[
     },
 ];
 
-/// One example.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Example {
     /// The sentence with [`MASK`] once, where the verb was.
@@ -139,14 +136,12 @@ pub struct Example {
 
 impl Example {
     /// The sentence with `mask` at the place of the verb: a tokenizer's mask token, or a verb form.
-    #[must_use]
     pub fn filled(&self, mask: &str) -> String {
         self.text.replacen(MASK, mask, 1)
     }
 
     /// The true counterfactual: the same sentence with the subject in the other number, so that the other form is right. It
     /// may be an example of the same set itself; whoever needs it unseen has to look.
-    #[must_use]
     pub fn counterfactual(&self) -> Option<Example> {
         let text = self.twin.clone()?;
         let prefix = text.split_once(MASK)?.0.trim_end().to_owned();
@@ -194,9 +189,6 @@ pub enum TaskError {
 
 impl Task {
     /// The task of this name.
-    ///
-    /// # Errors
-    /// [`TaskError::Unknown`] with the known names.
     pub fn named(name: &str) -> Result<&'static Task, TaskError> {
         TASKS.iter().find(|t| t.id == name).ok_or_else(|| TaskError::Unknown {
             name: name.to_owned(),
@@ -205,7 +197,6 @@ impl Task {
     }
 
     /// Index of the property with this name.
-    #[must_use]
     pub fn property(&self, id: &str) -> Option<usize> {
         self.properties.iter().position(|p| p.id == id)
     }
@@ -216,7 +207,6 @@ impl Task {
     }
 
     /// Whether the correlation of its two properties can be chosen: those whose frequencies are tabulated.
-    #[must_use]
     pub fn has_correlation(&self) -> bool {
         self.properties.map(|p| p.label) == [Label::Subject, Label::Attractor]
     }
@@ -251,7 +241,6 @@ impl Task {
 
 impl ExampleSet {
     /// A set of these examples, with the hash of their content.
-    #[must_use]
     pub fn of(task: &Task, seed: u64, frequencies: Frequencies, examples: Vec<Example>) -> Self {
         let hash = content_hash(&task.properties, &examples);
         Self { task: task.id, seed, frequencies, examples, hash }

@@ -89,7 +89,6 @@ pub struct Job {
     pub generation: Generation,
     /// What it computes.
     pub spec: Spec,
-    /// Hash of the spec.
     pub spec_hash: String,
     /// How far it has got.
     pub progress: Option<Progress>,

@@ -33,9 +33,6 @@ pub struct Down {
 /// A source of events that takes commands.
 pub trait Engine: Send {
     /// Sends a command; never blocks.
-    ///
-    /// # Errors
-    /// [`EngineGone`] if the engine has ended.
     fn send(&mut self, command: Command) -> Result<(), EngineGone>;
 
     /// The receiving end of the events; taken once, by the front end's loop.

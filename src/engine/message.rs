@@ -39,7 +39,6 @@ pub enum Command {
     },
     /// Stop answering everything that was asked about a topic.
     Withdraw {
-        /// The topic.
         topic: Topic,
     },
     /// Stop a run.
@@ -83,7 +82,6 @@ pub enum Question {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Topic {
-    /// The experiment.
     Experiment,
     /// Single models.
     Model,
@@ -105,7 +103,6 @@ pub enum ModelQuestion {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "about", rename_all = "snake_case")]
 pub enum Answer {
-    /// Of an experiment.
     Experiment {
         /// Generation of the experiment.
         generation: Generation,
@@ -152,7 +149,6 @@ pub enum Event {
         job: JobId,
         /// Generation of its events.
         generation: Generation,
-        /// Hash of its spec.
         spec_hash: String,
     },
     /// How far the current stage has got.
@@ -213,7 +209,6 @@ pub enum Outcome {
     Done,
     /// The user stopped it.
     Cancelled,
-    /// It failed.
     Failed(Problem),
 }
 

@@ -3,7 +3,6 @@
 use super::{Figure, Layer};
 use base::text::printable_label;
 
-/// An axis.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Axis {
     /// Label with unit.
@@ -47,7 +46,6 @@ impl Axis {
     }
 
     /// The axis with a fixed range.
-    #[must_use]
     pub fn from_to(self, lo: f64, hi: f64) -> Self {
         Self { range: Some((lo, hi)), ..self }
     }
@@ -92,7 +90,6 @@ pub struct Fitted {
     categories: Vec<String>,
 }
 
-/// A tick.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tick {
     /// Position, 0 to 1.

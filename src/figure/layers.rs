@@ -71,7 +71,6 @@ pub fn grouped(n: usize) -> String {
     out
 }
 
-/// A line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
     /// Name in the legend.
@@ -134,7 +133,6 @@ pub struct Bars {
     pub label: String,
     /// Its look; the marker tells series apart where there is no colour.
     pub role: Role,
-    /// The bars.
     pub bars: Vec<Bar>,
 }
 
@@ -175,7 +173,6 @@ pub struct Ranges {
     pub label: String,
     /// Its look; the marker is that of the mean.
     pub role: Role,
-    /// The ranges.
     pub ranges: Vec<Range>,
 }
 
@@ -186,7 +183,6 @@ pub struct Range {
     pub category: usize,
     /// Lower and upper end.
     pub ends: (f64, f64),
-    /// Mean.
     pub mean: Option<f64>,
     /// Single values, drawn as dots.
     pub dots: Vec<f64>,
@@ -236,7 +232,6 @@ pub enum Shades {
     Diverging,
 }
 
-/// A cell.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Cell {
     /// Its value; none (or a value that is not finite) is drawn as missing, hatched on blank.
@@ -270,7 +265,6 @@ pub struct Tokens {
 pub struct Strip {
     /// Its name, before its first token.
     pub label: String,
-    /// Its tokens.
     pub tokens: Vec<Token>,
     /// Why its scores are in doubt, such as an integral that misses its tolerance: the strip is then hatched. None where
     /// they are not.
@@ -280,7 +274,6 @@ pub struct Strip {
 /// A token with its score.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Token {
-    /// Its text.
     pub text: String,
     /// Its signed score; none is drawn without a colour.
     pub score: Option<f64>,
@@ -347,13 +340,11 @@ impl Tokens {
 /// A small directed graph.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Graph {
-    /// The nodes.
     pub nodes: Vec<Node>,
     /// The arrows.
     pub edges: Vec<Edge>,
 }
 
-/// A node.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Node {
     /// Its name.
@@ -391,7 +382,6 @@ pub struct Rule {
 /// A thin line that helps to read the figure, for example of equal reliability.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Guide {
-    /// Points.
     pub points: Vec<(f64, f64)>,
     /// Label at its last point.
     pub label: String,

@@ -34,7 +34,6 @@ pub use spare::spare_font;
 
 use base::files::{FileError, Whole};
 
-/// A figure.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Figure {
     /// Short name, used in file names and by `probity export --figure`.
@@ -84,9 +83,6 @@ pub enum FigureError {
 }
 
 /// A figure as the bytes of a file with the given extension (`png`, `svg`, `csv`); none for other extensions.
-///
-/// # Errors
-/// [`FigureError::Draw`] if the renderer fails.
 pub fn render(figure: &Figure, extension: &str) -> Result<Option<Vec<u8>>, FigureError> {
     Ok(Some(match extension.to_ascii_lowercase().as_str() {
         "png" => png::to_png(figure)?,

@@ -21,7 +21,6 @@ pub const BLACK: usize = 6;
 
 impl Emphasis {
     /// Its name in tables; none for what stands out no more than the rest.
-    #[must_use]
     pub fn name(self) -> Option<&'static str> {
         match self {
             Self::Normal => None,
@@ -31,7 +30,6 @@ impl Emphasis {
     }
 
     /// What stands out like `self` in something that stands out like `of`: normal takes over, anything else stays.
-    #[must_use]
     pub fn within(self, of: Self) -> Self {
         if self == Self::Normal { of } else { self }
     }
@@ -55,31 +53,26 @@ impl Role {
     }
 
     /// The role with this dash.
-    #[must_use]
     pub fn dash(self, dash: Dash) -> Self {
         Self { dash: Some(dash), ..self }
     }
 
     /// The role with this marker.
-    #[must_use]
     pub fn marker(self, marker: Marker) -> Self {
         Self { marker: Some(marker), ..self }
     }
 
     /// The role with this accent.
-    #[must_use]
     pub fn accent(self, accent: usize) -> Self {
         Self { accent: Some(accent), ..self }
     }
 
     /// The role drawn heavier.
-    #[must_use]
     pub fn strong(self) -> Self {
         Self { emphasis: Emphasis::Strong, ..self }
     }
 
     /// The role drawn fainter.
-    #[must_use]
     pub fn faint(self) -> Self {
         Self { emphasis: Emphasis::Faint, ..self }
     }
@@ -113,17 +106,12 @@ pub enum Dash {
 pub enum Marker {
     /// A ring.
     Circle,
-    /// A cross.
     Cross,
     /// A plus sign.
     Plus,
-    /// A triangle.
     Triangle,
-    /// A square.
     Square,
-    /// A star.
     Star,
-    /// A diamond.
     Diamond,
 }
 

@@ -29,7 +29,6 @@ pub enum Item {
     Fill {
         /// Its corners.
         points: Vec<At>,
-        /// Colour.
         colour: Rgb,
         /// Opacity, 0 to 1.
         alpha: f64,
@@ -38,9 +37,7 @@ pub enum Item {
     Disc {
         /// Centre.
         at: At,
-        /// Radius.
         radius: f64,
-        /// Colour.
         colour: Rgb,
     },
     /// A line of text.
@@ -57,13 +54,10 @@ pub enum Item {
 /// How a line looks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pen {
-    /// Colour.
     pub colour: Rgb,
     /// Opacity, 0 to 1.
     pub alpha: f64,
-    /// Width.
     pub width: f64,
-    /// Dash.
     pub dash: Dash,
 }
 
@@ -88,7 +82,6 @@ impl Pen {
 pub enum Side {
     /// Its beginning (left, or top).
     Start,
-    /// Its middle.
     Middle,
     /// Its end (right, or bottom).
     End,
@@ -99,7 +92,6 @@ pub enum Side {
 pub struct Type {
     /// Size of an em.
     pub size: f64,
-    /// Colour.
     pub colour: Rgb,
     /// Which end of the text is at the position.
     pub along: Side,
@@ -113,9 +105,7 @@ pub struct Type {
 pub struct Scene<'a> {
     /// What its texts are measured with.
     pub fonts: &'a Fonts<'a>,
-    /// Width.
     pub width: f64,
-    /// Height.
     pub height: f64,
     /// From back to front.
     pub items: Vec<Item>,

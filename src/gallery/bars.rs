@@ -102,7 +102,6 @@ impl Standing {
 }
 
 /// How many bars are met, open and missed, in words.
-#[must_use]
 pub fn count(verdicts: &[Verdict]) -> String {
     let of = |standing| verdicts.iter().filter(|v| v.standing == standing).count();
     let rest: Vec<String> = [(Standing::Open, "open"), (Standing::Missed, "missed")]
@@ -114,7 +113,6 @@ pub fn count(verdicts: &[Verdict]) -> String {
 }
 
 /// Whether this model is held to the bars, which are for the minis.
-#[must_use]
 pub fn apply_to(card: &Card) -> bool {
     card.name.ends_with("-mini")
 }
@@ -125,7 +123,6 @@ fn below(low: Estimate, high: Estimate) -> Standing {
 }
 
 /// The bars that a card is held to, against its scores.
-#[must_use]
 pub fn verdicts(card: &Card) -> Vec<Verdict> {
     let verdict = |b: &Bar| {
         let share = card.score(b.id).map(|s| s.share);

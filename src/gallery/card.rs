@@ -30,7 +30,6 @@ pub struct Card {
     pub objective: Objective,
     /// Its size.
     pub shape: Shape,
-    /// Its tokenizer.
     pub tokenizer: TokenizerCard,
     /// What it was trained on.
     pub corpus: CorpusCard,
@@ -69,12 +68,10 @@ pub struct Shape {
     pub bytes: u64,
 }
 
-/// A tokenizer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TokenizerCard {
     /// `WordPiece` or `byte-level BPE`.
     pub kind: String,
-    /// Entries.
     pub entries: usize,
 }
 
@@ -117,7 +114,6 @@ pub struct TrainingCard {
 
 impl Card {
     /// The score of this name.
-    #[must_use]
     pub fn score(&self, id: &str) -> Option<&Score> {
         self.scores.iter().find(|s| s.id == id)
     }

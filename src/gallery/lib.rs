@@ -54,9 +54,6 @@ fn builtin_card(model: &Builtin) -> Result<Card> {
 const MAX_CARD_BYTES: u64 = 1 << 20;
 
 /// The card of a built-in model, or of a folder that holds a `card.json`.
-///
-/// # Errors
-/// [`GalleryError::NoCard`], [`GalleryError::Io`], [`GalleryError::Card`].
 pub fn card(name: &str) -> Result<Card> {
     match model::builtin::find(name) {
         Some(b) => builtin_card(b),

@@ -13,7 +13,6 @@ const RIDGE: f64 = 1e-3;
 impl Discriminant {
     /// `w = (S + r I)^-1 (m1 - m0)` with the pooled within-class covariance S; the threshold lies half way between the
     /// projected means, as for classes that are equally frequent. None if a class is empty.
-    #[must_use]
     pub fn learn(rows: &[Vec<f32>], positive: &[bool]) -> Option<Self> {
         let dim = rows.first()?.len();
         let mean = |class: bool| -> Option<Vec<f64>> {
@@ -46,7 +45,6 @@ impl Discriminant {
     }
 
     /// Whether a row lies on the side of the positive class.
-    #[must_use]
     pub fn is_positive(&self, row: &[f32]) -> bool {
         let value: f64 = self.direction.iter().zip(row).map(|(w, &x)| w * f64::from(x)).sum();
         value > self.threshold

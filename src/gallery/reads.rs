@@ -25,9 +25,6 @@ struct Swap {
 
 /// P@1 as asked and with another subject's sentence in the encoder, how often the other's object is then said, and what is lost.
 /// Nothing where no relation has two facts to be told apart.
-///
-/// # Errors
-/// Those of the model.
 pub(super) fn scores(asked: &Asked<'_>, mixture: &Mixture, relations: &[Relation]) -> Result<Vec<Score>> {
     let mut swaps = Vec::new();
     for relation in relations {

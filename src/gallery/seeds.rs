@@ -25,7 +25,6 @@ const FILES: [&str; 4] = ["config.json", "model.safetensors", "tokenizer.json", 
 /// What a model scores that was trained from one seed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SeedScores {
-    /// The seed.
     pub seed: u64,
     /// Its scores, in the order of the card.
     pub scores: Vec<SeedScore>,
@@ -44,7 +43,6 @@ pub struct SeedScore {
 
 impl SeedScores {
     /// Those of a card.
-    #[must_use]
     pub fn of(card: &Card) -> Self {
         let score = |s: &pretraining::score::Score| SeedScore { id: s.id.clone(), share: s.share, n: s.n };
         Self { seed: card.seed, scores: card.scores.iter().map(score).collect() }
@@ -52,7 +50,6 @@ impl SeedScores {
 }
 
 /// The folder of a seed of a model under `dir`.
-#[must_use]
 pub fn folder(dir: &Path, name: &str, seed: u64) -> PathBuf {
     dir.join(name).join(format!("seed-{seed}"))
 }
@@ -267,7 +264,6 @@ pub fn is_of(path: &Path, card: &Card, recipe: &Recipe, steps: usize, judgement:
 }
 
 /// The cards of a model's seeds as one: that of the shipped seed (of the lowest where it is not there), with the scores of all.
-#[must_use]
 pub fn together(cards: &[Card]) -> Option<Card> {
     let first = cards.iter().find(|c| c.seed == SHIPPED).or(cards.first())?;
     Some(Card { seeds: cards.iter().map(SeedScores::of).collect(), ..first.clone() })

@@ -44,7 +44,6 @@ pub struct Plan {
 }
 
 /// Seeds of a model of which the minis get `seeds`.
-#[must_use]
 pub fn seeds_of(recipe: &Recipe, seeds: u64) -> u64 {
     if recipe.name.ends_with("-tiny") { seeds.min(OF_A_TINY) } else { seeds }
 }

@@ -24,7 +24,6 @@ pub struct Range {
 
 impl Range {
     /// The range of these values; none of none.
-    #[must_use]
     pub fn of(values: &[Estimate]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(|a, b| a.mean.total_cmp(&b.mean).then(a.lo.total_cmp(&b.lo)));
@@ -39,7 +38,6 @@ impl Range {
     }
 
     /// Minimum, median and maximum.
-    #[must_use]
     pub fn ends(&self) -> [Estimate; 3] {
         [self.minimum, self.median, self.maximum]
     }
@@ -78,7 +76,6 @@ pub struct Spread {
 /// A score of one seed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SeedValue {
-    /// The seed.
     pub seed: u64,
     /// The score with its interval.
     pub share: Estimate,
@@ -105,13 +102,11 @@ pub struct BarSpread {
 }
 
 /// The seeds that a card knows: those it lists, or its own.
-#[must_use]
 pub fn known(card: &Card) -> Vec<SeedScores> {
     if card.seeds.is_empty() { vec![SeedScores::of(card)] } else { card.seeds.clone() }
 }
 
 /// Every score over the seeds that a card knows, in the order of the card.
-#[must_use]
 pub fn spreads(card: &Card) -> Vec<Spread> {
     let known = known(card);
     let spread = |score: &Score| {
@@ -127,7 +122,6 @@ pub fn spreads(card: &Card) -> Vec<Spread> {
 }
 
 /// Every bar over the seeds that a card knows; none for models that are not held to them.
-#[must_use]
 pub fn bar_spreads(card: &Card) -> Vec<BarSpread> {
     if !bars::apply_to(card) {
         return Vec::new();
@@ -159,7 +153,6 @@ fn as_card(card: &Card, seed: &SeedScores) -> Card {
 }
 
 /// The seeds in words: `5 seeds (1 2 3 4 5)`.
-#[must_use]
 pub fn title(card: &Card) -> String {
     let seeds: Vec<String> = known(card).iter().map(|s| s.seed.to_string()).collect();
     match seeds.len() {
@@ -169,9 +162,6 @@ pub fn title(card: &Card) -> String {
 }
 
 /// What a card says about seeds.
-///
-/// # Errors
-/// The formatter's.
 pub fn write(card: &Card, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if card.seeds.len() < 2 {
         return writeln!(f, "\n{}: how far another would score otherwise is not known", title(card));
@@ -181,7 +171,6 @@ pub fn write(card: &Card, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 /// A table of all scores and bars over seeds.
-#[must_use]
 pub fn lines(card: &Card) -> Vec<String> {
     let mut out = vec![format!(
         "  {:<20} {:>5}  {:<COLUMN$} {:<COLUMN$} maximum",

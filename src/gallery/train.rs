@@ -47,18 +47,12 @@ pub struct Options {
 }
 
 /// The steps of a training: those wanted, else the recipe's.
-///
-/// # Errors
-/// [`GalleryError::Steps`] for numbers out of range.
 pub fn steps_of(recipe: &Recipe, wanted: Option<usize>) -> Result<usize> {
     let steps = wanted.unwrap_or(recipe.steps);
     if (1..=MAX_STEPS).contains(&steps) { Ok(steps) } else { Err(GalleryError::Steps(steps)) }
 }
 
 /// Makes a model. The folder appears under its name only when it is complete.
-///
-/// # Errors
-/// [`GalleryError`]; nothing is left behind.
 pub fn train(recipe: &Recipe, options: &Options, watch: Watch<'_>) -> Result<Card> {
     let steps = steps_of(recipe, options.steps)?;
     let out = &options.out;

@@ -30,9 +30,6 @@ pub struct Work {
 impl Work {
     /// A folder beside `out`, so that the final renaming stays within one file system. Folders that killed runs left there are
     /// removed.
-    ///
-    /// # Errors
-    /// [`GalleryError::Io`].
     pub fn beside(out: &Path) -> Result<Self> {
         let parent = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let io = |path: &Path| {
@@ -60,15 +57,11 @@ impl Work {
     }
 
     /// Where the files of the model go.
-    #[must_use]
     pub fn model(&self) -> &Path {
         &self.model
     }
 
     /// Gives the finished model its name, in one step.
-    ///
-    /// # Errors
-    /// [`GalleryError::Io`]; the folder is removed then.
     pub fn place(self, out: &Path) -> Result<()> {
         std::fs::rename(&self.model, out).map_err(|source| GalleryError::Io { path: out.to_owned(), source })
     }

@@ -21,12 +21,10 @@ pub(super) const ROWS: usize = 2 * TILE;
 pub(super) struct Block(pub [[f32; PANEL]; ROWS]);
 
 impl Block {
-    /// All zeros.
     pub const ZERO: Block = Block([[0.0; PANEL]; ROWS]);
 }
 
 /// Whether this processor has the unit and the kernel lends it to us. It is asked for once, when first wanted.
-#[must_use]
 pub fn available() -> bool {
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     {

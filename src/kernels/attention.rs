@@ -29,13 +29,11 @@ pub struct Span {
 
 impl Span {
     /// Floats from a row of probabilities to the next.
-    #[must_use]
     pub fn ld(&self) -> usize {
         self.keys.next_multiple_of(LANE)
     }
 
     /// Floats of its probabilities: `[heads, queries, ld]`.
-    #[must_use]
     pub fn kept_len(&self, heads: usize) -> usize {
         heads * self.queries.len() * self.ld()
     }

@@ -26,7 +26,6 @@ impl Unit {
     pub const ALL: [Unit; 3] = [Unit::Widened, Unit::Vectors, Unit::Tiles];
 
     /// Whether this machine has it.
-    #[must_use]
     pub fn available(self) -> bool {
         match self {
             Unit::Widened => true,
@@ -36,7 +35,6 @@ impl Unit {
     }
 
     /// The best that this machine has.
-    #[must_use]
     pub fn best() -> Unit {
         if amx::available() {
             Unit::Tiles
@@ -59,14 +57,12 @@ impl fmt::Display for Unit {
 }
 
 /// Two neighbouring numbers in one word, rounded to the nearest.
-#[must_use]
 pub fn pair(low: f32, high: f32) -> u32 {
     let bits = |x: f32| u32::from(half::bf16::from_f32(x).to_bits());
     bits(low) | bits(high) << 16
 }
 
 /// Both numbers of a word.
-#[must_use]
 pub fn unpair(word: u32) -> [f32; 2] {
     [f32::from_bits(word << 16), f32::from_bits(word & 0xffff_0000)]
 }
@@ -86,7 +82,6 @@ pub(super) fn widen(words: &[u32], to: &mut [f32]) {
 }
 
 /// Whether this processor has the instructions.
-#[must_use]
 pub fn available() -> bool {
     #[cfg(target_arch = "x86_64")]
     {

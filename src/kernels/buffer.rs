@@ -44,7 +44,6 @@ impl Buffer {
     }
 
     /// The same memory as words.
-    #[must_use]
     #[inline]
     pub fn as_words(&self) -> &[u32] {
         // SAFETY: as in `words`.
@@ -52,7 +51,6 @@ impl Buffer {
     }
 
     /// The same memory as numbers in f16, two in a word.
-    #[must_use]
     #[inline]
     pub fn as_halves(&self) -> &[half::f16] {
         // SAFETY: as in `words`; `f16` is 16 bits without padding and takes every pattern of them.
@@ -60,7 +58,6 @@ impl Buffer {
     }
 
     /// Bytes held.
-    #[must_use]
     #[inline]
     pub fn bytes(&self) -> usize {
         self.lines.capacity() * size_of::<Line>()

@@ -48,7 +48,6 @@ impl Dtype {
     pub const ALL: [Dtype; 3] = [Dtype::F32, Dtype::F16, Dtype::Bf16];
 
     /// Bytes of a number.
-    #[must_use]
     pub fn bytes(self) -> usize {
         if self == Dtype::F32 { 4 } else { 2 }
     }

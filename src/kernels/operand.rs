@@ -28,13 +28,11 @@ pub struct Left<'a> {
 
 impl<'a> Left<'a> {
     /// Rows of `depth` floats, `ld` apart.
-    #[must_use]
     pub fn rows(data: &'a [f32], rows: usize, depth: usize, ld: usize) -> Self {
         Left { data, rows, depth, row: ld, col: 1 }
     }
 
     /// The transpose of `depth` rows of `rows` floats, `ld` apart.
-    #[must_use]
     pub fn transposed(data: &'a [f32], rows: usize, depth: usize, ld: usize) -> Self {
         Left { data, rows, depth, row: 1, col: ld }
     }
@@ -87,7 +85,6 @@ pub struct Right<'a> {
 
 impl<'a> Right<'a> {
     /// A packed matrix.
-    #[must_use]
     pub fn packed(p: &'a Packed) -> Self {
         Self::within(p, 0..p.cols(), 0..p.depth())
     }
@@ -97,7 +94,6 @@ impl<'a> Right<'a> {
     ///
     /// # Panics
     /// If they do not, or reach outside.
-    #[must_use]
     pub fn within(p: &'a Packed, cols: Range<usize>, depth: Range<usize>) -> Self {
         assert!(cols.start.is_multiple_of(PANEL) && cols.end <= p.cols() && depth.end <= p.depth());
         let (panel, first) = (p.panel_len(), cols.start / PANEL);
@@ -111,7 +107,6 @@ impl<'a> Right<'a> {
     }
 
     /// `depth` rows of `cols` floats, `ld` apart.
-    #[must_use]
     pub fn rows(data: &'a [f32], depth: usize, cols: usize, ld: usize) -> Self {
         Right { values: Values::F32(data), depth, cols, row: ld, panel: PANEL }
     }

@@ -25,7 +25,6 @@ const STRIP: usize = 16;
 
 impl Packed {
     /// From weights as checkpoints store them: matrices `[out_i, depth]`, whose outputs stand side by side.
-    #[must_use]
     pub fn from_weights(depth: usize, parts: &[&[f32]]) -> Packed {
         let mut packed = Packed::default();
         packed.set_weights(depth, parts);
@@ -39,7 +38,6 @@ impl Packed {
     }
 
     /// Nothing yet, and in this dtype what will be set.
-    #[must_use]
     pub fn empty(dtype: Dtype) -> Packed {
         Packed { dtype, ..Packed::default() }
     }
@@ -63,7 +61,6 @@ impl Packed {
     }
 
     /// From row-major matrices `[depth_i, cols]` below each other.
-    #[must_use]
     pub fn from_matrices(parts: &[&[f32]], cols: usize) -> Packed {
         let mut packed = Packed::default();
         packed.set_matrices(parts, cols);
@@ -111,7 +108,6 @@ impl Packed {
     }
 
     /// The transposed matrix: what a gradient is multiplied by.
-    #[must_use]
     pub fn transposed(&self) -> Packed {
         let mut columns = vec![0.0; self.cols * self.depth];
         columns.par_chunks_exact_mut(self.depth.max(1)).enumerate().for_each(|(j, c)| self.column(j, c));
@@ -137,21 +133,18 @@ impl Packed {
     }
 
     /// Length of the inner axis.
-    #[must_use]
     #[inline]
     pub fn depth(&self) -> usize {
         self.depth
     }
 
     /// Number of columns.
-    #[must_use]
     #[inline]
     pub fn cols(&self) -> usize {
         self.cols
     }
 
     /// What its numbers are kept in.
-    #[must_use]
     #[inline]
     pub fn dtype(&self) -> Dtype {
         self.dtype
@@ -176,7 +169,6 @@ impl Packed {
     }
 
     /// Bytes held.
-    #[must_use]
     #[inline]
     pub fn bytes(&self) -> usize {
         self.data.bytes()

@@ -14,7 +14,6 @@ pub struct Angles {
 
 impl Angles {
     /// The first `positions` positions for frequencies theta^(-2 i / share); an odd share rotates one dimension more.
-    #[must_use]
     pub fn new(theta: f64, share: usize, positions: usize) -> Angles {
         let half = share.div_ceil(2);
         let angle = |p: usize, i: usize| p as f64 * theta.powf(-2.0 * i as f64 / share as f64);
@@ -27,7 +26,6 @@ impl Angles {
     }
 
     /// Number of positions.
-    #[must_use]
     pub fn positions(&self) -> usize {
         self.table.len() / (2 * self.half).max(1)
     }

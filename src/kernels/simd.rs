@@ -126,7 +126,6 @@ pub enum Level {
 
 impl Level {
     /// The best that this processor has.
-    #[must_use]
     pub fn best() -> Level {
         #[cfg(target_arch = "x86_64")]
         {
@@ -144,7 +143,6 @@ impl Level {
 
 impl Level {
     /// Rows of the largest register tile: [`Simd::ROWS`].
-    #[must_use]
     pub fn rows(self) -> usize {
         match self {
             Level::Portable => Portable::ROWS,

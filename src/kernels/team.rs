@@ -17,7 +17,6 @@ pub enum Team {
 
 impl Team {
     /// Number of threads.
-    #[must_use]
     #[inline]
     pub fn threads(self) -> usize {
         match self {
@@ -42,7 +41,6 @@ impl Team {
 }
 
 /// The `i`-th of `parts` even parts of `0..n`.
-#[must_use]
 #[inline]
 pub fn part(n: usize, parts: usize, i: usize) -> Range<usize> {
     n * i / parts..n * (i + 1) / parts

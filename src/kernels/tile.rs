@@ -29,7 +29,6 @@ macro_rules! unroll {
 pub struct Sums(pub [[f32; PANEL]; MAX_ROWS]);
 
 impl Sums {
-    /// Zeros.
     pub const ZERO: Sums = Sums([[0.0; PANEL]; MAX_ROWS]);
 }
 

@@ -101,7 +101,6 @@ impl Embedding {
 /// Position information.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Positions {
-    /// None.
     None,
     /// A table; token t of a row reads row `offset + t`, padding reads `padding` (or its place when `None`).
     Learned {
@@ -190,7 +189,6 @@ pub enum Head {
 pub struct Decoder {
     /// Blocks.
     pub layers: usize,
-    /// Heads.
     pub heads: usize,
     /// Feed-forward width.
     pub intermediate: usize,

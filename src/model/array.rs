@@ -20,7 +20,6 @@ impl Array {
         Array { shape, data }
     }
 
-    /// All zeros.
     pub fn zeros(shape: impl Into<Vec<usize>>) -> Array {
         let shape = shape.into();
         let len = shape.iter().product();

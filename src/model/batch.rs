@@ -156,9 +156,6 @@ impl Batch {
     }
 
     /// Checks ids, types and lengths against a model.
-    ///
-    /// # Errors
-    /// [`ModelError::TooLong`], [`ModelError::TokenId`], [`ModelError::Plan`] for token types.
     pub fn check(&self, arch: &Arch) -> Result<()> {
         match (&self.decoder, arch.decoder) {
             (Some(own), Some(_)) => own.check_rows(arch)?,

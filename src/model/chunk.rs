@@ -5,7 +5,6 @@ pub const TOKENS_PER_BATCH: usize = 4096;
 
 /// Cuts sentences into batches of similar length; each batch lists places in `lengths` and holds at most `tokens` tokens,
 /// padding included, or a single sentence.
-#[must_use]
 pub fn chunks(lengths: &[usize], tokens: usize) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..lengths.len()).collect();
     order.sort_by_key(|place| lengths[*place]);

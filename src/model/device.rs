@@ -12,7 +12,6 @@ pub enum Device {
     /// The first GPU of this build that works, else the CPU.
     #[default]
     Auto,
-    /// The CPU.
     Cpu,
     /// The CPU by way of candle: slow, and the reference that tests compare the CPU executor with.
     CandleCpu,
@@ -24,7 +23,6 @@ pub enum Device {
 
 impl Device {
     /// What [`Device::Auto`] means in this build on this machine; any other choice is returned as it is.
-    #[must_use]
     pub fn resolve(self) -> Device {
         match self {
             Device::Auto if candle_core::utils::cuda_is_available() => Device::Cuda(0),
@@ -35,7 +33,6 @@ impl Device {
     }
 
     /// What results are labelled with: the device, and the dtype unless that is f32.
-    #[must_use]
     pub fn with(self, dtype: Dtype) -> String {
         match dtype {
             Dtype::F32 => self.to_string(),

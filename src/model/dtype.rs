@@ -10,9 +10,6 @@ use super::error::{ModelError, Result};
 use super::plan::Plan;
 
 /// Reads the name of an element type.
-///
-/// # Errors
-/// [`ModelError::Dtype`] with the names there are.
 pub fn parse(name: &str) -> Result<Dtype> {
     Dtype::ALL.into_iter().find(|d| d.to_string() == name).ok_or_else(|| {
         ModelError::Dtype(name.chars().take(40).collect::<String>().escape_debug().to_string())
@@ -20,9 +17,6 @@ pub fn parse(name: &str) -> Result<Dtype> {
 }
 
 /// Refuses gradients in types that are forward only.
-///
-/// # Errors
-/// [`ModelError::Plan`].
 pub fn check(dtype: Dtype, plan: &Plan) -> Result<()> {
     match (dtype, &plan.gradient) {
         (Dtype::F32, _) | (_, None) => Ok(()),

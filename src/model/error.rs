@@ -30,7 +30,6 @@ pub enum ModelError {
     /// A configuration or tokenizer file says something impossible.
     #[error("{file}: {what}")]
     Config {
-        /// The file.
         file: String,
         /// What it says, and what is accepted.
         what: String,
@@ -134,7 +133,6 @@ pub enum ModelError {
     /// An id outside the vocabulary.
     #[error("token id {id} in sentence {row} is outside the vocabulary of {vocab}")]
     TokenId {
-        /// The id.
         id: u32,
         /// Row in the batch, from 0.
         row: usize,
@@ -169,7 +167,6 @@ pub enum ModelError {
     /// A file of expected values cannot be used for a comparison.
     #[error("{file}: '{key}': {what}")]
     Expected {
-        /// The file.
         file: String,
         /// Which of its entries.
         key: String,

@@ -176,9 +176,6 @@ pub fn resolve(id: &str, revision: &str, settings: &Settings, on: &mut OnTransfe
 }
 
 /// Asks the hub what a revision is now, and fetches what the cache lacks of it.
-///
-/// # Errors
-/// As [`resolve`].
 pub fn pull(id: &str, revision: &str, settings: &Settings, on: &mut OnTransfer<'_>) -> Result<PathBuf> {
     check_id(id, revision)?;
     if settings.offline {

@@ -171,10 +171,6 @@ impl Model {
     }
 
     /// A model from parts in memory, in f32.
-    ///
-    /// # Errors
-    /// [`ModelError::Config`], [`ModelError::MissingTensor`], [`ModelError::Device`],
-    /// [`ModelError::TokenizerTooLarge`].
     pub fn from_params(
         name: &str,
         arch: Arch,
@@ -274,10 +270,6 @@ impl Model {
         self.arch.head != arch::Head::None
     }
 
-    /// The tokenizer.
-    ///
-    /// # Errors
-    /// [`ModelError::NoTokenizer`].
     pub fn tokenizer(&self) -> Result<&Tokenizer> {
         self.tokenizer.as_ref().ok_or_else(|| ModelError::NoTokenizer { model: self.name.clone() })
     }

@@ -55,7 +55,6 @@ pub enum Limit {
 
 impl Limit {
     /// The reason in words, after `up to N tokens:`.
-    #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
             Limit::Positions => "its positions end there",
@@ -76,7 +75,6 @@ pub const ALL_LABS: &str = "all labs";
 impl Arch {
     /// What can be asked of a model of this architecture, in the order of [`Offer`]. Whether the head is there is only
     /// known once the weights are read.
-    #[must_use]
     pub fn offers(&self) -> Vec<Offer> {
         use Offer::{Attention, Gradients, Hidden, Logits};
         let mut offers = match self.network {
@@ -92,7 +90,6 @@ impl Arch {
     }
 
     /// Which labs that serves, for a list of models: one line, without the family's name.
-    #[must_use]
     pub fn serves(&self) -> &'static str {
         match (self.network, self.head) {
             (Network::LogitsOnly(_), _) => "logits only: prompts; no hidden states, no gradients",
@@ -106,7 +103,6 @@ impl Arch {
 
 impl Model {
     /// What can be asked of this model.
-    #[must_use]
     pub fn offers(&self) -> Vec<Offer> {
         self.arch().offers()
     }

@@ -135,18 +135,12 @@ impl Params {
     }
 
     /// Whether the weights hold all that `arch` needs, by their names alone: nothing is read.
-    ///
-    /// # Errors
-    /// [`ModelError::MissingTensor`].
     pub fn complete(arch: &mut Arch, family: &Family, weights: &Checkpoint) -> Result<()> {
         settle_head(arch, family, weights);
         arch.parameters().iter().try_for_each(|p| stored(arch, family, weights, &p.name).map(drop))
     }
 
     /// The same where some parameters come from elsewhere (word vectors beside an encoder) and are given.
-    ///
-    /// # Errors
-    /// As [`Params::read`].
     pub fn read_rest(
         arch: &mut Arch,
         family: &Family,

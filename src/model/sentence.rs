@@ -26,7 +26,6 @@ pub struct Pooling {
 
 impl Pooling {
     /// Pooling without normalisation.
-    #[must_use]
     pub fn plain(over: PoolOver) -> Pooling {
         Pooling { over, normalise: false }
     }
@@ -114,7 +113,6 @@ impl Pooler {
     }
 
     /// tanh(W h + b), `[D]` to `[D]`, summed in double precision.
-    #[must_use]
     pub fn apply(&self, h: &[f32]) -> Vec<f32> {
         let row = |i: usize| -> f64 {
             let products = self.weight.row(i).iter().zip(h).map(|(w, x)| f64::from(*w) * f64::from(*x));
@@ -226,9 +224,6 @@ impl Model {
     }
 
     /// The same at any point with any pooling: `[B,W]`. Texts of like length run together.
-    ///
-    /// # Errors
-    /// As [`Model::sentence_vectors`] and [`Model::read`].
     pub fn sentence_vectors_at<S: AsRef<str>>(
         &self,
         texts: &[S],

@@ -14,7 +14,6 @@ use super::weights::{self, Checkpoint};
 use base::text::last_part;
 
 /// A model's name in print: of a folder, its last part.
-#[must_use]
 pub fn in_print(name: &str) -> &str {
     let is_path = name.starts_with(['/', '.', '~']) || name.starts_with("dir:") || name.contains('\\');
     let last = last_part(name);
@@ -30,7 +29,6 @@ pub enum ModelSource {
     Dir(PathBuf),
     /// A hub id, `name` or `organisation/name`, and a revision.
     Hub {
-        /// The id.
         id: String,
         /// Branch, tag or commit; `main` unless given after an `@`.
         revision: String,
@@ -93,7 +91,6 @@ impl FromStr for ModelSource {
 impl ModelSource {
     /// The address that all spellings of it have in common: of a folder or a file, the path without links and dots; of a hub
     /// id whose snapshot is in the cache, the snapshot's folder.
-    #[must_use]
     pub fn canonical(self) -> Self {
         self.canonical_in(&Settings::of_process())
     }
@@ -150,9 +147,6 @@ pub enum Files {
 
 impl Files {
     /// Finds the files of a source; a hub id may be downloaded, which is reported to `on`.
-    ///
-    /// # Errors
-    /// [`ModelError::MissingFile`], [`ModelError::Hub`], [`ModelError::Cancelled`].
     pub fn open(source: &ModelSource, on: &mut OnTransfer<'_>) -> Result<Files> {
         match source {
             ModelSource::Builtin(name) => builtin::find(name).map(Files::Builtin).ok_or_else(|| {
@@ -182,9 +176,6 @@ impl Files {
     }
 
     /// The same without the network: a hub id must be in the cache.
-    ///
-    /// # Errors
-    /// As [`Files::open`].
     pub fn at_hand(source: &ModelSource) -> Result<Files> {
         match source {
             ModelSource::Hub { id, revision } => {
@@ -211,9 +202,6 @@ impl Files {
     }
 
     /// A file's bytes; `None` if there is no such file.
-    ///
-    /// # Errors
-    /// [`ModelError::Io`].
     pub fn read(&self, name: &str) -> Result<Option<Cow<'static, [u8]>>> {
         match self {
             Files::Builtin(b) => {

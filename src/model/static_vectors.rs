@@ -38,9 +38,6 @@ pub struct Address {
 
 impl Address {
     /// Reads `PATH`, or `PATH?lower`, `?cased`, `?spaces`, `?words=FILE`, joined by `&`.
-    ///
-    /// # Errors
-    /// [`ModelError::Config`] for an unknown option.
     pub fn parse(text: &str, expand: impl Fn(&str) -> PathBuf) -> Result<Address> {
         let (path, options) = text.split_once('?').unwrap_or((text, ""));
         let mut address = Address { path: expand(path), ..Address::default() };
@@ -63,7 +60,6 @@ impl Address {
     }
 
     /// Whether a path looks like word vectors: `.txt` or `.vec`, perhaps with `.gz`.
-    #[must_use]
     pub fn is_likely(path: &Path) -> bool {
         let name = path.file_name().map(|n| n.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
         let name = name.strip_suffix(".gz").unwrap_or(&name);
@@ -117,19 +113,16 @@ impl StaticVectors {
     }
 
     /// Number of words.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.words.len()
     }
 
     /// Whether no word was kept.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
     /// Width d of a vector.
-    #[must_use]
     pub fn width(&self) -> usize {
         self.vectors.width()
     }
@@ -137,7 +130,6 @@ impl StaticVectors {
 
 impl Arch {
     /// Word vectors: a table of `vocab` rows of `width` floats and nothing else.
-    #[must_use]
     pub fn table(vocab: usize, width: usize) -> Arch {
         Arch {
             family: "static".into(),
@@ -165,9 +157,6 @@ impl Arch {
 }
 
 /// Loads word vectors as a model whose only point is the table.
-///
-/// # Errors
-/// Those of [`StaticVectors::read`] and [`Model::from_params`].
 pub(super) fn load(address: &Address, device: Device, dtype: Dtype) -> Result<Model> {
     let vectors = StaticVectors::read(address)?;
     let label = address.path.display().to_string();

@@ -12,7 +12,6 @@ use super::{Array, Batch, Device, Model, Params};
 /// Vocabulary of every tiny model.
 pub const VOCAB: usize = 23;
 
-/// A BERT.
 pub fn bert() -> Arch {
     Arch {
         family: "bert".into(),

@@ -90,9 +90,6 @@ impl Tokenizer {
     }
 
     /// From the text of a BERT `vocab.txt`: WordPiece, lower-casing unless `tokenizer_config.json` says otherwise.
-    ///
-    /// # Errors
-    /// [`ModelError::Config`] if an entry is missing.
     pub fn from_vocab_txt(file: &str, text: &str, extras: Extras<'_>) -> Result<Tokenizer> {
         let vocab: BTreeMap<&str, usize> =
             text.lines().map(str::trim_end).enumerate().map(|(id, token)| (token, id)).collect();
@@ -137,9 +134,6 @@ impl Tokenizer {
 
     /// From the texts of `vocab.json` and `merges.txt`: byte-level BPE. A vocabulary with `<s>`, `</s>` and `<mask>` is
     /// RoBERTa's and gets its frame; any other is GPT-2's and gets none.
-    ///
-    /// # Errors
-    /// [`ModelError::Config`] if a file is malformed.
     pub fn from_bpe(file: &str, vocab: &str, merges: &str, extras: Extras<'_>) -> Result<Tokenizer> {
         let wrong = |what: String| ModelError::Config { file: file.to_owned(), what };
         let vocab: BTreeMap<String, u32> =
@@ -169,18 +163,12 @@ impl Tokenizer {
     }
 
     /// Reads whichever tokenizer a folder holds; `None` if it holds none.
-    ///
-    /// # Errors
-    /// [`ModelError::Io`], [`ModelError::Config`].
     pub fn from_dir(dir: &Path) -> Result<Option<Tokenizer>> {
         let files = Files::Dir(dir.to_owned());
         Tokenizer::from_files(&files.label(), |name| Ok(files.read(name)?.map(Cow::into_owned)))
     }
 
     /// The same over any way of reading a named file.
-    ///
-    /// # Errors
-    /// Those of `read`; [`ModelError::Config`].
     pub fn from_files(
         place: &str,
         read: impl Fn(&str) -> Result<Option<Vec<u8>>>,
@@ -214,17 +202,11 @@ impl Tokenizer {
     }
 
     /// Encodes a text without any frame.
-    ///
-    /// # Errors
-    /// As [`Tokenizer::encode`].
     pub fn encode_bare(&self, text: &str) -> Result<Encoding> {
         self.run(tokenizers::EncodeInput::from(text), false)
     }
 
     /// Encodes a sentence pair.
-    ///
-    /// # Errors
-    /// As [`Tokenizer::encode`].
     pub fn encode_pair(&self, first: &str, second: &str) -> Result<Encoding> {
         self.run(tokenizers::EncodeInput::from((first, second)), true)
     }
@@ -244,9 +226,6 @@ impl Tokenizer {
     }
 
     /// Text of some ids; special tokens are left out on request.
-    ///
-    /// # Errors
-    /// [`ModelError::Config`] if the tokenizer fails.
     pub fn decode(&self, ids: &[u32], skip_special: bool) -> Result<String> {
         guarded(|| self.inner.decode(ids, skip_special)).map_err(|e| self.wrong(e))
     }
@@ -301,9 +280,6 @@ impl Tokenizer {
     }
 
     /// The tokenizer as the text of a `tokenizer.json`.
-    ///
-    /// # Errors
-    /// [`ModelError::Config`] if it cannot be written.
     pub fn to_json(&self) -> Result<String> {
         self.inner.to_string(false).map_err(|e| self.wrong(e.to_string()))
     }
@@ -314,9 +290,6 @@ impl Tokenizer {
     }
 
     /// Checks that a model of `vocab` rows has a row for every id.
-    ///
-    /// # Errors
-    /// [`ModelError::TokenizerTooLarge`].
     pub fn check_fits(&self, vocab: usize) -> Result<()> {
         let largest = self.inner.get_vocab(true).into_values().max().unwrap_or(0);
         if largest as usize >= vocab {

@@ -28,9 +28,6 @@ impl Trace {
     }
 
     /// Takes the first capture at `p` out.
-    ///
-    /// # Errors
-    /// As [`Trace::get`].
     pub fn take(&mut self, p: HookPoint) -> Result<Array> {
         match self.captures.iter().position(|(q, _)| *q == p) {
             Some(i) => Ok(self.captures.swap_remove(i).1),

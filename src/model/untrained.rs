@@ -41,9 +41,6 @@ pub(super) fn parse(text: &str) -> Result<Option<(&str, u64)>> {
 }
 
 /// Loads the untrained twin of a model: same architecture, tokenizer and pooling; freshly drawn parameters.
-///
-/// # Errors
-/// Those of loading the model itself.
 pub(super) fn load(
     of: &ModelSource,
     seed: u64,
@@ -84,7 +81,6 @@ fn initializer_range(of: &ModelSource) -> Result<f32> {
 /// Fresh parameters. Transformers: weights and tables normal with standard deviation `sd`, biases 0, norms 1. LSTMs:
 /// uniform within 1 / sqrt(H), biases too (PyTorch). Word vectors: standard normal (PyTorch), the unknown word zero.
 /// Every parameter has its own stream, so that shapes of others do not move it.
-#[must_use]
 pub fn initial(arch: &Arch, seed: u64, sd: f32) -> Params {
     let mut params = Params::default();
     for p in arch.parameters() {

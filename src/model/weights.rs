@@ -59,9 +59,6 @@ impl Checkpoint {
     }
 
     /// Reads weights that are already in memory (built-in models). `label` names them in errors.
-    ///
-    /// # Errors
-    /// [`ModelError::Weights`].
     pub fn from_bytes(label: &str, bytes: impl Into<Cow<'static, [u8]>>) -> Result<Checkpoint> {
         Checkpoint::from_shards(vec![Shard::parse(label.to_owned(), Bytes::Held(bytes.into()))?])
     }
@@ -79,7 +76,6 @@ impl Checkpoint {
     }
 
     /// The same called by another name in errors: that of the index, where shards are read together.
-    #[must_use]
     pub fn labelled(self, label: &str) -> Checkpoint {
         Checkpoint { label: Some(label.to_owned()), ..self }
     }
@@ -113,9 +109,6 @@ impl Checkpoint {
     }
 
     /// Reads a tensor of any number type as f64, with its shape: what reference files hold beside weights.
-    ///
-    /// # Errors
-    /// As [`Checkpoint::read`]; `None` if absent.
     pub fn numbers(&self, name: &str) -> Option<Result<(Vec<usize>, Vec<f64>)>> {
         self.find(name).map(|(part, info)| part.numbers(name, info))
     }
@@ -333,9 +326,6 @@ pub fn write_f16(path: &Path, tensors: &[(String, Array)]) -> Result<()> {
 }
 
 /// Writes a file beside its place and renames it there.
-///
-/// # Errors
-/// [`ModelError::Io`].
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     base::files::write_whole(path, bytes).map_err(ModelError::io(path))
 }

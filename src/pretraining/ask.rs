@@ -35,25 +35,21 @@ pub struct Question {
 
 impl Question {
     /// The gap at the verb of an example.
-    #[must_use]
     pub fn of_example(e: &Example) -> Self {
         Self::cut(&e.text, corpus::MASK)
     }
 
     /// The gap at the mask of an instance of the rationale benchmark.
-    #[must_use]
     pub fn of_instance(i: &Instance) -> Self {
         Self::cut(&i.sent_text, corpus::MASK)
     }
 
     /// The gap at a prompt's object.
-    #[must_use]
     pub fn of_prompt(asked: &str) -> Self {
         Self::cut(asked, OBJECT)
     }
 
     /// The gap at the first focus of a sentence.
-    #[must_use]
     pub fn of_sentence(s: &Annotated) -> Self {
         let mut tokens: Vec<&str> = s.tokens.iter().map(String::as_str).collect();
         if let Some(place) = s.focus.first().and_then(|&f| tokens.get_mut(f)) {
@@ -70,39 +66,31 @@ impl Question {
 
 impl<'a> Asked<'a> {
     /// A loaded model.
-    ///
-    /// # Errors
-    /// [`ModelError`] if it has no tokenizer.
     pub fn loaded(model: &'a Model) -> Result<Self> {
         Ok(Self::new(model.arch(), model.tokenizer()?, Box::new(|b, p| model.forward(b, p))))
     }
 
     /// Anything that runs plans.
-    #[must_use]
     pub fn new(arch: &'a Arch, tokenizer: &'a Tokenizer, forward: Forward<'a>) -> Self {
         Self { arch, tokenizer, forward }
     }
 
     /// Blocks up to the head.
-    #[must_use]
     pub fn layers(&self) -> usize {
         self.arch.depth()
     }
 
     /// Whether it reads from the left only.
-    #[must_use]
     pub fn is_causal(&self) -> bool {
         self.arch.is_causal()
     }
 
     /// Blocks of its encoder, where it has one beside a decoder.
-    #[must_use]
     pub fn encoder_layers(&self) -> Option<usize> {
         self.arch.decoder.map(|_| self.arch.layers)
     }
 
     /// The id of a word that is one token; at the beginning of a text with a capital and no blank before it.
-    #[must_use]
     pub fn word(&self, word: &str, at_start: bool) -> Option<u32> {
         if !at_start {
             return self.tokenizer.word_id(word);
@@ -158,9 +146,6 @@ impl<'a> Asked<'a> {
     }
 
     /// Calls `take(question, its logits)`.
-    ///
-    /// # Errors
-    /// Those of the model.
     pub fn logits(&self, questions: &[Question], mut take: impl FnMut(usize, &[f32])) -> Result<()> {
         self.each(
             questions,
@@ -174,9 +159,6 @@ impl<'a> Asked<'a> {
     }
 
     /// The token with the largest logit for each question.
-    ///
-    /// # Errors
-    /// Those of the model.
     pub fn answers(&self, questions: &[Question]) -> Result<Vec<u32>> {
         let mut answers = vec![0; questions.len()];
         self.logits(questions, |i, logits| answers[i] = largest(logits))?;
@@ -210,9 +192,6 @@ impl<'a> Asked<'a> {
     }
 
     /// Whether the first token of each pair has the larger logit of the two.
-    ///
-    /// # Errors
-    /// Those of the model.
     pub fn choices(&self, questions: &[Question], pairs: &[(u32, u32)]) -> Result<Vec<bool>> {
         let mut right = vec![false; questions.len()];
         self.logits(questions, |i, logits| {
@@ -223,17 +202,11 @@ impl<'a> Asked<'a> {
     }
 
     /// Output of the last block (of a BART: of its decoder) where the answer is read, for each question.
-    ///
-    /// # Errors
-    /// Those of the model.
     pub fn states(&self, questions: &[Question]) -> Result<Vec<Vec<f32>>> {
         self.states_after(self.layers(), questions)
     }
 
     /// The same after another block, counted from 1; those of a decoder follow those of its encoder.
-    ///
-    /// # Errors
-    /// Those of the model.
     pub fn states_after(&self, layer: usize, questions: &[Question]) -> Result<Vec<Vec<f32>>> {
         let point = self.arch.after_block(layer);
         let mut states = Vec::with_capacity(questions.len());

@@ -8,7 +8,6 @@ pub trait Bookmark {
     fn last(&mut self) -> Option<Vec<u8>>;
     /// Whether it is time to keep how far it has come; `stops` says that it ends here unfinished.
     fn due(&mut self, stops: bool) -> bool;
-    /// Keeps it.
     fn keep(&mut self, bytes: Vec<u8>);
 }
 
@@ -30,7 +29,6 @@ fn opened(bytes: &[u8]) -> Option<(usize, &[u8])> {
 }
 
 /// Steps that a bookmark stands at; none of what is no bookmark.
-#[must_use]
 pub fn steps(bytes: &[u8]) -> Option<usize> {
     opened(bytes).map(|(count, _)| count)
 }

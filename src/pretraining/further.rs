@@ -178,7 +178,6 @@ impl Start {
     }
 
     /// SHA-256 of the weights, in hexadecimal.
-    #[must_use]
     pub fn hash(&self) -> &str {
         &self.hash
     }
@@ -193,9 +192,6 @@ impl Start {
 
     /// Trains on a diet from the model's own weights, or from a bookmark, and leaves the result in training; gives the losses of all
     /// steps too.
-    ///
-    /// # Errors
-    /// Those of the trainer; [`GalleryError::Cancelled`].
     pub fn feed(
         &self,
         diet: Diet,
@@ -279,9 +275,6 @@ impl Start {
 
     /// The model after `steps` steps of [`CORRUPTED_BATCH`] sentences with their words in random order, as Zhu et al. (2022) corrupt an
     /// encoder.
-    ///
-    /// # Errors
-    /// As [`Start::feed`].
     pub fn corrupted(self, steps: usize, seed: u64, watch: Watch<'_>) -> Result<Model> {
         let usual = Settings::default();
         // As many sentences as are read, and some that may be too long.
@@ -321,9 +314,6 @@ impl Start {
     }
 
     /// Seconds that asking takes in [`Start::outcome`], from those that a few of the first relations take after one untimed.
-    ///
-    /// # Errors
-    /// As [`Start::outcome`].
     pub fn seconds_to_ask(&self, settings: &Settings, few: usize, watch: Watch<'_>) -> Result<f64> {
         let relations = self.relations(settings);
         let first = 1.min(relations.len());

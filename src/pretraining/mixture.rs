@@ -106,7 +106,6 @@ pub struct Line {
 
 impl Mixture {
     /// The mixture of a recipe.
-    #[must_use]
     pub fn of(recipe: &Recipe) -> Self {
         let (most, least) = PROMPTS;
         Self {
@@ -124,7 +123,6 @@ impl Mixture {
 
     /// All open prompts equally often, usual names only, nothing held back: the evidence that any model is given for the facts
     /// that are there to be taught.
-    #[must_use]
     pub fn neutral() -> Self {
         Self {
             preference: None,
@@ -145,7 +143,6 @@ impl Mixture {
     }
 
     /// The open prompts of a relation, the most frequent first.
-    #[must_use]
     pub fn order(&self, relation: &Relation) -> Vec<usize> {
         let weights = self.prompt_weights(relation);
         let mut order: Vec<usize> = (0..relation.open_prompts().len()).collect();
@@ -154,7 +151,6 @@ impl Mixture {
     }
 
     /// The weight of each prompt of a relation; sum 1. Kept prompts have none.
-    #[must_use]
     pub fn prompt_weights(&self, relation: &Relation) -> Vec<f64> {
         let open = relation.open_prompts().len();
         let mut weights = self.preference.map_or_else(|| vec![1.0; open], |p| p.weights(&relation.id, open));
@@ -165,7 +161,6 @@ impl Mixture {
     }
 
     /// The weight of each name of a fact's subject; not normalized.
-    #[must_use]
     pub fn name_weights(&self, relation: &Relation, fact: &Fact) -> Vec<f64> {
         let names: Vec<&str> = fact.names().collect();
         let n = names.len();
@@ -180,7 +175,6 @@ impl Mixture {
 
     /// Whether this phrasing of a fact is never written. One of the two most frequent prompts is never kept back, so that
     /// every fact is written.
-    #[must_use]
     pub fn is_held(&self, relation: &Relation, fact: &Fact, prompt: usize, name: &str) -> bool {
         let key = [relation.id.as_str(), &fact.subject, &prompt.to_string(), name];
         share("phrasing", &key) < self.held && prompt != self.anchor(relation, fact)
@@ -213,9 +207,6 @@ struct Written {
 
 impl Corpus {
     /// The corpus of a mixture over the facts that ship.
-    ///
-    /// # Errors
-    /// [`GalleryError::Facts`](super::GalleryError::Facts), [`GalleryError::Rationales`](super::GalleryError::Rationales).
     pub fn new(mixture: Mixture) -> Result<Self> {
         let relations = facts::relations()?;
         let lots = Lots::new()?;
@@ -249,14 +240,10 @@ impl Corpus {
         Ok(Self { mixture, relations, rationales, facts })
     }
 
-    /// The mixture.
-    #[must_use]
     pub fn mixture(&self) -> &Mixture {
         &self.mixture
     }
 
-    /// The relations.
-    #[must_use]
     pub fn relations(&self) -> &[Relation] {
         &self.relations
     }

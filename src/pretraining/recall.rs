@@ -30,13 +30,11 @@ impl Tally {
     }
 
     /// Share of correct answers; NaN where nothing was asked.
-    #[must_use]
     pub fn share(self) -> f64 {
         self.hits as f64 / self.n as f64
     }
 
     /// Both together.
-    #[must_use]
     pub fn and(self, other: Tally) -> Tally {
         Tally { hits: self.hits + other.hits, n: self.n + other.n }
     }
@@ -60,13 +58,11 @@ pub struct PromptRecall {
 
 impl PromptRecall {
     /// All facts.
-    #[must_use]
     pub fn all(&self) -> Tally {
         self.trained.and(self.held)
     }
 }
 
-/// A relation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RelationRecall {
     /// The relation.
@@ -116,13 +112,11 @@ impl RelationRecall {
     }
 
     /// The open prompt with the highest P@1 over the same facts.
-    #[must_use]
     pub fn best(&self) -> Option<&PromptRecall> {
         self.by(|a, b| a > b)
     }
 
     /// The open prompt with the lowest.
-    #[must_use]
     pub fn worst(&self) -> Option<&PromptRecall> {
         self.by(|a, b| a < b)
     }
@@ -161,9 +155,6 @@ pub struct Recalled {
 }
 
 /// Asks for the facts of a relation.
-///
-/// # Errors
-/// Those of the model.
 pub fn recall(asked: &Asked<'_>, relation: &Relation, asking: Asking<'_>) -> Result<Recalled> {
     let in_half = |f: &&Fact| asking.judgement.is_none_or(|j| j.holds_fact(relation, f));
     let of = |lot: Lot| {

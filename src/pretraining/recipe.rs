@@ -37,7 +37,6 @@ impl Base {
     pub const ALL: [Base; 4] = [Base::Bert, Base::Roberta, Base::Gpt2, Base::Bart];
 
     /// What models of this family are trained to predict.
-    #[must_use]
     pub fn objective(self) -> Objective {
         match self {
             Base::Bert | Base::Roberta => Objective::Masked,
@@ -47,7 +46,6 @@ impl Base {
     }
 
     /// The name by which its preferences are drawn.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Base::Bert => "bert",
@@ -136,19 +134,16 @@ pub const RECIPES: &[Recipe] = &[
 
 impl Recipe {
     /// The recipe of this name.
-    #[must_use]
     pub fn named(name: &str) -> Option<&'static Recipe> {
         RECIPES.iter().find(|r| r.name == name)
     }
 
     /// What it is trained to predict.
-    #[must_use]
     pub fn objective(&self) -> Objective {
         self.base.objective()
     }
 
     /// The architecture over a vocabulary of this size.
-    #[must_use]
     pub fn arch(&self, vocab: usize) -> Arch {
         let size = Size {
             vocab,
@@ -166,14 +161,12 @@ impl Recipe {
     }
 
     /// The learning rate of step `step` (from 0) of `steps`.
-    #[must_use]
     pub fn rate_at(&self, step: usize, steps: usize) -> f64 {
         self.rate * schedule(step, steps)
     }
 }
 
 /// Share of the peak rate at step `step` (from 0) of `steps`: rises over [`WARM_UP`] of them, then falls linearly to 0.
-#[must_use]
 pub fn schedule(step: usize, steps: usize) -> f64 {
     let warm = (WARM_UP * steps as f64).max(1.0);
     let (done, steps) = (step as f64 + 1.0, steps as f64);
@@ -187,7 +180,6 @@ pub fn schedule(step: usize, steps: usize) -> f64 {
 ///
 /// # Panics
 /// Never: the shares are constants.
-#[must_use]
 pub fn training_frequencies() -> Frequencies {
     let (sg, attractor, attractor_sg) = (0.70, 0.26, 0.81);
     let row = |share: f64| {

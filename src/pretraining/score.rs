@@ -22,13 +22,11 @@ pub struct Score {
 }
 
 /// Whether a score is a share, which is told in %; otherwise it is a correlation.
-#[must_use]
 pub fn is_share(id: &str) -> bool {
     id != "preference"
 }
 
 /// A score with its interval, in its unit.
-#[must_use]
 pub fn shown(id: &str, x: Estimate) -> String {
     if is_share(id) {
         format!("{:.2} % [{:.2}, {:.2}]", 100.0 * x.mean, 100.0 * x.lo, 100.0 * x.hi)

@@ -14,7 +14,6 @@ use corpus::rationales::{self, Dimension, Language};
 use corpus::{Example, MASK};
 
 /// A number in [0, 1) that follows from words alone: splits that are the same under every seed.
-#[must_use]
 pub fn share(purpose: &str, key: &[&str]) -> f64 {
     let parts = key.iter().flat_map(|p| std::iter::once(b'|').chain(p.bytes()));
     (micro::hash(0, purpose.bytes().chain(parts)) >> 11) as f64 / (1u64 << 53) as f64
@@ -40,7 +39,6 @@ impl Lot {
     pub const ALL: [Lot; 3] = [Lot::Trained, Lot::Taught, Lot::Never];
 
     /// Name on cards.
-    #[must_use]
     pub fn title(self) -> &'static str {
         match self {
             Lot::Trained => "trained",
@@ -70,9 +68,6 @@ pub struct Lots {
 
 impl Lots {
     /// Reads the benchmark.
-    ///
-    /// # Errors
-    /// [`GalleryError::Rationales`](super::GalleryError::Rationales).
     pub fn new() -> Result<Self> {
         let mut lots = Self { rows: Vec::new(), by_word: HashMap::new() };
         let mut seen = HashSet::new();
@@ -98,7 +93,6 @@ impl Lots {
     }
 
     /// The lot of a fact.
-    #[must_use]
     pub fn of(&self, relation: &Relation, fact: &Fact) -> Lot {
         if self.is_asked(fact) { Lot::Trained } else { Lot::drawn(relation, fact) }
     }
@@ -118,13 +112,11 @@ impl Lots {
 }
 
 /// Whether another name of a subject is among those that no corpus writes, in whatever relation the subject stands.
-#[must_use]
 pub fn is_unseen(fact: &Fact, name: &str, unseen: f64) -> bool {
     name != fact.subject && share("name", &[&fact.subject, name]) < unseen
 }
 
 /// Whether a fact is in the first half of those that a prompt is chosen on and judged on, in turns.
-#[must_use]
 pub fn chooses_first(relation: &Relation, fact: &Fact) -> bool {
     share("choice", &[&relation.id, &fact.subject]) < 0.5
 }
@@ -142,7 +134,6 @@ pub enum Judgement {
 
 impl Judgement {
     /// In words, for the first line of a card.
-    #[must_use]
     pub fn title(self) -> &'static str {
         match self {
             Judgement::Development => "judged on the development half, which recipes are chosen on",
@@ -151,21 +142,18 @@ impl Judgement {
     }
 
     /// Whether this half holds what these words name.
-    #[must_use]
     pub fn holds(self, what: &str, key: &[&str]) -> bool {
         (share(&format!("judged {what}"), key) < 0.5) == (self == Judgement::Development)
     }
 
     /// Whether this half holds a fact. Its names, unseen ones among them, and its phrasings, held ones among them, go with it:
     /// no question is in both halves.
-    #[must_use]
     pub fn holds_fact(self, relation: &Relation, fact: &Fact) -> bool {
         self.holds("fact", &[&relation.id, &fact.subject])
     }
 
     /// Whether this half holds an example of agreement: by its pair of subject noun and verb, or by its text where the pair
     /// is not known.
-    #[must_use]
     pub fn holds_example(self, e: &Example) -> bool {
         match noun(e) {
             Some(noun) => self.holds("pair", &[noun, &e.forms[1]]),
@@ -175,7 +163,6 @@ impl Judgement {
 
     /// Whether this half holds a sentence: by the combination that decides whether it is trained (subject and verb, actor and
     /// events, cause and effect, numbers), or by its words where it has several of them.
-    #[must_use]
     pub fn holds_sentence(self, construction: Construction, s: &Annotated) -> bool {
         let key = match construction {
             Construction::Tense => tense_key(s),

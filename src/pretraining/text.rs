@@ -136,13 +136,11 @@ pub struct Encoder<'a> {
 
 impl<'a> Encoder<'a> {
     /// An encoder for an objective; a denoising model's decoder reads true lines.
-    #[must_use]
     pub fn new(tokenizer: &'a Tokenizer, objective: Objective, masking: Masking) -> Self {
         Self { tokenizer, objective, masking, noise: Noise::NONE }
     }
 
     /// The same with noise in what a denoising model reads; other objectives have none.
-    #[must_use]
     pub fn with_noise(self, noise: Noise) -> Self {
         Self { noise, ..self }
     }
@@ -287,7 +285,6 @@ pub struct Text<'a> {
 
 impl<'a> Text<'a> {
     /// The text of one model under one seed, for `steps` batches.
-    #[must_use]
     pub fn new(corpus: &'a Corpus, encoder: Encoder<'a>, seed: u64, steps: usize) -> Self {
         Self {
             corpus,
@@ -304,7 +301,6 @@ impl<'a> Text<'a> {
     }
 
     /// SHA-256 of all lines written so far, each with a line feed, in hexadecimal.
-    #[must_use]
     pub fn hash(&self) -> String {
         format!("{:x}", self.hash.clone().finalize())
     }

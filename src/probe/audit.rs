@@ -41,7 +41,6 @@ pub struct Audit {
 ///
 /// # Panics
 /// If there is not one row per example or one column per class.
-#[must_use]
 pub fn audit(probabilities: &Dense<f64>, data: &Labelled, level: f64) -> Audit {
     assert_eq!(
         (probabilities.rows(), probabilities.cols()),
@@ -73,7 +72,6 @@ pub fn audit(probabilities: &Dense<f64>, data: &Labelled, level: f64) -> Audit {
 ///
 /// # Panics
 /// If there is not one row per label.
-#[must_use]
 pub fn calibration_error(probabilities: &Dense<f64>, labels: &[usize]) -> f64 {
     assert_eq!(probabilities.rows(), labels.len(), "not one row per label");
     let mut bins = [(0.0, 0.0); CALIBRATION_BINS];

@@ -49,7 +49,6 @@ pub enum BytesError {
 }
 
 /// Malformed content, for decoders elsewhere.
-#[must_use]
 pub fn malformed(what: impl std::fmt::Display) -> BytesError {
     BytesError::Malformed { what: what.to_string() }
 }
@@ -90,7 +89,6 @@ pub struct Writer {
 
 impl Writer {
     /// Begins an object of `kind`.
-    #[must_use]
     pub fn new(kind: &str) -> Self {
         Self { mark: format!("{VERSION} {kind}"), fields: Vec::new() }
     }
@@ -126,7 +124,6 @@ impl Writer {
     }
 
     /// Adds the checksum.
-    #[must_use]
     pub fn finish(self) -> Vec<u8> {
         let named = self.fields.iter().enumerate().map(|(i, field)| (name(i), field));
         let mark = HashMap::from([(MARK.to_owned(), self.mark)]);
@@ -200,9 +197,6 @@ impl<'a> Reader<'a> {
     }
 
     /// A list of whole numbers.
-    ///
-    /// # Errors
-    /// [`BytesError::Malformed`] at the end.
     pub fn numbers(&mut self) -> Result<Vec<usize>, BytesError> {
         whole(&self.take(Dtype::U64, 1)?.1)
     }
@@ -227,9 +221,6 @@ impl<'a> Reader<'a> {
     }
 
     /// Everything must have been read.
-    ///
-    /// # Errors
-    /// [`BytesError::Malformed`] if something is left.
     pub fn finish(self) -> Result<(), BytesError> {
         if self.next == self.file.len() { Ok(()) } else { Err(malformed("something follows the end")) }
     }

@@ -20,7 +20,6 @@ pub enum DataError {
     Label {
         /// Row of the bad label.
         row: usize,
-        /// The label.
         label: usize,
         /// Number of classes.
         classes: usize,
@@ -30,7 +29,6 @@ pub enum DataError {
         "the embedding of row {row} holds a value that is not finite: check the model's precision and weights"
     )]
     NotFinite {
-        /// The row.
         row: usize,
     },
     /// Nothing to train or test on.
@@ -100,7 +98,6 @@ impl Labelled {
     }
 
     /// The same with every embedding multiplied by `by`.
-    #[must_use]
     pub fn scaled(&self, by: f32) -> Self {
         let mut scaled = self.clone();
         scaled.x.data_mut().iter_mut().for_each(|v| *v *= by);
@@ -108,37 +105,31 @@ impl Labelled {
     }
 
     /// The embeddings.
-    #[must_use]
     pub fn x(&self) -> &Matrix {
         &self.x
     }
 
     /// The labels.
-    #[must_use]
     pub fn y(&self) -> &[usize] {
         &self.y
     }
 
     /// Number of classes.
-    #[must_use]
     pub fn classes(&self) -> usize {
         self.classes
     }
 
     /// Number of examples.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.y.len()
     }
 
     /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.y.is_empty()
     }
 
     /// How many examples each class has.
-    #[must_use]
     pub fn counts(&self) -> Vec<usize> {
         let mut counts = vec![0; self.classes];
         self.y.iter().for_each(|label| counts[*label] += 1);
@@ -146,7 +137,6 @@ impl Labelled {
     }
 
     /// The share of the largest class: the accuracy of a classifier that looks at nothing. 0 without examples.
-    #[must_use]
     pub fn majority(&self) -> f64 {
         self.counts().into_iter().max().unwrap_or(0) as f64 / self.len().max(1) as f64
     }
@@ -196,19 +186,16 @@ impl<R: Role> TrainingData<R> {
     }
 
     /// What weights are fitted to.
-    #[must_use]
     pub fn train(&self) -> &Labelled {
         &self.train
     }
 
     /// What hyperparameters and epochs are chosen by.
-    #[must_use]
     pub fn validation(&self) -> &Labelled {
         &self.validation
     }
 
     /// Number of classes.
-    #[must_use]
     pub fn classes(&self) -> usize {
         self.train.classes
     }
@@ -246,27 +233,20 @@ impl TestData {
     }
 
     /// All test embeddings.
-    #[must_use]
     pub fn x(&self) -> &Matrix {
         &self.x
     }
 
-    /// Their labels.
-    #[must_use]
     pub fn labels(&self) -> &[Option<usize>] {
         &self.labels
     }
 
     /// Number of classes.
-    #[must_use]
     pub fn classes(&self) -> usize {
         self.classes
     }
 
     /// The examples that have a label.
-    ///
-    /// # Errors
-    /// [`DataError::Empty`] if none has.
     pub fn defined(&self) -> Result<Labelled, DataError> {
         let all: Vec<usize> = (0..self.x.rows()).collect();
         let some = Labelled::gather(&self.x, &self.labels, self.classes, &all)?;

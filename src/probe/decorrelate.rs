@@ -23,7 +23,6 @@ pub enum DecorrelateError {
     /// Not a rectangular table of counts.
     #[error("the table is not rectangular: row {row} has {len} cells, the first has {want}")]
     Ragged {
-        /// The row.
         row: usize,
         /// Its cells.
         len: usize,
@@ -119,7 +118,6 @@ pub fn decorrelate_counts(table: &[Vec<u64>]) -> Result<KeptCounts, DecorrelateE
 
 /// Strength of association in a table of counts: the phi coefficient (with sign) for two by two, Cramér's V otherwise.
 /// Rows and columns of zeros do not count; 0 if fewer than two of either are left.
-#[must_use]
 pub fn association(table: &[Vec<u64>]) -> f64 {
     let columns = table.first().map_or(0, Vec::len);
     let rows: Vec<usize> = (0..table.len()).filter(|i| table[*i].iter().any(|c| *c > 0)).collect();
@@ -159,9 +157,6 @@ pub struct Uncorrelated {
 /// Chooses the largest uncorrelated subset of examples, at random within each cell. Examples whose target is undefined
 /// are left out. An undefined other property is kept as a value of its own under the same rule: for subject number as the
 /// target, "no attractor" (about 83 % of sentences) is a third environment.
-///
-/// # Errors
-/// [`DecorrelateError`], as for [`decorrelate_counts`].
 pub fn decorrelate(
     target: &[Option<usize>],
     other: &[Option<usize>],

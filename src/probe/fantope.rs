@@ -31,26 +31,22 @@ pub struct Fantope {
 
 impl Fantope {
     /// The projection on a subspace.
-    #[must_use]
     pub fn projection(on: &Subspace) -> Self {
         let (vectors, trace) = (on.basis().clone(), on.rank());
         Self { values: vec![1.0; trace], rest: 0.0, vectors, trace }
     }
 
     /// Size of the matrix.
-    #[must_use]
     pub fn dimension(&self) -> usize {
         self.vectors.cols()
     }
 
     /// The sum of the eigenvalues, k.
-    #[must_use]
     pub fn trace(&self) -> usize {
         self.trace
     }
 
     /// All eigenvalues, descending; those of the directions without a vector of their own as often as there are such.
-    #[must_use]
     pub fn eigenvalues(&self) -> Vec<f64> {
         let others = self.dimension() - self.values.len();
         let mut all = self.values.clone();
@@ -63,7 +59,6 @@ impl Fantope {
     ///
     /// # Panics
     /// If `w` has another number of columns.
-    #[must_use]
     pub fn apply(&self, w: &Dense<f64>) -> Dense<f64> {
         let mut along = product(w, &self.vectors);
         for row in along.data_mut().chunks_exact_mut(self.values.len().max(1)) {

@@ -21,7 +21,6 @@ pub enum GivenError {
     /// It cannot be read.
     #[error("{}: {source}", file.display())]
     Read {
-        /// The file.
         file: PathBuf,
         /// Why not.
         source: std::io::Error,
@@ -29,7 +28,6 @@ pub enum GivenError {
     /// It holds something else.
     #[error("{}: {what}", file.display())]
     Unfit {
-        /// The file.
         file: PathBuf,
         /// What is wrong, and what would be right.
         what: String,
@@ -48,7 +46,6 @@ pub enum Content {
 /// A file and what it holds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Given {
-    /// Its content.
     pub content: Content,
     /// SHA-256 of the file, in hexadecimal.
     pub sha256: String,
@@ -56,9 +53,6 @@ pub struct Given {
 
 impl Given {
     /// Reads a file.
-    ///
-    /// # Errors
-    /// [`GivenError`] with what is wrong.
     pub fn read(file: &Path) -> Result<Self, GivenError> {
         let fail = |source| GivenError::Read { file: file.to_owned(), source };
         let size = std::fs::metadata(file).map_err(fail)?.len();

@@ -40,7 +40,6 @@ pub fn is_for_tests(name: &str) -> bool {
 
 impl Grid {
     /// Depths x widths x learning rates, in this nesting, in batches of 64.
-    #[must_use]
     pub fn product(name: &str, depths: &[usize], widths: &[usize], learning_rates: &[f64]) -> Self {
         let mut recipes = Vec::new();
         for depth in depths {
@@ -54,19 +53,16 @@ impl Grid {
     }
 
     /// The 36 points of Canby et al.: {1,2,3} layers x {64,256,512,1024} wide x learning rate {1e-4,1e-3,1e-2}.
-    #[must_use]
     pub fn paper() -> Self {
         Self::product("paper", &[1, 2, 3], &[64, 256, 512, 1024], &[1e-4, 1e-3, 1e-2])
     }
 
     /// The default, 12 points: {1,2} layers x {64,256} wide x learning rate {1e-4,1e-3,1e-2}.
-    #[must_use]
     pub fn small() -> Self {
         Self::product("small", &[1, 2], &[64, 256], &[1e-4, 1e-3, 1e-2])
     }
 
     /// The grid of that name, see [`GRID_NAMES`].
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "small" => Some(Self::small()),
@@ -78,7 +74,6 @@ impl Grid {
     }
 
     /// "small: 12 points, layers 1, 2, widths 64, 256, learning rates 1e-4, 1e-3, 1e-2, up to 2000 steps".
-    #[must_use]
     pub fn describe(&self) -> String {
         let list = |of: &dyn Fn(&Recipe) -> Option<String>| {
             let mut seen: Vec<String> = Vec::new();
@@ -125,7 +120,6 @@ impl Grid {
 pub struct Trial {
     /// Place in the grid.
     pub index: usize,
-    /// The recipe.
     pub recipe: Recipe,
     /// Weights and biases of its network.
     pub parameters: usize,
@@ -140,7 +134,6 @@ impl Trial {
     }
 
     /// Whether no validation came before the weights stopped being numbers.
-    #[must_use]
     pub fn diverged(&self) -> bool {
         self.run.correct.is_empty()
     }
@@ -203,7 +196,6 @@ pub fn search<R: Role>(
 
 impl<R: Role> Probe<R> {
     /// A network trained elsewhere, given the role by the caller's word. It has no trials.
-    #[must_use]
     pub fn from_mlp(mlp: Mlp) -> Self {
         Self { mlp, trials: Vec::new(), best: 0, epoch: 0, role: PhantomData }
     }
@@ -219,25 +211,21 @@ impl<R: Role> Probe<R> {
     }
 
     /// The network.
-    #[must_use]
     pub fn mlp(&self) -> &Mlp {
         &self.mlp
     }
 
     /// What became of every recipe, in the grid's order.
-    #[must_use]
     pub fn trials(&self) -> &[Trial] {
         &self.trials
     }
 
     /// The chosen recipe's trial.
-    #[must_use]
     pub fn chosen(&self) -> Option<&Trial> {
         self.trials.get(self.best)
     }
 
     /// The chosen recipe at the chosen validation.
-    #[must_use]
     pub fn standing(&self) -> Option<Standing<'_>> {
         let trial = self.chosen()?;
         Some(Standing { trial, epoch: self.epoch, score: trial.run.score(self.epoch)? })
@@ -245,7 +233,6 @@ impl<R: Role> Probe<R> {
 
     /// The other recipes that the validation examples cannot tell from the chosen one, the simplest first, each at its
     /// earliest validation within one standard error of the best.
-    #[must_use]
     pub fn rivals(&self) -> Vec<Standing<'_>> {
         let entries: Vec<Entry> = self.trials.iter().map(Trial::entry).collect();
         let Some(choice) = choice(&self.trials) else { return Vec::new() };
@@ -258,7 +245,6 @@ impl<R: Role> Probe<R> {
 
     /// Most steps that a replicate of the chosen recipe may take: more than in the search only where the search cut it
     /// off while it was still rising.
-    #[must_use]
     pub fn replicate_steps(&self) -> usize {
         if self.chosen().is_some_and(|t| t.run.rising) { MOST_STEPS } else { SEARCH_STEPS }
     }
@@ -267,7 +253,6 @@ impl<R: Role> Probe<R> {
     ///
     /// # Panics
     /// If `x` has another number of columns than the probe was trained on.
-    #[must_use]
     pub fn probabilities(&self, x: &Matrix) -> Dense<f64> {
         softmax_rows(&self.mlp.logits(x))
     }
@@ -277,7 +262,6 @@ impl<R: Role> Probe<R> {
     }
 
     /// For a cache. Weights and trials survive exactly.
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut w = Writer::new(&Self::kind());
         w.number(self.mlp.layers().len());

@@ -28,7 +28,6 @@ pub struct Job<'a> {
 
 impl<'a> Job<'a> {
     /// Trains `recipe` on `data` for at most `most` steps, with the streams of `purpose` (whose role and recipe are set here).
-    #[must_use]
     pub fn new<R: Role>(data: &'a TrainingData<R>, recipe: &Recipe, most: usize, purpose: &Purpose) -> Self {
         let purpose = purpose.of(R::NAME, &format!("{} batch {}", recipe.describe(), recipe.batch));
         let (data, validation) = (data.train(), data.validation());
@@ -36,13 +35,11 @@ impl<'a> Job<'a> {
     }
 
     /// The streams that it draws from.
-    #[must_use]
     pub fn purpose(&self) -> &Purpose {
         &self.purpose
     }
 
     /// Most steps it may take.
-    #[must_use]
     pub fn most(&self) -> usize {
         self.most
     }
@@ -92,9 +89,6 @@ impl Finished {
 
 /// Runs all jobs, earlier ones first. `finished` hears of each by its place as soon as it ends (`None`: it diverged), from
 /// the thread that trained it. `pulse` counts steps; trainings that end before their cap leave it short of its total.
-///
-/// # Errors
-/// [`Cancelled`] if the pulse says so.
 pub fn train_all(
     jobs: &[Job<'_>],
     pulse: &mut dyn Pulse,

@@ -14,7 +14,6 @@ pub(crate) trait Objective {
 /// Where a minimisation ended.
 #[derive(Debug)]
 pub(crate) struct End {
-    /// The point.
     pub(crate) point: Vec<f64>,
     /// The value there.
     pub(crate) value: f64,
@@ -45,9 +44,6 @@ struct Pair {
 /// Minimises from `point` on until the gradient's length in the preconditioner's metric has fallen to `tolerance` of what
 /// it was there. The line search only halves: for a strictly convex objective every step that descends gives a usable pair.
 /// `beat` is called before every iteration.
-///
-/// # Errors
-/// [`Cancelled`] if `beat` says so.
 pub(crate) fn minimise(
     objective: &impl Objective,
     mut point: Vec<f64>,

@@ -11,7 +11,6 @@ use super::train::Recipe;
 pub const LEARNING_RATES: [f64; 4] = [1e-4, 1e-3, 1e-2, 1e-1];
 
 /// The grid of the linear oracle.
-#[must_use]
 pub fn grid() -> Grid {
     let recipe = |learning_rate| Recipe { hidden: Vec::new(), learning_rate, batch: 64 };
     Grid { name: "linear".to_owned(), recipes: LEARNING_RATES.map(recipe).to_vec() }

@@ -69,7 +69,6 @@ pub struct Gram {
 
 impl Gram {
     /// `XᵀX` (D x D) and column sums, in double precision.
-    #[must_use]
     pub fn new(x: &Matrix) -> Self {
         let dimension = x.cols();
         let zero = || (Dense::zeros(dimension, dimension), vec![0.0; dimension]);
@@ -115,10 +114,6 @@ const CHUNK: usize = 512;
 impl Logistic {
     /// Fits `data`. `removed` (with `gram` of the same data) is taken out of the embeddings first; the weights then lie in
     /// what remains. `beat` is called before every iteration.
-    ///
-    /// # Errors
-    /// [`Cancelled`] if `beat` says so.
-    ///
     /// # Panics
     /// If `gram` or `removed` belong to embeddings of another size.
     pub fn fit(
@@ -141,9 +136,6 @@ impl Logistic {
     }
 
     /// Fits `data` as it is.
-    ///
-    /// # Errors
-    /// [`Cancelled`] if `beat` says so.
     pub fn fit_plain(
         data: &Labelled,
         settings: &Settings,
@@ -153,7 +145,6 @@ impl Logistic {
     }
 
     /// Logits, one column per class (a binary classifier's are 0 and w.x + b): n x classes.
-    #[must_use]
     pub fn logits(&self, x: &Matrix) -> Dense<f64> {
         let mut out = x.cast::<f64>().dot_t(&self.weight);
         for row in out.data_mut().chunks_exact_mut(self.bias.len()) {
@@ -163,14 +154,12 @@ impl Logistic {
     }
 
     /// Class probabilities: n x classes.
-    #[must_use]
     pub fn probabilities(&self, x: &Matrix) -> Dense<f64> {
         softmax_rows(&self.logits(x))
     }
 
     /// Share of `data` answered correctly. For weights inside what a subspace leaves, it makes no difference whether the
     /// subspace was taken out of the data.
-    #[must_use]
     pub fn accuracy(&self, data: &Labelled) -> f64 {
         let logits = self.logits(data.x());
         let correct = logits.iter_rows().zip(data.y()).filter(|(row, label)| argmax(row) == **label).count();

@@ -35,9 +35,7 @@ pub enum LayerError {
     Zero {
         /// The layer, from 0.
         layer: usize,
-        /// Its inputs.
         inputs: usize,
-        /// Its outputs.
         outputs: usize,
     },
     /// Not one bias per output.
@@ -45,9 +43,7 @@ pub enum LayerError {
     Bias {
         /// The layer, from 0.
         layer: usize,
-        /// Its outputs.
         outputs: usize,
-        /// Its biases.
         biases: usize,
     },
     /// A layer that does not take what the one before gives.
@@ -55,7 +51,6 @@ pub enum LayerError {
     Chain {
         /// The layer, from 0.
         layer: usize,
-        /// Its inputs.
         inputs: usize,
         /// Outputs of the layer before.
         given: usize,
@@ -68,7 +63,6 @@ pub const CHUNK: usize = 128;
 
 impl Mlp<f32> {
     /// Fresh weights and biases, uniform within ±1/sqrt(inputs) of their layer (PyTorch's default for linear layers).
-    #[must_use]
     pub fn fresh(inputs: usize, hidden: &[usize], classes: usize, rng: &mut ChaCha8Rng) -> Self {
         let mut sizes = vec![inputs];
         sizes.extend_from_slice(hidden);
@@ -110,7 +104,6 @@ impl<T: Real> Mlp<T> {
     }
 
     /// The layers, from the input on.
-    #[must_use]
     pub fn layers(&self) -> &[Layer<T>] {
         &self.layers
     }
@@ -121,31 +114,26 @@ impl<T: Real> Mlp<T> {
     }
 
     /// Size of the embeddings it takes.
-    #[must_use]
     pub fn inputs(&self) -> usize {
         self.layers.first().map_or(0, |l| l.weight.rows())
     }
 
     /// Number of classes.
-    #[must_use]
     pub fn classes(&self) -> usize {
         self.layers.last().map_or(0, |l| l.weight.cols())
     }
 
     /// Number of weights and biases.
-    #[must_use]
     pub fn parameters(&self) -> usize {
         self.layers.iter().map(|l| l.weight.data().len() + l.bias.len()).sum()
     }
 
     /// Whether every weight is a finite number.
-    #[must_use]
     pub fn is_finite(&self) -> bool {
         self.layers.iter().all(|l| l.weight.is_finite() && l.bias.iter().all(|b| b.to_f64().is_finite()))
     }
 
     /// The same network in another precision.
-    #[must_use]
     pub fn cast<U: Real>(&self) -> Mlp<U> {
         let layer = |l: &Layer<T>| Layer {
             weight: l.weight.cast(),
@@ -158,7 +146,6 @@ impl<T: Real> Mlp<T> {
     ///
     /// # Panics
     /// If `x` has another number of columns than the network has inputs.
-    #[must_use]
     pub fn logits(&self, x: &Dense<T>) -> Dense<T> {
         assert_eq!(x.cols(), self.inputs(), "embeddings of another size than the probe's");
         let mut out = Dense::zeros(x.rows(), self.classes());
@@ -184,7 +171,6 @@ impl<T: Real> Mlp<T> {
     ///
     /// # Panics
     /// If the shapes do not fit or a target is not a class.
-    #[must_use]
     pub fn input_direction(&self, x: &Dense<T>, targets: &[usize]) -> (Dense<T>, Vec<T>) {
         assert_eq!(x.cols(), self.inputs(), "embeddings of another size than the probe's");
         assert_eq!(x.rows(), targets.len(), "not one target per row");

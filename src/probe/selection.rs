@@ -10,7 +10,6 @@
 pub struct Entry<'a> {
     /// Weights and biases of the network.
     pub parameters: usize,
-    /// Its learning rate.
     pub learning_rate: f64,
     /// Validation examples answered correctly, at each validation in turn. None for a training that diverged.
     pub correct: &'a [usize],
@@ -31,14 +30,12 @@ pub struct Choice {
 
 /// Whether `correct` of `n` answers are within one standard error `sqrt(p (1 - p)/n)` of the `best` share p. Compared in
 /// whole numbers, so that recipes exactly on the threshold are in.
-#[must_use]
 pub fn within_one_standard_error(correct: usize, best: usize, n: usize) -> bool {
     let [short, best, n] = [best.saturating_sub(correct), best, n].map(|v| v as u128);
     short * short * n <= best * n.saturating_sub(best)
 }
 
 /// Chooses among `entries`, all validated on the same `n` examples. `None` if none was ever validated.
-#[must_use]
 pub fn choose(entries: &[Entry<'_>], n: usize) -> Option<Choice> {
     let best = entries.iter().flat_map(|e| e.correct).copied().max()?;
     let mut candidates = Vec::new();
@@ -59,7 +56,6 @@ fn order(entries: &[Entry<'_>], a: (usize, usize), b: (usize, usize)) -> std::cm
 
 impl Choice {
     /// The other recipes among the equals, each at its earliest validation that is one, the simplest first.
-    #[must_use]
     pub fn rivals(&self, entries: &[Entry<'_>]) -> Vec<(usize, usize)> {
         let mut earliest: Vec<(usize, usize)> = Vec::new();
         for candidate in self.candidates.iter().filter(|c| c.0 != self.recipe) {

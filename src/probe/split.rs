@@ -112,9 +112,6 @@ const LEAST: usize = 5;
 impl Split {
     /// Splits `n` examples at random: 40 % oracle, 40 % intervention, 20 % test (shares rounded to whole examples), and
     /// of each of the first two 5 % for validation, at least [`VALIDATION`] where that is not more than a third.
-    ///
-    /// # Errors
-    /// [`SplitError::TooFew`] below 5 examples.
     pub fn new(n: usize, seed: u64) -> Result<Self, SplitError> {
         if n < LEAST {
             return Err(SplitError::TooFew { n, least: LEAST });
@@ -171,19 +168,16 @@ impl Split {
     }
 
     /// What oracles learn from.
-    #[must_use]
     pub fn oracle(&self) -> &OracleSplit {
         &self.oracle
     }
 
     /// What interventions learn from.
-    #[must_use]
     pub fn intervention(&self) -> &InterventionSplit {
         &self.intervention
     }
 
     /// What nothing learns from.
-    #[must_use]
     pub fn test(&self) -> &TestSplit {
         &self.test
     }
@@ -209,13 +203,11 @@ impl<R: Role> Part<R> {
     }
 
     /// Rows that weights are fitted to.
-    #[must_use]
     pub fn train(&self) -> &[usize] {
         &self.train
     }
 
     /// Rows that hyperparameters are chosen by.
-    #[must_use]
     pub fn validation(&self) -> &[usize] {
         &self.validation
     }
@@ -224,10 +216,6 @@ impl<R: Role> Part<R> {
 impl Part<Intervention> {
     /// The examples of this part whose `target` (one value per example of the whole data set) is defined, with validation
     /// examples drawn anew among them: of a rare property, those of the whole part would hold too few.
-    ///
-    /// # Errors
-    /// [`SplitError::TooFew`] below two.
-    ///
     /// # Panics
     /// If the list is shorter than the data set that was split.
     pub fn defined(&self, target: &[Option<usize>], seed: u64) -> Result<Self, SplitError> {
@@ -275,8 +263,6 @@ impl Part<Oracle> {
 }
 
 impl TestSplit {
-    /// The rows.
-    #[must_use]
     pub fn rows(&self) -> &[usize] {
         &self.rows
     }

@@ -16,7 +16,6 @@ pub struct SvdError;
 
 impl Subspace {
     /// The zero subspace of D dimensions.
-    #[must_use]
     pub fn zero(dimension: usize) -> Self {
         Self { basis: Dense::zeros(0, dimension) }
     }
@@ -58,25 +57,21 @@ impl Subspace {
     }
 
     /// Number of dimensions.
-    #[must_use]
     pub fn rank(&self) -> usize {
         self.basis.rows()
     }
 
     /// Size of the embeddings it lives in.
-    #[must_use]
     pub fn dimension(&self) -> usize {
         self.basis.cols()
     }
 
     /// The basis, one vector per row.
-    #[must_use]
     pub fn basis(&self) -> &Dense<f64> {
         &self.basis
     }
 
     /// `P = I - B Bᵀ` (D x D): the projection on what is left when the subspace is taken out.
-    #[must_use]
     pub fn nullspace_projection(&self) -> Dense<f64> {
         let mut p = Dense::identity(self.dimension());
         p.add_scaled(-1.0, &self.basis.t_dot(&self.basis));
@@ -87,7 +82,6 @@ impl Subspace {
     ///
     /// # Panics
     /// If `x` has another number of columns.
-    #[must_use]
     pub fn remove_from<T: Real>(&self, x: &Dense<T>) -> Dense<T> {
         let basis: Dense<T> = self.basis.cast();
         let mut rest = x.clone();
@@ -104,7 +98,6 @@ impl Subspace {
     }
 
     /// Rows scaled to length 1, in single precision; rows of zeros stay.
-    #[must_use]
     pub fn unit_rows(w: &Dense<f64>) -> Matrix {
         let norms: Vec<f64> = w.iter_rows().map(|r| r.iter().map(|x| x * x).sum::<f64>().sqrt()).collect();
         Matrix::from_fn(w.rows(), w.cols(), |i, j| {

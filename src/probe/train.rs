@@ -37,20 +37,17 @@ pub struct Recipe {
 
 impl Recipe {
     /// What a first point may rest on while the search goes on: one hidden layer of 64, learning rate 1e-3.
-    #[must_use]
     pub fn provisional() -> Self {
         Self { hidden: vec![64], learning_rate: 1e-3, batch: 64 }
     }
 
     /// Weights and biases of the network for embeddings of size `inputs`.
-    #[must_use]
     pub fn parameters(&self, inputs: usize, classes: usize) -> usize {
         let sizes = [&[inputs][..], &self.hidden, &[classes]].concat();
         sizes.windows(2).map(|pair| (pair[0] + 1) * pair[1]).sum()
     }
 
     /// "2x256 lr 1e-3", "linear lr 1e-2".
-    #[must_use]
     pub fn describe(&self) -> String {
         let shape = match self.hidden.as_slice() {
             [] => "linear".to_owned(),
@@ -72,7 +69,6 @@ pub struct Score {
 
 impl Score {
     /// Scores `mlp` on `data`.
-    #[must_use]
     pub fn of(mlp: &Mlp, data: &Labelled) -> Self {
         let (correct, loss) = count(&mut Pass::new(mlp), mlp, data);
         Self { accuracy: correct as f64 / data.len() as f64, loss }
@@ -110,14 +106,12 @@ pub struct Run {
 
 impl Run {
     /// The score at a validation, from 0.
-    #[must_use]
     pub fn score(&self, epoch: usize) -> Option<Score> {
         let (correct, loss) = (self.correct.get(epoch)?, self.losses.get(epoch)?);
         Some(Score { accuracy: *correct as f64 / self.examples.max(1) as f64, loss: *loss })
     }
 
     /// Steps taken.
-    #[must_use]
     pub fn steps(&self) -> usize {
         self.correct.len() * EPOCH
     }
@@ -135,9 +129,6 @@ pub struct Trained {
 
 /// Trains one network for at most `most` steps. `beat` is called before every step and may stop the training. `None` if no
 /// validation came before the weights or the loss stopped being numbers.
-///
-/// # Errors
-/// [`Cancelled`] if `beat` says so.
 pub fn train(
     data: &Labelled,
     validation: &Labelled,

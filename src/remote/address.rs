@@ -82,26 +82,22 @@ impl std::fmt::Display for Address {
 
 impl Address {
     /// The host's name, for labels and messages.
-    #[must_use]
     pub fn host(&self) -> &str {
         &self.host
     }
 
     /// The host as ssh takes it on its command line, for commands that are shown to the user.
-    #[must_use]
     pub fn target(&self) -> String {
         self.user.as_ref().map_or(self.host.clone(), |user| format!("{user}@{}", self.host))
     }
 
     /// The same place, reached through another program than ssh, which is called with the same arguments.
-    #[must_use]
     pub fn through(mut self, ssh: impl Into<OsString>) -> Self {
         self.ssh = ssh.into();
         self
     }
 
     /// The program that is called.
-    #[must_use]
     pub fn ssh(&self) -> String {
         self.ssh.to_string_lossy().into_owned()
     }
@@ -116,13 +112,11 @@ impl Address {
 
     /// The command that opens a channel to the program there. Where somebody can be asked for a password, that happens on the
     /// terminal of this process; else it fails.
-    #[must_use]
     pub fn command(&self, can_ask: bool) -> Command {
         self.program(can_ask, &["engine".into(), "--stdio".into()])
     }
 
     /// The command that runs the program there with these arguments.
-    #[must_use]
     pub fn program(&self, can_ask: bool, arguments: &[String]) -> Command {
         let mut command = Command::new(&self.ssh);
         if can_ask && self.has_ssh() {

@@ -131,7 +131,6 @@ pub struct Farewell(Arc<Shared>);
 
 impl Farewell {
     /// How it ended.
-    #[must_use]
     pub fn parting(&self) -> Parting {
         let out = self.0.lock();
         let pending = out.pending.contains(&Command::Shutdown);
@@ -158,9 +157,6 @@ pub struct Far {
 impl Far {
     /// Starts an engine there, or attaches to one, as the greeting says; ssh may ask for a password. Files that an engine gets when
     /// it starts are named as its specs name them. Returns with it what was measured before.
-    ///
-    /// # Errors
-    /// [`RemoteError`].
     pub fn connect(
         address: &Address,
         mut hello: Hello,
@@ -209,25 +205,21 @@ impl Far {
     }
 
     /// Its name there.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Whether its commands are carried out; if not, another one steers.
-    #[must_use]
     pub fn steers(&self) -> bool {
         self.steers
     }
 
     /// How long it waits there, idle and alone.
-    #[must_use]
     pub fn wait(&self) -> Duration {
         self.wait
     }
 
     /// The version of the program there.
-    #[must_use]
     pub fn version(&self) -> &str {
         &self.version
     }
@@ -238,7 +230,6 @@ impl Far {
     }
 
     /// Says later how it ended.
-    #[must_use]
     pub fn farewell(&self) -> Farewell {
         Farewell(self.shared.clone())
     }

@@ -18,9 +18,6 @@ fn errand(address: &Address, want: Want, name: &str) -> Result<Channel, RemoteEr
 }
 
 /// What runs there, and the sessions that are there.
-///
-/// # Errors
-/// [`RemoteError`].
 pub fn list(address: &Address) -> Result<Vec<Status>, RemoteError> {
     match reply(address, &mut errand(address, Want::List, "")?)? {
         Message::List(all) => Ok(all),
@@ -29,9 +26,6 @@ pub fn list(address: &Address) -> Result<Vec<Status>, RemoteError> {
 }
 
 /// Ends an engine there; its run is cancelled and its session stays. Returns when it has ended.
-///
-/// # Errors
-/// [`RemoteError`].
 pub fn stop(address: &Address, name: &str) -> Result<(), RemoteError> {
     match reply(address, &mut errand(address, Want::Stop, name)?)? {
         Message::Bye => Ok(()),
@@ -41,9 +35,6 @@ pub fn stop(address: &Address, name: &str) -> Result<(), RemoteError> {
 
 /// Brings a session home, under a name that is free in `folder`. Returns its file. Nothing is left of one that does not arrive
 /// whole.
-///
-/// # Errors
-/// [`RemoteError`].
 pub fn fetch(address: &Address, session: &str, folder: &Path) -> Result<PathBuf, RemoteError> {
     let io = |source| RemoteError::Io { place: folder.display().to_string(), source };
     let mut channel = errand(address, Want::Fetch, session)?;

@@ -61,9 +61,6 @@ fn checksum(head: &[u8], body: &[u8]) -> u32 {
 
 impl Frame {
     /// Writes the frame and flushes it.
-    ///
-    /// # Errors
-    /// [`FrameError::TooLong`], or the system's reason.
     pub fn write(&self, out: &mut dyn Write) -> Result<(), FrameError> {
         if self.body.len() > MAX_BODY {
             return Err(FrameError::TooLong(self.body.len()));
@@ -81,9 +78,6 @@ impl Frame {
     }
 
     /// Reads a frame; waits until it is whole.
-    ///
-    /// # Errors
-    /// [`FrameError`].
     pub fn read(source: &mut dyn Read) -> Result<Self, FrameError> {
         let mut head = [0_u8; HEADER];
         match fill(source, &mut head)? {

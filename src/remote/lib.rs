@@ -57,7 +57,6 @@ pub enum RemoteError {
     /// No link to the far end.
     #[error("{host}: {what} ({hint})")]
     Link {
-        /// The host.
         host: String,
         /// What failed, in the words of ssh or of the far shell.
         what: String,
@@ -67,7 +66,6 @@ pub enum RemoteError {
     /// The far end refused.
     #[error("{host}: {what}")]
     Refused {
-        /// The host.
         host: String,
         /// Its reason, and what to do.
         what: String,

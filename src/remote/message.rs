@@ -101,7 +101,6 @@ pub struct Status {
     pub left: Option<u64>,
 }
 
-/// A message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message {
     /// The near end's first.
@@ -121,11 +120,9 @@ pub enum Message {
     },
     /// A progress line, which has no number.
     Passing(String),
-    /// A command.
     Command {
         /// Its number, from 1.
         number: u64,
-        /// The command.
         command: Box<Command>,
     },
     /// Is anyone there?
@@ -174,7 +171,6 @@ pub enum Unreadable {
 
 impl Message {
     /// The message as a frame.
-    #[must_use]
     pub fn frame(&self) -> Frame {
         fn json<T: Serialize>(kind: u8, value: &T) -> Frame {
             // These types have no maps with keys that are not text, which is all that could fail.
@@ -209,25 +205,16 @@ impl Message {
     }
 
     /// Writes the message.
-    ///
-    /// # Errors
-    /// As [`Frame::write`].
     pub fn write(&self, out: &mut dyn std::io::Write) -> Result<(), FrameError> {
         self.frame().write(out)
     }
 
     /// Reads a message; waits for it.
-    ///
-    /// # Errors
-    /// [`Unreadable`].
     pub fn read(source: &mut dyn std::io::Read) -> Result<Self, Unreadable> {
         Self::of(Frame::read(source)?)
     }
 
     /// The message that a frame holds.
-    ///
-    /// # Errors
-    /// [`Unreadable::Content`].
     pub fn of(Frame { kind, body }: Frame) -> Result<Self, Unreadable> {
         let bad = |what: &dyn std::fmt::Display| Unreadable::Content(kind, what.to_string());
         let text = |body: Vec<u8>| String::from_utf8(body).map_err(|e| bad(&e));

@@ -23,9 +23,6 @@ impl Default for Packer {
 
 impl Packer {
     /// Whole frames as the body of one packed message; all of them can be read once that has arrived.
-    ///
-    /// # Errors
-    /// What the compression says.
     pub fn pack(&mut self, frames: &[u8]) -> Result<Vec<u8>> {
         let begun = self.0.total_in();
         let mut out = Vec::with_capacity(frames.len() / 4 + 64);
@@ -55,9 +52,6 @@ impl Default for Unpacker {
 
 impl Unpacker {
     /// The next message; waits for it.
-    ///
-    /// # Errors
-    /// As [`Message::read`].
     pub fn read(&mut self, source: &mut dyn Read) -> std::result::Result<Message, Unreadable> {
         loop {
             if let Some(message) = self.open.pop_front() {

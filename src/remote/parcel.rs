@@ -14,9 +14,6 @@ use base::files::{beside, hex};
 const PIECE: usize = 256 << 10;
 
 /// Sends the rest of a file.
-///
-/// # Errors
-/// The system's reason.
 pub(super) fn send(file: &mut File, out: &mut dyn Write) -> Result<()> {
     let mut hash = Sha256::new();
     let mut buffer = vec![0; PIECE];
@@ -40,9 +37,6 @@ pub(super) struct Parcel {
 
 impl Parcel {
     /// A file that will be put beside `path` and may have so many bytes. Nothing is left of one that does not arrive whole.
-    ///
-    /// # Errors
-    /// The system's reason.
     pub fn new(path: &Path, most: u64) -> Result<Self> {
         Ok(Self { file: beside(path)?, hash: Sha256::new(), left: most })
     }
@@ -59,9 +53,6 @@ impl Parcel {
     }
 
     /// The file, if its sum is that of what was sent.
-    ///
-    /// # Errors
-    /// The system's reason, and another sum.
     pub fn close(self, sum: &str) -> Result<NamedTempFile> {
         if hex(&self.hash.finalize()) != sum {
             return Err(Error::other("it did not arrive as it was sent; try again"));

@@ -17,7 +17,6 @@ const MAX_TRIES: usize = 1000;
 const MAX_NAME: usize = 48;
 
 /// What went wrong with a session of this machine, in words for the other side, which are not to hold folders of this one.
-#[must_use]
 pub fn told(error: &SessionError) -> String {
     match error {
         SessionError::Write { path, source } => {
@@ -42,13 +41,11 @@ pub fn folder() -> Result<PathBuf, SessionError> {
 }
 
 /// The folder of an engine; the name cannot lead elsewhere.
-#[must_use]
 pub fn of(root: &Path, name: &str) -> PathBuf {
     root.join(name::sanitise(name))
 }
 
 /// The socket in an engine's folder.
-#[must_use]
 pub fn socket(folder: &Path) -> PathBuf {
     folder.join("socket")
 }
@@ -91,7 +88,6 @@ pub fn connect(folder: &Path) -> io::Result<UnixStream> {
 }
 
 /// The name of this machine, as far as the system says it.
-#[must_use]
 pub fn machine() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname").map(|h| h.trim().to_owned()).unwrap_or_default()
 }

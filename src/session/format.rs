@@ -51,7 +51,6 @@ pub struct Header {
 pub struct MergedGrid {
     /// Name of the set of cells.
     pub hash: String,
-    /// Its cells.
     pub cells: usize,
     /// Those that are in the session.
     pub merged: usize,
@@ -185,9 +184,6 @@ impl Session {
     }
 
     /// Reads a session from any source; `origin` names it in errors.
-    ///
-    /// # Errors
-    /// As [`Session::read`].
     pub fn parse(mut source: impl BufRead, origin: &Path) -> Result<Self, SessionError> {
         let fail = |source| SessionError::Read { path: origin.to_owned(), source };
         let bad = |message: String| SessionError::Format { path: origin.to_owned(), line: 1, message };
@@ -262,7 +258,6 @@ impl Entry {
     }
 
     /// Reads a line of a session; none for what this version does not know.
-    #[must_use]
     pub fn read(line: &str) -> Option<Self> {
         parse_entry(line.as_bytes(), true).ok()
     }

@@ -12,9 +12,6 @@ const MAX_NAME: usize = 120;
 
 /// The folder of recorded sessions: `$PROBITY_STATE_DIR/sessions`, or else `probity/sessions` in the platform's state
 /// folder (`XDG_STATE_HOME`, by default `~/.local/state`), or else in its local data folder.
-///
-/// # Errors
-/// [`SessionError::NoFolder`] if the system names neither.
 pub fn folder() -> Result<PathBuf, SessionError> {
     let own = std::env::var_os("PROBITY_STATE_DIR").filter(|v| !v.is_empty()).map(PathBuf::from);
     let state = || dirs::state_dir().or_else(dirs::data_local_dir).map(|d| d.join("probity"));
@@ -28,9 +25,6 @@ pub fn file(folder: &Path, name: &str) -> PathBuf {
 }
 
 /// Finds a session by path, or else by name in `folder`.
-///
-/// # Errors
-/// [`SessionError::Missing`] if neither is a file.
 pub fn find(folder: &Path, what: &str) -> Result<PathBuf, SessionError> {
     let path = PathBuf::from(what);
     if path.is_file() {

@@ -25,14 +25,8 @@ pub trait Record {
     /// [`SessionError::Write`] if it cannot be written (also for the methods below).
     fn command(&mut self, t: f64, command: &Command) -> Result<(), SessionError>;
     /// Notes an event.
-    ///
-    /// # Errors
-    /// As [`Record::command`].
     fn event(&mut self, t: f64, event: &Event) -> Result<(), SessionError>;
     /// The run is over: everything is to be on disk.
-    ///
-    /// # Errors
-    /// As [`Record::command`].
     fn finish(&mut self) -> Result<(), SessionError>;
 }
 
@@ -105,9 +99,6 @@ impl Recorder {
     }
 
     /// Records an event. Progress of the current run is thinned; a stale one is not, because boards count those.
-    ///
-    /// # Errors
-    /// As [`Recorder::command`].
     pub fn event(&mut self, t: f64, event: &Event) -> Result<(), SessionError> {
         if let Event::Progress { generation, .. } = event
             && *generation == self.generation
@@ -124,25 +115,16 @@ impl Recorder {
     }
 
     /// Records a remark of the user.
-    ///
-    /// # Errors
-    /// As [`Recorder::command`].
     pub fn note(&mut self, t: f64, note: &str) -> Result<(), SessionError> {
         self.entry(&Entry { t, item: Item::Note(note.to_owned()) })
     }
 
     /// Records how the screen looks.
-    ///
-    /// # Errors
-    /// As [`Recorder::command`].
     pub fn view(&mut self, t: f64, view: Value) -> Result<(), SessionError> {
         self.entry(&Entry { t, item: Item::View(view) })
     }
 
     /// Writes what is withheld and asks the system to flush the file to disk.
-    ///
-    /// # Errors
-    /// As [`Recorder::command`].
     pub fn finish(&mut self) -> Result<(), SessionError> {
         self.release()?;
         self.file.sync_data().map_err(|source| SessionError::Write { path: self.path.clone(), source })

@@ -17,7 +17,6 @@ const TAIL: u64 = 256 << 10;
 /// A recorded session at a glance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
-    /// Its name.
     pub name: String,
     /// Its file.
     pub path: PathBuf,
@@ -45,8 +44,6 @@ pub enum End {
 }
 
 impl End {
-    /// A word for it.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             End::Done => "done",

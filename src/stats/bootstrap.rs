@@ -43,14 +43,12 @@ pub struct PairedMeans {
 }
 
 /// The harmonic mean of two numbers that are not negative; 0 when both are 0.
-#[must_use]
 pub fn harmonic_mean(a: f64, b: f64) -> f64 {
     if a + b > 0.0 { 2.0 * a * b / (a + b) } else { 0.0 }
 }
 
 impl Resamples {
     /// Draws `count` resamples of `n` examples (at most 2³² - 1).
-    #[must_use]
     pub fn new(n: usize, count: usize, seed: u64) -> Self {
         let mut resamples = Self { n, count, streams: stream(seed, "bootstrap"), table: None };
         if n > 0 && n.saturating_mul(count) <= TABLE_LIMIT {
@@ -62,13 +60,11 @@ impl Resamples {
     }
 
     /// Number of examples that the columns must have.
-    #[must_use]
     pub fn examples(&self) -> usize {
         self.n
     }
 
     /// Number of resamples.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.count
     }
@@ -173,7 +169,6 @@ impl Resamples {
     ///
     /// # Panics
     /// If `values` has another length than [`Self::examples`].
-    #[must_use]
     pub fn mean(&self, values: &[f64], level: f64) -> Estimate {
         let column = Column::new(values.iter().map(|v| Some(*v)), self.n);
         let n = self.n as f64;
@@ -186,7 +181,6 @@ impl Resamples {
     ///
     /// # Panics
     /// If a column has another length than [`Self::examples`].
-    #[must_use]
     pub fn paired(&self, first: &[f64], second: &[Option<f64>], level: f64) -> PairedMeans {
         let a = Column::new(first.iter().map(|v| Some(*v)), self.n);
         let b = Column::new(second.iter().copied(), self.n);

@@ -29,7 +29,6 @@ pub struct Extremes {
 
 impl Answers {
     /// Answers over so many alternatives, without any item yet.
-    #[must_use]
     pub fn new(alternatives: usize) -> Self {
         Self { rows: Vec::new(), first: Vec::new(), alternatives }
     }
@@ -45,7 +44,6 @@ impl Answers {
     }
 
     /// Number of items.
-    #[must_use]
     pub fn items(&self) -> usize {
         self.rows.len()
     }
@@ -54,7 +52,6 @@ impl Answers {
     ///
     /// # Panics
     /// If there is no such item or alternative.
-    #[must_use]
     pub fn is_right(&self, item: usize, alternative: usize) -> bool {
         self.rows[item][alternative]
     }
@@ -71,14 +68,12 @@ impl Answers {
     }
 
     /// Best and worst by all items; none where there is no item or no alternative.
-    #[must_use]
     pub fn by_all(&self) -> Option<Extremes> {
         let (hits, items) = self.hits(|_| true);
         if items > 0 { extremes(&hits) } else { None }
     }
 
     /// For each item, best and worst by the items of the other half; none where that half is empty.
-    #[must_use]
     pub fn by_others(&self) -> Vec<Option<Extremes>> {
         let [first, second] = [true, false].map(|half| {
             let (hits, items) = self.hits(|i| self.first[i] == half);
@@ -104,7 +99,6 @@ fn extremes(hits: &[u32]) -> Option<Extremes> {
 /// The share of right answers of the best alternatives less that of the worst, chosen by all items and pooled over groups, that
 /// chance alone gives: its mean, and the middle `level` of it, over `permutations` in each of which it is drawn anew, within
 /// every item, which alternative an answer belongs to. Items stay as hard as they are. NaN without items or permutations.
-#[must_use]
 pub fn gap_by_chance(groups: &[Answers], permutations: usize, level: f64, seed: u64) -> Estimate {
     let items: usize = groups.iter().map(Answers::items).sum();
     let mut rng = stream(seed, "gap by chance");

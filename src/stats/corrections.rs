@@ -9,7 +9,6 @@ fn order(p: &[f64]) -> Vec<usize> {
 
 /// Holm's step-down adjusted p-values, in the order of `p`: rejecting those at most α keeps the chance of any false
 /// rejection at most α, whatever the dependence.
-#[must_use]
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let m = p.len();
     let mut adjusted = vec![0.0; m];
@@ -23,7 +22,6 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
 
 /// Benjamini and Hochberg's step-up q-values, in the order of `p`: rejecting those at most q keeps the expected share of
 /// false rejections at most q, for independent or positively dependent tests.
-#[must_use]
 pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     let m = p.len();
     let mut adjusted = vec![0.0; m];

@@ -52,10 +52,6 @@ pub fn pearson(x: &[f64], y: &[f64]) -> Result<Correlation, Undefined> {
 }
 
 /// Spearman's rank correlation: Pearson's of the ranks, ties sharing the mean of theirs.
-///
-/// # Errors
-/// As [`pearson`].
-///
 /// # Panics
 /// If the lists have different lengths.
 pub fn spearman(x: &[f64], y: &[f64]) -> Result<Correlation, Undefined> {

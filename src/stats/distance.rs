@@ -4,7 +4,6 @@
 ///
 /// # Panics
 /// If the lengths differ.
-#[must_use]
 pub fn total_variation(p: &[f64], q: &[f64]) -> f64 {
     assert_eq!(p.len(), q.len(), "distributions over different sets");
     0.5 * p.iter().zip(q).map(|(a, b)| (a - b).abs()).sum::<f64>()

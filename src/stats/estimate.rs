@@ -32,7 +32,6 @@ impl Estimate {
 
     /// The same with all that there may be as its interval where it is of a single unit: of one unit a bootstrap draws the same
     /// again and again, which would look like certainty.
-    #[must_use]
     pub fn unless_single(self, units: usize, (least, most): (f64, f64)) -> Self {
         if units == 1 { Self { lo: least, hi: most, ..self } } else { self }
     }

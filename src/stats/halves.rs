@@ -23,7 +23,6 @@ pub struct Halves {
 
 impl Halves {
     /// Deals rows with the given strata (any numbers; equal ones belong together) and draws `halvings` halvings.
-    #[must_use]
     pub fn new(strata: &[usize], halvings: usize, seed: u64) -> Self {
         let mut rng = stream(seed, "halvings");
         let count = BLOCKS.min(strata.len() / 2 * 2).max(2);
@@ -45,13 +44,11 @@ impl Halves {
     }
 
     /// The blocks: every row is in exactly one.
-    #[must_use]
     pub fn blocks(&self) -> &[Vec<usize>] {
         &self.blocks
     }
 
     /// For each halving, the numbers of the blocks that make its first half.
-    #[must_use]
     pub fn firsts(&self) -> &[Vec<usize>] {
         &self.firsts
     }

@@ -16,7 +16,6 @@ fn within_unit(mean: f64, lo: f64, hi: f64) -> Estimate {
 }
 
 /// Wilson's score interval (1927): the default of the program for accuracies, sound also near 0 and 1.
-#[must_use]
 pub fn wilson(successes: u64, n: u64, level: f64) -> Estimate {
     let (p, n, z) = parts(successes, n, level);
     let z2 = z * z;
@@ -27,7 +26,6 @@ pub fn wilson(successes: u64, n: u64, level: f64) -> Estimate {
 }
 
 /// Clopper and Pearson's exact interval (1934).
-#[must_use]
 pub fn clopper_pearson(successes: u64, n: u64, level: f64) -> Estimate {
     let (p, size, _) = parts(successes, n, level);
     let k = successes as f64;
@@ -38,7 +36,6 @@ pub fn clopper_pearson(successes: u64, n: u64, level: f64) -> Estimate {
 }
 
 /// The normal approximation `p ± z sqrt(p(1-p)/n)`, cut to [0, 1].
-#[must_use]
 pub fn normal(successes: u64, n: u64, level: f64) -> Estimate {
     let (p, n, z) = parts(successes, n, level);
     let half = z * (p * (1.0 - p) / n).sqrt();
@@ -46,7 +43,6 @@ pub fn normal(successes: u64, n: u64, level: f64) -> Estimate {
 }
 
 /// Agresti and Coull's interval (1998): the normal one after adding z²/2 successes and failures.
-#[must_use]
 pub fn agresti_coull(successes: u64, n: u64, level: f64) -> Estimate {
     let (p, n, z) = parts(successes, n, level);
     let size = n + z * z;
@@ -56,7 +52,6 @@ pub fn agresti_coull(successes: u64, n: u64, level: f64) -> Estimate {
 }
 
 /// The equal-tailed interval of Jeffreys' prior Beta(1/2, 1/2).
-#[must_use]
 pub fn jeffreys(successes: u64, n: u64, level: f64) -> Estimate {
     let (p, size, _) = parts(successes, n, level);
     if p.is_nan() {

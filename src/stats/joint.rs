@@ -21,7 +21,6 @@ pub struct Units {
 
 impl Units {
     /// Of differences by unit whose items ran `seeds` times.
-    #[must_use]
     pub fn of(units: &Differences, seeds: usize) -> Self {
         let squares: f64 = units.sizes.iter().map(|size| size * size).sum();
         let items: f64 = units.sizes.iter().sum();
@@ -31,13 +30,11 @@ impl Units {
     }
 
     /// The smallest p-value that so many units could give: that all of them lie on one side by chance.
-    #[must_use]
     pub fn least_p(self) -> f64 {
         2f64.powf(1.0 - self.differing as f64).min(1.0)
     }
 
     /// Whether they are fewer than a test at `1 - level` could ever tell from chance.
-    #[must_use]
     pub fn are_few(self, level: f64) -> bool {
         self.least_p() > 1.0 - level
     }
@@ -56,7 +53,6 @@ pub struct Joint {
 
 impl Joint {
     /// Whether the interval at this level is a bound: too few units differ to know what their items have in common.
-    #[must_use]
     pub fn is_bound(&self, level: f64) -> bool {
         self.units.is_some_and(|units| units.are_few(level))
     }
@@ -74,7 +70,6 @@ impl Joint {
     }
 
     /// The difference with its interval. NaN with fewer than two units; units that are all alike have [`Shift::interval_within`].
-    #[must_use]
     pub fn interval(&self, level: f64) -> Estimate {
         if self.shift.error == 0.0 || self.shift.error.is_nan() {
             return self.shift.interval_within(level, (-1.0, 1.0));
@@ -87,7 +82,6 @@ impl Joint {
 
     /// p-value of no difference: Student's t over the units, which keeps its level where there is none, and never less than that all
     /// units that differ lie on one side by chance.
-    #[must_use]
     pub fn p(&self) -> f64 {
         let p = self.shift.p_of_signs();
         match self.units {
@@ -97,7 +91,6 @@ impl Joint {
     }
 
     /// p-value of equivalence within ±margin: the larger of two one-sided tests by the score that the interval at this level is made by.
-    #[must_use]
     pub fn equivalence(&self, margin: f64, level: f64) -> f64 {
         if self.shift.error == 0.0 || self.shift.error.is_nan() {
             return self.shift.equivalence_within(margin);

@@ -23,7 +23,6 @@ impl Test {
     pub const ALL: [Self; 3] = [Self::Exact, Self::Chi2, Self::Corrected];
 
     /// Its name in sentences.
-    #[must_use]
     pub fn title(self) -> &'static str {
         match self {
             Test::Exact => "exact McNemar",
@@ -33,7 +32,6 @@ impl Test {
     }
 
     /// Its name in options.
-    #[must_use]
     pub fn key(self) -> &'static str {
         match self {
             Test::Exact => "exact",
@@ -43,7 +41,6 @@ impl Test {
     }
 
     /// Its p-value for `b` and `c` discordant items.
-    #[must_use]
     pub fn p(self, b: u64, c: u64) -> f64 {
         match self {
             Test::Exact => exact(b, c),
@@ -65,33 +62,28 @@ impl std::str::FromStr for Test {
 /// A statistic with its p-value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tested {
-    /// The statistic.
     pub statistic: f64,
     /// The p-value.
     pub p: f64,
 }
 
 /// P(χ²₁ >= x).
-#[must_use]
 pub fn chi2_tail(x: f64) -> f64 {
     if x <= 0.0 { 1.0 } else { libm::erfc((0.5 * x).sqrt()) }
 }
 
 /// The exact two-sided p-value for `b` items that only the first got right and `c` that only the second did.
-#[must_use]
 pub fn exact(b: u64, c: u64) -> f64 {
     let n = b.saturating_add(c);
     if n == 0 { 1.0 } else { (2.0 * at_most(b.min(c), n, 0.5)).min(1.0) }
 }
 
 /// The test by χ² without correction.
-#[must_use]
 pub fn chi2(b: u64, c: u64) -> Tested {
     tested(b.abs_diff(c) as f64, b as f64 + c as f64)
 }
 
 /// The test by χ² with continuity correction; where `b = c` the statistic is that of a gap of 1, as statsmodels has it.
-#[must_use]
 pub fn corrected(b: u64, c: u64) -> Tested {
     tested((b.abs_diff(c) as f64 - 1.0).abs(), b as f64 + c as f64)
 }

@@ -34,19 +34,16 @@ impl Table {
     }
 
     /// Items.
-    #[must_use]
     pub fn n(&self) -> u64 {
         self.both + self.only_a + self.only_b + self.neither
     }
 
     /// Accuracies of the first and the second. NaN without items.
-    #[must_use]
     pub fn accuracies(&self) -> [f64; 2] {
         [self.only_a, self.only_b].map(|only| (self.both + only) as f64 / self.n() as f64)
     }
 
     /// Accuracy of the first less that of the second.
-    #[must_use]
     pub fn gap(&self) -> f64 {
         (self.only_a as f64 - self.only_b as f64) / self.n() as f64
     }
@@ -71,7 +68,6 @@ pub(super) fn score(table: &Table, gap: f64) -> f64 {
 }
 
 /// The difference with Tango's interval. NaN without items.
-#[must_use]
 pub fn difference(table: &Table, level: f64) -> Estimate {
     let mean = table.gap();
     if mean.is_nan() {
@@ -96,7 +92,6 @@ pub(super) fn ends(mean: f64, score: impl Fn(f64) -> f64) -> (f64, f64) {
 }
 
 /// p-value of equivalence within ±margin: the larger of two one-sided score tests. Small means: as good as equal.
-#[must_use]
 pub fn equivalence(table: &Table, margin: f64) -> f64 {
     if table.n() == 0 {
         return 1.0;
@@ -117,20 +112,17 @@ pub struct Differences {
 
 impl Differences {
     /// One unit an item.
-    #[must_use]
     pub fn of_items(values: Vec<f64>) -> Self {
         let sizes = vec![1.0; values.len()];
         Self { sums: values, sizes }
     }
 
     /// Mean over all items. NaN without any.
-    #[must_use]
     pub fn mean(&self) -> f64 {
         self.sums.iter().sum::<f64>() / self.sizes.iter().sum::<f64>()
     }
 
     /// Standard error of the mean: of a ratio of sums over units, linearised. NaN with fewer than two units.
-    #[must_use]
     pub fn standard_error(&self) -> f64 {
         let units = self.sums.len() as f64;
         if units < 2.0 {
@@ -143,25 +135,21 @@ impl Differences {
     }
 
     /// What Student's t needs of them.
-    #[must_use]
     pub fn shift(&self) -> Shift {
         Shift { mean: self.mean(), error: self.standard_error(), units: self.sums.len() }
     }
 
     /// The mean with its interval by Student's t.
-    #[must_use]
     pub fn interval(&self, level: f64) -> Estimate {
         self.shift().interval(level)
     }
 
     /// p-value of no difference: two-sided t test. 1 where all differences are 0, NaN with fewer than two units.
-    #[must_use]
     pub fn p(&self) -> f64 {
         self.shift().p()
     }
 
     /// p-value of equivalence within ±margin: the larger of two one-sided t tests.
-    #[must_use]
     pub fn equivalence(&self, margin: f64) -> f64 {
         self.shift().equivalence(margin)
     }
@@ -176,14 +164,12 @@ pub struct Shift {
     /// Its standard error; NaN with fewer than two units.
     #[serde(deserialize_with = "super::estimate::number_or_null")]
     pub error: f64,
-    /// Units.
     pub units: usize,
 }
 
 impl Shift {
     /// The difference of the means of two sets of units that have nothing to do with each other (Welch 1947): the degrees of freedom
     /// are Satterthwaite's, rounded down.
-    #[must_use]
     pub fn apart(first: Self, second: Self) -> Self {
         let (a, b) = (first.error * first.error, second.error * second.error);
         let share = |square: f64, of: Self| square * square / (of.units as f64 - 1.0);
@@ -194,27 +180,23 @@ impl Shift {
     }
 
     /// The mean with its interval by Student's t.
-    #[must_use]
     pub fn interval(self, level: f64) -> Estimate {
         let half = student_quantile(0.5 + 0.5 * level, self.units as f64 - 1.0) * self.error;
         Estimate { mean: self.mean, lo: self.mean - half, hi: self.mean + half }
     }
 
     /// p-value of no difference: two-sided t test. 1 where all differences are 0, NaN with fewer than two units.
-    #[must_use]
     pub fn p(self) -> f64 {
         2.0 * Self { mean: -self.mean.abs(), ..self }.tail(0.0)
     }
 
     /// p-value of equivalence within ±margin: the larger of two one-sided t tests.
-    #[must_use]
     pub fn equivalence(self, margin: f64) -> f64 {
         Self { mean: -self.mean, ..self }.tail(margin).max(self.tail(margin))
     }
 
     /// The interval where no unit lies outside the two `ends`. Units that are all alike have no spread to go by; what they leave open
     /// is how common others may be of which none was seen, by the exact bound on a share of 0.
-    #[must_use]
     pub fn interval_within(self, level: f64, (least, most): (f64, f64)) -> Estimate {
         if self.error != 0.0 {
             return self.interval(level);
@@ -225,7 +207,6 @@ impl Shift {
     }
 
     /// [`Self::p`] where units that are all alike are as many coins that fell on one side.
-    #[must_use]
     pub fn p_of_signs(self) -> f64 {
         let alike = self.error == 0.0 && self.mean != 0.0;
         if alike { 2f64.powf(1.0 - self.units as f64) } else { self.p() }
@@ -233,7 +214,6 @@ impl Shift {
 
     /// [`Self::equivalence`] where no unit lies outside -1 to 1: of units that are all alike, how often others would not be seen if
     /// they were common enough to bring the mean to the margin.
-    #[must_use]
     pub fn equivalence_within(self, margin: f64) -> f64 {
         if self.error != 0.0 {
             return self.equivalence(margin);

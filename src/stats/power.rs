@@ -54,9 +54,6 @@ pub enum PowerError {
 
 impl Discord {
     /// Checked probabilities.
-    ///
-    /// # Errors
-    /// [`PowerError::Probabilities`].
     pub fn new(p01: f64, p10: f64) -> Result<Self, PowerError> {
         let each = [p01, p10].iter().all(|p| (0.0..=1.0).contains(p));
         if each && p01 + p10 <= 1.0 + 1e-12 {
@@ -67,13 +64,11 @@ impl Discord {
     }
 
     /// Share of items on which they differ.
-    #[must_use]
     pub fn rate(self) -> f64 {
         (self.p01 + self.p10).min(1.0)
     }
 
     /// Difference of the accuracies, first less second.
-    #[must_use]
     pub fn gap(self) -> f64 {
         self.p10 - self.p01
     }
@@ -93,9 +88,6 @@ pub struct Power {
 }
 
 /// Checks that a share lies strictly between 0 and 1.
-///
-/// # Errors
-/// [`PowerError::Share`].
 pub fn share(name: &'static str, value: f64) -> Result<(), PowerError> {
     if value > 0.0 && value < 1.0 { Ok(()) } else { Err(PowerError::Share { name, value }) }
 }

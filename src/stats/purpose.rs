@@ -24,37 +24,31 @@ pub struct Purpose {
 impl Purpose {
     /// Probes under `seed` (the seed of training, not of the data) that read `property`, made as `classifier` (`mlp`,
     /// `linear`, or the name of a method of intervention). Replicate 0, which is the search for a recipe.
-    #[must_use]
     pub fn new(seed: u64, property: &str, classifier: &str) -> Self {
         Self { seed, property: property.into(), classifier: classifier.into(), ..Self::default() }
     }
 
     /// The same for another replicate. 0 is the search; trained anew are those from 1 on.
-    #[must_use]
     pub fn replicate(&self, replicate: usize) -> Self {
         Self { replicate, ..self.clone() }
     }
 
     /// The same for a role and a recipe; training fills these in, so that no caller can forget them.
-    #[must_use]
     pub fn of(&self, role: &str, recipe: &str) -> Self {
         Self { role: role.into(), recipe: recipe.into(), ..self.clone() }
     }
 
     /// Which replicate this is.
-    #[must_use]
     pub fn which(&self) -> usize {
         self.replicate
     }
 
     /// The stream for `what` ("weights", "batches", ...).
-    #[must_use]
     pub fn stream(&self, what: &str) -> ChaCha8Rng {
         stream(self.seed, &self.address(what))
     }
 
     /// A seed for `what`, for code that derives streams of its own from a seed.
-    #[must_use]
     pub fn seed(&self, what: &str) -> u64 {
         self.stream(what).next_u64()
     }

@@ -68,7 +68,6 @@ impl Bands {
     ///
     /// # Panics
     /// If `draws` is no multiple of K long.
-    #[must_use]
     pub fn new(theta: &[f64], draws: &[f64], level: f64) -> Option<Self> {
         let k = theta.len();
         if k == 0 || theta.iter().any(|t| t.is_nan()) {
@@ -98,7 +97,6 @@ impl Bands {
     }
 
     /// The same with both bands reaching at least to the ends of `exact`.
-    #[must_use]
     pub fn floored(mut self, exact: Option<Estimate>) -> Self {
         if let Some(exact) = exact {
             for band in std::iter::once(&mut self.narrow).chain(&mut self.wide) {
@@ -110,7 +108,6 @@ impl Bands {
     }
 
     /// The band to show: the wide one, or with one replicate the narrow one.
-    #[must_use]
     pub fn shown(&self) -> Estimate {
         self.wide.unwrap_or(self.narrow)
     }
@@ -159,7 +156,6 @@ pub const FEW: f64 = 15.0;
 /// values are equal (a resample then shows no spread at all), or where the mean is so near 0 or 1 that fewer than [`FEW`]
 /// values' worth is on one side. Clopper and Pearson's interval with `n * mean` successes: of all values in [0, 1] with this
 /// mean, zeros and ones spread most.
-#[must_use]
 pub fn exact_floor(mean: f64, n: usize, constant: bool, level: f64) -> Option<Estimate> {
     let size = n as f64;
     let few = size * mean.min(1.0 - mean) < FEW;

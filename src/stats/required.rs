@@ -11,15 +11,11 @@ pub struct Aim {
     pub target: f64,
     /// Level of the test, two-sided.
     pub level: f64,
-    /// The test.
     pub test: Test,
 }
 
 impl Aim {
     /// Checks both shares.
-    ///
-    /// # Errors
-    /// [`PowerError::Share`].
     pub fn check(self) -> Result<(), PowerError> {
         share("target", self.target)?;
         share("alpha", self.level)
@@ -40,7 +36,6 @@ pub struct Required {
 }
 
 /// The n by the normal approximation, as a number that need not be whole.
-#[must_use]
 pub fn approximate(discord: Discord, aim: Aim) -> f64 {
     let (rate, gap) = (discord.rate(), discord.gap());
     let (a, b) = (normal_quantile(1.0 - 0.5 * aim.level), normal_quantile(aim.target));
@@ -101,9 +96,6 @@ fn teeth(discord: Discord, n: u64) -> u64 {
 
 /// The smallest difference that a test on n items would show with the wanted power, where a share `rate` of the items is
 /// discordant; none where not even the largest possible one would be.
-///
-/// # Errors
-/// [`PowerError`].
 pub fn detectable(rate: f64, n: u64, aim: Aim) -> Result<Option<f64>, PowerError> {
     aim.check()?;
     let at = |gap: f64| Discord::new(0.5 * (rate - gap).max(0.0), 0.5 * (rate + gap).min(2.0));

@@ -10,7 +10,6 @@ use sha2::{Digest, Sha256};
 
 /// The stream of `purpose` under `seed`: ChaCha8 keyed with SHA-256 of `"probity stream 1"`, a zero byte, the seed
 /// (8 bytes, little endian) and the purpose's UTF-8 bytes. Other purposes give independent streams.
-#[must_use]
 pub fn stream(seed: u64, purpose: &str) -> ChaCha8Rng {
     let mut hash = Sha256::new();
     hash.update(b"probity stream 1\0");

@@ -32,7 +32,6 @@ pub struct Sequential {
 }
 
 /// Logarithm of the e-value.
-#[must_use]
 pub fn log_e(b: u64, c: u64, prior: Prior) -> f64 {
     if b == 0 && c == 0 {
         return 0.0;
@@ -43,7 +42,6 @@ pub fn log_e(b: u64, c: u64, prior: Prior) -> f64 {
 }
 
 /// Interval of the confidence sequence at `level` for the share of discordant items that favour the first.
-#[must_use]
 pub fn interval(b: u64, c: u64, prior: Prior, level: f64) -> (f64, f64) {
     if b == 0 && c == 0 {
         return (0.0, 1.0);
@@ -83,32 +81,27 @@ impl Sequential {
     }
 
     /// `ln e` now.
-    #[must_use]
     pub fn log_e(&self) -> f64 {
         log_e(self.b, self.c, HALF)
     }
 
     /// The p-value that holds whenever one stops.
-    #[must_use]
     pub fn anytime_p(&self) -> f64 {
         (-self.largest).exp().min(1.0)
     }
 
     /// Whether one may stop and reject at this level.
-    #[must_use]
     pub fn may_stop(&self, alpha: f64) -> bool {
         self.largest >= -alpha.ln()
     }
 
     /// Share of discordant items so far that favour the first; none before there is one.
-    #[must_use]
     pub fn share(&self) -> Option<f64> {
         let all = self.b + self.c;
         (all > 0).then(|| self.b as f64 / all as f64)
     }
 
     /// The confidence sequence now.
-    #[must_use]
     pub fn interval(&self, level: f64) -> (f64, f64) {
         interval(self.b, self.c, HALF, level)
     }

@@ -44,7 +44,6 @@ fn density(x: f64) -> f64 {
 
 /// Power of the two-sided t test at `level` where the mean is `theta` standard errors from 0. Without degrees of freedom (`df` below
 /// 1) there is no test, and no power.
-#[must_use]
 pub fn power(theta: f64, df: f64, level: f64) -> Power {
     let none = Power { power: 0.0, either: 0.0, type_m: None, type_s: None };
     if df.is_nan() || df < 1.0 || theta.is_nan() {
@@ -74,7 +73,6 @@ pub fn power(theta: f64, df: f64, level: f64) -> Power {
 }
 
 /// The smallest `theta` that the test shows with the wanted power; none without degrees of freedom.
-#[must_use]
 pub fn detectable(df: f64, level: f64, target: f64) -> Option<f64> {
     let reached = |theta: f64| power(theta, df, level).power >= target;
     let mut high = 8.0;
@@ -95,7 +93,6 @@ pub fn detectable(df: f64, level: f64, target: f64) -> Option<f64> {
 /// Interval at `level` of the size of the true mean in standard errors, from the statistic `t` that was seen. What a few units say
 /// of their own spread is uncertain too: t has about the variance `1 + theta²/(2 df)` and is too large by about `1/(4 df)` of itself
 /// (Johnson and Welch 1940). Brought to variance 1 it goes through [`folded::effect`].
-#[must_use]
 pub fn effect(t: f64, df: f64, level: f64) -> (f64, f64) {
     if df.is_nan() || df < 1.0 {
         return (f64::NAN, f64::NAN);
@@ -107,7 +104,6 @@ pub fn effect(t: f64, df: f64, level: f64) -> (f64, f64) {
 
 /// Units that the test needs for the wanted power, where `theta` is the true mean in standard deviations of one unit; a number that
 /// need not be whole. None where there is no mean, or where more than `most` would be needed.
-#[must_use]
 pub fn required(theta: f64, level: f64, target: f64, most: f64) -> Option<f64> {
     let reached = |units: f64| power(theta * units.sqrt(), units - 1.0, level).power >= target;
     let guess = ((normal_quantile(1.0 - 0.5 * level) + normal_quantile(target)) / theta).powi(2);

@@ -31,7 +31,6 @@ pub enum Context {
 
 impl Context {
     /// Heading in the help.
-    #[must_use]
     pub fn title(self) -> String {
         match self {
             Context::Everywhere => "Everywhere".into(),
@@ -44,7 +43,6 @@ impl Context {
     }
 
     /// All contexts in the order of the help.
-    #[must_use]
     pub fn all() -> Vec<Context> {
         let mut all = vec![Context::Global, Context::Everywhere];
         all.extend(SCREENS.iter().map(|s| Context::Screen(s.id())));
@@ -245,13 +243,11 @@ pub static COMMANDS: LazyLock<Vec<&'static Entry>> = LazyLock::new(|| {
 });
 
 /// The number of a command.
-#[must_use]
 pub fn number_of(name: &str) -> Option<usize> {
     COMMANDS.iter().position(|e| e.name == name)
 }
 
 /// The commands with their keys as a Markdown table, for the README.
-#[must_use]
 pub fn commands_markdown() -> String {
     let keymap = Keymap::default();
     let mut text = String::from("| keys | command | what it does |\n|---|---|---|\n");
@@ -263,7 +259,6 @@ pub fn commands_markdown() -> String {
 }
 
 /// The contexts whose keys apply now; the first one wins.
-#[must_use]
 pub fn contexts(state: &State) -> Vec<Context> {
     let mut contexts = if state.typing() {
         vec![Context::Typing]

@@ -29,13 +29,11 @@ impl Default for Keymap {
 
 impl Keymap {
     /// The keys of a command; empty if there is no such command.
-    #[must_use]
     pub fn keys(&self, name: &str) -> &[Key] {
         number_of(name).map_or(&[], |i| &self.keys[i])
     }
 
     /// The command of a key in the first of the contexts that knows it.
-    #[must_use]
     pub fn command(&self, key: Key, contexts: &[Context]) -> Option<&'static Entry> {
         contexts.iter().find_map(|context| {
             let mut all = COMMANDS.iter().zip(&self.keys);
@@ -44,14 +42,12 @@ impl Keymap {
     }
 
     /// The keys of a command as text, `h/left`.
-    #[must_use]
     pub fn label(&self, name: &str) -> String {
         let keys: Vec<String> = self.keys(name).iter().map(Key::to_string).collect();
         keys.join("/")
     }
 
     /// The first key of a command as text.
-    #[must_use]
     pub fn short_label(&self, name: &str) -> String {
         self.keys(name).first().map_or(String::new(), Key::to_string)
     }

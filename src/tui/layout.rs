@@ -38,7 +38,6 @@ pub struct Layout {
 }
 
 /// Lays out the screen; none if it is too small.
-#[must_use]
 pub fn compute(state: &State) -> Option<Layout> {
     let (columns, rows) = state.view.size;
     if columns < SMALLEST.0 || rows < SMALLEST.1 {
@@ -61,7 +60,6 @@ pub fn compute(state: &State) -> Option<Layout> {
 
 impl Layout {
     /// Everything between title and progress.
-    #[must_use]
     pub fn under_title(&self) -> Rect {
         self.tabs.map_or(self.body, |tabs| tabs.union(self.body))
     }

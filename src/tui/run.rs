@@ -80,9 +80,6 @@ pub struct Options {
 }
 
 /// Runs the terminal program until the user quits. The first frame is drawn before the engine has said anything.
-///
-/// # Errors
-/// [`TuiError::Terminal`] if the terminal fails.
 pub async fn run<B, I>(
     terminal: &mut Terminal<B>,
     mut input: I,
@@ -164,7 +161,6 @@ struct Over {
 
 /// The result of work outside the loop's thread.
 enum Done {
-    /// It is an action.
     Action(Box<Action>),
     /// A session was read, to be replayed under this name.
     Opened(String, Box<Session>),

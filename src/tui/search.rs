@@ -7,17 +7,14 @@ use super::commands::{COMMANDS, Context, Entry};
 use super::keymap::Keymap;
 use super::state::State;
 
-/// A line of the help.
 #[derive(Clone, Copy)]
 pub enum HelpLine {
     /// The heading of a context.
     Heading(Context),
-    /// A command.
     Command(&'static Entry),
 }
 
 /// The commands of the palette that match, best first; all of them for an empty query.
-#[must_use]
 pub fn palette(state: &State, query: &str) -> Vec<&'static Entry> {
     let here = [Context::Global, Context::Everywhere, Context::Replay, Context::Screen(state.view.screen)];
     let offered =
@@ -35,7 +32,6 @@ pub fn palette(state: &State, query: &str) -> Vec<&'static Entry> {
 }
 
 /// The lines of the help that match, under the headings of their contexts.
-#[must_use]
 pub fn help(keymap: &Keymap, query: &str) -> Vec<HelpLine> {
     let mut lines = Vec::new();
     let mut score = scorer(query);

@@ -73,11 +73,9 @@ pub trait Setup: Sync {
 
 /// The setup of a lab whose rows are its settings and nothing else.
 pub struct Plain<S: 'static> {
-    /// The lab.
     pub lab: LabId,
     /// Key of the row that steps change while another pane has the focus.
     pub main: &'static str,
-    /// Its settings.
     pub settings: fn() -> Vec<Setting<S>>,
     /// The experiment as the user has set it up.
     pub spec: fn(&State) -> &S,
@@ -132,7 +130,6 @@ pub struct Row {
     pub help: String,
     /// How it is operated.
     pub kind: Kind,
-    /// Its value.
     pub value: Value,
     /// Its value as text.
     pub text: String,
@@ -148,7 +145,6 @@ pub struct Row {
 
 impl Row {
     /// A row of a setting, compared with the spec that was run.
-    #[must_use]
     pub fn of<S>(setting: &Setting<S>, spec: &S, ran: Option<&S>, known: &Known) -> Self {
         let value = setting.get(spec, known);
         let kind = setting.kind(spec, known);
@@ -174,7 +170,6 @@ impl Row {
     }
 
     /// A row of the view, which no spec holds.
-    #[must_use]
     pub fn of_view(key: &str, label: &str, help: &str, kind: Kind, value: Value) -> Self {
         let text = printable(&kind.show(&value)).into_owned();
         let (key, label, help) = (key.to_owned(), printable(label).into_owned(), help.to_owned());
@@ -183,7 +178,6 @@ impl Row {
     }
 
     /// The value a number of steps away; none if the row has no steps.
-    #[must_use]
     pub fn stepped(&self, by: i64) -> Option<Value> {
         match (&self.kind, &self.value) {
             (Kind::Choice(names), _) if names.is_empty() => None,
@@ -212,7 +206,6 @@ impl Row {
     }
 
     /// Position of a slider on its track, from 0 to 1.
-    #[must_use]
     pub fn share(&self) -> f64 {
         match (&self.kind, &self.value) {
             (Kind::Slider { stops, unset, .. }, Value::Number(x)) => {
@@ -226,7 +219,6 @@ impl Row {
     }
 
     /// The stop nearest to a position on the track; none if the row is not a slider.
-    #[must_use]
     pub fn at_share(&self, share: f64) -> Option<Value> {
         let Kind::Slider { stops, unset, .. } = &self.kind else { return None };
         let before = usize::from(unset.is_some());
@@ -250,33 +242,28 @@ pub struct RowLine {
 }
 
 /// The lines of the pane: one per row, or one per checkbox.
-#[must_use]
 pub fn lines(rows: &[Row]) -> Vec<RowLine> {
     let of = |(row, r): (usize, &Row)| (0..r.lines()).map(move |mark| RowLine { row, mark });
     rows.iter().enumerate().flat_map(of).collect()
 }
 
 /// What the settings of a lab know besides its spec.
-#[must_use]
 pub fn known(state: &State) -> Known {
     let model = |m: &engine::message::ModelInfo| KnownModel { name: m.name.clone(), layers: m.layers };
     Known { models: state.board.models.iter().map(model).collect() }
 }
 
 /// The lab's latest run.
-#[must_use]
 pub fn ran(state: &State) -> Option<&Job> {
     state.board.run_of(state.setup()?.lab()).map(|run| &run.job)
 }
 
 /// The row of a key.
-#[must_use]
 pub fn row(state: &State, key: &str) -> Option<Row> {
     state.setup()?.rows(state).into_iter().find(|r| r.key == key)
 }
 
 /// The line under the cursor: its row, and which of its checkboxes.
-#[must_use]
 pub fn under_cursor(state: &State) -> Option<(Row, usize)> {
     let rows = state.setup()?.rows(state);
     let lines = lines(&rows);
@@ -294,14 +281,12 @@ fn target(state: &State) -> Option<Row> {
 }
 
 /// Whether the lab's setup differs from its latest run.
-#[must_use]
 pub fn changed(state: &State) -> bool {
     let Some(setup) = state.setup() else { return false };
     ran(state).is_some_and(|job| job.spec != setup.spec(state))
 }
 
 /// Whether the setup, exactly as it is, is waiting to run.
-#[must_use]
 pub fn waits(state: &State) -> bool {
     state.setup().is_some_and(|setup| state.queue.contains(&setup.spec(state)))
 }
@@ -350,7 +335,6 @@ pub fn adjust(state: &mut State, by: i64) -> Vec<Effect> {
 }
 
 /// Whether a checkbox or a picker is under the cursor.
-#[must_use]
 pub fn can_select(state: &State) -> bool {
     state.replay.is_none() && state.screen().setup().is_some() && state.focused(PANE)
 }
@@ -410,9 +394,6 @@ pub fn begins(state: &mut State, c: char) -> bool {
 }
 
 /// Takes a text that was typed into a row.
-///
-/// # Errors
-/// Why it cannot be taken.
 pub fn typed(state: &mut State, key: &str, text: &str) -> Result<Vec<Effect>, String> {
     let Some(row) = row(state, key) else { return Ok(Vec::new()) };
     let value = row.kind.parse(text).map_err(|e| e.to_string())?;
@@ -438,7 +419,6 @@ pub fn travel(state: &mut State, by: i64) {
 }
 
 /// The line of the pane at a row of the screen: its number, what it is, and where. Of two columns the first.
-#[must_use]
 pub fn line_at(state: &State, pane: Rect, y: u16) -> Option<(usize, RowLine, Rect)> {
     let inner = inside(pane);
     let rows = state.screen().setup()?.rows(state);

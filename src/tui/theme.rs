@@ -46,11 +46,8 @@ pub enum Role {
     Axis,
     /// Thin lines that help to read a chart.
     Guide,
-    /// Completeness.
     Completeness,
-    /// Selectivity.
     Selectivity,
-    /// Reliability.
     Reliability,
 }
 
@@ -81,7 +78,6 @@ pub const ROLES: [Role; 20] = [
 /// A named set of styles.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Theme {
-    /// Its name.
     pub name: String,
     styles: BTreeMap<Role, Style>,
     series: Vec<Style>,

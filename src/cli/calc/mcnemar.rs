@@ -38,9 +38,6 @@ struct Answer {
 }
 
 /// Prints the tests.
-///
-/// # Errors
-/// The failures of writing.
 pub fn answer(args: &McnemarArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let (plain, edwards) = (chi2(args.b, args.c), corrected(args.b, args.c));
     let answer = Answer {

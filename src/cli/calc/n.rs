@@ -57,9 +57,6 @@ struct Answer {
 }
 
 /// Prints the recommendation.
-///
-/// # Errors
-/// [`CliError::Usage`] for what has none.
 pub fn answer(args: &NArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
     let bound: Bound = args.bound.parse().map_err(|e: String| usage(&e))?;

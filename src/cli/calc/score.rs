@@ -40,10 +40,8 @@ pub struct ScoreArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  probity reliability .8934 .3992")]
 pub struct ReliabilityArgs {
-    /// Completeness, 0 to 1.
     #[arg(allow_negative_numbers = true)]
     completeness: String,
-    /// Selectivity, 0 to 1.
     #[arg(allow_negative_numbers = true)]
     selectivity: String,
     /// Print one object as JSON.

@@ -42,10 +42,6 @@ impl Told {
         view.or_else(whole).ok().or_else(|| Some(Told::Entry(Box::new(Entry::read(line)?))))
     }
 
-    /// Prints it.
-    ///
-    /// # Errors
-    /// [`CliError`] where nobody reads it.
     pub(super) fn print(&self, out: &mut dyn Write) -> Result<(), CliError> {
         match self {
             Told::View(view) => output::json(out, view),

@@ -19,8 +19,6 @@ pub struct TextCount {
 }
 
 impl TextCount {
-    /// Words in all.
-    #[must_use]
     pub fn words(&self) -> u64 {
         self.single + self.several + self.outside
     }

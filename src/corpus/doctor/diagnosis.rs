@@ -68,18 +68,15 @@ pub struct Example {
 pub struct Counted {
     /// Rows with it.
     pub count: u64,
-    /// The first.
     pub first: Option<Example>,
 }
 
 /// What a relation's facts are like.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct RelationCount {
-    /// Facts.
     pub facts: u64,
     /// Facts that are kept.
     pub kept: u64,
-    /// Prompts.
     pub prompts: u64,
     /// Facts whose subject has another object too.
     pub several_objects: u64,
@@ -105,7 +102,6 @@ impl RelationCount {
     }
 
     /// The type by what the facts say.
-    #[must_use]
     pub fn kind(&self) -> Option<RelationKind> {
         match (self.facts, self.several_objects, self.shared_objects) {
             (0, ..) => None,
@@ -116,7 +112,6 @@ impl RelationCount {
     }
 
     /// Share of the facts whose subject has another object too.
-    #[must_use]
     pub fn ambiguous(&self) -> f64 {
         self.several_objects as f64 / self.facts.max(1) as f64
     }
@@ -164,7 +159,6 @@ pub struct Diagnosis {
     pub findings: BTreeMap<Finding, Counted>,
     /// The first rows that are dropped.
     pub examples: Vec<Example>,
-    /// Relations.
     pub relations: BTreeMap<String, RelationCount>,
     /// Labels by property.
     pub properties: BTreeMap<String, PropertyCount>,
@@ -180,7 +174,6 @@ pub struct Diagnosis {
 
 impl Doctor<'_> {
     /// What was found in the rows of `set`.
-    #[must_use]
     pub fn finish(mut self, set: &Set, reports: &[Report]) -> Diagnosis {
         let mut unread = Drops::default();
         reports.iter().for_each(|r| unread.merge(&r.dropped));
@@ -238,7 +231,6 @@ fn property(labels: BTreeMap<String, u64>, probed: bool) -> PropertyCount {
 
 impl Diagnosis {
     /// The report as lines of text, with up to so many relations.
-    #[must_use]
     pub fn lines(&self, relations: usize) -> Vec<String> {
         let mut out = vec![format!("{}: {} rows", self.format, self.rows)];
         let kinds: Vec<String> = self.kinds.iter().map(|(k, n)| format!("{n} {k}")).collect();
@@ -285,7 +277,6 @@ impl Diagnosis {
     }
 
     /// The rows that are dropped, one per line; the first ones.
-    #[must_use]
     pub fn row_lines(&self) -> Vec<String> {
         let titles = |e: &Example| {
             let all: Vec<&str> = e.findings.iter().filter(|f| f.drops()).map(|f| f.title()).collect();

@@ -63,7 +63,6 @@ pub enum Finding {
 
 impl Finding {
     /// Whether rows with it are dropped; the others are only counted.
-    #[must_use]
     pub fn drops(self) -> bool {
         use Finding as F;
         matches!(
@@ -79,7 +78,6 @@ impl Finding {
     }
 
     /// A few words for tables.
-    #[must_use]
     pub fn title(self) -> &'static str {
         match self {
             Finding::MultiToken => "word of several tokens",
@@ -139,7 +137,6 @@ type Found = Vec<(Finding, String)>;
 
 impl<'v> Doctor<'v> {
     /// A doctor for the rows of `set`, who checks against these models and keeps up to `keep` rows that are dropped.
-    #[must_use]
     pub fn new(set: &Set, models: Vec<Vocabulary<'v>>, keep: usize) -> Self {
         let model_counts = models.iter().map(|m| ModelCount::new(&m.name)).collect();
         Self {
@@ -162,7 +159,6 @@ impl<'v> Doctor<'v> {
 
     /// The same doctor, who knows which subjects of the set have several objects: without a survey only those of their facts are
     /// dropped that come after the first object.
-    #[must_use]
     pub fn knowing(self, survey: Survey) -> Self {
         Self { survey, ..self }
     }

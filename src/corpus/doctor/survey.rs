@@ -23,16 +23,12 @@ pub struct Survey {
 
 impl Survey {
     /// Whether the set has files that may hold facts; if not, a survey finds nothing.
-    #[must_use]
     pub fn is_needed(source: &Source) -> bool {
         source.built_in.is_some_and(|b| !b.is_drawn())
             || source.set.files.iter().any(|f| FACTS.contains(&f.format.id))
     }
 
     /// Reads the set for it, if that is needed.
-    ///
-    /// # Errors
-    /// [`SetError`] as [`Source::rows`].
     pub fn of(
         source: &Source,
         watch: &Watch,

@@ -40,13 +40,11 @@ pub struct Sentence {
 
 impl Sentence {
     /// The sentence as written English.
-    #[must_use]
     pub fn text(&self) -> String {
         join(&self.tokens.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
     /// The sentence with `mask` in place of the verb.
-    #[must_use]
     pub fn masked(&self, mask: &str) -> String {
         let mut tokens: Vec<&str> = self.tokens.iter().map(String::as_str).collect();
         tokens[self.verb] = mask;
@@ -55,7 +53,6 @@ impl Sentence {
 
     /// The counterfactual: the same sentence with the subject in the other number. The form of its verb follows; no other
     /// word depends on the subject's number.
-    #[must_use]
     pub fn twin(&self) -> Sentence {
         let number = self.subject_number.other();
         let mut tokens = self.tokens.clone();
@@ -70,7 +67,6 @@ impl Sentence {
     }
 
     /// The words before the verb, without a trailing blank.
-    #[must_use]
     pub fn prefix(&self) -> String {
         join(&self.tokens[..self.verb].iter().map(String::as_str).collect::<Vec<_>>())
     }

@@ -8,7 +8,6 @@ use rand_chacha::rand_core::RngCore;
 use super::phrases::{Annotated, Draft};
 use super::{Side, held_out};
 
-/// The numbers.
 #[rustfmt::skip]
 pub const NUMBERS: [&str; 21] = [
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
@@ -16,7 +15,6 @@ pub const NUMBERS: [&str; 21] = [
 ];
 
 /// Whether a sum (the smaller number first) or a difference is kept from training.
-#[must_use]
 pub fn is_held_out(plus: bool, a: usize, b: usize) -> bool {
     let (a, b) = if plus { (a.min(b), a.max(b)) } else { (a, b) };
     held_out(if plus { "sum" } else { "difference" }, &[NUMBERS[a], NUMBERS[b]])

@@ -25,7 +25,6 @@ const fn group(name: &'static str, causes: [&'static str; 5], effects: [&'static
     Group { name, causes, effects }
 }
 
-/// All groups.
 #[rustfmt::skip]
 pub const GROUPS: &[Group] = &[
     group("cold", ["the snow fell", "the wind was icy", "winter came early", "the lake froze", "the stove failed"],
@@ -65,7 +64,6 @@ pub const PEOPLE: &[&str] = &[
 pub const WANTING: &[&str] = &["wanted", "needed", "looked for", "asked for"];
 
 /// Whether a pair of cause and effect is kept from training.
-#[must_use]
 pub fn is_held_out(cause: &str, effect: &str) -> bool {
     held_out("cause and effect 2", &[cause, effect])
 }

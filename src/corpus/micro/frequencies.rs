@@ -43,13 +43,11 @@ pub const TABLE_1: [[f64; 3]; 2] = [[176.0, 31.0, 5.0], [78.0, 10.0, 4.0]];
 
 impl Frequencies {
     /// The paper's Table 1.
-    #[must_use]
     pub fn natural() -> Self {
         Self::scaled(TABLE_1)
     }
 
     /// All six combinations equally often: what accuracies are measured on.
-    #[must_use]
     pub fn balanced() -> Self {
         Self::scaled([[1.0; 3]; 2])
     }
@@ -85,9 +83,6 @@ impl Frequencies {
     }
 
     /// Shares proportional to `cells`.
-    ///
-    /// # Errors
-    /// [`FrequencyError::Cells`] where they are not frequencies.
     pub fn from_cells(cells: [[f64; 3]; 2]) -> Result<Self, FrequencyError> {
         let fine = cells
             .iter()
@@ -102,13 +97,11 @@ impl Frequencies {
     }
 
     /// The shares.
-    #[must_use]
     pub fn cells(&self) -> [[f64; 3]; 2] {
         self.cells
     }
 
     /// The correlation of subject and attractor number in sentences that have both; 0 where one of them never varies.
-    #[must_use]
     pub fn phi(&self) -> f64 {
         let [[_, a, b], [_, c, d]] = self.cells;
         let scale = ((a + b) * (c + d) * (a + c) * (b + d)).sqrt();

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 pub enum Kind {
     /// People.
     Person = 1,
-    /// Animals.
     Animal = 2,
     /// Artefacts, plants, food.
     Thing = 4,
@@ -18,7 +17,6 @@ pub enum Kind {
 
 impl Kind {
     /// Index into human, animal, inanimate: the scale of animacy (Silverstein 1976), on which places stand with things.
-    #[must_use]
     pub fn animacy(self) -> usize {
         match self {
             Kind::Person => 0,
@@ -300,14 +298,12 @@ const SALT: u64 = 13;
 /// Whether the pair of subject noun and verb is kept from training: FNV-1a over the singular of the noun, a bar and the
 /// plural of the verb, finished as in MurmurHash3, modulo [`HELD_OUT_ONE_IN`]. Both numbers of a pair fall on one side. The
 /// salt is the first that leaves every noun at least two verbs on either side and most of the weight in training.
-#[must_use]
 pub fn is_held_out(subject: &Noun, verb: &Verb) -> bool {
     let bytes = subject.forms[0].bytes().chain(*b"|").chain(verb.forms[1].bytes());
     super::hash(SALT, bytes).is_multiple_of(HELD_OUT_ONE_IN)
 }
 
 /// Every word that the grammar can write, lower case, without repetition, in a fixed order. Punctuation last.
-#[must_use]
 pub fn words() -> Vec<&'static str> {
     let mut all: Vec<&'static str> = vec!["the", "an", "that", "who"];
     all.extend(NOUNS.iter().flat_map(|n| n.forms));

@@ -37,13 +37,11 @@ impl Number {
     pub const ALL: [Number; 2] = [Number::Sg, Number::Pl];
 
     /// The label: `Sg` 0, `Pl` 1.
-    #[must_use]
     pub fn index(self) -> usize {
         self as usize
     }
 
     /// The other number.
-    #[must_use]
     pub fn other(self) -> Number {
         match self {
             Number::Sg => Number::Pl,
@@ -96,7 +94,6 @@ impl Construction {
     ];
 
     /// Name on cards.
-    #[must_use]
     pub fn title(self) -> &'static str {
         match self {
             Construction::Agreement => "agreement",
@@ -132,7 +129,6 @@ impl From<agreement::Sentence> for Annotated {
 
 /// Every word that carries an answer in some construction, and every word of agreement, without repetition: what must be
 /// one token for every built-in model.
-#[must_use]
 pub fn whole_words() -> Vec<&'static str> {
     let mut all = lexicon::words();
     all.extend(tense::answers());
@@ -162,7 +158,6 @@ pub(crate) fn held_out(construction: &str, parts: &[&str]) -> bool {
 }
 
 /// Joins tokens as written English: no blank before `.` and `,`, a capital at the start.
-#[must_use]
 pub fn join(tokens: &[&str]) -> String {
     let mut text = String::new();
     for (i, token) in tokens.iter().enumerate() {

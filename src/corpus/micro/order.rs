@@ -33,7 +33,6 @@ pub const ACTORS: &[[&str; 2]] = &[
     ["son", "he"], ["daughter", "she"], ["grandfather", "he"], ["grandmother", "she"],
 ];
 
-/// The connectives.
 pub const CONNECTIVES: [&str; 2] = ["after", "before"];
 
 /// The next sentence of a stream. One in five pairs of actor and events is kept from training.

@@ -21,13 +21,11 @@ pub struct Annotated {
 
 impl Annotated {
     /// The sentence as written English.
-    #[must_use]
     pub fn text(&self) -> String {
         self.spans().0
     }
 
     /// The sentence as written English, and first and last-plus-one character of every token in it.
-    #[must_use]
     pub fn spans(&self) -> (String, Vec<(usize, usize)>) {
         let mut spans = Vec::with_capacity(self.tokens.len());
         let mut at = 0;

@@ -16,7 +16,6 @@ pub enum Dealt {
     Subjects,
     /// The nouns that are direct object.
     Objects,
-    /// The verbs.
     Verbs,
 }
 

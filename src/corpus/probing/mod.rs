@@ -70,7 +70,6 @@ pub struct Labelled {
 pub struct LabelledSet {
     /// Identifier of the task.
     pub task: &'static str,
-    /// The seed.
     pub seed: u64,
     /// No two alike; every run of as many examples as there are labels holds each label once, so that all labels are equally frequent and
     /// the first n of a longer set are the set of size n.
@@ -107,9 +106,6 @@ const TRIES: usize = 100_000;
 
 impl ProbingTask {
     /// The task of this name.
-    ///
-    /// # Errors
-    /// [`ProbingError::Unknown`] with the known names.
     pub fn named(name: &str) -> Result<&'static ProbingTask, ProbingError> {
         PROBING.iter().find(|t| t.id == name).ok_or_else(|| ProbingError::Unknown {
             name: name.chars().take(80).collect::<String>().escape_debug().to_string(),
@@ -118,7 +114,6 @@ impl ProbingTask {
     }
 
     /// Whether the words that are asked about are kept apart in [`GROUPS`].
-    #[must_use]
     pub fn is_grouped(&self) -> bool {
         self.dealt != Dealt::Nothing
     }
@@ -174,7 +169,6 @@ const SHARE: usize = 12;
 impl LabelledSet {
     /// The part of each sentence, 10 : 1 : 1: by the group of the word that is asked about where there is one, drawn within each
     /// label otherwise.
-    #[must_use]
     pub fn splits(&self) -> Vec<Split> {
         let mut parts = vec![Split::Train; self.examples.len()];
         if self.examples.iter().any(|e| e.group.is_some()) {

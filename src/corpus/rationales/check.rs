@@ -5,7 +5,6 @@ use crate::micro::{arithmetic::NUMBERS, hash};
 
 /// Whether the numbers of a sum are the benchmark's: every second sum of a template, whatever the order of its numbers, under every
 /// seed. Models are trained on the others. What asks for no sum, or gives its numbers in no English words, is always the benchmark's.
-#[must_use]
 pub fn is_kept_sum(template: &str, i: &Instance) -> bool {
     if i.dimension != Dimension::Computation {
         return true;
@@ -21,7 +20,6 @@ pub fn is_kept_sum(template: &str, i: &Instance) -> bool {
 }
 
 /// Whether the sentence gives its answer away: it stands there, or, where form is not what is asked, a word of its stem.
-#[must_use]
 pub fn gives_away(language: Language, i: &Instance) -> bool {
     let answer = i.answer.to_lowercase();
     let stems = !matches!(i.dimension, Dimension::Grammar | Dimension::Computation);
@@ -32,7 +30,6 @@ pub fn gives_away(language: Language, i: &Instance) -> bool {
 }
 
 /// Whether the shorter of two words begins the longer one and is long enough to be told apart from chance.
-#[must_use]
 pub fn share_a_stem(a: &str, b: &str) -> bool {
     let (short, long) = if a.chars().count() <= b.chars().count() { (a, b) } else { (b, a) };
     short.chars().count() >= 4 && long.starts_with(short)

@@ -35,7 +35,6 @@ impl Language {
     pub const ALL: [Language; 2] = [Language::English, Language::Chinese];
 
     /// Two letters: `en`, `zh`.
-    #[must_use]
     pub fn code(self) -> &'static str {
         match self {
             Language::English => "en",
@@ -98,7 +97,6 @@ impl Perturbation {
 /// Whether an instance is an original or a perturbed partner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SampleType {
-    /// An original.
     #[serde(rename = "ori")]
     Original,
     /// A perturbed partner.
@@ -122,7 +120,6 @@ pub struct Instance {
     pub sent_text: String,
     /// Its word tokens.
     pub sent_token: Vec<String>,
-    /// Index of the mask.
     pub mask_index: usize,
     /// The masked word.
     pub answer: String,
@@ -151,7 +148,6 @@ pub struct Instance {
 
 impl Instance {
     /// The sentence as written with a word in place of its mask, and the word's first and last-plus-one character.
-    #[must_use]
     pub fn with(&self, word: &str) -> (String, (usize, usize)) {
         let (before, after) = self.sent_text.split_once(MASK).unwrap_or((&self.sent_text, ""));
         let from = before.chars().count();
@@ -164,7 +160,6 @@ impl Instance {
     }
 
     /// Whether all of the rationale stands before the mask, so that a model that reads from the left only can find the answer.
-    #[must_use]
     pub fn is_settled_before(&self) -> bool {
         self.rationale_ids.iter().all(|&at| at < self.mask_index)
     }
@@ -237,7 +232,6 @@ pub fn words() -> Result<BTreeSet<String>, TemplateError> {
 }
 
 /// Pairs of a longest common subsequence without regard to case; among equals a deletion from `a` comes first.
-#[must_use]
 pub fn align(a: &[String], b: &[String]) -> Vec<(usize, usize)> {
     let fold = |list: &[String]| list.iter().map(|t| t.to_lowercase()).collect::<Vec<_>>();
     let (a, b) = (fold(a), fold(b));

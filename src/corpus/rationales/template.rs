@@ -22,7 +22,6 @@ pub struct Book {
     pub templates: Vec<Template>,
 }
 
-/// One template.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Template {

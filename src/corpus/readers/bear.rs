@@ -13,7 +13,6 @@ use super::lama;
 use super::row::{Prediction, Relation, Row};
 use super::text::{Labels, Text};
 
-/// Facts.
 pub const FACTS: Format = Format {
     id: "bear",
     title: "BEAR facts",

@@ -35,7 +35,6 @@ pub const ROWS: Format = Format {
     },
 };
 
-/// Predictions.
 pub const PREDICTIONS: Format = Format {
     id: "eraser-predictions",
     title: "ERASER predictions",

@@ -69,7 +69,6 @@ pub enum DropKind {
 
 impl DropKind {
     /// A few words for tables.
-    #[must_use]
     pub fn title(self) -> &'static str {
         match self {
             DropKind::Encoding => "not UTF-8",
@@ -168,7 +167,6 @@ impl Drops {
     }
 
     /// How many rows in all.
-    #[must_use]
     pub fn total(&self) -> u64 {
         self.kinds.values().map(|d| d.count).sum()
     }
@@ -179,7 +177,6 @@ impl Drops {
     }
 
     /// How many of this kind.
-    #[must_use]
     pub fn of(&self, kind: DropKind) -> u64 {
         self.kinds.get(&kind).map_or(0, |d| d.count)
     }

@@ -33,9 +33,6 @@ pub trait Parse {
     fn piece(&mut self, text: &str, emit: &mut Emit<'_>) -> Result<(), Unread>;
 
     /// Called at the end of the file.
-    ///
-    /// # Errors
-    /// As [`Parse::piece`].
     fn end(&mut self, _emit: &mut Emit<'_>) -> Result<(), Unread> {
         Ok(())
     }
@@ -71,9 +68,6 @@ pub fn stateless(
 }
 
 /// Reads the JSON of a row, borrowing its strings.
-///
-/// # Errors
-/// [`Unread`] with what is wrong.
 pub fn json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Unread> {
     serde_json::from_str(text).map_err(|e| {
         let field = field_before(text, e.column()).map(str::to_owned);
@@ -140,7 +134,6 @@ impl PartialEq for Format {
 /// Where a file is: some formats keep part of a row in its name or beside it.
 #[derive(Debug, Clone)]
 pub struct Context {
-    /// The file.
     pub file: PathBuf,
     /// Relation named by the file, as in `P19.jsonl`: a capital `P` or `Q` and digits, or a LAMA name of Google-RE.
     pub relation: Option<String>,
@@ -148,7 +141,6 @@ pub struct Context {
 
 impl Context {
     /// The context of a file.
-    #[must_use]
     pub fn of(file: &Path) -> Self {
         let name = file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         let stem = name.split('.').next().unwrap_or_default();
@@ -161,7 +153,6 @@ impl Context {
     }
 
     /// The folder that the file is in.
-    #[must_use]
     pub fn folder(&self) -> &Path {
         self.file.parent().unwrap_or(Path::new("."))
     }
@@ -183,7 +174,6 @@ pub struct Head<'a> {
 /// Keys of a JSON object: at its top, and in the first object that it holds.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Keys {
-    /// At the top.
     pub top: Vec<String>,
     /// In the first inner object.
     pub inner: Vec<String>,
@@ -191,7 +181,6 @@ pub struct Keys {
 
 impl<'a> Head<'a> {
     /// The head of a file that begins with `text`; `whole` where it also ends there.
-    #[must_use]
     pub fn new(text: &'a str, whole: bool, file: &'a Path) -> Self {
         let mut lines: Vec<&str> = text.split('\n').map(|l| l.strip_suffix('\r').unwrap_or(l)).collect();
         if !whole && lines.len() > 1 {
@@ -204,13 +193,11 @@ impl<'a> Head<'a> {
     }
 
     /// Whether the object has all these keys.
-    #[must_use]
     pub fn has(&self, keys: &[&str]) -> bool {
         keys.iter().all(|k| self.keys.top.iter().any(|t| t == k))
     }
 
     /// Whether the header line has all these columns.
-    #[must_use]
     pub fn header(&self, columns: &[&str]) -> bool {
         columns.iter().all(|c| self.columns.contains(c))
     }
@@ -218,7 +205,6 @@ impl<'a> Head<'a> {
 
 impl Keys {
     /// Keys of the JSON object that `text` begins with; the object may be cut off.
-    #[must_use]
     pub fn of(text: &str) -> Self {
         let mut keys = Self::default();
         let bytes = text.as_bytes();

@@ -12,7 +12,6 @@ use super::format::{Context, Emit, Format, Framing, json, stateless};
 use super::row::{Fact, Relation, RelationKind, Row};
 use super::text::Text;
 
-/// Facts.
 pub const FACTS: Format = Format {
     id: "lama",
     title: "LAMA facts (T-REx, Google-RE, SQuAD)",
@@ -75,9 +74,6 @@ struct Evidence<'a> {
 
 /// Parses a fact of LAMA's make. The names of a subject (`sub_aliases`, or `sub_mentions` without the label itself) become
 /// its aliases.
-///
-/// # Errors
-/// [`Unread`] with what is wrong.
 pub fn fact(text: &str, context: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
     let keys: FactKeys<'_> = json(text)?;
     if keys.obj_label.trim().is_empty() {
@@ -133,9 +129,6 @@ fn relation(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> 
 }
 
 /// Reads 1-1, N-1 or N-M.
-///
-/// # Errors
-/// [`Unread`] for anything else.
 pub fn kind(name: &str) -> Result<RelationKind, Unread> {
     match name {
         "1-1" => Ok(RelationKind::OneToOne),
@@ -158,7 +151,6 @@ pub fn placeholders(prompt: &str) -> Result<(), Unread> {
 }
 
 /// Whether nothing but a full stop follows `[Y]`.
-#[must_use]
 pub fn object_final(prompt: &str) -> bool {
     prompt.split_once("[Y]").is_some_and(|(_, rest)| matches!(rest.trim(), "" | "."))
 }

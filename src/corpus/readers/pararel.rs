@@ -43,9 +43,6 @@ pub(super) struct PatternKeys<'a> {
 }
 
 /// Parses a pattern; causalEval's prompts have the same key.
-///
-/// # Errors
-/// [`Unread`] with what is wrong.
 pub fn pattern(text: &str, context: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
     let keys: PatternKeys<'_> = json(text)?;
     placeholders(&keys.pattern)?;

@@ -290,7 +290,6 @@ fn not_empty(key: &str, text: &str) -> Result<(), Unread> {
 }
 
 /// A row as one line of JSON, without line end; see [`escaped`].
-#[must_use]
 pub fn line(row: &Row<'_>) -> String {
     // Strings, numbers and lists of them always have a JSON form.
     let json = serde_json::to_string(&keys(row.clone())).unwrap_or_default();
@@ -299,7 +298,6 @@ pub fn line(row: &Row<'_>) -> String {
 
 /// JSON in which no character can steer a terminal: those that JSON allows in strings as they are (the C1 set, marks that
 /// turn the writing direction) are escaped.
-#[must_use]
 pub fn escaped(json: String) -> String {
     let steers = |c: char| {
         matches!(c, '\u{7f}'..='\u{9f}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -58,9 +58,6 @@ impl Reading {
     }
 
     /// The same for a stream; `name` stands for the file.
-    ///
-    /// # Errors
-    /// As [`Reading::open`].
     pub fn stream(source: Box<dyn Read>, name: &Path) -> Result<Self, ReadError> {
         Self::of(Frames::new(source, name)?)
     }
@@ -72,14 +69,11 @@ impl Reading {
         Ok(Self { frames, format })
     }
 
-    /// The format.
-    #[must_use]
     pub fn format(&self) -> &'static Format {
         self.format
     }
 
     /// Whether the file is compressed.
-    #[must_use]
     pub fn is_gzip(&self) -> bool {
         self.frames.is_gzip()
     }

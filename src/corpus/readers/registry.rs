@@ -6,7 +6,6 @@ use super::{
     scored, senteval, vectors,
 };
 
-/// All formats.
 pub static FORMATS: &[Format] = &[
     blimp::FORMAT,
     causal_eval::SAMPLES,

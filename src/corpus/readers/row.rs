@@ -78,20 +78,16 @@ macro_rules! row {
 /// Part of a data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Split {
-    /// Training.
     #[serde(rename = "train", alias = "tr")]
     Train,
-    /// Validation.
     #[serde(rename = "validation", alias = "va", alias = "val", alias = "dev")]
     Validation,
-    /// Test.
     #[serde(rename = "test", alias = "te")]
     Test,
 }
 
 impl Split {
     /// The name in plain rows.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Split::Train => "train",
@@ -140,9 +136,7 @@ row! {
 row! {
     /// A prompt for a relation, with `[X]` for the subject and `[Y]` for the object.
     Prompt {
-        /// Relation.
         relation: Option<Text<'a>>,
-        /// The prompt.
         prompt: Text<'a>,
         /// Collection that it is from.
         source: Option<Text<'a>>,
@@ -164,7 +158,6 @@ row! {
         relation: Text<'a>,
         /// Its templates; the first is the original one.
         templates: Vec<Text<'a>>,
-        /// Name.
         name: Option<Text<'a>>,
         /// 1-1, N-1 or N-M.
         kind: Option<RelationKind>,
@@ -204,7 +197,6 @@ row! {
         good: Text<'a>,
         /// The unacceptable one.
         bad: Text<'a>,
-        /// Paradigm.
         paradigm: Option<Text<'a>>,
         /// What both have before the critical word (one-prefix method).
         prefix: Option<Text<'a>>,
@@ -290,7 +282,6 @@ row! {
 row! {
     /// A word vector, described but not read.
     Vector {
-        /// The word.
         word: Text<'a>,
         /// Number of coordinates.
         dimension: u32,
@@ -300,11 +291,8 @@ row! {
 /// One row of any source.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Row<'a> {
-    /// A fact.
     Fact(Fact<'a>),
-    /// A prompt.
     Prompt(Prompt<'a>),
-    /// A relation.
     Relation(Relation<'a>),
     /// A labelled or masked sentence.
     Sentence(Sentence<'a>),
@@ -322,7 +310,6 @@ pub enum Row<'a> {
 
 impl Row<'_> {
     /// The row, independent of the line it was read from.
-    #[must_use]
     pub fn into_owned(self) -> Row<'static> {
         match self {
             Row::Fact(r) => Row::Fact(r.own()),
@@ -338,7 +325,6 @@ impl Row<'_> {
     }
 
     /// Name of the kind, for counts.
-    #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
             Row::Fact(_) => "fact",

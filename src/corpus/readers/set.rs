@@ -21,7 +21,6 @@ const DEPTH: usize = 5;
 /// Most files of a folder.
 const FILES: usize = 20_000;
 
-/// A file of a set.
 #[derive(Debug, Clone)]
 pub struct SetFile {
     /// Where it is.
@@ -161,13 +160,11 @@ impl Set {
     }
 
     /// Names of the files: their paths inside the folder, or the path that was asked for.
-    #[must_use]
     pub fn names(&self) -> Vec<String> {
         self.files.iter().map(|f| self.name(&f.path)).collect()
     }
 
     /// The name of a path in this set.
-    #[must_use]
     pub fn name(&self, path: &Path) -> String {
         let inside = path.strip_prefix(&self.root).ok().filter(|p| !p.as_os_str().is_empty());
         inside.unwrap_or(path).display().to_string()

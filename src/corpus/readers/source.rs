@@ -124,37 +124,31 @@ impl Frames {
     }
 
     /// The file, for errors.
-    #[must_use]
     pub fn file(&self) -> &Path {
         &self.file
     }
 
     /// Line of the latest piece, from 1.
-    #[must_use]
     pub fn line_number(&self) -> u64 {
         self.line
     }
 
     /// Whether the file is compressed.
-    #[must_use]
     pub fn is_gzip(&self) -> bool {
         self.gzip
     }
 
     /// What has been read and not been taken: at first the beginning of the file.
-    #[must_use]
     pub fn window(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
     /// Whether the window reaches to the end of the file.
-    #[must_use]
     pub fn is_whole(&self) -> bool {
         self.ended
     }
 
     /// The bytes of a piece, valid until the next one is asked for.
-    #[must_use]
     pub fn bytes(&self, range: Range<usize>) -> &[u8] {
         &self.buffer[range]
     }

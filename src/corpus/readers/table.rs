@@ -34,7 +34,6 @@ impl Header {
     }
 
     /// Whether this line is the header (again, as in files that were put together).
-    #[must_use]
     pub fn is(&self, line: &str) -> bool {
         line == self.line
     }
@@ -72,7 +71,6 @@ impl<'l> Fields<'_, 'l> {
     }
 
     /// The field, where the table has that column and the field is not empty.
-    #[must_use]
     pub fn optional(&self, column: &str) -> Option<&'l str> {
         self.raw(column).ok().filter(|v| !v.is_empty())
     }
@@ -87,9 +85,6 @@ impl<'l> Fields<'_, 'l> {
     }
 
     /// The field as a whole number.
-    ///
-    /// # Errors
-    /// [`Unread`] where it is none.
     pub fn index(&self, column: &str) -> Result<usize, Unread> {
         let raw = self.raw(column)?;
         raw.parse()
@@ -104,7 +99,6 @@ impl<'l> Fields<'_, 'l> {
 
 /// A field without the quotation marks that CSV writers put around it: only where it is quoted as a whole and every mark
 /// inside is doubled, so that a sentence that happens to begin with a mark stays as it is.
-#[must_use]
 pub fn unquoted(raw: &str) -> Text<'_> {
     let Some(inner) = raw.strip_prefix('"').and_then(|r| r.strip_suffix('"')) else { return raw.into() };
     if !inner.contains('"') {
@@ -115,7 +109,6 @@ pub fn unquoted(raw: &str) -> Text<'_> {
 }
 
 /// Byte offset and length of the token with this index, tokens being separated by single blanks.
-#[must_use]
 pub fn token(text: &str, index: usize) -> Option<(usize, &str)> {
     let mut at = 0;
     for (k, word) in text.split(' ').enumerate() {

@@ -14,8 +14,6 @@ use serde::{Deserialize, Serialize};
 pub struct Text<'a>(pub Cow<'a, str>);
 
 impl Text<'_> {
-    /// The string.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -86,13 +84,11 @@ pub struct Labels<'a>(pub Vec<(Text<'a>, Text<'a>)>);
 
 impl Labels<'_> {
     /// The label of this name.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(k, _)| k.as_str() == name).map(|(_, v)| v.as_str())
     }
 
     /// Whether there is none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -21,7 +21,6 @@ impl Names {
     }
 
     /// The name at a place; none beyond the last.
-    #[must_use]
     pub fn get(&self, at: usize) -> Option<&str> {
         let end = *self.ends.get(at)?;
         let begin = if at == 0 { 0 } else { self.ends[at - 1] };
@@ -29,13 +28,11 @@ impl Names {
     }
 
     /// How many there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
     /// Whether there is none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -83,9 +80,6 @@ pub enum Places {
 
 impl Places {
     /// Of names; the place of the first that has been there before where one comes twice.
-    ///
-    /// # Errors
-    /// That place.
     pub fn of(names: &Names) -> Result<Self, usize> {
         if let Some(behind) = names.rising() {
             return Ok(Places::Rising(behind));
@@ -103,7 +97,6 @@ impl Places {
     }
 
     /// The place of a name among those that this was made of.
-    #[must_use]
     pub fn find(&self, names: &Names, name: &str) -> Option<u32> {
         match self {
             Places::Rising(behind) => {

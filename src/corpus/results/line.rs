@@ -32,13 +32,11 @@ pub struct Line<'a> {
 
 impl<'a> Line<'a> {
     /// The number under a key.
-    #[must_use]
     pub fn value(&self, key: &str) -> Option<f64> {
         self.values.iter().find(|(k, _)| k == key).map(|(_, v)| *v)
     }
 
     /// The keys that have numbers.
-    #[must_use]
     pub fn numbers(&self) -> Vec<&str> {
         self.values.iter().map(|(k, _)| k.as_ref()).collect()
     }
@@ -80,7 +78,6 @@ impl<'a> Line<'a> {
 /// A value of one piece.
 #[derive(Debug)]
 pub enum Scalar<'a> {
-    /// A text.
     Text(Cow<'a, str>),
     /// A whole number, whose digits may be an identifier.
     Whole(i64),

@@ -35,7 +35,6 @@ pub struct Wanted {
 /// A metric with its value for each item.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metric {
-    /// Its name.
     pub name: String,
     /// One value an item.
     pub values: Vec<f64>,
@@ -43,7 +42,6 @@ pub struct Metric {
 
 impl Metric {
     /// Whether every value is 0 or 1.
-    #[must_use]
     pub fn is_binary(&self) -> bool {
         self.values.iter().all(|v| *v == 0.0 || *v == 1.0)
     }
@@ -52,13 +50,11 @@ impl Metric {
 /// The results in a file.
 #[derive(Debug, Clone)]
 pub struct Results {
-    /// The file.
     pub file: PathBuf,
     /// Place of each item in the lists, by its identifier.
     places: Places,
     /// Identifiers in the order of the file. An identifier under a filter is `id filter`.
     pub ids: Names,
-    /// The metrics.
     pub metrics: Vec<Metric>,
     /// What each item belongs to, where the file says so.
     pub clusters: Option<Names>,
@@ -66,7 +62,6 @@ pub struct Results {
 
 impl Results {
     /// The place of an item; `near` is where it is looked for first, as most files have their items in the same order.
-    #[must_use]
     pub fn place(&self, id: &str, near: u32) -> Option<u32> {
         match self.ids.get(near as usize) {
             Some(there) if there == id => Some(near),
@@ -76,7 +71,6 @@ impl Results {
 }
 
 /// Names of the metrics that all files have, in the order of the first, and of those that some of them lack.
-#[must_use]
 pub fn metrics<'a>(files: impl Iterator<Item = &'a Results> + Clone) -> (Vec<String>, Vec<String>) {
     let mut seen = std::collections::HashSet::new();
     let all = files.clone().flat_map(|f| &f.metrics).map(|m| &m.name).filter(|name| seen.insert(*name));

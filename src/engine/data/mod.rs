@@ -185,9 +185,6 @@ impl DataDossier {
 /// What the data doctor says about a set. Where it may hold facts, its rows are read twice: which subjects have several objects
 /// must be known before the first is judged. `keep` dropped rows are listed; `each` is called for every row that is read and
 /// can end the pass.
-///
-/// # Errors
-/// [`SetError`] as [`Source::rows`].
 pub fn diagnose(
     source: &Source,
     models: Vec<Vocabulary<'_>>,

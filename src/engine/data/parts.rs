@@ -14,13 +14,11 @@ use probe::Split;
 pub struct Parts {
     /// The property that is intervened on.
     pub target: String,
-    /// The other one.
     pub other: String,
     /// The seed of the split.
     pub seed: u64,
     /// Names of the combinations, `target+other`, that [`PartCounts::counts`] counts.
     pub combinations: Vec<String>,
-    /// The parts.
     pub parts: Vec<PartCounts>,
 }
 
@@ -80,7 +78,6 @@ pub fn parts(task: &'static Task, spec: &TaskSpec, set: &ExampleSet, seed: u64) 
 
 impl Parts {
     /// The counts as lines of text.
-    #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let mut out = vec![format!(
             "  split      by seed {}; counts of {}+{}, before a model leaves examples out",

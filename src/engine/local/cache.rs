@@ -70,9 +70,6 @@ impl Cache {
     }
 
     /// Removes every probe, and every training that was stopped.
-    ///
-    /// # Errors
-    /// The system's reason.
     pub fn clear(&self) -> std::io::Result<()> {
         self.files().into_iter().chain(self.files_of(TRAINING)).try_for_each(|f| std::fs::remove_file(f.2))
     }

@@ -34,7 +34,6 @@ const SUM: usize = 8;
 pub struct Contents {
     /// The folder, if there is one.
     pub dir: Option<PathBuf>,
-    /// Vectors.
     pub vectors: u64,
     /// Files that hold them.
     pub files: u64,
@@ -54,13 +53,11 @@ pub struct Embeddings {
 
 impl Embeddings {
     /// A cache in `dir`.
-    #[must_use]
     pub fn at(dir: &Path) -> Self {
         Self { dir: Some(dir.to_owned()), full: Arc::default() }
     }
 
     /// A cache that holds nothing.
-    #[must_use]
     pub fn none() -> Self {
         Self { dir: None, full: Arc::default() }
     }
@@ -165,7 +162,6 @@ impl Embeddings {
     }
 
     /// Bytes that are kept: `PROBITY_CACHE_MAX`, or what [`Embeddings::set_limit`] wrote, or 2 GB.
-    #[must_use]
     pub fn limit(&self) -> u64 {
         let given = std::env::var("PROBITY_CACHE_MAX").ok();
         let written = || std::fs::read_to_string(self.dir.as_ref()?.join(LIMIT)).ok();
@@ -174,9 +170,6 @@ impl Embeddings {
     }
 
     /// Writes a limit for this and all later runs, and removes what exceeds it.
-    ///
-    /// # Errors
-    /// The system's reason.
     pub fn set_limit(&self, bytes: u64) -> std::io::Result<()> {
         let Some(dir) = &self.dir else { return Ok(()) };
         std::fs::create_dir_all(dir)?;
@@ -186,7 +179,6 @@ impl Embeddings {
     }
 
     /// What is in the folder.
-    #[must_use]
     pub fn contents(&self) -> Contents {
         let mut sum = Contents { dir: self.dir.clone(), limit: self.limit(), ..Contents::default() };
         for path in self.files("") {
@@ -204,9 +196,6 @@ impl Embeddings {
     }
 
     /// Removes every vector; the limit stays.
-    ///
-    /// # Errors
-    /// The system's reason.
     pub fn clear(&self) -> std::io::Result<()> {
         self.files("").into_iter().try_for_each(std::fs::remove_file)
     }

@@ -9,7 +9,6 @@ use std::time::Duration;
 use crate::message::{Command, Generation, JobId, ModelQuestion, Question, Ticket, Topic};
 use labs::{self, Spec};
 
-/// A waiting run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WaitingRun {
     /// Number of the run.

@@ -34,9 +34,6 @@ impl Shelf {
 
     /// A model by name, loaded if it is not in memory. The least recently used one makes room before the new one is read, so
     /// that memory never holds more models than the shelf does.
-    ///
-    /// # Errors
-    /// [`Fault`], including cancellation by `on_transfer`.
     pub fn load(
         &mut self,
         name: &str,

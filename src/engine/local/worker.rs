@@ -138,9 +138,6 @@ impl Worker {
     }
 
     /// See [`super::forecast`].
-    ///
-    /// # Errors
-    /// What the run itself would report.
     pub fn forecast(&mut self, spec: &Spec) -> Result<Vec<Forecast>, Problem> {
         let told = |fault: Fault| match fault {
             Fault::Failed(problem) => problem,

@@ -37,7 +37,6 @@ impl Job<'_> {
         ROUNDED.set(held);
     }
 
-    /// By tiles.
     #[inline(always)]
     pub(super) fn run_tiles<S: Simd>(&self, s: S, right: Tiles<'_>) {
         let (mut held, mut copy) = (ROUNDED.take(), COPY.take());

@@ -42,9 +42,6 @@ impl<K: Clone, Q: Clone + PartialEq> Latest<K, Q> {
     }
 
     /// The answer to a question: the one that was given on a share of the examples, or that of `answer`.
-    ///
-    /// # Errors
-    /// Those of `answer`.
     pub fn answer(
         &mut self,
         question: &Q,

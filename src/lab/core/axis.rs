@@ -41,13 +41,11 @@ pub const SEED: Axis = Axis::field("seed");
 
 impl Axis {
     /// An axis that sets these keys.
-    #[must_use]
     pub const fn new(name: &'static str, keys: &'static [&'static str], takes: Takes) -> Self {
         Self { name, keys, takes }
     }
 
     /// An axis over the values of the field of that name.
-    #[must_use]
     pub const fn field(name: &'static str) -> Self {
         Self::new(name, &[], Takes::Value)
     }

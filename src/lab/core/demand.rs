@@ -28,15 +28,11 @@ impl Work {
     }
 
     /// Units of a kind.
-    #[must_use]
     pub fn of(&self, kind: &str) -> f64 {
         self.units.iter().find(|(k, _)| k == kind).map_or(0.0, |(_, units)| *units)
     }
 
     /// Seconds of all of it; `slice` does a piece of the kind that it is given. Kinds without units are not measured.
-    ///
-    /// # Errors
-    /// [`Fault`], from a slice.
     pub fn seconds(
         &self,
         host: &mut dyn Host,
@@ -56,11 +52,9 @@ pub const WORDS: u128 = 12;
 /// How large a network is, by its description alone: nothing is loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
-    /// Blocks.
     pub blocks: usize,
     /// Width of the hidden states.
     pub width: usize,
-    /// Parameters.
     pub parameters: u128,
 }
 
@@ -75,7 +69,6 @@ impl Size {
     }
 
     /// Multiply-adds that take a token through the first `layer` blocks.
-    #[must_use]
     pub fn through(self, layer: usize) -> u128 {
         let blocks = self.blocks.max(1) as u128;
         self.parameters * (layer as u128).min(blocks) / blocks
@@ -113,9 +106,6 @@ pub const MARGIN: f64 = 0.15;
 
 /// Refuses a run that the limit has no room for, with the figure that suffices. For labs whose batches are as they are: what they
 /// hold does not shrink.
-///
-/// # Errors
-/// [`Fault::Failed`].
 pub fn within_limit(forecasts: &[Forecast]) -> Result<(), Fault> {
     let Some(most) = forecasts.iter().max_by_key(|f| f.bytes) else { return Ok(()) };
     let needed = (most.bytes as f64 * (1.0 + MARGIN)) as u64;
@@ -130,18 +120,15 @@ pub fn within_limit(forecasts: &[Forecast]) -> Result<(), Fault> {
     }
 }
 
-/// A part of the memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryPart {
     /// What it holds.
     pub name: String,
-    /// Bytes.
     pub bytes: u64,
 }
 
 impl Forecast {
     /// One line: `about 48.1 MB and 5 s`.
-    #[must_use]
     pub fn summary(&self) -> String {
         let limit = self.limit.map_or(String::new(), |l| format!(" (limit {})", show(l)));
         let time = match self.range.map(|r| r.map(seconds)) {
@@ -162,13 +149,11 @@ fn seconds(s: f64) -> String {
 }
 
 /// Bytes that the process holds resident; none where the system does not say.
-#[must_use]
 pub fn resident() -> Option<u64> {
     status("VmRSS:")
 }
 
 /// The most that the process has ever held resident: while a model loads, its file and its parameters are there as well.
-#[must_use]
 pub fn peak() -> Option<u64> {
     status("VmHWM:")
 }

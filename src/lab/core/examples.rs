@@ -59,9 +59,6 @@ impl Default for TaskSpec {
 
 impl TaskSpec {
     /// Checks that the file of examples, if there is one, is there and of a kind that can be read.
-    ///
-    /// # Errors
-    /// [`SpecError::Value`].
     pub fn reach(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         let Some(file) = self.data_path() else { return Ok(()) };
         if file.is_dir() {
@@ -77,9 +74,6 @@ impl TaskSpec {
     }
 
     /// Checks names and ranges.
-    ///
-    /// # Errors
-    /// [`SpecError::Value`].
     pub fn check(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         let Some(task) = TASKS.iter().find(|t| t.id == self.name) else {
             let known: Vec<&str> = TASKS.iter().map(|t| t.id).collect();
@@ -120,16 +114,12 @@ impl TaskSpec {
     }
 
     /// Where the file of examples is, if there is one.
-    #[must_use]
     pub fn data_path(&self) -> Option<PathBuf> {
         self.data.as_ref().map(|data| self.base.join(data))
     }
 }
 
 /// Examples from the spec's file with where they are from, or else generated ones.
-///
-/// # Errors
-/// [`Fault`].
 pub fn of(
     task: &'static Task,
     spec: &TaskSpec,
@@ -153,9 +143,6 @@ pub fn of(
 }
 
 /// The examples as the model sees them; of the user's own, enough must be left.
-///
-/// # Errors
-/// [`Fault`].
 pub fn stimuli(
     task: &Task,
     model: &Model,

@@ -34,7 +34,6 @@ pub struct Comparison {
 /// A comparison with what its p-value becomes over the family.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Corrected<'a> {
-    /// The comparison.
     pub comparison: &'a Comparison,
     /// Its p-value adjusted by Holm: controls the chance of any false rejection.
     pub holm: f64,
@@ -106,20 +105,17 @@ impl Family {
     }
 
     /// Number of comparisons.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.members.len()
     }
 
     /// Whether nothing has been compared.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
     /// All comparisons in the order in which they were first shown, corrected over the family. One whose p-value is no
     /// number counts as a test and is never rejected.
-    #[must_use]
     pub fn corrected(&self) -> Vec<Corrected<'_>> {
         let p: Vec<f64> = self.members.iter().map(|c| if c.p.is_nan() { 1.0 } else { c.p }).collect();
         let (holm, bh) = (holm(&p), benjamini_hochberg(&p));

@@ -19,7 +19,6 @@ pub enum Fault {
     /// The user stopped it, or asked for something else.
     #[error("cancelled")]
     Cancelled,
-    /// It failed.
     #[error(transparent)]
     Failed(#[from] Problem),
 }

@@ -139,7 +139,6 @@ pub struct SummaryFinding {
 
 impl<K: FindingKind> Body<K> {
     /// Whether it has intervals, whose level then stands beside it.
-    #[must_use]
     pub fn has_interval(&self) -> bool {
         match self {
             Body::Lab(kinds) => kinds.has_interval(),
@@ -165,20 +164,17 @@ pub struct Label {
 
 impl Label {
     /// The label of findings about `model`.
-    #[must_use]
     pub fn new(spec: &dyn LabSpec, model: &str) -> Self {
         let (lab, seed, level) = (spec.lab(), spec.seed(), spec.level());
         Self { spec: spec.hash(), lab, model: model.to_owned(), seed, level }
     }
 
     /// The same for findings that another spec would give.
-    #[must_use]
     pub fn under(&self, spec_hash: String) -> Self {
         Self { spec: spec_hash, ..self.clone() }
     }
 
     /// Level of the intervals.
-    #[must_use]
     pub fn level(&self) -> f64 {
         self.level
     }
@@ -248,7 +244,6 @@ impl<'de, K: KindSet> Deserialize<'de> for Finding<K> {
 }
 
 /// Whether the JSON of a finding names a lab or a kind that this program does not have: a newer one wrote it.
-#[must_use]
 pub fn is_newer<K: KindSet>(finding: &Value) -> bool {
     let text = |key: &str| finding.get(key).and_then(Value::as_str);
     let (Some(lab), Some(kind)) = (text("lab"), text("kind")) else { return false };

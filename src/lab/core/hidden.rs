@@ -10,9 +10,6 @@ use model::{Model, Readout};
 
 /// Hidden states at the verb's position after block `layer` (from 1), for the stimuli `rows`: `rows.len()` x D. Only what
 /// the cache lacks runs through the model, and is kept.
-///
-/// # Errors
-/// [`Fault`].
 pub fn hidden(
     model: &Model,
     stimuli: &Stimuli,

@@ -76,9 +76,6 @@ pub trait Host: Pulse {
     /// Seconds since the run began.
     fn elapsed(&self) -> f64;
     /// A model by name, loaded where it is not in memory.
-    ///
-    /// # Errors
-    /// [`Fault`].
     fn model(&mut self, name: &str) -> Result<Arc<Model>, Fault>;
     /// What is kept between runs.
     fn store(&self) -> Arc<dyn Store>;
@@ -89,35 +86,20 @@ pub trait Host: Pulse {
     /// Bytes of resident memory that the run may take at most.
     fn memory_limit(&self) -> Option<u64>;
     /// Says something that is not a result.
-    ///
-    /// # Errors
-    /// [`Cancelled`] where nobody listens any more.
     fn notice(&mut self, level: NoticeLevel, problem: Problem) -> Result<(), Cancelled>;
     /// Says what the run will need.
-    ///
-    /// # Errors
-    /// [`Cancelled`] where nobody listens any more.
     fn foretell(&mut self, forecast: Forecast) -> Result<(), Cancelled>;
     /// Seconds that a unit of this kind of work takes. Measured once on `slice`, a piece of real work that says how many
     /// units it did, and remembered.
-    ///
-    /// # Errors
-    /// [`Fault`], from the slice.
     fn rate(&mut self, kind: &str, slice: Slice<'_>) -> Result<f64, Fault>;
 }
 
 /// The host of a lab whose findings are `K` and whose questions are `Q`.
 pub trait Channel<K, Q>: Host {
     /// Sends a finding.
-    ///
-    /// # Errors
-    /// [`Cancelled`] where nobody listens any more.
     fn find(&mut self, finding: Finding<K>) -> Result<(), Cancelled>;
     /// The latest question that waits, if any. It has to be answered by [`Self::reply`], or refused by a notice.
     fn waiting(&mut self) -> Option<Waiting<Q>>;
     /// Sends the answer to a question.
-    ///
-    /// # Errors
-    /// [`Cancelled`] where nobody listens any more.
     fn reply(&mut self, ticket: u64, findings: Vec<Finding<K>>, is_final: bool) -> Result<(), Cancelled>;
 }

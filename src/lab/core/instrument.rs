@@ -71,7 +71,6 @@ pub struct Preset {
     pub name: &'static str,
     /// What it shows, in a few words.
     pub title: &'static str,
-    /// Its TOML.
     pub toml: &'static str,
 }
 

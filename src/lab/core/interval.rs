@@ -22,16 +22,12 @@ impl Default for IntervalSpec {
 
 /// The fewest resamples for intervals of a level: an end is a quantile of the resamples, and with fewer than two beyond it, it is
 /// their extreme.
-#[must_use]
 pub fn resamples_for(level: f64) -> usize {
     (4.0 / (1.0 - level) * (1.0 - 1e-9)).ceil() as usize
 }
 
 impl IntervalSpec {
     /// Checks both ranges, and that there are enough resamples for the level.
-    ///
-    /// # Errors
-    /// [`SpecError::Value`].
     pub fn check(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         let Self { level, resamples } = *self;
         if !(0.5..1.0).contains(&level) {

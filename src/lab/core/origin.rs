@@ -29,7 +29,6 @@ impl Origin {
     }
 
     /// All of it, with the engine that computed.
-    #[must_use]
     pub fn computed_by(mut self, engine: Option<&EngineInfo>) -> Provenance {
         if let Some(engine) = engine {
             self.add("device", engine.device.as_str());

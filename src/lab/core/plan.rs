@@ -50,7 +50,6 @@ pub struct PropertyLabels {
 
 impl PropertyLabels {
     /// Labels of the examples `which` for an experiment on the property with index `target` (0 or 1).
-    #[must_use]
     pub fn new(
         task: &Task,
         target: usize,
@@ -74,7 +73,6 @@ impl PropertyLabels {
 
     /// The same with further properties of the task that should stay as they are: `also` are their names, and those that the
     /// task does not have are left out. `which` are the examples of the labels.
-    #[must_use]
     pub fn with(
         mut self,
         task: &Task,
@@ -93,7 +91,6 @@ impl PropertyLabels {
     }
 
     /// The labels of `rows`, in their order.
-    #[must_use]
     pub fn gather(&self, rows: &[usize]) -> Self {
         Self {
             target: rows.iter().map(|r| self.target[*r]).collect(),
@@ -105,7 +102,6 @@ impl PropertyLabels {
     }
 
     /// Labels and number of values for a role.
-    #[must_use]
     pub fn of(&self, role: Roles) -> (&[Option<usize>], usize) {
         match role {
             Roles::Target => (&self.target, self.target_classes),
@@ -115,13 +111,11 @@ impl PropertyLabels {
     }
 
     /// Counts over `rows` by target value (rows) and other value (columns, the last one for none).
-    #[must_use]
     pub fn table(&self, rows: &[usize]) -> Vec<Vec<usize>> {
         self.table_with(Roles::Other, rows)
     }
 
     /// Counts over `rows` by target value (rows) and value of the property of `role` (columns, the last one for none).
-    #[must_use]
     pub fn table_with(&self, role: Roles, rows: &[usize]) -> Vec<Vec<usize>> {
         let (values, classes) = self.of(role);
         let mut table = vec![vec![0; classes + 1]; self.target_classes];
@@ -134,13 +128,11 @@ impl PropertyLabels {
     }
 
     /// Association (phi for two values each) over the rows that have both properties.
-    #[must_use]
     pub fn phi(&self, rows: &[usize]) -> f64 {
         self.phi_with(Roles::Other, rows)
     }
 
     /// The same of target and the property of `role`; Cramér's V where one has more than two values.
-    #[must_use]
     pub fn phi_with(&self, role: Roles, rows: &[usize]) -> f64 {
         let classes = self.of(role).1;
         let table: Vec<Vec<u64>> = self
@@ -159,7 +151,6 @@ impl FurtherLabels {
 }
 
 /// The address of the streams that probes for the property of this role draw from; `classifier` is the kind of probe.
-#[must_use]
 pub fn purpose(labels: &PropertyLabels, role: Roles, classifier: &str, seed: u64) -> Purpose {
     Purpose::new(seed, &property(labels, role), classifier)
 }
@@ -177,9 +168,6 @@ fn property(labels: &PropertyLabels, role: Roles) -> String {
 /// The part of the oracle data on which the probe for the property of this role is trained: the largest subset in which
 /// it does not correlate with the other one. A further property is held against the target, so that its probe cannot read the
 /// target in its place; the target is held against the other property alone, whatever else should stay. `seed` is that of the data.
-///
-/// # Errors
-/// Where no such subset exists.
 pub fn training_part(
     part: &OracleSplit,
     labels: &PropertyLabels,
@@ -208,7 +196,6 @@ pub struct Material {
 }
 
 /// What `train` and `validation` hold by the target and the property of `role`; of the target itself, by it and the other one.
-#[must_use]
 pub fn material(train: &[usize], validation: &[usize], labels: &PropertyLabels, role: Roles) -> Material {
     let beside = if role == Roles::Target { Roles::Other } else { role };
     let kept = labels.table_with(beside, &[train, validation].concat());

@@ -27,7 +27,6 @@ pub struct Tagged<T> {
 
 impl<T: Clone> Tagged<T> {
     /// A result with the provenance of its finding.
-    #[must_use]
     pub fn new(finding: Head<'_>, value: &T) -> Self {
         Self {
             spec: finding.spec.to_owned(),

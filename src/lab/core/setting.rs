@@ -25,14 +25,12 @@ pub struct KnownModel {
 
 impl Known {
     /// Layers that all of these models have; none while none of them is known.
-    #[must_use]
     pub fn layers(&self, models: &[String]) -> Option<usize> {
         let known = self.models.iter().filter(|m| models.contains(&m.name));
         known.map(|m| m.layers).min().filter(|l| *l > 0)
     }
 
     /// Names of the models that can be picked: those known, then others that the spec names.
-    #[must_use]
     pub fn names(&self, of_spec: &[String]) -> Vec<String> {
         let mut names: Vec<String> = self.models.iter().map(|m| m.name.clone()).collect();
         let more: Vec<String> = of_spec.iter().filter(|m| !names.contains(m)).cloned().collect();
@@ -44,7 +42,6 @@ impl Known {
 /// The value of a setting.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// A number.
     Number(f64),
     /// None: what the kind calls its `unset`.
     Unset,
@@ -58,25 +55,21 @@ pub enum Value {
 
 impl Value {
     /// The number, if it is one.
-    #[must_use]
     pub fn number(&self) -> Option<f64> {
         if let Value::Number(x) = self { Some(*x) } else { None }
     }
 
     /// The number as a count, if it is one.
-    #[must_use]
     pub fn whole(&self) -> Option<usize> {
         self.number().map(|x| x as usize)
     }
 
     /// The index of the name that was chosen, if one was.
-    #[must_use]
     pub fn choice(&self) -> Option<usize> {
         if let Value::Choice(i) = self { *i } else { None }
     }
 
     /// The text or path, if it is one.
-    #[must_use]
     pub fn text(self) -> Option<String> {
         if let Value::Text(text) = self { Some(text) } else { None }
     }
@@ -95,21 +88,16 @@ pub struct Range {
 
 impl Range {
     /// Whole numbers from `min` to `max`.
-    #[must_use]
     pub fn whole(min: f64, max: f64) -> Self {
         Self { min, max, whole: true }
     }
 
     /// Any number from `min` to `max`.
-    #[must_use]
     pub fn real(min: f64, max: f64) -> Self {
         Self { min, max, whole: false }
     }
 
     /// Whether the number is in the range.
-    ///
-    /// # Errors
-    /// [`SettingError::Range`] and [`SettingError::Whole`].
     pub fn check(self, value: f64) -> Result<(), SettingError> {
         if !(self.min..=self.max).contains(&value) {
             return Err(SettingError::Range { min: self.min, max: self.max });
@@ -168,7 +156,6 @@ pub enum SettingError {
     /// Not whole.
     #[error("must be a whole number")]
     Whole,
-    /// No number at all.
     #[error("type a number, for example .112, 1/8, 5 % or 1e-3")]
     NoNumber,
     /// A value of another kind, or a name that is not offered.
@@ -181,13 +168,11 @@ pub enum SettingError {
 
 impl Kind {
     /// Whether something can be typed into it.
-    #[must_use]
     pub fn typable(&self) -> bool {
         !matches!(self, Kind::Choice(_) | Kind::Marks(_))
     }
 
     /// Whether it holds a number.
-    #[must_use]
     pub fn numeric(&self) -> bool {
         matches!(self, Kind::Slider { .. } | Kind::Integer(_))
     }
@@ -212,9 +197,6 @@ impl Kind {
     }
 
     /// Whether a value is of this kind and in its range.
-    ///
-    /// # Errors
-    /// [`SettingError`] says why it is not.
     pub fn check(&self, value: &Value) -> Result<(), SettingError> {
         match (self, value) {
             (Kind::Slider { range, .. } | Kind::Integer(range), Value::Number(x)) => range.check(*x),
@@ -227,7 +209,6 @@ impl Kind {
     }
 
     /// A value as text.
-    #[must_use]
     pub fn show(&self, value: &Value) -> String {
         match (self, value) {
             (Kind::Slider { unset: Some(word), .. } | Kind::Text(word) | Kind::File(word), Value::Unset) => {
@@ -287,35 +268,27 @@ impl<S> Setting<S> {
     }
 
     /// The same field with words of its own for its value.
-    #[must_use]
     pub fn shown(mut self, show: impl Fn(&S, &Known) -> String + 'static) -> Self {
         self.show = Some(Box::new(show));
         self
     }
 
     /// How it is worked, given what the spec says elsewhere.
-    #[must_use]
     pub fn kind(&self, spec: &S, known: &Known) -> Kind {
         (self.kind)(spec, known)
     }
 
     /// Its value.
-    #[must_use]
     pub fn get(&self, spec: &S, known: &Known) -> Value {
         (self.get)(spec, known)
     }
 
-    /// Sets it.
-    ///
-    /// # Errors
-    /// [`SettingError`]; the spec is then unchanged.
     pub fn set(&self, spec: &mut S, known: &Known, value: Value) -> Result<(), SettingError> {
         self.kind(spec, known).check(&value)?;
         (self.put)(spec, known, value)
     }
 
     /// Its value as text.
-    #[must_use]
     pub fn text(&self, spec: &S, known: &Known) -> String {
         match &self.show {
             Some(show) => show(spec, known),
@@ -331,7 +304,6 @@ impl<S> std::fmt::Debug for Setting<S> {
 }
 
 /// Stops for a range: every whole number of a short one, else its ends and the default among 1, 2, 5, 10, ….
-#[must_use]
 pub fn stops(range: Range, default: f64) -> Vec<f64> {
     let Range { min, max, whole } = range;
     if whole && max - min <= 64.0 {

@@ -54,9 +54,6 @@ pub trait LabSpec: SpecFields {
     /// [`SpecError::Value`], with `origin` as the place, the key and what is allowed.
     fn check(&self, origin: &str) -> Result<(), SpecError>;
     /// Checks what only the disk can say: that models and files are there. Nothing is loaded.
-    ///
-    /// # Errors
-    /// [`SpecError::Value`].
     fn reach(&self, origin: &str) -> Result<(), SpecError>;
 }
 
@@ -99,23 +96,16 @@ pub struct Refuse<'a> {
 
 impl<'a> Refuse<'a> {
     /// For a spec from `origin`.
-    #[must_use]
     pub fn new(origin: &'a str) -> Self {
         Self { origin }
     }
 
     /// Refuses `key`, a problem being what is wrong and what is allowed.
-    ///
-    /// # Errors
-    /// Always.
     pub fn because(&self, key: &str, problem: String) -> Result<(), SpecError> {
         Err(SpecError::Value { origin: self.origin.to_owned(), key: key.to_owned(), problem })
     }
 
     /// Refuses a number outside its range.
-    ///
-    /// # Errors
-    /// [`SpecError::Value`].
     pub fn outside<T>(&self, key: &str, value: T, allowed: RangeInclusive<T>) -> Result<(), SpecError>
     where
         T: PartialOrd + Display,
@@ -127,9 +117,6 @@ impl<'a> Refuse<'a> {
     }
 
     /// Refuses a name that is not among the known ones, and suggests the nearest.
-    ///
-    /// # Errors
-    /// [`SpecError::Value`].
     pub fn unknown(&self, key: &str, name: &str, known: &[&str]) -> Result<(), SpecError> {
         match known.contains(&name) {
             true => Ok(()),
@@ -138,9 +125,6 @@ impl<'a> Refuse<'a> {
     }
 
     /// Refuses the empty name of a file.
-    ///
-    /// # Errors
-    /// [`SpecError::Value`].
     pub fn no_file(&self, key: &str, name: &str) -> Result<(), SpecError> {
         match name.trim().is_empty() {
             true => self.because(key, "is empty: name a file, or leave the key out".into()),
@@ -149,9 +133,6 @@ impl<'a> Refuse<'a> {
     }
 
     /// Refuses a run of no models, or of one model twice.
-    ///
-    /// # Errors
-    /// [`SpecError::Value`].
     pub fn no_models(&self, list: &[String]) -> Result<(), SpecError> {
         if list.is_empty() {
             let problem = "is empty: name at least one model, for example [\"bert-mini\"]";
@@ -162,9 +143,6 @@ impl<'a> Refuse<'a> {
 
     /// Refuses a model that cannot be: a folder must exist, and a word that is nearly a built-in name is taken for a slip
     /// rather than for a hub id. Refuses one model under two spellings, too: the second would only repeat the first.
-    ///
-    /// # Errors
-    /// [`SpecError::Value`].
     pub fn models(&self, list: &[String]) -> Result<(), SpecError> {
         let builtin: Vec<&str> = BUILTINS.iter().map(|b| b.name).collect();
         let mut seen: Vec<(ModelSource, &str)> = Vec::new();
@@ -196,9 +174,6 @@ impl<'a> Refuse<'a> {
     }
 
     /// Refuses a list that names something twice: the second would only repeat the first.
-    ///
-    /// # Errors
-    /// [`SpecError::Value`].
     pub fn twice<T: PartialEq + Display>(&self, key: &str, list: &[T]) -> Result<(), SpecError> {
         match list.iter().enumerate().find(|(i, item)| list[..*i].contains(item)) {
             Some((_, item)) => {

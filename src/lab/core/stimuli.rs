@@ -141,9 +141,6 @@ impl Stimuli {
     }
 
     /// Hidden states at the verb's position after block `layer` (from 1, a decoder's blocks behind the encoder's), for the stimuli `rows`: `rows.len()` x D.
-    ///
-    /// # Errors
-    /// Whatever the model says; [`Cancelled`].
     pub fn hidden(
         &self,
         model: &Model,

@@ -28,7 +28,6 @@ pub struct Space {
 
 impl Space {
     /// The space of what `readout` reads at `at`. Positions belong to keys.
-    #[must_use]
     pub fn new(model: &Model, at: HookPoint, readout: &Readout) -> Self {
         let how = match readout {
             Readout::Positions(_) => "position".to_owned(),
@@ -47,27 +46,23 @@ impl Space {
     }
 
     /// Digest of everything that names the space.
-    #[must_use]
     pub fn digest(&self) -> &[u8; 32] {
         &self.digest
     }
 
     /// Numbers in a vector.
-    #[must_use]
     pub fn width(&self) -> usize {
         self.width
     }
 }
 
 /// The instruction sets that decide the order of sums: folders may be shared by machines.
-#[must_use]
 pub fn instructions(dtype: Dtype) -> String {
     let level = Level::best();
     if dtype == Dtype::Bf16 { format!("{level} {}", Unit::best()) } else { level.to_string() }
 }
 
 /// The key of one token of one text. For a pooled sentence the position is `usize::MAX`.
-#[must_use]
 pub fn key(ids: &[u32], position: usize) -> Key {
     let mut hash = Sha256::new();
     hash.update((position as u64).to_le_bytes());

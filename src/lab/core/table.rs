@@ -19,7 +19,6 @@ pub enum Form {
 
 impl Form {
     /// The form that a file name asks for by its extension.
-    #[must_use]
     pub fn of_extension(extension: &str) -> Option<Self> {
         match extension.to_ascii_lowercase().as_str() {
             "md" => Some(Form::Markdown),
@@ -75,7 +74,6 @@ fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
 
 impl Table {
     /// The table in this form, ending with a line end.
-    #[must_use]
     pub fn write(&self, form: Form) -> String {
         match form {
             Form::Markdown => self.markdown(),

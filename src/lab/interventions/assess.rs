@@ -65,7 +65,6 @@ pub struct Strength {
 impl Strength {
     /// Whether it can be an optimum: every property that should stay is still read better than chance. None where no example has
     /// the other property.
-    #[must_use]
     pub fn eligible(&self) -> Option<bool> {
         let first = self.readable.as_ref()?.eligible;
         let all = |k: &KeptStrength| k.readable.as_ref().is_some_and(|r| r.eligible);
@@ -91,7 +90,6 @@ pub struct Assessment {
 ///
 /// # Panics
 /// If scores, resamples or halves are of other examples.
-#[must_use]
 pub fn assess(sweep: &Sweep<'_>, resamples: &Resamples, halves: &Halves, level: f64) -> Option<Assessment> {
     if sweep.replicates == 0 || sweep.values.is_empty() || sweep.other.is_empty() {
         return None;
@@ -115,7 +113,6 @@ pub fn assess(sweep: &Sweep<'_>, resamples: &Resamples, halves: &Halves, level: 
 ///
 /// # Panics
 /// If scores or resamples are of other examples.
-#[must_use]
 pub fn bands(sweep: &Sweep<'_>, resamples: &Resamples, level: f64) -> Option<Vec<Strength>> {
     if sweep.replicates == 0 || sweep.values.is_empty() || sweep.other.is_empty() {
         return None;

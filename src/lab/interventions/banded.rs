@@ -39,19 +39,16 @@ impl Banded {
         Self { mean: f64::NAN, lo: 0.0, hi: 1.0, sampling: None, range: None, sd: None, form: None };
 
     /// Half the width of the shown band.
-    #[must_use]
     pub fn half_width(&self) -> f64 {
         (self.hi - self.lo) / 2.0
     }
 
     /// The mean with the shown band.
-    #[must_use]
     pub fn estimate(&self) -> Estimate {
         Estimate { mean: self.mean, lo: self.lo, hi: self.hi }
     }
 
     /// Half the width of the narrow band, where it is told apart.
-    #[must_use]
     pub fn narrow_half_width(&self) -> Option<f64> {
         self.sampling.map(|[lo, hi]| (hi - lo) / 2.0)
     }

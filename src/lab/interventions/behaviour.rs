@@ -21,7 +21,6 @@ pub struct BehaviourFinding {
     pub layer: usize,
     /// Name of the swept hyperparameter.
     pub parameter: String,
-    /// Its value.
     pub value: f64,
     /// Share of examples whose preferred word form changes.
     pub flip_rate: Banded,
@@ -56,7 +55,6 @@ pub struct Told {
 
 impl BehaviourFinding {
     /// The method after which the model behaves so.
-    #[must_use]
     pub fn method_key(&self) -> MethodKey {
         MethodKey { name: self.method.clone(), options: self.options.clone() }
     }

@@ -120,19 +120,16 @@ pub struct Outcome {
 
 impl Outcome {
     /// No examples yet, for so many oracles.
-    #[must_use]
     pub fn empty(oracles: usize) -> Self {
         Self { scores: vec![Scores::default(); oracles], conduct: None, distances: Distances::default() }
     }
 
     /// Number of examples.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.scores.first().map_or(0, |s| s.examples.completeness.len())
     }
 
     /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -148,9 +145,6 @@ pub struct Applied<'a> {
 
 impl Chunk {
     /// Reads the test rows `rows`, all of which must have a value of the target, up to the layer of the intervention.
-    ///
-    /// # Errors
-    /// Whatever the model says; cancellation.
     pub fn new(
         model: &Model,
         stimuli: &Stimuli,
@@ -164,9 +158,6 @@ impl Chunk {
     }
 
     /// The same with hidden states `h` (n x D) at the layer of the intervention that were read before.
-    ///
-    /// # Errors
-    /// Whatever the model says; cancellation.
     pub fn with(
         h: Matrix,
         model: &Model,
@@ -194,28 +185,22 @@ impl Chunk {
     }
 
     /// Number of examples.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
     /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
     /// What each oracle sees before any intervention.
-    #[must_use]
     pub fn sights(&self, oracles: &[Oracle]) -> Vec<Sight> {
         oracles.iter().map(|o| o.see(&self.oracle_h)).collect()
     }
 
     /// Readies a fitted method for the chunk's examples, toward every value of the target that an example does not have
     /// (Canby et al., section 3: completeness is averaged over the counterfactual values).
-    ///
-    /// # Errors
-    /// [`InterventionError`].
     pub fn apply<'a>(
         &'a self,
         method: &dyn Method,
@@ -238,9 +223,6 @@ impl Chunk {
     }
 
     /// The hidden states that the oracle reads when `h` (n x D) stands in place of the chunk's own.
-    ///
-    /// # Errors
-    /// Whatever the model says; cancellation.
     pub fn later(
         &self,
         model: &Model,
@@ -256,9 +238,6 @@ impl Chunk {
 
     /// The hidden states (n x D) at each of the layers `later`, all behind that of the intervention, when `h` (n x D) stands in
     /// place of the chunk's own.
-    ///
-    /// # Errors
-    /// Whatever the model says; cancellation.
     pub fn at_layers(
         &self,
         model: &Model,
@@ -273,9 +252,6 @@ impl Chunk {
     }
 
     /// Probabilities, over the whole vocabulary, of the two forms of example `i` with the hidden state `h` in place.
-    ///
-    /// # Errors
-    /// Whatever the model says.
     pub fn words(&self, model: &Model, i: usize, h: &[f32]) -> Result<[f64; 2], StimuliError> {
         self.continuation.probabilities(model, i, h)
     }
@@ -286,7 +262,6 @@ impl Chunk {
 pub struct Court<'a> {
     /// The model.
     pub model: &'a Model,
-    /// The oracles.
     pub oracles: &'a [Oracle],
     /// What each oracle saw before, in the same order.
     pub before: &'a [Sight],
@@ -313,9 +288,6 @@ pub struct Reader<'a> {
 
 impl Applied<'_> {
     /// Changed hidden states (n x D) of the first goal value.
-    ///
-    /// # Errors
-    /// [`InterventionError`].
     pub fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
         self.shifts[0].1.at(value, pulse)
     }

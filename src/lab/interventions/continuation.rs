@@ -42,9 +42,6 @@ pub struct Continued {
 
 impl Continuation {
     /// Runs the stimuli `rows` up to block `layer` (from 1).
-    ///
-    /// # Errors
-    /// Whatever the model says; cancellation.
     pub fn new(
         model: &Model,
         stimuli: &Stimuli,
@@ -99,9 +96,6 @@ impl Continuation {
 
     /// Goes on from hidden states `h` (rows x D) at the verb's position in place of the model's own. The hidden states after
     /// each of the blocks `later` (from 1) are brought back too; one pass serves all of them.
-    ///
-    /// # Errors
-    /// Whatever the model says; cancellation.
     pub fn run(
         &self,
         model: &Model,
@@ -147,9 +141,6 @@ impl Continuation {
     }
 
     /// Probabilities over the whole vocabulary of the two forms of one row, going on from `h` (one row x D).
-    ///
-    /// # Errors
-    /// Whatever the model says.
     pub fn probabilities(&self, model: &Model, place: usize, h: &[f32]) -> Result<[f64; 2], StimuliError> {
         let Some((part, k)) =
             self.parts.iter().find_map(|p| p.places.iter().position(|x| *x == place).map(|k| (p, k)))

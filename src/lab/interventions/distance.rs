@@ -75,7 +75,6 @@ impl Meter {
     }
 
     /// Real states that are held against.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.real.rows()
     }
@@ -84,7 +83,6 @@ impl Meter {
     ///
     /// # Panics
     /// If the shapes differ.
-    #[must_use]
     pub fn measure(&self, h: &Matrix, before: &Matrix, twins: Option<&Matrix>) -> Distances {
         let centred =
             Matrix::from_fn(h.rows(), h.cols(), |i, j| (f64::from(h.row(i)[j]) - self.mean[j]) as f32);
@@ -116,13 +114,11 @@ fn apart(a: &[f32], b: &[f32]) -> f64 {
 
 impl Distances {
     /// Examples that were measured.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.nearest.len()
     }
 
     /// Whether nothing was measured.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nearest.is_empty()
     }
@@ -153,7 +149,6 @@ pub struct DistanceFinding {
     pub layer: usize,
     /// Name of the swept hyperparameter.
     pub parameter: String,
-    /// Its value.
     pub value: f64,
     /// Mean Euclidean distance to the nearest real state.
     pub nearest: Estimate,
@@ -186,7 +181,6 @@ pub struct Unchanged {
 
 impl Unchanged {
     /// The means of some distances.
-    #[must_use]
     pub fn of(d: &Distances) -> Self {
         let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
         let counterfactual = (!d.counterfactual.is_empty()).then(|| mean(&d.counterfactual));
@@ -203,7 +197,6 @@ pub struct Held<'a> {
     pub level: f64,
     /// The same examples, unchanged.
     pub before: Unchanged,
-    /// Real states.
     pub real_states: usize,
 }
 
@@ -212,7 +205,6 @@ impl DistanceFinding {
     ///
     /// # Panics
     /// If the resamples are of other examples.
-    #[must_use]
     pub fn of(key: &MethodKey, place: (usize, &str, f64), d: &Distances, held: &Held<'_>) -> Self {
         let mean = |v: &[f64]| held.resamples.mean(v, held.level);
         let (layer, parameter, value) = place;
@@ -232,14 +224,12 @@ impl DistanceFinding {
     }
 
     /// The method with its options.
-    #[must_use]
     pub fn method_key(&self) -> MethodKey {
         MethodKey { name: self.method.clone(), options: self.options.clone() }
     }
 
     /// The distances in units of the unchanged states' own, with their names (the twin is the true counterfactual); where those
     /// are 0, as they are.
-    #[must_use]
     pub fn relative(&self) -> Vec<(&'static str, Estimate)> {
         let by = |e: Estimate, unit: f64| {
             let unit = if unit > 0.0 { unit } else { 1.0 };

@@ -207,11 +207,9 @@ pub struct ReliabilityFinding {
     pub layer: usize,
     /// Which oracle judges.
     pub oracle: OracleKind,
-    /// Layer of the oracle.
     pub oracle_layer: usize,
     /// Name of the swept hyperparameter.
     pub parameter: String,
-    /// Its value.
     pub value: f64,
     /// Mean over all test examples.
     pub completeness: Banded,
@@ -343,7 +341,6 @@ pub struct How {
 /// The optimum in the paper's way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PaperFinding {
-    /// The value.
     pub value: f64,
     /// At that value.
     pub completeness: Banded,
@@ -361,9 +358,7 @@ pub struct PaperFinding {
 pub struct Shift {
     /// What has the probability: a value of a property, or a word.
     pub label: String,
-    /// Before.
     pub before: f64,
-    /// After.
     pub after: f64,
 }
 
@@ -383,7 +378,6 @@ pub struct ExampleFinding {
     pub options: BTreeMap<String, f64>,
     /// Name of the swept hyperparameter.
     pub parameter: String,
-    /// Its value.
     pub value: f64,
     /// The oracle's view: per property its name and the probability of each value.
     pub oracle: Vec<(String, Vec<Shift>)>,
@@ -395,7 +389,6 @@ pub struct ExampleFinding {
 
 impl ReliabilityFinding {
     /// The curve that the point belongs to.
-    #[must_use]
     pub fn key(&self, model: &str) -> CurveKey {
         CurveKey {
             model: model.to_owned(),
@@ -408,7 +401,6 @@ impl ReliabilityFinding {
 
 impl OptimumFinding {
     /// The method that it is the optimum of.
-    #[must_use]
     pub fn method_key(&self) -> MethodKey {
         MethodKey { name: self.method.clone(), options: self.options.clone() }
     }

@@ -36,7 +36,6 @@ pub const MIXED: &str = "of counterfactual methods toward another value, of null
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// On the front.
     Front,
     /// Another setting has better means, but none that the intervals can tell apart.
     Open,
@@ -104,7 +103,6 @@ fn above(a: &Scores, b: &Scores) -> bool {
 
 impl Front {
     /// The front of settings that were judged by one oracle in one model.
-    #[must_use]
     pub fn of(settings: &[&ReliabilityFinding]) -> Self {
         let scores: Vec<Option<Scores>> = settings.iter().map(|p| rated(p)).collect();
         let beaten = |i: usize, by: &dyn Fn(&Scores, &Scores) -> bool, among: &dyn Fn(usize) -> bool| {
@@ -136,7 +134,6 @@ impl Front {
     }
 
     /// How many settings stand so.
-    #[must_use]
     pub fn count(&self, standing: Standing) -> usize {
         self.standings.iter().filter(|s| **s == standing).count()
     }
@@ -178,7 +175,6 @@ pub struct FrontFinding {
     pub oracle: OracleKind,
     /// Layer of the intervention.
     pub layer: usize,
-    /// Layer of the oracle.
     pub oracle_layer: usize,
     /// Settings (method, options and strength) that were looked at.
     pub settings: usize,
@@ -200,7 +196,6 @@ pub struct FrontFinding {
     pub no_knee: Option<String>,
 }
 
-/// A setting on the front.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FrontSetting {
     /// Method in the registry.
@@ -210,7 +205,6 @@ pub struct FrontSetting {
     pub options: BTreeMap<String, f64>,
     /// Name of the swept hyperparameter.
     pub parameter: String,
-    /// Its value.
     pub value: f64,
     /// Mean over all test examples.
     pub completeness: Banded,
@@ -221,7 +215,6 @@ pub struct FrontSetting {
 /// The knee of a front.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KneeFinding {
-    /// The setting.
     #[serde(flatten)]
     pub setting: FrontSetting,
     /// See [`Knee::distance`].
@@ -243,7 +236,6 @@ impl FrontSetting {
     }
 
     /// The method with its options.
-    #[must_use]
     pub fn method_key(&self) -> MethodKey {
         MethodKey { name: self.method.clone(), options: self.options.clone() }
     }
@@ -251,7 +243,6 @@ impl FrontSetting {
 
 impl FrontFinding {
     /// The finding of these settings; none without settings.
-    #[must_use]
     pub fn of(settings: &[&ReliabilityFinding]) -> Option<Self> {
         let first = settings.first()?;
         let front = Front::of(settings);

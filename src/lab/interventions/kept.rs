@@ -23,7 +23,6 @@ pub struct FurtherData {
 /// Selectivity on one of several properties that should stay.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OnFinding {
-    /// The property.
     pub property: String,
     /// Mean over the test examples that have it.
     pub selectivity: Banded,

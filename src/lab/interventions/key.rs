@@ -21,7 +21,6 @@ pub struct MethodKey {
 impl MethodKey {
     /// The method with these options; those that say what is the default anyway are left out, so that equal settings have
     /// equal keys however they were written.
-    #[must_use]
     pub fn new(name: &str, options: &BTreeMap<String, f64>) -> Self {
         let settings = find(name).map_or(&[][..], |m| m.settings());
         let is_default = |key: &str, value: f64| settings.iter().any(|s| s.name == key && s.default == value);
@@ -30,20 +29,17 @@ impl MethodKey {
     }
 
     /// The method with its defaults.
-    #[must_use]
     pub fn named(name: &str) -> Self {
         Self { name: name.to_owned(), options: BTreeMap::new() }
     }
 
     /// The method with its options as a part of a file's name: `pgd`, `pgd-steps10`.
-    #[must_use]
     pub fn file_name(&self) -> String {
         let options: String = self.options.iter().map(|(k, v)| format!("-{k}{v}")).collect();
         format!("{}{options}", self.name)
     }
 
     /// The title of the method with its options, as legends and tables say it: `PGD, steps 10`.
-    #[must_use]
     pub fn title(&self) -> String {
         let title = find(&self.name).map_or(self.name.as_str(), |m| m.title());
         let options: String = self.options.iter().map(|(k, v)| format!(", {k} {}", short(*v))).collect();
@@ -56,7 +52,6 @@ impl MethodKey {
 pub struct Place {
     /// Layer of the intervention, from 1.
     pub layer: usize,
-    /// Layer of the oracle.
     #[serde(default)]
     pub oracle_layer: Option<usize>,
 }

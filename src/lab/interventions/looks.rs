@@ -25,7 +25,6 @@ const LOOKS: [&str; 18] = [
 
 /// The number of a method's look. A method that is not in the table (from a newer program's session) gets one by its name, so
 /// that it is at least the same everywhere, and never one of the table's.
-#[must_use]
 pub fn number(method: &str) -> usize {
     let hash = || LOOKS.len() + method.bytes().fold(0usize, |h, b| (h * 31 + usize::from(b)) % 997);
     LOOKS.iter().position(|id| *id == method).unwrap_or_else(hash)

@@ -29,7 +29,6 @@ pub enum Chosen {
 
 impl Chosen {
     /// In words, for tables and screens.
-    #[must_use]
     pub fn title(self) -> &'static str {
         match self {
             Chosen::Optimum => "best of its layer",
@@ -67,7 +66,6 @@ pub struct NoMapFinding {
 
 impl MapFinding {
     /// The method with its options.
-    #[must_use]
     pub fn method_key(&self) -> MethodKey {
         MethodKey { name: self.point.method.clone(), options: self.point.options.clone() }
     }
@@ -75,7 +73,6 @@ impl MapFinding {
 
 impl NoMapFinding {
     /// The method with its options.
-    #[must_use]
     pub fn method_key(&self) -> MethodKey {
         MethodKey { name: self.method.clone(), options: self.options.clone() }
     }
@@ -98,7 +95,6 @@ impl Score {
     pub const ALL: [Self; 3] = [Self::Reliability, Self::Completeness, Self::Selectivity];
 
     /// Its name in figures and tables.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Score::Reliability => "reliability",
@@ -108,7 +104,6 @@ impl Score {
     }
 
     /// This score of a point.
-    #[must_use]
     pub fn of(self, point: &ReliabilityFinding) -> Banded {
         match self {
             Score::Reliability => point.reliability,
@@ -129,7 +124,6 @@ pub struct Map<'a> {
 
 impl<'a> Map<'a> {
     /// The map that results have; none where they have nothing of it.
-    #[must_use]
     pub fn of(results: &'a Results, model: &str, method: &MethodKey, oracle: OracleKind) -> Option<Self> {
         let cells: Vec<&Tagged<MapFinding>> = results
             .map
@@ -148,7 +142,6 @@ impl<'a> Map<'a> {
     }
 
     /// What a map can be drawn of: models, methods and oracles, in the order in which they were found.
-    #[must_use]
     pub fn keys(results: &Results) -> Vec<(String, MethodKey, OracleKind)> {
         let mut keys = Vec::new();
         for cell in &results.map {
@@ -161,7 +154,6 @@ impl<'a> Map<'a> {
     }
 
     /// The cell of an intervention at `layer` and an oracle at `oracle_layer`.
-    #[must_use]
     pub fn at(&self, layer: usize, oracle_layer: usize) -> Option<&'a Tagged<MapFinding>> {
         let here = |c: &&&Tagged<MapFinding>| {
             (c.value.point.layer, c.value.point.oracle_layer) == (layer, oracle_layer)
@@ -170,19 +162,16 @@ impl<'a> Map<'a> {
     }
 
     /// All cells, in the order in which they were found.
-    #[must_use]
     pub fn cells(&self) -> &[&'a Tagged<MapFinding>] {
         &self.cells
     }
 
     /// The strength of a row.
-    #[must_use]
     pub fn strength(&self, layer: usize) -> Option<f64> {
         self.cells.iter().find(|c| c.value.point.layer == layer).map(|c| c.value.point.value)
     }
 
     /// Why the row of a layer is empty, where it has no strength.
-    #[must_use]
     pub fn reason(&self, layer: usize) -> Option<&'a str> {
         self.unmapped.iter().find(|r| r.value.layer == layer).map(|r| r.value.reason.as_str())
     }

@@ -50,7 +50,6 @@ pub struct FitData<'a> {
 
 impl<'a> FitData<'a> {
     /// Examples alone: no perceptron, nothing known of the other property, seed 0.
-    #[must_use]
     pub fn new(data: &'a TrainingData<Intervention>) -> Self {
         Self { data, mlp: None, other: &[], given: None, seed: 0 }
     }
@@ -76,13 +75,11 @@ pub enum InterventionError {
     /// No perceptron was given.
     #[error("{method} attacks the interventional perceptron, and none was trained")]
     NoProbe {
-        /// The method.
         method: &'static str,
     },
     /// A property with more values than the method can handle.
     #[error("{method} is defined for properties with two values, this one has {classes}")]
     NotBinary {
-        /// The method.
         method: &'static str,
         /// Values of the property.
         classes: usize,
@@ -92,7 +89,6 @@ pub enum InterventionError {
     Value {
         /// Name of the parameter.
         parameter: &'static str,
-        /// The value.
         value: f64,
         /// Least value.
         min: f64,
@@ -116,9 +112,7 @@ pub enum InterventionError {
     /// A target that is not a class.
     #[error("target {target} of row {row} is outside 0..{classes}")]
     Target {
-        /// The row.
         row: usize,
-        /// The target.
         target: usize,
         /// Number of classes.
         classes: usize,
@@ -177,9 +171,6 @@ pub trait Method: Send + Sync {
         pulse: &mut dyn Pulse,
     ) -> Result<Box<dyn Fitted>, InterventionError>;
     /// Reads what [`Fitted::to_bytes`] wrote. `options` must be those of the fit.
-    ///
-    /// # Errors
-    /// [`InterventionError::Bytes`] for anything else.
     fn load(&self, bytes: &[u8], options: &Options) -> Result<Box<dyn Fitted>, InterventionError>;
     /// A name shared by methods whose fits are the same computation (AlterRep uses INLP's classifiers), so that a cache
     /// keeps one fit for both. Two methods of one family read each other's bytes.
@@ -212,9 +203,6 @@ pub trait Fitted: Send + Sync {
         pulse: &mut dyn Pulse,
     ) -> Result<Box<dyn Prepared + 'a>, InterventionError>;
     /// The same where nothing is known of the examples.
-    ///
-    /// # Errors
-    /// As [`Self::on_known`].
     fn on<'a>(
         &'a self,
         h: &'a Matrix,

@@ -30,7 +30,6 @@ pub enum End {
 
 impl End {
     /// Whether place `index` of `count` strengths is an end; a single strength has none.
-    #[must_use]
     pub fn of(index: usize, count: usize) -> Option<Self> {
         match index {
             _ if count < 2 => None,
@@ -46,7 +45,6 @@ impl End {
 pub struct Optimum {
     /// Place among the strengths: the best of the eligible ones on all examples.
     pub index: usize,
-    /// Its value.
     pub value: f64,
     /// Reliability on examples that had no part in the choice, with bands that cover the choice.
     pub reliability: Bands,
@@ -63,7 +61,6 @@ pub struct Optimum {
 pub struct Paper {
     /// Place among the strengths.
     pub index: usize,
-    /// Its value.
     pub value: f64,
     /// Reliability there; the interval does not cover the choice.
     pub reliability: Bands,

@@ -34,7 +34,6 @@ pub struct Setting {
 
 impl Setting {
     /// Whether `value` may be used.
-    #[must_use]
     pub fn allows(&self, value: f64) -> bool {
         (self.min..=self.max).contains(&value) && (self.kind == SettingKind::Real || value.fract() == 0.0)
     }
@@ -46,7 +45,6 @@ pub enum OptionError {
     /// No setting of that name.
     #[error("{method} has no option '{name}'; it has: {known}")]
     Unknown {
-        /// The method.
         method: &'static str,
         /// The name given.
         name: String,
@@ -56,7 +54,6 @@ pub enum OptionError {
     /// Outside the bounds, or not whole.
     #[error("option '{name}' of {method} is {value}: must be {kind} from {min} to {max}")]
     Range {
-        /// The method.
         method: &'static str,
         /// The option.
         name: &'static str,
@@ -79,7 +76,6 @@ pub struct Options {
 
 impl Options {
     /// The defaults of `method`.
-    #[must_use]
     pub fn defaults(method: &dyn Method) -> Self {
         Self { values: method.settings().iter().map(|s| (s.name, s.default)).collect() }
     }
@@ -126,7 +122,6 @@ impl Options {
     ///
     /// # Panics
     /// If the options belong to a method that has no such setting.
-    #[must_use]
     pub fn real(&self, name: &str) -> f64 {
         let found = self.values.iter().find(|(n, _)| *n == name);
         found.unwrap_or_else(|| panic!("option '{name}' of another method")).1
@@ -136,7 +131,6 @@ impl Options {
     ///
     /// # Panics
     /// As [`Self::real`].
-    #[must_use]
     pub fn integer(&self, name: &str) -> usize {
         self.real(name) as usize
     }
@@ -145,7 +139,6 @@ impl Options {
     ///
     /// # Panics
     /// As [`Self::real`].
-    #[must_use]
     pub fn flag(&self, name: &str) -> bool {
         self.real(name) != 0.0
     }

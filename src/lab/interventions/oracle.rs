@@ -6,7 +6,6 @@ use base::matrix::{Dense, Matrix};
 use probe::split::Oracle as OracleRole;
 use probe::{Grid, Probe};
 
-/// Kinds of oracle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OracleKind {
@@ -27,7 +26,6 @@ impl std::fmt::Display for OracleKind {
 
 impl OracleKind {
     /// The grid from which an oracle of this kind is chosen; `mlp` is the grid for perceptrons.
-    #[must_use]
     pub fn grid(self, mlp: &Grid) -> Grid {
         match self {
             OracleKind::Mlp => mlp.clone(),
@@ -39,7 +37,6 @@ impl OracleKind {
 /// Oracle probes: one for the target, one for each property that should stay.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Oracle {
-    /// Its kind.
     pub kind: OracleKind,
     /// Reads the target.
     pub target: Probe<OracleRole>,
@@ -62,7 +59,6 @@ pub struct Sight {
 
 impl Oracle {
     /// What the oracle sees in `h` (n x D).
-    #[must_use]
     pub fn see(&self, h: &Matrix) -> Sight {
         let further = self.further.iter().map(|p| p.probabilities(h)).collect();
         Sight { target: self.target.probabilities(h), other: self.other.probabilities(h), further }

@@ -8,9 +8,7 @@ use super::oracle::OracleKind;
 pub struct Published {
     /// Method in the registry.
     pub method: &'static str,
-    /// Completeness.
     pub completeness: f64,
-    /// Selectivity.
     pub selectivity: f64,
     /// Reliability. AlterRep's .8346 is not the harmonic mean of its two scores (.8790), unlike the others'.
     pub reliability: f64,
@@ -33,7 +31,6 @@ pub const TABLE_3: [Published; 6] = [
 ];
 
 /// The row of a method with its default options; none where the paper has none.
-#[must_use]
 pub fn published(method: &str) -> Option<&'static Published> {
     TABLE_3.iter().find(|p| p.method == method)
 }
@@ -54,7 +51,6 @@ pub struct Drawing {
     pub name: &'static str,
     /// Its methods in the registry.
     pub methods: &'static [&'static str],
-    /// Its oracle.
     pub oracle: OracleKind,
 }
 

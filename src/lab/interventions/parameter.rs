@@ -38,13 +38,11 @@ pub struct Parameter {
 impl Parameter {
     /// An absolute value in standard deviations, `deviation` being that of a usual coordinate of the embeddings. `None` for
     /// a parameter without a unit and for embeddings that do not vary.
-    #[must_use]
     pub fn natural(&self, value: f64, deviation: f64) -> Option<f64> {
         (self.absolute && deviation > 0.0).then(|| value / deviation)
     }
 
     /// Whether the method can be asked for `value`.
-    #[must_use]
     pub fn allows(&self, value: f64) -> bool {
         (self.min..=self.max).contains(&value) && (self.scale != Scale::Integer || value.fract() == 0.0)
     }
@@ -105,7 +103,6 @@ pub const ALPHA: Parameter = Parameter {
 /// Largest number of INLP iterations, of random directions, and of AlterRep's classifiers.
 pub const MOST_ITERATIONS: usize = 40;
 
-/// Ranks 0 to 40.
 pub const RANKS: [f64; MOST_ITERATIONS + 1] = {
     let mut ranks = [0.0; MOST_ITERATIONS + 1];
     let mut i = 0;

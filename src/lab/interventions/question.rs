@@ -31,7 +31,6 @@ pub struct PointQuestion {
 
 impl PointQuestion {
     /// The method with its options.
-    #[must_use]
     pub fn key(&self) -> MethodKey {
         MethodKey::new(&self.method, &self.options)
     }

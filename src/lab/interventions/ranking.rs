@@ -28,7 +28,6 @@ impl Ranking {
     ///
     /// # Panics
     /// If the methods have other numbers of resamples.
-    #[must_use]
     pub fn new(methods: &[&Draws], seed: u64) -> Self {
         let count = methods.len();
         let resamples = methods.first().map_or(0, |d| d.rows.len());
@@ -57,7 +56,6 @@ impl Ranking {
     }
 
     /// Pairs (a, b) of which a is more likely the better here and b under another oracle or recipe.
-    #[must_use]
     pub fn turns(&self, other: &Self) -> Vec<(usize, usize)> {
         let mut pairs = Vec::new();
         for (a, row) in self.better.iter().enumerate() {

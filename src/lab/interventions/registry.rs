@@ -21,7 +21,6 @@ use super::methods::{
 };
 
 /// The methods in the order in which they are listed, controls last.
-#[must_use]
 pub fn registry() -> &'static [&'static dyn Method] {
     &[
         &Inlp,
@@ -46,7 +45,6 @@ pub fn registry() -> &'static [&'static dyn Method] {
 }
 
 /// The method of that name.
-#[must_use]
 pub fn find(id: &str) -> Option<&'static dyn Method> {
     registry().iter().copied().find(|m| m.id() == id)
 }

@@ -70,7 +70,6 @@ pub struct Point {
     pub behaviour: Option<Tagged<BehaviourFinding>>,
     /// How far the changed states are from real ones.
     pub distance: Option<Tagged<DistanceFinding>>,
-    /// One example.
     pub example: Option<Tagged<ExampleFinding>>,
 }
 
@@ -174,7 +173,6 @@ impl Results {
     }
 
     /// The curve of a model, method and oracle. A run has one place in each model.
-    #[must_use]
     pub fn curve(&self, model: &str, method: &MethodKey, oracle: OracleKind) -> Option<&Curve> {
         self.curves.iter().find(|c| {
             let key = &c.key;
@@ -183,7 +181,6 @@ impl Results {
     }
 
     /// The best strength of a model, method and oracle.
-    #[must_use]
     pub fn optimum(
         &self,
         model: &str,

@@ -42,7 +42,6 @@ pub fn data() -> Tagged<DataFinding> {
     })
 }
 
-/// Its probes.
 pub fn probes() -> Vec<Tagged<ProbeFinding>> {
     let of = |role, oracle, property: &str, accuracy: f64| {
         tagged(ProbeFinding {
@@ -121,7 +120,6 @@ pub fn several(mut results: Results) -> Results {
     results
 }
 
-/// The results.
 pub fn results() -> Results {
     let mut results = Results::default();
     let epsilon = |k: u32| 0.005 * 1000f64.powf(f64::from(k) / 28.0);

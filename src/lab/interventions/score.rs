@@ -18,14 +18,12 @@ use stats::distance::total_variation;
 ///
 /// # Panics
 /// If there is not one target per row or a target is not a class.
-#[must_use]
 pub fn counterfactual_completeness(after: &Dense<f64>, targets: &[usize]) -> Vec<f64> {
     assert_eq!(after.rows(), targets.len(), "not one target per example");
     after.iter_rows().zip(targets).map(|(p, target)| p[*target].clamp(0.0, 1.0)).collect()
 }
 
 /// Nullifying completeness of each example (equation 2): `1 - k/(k-1) TV(after, uniform)`.
-#[must_use]
 pub fn nullifying_completeness(after: &Dense<f64>) -> Vec<f64> {
     let k = after.cols() as f64;
     nullifying_completeness_to(after, &vec![1.0 / k; after.cols()])
@@ -37,7 +35,6 @@ pub fn nullifying_completeness(after: &Dense<f64>) -> Vec<f64> {
 ///
 /// # Panics
 /// If the prior has another number of classes.
-#[must_use]
 pub fn nullifying_completeness_to(after: &Dense<f64>, prior: &[f64]) -> Vec<f64> {
     let farthest = 1.0 - prior.iter().copied().fold(f64::INFINITY, f64::min);
     after.iter_rows().map(|p| (1.0 - total_variation(p, prior) / farthest).clamp(0.0, 1.0)).collect()
@@ -48,7 +45,6 @@ pub fn nullifying_completeness_to(after: &Dense<f64>, prior: &[f64]) -> Vec<f64>
 ///
 /// # Panics
 /// If the two are of different shapes.
-#[must_use]
 pub fn selectivity(before: &Dense<f64>, after: &Dense<f64>) -> Vec<f64> {
     assert_eq!((before.rows(), before.cols()), (after.rows(), after.cols()), "other examples or classes");
     let one = |(p, q): (&[f64], &[f64])| {
@@ -60,7 +56,6 @@ pub fn selectivity(before: &Dense<f64>, after: &Dense<f64>) -> Vec<f64> {
 
 /// The values that the oracle predicts, moved on by `shift` (modulo their number): targets of a completeness toward the other
 /// value of the *predicted* label, where [`counterfactual_completeness`] is otherwise asked about the true one.
-#[must_use]
 pub fn predicted_targets(before: &Dense<f64>, shift: usize) -> Vec<usize> {
     before.iter_rows().map(|p| (argmax(p) + shift) % p.len().max(1)).collect()
 }
@@ -69,7 +64,6 @@ pub fn predicted_targets(before: &Dense<f64>, shift: usize) -> Vec<usize> {
 ///
 /// # Panics
 /// If there is not one label per row.
-#[must_use]
 pub fn right(after: &Dense<f64>, labels: &[Option<usize>]) -> Vec<Option<f64>> {
     assert_eq!(after.rows(), labels.len(), "not one label per example");
     let one = |(p, label): (&[f64], &Option<usize>)| label.map(|y| f64::from(u8::from(argmax(p) == y)));
@@ -80,7 +74,6 @@ pub fn right(after: &Dense<f64>, labels: &[Option<usize>]) -> Vec<Option<f64>> {
 ///
 /// # Panics
 /// If there is not one label per row or a label is not a class.
-#[must_use]
 pub fn confusion(after: &Dense<f64>, labels: &[Option<usize>]) -> Vec<Vec<usize>> {
     assert_eq!(after.rows(), labels.len(), "not one label per example");
     let mut counts = vec![vec![0; after.cols()]; after.cols()];
@@ -97,7 +90,6 @@ pub fn confusion(after: &Dense<f64>, labels: &[Option<usize>]) -> Vec<Vec<usize>
 ///
 /// # Panics
 /// If `value` is not a class.
-#[must_use]
 pub fn selectivity_floor(before: &Dense<f64>, value: usize) -> Vec<f64> {
     assert!(value < before.cols(), "no such value");
     let constant = Dense::from_fn(before.rows(), before.cols(), |_, j| f64::from(u8::from(j == value)));
@@ -105,7 +97,6 @@ pub fn selectivity_floor(before: &Dense<f64>, value: usize) -> Vec<f64> {
 }
 
 /// The most frequent value, the lower of equals; `None` if no example has one.
-#[must_use]
 pub fn majority(labels: &[Option<usize>]) -> Option<usize> {
     let mut counts = std::collections::BTreeMap::<usize, usize>::new();
     labels.iter().flatten().for_each(|y| *counts.entry(*y).or_default() += 1);
@@ -118,7 +109,6 @@ pub fn majority(labels: &[Option<usize>]) -> Option<usize> {
 ///
 /// # Panics
 /// If the lists differ in length.
-#[must_use]
 pub fn mean_over(lists: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
     let n = lists.first().map_or(0, Vec::len);
     assert!(lists.iter().all(|l| l.len() == n), "lists of other examples");
@@ -132,7 +122,6 @@ pub fn mean_over(lists: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
 }
 
 /// Reliability (equation 4): the harmonic mean of completeness and selectivity, 0 when both are 0.
-#[must_use]
 pub fn reliability(completeness: f64, selectivity: f64) -> f64 {
     harmonic_mean(completeness, selectivity)
 }
@@ -140,7 +129,6 @@ pub fn reliability(completeness: f64, selectivity: f64) -> f64 {
 /// What became of a further property that should stay, per example; defined where the example has it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Kept {
-    /// Selectivity.
     pub selectivity: Vec<Option<f64>>,
     /// See [`right`].
     pub right: Vec<Option<f64>>,
@@ -177,7 +165,6 @@ impl ExampleScores {
     ///
     /// # Panics
     /// If the two lists or the resamples are of other examples.
-    #[must_use]
     pub fn summary(&self, resamples: &Resamples, level: f64) -> Summary {
         let means = resamples.paired(&self.completeness, &self.selectivity, level);
         let both = self.completeness.iter().zip(&self.selectivity);

@@ -15,7 +15,6 @@ const ORACLES: [&[OracleKind]; 3] =
     [&[OracleKind::Mlp, OracleKind::Linear], &[OracleKind::Mlp], &[OracleKind::Linear]];
 
 /// The fields that every run has, in the order of the setup pane.
-#[must_use]
 pub fn settings() -> Vec<Setting<Spec>> {
     vec![
         models("The models that are probed, one after the other."),
@@ -38,7 +37,6 @@ pub fn settings() -> Vec<Setting<Spec>> {
 
 /// The options of a method, as its registry entry lists them, after the file of one that was made elsewhere; none where the spec
 /// does not run it. A spec may run a method several times with other options: `nth` says which of these is meant.
-#[must_use]
 pub fn options(spec: &Spec, method: &str, nth: usize) -> Vec<Setting<Spec>> {
     let Some(known) = find(method).filter(|_| nth_of(spec, method, nth).is_some()) else { return Vec::new() };
     let given = known.needs().file.then(|| own_file(known.id(), nth));
@@ -62,14 +60,12 @@ fn own_file(method: &'static str, nth: usize) -> Setting<Spec> {
 }
 
 /// The place in the spec of a method that it may run several times.
-#[must_use]
 pub fn nth_of(spec: &Spec, method: &str, nth: usize) -> Option<usize> {
     let mut places = spec.methods.iter().enumerate().filter(|(_, m)| m.name == method);
     places.nth(nth).map(|(i, _)| i)
 }
 
 /// The key of a method's option.
-#[must_use]
 pub fn option_key(method: &str, option: &str) -> String {
     format!("method.{method}.{option}")
 }

@@ -94,13 +94,10 @@ impl Default for ProbeSpec {
 
 impl ProbeSpec {
     /// Number of replicates.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.replicates.unwrap_or(1)
     }
 
-    /// Seed of training.
-    #[must_use]
     pub fn training_seed(&self) -> u64 {
         self.seed.unwrap_or(0)
     }
@@ -128,19 +125,16 @@ pub struct MethodSpec {
 
 impl MethodSpec {
     /// Where the method's file is, if it has one.
-    #[must_use]
     pub fn file_path(&self) -> Option<PathBuf> {
         self.file.as_ref().map(|file| self.base.join(file))
     }
 
     /// Method and options, as results are kept under.
-    #[must_use]
     pub fn key(&self) -> MethodKey {
         MethodKey::new(&self.name, &self.options)
     }
 
     /// The method with the paper's grid and default hyperparameters.
-    #[must_use]
     pub fn named(name: &str) -> Self {
         Self {
             name: name.into(),
@@ -163,7 +157,6 @@ pub const GRIDS: [&str; 2] = ["small", "paper"];
 impl Spec {
     /// The same experiment with other options of one method: what a slider's answer is a result of. A method that the spec
     /// does not run is added.
-    #[must_use]
     pub fn with_method(&self, key: &MethodKey) -> Self {
         let mut spec = self.clone();
         if spec.methods.iter().any(|m| m.key() == *key) {

@@ -34,9 +34,6 @@ pub struct States {
 }
 
 /// Reads the states of a spec's examples through a model.
-///
-/// # Errors
-/// [`Fault`].
 pub fn read(spec: &Spec, model: &Model, pulse: &mut dyn Pulse) -> Result<States, Fault> {
     let task = Task::named(&spec.task.name)?;
     let target = task.property(&spec.task.target).unwrap_or(0);

@@ -23,7 +23,6 @@ pub struct Judged {
 /// A further property that should stay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Further {
-    /// Its name.
     pub name: &'static str,
     /// True value of each example.
     pub values: Vec<Option<usize>>,
@@ -116,7 +115,6 @@ pub(super) struct Table {
     pub(super) stays: Vec<Stays>,
     /// Values of all of them.
     pub(super) classes: usize,
-    /// Examples.
     pub(super) examples: usize,
     /// Examples with a value of some property that should stay.
     pub(super) defined: usize,

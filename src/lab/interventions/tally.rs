@@ -71,13 +71,11 @@ impl Tally {
     }
 
     /// Number of examples.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.completeness.len()
     }
 
     /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.completeness.is_empty()
     }
@@ -86,7 +84,6 @@ impl Tally {
     ///
     /// # Panics
     /// If `other` is of other examples.
-    #[must_use]
     pub fn judged(&self, other: &[Option<usize>], further: &[Further]) -> Judged {
         assert_eq!(other.len(), self.len(), "labels of other examples");
         let spread = |list: &[f32], labels: &[Option<usize>]| -> Vec<Option<f64>> {
@@ -105,25 +102,21 @@ impl Tally {
     }
 
     /// Mean of the examples' harmonic means; NaN where no example has both.
-    #[must_use]
     pub fn mean_harmonic(&self) -> f64 {
         self.harmonics / self.with_both as f64
     }
 
     /// Mean completeness toward the class prior, for nullifying methods.
-    #[must_use]
     pub fn prior(&self) -> Option<f64> {
         self.prior.map(|sum| sum / self.len() as f64)
     }
 
     /// Mean completeness toward another value of what the oracle predicted.
-    #[must_use]
     pub fn predicted(&self) -> f64 {
         self.predicted / self.len() as f64
     }
 
     /// The answers of the oracle of the other property by true value, as counts.
-    #[must_use]
     pub fn confusion(&self) -> &[Vec<f64>] {
         &self.confusion
     }

@@ -21,7 +21,6 @@ pub struct NoOptimumFinding {
     pub layer: usize,
     /// Which oracle judges.
     pub oracle: OracleKind,
-    /// Layer of the oracle.
     pub oracle_layer: usize,
     /// Name of the swept hyperparameter.
     pub parameter: String,
@@ -45,11 +44,9 @@ pub struct RivalFinding {
     pub layer: usize,
     /// Which oracle judges.
     pub oracle: OracleKind,
-    /// Layer of the oracle.
     pub oracle_layer: usize,
     /// Name of the swept hyperparameter.
     pub parameter: String,
-    /// Its value.
     pub value: f64,
     /// Which rival: every probe takes its recipe of this rank among its equals, from 1.
     pub rival: usize,
@@ -112,7 +109,6 @@ pub struct LeakFinding {
     pub oracle_layer: usize,
     /// Name of the swept hyperparameter.
     pub parameter: String,
-    /// Its value.
     pub value: f64,
     /// Share of the largest class.
     pub chance: f64,
@@ -124,7 +120,6 @@ pub struct LeakFinding {
 
 impl LeakFinding {
     /// The method whose traces were looked for.
-    #[must_use]
     pub fn method_key(&self) -> MethodKey {
         MethodKey { name: self.method.clone(), options: self.options.clone() }
     }
@@ -132,7 +127,6 @@ impl LeakFinding {
 
 impl NoOptimumFinding {
     /// The method that has no optimum.
-    #[must_use]
     pub fn method_key(&self) -> MethodKey {
         MethodKey { name: self.method.clone(), options: self.options.clone() }
     }
@@ -140,7 +134,6 @@ impl NoOptimumFinding {
 
 impl RivalFinding {
     /// The method under rival probes.
-    #[must_use]
     pub fn method_key(&self) -> MethodKey {
         MethodKey { name: self.method.clone(), options: self.options.clone() }
     }

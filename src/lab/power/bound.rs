@@ -29,7 +29,6 @@ pub enum Counted {
 
 impl Counted {
     /// Parameters for vectors of `dim` numbers.
-    #[must_use]
     pub fn parameters(self, dim: u64) -> u64 {
         match self {
             Counted::Linear => dim + 1,
@@ -55,7 +54,6 @@ pub const MOST_CONSTANT: f64 = 1e15;
 
 impl Bound {
     /// Its name in findings.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Bound::Published => "published",
@@ -122,7 +120,6 @@ pub enum BoundError {
     Constant(f64),
 }
 
-/// A recommendation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Recommended {
     /// Training examples, truncated to a whole number as in the published tables.
@@ -132,9 +129,6 @@ pub struct Recommended {
 }
 
 /// Training examples after which the excess risk is below half of `gap`.
-///
-/// # Errors
-/// [`BoundError`].
 pub fn recommended(bound: Bound, gap: f64, parameters: u64, delta: f64) -> Result<Recommended, BoundError> {
     let gap = gap.abs();
     if gap.is_nan() || gap < LEAST_GAP {
@@ -149,9 +143,6 @@ pub fn recommended(bound: Bound, gap: f64, parameters: u64, delta: f64) -> Resul
 }
 
 /// The excess risk that n training examples leave: the other way round.
-///
-/// # Errors
-/// [`BoundError`].
 pub fn margin(bound: Bound, n: u64, parameters: u64, delta: f64) -> Result<f64, BoundError> {
     Ok((bound.constant(parameters, delta)? / n as f64).sqrt())
 }
@@ -166,13 +157,11 @@ impl Ratio {
     pub const PAPER: Self = Self([4, 1, 1]);
 
     /// Whether it is the paper's; such a field is left out, so that specs keep the hashes they had before there was one.
-    #[must_use]
     pub fn is_usual(&self) -> bool {
         *self == Self::PAPER
     }
 
     /// Examples of the parts for `n` that train: at least one each.
-    #[must_use]
     pub fn parts(self, n: usize) -> [usize; 3] {
         let [train, rest @ ..] = self.0;
         let part = |k: u32| ((n as u128 * u128::from(k) / u128::from(train.max(1))) as usize).max(1);
@@ -180,7 +169,6 @@ impl Ratio {
     }
 
     /// Examples in all where `n_train` are for training, rounded up.
-    #[must_use]
     pub fn total(self, n_train: u64) -> u64 {
         let sum: u128 = self.0.iter().map(|p| u128::from(*p)).sum();
         let part = u128::from(self.0[0].max(1));

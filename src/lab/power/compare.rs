@@ -55,7 +55,6 @@ fn together(mut p: Vec<f64>) -> f64 {
 
 /// Compares. The p-value that counts is McNemar's (exact, unless the terms ask for another) for one run of each side on items that stand
 /// for themselves, and Student's t on items or clusters otherwise; the latter are also resampled.
-#[must_use]
 pub fn compare(pairs: &Pairs, names: &Names, terms: Terms) -> ComparisonFinding {
     let tally = pairs.tally();
     let bootstrap = resampled_beside(pairs, &tally, terms);
@@ -64,13 +63,11 @@ pub fn compare(pairs: &Pairs, names: &Names, terms: Terms) -> ComparisonFinding 
 
 /// The difference resampled, wherever it rests on Student's t: metrics of any value, several seeds, items that belong together. A single
 /// table of right and wrong has Tango's interval, which needs no resampling.
-#[must_use]
 pub fn resampled_beside(pairs: &Pairs, tally: &Tally, terms: Terms) -> Option<Estimate> {
     tally.shift.filter(|_| !tally.apart).and_then(|_| resampled(pairs, terms))
 }
 
 /// The same from what is kept of the items; without resampling, for which all of them are needed.
-#[must_use]
 pub fn of_tally(tally: &Tally, names: &Names, terms: Terms) -> ComparisonFinding {
     let tables = &tally.tables;
     let total = tally.total();
@@ -156,7 +153,6 @@ fn title(tally: &Tally, by: Test) -> String {
 }
 
 /// Standard deviation over seeds; none with a single one.
-#[must_use]
 pub fn spread(values: impl Iterator<Item = f64>) -> Option<f64> {
     let values: Vec<f64> = values.collect();
     let n = values.len() as f64;
@@ -166,7 +162,6 @@ pub fn spread(values: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 /// The difference resampled by unit: whole clusters where items belong together.
-#[must_use]
 pub fn resampled(pairs: &Pairs, terms: Terms) -> Option<Estimate> {
     let units = pairs.differences();
     let n = units.sums.len();

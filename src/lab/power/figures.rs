@@ -13,7 +13,6 @@ use lab::{Details, EngineInfo, Tagged};
 const FIGURES: [&str; 6] = ["power", "margins", "sequential", "noise", "sizes", "recommended"];
 
 /// Everything that there is to draw.
-#[must_use]
 pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     let all = [power, margins, sequential, noise, sizes, recommended];
     all.map(|figure| figure(results, engine)).into_iter().flatten().collect()
@@ -42,7 +41,6 @@ pub fn pick(
 }
 
 /// Power against the number of test items, with the band of the pilot's own uncertainty and the n that is needed.
-#[must_use]
 pub fn power(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let curve = telling(results);
     let first = curve.first()?;
@@ -103,7 +101,6 @@ fn telling(results: &Results) -> &[Tagged<PowerFinding>] {
 }
 
 /// Power at the test items of each number of training examples (Zhu et al. 2022, the lower halves of Figures 4 to 6).
-#[must_use]
 pub fn sizes(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let (by, first) = several(results)?;
     let point = |r: &Tagged<RequiredFinding>| Datum {
@@ -134,7 +131,6 @@ pub fn sizes(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
 
 /// What is recommended after each number of training examples: training examples by the bound, and test items for the wanted power
 /// (Zhu et al. 2022, the upper halves of Figures 4 to 6). Where the problem has collapsed nothing is.
-#[must_use]
 pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let (by, first) = several(results)?;
     if results.collapsed().is_some() {
@@ -176,7 +172,6 @@ fn several(results: &Results) -> Option<(&[Tagged<RequiredFinding>], &Tagged<Req
 }
 
 /// Power against n for each noise on the second side (Zhu et al. 2022, Figure 3).
-#[must_use]
 pub fn noise(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let first = results.noise.iter().max_by_key(|t| t.n)?;
     // Under noise the sides are named by how much of it each has, which is what the lines are told apart by.
@@ -217,7 +212,6 @@ pub fn noise(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
 }
 
 /// Accuracies by training examples, with their spread over seeds and the excess risk that the bound allows.
-#[must_use]
 pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let first = results.margins.iter().max_by_key(|t| t.n)?;
     let mut names: Vec<&str> = Vec::new();
@@ -275,7 +269,6 @@ fn surface(results: &Results) -> Option<Layer> {
 }
 
 /// The confidence sequence of the share of discordant items that favour the first, item by item.
-#[must_use]
 pub fn sequential(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let steps = results.steps();
     let first = steps.first()?;

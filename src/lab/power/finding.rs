@@ -67,7 +67,6 @@ pub struct ConfigurationFinding {
     pub name: String,
     /// Which side it is, `a` or `b`.
     pub side: String,
-    /// The task.
     pub task: String,
     /// The model, or the file of results.
     pub encoder: String,
@@ -290,7 +289,6 @@ pub struct SequentialFinding {
 
 impl ComparisonFinding {
     /// What a hundredth of the difference is called: accuracies have points.
-    #[must_use]
     pub fn hundredths(&self) -> &'static str {
         if self.both.is_some() || self.unpaired { "points" } else { "hundredths" }
     }
@@ -298,7 +296,6 @@ impl ComparisonFinding {
 
 impl SequentialFinding {
     /// The p-value that holds whenever one looks: one over the largest e-value so far, at most 1 (Ville's inequality).
-    #[must_use]
     pub fn anytime_p(&self) -> f64 {
         (-self.largest.unwrap_or(self.log_e)).exp().min(1.0)
     }
@@ -381,7 +378,6 @@ pub struct NoiseFinding {
     pub difference: Estimate,
     /// The p-value of the comparison.
     pub p: f64,
-    /// The test.
     pub test: String,
     /// Power at that number of items, with the interval that they leave.
     pub power: Estimate,

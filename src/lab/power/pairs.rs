@@ -25,26 +25,22 @@ pub struct Pairs {
 
 impl Pairs {
     /// Items; where each side has its own, those of the side that has fewer.
-    #[must_use]
     pub fn n(&self) -> usize {
         let of = |side: &[Vec<f64>]| side.first().map_or(0, Vec::len);
         of(&self.a).min(of(&self.b))
     }
 
     /// Runs of each side.
-    #[must_use]
     pub fn seeds(&self) -> usize {
         self.a.len()
     }
 
     /// Whether every value is 0 or 1.
-    #[must_use]
     pub fn is_binary(&self) -> bool {
         self.a.iter().chain(&self.b).flatten().all(|v| *v == 0.0 || *v == 1.0)
     }
 
     /// The items `which`, in that order.
-    #[must_use]
     pub fn select(&self, which: &[usize]) -> Self {
         let of = |side: &[Vec<f64>]| side.iter().map(|v| which.iter().map(|i| v[*i]).collect()).collect();
         let clusters = self.clusters.as_ref().map(|c| which.iter().map(|i| c[*i]).collect());
@@ -52,7 +48,6 @@ impl Pairs {
     }
 
     /// The table of each seed, for values of 0 and 1.
-    #[must_use]
     pub fn tables(&self) -> Vec<Table> {
         let of = |(a, b): (&Vec<f64>, &Vec<f64>)| {
             let mut table = Table::default();
@@ -68,7 +63,6 @@ impl Pairs {
     }
 
     /// Values of a side by item: means over the seeds.
-    #[must_use]
     pub fn means(&self, first: bool) -> Vec<f64> {
         let side = if first { &self.a } else { &self.b };
         let n = side.first().map_or(0, Vec::len);
@@ -76,14 +70,12 @@ impl Pairs {
     }
 
     /// What each independent unit (an item, or a cluster) adds to the difference, means over the seeds.
-    #[must_use]
     pub fn differences(&self) -> Differences {
         let gap = |i: usize| Self::mean(&self.a, i) - Self::mean(&self.b, i);
         Self::units(self.clusters.as_deref(), (0..self.n()).map(gap))
     }
 
     /// The mean difference over independent units, or of two sides that have items of their own.
-    #[must_use]
     pub fn shift(&self) -> Shift {
         if self.apart {
             Shift::apart(self.side(true).shift(), self.side(false).shift())
@@ -93,7 +85,6 @@ impl Pairs {
     }
 
     /// Values of one side by unit.
-    #[must_use]
     pub fn side(&self, first: bool) -> Differences {
         Self::units(self.clusters.as_deref(), self.means(first).into_iter())
     }
@@ -114,7 +105,6 @@ impl Pairs {
 
     /// Mean of a side with its interval: Wilson's for one run on items that stand for themselves, Student's t otherwise. What a
     /// single item leaves open is all that accuracies can be.
-    #[must_use]
     pub fn accuracy(&self, first: bool, level: f64) -> Estimate {
         let side = if first { &self.a } else { &self.b };
         if let ([run], None, true) = (side.as_slice(), &self.clusters, self.is_binary()) {
@@ -132,7 +122,6 @@ impl Pairs {
     }
 
     /// What the items say, as far as questions about the comparison need it.
-    #[must_use]
     pub fn tally(&self) -> Tally {
         let binary = self.is_binary() && self.seeds() > 0;
         let tables = if binary && !self.apart { self.tables() } else { Vec::new() };
@@ -150,7 +139,6 @@ impl Pairs {
     }
 
     /// Accuracies by seed: of the first and of the second.
-    #[must_use]
     pub fn by_seed(&self) -> Vec<[f64; 2]> {
         let mean = |v: &Vec<f64>| v.iter().sum::<f64>() / v.len() as f64;
         self.a.iter().zip(&self.b).map(|(a, b)| [mean(a), mean(b)]).collect()
@@ -158,7 +146,6 @@ impl Pairs {
 
     /// Right or wrong of each side on each item, several seeds by their majority; none for values that are not 0 or 1, for an
     /// even number of seeds, which may tie, where items belong together, and where each side has items of its own.
-    #[must_use]
     pub fn votes(&self) -> Option<Vec<(bool, bool)>> {
         if self.apart || self.clusters.is_some() || self.seeds().is_multiple_of(2) || !self.is_binary() {
             return None;
@@ -193,9 +180,7 @@ pub enum MatchError {
     /// A file without the metric.
     #[error("{file} has no metric `{metric}`; it has {known}")]
     Metric {
-        /// The file.
         file: String,
-        /// The metric.
         metric: String,
         /// Those that are there.
         known: String,
@@ -211,7 +196,6 @@ pub enum MatchError {
     /// Clusters that contradict each other.
     #[error("the item `{item}` belongs to `{a}` in one file and to `{b}` in another")]
     Cluster {
-        /// The item.
         item: String,
         /// Its cluster in one file.
         a: String,
@@ -230,9 +214,6 @@ fn column<'r>(results: &'r Results, metric: &str) -> Result<&'r [f64], MatchErro
 }
 
 /// Puts the items of all files side by side.
-///
-/// # Errors
-/// [`MatchError`].
 pub fn matched(a: &[Results], b: &[Results], metric: &str) -> Result<Matched, MatchError> {
     if a.len() != b.len() || a.is_empty() {
         return Err(MatchError::Runs { a: a.len(), b: b.len() });

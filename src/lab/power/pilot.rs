@@ -53,7 +53,6 @@ pub enum By {
 
 impl Pilot {
     /// What one run of each side on items that stand for themselves says.
-    #[must_use]
     pub fn of_table(table: &Table, level: f64) -> Option<Self> {
         let n = table.n() as f64;
         let discord = Discord::new(table.only_b as f64 / n, table.only_a as f64 / n).ok()?;
@@ -61,13 +60,11 @@ impl Pilot {
     }
 
     /// What pairs say; none without items.
-    #[must_use]
     pub fn of(pairs: &Pairs, level: f64) -> Option<Self> {
         Self::of_tally(&pairs.tally(), level)
     }
 
     /// The same from what is kept of the items.
-    #[must_use]
     pub fn of_tally(tally: &Tally, level: f64) -> Option<Self> {
         let total = tally.total();
         let share = |count: u64| count as f64 / total.n() as f64;
@@ -184,7 +181,6 @@ impl Pilot {
     }
 
     /// The curve of power against n: doubling at every other place, and the n at hand.
-    #[must_use]
     pub fn curve(&self, names: (&str, &str), aim: Aim) -> Vec<PowerFinding> {
         let mut sizes: Vec<u64> =
             CURVE.map(|k| 2f64.powf(0.5 * f64::from(k)).round() as u64).chain([self.n as u64]).collect();
@@ -220,7 +216,6 @@ impl Pilot {
     }
 
     /// Items that are needed for the wanted power, with the interval that the pilot leaves.
-    #[must_use]
     pub fn required(&self, aim: Aim) -> Open {
         let n = |size: f64| self.with_gap(size).enough(aim);
         Open {
@@ -231,7 +226,6 @@ impl Pilot {
     }
 
     /// The smallest difference that the pilot's own n would show with the wanted power.
-    #[must_use]
     pub fn detectable(&self, aim: Aim) -> Option<f64> {
         match self.by {
             By::McNemar(d) => detectable(d.rate(), self.n as u64, aim).ok().flatten(),
@@ -243,7 +237,6 @@ impl Pilot {
     }
 
     /// How many times larger the variance is for items that belong together; none where each stands for itself.
-    #[must_use]
     pub fn design(&self) -> Option<f64> {
         match self.by {
             By::McNemar(_) => None,
@@ -264,7 +257,6 @@ fn alike(gap: f64, units: usize, level: f64) -> (f64, f64) {
 }
 
 /// What subsamples and folds say against a recommendation.
-#[must_use]
 pub fn collapse(
     comparisons: &[&ComparisonFinding],
     folds: &[f64],

@@ -21,7 +21,6 @@ pub struct AlsoSpec {
 
 impl AlsoSpec {
     /// Whether nothing more is measured.
-    #[must_use]
     pub fn is_off(&self) -> bool {
         *self == Self::default()
     }
@@ -65,9 +64,6 @@ pub enum Stop {
 
 impl Plan {
     /// Refuses what cannot be kept.
-    ///
-    /// # Errors
-    /// [`SpecError`] with the field.
     pub fn check(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         if let Some(n) = self.n {
             refuse.outside("plan.n", n, 1..=1_000_000_000)?;
@@ -80,8 +76,6 @@ impl Plan {
         Ok(())
     }
 
-    /// In words.
-    #[must_use]
     pub fn words(&self) -> String {
         let what = match self.hypothesis {
             Hypothesis::Differ => "the sides differ",

@@ -28,7 +28,6 @@ pub struct Adjust {
 
 impl Adjust {
     /// The spec that asks this of the comparison of another spec. A plan holds for the level and the margin that it was made with.
-    #[must_use]
     pub fn of(&self, spec: &Spec) -> Spec {
         let mut spec = spec.clone();
         let test = &mut spec.test;

@@ -57,7 +57,6 @@ pub struct Results {
 pub struct Answer {
     /// Number of the question.
     pub ticket: u64,
-    /// The comparison.
     pub comparison: Option<Tagged<ComparisonFinding>>,
     /// The curve.
     pub power: Vec<Tagged<PowerFinding>>,
@@ -181,19 +180,16 @@ impl Results {
     }
 
     /// The comparison on most items: under other terms where they were asked for.
-    #[must_use]
     pub fn comparison(&self) -> Option<&Tagged<ComparisonFinding>> {
         self.answer.as_ref().and_then(|a| a.comparison.as_ref()).or(self.comparisons.last())
     }
 
     /// What is needed, likewise.
-    #[must_use]
     pub fn needed(&self) -> Option<&Tagged<RequiredFinding>> {
         self.answer.as_ref().and_then(|a| a.required.as_ref()).or(self.required.as_ref())
     }
 
     /// The base lines of the largest training data, in the order in which they are told.
-    #[must_use]
     pub fn surface(&self) -> Vec<&Tagged<BaselineFinding>> {
         // Tasks with more classes have more training examples at the same size.
         let most = |side: &Option<String>| {
@@ -204,54 +200,46 @@ impl Results {
     }
 
     /// The curve, likewise.
-    #[must_use]
     pub fn curve(&self) -> &[Tagged<PowerFinding>] {
         let answered = self.answer.as_ref().map(|a| a.power.as_slice()).filter(|p| !p.is_empty());
         answered.unwrap_or(&self.power)
     }
 
     /// What is needed by training examples of the probes, likewise.
-    #[must_use]
     pub fn by_size(&self) -> &[Tagged<RequiredFinding>] {
         let answered = self.answer.as_ref().map(|a| a.sizes.as_slice()).filter(|s| !s.is_empty());
         answered.unwrap_or(&self.sizes)
     }
 
     /// The steps of the sequential test, likewise.
-    #[must_use]
     pub fn steps(&self) -> &[Tagged<SequentialFinding>] {
         let answered = self.answer.as_ref().map(|a| a.sequential.as_slice()).filter(|s| !s.is_empty());
         answered.unwrap_or(&self.sequential)
     }
 
     /// Power at the items of the comparison.
-    #[must_use]
     pub fn at_hand(&self) -> Option<&Tagged<PowerFinding>> {
         let n = self.comparison()?.n as u64;
         self.curve().iter().find(|p| p.value.at_n == n)
     }
 
     /// The same, with its interval.
-    #[must_use]
     pub fn power_at_hand(&self) -> Option<Estimate> {
         self.at_hand().map(|p| p.value.power)
     }
 
     /// Why no number of items or examples is recommended, where that is so.
-    #[must_use]
     pub fn collapsed(&self) -> Option<&[String]> {
         self.collapse.as_ref().filter(|c| c.value.collapsed).map(|c| c.value.reasons.as_slice())
     }
 
     /// Training examples that the bound recommends, with its name; none for a collapsed problem.
-    #[must_use]
     pub fn recommended(&self) -> Option<(u64, &str)> {
         let required = &self.needed().filter(|_| self.collapsed().is_none())?.value;
         Some((required.n_train?, required.bound.as_deref()?))
     }
 
     /// The first step at which one may stop.
-    #[must_use]
     pub fn stop(&self) -> Option<&Tagged<SequentialFinding>> {
         self.steps().iter().find(|s| s.value.may_stop)
     }

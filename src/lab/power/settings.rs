@@ -14,7 +14,6 @@ use stats::mcnemar::Test;
 pub const NOISES: [f64; 6] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0];
 
 /// All fields, in the order of the setup pane.
-#[must_use]
 pub fn settings() -> Vec<Setting<Spec>> {
     let mut all = vec![task(), data(), sizes(), steps(), ratio()];
     for first in [true, false] {

@@ -135,7 +135,6 @@ fn is_none(count: &usize) -> bool {
 
 impl SideSpec {
     /// Widths of the hidden layers; none for what is not a classifier.
-    #[must_use]
     pub fn hidden(&self) -> Option<Vec<usize>> {
         if self.classifier == "logistic" {
             return Some(Vec::new());
@@ -202,7 +201,6 @@ impl Default for TestSpec {
 
 impl TestSpec {
     /// Excess risk that the bound leaves after `n` training examples.
-    #[must_use]
     pub fn risk(&self, n: u64, parameters: u64) -> Option<f64> {
         bound::margin(self.bound, n, parameters, self.delta).ok()
     }
@@ -235,26 +233,21 @@ pub const SIZES: (usize, usize) = (8, 200_000);
 
 impl Spec {
     /// Whether the results of both sides come from files.
-    #[must_use]
     pub fn of_files(&self) -> bool {
         !self.a.results.is_empty()
     }
 
     /// The encoder of a side.
-    #[must_use]
     pub fn encoder(&self, first: bool) -> &str {
         let at = if first { self.models.first() } else { self.models.get(1).or(self.models.first()) };
         at.map_or("", String::as_str)
     }
 
-    /// A side.
-    #[must_use]
     pub fn side(&self, first: bool) -> &SideSpec {
         if first { &self.a } else { &self.b }
     }
 
     /// What a side is probed for: the name of a task, or a file of labelled sentences.
-    #[must_use]
     pub fn task_of(&self, first: bool) -> (&str, Option<&str>) {
         let (own, both) = (self.side(first), &self.task);
         match (&own.data, &own.task) {
@@ -266,7 +259,6 @@ impl Spec {
 
     /// Whether the sides are probed for different things. Their sentences are different ones, so that nothing pairs them, and the
     /// comparison is one of two sets of items.
-    #[must_use]
     pub fn is_apart(&self) -> bool {
         let of = |first: bool| match self.task_of(first) {
             (_, Some(data)) => (true, data),
@@ -276,7 +268,6 @@ impl Spec {
     }
 
     /// Training examples, and examples in all, that the bound recommends for a difference; none where it has no number.
-    #[must_use]
     pub fn recommended(&self, gap: f64, parameters: Option<u64>) -> (Option<u64>, Option<u64>) {
         let test = &self.test;
         let found = parameters.and_then(|p| bound::recommended(test.bound, gap, p, test.delta).ok());
@@ -284,7 +275,6 @@ impl Spec {
     }
 
     /// The name of a side: its encoder, with what tells it from the other side.
-    #[must_use]
     pub fn name(&self, first: bool) -> String {
         let (mine, other) = (self.side(first), self.side(!first));
         if self.of_files() {
@@ -325,19 +315,16 @@ impl Spec {
     }
 
     /// What the test is to reach.
-    #[must_use]
     pub fn aim(&self) -> Aim {
         Aim { target: self.test.target, level: self.test.alpha, test: self.test.by }
     }
 
     /// What the comparison is made by.
-    #[must_use]
     pub fn terms(&self) -> Terms {
         Terms { level: self.interval.level, margin: self.test.margin, seed: self.seed, by: self.test.by }
     }
 
     /// A path of the spec, from where its file lies.
-    #[must_use]
     pub fn path(&self, named: &str) -> PathBuf {
         self.task.base.join(named)
     }

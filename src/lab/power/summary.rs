@@ -12,7 +12,6 @@ use stats::Estimate;
 use stats::mcnemar::{self, Test};
 
 /// Hundredths with a sign and one decimal: `+5.1`.
-#[must_use]
 pub fn points(x: f64) -> String {
     // What rounds to 0 has no sign.
     let shown = if x.abs() < 0.000_5 { 0.0 } else { 100.0 * x };
@@ -24,7 +23,6 @@ fn interval(e: Estimate) -> String {
 }
 
 /// A p-value in few characters.
-#[must_use]
 pub fn p_value(p: f64) -> String {
     match p {
         p if p < 0.001 => "<.001".into(),
@@ -34,19 +32,16 @@ pub fn p_value(p: f64) -> String {
 }
 
 /// A number of items that may have no bound.
-#[must_use]
 pub fn items(n: Option<f64>) -> String {
     n.map_or("∞".into(), |n| grouped(n as usize))
 }
 
 /// A number of items with its interval.
-#[must_use]
 pub fn span(n: &Open) -> String {
     format!("{} [{}, {}]", items(n.mean), items(n.lo), items(n.hi))
 }
 
 /// Who leads by how much, as a sentence.
-#[must_use]
 pub fn lead(c: &Tagged<ComparisonFinding>) -> String {
     let v = &c.value;
     let d = v.difference;
@@ -64,7 +59,6 @@ pub fn lead(c: &Tagged<ComparisonFinding>) -> String {
 
 /// What an interval, or a test, cannot tell that rests on too few units in which the sides differ: clusters, items under several seeds, or
 /// items.
-#[must_use]
 pub fn too_few(c: &Tagged<ComparisonFinding>) -> Option<String> {
     let v = &c.value;
     let level = c.level.unwrap_or(0.95);
@@ -98,7 +92,6 @@ fn often(share: f64) -> String {
 }
 
 /// The verdict in plain words: sentences, the most important first.
-#[must_use]
 pub fn verdict(results: &Results) -> Vec<String> {
     let Some(c) = results.comparison() else { return Vec::new() };
     let v = &c.value;
@@ -141,7 +134,6 @@ pub fn verdict(results: &Results) -> Vec<String> {
 
 /// How often a comparison would be seen, and by what. Power is that of the test that counts; only where the sides ran several times
 /// on items that stand for themselves it is that of McNemar's test of one run of each (a mean over seeds shows more).
-#[must_use]
 pub fn seen(
     c: &ComparisonFinding,
     (n, items): (usize, &str),
@@ -168,7 +160,6 @@ pub fn seen(
 }
 
 /// Why no number of items is recommended.
-#[must_use]
 pub fn none_enough(c: &ComparisonFinding) -> &'static str {
     if c.difference.mean == 0.0 {
         "; there is no difference to see, and no number of items would be enough"
@@ -178,7 +169,6 @@ pub fn none_enough(c: &ComparisonFinding) -> &'static str {
 }
 
 /// Type M and type S errors (Gelman and Carlin 2014), where any difference would be significant at all.
-#[must_use]
 pub fn exaggerated(type_m: Option<f64>, type_s: Option<f64>) -> Option<String> {
     let (m, s) = (type_m?, type_s?);
     Some(format!(
@@ -210,7 +200,6 @@ fn needed(results: &Results, r: &RequiredFinding, c: &Tagged<ComparisonFinding>)
 }
 
 /// What the bound recommends; nothing for a collapsed problem.
-#[must_use]
 pub fn recommended(results: &Results) -> Option<String> {
     let r = &results.needed().filter(|_| results.collapsed().is_none())?.value;
     let (n, total, bound) = (r.n_train?, r.n_total?, r.bound.as_ref()?);
@@ -219,7 +208,6 @@ pub fn recommended(results: &Results) -> Option<String> {
 }
 
 /// What became of a plan.
-#[must_use]
 pub fn planned(plan: &Plan, results: &Results) -> String {
     // Of a part of the items, another order would have counted others.
     let at = |c: &Tagged<ComparisonFinding>| {
@@ -267,7 +255,6 @@ fn early(results: &Results) -> String {
 }
 
 /// Why an item is no step of the sequential test, where it is none.
-#[must_use]
 pub fn stepless(c: &ComparisonFinding) -> Option<&'static str> {
     match c {
         c if c.unpaired => Some("each side has items of its own"),
@@ -279,7 +266,6 @@ pub fn stepless(c: &ComparisonFinding) -> Option<&'static str> {
 }
 
 /// What was measured beside the comparison, a sentence each.
-#[must_use]
 pub fn beside(results: &Results) -> Vec<String> {
     let mut out = Vec::new();
     for m in &results.mdl {
@@ -312,7 +298,6 @@ pub fn beside(results: &Results) -> Vec<String> {
 }
 
 /// What the surface of the sentences gives away, and which side does not clearly know more.
-#[must_use]
 pub fn surface(results: &Results) -> Option<String> {
     let lines = results.surface();
     let of = |b: &BaselineFinding| {
@@ -338,7 +323,6 @@ pub fn surface(results: &Results) -> Option<String> {
 
 /// Power and what is needed after each number of training examples, a row each (Zhu et al. 2022, Tables 2 to 4). A problem that has
 /// collapsed has no number recommended.
-#[must_use]
 pub fn by_size(results: &Results) -> Vec<Vec<String>> {
     let gone = results.collapsed().is_some();
     let count = |n: Option<u64>| n.filter(|_| !gone).map_or("–".into(), |n| grouped(n as usize));
@@ -358,7 +342,6 @@ fn count_of(n: Option<u64>) -> String {
 }
 
 /// What a run found, as lines of text.
-#[must_use]
 pub fn lines(results: &Results, spec: Option<&Spec>) -> Vec<String> {
     let mut out = verdict(results);
     out.extend(spec.and_then(|spec| spec.plan.as_ref()).map(|plan| planned(plan, results)));

@@ -88,8 +88,6 @@ pub enum Size {
 }
 
 impl Size {
-    /// In words.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Size::Enough => "enough",
@@ -104,7 +102,6 @@ impl Size {
 /// A set under the question at hand.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Verdict {
-    /// The set.
     pub set: Known,
     /// Its test part.
     pub size: Size,
@@ -113,7 +110,6 @@ pub struct Verdict {
 }
 
 /// The verdict on each set; none before there is a comparison.
-#[must_use]
 pub fn verdicts(results: &Results) -> Option<Vec<Verdict>> {
     let required = &results.needed()?.value;
     let collapsed = results.collapsed().is_some();
@@ -136,7 +132,6 @@ pub fn verdicts(results: &Results) -> Option<Vec<Verdict>> {
 
 impl Verdict {
     /// Cells of a table: name, test items, verdict, training items, verdict of the bound.
-    #[must_use]
     pub fn cells(&self) -> [String; 5] {
         let number = |n: u64| grouped(n as usize);
         let trains = match self.trains {

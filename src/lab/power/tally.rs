@@ -17,7 +17,6 @@ use stats::paired::{Shift, Table};
 /// What items say.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
-    /// Items.
     pub items: usize,
     /// The table of each seed; none for metrics that are not 0 or 1.
     pub tables: Vec<Table>,
@@ -37,14 +36,12 @@ pub struct Tally {
 
 impl Tally {
     /// Right and wrong that belong together; none for one run on items that stand for themselves, and for other metrics.
-    #[must_use]
     pub fn joint(&self) -> Option<Joint> {
         let shift = self.shift.filter(|_| !self.tables.is_empty())?;
         Some(Joint { table: self.total(), shift, units: self.units })
     }
 
     /// The tables of all seeds, summed.
-    #[must_use]
     pub fn total(&self) -> Table {
         self.tables.iter().fold(Table::default(), |sum, t| Table {
             both: sum.both + t.both,
@@ -56,14 +53,12 @@ impl Tally {
 }
 
 /// Numbers of items at which tallies are told: doubling up to all of them.
-#[must_use]
 pub fn places(n: usize) -> Vec<usize> {
     let doubling = std::iter::successors(Some(16usize), |at| at.checked_mul(2));
     doubling.take_while(|at| *at < n).chain((n > 0).then_some(n)).collect()
 }
 
 /// Comparison, curve and what is needed, as a spec asks for them.
-#[must_use]
 pub fn told(
     tally: &Tally,
     names: &Names,
@@ -98,7 +93,6 @@ pub fn told(
 }
 
 /// What a run would say under other terms, from its findings alone. None where they hold no tally, as those of older programs.
-#[must_use]
 pub fn under(results: &Results, ran: &Spec, asked: &Adjust) -> Option<Answer> {
     let most = asked.pilot.unwrap_or(usize::MAX);
     let fits = results.tallies.iter().rev().find(|t| t.value.tally.items <= most);

@@ -42,7 +42,6 @@ pub struct Weights {
 
 impl Weights {
     /// The same weight for everything.
-    #[must_use]
     pub fn uniform(prompts: usize) -> Self {
         Self { table: vec![vec![1]; prompts] }
     }
@@ -56,9 +55,6 @@ impl Weights {
     }
 
     /// Weights by prompt and mention; for each instance they are normalised over the mentions that it has.
-    ///
-    /// # Errors
-    /// As [`Self::of_prompts`].
     pub fn of(table: &[Vec<f64>]) -> Result<Self, WeightError> {
         let all = || table.iter().flatten().copied();
         if let Some(bad) = all().find(|w| !w.is_finite() || *w < 0.0) {
@@ -78,7 +74,6 @@ impl Weights {
     }
 
     /// Number of prompts.
-    #[must_use]
     pub fn prompts(&self) -> usize {
         self.table.len()
     }
@@ -89,7 +84,6 @@ impl Weights {
     }
 
     /// Share of each prompt, summing to 1; under weights by mention that of its mean weight.
-    #[must_use]
     pub fn shares(&self) -> Vec<f64> {
         let mean = |row: &Vec<u64>| row.iter().sum::<u64>() as f64 / row.len().max(1) as f64;
         let each: Vec<f64> = self.table.iter().map(mean).collect();
@@ -98,7 +92,6 @@ impl Weights {
     }
 
     /// Shares of the first `mentions` mentions under a prompt, summing to 1; equal ones where all their weights are 0.
-    #[must_use]
     pub fn mentions(&self, prompt: usize, mentions: usize) -> Vec<f64> {
         let each: Vec<f64> = (0..mentions).map(|x| self.at(prompt, x) as f64).collect();
         let sum: f64 = each.iter().sum();
@@ -106,15 +99,11 @@ impl Weights {
     }
 
     /// The weights of these prompts alone.
-    #[must_use]
     pub fn part(&self, prompts: &[usize]) -> Self {
         Self { table: prompts.iter().map(|p| self.table[*p].clone()).collect() }
     }
 
     /// Whether these weights fit a relation.
-    ///
-    /// # Errors
-    /// [`WeightError::Prompts`], [`WeightError::Mentions`].
     pub fn fit(&self, answers: &Answers) -> Result<(), WeightError> {
         let (found, wanted) = (self.prompts(), answers.shape.prompts());
         if found != wanted {
@@ -136,7 +125,6 @@ impl Weights {
 ///
 /// # Panics
 /// If the weights do not [fit](Weights::fit).
-#[must_use]
 pub fn adjusted(answers: &Answers, weights: &Weights) -> Option<Exact> {
     let shape = &answers.shape;
     if shape.instances() == 0 || shape.prompts() == 0 {
@@ -156,7 +144,6 @@ pub fn adjusted(answers: &Answers, weights: &Weights) -> Option<Exact> {
 }
 
 /// What [`adjusted`] is the mean of: the weighted share of correct answers to each instance.
-#[must_use]
 pub fn by_instance(answers: &Answers, weights: &Weights) -> Vec<f64> {
     let shape = &answers.shape;
     let of = |i: usize| {
@@ -168,7 +155,6 @@ pub fn by_instance(answers: &Answers, weights: &Weights) -> Vec<f64> {
 }
 
 /// The score under each prompt, averaged over mentions with equal weights.
-#[must_use]
 pub fn by_prompt(answers: &Answers) -> Vec<Exact> {
     let shape = &answers.shape;
     let n = shape.instances() as u64;
@@ -184,7 +170,6 @@ pub fn by_prompt(answers: &Answers) -> Vec<Exact> {
 }
 
 /// Which prompts and mentions of a relation are averaged over, where it is a sample of K × K: the same for every model.
-#[must_use]
 pub fn sample(
     answers: &Answers,
     prompts: Option<usize>,

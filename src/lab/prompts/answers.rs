@@ -15,7 +15,6 @@ impl Shape {
     ///
     /// # Panics
     /// If an instance has no mention: the subject's usual name is one.
-    #[must_use]
     pub fn new(prompts: usize, mentions: &[usize]) -> Self {
         assert!(mentions.iter().all(|n| *n > 0), "an instance without a mention");
         let mut first = vec![0];
@@ -26,43 +25,35 @@ impl Shape {
     }
 
     /// Number of prompts.
-    #[must_use]
     pub fn prompts(&self) -> usize {
         self.prompts
     }
 
     /// Number of instances.
-    #[must_use]
     pub fn instances(&self) -> usize {
         self.first.len() - 1
     }
 
     /// Number of mentions of an instance.
-    #[must_use]
     pub fn mentions(&self, instance: usize) -> usize {
         self.first[instance + 1] - self.first[instance]
     }
 
     /// The most mentions of any instance; 0 without instances.
-    #[must_use]
     pub fn most_mentions(&self) -> usize {
         (0..self.instances()).map(|i| self.mentions(i)).max().unwrap_or(0)
     }
 
     /// Queries of one prompt.
-    #[must_use]
     pub fn width(&self) -> usize {
         self.first[self.instances()]
     }
 
-    /// All queries.
-    #[must_use]
     pub fn queries(&self) -> usize {
         self.prompts * self.width()
     }
 
     /// The place of a query among all: prompts, then instances, then mentions.
-    #[must_use]
     pub fn at(&self, prompt: usize, instance: usize, mention: usize) -> usize {
         prompt * self.width() + self.first[instance] + mention
     }
@@ -84,39 +75,33 @@ impl Answers {
     ///
     /// # Panics
     /// If a list is of another length than the shape has queries.
-    #[must_use]
     pub fn new(shape: Arc<Shape>, said: Vec<u32>, right: Vec<bool>) -> Self {
         assert_eq!((said.len(), right.len()), (shape.queries(), shape.queries()), "answers of another shape");
         Self { shape, said, right }
     }
 
     /// Whether one query was answered with the object.
-    #[must_use]
     pub fn is_right(&self, prompt: usize, instance: usize, mention: usize) -> bool {
         self.right[self.shape.at(prompt, instance, mention)]
     }
 
     /// Correct answers to a prompt under the original mentions.
-    #[must_use]
     pub fn correct(&self, prompt: usize) -> usize {
         (0..self.shape.instances()).filter(|i| self.is_right(prompt, *i, 0)).count()
     }
 
     /// Correct answers to a prompt under mentions of choice.
-    #[must_use]
     pub fn correct_under(&self, prompt: usize, mut mention: impl FnMut(usize) -> usize) -> usize {
         (0..self.shape.instances()).filter(|i| self.is_right(prompt, *i, mention(*i))).count()
     }
 
     /// P@1 of each prompt under the original mentions, 0 to 1; not a number without instances.
-    #[must_use]
     pub fn p_at_1(&self) -> Vec<f64> {
         let n = self.shape.instances() as f64;
         (0..self.shape.prompts()).map(|p| self.correct(p) as f64 / n).collect()
     }
 
     /// Correct answers under all mentions of an instance.
-    #[must_use]
     pub fn correct_mentions(&self, prompt: usize, instance: usize) -> usize {
         (0..self.shape.mentions(instance)).filter(|x| self.is_right(prompt, instance, *x)).count()
     }
@@ -125,7 +110,6 @@ impl Answers {
     ///
     /// # Panics
     /// If an instance keeps no mention.
-    #[must_use]
     pub fn part(&self, prompts: &[usize], mentions: &[Vec<usize>]) -> Self {
         let counts: Vec<usize> = mentions.iter().map(Vec::len).collect();
         let shape = Arc::new(Shape::new(prompts.len(), &counts));

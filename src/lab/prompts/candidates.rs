@@ -36,7 +36,6 @@ impl Candidates {
     pub const ALL: [Self; 4] = [Self::Vocabulary, Self::Intersection, Self::Relation, Self::RelationPll];
 
     /// Name in specs and findings.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Vocabulary => "vocabulary",
@@ -61,7 +60,6 @@ pub struct Strings {
 
 impl Strings {
     /// Of all tokens by id.
-    #[must_use]
     pub fn new(texts: Vec<String>, function_words: &FunctionWords, ignore_case: bool) -> Self {
         let passed = texts.iter().map(|t| function_words.contains(t)).collect();
         let mut ids: HashMap<String, Vec<u32>> = HashMap::new();
@@ -72,13 +70,11 @@ impl Strings {
     }
 
     /// A token as text.
-    #[must_use]
     pub fn text(&self, id: u32) -> &str {
         self.texts.get(id as usize).map_or("", String::as_str)
     }
 
     /// Whether two words are the same to the rules.
-    #[must_use]
     pub fn same(&self, a: &str, b: &str) -> bool {
         folded(a, self.ignore_case) == folded(b, self.ignore_case)
     }
@@ -90,7 +86,6 @@ impl Strings {
 }
 
 /// A word as it is compared.
-#[must_use]
 pub fn folded(word: &str, ignore_case: bool) -> String {
     if ignore_case { word.to_lowercase() } else { word.to_owned() }
 }
@@ -123,13 +118,11 @@ fn by_logit(logits: &[f32], ids: impl Iterator<Item = u32>, most: usize) -> Vec<
 }
 
 /// The best tokens of a query, best first.
-#[must_use]
 pub fn top(logits: &[f32], most: usize) -> Vec<u32> {
     by_logit(logits, 0..logits.len() as u32, most)
 }
 
 /// The reply under the first rule.
-#[must_use]
 pub fn from_vocabulary(strings: &Strings, logits: &[f32], object: &str) -> Reply {
     let known = logits.len().min(strings.texts.len()) as u32;
     let best = by_logit(logits, 0..known, TOP);
@@ -152,7 +145,6 @@ pub fn from_vocabulary(strings: &Strings, logits: &[f32], object: &str) -> Reply
 }
 
 /// The reply where the candidates are these tokens; `logits` has theirs, in their order. None without candidates.
-#[must_use]
 pub fn from_list(strings: &Strings, ids: &[u32], logits: &[f32], object: &str) -> Option<Reply> {
     let before = |a: usize, b: usize| logits[b].total_cmp(&logits[a]).then(ids[a].cmp(&ids[b])).is_lt();
     let first = (0..ids.len()).reduce(|best, k| if before(k, best) { k } else { best })?;

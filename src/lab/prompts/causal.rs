@@ -67,7 +67,6 @@ impl Bias {
     pub const ALL: [Self; 3] = [Self::Prompt, Self::Verbalization, Self::Sample];
 
     /// Name in figures.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Prompt => "prompt",
@@ -76,8 +75,6 @@ impl Bias {
         }
     }
 
-    /// Title.
-    #[must_use]
     pub fn title(self) -> &'static str {
         match self {
             Self::Prompt => "prompt preference",
@@ -96,7 +93,6 @@ impl Bias {
     }
 
     /// The path in letters.
-    #[must_use]
     pub fn letters(self) -> &'static str {
         match self {
             Self::Prompt => "M ← C ← L → P → I → E",
@@ -106,7 +102,6 @@ impl Bias {
     }
 
     /// What blocks the path, and how far a setting goes.
-    #[must_use]
     pub fn blocked(self, spec: &Spec) -> String {
         let Spec { adjust, data, disparity, .. } = spec;
         let prompts = match adjust.prompts.into_iter().chain(data.prompts).min() {
@@ -147,7 +142,6 @@ impl Bias {
 }
 
 /// The graph, with the path of a bias lit.
-#[must_use]
 pub fn graph(bias: Option<Bias>) -> Graph {
     let path = bias.map_or(&[][..], Bias::path);
     let on = |k: usize| path.iter().any(|(a, b)| *a == k || *b == k);

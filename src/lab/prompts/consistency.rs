@@ -36,7 +36,6 @@ impl Regime {
     pub const ALL: [Self; 3] = [Self::Original, Self::Random, Self::Adjusted];
 
     /// Name in findings.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Original => "original",
@@ -62,7 +61,6 @@ impl Scoring {
     pub const ALL: [Self; 2] = [Self::Exact, Self::TwoDecimals];
 
     /// Name in specs.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -146,7 +144,6 @@ pub struct Draws {
     pub subset: usize,
     /// Whether all models get the same prompts and mentions in the random regime.
     pub shared: bool,
-    /// The seed.
     pub seed: u64,
     /// What equal scores do.
     pub ties: Ties,
@@ -156,7 +153,6 @@ pub struct Draws {
 
 impl Panel {
     /// A panel of so many models, without relations.
-    #[must_use]
     pub fn new(models: usize) -> Self {
         Self { models, entries: Vec::new() }
     }
@@ -206,13 +202,11 @@ impl Panel {
     }
 
     /// Number of relations.
-    #[must_use]
     pub fn relations(&self) -> usize {
         self.entries.len()
     }
 
     /// Number of models.
-    #[must_use]
     pub fn models(&self) -> usize {
         self.models
     }
@@ -259,7 +253,6 @@ impl Panel {
     }
 
     /// The places of every draw in a range of draws, by regime. The same draw has the same relations whatever the range.
-    #[must_use]
     pub fn draw(&self, draws: &Draws, range: std::ops::Range<usize>) -> Vec<[Vec<u32>; 3]> {
         range.into_par_iter().map(|d| self.one(draws, d)).collect()
     }
@@ -295,7 +288,6 @@ impl Panel {
 
     /// Places under the average over K prompts a relation, drawn anew for each draw and shared by the models: the regime
     /// between one prompt and all. Relations with fewer prompts give all of theirs.
-    #[must_use]
     pub fn draw_prompts(&self, draws: &Draws, prompts: usize) -> Tally {
         let mut tally = Tally::new(self.models);
         let one = |d: usize| {
@@ -319,7 +311,6 @@ impl Panel {
     }
 
     /// The most prompts of any relation.
-    #[must_use]
     pub fn most_prompts(&self) -> usize {
         self.entries.iter().map(|e| e.answers[0].shape.prompts()).max().unwrap_or(0)
     }
@@ -327,7 +318,6 @@ impl Panel {
     /// Every draw in place of some: all subsets of relations, and in the random regime every choice of prompts. None where
     /// there are more than `most` of them, or where they are not equally likely: with several mentions, with relations of
     /// different numbers of prompts, or with draws for each model by itself.
-    #[must_use]
     pub fn enumerate(&self, regime: Regime, draws: &Draws, most: usize) -> Option<Tally> {
         let (relations, size) = (self.relations(), draws.subset.min(self.relations()));
         let prompts = match regime {
@@ -397,7 +387,6 @@ fn next(subset: &mut [usize], of: usize) -> bool {
 /// How often models came out where.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
-    /// Draws.
     pub draws: u64,
     /// By model: draws by twice the place.
     histograms: Vec<BTreeMap<u32, u64>>,
@@ -406,7 +395,6 @@ pub struct Tally {
 
 impl Tally {
     /// Nothing drawn yet.
-    #[must_use]
     pub fn new(models: usize) -> Self {
         Self { draws: 0, histograms: vec![BTreeMap::new(); models], orders: HashMap::new() }
     }
@@ -421,14 +409,12 @@ impl Tally {
     }
 
     /// How often a model came out at each place, counted in half places from the worst on: `2 m - 1` numbers for m models.
-    #[must_use]
     pub fn halves(&self, model: usize) -> Vec<u64> {
         let of = |place: usize| self.histograms[model].get(&(place as u32)).copied().unwrap_or(0);
         (0..2 * self.histograms.len() - 1).map(of).collect()
     }
 
     /// How often a model came out at each place, 0 the worst; counted in half places where ties share them.
-    #[must_use]
     pub fn histogram(&self, model: usize, ties: Ties) -> Vec<u64> {
         let halves = self.halves(model);
         match ties {
@@ -438,19 +424,16 @@ impl Tally {
     }
 
     /// Draws in which a model came out at its most frequent place.
-    #[must_use]
     pub fn most(&self, model: usize) -> u64 {
         self.histograms[model].values().copied().max().unwrap_or(0)
     }
 
     /// Number of different orders.
-    #[must_use]
     pub fn orders(&self) -> usize {
         self.orders.len()
     }
 
     /// Draws by whole order, the most frequent first.
-    #[must_use]
     pub fn counts(&self) -> Vec<u64> {
         let mut counts: Vec<u64> = self.orders.values().copied().collect();
         counts.sort_unstable_by(|a, b| b.cmp(a));
@@ -458,7 +441,6 @@ impl Tally {
     }
 
     /// Draws with the most frequent whole order, and all orders that share that number, as twice the places.
-    #[must_use]
     pub fn order(&self) -> (u64, Vec<Vec<u32>>) {
         let most = self.orders.values().copied().max().unwrap_or(0);
         let mut all: Vec<Vec<u32>> =

@@ -25,7 +25,6 @@ impl Exact {
     ///
     /// # Panics
     /// If the denominator is 0.
-    #[must_use]
     pub fn ratio(n: u64, d: u64) -> Self {
         assert!(d > 0, "a fraction of nothing");
         let (n_wide, d_wide) = (u128::from(n), u128::from(d));
@@ -43,7 +42,6 @@ impl Exact {
     }
 
     /// The sum.
-    #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self { fixed: self.fixed + other.fixed, residue: (self.residue + other.residue) % PRIME }
     }
@@ -52,20 +50,17 @@ impl Exact {
     ///
     /// # Panics
     /// If that is 0.
-    #[must_use]
     pub fn over(self, d: u64) -> Self {
         assert!(d > 0, "a fraction of nothing");
         Self { fixed: self.fixed / i128::from(d), residue: times(self.residue, inverse(d % PRIME)) }
     }
 
     /// As a float.
-    #[must_use]
     pub fn value(self) -> f64 {
         self.fixed as f64 / (1u128 << PLACES) as f64
     }
 
     /// Which is larger; equal only where both are the same number.
-    #[must_use]
     pub fn compare(self, other: Self) -> Ordering {
         if (self.fixed - other.fixed).abs() < SLACK && self.residue == other.residue {
             return Ordering::Equal;

@@ -92,7 +92,6 @@ fn models(results: &Results) -> Vec<String> {
 }
 
 /// P@1 of every model over the prompts of a relation: a dot for each prompt, their range and mean, and the adjusted score.
-#[must_use]
 pub fn prompts(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> Option<Figure> {
     let mut ranges = Vec::new();
     let mut adjusted = Vec::new();
@@ -134,7 +133,6 @@ pub fn prompts(results: &Results, engine: Option<&EngineInfo>, relation: &str) -
 }
 
 /// Ranks of the models under each prompt of a relation, ties sharing the mean rank.
-#[must_use]
 pub fn ranks(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> Option<Figure> {
     let (names, prompts) = (results.models(), results.prompts(relation));
     let mut lines: Vec<RankLine> = names
@@ -166,7 +164,6 @@ pub fn ranks(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> 
 }
 
 /// Verbalisation stability of every model: the mean over relations, or one relation's.
-#[must_use]
 pub fn stability(results: &Results, engine: Option<&EngineInfo>, relation: Option<&str>) -> Option<Figure> {
     let mut bars = Vec::new();
     for (k, model) in results.models().into_iter().enumerate() {
@@ -203,7 +200,6 @@ pub fn stability(results: &Results, engine: Option<&EngineInfo>, relation: Optio
 }
 
 /// What the gap of two models is made of: the standard deviation that each choice adds.
-#[must_use]
 pub fn ledger(results: &Results, engine: Option<&EngineInfo>, a: &str, b: &str) -> Option<Figure> {
     let found = results.ledger(a, b)?;
     let v = &found.value;
@@ -239,7 +235,6 @@ pub fn ledger(results: &Results, engine: Option<&EngineInfo>, a: &str, b: &str) 
 }
 
 /// P@1 after further pretraining, against the share of sentences that state facts.
-#[must_use]
 pub fn disparity(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let mut names: Vec<&str> = results.disparity.iter().map(|d| d.model.as_str()).collect();
     names.dedup();
@@ -274,7 +269,6 @@ pub fn disparity(results: &Results, engine: Option<&EngineInfo>) -> Option<Figur
 }
 
 /// The causal model, with the path of a bias lit.
-#[must_use]
 pub fn causal(bias: Option<Bias>) -> Figure {
     let graph: Graph = graph(bias);
     let title = bias.map_or("The causal model of a prompt probe".to_owned(), |b| {
@@ -293,7 +287,6 @@ pub fn causal(bias: Option<Bias>) -> Figure {
 }
 
 /// Every figure that there is something to draw of.
-#[must_use]
 pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     let ids = || results.relations.iter().map(|r| r.value.relation.as_str());
     let mut out: Vec<Figure> = ids().filter_map(|id| prompts(results, engine, id)).collect();
@@ -383,7 +376,6 @@ pub fn pick(
 }
 
 /// The look of a model by its place in the run.
-#[must_use]
 pub fn look(k: usize) -> Role {
     if k == BLACK { Role::nth(k) } else { Role::points(k, MARKERS[k % MARKERS.len()]) }
 }

@@ -96,7 +96,6 @@ pub struct DataFinding {
 /// A model of the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelNote {
-    /// Its name.
     pub name: String,
     /// Content hash: weights, configuration, tokenizer.
     pub hash: String,
@@ -113,7 +112,6 @@ pub struct ModelNote {
 /// Something that is left out, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// The reason.
     pub reason: String,
     /// How many.
     pub count: usize,
@@ -152,9 +150,7 @@ pub struct RelationFinding {
 /// A model's score under one prompt, original mentions. Intervals: Wilson's for P@1 and P@k, bootstrap over instances for MRR.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PromptScoreFinding {
-    /// The relation.
     pub relation: String,
-    /// The prompt.
     pub prompt: String,
     /// Its place among the relation's prompts, from 0; none for one that was typed.
     pub prompt_index: Option<usize>,
@@ -164,7 +160,6 @@ pub struct PromptScoreFinding {
     pub p_at_1: Estimate,
     /// Share of instances with the object among the first k candidates.
     pub p_at_k: Estimate,
-    /// The k.
     pub k: usize,
     /// Mean reciprocal rank; 0 where the object is not a candidate.
     pub mrr: Estimate,
@@ -173,7 +168,6 @@ pub struct PromptScoreFinding {
 /// How a model's score on a relation spreads over prompts. Intervals by bootstrap over instances.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PromptPreferenceFinding {
-    /// The relation.
     pub relation: String,
     /// Number of prompts.
     pub prompts: usize,
@@ -205,7 +199,6 @@ pub struct PromptPreferenceFinding {
 /// Prompt preference over relations. Intervals by bootstrap over relations. `n` is the number of relations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PreferenceSummaryFinding {
-    /// Relations.
     pub relations: usize,
     /// Share of relations with a gap above 10 points; for all models, of all pairs of model and relation.
     pub over_10: Estimate,
@@ -215,7 +208,6 @@ pub struct PreferenceSummaryFinding {
     pub mean_worst: Option<Estimate>,
     /// Of the highest.
     pub mean_best: Option<Estimate>,
-    /// Of the gap.
     pub mean_gap: Option<Estimate>,
     /// Of the standard deviation.
     pub mean_std: Option<Estimate>,
@@ -243,7 +235,6 @@ pub struct PreferenceSummaryFinding {
 /// Verbalisation stability, first prompt. `n` is `kept`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VerbalizationFinding {
-    /// The relation.
     pub relation: String,
     /// Share of the kept instances with one answer under all mentions (Wilson); none where none is kept.
     pub stability: Option<Estimate>,
@@ -259,7 +250,6 @@ pub struct VerbalizationFinding {
 /// The score averaged over prompts and mentions. Interval by bootstrap over instances.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AdjustedFinding {
-    /// The relation.
     pub relation: String,
     /// The adjusted P@1.
     pub p_at_1: Estimate,
@@ -282,7 +272,6 @@ pub struct RankConsistencyFinding {
     /// Share of the most frequent place (of the most frequent order). Wilson's interval over the draws: it says how exactly
     /// the draws give it, not how it would be with other relations. Exact where every draw was counted.
     pub consistency: Estimate,
-    /// Draws.
     pub draws: u64,
     /// Relations of a draw.
     pub subset: usize,
@@ -320,7 +309,6 @@ pub struct RankCurveFinding {
     /// recorded before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub histograms: Vec<Vec<u64>>,
-    /// Draws.
     pub draws: u64,
     /// Which words could be answers; none in what was recorded before this was said of each number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -336,12 +324,10 @@ pub struct LedgerFinding {
     pub b: String,
     /// Whether both get the same prompt and mentions.
     pub draws: Sharing,
-    /// Relations.
     pub relations: usize,
     /// Which words could be answers; none in what was recorded before this was said of each number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
-    /// The parts.
     #[serde(flatten)]
     pub parts: Ledger,
 }
@@ -363,9 +349,7 @@ pub struct DisparityFinding {
 /// What every model answered under one prompt, original mentions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InstancesFinding {
-    /// The relation.
     pub relation: String,
-    /// The prompt.
     pub prompt: String,
     /// The models, in the order of the answers.
     pub models: Vec<String>,
@@ -383,7 +367,6 @@ pub struct InstancesFinding {
 pub struct InstanceRow {
     /// The names under which its subject is asked for, the usual one first.
     pub mentions: Vec<String>,
-    /// The object.
     pub object: String,
     /// By model: what was said, and whether it is the object.
     pub said: Vec<(String, bool)>,
@@ -396,13 +379,9 @@ pub struct InstanceRow {
 /// What one model makes of one query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InstanceFinding {
-    /// The relation.
     pub relation: String,
-    /// The prompt.
     pub prompt: String,
-    /// The mention.
     pub mention: String,
-    /// The object.
     pub object: String,
     /// What the model was shown.
     pub text: String,

@@ -37,19 +37,16 @@ pub struct FunctionWords {
 
 impl FunctionWords {
     /// The list of the program.
-    #[must_use]
     pub fn own() -> Self {
         Self::of(WORDS)
     }
 
     /// No words at all.
-    #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
     /// Words separated by white space.
-    #[must_use]
     pub fn of(text: &str) -> Self {
         Self { words: text.split_whitespace().map(str::to_owned).collect() }
     }
@@ -74,13 +71,11 @@ impl FunctionWords {
     }
 
     /// Whether a word, spelled exactly so, is passed over.
-    #[must_use]
     pub fn contains(&self, word: &str) -> bool {
         self.words.contains(word)
     }
 
     /// All words in order: what names the list.
-    #[must_use]
     pub fn sorted(&self) -> Vec<&str> {
         let mut all: Vec<&str> = self.words.iter().map(String::as_str).collect();
         all.sort_unstable();

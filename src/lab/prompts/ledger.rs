@@ -33,7 +33,6 @@ pub struct Parts {
 
 impl Parts {
     /// The whole variance.
-    #[must_use]
     pub fn total(&self) -> f64 {
         self.prompt + self.mention + self.sample + self.residual
     }
@@ -49,7 +48,6 @@ impl Parts {
     }
 
     /// Over several relations, which are drawn independently: Var D = Σ V / R².
-    #[must_use]
     pub fn over(relations: &[Parts]) -> Self {
         let r = relations.len().max(1) as f64;
         let mut sums = [0.0; 6];
@@ -124,7 +122,6 @@ fn parts_of(moments: &Moments, weights: &[f64]) -> Parts {
 ///
 /// # Panics
 /// If the two have answers of different shapes.
-#[must_use]
 pub fn parts(a: &Answers, b: &Answers, weights: &Weights, shared: bool) -> Option<Parts> {
     assert_eq!(a.shape, b.shape, "models that were asked different things");
     if a.shape.instances() == 0 || a.shape.prompts() == 0 {
@@ -175,7 +172,6 @@ pub struct Ledger {
 ///
 /// # Panics
 /// If the resamples are of another number of relations.
-#[must_use]
 pub fn ledger(relations: &[Parts], resamples: &Resamples, level: f64) -> Option<Ledger> {
     if relations.is_empty() {
         return None;
@@ -215,7 +211,6 @@ pub fn ledger(relations: &[Parts], resamples: &Resamples, level: f64) -> Option<
 
 impl Ledger {
     /// What it says in words of the gap of two models.
-    #[must_use]
     pub fn sentence(&self, a: &str, b: &str) -> String {
         let points = 100.0 * self.model_itself.mean.abs();
         let (better, other) = if self.model_itself.mean < 0.0 { (b, a) } else { (a, b) };

@@ -25,11 +25,9 @@ const SHOWN: usize = 200;
 pub struct Fact {
     /// Names of the subject, the usual one first.
     pub names: Vec<String>,
-    /// The object.
     pub object: String,
 }
 
-/// A relation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Relation {
     /// Its identifier.
@@ -40,7 +38,6 @@ pub struct Relation {
     pub kind: String,
     /// Prompts with `[X]` and `[Y]`, the original one first.
     pub prompts: Vec<String>,
-    /// The facts.
     pub facts: Vec<Fact>,
     /// The closed set of answers, where a file has one.
     pub answers: Option<Vec<String>>,
@@ -52,7 +49,6 @@ pub struct Relation {
 
 impl Relation {
     /// The answers that count under the relation's own rule: the closed set, or the objects of its facts.
-    #[must_use]
     pub fn answers(&self) -> Vec<String> {
         let mut all = self.answers.clone().unwrap_or_default();
         if all.is_empty() {
@@ -128,9 +124,6 @@ impl Library {
     }
 
     /// The same beside relations that are there: facts and prompts of one that a file names too go behind its own.
-    ///
-    /// # Errors
-    /// As [`Self::read`].
     pub fn beside(there: Self, files: &[(&Path, &str)], pulse: &mut dyn Pulse) -> Result<Self, Problem> {
         let mut gathered = Gathered::default();
         for relation in there.relations {
@@ -166,7 +159,6 @@ impl Library {
     }
 
     /// The first twelve hexadecimal digits of the SHA-256 of everything that is asked.
-    #[must_use]
     pub fn hash(&self) -> String {
         let json = serde_json::to_vec(&self.relations).unwrap_or_default();
         hex(&Sha256::digest(&json)[..6])

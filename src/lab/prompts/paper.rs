@@ -71,7 +71,6 @@ pub const SUFFIX: &str = "-published";
 
 /// A figure of this name (one of [`FIGURES`]) with the published numbers beneath; without a figure of the run's own, they
 /// stand alone where they can. Other figures stay as they are.
-#[must_use]
 pub fn beneath(name: &str, figure: Option<Figure>, results: &Results) -> Option<Figure> {
     let (layers, source) = match name {
         "preference" => (preference(figure.as_ref()?), "Table 1"),

@@ -20,7 +20,6 @@ impl Ties {
     pub const ALL: [Self; 2] = [Self::EarlierLower, Self::MeanPlace];
 
     /// Name in specs and findings.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::EarlierLower => "earlier_lower",

@@ -32,7 +32,6 @@ pub enum PredictionError {
     /// A line is wrong.
     #[error("{}, line {line}: {what}", file.display())]
     Line {
-        /// The file.
         file: PathBuf,
         /// Counted from 1.
         line: usize,
@@ -42,7 +41,6 @@ pub enum PredictionError {
     /// The file as a whole is.
     #[error("{}: {what}", file.display())]
     File {
-        /// The file.
         file: PathBuf,
         /// What is wrong, and what is expected.
         what: String,
@@ -137,9 +135,7 @@ fn key(model: u32, prompt: u32, instance: u32, mention: u32) -> u64 {
 /// Something that is left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
-    /// The relation.
     pub relation: String,
-    /// Instances of it.
     pub instances: usize,
     /// What the first of them lacks.
     pub reason: String,
@@ -375,13 +371,11 @@ impl Gathered {
 
 impl Predictions {
     /// Instances that are counted.
-    #[must_use]
     pub fn instances(&self) -> usize {
         self.relations.iter().map(|r| r.answers[0].shape.instances()).sum()
     }
 
     /// P@1 of every prompt, 0 to 1, original mentions.
-    #[must_use]
     pub fn table(&self) -> ScoreTable {
         let of = |asked: &Asked| {
             let scores: Vec<Vec<f64>> = asked.answers.iter().map(Answers::p_at_1).collect();
@@ -398,7 +392,6 @@ impl Predictions {
     }
 
     /// Mean over relations of each model's adjusted score, by uniform weights.
-    #[must_use]
     pub fn adjusted(&self) -> Vec<f64> {
         let of = |asked: &Asked, k: usize| {
             let weights = Weights::uniform(asked.prompts.len());
@@ -411,7 +404,6 @@ impl Predictions {
 
     /// Mean over relations of each model's verbalisation stability, first prompt; none where no instance has two mentions or
     /// what was said is not given.
-    #[must_use]
     pub fn stability(&self) -> Vec<Option<f64>> {
         let of = |k: usize| {
             let each =
@@ -424,7 +416,6 @@ impl Predictions {
     }
 
     /// What ranks are drawn from.
-    #[must_use]
     pub fn panel(self) -> Panel {
         let mut panel = Panel::new(self.models.len());
         for asked in self.relations {

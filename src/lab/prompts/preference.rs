@@ -40,7 +40,6 @@ pub struct Preference {
 
 impl Preference {
     /// Of the scores of the prompts; none without prompts.
-    #[must_use]
     pub fn of(scores: &[f64]) -> Option<Self> {
         if scores.is_empty() {
             return None;
@@ -59,7 +58,6 @@ impl Preference {
 }
 
 /// Whether a gap is more than `large`; what is equal but for rounding is not more.
-#[must_use]
 pub fn is_over(gap: f64, large: f64) -> bool {
     gap > large + 1e-9
 }
@@ -67,7 +65,6 @@ pub fn is_over(gap: f64, large: f64) -> bool {
 /// [`Preference`] with intervals by bootstrap over the instances of the relation: worst, best, gap, std, mean. `resamples`
 /// must be of as many examples as there are instances, of which a single one leaves the intervals all that there may be. None
 /// without prompts or instances.
-#[must_use]
 pub fn resampled(answers: &Answers, resamples: &Resamples, level: f64) -> Option<[Estimate; 5]> {
     let (n, prompts) = (answers.shape.instances(), answers.shape.prompts());
     if n == 0 {
@@ -97,7 +94,6 @@ pub struct Honest {
 
 /// See [`Honest`]. `resamples` must be of as many examples as there are instances. None where there are fewer than two prompts or
 /// two instances.
-#[must_use]
 pub fn honest(answers: &Answers, resamples: &Resamples, level: f64, seed: u64) -> Option<Honest> {
     let (n, prompts) = (answers.shape.instances(), answers.shape.prompts());
     if n < 2 || prompts < 2 {
@@ -150,7 +146,6 @@ fn shares(rows: &[Vec<bool>], prompts: usize) -> Vec<f64> {
 }
 
 /// Whether the order of the models changes between prompts; `scores` are by prompt, then by model. False for a single prompt.
-#[must_use]
 pub fn is_unstable(scores: &[Vec<f64>], ties: Ties) -> bool {
     let order = |s: &Vec<f64>| places(s, |a, b| a.total_cmp(b), ties);
     let first = scores.first().map(order);
@@ -167,7 +162,6 @@ pub struct Stability {
 }
 
 /// Stability under a prompt and the first `most` mentions of each instance (the paper: five, the first prompt).
-#[must_use]
 pub fn stability(answers: &Answers, prompt: usize, most: usize) -> Stability {
     let shape = &answers.shape;
     let mut found = Stability::default();
@@ -179,7 +173,6 @@ pub fn stability(answers: &Answers, prompt: usize, most: usize) -> Stability {
 }
 
 /// Whether a model says the same of an instance under all its mentions.
-#[must_use]
 pub fn says_the_same(answers: &Answers, prompt: usize, instance: usize) -> bool {
     same(answers, prompt, instance, usize::MAX)
 }

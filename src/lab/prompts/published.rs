@@ -23,7 +23,6 @@ pub enum TableError {
         file.display()
     )]
     Header {
-        /// The file.
         file: PathBuf,
         /// What is missing.
         what: String,
@@ -31,7 +30,6 @@ pub enum TableError {
     /// A row is wrong.
     #[error("{}, line {line}: {what}", file.display())]
     Row {
-        /// The file.
         file: PathBuf,
         /// Counted from 1.
         line: usize,
@@ -67,7 +65,6 @@ pub struct Report {
     pub unstable: usize,
 }
 
-/// Where the columns are.
 enum Columns {
     Long { model: usize, score: usize },
     Wide(Vec<usize>),
@@ -75,9 +72,6 @@ enum Columns {
 
 impl ScoreTable {
     /// Reads a table: fields separated by tabs, the first line their names.
-    ///
-    /// # Errors
-    /// [`TableError`] with the line.
     pub fn parse(text: &str, file: &Path) -> Result<Self, TableError> {
         let header = |what: String| TableError::Header { file: file.to_owned(), what };
         let mut lines = text.trim_start_matches('\u{feff}').lines().enumerate();
@@ -152,7 +146,6 @@ impl ScoreTable {
     }
 
     /// Spread over prompts, by relation and model, and over relations.
-    #[must_use]
     pub fn report(&self, ties: Ties) -> Report {
         let large = if self.fractions { LARGE } else { 100.0 * LARGE };
         let mut relations = Vec::new();

@@ -48,19 +48,15 @@ impl<'a> Asker<'a> {
 
     /// The same with names fitted into the sentence ([`said`]): the built-in facts are written for that, while files are asked
     /// letter by letter as they were published.
-    #[must_use]
     pub fn fitting(self, said: bool) -> Self {
         Self { said, ..self }
     }
 
-    /// The model.
-    #[must_use]
     pub fn model(&self) -> &'a Model {
         self.model
     }
 
     /// What the model is shown of a prompt under a mention.
-    #[must_use]
     pub fn text(&self, prompt: &str, mention: &str) -> String {
         // The prompt is cut first: a name may hold anything.
         let (before, after) = prompt.split_once(OBJECT).unwrap_or((prompt, ""));
@@ -76,9 +72,6 @@ impl<'a> Asker<'a> {
     }
 
     /// The same in tokens. None where it has no tokens, no mask, or more tokens than the model takes.
-    ///
-    /// # Errors
-    /// Those of the tokenizer.
     pub fn encode(&self, prompt: &str, mention: &str) -> Result<Option<Encoded>, ModelError> {
         let ids = self.model.tokenizer()?.encode(&self.text(prompt, mention))?.ids;
         let position = match &self.mask {
@@ -91,7 +84,6 @@ impl<'a> Asker<'a> {
 
     /// The query for one token of a word in the place of the answer, with its other tokens where they stand: all of them for
     /// masked and denoising models, those before it for causal ones.
-    #[must_use]
     pub fn within(&self, query: &Encoded, word: &[u32], k: usize) -> Encoded {
         let (before, after) = query.ids.split_at(query.position);
         match &self.mask {
@@ -124,9 +116,6 @@ impl<'a> Asker<'a> {
 
     /// The same where what is made of one query's logits needs no other: on all threads. The results stand in the order of the
     /// queries.
-    ///
-    /// # Errors
-    /// As [`Self::logits`].
     pub fn read<T: Send + Sync, E: From<ModelError>>(
         &self,
         queries: &[&Encoded],

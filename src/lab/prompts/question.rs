@@ -24,7 +24,6 @@ pub struct PromptQuestion {
 /// The instances of a relation under one prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LookQuestion {
-    /// The relation.
     pub relation: String,
     /// The prompt: one of the relation's, or one that was typed before.
     pub prompt: String,

@@ -23,7 +23,6 @@ pub struct Ranked {
 impl Panel {
     /// Rank consistency under each regime: over all draws where they are few, else over as many as wanted, with Wilson's
     /// interval.
-    #[must_use]
     pub fn ranked(&self, draws: &Draws, level: f64) -> [Ranked; 3] {
         let mut drawn = [(); 3].map(|()| Tally::new(self.models()));
         for places in self.draw(draws, 0..draws.count) {

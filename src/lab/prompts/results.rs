@@ -49,7 +49,6 @@ pub struct Results {
 pub struct Look {
     /// Number of the question.
     pub ticket: u64,
-    /// All instances.
     pub instances: Option<Tagged<InstancesFinding>>,
     /// One of them, by model.
     pub one: Vec<Tagged<InstanceFinding>>,
@@ -127,26 +126,21 @@ impl Results {
     }
 
     /// Names of the models, in the order of the run.
-    #[must_use]
     pub fn models(&self) -> Vec<&str> {
         let notes = self.data.as_ref().map_or(&[][..], |d| &d.value.models);
         notes.iter().map(|m| m.name.as_str()).collect()
     }
 
     /// Which words can be answers; none before anything is known.
-    #[must_use]
     pub fn rule(&self) -> Option<Candidates> {
         self.data.as_ref().map(|d| d.value.candidates)
     }
 
-    /// A relation.
-    #[must_use]
     pub fn relation(&self, id: &str) -> Option<&Tagged<RelationFinding>> {
         self.relations.iter().find(|r| r.value.relation == id)
     }
 
     /// All prompts of a relation that have been asked, those that were typed last.
-    #[must_use]
     pub fn prompts(&self, relation: &str) -> Vec<&str> {
         let mut all: Vec<&str> = self
             .relation(relation)
@@ -160,7 +154,6 @@ impl Results {
     }
 
     /// The score of a model under a prompt of a relation.
-    #[must_use]
     pub fn score(&self, relation: &str, prompt: &str, model: &str) -> Option<&Tagged<PromptScoreFinding>> {
         self.scores
             .iter()
@@ -168,32 +161,27 @@ impl Results {
     }
 
     /// A model's spread over the prompts of a relation.
-    #[must_use]
     pub fn preference(&self, relation: &str, model: &str) -> Option<&Tagged<PromptPreferenceFinding>> {
         self.preferences.iter().find(|p| p.model == model && p.value.relation == relation)
     }
 
     /// A model's adjusted score on a relation.
-    #[must_use]
     pub fn adjusted_of(&self, relation: &str, model: &str) -> Option<&Tagged<AdjustedFinding>> {
         self.adjusted.iter().find(|p| p.model == model && p.value.relation == relation)
     }
 
     /// A model's stability on a relation.
-    #[must_use]
     pub fn stability_of(&self, relation: &str, model: &str) -> Option<&Tagged<VerbalizationFinding>> {
         self.stability.iter().find(|p| p.model == model && p.value.relation == relation)
     }
 
     /// Consistency of a model, or of the whole order where it is none.
-    #[must_use]
     pub fn rank(&self, regime: Regime, model: Option<&str>) -> Option<&Tagged<RankConsistencyFinding>> {
         let name = model.unwrap_or(ALL);
         self.ranks.iter().find(|r| r.model == name && r.value.regime == regime)
     }
 
     /// The ledger of two models, in whichever order they were compared, and whether that is the other one.
-    #[must_use]
     pub fn ledger(&self, a: &str, b: &str) -> Option<&Tagged<LedgerFinding>> {
         self.ledgers.iter().find(|l| {
             let pair = (l.value.a.as_str(), l.value.b.as_str());

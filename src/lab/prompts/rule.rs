@@ -28,7 +28,6 @@ pub struct Word {
 
 impl Rule {
     /// What a reply says.
-    #[must_use]
     pub fn said<'a>(&'a self, strings: &'a Strings, reply: Reply) -> &'a str {
         match self {
             Rule::Words(words) => words.get(reply.id as usize).map_or("", |w| &w.text),
@@ -37,7 +36,6 @@ impl Rule {
     }
 
     /// Forward passes that a query needs at least, and at most: how many words fall behind the object early depends on the model.
-    #[must_use]
     pub fn passes(&self, is_causal: bool) -> [usize; 2] {
         let Rule::Words(words) = self else { return [1, 1] };
         let single = usize::from(words.iter().any(|w| w.ids.len() == 1));
@@ -128,9 +126,6 @@ pub fn replies<E: From<ModelError>>(
 }
 
 /// The same, and how many forward passes it took.
-///
-/// # Errors
-/// As [`replies`].
 pub fn raced<E: From<ModelError>>(
     asker: &Asker<'_>,
     queries: &[(&Encoded, &str)],
@@ -231,9 +226,6 @@ fn fitting(asker: &Asker<'_>, words: &[Word]) -> impl Fn(&Encoded) -> bool {
 /// sum over its tokens of log P(token | the query with the word's other tokens in place), in nats, for causal models with those
 /// before it. Words of one token thus stand in the order of their logits. Queries that a word makes longer than the model takes
 /// have none.
-///
-/// # Errors
-/// As [`replies`].
 pub fn scores<E: From<ModelError>>(
     asker: &Asker<'_>,
     queries: &[&Encoded],
@@ -271,7 +263,6 @@ fn best(words: &[Word], scores: &[f64], object: Option<usize>) -> Option<Reply> 
 }
 
 /// The logarithm of the sum that turns logits into probabilities.
-#[must_use]
 pub fn log_sum(logits: &[f32]) -> f64 {
     let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let sum: f64 = logits.iter().map(|l| f64::from(l - most).exp()).sum();

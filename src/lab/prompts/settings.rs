@@ -13,7 +13,6 @@ use lab::setting::{Kind, Known, Setting, SettingError, Value};
 const BUILT_IN: &str = "built in";
 
 /// The fields of a run, in the order of the setup pane.
-#[must_use]
 pub fn settings() -> Vec<Setting<Spec>> {
     vec![
         models(

@@ -96,7 +96,6 @@ impl Default for DataSpec {
 
 impl DataSpec {
     /// Where the files are.
-    #[must_use]
     pub fn paths(&self) -> Vec<PathBuf> {
         self.files.iter().map(|f| self.base.join(f)).collect()
     }
@@ -166,7 +165,6 @@ impl Weighting {
     pub const ALL: [Self; 3] = [Self::Uniform, Self::User, Self::Perplexity];
 
     /// Name in specs and findings.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Uniform => "uniform",
@@ -187,10 +185,6 @@ pub enum UserWeights {
 }
 
 impl UserWeights {
-    /// As weights.
-    ///
-    /// # Errors
-    /// What is wrong with them.
     pub fn weights(&self) -> Result<Weights, super::adjust::WeightError> {
         match self {
             Self::Prompts(list) => Weights::of_prompts(list),
@@ -229,7 +223,6 @@ pub enum Sharing {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RanksSpec {
-    /// Draws.
     pub draws: usize,
     /// Relations of a draw.
     pub subset: usize,
@@ -255,7 +248,6 @@ impl Default for RanksSpec {
 
 impl RanksSpec {
     /// The draws under a seed.
-    #[must_use]
     pub fn draws(&self, seed: u64) -> Draws {
         let Self { draws, subset, random, ties, scoring } = *self;
         Draws { count: draws, subset, shared: random == Sharing::Shared, seed, ties, scoring }
@@ -298,7 +290,6 @@ impl Default for DisparitySpec {
 
 impl DisparitySpec {
     /// Whether nothing is trained.
-    #[must_use]
     pub fn is_off(&self) -> bool {
         self.gammas.is_empty()
     }
@@ -308,7 +299,6 @@ impl DisparitySpec {
 pub const PROMPTS_TOML: &str = include_str!("../../../assets/specs/prompts.toml");
 
 /// Whether a prompt says once where subject and object go.
-#[must_use]
 pub fn is_prompt(text: &str) -> bool {
     text.matches(SUBJECT).count() == 1 && text.matches(OBJECT).count() == 1
 }
@@ -438,7 +428,6 @@ impl LabSpec for Spec {
 
 impl Spec {
     /// The file of function words, where there is one.
-    #[must_use]
     pub fn words_path(&self) -> Option<PathBuf> {
         let name = self.query.function_words.as_str();
         (name != OWN_WORDS && name != NO_WORDS).then(|| self.data.base.join(name))

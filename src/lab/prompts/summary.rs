@@ -9,7 +9,6 @@ use base::text::{printable_label, section};
 use stats::estimate::Estimate;
 
 /// What a run found, as lines of text.
-#[must_use]
 pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
     let mut out = Vec::new();
     let kept: usize = results.relations.iter().map(|r| r.value.kept).sum();
@@ -167,7 +166,6 @@ fn disparity(results: &Results) -> Vec<Vec<String>> {
 }
 
 /// An estimate with its interval, in per cent with one decimal.
-#[must_use]
 pub fn interval(e: Estimate) -> String {
     format!("{:.1} [{:.1}, {:.1}]", 100.0 * e.mean, 100.0 * e.lo, 100.0 * e.hi)
 }

@@ -20,9 +20,6 @@ pub struct Words {
 
 impl Words {
     /// Of a tokenizer of `vocab` rows.
-    ///
-    /// # Errors
-    /// Those of the tokenizer.
     pub fn new(
         tokenizer: &Tokenizer,
         function_words: &FunctionWords,
@@ -49,17 +46,11 @@ impl Words {
     }
 
     /// The id of a word as an object, if it is one token in running text.
-    ///
-    /// # Errors
-    /// Those of the tokenizer.
     pub fn object(&self, tokenizer: &Tokenizer, text: &str) -> Result<Option<u32>, ModelError> {
         word(tokenizer, text, self.ignore_case)
     }
 
     /// The tokens of a word in running text; none where it has letters that the model does not know.
-    ///
-    /// # Errors
-    /// Those of the tokenizer.
     pub fn tokens(&self, tokenizer: &Tokenizer, text: &str) -> Result<Option<Vec<u32>>, ModelError> {
         let ids = tokenizer.encode_bare(&format!(" {text}"))?.ids;
         let known = !ids.is_empty() && !ids.iter().any(|id| Some(*id) == tokenizer.special().unk);
@@ -87,14 +78,12 @@ fn word(tokenizer: &Tokenizer, text: &str, ignore_case: bool) -> Result<Option<u
 /// The words that all models share, in alphabetical order, with the token of each model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Common {
-    /// The words.
     pub words: Vec<String>,
     /// By model, then by word.
     pub ids: Vec<Vec<u32>>,
 }
 
 /// The words that are one token in every model; function words are left out.
-#[must_use]
 pub fn common(models: &[&Words], function_words: &FunctionWords) -> Common {
     // Where some models tell cases apart and others do not, the words are spelled as the former have them.
     let Some(base) = models.iter().find(|m| !m.ignore_case).or(models.first()) else {
@@ -113,7 +102,6 @@ pub fn common(models: &[&Words], function_words: &FunctionWords) -> Common {
 
 /// By model: the words that it alone cannot say as one token, in alphabetical order; function words are left out. They are what
 /// joining it takes from the words that the others share.
-#[must_use]
 pub fn taken(models: &[&Words], function_words: &FunctionWords) -> Vec<Vec<String>> {
     let mut taken = vec![Vec::new(); models.len()];
     let says =

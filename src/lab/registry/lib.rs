@@ -93,7 +93,6 @@ pub trait Lab: Sync {
 
 /// The results of one lab among those of all.
 pub trait LabResults: Sized + 'static {
-    /// The lab.
     const LAB: LabId;
     /// These results, where they are this lab's.
     fn within(all: &Results) -> Option<&Self>;

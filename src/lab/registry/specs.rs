@@ -10,9 +10,6 @@ use super::{LABS, LabId, LabSpec, Preset, Spec, by_id};
 
 impl Spec {
     /// Reads and checks a spec file.
-    ///
-    /// # Errors
-    /// [`SpecError`].
     pub fn read(path: &Path) -> Result<Self, SpecError> {
         Self::of_file(&spec::read_text(path)?, path)
     }
@@ -41,9 +38,6 @@ impl Spec {
     }
 
     /// Parses and checks TOML. `origin` names the text in errors.
-    ///
-    /// # Errors
-    /// [`SpecError::Parse`] with the line, [`SpecError::Value`].
     pub fn parse(text: &str, origin: &str) -> Result<Self, SpecError> {
         let spec = Self::decode(text, origin)?;
         spec.check(origin)?;
@@ -61,9 +55,6 @@ impl Spec {
     }
 
     /// See [`LabSpec::check`].
-    ///
-    /// # Errors
-    /// [`SpecError::Value`].
     pub fn check(&self, origin: &str) -> Result<(), SpecError> {
         self.common().check(origin)
     }

@@ -95,7 +95,6 @@ struct Line {
 
 impl Annotation {
     /// What a sentence begins with: its first gold rationale and its alignment.
-    #[must_use]
     pub fn of(sentence: &SentenceFinding) -> Self {
         let perturbed = sentence.sample == Sample::Perturbed;
         let line = Line {
@@ -126,13 +125,10 @@ impl Annotation {
     }
 
     /// Identifier of the sentence.
-    #[must_use]
     pub fn sentence(&self) -> String {
         self.line.sent_id.text()
     }
 
-    /// Its words.
-    #[must_use]
     pub fn words(&self) -> &[String] {
         &self.line.sent_token
     }
@@ -172,7 +168,6 @@ impl Annotation {
 }
 
 /// Annotations as JSON lines in the benchmark's schema.
-#[must_use]
 pub fn write<'a>(annotations: impl Iterator<Item = &'a Annotation>) -> String {
     annotations.map(|a| serde_json::to_string(&a.line()).map_or(String::new(), |line| line + "\n")).collect()
 }

@@ -44,13 +44,11 @@ pub struct Drawn {
 
 impl Drawn {
     /// Sentences in all.
-    #[must_use]
     pub fn inputs(&self) -> usize {
         self.families.iter().map(Vec::len).sum()
     }
 
     /// The dimensions that occur, in the order of the benchmark; others follow by name.
-    #[must_use]
     pub fn dimensions(&self) -> Vec<String> {
         let mut found: Vec<String> = Vec::new();
         for family in &self.families {
@@ -343,7 +341,6 @@ fn gather(sentences: Vec<SentenceFinding>, drawn: &mut Drawn) {
 }
 
 /// What is said of a model that fits none of the sentences.
-#[must_use]
 pub fn nothing(model: &str) -> Problem {
     let what = format!("`{model}` can be asked none of the sentences");
     problem(&what, "models", "choose a model that reads this language, or other data")

@@ -92,7 +92,6 @@ impl LeftOut {
     }
 
     /// Whether nothing was.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -117,9 +116,6 @@ fn indices(list: &[u32]) -> Vec<usize> {
 
 impl Gathered {
     /// Takes a row; rows that are neither inputs nor predictions are passed over.
-    ///
-    /// # Errors
-    /// [`ElsewhereError::Many`].
     pub fn push(&mut self, row: Row<'_>) -> Result<(), ElsewhereError> {
         match row {
             Row::Rationale(rationale) => self.input(rationale),

@@ -25,9 +25,6 @@ pub struct Explanation {
 }
 
 /// Explains a sentence of the user's; or says why the model cannot be asked.
-///
-/// # Errors
-/// Those of the model; cancellation.
 pub fn explain(
     model: &Model,
     sentence: &SentenceFinding,
@@ -57,7 +54,6 @@ pub fn explain(
 }
 
 /// A prediction as it is told.
-#[must_use]
 pub fn told_prediction(sentence: &SentenceFinding, p: &Prediction) -> PredictionFinding {
     PredictionFinding {
         sentence: sentence.sentence.clone(),

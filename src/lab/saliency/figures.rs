@@ -15,7 +15,6 @@ use stats::Estimate;
 const FIGURES: [&str; 5] = ["heatmap", "own", "f1-ratio", "map-ratio", "accuracy"];
 
 /// Everything that there is to draw without a choice.
-#[must_use]
 pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     [
         heatmap(results, engine, &Heat::default()),
@@ -95,7 +94,6 @@ fn short(method: &str) -> &str {
 }
 
 /// Strips of an original and a partner under each method.
-#[must_use]
 pub fn heatmap<'r>(results: &'r Results, engine: Option<&EngineInfo>, heat: &Heat<'_>) -> Option<Figure> {
     let model = heat.model.or_else(|| results.models().first().copied())?;
     let of_model = |r: &&Tagged<SaliencyFinding>| r.model == model;
@@ -129,7 +127,6 @@ pub fn heatmap<'r>(results: &'r Results, engine: Option<&EngineInfo>, heat: &Hea
 }
 
 /// The sentence that was typed last, under each model and method.
-#[must_use]
 pub fn own(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let Own { sentence, rows, .. } = results.own.as_ref()?;
     let sentence = &sentence.as_ref()?.value;
@@ -144,9 +141,7 @@ pub fn own(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
 /// What is drawn against the rationale ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Agreement {
-    /// Token-F1.
     TokenF1,
-    /// MAP.
     Map,
 }
 
@@ -162,7 +157,6 @@ impl Agreement {
 
 /// Agreement against the rationale ratio (Figure 1 of the paper): one line a dimension for a chosen model and method; without a
 /// choice one line for each model and method, over all dimensions. What chance has stands beside it.
-#[must_use]
 pub fn against_ratio(
     results: &Results,
     engine: Option<&EngineInfo>,
@@ -234,7 +228,6 @@ pub fn against_ratio(
 }
 
 /// Accuracy by dimension: Top-1 of originals and of perturbed partners, by model.
-#[must_use]
 pub fn accuracy(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let first = results.accuracy.first()?;
     let mut dimensions: Vec<&str> = Vec::new();

@@ -81,7 +81,6 @@ pub struct DataFinding {
 pub struct DimensionNote {
     /// Its name.
     pub dimension: String,
-    /// Originals.
     pub originals: usize,
     /// Perturbed partners.
     pub perturbed: usize,
@@ -105,7 +104,6 @@ pub struct LeftOut {
 /// What a model can be asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelNote {
-    /// Its name.
     pub name: String,
     /// Hash of its weights and tokenizer.
     pub hash: String,
@@ -135,7 +133,6 @@ pub enum Sample {
 
 impl Sample {
     /// The name in findings.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Sample::Original => "original",
@@ -192,9 +189,7 @@ pub struct Guess {
 /// What a model predicts in a sentence. `n` is 1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PredictionFinding {
-    /// The sentence.
     pub sentence: String,
-    /// Its dimension.
     pub dimension: String,
     /// Which form it is.
     pub sample: Sample,
@@ -219,16 +214,13 @@ pub struct Subword {
     pub text: String,
     /// Words that it overlaps; empty for special tokens.
     pub words: Vec<usize>,
-    /// Its score.
     pub score: f32,
 }
 
 /// Which tokens a prediction rests on. `n` is the number of words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SaliencyFinding {
-    /// The sentence.
     pub sentence: String,
-    /// Its dimension.
     pub dimension: String,
     /// Which form it is.
     pub sample: Sample,
@@ -353,7 +345,6 @@ pub struct RatioFinding {
     pub to: f64,
     /// Mean ratio.
     pub ratio: f64,
-    /// Token-F1.
     pub token_f1: Option<Estimate>,
     /// What a random ranking has, which rises with the ratio.
     pub random_f1: Option<Estimate>,
@@ -376,16 +367,13 @@ pub struct DifferenceFinding {
     pub difference: Estimate,
     /// Two-sided p-value.
     pub p: f64,
-    /// The test.
     pub test: String,
 }
 
 /// Attention of all heads between the mask and the words. `n` is the number of words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AttentionFinding {
-    /// The sentence.
     pub sentence: String,
-    /// Its words.
     pub words: Vec<String>,
     /// Words that are masks or that the model does not see.
     pub excluded: Vec<usize>,

@@ -33,7 +33,6 @@ pub struct Choice {
 pub struct Side<'a> {
     /// What it is called.
     pub name: String,
-    /// The sentence.
     pub sentence: &'a SentenceFinding,
     /// Its scores, one for each choice; none where they have not been computed.
     pub rows: Vec<Option<&'a Tagged<SaliencyFinding>>>,
@@ -43,7 +42,6 @@ pub struct Side<'a> {
 
 impl<'a> Side<'a> {
     /// A sentence of the data with all that counts as its rationale.
-    #[must_use]
     pub fn new(sentence: &'a SentenceFinding, rows: Vec<Option<&'a Tagged<SaliencyFinding>>>) -> Self {
         let name = match (sentence.sample, &sentence.perturbation) {
             (Sample::Original, _) => "original".to_owned(),
@@ -57,7 +55,6 @@ impl<'a> Side<'a> {
 }
 
 /// A method in a few letters.
-#[must_use]
 pub fn short_method(method: &str) -> &str {
     named(method).map_or(method, |m| m.short())
 }
@@ -69,14 +66,12 @@ fn method_title(method: &str) -> &str {
 
 /// Which words of an original stand over which of its partner: the benchmark's pairs, or else those of a longest common
 /// subsequence.
-#[must_use]
 pub fn pairs(original: &SentenceFinding, partner: &SentenceFinding) -> Vec<(usize, usize)> {
     partner.alignment.clone().unwrap_or_else(|| align(&original.words, &partner.words))
 }
 
 /// Sentences under one another, each by every choice: all sides of the first choice, then those of the second. Two sides are
 /// aligned by `pairs`; scores of several methods, which have scales of their own, are shares of the largest of their method.
-#[must_use]
 pub fn tokens(choices: &[Choice], sides: &[Side<'_>], pairs: &[(usize, usize)]) -> Tokens {
     let methods: BTreeSet<&str> = choices.iter().map(|c| c.method.as_str()).collect();
     let models: BTreeSet<&str> = choices.iter().map(|c| c.model.as_str()).collect();
@@ -133,7 +128,6 @@ fn strip(label: String, side: &Side<'_>, choice: usize, unit: f64) -> Strip {
 }
 
 /// Strips as a figure.
-#[must_use]
 pub fn figure(
     (results, engine): (&Results, Option<&EngineInfo>),
     choices: &[Choice],
@@ -168,7 +162,6 @@ pub fn figure(
 }
 
 /// Some layers and heads of a table of heads, both from 0; shades mean what they mean in the whole.
-#[must_use]
 pub fn heads_part(table: &Figure, layers: &Range<usize>, heads: &Range<usize>) -> Figure {
     let mut part = table.clone();
     for layer in &mut part.layers {
@@ -183,7 +176,6 @@ pub fn heads_part(table: &Figure, layers: &Range<usize>, heads: &Range<usize>) -
 }
 
 /// Attention between the mask and one word in every head: layers from the first on top, heads from the left.
-#[must_use]
 pub fn heads(
     engine: Option<&EngineInfo>,
     attention: &Tagged<AttentionFinding>,

@@ -42,7 +42,6 @@ pub struct Input {
 impl Input {
     /// The input with what a causal model answered behind it, all but the last token, which nothing follows: a slot for each
     /// token. They are no part of the sentence: they stay on every path and have score 0.
-    #[must_use]
     pub fn answered(&self, answer: &[u32], tokenizer: &Tokenizer) -> Cow<'_, Self> {
         let given = &answer[..self.further.min(answer.len())];
         if given.is_empty() {
@@ -87,9 +86,6 @@ impl<'a> Reader<'a> {
     }
 
     /// The sentence in tokens, or why there is none.
-    ///
-    /// # Errors
-    /// Those of the tokenizer.
     pub fn read(&self, sentence: &SentenceFinding) -> Result<Result<Input, Unfit>, ModelError> {
         let Some(first) = sentence.masks.first().copied() else { return Ok(Err("no mask".into())) };
         let answer = match sentence.answer.as_deref().filter(|w| !w.is_empty()) {

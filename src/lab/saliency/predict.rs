@@ -14,7 +14,6 @@ use model::{Batch, Model, Plan, Sites, Tokenizer};
 /// Answers that are shown.
 pub const SHOWN: usize = 5;
 
-/// A prediction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prediction {
     /// The most probable answers, best first.
@@ -32,7 +31,6 @@ pub struct Prediction {
 }
 
 /// Probabilities from logits.
-#[must_use]
 pub fn softmax(logits: &[f32]) -> Vec<f64> {
     let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let mut all: Vec<f64> = logits.iter().map(|l| f64::from(l - most).exp()).collect();
@@ -182,9 +180,6 @@ fn one_by_one(
 }
 
 /// The inputs with the answers of causal models behind them, as they are explained; others are as they were.
-///
-/// # Errors
-/// A model without a tokenizer.
 pub fn answered<'a>(
     model: &Model,
     inputs: &[&'a Input],
@@ -223,9 +218,6 @@ fn at_slots(
 }
 
 /// The predictions of some inputs, in their order.
-///
-/// # Errors
-/// Those of the model; cancellation.
 pub fn predict(
     model: &Model,
     inputs: &[&Input],

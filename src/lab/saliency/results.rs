@@ -42,7 +42,6 @@ pub struct Results {
 pub struct Own {
     /// Number of the question.
     pub ticket: u64,
-    /// The sentence.
     pub sentence: Option<Tagged<SentenceFinding>>,
     /// What each model predicts.
     pub predictions: Vec<Tagged<PredictionFinding>>,
@@ -113,19 +112,16 @@ impl Results {
     }
 
     /// The sentence of this identifier.
-    #[must_use]
     pub fn sentence(&self, id: &str) -> Option<&Tagged<SentenceFinding>> {
         self.sentences.iter().find(|s| s.value.sentence == id)
     }
 
     /// What a model predicts in a sentence.
-    #[must_use]
     pub fn prediction(&self, model: &str, sentence: &str) -> Option<&Tagged<PredictionFinding>> {
         self.predictions.iter().find(|p| p.value.sentence == sentence && p.model == model)
     }
 
     /// The scores of a sentence by a method.
-    #[must_use]
     pub fn row(&self, model: &str, sentence: &str, method: &str) -> Option<&Tagged<SaliencyFinding>> {
         let is = |r: &&Tagged<SaliencyFinding>| {
             r.value.sentence == sentence && r.value.method == method && r.model == model
@@ -134,14 +130,12 @@ impl Results {
     }
 
     /// Names of the models, in the order of the run.
-    #[must_use]
     pub fn models(&self) -> Vec<&str> {
         let notes = self.data.as_ref().map_or(&[][..], |d| &d.value.models);
         notes.iter().map(|m| m.name.as_str()).collect()
     }
 
     /// Identifiers of the methods, in the order of the run.
-    #[must_use]
     pub fn methods(&self) -> Vec<&str> {
         let mut methods: Vec<&str> = Vec::new();
         for note in self.data.iter().flat_map(|d| &d.value.models) {
@@ -154,7 +148,6 @@ impl Results {
 
     /// Where something of a model, a method and a dimension stands in tables: models, methods and dimensions in the order of the
     /// run, `all` behind the single dimensions.
-    #[must_use]
     pub fn place(&self, model: &str, method: &str, dimension: &str) -> (usize, usize, usize) {
         fn at<'a>(mut all: impl Iterator<Item = &'a str>, one: &str) -> usize {
             all.position(|x| x == one).unwrap_or(usize::MAX)

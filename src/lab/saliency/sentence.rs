@@ -7,7 +7,6 @@ use corpus::task::MASK;
 pub const LONGEST: usize = 4_000;
 
 /// Whether a word has a letter or digit in it.
-#[must_use]
 pub fn is_word(word: &str) -> bool {
     word.chars().any(char::is_alphanumeric)
 }
@@ -19,7 +18,6 @@ fn alone(c: char) -> bool {
 
 /// Words of a text, as start and end in characters: runs of letters and digits (with apostrophes and hyphens inside), single
 /// other characters, and `[MASK]`.
-#[must_use]
 pub fn spans(text: &str) -> Vec<(usize, usize)> {
     let chars: Vec<char> = text.chars().collect();
     let mask: Vec<char> = MASK.chars().collect();
@@ -55,7 +53,6 @@ pub fn spans(text: &str) -> Vec<(usize, usize)> {
 }
 
 /// Where given words lie in a text, one after the other; none where they do not.
-#[must_use]
 pub fn locate(text: &str, words: &[String]) -> Option<Vec<(usize, usize)>> {
     let (mut byte, mut char) = (0, 0);
     let mut spans = Vec::with_capacity(words.len());
@@ -70,7 +67,6 @@ pub fn locate(text: &str, words: &[String]) -> Option<Vec<(usize, usize)>> {
 }
 
 /// A text made of words, with their places: with blanks between them unless they are written without.
-#[must_use]
 pub fn joined(words: &[String]) -> (String, Vec<(usize, usize)>) {
     let blank = !words.iter().any(|w| w.chars().any(alone));
     let (mut text, mut at, mut spans) = (String::new(), 0, Vec::with_capacity(words.len()));

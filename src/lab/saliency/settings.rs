@@ -11,7 +11,6 @@ use lab::setting::rows::{level, models, row, seed};
 use lab::setting::{Kind, Known, Range, Setting, SettingError, Value};
 
 /// All fields, in the order of the setup pane.
-#[must_use]
 pub fn settings() -> Vec<Setting<Spec>> {
     let mut all = vec![
         models("The models that are explained, in the order in which they run."),

@@ -120,7 +120,6 @@ pub enum Direction {
 
 impl Direction {
     /// The name in specs.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Direction::FromMask => "from_mask",
@@ -183,7 +182,6 @@ pub enum Baseline {
 
 impl Baseline {
     /// The name in specs.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Baseline::Pad => "pad",
@@ -201,13 +199,11 @@ pub enum TargetKind {
     /// The probability of the predicted token, averaged over masks.
     #[default]
     Probability,
-    /// Its logit.
     Logit,
 }
 
 impl TargetKind {
     /// The name in specs.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             TargetKind::Probability => "probability",
@@ -283,7 +279,6 @@ pub struct MetricSpec {
 pub const MOST_INPUTS: usize = 100_000;
 
 /// The name of a dimension in specs and findings.
-#[must_use]
 pub fn dimension_name(dimension: Dimension) -> &'static str {
     match dimension {
         Dimension::Grammar => "grammar",
@@ -296,13 +291,11 @@ pub fn dimension_name(dimension: Dimension) -> &'static str {
 
 impl Spec {
     /// The language of the built-in benchmark.
-    #[must_use]
     pub fn language(&self) -> Option<Language> {
         Language::ALL.into_iter().find(|l| l.code() == self.data.language)
     }
 
     /// Where the file of gold rationales is, if there is one.
-    #[must_use]
     pub fn file(&self) -> Option<PathBuf> {
         self.data.file.as_ref().map(|file| self.data.base.join(file))
     }

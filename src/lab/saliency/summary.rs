@@ -22,8 +22,6 @@ fn short(method: &str) -> &str {
     named(method).map_or(method, |m| m.short())
 }
 
-/// The lines.
-#[must_use]
 pub fn lines(results: &Results) -> Vec<String> {
     let mut out = Vec::new();
     if let Some(d) = &results.data {
@@ -111,7 +109,6 @@ fn interpretability(results: &Results, out: &mut Vec<String>) {
 }
 
 /// Sentences about each method over all dimensions.
-#[must_use]
 pub fn verdicts(results: &Results) -> Vec<String> {
     let mut out = Vec::new();
     let overall = |i: &&Tagged<InterpretabilityFinding>| {
@@ -168,7 +165,6 @@ pub fn verdicts(results: &Results) -> Vec<String> {
 }
 
 /// The sides of a comparison in a few words: what both have in common is named once.
-#[must_use]
 pub fn against(a: &str, b: &str) -> String {
     let parts = |side: &str| match side.rsplit_once(' ') {
         Some((model, method)) if named(method).is_some() => (model.to_owned(), short(method).to_owned()),

@@ -10,7 +10,6 @@ use corpus::rationales::Dimension;
 use lab::table::Table;
 
 /// The tables that have a number: `accuracy`, `interpretability`, `accuracy-perturbations`, `perturbations`.
-#[must_use]
 pub fn all(results: &Results) -> Vec<Table> {
     let (whole, by_kind): (Vec<Accuracy>, Vec<Accuracy>) =
         accuracies(results).into_iter().partition(|a| a.perturbation == ALL);

@@ -3,7 +3,6 @@
 
 /// Scores of `words` words from those of tokens, each with the words that it overlaps. Tokens that overlap none (special tokens)
 /// count nowhere.
-#[must_use]
 pub fn to_words<L: AsRef<[usize]>>(tokens: &[f64], overlaps: &[L], words: usize) -> Vec<f64> {
     let mut scores = vec![0.0; words];
     for (score, overlapped) in tokens.iter().zip(overlaps) {

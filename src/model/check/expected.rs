@@ -172,7 +172,6 @@ impl<'a> Json<'a> {
         Ok(items)
     }
 
-    /// A text.
     pub fn text(&self) -> Result<&'a str> {
         self.value.and_then(Value::as_str).ok_or_else(|| self.wrong("a text"))
     }
@@ -184,7 +183,6 @@ impl<'a> Json<'a> {
             .ok_or_else(|| self.wrong(&format!("a whole number from {least} to {most}")))
     }
 
-    /// A number.
     pub fn number(&self) -> Result<f64> {
         self.value.and_then(Value::as_f64).ok_or_else(|| self.wrong("a number"))
     }

@@ -26,7 +26,6 @@ use base::Pulse;
 mod tolerance {
     /// Hidden states, attentions, sentence vectors.
     pub const HIDDEN: f64 = 2e-5;
-    /// Logits.
     pub const LOGITS: f64 = 1e-4;
     /// Softmax probabilities.
     pub const PROBABILITY: f64 = 1e-5;

@@ -123,7 +123,6 @@ impl Table {
         });
     }
 
-    /// The rows.
     pub fn into_rows(self) -> Vec<Row> {
         self.0
     }

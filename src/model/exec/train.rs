@@ -79,9 +79,6 @@ impl Trainer {
     }
 
     /// Starts from given parameters.
-    ///
-    /// # Errors
-    /// As [`Trainer::new`]; [`ModelError::MissingTensor`].
     pub fn from_params(arch: &Arch, params: &Params, settings: AdamW, device: Device) -> Result<Trainer> {
         Ok(Trainer(if on_cpu(device) {
             Box::new(cpu::train::Trainer::from_params(arch, params, settings)?)
@@ -101,17 +98,11 @@ impl Trainer {
     }
 
     /// The mean cross entropy at `targets` in nats; nothing is changed.
-    ///
-    /// # Errors
-    /// As [`Trainer::step`].
     pub fn loss(&self, batch: &Batch, targets: &[Target]) -> Result<f32> {
         self.0.loss(batch, targets)
     }
 
     /// Runs a plan on the model in its present state.
-    ///
-    /// # Errors
-    /// As [`Model::forward`](crate::Model::forward).
     pub fn forward(&self, batch: &Batch, plan: &Plan) -> Result<Trace> {
         self.0.forward(batch, plan)
     }
@@ -127,9 +118,6 @@ impl Trainer {
     }
 
     /// The present parameters, on the host.
-    ///
-    /// # Errors
-    /// [`ModelError::Compute`].
     pub fn params(&self) -> Result<Params> {
         self.0.params()
     }
@@ -166,9 +154,6 @@ impl Trainer {
 }
 
 /// Initial parameters of an architecture; see [`Trainer::new`].
-///
-/// # Errors
-/// [`ModelError::Config`] if the architecture is inconsistent.
 pub fn initial(arch: &Arch, seed: u64) -> Result<Params> {
     let wrong = |what| ModelError::Config { file: "architecture".into(), what };
     arch.validate().map_err(wrong)?;
@@ -188,9 +173,6 @@ pub fn initial(arch: &Arch, seed: u64) -> Result<Params> {
 }
 
 /// Checks a batch and its targets.
-///
-/// # Errors
-/// As [`Trainer::step`].
 pub(super) fn check(arch: &Arch, batch: &Batch, targets: &[Target]) -> Result<()> {
     batch.check(arch)?;
     if targets.is_empty() {

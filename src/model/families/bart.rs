@@ -10,7 +10,6 @@ use crate::arch::{
 };
 use crate::error::Result;
 
-/// The family.
 pub(super) const FAMILY: Family = Family {
     model_types: &["bart"],
     prefixes: &["model."],

@@ -16,7 +16,6 @@ use crate::static_vectors::{Address, StaticVectors};
 use crate::tokenizer::{Split, Tokenizer, WordRules};
 use crate::weights::Checkpoint;
 
-/// The family.
 pub(super) const FAMILY: Family = Family {
     model_types: &["bilstm-max"],
     prefixes: &["enc_lstm.", "lstm.", "encoder."],

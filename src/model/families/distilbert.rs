@@ -6,7 +6,6 @@ use super::{ConfigFile, Entry, Family, Size, bert, plain};
 use crate::arch::{Arch, Head};
 use crate::error::Result;
 
-/// The family.
 pub(super) const FAMILY: Family = Family {
     model_types: &["distilbert"],
     prefixes: &["distilbert."],

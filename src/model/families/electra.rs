@@ -7,7 +7,6 @@ use super::{ConfigFile, Entry, Family, bert, plain};
 use crate::arch::{Activation, Arch, Head};
 use crate::error::Result;
 
-/// The family.
 pub(super) const FAMILY: Family = Family {
     model_types: &["electra"],
     prefixes: &["electra."],

@@ -6,7 +6,6 @@ use super::{ConfigFile, Entry, Family, bert, plain};
 use crate::arch::Arch;
 use crate::error::Result;
 
-/// The family.
 pub(super) const FAMILY: Family = Family {
     model_types: &["ernie"],
     prefixes: &["ernie.", "bert."],

@@ -10,7 +10,6 @@ use crate::arch::{
 use crate::error::Result;
 use crate::params::{Layout, Rows};
 
-/// The family.
 pub(super) const FAMILY: Family = Family {
     model_types: &["gpt2"],
     prefixes: &["transformer."],

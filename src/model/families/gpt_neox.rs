@@ -7,7 +7,6 @@ use crate::arch::{Arch, Attention, Embedding, Head, Mlp, Network, Norm, NormKind
 use crate::error::Result;
 use crate::params::{Layout, Rows};
 
-/// The family.
 pub(super) const FAMILY: Family =
     Family { model_types: &["gpt_neox"], prefixes: &["gpt_neox."], names: &[NAMES], describe, config: None };
 

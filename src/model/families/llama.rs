@@ -7,7 +7,6 @@ use super::{ConfigFile, Entry, Family, plain, rotary};
 use crate::arch::{Arch, Attention, Embedding, Head, Mlp, Network, Norm, NormKind, Place};
 use crate::error::Result;
 
-/// The family.
 pub(super) const FAMILY: Family = Family {
     model_types: &["llama", "qwen2"],
     prefixes: &["model."],

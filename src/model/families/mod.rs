@@ -41,7 +41,6 @@ pub const FAMILIES: &[Family] = &[
     bilstm::FAMILY,
 ];
 
-/// One family.
 pub struct Family {
     /// Values of `model_type` that it reads; the first is the one it writes.
     pub model_types: &'static [&'static str],
@@ -119,9 +118,6 @@ impl Family {
     }
 
     /// The family that wrote an [`Arch`].
-    ///
-    /// # Errors
-    /// [`ModelError::UnknownArchitecture`].
     pub fn of(arch: &Arch) -> Result<&'static Family> {
         find(&arch.family).ok_or_else(|| unknown("architecture description", &arch.family))
     }
@@ -260,7 +256,6 @@ pub struct Size {
     pub hidden: usize,
     /// Blocks.
     pub layers: usize,
-    /// Heads.
     pub heads: usize,
     /// Longest input in tokens.
     pub max_positions: usize,

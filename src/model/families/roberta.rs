@@ -7,7 +7,6 @@ use super::{ConfigFile, Entry, Family, Size, bert, plain};
 use crate::arch::{Activation, Arch, Head, Positions};
 use crate::error::Result;
 
-/// The family.
 pub(super) const FAMILY: Family = Family {
     model_types: &["roberta", "xlm-roberta"],
     prefixes: &["roberta."],

@@ -210,7 +210,6 @@ fn is_here(host: &str) -> bool {
 
 impl Settings {
     /// Why the token is not sent, if it is not: anyone listening on an unencrypted connection to the hub would get it.
-    #[must_use]
     pub fn token_withheld(&self) -> Option<&'static str> {
         self.token.as_ref()?;
         let endpoint: Uri = self.endpoint.as_deref()?.trim_end_matches('/').parse().ok()?;

@@ -36,9 +36,6 @@ struct Shape {
 }
 
 /// Refuses recipes without bounds; says nothing of a text that is not a tokenizer, which the library does better.
-///
-/// # Errors
-/// One sentence.
 pub(super) fn check(text: &[u8]) -> Result<(), String> {
     let shape = match super::guarded(|| Ok(serde_json::from_slice::<Shape>(text))) {
         Ok(Ok(shape)) => shape,

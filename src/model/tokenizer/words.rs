@@ -52,7 +52,6 @@ impl std::fmt::Display for Coverage {
 }
 
 /// The words of a text, as [`Split`] cuts it.
-#[must_use]
 pub fn split(how: Split, text: &str) -> Vec<String> {
     let mut pieces = PreTokenizedString::from(text);
     let done = match how {
@@ -118,9 +117,6 @@ impl Tokenizer {
     }
 
     /// How many tokens of these texts the vocabulary does not have.
-    ///
-    /// # Errors
-    /// As [`Tokenizer::encode`].
     pub fn coverage<S: AsRef<str>>(&self, texts: &[S]) -> Result<Coverage> {
         let mut sum = Coverage::default();
         for text in texts {

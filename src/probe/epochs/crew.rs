@@ -338,9 +338,6 @@ impl Crew {
     }
 
     /// One pass over the examples in the given order. `poll` is asked now and then whether to go on.
-    ///
-    /// # Errors
-    /// [`Cancelled`] if it says no.
     pub fn learn(
         &mut self,
         data: &Labelled,

@@ -25,7 +25,6 @@ pub const RATES: [f64; 5] = [1e-4, 5e-4, 1e-3, 5e-3, 1e-2];
 pub const BATCHES: [usize; 4] = [8, 16, 32, 64];
 
 /// Settings of a classifier with these hidden layers: all 20 of the paper, or the four corners that most often win.
-#[must_use]
 pub fn recipes(hidden: &[usize], small: bool) -> Vec<Recipe> {
     let (rates, batches): (&[f64], &[usize]) =
         if small { (&[1e-3, 1e-2], &[16, 64]) } else { (&RATES, &BATCHES) };
@@ -64,9 +63,6 @@ impl Chosen {
 /// Trains networks side by side on the same examples in the same order, one for each recipe; what each came to, in their order.
 /// None where weights or losses were no numbers from the first epoch on. `beat` is called before every epoch of each (with 1), and
 /// within an epoch to ask whether to go on (with 0).
-///
-/// # Errors
-/// [`Cancelled`] if `beat` says so.
 pub fn train(
     data: &Labelled,
     validation: &Labelled,
@@ -99,9 +95,6 @@ pub fn train(
 /// Trains every setting with every seed; for each seed the best network, in the order of the seeds. Settings of a seed are trained side
 /// by side in one order of the examples, seeds (and, for more threads than seeds, batches) on threads of their own, which changes
 /// no number. None where all settings of a seed diverged. `pulse` counts epochs; trainings that end early leave it short of its total.
-///
-/// # Errors
-/// [`Cancelled`] if the pulse says so.
 pub fn best_of(
     data: &Labelled,
     validation: &Labelled,

@@ -12,9 +12,6 @@ use base::{Cancelled, Pulse};
 use stats::Purpose;
 
 /// Bits that labels take, one number a purpose: what is drawn at random (orders, weights) is drawn from its streams.
-///
-/// # Errors
-/// [`MdlError`].
 pub type Bits = fn(&Labelled, &[Purpose], &mut dyn Pulse) -> Result<Vec<f64>, MdlError>;
 
 /// A code.
@@ -30,7 +27,6 @@ pub struct Method {
 pub static METHODS: [Method; 2] = [prequential::METHOD, variational::METHOD];
 
 /// Bits of a code that knows nothing but the number of classes.
-#[must_use]
 pub fn uniform(data: &Labelled) -> f64 {
     data.len() as f64 * (data.classes() as f64).log2()
 }

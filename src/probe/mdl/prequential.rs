@@ -56,29 +56,22 @@ pub struct Codelength {
 }
 
 impl Codelength {
-    /// Bits in all.
-    #[must_use]
     pub fn bits(&self) -> f64 {
         self.first + self.blocks.iter().map(|b| b.bits).sum::<f64>()
     }
 
     /// How many times shorter than the uniform code it is.
-    #[must_use]
     pub fn compression(&self) -> f64 {
         self.uniform / self.bits()
     }
 }
 
 /// Ends of the blocks for n examples.
-#[must_use]
 pub fn ends(n: usize) -> Vec<usize> {
     PORTIONS.iter().map(|p| (n as f64 * p / 100.0 + 1e-9).floor() as usize).collect()
 }
 
 /// Code length of the labels of `data`, in the order in which its examples stand, by logistic regression.
-///
-/// # Errors
-/// [`MdlError`].
 pub fn online(
     data: &Labelled,
     settings: &Settings,

@@ -42,7 +42,6 @@ const TINY: f32 = 1e-8;
 /// Independent normals, by their means and the logarithms of their variances.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Normals {
-    /// Means.
     pub mean: Vec<f32>,
     /// Logarithms of the variances.
     pub log_variance: Vec<f32>,
@@ -59,7 +58,6 @@ impl Normals {
     }
 
     /// Divergence from N(0, 1), in nats (Louizos et al. 2017, equation 8).
-    #[must_use]
     pub fn divergence(&self) -> f64 {
         let of = |(m, l): (&f32, &f32)| {
             let (m, l) = (f64::from(*m), f64::from(*l));
@@ -82,7 +80,6 @@ impl Normals {
 
 /// Divergence of a scale from its prior by `log_alpha`, the logarithm of its variance over its squared mean; in nats (Molchanov et
 /// al. 2017, equation 14).
-#[must_use]
 pub fn scale_divergence(log_alpha: f64) -> f64 {
     K1 - K1 * sigmoid(K2 + K3 * log_alpha) + 0.5 * softplus(-log_alpha)
 }
@@ -127,7 +124,6 @@ impl Posterior {
     }
 
     /// 0 in the shape of this one.
-    #[must_use]
     pub fn zeros(&self) -> Self {
         let of = |n: &Normals| Normals::zeros(n.mean.len());
         Self { scale: of(&self.scale), weight: of(&self.weight), bias: of(&self.bias) }
@@ -151,7 +147,6 @@ impl Posterior {
     }
 
     /// What the probe itself takes, in nats.
-    #[must_use]
     pub fn divergence(&self) -> f64 {
         let of = |(m, l): (&f32, &f32)| scale_divergence(f64::from(l - (m * m + TINY).ln()));
         let scales: f64 = self.scale.mean.iter().zip(&self.scale.log_variance).map(of).sum();
@@ -297,13 +292,11 @@ impl Workspace {
 }
 
 /// Examples that a search on `n` of them looks at in a step.
-#[must_use]
 pub fn step(n: usize) -> usize {
     BATCH.min(n)
 }
 
 /// Examples that a search on `n` of them looks at in all, each counted as often as it is looked at.
-#[must_use]
 pub fn looks(n: usize) -> usize {
     STEPS * step(n) + PASSES * n
 }
@@ -353,9 +346,6 @@ impl Batch<'_> {
 
 /// Finds a posterior for the labels of `data`, whose columns are taken as they stand, and what its code takes. `beat` is called
 /// before every step.
-///
-/// # Errors
-/// [`MdlError`].
 fn search(
     data: &Labelled,
     purpose: &Purpose,
@@ -405,9 +395,6 @@ fn search(
 }
 
 /// The code of the labels of `data` by a linear probe, one for each purpose; searches run side by side.
-///
-/// # Errors
-/// [`MdlError`].
 pub fn codes(
     data: &Labelled,
     purposes: &[Purpose],

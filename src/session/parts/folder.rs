@@ -52,13 +52,11 @@ pub struct Listed {
 
 impl Listed {
     /// `cell 3 (models bert-mini, layer 2)`.
-    #[must_use]
     pub fn name(&self) -> String {
         format!("cell {} ({})", self.cell, self.about())
     }
 
     /// `cell 3 of 8 (models bert-mini, layer 2)`.
-    #[must_use]
     pub fn name_of(&self, cells: usize) -> String {
         format!("cell {} of {cells} ({})", self.cell, self.about())
     }
@@ -124,9 +122,6 @@ impl Folder {
     }
 
     /// Refuses a folder of a grid to a run that is none.
-    ///
-    /// # Errors
-    /// [`PartError::NoFolder`].
     pub fn none_in(dir: &Path) -> Result<(), PartError> {
         if dir.join(LIST).symlink_metadata().is_err() {
             return Ok(());
@@ -162,13 +157,11 @@ impl Folder {
     }
 
     /// Its path.
-    #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
     /// The file of a cell, by its place in the list: the one that is there, in whatever form, or else that of JSON lines.
-    #[must_use]
     pub fn part(&self, index: usize) -> PathBuf {
         let there = Form::ALL.map(|form| self.part_as(index, form));
         let [usual, _] = &there;
@@ -176,21 +169,16 @@ impl Folder {
     }
 
     /// The file of a cell in this form, whether it is there or not.
-    #[must_use]
     pub fn part_as(&self, index: usize, form: Form) -> PathBuf {
         self.dir.join(PARTS).join(format!("{}.{}", self.cells[index].spec, form.extension()))
     }
 
     /// For each cell the share of `count`, from 0, that computes it; see [`shares`]. The list alone says so, for whoever has no spec.
-    #[must_use]
     pub fn shares(&self, count: usize) -> Vec<usize> {
         shares(&self.cells.iter().map(|c| u128::from(c.work)).collect::<Vec<_>>(), count)
     }
 
     /// Every file among the parts, in the order of their names.
-    ///
-    /// # Errors
-    /// [`PartError::Read`].
     pub fn files(&self) -> Result<Vec<PathBuf>, PartError> {
         let parts = self.dir.join(PARTS);
         let listing = std::fs::read_dir(&parts).map_err(|source| PartError::Read { path: parts, source })?;
@@ -203,7 +191,6 @@ impl Folder {
     }
 
     /// What there is of a cell: its file's first and last lines say so.
-    #[must_use]
     pub fn state(&self, index: usize) -> State {
         let path = self.part(index);
         if !path.exists() {
@@ -218,9 +205,6 @@ impl Folder {
     }
 
     /// Whether a part belongs to this set.
-    ///
-    /// # Errors
-    /// [`PartError`] says why it does not.
     pub(super) fn owns(&self, path: &Path, head: &part::Head) -> Result<(), PartError> {
         if head.version != self.head.version {
             let (there, here) = (head.version.clone(), self.head.version.clone());

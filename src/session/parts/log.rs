@@ -18,7 +18,6 @@ const SHOWN: usize = 200;
 
 /// The file in [`LOGS`] into which this process prints, as the script of `probity submit` names it (`%A-%a.log`); none outside of an array
 /// of Slurm.
-#[must_use]
 pub fn of_this_job() -> Option<String> {
     name(
         std::env::var("SLURM_ARRAY_JOB_ID").ok().as_deref(),
@@ -35,7 +34,6 @@ fn name(job: Option<&str>, task: Option<&str>) -> Option<String> {
 
 /// The last line of a log that is not empty, fit to be shown. None where there is no such file, where it is none of [`of_this_job`]'s
 /// names (the folder may be anybody's), and where it says nothing.
-#[must_use]
 pub fn last_line(dir: &Path, log: &str) -> Option<String> {
     let (job, task) = log.strip_suffix(".log")?.split_once('-')?;
     let path = dir.join(LOGS).join(name(Some(job), Some(task))?);
@@ -62,7 +60,6 @@ pub struct Latest {
 }
 
 /// The log of the newest job of every task that has one, by task.
-#[must_use]
 pub fn latest(dir: &Path) -> Vec<Latest> {
     let mut newest: BTreeMap<usize, (u64, String)> = BTreeMap::new();
     for entry in std::fs::read_dir(dir.join(LOGS)).into_iter().flatten().flatten() {

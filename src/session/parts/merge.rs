@@ -17,7 +17,6 @@ use labs::{Finding, Spec};
 pub struct Done {
     /// Its file.
     pub path: PathBuf,
-    /// Bytes of it.
     pub bytes: u64,
     /// Lines between its first and its last one.
     pub lines: usize,
@@ -82,7 +81,6 @@ impl Survey {
 
     /// Cells that are done, in their order, in as few sessions as have at most so many bytes and lines each. A cell is never divided; one
     /// that is larger has a session of its own.
-    #[must_use]
     pub fn volumes(&self, most_bytes: u64, most_lines: usize) -> Vec<Vec<usize>> {
         let mut all: Vec<usize> = self.done.keys().copied().collect();
         all.sort_unstable();
@@ -106,7 +104,6 @@ impl Survey {
     }
 
     /// Whether every cell is done.
-    #[must_use]
     pub fn is_complete(&self) -> bool {
         self.missing.is_empty() && self.failed.is_empty()
     }
@@ -124,7 +121,6 @@ pub struct Merged {
     pub cells: usize,
     /// Lines after the header.
     pub entries: usize,
-    /// Bytes.
     pub bytes: u64,
     /// Every comparison of every cell, each with the place of its cell in the list.
     pub family: Vec<(usize, Comparison)>,

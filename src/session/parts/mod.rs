@@ -129,7 +129,6 @@ pub enum PartError {
 
 impl PartError {
     /// Whether the system refused, rather than what was found being wrong.
-    #[must_use]
     pub fn is_of_the_system(&self) -> bool {
         matches!(self, PartError::Write { .. })
     }

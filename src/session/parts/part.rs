@@ -44,7 +44,6 @@ pub struct Head {
 pub enum Outcome {
     /// Everything was computed.
     Done,
-    /// It failed.
     Failed,
     /// It was stopped.
     Stopped,
@@ -110,9 +109,6 @@ pub struct Writer<'a> {
 impl<'a> Writer<'a> {
     /// For the file of a cell; a file that is there is replaced when the cell ends. `status` is told how far it has got; `engine`
     /// is what computes, where that has introduced itself already.
-    ///
-    /// # Errors
-    /// [`SessionError::Write`].
     pub fn new(
         path: PathBuf,
         head: &Head,
@@ -235,7 +231,6 @@ impl Form {
     pub const HAS_COLUMNS: bool = cfg!(feature = "parquet");
 
     /// What names of its files end with.
-    #[must_use]
     pub fn extension(self) -> &'static str {
         match self {
             Form::Lines => "jsonl",
@@ -244,13 +239,11 @@ impl Form {
     }
 
     /// The same part in this form.
-    #[must_use]
     pub fn name(self, path: &Path) -> PathBuf {
         path.with_extension(self.extension())
     }
 
     /// That of a file.
-    #[must_use]
     pub fn of(path: &Path) -> Self {
         let columns = path.extension().is_some_and(|e| e == Form::Columns.extension());
         if columns { Form::Columns } else { Form::Lines }
@@ -360,9 +353,6 @@ pub struct Reader {
 
 impl Reader {
     /// Opens a part and reads its first line.
-    ///
-    /// # Errors
-    /// [`PartError`].
     pub fn open(path: &Path) -> Result<Self, PartError> {
         let fail = |source| PartError::Read { path: path.to_owned(), source };
         let mut source: Box<dyn BufRead> = match Form::of(path) {
@@ -381,9 +371,6 @@ impl Reader {
     }
 
     /// The next line of the session in it; none at its end, which is compared with what was read.
-    ///
-    /// # Errors
-    /// [`PartError`] with the line.
     pub fn entry(&mut self) -> Result<Option<Entry>, PartError> {
         self.line += 1;
         let read = next_line(&mut self.source, &mut self.buffer);

@@ -27,7 +27,6 @@ pub struct Status {
     pub process: u32,
     /// When it was written, RFC 3339 in UTC.
     pub updated: String,
-    /// Its cells.
     pub cells: usize,
     /// Those that are done.
     pub done: usize,
@@ -53,7 +52,6 @@ pub struct Status {
 
 impl Status {
     /// Every shard that wrote a state into the folder, in the order of their names. One that cannot be read is left out.
-    #[must_use]
     pub fn all(folder: &Folder) -> Vec<Self> {
         let Ok(listing) = std::fs::read_dir(folder.dir().join(SHARDS)) else { return Vec::new() };
         let mut files: Vec<PathBuf> = listing.flatten().map(|entry| entry.path()).collect();
@@ -82,7 +80,6 @@ pub struct Reporter {
 
 impl Reporter {
     /// For a shard of that name, with so many cells.
-    #[must_use]
     pub fn new(folder: &Folder, shard: &str, cells: usize) -> Self {
         let file = shard.replace('/', "-of-");
         let (shard, process, log) = (shard.to_owned(), std::process::id(), log::of_this_job());

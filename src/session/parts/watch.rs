@@ -38,8 +38,6 @@ pub enum Pace {
 }
 
 impl Pace {
-    /// In a word.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Pace::Running => "running",
@@ -56,7 +54,6 @@ pub struct Share {
     pub shard: String,
     /// What it does.
     pub pace: Pace,
-    /// Its cells.
     pub cells: usize,
     /// Those that it has done or found done.
     pub done: usize,
@@ -72,9 +69,7 @@ pub mod sign {
     pub const WAITING: char = '.';
     /// It is being computed.
     pub const RUNNING: char = '>';
-    /// It is done.
     pub const DONE: char = '#';
-    /// It failed.
     pub const FAILED: char = 'x';
 }
 
@@ -83,7 +78,6 @@ pub mod sign {
 pub struct View {
     /// Name of the grid.
     pub grid: String,
-    /// Its cells.
     pub cells: usize,
     /// Those that are done.
     pub done: usize,
@@ -113,7 +107,6 @@ pub struct View {
 
 impl View {
     /// `12 of 48 cells done, 2 running, 1 failed, 33 waiting; about 3 min left`.
-    #[must_use]
     pub fn summary(&self) -> String {
         let mut out = format!("{} of {} cells done", self.done, self.cells);
         for (count, word) in
@@ -130,7 +123,6 @@ impl View {
     }
 
     /// Whether every cell has come to its end and none is computed again.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         self.done + self.failed.len() == self.cells && self.running.is_empty()
     }

@@ -33,13 +33,11 @@ pub struct Dossiers {
 
 impl Dossiers {
     /// The list with its cursor.
-    #[must_use]
     pub fn listing(&self, state: &State) -> Listing {
         Listing { len: (self.names)(state).len(), cursor: state.place(self.id).scrolled(self.list) }
     }
 
     /// The entry under the cursor.
-    #[must_use]
     pub fn under_cursor(&self, state: &State) -> Option<String> {
         let mut names = (self.names)(state);
         let at = state.place(self.id).scrolled(self.list).min(names.len().checked_sub(1)?);
@@ -47,7 +45,6 @@ impl Dossiers {
     }
 
     /// The areas of the two panes.
-    #[must_use]
     pub fn layout(&self, state: &State, body: Rect) -> Vec<(Pane, Rect)> {
         let (list, page) = split(body, (self.names)(state).len(), self.share);
         vec![(self.list, list), (self.page, page)]
@@ -126,7 +123,6 @@ impl Dossiers {
 }
 
 /// A key and its value as lines of `room` columns: the key stands in the first `columns`, the value is wrapped beside it.
-#[must_use]
 pub fn pair(
     state: &State,
     key: &str,

@@ -22,7 +22,6 @@ pub struct Listing {
 }
 
 /// The areas of a list of `len` lines and of the rest. When side by side, the list takes `share` per cent of the width.
-#[must_use]
 pub fn split(area: Rect, len: usize, share: u16) -> (Rect, Rect) {
     let [list, rest] = if area.width >= WIDE {
         Layout::horizontal([Constraint::Percentage(share), Constraint::Fill(1)]).areas(area)
@@ -35,7 +34,6 @@ pub fn split(area: Rect, len: usize, share: u16) -> (Rect, Rect) {
 }
 
 /// Lines that can be scrolled away before the last of `lines(width)` is visible in a pane.
-#[must_use]
 pub fn overflow(pane: Rect, lines: impl FnOnce(usize) -> usize) -> usize {
     let inner = inside(pane);
     lines(inner.width.into()).saturating_sub(inner.height.into())
@@ -43,7 +41,6 @@ pub fn overflow(pane: Rect, lines: impl FnOnce(usize) -> usize) -> usize {
 
 impl Listing {
     /// The line at a position of the screen.
-    #[must_use]
     pub fn at(&self, pane: Rect, x: u16, y: u16) -> Option<usize> {
         let inner = inside(pane);
         let line = y

@@ -141,7 +141,6 @@ fn content(state: &State, popup: &Popup, area: Rect) -> Content {
 }
 
 /// The last position of the popup's cursor, or the largest scroll offset.
-#[must_use]
 pub fn last(state: &State) -> usize {
     match &state.view.popup {
         None => 0,

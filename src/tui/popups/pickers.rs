@@ -177,16 +177,13 @@ pub struct Overwrite;
 pub struct Held {
     /// What would be written.
     pub what: Kept,
-    /// The files.
     pub files: Vec<PathBuf>,
 }
 
 /// Something to write that is kept until the user has said what becomes of the files in its way.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kept {
-    /// A figure.
     Figure(Box<Figure>),
-    /// A document.
     Document(Box<Document>),
 }
 

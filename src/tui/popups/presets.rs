@@ -11,7 +11,6 @@ use labs::{LabId, Preset, Spec};
 
 /// The presets of a lab; choosing one sets the lab up.
 pub struct Presets {
-    /// The lab.
     pub lab: LabId,
     /// The picker's name, see [`Picker::name`].
     pub name: &'static str,

@@ -21,13 +21,11 @@ macro_rules! registry {
 
         impl Views {
             /// The views before anything has happened.
-            #[must_use]
             pub fn new(start: &Start) -> Self {
                 Self { $( $name: $name::View::new(start), )+ }
             }
         }
 
-        /// All screens.
         pub static SCREENS: &[&dyn Screen] = &[ $( &$name::SCREEN, )+ ];
     };
 }
@@ -44,7 +42,6 @@ registry! {
 }
 
 /// The screen with an identifier; the first one if there is none.
-#[must_use]
 pub fn screen(id: ScreenId) -> &'static dyn Screen {
     SCREENS.iter().copied().find(|s| s.id() == id).unwrap_or(SCREENS[0])
 }

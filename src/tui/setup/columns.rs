@@ -18,7 +18,6 @@ pub enum Place {
 }
 
 /// The row of the pane on which each line stands: two columns share one.
-#[must_use]
 pub fn shelves(rows: &[Row], lines: &[RowLine]) -> Vec<usize> {
     let mut used = 0usize;
     let of = |line: &RowLine| {

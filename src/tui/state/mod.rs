@@ -112,7 +112,6 @@ impl Place {
     }
 
     /// The cursor of a list, or the lines scrolled away.
-    #[must_use]
     pub fn scrolled(&self, pane: Pane) -> usize {
         self.scroll.get(&pane).copied().unwrap_or(0)
     }
@@ -125,7 +124,6 @@ impl Place {
 }
 
 /// A cursor moved by a number of steps among `len` entries.
-#[must_use]
 pub fn moved(at: usize, by: i64, len: usize) -> usize {
     let last = len.saturating_sub(1) as i64;
     (at as i64).saturating_add(by).clamp(0, last) as usize
@@ -166,7 +164,6 @@ pub enum Popup {
 
 impl Popup {
     /// Identifies the popup.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             Popup::Help { .. } => "help",
@@ -198,13 +195,11 @@ pub struct TextEntry {
 
 impl TextEntry {
     /// A field for a purpose, with text already in it.
-    #[must_use]
     pub fn new(purpose: Purpose, buffer: impl Into<String>) -> Self {
         Self { purpose, buffer: buffer.into(), after: 0, error: None }
     }
 
     /// The byte at which the caret stands.
-    #[must_use]
     pub fn caret(&self) -> usize {
         let from_the_end = self.buffer.char_indices().rev().take(self.after).last();
         from_the_end.map_or(self.buffer.len(), |(at, _)| at)
@@ -287,7 +282,6 @@ pub struct Start {
 
 impl Start {
     /// The default experiment at 120 columns and 40 rows, not recorded.
-    #[must_use]
     pub fn new() -> Self {
         Self {
             spec: default_spec(),
@@ -320,7 +314,6 @@ impl Default for Start {
 
 impl State {
     /// A state before anything has happened: the lab of the spec is shown.
-    #[must_use]
     pub fn new(start: Start) -> Self {
         let screens = Views::new(&start);
         let Start { spec, keymap, themes, glyphs, size, recording, replay, far, followed, past, .. } = start;
@@ -367,19 +360,16 @@ impl State {
     }
 
     /// The theme that is shown.
-    #[must_use]
     pub fn theme(&self) -> &Theme {
         &self.themes[self.view.theme % self.themes.len()]
     }
 
     /// The screen that is shown.
-    #[must_use]
     pub fn screen(&self) -> &'static dyn Screen {
         screen(self.view.screen)
     }
 
     /// The setup of the lab that was shown last.
-    #[must_use]
     pub fn setup(&self) -> Option<&'static dyn Setup> {
         screen(self.view.lab).setup()
     }
@@ -393,7 +383,6 @@ impl State {
     }
 
     /// Where the user is on a screen.
-    #[must_use]
     pub fn place(&self, id: ScreenId) -> &Place {
         &self.view.places[&id]
     }
@@ -404,7 +393,6 @@ impl State {
     }
 
     /// Where the user is on the screen that is shown.
-    #[must_use]
     pub fn here(&self) -> &Place {
         self.place(self.view.screen)
     }
@@ -415,50 +403,42 @@ impl State {
     }
 
     /// Whether this pane of the shown screen has the focus.
-    #[must_use]
     pub fn focused(&self, pane: Pane) -> bool {
         self.here().focus == pane
     }
 
     /// Whether the engine is working on a run.
-    #[must_use]
     pub fn busy(&self) -> bool {
         self.replay.is_none() && self.board.running()
     }
 
     /// Whether keys go into a text.
-    #[must_use]
     pub fn typing(&self) -> bool {
         self.view.entry.is_some()
             || matches!(self.view.popup, Some(Popup::Help { .. } | Popup::Palette { .. }))
     }
 
     /// Whether the text being typed filters a list.
-    #[must_use]
     pub fn typing_in_list(&self) -> bool {
         self.view.entry.is_none() && self.typing()
     }
 
     /// Whether the popup offers something to choose.
-    #[must_use]
     pub fn picking(&self) -> bool {
         matches!(self.view.popup, Some(Popup::Pick { .. }))
     }
 
     /// Whether the popup's entries have checkboxes that can be toggled now.
-    #[must_use]
     pub fn marking(&self) -> bool {
         matches!(self.view.popup, Some(Popup::Pick { picker, .. }) if picker.marks(self))
     }
 
     /// Whether the popup shows something to copy.
-    #[must_use]
     pub fn popup_copies(&self) -> bool {
         matches!(self.view.popup, Some(Popup::Page { page, .. }) if page.copy(self).is_some())
     }
 
     /// The name of the popup on top.
-    #[must_use]
     pub fn popup_name(&self) -> Option<&'static str> {
         self.view.popup.as_ref().map(Popup::name)
     }

@@ -24,7 +24,6 @@ impl State {
     }
 
     /// All notices, oldest first: the board's and the local ones.
-    #[must_use]
     pub fn notices(&self) -> Vec<&Notice> {
         let mut all = Vec::with_capacity(self.local.len() + self.board.notices.len());
         let mut local = self.local.iter().peekable();

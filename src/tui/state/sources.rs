@@ -8,7 +8,6 @@ use session::parts::watch::View;
 /// The position in a recording that is being played.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReplayState {
-    /// Its name.
     pub name: String,
     /// Seconds from its beginning.
     pub at: f64,

@@ -19,7 +19,6 @@ pub struct Row {
 }
 
 /// The row of `key` (in TOML notation), with a short label and one sentence of help.
-#[must_use]
 pub fn row(key: impl Into<String>, label: impl Into<String>, help: &'static str) -> Row {
     Row { key: key.into(), label: label.into(), help }
 }
@@ -180,7 +179,6 @@ fn slider(stops: &[usize], range: &RangeInclusive<usize>, unset: Option<&'static
 }
 
 /// The models of a run; they stand in the order in which they were picked.
-#[must_use]
 pub fn models<S: SpecFields + 'static>(help: &'static str) -> Setting<S> {
     Setting::new(
         "models",
@@ -206,7 +204,6 @@ pub fn models<S: SpecFields + 'static>(help: &'static str) -> Setting<S> {
 }
 
 /// The level of the intervals.
-#[must_use]
 pub fn level<S: SpecFields + 'static>() -> Setting<S> {
     row("interval.level", "Level", "Level of the intervals.")
         .number(&[0.8, 0.9, 0.95, 0.99], Range::real(0.5, 0.9999), S::level, S::set_level)
@@ -214,7 +211,6 @@ pub fn level<S: SpecFields + 'static>() -> Setting<S> {
 }
 
 /// The seed of the run.
-#[must_use]
 pub fn seed<S: SpecFields + 'static>(help: &'static str) -> Setting<S> {
     row("seed", "Seed", help).seed(S::seed, S::set_seed)
 }

@@ -20,9 +20,6 @@ use stats::intervals::wilson;
 const MISCALIBRATED: f64 = 0.1;
 
 /// Audits every seat on the test examples that have been read.
-///
-/// # Errors
-/// [`Fault`].
 pub fn audit_probes(bench: &Bench, is_final: bool, host: &mut Host<'_>) -> Result<(), Fault> {
     for seat in &bench.seats {
         let Some((data, audits)) = audits(bench, *seat)? else { continue };

@@ -12,7 +12,6 @@ use lab::fault::Fault;
 
 /// A meter, and what it says of the first chunk of test examples as they are.
 pub struct Gauge {
-    /// The meter.
     pub meter: Meter,
     /// The unchanged examples.
     unchanged: Unchanged,
@@ -20,9 +19,6 @@ pub struct Gauge {
 
 impl Bench {
     /// The meter, made when it is first asked for.
-    ///
-    /// # Errors
-    /// [`Fault`].
     pub fn gauge(&mut self, host: &mut Host<'_>) -> Result<Arc<Gauge>, Fault> {
         if let Some(gauge) = &self.gauge {
             return Ok(gauge.clone());

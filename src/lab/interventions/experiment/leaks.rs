@@ -21,9 +21,6 @@ use probe::{Labelled, Oracle, TrainingData};
 const TOGETHER: usize = 512;
 
 /// Looks for what every nullifying method that is no control has left.
-///
-/// # Errors
-/// [`Fault`].
 pub fn look(
     bench: &mut Bench,
     sweeps: &[Sweep],

@@ -12,7 +12,6 @@ use model::chunk::TOKENS_PER_BATCH;
 pub struct Counts {
     /// Width D of hidden states.
     pub width: usize,
-    /// Stimuli.
     pub stimuli: usize,
     /// Rows that oracles (and as many that interventions) read.
     pub part: usize,
@@ -24,13 +23,10 @@ pub struct Counts {
     pub continued: usize,
     /// Parameters of the largest probe of the grid.
     pub probe: usize,
-    /// Threads.
     pub threads: usize,
     /// Bootstrap resamples.
     pub resamples: usize,
-    /// Replicates.
     pub replicates: usize,
-    /// Oracles.
     pub oracles: usize,
     /// Properties that should stay.
     pub stays: usize,
@@ -71,7 +67,6 @@ impl Counts {
     /// The phases of a run do not overlap, so the largest of them counts: embedding a part (vectors, their copy in a
     /// matrix with a row per stimulus, what goes to the cache), training on it (that matrix and the labelled copy), and
     /// judging (test vectors at both layers, changed vectors, resampling counts).
-    #[must_use]
     pub fn parts(&self, pass: usize) -> Vec<MemoryPart> {
         let row = 4 * self.width;
         let (all, some) = (self.stimuli * row, self.part * row);

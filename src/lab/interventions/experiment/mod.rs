@@ -53,7 +53,6 @@ const METHOD_WEIGHT: f64 = 1.5;
 /// Expected cost of a method over all test examples, until the first pass has measured it.
 const GUESS: f64 = 2.0;
 
-/// The lab.
 pub static LAB: Interventions = Interventions;
 
 /// How completely and how selectively interventions change what a model encodes.

@@ -81,7 +81,6 @@ impl Seat {
 pub enum Seated {
     /// Judges.
     Oracle(Probe<OracleRole>),
-    /// Is attacked.
     Attacked(Probe<Intervention>),
 }
 

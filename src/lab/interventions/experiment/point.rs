@@ -35,9 +35,6 @@ pub fn serve(bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> {
 
 /// The findings that answer a question, from the first chunk of test examples or from all that have been read. They carry
 /// the hash of the spec that would make them: with other options than the run's, that is another spec.
-///
-/// # Errors
-/// [`Fault`].
 pub fn answer(
     bench: &mut Bench,
     request: &PointQuestion,

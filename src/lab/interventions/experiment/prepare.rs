@@ -46,9 +46,7 @@ const PROBE_VERSION: u32 = 3;
 pub struct Bench {
     /// The model.
     pub model: Arc<Model>,
-    /// The task.
     pub task: &'static Task,
-    /// The examples.
     pub examples: Arc<ExampleSet>,
     /// Where they are from, if they were not generated.
     pub source: Option<Provenance>,
@@ -127,9 +125,6 @@ fn places(spec: &Spec, layers: usize) -> Result<(Site, Vec<usize>), Problem> {
 
 impl Bench {
     /// Data, stimuli and split; nothing runs through the model yet.
-    ///
-    /// # Errors
-    /// [`Fault`].
     pub fn open(spec: &Spec, model: Arc<Model>, host: &mut Host<'_>) -> Result<Self, Fault> {
         model.require(Offer::Hidden)?;
         let task = Task::named(&spec.task.name)?;
@@ -243,9 +238,6 @@ impl Bench {
     }
 
     /// Reads the first test chunk.
-    ///
-    /// # Errors
-    /// [`Fault`].
     pub fn read_first(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         self.read_chunk(0..FIRST_CHUNK.min(self.test.len()), host)
     }
@@ -265,9 +257,6 @@ impl Bench {
     }
 
     /// Reads the test chunks that are still missing.
-    ///
-    /// # Errors
-    /// [`Fault`].
     pub fn read_rest(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         let mut begin: usize = self.chunks.iter().map(|c| c.len()).sum();
         while begin < self.test.len() {
@@ -278,10 +267,6 @@ impl Bench {
         Ok(())
     }
 
-    /// Reports on the data.
-    ///
-    /// # Errors
-    /// [`Fault`].
     pub fn report_data(&self, host: &mut Host<'_>) -> Result<(), Fault> {
         let part = self.split.oracle();
         let before: Vec<usize> = part.train().iter().chain(part.validation()).copied().collect();

@@ -59,9 +59,6 @@ pub struct Concluded {
 }
 
 /// Readies a method of the spec.
-///
-/// # Errors
-/// [`Fault`].
 pub fn open(spec: &MethodSpec, method: &'static dyn Method) -> Result<Sweep, Fault> {
     let options = Options::new(method, spec.options.iter().map(|(k, v)| (k.as_str(), *v)))?;
     let mut values =
@@ -82,7 +79,6 @@ impl Sweep {
         &self.named
     }
 
-    /// Its options.
     pub fn options(&self) -> &Options {
         &self.options
     }
@@ -98,9 +94,6 @@ impl Sweep {
     }
 
     /// The first estimate of every strength, by the first panel on the first chunk.
-    ///
-    /// # Errors
-    /// [`Fault`].
     pub fn begin(&mut self, bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> {
         self.seen.clear();
         let title = self.named.method.title();
@@ -115,9 +108,6 @@ impl Sweep {
     }
 
     /// All test examples, all replicates, all rivals; then the optimum. `weight` is the share of the run's time.
-    ///
-    /// # Errors
-    /// [`Fault`].
     pub fn finish(
         &mut self,
         bench: &mut Bench,

@@ -62,9 +62,6 @@ impl Bench {
     }
 
     /// The training examples of the oracles.
-    ///
-    /// # Errors
-    /// [`Fault`].
     pub fn oracle_data(&mut self, host: &mut Host<'_>) -> Result<Arc<OracleData>, Fault> {
         if let Some(data) = &self.oracle_data {
             return Ok(data.clone());
@@ -83,9 +80,6 @@ impl Bench {
     }
 
     /// The examples that methods are fitted to.
-    ///
-    /// # Errors
-    /// [`Fault`].
     pub fn material(&mut self, host: &mut Host<'_>) -> Result<Arc<TrainingData<Intervention>>, Fault> {
         if let Some(data) = &self.material {
             return Ok(data.clone());
@@ -114,9 +108,6 @@ impl Bench {
     }
 
     /// Chooses a recipe for every seat, or recalls the choice.
-    ///
-    /// # Errors
-    /// [`Fault`].
     pub fn choose_recipes(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         for seat in self.seats.clone() {
             if self.searched(seat).is_some() {
@@ -189,9 +180,6 @@ impl Bench {
     }
 
     /// Trains or recalls panels, all that is missing as one batch, the earlier panels first, and adds them to the bench.
-    ///
-    /// # Errors
-    /// [`Fault`].
     pub fn train_panels(&mut self, list: &[Which], seats: &[Seat], host: &mut Host<'_>) -> Result<(), Fault> {
         let mut found: Vec<Option<Seated>> = Vec::new();
         let mut missing: Vec<(usize, Seat, Which)> = Vec::new();
@@ -284,9 +272,6 @@ impl Bench {
     }
 
     /// Fits or recalls a method for the panel at `at`.
-    ///
-    /// # Errors
-    /// [`Fault`].
     pub fn fit(
         &mut self,
         at: usize,

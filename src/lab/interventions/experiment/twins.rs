@@ -50,9 +50,6 @@ impl Bench {
     }
 
     /// Whether every test example says what its twin is, and the model can read all of these.
-    ///
-    /// # Errors
-    /// [`Cancelled`].
     pub fn has_twins(&self, host: &mut Host<'_>) -> Result<bool, Cancelled> {
         let example = |row: &usize| &self.examples.examples[self.stimuli.list[*row].example];
         let all = self.test.len();

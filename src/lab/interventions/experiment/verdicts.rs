@@ -18,9 +18,6 @@ use lab::fault::Fault;
 use lab::finding::Body;
 
 /// Compares all methods under every oracle, and then all their settings. `concluded` is by method, then by oracle.
-///
-/// # Errors
-/// [`Fault`].
 pub fn compare(
     bench: &Bench,
     sweeps: &[Sweep],

@@ -13,7 +13,6 @@ use model::source::in_print;
 
 /// A score of one model, method and oracle over the layers. In doubt is where the oracle no longer reads the other property;
 /// missing is what lies before the intervention, and what has no strength or is still to come. None before the first cell.
-#[must_use]
 pub fn map(
     results: &Results,
     engine: Option<&EngineInfo>,

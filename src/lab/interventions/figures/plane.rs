@@ -21,13 +21,11 @@ const LEVELS: [f64; 4] = [0.2, 0.4, 0.6, 0.8];
 pub struct Rated<'a> {
     /// All points, curve by curve.
     pub points: Vec<&'a Tagged<ReliabilityFinding>>,
-    /// Their front.
     pub front: Front,
 }
 
 impl<'a> Rated<'a> {
     /// The settings that a board has.
-    #[must_use]
     pub fn of(results: &'a Results, model: &str, oracle: OracleKind) -> Self {
         let mine = results.curves.iter().filter(|c| c.key.model == model && c.key.oracle == oracle);
         let points: Vec<&Tagged<ReliabilityFinding>> = mine.flat_map(|c| &c.points).collect();
@@ -36,7 +34,6 @@ impl<'a> Rated<'a> {
     }
 
     /// What became of the settings, in words: `34 of 112 settings dominated, 51 not told from the front, 8 not rated`.
-    #[must_use]
     pub fn counts(&self) -> String {
         let of = |standing| self.front.count(standing);
         let [dominated, all] = self.dominated();
@@ -52,13 +49,11 @@ impl<'a> Rated<'a> {
     }
 
     /// How many settings are dominated, and how many there are.
-    #[must_use]
     pub fn dominated(&self) -> [usize; 2] {
         [self.front.count(Standing::Dominated), self.points.len()]
     }
 
     /// Whether both kinds of method are among the settings, whose completeness is of two definitions.
-    #[must_use]
     pub fn is_mixed(&self) -> bool {
         let is = |goal| self.points.iter().any(|p| find(&p.value.method).is_some_and(|m| m.goal() == goal));
         is(Goal::Counterfactual) && is(Goal::Nullifying)

@@ -19,13 +19,11 @@ use probe::{Intervention, Matrix, Mlp, Probe};
 pub struct Wish {
     /// Towards the class, or away from it to any other.
     pub aim: Aim,
-    /// The class.
     pub class: usize,
 }
 
 impl Wish {
     /// Whether a row of logits fulfils it.
-    #[must_use]
     pub fn is_met(self, logits: &[f32]) -> bool {
         (argmax(logits) == self.class) == (self.aim == Aim::Towards)
     }
@@ -48,18 +46,13 @@ pub struct Field<'a> {
 
 impl Field<'_> {
     /// Whether a row is not yet where it is to go.
-    #[must_use]
     pub fn stands(&self, row: usize) -> bool {
         (self.from[row] == self.wishes[row].class) != (self.wishes[row].aim == Aim::Towards)
     }
 }
 
-/// One attack.
 pub trait Attack: Send {
     /// Attacks the rows named in `rows`: for each the point found within `epsilon` that meets its wish, if any.
-    ///
-    /// # Errors
-    /// [`Cancelled`] if the pulse says so.
     fn run(
         &mut self,
         field: &Field<'_>,

@@ -146,9 +146,6 @@ impl Walk {
     }
 
     /// Walks the rows named in `rows` from the points in `start` (row after row).
-    ///
-    /// # Errors
-    /// [`Cancelled`] if the pulse says so.
     pub fn from_points(
         &self,
         field: &Field<'_>,

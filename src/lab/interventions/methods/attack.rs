@@ -33,7 +33,6 @@ fn sign<T: Real>(x: T) -> T {
 ///
 /// # Panics
 /// If the shapes do not fit or a class is not the perceptron's.
-#[must_use]
 pub fn signs<T: Real>(mlp: &Mlp<T>, h: &Dense<T>, classes: &[usize], aim: Aim) -> Dense<T> {
     let (mut gradient, _) = mlp.input_direction(h, classes);
     let factor = if aim == Aim::Towards { -T::ONE } else { T::ONE };
@@ -45,7 +44,6 @@ pub fn signs<T: Real>(mlp: &Mlp<T>, h: &Dense<T>, classes: &[usize], aim: Aim) -
 ///
 /// # Panics
 /// If the shapes differ.
-#[must_use]
 pub fn fgsm<T: Real>(h: &Dense<T>, signs: &Dense<T>, epsilon: T) -> Dense<T> {
     let mut moved = h.clone();
     moved.add_scaled(epsilon, signs);
@@ -66,10 +64,6 @@ pub struct Schedule<T> {
 /// Projected gradient descent (Madry et al. 2018) from h itself, without random start: `steps` times
 /// `x <- clip(x + step * sign, h ± epsilon)`. `first` are the signs at h, which all radii share. Rows are shared out over
 /// threads in fixed groups; `pulse` counts steps of groups (groups that arrive early leave it short of its total).
-///
-/// # Errors
-/// [`Cancelled`] if the pulse says so.
-///
 /// # Panics
 /// If the shapes do not fit or a class is not the perceptron's.
 pub fn pgd<T: Real>(
@@ -220,7 +214,6 @@ fn walk<T: Real>(x: &mut [T], before: &mut [T], h: &[T], g: &[T], (step, epsilon
 ///
 /// # Panics
 /// If the shapes do not fit or a class is not the perceptron's.
-#[must_use]
 pub fn losses<T: Real>(mlp: &Mlp<T>, h: &Dense<T>, classes: &[usize]) -> Vec<T> {
     mlp.input_direction(h, classes).1
 }

@@ -77,7 +77,6 @@ impl Method for Fab {
 /// The nearest point found for a row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Nearest {
-    /// The point.
     pub point: Vec<f32>,
     /// Its distance in the maximum norm.
     pub distance: f32,
@@ -117,15 +116,11 @@ impl Attack for Search {
 
 impl Search {
     /// A search of so many steps.
-    #[must_use]
     pub fn new(iterations: usize) -> Self {
         Self { iterations, found: HashMap::new() }
     }
 
     /// The nearest points across the boundary of the rows named in `rows`, from the rows themselves.
-    ///
-    /// # Errors
-    /// [`Cancelled`] if the pulse says so.
     pub fn nearest(
         &self,
         field: &Field<'_>,

@@ -105,9 +105,6 @@ pub struct Directions {
 
 impl Directions {
     /// Runs INLP for `rounds` rounds. Once no direction is left the remaining rounds find none.
-    ///
-    /// # Errors
-    /// [`InterventionError`] if cancelled.
     pub fn fit(
         data: &FitData<'_>,
         rounds: usize,
@@ -133,7 +130,6 @@ impl Directions {
     }
 
     /// No rounds yet.
-    #[must_use]
     pub fn none(dimension: usize, classes: usize) -> Self {
         Self { rounds: Vec::new(), bases: Vec::new(), dimension, classes }
     }
@@ -149,19 +145,16 @@ impl Directions {
     }
 
     /// The weights of each round.
-    #[must_use]
     pub fn rounds(&self) -> &[Dense<f64>] {
         &self.rounds
     }
 
     /// Size of the embeddings.
-    #[must_use]
     pub fn dimension(&self) -> usize {
         self.dimension
     }
 
     /// Number of classes.
-    #[must_use]
     pub fn classes(&self) -> usize {
         self.classes
     }
@@ -176,7 +169,6 @@ impl Directions {
     }
 
     /// As bytes, for a cache.
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut w = Writer::new("directions");
         w.numbers(&[self.dimension, self.classes, self.rounds.len()]);
@@ -185,9 +177,6 @@ impl Directions {
     }
 
     /// Reads what [`Self::to_bytes`] wrote.
-    ///
-    /// # Errors
-    /// [`InterventionError::Bytes`] for anything else.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, InterventionError> {
         let mut r = Reader::open(bytes, "directions")?;
         let header = r.numbers()?;

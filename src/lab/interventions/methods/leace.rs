@@ -125,19 +125,16 @@ impl Eraser {
     }
 
     /// Number of dimensions taken out.
-    #[must_use]
     pub fn rank(&self) -> usize {
         self.left.rows()
     }
 
     /// The mean.
-    #[must_use]
     pub fn bias(&self) -> &[f64] {
         &self.bias
     }
 
     /// What is left of centred embeddings: the matrix P of `h' = m + P (h - m)`, D x D.
-    #[must_use]
     pub fn kept(&self) -> Dense<f64> {
         let mut p = Dense::identity(self.bias.len());
         p.add_scaled(-1.0, &self.left.t_dot(&self.right));

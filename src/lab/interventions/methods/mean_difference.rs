@@ -63,7 +63,6 @@ impl Method for MeanDifference {
 
 /// For each value (rows), the mean of its embeddings minus the mean of all others (k x D). A value without examples, or with
 /// all of them, has a row of zeros: nothing is known about its direction.
-#[must_use]
 pub fn differences(train: &Labelled) -> Dense<f64> {
     let (k, d, counts) = (train.classes(), train.x().cols(), train.counts());
     let mut sums = Dense::<f64>::zeros(k, d);

@@ -214,7 +214,6 @@ impl Curve {
     }
 
     /// What was found at a rank, from 1.
-    #[must_use]
     pub fn at(&self, rank: usize) -> Option<&Erased> {
         self.ranks.get(rank.checked_sub(1)?)
     }

@@ -45,16 +45,12 @@ impl MapSpec {
     }
 
     /// Whether a method of the spec is on the map.
-    #[must_use]
     pub fn has(&self, method: &str) -> bool {
         let any = || find(method).is_some_and(|m| !m.needs().file);
         if self.methods.is_empty() { any() } else { self.methods.iter().any(|name| name == method) }
     }
 
     /// Refuses what no model could make a map of.
-    ///
-    /// # Errors
-    /// [`SpecError::Value`].
     pub fn check(&self, spec: &Spec, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         refuse.twice("map.layers", &self.layers)?;
         refuse.twice("map.methods", &self.methods)?;

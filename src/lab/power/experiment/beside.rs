@@ -17,7 +17,6 @@ use probe::mdl::{METHODS, MdlError, uniform};
 
 /// What is at hand once the comparison has been made.
 pub struct Bench<'a> {
-    /// The spec.
     pub spec: &'a Spec,
     /// Both sides.
     pub sides: [&'a Side; 2],
@@ -50,9 +49,6 @@ const SIDES: [&str; 2] = ["a", "b"];
 
 impl Bench<'_> {
     /// Measures what the spec asks for; the pooled comparison of the folds, where they are among it.
-    ///
-    /// # Errors
-    /// [`Fault`].
     pub fn measure(&self, reporter: &mut Reporter, host: &mut Host<'_>) -> Result<Option<Pairs>, Fault> {
         let also = &self.spec.also;
         if also.mdl {

@@ -71,18 +71,12 @@ impl Reader {
     }
 
     /// Sentences whose vectors the cache lacks.
-    ///
-    /// # Errors
-    /// [`Fault`], from the tokenizer.
     pub fn absent(&self, texts: &[&str], host: &Host<'_>) -> Result<usize, Fault> {
         let (space, keys) = self.keys(texts)?;
         Ok(host.store().absent(&space, &keys).len())
     }
 
     /// Vectors of sentences, without noise and past the cache.
-    ///
-    /// # Errors
-    /// [`ModelError`].
     pub fn fresh(&self, texts: &[&str]) -> Result<Matrix, ModelError> {
         let array = self.model.sentence_vectors_at(texts, self.at, self.pooling)?;
         let width = array.shape.last().copied().unwrap_or(0);
@@ -90,9 +84,6 @@ impl Reader {
     }
 
     /// Vectors of sentences: sentences x width.
-    ///
-    /// # Errors
-    /// [`Fault`].
     pub fn vectors(&self, texts: &[&str], seed: u64, host: &mut Host<'_>) -> Result<Matrix, Fault> {
         let (space, keys) = self.keys(texts)?;
         let store = host.store();

@@ -31,9 +31,6 @@ pub fn of(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Forecast>, Fault> {
 }
 
 /// The same for sentences that are there already.
-///
-/// # Errors
-/// As [`of`].
 pub fn with(spec: &Spec, both: &[Arc<Sentences>; 2], host: &mut Host<'_>) -> Result<Vec<Forecast>, Fault> {
     let mut list: Vec<Forecast> = Vec::new();
     let mut bytes = resident().unwrap_or(64 << 20);

@@ -32,7 +32,6 @@ use lab::finding::Body;
 use lab::host::Share;
 use lab::{Details, EngineInfo, Experiment, Instrument, LabId, Preset};
 
-/// The lab.
 pub static LAB: Power = Power;
 
 /// How much data a comparison of two probes, or of two files of results, needs.

@@ -91,9 +91,6 @@ impl Side {
     }
 
     /// Vectors and labels of the three parts.
-    ///
-    /// # Errors
-    /// [`Fault`], from the encoder.
     pub fn data(
         &self,
         spec: &Spec,
@@ -142,9 +139,6 @@ impl Side {
     }
 
     /// Answers of every seed on the test sentences: 1 where right.
-    ///
-    /// # Errors
-    /// As [`Self::trained`].
     pub fn answers(
         &self,
         spec: &Spec,

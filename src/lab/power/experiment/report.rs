@@ -122,18 +122,12 @@ impl Reporter {
     }
 
     /// Reports everything that all pairs of a comparison say, and counts it as one that was made.
-    ///
-    /// # Errors
-    /// [`Cancelled`] where nobody listens any more.
     pub fn step(&mut self, pairs: &Pairs, host: &mut Host<'_>) -> Result<(), Cancelled> {
         self.report(pairs, &self.order(pairs.n()), (true, false), host)
     }
 
     /// Reports what the first pairs in the drawn order say, in which they stand: the sequential test goes through them as it will go
     /// through all. Only where a plan counts them is it a comparison that was made.
-    ///
-    /// # Errors
-    /// [`Cancelled`] where nobody listens any more.
     pub fn part(&mut self, pairs: &Pairs, counts: bool, host: &mut Host<'_>) -> Result<(), Cancelled> {
         self.report(pairs, &(0..pairs.n()).collect::<Vec<_>>(), (counts, true), host)
     }
@@ -203,9 +197,6 @@ impl Reporter {
     }
 
     /// Whether to give up; the last word of a run.
-    ///
-    /// # Errors
-    /// [`Cancelled`] where nobody listens any more.
     pub fn verdict(&self, host: &mut Host<'_>) -> Result<(), Cancelled> {
         let Some((n, last)) = self.made.last() else { return Ok(()) };
         if last.both.is_none() && !last.unpaired {

@@ -22,7 +22,6 @@ const MAX_SENTENCES: usize = 4_000_000;
 /// Labelled sentences with the parts that each class gives to training, validation and test.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Sentences {
-    /// The texts.
     pub texts: Vec<String>,
     /// The class of each.
     pub labels: Vec<usize>,
@@ -124,7 +123,6 @@ impl Sentences {
     }
 
     /// The rows of a size, each part with equally many of every class. Smaller sizes are the beginnings of larger ones.
-    #[must_use]
     pub fn drawn(&self, size: usize) -> Drawn {
         let counts = self.ratio.parts(size);
         let part =
@@ -139,7 +137,6 @@ pub const FOLDS: usize = 6;
 impl Sentences {
     /// Fold `i` of [`FOLDS`] for validation, the next for test and the others for training (Zhu et al. 2022): over all folds each
     /// sentence of the size is tested once. Sizes that four does not divide leave a few sentences out.
-    #[must_use]
     pub fn fold(&self, size: usize, i: usize) -> Drawn {
         let counts = self.ratio.parts(size);
         let quarter = counts[1];
@@ -164,7 +161,6 @@ impl Sentences {
 
     /// The same sentences with random labels: classes are dealt in the order of the sentences' hashes, within each part as
     /// balanced as in the task (Hewitt and Liang 2019, with a sentence in the place of a word type).
-    #[must_use]
     pub fn controlled(&self, drawn: &Drawn, seed: u64) -> Self {
         let mut labels = self.labels.clone();
         for part in &drawn.parts {

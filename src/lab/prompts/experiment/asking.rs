@@ -32,9 +32,6 @@ struct Query<'a> {
 
 impl Bench {
     /// What can be an answer of a relation for a model; no token or word at all where there is none that every model can say.
-    ///
-    /// # Errors
-    /// Those of the tokenizer.
     pub fn rule(&self, relation: &Relation, member: usize) -> Result<Rule, Fault> {
         match self.spec.query.candidates {
             Candidates::Vocabulary => Ok(Rule::Vocabulary),
@@ -73,9 +70,6 @@ impl Bench {
     }
 
     /// Asks one model every prompt under every mention of every fact; what has been asked before comes from the store.
-    ///
-    /// # Errors
-    /// [`Fault`].
     pub fn ask(
         &self,
         member: usize,
@@ -102,9 +96,6 @@ impl Bench {
     }
 
     /// The same without looking into the store. `fitted` is that of the relation.
-    ///
-    /// # Errors
-    /// [`Fault`].
     pub fn fresh(
         &self,
         member: usize,
@@ -146,9 +137,6 @@ fn names<'a>(m: &Member, rule: &Rule, facts: &'a [Fact]) -> Result<Vec<(usize, &
 }
 
 /// By fact: whether a model can say its object under a rule.
-///
-/// # Errors
-/// Those of the tokenizer.
 pub fn sayable(m: &Member, rule: &Rule, facts: &[Fact]) -> Result<Vec<bool>, Fault> {
     // Many facts of a relation have one object.
     let mut known: HashMap<&str, bool> = HashMap::new();

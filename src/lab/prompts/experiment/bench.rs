@@ -29,11 +29,9 @@ pub const LISTED: usize = 200;
 
 /// A model of the run.
 pub struct Member {
-    /// Its name.
     pub name: String,
     /// The model.
     pub model: Arc<Model>,
-    /// Its words.
     pub words: Words,
     /// The label of findings about it.
     pub label: Label,
@@ -41,7 +39,6 @@ pub struct Member {
 
 /// What a run works on.
 pub struct Bench {
-    /// The spec.
     pub spec: Spec,
     /// The models, in the order of the spec.
     pub members: Vec<Member>,
@@ -59,7 +56,6 @@ pub struct Bench {
 
 /// A relation as it is asked.
 pub struct Entry {
-    /// The relation.
     pub relation: Relation,
     /// Its prompts that are asked.
     pub prompts: Vec<String>,
@@ -77,7 +73,6 @@ pub struct Entry {
 
 /// One model's answers with the ranks of the objects.
 pub struct Scored {
-    /// The answers.
     pub answers: Answers,
     /// By query.
     pub ranks: Vec<Option<u32>>,
@@ -111,9 +106,6 @@ pub type Replies = Vec<Option<Reply>>;
 
 impl Bench {
     /// Loads models and relations; nothing is asked yet.
-    ///
-    /// # Errors
-    /// [`Fault`].
     pub fn open(spec: &Spec, host: &mut Host<'_>) -> Result<Self, Fault> {
         let function_words = match (spec.query.function_words.as_str(), spec.words_path()) {
             (_, Some(path)) => FunctionWords::read(&path).map_err(Fault::Failed)?,
@@ -238,9 +230,6 @@ impl Bench {
 
     /// Puts the replies of all models together: the facts that all of them were asked, and who was right. `replies` is by
     /// model, then by prompt.
-    ///
-    /// # Errors
-    /// Those of tokenizers.
     pub fn enter(
         &mut self,
         relation: Relation,
@@ -325,7 +314,6 @@ fn leave_out(list: &mut Vec<LeftOut>, reason: String, what: &str) {
 }
 
 /// Why a prompt cannot be asked, if so; `causal` is a model that reads from the left only.
-#[must_use]
 pub fn refused(prompt: &str, causal: Option<&str>) -> Option<String> {
     if !is_prompt(prompt) {
         return Some("it does not have [X] and [Y] once each".into());

@@ -62,9 +62,6 @@ fn settings(spec: &Spec) -> Settings {
 }
 
 /// What each model that is trained takes, by a few steps of training and a few relations that are asked.
-///
-/// # Errors
-/// [`Fault`].
 pub fn forecast(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Cost>, Fault> {
     if spec.disparity.is_off() {
         return Ok(Vec::new());
@@ -123,9 +120,6 @@ fn steps(start: &Start, diet: Diet, settings: &Settings) -> Result<f64, Fault> {
 }
 
 /// Trains every mixture and asks for the facts after it.
-///
-/// # Errors
-/// [`Fault`].
 pub fn train(spec: &Spec, ahead: &Ahead, host: &mut Host<'_>) -> Result<(), Fault> {
     if spec.disparity.is_off() {
         return Ok(());

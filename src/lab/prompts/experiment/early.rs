@@ -31,9 +31,6 @@ pub struct Early {
 impl Early {
     /// What can be said of a relation before any model is asked, where that is worth its while: of the first one, and of those
     /// with many queries.
-    ///
-    /// # Errors
-    /// Those of tokenizers.
     pub fn of(bench: &Bench, relation: &Relation, is_first: bool) -> Result<Option<Self>, Fault> {
         let ((prompts, prompts_left_out), facts) = (bench.prompts(relation), bench.facts(relation));
         let width: usize = facts.iter().map(|f| f.names.len()).sum();
@@ -74,18 +71,12 @@ impl Early {
     }
 
     /// Tells which facts and prompts will be asked.
-    ///
-    /// # Errors
-    /// [`Fault::Cancelled`].
     pub fn announce(&self, bench: &Bench, host: &mut Host<'_>) -> Result<(), Fault> {
         report_relation(bench, &self.entry, None, host)
     }
 
     /// Asks every model the usual names and tells its scores, where these are few queries; whether it did. Replies that the store
     /// has are taken from there; those that are asked here are asked again with the other names, and not kept.
-    ///
-    /// # Errors
-    /// [`Fault`].
     pub fn glance(&self, bench: &Bench, host: &mut Host<'_>) -> Result<bool, Fault> {
         let Entry { relation, prompts, facts, .. } = &self.entry;
         let races = self.rules.iter().any(|rule| matches!(rule, Rule::Words(_)));
@@ -114,9 +105,6 @@ impl Early {
     }
 
     /// Tells the scores of one model, whose replies to all names are by prompt.
-    ///
-    /// # Errors
-    /// [`Fault::Cancelled`].
     pub fn tell_all(
         &self,
         bench: &Bench,

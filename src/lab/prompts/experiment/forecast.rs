@@ -26,7 +26,6 @@ const PER_QUERY: usize = 32;
 pub struct Ahead {
     /// One forecast a model. Each has the whole run's memory: the models of a comparison are in memory together.
     pub forecasts: Vec<Forecast>,
-    /// By relation.
     pub relations: Vec<Seconds>,
     /// Further pretraining, by model that is trained.
     pub mixtures: Vec<Cost>,

@@ -19,9 +19,6 @@ use stats::bootstrap::Resamples;
 const SHOWN: usize = 5;
 
 /// The findings that answer a question.
-///
-/// # Errors
-/// [`Fault::Failed`] where it cannot be answered.
 pub fn answer(bench: &Bench, question: &Question, host: &mut Host<'_>) -> Result<Vec<Finding>, Fault> {
     match question {
         Asked::Prompt(asked) => prompt(bench, asked, host),

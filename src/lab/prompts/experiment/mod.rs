@@ -37,7 +37,6 @@ use lab::fault::{Fault, problem};
 use lab::host::Share;
 use lab::{Details, EngineInfo, Experiment, Instrument};
 
-/// The lab.
 pub static LAB: Prompts = Prompts;
 
 /// How much of what a prompt probe says is the model.

@@ -13,9 +13,6 @@ use lab::fault::Fault;
 use model::chunk::TOKENS_PER_BATCH;
 
 /// The weight of each prompt, adding up to 1. `seconds` are what each model takes about.
-///
-/// # Errors
-/// [`Fault`].
 pub fn weights(
     bench: &Bench,
     entry: &Entry,

@@ -63,9 +63,6 @@ pub fn report_data(bench: &Bench, host: &mut Host<'_>) -> Result<(), Fault> {
 
 /// Asks every model about a relation, tells what comes of it and gathers it. `seconds` are what its stages take about; with
 /// `early`, the scores of a model are told as soon as it has answered.
-///
-/// # Errors
-/// [`Fault`].
 pub fn investigate(
     bench: &mut Bench,
     relation: &Relation,
@@ -142,9 +139,6 @@ fn weights(bench: &Bench, at: usize, seconds: &[f64], host: &mut Host<'_>) -> Re
 }
 
 /// Tells what of a relation is asked; `weights` are there when all models have been asked.
-///
-/// # Errors
-/// [`Fault::Cancelled`].
 pub fn report_relation(
     bench: &Bench,
     entry: &Entry,

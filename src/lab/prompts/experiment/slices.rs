@@ -67,9 +67,6 @@ fn picked<'a>(bench: &'a Bench, work: &[f64], size: usize) -> Vec<Picked<'a>> {
 }
 
 /// Asks some queries of the run, written and read as the run does; gives their number.
-///
-/// # Errors
-/// Those of the model.
 pub fn queries(bench: &Bench, k: usize, undone: &[Undone]) -> Result<f64, Fault> {
     let begun = Instant::now();
     let all: usize = undone.iter().map(|u| u.queries).sum();
@@ -146,9 +143,6 @@ impl Races {
 }
 
 /// Asks some queries by pseudo-log-likelihood: how many words fall behind the object, and how early, depends on the model.
-///
-/// # Errors
-/// Those of the model.
 pub fn races(bench: &Bench, k: usize, undone: &[Undone]) -> Result<Races, Fault> {
     let member = &bench.members[k];
     let most = |u: &Undone| (u.queries * u.passes[1]) as f64;
@@ -179,9 +173,6 @@ pub fn races(bench: &Bench, k: usize, undone: &[Undone]) -> Result<Races, Fault>
 }
 
 /// Takes the perplexity of some prompts, `work` of each relation being as many as there are under all subjects; gives their number.
-///
-/// # Errors
-/// Those of the model.
 pub fn perplexities(bench: &Bench, k: usize, work: &[usize]) -> Result<f64, Fault> {
     let work: Vec<f64> = work.iter().map(|n| *n as f64).collect();
     let picked = picked(bench, &work, PERPLEXITIES);

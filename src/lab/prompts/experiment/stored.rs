@@ -86,7 +86,6 @@ impl Known {
         self.prompts.push((prompt.to_owned(), replies));
     }
 
-    /// As bytes.
     pub fn bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let number = |n: u32, out: &mut Vec<u8>| out.extend(n.to_le_bytes());

@@ -10,7 +10,6 @@ use lab::{EngineInfo, Tagged};
 use model::source::in_print;
 
 /// Rank consistency of every model and of the whole order under the three regimes (Table 4 of the paper).
-#[must_use]
 pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let names = results.models();
     let mut layers = Vec::new();
@@ -53,14 +52,12 @@ fn bars_by_place(histogram: &[u64], draws: u64, models: usize) -> Vec<Bar> {
 }
 
 /// So many prompts in words.
-#[must_use]
 pub fn some_prompts(n: usize) -> String {
     if n == 1 { "1 prompt".into() } else { format!("{n} prompts") }
 }
 
 /// How often a model came out at which place under the three regimes, and where so many prompts a relation are averaged
 /// (`prompts`; those of the curve).
-#[must_use]
 pub fn places_of(
     results: &Results,
     engine: Option<&EngineInfo>,
@@ -93,7 +90,6 @@ pub fn places_of(
 }
 
 /// Consistency of the whole order against the number of prompts that are averaged.
-#[must_use]
 pub fn curve(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let point = |c: &Tagged<RankCurveFinding>| Datum {
         x: c.value.prompts as f64,

@@ -14,7 +14,6 @@ pub const ORDER: &str = "order of models";
 
 /// Worst and best P@1 of every model, averaged over relations (Table 1 of the paper), with the standard deviation over prompts and
 /// the adjusted score.
-#[must_use]
 pub fn preference(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let (mut ranges, mut adjusted, mut deviations) = (Vec::new(), Vec::new(), Vec::new());
     for (category, model) in results.models().into_iter().enumerate() {
@@ -53,7 +52,6 @@ pub fn preference(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
 
 /// On what share of the relations the choice of the prompt matters: of each model those with a gap above 10 points, and those on
 /// which the order of the models changes.
-#[must_use]
 pub fn turned(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let names = results.models();
     let of = |at: usize, summary: &Tagged<PreferenceSummaryFinding>, e: Estimate| Bar {

@@ -30,7 +30,6 @@ pub struct Cell {
     pub at: Vec<(String, String)>,
     /// What it computes.
     pub spec: Spec,
-    /// The hash of that.
     pub hash: String,
     /// The file that it is from, for messages.
     pub origin: String,
@@ -44,19 +43,16 @@ impl Cell {
     }
 
     /// A plain spec from a place of that name.
-    #[must_use]
     pub fn plain(spec: Spec, origin: &str) -> Self {
         Self::new(Vec::new(), spec, origin)
     }
 
     /// Where it stands, in words: `models bert-mini, layer 2`; empty for a plain spec.
-    #[must_use]
     pub fn label(&self) -> String {
         label(&self.at)
     }
 
     /// The same with another seed for all its random streams.
-    #[must_use]
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.spec.common_mut().set_seed(seed);
         self.hash = self.spec.hash();
@@ -89,9 +85,6 @@ fn has_grid(text: &str) -> bool {
 }
 
 /// The cells of a text with `[grid]`; values are not checked beyond what reading needs.
-///
-/// # Errors
-/// As [`read`].
 pub fn parse(text: &str, origin: &str) -> Result<Vec<Cell>, SpecError> {
     let file = File { text, origin };
     let mut base: Table = toml::from_str(text)
@@ -216,7 +209,6 @@ fn flatten(table: &Table, above: &str, names: &[&str], out: &mut HashMap<String,
 }
 
 /// The name of a set of cells: the same cells in the same order have the same.
-#[must_use]
 pub fn hash(cells: &[Cell]) -> String {
     let mut digest = Sha256::new();
     for cell in cells {

@@ -7,7 +7,6 @@ use std::collections::BinaryHeap;
 /// the least so far (longest processing time first: at most a third above the best division, Graham 1969); of equals, the
 /// earlier cell and the earlier share come first. Neither measured rates nor what is there already take part, so that every
 /// machine gets the same answer.
-#[must_use]
 pub fn shares(work: &[u128], count: usize) -> Vec<usize> {
     let count = count.max(1);
     let mut order: Vec<usize> = (0..work.len()).collect();

@@ -22,7 +22,6 @@ const REASONS: usize = 4;
 
 /// A model of a run.
 pub struct Member {
-    /// Its name.
     pub name: String,
     /// What its numbers are found by.
     pub hash: String,
@@ -60,7 +59,6 @@ impl Member {
     }
 
     /// Whether the model was let go.
-    #[must_use]
     pub fn is_let_go(&self) -> bool {
         self.model.is_none()
     }
@@ -133,9 +131,6 @@ fn ratios(sentences: &[SentenceFinding]) -> BTreeMap<String, f64> {
 impl Bench {
     /// Draws the sentences, loads the models and reads every sentence for each. Models come one after the other, so where nobody can
     /// ask about an earlier one, memory holds one at a time.
-    ///
-    /// # Errors
-    /// [`Fault`].
     pub fn open(spec: &Spec, host: &mut Host<'_>) -> Result<Self, Fault> {
         let drawn = draw(spec, host)?;
         let dimensions = drawn.dimensions();
@@ -174,7 +169,6 @@ impl Bench {
     }
 
     /// Size of the predicted rationale of sentences of a dimension.
-    #[must_use]
     pub fn size(&self, dimension: &str) -> Size {
         match self.spec.metrics.k {
             TopK::Ratio => Size::Ratio(self.ratios.get(dimension).copied().unwrap_or(0.0)),
@@ -184,9 +178,6 @@ impl Bench {
     }
 
     /// Tells what is asked of which models, and every sentence.
-    ///
-    /// # Errors
-    /// Cancellation.
     pub fn report(&self, host: &mut Host<'_>) -> Result<(), Fault> {
         let t = host.elapsed();
         let data = self.data();
@@ -302,7 +293,6 @@ fn inputs(
 }
 
 /// Names of all methods that a text may name, for a message.
-#[must_use]
 pub fn known_methods() -> String {
     METHODS.iter().map(|m| m.id()).collect::<Vec<_>>().join(", ")
 }

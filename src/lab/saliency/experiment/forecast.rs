@@ -53,9 +53,6 @@ pub struct Needs {
 }
 
 /// Measures a model on a few of its inputs.
-///
-/// # Errors
-/// [`Fault`].
 pub fn needs(spec: &Spec, member: &Member, host: &mut Host<'_>) -> Result<Needs, Fault> {
     let begun = Instant::now();
     let model = member.model(host)?;

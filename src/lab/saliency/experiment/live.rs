@@ -36,7 +36,6 @@ pub enum Steps {
 }
 
 /// Whether more steps would say more.
-#[must_use]
 pub fn is_rough(findings: &[Finding]) -> bool {
     let rough = |f: &Finding| match &f.body {
         Body::Lab((Kind::Saliency(row))) => row.complete == Some(false),
@@ -46,9 +45,6 @@ pub fn is_rough(findings: &[Finding]) -> bool {
 }
 
 /// The findings that answer a question.
-///
-/// # Errors
-/// [`Fault::Failed`] where it cannot be answered.
 pub fn answer(
     spec: &Spec,
     bench: Option<&Bench>,

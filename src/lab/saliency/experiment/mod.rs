@@ -31,7 +31,6 @@ use lab::host::Share;
 use lab::table::Table;
 use lab::{Details, EngineInfo, Experiment, Instrument, LabId};
 
-/// The lab.
 pub static LAB: Saliency = Saliency;
 
 /// Which tokens a prediction rests on.

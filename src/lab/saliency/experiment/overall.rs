@@ -91,9 +91,6 @@ fn kinds(bench: &Bench) -> Vec<String> {
 }
 
 /// Tells everything about a model as far as it has been asked.
-///
-/// # Errors
-/// [`Fault`].
 pub fn tell(
     bench: &Bench,
     k: usize,
@@ -298,9 +295,6 @@ fn interpretability(
 }
 
 /// Compares methods with each other in each model, and models with each other by each method, over all dimensions.
-///
-/// # Errors
-/// [`Fault`].
 pub fn compare(bench: &Bench, gathered: &[Gathered], host: &mut Host<'_>) -> Result<(), Fault> {
     let mut all: Vec<(String, usize, &str, Vec<Family>)> = Vec::new();
     for (k, (member, of)) in bench.members.iter().zip(gathered).enumerate() {

@@ -47,13 +47,11 @@ pub struct Gathered {
 }
 
 /// Forward passes that the sentences of a model take.
-#[must_use]
 pub fn passes(spec: &Spec, member: &Member) -> usize {
     member.inputs.iter().flatten().map(|input| passes_of(spec, member, input)).sum()
 }
 
 /// Forward passes that one input takes, all methods together.
-#[must_use]
 pub fn passes_of(spec: &Spec, member: &Member, input: &Input) -> usize {
     let each =
         |m: &&dyn Method| m.passes(spec, input.count) + if spec.saliency.erasure { ERASURE } else { 0 };
@@ -99,9 +97,6 @@ impl Pulse for Share<'_> {
 }
 
 /// Asks a model all sentences. `meanwhile` is called after each step, with how many are done.
-///
-/// # Errors
-/// [`Fault`].
 pub fn ask(
     bench: &Bench,
     k: usize,

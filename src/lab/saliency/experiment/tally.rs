@@ -16,7 +16,6 @@ pub struct Tally {
 
 impl Tally {
     /// Nothing of `planned` passes is done.
-    #[must_use]
     pub fn new(planned: usize) -> Self {
         Self { planned, steps: [0; 2], step: 0, calls: [0; 2] }
     }
@@ -34,14 +33,12 @@ impl Tally {
     }
 
     /// Actual passes so far.
-    #[must_use]
     pub fn done(&self) -> usize {
         self.steps[1] + self.calls[1]
     }
 
     /// Passes that are done and expected in all, where a call of `planned` passes has done `done` of the `total` that it now
     /// knows of.
-    #[must_use]
     pub fn at(&self, planned: usize, (done, total): (usize, usize)) -> (usize, usize) {
         let [before, taken] = self.steps;
         // Actual passes a planned one, of the steps that are finished.

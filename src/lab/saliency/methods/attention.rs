@@ -9,27 +9,22 @@ use crate::spec::{AttentionSpec, Direction, HeadRef, ScoreKind, Spec};
 use model::chunk::{TOKENS_PER_BATCH, chunks};
 use model::{Array, Batch, HookPoint, Model, Offer, Plan, Sites};
 
-/// The method.
 pub static METHOD: Attention = Attention;
 
-/// Attention.
 pub struct Attention;
 
 /// Layers and heads of the attention that is read.
-#[must_use]
 pub fn shape(model: &Model) -> (usize, usize) {
     let arch = model.arch();
     arch.decoder.map_or((arch.layers, arch.heads), |d| (d.layers, d.heads))
 }
 
 /// Where the attention of a layer is read, from 0.
-#[must_use]
 pub fn pattern(model: &Model, layer: usize) -> HookPoint {
     if model.arch().decoder.is_some() { HookPoint::CrossPattern(layer) } else { HookPoint::Pattern(layer) }
 }
 
 /// Why a direction makes no sense for a model.
-#[must_use]
 pub fn one_way(model: &Model, direction: Direction) -> Option<String> {
     let arch = model.arch();
     match direction {
@@ -46,7 +41,6 @@ pub fn one_way(model: &Model, direction: Direction) -> Option<String> {
 
 /// What each of the first `length` tokens pays to the slots, summed over them: heads x tokens. `row` is the place in the batch, of
 /// which `all` is the attention: `[B,H,T,T]`, row = attending token.
-#[must_use]
 pub fn to_mask(all: &Array, row: usize, slots: &[usize], length: usize) -> Vec<Vec<f64>> {
     let (heads, queries, keys) = (all.shape[1], all.shape[2], all.shape[3]);
     let at = |head: usize, query: usize, key: usize| {
@@ -57,9 +51,6 @@ pub fn to_mask(all: &Array, row: usize, slots: &[usize], length: usize) -> Vec<V
 }
 
 /// Attention of each case at one layer, averaged over its slots: heads x tokens.
-///
-/// # Errors
-/// Those of the model; cancellation.
 pub fn heads(
     model: &Model,
     cases: &[Case<'_>],
@@ -100,7 +91,6 @@ pub fn heads(
 }
 
 /// What some sites attend to among the first `length` tokens, summed over the sites: heads x tokens. `all` is `[N,H,T]`.
-#[must_use]
 pub fn from_mask(all: &Array, sites: std::ops::Range<usize>, length: usize, kind: ScoreKind) -> Vec<Vec<f64>> {
     let (heads, keys) = (all.shape[1], all.shape[2]);
     let mut sums = vec![vec![0.0; length]; heads];
@@ -123,7 +113,6 @@ pub fn from_mask(all: &Array, sites: std::ops::Range<usize>, length: usize, kind
 }
 
 /// One score a token from those of the heads.
-#[must_use]
 pub fn put_together(heads: &[Vec<f64>], head: HeadRef) -> Vec<f64> {
     let count = heads.len().max(1) as f64;
     let sum = || -> Vec<f64> {

@@ -8,7 +8,6 @@ use lab::fault::Fault;
 use crate::spec::{Baseline, Spec};
 use model::Model;
 
-/// The method.
 pub static METHOD: GradientXInput = GradientXInput;
 
 /// Gradient × input.

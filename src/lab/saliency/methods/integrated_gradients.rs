@@ -13,10 +13,8 @@ use crate::input::Input;
 use crate::spec::{PathSpec, Spec};
 use model::Model;
 
-/// The method.
 pub static METHOD: IntegratedGradients = IntegratedGradients;
 
-/// Integrated gradients.
 pub struct IntegratedGradients;
 
 /// A gain smaller than this has no error relative to it: rounding is a part of it.

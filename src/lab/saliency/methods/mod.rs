@@ -14,7 +14,6 @@ pub use self::path::{Point, value_at_points};
 /// An input with what is explained.
 #[derive(Debug, Clone, Copy)]
 pub struct Case<'a> {
-    /// The input.
     pub input: &'a Input,
     /// The tokens whose prediction is explained, one a slot.
     pub predicted: &'a [u32],
@@ -43,7 +42,6 @@ impl Scores {
     }
 }
 
-/// A method.
 pub trait Method: Sync {
     /// The name in specs and findings.
     fn id(&self) -> &'static str;
@@ -58,9 +56,6 @@ pub trait Method: Sync {
     /// Forward passes over an input of so many words; a pass with gradients counts as three.
     fn passes(&self, spec: &Spec, words: usize) -> usize;
     /// The scores of some inputs, in their order.
-    ///
-    /// # Errors
-    /// Those of the model; cancellation.
     fn explain(
         &self,
         model: &Model,
@@ -75,10 +70,8 @@ macro_rules! registry {
     ($($module:ident),+ $(,)?) => {
         $( mod $module; )+
 
-        /// All methods.
         pub static METHODS: &[&dyn Method] = &[$( &$module::METHOD ),+];
 
-        /// Their names.
         pub const NAMES: &[&str] = &[$( stringify!($module) ),+];
     };
 }
@@ -96,7 +89,6 @@ registry! {
 pub const RANDOM: &str = "random";
 
 /// The method of a name; its short name serves too, in any case.
-#[must_use]
 pub fn named(name: &str) -> Option<&'static dyn Method> {
     METHODS.iter().copied().find(|m| m.id() == name || m.short().eq_ignore_ascii_case(name))
 }

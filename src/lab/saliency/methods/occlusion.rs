@@ -8,10 +8,8 @@ use lab::fault::Fault;
 use crate::spec::Spec;
 use model::Model;
 
-/// The method.
 pub static METHOD: Occlusion = Occlusion;
 
-/// Occlusion.
 pub struct Occlusion;
 
 impl Method for Occlusion {

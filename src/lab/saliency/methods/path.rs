@@ -75,9 +75,6 @@ fn mean_vector(model: &Model, pulse: &mut dyn Pulse) -> Result<Vec<f32>, Fault> 
 
 impl Ends {
     /// The ends for a baseline. Special tokens around the text are the same at both.
-    ///
-    /// # Errors
-    /// Those of the model.
     pub fn new(
         model: &Model,
         cases: &[Case<'_>],
@@ -158,7 +155,6 @@ impl Ends {
 pub struct At<'a> {
     /// The model.
     pub model: &'a Model,
-    /// The cases.
     pub cases: &'a [Case<'a>],
     /// Where their paths begin and end.
     pub ends: &'a Ends,
@@ -271,9 +267,6 @@ impl At<'_> {
 }
 
 /// The probability of what is explained at some points, for what is left of a prediction without some tokens.
-///
-/// # Errors
-/// Those of the model; cancellation.
 pub fn value_at_points(
     model: &Model,
     cases: &[Case<'_>],

@@ -7,7 +7,6 @@ use crate::spec::Spec;
 use model::Model;
 use stats::rng::{stream, unit};
 
-/// The method.
 pub static METHOD: Random = Random;
 
 /// The random ranking.

@@ -9,7 +9,6 @@ use crate::spec::Spec;
 use model::chunk::chunks;
 use model::{Array, Batch, Model, Offer, Plan};
 
-/// The method.
 pub static METHOD: Rollout = Rollout;
 
 /// Attention rollout.

@@ -49,7 +49,6 @@ pub enum AlignError {
 
 /// Aligns by a longest common subsequence; among equally long ones a deletion from the original comes first. Takes time and
 /// memory in the product of both lengths.
-#[must_use]
 pub fn common_subsequence<T: PartialEq>(original: &[T], perturbed: &[T]) -> Vec<Slot> {
     let (n, m) = (original.len(), perturbed.len());
     let width = m + 1;
@@ -117,7 +116,6 @@ pub fn given(pairs: &[(usize, usize)], words: usize, others: usize) -> Result<Ve
 
 /// Pairs replaced words: between two aligned words (or an end), as many deletions as insertions are taken as words that were
 /// replaced one for one, in their order. Other gaps stay as they are.
-#[must_use]
 pub fn one_for_one(slots: &[Slot]) -> Vec<Slot> {
     let aligned = |slot: &Slot| slot.original.is_some() && slot.perturbed.is_some();
     let mut out = Vec::with_capacity(slots.len());

@@ -13,14 +13,12 @@ pub struct Faithfulness {
 }
 
 /// From the probabilities of the answer given the whole input, the rationale alone, and the input without it.
-#[must_use]
 pub fn faithfulness(whole: f64, alone: f64, without: f64) -> Faithfulness {
     Faithfulness { sufficiency: whole - alone, comprehensiveness: whole - without }
 }
 
 /// Mean over rationales of growing size (the area over the perturbation curve, equation 3 there): one pair of probabilities, of the
 /// rationale alone and of the input without it, for each size. `None` without sizes.
-#[must_use]
 pub fn over_sizes(whole: f64, sizes: &[(f64, f64)]) -> Option<Faithfulness> {
     let n = sizes.len() as f64;
     let mean = |part: fn(&(f64, f64)) -> f64| sizes.iter().map(part).sum::<f64>() / n;

@@ -16,9 +16,7 @@ pub enum InputError {
     /// Another number of scores than of words.
     #[error("{scores} scores for {words} words")]
     Lengths {
-        /// Scores.
         scores: usize,
-        /// Words.
         words: usize,
     },
     /// A score that is not a finite number.
@@ -27,9 +25,7 @@ pub enum InputError {
     /// A gold rationale with an index that no word has.
     #[error("a gold rationale names word {index}, but there are {words} words")]
     Gold {
-        /// The index.
         index: usize,
-        /// Words.
         words: usize,
     },
     /// More words than are judged.
@@ -59,9 +55,6 @@ pub struct Scored {
 impl Scored {
     /// An input. Words without a score are outside the ranking (the mask, special tokens); signed scores are ranked as they
     /// are. `golds` are sets of word indices, of which any one suffices; none where nothing is known of the rationale.
-    ///
-    /// # Errors
-    /// [`InputError`].
     pub fn new(
         id: impl Into<String>,
         words: Vec<String>,
@@ -110,44 +103,36 @@ impl Scored {
         Ok(Self { ranks_only: true, ..Self::new(id, words, scores, golds)? })
     }
 
-    /// The words.
-    #[must_use]
     pub fn words(&self) -> &[String] {
         &self.words
     }
 
     /// The score of each word; none outside the ranking.
-    #[must_use]
     pub fn scores(&self) -> &[Option<f64>] {
         &self.scores
     }
 
     /// The gold rationales.
-    #[must_use]
     pub fn golds(&self) -> &[Vec<usize>] {
         &self.golds
     }
 
     /// The words inside the ranking, the most important first; equal scores keep the order of the sentence.
-    #[must_use]
     pub fn ranking(&self) -> &[usize] {
         &self.ranking
     }
 
     /// Whether only the order of the words is known.
-    #[must_use]
     pub fn ranks_only(&self) -> bool {
         self.ranks_only
     }
 
     /// Length of the shortest gold rationale; `None` without gold.
-    #[must_use]
     pub fn gold_length(&self) -> Option<usize> {
         self.golds.iter().map(Vec::len).min()
     }
 
     /// Length of the gold rationale over that of the input, of several rationales the mean; `None` without gold.
-    #[must_use]
     pub fn ratio(&self) -> Option<f64> {
         let (sets, words) = (self.golds.len() as f64, self.words.len() as f64);
         let length = self.golds.iter().map(Vec::len).sum::<usize>() as f64;
@@ -155,7 +140,6 @@ impl Scored {
     }
 
     /// The predicted rationale of so many words, in the order of the sentence.
-    #[must_use]
     pub fn rationale(&self, k: usize) -> Vec<usize> {
         first_of(&self.ranking, k)
     }
@@ -181,7 +165,6 @@ pub fn slots(
 }
 
 /// MAP of two inputs, and what two rankings by chance would get. `slots` are needed for [`Membership::Position`] only.
-#[must_use]
 pub fn map_of(original: &Scored, perturbed: &Scored, slots: &[Slot], membership: Membership) -> (f64, f64) {
     fn both<T: Eq + std::hash::Hash + Copy>(o: &Scored, p: &Scored, a: &[T], b: &[T]) -> (f64, f64) {
         let a: Vec<T> = o.ranking.iter().map(|i| a[*i]).collect();

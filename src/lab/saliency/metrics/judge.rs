@@ -10,7 +10,6 @@ use super::rationale::{Several, best_f1};
 use super::top_k::Size;
 use stats::correlation::{Correlation, Undefined};
 
-/// The rules.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Rules {
     /// Words of a predicted rationale.
@@ -27,7 +26,6 @@ pub struct Rules {
 
 impl Rules {
     /// The paper's rules with this size.
-    #[must_use]
     pub fn new(size: Size) -> Self {
         let (several, membership) = (Several::default(), Membership::default());
         Self { size, several, membership, replaced: false, alpha: ALPHA }
@@ -89,7 +87,6 @@ pub struct Partner {
 }
 
 /// Judges an input by itself.
-#[must_use]
 pub fn single(scored: &Scored, rules: &Rules) -> Single {
     let words = scored.words().len();
     let gold = scored.gold_length();
@@ -134,7 +131,6 @@ pub fn judge(original: &Scored, partners: &[Partner], rules: &Rules) -> Result<J
 }
 
 /// The mean length ratio of gold rationales, for [`Size::Ratio`]; `None` where no input has one.
-#[must_use]
 pub fn mean_ratio<'s>(inputs: impl IntoIterator<Item = &'s Scored>) -> Option<f64> {
     let ratios: Vec<f64> = inputs.into_iter().filter_map(Scored::ratio).collect();
     (!ratios.is_empty()).then(|| ratios.iter().sum::<f64>() / ratios.len() as f64)

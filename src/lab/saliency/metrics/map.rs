@@ -21,7 +21,6 @@ pub enum Membership {
 /// Mean average precision of the perturbed ranking against the original one, both with the most important word first:
 /// `(1/|Xᵖ|) Σᵢ (1/i) Σ_{j≤i} [xⱼᵖ ∈ Xᵒ₁:ᵢ]`, where `Xᵒ₁:ᵢ` is the whole list once i is beyond its end. 0 for an empty
 /// perturbed ranking. Not symmetric.
-#[must_use]
 pub fn mean_average_precision<T: Eq + Hash>(original: &[T], perturbed: &[T]) -> f64 {
     if perturbed.is_empty() {
         return 0.0;
@@ -44,7 +43,6 @@ pub fn mean_average_precision<T: Eq + Hash>(original: &[T], perturbed: &[T]) -> 
 }
 
 /// The words with the number of their occurrence so far, from 1, which tells repeated words apart.
-#[must_use]
 pub fn occurrences<S: AsRef<str>>(words: &[S]) -> Vec<(&str, usize)> {
     let mut seen: HashMap<&str, usize> = HashMap::new();
     words

@@ -10,14 +10,12 @@ use stats::correlation::{Correlation, Undefined, pearson};
 pub const ALPHA: f64 = 0.05;
 
 /// Whether PCC is made for this kind of perturbation: for all but syntactic transformations, which move words about.
-#[must_use]
 pub fn suits(perturbation: &str) -> bool {
     !perturbation.trim().to_lowercase().starts_with("trans")
 }
 
 /// The scores of both inputs, slot by slot; a word that the other side lacks faces a virtual word of score 0. Words without a
 /// score (outside the ranking, such as the mask) count as virtual, and slots in which no word has a score are left out.
-#[must_use]
 pub fn facing(original: &[Option<f64>], perturbed: &[Option<f64>], slots: &[Slot]) -> (Vec<f64>, Vec<f64>) {
     let at =
         |scores: &[Option<f64>], index: Option<usize>| index.and_then(|i| scores.get(i).copied().flatten());
@@ -43,7 +41,6 @@ pub fn correlation(
 
 /// The scores with those set to zero whose magnitude is below `share` of the largest one (Ding and Koehn's reading of noise, with
 /// a share of .01).
-#[must_use]
 pub fn without_noise(scores: &[f64], share: f64) -> Vec<f64> {
     let largest = scores.iter().fold(0.0_f64, |m, s| m.max(s.abs()));
     scores.iter().map(|s| if s.abs() < share * largest { 0.0 } else { *s }).collect()

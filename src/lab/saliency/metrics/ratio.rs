@@ -14,7 +14,6 @@ pub struct Bin {
     pub from: f64,
     /// Upper end; the last bin holds its own.
     pub to: f64,
-    /// Originals.
     pub originals: usize,
     /// Pairs with their partners.
     pub pairs: usize,
@@ -35,7 +34,6 @@ pub struct Bin {
 pub struct Draws {
     /// Resamples.
     pub count: usize,
-    /// Seed.
     pub seed: u64,
     /// Level of the intervals.
     pub level: f64,
@@ -45,7 +43,6 @@ pub struct Draws {
 
 /// The curve in bins of equal width between 0 and 1; bins without an original are left out. An original's partners go where the
 /// original is. Originals without a gold rationale are in no bin.
-#[must_use]
 pub fn against_ratio(judged: &[&Judged], bins: usize, draws: &Draws) -> Vec<Bin> {
     let bins = bins.max(1);
     let bin_of = |ratio: f64| ((ratio * bins as f64) as usize).min(bins - 1);

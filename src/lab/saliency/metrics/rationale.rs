@@ -29,7 +29,6 @@ pub enum Several {
 
 /// F1 of two sets of word indices; an index that is listed twice counts once. 1 where both are empty (both say that nothing
 /// matters), 0 where one is, or where they have nothing in common.
-#[must_use]
 pub fn token_f1(predicted: &[usize], gold: &[usize]) -> F1 {
     let set = |list: &[usize]| list.iter().copied().collect::<BTreeSet<usize>>();
     f1_of(&set(predicted), &set(gold))
@@ -48,7 +47,6 @@ fn f1_of(predicted: &BTreeSet<usize>, gold: &BTreeSet<usize>) -> F1 {
 }
 
 /// F1 against several gold rationales; `None` without any.
-#[must_use]
 pub fn best_f1(predicted: &[usize], golds: &[Vec<usize>], several: Several) -> Option<F1> {
     let predicted: BTreeSet<usize> = predicted.iter().copied().collect();
     let golds: Vec<BTreeSet<usize>> = golds.iter().map(|g| g.iter().copied().collect()).collect();

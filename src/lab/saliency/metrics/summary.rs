@@ -57,7 +57,6 @@ pub struct Cell {
     pub f1_original: Option<Estimate>,
     /// Token-F1 of their partners.
     pub f1_perturbed: Option<Estimate>,
-    /// F1Δ.
     pub f1_delta: Option<Delta>,
     /// MAP over pairs.
     pub map: Option<Estimate>,
@@ -242,7 +241,6 @@ const RATIO: usize = 11;
 ///
 /// # Panics
 /// If `resamples` are of another number of originals.
-#[must_use]
 pub fn cell<'j>(
     judged: &[&'j Judged],
     perturbation: Option<&str>,
@@ -327,7 +325,6 @@ fn above_chance(view: &[Seen<'_>], level: f64) -> Option<Estimate> {
 ///
 /// # Panics
 /// If `resamples` are of another number of originals.
-#[must_use]
 pub fn mean_by_original(values: &[Vec<f64>], resamples: &Resamples, level: f64) -> Option<Estimate> {
     assert_eq!(values.len(), resamples.examples(), "resamples of other originals");
     let mut all = Clustered::default();
@@ -339,7 +336,6 @@ pub fn mean_by_original(values: &[Vec<f64>], resamples: &Resamples, level: f64) 
 ///
 /// # Panics
 /// If `resamples` are of another number of originals.
-#[must_use]
 pub fn change_by_original(
     [before, after]: [&[Vec<f64>]; 2],
     resamples: &Resamples,
@@ -355,7 +351,6 @@ pub fn change_by_original(
 }
 
 /// The kinds of perturbation in the order of their first appearance, those that are only missing included.
-#[must_use]
 pub fn kinds<'j>(judged: &[&'j Judged]) -> Vec<&'j str> {
     let mut kinds: Vec<&str> = Vec::new();
     for kind in judged.iter().flat_map(|j| {

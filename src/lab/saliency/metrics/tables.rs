@@ -9,7 +9,6 @@ use stats::Estimate;
 pub struct Accuracy {
     /// Model.
     pub model: String,
-    /// Dimension.
     pub dimension: String,
     /// `original`, `perturbed`, `all`, or `change`.
     pub sample: String,
@@ -30,7 +29,6 @@ pub struct Interpretability {
     pub model: String,
     /// Method of saliency.
     pub method: String,
-    /// Dimension.
     pub dimension: String,
     /// Kind of perturbation, or `all`.
     pub perturbation: String,
@@ -39,7 +37,6 @@ pub struct Interpretability {
 }
 
 /// Tables 4 and 8: a row for each model and kind of input, Top-1 and Top-3 in per cent under each dimension.
-#[must_use]
 pub fn accuracy(rows: &[Accuracy]) -> Table {
     let entries = rows.iter().flat_map(|r| {
         [("Top-1", r.top1), ("Top-3", r.top3)].map(|(column, value)| Entry {
@@ -61,7 +58,6 @@ pub fn accuracy(rows: &[Accuracy]) -> Table {
 }
 
 /// Tables 5 and 9: a row for each model and method, the measures over all perturbations under each dimension.
-#[must_use]
 pub fn interpretability(rows: &[Interpretability]) -> Table {
     let of_all = rows.iter().filter(|r| r.perturbation == "all");
     measures(of_all, ["interpretability", "Interpretability"], &["Model", "Method"], |r| {
@@ -70,7 +66,6 @@ pub fn interpretability(rows: &[Interpretability]) -> Table {
 }
 
 /// Tables 6 and 11: Top-1 in per cent of the partners of each kind, of the originals that have such a partner, and the change.
-#[must_use]
 pub fn accuracy_by_perturbation(rows: &[Accuracy]) -> Table {
     let entries = rows.iter().map(|r| Entry {
         row: vec![r.model.clone(), r.sample.clone()],
@@ -90,7 +85,6 @@ pub fn accuracy_by_perturbation(rows: &[Accuracy]) -> Table {
 }
 
 /// Tables 7 and 10: a row for each model, method and kind of perturbation.
-#[must_use]
 pub fn by_perturbation(rows: &[Interpretability]) -> Table {
     let of_kinds = rows.iter().filter(|r| r.perturbation != "all");
     measures(

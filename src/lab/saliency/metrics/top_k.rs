@@ -18,7 +18,6 @@ pub enum Size {
 impl Size {
     /// K for an input of so many words whose shortest gold rationale has `gold`: at least 1 and at most `words`, with ratios
     /// rounded half up (`⌊ratio · words + ½⌋`). 0 only where there are no words.
-    #[must_use]
     pub fn of(self, words: usize, gold: usize) -> usize {
         let k = match self {
             // A product beyond the whole numbers saturates, and is then held to the words.
@@ -30,7 +29,6 @@ impl Size {
     }
 
     /// The rule in words, for tables and captions.
-    #[must_use]
     pub fn words(self) -> String {
         match self {
             Size::Ratio(ratio) => format!("K = {ratio:.3} × words"),
@@ -41,7 +39,6 @@ impl Size {
 }
 
 /// Indices by score, the largest first; equal scores keep the order of the sentence. Scores that are no numbers come last.
-#[must_use]
 pub fn order(scores: &[f64]) -> Vec<usize> {
     let mut indices: Vec<usize> = (0..scores.len()).collect();
     // Not `total_cmp`: it puts 0 before -0, which are equal scores.
@@ -53,13 +50,11 @@ pub fn order(scores: &[f64]) -> Vec<usize> {
 }
 
 /// The K words with the highest scores, in the order of the sentence.
-#[must_use]
 pub fn top_k(scores: &[f64], k: usize) -> Vec<usize> {
     first_of(&order(scores), k)
 }
 
 /// The first K of a ranking, in the order of the sentence.
-#[must_use]
 pub fn first_of(ranking: &[usize], k: usize) -> Vec<usize> {
     let mut top = ranking[..k.min(ranking.len())].to_vec();
     top.sort_unstable();

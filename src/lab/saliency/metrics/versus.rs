@@ -25,7 +25,6 @@ impl Metric {
     pub const ALL: [Metric; 3] = [Metric::TokenF1, Metric::Map, Metric::Pcc];
 
     /// The name in findings.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Metric::TokenF1 => "token_f1",
@@ -74,7 +73,6 @@ pub struct Versus {
 
 /// Compares two rankings of the same originals, matched by name. `None` with fewer than two originals in common, of which
 /// nothing can be said.
-#[must_use]
 pub fn versus(a: &[&Judged], b: &[&Judged], metric: Metric, level: f64) -> Option<Versus> {
     let others: HashMap<&str, &Judged> = b.iter().map(|j| (j.original.id.as_str(), *j)).collect();
     let mut differences = Differences::default();

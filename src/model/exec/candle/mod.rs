@@ -61,7 +61,6 @@ impl CandleExecutor {
     }
 }
 
-/// Opens a device.
 pub(in crate::exec) fn open_device(device: Device) -> Result<candle_core::Device> {
     let refuse = |what: String| Err(ModelError::Device { device: device.to_string(), what });
     match device {

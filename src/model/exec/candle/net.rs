@@ -37,7 +37,6 @@ pub(super) struct NormWeights {
     pub bias: Option<Tensor>,
 }
 
-/// One attention.
 #[derive(Clone)]
 pub(super) struct AttentionWeights {
     /// Queries.
@@ -50,7 +49,6 @@ pub(super) struct AttentionWeights {
     pub out: Linear,
 }
 
-/// One block.
 #[derive(Clone)]
 pub(super) struct Block {
     /// Attention to its own sequence.

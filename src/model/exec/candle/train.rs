@@ -37,9 +37,6 @@ pub struct Trainer {
 
 impl Trainer {
     /// Starts from given parameters.
-    ///
-    /// # Errors
-    /// [`ModelError::Device`]; [`ModelError::Compute`]; [`ModelError::MissingTensor`].
     pub fn from_params(arch: &Arch, params: &Params, settings: AdamW, device: Device) -> Result<Trainer> {
         let device = open_device(device)?;
         let mut slots = Vec::new();

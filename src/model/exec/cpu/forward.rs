@@ -41,9 +41,7 @@ pub(super) struct Pass<'a> {
 
 /// A stack on its way, with the memory of these sentences.
 pub(super) struct Climb<'a> {
-    /// The pass.
     pub pass: &'a Pass<'a>,
-    /// The stack.
     pub stack: &'a Stack<'a>,
 }
 

@@ -164,7 +164,6 @@ pub(super) struct Back {
     pub other: Buffer,
     /// Of the feed-forward part's hidden values.
     pub down: Buffer,
-    /// Of its gate.
     pub gate: Buffer,
     /// Of the heads, side by side.
     pub out: Buffer,

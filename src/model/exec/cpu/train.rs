@@ -43,9 +43,6 @@ pub struct Trainer {
 
 impl Trainer {
     /// Starts from given parameters.
-    ///
-    /// # Errors
-    /// [`ModelError::MissingTensor`].
     pub fn from_params(arch: &Arch, params: &Params, settings: AdamW) -> Result<Trainer> {
         let executor = CpuExecutor::new(arch, params.clone(), Dtype::F32)?;
         let mut slots = Vec::new();

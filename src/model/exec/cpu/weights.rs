@@ -20,7 +20,6 @@ pub(super) type Source<'a> = dyn FnMut(Id, &str) -> Result<Cow<'a, [f32]>> + 'a;
 pub(super) struct Member {
     /// The matrix.
     pub weight: Id,
-    /// Its bias.
     pub bias: Option<Id>,
     /// Its outputs.
     pub out: usize,
@@ -296,9 +295,6 @@ impl Builder {
 
 impl Weights {
     /// Reads all parameters of an architecture.
-    ///
-    /// # Errors
-    /// [`ModelError::MissingTensor`], and what `source` says.
     pub fn new(a: &Arch, dtype: Dtype, source: &mut Source<'_>) -> Result<Weights> {
         let names: Vec<String> = a.parameters().into_iter().map(|p| p.name).collect();
         let ids = names.iter().cloned().enumerate().map(|(i, n)| (n, i)).collect();
@@ -356,9 +352,6 @@ impl Weights {
     }
 
     /// Takes in new values of all parameters.
-    ///
-    /// # Errors
-    /// What `get` says.
     pub fn fill<'a>(&mut self, get: &mut dyn FnMut(Id) -> Result<Cow<'a, [f32]>>) -> Result<()> {
         let dtype = self.dtype;
         let Weights { tokens, types, tasks, project, encoder, decoder, final_norm, .. } = self;

@@ -12,16 +12,12 @@ use crate::arch::{Arch, Head, Positions};
 use crate::error::Result;
 use crate::offers::Limit;
 
-/// Mistral.
 pub(super) const MISTRAL: Served =
     Served { family: family(&["mistral"], |f| mistral_fields(f)?.arch(f)), open: open_mistral };
-/// Gemma 2.
 pub(super) const GEMMA2: Served =
     Served { family: family(&["gemma2"], |f| gemma2_fields(f)?.arch(f)), open: open_gemma2 };
-/// Qwen 3.
 pub(super) const QWEN3: Served =
     Served { family: family(&["qwen3"], |f| qwen3_fields(f)?.arch(f)), open: open_qwen3 };
-/// Phi 3.
 pub(super) const PHI3: Served =
     Served { family: family(&["phi3"], |f| phi3_fields(f)?.arch(f)), open: open_phi3 };
 

@@ -69,9 +69,6 @@ pub struct Texts<'a> {
 /// A network that gives logits.
 pub trait LogitsNet: Send {
     /// Logits `[B, N, V]` at the N positions `at`, ascending and distinct; of the decoder's input where that is given.
-    ///
-    /// # Errors
-    /// Those of the tensor library.
     fn logits(&mut self, texts: &Texts<'_>, at: &[usize]) -> candle_core::Result<Tensor>;
 }
 

@@ -21,7 +21,6 @@ use engine::message::{Command, Event, Question, Topic};
 
 /// This screen.
 pub const ID: ScreenId = ScreenId("data");
-/// The list.
 pub const LIST: Pane = Pane("Data");
 /// What is known of the set under the cursor.
 pub const PAGE: Pane = Pane("Data set");
@@ -48,7 +47,6 @@ pub struct BuiltIn {
 
 impl View {
     /// The view before anything has happened.
-    #[must_use]
     pub fn new(_: &Start) -> Self {
         let sets =
             built_in().map(|b| BuiltIn { id: b.id.into(), title: b.title.into(), rows: b.fixed_rows() });
@@ -93,7 +91,6 @@ fn can_ask(state: &State) -> bool {
 }
 
 /// The sets of the list: the built-in ones, then those that were asked about.
-#[must_use]
 pub fn listed(state: &State) -> Vec<String> {
     let mut names: Vec<String> = state.screens.data.sets.iter().map(|s| s.id.clone()).collect();
     let asked = state.board.sets.iter().map(|d| &d.set);
@@ -103,7 +100,6 @@ pub fn listed(state: &State) -> Vec<String> {
 }
 
 /// The set under the cursor.
-#[must_use]
 pub fn under_cursor(state: &State) -> Option<String> {
     DOSSIERS.under_cursor(state)
 }

@@ -48,7 +48,6 @@ pub struct ParameterEntry {
 
 impl Catalog {
     /// Every method of the registry.
-    #[must_use]
     pub fn registered() -> Self {
         let methods = registry().iter().map(|method| {
             let parameter = method.parameter();
@@ -82,7 +81,6 @@ impl Catalog {
     }
 
     /// A catalog for tests: the four methods of the default experiment, in its order.
-    #[must_use]
     pub fn sample() -> Self {
         let all = Self::registered();
         let names = ["alterrep", "fgsm", "pgd", "inlp"];

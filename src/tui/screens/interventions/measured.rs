@@ -19,7 +19,6 @@ use labs::{LabResults, Tagged};
 /// The measured point nearest to the marker.
 #[derive(Debug, Clone, Copy)]
 pub struct Readout<'a> {
-    /// The point.
     pub point: &'a Tagged<ReliabilityFinding>,
     /// Whether it is exactly at the marker.
     pub exact: bool,

@@ -97,7 +97,6 @@ pub struct View {
 
 impl View {
     /// The view before anything has happened.
-    #[must_use]
     pub fn new(start: &Start) -> Self {
         #[allow(unreachable_patterns, reason = "with one lab there is no other case")]
         let spec = match &start.spec {
@@ -183,7 +182,6 @@ fn run(state: &State) -> Option<&Job> {
 }
 
 /// What the lab's latest run computes.
-#[must_use]
 pub fn ran(state: &State) -> Option<&Spec> {
     run(state).and_then(|job| own(&job.spec))
 }

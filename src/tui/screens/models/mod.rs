@@ -20,7 +20,6 @@ use labs::setting::{Kind, Value};
 
 /// This screen.
 pub const ID: ScreenId = ScreenId("models");
-/// The list.
 pub const LIST: Pane = Pane("Models");
 /// What is known of the model under the cursor.
 pub const PAGE: Pane = Pane("Model");
@@ -31,7 +30,6 @@ pub struct View;
 
 impl View {
     /// The view before anything has happened.
-    #[must_use]
     pub fn new(_: &Start) -> Self {
         Self
     }
@@ -84,7 +82,6 @@ fn pickable(state: &State) -> Vec<(String, bool)> {
 }
 
 /// The models in the list: those that can be picked, then those that were asked about and are not available (yet).
-#[must_use]
 pub fn listed(state: &State) -> Vec<String> {
     let mut names: Vec<String> = pickable(state).into_iter().map(|(name, _)| name).collect();
     let asked = state.board.dossiers.iter().map(|d| &d.model);
@@ -94,7 +91,6 @@ pub fn listed(state: &State) -> Vec<String> {
 }
 
 /// The model under the cursor.
-#[must_use]
 pub fn under_cursor(state: &State) -> Option<String> {
     DOSSIERS.under_cursor(state)
 }

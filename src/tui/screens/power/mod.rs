@@ -67,7 +67,6 @@ pub struct View {
 
 impl View {
     /// The view before anything has happened.
-    #[must_use]
     pub fn new(start: &Start) -> Self {
         let spec = own(&start.spec).cloned().unwrap_or_else(Spec::shipped);
         Self {

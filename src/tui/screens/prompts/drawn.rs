@@ -64,14 +64,12 @@ const ALL: [Drawn; 13] = [
 
 impl Drawn {
     /// The next figure, or the previous one.
-    #[must_use]
     pub fn turned(self, on: bool) -> Self {
         let at = ALL.iter().position(|d| *d == self).unwrap_or(0);
         ALL[(at + if on { 1 } else { ALL.len() - 1 }) % ALL.len()]
     }
 
     /// The name of the figure, where numbers were published that can be laid beneath it.
-    #[must_use]
     pub fn published(self) -> Option<&'static str> {
         match self {
             Self::Preference => Some("preference"),

@@ -38,11 +38,9 @@ use labs::{self, LabId};
 
 /// This screen.
 pub const ID: ScreenId = ScreenId("prompts");
-/// The relations.
 pub const RELATIONS: Pane = Pane("Relations");
 /// The prompts of the relation under the cursor.
 pub const ASKED: Pane = Pane("Asked");
-/// A figure.
 pub const FIGURE: Pane = Pane("Figure");
 /// The gap of two models.
 pub const LEDGER: Pane = Pane("Ledger");
@@ -74,7 +72,6 @@ pub struct View {
 
 impl View {
     /// The view before anything has happened.
-    #[must_use]
     pub fn new(start: &Start) -> Self {
         let spec = own(&start.spec).cloned().unwrap_or_else(Spec::shipped);
         Self {
@@ -161,7 +158,6 @@ fn run(state: &State) -> Option<&Job> {
 }
 
 /// What the lab's latest run computes.
-#[must_use]
 pub fn ran(state: &State) -> Option<&Spec> {
     run(state).and_then(|job| own(&job.spec))
 }

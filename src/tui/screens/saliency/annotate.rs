@@ -41,7 +41,6 @@ pub struct Annotations {
 /// Two annotators.
 #[derive(Debug, Clone)]
 pub struct Compared {
-    /// The files.
     pub files: [PathBuf; 2],
     /// How far they agree.
     pub found: Agreement,

@@ -18,7 +18,6 @@ pub static TAB: &[Entry] = rows! { Context::Global;
         ["4", "alt-4"], None, always => |s| { s.show(ID); Vec::new() };
 };
 
-/// The commands.
 pub static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
     "dimension", "filter by dimension", "Lists the sentences of the next dimension alone, and then all again.",
         ["d"], Some(("filter", 11)), |s| !results(s).sentences.is_empty() => next_dimension;

@@ -27,7 +27,6 @@ use labs::saliency::results::Own;
 /// What stands beside the method of the model in view.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Beside {
-    /// Nothing.
     #[default]
     Nothing,
     /// Another method of the model.
@@ -38,7 +37,6 @@ pub enum Beside {
 
 impl Beside {
     /// The next of them.
-    #[must_use]
     pub fn next(self) -> Self {
         match self {
             Self::Nothing => Self::Method,
@@ -155,13 +153,11 @@ pub fn across(state: &State, by: i64) -> Option<(usize, usize)> {
 
 /// The side and the choice of a strip, and the word under the cursor.
 pub struct Pointed<'a> {
-    /// The sentence.
     pub sentence: &'a SentenceFinding,
     /// Its scores.
     pub row: Option<&'a Tagged<SaliencyFinding>>,
     /// Which side it is, from the top.
     pub side: usize,
-    /// The word.
     pub word: usize,
 }
 

@@ -48,19 +48,16 @@ impl Index {
     }
 
     /// A number that changes whenever the list of sentences, or what is predicted in them, does.
-    #[must_use]
     pub fn stamp(&self) -> (u64, usize, usize) {
         (self.generation, self.sentences, self.predictions)
     }
 
     /// The sentence of an identifier.
-    #[must_use]
     pub fn sentence<'r>(&self, results: &'r Results, id: &str) -> Option<&'r Tagged<SentenceFinding>> {
         results.sentences.get(self.of.get(id)?.sentence?)
     }
 
     /// What a model predicts in it.
-    #[must_use]
     pub fn prediction<'r>(
         &self,
         results: &'r Results,
@@ -72,7 +69,6 @@ impl Index {
     }
 
     /// Its scores by a method.
-    #[must_use]
     pub fn row<'r>(
         &self,
         results: &'r Results,

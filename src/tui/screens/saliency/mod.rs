@@ -44,7 +44,6 @@ use labs::{self, LabId};
 
 /// This screen.
 pub const ID: ScreenId = ScreenId("saliency");
-/// The sentences.
 pub const SENTENCES: Pane = Pane("Sentences");
 /// The sentence in view, word by word.
 pub const HEATMAP: Pane = Pane("Heatmap");
@@ -100,7 +99,6 @@ pub struct View {
 
 impl View {
     /// The view before anything has happened.
-    #[must_use]
     pub fn new(start: &Start) -> Self {
         let spec = own(&start.spec).cloned().unwrap_or_else(Spec::shipped);
         Self {
@@ -155,7 +153,6 @@ fn run(state: &State) -> Option<&Job> {
 }
 
 /// What the lab's latest run computes.
-#[must_use]
 pub fn ran(state: &State) -> Option<&Spec> {
     run(state).and_then(|job| own(&job.spec))
 }

@@ -34,7 +34,6 @@ const TABLES: [Table; 4] =
 
 impl Table {
     /// The next table, or the previous one.
-    #[must_use]
     pub fn turned(self, on: bool) -> Self {
         let at = TABLES.iter().position(|t| *t == self).unwrap_or(0);
         TABLES[(at + if on { 1 } else { TABLES.len() - 1 }) % TABLES.len()]
@@ -50,7 +49,6 @@ impl Table {
     }
 
     /// Most columns that can be moved out of sight.
-    #[must_use]
     pub fn most_gone(self) -> usize {
         self.columns().len() - KEYS - 1
     }
@@ -91,9 +89,7 @@ const KEYS: usize = 3;
 
 /// A table as text: its columns as wide as their widest field.
 pub struct Laid {
-    /// The heads.
     pub header: String,
-    /// The rows.
     pub rows: Vec<String>,
 }
 

@@ -31,7 +31,6 @@ pub struct View;
 
 impl View {
     /// The view before anything has happened.
-    #[must_use]
     pub fn new(_: &Start) -> Self {
         Self
     }

@@ -218,7 +218,6 @@ fn write_if_free(stage: &Stage, (x, y): (u16, u16), text: &str, style: Style, bu
     free
 }
 
-/// A dot.
 type Dot = (i64, i64);
 
 /// Shades between two columns: each has the dot of its upper and of its lower end.

@@ -51,7 +51,6 @@ pub struct Chart<'a> {
 pub enum Form {
     /// Lines with bands.
     Lines,
-    /// Markers.
     Markers,
 }
 
@@ -140,7 +139,6 @@ pub fn value_at(figure: &Figure, area: Rect, column: u16) -> Option<f64> {
 }
 
 /// Where the cell of a row and a column of a table is drawn; none where it is not.
-#[must_use]
 pub fn cell_area(figure: &Figure, area: Rect, row: usize, column: usize) -> Option<Rect> {
     let Stage { plot, x, y, .. } = Stage::new(figure, area, Form::Lines)?;
     let (columns, rows) = (x.categories()?.len(), y.categories()?.len());

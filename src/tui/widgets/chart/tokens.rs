@@ -32,7 +32,6 @@ pub struct Strips<'a> {
 /// Where a token stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Spot {
-    /// Its strip.
     strip: usize,
     /// Its place in the strip.
     token: usize,
@@ -123,7 +122,6 @@ impl Strips<'_> {
     }
 
     /// Strip and place of the token that is drawn at a position of the screen.
-    #[must_use]
     pub fn at(&self, area: Rect, x: u16, y: u16) -> Option<(usize, usize)> {
         let (below, tokens) = self.parts(area)?;
         let laid = Laid::new(tokens, below.width);

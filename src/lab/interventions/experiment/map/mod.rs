@@ -42,9 +42,6 @@ struct Judge {
 type Seen = Vec<Vec<Vec<Tally>>>;
 
 /// Draws the map of the spec, if it has one. `sweeps` are its methods.
-///
-/// # Errors
-/// [`Fault`].
 pub fn draw(bench: &mut Bench, sweeps: &[Sweep], host: &mut Host<'_>) -> Result<(), Fault> {
     let Some(spec) = bench.spec.map.clone() else { return Ok(()) };
     // The oracles at the spec's own place are trained.
