@@ -11,7 +11,7 @@ use flate2::write::ZlibEncoder;
 
 /// Packs the files of `assets/<folder>` (and of its subfolders) whose names end with one of `ends` into the crate's output folder.
 #[allow(dead_code, reason = "some build scripts pack bytes only")]
-pub fn folder(folder: &str, ends: &[&str]) -> Result<(), Box<dyn Error>> {
+pub(crate) fn folder(folder: &str, ends: &[&str]) -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=../packing.rs");
     println!("cargo::rerun-if-changed=../../assets/{folder}");
     pack(&Path::new("../../assets").join(folder), &out()?.join(folder), ends)?;
@@ -20,7 +20,7 @@ pub fn folder(folder: &str, ends: &[&str]) -> Result<(), Box<dyn Error>> {
 
 /// Packs bytes into `<name>.zz` in the crate's output folder.
 #[allow(dead_code, reason = "some build scripts pack folders only")]
-pub fn bytes(name: &str, bytes: &[u8]) -> Result<(), Box<dyn Error>> {
+pub(crate) fn bytes(name: &str, bytes: &[u8]) -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=../packing.rs");
     let path = out()?.join(format!("{name}.zz"));
     fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;

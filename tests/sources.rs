@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Every Rust file below a folder of the project, with its text.
-pub fn sources(folder: &str) -> Vec<(PathBuf, String)> {
+pub(crate) fn sources(folder: &str) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)];
     while let Some(folder) = folders.pop() {

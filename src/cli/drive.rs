@@ -22,7 +22,7 @@ use session::record::Record;
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub(crate) enum End {
     /// Everything was computed.
     Done,
     /// The user stopped it.
@@ -32,7 +32,7 @@ pub enum End {
 }
 
 /// Where the results of one run go.
-pub struct Sinks<'a> {
+pub(crate) struct Sinks<'a> {
     /// The fold of everything.
     pub board: Board,
     /// The session, or the part of a cell.
@@ -62,7 +62,7 @@ struct Run<'s, 'a> {
 ///
 /// # Errors
 /// [`CliError::Closed`] or [`CliError::Failed`] if findings cannot be written; the run is cancelled then.
-pub async fn drive(
+pub(crate) async fn drive(
     engine: &mut dyn Engine,
     events: &mut Receiver<Event>,
     interrupts: &mut Receiver<()>,

@@ -16,9 +16,9 @@ pub const DONE: u8 = 0;
 /// Something failed.
 pub const FAILED: u8 = 1;
 /// The command line or an input is wrong.
-pub const USAGE: u8 = 2;
+pub(crate) const USAGE: u8 = 2;
 /// A signal stopped it: this plus the number of the signal, as in shells (130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP).
-pub const SIGNALLED: u8 = 128;
+pub(crate) const SIGNALLED: u8 = 128;
 
 /// Why a command failed.
 #[derive(Debug, Error)]
@@ -42,7 +42,7 @@ pub enum CliError {
 
 impl CliError {
     /// The exit code.
-    pub fn code(&self) -> u8 {
+    pub(crate) fn code(&self) -> u8 {
         match self {
             CliError::Usage(_) => USAGE,
             CliError::Failed(_) | CliError::Told | CliError::Closed => FAILED,
@@ -51,7 +51,7 @@ impl CliError {
     }
 
     /// What is printed to stderr, made printable; none if there is nothing to say.
-    pub fn message(&self) -> Option<String> {
+    pub(crate) fn message(&self) -> Option<String> {
         match self {
             CliError::Usage(what) | CliError::Failed(what) => {
                 // Errors quote file names and contents; a long one keeps its lines, and the advice at their ends.

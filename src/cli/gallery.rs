@@ -257,12 +257,12 @@ pub(super) struct Reporter {
 
 impl Reporter {
     /// A meter for the work called `name`.
-    pub fn new(name: &str, quiet: bool) -> Self {
+    pub(crate) fn new(name: &str, quiet: bool) -> Self {
         Self { name: name.to_owned(), meter: Meter::new(quiet), started: Instant::now(), stage: None, quiet }
     }
 
     /// Reports how far the work has got.
-    pub fn report(&mut self, p: Progress) {
+    pub(crate) fn report(&mut self, p: Progress) {
         let since = match self.stage {
             Some((stage, since)) if stage == p.stage => since,
             _ => self.stage.insert((p.stage, Instant::now())).1,

@@ -3,7 +3,7 @@
 pub mod calc;
 pub mod data;
 pub mod doctor;
-pub mod drive;
+pub(crate) mod drive;
 #[cfg(unix)]
 pub mod engine;
 pub mod error;

@@ -53,7 +53,7 @@ fn duration(text: &str) -> Result<u64, String> {
 
 impl RemoteArgs {
     /// What is asked of the far end, but for what a command adds.
-    pub fn hello(&self, device: &str, dtype: &str, memory_limit: Option<u64>) -> Hello {
+    pub(crate) fn hello(&self, device: &str, dtype: &str, memory_limit: Option<u64>) -> Hello {
         Hello {
             device: device.into(),
             dtype: dtype.into(),
@@ -69,7 +69,7 @@ impl RemoteArgs {
     ///
     /// # Errors
     /// [`CliError::Usage`] for a file that is not there or whose name leads elsewhere.
-    pub fn files(&self, specs: &[PathBuf]) -> Result<Vec<(String, PathBuf)>, CliError> {
+    pub(crate) fn files(&self, specs: &[PathBuf]) -> Result<Vec<(String, PathBuf)>, CliError> {
         let find = |name: &String| {
             let bad = |what: &str| CliError::Usage(format!("--send {name}: {what}"));
             let inner =
@@ -110,7 +110,7 @@ pub fn connect(
 }
 
 /// Says what has become of an engine that this program has left.
-pub fn say_farewell(address: &Address, name: &str, farewell: &Farewell) {
+pub(crate) fn say_farewell(address: &Address, name: &str, farewell: &Farewell) {
     let name = printable_label(name);
     match farewell.parting() {
         Parting::Ended => {}

@@ -84,7 +84,7 @@ pub struct RunArgs {
     pub session: Option<String>,
     /// Do not record a session.
     #[arg(long)]
-    pub no_session: bool,
+    pub(crate) no_session: bool,
     /// Do not show progress.
     #[arg(long, short)]
     pub quiet: bool,

@@ -6,7 +6,7 @@ use base::signals;
 
 /// Interrupts as they arrive. To be called within a runtime; from then on, Ctrl-C does not end the process by itself. The
 /// signal determines the exit code ([`signals::first`]).
-pub fn interrupts() -> Receiver<()> {
+pub(crate) fn interrupts() -> Receiver<()> {
     // Two are enough: the first cancels, the second exits.
     let (sender, receiver) = channel(2);
     #[cfg(unix)]

@@ -61,7 +61,7 @@ pub struct SubmitArgs {
     pub parquet: bool,
     /// Write the script and do not submit it.
     #[arg(long)]
-    pub dry_run: bool,
+    pub(crate) dry_run: bool,
     /// Submit on another machine, the login node, through ssh: ssh://user@host:port. The specs are sent; DIR, models and data are named as
     /// that machine sees them.
     #[cfg(unix)]

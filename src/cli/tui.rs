@@ -35,7 +35,7 @@ pub struct LookArgs {
     pub theme: Option<String>,
     /// Leave the mouse to the terminal.
     #[arg(long)]
-    pub no_mouse: bool,
+    pub(crate) no_mouse: bool,
     /// Draw charts with ASCII characters only.
     #[arg(long, conflicts_with = "blocks")]
     pub ascii: bool,
@@ -63,7 +63,7 @@ pub struct TuiArgs {
     pub session: Option<String>,
     /// Do not record a session.
     #[arg(long)]
-    pub no_session: bool,
+    pub(crate) no_session: bool,
     /// Where to compute: auto, cpu, cuda, cuda:N or metal.
     #[arg(long, default_value = "auto")]
     pub device: String,

@@ -23,7 +23,7 @@ pub struct LeftOut {
 }
 
 /// Why a row is left out that says the same as an earlier one.
-pub const REPEATED: &str = "same words before the verb as an earlier row";
+pub(crate) const REPEATED: &str = "same words before the verb as an earlier row";
 
 /// What became of the rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -99,7 +99,7 @@ impl Collector {
     }
 
     /// Takes a row at this line, if it serves.
-    pub fn add_at(&mut self, row: &Row<'_>, line: u64) {
+    pub(crate) fn add_at(&mut self, row: &Row<'_>, line: u64) {
         let example = match row {
             Row::Sentence(sentence) => example(sentence),
             _ => Err("no sentence with a masked verb"),

@@ -189,10 +189,10 @@ fn lines(relation: &str, text: &str) -> Result<Vec<Fact>, FactsError> {
 }
 
 /// Largest share of a relation's facts that may have one object.
-pub const LARGEST_SHARE: f64 = 0.40;
+pub(crate) const LARGEST_SHARE: f64 = 0.40;
 
 /// Smallest share of a relation's subjects that have another name.
-pub const SMALLEST_NAMED: f64 = 0.60;
+pub(crate) const SMALLEST_NAMED: f64 = 0.60;
 
 /// Objects that are said with an article, which a prompt that ends in `in [Y] .` lacks; a relation may show them as headings.
 const WITH_ARTICLE: [&str; 4] = ["America", "Americas", "Netherlands", "Philippines"];

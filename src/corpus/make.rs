@@ -104,7 +104,7 @@ impl From<TemplateError> for MakeError {
 
 /// Usual number of examples of a set that can be drawn in any size: SentEval's shares turn it into 10,000 to train on, 1,000
 /// to validate and 1,000 to test.
-pub const USUAL: usize = 12_000;
+pub(crate) const USUAL: usize = 12_000;
 
 /// The lines of a set. `n` counts sentences; facts, in equal numbers from all relations; and originals of the rationale
 /// benchmark, each of which brings its perturbed partners, in equal numbers from all dimensions. Without it, sets of fixed

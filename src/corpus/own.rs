@@ -23,7 +23,7 @@ use base::{Cancelled, Pulse};
 pub const FEWEST: usize = 200;
 /// Fewest examples of each combination of subject's and attractor's number. With fewer, no part of the split has them all, and
 /// the two numbers cannot be told apart.
-pub const FEWEST_EACH: usize = 10;
+pub(crate) const FEWEST_EACH: usize = 10;
 /// Most examples that are read, so that memory stays bounded.
 const MOST: usize = 2_000_000;
 /// Rows between two looks at whether to go on.
@@ -117,9 +117,7 @@ pub enum OwnError {
     },
     /// There are too many.
     #[error("{}: it has more than {MOST} agreement sentences; take a part of it", file.display())]
-    TooMany {
-        file: PathBuf,
-    },
+    TooMany { file: PathBuf },
     /// The work was told to stop.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),

@@ -13,7 +13,7 @@ use stats::rng::stream;
 
 /// How the rows of a sample are shared out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Allocation {
+pub(crate) enum Allocation {
     /// Equally many of each stratum; strata with fewer rows give all they have.
     Balanced,
     /// In proportion to the strata's sizes, by largest remainder.
@@ -28,7 +28,7 @@ struct Stratum<T> {
 }
 
 /// Draws a sample of `size` rows from a stream.
-pub struct Sampler<T> {
+pub(crate) struct Sampler<T> {
     size: usize,
     seed: u64,
     position: u64,
@@ -37,12 +37,12 @@ pub struct Sampler<T> {
 
 impl<T> Sampler<T> {
     /// A sampler of `size` rows. It keeps up to `size` rows of every stratum until it is finished.
-    pub fn new(size: usize, seed: u64) -> Self {
+    pub(crate) fn new(size: usize, seed: u64) -> Self {
         Self { size, seed, position: 0, strata: BTreeMap::new() }
     }
 
     /// Shows the sampler the next row of a stratum; `row` is only made where it is kept.
-    pub fn add(&mut self, stratum: &str, row: impl FnOnce() -> T) {
+    pub(crate) fn add(&mut self, stratum: &str, row: impl FnOnce() -> T) {
         let position = self.position;
         self.position += 1;
         if !self.strata.contains_key(stratum) {
@@ -62,7 +62,7 @@ impl<T> Sampler<T> {
     }
 
     /// The sample, in the order of the stream: `size` rows, or all where there are fewer.
-    pub fn finish(self, allocation: Allocation) -> Vec<T> {
+    pub(crate) fn finish(self, allocation: Allocation) -> Vec<T> {
         let sizes: Vec<u64> = self.strata.values().map(|s| s.seen).collect();
         let shares = match allocation {
             Allocation::Balanced => balanced(&sizes, self.size as u64),

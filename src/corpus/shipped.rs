@@ -4,7 +4,7 @@ use base::packed;
 use base::packed::Packed;
 
 /// `relations.toml`.
-pub fn list() -> Packed {
+pub(crate) fn list() -> Packed {
     packed!("facts/relations.toml")
 }
 
@@ -15,7 +15,7 @@ macro_rules! files {
 
 /// The files of the relations. To add one: its file, its entry in `relations.toml`, and its name here.
 #[rustfmt::skip]
-pub fn files() -> Vec<(&'static str, Packed)> {
+pub(crate) fn files() -> Vec<(&'static str, Packed)> {
     files![
         "animal_class", "animal_family", "animal_young", "birth_country", "book_author", "book_language", "capital",
         "city_country", "city_river", "company_country", "company_industry", "composition_composer", "currency",

@@ -13,7 +13,7 @@ pub type JobId = u64;
 /// Counts how often the question changed; events of an older generation are dropped.
 pub type Generation = u64;
 /// Number of a question within a session, from 1.
-pub type Ticket = u64;
+pub(crate) type Ticket = u64;
 
 /// What the front end asks of the engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,9 +38,7 @@ pub enum Command {
         question: Question,
     },
     /// Stop answering everything that was asked about a topic.
-    Withdraw {
-        topic: Topic,
-    },
+    Withdraw { topic: Topic },
     /// Stop a run.
     Cancel {
         /// Number of the run.

@@ -23,7 +23,7 @@ type Row = BTreeMap<&'static str, String>;
 /// The figure's points as CSV: comment lines `# key: value`, then one table. Numbers are written so that they read back exactly;
 /// fields that a point does not have are empty. Rules and guides are not data and are left out, as are points that the axes
 /// cannot show.
-pub fn to_csv(figure: &Figure) -> String {
+pub(crate) fn to_csv(figure: &Figure) -> String {
     let mut out = String::new();
     let mut comment = |key: &str, value: &str| {
         // Writing to a String cannot fail.

@@ -13,11 +13,11 @@ use unicode_width::UnicodeWidthChar;
 use base::packed;
 
 /// Baseline of a text below its middle, in em: half the height of a capital.
-pub const MIDDLE: f64 = 0.35;
+pub(crate) const MIDDLE: f64 = 0.35;
 /// Height of a capital above the baseline with some air, in em.
-pub const ASCENT: f64 = 0.78;
+pub(crate) const ASCENT: f64 = 0.78;
 /// Depth of letters below the baseline, in em.
-pub const DESCENT: f64 = 0.2;
+pub(crate) const DESCENT: f64 = 0.2;
 
 fn faces() -> &'static [Face<'static>] {
     static FACES: OnceLock<Vec<Face<'static>>> = OnceLock::new();
@@ -31,7 +31,7 @@ fn faces() -> &'static [Face<'static>] {
 }
 
 /// Whether the embedded fonts have this character.
-pub fn has(c: char) -> bool {
+pub(crate) fn has(c: char) -> bool {
     faces().iter().any(|face| face.glyph_index(c).is_some())
 }
 
@@ -53,11 +53,11 @@ const WIDE: f64 = 1.0;
 const REACH: f64 = 3.0;
 
 /// A font of the system, and the characters that it draws.
-pub type SpareFace<'a> = (Face<'a>, &'a BTreeSet<char>);
+pub(crate) type SpareFace<'a> = (Face<'a>, &'a BTreeSet<char>);
 
 /// The fonts of a drawing.
 #[derive(Default)]
-pub struct Fonts<'a> {
+pub(crate) struct Fonts<'a> {
     spare: Vec<SpareFace<'a>>,
 }
 
@@ -76,17 +76,17 @@ struct Letter<'f> {
 
 impl<'a> Fonts<'a> {
     /// The embedded fonts alone: what they draw is the same on every machine.
-    pub fn own() -> Self {
+    pub(crate) fn own() -> Self {
         Self::default()
     }
 
     /// The embedded fonts, and others for characters that these lack.
-    pub fn with(spare: Vec<SpareFace<'a>>) -> Self {
+    pub(crate) fn with(spare: Vec<SpareFace<'a>>) -> Self {
         Self { spare }
     }
 
     /// Whether one of the fonts draws this character.
-    pub fn draws(&self, c: char) -> bool {
+    pub(crate) fn draws(&self, c: char) -> bool {
         has(c) || self.spare.iter().any(|(_, characters)| characters.contains(&c))
     }
 
@@ -122,12 +122,12 @@ impl<'a> Fonts<'a> {
     }
 
     /// Width of a line of text with letters of this size (em).
-    pub fn width(&self, text: &str, size: f64) -> f64 {
+    pub(crate) fn width(&self, text: &str, size: f64) -> f64 {
         text.chars().map(|c| self.advance(c)).sum::<f64>() * size
     }
 
     /// The text, cut with an ellipsis where it is wider than `room`.
-    pub fn cut(&self, text: &str, size: f64, room: f64) -> String {
+    pub(crate) fn cut(&self, text: &str, size: f64, room: f64) -> String {
         if self.width(text, size) <= room {
             return text.to_owned();
         }
@@ -142,7 +142,7 @@ impl<'a> Fonts<'a> {
     }
 
     /// Draws a line of text from its left end on the baseline.
-    pub fn draw(&self, text: &str, (mut x, y): (f64, f64), size: f64, pen: &mut dyn Pen) {
+    pub(crate) fn draw(&self, text: &str, (mut x, y): (f64, f64), size: f64, pen: &mut dyn Pen) {
         for c in text.chars() {
             let Some(letter) = self.letter(c) else {
                 self.hex_box(c, (x, y), size, pen);
@@ -185,7 +185,7 @@ impl<'a> Fonts<'a> {
 
 /// How what was outlined is filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ink {
+pub(crate) enum Ink {
     /// A letter of the embedded font, which is a light one.
     Light,
     /// A letter of a font with a weight of its own.
@@ -195,7 +195,7 @@ pub enum Ink {
 }
 
 /// Something that draws letters. Positions are in the unit of `size`, y downwards.
-pub trait Pen {
+pub(crate) trait Pen {
     /// Fills what was outlined since the last call.
     fn fill(&mut self, ink: Ink);
     /// Begins an outline.

@@ -6,14 +6,14 @@ pub struct Rgb(pub u8, pub u8, pub u8);
 
 impl Rgb {
     /// Half of it on white, for what is there for comparison.
-    pub fn pale(self) -> Self {
+    pub(crate) fn pale(self) -> Self {
         let half = |c: u8| c / 2 + 128;
         Self(half(self.0), half(self.1), half(self.2))
     }
 }
 
 /// Okabe and Ito's colours, which people with any kind of colour vision can tell apart; the pale yellow comes last.
-pub const SERIES: [Rgb; 8] = [
+pub(crate) const SERIES: [Rgb; 8] = [
     Rgb(0x00, 0x72, 0xb2),
     Rgb(0xd5, 0x5e, 0x00),
     Rgb(0x00, 0x9e, 0x73),
@@ -46,7 +46,7 @@ const DIVERGING: [Rgb; 7] = [
 
 impl Rgb {
     /// Relative luminance, 0 (black) to 1 (white), as WCAG 2 defines it.
-    pub fn luminance(self) -> f64 {
+    pub(crate) fn luminance(self) -> f64 {
         let linear = |c: u8| {
             let c = f64::from(c) / 255.0;
             if c <= 0.040_45 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }

@@ -26,7 +26,7 @@ const WEIGHT: f64 = 0.022;
 ///
 /// # Errors
 /// [`FigureError::Draw`] if the picture cannot be made.
-pub fn to_png(figure: &Figure) -> Result<Vec<u8>, FigureError> {
+pub(crate) fn to_png(figure: &Figure) -> Result<Vec<u8>, FigureError> {
     drawn(figure, &|foreign| Spare::of_system(foreign))
 }
 

@@ -7,17 +7,17 @@ use super::palette::Rgb;
 use super::role::{Dash, Marker};
 
 /// A position in logical pixels.
-pub type At = (f64, f64);
+pub(crate) type At = (f64, f64);
 
 /// Furthest position that is drawn: keeps arithmetic on positions from overflowing.
 const FAR: f64 = 1e5;
 
 /// The paper.
-pub const WHITE: Rgb = Rgb(255, 255, 255);
+pub(crate) const WHITE: Rgb = Rgb(255, 255, 255);
 
 /// Something drawn.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Item {
+pub(crate) enum Item {
     /// A line through points.
     Line {
         /// Its corners.
@@ -53,7 +53,7 @@ pub enum Item {
 
 /// How a line looks.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Pen {
+pub(crate) struct Pen {
     pub colour: Rgb,
     /// Opacity, 0 to 1.
     pub alpha: f64,
@@ -63,12 +63,12 @@ pub struct Pen {
 
 impl Pen {
     /// An opaque, unbroken pen.
-    pub fn new(colour: Rgb, width: f64) -> Self {
+    pub(crate) fn new(colour: Rgb, width: f64) -> Self {
         Self { colour, alpha: 1.0, width, dash: Dash::Solid }
     }
 
     /// Lengths of stroke and gap; none for an unbroken line. Dots are strokes of no length with round ends.
-    pub fn pattern(&self) -> Option<[f64; 2]> {
+    pub(crate) fn pattern(&self) -> Option<[f64; 2]> {
         match self.dash {
             Dash::Solid => None,
             Dash::Dashed => Some([self.width * 4.0, self.width * 2.6]),
@@ -79,7 +79,7 @@ impl Pen {
 
 /// Which part of a text is at its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub(crate) enum Side {
     /// Its beginning (left, or top).
     Start,
     Middle,
@@ -89,7 +89,7 @@ pub enum Side {
 
 /// How text looks and is anchored.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Type {
+pub(crate) struct Type {
     /// Size of an em.
     pub size: f64,
     pub colour: Rgb,
@@ -98,11 +98,11 @@ pub struct Type {
     /// Whether its top, its middle or its bottom is at the position; on items it has been turned into a baseline.
     pub across: Side,
     /// Whether it runs upwards.
-    pub upwards: bool,
+    pub(crate) upwards: bool,
 }
 
 /// A drawing.
-pub struct Scene<'a> {
+pub(crate) struct Scene<'a> {
     /// What its texts are measured with.
     pub fonts: &'a Fonts<'a>,
     pub width: f64,
@@ -113,12 +113,12 @@ pub struct Scene<'a> {
 
 impl<'a> Scene<'a> {
     /// An empty drawing.
-    pub fn new(fonts: &'a Fonts<'a>, width: f64, height: f64) -> Self {
+    pub(crate) fn new(fonts: &'a Fonts<'a>, width: f64, height: f64) -> Self {
         Self { fonts, width, height, items: Vec::new() }
     }
 
     /// Characters of its texts that the embedded fonts lack.
-    pub fn foreign(&self) -> BTreeSet<char> {
+    pub(crate) fn foreign(&self) -> BTreeSet<char> {
         let texts = self.items.iter().filter_map(|item| match item {
             Item::Text { text, .. } => Some(text),
             _ => None,
@@ -127,7 +127,7 @@ impl<'a> Scene<'a> {
     }
 
     /// A line through the points.
-    pub fn line(&mut self, points: &[At], pen: Pen) {
+    pub(crate) fn line(&mut self, points: &[At], pen: Pen) {
         let mut points: Vec<At> = points.iter().map(|&p| near(p)).collect();
         points.dedup();
         if points.len() > 1 {
@@ -136,29 +136,29 @@ impl<'a> Scene<'a> {
     }
 
     /// A filled polygon.
-    pub fn fill(&mut self, points: &[At], colour: Rgb, alpha: f64) {
+    pub(crate) fn fill(&mut self, points: &[At], colour: Rgb, alpha: f64) {
         if points.len() > 2 {
             self.items.push(Item::Fill { points: points.iter().map(|&p| near(p)).collect(), colour, alpha });
         }
     }
 
     /// A filled rectangle between two corners.
-    pub fn rectangle(&mut self, a: At, b: At, colour: Rgb, alpha: f64) {
+    pub(crate) fn rectangle(&mut self, a: At, b: At, colour: Rgb, alpha: f64) {
         self.fill(&[a, (b.0, a.1), b, (a.0, b.1)], colour, alpha);
     }
 
     /// The outline of a rectangle.
-    pub fn frame(&mut self, a: At, b: At, pen: Pen) {
+    pub(crate) fn frame(&mut self, a: At, b: At, pen: Pen) {
         self.line(&[a, (b.0, a.1), b, (a.0, b.1), a], pen);
     }
 
     /// A filled disc.
-    pub fn disc(&mut self, at: At, radius: f64, colour: Rgb) {
+    pub(crate) fn disc(&mut self, at: At, radius: f64, colour: Rgb) {
         self.items.push(Item::Disc { at: near(at), radius, colour });
     }
 
     /// Diagonal strokes inside a rectangle: missing or doubtful.
-    pub fn hatch(&mut self, a: At, b: At, pen: Pen) {
+    pub(crate) fn hatch(&mut self, a: At, b: At, pen: Pen) {
         const STEP: f64 = 6.0;
         let (w, h) = (b.0 - a.0, b.1 - a.1);
         if w <= 0.0 || h <= 0.0 {
@@ -175,7 +175,7 @@ impl<'a> Scene<'a> {
     }
 
     /// A line of text.
-    pub fn text(&mut self, text: &str, at: At, kind: Type) {
+    pub(crate) fn text(&mut self, text: &str, at: At, kind: Type) {
         if text.is_empty() {
             return;
         }
@@ -190,7 +190,7 @@ impl<'a> Scene<'a> {
     }
 
     /// A marker of half-width `r`.
-    pub fn marker(&mut self, at: At, marker: Marker, r: f64, colour: Rgb) {
+    pub(crate) fn marker(&mut self, at: At, marker: Marker, r: f64, colour: Rgb) {
         let pen = Pen::new(colour, 1.4);
         let corner = |dx: f64, dy: f64| (at.0 + dx * r, at.1 + dy * r);
         match marker {

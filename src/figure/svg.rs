@@ -15,7 +15,7 @@ use base::text::printable_label;
 ///
 /// # Errors
 /// [`FigureError::Draw`] if the figure cannot be written.
-pub fn to_svg(figure: &Figure) -> Result<String, FigureError> {
+pub(crate) fn to_svg(figure: &Figure) -> Result<String, FigureError> {
     let fonts = Fonts::own();
     let scene = paper::lay_out(figure, &fonts, &[]);
     let mut out = String::new();

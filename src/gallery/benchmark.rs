@@ -33,7 +33,7 @@ pub fn scores(asked: &Asked<'_>, judgement: Judgement) -> Result<Vec<Score>> {
 }
 
 /// Whether a score of a card is one of these.
-pub fn is_of_it(score: &Score) -> bool {
+pub(crate) fn is_of_it(score: &Score) -> bool {
     Dimension::ALL.into_iter().any(|d| id(d) == score.id)
 }
 

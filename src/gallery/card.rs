@@ -103,7 +103,7 @@ pub struct TrainingCard {
     /// Peak learning rate.
     pub rate: f64,
     /// Share of the steps over which the rate rises.
-    pub warm_up: f64,
+    pub(crate) warm_up: f64,
     /// Wall-clock seconds, without scoring.
     pub seconds: f64,
     /// Processor threads that computed it.

@@ -2,7 +2,7 @@
 
 /// A direction and a threshold between two classes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Discriminant {
+pub(crate) struct Discriminant {
     direction: Vec<f64>,
     threshold: f64,
 }
@@ -13,7 +13,7 @@ const RIDGE: f64 = 1e-3;
 impl Discriminant {
     /// `w = (S + r I)^-1 (m1 - m0)` with the pooled within-class covariance S; the threshold lies half way between the
     /// projected means, as for classes that are equally frequent. None if a class is empty.
-    pub fn learn(rows: &[Vec<f32>], positive: &[bool]) -> Option<Self> {
+    pub(crate) fn learn(rows: &[Vec<f32>], positive: &[bool]) -> Option<Self> {
         let dim = rows.first()?.len();
         let mean = |class: bool| -> Option<Vec<f64>> {
             let mut sum = vec![0.0; dim];
@@ -45,7 +45,7 @@ impl Discriminant {
     }
 
     /// Whether a row lies on the side of the positive class.
-    pub fn is_positive(&self, row: &[f32]) -> bool {
+    pub(crate) fn is_positive(&self, row: &[f32]) -> bool {
         let value: f64 = self.direction.iter().zip(row).map(|(w, &x)| w * f64::from(x)).sum();
         value > self.threshold
     }

@@ -78,7 +78,7 @@ const CONDITIONS: [Condition; 3] = [
 ];
 
 /// Called between parts with how many are done and how many there are; can stop the work.
-pub type Beat<'a> = &'a mut dyn FnMut(usize, usize) -> std::result::Result<(), Cancelled>;
+pub(crate) type Beat<'a> = &'a mut dyn FnMut(usize, usize) -> std::result::Result<(), Cancelled>;
 
 /// Parts before the relations, without that of encoder-decoders.
 const PARTS: usize = 5 + 7;

@@ -62,7 +62,7 @@ fn wrong(path: &Path, what: impl Into<String>) -> GalleryError {
 ///
 /// # Errors
 /// [`GalleryError::Seeds`] with the file and what to do.
-pub fn card_of(folder: &Path, name: &str, seed: u64) -> Result<Card> {
+pub(crate) fn card_of(folder: &Path, name: &str, seed: u64) -> Result<Card> {
     if let Some(missing) = FILES.iter().map(|f| folder.join(f)).find(|f| !f.is_file()) {
         return Err(wrong(&missing, "is not there; remove the folder, and train this seed again"));
     }
@@ -243,7 +243,13 @@ fn identity(card: &Card) -> Value {
 ///
 /// # Errors
 /// [`GalleryError::Seeds`] with the file and what to do.
-pub fn is_of(path: &Path, card: &Card, recipe: &Recipe, steps: usize, judgement: Judgement) -> Result<()> {
+pub(crate) fn is_of(
+    path: &Path,
+    card: &Card,
+    recipe: &Recipe,
+    steps: usize,
+    judgement: Judgement,
+) -> Result<()> {
     let planned = json!({
         "objective": recipe.objective(),
         "shape": {"layers": recipe.layers, "hidden": recipe.hidden, "heads": recipe.heads},

@@ -19,7 +19,7 @@ use pretraining::splits::Judgement;
 use pretraining::{GalleryError, Result};
 
 /// Most seeds of a tiny: it is there to be compared with its mini, and no bar is asked of it.
-pub const OF_A_TINY: u64 = 3;
+pub(crate) const OF_A_TINY: u64 = 3;
 
 /// A model to be trained.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,7 +44,7 @@ pub struct Plan {
 }
 
 /// Seeds of a model of which the minis get `seeds`.
-pub fn seeds_of(recipe: &Recipe, seeds: u64) -> u64 {
+pub(crate) fn seeds_of(recipe: &Recipe, seeds: u64) -> u64 {
     if recipe.name.ends_with("-tiny") { seeds.min(OF_A_TINY) } else { seeds }
 }
 

@@ -17,7 +17,7 @@ const DRAWS: usize = 1_000;
 const SEED: u64 = 0;
 
 /// Scores over all relations; those that nothing was asked for are left out.
-pub fn summary(recalled: &[Recalled]) -> Vec<Score> {
+pub(crate) fn summary(recalled: &[Recalled]) -> Vec<Score> {
     let facts: Vec<&RelationRecall> = recalled.iter().map(|r| &r.relation).collect();
     let pool = |get: &dyn Fn(&RelationRecall) -> Tally| {
         facts.iter().map(|r| get(r)).fold(Tally::default(), Tally::and)

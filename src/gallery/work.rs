@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use pretraining::{GalleryError, Result};
 
 /// How the names of these folders begin.
-pub const PREFIX: &str = ".probity-gallery-";
+pub(crate) const PREFIX: &str = ".probity-gallery-";
 /// The file within that is locked while the folder is in use.
 const LOCK: &str = "lock";
 /// A folder without a lock is removed when it has been left alone for this long: it may be a moment old.
@@ -20,7 +20,7 @@ const ATTEMPTS: usize = 16;
 
 /// A folder to work in, removed when dropped.
 #[derive(Debug)]
-pub struct Work {
+pub(crate) struct Work {
     // Dropped first: some systems do not remove what is open.
     _lock: File,
     _dir: TempDir,
@@ -30,7 +30,7 @@ pub struct Work {
 impl Work {
     /// A folder beside `out`, so that the final renaming stays within one file system. Folders that killed runs left there are
     /// removed.
-    pub fn beside(out: &Path) -> Result<Self> {
+    pub(crate) fn beside(out: &Path) -> Result<Self> {
         let parent = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let io = |path: &Path| {
             let path = path.to_owned();
@@ -57,18 +57,18 @@ impl Work {
     }
 
     /// Where the files of the model go.
-    pub fn model(&self) -> &Path {
+    pub(crate) fn model(&self) -> &Path {
         &self.model
     }
 
     /// Gives the finished model its name, in one step.
-    pub fn place(self, out: &Path) -> Result<()> {
+    pub(crate) fn place(self, out: &Path) -> Result<()> {
         std::fs::rename(&self.model, out).map_err(|source| GalleryError::Io { path: out.to_owned(), source })
     }
 }
 
 /// Removes what killed runs left in a folder. Best effort: the next run tries again.
-pub fn sweep(folder: &Path) {
+pub(crate) fn sweep(folder: &Path) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);

@@ -21,11 +21,11 @@ pub(super) const ROWS: usize = 2 * TILE;
 pub(super) struct Block(pub [[f32; PANEL]; ROWS]);
 
 impl Block {
-    pub const ZERO: Block = Block([[0.0; PANEL]; ROWS]);
+    pub(crate) const ZERO: Block = Block([[0.0; PANEL]; ROWS]);
 }
 
 /// Whether this processor has the unit and the kernel lends it to us. It is asked for once, when first wanted.
-pub fn available() -> bool {
+pub(crate) fn available() -> bool {
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     {
         static ASKED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
@@ -55,23 +55,23 @@ impl Drop for Configured {
 
 impl<'a> Tiles<'a> {
     /// Panels of `depth.div_ceil(2) * 32` words, `panel` words apart; `None` where the unit cannot be used.
-    pub fn new(words: &'a [u32], depth: usize, panel: usize) -> Option<Self> {
+    pub(crate) fn new(words: &'a [u32], depth: usize, panel: usize) -> Option<Self> {
         available().then_some(Tiles { words, deep: depth.div_ceil(2), panel })
     }
 
     /// Words that `rows` rows of a left operand take as tiles.
-    pub fn left_words(&self, rows: usize) -> usize {
+    pub(crate) fn left_words(&self, rows: usize) -> usize {
         rows.div_ceil(TILE) * self.tile_row()
     }
 
     /// Words of the tiles of sixteen rows.
-    pub fn tile_row(&self) -> usize {
+    pub(crate) fn tile_row(&self) -> usize {
         self.deep.div_ceil(TILE) * TILE * TILE
     }
 
     /// Rounds row `i` of a left operand into its tiles, with zeros behind its end.
     #[inline]
-    pub fn round(&self, i: usize, from: &[f32], to: &mut [u32]) {
+    pub(crate) fn round(&self, i: usize, from: &[f32], to: &mut [u32]) {
         assert!(from.len().div_ceil(2) == self.deep, "pairs of another number");
         let tiles = &mut to[i / TILE * self.tile_row()..][..self.tile_row()];
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -84,7 +84,7 @@ impl<'a> Tiles<'a> {
     }
 
     /// Shapes this thread's tiles. Products are possible while the result lives.
-    pub fn configure(&self) -> Configured {
+    pub(crate) fn configure(&self) -> Configured {
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
         // SAFETY: `self` proves that the unit may be used.
         unsafe {
@@ -94,7 +94,7 @@ impl<'a> Tiles<'a> {
     }
 
     /// Panel `p` in whole steps: in place, or with zeros behind the end of the inner axis.
-    pub fn panel<'b>(&'b self, p: usize, copy: &'b mut Buffer) -> &'b [u32] {
+    pub(crate) fn panel<'b>(&'b self, p: usize, copy: &'b mut Buffer) -> &'b [u32] {
         let panel = &self.words[p * self.panel..][..self.deep * PANEL];
         if self.deep.is_multiple_of(TILE) {
             return panel;
@@ -107,7 +107,7 @@ impl<'a> Tiles<'a> {
 
     /// One or two rows of tiles times a panel from [`Tiles::panel`].
     #[inline]
-    pub fn multiply(&self, _: &Configured, panel: &[u32], rows: &[u32], block: &mut Block) {
+    pub(crate) fn multiply(&self, _: &Configured, panel: &[u32], rows: &[u32], block: &mut Block) {
         let steps = self.deep.div_ceil(TILE);
         let two = rows.len() == 2 * self.tile_row();
         assert!(two || rows.len() == self.tile_row(), "rows that are no tiles");
@@ -145,7 +145,7 @@ mod x86 {
     const REQUEST: (libc::c_ulong, libc::c_ulong) = (0x1023, 18);
 
     /// CPUID leaf 7: AMX-TILE and AMX-BF16.
-    pub fn has_unit() -> bool {
+    pub(crate) fn has_unit() -> bool {
         const NEEDED: u32 = 1 << 24 | 1 << 22;
         // AVX-512 was detected before, so XGETBV is there.
         __get_cpuid_max(0).0 >= 7 && __cpuid_count(7, 0).edx & NEEDED == NEEDED && saved()
@@ -163,7 +163,7 @@ mod x86 {
     }
 
     /// Asks the kernel for the unit, for all threads of the process. An old kernel, or one that does not lend it, says no.
-    pub fn permitted() -> bool {
+    pub(crate) fn permitted() -> bool {
         // SAFETY: the call takes two numbers and changes nothing but what this process may use.
         unsafe { libc::syscall(libc::SYS_arch_prctl, REQUEST.0, REQUEST.1) == 0 }
     }
@@ -190,7 +190,7 @@ mod x86 {
 
     /// # Safety
     /// The unit must be there and permitted.
-    pub unsafe fn configure() {
+    pub(crate) unsafe fn configure() {
         // SAFETY: reads the 64 bytes of a valid configuration; the compiler uses no tiles of its own.
         unsafe {
             asm!("ldtilecfg [{}]", in(reg) &raw const CONFIG, options(nostack, readonly, preserves_flags),
@@ -200,7 +200,7 @@ mod x86 {
     }
 
     /// Only after [`configure`], so only if the instruction exists.
-    pub fn release() {
+    pub(crate) fn release() {
         // SAFETY: no memory is touched; nothing else uses tiles.
         unsafe {
             asm!("tilerelease", options(nostack, nomem, preserves_flags),
@@ -211,7 +211,7 @@ mod x86 {
 
     /// Rounds a row, 32 numbers to row `i` of one tile after another.
     #[target_feature(enable = "avx512f,avx512bf16")]
-    pub fn round(from: &[f32], i: usize, tiles: &mut [u32]) {
+    pub(crate) fn round(from: &[f32], i: usize, tiles: &mut [u32]) {
         let (whole, rest) = from.as_chunks::<{ 2 * TILE }>();
         let mut last = [0.0; 2 * TILE];
         last[..rest.len()].copy_from_slice(rest);
@@ -238,7 +238,7 @@ mod x86 {
     /// # Safety
     /// Tiles must be configured; `steps > 0` tiles must be readable at `a` for each of two rows of tiles, one behind the
     /// other, and `steps * 16` rows of a panel at `b`.
-    pub unsafe fn two(steps: usize, a: *const u32, b: *const u32, out: &mut Block) {
+    pub(crate) unsafe fn two(steps: usize, a: *const u32, b: *const u32, out: &mut Block) {
         let below = a.wrapping_add(steps * TILE * TILE);
         // SAFETY: tiles of 16 rows of 64 bytes are read where the caller promises them, and four are written that make up
         // the block.
@@ -274,7 +274,7 @@ mod x86 {
     ///
     /// # Safety
     /// As [`two`], with one row of tiles.
-    pub unsafe fn one(steps: usize, a: *const u32, b: *const u32, out: &mut Block) {
+    pub(crate) unsafe fn one(steps: usize, a: *const u32, b: *const u32, out: &mut Block) {
         // SAFETY: as in `two`; the upper half of the block is written.
         unsafe {
             asm!(

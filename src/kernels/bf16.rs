@@ -63,7 +63,7 @@ pub fn pair(low: f32, high: f32) -> u32 {
 }
 
 /// Both numbers of a word.
-pub fn unpair(word: u32) -> [f32; 2] {
+pub(crate) fn unpair(word: u32) -> [f32; 2] {
     [f32::from_bits(word << 16), f32::from_bits(word & 0xffff_0000)]
 }
 
@@ -102,18 +102,18 @@ pub(super) struct Pairs<'a> {
 
 impl<'a> Pairs<'a> {
     /// Panels of `depth.div_ceil(2) * 32` words, `panel` words apart; `None` where the processor lacks the instructions.
-    pub fn new(words: &'a [u32], depth: usize, panel: usize) -> Option<Self> {
+    pub(crate) fn new(words: &'a [u32], depth: usize, panel: usize) -> Option<Self> {
         available().then_some(Pairs { words, deep: depth.div_ceil(2), panel })
     }
 
     /// Pairs along the inner axis.
-    pub fn deep(&self) -> usize {
+    pub(crate) fn deep(&self) -> usize {
         self.deep
     }
 
     /// Rounds one row of the left operand.
     #[inline]
-    pub fn round(&self, from: &[f32], to: &mut [u32]) {
+    pub(crate) fn round(&self, from: &[f32], to: &mut [u32]) {
         assert!(from.len().div_ceil(2) == to.len(), "pairs of another number");
         #[cfg(target_arch = "x86_64")]
         // SAFETY: `self` proves that the processor has the instructions.
@@ -124,7 +124,7 @@ impl<'a> Pairs<'a> {
 
     /// Rows of pairs (at most 14) times panel `p`.
     #[inline]
-    pub fn multiply(&self, p: usize, rows: &[u32], sums: &mut Sums) {
+    pub(crate) fn multiply(&self, p: usize, rows: &[u32], sums: &mut Sums) {
         let panel = &self.words[p * self.panel..][..self.deep * PANEL];
         #[cfg(target_arch = "x86_64")]
         x86::multiply(panel, rows, self.deep, sums);
@@ -145,7 +145,7 @@ mod x86 {
 
     /// Sixteen floats at a time; what is left over one by one.
     #[target_feature(enable = "avx512f,avx512bf16")]
-    pub fn round(from: &[f32], to: &mut [u32]) {
+    pub(crate) fn round(from: &[f32], to: &mut [u32]) {
         let (chunks, rest) = from.as_chunks::<LANE>();
         let (words, left) = to.split_at_mut(chunks.len() * LANE / 2);
         for (x, word) in chunks.iter().zip(words.chunks_exact_mut(LANE / 2)) {
@@ -163,7 +163,7 @@ mod x86 {
     type TileFn = unsafe fn(usize, *const u32, *const u32, &mut Sums);
 
     /// `rows` holds up to [`MAX_ROWS`] rows of `deep` words, `panel` `deep` rows of 32.
-    pub fn multiply(panel: &[u32], rows: &[u32], deep: usize, sums: &mut Sums) {
+    pub(crate) fn multiply(panel: &[u32], rows: &[u32], deep: usize, sums: &mut Sums) {
         const TILES: [TileFn; MAX_ROWS] = [
             tile::<1>, tile::<2>, tile::<3>, tile::<4>, tile::<5>, tile::<6>, tile::<7>, tile::<8>,
             tile::<9>, tile::<10>, tile::<11>, tile::<12>, tile::<13>, tile::<14>,

@@ -45,14 +45,14 @@ impl Buffer {
 
     /// The same memory as words.
     #[inline]
-    pub fn as_words(&self) -> &[u32] {
+    pub(crate) fn as_words(&self) -> &[u32] {
         // SAFETY: as in `words`.
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.len) }
     }
 
     /// The same memory as numbers in f16, two in a word.
     #[inline]
-    pub fn as_halves(&self) -> &[half::f16] {
+    pub(crate) fn as_halves(&self) -> &[half::f16] {
         // SAFETY: as in `words`; `f16` is 16 bits without padding and takes every pattern of them.
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), 2 * self.len) }
     }

@@ -4,7 +4,7 @@
 //! It knows nothing of models but the names in [`kind`]. The only place, besides the memory map, that may use `unsafe`.
 
 pub mod adamw;
-pub mod amx;
+pub(crate) mod amx;
 pub mod attention;
 pub mod bf16;
 pub mod buffer;

@@ -86,7 +86,7 @@ pub fn activate<S: Simd>(s: S, kind: Activation, x: S::V) -> S::V {
 
 /// Its derivative. (relu's at 0 is 0, as in PyTorch and candle.)
 #[inline(always)]
-pub fn derivative<S: Simd>(s: S, kind: Activation, x: S::V) -> S::V {
+pub(crate) fn derivative<S: Simd>(s: S, kind: Activation, x: S::V) -> S::V {
     match kind {
         Activation::GeluErf => {
             // Phi(x) + x phi(x)

@@ -61,7 +61,7 @@ impl Packed {
     }
 
     /// From row-major matrices `[depth_i, cols]` below each other.
-    pub fn from_matrices(parts: &[&[f32]], cols: usize) -> Packed {
+    pub(crate) fn from_matrices(parts: &[&[f32]], cols: usize) -> Packed {
         let mut packed = Packed::default();
         packed.set_matrices(parts, cols);
         packed

@@ -221,13 +221,13 @@ pub(super) struct Operands {
     /// The left operand's first number.
     pub a: *const f32,
     /// Floats from a row of it to the next.
-    pub a_row: usize,
+    pub(crate) a_row: usize,
     /// Floats from an inner index of it to the next.
-    pub a_col: usize,
+    pub(crate) a_col: usize,
     /// The panel of the right operand.
     pub b: *const f32,
     /// Floats from an inner index of it to the next.
-    pub b_row: usize,
+    pub(crate) b_row: usize,
 }
 
 /// `rows` rows (at most `S::ROWS`) by one panel.

@@ -195,7 +195,7 @@ const FUSED: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
 
 /// Arrays, which the compiler maps to whatever the target has.
 #[derive(Clone, Copy)]
-pub struct Portable;
+pub(crate) struct Portable;
 
 #[inline(always)]
 fn each(f: impl Fn(usize) -> f32) -> [f32; LANE] {
@@ -285,11 +285,11 @@ mod x86 {
 
     /// Proof that the processor has AVX-512F.
     #[derive(Clone, Copy)]
-    pub struct Avx512(());
+    pub(crate) struct Avx512(());
 
     /// Proof that the processor has AVX2 and FMA.
     #[derive(Clone, Copy)]
-    pub struct Avx2(());
+    pub(crate) struct Avx2(());
 
     /// Runs a pass with AVX-512.
     #[target_feature(enable = "avx512f,avx2,fma")]

@@ -60,7 +60,7 @@ unsafe impl Sync for Shared<'_> {}
 
 impl<'a> Shared<'a> {
     /// Shares a slice.
-    pub fn new(slice: &'a mut [f32]) -> Self {
+    pub(crate) fn new(slice: &'a mut [f32]) -> Self {
         Shared { start: slice.as_mut_ptr(), len: slice.len(), slice: PhantomData }
     }
 
@@ -69,7 +69,7 @@ impl<'a> Shared<'a> {
     /// # Safety
     /// No element may be in two parts that live at the same time.
     #[allow(clippy::mut_from_ref)]
-    pub unsafe fn part(&self, at: Range<usize>) -> &mut [f32] {
+    pub(crate) unsafe fn part(&self, at: Range<usize>) -> &mut [f32] {
         assert!(at.start <= at.end && at.end <= self.len, "{at:?} of {}", self.len);
         // SAFETY: in bounds by the assertion, exclusive by the caller's promise, alive for 'a.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(at.start), at.len()) }

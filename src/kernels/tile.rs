@@ -6,7 +6,7 @@ use super::simd::{LANE, Simd};
 /// Columns of a panel of the right operand.
 pub const PANEL: usize = 2 * LANE;
 /// Most rows of any register tile.
-pub const MAX_ROWS: usize = 14;
+pub(crate) const MAX_ROWS: usize = 14;
 
 /// Inner indices between what is read of the right operand and what is asked for: panels come from the second-level cache,
 /// and whoever waits for them loses 3 to 5 % (measured on an Intel Xeon of 2023).
@@ -29,7 +29,7 @@ macro_rules! unroll {
 pub struct Sums(pub [[f32; PANEL]; MAX_ROWS]);
 
 impl Sums {
-    pub const ZERO: Sums = Sums([[0.0; PANEL]; MAX_ROWS]);
+    pub(crate) const ZERO: Sums = Sums([[0.0; PANEL]; MAX_ROWS]);
 }
 
 /// Operands of one tile, as addresses.
@@ -39,13 +39,13 @@ pub struct Tile<'a> {
     /// First element of the left operand.
     pub a: *const f32,
     /// From a row of it to the next.
-    pub a_row: usize,
+    pub(crate) a_row: usize,
     /// From an inner index of it to the next.
-    pub a_col: usize,
+    pub(crate) a_col: usize,
     /// First element of the right operand, `PANEL` (or, in a narrow tile, 16) columns side by side.
     pub b: *const f32,
     /// From an inner index of it to the next.
-    pub b_row: usize,
+    pub(crate) b_row: usize,
     /// Where the sums go.
     pub out: &'a mut Sums,
     /// First column written; 0, or 16 for the right half of a panel computed by a narrow tile.
@@ -54,7 +54,7 @@ pub struct Tile<'a> {
 
 /// A compiled tile. Each result is one chain of multiply-adds in the order of the inner axis, whatever the number of
 /// rows: a row's result does not depend on its neighbours.
-pub type TileFn = unsafe fn(&mut Tile<'_>);
+pub(crate) type TileFn = unsafe fn(&mut Tile<'_>);
 
 /// Computes `M` rows by `L` vectors.
 ///

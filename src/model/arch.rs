@@ -51,7 +51,7 @@ pub struct Arch {
     /// Feed-forward part.
     pub mlp: Mlp,
     /// One block's parameters serve all layers (ALBERT).
-    pub shared_block: bool,
+    pub(crate) shared_block: bool,
     /// A norm after the last block (`ln_final`).
     pub final_norm: bool,
     /// What turns hidden states into logits. (A pooler is not part of the stack: see [`Pooler`](super::sentence::Pooler).)
@@ -93,7 +93,7 @@ pub struct Embedding {
 
 impl Embedding {
     /// A table of width D and nothing else.
-    pub fn plain(hidden: usize) -> Embedding {
+    pub(crate) fn plain(hidden: usize) -> Embedding {
         Embedding { width: hidden, types: 0, tasks: 0, norm: false, projection: false, scale: 1.0 }
     }
 }
@@ -144,9 +144,9 @@ pub struct Attention {
     /// Tokens see only themselves and those before them.
     pub causal: bool,
     /// Query, key and value have biases.
-    pub qkv_bias: bool,
+    pub(crate) qkv_bias: bool,
     /// The output matrix has a bias.
-    pub out_bias: bool,
+    pub(crate) out_bias: bool,
 }
 
 /// Feed-forward part.
@@ -434,13 +434,13 @@ impl Arch {
 
     /// Number of rotated dimensions of a head (0 without rotary positions). An odd share takes one more, as in transformers:
     /// it makes one frequency for every second dimension and doubles them.
-    pub fn rotated(&self) -> usize {
+    pub(crate) fn rotated(&self) -> usize {
         self.rotary_share().next_multiple_of(2)
     }
 
     /// The share of a head that the frequencies are spread over: base^(-2 i / share). One less than [`Arch::rotated`]
     /// where it is odd.
-    pub fn rotary_share(&self) -> usize {
+    pub(crate) fn rotary_share(&self) -> usize {
         match self.positions {
             Positions::Rotary { fraction, .. } => (self.head_dim as f64 * fraction) as usize,
             _ => 0,

@@ -134,17 +134,17 @@ impl Batch {
     }
 
     /// Whether any row is shorter than T.
-    pub fn is_padded(&self) -> bool {
+    pub(crate) fn is_padded(&self) -> bool {
         self.lengths.iter().any(|&n| n < self.len)
     }
 
     /// Whether `[b,t]` is a token rather than padding.
-    pub fn is_token(&self, b: usize, t: usize) -> bool {
+    pub(crate) fn is_token(&self, b: usize, t: usize) -> bool {
         self.lengths.get(b).is_some_and(|&n| t < n)
     }
 
     /// Index of each row's last token: where a causal model predicts what comes next.
-    pub fn last_positions(&self) -> Vec<usize> {
+    pub(crate) fn last_positions(&self) -> Vec<usize> {
         self.lengths.iter().map(|n| n - 1).collect()
     }
 

@@ -30,7 +30,7 @@ pub fn check(dtype: Dtype, plan: &Plan) -> Result<()> {
 ///
 /// # Errors
 /// [`ModelError::Weights`] for values beyond the range of f16.
-pub fn check_range(dtype: Dtype, name: &str, values: &[f32]) -> Result<()> {
+pub(crate) fn check_range(dtype: Dtype, name: &str, values: &[f32]) -> Result<()> {
     let largest = f16::MAX.to_f32();
     match values.iter().find(|v| v.abs() > largest).filter(|_| dtype == Dtype::F16) {
         None => Ok(()),
@@ -57,7 +57,7 @@ impl Default for Numbers {
 
 impl Numbers {
     /// Keeps these values in `dtype`, in the memory that is there if it fits.
-    pub fn set(&mut self, dtype: Dtype, from: Cow<'_, [f32]>) {
+    pub(crate) fn set(&mut self, dtype: Dtype, from: Cow<'_, [f32]>) {
         match (dtype, self, from) {
             (Dtype::F32, Numbers::F32(to), Cow::Borrowed(from)) if to.len() == from.len() => {
                 to.copy_from_slice(from);
@@ -77,7 +77,7 @@ impl Numbers {
     }
 
     /// Copies as many as `to` takes, from `at` on.
-    pub fn copy(&self, at: usize, to: &mut [f32]) {
+    pub(crate) fn copy(&self, at: usize, to: &mut [f32]) {
         let range = at..at + to.len();
         match self {
             Numbers::F32(x) => to.copy_from_slice(&x[range]),
@@ -87,7 +87,7 @@ impl Numbers {
     }
 
     /// All of them in f32.
-    pub fn values(&self) -> Cow<'_, [f32]> {
+    pub(crate) fn values(&self) -> Cow<'_, [f32]> {
         match self {
             Numbers::F32(x) => Cow::Borrowed(x),
             Numbers::F16(x) => Cow::Owned(x.to_f32_vec()),
@@ -96,7 +96,7 @@ impl Numbers {
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         match self {
             Numbers::F32(x) => 4 * x.capacity(),
             Numbers::F16(x) => 2 * x.capacity(),

@@ -75,7 +75,7 @@ impl HookPoint {
     }
 
     /// Whether attention probabilities are read there.
-    pub fn is_pattern(self) -> bool {
+    pub(crate) fn is_pattern(self) -> bool {
         matches!(self, HookPoint::Pattern(_) | HookPoint::DecoderPattern(_) | HookPoint::CrossPattern(_))
     }
 
@@ -91,7 +91,7 @@ impl HookPoint {
 
 impl HookPoint {
     /// Shape of a capture at this point: `[B,T,W]`, `[N,W]`, and for attention `[B,H,T,K]`, `[N,H,K]`.
-    pub fn capture_shape(self, arch: &Arch, batch: &Batch, sites: &Sites) -> Vec<usize> {
+    pub(crate) fn capture_shape(self, arch: &Arch, batch: &Batch, sites: &Sites) -> Vec<usize> {
         let second = self.in_decoder() || (self == HookPoint::FinalNorm && arch.decoder.is_some());
         let t = if second { batch.output().len() } else { batch.len() };
         let heads = if second { arch.decoder.map_or(arch.heads, |d| d.heads) } else { arch.heads };

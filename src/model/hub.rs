@@ -45,7 +45,7 @@ pub struct Settings {
     /// `HF_TOKEN`, else the file at `HF_TOKEN_PATH`, else `$HF_HOME/token`, unless `HF_HUB_DISABLE_IMPLICIT_TOKEN`.
     pub token: Option<String>,
     /// Time limits of downloads.
-    pub patience: Patience,
+    pub(crate) patience: Patience,
 }
 
 /// What a download does.

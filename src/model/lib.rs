@@ -27,7 +27,7 @@ pub mod params;
 pub mod plan;
 pub mod sentence;
 pub mod source;
-pub mod static_vectors;
+pub(crate) mod static_vectors;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -185,7 +185,7 @@ impl Model {
     ///
     /// # Errors
     /// As [`Model::from_params`]; [`ModelError::Weights`] for values that the dtype cannot hold.
-    pub fn from_params_with(
+    pub(crate) fn from_params_with(
         name: &str,
         arch: Arch,
         params: Params,

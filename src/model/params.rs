@@ -67,7 +67,7 @@ impl Layout {
     }
 
     /// Shape of the stored tensor for a canonical shape.
-    pub fn stored_shape(&self, shape: &[usize]) -> Vec<usize> {
+    pub(crate) fn stored_shape(&self, shape: &[usize]) -> Vec<usize> {
         let mut stored = shape.to_vec();
         if let Rows::Part { of, .. } | Rows::PartOfHead { of, .. } = self.rows {
             stored[0] *= of;

@@ -198,7 +198,7 @@ impl Plan {
     }
 
     /// Block at which the pass begins.
-    pub fn first_block(&self) -> usize {
+    pub(crate) fn first_block(&self) -> usize {
         match self.start {
             Start::Resume { layer, .. } => layer,
             _ => 0,
@@ -287,7 +287,7 @@ pub struct Extent {
     /// Blocks below this one run.
     pub blocks: usize,
     /// Blocks of the decoder below this one run, where there is a decoder.
-    pub decoder_blocks: usize,
+    pub(crate) decoder_blocks: usize,
     /// The part after the last block runs: final norm and head.
     pub output: bool,
 }

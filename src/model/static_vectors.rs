@@ -60,7 +60,7 @@ impl Address {
     }
 
     /// Whether a path looks like word vectors: `.txt` or `.vec`, perhaps with `.gz`.
-    pub fn is_likely(path: &Path) -> bool {
+    pub(crate) fn is_likely(path: &Path) -> bool {
         let name = path.file_name().map(|n| n.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
         let name = name.strip_suffix(".gz").unwrap_or(&name);
         (name.ends_with(".txt") || name.ends_with(".vec")) && path.is_file()
@@ -86,7 +86,7 @@ impl fmt::Display for Address {
 
 /// Word vectors in memory.
 #[derive(Clone, Debug, PartialEq)]
-pub struct StaticVectors {
+pub(crate) struct StaticVectors {
     /// Words in the order of the file; word i has row i + 1.
     pub words: Vec<String>,
     /// `[words + 1, d]`; row 0, the unknown word, is zero.
@@ -104,7 +104,7 @@ impl StaticVectors {
     ///
     /// # Errors
     /// [`ModelError::Io`]; [`ModelError::Weights`] with file, line, what is there and what was expected.
-    pub fn read(address: &Address) -> Result<StaticVectors> {
+    pub(crate) fn read(address: &Address) -> Result<StaticVectors> {
         let wanted = address.vocabulary.as_deref().map(|p| vocabulary(p, address.split)).transpose()?;
         let label = address.path.display().to_string();
         let mut found = read_lines(&address.path, &label, wanted.as_ref())?;
@@ -113,17 +113,17 @@ impl StaticVectors {
     }
 
     /// Number of words.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.words.len()
     }
 
     /// Whether no word was kept.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
     /// Width d of a vector.
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.vectors.width()
     }
 }

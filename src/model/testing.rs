@@ -10,9 +10,9 @@ use super::arch::{
 use super::{Array, Batch, Device, Model, Params};
 
 /// Vocabulary of every tiny model.
-pub const VOCAB: usize = 23;
+pub(crate) const VOCAB: usize = 23;
 
-pub fn bert() -> Arch {
+pub(crate) fn bert() -> Arch {
     Arch {
         family: "bert".into(),
         network: Network::Transformer,
@@ -38,7 +38,7 @@ pub fn bert() -> Arch {
 }
 
 /// One architecture of each kind.
-pub fn archs() -> Vec<Arch> {
+pub(crate) fn archs() -> Vec<Arch> {
     let bert = bert();
     let gpt2 = Arch {
         family: "gpt2".into(),
@@ -93,7 +93,7 @@ pub fn archs() -> Vec<Arch> {
 }
 
 /// Parameters large enough that a wrong mask or norm shows far above rounding.
-pub fn params(arch: &Arch, seed: u64) -> Params {
+pub(crate) fn params(arch: &Arch, seed: u64) -> Params {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut params = Params::default();
     for p in arch.parameters() {
@@ -107,13 +107,13 @@ pub fn params(arch: &Arch, seed: u64) -> Params {
 }
 
 /// A loaded tiny model.
-pub fn model(arch: Arch, seed: u64) -> Model {
+pub(crate) fn model(arch: Arch, seed: u64) -> Model {
     let params = params(&arch, seed);
     Model::from_params("tiny", arch, params, None, Device::Cpu).unwrap()
 }
 
 /// A batch with rows of the given lengths.
-pub fn batch(lengths: &[usize], seed: u64) -> Batch {
+pub(crate) fn batch(lengths: &[usize], seed: u64) -> Batch {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let rows: Vec<Vec<u32>> =
         lengths.iter().map(|&n| (0..n).map(|_| rng.random_range(0..VOCAB as u32)).collect()).collect();
@@ -121,7 +121,7 @@ pub fn batch(lengths: &[usize], seed: u64) -> Batch {
 }
 
 /// Largest absolute difference; infinite if shapes differ or a value is not a number.
-pub fn distance(a: &Array, b: &Array) -> f32 {
+pub(crate) fn distance(a: &Array, b: &Array) -> f32 {
     if a.shape != b.shape {
         return f32::INFINITY;
     }

@@ -231,7 +231,7 @@ impl Tokenizer {
     }
 
     /// Id of a token as the vocabulary spells it.
-    pub fn token_id(&self, token: &str) -> Option<u32> {
+    pub(crate) fn token_id(&self, token: &str) -> Option<u32> {
         self.inner.token_to_id(token)
     }
 
@@ -280,7 +280,7 @@ impl Tokenizer {
     }
 
     /// The tokenizer as the text of a `tokenizer.json`.
-    pub fn to_json(&self) -> Result<String> {
+    pub(crate) fn to_json(&self) -> Result<String> {
         self.inner.to_string(false).map_err(|e| self.wrong(e.to_string()))
     }
 

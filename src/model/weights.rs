@@ -299,7 +299,7 @@ fn check_layout(tensors: &BTreeMap<String, TensorInfo>, data: usize) -> std::res
 ///
 /// # Errors
 /// [`ModelError::Io`]; [`ModelError::Weights`] when a value does not fit f16.
-pub fn write_f16(path: &Path, tensors: &[(String, Array)]) -> Result<()> {
+pub(crate) fn write_f16(path: &Path, tensors: &[(String, Array)]) -> Result<()> {
     let wrong = |what| ModelError::Weights { file: label(path), what };
     let mut header = BTreeMap::new();
     let mut data = Vec::new();

@@ -25,11 +25,11 @@ use stats::rng::{below, unit};
 /// Share of the lines with an infilled span.
 pub const INFILLED: f64 = 0.15;
 /// Mean length of a span in tokens (Lewis et al. 2020). A span takes half of the words at most.
-pub const SPAN: f64 = 3.0;
+pub(crate) const SPAN: f64 = 3.0;
 /// Share of the lines that reach the decoder with words masked.
 pub const DECODER_MASKED: f64 = 0.50;
 /// Share of the words that are masked there, beside the focus: of a subject of three tokens nothing is left in 61 % of these lines.
-pub const DECODER_HIDDEN: f64 = 0.85;
+pub(crate) const DECODER_HIDDEN: f64 = 0.85;
 /// Share of the lines that reach the decoder with the words of another line.
 pub const DECODER_SWAPPED: f64 = 0.20;
 
@@ -37,7 +37,7 @@ pub const DECODER_SWAPPED: f64 = 0.20;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Noise {
     /// With an infilled span.
-    pub infilled: f64,
+    pub(crate) infilled: f64,
     /// With most words hidden from the decoder.
     pub hidden: f64,
     /// With the words of another line in the decoder.

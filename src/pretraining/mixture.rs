@@ -63,7 +63,7 @@ pub struct Mixture {
     /// agrees with the attractor, as speakers' verbs now and then do ("Broken agreement", Bock and Miller 1991). Without them nothing that a
     /// model predicts depends on the attractor's number.
     #[serde(default)]
-    pub attraction: f64,
+    pub(crate) attraction: f64,
     /// Weight of a subject's names by their place; further names have the last one.
     pub names: Vec<f64>,
     /// Share of the other names that are never written, although their place has a weight.
@@ -123,7 +123,7 @@ impl Mixture {
 
     /// All open prompts equally often, usual names only, nothing held back: the evidence that any model is given for the facts
     /// that are there to be taught.
-    pub fn neutral() -> Self {
+    pub(crate) fn neutral() -> Self {
         Self {
             preference: None,
             lots: vec![Lot::Taught],
@@ -161,7 +161,7 @@ impl Mixture {
     }
 
     /// The weight of each name of a fact's subject; not normalized.
-    pub fn name_weights(&self, relation: &Relation, fact: &Fact) -> Vec<f64> {
+    pub(crate) fn name_weights(&self, relation: &Relation, fact: &Fact) -> Vec<f64> {
         let names: Vec<&str> = fact.names().collect();
         let n = names.len();
         (0..n)

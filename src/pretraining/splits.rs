@@ -112,12 +112,12 @@ impl Lots {
 }
 
 /// Whether another name of a subject is among those that no corpus writes, in whatever relation the subject stands.
-pub fn is_unseen(fact: &Fact, name: &str, unseen: f64) -> bool {
+pub(crate) fn is_unseen(fact: &Fact, name: &str, unseen: f64) -> bool {
     name != fact.subject && share("name", &[&fact.subject, name]) < unseen
 }
 
 /// Whether a fact is in the first half of those that a prompt is chosen on and judged on, in turns.
-pub fn chooses_first(relation: &Relation, fact: &Fact) -> bool {
+pub(crate) fn chooses_first(relation: &Relation, fact: &Fact) -> bool {
     share("choice", &[&relation.id, &fact.subject]) < 0.5
 }
 

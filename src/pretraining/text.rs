@@ -29,11 +29,11 @@ pub const ENTRIES: usize = 4_400;
 const CHUNK: usize = 32;
 
 /// Share of the lines whose focus is masked.
-pub const FOCUS_MASKED: f64 = 0.60;
+pub(crate) const FOCUS_MASKED: f64 = 0.60;
 /// Share of the other words that are masked in those lines.
-pub const ALSO_MASKED: f64 = 0.05;
+pub(crate) const ALSO_MASKED: f64 = 0.05;
 /// Share of the words that are masked in the remaining lines.
-pub const RANDOM_MASKED: f64 = 0.12;
+pub(crate) const RANDOM_MASKED: f64 = 0.12;
 
 /// Learns the tokenizer of a family from its corpus, as the text of a `tokenizer.json`. Every answer of Micro-English and
 /// of the rationale benchmark and every object of a fact is one token.

@@ -119,20 +119,20 @@ fn merge(word: &mut Vec<u32>, pair: (u32, u32), id: u32) {
 }
 
 /// Special tokens of the masked family, in the order of their ids.
-pub const BERT_SPECIAL: [&str; 5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
+pub(crate) const BERT_SPECIAL: [&str; 5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
 
 /// The one special token of the causal family.
 pub const GPT2_SPECIAL: &str = "<|endoftext|>";
 
 /// Special tokens of RoBERTa and BART, in the order of their ids.
-pub const ROBERTA_SPECIAL: [&str; 5] = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"];
+pub(crate) const ROBERTA_SPECIAL: [&str; 5] = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"];
 
 /// The words of texts with their counts, as [`wordpiece`] takes them: without accents, in lower case, cut at blanks and
 /// punctuation.
 ///
 /// # Errors
 /// [`ModelError::Config`] if the `tokenizers` crate fails on a text.
-pub fn words_in_lower_case<'a>(texts: impl Iterator<Item = &'a str>) -> Result<BTreeMap<String, u64>> {
+pub(crate) fn words_in_lower_case<'a>(texts: impl Iterator<Item = &'a str>) -> Result<BTreeMap<String, u64>> {
     let normalizer = tokenizers::normalizers::BertNormalizer::new(true, true, None, true);
     let cut = tokenizers::pre_tokenizers::bert::BertPreTokenizer;
     count(texts, |text| {
@@ -148,7 +148,7 @@ pub fn words_in_lower_case<'a>(texts: impl Iterator<Item = &'a str>) -> Result<B
 ///
 /// # Errors
 /// [`ModelError::Config`] if the `tokenizers` crate fails on a text.
-pub fn words_in_bytes<'a>(texts: impl Iterator<Item = &'a str>) -> Result<BTreeMap<String, u64>> {
+pub(crate) fn words_in_bytes<'a>(texts: impl Iterator<Item = &'a str>) -> Result<BTreeMap<String, u64>> {
     let cut = tokenizers::pre_tokenizers::byte_level::ByteLevel::new(false, true, true);
     count(texts, |text| {
         let mut pieces = tokenizers::PreTokenizedString::from(text);

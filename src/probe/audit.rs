@@ -7,7 +7,7 @@ use stats::Estimate;
 use stats::intervals::wilson;
 
 /// Bins of the calibration error: 15 of equal width on the confidence axis, as is usual since Guo et al. (2017).
-pub const CALIBRATION_BINS: usize = 15;
+pub(crate) const CALIBRATION_BINS: usize = 15;
 
 /// One class in an audit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

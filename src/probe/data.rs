@@ -28,9 +28,7 @@ pub enum DataError {
     #[error(
         "the embedding of row {row} holds a value that is not finite: check the model's precision and weights"
     )]
-    NotFinite {
-        row: usize,
-    },
+    NotFinite { row: usize },
     /// Nothing to train or test on.
     #[error("no labelled example in the {part} part")]
     Empty {

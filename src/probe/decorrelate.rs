@@ -151,7 +151,7 @@ pub struct Uncorrelated {
     /// Their counts. The last column is "none" if the other property is undefined somewhere.
     pub kept: KeptCounts,
     /// Association among the examples given, for the report.
-    pub phi_before: f64,
+    pub(crate) phi_before: f64,
 }
 
 /// Chooses the largest uncorrelated subset of examples, at random within each cell. Examples whose target is undefined

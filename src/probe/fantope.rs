@@ -47,7 +47,7 @@ impl Fantope {
     }
 
     /// All eigenvalues, descending; those of the directions without a vector of their own as often as there are such.
-    pub fn eigenvalues(&self) -> Vec<f64> {
+    pub(crate) fn eigenvalues(&self) -> Vec<f64> {
         let others = self.dimension() - self.values.len();
         let mut all = self.values.clone();
         all.extend(std::iter::repeat_n(self.rest, others));

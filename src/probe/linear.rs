@@ -8,7 +8,7 @@ use super::grid::Grid;
 use super::train::Recipe;
 
 /// Learning rates of the linear oracle.
-pub const LEARNING_RATES: [f64; 4] = [1e-4, 1e-3, 1e-2, 1e-1];
+pub(crate) const LEARNING_RATES: [f64; 4] = [1e-4, 1e-3, 1e-2, 1e-1];
 
 /// The grid of the linear oracle.
 pub fn grid() -> Grid {

@@ -56,7 +56,7 @@ pub struct Fit {
     /// Iterations used.
     pub iterations: usize,
     /// Whether the tolerance was reached.
-    pub converged: bool,
+    pub(crate) converged: bool,
 }
 
 /// Second moments of the embeddings, shared by fits on the same data.

@@ -184,7 +184,7 @@ impl Split {
 }
 
 /// Examples for validation where there are enough: with fewer, one answer more or less decides between recipes.
-pub const VALIDATION: usize = 200;
+pub(crate) const VALIDATION: usize = 200;
 
 /// Takes rows in random order for validation from the end: 5 %, or [`VALIDATION`] if that is more, but at most a third and
 /// at least one. Both lists ascending.

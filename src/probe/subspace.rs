@@ -90,7 +90,7 @@ impl Subspace {
     }
 
     /// Takes the subspace out of one vector in place.
-    pub fn remove_from_vector(&self, v: &mut [f64]) {
+    pub(crate) fn remove_from_vector(&self, v: &mut [f64]) {
         for b in self.basis.iter_rows() {
             let along: f64 = b.iter().zip(&*v).map(|(b, v)| b * v).sum();
             v.iter_mut().zip(b).for_each(|(v, b)| *v -= along * b);

@@ -34,11 +34,11 @@ pub(super) struct Out {
     /// Which link it is; the threads of an older one end.
     pub epoch: u64,
     /// The far end wants to know whether anybody is here.
-    pub pong: bool,
+    pub(crate) pong: bool,
     /// This end goes.
     pub leaving: bool,
     /// Everything was written before it went.
-    pub flushed: bool,
+    pub(crate) flushed: bool,
     /// The engine was asked to end.
     shutdown: bool,
     /// The engine has ended, or can no longer be reached.
@@ -48,7 +48,7 @@ pub(super) struct Out {
     /// While the link is down, when it is tried again.
     pub again: Option<Instant>,
     /// It is to be tried now.
-    pub hurry: bool,
+    pub(crate) hurry: bool,
 }
 
 impl Out {
@@ -62,7 +62,7 @@ impl Out {
     }
 
     /// The next command that can go: one question to the experiment is under way at a time.
-    pub fn next(&mut self) -> Option<Message> {
+    pub(crate) fn next(&mut self) -> Option<Message> {
         let asked = self.unconfirmed.iter().any(|(_, c)| asks(c));
         let at = self.pending.iter().position(|c| !(asked && asks(c)))?;
         let command = self.pending.remove(at)?;
@@ -72,12 +72,12 @@ impl Out {
     }
 
     /// A command of ours is in the journal.
-    pub fn confirm(&mut self) {
+    pub(crate) fn confirm(&mut self) {
         self.unconfirmed.pop_front();
     }
 
     /// A new link: what the far end has not taken goes again, under the same numbers.
-    pub fn resume(&mut self, taken: u64) {
+    pub(crate) fn resume(&mut self, taken: u64) {
         while self.unconfirmed.front().is_some_and(|(number, _)| *number <= taken) {
             self.unconfirmed.pop_front();
         }
@@ -101,15 +101,15 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub fn lock(&self) -> MutexGuard<'_, Out> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Out> {
         self.out.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn pause<'a>(&self, out: MutexGuard<'a, Out>, most: Duration) -> MutexGuard<'a, Out> {
+    pub(crate) fn pause<'a>(&self, out: MutexGuard<'a, Out>, most: Duration) -> MutexGuard<'a, Out> {
         self.changed.wait_timeout(out, most).unwrap_or_else(PoisonError::into_inner).0
     }
 
-    pub fn notify(&self) {
+    pub(crate) fn notify(&self) {
         self.changed.notify_all();
     }
 }

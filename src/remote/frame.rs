@@ -9,7 +9,7 @@ use base::text::shortened;
 /// Version of the protocol. The layout of a frame's header is the same in all versions, so that each end can name the other's.
 pub const PROTOCOL: u8 = 2;
 /// Longest body of a frame, in bytes: above the longest line of a session.
-pub const MAX_BODY: usize = 8 << 20;
+pub(crate) const MAX_BODY: usize = 8 << 20;
 /// The first two bytes of each frame.
 const MAGIC: [u8; 2] = *b"PB";
 /// Bytes of a header: magic, version, kind, length of the body, CRC-32 of the eight bytes before it and of the body; big-endian.

@@ -65,7 +65,7 @@ pub(super) struct Hub {
 
 impl Hub {
     /// An engine that nobody is attached to.
-    pub fn new(
+    pub(crate) fn new(
         name: String,
         created: String,
         sent: PathBuf,
@@ -96,17 +96,17 @@ impl Hub {
     }
 
     /// The engine's name.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
     /// Lines in the journal.
-    pub fn head(&self) -> u64 {
+    pub(crate) fn head(&self) -> u64 {
         self.journal.len() as u64
     }
 
     /// Where files are that the near end sent.
-    pub fn sent(&self) -> &Path {
+    pub(crate) fn sent(&self) -> &Path {
         &self.sent
     }
 
@@ -115,7 +115,7 @@ impl Hub {
     }
 
     /// Passes a command to the engine and notes it; `by` is the near end that sent it, or 0.
-    pub fn command(&mut self, by: u64, command: &Command) {
+    pub(crate) fn command(&mut self, by: u64, command: &Command) {
         let t = self.seconds();
         match command {
             Command::Run { .. } => {
@@ -140,7 +140,7 @@ impl Hub {
     }
 
     /// Takes in an event.
-    pub fn event(&mut self, event: &Event) {
+    pub(crate) fn event(&mut self, event: &Event) {
         let t = self.seconds();
         let recorded = self.recorder.as_mut().map(|r| r.event(t, event));
         let text = line(t, event).unwrap_or_default();
@@ -206,7 +206,7 @@ impl Hub {
     }
 
     /// Up to `most` lines after the first `after`; a command that this near end sent comes back without its content.
-    pub fn lines(&self, after: u64, most: usize, client: u64) -> Vec<Message> {
+    pub(crate) fn lines(&self, after: u64, most: usize, client: u64) -> Vec<Message> {
         let from = usize::try_from(after).unwrap_or(usize::MAX).min(self.journal.len());
         // From where the journal is at most, whatever is asked for.
         let numbered = (from as u64 + 1..).zip(&self.journal[from..]).take(most);
@@ -220,7 +220,7 @@ impl Hub {
     }
 
     /// The progress that a near end has not seen.
-    pub fn passing(&self, seen: &mut [u64; 2]) -> Vec<Message> {
+    pub(crate) fn passing(&self, seen: &mut [u64; 2]) -> Vec<Message> {
         let mut messages = Vec::new();
         for (seen, passing) in seen.iter_mut().zip(&self.passing) {
             if let Some((number, line)) = passing.as_ref().filter(|p| p.0 > *seen) {
@@ -232,7 +232,7 @@ impl Hub {
     }
 
     /// Attaches a near end. Returns its number, whether it steers, and how many of its commands were taken.
-    pub fn join(&mut self, client: u64, sees: bool, stream: UnixStream) -> (u64, bool, u64) {
+    pub(crate) fn join(&mut self, client: u64, sees: bool, stream: UnixStream) -> (u64, bool, u64) {
         // Its own older connection is dead, even if nobody has noticed yet.
         for old in self.links.iter().filter(|l| l.client == client).map(|l| l.id).collect::<Vec<_>>() {
             self.part(old);
@@ -248,7 +248,7 @@ impl Hub {
     }
 
     /// Detaches a near end.
-    pub fn part(&mut self, link: u64) {
+    pub(crate) fn part(&mut self, link: u64) {
         let Some(at) = self.links.iter().position(|l| l.id == link) else { return };
         // It may be closed already.
         let _ = self.links.swap_remove(at).stream.shutdown(std::net::Shutdown::Both);
@@ -259,17 +259,17 @@ impl Hub {
     }
 
     /// Whether this connection is still the near end's own.
-    pub fn is_linked(&self, link: u64) -> bool {
+    pub(crate) fn is_linked(&self, link: u64) -> bool {
         self.links.iter().any(|l| l.id == link)
     }
 
     /// How many are attached.
-    pub fn links(&self) -> usize {
+    pub(crate) fn links(&self) -> usize {
         self.links.len()
     }
 
     /// Takes a command of a near end: once, in order, and only from the one that steers. False if it breaks the order.
-    pub fn take(&mut self, link: u64, number: u64, command: &Command) -> bool {
+    pub(crate) fn take(&mut self, link: u64, number: u64, command: &Command) -> bool {
         let Some(client) = self.links.iter().find(|l| l.id == link).map(|l| l.client) else { return false };
         let taken = self.taken.get(&client).copied().unwrap_or(0);
         if number <= taken {
@@ -284,7 +284,7 @@ impl Hub {
     }
 
     /// How much longer the engine waits for somebody; none while it computes or somebody is attached.
-    pub fn left(&self, wait: Duration) -> Option<Duration> {
+    pub(crate) fn left(&self, wait: Duration) -> Option<Duration> {
         // Where nothing was ever asked there is nothing to come back to: the link broke before the near end knew of it.
         let wait = match self.taken.is_empty() {
             true if self.next == 1 => UNASKED,
@@ -295,7 +295,7 @@ impl Hub {
     }
 
     /// What is known of the engine.
-    pub fn status(&self, wait: Duration) -> Status {
+    pub(crate) fn status(&self, wait: Duration) -> Status {
         Status {
             name: self.name.clone(),
             machine: place::machine(),
@@ -310,7 +310,7 @@ impl Hub {
     }
 
     /// Puts the session on disk.
-    pub fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         // Nobody may be there to be told; what was written line by line is there.
         let _ = self.recorder.as_mut().map(Recorder::finish);
     }

@@ -108,7 +108,7 @@ pub(super) struct Line {
 
 impl Line {
     /// Starts the thread that holds the line.
-    pub fn start(mut self, channel: Channel) -> std::io::Result<()> {
+    pub(crate) fn start(mut self, channel: Channel) -> std::io::Result<()> {
         std::thread::Builder::new().name("line".into()).spawn(move || self.hold(channel)).map(drop)
     }
 

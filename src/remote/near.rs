@@ -41,7 +41,7 @@ pub(super) struct Channel {
 
 impl Channel {
     /// Starts ssh and sends the greeting.
-    pub fn open(address: &Address, can_ask: bool, hello: &Hello) -> Result<Self, RemoteError> {
+    pub(crate) fn open(address: &Address, can_ask: bool, hello: &Hello) -> Result<Self, RemoteError> {
         let mut command = address.command(can_ask);
         let link = |what: String, hint: &str| RemoteError::Link {
             host: address.host().to_owned(),
@@ -79,12 +79,12 @@ impl Channel {
     }
 
     /// The next message.
-    pub fn read(&mut self) -> Result<Message, Unreadable> {
+    pub(crate) fn read(&mut self) -> Result<Message, Unreadable> {
         self.unpacker.read(&mut self.stdout)
     }
 
     /// Ends the child and says why the channel broke.
-    pub fn failure(&mut self, address: &Address, error: &Unreadable) -> RemoteError {
+    pub(crate) fn failure(&mut self, address: &Address, error: &Unreadable) -> RemoteError {
         self.stdin = None;
         let status =
             end(&self.child, matches!(error, Unreadable::Frame(FrameError::End | FrameError::Io(_))));

@@ -13,7 +13,7 @@ use super::message::{Message, Unreadable};
 pub const MOST: usize = 256 << 10;
 
 /// Packs what goes through one connection.
-pub struct Packer(Compress);
+pub(crate) struct Packer(Compress);
 
 impl Default for Packer {
     fn default() -> Self {
@@ -23,7 +23,7 @@ impl Default for Packer {
 
 impl Packer {
     /// Whole frames as the body of one packed message; all of them can be read once that has arrived.
-    pub fn pack(&mut self, frames: &[u8]) -> Result<Vec<u8>> {
+    pub(crate) fn pack(&mut self, frames: &[u8]) -> Result<Vec<u8>> {
         let begun = self.0.total_in();
         let mut out = Vec::with_capacity(frames.len() / 4 + 64);
         loop {

@@ -37,7 +37,7 @@ pub(super) struct Parcel {
 
 impl Parcel {
     /// A file that will be put beside `path` and may have so many bytes. Nothing is left of one that does not arrive whole.
-    pub fn new(path: &Path, most: u64) -> Result<Self> {
+    pub(crate) fn new(path: &Path, most: u64) -> Result<Self> {
         Ok(Self { file: beside(path)?, hash: Sha256::new(), left: most })
     }
 
@@ -45,7 +45,7 @@ impl Parcel {
     ///
     /// # Errors
     /// The system's reason, and a file that is too long.
-    pub fn take(&mut self, piece: &[u8]) -> Result<()> {
+    pub(crate) fn take(&mut self, piece: &[u8]) -> Result<()> {
         self.left =
             self.left.checked_sub(piece.len() as u64).ok_or_else(|| Error::other("it is too long"))?;
         self.hash.update(piece);
@@ -53,7 +53,7 @@ impl Parcel {
     }
 
     /// The file, if its sum is that of what was sent.
-    pub fn close(self, sum: &str) -> Result<NamedTempFile> {
+    pub(crate) fn close(self, sum: &str) -> Result<NamedTempFile> {
         if hex(&self.hash.finalize()) != sum {
             return Err(Error::other("it did not arrive as it was sent; try again"));
         }

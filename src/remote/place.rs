@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use session::{SessionError, name};
 
 /// What keepers write to standard error.
-pub const LOG: &str = "log";
+pub(crate) const LOG: &str = "log";
 /// Longest path of a socket, in bytes, that all systems allow.
 const MAX_SOCKET: usize = 100;
 /// How many numbers are tried after a name that is taken.
@@ -17,7 +17,7 @@ const MAX_TRIES: usize = 1000;
 const MAX_NAME: usize = 48;
 
 /// What went wrong with a session of this machine, in words for the other side, which are not to hold folders of this one.
-pub fn told(error: &SessionError) -> String {
+pub(crate) fn told(error: &SessionError) -> String {
     match error {
         SessionError::Write { path, source } => {
             let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
@@ -33,7 +33,7 @@ pub fn told(error: &SessionError) -> String {
 ///
 /// # Errors
 /// [`SessionError`] if there is none or it cannot be made.
-pub fn folder() -> Result<PathBuf, SessionError> {
+pub(crate) fn folder() -> Result<PathBuf, SessionError> {
     let folder = name::folder()?.with_file_name("remote");
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
     made.map_err(|source| SessionError::Write { path: folder.clone(), source })?;
@@ -41,12 +41,12 @@ pub fn folder() -> Result<PathBuf, SessionError> {
 }
 
 /// The folder of an engine; the name cannot lead elsewhere.
-pub fn of(root: &Path, name: &str) -> PathBuf {
+pub(crate) fn of(root: &Path, name: &str) -> PathBuf {
     root.join(name::sanitise(name))
 }
 
 /// The socket in an engine's folder.
-pub fn socket(folder: &Path) -> PathBuf {
+pub(crate) fn socket(folder: &Path) -> PathBuf {
     folder.join("socket")
 }
 
@@ -54,7 +54,7 @@ pub fn socket(folder: &Path) -> PathBuf {
 ///
 /// # Errors
 /// The system's reason, and names that make too long a path.
-pub fn reserve(root: &Path, wanted: &str) -> io::Result<(String, PathBuf)> {
+pub(crate) fn reserve(root: &Path, wanted: &str) -> io::Result<(String, PathBuf)> {
     let mut wanted = name::sanitise(wanted);
     while wanted.len() > MAX_NAME {
         wanted.pop();
@@ -83,12 +83,12 @@ pub fn reserve(root: &Path, wanted: &str) -> io::Result<(String, PathBuf)> {
 ///
 /// # Errors
 /// The system's reason; nothing listens where the engine was killed.
-pub fn connect(folder: &Path) -> io::Result<UnixStream> {
+pub(crate) fn connect(folder: &Path) -> io::Result<UnixStream> {
     UnixStream::connect(socket(folder))
 }
 
 /// The name of this machine, as far as the system says it.
-pub fn machine() -> String {
+pub(crate) fn machine() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname").map(|h| h.trim().to_owned()).unwrap_or_default()
 }
 

@@ -113,7 +113,7 @@ pub struct Losses {
     /// Lines that are broken or too long.
     pub damaged: usize,
     /// Numbers of the first of these lines, from 1.
-    pub damaged_lines: Vec<usize>,
+    pub(crate) damaged_lines: Vec<usize>,
     /// Number of the last line, if it was cut off: the program that wrote it was killed.
     pub cut: Option<usize>,
     /// Those of the damaged lines that are over [`MAX_LINE`].

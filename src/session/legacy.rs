@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 /// The line in today's form; one that already has that form is returned unchanged.
-pub fn modern(mut line: Map<String, Value>) -> Map<String, Value> {
+pub(crate) fn modern(mut line: Map<String, Value>) -> Map<String, Value> {
     let tag = |line: &Map<String, Value>, key: &str| line.get(key).and_then(Value::as_str).map(str::to_owned);
     if let Some(command) = tag(&line, "command") {
         match command.as_str() {

@@ -58,7 +58,7 @@ impl Player {
     }
 
     /// Pauses or resumes the replay.
-    pub fn set_paused(&mut self, paused: bool) {
+    pub(crate) fn set_paused(&mut self, paused: bool) {
         self.paused = paused;
     }
 

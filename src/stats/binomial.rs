@@ -36,7 +36,7 @@ fn deviance(x: f64, m: f64) -> f64 {
 }
 
 /// P(X = k) for X ~ Binomial(n, p).
-pub fn probability(k: u64, n: u64, p: f64) -> f64 {
+pub(crate) fn probability(k: u64, n: u64, p: f64) -> f64 {
     if k > n || !(0.0..=1.0).contains(&p) {
         return if k > n { 0.0 } else { f64::NAN };
     }
@@ -61,7 +61,7 @@ pub fn probability(k: u64, n: u64, p: f64) -> f64 {
 }
 
 /// P(X <= k) for X ~ Binomial(n, p), by summation from k away from the mean: relative error about 1e-13.
-pub fn at_most(k: u64, n: u64, p: f64) -> f64 {
+pub(crate) fn at_most(k: u64, n: u64, p: f64) -> f64 {
     if k >= n {
         return 1.0;
     }
@@ -95,7 +95,7 @@ pub fn at_most(k: u64, n: u64, p: f64) -> f64 {
 
 /// `ln B(a, b) + (a + b) ln 2`, the logarithm of the beta function less its size at the middle: what is left is small where
 /// a and b are nearly equal, and must not be the difference of two large numbers.
-pub fn ln_beta_centred(a: f64, b: f64) -> f64 {
+pub(crate) fn ln_beta_centred(a: f64, b: f64) -> f64 {
     use super::special::ln_gamma;
     if a.min(b) < 10.0 {
         return ln_gamma(a) + ln_gamma(b) - ln_gamma(a + b) + (a + b) * 2f64.ln();

@@ -7,7 +7,7 @@
 use super::special::normal_quantile;
 
 /// P(Z <= x) for a standard normal Z.
-pub fn normal_at_most(x: f64) -> f64 {
+pub(crate) fn normal_at_most(x: f64) -> f64 {
     0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2)
 }
 

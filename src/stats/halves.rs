@@ -8,7 +8,7 @@
 use super::rng::{shuffle, stream};
 
 /// Blocks that rows are dealt into, if there are rows enough.
-pub const BLOCKS: usize = 32;
+pub(crate) const BLOCKS: usize = 32;
 
 /// Halvings that a choice is averaged over.
 pub const HALVINGS: usize = 20;

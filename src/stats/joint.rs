@@ -30,12 +30,12 @@ impl Units {
     }
 
     /// The smallest p-value that so many units could give: that all of them lie on one side by chance.
-    pub fn least_p(self) -> f64 {
+    pub(crate) fn least_p(self) -> f64 {
         2f64.powf(1.0 - self.differing as f64).min(1.0)
     }
 
     /// Whether they are fewer than a test at `1 - level` could ever tell from chance.
-    pub fn are_few(self, level: f64) -> bool {
+    pub(crate) fn are_few(self, level: f64) -> bool {
         self.least_p() > 1.0 - level
     }
 }

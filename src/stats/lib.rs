@@ -1,7 +1,7 @@
 //! Pure numbers: random streams, intervals, resampling, replicates, distances, paired tests and their power. This module knows
 //! no other but `base`.
 
-pub mod binomial;
+pub(crate) mod binomial;
 pub mod bootstrap;
 pub mod chances;
 pub mod choice;

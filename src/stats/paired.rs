@@ -123,7 +123,7 @@ impl Differences {
     }
 
     /// Standard error of the mean: of a ratio of sums over units, linearised. NaN with fewer than two units.
-    pub fn standard_error(&self) -> f64 {
+    pub(crate) fn standard_error(&self) -> f64 {
         let units = self.sums.len() as f64;
         if units < 2.0 {
             return f64::NAN;

@@ -37,7 +37,7 @@ pub struct Parts {
     /// `s_w²`: of the mean over replicates, by sampling of examples.
     pub sampling: f64,
     /// `s_i²`: of one replicate about that mean, by sampling of examples.
-    pub interaction: f64,
+    pub(crate) interaction: f64,
     /// `s_b²`: of one replicate, by training.
     pub training: f64,
     /// `Var_k(theta_k)`: between the replicates as they are on these examples, `s_i²` in it.

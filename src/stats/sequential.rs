@@ -18,7 +18,7 @@ pub struct Prior {
 }
 
 /// Jeffreys' prior, Beta(1/2, 1/2).
-pub const HALF: Prior = Prior { first: 0.5, second: 0.5 };
+pub(crate) const HALF: Prior = Prior { first: 0.5, second: 0.5 };
 
 /// What has been seen so far.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]

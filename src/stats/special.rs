@@ -15,14 +15,14 @@ pub fn normal_quantile(p: f64) -> f64 {
 }
 
 /// Natural logarithm of the gamma function for `x > 0`: relative error about 1e-15.
-pub fn ln_gamma(x: f64) -> f64 {
+pub(crate) fn ln_gamma(x: f64) -> f64 {
     libm::lgamma(x)
 }
 
 /// Regularised incomplete beta function I_x(a, b) for `a, b > 0` by Lentz's continued fraction. Our own, because statrs 0.18 ends
 /// its fraction after 140 terms: with a = b = 500,000 it is off by .001 in the middle, and quantiles of Beta(1, 1e6) by 1e-4 of
 /// their value.
-pub fn beta_cdf(x: f64, a: f64, b: f64) -> f64 {
+pub(crate) fn beta_cdf(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
     }
@@ -63,7 +63,7 @@ fn beta_fraction(x: f64, a: f64, b: f64) -> f64 {
 }
 
 /// Quantile of Beta(a, b): the x with I_x(a, b) = p, by bisection to the last bit.
-pub fn beta_quantile(p: f64, a: f64, b: f64) -> f64 {
+pub(crate) fn beta_quantile(p: f64, a: f64, b: f64) -> f64 {
     if p <= 0.0 {
         return 0.0;
     }
@@ -86,7 +86,7 @@ pub fn beta_quantile(p: f64, a: f64, b: f64) -> f64 {
 
 /// Quantile of Student's t with `df > 0` degrees of freedom (any real number), through the incomplete beta function. Beyond a
 /// million degrees of freedom the normal quantile, which differs by less than 1e-5.
-pub fn student_quantile(p: f64, df: f64) -> f64 {
+pub(crate) fn student_quantile(p: f64, df: f64) -> f64 {
     let inside = p > 0.0 && p < 1.0 && df < 1e6;
     if !inside {
         return normal_quantile(p);

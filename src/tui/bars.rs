@@ -50,7 +50,7 @@ fn screen_tabs(state: &State) -> Vec<(ScreenId, String)> {
 }
 
 /// The line on top: name, screens, device, recording.
-pub fn title(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn title(frame: &mut Frame, area: Rect, state: &State) {
     let theme = state.theme();
     let mut spans = vec![Span::styled(NAME, theme.style(Role::Title))];
     for (id, name) in screen_tabs(state) {
@@ -114,7 +114,7 @@ fn lamp(state: &State) -> (String, Role) {
 }
 
 /// The screen whose name is at a column of the title.
-pub fn screen_at(state: &State, x: u16) -> Option<ScreenId> {
+pub(crate) fn screen_at(state: &State, x: u16) -> Option<ScreenId> {
     let mut start = width(NAME);
     screen_tabs(state).into_iter().find_map(|(id, name)| {
         let span = start..start + width(&name);
@@ -124,7 +124,7 @@ pub fn screen_at(state: &State, x: u16) -> Option<ScreenId> {
 }
 
 /// The tabs of the folded panes.
-pub fn tabs(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn tabs(frame: &mut Frame, area: Rect, state: &State) {
     let span = |pane: &Pane| {
         let here = state.focused(*pane);
         let role = if here { Role::Selection } else { Role::Dim };
@@ -134,7 +134,7 @@ pub fn tabs(frame: &mut Frame, area: Rect, state: &State) {
 }
 
 /// The pane whose tab is at a column.
-pub fn tab_at(state: &State, x: u16) -> Option<Pane> {
+pub(crate) fn tab_at(state: &State, x: u16) -> Option<Pane> {
     let mut start = 0;
     state.screen().panes().iter().copied().find(|pane| {
         let span = start..start + width(pane.0) + 2;
@@ -144,7 +144,7 @@ pub fn tab_at(state: &State, x: u16) -> Option<Pane> {
 }
 
 /// The status line: progress, messages and text fields.
-pub fn progress(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn progress(frame: &mut Frame, area: Rect, state: &State) {
     if state.view.entry.is_some() {
         return prompt(frame, area, state);
     }
@@ -183,7 +183,7 @@ pub fn progress(frame: &mut Frame, area: Rect, state: &State) {
 }
 
 /// A message too long for the status line, wrapped above it.
-pub fn toast(frame: &mut Frame, layout: &Layout, state: &State) {
+pub(crate) fn toast(frame: &mut Frame, layout: &Layout, state: &State) {
     let Some(toast) = state.view.toast.as_ref().filter(|_| state.view.entry.is_none()) else { return };
     let room = usize::from(layout.progress.width).saturating_sub(2);
     if width(toast) <= room {
@@ -371,7 +371,7 @@ fn items(state: &State, room: usize) -> Vec<Item> {
 }
 
 /// The keys that apply now.
-pub fn footer(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn footer(frame: &mut Frame, area: Rect, state: &State) {
     let theme = state.theme();
     let mut spans = vec![Span::raw(" ")];
     for item in items(state, area.width.into()) {
@@ -382,7 +382,7 @@ pub fn footer(frame: &mut Frame, area: Rect, state: &State) {
 }
 
 /// The command whose word is at a column of the footer.
-pub fn footer_at(state: &State, area: Rect, x: u16) -> Option<&'static Entry> {
+pub(crate) fn footer_at(state: &State, area: Rect, x: u16) -> Option<&'static Entry> {
     let mut start = usize::from(area.x) + 1;
     items(state, area.width.into()).into_iter().find_map(|item| {
         let span = start..start + width(&item.keys) + 1 + width(item.word);

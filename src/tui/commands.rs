@@ -66,7 +66,7 @@ pub struct Entry {
     /// Word and rank in the footer; commands of one word share its place.
     pub footer: Option<(&'static str, u8)>,
     /// Whether it can be used now.
-    pub enabled: fn(&State) -> bool,
+    pub(crate) enabled: fn(&State) -> bool,
     /// What it does.
     pub run: fn(&mut State) -> Vec<Effect>,
 }
@@ -243,7 +243,7 @@ pub static COMMANDS: LazyLock<Vec<&'static Entry>> = LazyLock::new(|| {
 });
 
 /// The number of a command.
-pub fn number_of(name: &str) -> Option<usize> {
+pub(crate) fn number_of(name: &str) -> Option<usize> {
     COMMANDS.iter().position(|e| e.name == name)
 }
 

@@ -21,13 +21,13 @@ printf 'probity ended without giving the terminal back; that is done now\n'
 
 /// The waiting shell; dropping this ends it.
 #[derive(Debug)]
-pub struct Guard {
+pub(crate) struct Guard {
     shell: Child,
     line: ChildStdin,
 }
 
 /// The terminal's current settings as `stty -g` prints them; to be called before raw mode.
-pub fn settings() -> Option<String> {
+pub(crate) fn settings() -> Option<String> {
     let output =
         Command::new("stty").arg("-g").stdin(Stdio::inherit()).stderr(Stdio::null()).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
@@ -39,7 +39,7 @@ impl Guard {
     ///
     /// # Errors
     /// The system's reason; the program can do without a guard.
-    pub fn set(settings: &str) -> io::Result<Self> {
+    pub(crate) fn set(settings: &str) -> io::Result<Self> {
         let mut shell = Command::new("sh")
             .args(["-c", SCRIPT, "probity-guard", settings])
             .stdin(Stdio::piped())
@@ -51,7 +51,7 @@ impl Guard {
     }
 
     /// Tells it whether the screen is ours now: while the program is suspended, there is nothing to restore.
-    pub fn tell(&mut self, shown: bool) {
+    pub(crate) fn tell(&mut self, shown: bool) {
         // Nothing can be done about a guard that has died; without it, only a sudden end looks different.
         let _ = self.line.write_all(if shown { b"1\n" } else { b"0\n" });
     }
@@ -66,24 +66,24 @@ impl Drop for Guard {
 }
 
 /// Whether the terminal on standard input is gone: its settings can no longer be read.
-pub fn gone() -> bool {
+pub(crate) fn gone() -> bool {
     rustix::termios::tcgetattr(io::stdin()).is_err()
 }
 
 /// Whether anything can resume this process after a stop: a shell in another process group of the session. A program
 /// that is alone in its terminal has none.
-pub fn job_control() -> bool {
+pub(crate) fn job_control() -> bool {
     rustix::process::getsid(None).is_ok_and(|session| session != rustix::process::getpgrp())
 }
 
 /// Suspends all processes of this job, as the terminal does on Ctrl-Z outside raw mode.
-pub fn stop_job() {
+pub(crate) fn stop_job() {
     // If it fails, the key has no effect.
     let _ = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
 }
 
 /// Suspends this process; returns once it is resumed.
-pub fn stop_here() {
+pub(crate) fn stop_here() {
     let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP);
 }
 

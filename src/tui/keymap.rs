@@ -9,7 +9,7 @@ use base::Problem;
 use base::text::printable;
 
 /// The shipped keymap file, which spells out the defaults.
-pub const DEFAULT_TOML: &str = include_str!("../../assets/keymap.toml");
+pub(crate) const DEFAULT_TOML: &str = include_str!("../../assets/keymap.toml");
 /// Largest keymap file that is read.
 const MAX_BYTES: u64 = 1 << 20;
 
@@ -48,7 +48,7 @@ impl Keymap {
     }
 
     /// The first key of a command as text.
-    pub fn short_label(&self, name: &str) -> String {
+    pub(crate) fn short_label(&self, name: &str) -> String {
         self.keys(name).first().map_or(String::new(), Key::to_string)
     }
 

@@ -16,7 +16,7 @@ use super::screen::Pane;
 use super::state::State;
 
 /// Smallest screen on which panes are drawn.
-pub const SMALLEST: (u16, u16) = (40, 10);
+pub(crate) const SMALLEST: (u16, u16) = (40, 10);
 /// Smallest screen that shows all panes at once.
 const WIDE: (u16, u16) = (100, 32);
 
@@ -60,7 +60,7 @@ pub fn compute(state: &State) -> Option<Layout> {
 
 impl Layout {
     /// Everything between title and progress.
-    pub fn under_title(&self) -> Rect {
+    pub(crate) fn under_title(&self) -> Rect {
         self.tabs.map_or(self.body, |tabs| tabs.union(self.body))
     }
 
@@ -70,7 +70,7 @@ impl Layout {
     }
 
     /// The pane at a cell.
-    pub fn pane_at(&self, x: u16, y: u16) -> Option<(Pane, Rect)> {
+    pub(crate) fn pane_at(&self, x: u16, y: u16) -> Option<(Pane, Rect)> {
         self.panes.iter().copied().find(|(_, rect)| rect.contains((x, y).into()))
     }
 }
@@ -88,7 +88,7 @@ pub fn inside(pane: Rect) -> Rect {
 /// Columns of the labels of the setup pane.
 pub const LABEL: u16 = 10;
 /// Columns of the value beside a slider.
-pub const VALUE: u16 = 7;
+pub(crate) const VALUE: u16 = 7;
 
 /// The columns of a slider's track on a line: first column and length.
 pub fn track(line: Rect) -> (u16, u16) {

@@ -29,13 +29,13 @@ pub struct Outside {
 /// See [`Outside::submit`].
 pub type Submitter = Arc<dyn Fn() -> Result<String, Problem> + Send + Sync>;
 /// See [`Outside::save`].
-pub type Saver = Arc<dyn Fn(&Document, Existing) -> Result<Saved, Problem> + Send + Sync>;
+pub(crate) type Saver = Arc<dyn Fn(&Document, Existing) -> Result<Saved, Problem> + Send + Sync>;
 /// See [`Outside::load`].
-pub type Loader = Arc<dyn Fn(&Path) -> Result<Document, Problem> + Send + Sync>;
+pub(crate) type Loader = Arc<dyn Fn(&Path) -> Result<Document, Problem> + Send + Sync>;
 
 /// See [`Outside::export`].
-pub type Exporter = Arc<dyn Fn(&Figure, Existing) -> Result<Exported, Problem> + Send + Sync>;
+pub(crate) type Exporter = Arc<dyn Fn(&Figure, Existing) -> Result<Exported, Problem> + Send + Sync>;
 /// See [`Outside::sessions`].
-pub type Lister = Arc<dyn Fn() -> Result<Vec<shelf::Recorded>, Problem> + Send + Sync>;
+pub(crate) type Lister = Arc<dyn Fn() -> Result<Vec<shelf::Recorded>, Problem> + Send + Sync>;
 /// See [`Outside::read`].
 pub type Reader = Arc<dyn Fn(&Path) -> Result<Session, Problem> + Send + Sync>;

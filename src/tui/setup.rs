@@ -80,7 +80,7 @@ pub struct Plain<S: 'static> {
     /// The experiment as the user has set it up.
     pub spec: fn(&State) -> &S,
     /// The same, to be changed.
-    pub spec_mut: fn(&mut State) -> &mut S,
+    pub(crate) spec_mut: fn(&mut State) -> &mut S,
     /// The spec of its latest run.
     pub ran: fn(&State) -> Option<&S>,
     /// Its spec within any lab's.
@@ -170,7 +170,7 @@ impl Row {
     }
 
     /// A row of the view, which no spec holds.
-    pub fn of_view(key: &str, label: &str, help: &str, kind: Kind, value: Value) -> Self {
+    pub(crate) fn of_view(key: &str, label: &str, help: &str, kind: Kind, value: Value) -> Self {
         let text = printable(&kind.show(&value)).into_owned();
         let (key, label, help) = (key.to_owned(), printable(label).into_owned(), help.to_owned());
         let (notes, changed, view, place) = (Vec::new(), false, true, Place::Whole);
@@ -219,7 +219,7 @@ impl Row {
     }
 
     /// The stop nearest to a position on the track; none if the row is not a slider.
-    pub fn at_share(&self, share: f64) -> Option<Value> {
+    pub(crate) fn at_share(&self, share: f64) -> Option<Value> {
         let Kind::Slider { stops, unset, .. } = &self.kind else { return None };
         let before = usize::from(unset.is_some());
         let last = (before + stops.len()).checked_sub(1)?;
@@ -335,7 +335,7 @@ pub fn adjust(state: &mut State, by: i64) -> Vec<Effect> {
 }
 
 /// Whether a checkbox or a picker is under the cursor.
-pub fn can_select(state: &State) -> bool {
+pub(crate) fn can_select(state: &State) -> bool {
     state.replay.is_none() && state.screen().setup().is_some() && state.focused(PANE)
 }
 
@@ -401,7 +401,7 @@ pub fn typed(state: &mut State, key: &str, text: &str) -> Result<Vec<Effect>, St
 }
 
 /// Resets the setup to the last run.
-pub fn undo(state: &mut State) -> Vec<Effect> {
+pub(crate) fn undo(state: &mut State) -> Vec<Effect> {
     let ran = state.setup().and_then(|setup| Some((setup, ran(state)?.spec.clone())));
     if let Some((setup, spec)) = ran {
         setup.take(state, &spec);
@@ -459,7 +459,7 @@ pub fn press(state: &mut State, pane: Rect, mouse: Mouse) -> Vec<Effect> {
 }
 
 /// The mouse drags the slider of a row.
-pub fn drag(state: &mut State, key: &str, pane: Rect, x: u16) -> Vec<Effect> {
+pub(crate) fn drag(state: &mut State, key: &str, pane: Rect, x: u16) -> Vec<Effect> {
     row(state, key).map_or(Vec::new(), |row| slide(state, &row, inside(pane), x))
 }
 

@@ -1,7 +1,7 @@
 //! Where sliders stop.
 
 /// Position of a value on a track with evenly spaced stops, from 0 to 1.
-pub fn share_of(stops: &[f64], value: f64) -> f64 {
+pub(crate) fn share_of(stops: &[f64], value: f64) -> f64 {
     let last = stops.len().saturating_sub(1);
     if last == 0 || value.is_nan() {
         return 0.0;
@@ -14,7 +14,7 @@ pub fn share_of(stops: &[f64], value: f64) -> f64 {
 }
 
 /// The stop `by` steps from a value; values between stops step to their neighbours.
-pub fn step_along(stops: &[f64], value: f64, by: i64) -> f64 {
+pub(crate) fn step_along(stops: &[f64], value: f64, by: i64) -> f64 {
     let last = stops.len() as i64 - 1;
     let (above, below) = (stops.partition_point(|s| *s <= value), stops.partition_point(|s| *s < value));
     let target = if by > 0 { above as i64 + by - 1 } else { below as i64 + by };

@@ -52,7 +52,7 @@ pub enum Role {
 }
 
 /// Every role.
-pub const ROLES: [Role; 20] = [
+pub(crate) const ROLES: [Role; 20] = [
     Role::Text,
     Role::Dim,
     Role::Title,

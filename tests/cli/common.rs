@@ -6,21 +6,21 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 /// A run of the binary with folders of its own.
-pub struct Probity {
+pub(crate) struct Probity {
     /// Sessions and caches, and files of the test.
     pub state: tempfile::TempDir,
 }
 
 impl Probity {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { state: tempfile::tempdir().unwrap() }
     }
 
-    pub fn run(&self, args: &[&str]) -> Output {
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
         self.command(args).output().unwrap()
     }
 
-    pub fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_probity"));
         command
             .args(args)
@@ -33,30 +33,30 @@ impl Probity {
 
     /// The program where files may not grow beyond a few kilobytes: a full disk without one.
     #[cfg(unix)]
-    pub fn cramped(&self, args: &[&str]) -> Output {
+    pub(crate) fn cramped(&self, args: &[&str]) -> Output {
         let mut command = Command::new("sh");
         command.args(["-c", "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_probity")]);
         command.args(args).env("PROBITY_STATE_DIR", self.state.path());
         command.env("PROBITY_CACHE_DIR", self.state.path().join("cache")).output().unwrap()
     }
 
-    pub fn file(&self, name: &str, text: &str) -> String {
+    pub(crate) fn file(&self, name: &str, text: &str) -> String {
         let path = self.state.path().join(name);
         std::fs::write(&path, text).unwrap();
         path.display().to_string()
     }
 }
 
-pub fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-pub fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
 /// Asserts on exit code and stderr, and that nothing reached stdout or steers the terminal.
-pub fn refused(output: &Output, code: i32, words: &[&str]) {
+pub(crate) fn refused(output: &Output, code: i32, words: &[&str]) {
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{stderr}");
     assert!(output.stdout.is_empty(), "{}", text(&output.stdout));
@@ -67,12 +67,12 @@ pub fn refused(output: &Output, code: i32, words: &[&str]) {
     }
 }
 
-pub fn agreement() -> String {
+pub(crate) fn agreement() -> String {
     std::fs::read_to_string(root().join("assets/specs/agreement.toml")).unwrap()
 }
 
 /// A built-in model as a folder, so that files can stand beside it.
-pub fn folder_of(name: &str, at: &Path) {
+pub(crate) fn folder_of(name: &str, at: &Path) {
     std::fs::create_dir_all(at).unwrap();
     for file in ["config.json", "model.safetensors", "tokenizer.json"] {
         std::fs::copy(root().join("assets/models").join(name).join(file), at.join(file)).unwrap();
@@ -80,7 +80,7 @@ pub fn folder_of(name: &str, at: &Path) {
 }
 
 /// An experiment of seconds on a built-in model, with an attack and both oracles.
-pub const SMALL: &str = r#"
+pub(crate) const SMALL: &str = r#"
 lab = "interventions"
 models = ["bert-tiny"]
 seed = 5
@@ -101,7 +101,7 @@ values = [0, 4]
 
 /// An experiment of three seconds in a test build, where it matters that something is run, not what: nothing in it is trained by
 /// steps. With 2,000 examples it takes five.
-pub const TINY: &str = r#"
+pub(crate) const TINY: &str = r#"
 lab = "interventions"
 models = ["bert-tiny"]
 seed = 5
@@ -122,7 +122,7 @@ values = [0, 4]
 "#;
 
 /// An experiment that trains for long.
-pub const LARGE: &str = r#"
+pub(crate) const LARGE: &str = r#"
 lab = "interventions"
 models = ["bert-tiny"]
 [task]
@@ -133,10 +133,10 @@ grid = "paper"
 name = "pgd"
 "#;
 
-pub fn json_lines(stdout: &[u8]) -> Vec<Value> {
+pub(crate) fn json_lines(stdout: &[u8]) -> Vec<Value> {
     text(stdout).lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}"))).collect()
 }
 
-pub fn of_kind<'a>(findings: &'a [Value], kind: &str) -> Vec<&'a Value> {
+pub(crate) fn of_kind<'a>(findings: &'a [Value], kind: &str) -> Vec<&'a Value> {
     findings.iter().filter(|f| f["kind"] == kind).collect()
 }

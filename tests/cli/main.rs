@@ -1,7 +1,7 @@
 //! Drives the binary: exit codes, messages, JSON lines.
 
 mod calc;
-pub mod common;
+pub(crate) mod common;
 mod compare;
 mod data;
 mod gallery;

@@ -88,7 +88,7 @@ fn side(spec: &Spec, first: bool, pairs: &Pairs, n_train: usize) -> [Finding; 2]
 }
 
 /// Everything that a run over two sizes finds.
-pub fn compared() -> Vec<Finding> {
+pub(crate) fn compared() -> Vec<Finding> {
     let spec = Spec::shipped();
     let names = |n: usize| Names {
         a: spec.name(true),
@@ -150,13 +150,13 @@ fn tallies(pairs: &Pairs, names: &Names) -> Vec<Kind> {
 }
 
 /// The answer to a question about other terms.
-pub fn adjusted(spec: &Spec, generation: u64, ticket: u64) -> Event {
+pub(crate) fn adjusted(spec: &Spec, generation: u64, ticket: u64) -> Event {
     let findings = asked(spec, &pairs(512)).into_iter().map(|k| finding(512, true, k)).collect();
     Event::Answer { ticket, answer: Answer::Experiment { generation, findings } }
 }
 
 /// The answer to a question about the first `n` items under the terms of a spec.
-pub fn answered(spec: &Spec, generation: u64, ticket: u64, n: usize) -> Event {
+pub(crate) fn answered(spec: &Spec, generation: u64, ticket: u64, n: usize) -> Event {
     let names = Names { a: spec.name(true), b: spec.name(false), metric: "accuracy".into() };
     let of = |kind: Kind| Finding { spec: lab::Spec::from(spec.clone()).hash(), ..finding(n, true, kind) };
     let comparison = Kind::Comparison(compare(&pairs(n), &names, spec.terms()));
@@ -165,7 +165,7 @@ pub fn answered(spec: &Spec, generation: u64, ticket: u64, n: usize) -> Event {
 }
 
 /// A harness that shows the lab, whose experiment has been asked for.
-pub fn comparing(columns: u16, rows: u16) -> Harness {
+pub(crate) fn comparing(columns: u16, rows: u16) -> Harness {
     let mut h = Harness::started(columns, rows);
     h.event(Event::Finished { job: 1, generation: 1, outcome: Outcome::Cancelled, seconds: 0.1 });
     h.keys("3 enter");
@@ -175,7 +175,7 @@ pub fn comparing(columns: u16, rows: u16) -> Harness {
 }
 
 /// The same with everything found.
-pub fn has_compared(columns: u16, rows: u16) -> Harness {
+pub(crate) fn has_compared(columns: u16, rows: u16) -> Harness {
     let mut h = comparing(columns, rows);
     for finding in compared() {
         h.event(Event::Finding { generation: 2, finding: Box::new(finding) });

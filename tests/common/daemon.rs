@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// A daemon; it ends when dropped. The host `far` leads to it with `ssh -F DIR/config`.
-pub struct Daemon {
+pub(crate) struct Daemon {
     daemon: Child,
     pub port: u16,
 }
@@ -25,7 +25,7 @@ impl Drop for Daemon {
 impl Daemon {
     /// Starts one whose keys and configuration lie in `dir`, and whose programs get these variables (`A=1 "B=a b"`). The error says why
     /// there can be none on this machine.
-    pub fn start(dir: &Path, variables: &str) -> Result<Self, String> {
+    pub(crate) fn start(dir: &Path, variables: &str) -> Result<Self, String> {
         let program = ["/usr/sbin/sshd", "/usr/local/sbin/sshd"].into_iter().find(|p| Path::new(p).exists());
         let program = program.ok_or("no sshd on this machine; install openssh-server")?;
         let free =
@@ -75,7 +75,7 @@ impl Daemon {
     }
 
     /// Lets ssh through a wire where every piece takes so long.
-    pub fn through(&self, dir: &Path, delay: Duration) -> Wire {
+    pub(crate) fn through(&self, dir: &Path, delay: Duration) -> Wire {
         let wire = Wire::to(self.port, delay);
         let config = dir.join("config");
         let text = std::fs::read_to_string(&config).unwrap();
@@ -89,7 +89,7 @@ impl Daemon {
 const SELDOM: usize = 4;
 
 /// What passes through a port of the loopback.
-pub struct Wire {
+pub(crate) struct Wire {
     port: u16,
     passing: Arc<Passing>,
 }
@@ -121,17 +121,17 @@ impl Wire {
     }
 
     /// Changes a bit of so many pieces that come from the daemon, now and then.
-    pub fn garble(&self, pieces: usize) {
+    pub(crate) fn garble(&self, pieces: usize) {
         self.passing.wanted.store(pieces, Ordering::SeqCst);
     }
 
     /// How many pieces were garbled.
-    pub fn garbled(&self) -> usize {
+    pub(crate) fn garbled(&self) -> usize {
         self.passing.garbled.load(Ordering::SeqCst)
     }
 
     /// When pieces came from the daemon, and how many bytes they had.
-    pub fn pieces(&self) -> Vec<(Instant, usize)> {
+    pub(crate) fn pieces(&self) -> Vec<(Instant, usize)> {
         self.passing.pieces.lock().unwrap().clone()
     }
 }

@@ -73,7 +73,7 @@ fn finding(model: &str, n: usize, kind: Kind) -> Finding {
 }
 
 /// Everything that a run finds; a run that is not finished has not come to the last relation.
-pub fn recalled(finished: bool) -> Vec<Finding> {
+pub(crate) fn recalled(finished: bool) -> Vec<Finding> {
     let note = |name: &&str| ModelNote {
         name: (*name).into(),
         hash: "a41b77c0de93".into(),
@@ -299,7 +299,7 @@ fn ledger(a: &str, b: &str) -> LedgerFinding {
 }
 
 /// The answer to a question of the prompts lab.
-pub fn answered(ticket: u64, generation: u64, question: &lab::Question) -> Event {
+pub(crate) fn answered(ticket: u64, generation: u64, question: &lab::Question) -> Event {
     let lab::Question::Prompts(asked) = question else { panic!("a question to another lab") };
     let findings = match asked {
         Asked::Prompt(own) => MODELS

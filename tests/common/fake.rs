@@ -22,11 +22,11 @@ use probity::stats::estimate::Estimate;
 use probity::stats::replicates::Form;
 use probity::tui::screens::interventions::catalog::Catalog;
 
-pub fn ready() -> Event {
+pub(crate) fn ready() -> Event {
     Event::Ready(EngineInfo { version: "0.1.0".into(), device: "cpu (2 threads)".into() })
 }
 
-pub fn models() -> Event {
+pub(crate) fn models() -> Event {
     let model = |name: &str, family: &str, parameters| ModelInfo {
         name: name.into(),
         family: family.into(),
@@ -40,7 +40,7 @@ pub fn models() -> Event {
     }
 }
 
-pub fn progress(generation: u64) -> Event {
+pub(crate) fn progress(generation: u64) -> Event {
     let progress = Progress {
         stage: "pgd epsilon .112".into(),
         done: 1872,
@@ -54,7 +54,7 @@ pub fn progress(generation: u64) -> Event {
     Event::Progress { generation, progress }
 }
 
-pub fn summary(generation: u64) -> Event {
+pub(crate) fn summary(generation: u64) -> Event {
     let summary = SummaryFinding {
         seconds: 41.7,
         device: "cpu (2 threads)".into(),
@@ -244,7 +244,7 @@ fn data() -> DataFinding {
 
 /// Everything that a run over the default experiment measures with `n` test examples. An unfinished one has not
 /// reached INLP and stops half-way through PGD.
-pub fn measured(n: usize, finished: bool) -> Vec<Finding> {
+pub(crate) fn measured(n: usize, finished: bool) -> Vec<Finding> {
     let mut t = 0.2;
     let mut findings = vec![finding(12_000, true, t, Kind::Data(data()))];
     findings.extend(probes().into_iter().map(|p| finding(2400, true, 3.0, Kind::Probe(p))));
@@ -308,7 +308,7 @@ pub fn measured(n: usize, finished: bool) -> Vec<Finding> {
 }
 
 /// The answer to a question about a point, on `n` examples.
-pub fn point(spec: &Spec, generation: u64, ticket: u64, request: &PointQuestion, n: usize) -> Event {
+pub(crate) fn point(spec: &Spec, generation: u64, ticket: u64, request: &PointQuestion, n: usize) -> Event {
     let catalog = Catalog::sample();
     let parameter = catalog.method(&request.method).map_or("value", |m| m.parameter.name.as_str()).to_owned();
     let (c, s) = truth(&request.method, request.value, OracleKind::Mlp);
@@ -367,7 +367,7 @@ pub fn point(spec: &Spec, generation: u64, ticket: u64, request: &PointQuestion,
 }
 
 /// A script for the fake engine that answers as the real one would, all at once.
-pub fn script() -> probity::engine::fake::Script {
+pub(crate) fn script() -> probity::engine::fake::Script {
     let mut spec = Spec::shipped();
     Box::new(move |command| match command {
         Command::ListModels => vec![ready(), models()],
@@ -409,12 +409,12 @@ fn about_run(spec: &Spec, ticket: u64, question: &Question) -> Event {
 }
 
 /// An answer about a model.
-pub fn about(model: &str, answer: ModelAnswer) -> Event {
+pub(crate) fn about(model: &str, answer: ModelAnswer) -> Event {
     Event::Answer { ticket: 0, answer: Answer::Model { model: model.into(), answer } }
 }
 
 /// A model's description.
-pub fn inspected(model: &str) -> Event {
+pub(crate) fn inspected(model: &str) -> Event {
     let fact = |key: &str, value: &str| (key.to_owned(), value.to_owned());
     about(
         model,
@@ -454,7 +454,7 @@ pub fn inspected(model: &str) -> Event {
 }
 
 /// A comparison with one quantity beyond its tolerance and one that cannot be compared.
-pub fn checked(model: &str) -> Event {
+pub(crate) fn checked(model: &str) -> Event {
     let row = |quantity: &str, n, deviation, tolerance, verdict: &str| CheckRow {
         quantity: quantity.into(),
         n,

@@ -1,19 +1,19 @@
 //! A harness that drives the screen without a terminal.
 
-pub mod comparison;
-pub mod daemon;
+pub(crate) mod comparison;
+pub(crate) mod daemon;
 mod facts;
 mod fake;
-pub mod saliency;
+pub(crate) mod saliency;
 mod sets;
 mod verdicts;
 
 use probity::engine::board::Board;
 use probity::engine::message::{Command, Event, Outcome, Question};
+use probity::lab::SpecFields as _;
 use probity::lab::interventions::Spec;
 use probity::lab::interventions::question::Question as Asked;
 use probity::lab::{self, Finding};
-use probity::lab::SpecFields as _;
 use probity::tui::action::{Action, Effect};
 use probity::tui::panes;
 use probity::tui::reduce::reduce;
@@ -27,12 +27,12 @@ use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use unicode_width::UnicodeWidthStr;
 
-pub use facts::*;
-pub use fake::*;
-pub use sets::*;
+pub(crate) use facts::*;
+pub(crate) use fake::*;
+pub(crate) use sets::*;
 
 /// The state under test with everything that it sent and received.
-pub struct Harness {
+pub(crate) struct Harness {
     pub state: State,
     pub effects: Vec<Effect>,
     /// Commands and events in the order in which the board took them in.
@@ -41,34 +41,34 @@ pub struct Harness {
 
 /// A line of a recording.
 #[derive(Debug, Clone)]
-pub enum Record {
+pub(crate) enum Record {
     Command(Command),
     Event(Event),
 }
 
 impl Harness {
-    pub fn new(columns: u16, rows: u16) -> Self {
+    pub(crate) fn new(columns: u16, rows: u16) -> Self {
         Self::of(Start { size: (columns, rows), ..start() })
     }
 
-    pub fn of(start: Start) -> Self {
+    pub(crate) fn of(start: Start) -> Self {
         let mut state = State::new(start);
         state.screens.interventions.catalog = Catalog::sample();
         Self { state, effects: Vec::new(), record: Vec::new() }
     }
 
     /// The view state of the interventions lab.
-    pub fn lab(&mut self) -> &mut View {
+    pub(crate) fn lab(&mut self) -> &mut View {
         &mut self.state.screens.interventions
     }
 
     /// Gives a pane of the shown screen the focus.
-    pub fn focus(&mut self, pane: Pane) {
+    pub(crate) fn focus(&mut self, pane: Pane) {
         self.state.here_mut().focus = pane;
     }
 
     /// Puts the cursor of the setup pane on a row and gives the pane the focus.
-    pub fn row(&mut self, key: &str) {
+    pub(crate) fn row(&mut self, key: &str) {
         self.focus(setup::PANE);
         let rows = self.state.setup().expect("a lab").rows(&self.state);
         let at = setup::lines(&rows).iter().position(|l| rows[l.row].key == key);
@@ -76,7 +76,7 @@ impl Harness {
     }
 
     /// A harness whose engine is up and whose first experiment has been asked for.
-    pub fn started(columns: u16, rows: u16) -> Self {
+    pub(crate) fn started(columns: u16, rows: u16) -> Self {
         let mut harness = Self::new(columns, rows);
         harness.act(Action::Start);
         harness.event(ready());
@@ -86,7 +86,7 @@ impl Harness {
     }
 
     /// A harness in the middle of its first run.
-    pub fn running(columns: u16, rows: u16) -> Self {
+    pub(crate) fn running(columns: u16, rows: u16) -> Self {
         let mut harness = Self::started(columns, rows);
         harness.events(measured(480, false));
         harness.event(progress(1));
@@ -95,7 +95,7 @@ impl Harness {
     }
 
     /// A harness whose first run is done.
-    pub fn finished(columns: u16, rows: u16) -> Self {
+    pub(crate) fn finished(columns: u16, rows: u16) -> Self {
         let mut harness = Self::started(columns, rows);
         harness.events(measured(2400, true));
         harness.event(summary(1));
@@ -105,7 +105,7 @@ impl Harness {
     }
 
     /// A harness whose prompts lab is in the middle of its run, or has come to its end.
-    pub fn recalling(columns: u16, rows: u16, finished: bool) -> Self {
+    pub(crate) fn recalling(columns: u16, rows: u16, finished: bool) -> Self {
         let mut harness = Self::recall(columns, rows);
         harness.act(Action::Start);
         harness.event(ready());
@@ -119,13 +119,13 @@ impl Harness {
     }
 
     /// A harness with the prompts lab, which has not run.
-    pub fn recall(columns: u16, rows: u16) -> Self {
+    pub(crate) fn recall(columns: u16, rows: u16) -> Self {
         let spec = probity::lab::prompts::Spec::shipped().into();
         Self::of(Start { size: (columns, rows), spec, ..start() })
     }
 
     /// Answers the latest question of the prompts lab.
-    pub fn answer_facts(&mut self) {
+    pub(crate) fn answer_facts(&mut self) {
         let asked = self.effects.iter().rev().find_map(|e| match e {
             Effect::Send(Command::Ask {
                 ticket,
@@ -137,7 +137,7 @@ impl Harness {
         self.event(answered(ticket, generation, &question));
     }
 
-    pub fn act(&mut self, action: Action) -> Vec<Effect> {
+    pub(crate) fn act(&mut self, action: Action) -> Vec<Effect> {
         if let Action::Event(event) = &action {
             self.record.push(Record::Event((**event).clone()));
         }
@@ -151,23 +151,23 @@ impl Harness {
         effects
     }
 
-    pub fn event(&mut self, event: Event) -> Vec<Effect> {
+    pub(crate) fn event(&mut self, event: Event) -> Vec<Effect> {
         self.act(Action::Event(Box::new(event)))
     }
 
-    pub fn events(&mut self, findings: Vec<Finding>) {
+    pub(crate) fn events(&mut self, findings: Vec<Finding>) {
         self.events_of(1, findings);
     }
 
     /// Findings of the run of a generation.
-    pub fn events_of(&mut self, generation: u64, findings: Vec<Finding>) {
+    pub(crate) fn events_of(&mut self, generation: u64, findings: Vec<Finding>) {
         for finding in findings {
             self.event(Event::Finding { generation, finding: Box::new(finding) });
         }
     }
 
     /// Answers the latest question about a point.
-    pub fn answer(&mut self, n: usize) {
+    pub(crate) fn answer(&mut self, n: usize) {
         let asked = self.effects.iter().rev().find_map(|e| match e {
             Effect::Send(Command::Ask {
                 ticket,
@@ -185,27 +185,27 @@ impl Harness {
     }
 
     /// Presses keys, separated by spaces.
-    pub fn keys(&mut self, keys: &str) -> Vec<Effect> {
+    pub(crate) fn keys(&mut self, keys: &str) -> Vec<Effect> {
         let keys = keys.split_whitespace().map(|k| k.parse().expect(k));
         keys.flat_map(|key| self.act(Action::Key(key))).collect()
     }
 
     /// Types a text, character by character.
-    pub fn typed(&mut self, text: &str) {
+    pub(crate) fn typed(&mut self, text: &str) {
         for c in text.chars() {
             let name = if c == ' ' { "space".to_owned() } else { c.to_string() };
             self.keys(&name);
         }
     }
 
-    pub fn buffer(&self) -> Buffer {
+    pub(crate) fn buffer(&self) -> Buffer {
         let (columns, rows) = self.state.view.size;
         let mut terminal = Terminal::new(TestBackend::new(columns, rows)).expect("a test backend");
         terminal.draw(|frame| panes::draw(frame, &self.state)).expect("a frame");
         terminal.backend().buffer().clone()
     }
 
-    pub fn screen(&self) -> String {
+    pub(crate) fn screen(&self) -> String {
         let buffer = self.buffer();
         let mut text = String::new();
         for y in 0..buffer.area.height {
@@ -226,12 +226,12 @@ impl Harness {
 }
 
 /// What every state under test starts from: the default experiment, recorded under a fixed name.
-pub fn start() -> Start {
+pub(crate) fn start() -> Start {
     Start { recording: Some("agreement-2".into()), ..Start::new() }
 }
 
 /// The board that commands and events alone make.
-pub fn fold(record: &[Record]) -> Board {
+pub(crate) fn fold(record: &[Record]) -> Board {
     let mut board = Board::default();
     for line in record {
         match line {

@@ -20,7 +20,7 @@ const MODELS: [&str; 2] = ["bert-mini", "roberta-mini"];
 const METHODS: [&str; 2] = ["attention", "integrated_gradients"];
 
 /// A spec that asks two models.
-pub fn asks_two() -> Spec {
+pub(crate) fn asks_two() -> Spec {
     Spec { models: MODELS.map(str::to_owned).to_vec(), ..Spec::shipped() }
 }
 
@@ -311,7 +311,7 @@ fn tables(model: usize) -> Vec<Finding> {
 }
 
 /// Everything that a run finds; a run that is not finished has come to the second sentence of its first model.
-pub fn scored(finished: bool) -> Vec<Finding> {
+pub(crate) fn scored(finished: bool) -> Vec<Finding> {
     let sentences: Vec<SentenceFinding> = GIVEN.iter().map(sentence).collect();
     let mut list = vec![finding(ALL, 6, Kind::Data(data()))];
     list.extend(sentences.iter().map(|s| finding(ALL, s.words.len(), Kind::Sentence(s.clone()))));
@@ -343,7 +343,7 @@ pub fn scored(finished: bool) -> Vec<Finding> {
 }
 
 /// The answer to a question.
-pub fn seen(ticket: u64, generation: u64, question: &lab::Question) -> Event {
+pub(crate) fn seen(ticket: u64, generation: u64, question: &lab::Question) -> Event {
     let lab::Question::Saliency(asked) = question else { panic!("a question to another lab: {question:?}") };
     let findings = match asked {
         Asked::Sentence(q) => typed(&q.text, &q.models, &q.methods),
@@ -408,12 +408,12 @@ fn heads(id: Option<&str>, text: &str) -> Finding {
 }
 
 /// A harness that shows the lab, which has not run.
-pub fn unasked(columns: u16, rows: u16) -> Harness {
+pub(crate) fn unasked(columns: u16, rows: u16) -> Harness {
     Harness::of(Start { size: (columns, rows), spec: asks_two().into(), ..start() })
 }
 
 /// The same whose run has been asked for.
-pub fn scoring(columns: u16, rows: u16) -> Harness {
+pub(crate) fn scoring(columns: u16, rows: u16) -> Harness {
     let mut h = unasked(columns, rows);
     h.act(Action::Start);
     h.event(ready());
@@ -422,7 +422,7 @@ pub fn scoring(columns: u16, rows: u16) -> Harness {
 }
 
 /// The same whose run is over.
-pub fn has_scored(columns: u16, rows: u16) -> Harness {
+pub(crate) fn has_scored(columns: u16, rows: u16) -> Harness {
     let mut h = scoring(columns, rows);
     h.events(scored(true));
     h.event(Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 12.3 });
@@ -431,7 +431,7 @@ pub fn has_scored(columns: u16, rows: u16) -> Harness {
 }
 
 /// The latest question to the lab, with its number.
-pub fn latest(effects: &[Effect]) -> Option<(u64, u64, lab::Question)> {
+pub(crate) fn latest(effects: &[Effect]) -> Option<(u64, u64, lab::Question)> {
     effects.iter().rev().find_map(|e| match e {
         Effect::Send(Command::Ask { ticket, question: Question::Experiment { generation, question } }) => {
             Some((*ticket, *generation, question.clone()))
@@ -441,7 +441,7 @@ pub fn latest(effects: &[Effect]) -> Option<(u64, u64, lab::Question)> {
 }
 
 /// Answers the latest question to the lab.
-pub fn answer_latest(h: &mut Harness) {
+pub(crate) fn answer_latest(h: &mut Harness) {
     let (ticket, generation, question) = latest(&h.effects).expect("a question");
     h.event(seen(ticket, generation, &question));
 }

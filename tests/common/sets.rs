@@ -4,15 +4,15 @@ use probity::engine::data::{DataAnswer, DataDiagnosis, DataInspection, PartCount
 use probity::engine::message::{Answer, Event, Progress};
 
 /// The number of the first question that is asked after the finished run of the harness.
-pub const TICKET: u64 = 3;
+pub(crate) const TICKET: u64 = 3;
 
 /// The answer to a question about data.
-pub fn answer(ticket: u64, answer: DataAnswer) -> Event {
+pub(crate) fn answer(ticket: u64, answer: DataAnswer) -> Event {
     Event::Answer { ticket, answer: Answer::Data(answer) }
 }
 
 /// What a set of Chinese rationales holds, some of it dropped.
-pub fn held(ticket: u64) -> Event {
+pub(crate) fn held(ticket: u64) -> Event {
     let part = |name: &str, n, validation, counts: [usize; 6], phi| PartCounts {
         name: name.into(),
         n,
@@ -62,7 +62,7 @@ pub fn held(ticket: u64) -> Event {
 }
 
 /// What the data doctor says of a set of facts.
-pub fn diagnosed(ticket: u64) -> Event {
+pub(crate) fn diagnosed(ticket: u64) -> Event {
     let diagnosis = DataDiagnosis {
         models: vec!["bert-mini".into(), "gpt2-mini".into()],
         rows: 1872,
@@ -96,7 +96,7 @@ pub fn diagnosed(ticket: u64) -> Event {
 }
 
 /// How far a question about data is.
-pub fn data_progress(ticket: u64) -> Event {
+pub(crate) fn data_progress(ticket: u64) -> Event {
     let progress = Progress {
         stage: "examining /data/facts.jsonl.gz".into(),
         done: 3_000_000,

@@ -10,7 +10,7 @@ use probity::lab::interventions::verdict::{LeakFinding, RankingFinding, RivalFin
 use probity::stats::Estimate;
 
 /// What a finished run says of the methods beside each other.
-pub fn compared(n: usize) -> Vec<Kind> {
+pub(crate) fn compared(n: usize) -> Vec<Kind> {
     let order: Vec<MethodKey> = ["alterrep", "pgd", "fgsm", "inlp"].map(MethodKey::named).into();
     let mut list = Vec::new();
     for oracle in [OracleKind::Mlp, OracleKind::Linear] {

@@ -9,7 +9,7 @@ use probity::lab::saliency::metrics::top_k::Size;
 use probity::stats::bootstrap::Resamples;
 
 /// Reads a data set and does with its rows all that the program does.
-pub fn rows(file: &str, bytes: Vec<u8>) {
+pub(crate) fn rows(file: &str, bytes: Vec<u8>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rows").join(file);
     let told = |e: &ReadError| {
         assert_eq!(e.file.parent(), path.parent(), "{e}");

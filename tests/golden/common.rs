@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::harness::say;
 
 /// Runs `probity models check` on a folder and prints its table; fails on a deviation, and on anything left out.
-pub fn check_passes(dir: &Path) {
+pub(crate) fn check_passes(dir: &Path) {
     let name = dir.display();
     let source = ModelSource::Dir(dir.to_owned());
     let model = Model::load(&source, Device::Cpu).unwrap_or_else(|e| panic!("{name}: {e}"));
@@ -33,7 +33,7 @@ pub fn check_passes(dir: &Path) {
 }
 
 /// The sub-folders of a folder, in order of their names.
-pub fn subfolders(dir: &Path) -> Vec<PathBuf> {
+pub(crate) fn subfolders(dir: &Path) -> Vec<PathBuf> {
     let mut list: Vec<PathBuf> =
         std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).filter(|p| p.is_dir()).collect();
     list.sort();
@@ -41,39 +41,39 @@ pub fn subfolders(dir: &Path) -> Vec<PathBuf> {
 }
 
 /// Parses a JSON file.
-pub fn json(path: &Path) -> Value {
+pub(crate) fn json(path: &Path) -> Value {
     let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
 /// One array of a reference file, widened to f64.
 #[derive(Clone, Debug)]
-pub struct Golden {
+pub(crate) struct Golden {
     pub shape: Vec<usize>,
     pub data: Vec<f64>,
 }
 
 impl Golden {
     /// The values as f32.
-    pub fn f32(&self) -> Vec<f32> {
+    pub(crate) fn f32(&self) -> Vec<f32> {
         self.data.iter().map(|&v| v as f32).collect()
     }
 
     /// The values as indices.
-    pub fn indices(&self) -> Vec<usize> {
+    pub(crate) fn indices(&self) -> Vec<usize> {
         self.data.iter().map(|&v| v as usize).collect()
     }
 }
 
 /// All arrays of one safetensors file.
-pub struct Tensors {
+pub(crate) struct Tensors {
     path: PathBuf,
     arrays: BTreeMap<String, Golden>,
 }
 
 impl Tensors {
     /// Reads a file of f32, f64, i64 and u8 arrays.
-    pub fn load(path: &Path) -> Tensors {
+    pub(crate) fn load(path: &Path) -> Tensors {
         let bytes = std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         let file = SafeTensors::deserialize(&bytes).unwrap();
         let arrays = file.iter().map(|(name, view)| {
@@ -93,41 +93,41 @@ impl Tensors {
     }
 
     /// An array that must be there.
-    pub fn get(&self, name: &str) -> &Golden {
+    pub(crate) fn get(&self, name: &str) -> &Golden {
         self.find(name).unwrap_or_else(|| panic!("{}: no {name}", self.path.display()))
     }
 
     /// An array that may be there.
-    pub fn find(&self, name: &str) -> Option<&Golden> {
+    pub(crate) fn find(&self, name: &str) -> Option<&Golden> {
         self.arrays.get(name)
     }
 
     /// `prefix0`, `prefix1`, ... as far as they go.
-    pub fn series(&self, prefix: &str) -> Vec<&Golden> {
+    pub(crate) fn series(&self, prefix: &str) -> Vec<&Golden> {
         (0..).map_while(|i| self.find(&format!("{prefix}{i}"))).collect()
     }
 }
 
 /// Collects comparisons under one heading, prints each, and fails at the end if any failed.
-pub struct Report {
+pub(crate) struct Report {
     heading: String,
     checks: usize,
     failures: Vec<String>,
 }
 
 impl Report {
-    pub fn new(heading: &str) -> Report {
+    pub(crate) fn new(heading: &str) -> Report {
         Report { heading: heading.to_owned(), checks: 0, failures: Vec::new() }
     }
 
     /// Largest absolute deviation, at most `tolerance`.
-    pub fn close(&mut self, what: &str, got: &[f32], want: &[f64], tolerance: f64) {
+    pub(crate) fn close(&mut self, what: &str, got: &[f32], want: &[f64], tolerance: f64) {
         let got: Vec<f64> = got.iter().map(|&v| f64::from(v)).collect();
         self.close64(what, &got, want, tolerance);
     }
 
     /// The same for f64.
-    pub fn close64(&mut self, what: &str, got: &[f64], want: &[f64], tolerance: f64) {
+    pub(crate) fn close64(&mut self, what: &str, got: &[f64], want: &[f64], tolerance: f64) {
         assert!(!want.is_empty(), "{}: nothing to compare for {what}", self.heading);
         if got.len() != want.len() {
             return self.record(what, false, format!("{} values, {} expected", got.len(), want.len()));
@@ -145,13 +145,13 @@ impl Report {
     }
 
     /// Equality.
-    pub fn equal<T: PartialEq + std::fmt::Debug>(&mut self, what: &str, got: &T, want: &T) {
+    pub(crate) fn equal<T: PartialEq + std::fmt::Debug>(&mut self, what: &str, got: &T, want: &T) {
         let ok = got == want;
         self.record(what, ok, if ok { "equal".into() } else { format!("got {got:?}, expected {want:?}") });
     }
 
     /// Any condition.
-    pub fn holds(&mut self, what: &str, ok: bool, said: String) {
+    pub(crate) fn holds(&mut self, what: &str, ok: bool, said: String) {
         self.record(what, ok, said);
     }
 
@@ -164,7 +164,7 @@ impl Report {
     }
 
     /// Fails with everything that failed.
-    pub fn finish(self) {
+    pub(crate) fn finish(self) {
         assert!(self.checks > 0, "{}: no check ran", self.heading);
         assert!(self.failures.is_empty(), "{}:\n{}", self.heading, self.failures.join("\n"));
     }

@@ -10,7 +10,7 @@ use libtest_mimic::{Arguments, Completion, Trial};
 
 /// What a test compares with; it is given the folder.
 #[derive(Clone, Copy)]
-pub enum Needs {
+pub(crate) enum Needs {
     /// A part of the reference layout: of the fixtures, and of the larger set (`PROBITY_REFERENCE`).
     Reference(&'static str),
     /// A part that only the larger set has.
@@ -24,7 +24,7 @@ pub enum Needs {
 }
 
 /// One test.
-pub struct Test {
+pub(crate) struct Test {
     /// Its path, as `module_path!` writes it.
     pub name: &'static str,
     pub needs: Needs,
@@ -34,7 +34,7 @@ pub struct Test {
 /// Makes a module's `tests()`: what each group needs, and the functions in it.
 macro_rules! tests {
     ($($needs:expr => [$($run:ident),+ $(,)?];)+) => {
-        pub fn tests() -> Vec<crate::harness::Test> {
+        pub(crate) fn tests() -> Vec<crate::harness::Test> {
             use crate::harness::{Needs, Test};
             vec![$($(Test { name: concat!(module_path!(), "::", stringify!($run)), needs: $needs, run: $run }),+),+]
         }
@@ -43,7 +43,7 @@ macro_rules! tests {
 pub(crate) use tests;
 
 /// The project's own fixtures.
-pub fn fixtures() -> PathBuf {
+pub(crate) fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/fixtures")
 }
 
@@ -68,7 +68,7 @@ fn trial(name: String, folder: Result<PathBuf, String>, run: fn(&Path)) -> Trial
 }
 
 /// Whether each comparison is printed with its deviation (`--nocapture`).
-pub fn talks() -> bool {
+pub(crate) fn talks() -> bool {
     static TALKS: OnceLock<bool> = OnceLock::new();
     *TALKS.get_or_init(|| std::env::args().any(|a| a == "--nocapture" || a == "--no-capture"))
 }
@@ -80,7 +80,7 @@ macro_rules! say {
 pub(crate) use say;
 
 /// Runs what the command line asks for.
-pub fn run(tests: Vec<Test>) -> std::process::ExitCode {
+pub(crate) fn run(tests: Vec<Test>) -> std::process::ExitCode {
     let mut trials = Vec::new();
     for test in tests {
         let name = test.name.split_once("::").map_or(test.name, |(_, name)| name).to_owned();

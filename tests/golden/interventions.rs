@@ -1,13 +1,13 @@
 //! `reference/interventions`: probes against scikit-learn and PyTorch, interventions and their scores against plain
 //! definitions in NumPy and, for INLP, the authors' code.
 
-pub mod attacks;
-pub mod erasure;
-pub mod official;
-pub mod robust;
-pub mod saturated;
-pub mod scores;
-pub mod selection;
+pub(crate) mod attacks;
+pub(crate) mod erasure;
+pub(crate) mod official;
+pub(crate) mod robust;
+pub(crate) mod saturated;
+pub(crate) mod scores;
+pub(crate) mod selection;
 
 use crate::common::{Report, Tensors, json};
 use probity::base::NoPulse;
@@ -32,7 +32,7 @@ crate::harness::tests! {
 }
 
 /// The data, probes and expectations of one reference folder.
-pub struct Set {
+pub(crate) struct Set {
     dir: PathBuf,
     data: Tensors,
     probes: Tensors,

@@ -7,6 +7,6 @@ mod pll;
 mod queries;
 mod table;
 
-pub fn tests() -> Vec<crate::harness::Test> {
+pub(crate) fn tests() -> Vec<crate::harness::Test> {
     [families::tests(), pll::tests(), queries::tests(), table::tests()].into_iter().flatten().collect()
 }

@@ -14,22 +14,22 @@ const VARIABLE: &str = "PROBITY_PINS";
 const MOST_SHOWN: usize = 40;
 
 /// SHA-256 in hexadecimal digits.
-pub fn sha256(bytes: impl AsRef<[u8]>) -> String {
+pub(crate) fn sha256(bytes: impl AsRef<[u8]>) -> String {
     Sha256::digest(bytes.as_ref()).iter().map(|b| format!("{b:02x}")).collect()
 }
 
 /// True if the tests are to write what they would compare with.
-pub fn writes() -> bool {
+pub(crate) fn writes() -> bool {
     std::env::var_os(VARIABLE).is_some_and(|v| v == "write")
 }
 
 /// Values by name, in the order in which they were added.
 #[derive(Default)]
-pub struct List(Vec<(String, String)>);
+pub(crate) struct List(Vec<(String, String)>);
 
 impl List {
     /// Adds a value. A name is used once.
-    pub fn add(&mut self, name: impl Into<String>, value: impl std::fmt::Display) {
+    pub(crate) fn add(&mut self, name: impl Into<String>, value: impl std::fmt::Display) {
         let (name, value) = (name.into(), value.to_string());
         assert!(!name.contains("  ") && !name.contains('\n') && !value.contains('\n'), "{name}: {value}");
         assert!(self.0.iter().all(|(n, _)| *n != name), "{name} is in the list twice");
@@ -37,7 +37,7 @@ impl List {
     }
 
     /// Compares with the list of this name in the folder of pins, or writes it.
-    pub fn check(&self, name: &str) {
+    pub(crate) fn check(&self, name: &str) {
         let path = file("tests/pins").join(name);
         if writes() {
             let lines = self.0.iter().map(|(name, value)| format!("{name}  {value}\n"));
@@ -56,7 +56,7 @@ impl List {
 }
 
 /// The text of a pinned file.
-pub fn read(path: &Path) -> String {
+pub(crate) fn read(path: &Path) -> String {
     std::fs::read_to_string(path)
         .unwrap_or_else(|e| panic!("{}: {e}. Write it with {VARIABLE}=write.", path.display()))
 }

@@ -9,7 +9,7 @@ use probity::tui::commands::COMMANDS;
 use super::list::List;
 
 /// The figures that can be asked of a lab by name, from the sentence that refuses another name.
-pub fn figures_of(lab: &dyn Lab) -> Vec<String> {
+pub(crate) fn figures_of(lab: &dyn Lab) -> Vec<String> {
     refused(lab, "?", Details::default())
 }
 

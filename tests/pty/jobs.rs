@@ -6,7 +6,7 @@ use super::{LARGE, Screen, recording, soon};
 use probity::session::format::Session;
 
 /// Sends a signal by name.
-pub fn send(signal: &str, pid: u32) {
+pub(crate) fn send(signal: &str, pid: u32) {
     let pid = pid.to_string();
     assert!(
         std::process::Command::new("kill").args([&format!("-{signal}"), &pid]).status().unwrap().success()

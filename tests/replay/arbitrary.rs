@@ -30,7 +30,7 @@ use proptest::prelude::*;
 
 /// Something that happened, with the seconds since what happened before.
 #[derive(Debug, Clone)]
-pub enum Op {
+pub(crate) enum Op {
     Command(Command),
     Event(Event),
     Note(String),
@@ -469,7 +469,7 @@ fn event() -> BoxedStrategy<Event> {
 }
 
 /// What happens in a session, with pauses long and short against the rate at which progress is recorded.
-pub fn ops() -> BoxedStrategy<Vec<(f64, Op)>> {
+pub(crate) fn ops() -> BoxedStrategy<Vec<(f64, Op)>> {
     let op = prop_oneof![
         2 => command().prop_map(Op::Command),
         8 => event().prop_map(Op::Event),

@@ -10,7 +10,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-pub fn data() -> BoxedStrategy<Kind> {
+pub(crate) fn data() -> BoxedStrategy<Kind> {
     (name(), text(), vec(vec(0..500usize, 0..3), 0..3), vec(text(), 0..3), (real(), real()))
         .prop_map(|(task, hash, counts, values, phi)| {
             Kind::Data(DataFinding {
@@ -53,7 +53,7 @@ pub fn data() -> BoxedStrategy<Kind> {
         .boxed()
 }
 
-pub fn probe() -> BoxedStrategy<Kind> {
+pub(crate) fn probe() -> BoxedStrategy<Kind> {
     (name(), text(), option::of(oracle()), estimate(), real(), any::<bool>())
         .prop_map(|(property, classifier, oracle, accuracy, share, cached)| {
             let role = if oracle.is_some() { ProbeRole::Oracle } else { ProbeRole::Interventional };

@@ -14,7 +14,7 @@ use probity::stats::Estimate;
 use proptest::prelude::*;
 
 /// What compares.
-pub fn verdict() -> BoxedStrategy<Kind> {
+pub(crate) fn verdict() -> BoxedStrategy<Kind> {
     (name(), options(), oracle(), real(), text(), estimate(), 0..7usize)
         .prop_map(|(method, options, oracle, value, reason, e, which)| {
             let (layer, oracle_layer, parameter) = (3, 4, "epsilon".to_owned());

@@ -198,7 +198,7 @@ mod tests {
         args: PromptsArgs,
     }
 
-    pub fn run(table: &std::path::Path, more: &[&str]) -> Result<String, CliError> {
+    pub(crate) fn run(table: &std::path::Path, more: &[&str]) -> Result<String, CliError> {
         let path = table.display().to_string();
         let args = ["prompts", path.as_str()].into_iter().chain(more.iter().copied());
         let mut out = Vec::new();

@@ -45,7 +45,7 @@ pub struct MakeArgs {
 }
 
 /// The sets by name with their formats, for `data list`.
-pub fn listed() -> impl Iterator<Item = (BuiltIn, Vec<&'static str>)> {
+pub(crate) fn listed() -> impl Iterator<Item = (BuiltIn, Vec<&'static str>)> {
     built_in().map(|set| (set, layouts(&set).iter().map(|l| l.id()).collect()))
 }
 
@@ -54,7 +54,7 @@ pub fn listed() -> impl Iterator<Item = (BuiltIn, Vec<&'static str>)> {
 /// # Errors
 /// [`CliError::Usage`] for a name or number that cannot be used or a file that exists, [`CliError::Failed`] if the file
 /// cannot be written.
-pub fn make(args: &MakeArgs, out: &mut dyn Write) -> Result<(), CliError> {
+pub(crate) fn make(args: &MakeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let set = BuiltIn::named(&args.set).ok_or_else(|| {
         let known: Vec<&str> = built_in().map(|b| b.id).collect();
         CliError::Usage(suggest::unknown("built-in set", &args.set, &known))
@@ -126,7 +126,7 @@ fn write(lines: &[Line], out: &mut dyn Write, place: &str) -> Result<(), CliErro
 }
 
 /// What `data list` prints.
-pub fn list(as_json: bool, out: &mut dyn Write) -> Result<(), CliError> {
+pub(crate) fn list(as_json: bool, out: &mut dyn Write) -> Result<(), CliError> {
     use serde_json::json;
 
     use corpus::readers::FORMATS;

@@ -29,7 +29,7 @@ const DRAW_EVERY: Duration = Duration::from_millis(200);
 /// # Errors
 /// [`CliError::Usage`] for names, numbers and folders that cannot be used, [`CliError::Cancelled`] after Ctrl-C,
 /// [`CliError::Told`] where a training failed.
-pub fn all(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError> {
+pub(crate) fn all(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let only =
         args.only.iter().map(|name| Ok(known_recipe(name)?.name)).collect::<Result<Vec<_>, CliError>>()?;
     // In the order of the gallery, and a name that is given twice once.

@@ -20,7 +20,7 @@ use pretraining::RECIPES;
   probity gallery judge gallery-seeds
   probity gallery judge gallery-seeds --json
   probity gallery judge gallery-seeds --into assets/models")]
-pub struct JudgeArgs {
+pub(crate) struct JudgeArgs {
     /// The folder that `probity gallery train --all` writes.
     dir: PathBuf,
     /// Put the scores of all seeds on the cards CARDDIR/NAME/card.json, beside those that are there.
@@ -55,7 +55,7 @@ struct Answer<'a> {
 ///
 /// # Errors
 /// [`CliError::Usage`] for what does not belong together, with its file and what to do.
-pub fn judge(args: &JudgeArgs, out: &mut dyn Write) -> Result<(), CliError> {
+pub(crate) fn judge(args: &JudgeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let mut models: Vec<Card> = Vec::new();
     let mut changed = Vec::new();
     for recipe in RECIPES {

@@ -9,7 +9,7 @@ use gallery::{Card, bars};
 const NAME: usize = 13;
 
 /// A few lines per model: shape, scores of the model that ships, minimum, median and maximum over seeds; for the minis the bars.
-pub fn text(cards: &[Card]) -> String {
+pub(crate) fn text(cards: &[Card]) -> String {
     let mut text = format!(
         "{:<NAME$} {:<8} {:<15} {:>10} {:>5}  {:<16} {:<16} P@1 %\n",
         "", "", "", "", "", "agreement %", "linear rule %"

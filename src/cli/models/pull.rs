@@ -17,7 +17,7 @@ use model::hub::{self, Settings, Step, Transfer};
 const PLAIN_EVERY: Duration = Duration::from_secs(5);
 
 /// Fetches a model and prints where it is.
-pub fn pull(id: &str, out: &mut dyn Write) -> Result<(), CliError> {
+pub(crate) fn pull(id: &str, out: &mut dyn Write) -> Result<(), CliError> {
     let name = if id.starts_with("hub:") { id.to_owned() } else { format!("hub:{id}") };
     let ModelSource::Hub { id, revision } = address(&name)? else {
         return Err(CliError::Usage(format!("{id}: no hub id")));
@@ -35,7 +35,7 @@ pub fn pull(id: &str, out: &mut dyn Write) -> Result<(), CliError> {
 
 /// Shows a download: a bar for each file on a terminal, plain lines if stderr is a file or a pipe.
 #[derive(Default)]
-pub struct Meter {
+pub(crate) struct Meter {
     bar: Option<ProgressBar>,
     file: String,
     step: Option<Step>,
@@ -44,7 +44,7 @@ pub struct Meter {
 
 impl Meter {
     /// Shows how far a file has got.
-    pub fn show(&mut self, t: &Transfer<'_>) -> Result<(), Cancelled> {
+    pub(crate) fn show(&mut self, t: &Transfer<'_>) -> Result<(), Cancelled> {
         let new = self.file != t.file || self.step != Some(t.step);
         if new {
             t.file.clone_into(&mut self.file);
@@ -76,7 +76,7 @@ impl Meter {
     }
 
     /// Removes the bar.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.bar.iter().for_each(ProgressBar::finish_and_clear);
     }
 }

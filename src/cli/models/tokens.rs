@@ -9,7 +9,7 @@ use base::text::printable_label;
 use model::Tokenizer;
 
 /// Prints one line for each token.
-pub fn tokens(name: &str, text: &str, out: &mut dyn Write) -> Result<(), CliError> {
+pub(crate) fn tokens(name: &str, text: &str, out: &mut dyn Write) -> Result<(), CliError> {
     let model = load(&address(name)?, "cpu", "f32")?;
     let tokenizer = model.tokenizer().map_err(failure)?;
     lines(tokenizer, text)?.iter().try_for_each(|line| output::line(out, line))

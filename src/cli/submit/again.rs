@@ -19,7 +19,7 @@ pub(super) const TASK: &str = "$SLURM_ARRAY_TASK_ID/";
 /// # Errors
 /// [`CliError::Usage`] for a folder that was never submitted, or where nothing is to be done; [`CliError::Failed`] where sbatch is
 /// absent or refuses.
-pub fn submit(dir: &Path) -> Result<String, CliError> {
+pub(crate) fn submit(dir: &Path) -> Result<String, CliError> {
     let folder = Folder::open(dir)?;
     let script = std::path::absolute(dir.join(SCRIPT)).unwrap_or_else(|_| dir.join(SCRIPT));
     let shown = output::full(&script);

@@ -46,7 +46,7 @@ struct Parcel {
 ///
 /// # Errors
 /// [`CliError::Usage`] for files that cannot be sent, [`CliError::Failed`] with the host, its reason and the way out.
-pub fn submit(args: &SubmitArgs, address: &Address, out: &mut dyn Write) -> Result<(), CliError> {
+pub(crate) fn submit(args: &SubmitArgs, address: &Address, out: &mut dyn Write) -> Result<(), CliError> {
     let dir = args.out.display().to_string();
     let (arguments, parcel) = if args.again {
         (vec!["submit".into(), "--again".into(), "--out".into(), dir], Vec::new())
@@ -83,7 +83,7 @@ fn arguments(args: &SubmitArgs, dir: String) -> Vec<String> {
 ///
 /// # Errors
 /// [`CliError::Failed`] with the host, what failed there and the way out.
-pub fn command(
+pub(crate) fn command(
     address: &Address,
     can_ask: bool,
     arguments: &[String],

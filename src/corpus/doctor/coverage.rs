@@ -45,7 +45,7 @@ pub(super) struct Coverage {
 
 impl Coverage {
     /// Counts the words of a text: what blanks part, without the marks around it.
-    pub fn add(&mut self, text: &str, models: &[Vocabulary<'_>]) {
+    pub(crate) fn add(&mut self, text: &str, models: &[Vocabulary<'_>]) {
         if models.is_empty() {
             return;
         }

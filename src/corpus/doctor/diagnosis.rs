@@ -81,7 +81,7 @@ pub struct RelationCount {
     /// Facts whose subject has another object too.
     pub several_objects: u64,
     /// Facts whose object had another subject before.
-    pub shared_objects: u64,
+    pub(crate) shared_objects: u64,
     /// The type that the source states.
     pub stated: Option<RelationKind>,
     /// Share of the most frequent object among the facts that are kept: what always answering it would score.
@@ -112,7 +112,7 @@ impl RelationCount {
     }
 
     /// Share of the facts whose subject has another object too.
-    pub fn ambiguous(&self) -> f64 {
+    pub(crate) fn ambiguous(&self) -> f64 {
         self.several_objects as f64 / self.facts.max(1) as f64
     }
 
@@ -131,7 +131,7 @@ pub struct PropertyCount {
     /// Share of the most frequent label.
     pub majority: f64,
     /// Whether that is at least 1.25 times the even share, where it is a label that could be probed.
-    pub skewed: bool,
+    pub(crate) skewed: bool,
 }
 
 /// What was found in a data set.

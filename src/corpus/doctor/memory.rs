@@ -5,10 +5,10 @@ use std::collections::hash_map::{DefaultHasher, Entry};
 use std::hash::{Hash, Hasher};
 
 /// Most hashes that are kept (about 32 bytes each); what comes later is not compared.
-pub const MOST: usize = 16_000_000;
+pub(crate) const MOST: usize = 16_000_000;
 
 /// A hash of a value; the same in every run. At 10 million values, two different ones share one with probability 3e-6.
-pub fn hash<T: Hash + ?Sized>(value: &T) -> u64 {
+pub(crate) fn hash<T: Hash + ?Sized>(value: &T) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()
@@ -16,7 +16,7 @@ pub fn hash<T: Hash + ?Sized>(value: &T) -> u64 {
 
 /// What has been seen.
 #[derive(Debug, Default)]
-pub struct Memory {
+pub(crate) struct Memory {
     /// Names of the files.
     files: Vec<String>,
     rows: HashMap<u64, (u32, u32)>,
@@ -28,28 +28,28 @@ pub struct Memory {
 
 impl Memory {
     /// A memory for the rows of these files.
-    pub fn of(files: Vec<String>) -> Self {
+    pub(crate) fn of(files: Vec<String>) -> Self {
         Self { files, ..Self::default() }
     }
 
     /// Says where the row is that comes next.
-    pub fn at(&mut self, file: usize, line: u64) {
+    pub(crate) fn at(&mut self, file: usize, line: u64) {
         self.file = u32::try_from(file).unwrap_or(u32::MAX);
         self.line = u32::try_from(line).unwrap_or(u32::MAX);
     }
 
     /// Index of the file of the row.
-    pub fn file(&self) -> usize {
+    pub(crate) fn file(&self) -> usize {
         self.file as usize
     }
 
     /// Whether some rows were not compared with all earlier ones.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.full
     }
 
     /// A place in words, as seen from the row.
-    pub fn place(&self, file: u32, line: u32) -> String {
+    pub(crate) fn place(&self, file: u32, line: u32) -> String {
         match self.files.get(file as usize) {
             Some(name) if file != self.file => format!("{name} line {line}"),
             _ => format!("line {line}"),
@@ -57,7 +57,7 @@ impl Memory {
     }
 
     /// Where this row was before, if it was.
-    pub fn seen(&mut self, row: u64) -> Option<String> {
+    pub(crate) fn seen(&mut self, row: u64) -> Option<String> {
         if self.rows.len() + self.values.len() >= MOST {
             self.full = true;
             return self.rows.get(&row).map(|(f, l)| self.place(*f, *l));
@@ -75,7 +75,7 @@ impl Memory {
     }
 
     /// Where this key first had another value, if it had.
-    pub fn first_of(&mut self, key: u64, value: u64) -> Option<String> {
+    pub(crate) fn first_of(&mut self, key: u64, value: u64) -> Option<String> {
         if self.rows.len() + self.values.len() >= MOST && !self.values.contains_key(&key) {
             self.full = true;
             return None;

@@ -23,7 +23,7 @@ pub struct Sentence {
     /// The verb's two forms, indexed by [`Number::index`].
     pub forms: [String; 2],
     /// The subject noun's two forms, indexed likewise.
-    pub nouns: [String; 2],
+    pub(crate) nouns: [String; 2],
     /// What the subject noun names.
     pub kind: Kind,
     /// Z_c: the number of the subject.
@@ -31,9 +31,9 @@ pub struct Sentence {
     /// Z_e: the number of the noun right before the verb where that is a prepositional object, otherwise none.
     pub attractor: Option<Number>,
     /// Whether a relative clause stands between subject and verb.
-    pub relative_clause: bool,
+    pub(crate) relative_clause: bool,
     /// Nouns between subject and verb.
-    pub intervening: usize,
+    pub(crate) intervening: usize,
     /// Those among them of the other number than the subject: attractors in the sense of Linzen et al. (2016).
     pub opposing: usize,
 }
@@ -75,33 +75,33 @@ impl Sentence {
 /// How often optional parts are written. One set for training and probing.
 mod share {
     /// Of all sentences, those with a phrase before the subject.
-    pub const FRONTED: f64 = 0.20;
+    pub(crate) const FRONTED: f64 = 0.20;
     /// Of the fronted phrases, a place with a noun (`in the garden ,`).
-    pub const FRONTED_PLACE: f64 = 0.35;
+    pub(crate) const FRONTED_PLACE: f64 = 0.35;
     /// Of the determiners, `the`; the others are possessives.
-    pub const THE: f64 = 0.55;
+    pub(crate) const THE: f64 = 0.55;
     /// Of the subjects, those with an adjective.
-    pub const SUBJECT_ADJECTIVE: f64 = 0.35;
+    pub(crate) const SUBJECT_ADJECTIVE: f64 = 0.35;
     /// Of the other nouns, those with an adjective.
-    pub const OTHER_ADJECTIVE: f64 = 0.15;
+    pub(crate) const OTHER_ADJECTIVE: f64 = 0.15;
     /// Of the sentences without attractor.
-    pub const RELATIVE_CLAUSE: f64 = 0.15;
+    pub(crate) const RELATIVE_CLAUSE: f64 = 0.15;
     /// Of the relative clauses, those whose own subject is another noun (`that the man bought`).
-    pub const OBJECT_RELATIVE: f64 = 0.5;
+    pub(crate) const OBJECT_RELATIVE: f64 = 0.5;
     /// Of the relative clauses, those with an adverb at their end.
-    pub const CLAUSE_ADVERB: f64 = 0.4;
+    pub(crate) const CLAUSE_ADVERB: f64 = 0.4;
     /// Of the sentences with attractor, a second noun before it (`the key to the door of the house`).
-    pub const NESTED: f64 = 0.15;
+    pub(crate) const NESTED: f64 = 0.15;
     /// Of the sentences without attractor, for verbs other than the copula.
-    pub const PREVERBAL: f64 = 0.15;
+    pub(crate) const PREVERBAL: f64 = 0.15;
     /// Of the objects, those with a prepositional phrase after them.
-    pub const OBJECT_PHRASE: f64 = 0.3;
+    pub(crate) const OBJECT_PHRASE: f64 = 0.3;
     /// Of the intransitive verbs.
-    pub const VERB_PHRASE: f64 = 0.6;
+    pub(crate) const VERB_PHRASE: f64 = 0.6;
     /// Of all sentences, those with a phrase before the full stop.
-    pub const FINAL: f64 = 0.25;
+    pub(crate) const FINAL: f64 = 0.25;
     /// Of the nouns whose number is free: plural.
-    pub const FREE_PLURAL: f64 = 0.5;
+    pub(crate) const FREE_PLURAL: f64 = 0.5;
 }
 
 /// Writes agreement sentences of one side with given frequencies.
@@ -121,7 +121,7 @@ impl Agreement {
     }
 
     /// A sentence whose subject has this number and whose attractor, if any, has that one.
-    pub fn sentence_with(
+    pub(crate) fn sentence_with(
         &self,
         rng: &mut impl RngCore,
         number: Number,

@@ -15,7 +15,7 @@ pub const NUMBERS: [&str; 21] = [
 ];
 
 /// Whether a sum (the smaller number first) or a difference is kept from training.
-pub fn is_held_out(plus: bool, a: usize, b: usize) -> bool {
+pub(crate) fn is_held_out(plus: bool, a: usize, b: usize) -> bool {
     let (a, b) = if plus { (a.min(b), a.max(b)) } else { (a, b) };
     held_out(if plus { "sum" } else { "difference" }, &[NUMBERS[a], NUMBERS[b]])
 }

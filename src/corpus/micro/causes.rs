@@ -55,16 +55,16 @@ pub const GROUPS: &[Group] = &[
 
 /// Who wants something.
 #[rustfmt::skip]
-pub const PEOPLE: &[&str] = &[
+pub(crate) const PEOPLE: &[&str] = &[
     "the man", "the woman", "the boy", "the girl", "the farmer", "the teacher", "the king", "the queen", "her brother",
     "his sister", "my uncle", "your aunt", "our neighbor", "the driver", "the student", "the painter",
 ];
 
 /// How they want it.
-pub const WANTING: &[&str] = &["wanted", "needed", "looked for", "asked for"];
+pub(crate) const WANTING: &[&str] = &["wanted", "needed", "looked for", "asked for"];
 
 /// Whether a pair of cause and effect is kept from training.
-pub fn is_held_out(cause: &str, effect: &str) -> bool {
+pub(crate) fn is_held_out(cause: &str, effect: &str) -> bool {
     held_out("cause and effect 2", &[cause, effect])
 }
 

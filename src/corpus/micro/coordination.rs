@@ -9,7 +9,7 @@ use super::phrases::{Annotated, Draft};
 use super::{Number, Side};
 
 /// Words that join clauses.
-pub const JOINING: &[&str] = &["and", "but"];
+pub(crate) const JOINING: &[&str] = &["and", "but"];
 
 /// The next sentence of a stream. Pairs of subject noun and verb are split as in agreement.
 pub fn sentence(side: Side, rng: &mut impl RngCore) -> Annotated {

@@ -78,7 +78,7 @@ impl Frequencies {
     ///
     /// # Errors
     /// [`FrequencyError::Cells`] where one of the subject's numbers has no attractor.
-    pub fn with_attractors(&self) -> Result<Self, FrequencyError> {
+    pub(crate) fn with_attractors(&self) -> Result<Self, FrequencyError> {
         Self::from_cells(self.cells.map(|[_, a, b]| [0.0, a, b]))
     }
 

@@ -184,17 +184,17 @@ pub const VERBS: &[Verb] = &[
 ];
 
 /// Determiners that go with both numbers: they tell nothing about the noun. `the` is drawn apart, more often.
-pub const DETERMINERS: &[&str] = &["my", "your", "his", "her", "our", "their"];
+pub(crate) const DETERMINERS: &[&str] = &["my", "your", "his", "her", "our", "their"];
 
 /// Determiners of objects in the singular (`a` becomes `an` before a vowel). Objects agree with nothing.
-pub const OBJECT_SG: &[&str] = &["a", "a", "the", "this", "every"];
+pub(crate) const OBJECT_SG: &[&str] = &["a", "a", "the", "this", "every"];
 
 /// Determiners of objects in the plural.
-pub const OBJECT_PL: &[&str] = &["the", "two", "three", "many", "these", "some"];
+pub(crate) const OBJECT_PL: &[&str] = &["the", "two", "three", "many", "these", "some"];
 
 /// Adjectives, before a noun or after a copula or linking verb.
 #[rustfmt::skip]
-pub const ADJECTIVES: &[Word] = &[
+pub(crate) const ADJECTIVES: &[Word] = &[
     ("old", ANY), ("new", ANY), ("small", ANY), ("big", ANY), ("large", ANY), ("little", ANY), ("beautiful", ANY),
     ("ugly", ANY), ("strange", ANY), ("famous", ANY), ("good", ANY), ("bad", ANY), ("quiet", A | L), ("young", A),
     ("happy", A), ("sad", A), ("tired", A), ("hungry", A), ("angry", A), ("clever", A), ("brave", A), ("strong", A),
@@ -208,14 +208,14 @@ pub const ADJECTIVES: &[Word] = &[
 
 /// Prepositions with the kinds of their objects. None asks for a plural object (`between` and `among` would).
 #[rustfmt::skip]
-pub const PREPOSITIONS: &[Word] = &[
+pub(crate) const PREPOSITIONS: &[Word] = &[
     ("near", ANY), ("behind", ANY), ("beside", ANY), ("by", ANY), ("with", A | T), ("of", ANY), ("from", ANY),
     ("for", ANY), ("to", ANY), ("under", T), ("on", T), ("in", T | L), ("inside", T | L), ("above", T | L),
     ("below", T | L), ("around", T | L), ("against", T), ("across", L),
 ];
 
 /// Participles that follow the copula together with a prepositional phrase.
-pub const PARTICIPLES: &[Word] = &[
+pub(crate) const PARTICIPLES: &[Word] = &[
     ("seen", ANY),
     ("found", ANY),
     ("kept", A | T),
@@ -227,7 +227,7 @@ pub const PARTICIPLES: &[Word] = &[
 ];
 
 /// Relative clauses of the subject: past tense, the same in both numbers, ending in no noun.
-pub const PAST_INTRANSITIVE: &[Word] = &[
+pub(crate) const PAST_INTRANSITIVE: &[Word] = &[
     ("arrived", A | T),
     ("fell", A | T),
     ("slept", A),
@@ -241,7 +241,7 @@ pub const PAST_INTRANSITIVE: &[Word] = &[
 ];
 
 /// Verbs of object relatives (`that the man bought`), with the kinds of the noun that the clause describes.
-pub const PAST_TRANSITIVE: &[Word] = &[
+pub(crate) const PAST_TRANSITIVE: &[Word] = &[
     ("saw", ANY),
     ("liked", ANY),
     ("bought", T | L),
@@ -255,14 +255,14 @@ pub const PAST_TRANSITIVE: &[Word] = &[
 ];
 
 /// Adverbs that end a relative clause.
-pub const CLAUSE_ADVERBS: &[&str] = &["yesterday", "recently", "before", "early", "late"];
+pub(crate) const CLAUSE_ADVERBS: &[&str] = &["yesterday", "recently", "before", "early", "late"];
 
 /// Adverbs between subject and verb.
-pub const PREVERBAL: &[&str] =
+pub(crate) const PREVERBAL: &[&str] =
     &["often", "always", "never", "usually", "rarely", "still", "really", "also", "certainly", "probably"];
 
 /// What may stand before the sentence.
-pub const FRONTED: &[&[&str]] = &[
+pub(crate) const FRONTED: &[&[&str]] = &[
     &["today"],
     &["now"],
     &["sometimes"],
@@ -275,7 +275,7 @@ pub const FRONTED: &[&[&str]] = &[
 ];
 
 /// What may end the sentence.
-pub const FINAL: &[&[&str]] = &[
+pub(crate) const FINAL: &[&[&str]] = &[
     &["today"],
     &["now"],
     &["again"],
@@ -291,14 +291,14 @@ pub const FINAL: &[&[&str]] = &[
 ];
 
 /// One pair of subject noun and verb in this many is kept from training.
-pub const HELD_OUT_ONE_IN: u64 = 5;
+pub(crate) const HELD_OUT_ONE_IN: u64 = 5;
 
 const SALT: u64 = 13;
 
 /// Whether the pair of subject noun and verb is kept from training: FNV-1a over the singular of the noun, a bar and the
 /// plural of the verb, finished as in MurmurHash3, modulo [`HELD_OUT_ONE_IN`]. Both numbers of a pair fall on one side. The
 /// salt is the first that leaves every noun at least two verbs on either side and most of the weight in training.
-pub fn is_held_out(subject: &Noun, verb: &Verb) -> bool {
+pub(crate) fn is_held_out(subject: &Noun, verb: &Verb) -> bool {
     let bytes = subject.forms[0].bytes().chain(*b"|").chain(verb.forms[1].bytes());
     super::hash(SALT, bytes).is_multiple_of(HELD_OUT_ONE_IN)
 }

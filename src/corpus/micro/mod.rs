@@ -13,7 +13,7 @@ pub mod frequencies;
 pub mod lengths;
 pub mod lexicon;
 pub mod order;
-pub mod phrases;
+pub(crate) mod phrases;
 pub mod tense;
 
 use rand_chacha::rand_core::RngCore;

@@ -51,43 +51,43 @@ pub(super) struct Draft<'a, R: RngCore> {
 
 impl<'a, R: RngCore> Draft<'a, R> {
     /// An empty sentence.
-    pub fn new(rng: &'a mut R) -> Self {
+    pub(crate) fn new(rng: &'a mut R) -> Self {
         Self { rng, tokens: Vec::new() }
     }
 
     /// True with probability `share`.
-    pub fn flip(&mut self, share: f64) -> bool {
+    pub(crate) fn flip(&mut self, share: f64) -> bool {
         unit(self.rng) < share
     }
 
     /// A number below `len`, each equally likely.
-    pub fn index(&mut self, len: usize) -> usize {
+    pub(crate) fn index(&mut self, len: usize) -> usize {
         below(self.rng, len as u32) as usize
     }
 
     /// An entry of a list, each equally likely.
-    pub fn pick<T: Copy>(&mut self, list: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, list: &[T]) -> T {
         list[self.index(list.len())]
     }
 
     /// Singular or plural, equally likely.
-    pub fn number(&mut self) -> Number {
+    pub(crate) fn number(&mut self) -> Number {
         if self.flip(0.5) { Number::Pl } else { Number::Sg }
     }
 
     /// Adds words that stand with blanks between them.
-    pub fn words(&mut self, words: &'static str) {
+    pub(crate) fn words(&mut self, words: &'static str) {
         self.tokens.extend(words.split(' '));
     }
 
     /// Adds a word and says where it stands.
-    pub fn at(&mut self, word: &'static str) -> usize {
+    pub(crate) fn at(&mut self, word: &'static str) -> usize {
         self.tokens.push(word);
         self.tokens.len() - 1
     }
 
     /// A noun of one of these kinds, each equally likely.
-    pub fn noun(&mut self, kinds: Kinds) -> &'static Noun {
+    pub(crate) fn noun(&mut self, kinds: Kinds) -> &'static Noun {
         loop {
             let noun = &lexicon::NOUNS[self.index(lexicon::NOUNS.len())];
             if noun.kind as u8 & kinds != 0 {
@@ -97,7 +97,7 @@ impl<'a, R: RngCore> Draft<'a, R> {
     }
 
     /// `the | possessive (adjective) noun`.
-    pub fn noun_phrase(&mut self, noun: &Noun, number: Number) {
+    pub(crate) fn noun_phrase(&mut self, noun: &Noun, number: Number) {
         let determiner = if self.flip(0.6) { "the" } else { self.pick(lexicon::DETERMINERS) };
         self.tokens.push(determiner);
         if self.flip(0.2) {
@@ -110,7 +110,12 @@ impl<'a, R: RngCore> Draft<'a, R> {
     }
 
     /// A verb of `from` for this subject, on this side of the split of subject-verb pairs ([`lexicon::is_held_out`]).
-    pub fn verb(&mut self, subject: &Noun, side: Side, from: &[&'static Verb]) -> Option<&'static Verb> {
+    pub(crate) fn verb(
+        &mut self,
+        subject: &Noun,
+        side: Side,
+        from: &[&'static Verb],
+    ) -> Option<&'static Verb> {
         let fits: Vec<&'static Verb> = from
             .iter()
             .filter(|v| {
@@ -123,7 +128,7 @@ impl<'a, R: RngCore> Draft<'a, R> {
     }
 
     /// A noun and one of `verbs` that goes with it on this side; one of them must.
-    pub fn pair(&mut self, side: Side, verbs: &[&'static Verb]) -> (&'static Noun, &'static Verb) {
+    pub(crate) fn pair(&mut self, side: Side, verbs: &[&'static Verb]) -> (&'static Noun, &'static Verb) {
         loop {
             let noun = self.noun(u8::MAX);
             if let Some(verb) = self.verb(noun, side, verbs) {
@@ -133,7 +138,7 @@ impl<'a, R: RngCore> Draft<'a, R> {
     }
 
     /// `near | behind | beside | by noun-phrase`.
-    pub fn place(&mut self) {
+    pub(crate) fn place(&mut self) {
         let (noun, number) = (self.noun(Kind::Place as u8), self.number());
         let preposition = self.pick(&["near", "behind", "beside", "by"]);
         self.tokens.push(preposition);
@@ -141,7 +146,7 @@ impl<'a, R: RngCore> Draft<'a, R> {
     }
 
     /// An object, an adjective or a phrase of place, as the verb asks for.
-    pub fn complement(&mut self, subject: &Noun, verb: &Verb) {
+    pub(crate) fn complement(&mut self, subject: &Noun, verb: &Verb) {
         match verb.frame {
             Frame::Transitive(kinds) => {
                 let (noun, number) = (self.noun(kinds), self.number());
@@ -165,7 +170,7 @@ impl<'a, R: RngCore> Draft<'a, R> {
     }
 
     /// Ends the sentence.
-    pub fn end(mut self, focus: usize, other: Option<&str>, settled_before: bool) -> Annotated {
+    pub(crate) fn end(mut self, focus: usize, other: Option<&str>, settled_before: bool) -> Annotated {
         self.tokens.push(".");
         Annotated {
             tokens: self.tokens.into_iter().map(str::to_owned).collect(),

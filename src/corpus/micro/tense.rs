@@ -12,7 +12,7 @@ use super::{Number, Side};
 
 /// Plural of the present and past, for the verbs whose tense is told by one word.
 #[rustfmt::skip]
-pub const PASTS: &[(&str, &str)] = &[
+pub(crate) const PASTS: &[(&str, &str)] = &[
     ("walk", "walked"), ("run", "ran"), ("sleep", "slept"), ("wait", "waited"), ("sit", "sat"), ("swim", "swam"),
     ("jump", "jumped"), ("eat", "ate"), ("hide", "hid"), ("rest", "rested"), ("return", "returned"), ("come", "came"),
     ("go", "went"), ("live", "lived"), ("play", "played"), ("work", "worked"), ("talk", "talked"), ("speak", "spoke"),
@@ -29,10 +29,11 @@ pub const PASTS: &[(&str, &str)] = &[
 ];
 
 /// Expressions that ask for the past.
-pub const THEN: &[&str] = &["yesterday", "last week", "last night", "last year", "long ago", "an hour ago"];
+pub(crate) const THEN: &[&str] =
+    &["yesterday", "last week", "last night", "last year", "long ago", "an hour ago"];
 
 /// Expressions that ask for the present.
-pub const NOW: &[&str] = &["now", "today", "every day", "these days", "at the moment", "every week"];
+pub(crate) const NOW: &[&str] = &["now", "today", "every day", "these days", "at the moment", "every week"];
 
 /// The verbs of [`PASTS`] with their pasts.
 static VERBS: LazyLock<Vec<(&'static Verb, &'static str)>> = LazyLock::new(|| {

@@ -9,7 +9,7 @@ use stats::rng::{below, unit};
 
 /// Which words may stand in the place that a task asks about.
 #[derive(Debug, Clone, Copy)]
-pub enum Among<'w> {
+pub(crate) enum Among<'w> {
     /// All that the grammar has.
     Any,
     /// These nouns as subject.
@@ -22,7 +22,7 @@ pub enum Among<'w> {
 
 /// What a clause is to be.
 #[derive(Debug, Clone, Copy)]
-pub struct Wish<'w> {
+pub(crate) struct Wish<'w> {
     /// The words of the place that is asked about.
     pub among: Among<'w>,
     /// Past tense of the main verb.
@@ -32,14 +32,14 @@ pub struct Wish<'w> {
     /// A direct object of this number; none for any complement.
     pub object: Option<Number>,
     /// Phrases nested within the subject and the complement, at most.
-    pub nesting: usize,
+    pub(crate) nesting: usize,
     /// Words before and after the clause.
     pub extras: bool,
 }
 
 /// A written clause, without its final full stop.
 #[derive(Debug, Clone)]
-pub struct Clause {
+pub(crate) struct Clause {
     /// Lower-case words.
     pub tokens: Vec<String>,
     /// Levels of the tree from the sentence to the words: S over NP over noun is 2.
@@ -49,7 +49,7 @@ pub struct Clause {
 }
 
 /// A clause that meets the wish.
-pub fn clause(rng: &mut ChaCha8Rng, wish: Wish<'_>) -> Clause {
+pub(crate) fn clause(rng: &mut ChaCha8Rng, wish: Wish<'_>) -> Clause {
     let mut text = Text { rng, tokens: Vec::new(), depth: 0 };
     if wish.extras && text.flip(0.25) {
         text.phrase(lexicon::FRONTED);
@@ -68,7 +68,7 @@ pub fn clause(rng: &mut ChaCha8Rng, wish: Wish<'_>) -> Clause {
 /// Two clauses: one about a subject, and one in which another subject does something to it, named by a pronoun in the place
 /// of the object. Both end in a phrase of time or place, so that no word beside the pronoun tells which of them stands first.
 /// None where the pronoun cannot be told or no verb fits.
-pub fn pair_of_clauses(rng: &mut ChaCha8Rng, wish: Wish<'_>) -> Option<[Vec<String>; 2]> {
+pub(crate) fn pair_of_clauses(rng: &mut ChaCha8Rng, wish: Wish<'_>) -> Option<[Vec<String>; 2]> {
     let mut text = Text { rng, tokens: Vec::new(), depth: 0 };
     let (noun, verb) = text.pair(false, Among::Any);
     let pronoun = pronoun(noun, wish.subject)?;

@@ -9,7 +9,7 @@ pub const GROUPS: usize = 12;
 
 /// Which words are dealt out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dealt {
+pub(crate) enum Dealt {
     /// None: the label is of the whole sentence.
     Nothing,
     /// The nouns that are subject.
@@ -21,7 +21,7 @@ pub enum Dealt {
 
 /// The words of each group.
 #[derive(Debug)]
-pub struct Deck {
+pub(crate) struct Deck {
     dealt: Dealt,
     nouns: Vec<Vec<&'static Noun>>,
     verbs: Vec<Vec<&'static Verb>>,
@@ -29,7 +29,7 @@ pub struct Deck {
 
 impl Deck {
     /// Deals by this seed: every group gets its share of people, animals, things and places, or of verbs of each frame.
-    pub fn new(dealt: Dealt, task: &str, seed: u64) -> Self {
+    pub(crate) fn new(dealt: Dealt, task: &str, seed: u64) -> Self {
         let mut deck = Self { dealt, nouns: vec![Vec::new(); GROUPS], verbs: vec![Vec::new(); GROUPS] };
         let mut rng = stream(seed, &format!("probing {task} words"));
         let mut at = 0..;
@@ -49,7 +49,7 @@ impl Deck {
     }
 
     /// The words of a group.
-    pub fn among(&self, group: usize) -> Among<'_> {
+    pub(crate) fn among(&self, group: usize) -> Among<'_> {
         match self.dealt {
             Dealt::Nothing => Among::Any,
             Dealt::Subjects => Among::Subjects(&self.nouns[group]),

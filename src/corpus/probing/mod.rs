@@ -169,7 +169,7 @@ const SHARE: usize = 12;
 impl LabelledSet {
     /// The part of each sentence, 10 : 1 : 1: by the group of the word that is asked about where there is one, drawn within each
     /// label otherwise.
-    pub fn splits(&self) -> Vec<Split> {
+    pub(crate) fn splits(&self) -> Vec<Split> {
         let mut parts = vec![Split::Train; self.examples.len()];
         if self.examples.iter().any(|e| e.group.is_some()) {
             for (part, e) in parts.iter_mut().zip(&self.examples) {

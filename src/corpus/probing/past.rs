@@ -16,7 +16,7 @@ const MORE: [(&str, &str); 8] = [
 
 /// The past form of a verb given by its two present forms, for a subject of this number (only the copula cares); none for a
 /// verb that the grammar does not have.
-pub fn past(forms: [&str; 2], number: usize) -> Option<&'static str> {
+pub(crate) fn past(forms: [&str; 2], number: usize) -> Option<&'static str> {
     if forms[1] == "are" {
         return Some(["was", "were"][number]);
     }

@@ -42,7 +42,7 @@ fn one(rng: &mut ChaCha8Rng, wish: Wish<'_>) -> Option<Vec<String>> {
 }
 
 /// Present or past.
-pub fn past_present(rng: &mut ChaCha8Rng, label: usize, among: Among<'_>) -> Option<Vec<String>> {
+pub(crate) fn past_present(rng: &mut ChaCha8Rng, label: usize, among: Among<'_>) -> Option<Vec<String>> {
     let wish = Wish { past: label == 1, among, ..any(rng) };
     one(rng, wish)
 }
@@ -52,20 +52,20 @@ pub fn past_present(rng: &mut ChaCha8Rng, label: usize, among: Among<'_>) -> Opt
 const PAST_SUBJECTS: f64 = 0.65;
 
 /// Singular or plural subject.
-pub fn subject_number(rng: &mut ChaCha8Rng, label: usize, among: Among<'_>) -> Option<Vec<String>> {
+pub(crate) fn subject_number(rng: &mut ChaCha8Rng, label: usize, among: Among<'_>) -> Option<Vec<String>> {
     let wish = any(rng);
     let past = unit(rng) < PAST_SUBJECTS;
     one(rng, Wish { subject: Number::ALL[label], past, among, ..wish })
 }
 
 /// Singular or plural direct object.
-pub fn object_number(rng: &mut ChaCha8Rng, label: usize, among: Among<'_>) -> Option<Vec<String>> {
+pub(crate) fn object_number(rng: &mut ChaCha8Rng, label: usize, among: Among<'_>) -> Option<Vec<String>> {
     let wish = Wish { object: Some(Number::ALL[label]), among, ..any(rng) };
     one(rng, wish)
 }
 
 /// As written, or with two neighbouring words swapped so that no sentence is left.
-pub fn bigram_shift(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> Option<Vec<String>> {
+pub(crate) fn bigram_shift(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> Option<Vec<String>> {
     let wish = any(rng);
     let Clause { tokens, body, .. } = clause(rng, wish);
     // The place is drawn for both labels, so that nothing but the swap tells them apart.
@@ -109,7 +109,11 @@ fn is_verb(word: &str) -> bool {
 
 /// Two clauses of which the second takes up the first one's subject as its object, by a pronoun; or the second one first.
 /// Either begins with a noun phrase, so that the first word tells nothing.
-pub fn coordination_inversion(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> Option<Vec<String>> {
+pub(crate) fn coordination_inversion(
+    rng: &mut ChaCha8Rng,
+    label: usize,
+    _: Among<'_>,
+) -> Option<Vec<String>> {
     let wish = Wish { nesting: below(rng, 2) as usize, ..any(rng) };
     let mut clauses = pair_of_clauses(rng, wish)?;
     if label == 1 {
@@ -120,7 +124,7 @@ pub fn coordination_inversion(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) 
 }
 
 /// A sentence whose number of tokens lies in the bin.
-pub fn sentence_length(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> Option<Vec<String>> {
+pub(crate) fn sentence_length(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> Option<Vec<String>> {
     let (low, high) = BINS[label];
     // Each length of a bin is as likely as the others.
     let length = low + below(rng, (high - low + 1) as u32) as usize;
@@ -136,7 +140,7 @@ pub fn sentence_length(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> Opti
 }
 
 /// A sentence whose tree has this depth.
-pub fn tree_depth(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> Option<Vec<String>> {
+pub(crate) fn tree_depth(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> Option<Vec<String>> {
     let wish = Wish { nesting: below(rng, 4) as usize, ..any(rng) };
     let Clause { tokens, depth, .. } = clause(rng, wish);
     (depth == SHALLOWEST + label).then(|| whole(tokens)).flatten()

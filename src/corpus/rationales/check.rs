@@ -5,7 +5,7 @@ use crate::micro::{arithmetic::NUMBERS, hash};
 
 /// Whether the numbers of a sum are the benchmark's: every second sum of a template, whatever the order of its numbers, under every
 /// seed. Models are trained on the others. What asks for no sum, or gives its numbers in no English words, is always the benchmark's.
-pub fn is_kept_sum(template: &str, i: &Instance) -> bool {
+pub(crate) fn is_kept_sum(template: &str, i: &Instance) -> bool {
     if i.dimension != Dimension::Computation {
         return true;
     }
@@ -20,7 +20,7 @@ pub fn is_kept_sum(template: &str, i: &Instance) -> bool {
 }
 
 /// Whether the sentence gives its answer away: it stands there, or, where form is not what is asked, a word of its stem.
-pub fn gives_away(language: Language, i: &Instance) -> bool {
+pub(crate) fn gives_away(language: Language, i: &Instance) -> bool {
     let answer = i.answer.to_lowercase();
     let stems = !matches!(i.dimension, Dimension::Grammar | Dimension::Computation);
     i.sent_token.iter().filter(|t| *t != MASK).map(|t| t.to_lowercase()).any(|token| match language {
@@ -30,13 +30,13 @@ pub fn gives_away(language: Language, i: &Instance) -> bool {
 }
 
 /// Whether the shorter of two words begins the longer one and is long enough to be told apart from chance.
-pub fn share_a_stem(a: &str, b: &str) -> bool {
+pub(crate) fn share_a_stem(a: &str, b: &str) -> bool {
     let (short, long) = if a.chars().count() <= b.chars().count() { (a, b) } else { (b, a) };
     short.chars().count() >= 4 && long.starts_with(short)
 }
 
 /// What is wrong with an instance by itself.
-pub fn instance(language: Language, i: &Instance, from_text: bool) -> Result<(), String> {
+pub(crate) fn instance(language: Language, i: &Instance, from_text: bool) -> Result<(), String> {
     let text = &i.sent_text;
     if i.mask_index == 0 {
         return Err(format!("'{text}': the mask comes first, where a byte-level model sees another word"));
@@ -54,7 +54,7 @@ pub fn instance(language: Language, i: &Instance, from_text: bool) -> Result<(),
 }
 
 /// Whether every article fits the word behind it, each of the gold answers where that is the mask.
-pub fn articles(i: &Instance) -> Result<(), String> {
+pub(crate) fn articles(i: &Instance) -> Result<(), String> {
     for pair in i.sent_token.windows(2) {
         let vowel = match pair[0].to_lowercase().as_str() {
             "a" => false,
@@ -79,7 +79,7 @@ fn begins_with_a_vowel(word: &str) -> bool {
 
 /// What is wrong with a partner beside its original: a dispensable alteration leaves the rationale, an important one changes
 /// words of it and nothing else.
-pub fn partner(original: &Instance, partner: &Instance) -> Result<(), String> {
+pub(crate) fn partner(original: &Instance, partner: &Instance) -> Result<(), String> {
     let fold = |i: &Instance| i.rationale_tokens.iter().map(|t| t.to_lowercase()).collect::<Vec<_>>();
     let say = |what: &str| Err(format!("'{}' and '{}': {what}", original.sent_text, partner.sent_text));
     match partner.perturbation {

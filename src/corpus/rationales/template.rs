@@ -16,7 +16,7 @@ const TRIES: usize = 200;
 /// A file of templates.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Book {
+pub(crate) struct Book {
     /// In the order of the file.
     #[serde(rename = "template")]
     pub templates: Vec<Template>,
@@ -24,7 +24,7 @@ pub struct Book {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Template {
+pub(crate) struct Template {
     /// What its masks ask for.
     pub dimension: Dimension,
     /// Names it, and its stream of random numbers.
@@ -63,7 +63,7 @@ pub struct Template {
 /// A whole number: drawn from a range, or computed from two others.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
-pub enum Number {
+pub(crate) enum Number {
     /// Smallest and largest value.
     Range([u32; 2]),
     /// `a + b`, `a - b` or `a * b`.
@@ -85,11 +85,11 @@ fn word(language: Language, n: u32) -> Option<&'static str> {
 }
 
 /// What a filling puts into each slot.
-pub type Filling<'a> = BTreeMap<&'a str, &'a str>;
+pub(crate) type Filling<'a> = BTreeMap<&'a str, &'a str>;
 
 impl Book {
     /// The templates of a language.
-    pub fn parse(language: Language) -> Result<Book, TemplateError> {
+    pub(crate) fn parse(language: Language) -> Result<Book, TemplateError> {
         let wrong = |what: String| TemplateError { file: language.code(), template: String::new(), what };
         let text = language.templates().text().map_err(|e| wrong(e.to_string()))?;
         toml::from_str(&text).map_err(|e| wrong(e.to_string()))
@@ -98,14 +98,14 @@ impl Book {
 
 impl Template {
     /// Its sentence patterns, the original first.
-    pub fn patterns(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn patterns(&self) -> impl Iterator<Item = &str> {
         let partners = [&self.dispens, &self.import, &self.trans];
         std::iter::once(&self.original).chain(partners.into_iter().flatten()).map(String::as_str)
     }
 
     /// Originals, each with its partners behind it: one a row unless the template says otherwise. No two have the same answer for
     /// the same reason.
-    pub fn groups(
+    pub(crate) fn groups(
         &self,
         language: Language,
         rng: &mut impl RngCore,
@@ -139,7 +139,7 @@ impl Template {
     }
 
     /// Draws what is free; none where a number has no word.
-    pub fn fill<'a>(
+    pub(crate) fn fill<'a>(
         &'a self,
         language: Language,
         row: usize,
@@ -165,7 +165,7 @@ impl Template {
     }
 
     /// Fills the slots of numbers, those that are drawn with these values; false where one has no word.
-    pub fn put_numbers<'a>(
+    pub(crate) fn put_numbers<'a>(
         &'a self,
         language: Language,
         filling: &mut Filling<'a>,
@@ -216,12 +216,12 @@ impl Template {
     }
 
     /// What the mask hides.
-    pub fn answer(&self, filling: &Filling<'_>) -> Result<String, String> {
+    pub(crate) fn answer(&self, filling: &Filling<'_>) -> Result<String, String> {
         Ok(self.render(&self.answer, filling)?.0.join(" "))
     }
 
     /// One pattern with its slots filled.
-    pub fn instance(
+    pub(crate) fn instance(
         &self,
         language: Language,
         text: &str,

@@ -17,7 +17,7 @@ use super::verbs;
 use crate::task::MASK;
 
 /// The original LGD columns.
-pub const LGD: Format = Format {
+pub(crate) const LGD: Format = Format {
     id: "lgd",
     title: "LGD agreement sentences",
     columns: &[
@@ -39,7 +39,7 @@ pub const LGD: Format = Format {
 };
 
 /// Natural sentences with the numbers of subject and attractor.
-pub const NATURAL: Format = Format {
+pub(crate) const NATURAL: Format = Format {
     id: "agreement",
     title: "agreement sentences with subject and attractor number",
     columns: &["masked", "verb", "verb_alt", "verb_pos", "z_c", "z_e", "sent_id"],
@@ -49,7 +49,7 @@ pub const NATURAL: Format = Format {
 };
 
 /// Gulordava's form of the LGD test set.
-pub const TEST_SET: Format = Format {
+pub(crate) const TEST_SET: Format = Format {
     id: "lgd-testset",
     title: "LGD test sentences (Gulordava)",
     columns: &["sentence", "target_index", "correct", "wrong", "n_attractors"],
@@ -59,7 +59,7 @@ pub const TEST_SET: Format = Format {
 };
 
 /// Gulordava's nonce sentences: two lines for each, with the right and the wrong form.
-pub const NONCE: Format = Format {
+pub(crate) const NONCE: Format = Format {
     id: "nonce",
     title: "nonce agreement sentences (Gulordava)",
     columns: &[

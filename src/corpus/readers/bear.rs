@@ -13,7 +13,7 @@ use super::lama;
 use super::row::{Prediction, Relation, Row};
 use super::text::{Labels, Text};
 
-pub const FACTS: Format = Format {
+pub(crate) const FACTS: Format = Format {
     id: "bear",
     title: "BEAR facts",
     columns: &["predicate_id", "sub_id", "sub_label", "obj_id", "obj_label"],
@@ -23,7 +23,7 @@ pub const FACTS: Format = Format {
 };
 
 /// Relations with templates and answers.
-pub const METADATA: Format = Format {
+pub(crate) const METADATA: Format = Format {
     id: "bear-metadata",
     title: "BEAR relations (metadata_relations.json)",
     columns: &["templates", "answer_space"],
@@ -33,7 +33,7 @@ pub const METADATA: Format = Format {
 };
 
 /// Scores of a model.
-pub const RESULTS: Format = Format {
+pub(crate) const RESULTS: Format = Format {
     id: "bear-results",
     title: "BEAR results",
     columns: &["instance", "sub_id", "answer_idx", "pll_scores"],
@@ -43,7 +43,7 @@ pub const RESULTS: Format = Format {
 };
 
 /// How results were made.
-pub const RUN: Format = Format {
+pub(crate) const RUN: Format = Format {
     id: "bear-run",
     title: "BEAR run (metadata_results.json)",
     columns: &["model_name_or_path", "reduction", "templates", "template_index", "timestamp", "dataset"],

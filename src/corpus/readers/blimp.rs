@@ -8,7 +8,7 @@ use super::row::{Pair, Row};
 use super::text::{Labels, Text};
 
 /// Minimal pairs.
-pub const FORMAT: Format = Format {
+pub(crate) const FORMAT: Format = Format {
     id: "blimp",
     title: "BLiMP minimal pairs",
     columns: &[

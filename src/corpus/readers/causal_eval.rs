@@ -9,7 +9,7 @@ use super::table::Header;
 use super::text::{Labels, Text};
 
 /// Prompts of a relation.
-pub const PROMPTS: Format = Format {
+pub(crate) const PROMPTS: Format = Format {
     id: "causaleval-prompts",
     title: "causalEval prompts (multiple_prompts)",
     columns: &["pattern"],
@@ -19,7 +19,7 @@ pub const PROMPTS: Format = Format {
 };
 
 /// Samples with the names of their subjects.
-pub const SAMPLES: Format = Format {
+pub(crate) const SAMPLES: Format = Format {
     id: "causaleval-samples",
     title: "causalEval samples",
     columns: &["sub_label", "obj_label", "sub_mentions", "sub_uri", "obj_uri", "uuid"],
@@ -29,7 +29,7 @@ pub const SAMPLES: Format = Format {
 };
 
 /// Published numbers, and other tables of the same make: some columns say what was measured, the others are values.
-pub const TABLES: Format = Format {
+pub(crate) const TABLES: Format = Format {
     id: "results-table",
     title: "published result tables (causalEval, data requirements)",
     columns: &["relation|model|choice|task", "values by metric or by model"],

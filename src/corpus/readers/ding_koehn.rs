@@ -17,7 +17,7 @@ use super::source::{self, Frames};
 use super::text::Text;
 
 /// JSON lines.
-pub const ROWS: Format = Format {
+pub(crate) const ROWS: Format = Format {
     id: "ding-koehn",
     title: "Ding & Koehn prefixes with saliency vectors",
     columns: &["id", "tokens", "cue_spans", "attractor_spans", "tag", "section", "saliency_*"],
@@ -27,7 +27,7 @@ pub const ROWS: Format = Format {
 };
 
 /// A prefix file with the files beside it.
-pub const PREFIXES: Format = Format {
+pub(crate) const PREFIXES: Format = Format {
     id: "ding-koehn-prefixes",
     title: "Ding & Koehn prefix, tag and cue files",
     columns: &["*.prefx.txt", "*.tag.txt", "*.subjs.txt"],
@@ -41,7 +41,7 @@ pub const PREFIXES: Format = Format {
 };
 
 /// The files beside a prefix file, when opened themselves.
-pub const PARTS: Format = Format {
+pub(crate) const PARTS: Format = Format {
     id: "ding-koehn-parts",
     title: "Ding & Koehn tag or cue file",
     columns: &["0|1", "[(from, to)] ||| [(from, to)]"],

@@ -16,7 +16,7 @@ use super::source;
 use super::text::{Labels, Text};
 
 /// Annotated rows.
-pub const ROWS: Format = Format {
+pub(crate) const ROWS: Format = Format {
     id: "eraser",
     title: "ERASER annotations",
     columns: &["annotation_id", "query", "evidences", "classification", "query_type", "docids"],
@@ -35,7 +35,7 @@ pub const ROWS: Format = Format {
     },
 };
 
-pub const PREDICTIONS: Format = Format {
+pub(crate) const PREDICTIONS: Format = Format {
     id: "eraser-predictions",
     title: "ERASER predictions",
     columns: &[

@@ -22,7 +22,7 @@ pub enum Framing {
 }
 
 /// Takes the rows that a parser finds.
-pub type Emit<'e> = dyn FnMut(Row<'_>) + 'e;
+pub(crate) type Emit<'e> = dyn FnMut(Row<'_>) + 'e;
 
 /// Parses the pieces of one file.
 pub trait Parse {
@@ -56,10 +56,10 @@ where
 }
 
 /// A parser of one file.
-pub type Parser = Box<dyn Parse>;
+pub(crate) type Parser = Box<dyn Parse>;
 
 /// A parser that needs nothing but the piece and where the file is.
-pub fn stateless(
+pub(crate) fn stateless(
     context: &Context,
     parse: fn(&str, &Context, &mut Emit<'_>) -> Result<(), Unread>,
 ) -> Result<Parser, ReadError> {
@@ -68,7 +68,7 @@ pub fn stateless(
 }
 
 /// Reads the JSON of a row, borrowing its strings.
-pub fn json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Unread> {
+pub(crate) fn json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Unread> {
     serde_json::from_str(text).map_err(|e| {
         let field = field_before(text, e.column()).map(str::to_owned);
         let mut unread = Unread::from(e);
@@ -112,9 +112,9 @@ pub struct Format {
     /// Columns or keys that are read; others are ignored.
     pub columns: &'static [&'static str],
     /// How files fall into pieces.
-    pub framing: Framing,
+    pub(crate) framing: Framing,
     /// Whether a file that begins like this is of the format.
-    pub recognise: fn(&Head<'_>) -> bool,
+    pub(crate) recognise: fn(&Head<'_>) -> bool,
     /// Makes the parser of one file.
     pub parser: fn(&Head<'_>, &Context) -> Result<Parser, ReadError>,
 }

@@ -22,7 +22,7 @@ use super::row::{Prediction, Rationale, Row};
 use super::text::Text;
 
 /// Saved attributions.
-pub const FORMAT: Format = Format {
+pub(crate) const FORMAT: Format = Format {
     id: "inseq",
     title: "attributions saved by inseq",
     columns: &[
@@ -230,9 +230,10 @@ mod tests {
 
     #[test]
     fn scores_are_means_over_generated_tokens_of_the_source_or_the_prefix() {
-        let text =
-            std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/rows/inseq.json"))
-                .unwrap();
+        let text = std::fs::read_to_string(
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/rows/inseq.json"),
+        )
+        .unwrap();
         assert_eq!(read(&text).unwrap(), [vec![0.375, 0.625], vec![0.375, 0.3125]]);
     }
 

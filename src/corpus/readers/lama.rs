@@ -12,7 +12,7 @@ use super::format::{Context, Emit, Format, Framing, json, stateless};
 use super::row::{Fact, Relation, RelationKind, Row};
 use super::text::Text;
 
-pub const FACTS: Format = Format {
+pub(crate) const FACTS: Format = Format {
     id: "lama",
     title: "LAMA facts (T-REx, Google-RE, SQuAD)",
     columns: &[
@@ -35,7 +35,7 @@ pub const FACTS: Format = Format {
 };
 
 /// The table of relations.
-pub const RELATIONS: Format = Format {
+pub(crate) const RELATIONS: Format = Format {
     id: "lama-relations",
     title: "LAMA relations",
     columns: &["relation", "template", "label", "type"],
@@ -74,7 +74,7 @@ struct Evidence<'a> {
 
 /// Parses a fact of LAMA's make. The names of a subject (`sub_aliases`, or `sub_mentions` without the label itself) become
 /// its aliases.
-pub fn fact(text: &str, context: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
+pub(crate) fn fact(text: &str, context: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
     let keys: FactKeys<'_> = json(text)?;
     if keys.obj_label.trim().is_empty() {
         return Err(Unread::new(DropKind::Value, "`obj_label` is empty"));
@@ -129,7 +129,7 @@ fn relation(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> 
 }
 
 /// Reads 1-1, N-1 or N-M.
-pub fn kind(name: &str) -> Result<RelationKind, Unread> {
+pub(crate) fn kind(name: &str) -> Result<RelationKind, Unread> {
     match name {
         "1-1" => Ok(RelationKind::OneToOne),
         "N-1" => Ok(RelationKind::ManyToOne),
@@ -142,7 +142,7 @@ pub fn kind(name: &str) -> Result<RelationKind, Unread> {
 ///
 /// # Errors
 /// [`Unread`] where one of them is not there exactly once.
-pub fn placeholders(prompt: &str) -> Result<(), Unread> {
+pub(crate) fn placeholders(prompt: &str) -> Result<(), Unread> {
     let once = |what: &str| prompt.matches(what).count() == 1;
     if once("[X]") && once("[Y]") {
         return Ok(());
@@ -151,6 +151,6 @@ pub fn placeholders(prompt: &str) -> Result<(), Unread> {
 }
 
 /// Whether nothing but a full stop follows `[Y]`.
-pub fn object_final(prompt: &str) -> bool {
+pub(crate) fn object_final(prompt: &str) -> bool {
     prompt.split_once("[Y]").is_some_and(|(_, rest)| matches!(rest.trim(), "" | "."))
 }

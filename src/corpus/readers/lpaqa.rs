@@ -10,7 +10,7 @@ use super::row::{Prompt, Row};
 use super::text::Text;
 
 /// Prompts with weights.
-pub const WEIGHTED: Format = Format {
+pub(crate) const WEIGHTED: Format = Format {
     id: "lpaqa-weighted",
     title: "LPAQA prompts with weights",
     columns: &["template", "weight"],
@@ -20,7 +20,7 @@ pub const WEIGHTED: Format = Format {
 };
 
 /// One prompt per line.
-pub const LINES: Format = Format {
+pub(crate) const LINES: Format = Format {
     id: "lpaqa",
     title: "LPAQA prompts, one per line",
     columns: &["a prompt with [X] and [Y]"],

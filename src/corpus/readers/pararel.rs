@@ -11,7 +11,7 @@ use super::row::{Prompt, Row};
 use super::text::Text;
 
 /// Patterns with their lemma and tense.
-pub const PATTERNS: Format = Format {
+pub(crate) const PATTERNS: Format = Format {
     id: "pararel",
     title: "ParaRel patterns",
     columns: &["pattern", "lemma", "extended_lemma", "tense"],
@@ -23,7 +23,7 @@ pub const PATTERNS: Format = Format {
 };
 
 /// Facts that are words of all vocabularies.
-pub const FACTS: Format = Format {
+pub(crate) const FACTS: Format = Format {
     id: "pararel-facts",
     title: "ParaRel facts (trex_lms_vocab)",
     columns: &["sub_label", "obj_label", "uuid"],
@@ -43,7 +43,7 @@ pub(super) struct PatternKeys<'a> {
 }
 
 /// Parses a pattern; causalEval's prompts have the same key.
-pub fn pattern(text: &str, context: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
+pub(crate) fn pattern(text: &str, context: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
     let keys: PatternKeys<'_> = json(text)?;
     placeholders(&keys.pattern)?;
     emit(Row::Prompt(Prompt {

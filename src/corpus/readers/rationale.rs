@@ -14,7 +14,7 @@ use super::row::{Prediction, Rationale, Row};
 use super::text::{Labels, Text};
 
 /// Inputs with gold rationales.
-pub const GOLD: Format = Format {
+pub(crate) const GOLD: Format = Format {
     id: "rationale",
     title: "rationale benchmark, gold (TrustAI)",
     columns: &[
@@ -37,7 +37,7 @@ pub const GOLD: Format = Format {
 };
 
 /// Predictions with their rationales.
-pub const PREDICTIONS: Format = Format {
+pub(crate) const PREDICTIONS: Format = Format {
     id: "rationale-predictions",
     title: "rationale benchmark, predictions (TrustAI)",
     columns: &[
@@ -55,7 +55,7 @@ pub const PREDICTIONS: Format = Format {
 /// One list of indices, or several.
 #[derive(Deserialize)]
 #[serde(untagged)]
-pub enum Sets {
+pub(crate) enum Sets {
     /// One list; an empty one is a rationale that is empty.
     One(Vec<u32>),
     /// Several lists.
@@ -64,7 +64,7 @@ pub enum Sets {
 
 impl Sets {
     /// The lists.
-    pub fn into_sets(self) -> Vec<Vec<u32>> {
+    pub(crate) fn into_sets(self) -> Vec<Vec<u32>> {
         match self {
             Sets::One(set) => vec![set],
             Sets::Several(sets) => sets,
@@ -135,7 +135,7 @@ fn gold(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
 ///
 /// # Errors
 /// [`Unread`] naming the first that is none.
-pub fn inside<'i>(indices: impl IntoIterator<Item = &'i u32>, tokens: usize) -> Result<(), Unread> {
+pub(crate) fn inside<'i>(indices: impl IntoIterator<Item = &'i u32>, tokens: usize) -> Result<(), Unread> {
     match indices.into_iter().find(|i| **i as usize >= tokens) {
         Some(i) => {
             Err(Unread::new(DropKind::Index, format!("token index {i}, but there are {tokens} tokens")))

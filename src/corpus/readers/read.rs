@@ -53,7 +53,7 @@ impl Reading {
     ///
     /// # Errors
     /// As [`Reading::open`], and where `watch` ends it.
-    pub fn open_watched(path: &Path, watch: &Watch) -> Result<Self, ReadError> {
+    pub(crate) fn open_watched(path: &Path, watch: &Watch) -> Result<Self, ReadError> {
         Self::of(source::open_watched(path, watch)?)
     }
 
@@ -74,7 +74,7 @@ impl Reading {
     }
 
     /// Whether the file is compressed.
-    pub fn is_gzip(&self) -> bool {
+    pub(crate) fn is_gzip(&self) -> bool {
         self.frames.is_gzip()
     }
 

@@ -17,7 +17,7 @@ use super::row::{Prediction, Rationale, Row};
 use super::text::Text;
 
 /// Words with scores.
-pub const FORMAT: Format = Format {
+pub(crate) const FORMAT: Format = Format {
     id: "scored-rationales",
     title: "words with saliency scores",
     columns: &[

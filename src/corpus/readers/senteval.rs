@@ -8,7 +8,7 @@ use super::format::{Emit, Format, Framing, Head, Parse};
 use super::row::{Row, Sentence, Split};
 
 /// Labelled sentences.
-pub const FORMAT: Format = Format {
+pub(crate) const FORMAT: Format = Format {
     id: "senteval",
     title: "SentEval probing task",
     columns: &["split (tr, va, te)", "label", "sentence"],

@@ -75,7 +75,7 @@ impl Set {
     ///
     /// # Errors
     /// As [`Set::open`], and where `watch` ends it.
-    pub fn open_watched(path: &Path, watch: &Watch) -> Result<Self, ReadError> {
+    pub(crate) fn open_watched(path: &Path, watch: &Watch) -> Result<Self, ReadError> {
         let kind = fs::metadata(path)
             .map_err(|e| ReadError::file(path, format!("cannot open it: {e}"), "a file or a folder"))?;
         if !kind.is_dir() {

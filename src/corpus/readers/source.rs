@@ -20,10 +20,10 @@ pub const MAX_LINE: usize = 16 << 20;
 /// Largest file that is parsed as one document, in bytes.
 pub const MAX_DOCUMENT: usize = 64 << 20;
 /// Bytes that formats are recognised by.
-pub const HEAD: usize = 256 << 10;
+pub(crate) const HEAD: usize = 256 << 10;
 
 /// A stream of bytes with a window on it.
-pub struct Frames {
+pub(crate) struct Frames {
     source: Box<dyn Read>,
     file: PathBuf,
     buffer: Vec<u8>,
@@ -37,7 +37,7 @@ pub struct Frames {
 }
 
 /// What a piece is, and the line (from 1) that it begins on.
-pub type Piece = (u64, Range<usize>);
+pub(crate) type Piece = (u64, Range<usize>);
 
 /// Observes the reading of files: it is told how many bytes came from the disk, and can end the reading, which is then an
 /// error. What to tell the user is then up to whoever ended it.
@@ -63,7 +63,7 @@ impl Read for Watched {
 ///
 /// # Errors
 /// [`ReadError`] where it cannot be opened or its beginning says that it is not text.
-pub fn open(path: &Path) -> Result<Frames, ReadError> {
+pub(crate) fn open(path: &Path) -> Result<Frames, ReadError> {
     Frames::new(Box::new(regular(path)?), path)
 }
 
@@ -71,7 +71,7 @@ pub fn open(path: &Path) -> Result<Frames, ReadError> {
 ///
 /// # Errors
 /// As [`open`], and where `watch` ends the reading.
-pub fn open_watched(path: &Path, watch: &Watch) -> Result<Frames, ReadError> {
+pub(crate) fn open_watched(path: &Path, watch: &Watch) -> Result<Frames, ReadError> {
     let watched = Watched { file: regular(path)?, watch: watch.clone() };
     Frames::new(Box::new(watched), path)
 }
@@ -91,7 +91,7 @@ impl Frames {
     ///
     /// # Errors
     /// [`ReadError`] where reading fails or the beginning says that it is not text.
-    pub fn new(source: Box<dyn Read>, file: &Path) -> Result<Self, ReadError> {
+    pub(crate) fn new(source: Box<dyn Read>, file: &Path) -> Result<Self, ReadError> {
         let mut frames = Self::over(source, file);
         frames.fill(2)?;
         if frames.window().starts_with(&[0x1f, 0x8b]) {
@@ -124,32 +124,32 @@ impl Frames {
     }
 
     /// The file, for errors.
-    pub fn file(&self) -> &Path {
+    pub(crate) fn file(&self) -> &Path {
         &self.file
     }
 
     /// Line of the latest piece, from 1.
-    pub fn line_number(&self) -> u64 {
+    pub(crate) fn line_number(&self) -> u64 {
         self.line
     }
 
     /// Whether the file is compressed.
-    pub fn is_gzip(&self) -> bool {
+    pub(crate) fn is_gzip(&self) -> bool {
         self.gzip
     }
 
     /// What has been read and not been taken: at first the beginning of the file.
-    pub fn window(&self) -> &[u8] {
+    pub(crate) fn window(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
     /// Whether the window reaches to the end of the file.
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.ended
     }
 
     /// The bytes of a piece, valid until the next one is asked for.
-    pub fn bytes(&self, range: Range<usize>) -> &[u8] {
+    pub(crate) fn bytes(&self, range: Range<usize>) -> &[u8] {
         &self.buffer[range]
     }
 
@@ -220,7 +220,7 @@ impl Frames {
     ///
     /// # Errors
     /// [`ReadError`] where reading fails or the line is over [`MAX_LINE`].
-    pub fn next_line(&mut self) -> Result<Option<Piece>, ReadError> {
+    pub(crate) fn next_line(&mut self) -> Result<Option<Piece>, ReadError> {
         let mut scanned = 0;
         loop {
             if let Some(k) = memchr(b'\n', &self.window()[scanned..]) {
@@ -261,7 +261,7 @@ impl Frames {
     ///
     /// # Errors
     /// [`ReadError`] where reading fails, something else than an object stands there, or the object does not end.
-    pub fn next_value(&mut self) -> Result<Option<Piece>, ReadError> {
+    pub(crate) fn next_value(&mut self) -> Result<Option<Piece>, ReadError> {
         if !self.skip_between()? {
             return Ok(None);
         }
@@ -320,7 +320,7 @@ impl Frames {
     ///
     /// # Errors
     /// [`ReadError`] where reading fails or the file is over [`MAX_DOCUMENT`].
-    pub fn document(&mut self) -> Result<Range<usize>, ReadError> {
+    pub(crate) fn document(&mut self) -> Result<Range<usize>, ReadError> {
         while !self.ended {
             if self.end - self.start > MAX_DOCUMENT {
                 let what = format!("a document of more than {} MiB", MAX_DOCUMENT >> 20);

@@ -9,7 +9,7 @@ const MAX_FIELDS: usize = 256;
 
 /// Where the columns of a table are.
 #[derive(Debug, Clone)]
-pub struct Header {
+pub(crate) struct Header {
     names: Vec<String>,
     line: String,
 }
@@ -19,7 +19,7 @@ impl Header {
     ///
     /// # Errors
     /// [`ReadError`] where a column has no name, or the name of another one.
-    pub fn of(head: &Head<'_>) -> Result<Self, ReadError> {
+    pub(crate) fn of(head: &Head<'_>) -> Result<Self, ReadError> {
         let names: Vec<String> = head.columns.iter().map(|c| (*c).to_owned()).collect();
         let bad = names.iter().enumerate().find(|(k, n)| n.is_empty() || names[..*k].contains(*n));
         match bad {
@@ -34,7 +34,7 @@ impl Header {
     }
 
     /// Whether this line is the header (again, as in files that were put together).
-    pub fn is(&self, line: &str) -> bool {
+    pub(crate) fn is(&self, line: &str) -> bool {
         line == self.line
     }
 
@@ -42,7 +42,7 @@ impl Header {
     ///
     /// # Errors
     /// [`Unread`] where the line has another number of fields.
-    pub fn split<'l>(&self, line: &'l str) -> Result<Fields<'_, 'l>, Unread> {
+    pub(crate) fn split<'l>(&self, line: &'l str) -> Result<Fields<'_, 'l>, Unread> {
         let values: Vec<&str> = line.split('\t').take(MAX_FIELDS).collect();
         if values.len() == self.names.len() {
             return Ok(Fields { header: self, values });
@@ -55,7 +55,7 @@ impl Header {
 
 /// Fields of one line by the names of their columns.
 #[derive(Debug)]
-pub struct Fields<'h, 'l> {
+pub(crate) struct Fields<'h, 'l> {
     header: &'h Header,
     values: Vec<&'l str>,
 }
@@ -65,13 +65,13 @@ impl<'l> Fields<'_, 'l> {
     ///
     /// # Errors
     /// [`Unread`] where there is no such column.
-    pub fn raw(&self, column: &str) -> Result<&'l str, Unread> {
+    pub(crate) fn raw(&self, column: &str) -> Result<&'l str, Unread> {
         let k = self.header.names.iter().position(|n| n == column);
         k.map(|k| self.values[k]).ok_or_else(|| Unread::missing(column))
     }
 
     /// The field, where the table has that column and the field is not empty.
-    pub fn optional(&self, column: &str) -> Option<&'l str> {
+    pub(crate) fn optional(&self, column: &str) -> Option<&'l str> {
         self.raw(column).ok().filter(|v| !v.is_empty())
     }
 
@@ -79,27 +79,27 @@ impl<'l> Fields<'_, 'l> {
     ///
     /// # Errors
     /// [`Unread`] where there is no such column or it is empty.
-    pub fn text(&self, column: &str) -> Result<Text<'l>, Unread> {
+    pub(crate) fn text(&self, column: &str) -> Result<Text<'l>, Unread> {
         let raw = self.raw(column)?;
         if raw.trim().is_empty() { Err(Unread::missing(column)) } else { Ok(unquoted(raw)) }
     }
 
     /// The field as a whole number.
-    pub fn index(&self, column: &str) -> Result<usize, Unread> {
+    pub(crate) fn index(&self, column: &str) -> Result<usize, Unread> {
         let raw = self.raw(column)?;
         raw.parse()
             .map_err(|_| Unread::new(DropKind::Value, format!("`{column}` is `{raw}`, not a whole number")))
     }
 
     /// Names and values in the order of the columns.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &'l str)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &'l str)> {
         self.header.names.iter().map(String::as_str).zip(self.values.iter().copied())
     }
 }
 
 /// A field without the quotation marks that CSV writers put around it: only where it is quoted as a whole and every mark
 /// inside is doubled, so that a sentence that happens to begin with a mark stays as it is.
-pub fn unquoted(raw: &str) -> Text<'_> {
+pub(crate) fn unquoted(raw: &str) -> Text<'_> {
     let Some(inner) = raw.strip_prefix('"').and_then(|r| r.strip_suffix('"')) else { return raw.into() };
     if !inner.contains('"') {
         return inner.into();
@@ -109,7 +109,7 @@ pub fn unquoted(raw: &str) -> Text<'_> {
 }
 
 /// Byte offset and length of the token with this index, tokens being separated by single blanks.
-pub fn token(text: &str, index: usize) -> Option<(usize, &str)> {
+pub(crate) fn token(text: &str, index: usize) -> Option<(usize, &str)> {
     let mut at = 0;
     for (k, word) in text.split(' ').enumerate() {
         if k == index {

@@ -7,7 +7,7 @@ use super::format::{Emit, Format, Framing, Head, Parse};
 use super::row::{Row, Vector};
 
 /// Word vectors: a word and its coordinates, separated by blanks; word2vec has a first line with both counts.
-pub const FORMAT: Format = Format {
+pub(crate) const FORMAT: Format = Format {
     id: "vectors",
     title: "GloVe or word2vec text (described, not read)",
     columns: &["word", "coordinates"],

@@ -18,7 +18,7 @@ const IRREGULAR: &[(&str, &str)] = &[
 ];
 
 /// The form of the other number; `None` for forms that have none (`am`) or do not look like the number that is claimed.
-pub fn other(verb: &str, singular: bool) -> Option<String> {
+pub(crate) fn other(verb: &str, singular: bool) -> Option<String> {
     let low = verb.to_lowercase();
     if matches!(low.as_str(), "am" | "'m" | "'s" | "'re" | "'ve" | "") {
         return None;
@@ -61,7 +61,7 @@ fn plural(verb: &str) -> Option<String> {
 }
 
 /// Whether the first of two forms of a verb is the singular one: it ends in *-s* and the other does not, or is longer by it.
-pub fn singular(form: &str, other: &str) -> Option<bool> {
+pub(crate) fn singular(form: &str, other: &str) -> Option<bool> {
     let known = |a: &str, b: &str| IRREGULAR.contains(&(a, b));
     let (form, other) = (form.to_lowercase(), other.to_lowercase());
     if known(&form, &other) || known(&other, &form) {

@@ -8,7 +8,7 @@ use crate::readers::source::Frames;
 use crate::readers::{MAX_LINE, ReadError};
 
 /// Reads all rows.
-pub fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), ReadError> {
+pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), ReadError> {
     let mut text = String::new();
     let Some(_) = record(frames, &mut text)? else { return Ok(()) };
     let separator = if text.contains('\t') && !text.contains(',') { '\t' } else { ',' };

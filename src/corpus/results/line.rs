@@ -7,7 +7,7 @@ use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAcces
 
 /// A row, borrowed from its line where it can be.
 #[derive(Debug, Default)]
-pub struct Line<'a> {
+pub(crate) struct Line<'a> {
     /// `doc_id`, `id` or `instance`.
     pub id: Option<Cow<'a, str>>,
     /// `filter`.
@@ -32,17 +32,17 @@ pub struct Line<'a> {
 
 impl<'a> Line<'a> {
     /// The number under a key.
-    pub fn value(&self, key: &str) -> Option<f64> {
+    pub(crate) fn value(&self, key: &str) -> Option<f64> {
         self.values.iter().find(|(k, _)| k == key).map(|(_, v)| *v)
     }
 
     /// The keys that have numbers.
-    pub fn numbers(&self) -> Vec<&str> {
+    pub(crate) fn numbers(&self) -> Vec<&str> {
         self.values.iter().map(|(k, _)| k.as_ref()).collect()
     }
 
     /// Takes in a scalar; keys beyond the rows' own go to the numbers.
-    pub fn put(&mut self, key: Cow<'a, str>, value: Scalar<'a>) {
+    pub(crate) fn put(&mut self, key: Cow<'a, str>, value: Scalar<'a>) {
         let rank = match key.as_ref() {
             "doc_id" => 3,
             "id" => 2,
@@ -77,7 +77,7 @@ impl<'a> Line<'a> {
 
 /// A value of one piece.
 #[derive(Debug)]
-pub enum Scalar<'a> {
+pub(crate) enum Scalar<'a> {
     Text(Cow<'a, str>),
     /// A whole number, whose digits may be an identifier.
     Whole(i64),

@@ -27,7 +27,7 @@ const MAX_CHARS: usize = 2_000;
 /// Example rows of an overview.
 pub const EXAMPLES: usize = 8;
 /// Dropped rows that the doctor lists.
-pub const DROPPED: usize = 40;
+pub(crate) const DROPPED: usize = 40;
 
 /// What can be asked about a data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -165,7 +165,7 @@ impl DataDossier {
     }
 
     /// Whether the question with this number is waiting for its answer.
-    pub fn awaits(&self, ticket: u64) -> bool {
+    pub(crate) fn awaits(&self, ticket: u64) -> bool {
         self.waiting.iter().any(|w| w.ticket == ticket)
     }
 

@@ -33,7 +33,7 @@ const EVERY: f64 = 0.25;
 const ROWS: u64 = 1_024;
 
 /// Answers questions until the front end is gone.
-pub fn work(commands: Receiver<Command>, outbox: Outbox) {
+pub(crate) fn work(commands: Receiver<Command>, outbox: Outbox) {
     let desk = Rc::new(Desk::new(commands, outbox));
     while desk.step().is_ok() {}
 }

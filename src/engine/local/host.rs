@@ -20,11 +20,11 @@ use model::hub::{Settings, Step, Transfer};
 
 /// Sends events to the front end.
 #[derive(Clone)]
-pub struct Outbox(Sender<Event>);
+pub(crate) struct Outbox(Sender<Event>);
 
 impl Outbox {
     /// An outbox on the events' channel.
-    pub fn new(events: Sender<Event>) -> Self {
+    pub(crate) fn new(events: Sender<Event>) -> Self {
         Self(events)
     }
 
@@ -32,12 +32,12 @@ impl Outbox {
     ///
     /// # Errors
     /// [`Cancelled`] if nothing is listening any more.
-    pub fn send(&self, event: Event) -> Result<(), Cancelled> {
+    pub(crate) fn send(&self, event: Event) -> Result<(), Cancelled> {
         self.0.blocking_send(event).map_err(|_| Cancelled)
     }
 
     /// Sends an event that may be dropped when the queue is full.
-    pub fn offer(&self, event: Event) {
+    pub(crate) fn offer(&self, event: Event) {
         let _ = self.0.try_send(event);
     }
 
@@ -45,18 +45,18 @@ impl Outbox {
     ///
     /// # Errors
     /// [`Cancelled`] if nothing is listening any more.
-    pub fn notice(&self, level: NoticeLevel, problem: Problem) -> Result<(), Cancelled> {
+    pub(crate) fn notice(&self, level: NoticeLevel, problem: Problem) -> Result<(), Cancelled> {
         self.send(Event::Notice(Notice { level, problem }))
     }
 }
 
 /// Seconds per unit of each kind of work, as measured so far.
-pub type Rates = HashMap<String, f64>;
+pub(crate) type Rates = HashMap<String, f64>;
 
 /// What the worker lends to a run.
-pub struct Loan<'a> {
+pub(crate) struct Loan<'a> {
     /// Where commands arrive.
-    pub inbox: &'a mut Inbox,
+    pub(crate) inbox: &'a mut Inbox,
     /// The models in memory.
     pub shelf: &'a mut Shelf,
     /// What has been measured of the device.
@@ -72,7 +72,7 @@ pub struct Loan<'a> {
 }
 
 /// A run in progress.
-pub struct LocalHost<'a> {
+pub(crate) struct LocalHost<'a> {
     lent: Loan<'a>,
     outbox: Outbox,
     job: JobId,
@@ -86,18 +86,18 @@ pub struct LocalHost<'a> {
 
 impl<'a> LocalHost<'a> {
     /// A run that begins now.
-    pub fn new(lent: Loan<'a>, outbox: Outbox, job: JobId, generation: Generation) -> Self {
+    pub(crate) fn new(lent: Loan<'a>, outbox: Outbox, job: JobId, generation: Generation) -> Self {
         Self { lent, outbox, job, generation, meter: Meter::new(1.0), yielding: false, told: Vec::new() }
     }
 
     /// Says whether the work that follows is to end where something newer is waiting: a slider that is being pulled would
     /// else wait for the whole answer to each of its steps.
-    pub fn give_way(&mut self, yielding: bool) {
+    pub(crate) fn give_way(&mut self, yielding: bool) {
         self.yielding = yielding;
     }
 
     /// Whether something newer is waiting than the question that is being answered.
-    pub fn superseded(&mut self) -> bool {
+    pub(crate) fn superseded(&mut self) -> bool {
         self.lent.inbox.drain();
         self.lent.inbox.queue.busy()
     }

@@ -10,7 +10,7 @@ use crate::message::{Command, Generation, JobId, ModelQuestion, Question, Ticket
 use labs::{self, Spec};
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct WaitingRun {
+pub(crate) struct WaitingRun {
     /// Number of the run.
     pub job: JobId,
     /// Generation of its events.
@@ -21,7 +21,7 @@ pub struct WaitingRun {
 
 /// A waiting question about one model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AboutModel {
+pub(crate) struct AboutModel {
     /// Its number.
     pub ticket: Ticket,
     /// The model.
@@ -32,7 +32,7 @@ pub struct AboutModel {
 
 /// What waits for the worker. Pure: no channel, no clock.
 #[derive(Debug, Default, PartialEq)]
-pub struct Queue {
+pub(crate) struct Queue {
     run: Option<WaitingRun>,
     /// The latest question to the experiment.
     experiment: Option<(Ticket, Generation, labs::Question)>,
@@ -45,7 +45,7 @@ pub struct Queue {
 
 impl Queue {
     /// Takes in a command.
-    pub fn push(&mut self, command: Command) {
+    pub(crate) fn push(&mut self, command: Command) {
         match command {
             Command::ListModels => self.list = true,
             Command::Run { job, generation, spec } => {
@@ -86,48 +86,48 @@ impl Queue {
     }
 
     /// Takes the oldest question about a single model.
-    pub fn take_model(&mut self) -> Option<AboutModel> {
+    pub(crate) fn take_model(&mut self) -> Option<AboutModel> {
         self.models.pop_front()
     }
 
     /// Whether the run `job` must stop before its next batch.
-    pub fn stops(&self, job: JobId) -> bool {
+    pub(crate) fn stops(&self, job: JobId) -> bool {
         self.closed || self.run.is_some() || self.cancelled == Some(job)
     }
 
     /// Whether the worker is paused.
-    pub fn held(&self) -> bool {
+    pub(crate) fn held(&self) -> bool {
         self.hold && !self.closed
     }
 
     /// Whether the front end is gone.
-    pub fn closed(&self) -> bool {
+    pub(crate) fn closed(&self) -> bool {
         self.closed
     }
 
     /// Takes the waiting run.
-    pub fn take_run(&mut self) -> Option<WaitingRun> {
+    pub(crate) fn take_run(&mut self) -> Option<WaitingRun> {
         self.run.take()
     }
 
     /// Takes the latest question to the experiment of this generation; a question to another one is dropped.
-    pub fn take_experiment(&mut self, generation: Generation) -> Option<labs::Waiting> {
+    pub(crate) fn take_experiment(&mut self, generation: Generation) -> Option<labs::Waiting> {
         let (ticket, asked, question) = self.experiment.take()?;
         (asked == generation).then_some(labs::Waiting { ticket, question })
     }
 
     /// A run has ended, and with it the order to stop it: what it has computed can still be asked about.
-    pub fn ended(&mut self, job: JobId) {
+    pub(crate) fn ended(&mut self, job: JobId) {
         self.cancelled = self.cancelled.filter(|cancelled| *cancelled != job);
     }
 
     /// Takes the request for the list of models.
-    pub fn take_list(&mut self) -> bool {
+    pub(crate) fn take_list(&mut self) -> bool {
         std::mem::take(&mut self.list)
     }
 
     /// Whether something newer is waiting than the question that is being answered.
-    pub fn busy(&self) -> bool {
+    pub(crate) fn busy(&self) -> bool {
         self.closed || self.run.is_some() || self.experiment.is_some()
     }
 
@@ -137,7 +137,7 @@ impl Queue {
 }
 
 /// The queue with the channel that feeds it.
-pub struct Inbox {
+pub(crate) struct Inbox {
     commands: Receiver<Command>,
     /// What waits.
     pub queue: Queue,
@@ -145,12 +145,12 @@ pub struct Inbox {
 
 impl Inbox {
     /// An inbox fed by `commands`.
-    pub fn new(commands: Receiver<Command>) -> Self {
+    pub(crate) fn new(commands: Receiver<Command>) -> Self {
         Self { commands, queue: Queue::default() }
     }
 
     /// Takes in everything that has arrived, without waiting. A closed channel counts as shutdown.
-    pub fn drain(&mut self) {
+    pub(crate) fn drain(&mut self) {
         loop {
             match self.commands.try_recv() {
                 Ok(command) => self.queue.push(command),
@@ -161,7 +161,7 @@ impl Inbox {
     }
 
     /// Waits until there is something to do. An idle engine sleeps here and costs nothing.
-    pub fn wait(&mut self) {
+    pub(crate) fn wait(&mut self) {
         self.drain();
         while self.queue.idle() {
             match self.commands.recv() {
@@ -173,7 +173,7 @@ impl Inbox {
     }
 
     /// Waits a little while the worker is paused.
-    pub fn hold(&mut self) {
+    pub(crate) fn hold(&mut self) {
         match self.commands.recv_timeout(Duration::from_millis(500)) {
             Ok(command) => self.queue.push(command),
             Err(RecvTimeoutError::Timeout) => {}

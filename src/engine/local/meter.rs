@@ -10,7 +10,7 @@ const EVERY: f64 = 0.1;
 const LONG: f64 = 10.0;
 
 /// Measures a run that consists of weighted stages.
-pub struct Meter {
+pub(crate) struct Meter {
     begun: Instant,
     /// Sum of the weights of all stages.
     plan: f64,
@@ -33,7 +33,7 @@ struct Stage {
 
 impl Meter {
     /// A run whose stages have a total weight of `plan` (in any unit of expected time).
-    pub fn new(plan: f64) -> Self {
+    pub(crate) fn new(plan: f64) -> Self {
         let stage = Stage { name: String::new(), unit: "", weight: 0.0, begun: 0.0, ended: None };
         Self {
             begun: Instant::now(),
@@ -46,23 +46,23 @@ impl Meter {
     }
 
     /// Sets the total weight of all stages.
-    pub fn plan(&mut self, weight: f64) {
+    pub(crate) fn plan(&mut self, weight: f64) {
         self.plan = weight.max(f64::MIN_POSITIVE);
         self.stage.ended = None;
     }
 
     /// Seconds since the run began.
-    pub fn elapsed(&self) -> f64 {
+    pub(crate) fn elapsed(&self) -> f64 {
         self.begun.elapsed().as_secs_f64()
     }
 
     /// Whether this is the current stage.
-    pub fn is_at(&self, name: &str) -> bool {
+    pub(crate) fn is_at(&self, name: &str) -> bool {
         self.stage.name == name
     }
 
     /// Begins the next stage; its weight is the share of the plan that it takes.
-    pub fn stage(&mut self, name: impl Into<String>, unit: &'static str, weight: f64) {
+    pub(crate) fn stage(&mut self, name: impl Into<String>, unit: &'static str, weight: f64) {
         self.spent += self.stage.weight;
         if weight > 0.0 && self.paced.is_none() {
             self.paced = Some(self.elapsed());
@@ -72,7 +72,7 @@ impl Meter {
     }
 
     /// A report of `done` of `total` units of the stage, if one is due: every tenth of a second, and once at the stage's end.
-    pub fn report(&mut self, done: u64, total: u64) -> Option<Progress> {
+    pub(crate) fn report(&mut self, done: u64, total: u64) -> Option<Progress> {
         let now = self.elapsed();
         let ends = done >= total && self.stage.ended != Some(total);
         if self.reported.is_some_and(|then| now - then < EVERY) && !ends {

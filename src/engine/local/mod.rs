@@ -4,7 +4,7 @@ pub mod cache;
 mod data;
 pub mod embeddings;
 mod host;
-pub mod inbox;
+pub(crate) mod inbox;
 mod meter;
 mod shelf;
 #[cfg(test)]

@@ -9,7 +9,7 @@ use model::hub::Transfer;
 use model::{Device, Dtype, Model, ModelSource};
 
 /// Models kept in memory, the most recently used last.
-pub struct Shelf {
+pub(crate) struct Shelf {
     device: Device,
     dtype: Dtype,
     most: usize,
@@ -18,23 +18,23 @@ pub struct Shelf {
 
 impl Shelf {
     /// A shelf for at most `most` models.
-    pub fn new(device: Device, dtype: Dtype, most: usize) -> Self {
+    pub(crate) fn new(device: Device, dtype: Dtype, most: usize) -> Self {
         Self { device, dtype, most: most.max(1), models: VecDeque::new() }
     }
 
     /// The device and the precision of its models.
-    pub fn device(&self) -> String {
+    pub(crate) fn device(&self) -> String {
         self.device.with(self.dtype)
     }
 
     /// Whether a model is in memory.
-    pub fn holds(&self, name: &str) -> bool {
+    pub(crate) fn holds(&self, name: &str) -> bool {
         self.models.iter().any(|(n, _)| n == name)
     }
 
     /// A model by name, loaded if it is not in memory. The least recently used one makes room before the new one is read, so
     /// that memory never holds more models than the shelf does.
-    pub fn load(
+    pub(crate) fn load(
         &mut self,
         name: &str,
         on_transfer: &mut dyn FnMut(&Transfer<'_>) -> Result<(), Cancelled>,

@@ -30,7 +30,7 @@ use pretraining::tokenizer;
 use pretraining::{Base, Recipe};
 
 /// Writes a model of two blocks with random weights that knows the micro-world's words.
-pub fn fixture(dir: &Path) -> String {
+pub(crate) fn fixture(dir: &Path) -> String {
     deep_fixture(dir, 2)
 }
 

@@ -23,7 +23,7 @@ use model::source::Files;
 use model::{Model, ModelError};
 
 /// The worker's state.
-pub struct Worker {
+pub(crate) struct Worker {
     inbox: Inbox,
     outbox: Outbox,
     shelf: Shelf,
@@ -44,7 +44,7 @@ struct Current {
 
 impl Worker {
     /// A worker that has not started yet.
-    pub fn new(commands: Receiver<Command>, outbox: Outbox, options: LocalOptions) -> Self {
+    pub(crate) fn new(commands: Receiver<Command>, outbox: Outbox, options: LocalOptions) -> Self {
         let LocalOptions { device, dtype, cache, models, memory_limit, most_models, asked } = options;
         Self {
             inbox: Inbox::new(commands),
@@ -60,7 +60,7 @@ impl Worker {
     }
 
     /// Works until the front end is gone.
-    pub fn work(&mut self) {
+    pub(crate) fn work(&mut self) {
         let info = EngineInfo {
             version: env!("CARGO_PKG_VERSION").into(),
             device: format!("{} ({} threads)", self.shelf.device(), rayon::current_num_threads()),
@@ -138,7 +138,7 @@ impl Worker {
     }
 
     /// See [`super::forecast`].
-    pub fn forecast(&mut self, spec: &Spec) -> Result<Vec<Forecast>, Problem> {
+    pub(crate) fn forecast(&mut self, spec: &Spec) -> Result<Vec<Forecast>, Problem> {
         let told = |fault: Fault| match fault {
             Fault::Failed(problem) => problem,
             Fault::Cancelled => problem(&"cancelled", "forecast", "ask again"),

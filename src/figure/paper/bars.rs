@@ -9,7 +9,7 @@ use super::frame::Frame;
 
 /// The surface of a bar: full for solid roles, pale for dashed ones, hatched for dotted ones, so that series differ without
 /// colour.
-pub fn patch(scene: &mut Scene, a: At, b: At, role: Role) {
+pub(crate) fn patch(scene: &mut Scene, a: At, b: At, role: Role) {
     let colour = palette::series(role.hue);
     let (a, b) = ((a.0.min(b.0), a.1.min(b.1)), (a.0.max(b.0), a.1.max(b.1)));
     match role.dash {
@@ -27,7 +27,7 @@ fn slot(from: f64, to: f64, k: usize, of: usize) -> (f64, f64) {
 }
 
 /// Bars from zero, with error bars: the k-th of several series.
-pub fn bars(scene: &mut Scene, frame: &Frame, bars: &Bars, k: usize, of: usize) {
+pub(crate) fn bars(scene: &mut Scene, frame: &Frame, bars: &Bars, k: usize, of: usize) {
     for bar in &bars.bars {
         let (from, to) = slot(bar.from, bar.to, k, of);
         // A logarithmic axis has no zero; bars stand on its lower end.
@@ -58,7 +58,7 @@ fn whisker(scene: &mut Scene, x: f64, (lo, hi): (f64, f64), half: f64, pen: Pen)
 }
 
 /// Ranges with single dots and a mean: the k-th of several series.
-pub fn ranges(scene: &mut Scene, frame: &Frame, ranges: &Ranges, k: usize, of: usize) {
+pub(crate) fn ranges(scene: &mut Scene, frame: &Frame, ranges: &Ranges, k: usize, of: usize) {
     let colour = palette::series(ranges.role.hue);
     for range in &ranges.ranges {
         let middle = range.category as f64;

@@ -9,10 +9,10 @@ use base::numbers::short;
 use base::text::printable_label;
 
 /// Room for the scale, right of the frame.
-pub const SCALE_ROOM: f64 = 96.0;
+pub(crate) const SCALE_ROOM: f64 = 96.0;
 
 /// The colour of a value.
-pub fn shade(cells: &Cells, value: f64) -> Rgb {
+pub(crate) fn shade(cells: &Cells, value: f64) -> Rgb {
     let (lo, hi) = cells.range;
     let share = if hi > lo { (value - lo) / (hi - lo) } else { 0.5 };
     match cells.shades {
@@ -22,7 +22,7 @@ pub fn shade(cells: &Cells, value: f64) -> Rgb {
 }
 
 /// The cells and their scale.
-pub fn draw(scene: &mut Scene, frame: &Frame, cells: &Cells) {
+pub(crate) fn draw(scene: &mut Scene, frame: &Frame, cells: &Cells) {
     let edge =
         |axis: &super::super::axis::Fitted, k: usize, by: f64| axis.place(k as f64 + by).unwrap_or(0.0);
     let columns = frame.x.categories().map_or(0, <[String]>::len);

@@ -15,7 +15,7 @@ const LONGEST: f64 = 150.0;
 const GAP: f64 = 8.0;
 
 /// Where the data are drawn.
-pub struct Frame {
+pub(crate) struct Frame {
     /// Left edge, in units of the page.
     pub left: f64,
     /// Right edge.
@@ -35,7 +35,7 @@ pub struct Frame {
 
 impl Frame {
     /// The frame between two corners of the page that also hold the axes' labels.
-    pub fn new(fonts: &Fonts<'_>, figure: &Figure, (left, top): At, (right, bottom): At) -> Self {
+    pub(crate) fn new(fonts: &Fonts<'_>, figure: &Figure, (left, top): At, (right, bottom): At) -> Self {
         let rules = figure.layers.iter().any(|l| matches!(l, Layer::Rule(r) if r.upright));
         // Labels of upright rules go above the frame, where there are no data.
         let top = top + 4.0 + if rules { SMALL + 4.0 } else { 0.0 };
@@ -57,17 +57,17 @@ impl Frame {
     }
 
     /// The position of a pair of values; none if an axis cannot show it.
-    pub fn at(&self, x: f64, y: f64) -> Option<At> {
+    pub(crate) fn at(&self, x: f64, y: f64) -> Option<At> {
         Some((self.px(self.x.place(x)?), self.py(self.y.place(y)?)))
     }
 
     /// The pixel of a share of the horizontal axis.
-    pub fn px(&self, share: f64) -> f64 {
+    pub(crate) fn px(&self, share: f64) -> f64 {
         self.left + self.inset + share * (self.right - self.left - 2.0 * self.inset)
     }
 
     /// The pixel of a share of the vertical axis.
-    pub fn py(&self, share: f64) -> f64 {
+    pub(crate) fn py(&self, share: f64) -> f64 {
         let inset = if self.y.categories().is_some() { 0.0 } else { INSET };
         self.bottom - inset - share * (self.bottom - self.top - 2.0 * inset)
     }
@@ -87,7 +87,7 @@ fn y_room(length: f64) -> Room<'static> {
 }
 
 /// Left edge of the frame: as far in as the labels of the vertical axis are wide.
-pub fn left(fonts: &Fonts<'_>, figure: &Figure, height: f64) -> f64 {
+pub(crate) fn left(fonts: &Fonts<'_>, figure: &Figure, height: f64) -> f64 {
     let ticks = Fitted::vertical(figure).ticks(&y_room(height * 0.6));
     let widest = ticks.iter().map(|t| fonts.width(&t.label, SMALL)).fold(0.0, f64::max);
     MARGIN + (widest.min(LONGEST) + 30.0).max(46.0)
@@ -106,7 +106,7 @@ fn beside(fonts: &Fonts<'_>, figure: &Figure) -> f64 {
 }
 
 /// Grid, ticks, axis lines and their labels. Over cells there is no grid.
-pub fn axes(scene: &mut Scene, figure: &Figure, frame: &Frame, cells: bool) {
+pub(crate) fn axes(scene: &mut Scene, figure: &Figure, frame: &Frame, cells: bool) {
     let grid = Pen::new(GRID, 0.9);
     let pen = Pen::new(INK, 0.9);
     x_ticks(scene, frame, (!cells).then_some(grid), pen);

@@ -8,7 +8,7 @@ use super::{GREY, INK, LABEL, SMALL, type_of};
 use base::text::printable_label;
 
 /// The colour of the highlighted path.
-pub const LIT: Rgb = Rgb(0xd5, 0x5e, 0x00);
+pub(crate) const LIT: Rgb = Rgb(0xd5, 0x5e, 0x00);
 /// Height of a node.
 const NODE: f64 = 30.0;
 /// Height of a step on the grid of rows.
@@ -23,7 +23,7 @@ struct Placed {
 }
 
 /// Draws the graph between two edges from `top`, and returns where it ends.
-pub fn draw(scene: &mut Scene, graph: &Graph, (left, right): (f64, f64), top: f64) -> f64 {
+pub(crate) fn draw(scene: &mut Scene, graph: &Graph, (left, right): (f64, f64), top: f64) -> f64 {
     let span = |pick: fn(At) -> f64| {
         let each = || graph.nodes.iter().map(|n| pick(n.at)).filter(|v| v.is_finite());
         (each().fold(f64::INFINITY, f64::min), each().fold(f64::NEG_INFINITY, f64::max))

@@ -40,7 +40,7 @@ impl Sample {
 }
 
 /// Draws the legend from its upper left, no further than `right`, and returns its height.
-pub fn draw(scene: &mut Scene, figure: &Figure, (left, top): At, right: f64) -> f64 {
+pub(crate) fn draw(scene: &mut Scene, figure: &Figure, (left, top): At, right: f64) -> f64 {
     let text = type_of(SMALL, INK, Side::Start, Side::Middle);
     let (mut x, mut y, mut height) = (left, top + ROW / 2.0, 0.0);
     let named = entries(figure);

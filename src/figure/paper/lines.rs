@@ -28,7 +28,7 @@ fn runs<T: Copy>(frame: &Frame, points: &[(f64, T)]) -> Vec<Vec<T>> {
 }
 
 /// The intervals, behind all lines: the wide ones, then the narrow ones.
-pub fn bands(scene: &mut Scene, frame: &Frame, line: &Line) {
+pub(crate) fn bands(scene: &mut Scene, frame: &Frame, line: &Line) {
     let colour = palette::series(line.role.hue);
     let pen = Pen { alpha: 0.6, ..Pen::new(colour, 1.1) };
     for inner in [false, true] {
@@ -55,7 +55,7 @@ pub fn bands(scene: &mut Scene, frame: &Frame, line: &Line) {
 }
 
 /// The line and its markers.
-pub fn line(scene: &mut Scene, frame: &Frame, line: &Line) {
+pub(crate) fn line(scene: &mut Scene, frame: &Frame, line: &Line) {
     let at: Vec<(f64, (At, Emphasis))> =
         line.points.iter().filter_map(|p| Some((p.x, (frame.at(p.x, p.y)?, p.emphasis)))).collect();
     let colour = palette::series(line.role.hue);
@@ -95,7 +95,7 @@ fn touches(a: &Rectangle, b: &Rectangle) -> bool {
 }
 
 /// Single points with their intervals; labels where they touch neither a point nor each other.
-pub fn points(scene: &mut Scene, frame: &Frame, points: &Points) {
+pub(crate) fn points(scene: &mut Scene, frame: &Frame, points: &Points) {
     const R: f64 = 3.6;
     let colour = palette::series(points.role.hue);
     let marker = points.role.marker.unwrap_or(Marker::Circle);
@@ -144,7 +144,7 @@ pub fn points(scene: &mut Scene, frame: &Frame, points: &Points) {
 }
 
 /// Rank lines, each with its name at its end.
-pub fn ranks(scene: &mut Scene, frame: &Frame, ranks: &Ranks) {
+pub(crate) fn ranks(scene: &mut Scene, frame: &Frame, ranks: &Ranks) {
     let mut ends: Vec<(f64, f64, String)> = Vec::new();
     for line in &ranks.lines {
         let colour = palette::series(line.role.hue);
@@ -188,7 +188,7 @@ fn label_on_data(scene: &mut Scene, text: &str, at: At, kind: Type) {
 }
 
 /// A rule with its label: above the frame if vertical, on the right end of the rule if horizontal.
-pub fn rule(scene: &mut Scene, frame: &Frame, rule: &Rule) {
+pub(crate) fn rule(scene: &mut Scene, frame: &Frame, rule: &Rule) {
     let axis = if rule.upright { &frame.x } else { &frame.y };
     let Some(share) = axis.place(rule.at).filter(|_| axis.shows(rule.at)) else { return };
     let label = printable_label(&rule.label);
@@ -209,7 +209,7 @@ pub fn rule(scene: &mut Scene, frame: &Frame, rule: &Rule) {
 }
 
 /// A guide with its ticks; its label is to the right of its last point.
-pub fn guide(scene: &mut Scene, frame: &Frame, guide: &Guide) {
+pub(crate) fn guide(scene: &mut Scene, frame: &Frame, guide: &Guide) {
     let at: Vec<At> = guide.points.iter().filter_map(|&(x, y)| frame.at(x, y)).collect();
     scene.line(&at, Pen::new(PALE, 1.1));
     for (x, y, label) in &guide.ticks {

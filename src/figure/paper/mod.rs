@@ -27,7 +27,7 @@ const FINE: f64 = 8.5;
 const MARGIN: f64 = 16.0;
 
 /// The drawing of a figure, with notes below its provenance. The same figure gives the same drawing with the same fonts.
-pub fn lay_out<'a>(figure: &Figure, fonts: &'a Fonts<'a>, notes: &[String]) -> Scene<'a> {
+pub(crate) fn lay_out<'a>(figure: &Figure, fonts: &'a Fonts<'a>, notes: &[String]) -> Scene<'a> {
     let (width, height) = size(figure);
     let mut scene = Scene::new(fonts, width, height);
     let left = if figure.has_axes() { frame::left(fonts, figure, height) } else { MARGIN };

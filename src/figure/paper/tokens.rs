@@ -19,17 +19,17 @@ const BETWEEN: f64 = 10.0;
 const LONGEST: f64 = 170.0;
 
 /// A score in few characters.
-pub fn number(score: f64) -> String {
+pub(crate) fn number(score: f64) -> String {
     short((score * 100.0).round() / 100.0)
 }
 
 /// A small triangle that points up at `tip`: among the highest K.
-pub fn mark(scene: &mut Scene, (x, y): At) {
+pub(crate) fn mark(scene: &mut Scene, (x, y): At) {
     scene.fill(&[(x, y), (x + 4.0, y + 7.0), (x - 4.0, y + 7.0)], INK, 1.0);
 }
 
 /// Draws the strips between two edges from `top`, broken into as many lines as they need, and returns where they end.
-pub fn draw(scene: &mut Scene, tokens: &Tokens, (left, right): (f64, f64), top: f64) -> f64 {
+pub(crate) fn draw(scene: &mut Scene, tokens: &Tokens, (left, right): (f64, f64), top: f64) -> f64 {
     let fonts = scene.fonts;
     let names: Vec<String> =
         tokens.strips.iter().map(|s| fonts.cut(&printable_label(&s.label), SMALL, LONGEST)).collect();

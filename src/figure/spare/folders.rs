@@ -13,7 +13,7 @@ const DEPTH: usize = 6;
 const EXTENSIONS: [&str; 4] = ["ttf", "otf", "ttc", "otc"];
 
 /// The folders of fonts of this system; the user's own come first.
-pub fn usual() -> Vec<PathBuf> {
+pub(crate) fn usual() -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = dirs::font_dir().into_iter().collect();
     if cfg!(target_os = "macos") {
         folders.extend(["/Library/Fonts", "/System/Library/Fonts"].map(PathBuf::from));
@@ -33,7 +33,7 @@ pub fn usual() -> Vec<PathBuf> {
 
 /// The font files in the folders and below them: those of the first folder first, in the order of their names. A folder that several
 /// ways lead to, as links do, is read once.
-pub fn files(folders: &[PathBuf]) -> Vec<PathBuf> {
+pub(crate) fn files(folders: &[PathBuf]) -> Vec<PathBuf> {
     let mut walk = Walk { read: BTreeSet::new(), entries: 0, files: Vec::new() };
     folders.iter().for_each(|folder| walk.folder(folder, DEPTH));
     walk.files

@@ -17,7 +17,7 @@ use self::tables::{Directory, Source, Table};
 use super::font::SpareFace;
 
 /// The environment variable that names a font file.
-pub const VARIABLE: &str = "PROBITY_FONT";
+pub(crate) const VARIABLE: &str = "PROBITY_FONT";
 /// Most faces that a figure is drawn with beside the embedded ones.
 const MOST_FACES: usize = 4;
 /// Scripts that run from right to left, or whose letters change and join with their neighbours: Hebrew to Burmese, Khmer, what is
@@ -37,7 +37,7 @@ const REGULAR: u16 = 400;
 
 /// The faces that draw what the embedded font lacks.
 #[derive(Default)]
-pub struct Spare {
+pub(crate) struct Spare {
     faces: Vec<Loaded>,
     /// Whether a file was named that is no font.
     unreadable: bool,
@@ -63,13 +63,13 @@ struct Candidate {
 
 impl Spare {
     /// What this system has for the characters.
-    pub fn of_system(wanted: &BTreeSet<char>) -> Self {
+    pub(crate) fn of_system(wanted: &BTreeSet<char>) -> Self {
         let named = std::env::var_os(VARIABLE).filter(|v| !v.is_empty()).map(PathBuf::from);
         Self::search(named.as_deref(), &folders::usual(), wanted)
     }
 
     /// What the named file and then the folders have for the characters.
-    pub fn search(named: Option<&Path>, folders: &[PathBuf], wanted: &BTreeSet<char>) -> Self {
+    pub(crate) fn search(named: Option<&Path>, folders: &[PathBuf], wanted: &BTreeSet<char>) -> Self {
         let mut spare = Self::default();
         let mut left: BTreeSet<char> = wanted.iter().copied().filter(|c| stands_alone(*c)).collect();
         if let Some(path) = named {
@@ -105,17 +105,17 @@ impl Spare {
     }
 
     /// The faces, to draw with.
-    pub fn faces(&self) -> Vec<SpareFace<'_>> {
+    pub(crate) fn faces(&self) -> Vec<SpareFace<'_>> {
         self.faces.iter().filter_map(|f| Some((tables::face(&f.tables)?, &f.characters))).collect()
     }
 
     /// Names of the files, without their folders.
-    pub fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         self.faces.iter().map(|f| f.file.clone()).collect()
     }
 
     /// What the reader of the figure must know: what boxes stand for, and how to be rid of them; `boxed` are the characters of boxes.
-    pub fn notes(&self, boxed: &BTreeSet<char>) -> Vec<String> {
+    pub(crate) fn notes(&self, boxed: &BTreeSet<char>) -> Vec<String> {
         let mut notes = Vec::new();
         if boxed.iter().any(|c| !stands_alone(*c)) {
             notes.push("scripts that run from right to left or join their letters are boxes here, and text in the SVG".to_owned());

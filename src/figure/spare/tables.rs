@@ -21,29 +21,29 @@ const NEEDED: [&[u8; 4]; 14] = [
 ];
 
 /// A table of a face, in memory.
-pub type Table = ([u8; 4], Vec<u8>);
+pub(crate) type Table = ([u8; 4], Vec<u8>);
 
 /// Where the tables of a face lie in its file: name, first byte, length.
-pub struct Directory {
+pub(crate) struct Directory {
     tables: Vec<([u8; 4], u64, u64)>,
 }
 
 impl Directory {
     /// Whether the face has a table.
-    pub fn has(&self, tag: &[u8; 4]) -> bool {
+    pub(crate) fn has(&self, tag: &[u8; 4]) -> bool {
         self.tables.iter().any(|(name, _, _)| name == tag)
     }
 }
 
 /// An open font file.
-pub struct Source {
+pub(crate) struct Source {
     file: File,
     length: u64,
 }
 
 impl Source {
     /// Opens a file; none if it is not one or cannot be read.
-    pub fn open(path: &Path) -> Option<Self> {
+    pub(crate) fn open(path: &Path) -> Option<Self> {
         // Asked before: to open a pipe would wait for its other end.
         if !std::fs::metadata(path).ok()?.is_file() {
             return None;
@@ -65,7 +65,7 @@ impl Source {
     }
 
     /// The faces of the file in their order; none of a file that is no font.
-    pub fn directories(&self) -> Vec<Directory> {
+    pub(crate) fn directories(&self) -> Vec<Directory> {
         self.starts().into_iter().flatten().filter_map(|at| self.directory(at)).collect()
     }
 
@@ -95,13 +95,13 @@ impl Source {
     }
 
     /// A table of a face.
-    pub fn table(&self, directory: &Directory, tag: &[u8; 4]) -> Option<Vec<u8>> {
+    pub(crate) fn table(&self, directory: &Directory, tag: &[u8; 4]) -> Option<Vec<u8>> {
         let (_, at, count) = directory.tables.iter().find(|(name, _, _)| name == tag)?;
         self.bytes(*at, *count)
     }
 
     /// What outlines and widths come from; none if that is too much, or if what every face has is missing.
-    pub fn outlines(&self, directory: &Directory) -> Option<Vec<Table>> {
+    pub(crate) fn outlines(&self, directory: &Directory) -> Option<Vec<Table>> {
         let length = |tag: &[u8; 4]| {
             directory.tables.iter().find(|(name, _, _)| name == tag).map_or(0, |(_, _, length)| *length)
         };
@@ -117,7 +117,7 @@ fn number(bytes: &[u8]) -> Option<u32> {
 }
 
 /// The face of the tables, at the weight of ordinary text where it can be chosen; none if they are damaged.
-pub fn face(tables: &[Table]) -> Option<Face<'_>> {
+pub(crate) fn face(tables: &[Table]) -> Option<Face<'_>> {
     let of = |tag: &[u8; 4]| tables.iter().find(|(name, _)| name == tag).map(|(_, bytes)| bytes.as_slice());
     let raw = RawFaceTables {
         head: of(b"head")?,

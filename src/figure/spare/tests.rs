@@ -47,7 +47,7 @@ fn assembled(at: usize, tables: &[Table]) -> Vec<u8> {
 }
 
 /// A font that has these characters and looks like Hack: a character has the look of the letter beside it.
-pub fn font(map: &[(char, char)], weight: u16) -> Vec<u8> {
+pub(crate) fn font(map: &[(char, char)], weight: u16) -> Vec<u8> {
     assembled(0, &tables(map, weight))
 }
 

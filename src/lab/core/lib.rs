@@ -13,7 +13,7 @@ pub mod finding;
 pub mod hidden;
 pub mod host;
 mod id;
-pub mod instrument;
+pub(crate) mod instrument;
 pub mod interval;
 pub mod layer;
 pub mod origin;

@@ -49,9 +49,9 @@ pub struct Strength {
     /// Harmonic mean of the two means.
     pub reliability: Option<Bands>,
     /// Completeness over the examples that have the other property.
-    pub completeness_where_selective: Option<Bands>,
+    pub(crate) completeness_where_selective: Option<Bands>,
     /// Mean over the values of the other property of the mean selectivity within; of several properties, the mean over them.
-    pub selectivity_by_class: Option<Bands>,
+    pub(crate) selectivity_by_class: Option<Bands>,
     /// What is left of the other property.
     pub readable: Option<Readable>,
     /// The same by property where there are several: the other one, then the further ones.
@@ -65,7 +65,7 @@ pub struct Strength {
 impl Strength {
     /// Whether it can be an optimum: every property that should stay is still read better than chance. None where no example has
     /// the other property.
-    pub fn eligible(&self) -> Option<bool> {
+    pub(crate) fn eligible(&self) -> Option<bool> {
         let first = self.readable.as_ref()?.eligible;
         let all = |k: &KeptStrength| k.readable.as_ref().is_some_and(|r| r.eligible);
         Some(first && self.kept.iter().all(all))

@@ -17,7 +17,7 @@ use thiserror::Error;
 
 /// Why an evaluation failed.
 #[derive(Debug, Error)]
-pub enum BenchError {
+pub(crate) enum BenchError {
     /// On the way through the model.
     #[error(transparent)]
     Stimuli(#[from] StimuliError),
@@ -28,7 +28,7 @@ pub enum BenchError {
 
 /// Where an experiment reads and writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Site {
+pub(crate) struct Site {
     /// Layer of the intervention, from 1.
     pub layer: usize,
     /// Layer of the oracle, the same or a later one.
@@ -37,13 +37,13 @@ pub struct Site {
 
 /// Some test examples, ready for interventions.
 #[derive(Debug, Clone)]
-pub struct Chunk {
+pub(crate) struct Chunk {
     /// Rows among the stimuli.
     pub rows: Vec<usize>,
     /// Hidden states at the verb's position (n x D) at the layer of the intervention.
     pub h: Matrix,
     /// Hidden states at the layer of the oracle.
-    pub oracle_h: Matrix,
+    pub(crate) oracle_h: Matrix,
     /// True value of the target, per example.
     pub target: Vec<usize>,
     /// True value of the other property, where there is one.
@@ -73,7 +73,7 @@ pub struct Scores {
     /// Completeness toward another value of what the oracle predicted before, for counterfactual methods.
     pub predicted: Vec<f64>,
     /// Answers of the oracle of the other property by true value (rows).
-    pub confusion: Vec<Vec<f64>>,
+    pub(crate) confusion: Vec<Vec<f64>>,
     /// What became of the further properties that should stay.
     pub further: Vec<Kept>,
 }
@@ -97,7 +97,7 @@ pub struct Conduct {
 
 impl Conduct {
     /// Appends further examples.
-    pub fn extend(&mut self, more: Conduct) {
+    pub(crate) fn extend(&mut self, more: Conduct) {
         self.flipped.extend(more.flipped);
         self.correct_before.extend(more.correct_before);
         self.correct_after.extend(more.correct_after);
@@ -136,7 +136,7 @@ impl Outcome {
 }
 
 /// A method at work on a chunk: one prepared intervention per goal value.
-pub struct Applied<'a> {
+pub(crate) struct Applied<'a> {
     chunk: &'a Chunk,
     goal: Goal,
     /// Wanted values of the target and the intervention toward them. Properties with k > 2 values have k - 1 of them.
@@ -145,7 +145,7 @@ pub struct Applied<'a> {
 
 impl Chunk {
     /// Reads the test rows `rows`, all of which must have a value of the target, up to the layer of the intervention.
-    pub fn new(
+    pub(crate) fn new(
         model: &Model,
         stimuli: &Stimuli,
         labels: &PropertyLabels,
@@ -158,7 +158,7 @@ impl Chunk {
     }
 
     /// The same with hidden states `h` (n x D) at the layer of the intervention that were read before.
-    pub fn with(
+    pub(crate) fn with(
         h: Matrix,
         model: &Model,
         stimuli: &Stimuli,
@@ -185,23 +185,23 @@ impl Chunk {
     }
 
     /// Number of examples.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
 
     /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
     /// What each oracle sees before any intervention.
-    pub fn sights(&self, oracles: &[Oracle]) -> Vec<Sight> {
+    pub(crate) fn sights(&self, oracles: &[Oracle]) -> Vec<Sight> {
         oracles.iter().map(|o| o.see(&self.oracle_h)).collect()
     }
 
     /// Readies a fitted method for the chunk's examples, toward every value of the target that an example does not have
     /// (Canby et al., section 3: completeness is averaged over the counterfactual values).
-    pub fn apply<'a>(
+    pub(crate) fn apply<'a>(
         &'a self,
         method: &dyn Method,
         fitted: &'a dyn Fitted,
@@ -223,7 +223,7 @@ impl Chunk {
     }
 
     /// The hidden states that the oracle reads when `h` (n x D) stands in place of the chunk's own.
-    pub fn later(
+    pub(crate) fn later(
         &self,
         model: &Model,
         h: &Matrix,
@@ -238,7 +238,7 @@ impl Chunk {
 
     /// The hidden states (n x D) at each of the layers `later`, all behind that of the intervention, when `h` (n x D) stands in
     /// place of the chunk's own.
-    pub fn at_layers(
+    pub(crate) fn at_layers(
         &self,
         model: &Model,
         h: &Matrix,
@@ -252,14 +252,14 @@ impl Chunk {
     }
 
     /// Probabilities, over the whole vocabulary, of the two forms of example `i` with the hidden state `h` in place.
-    pub fn words(&self, model: &Model, i: usize, h: &[f32]) -> Result<[f64; 2], StimuliError> {
+    pub(crate) fn words(&self, model: &Model, i: usize, h: &[f32]) -> Result<[f64; 2], StimuliError> {
         self.continuation.probabilities(model, i, h)
     }
 }
 
 /// What an evaluation needs besides the method.
 #[derive(Clone, Copy)]
-pub struct Court<'a> {
+pub(crate) struct Court<'a> {
     /// The model.
     pub model: &'a Model,
     pub oracles: &'a [Oracle],
@@ -288,7 +288,7 @@ pub struct Reader<'a> {
 
 impl Applied<'_> {
     /// Changed hidden states (n x D) of the first goal value.
-    pub fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
+    pub(crate) fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
         self.shifts[0].1.at(value, pulse)
     }
 
@@ -296,7 +296,7 @@ impl Applied<'_> {
     ///
     /// # Errors
     /// From the method, or from the model where the pass must go on.
-    pub fn judge(
+    pub(crate) fn judge(
         &mut self,
         value: f64,
         court: Court<'_>,
@@ -339,7 +339,7 @@ impl Applied<'_> {
     ///
     /// # Errors
     /// From the method, or from the model.
-    pub fn judge_at(
+    pub(crate) fn judge_at(
         &mut self,
         value: f64,
         readers: &[Reader<'_>],

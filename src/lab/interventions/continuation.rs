@@ -9,7 +9,7 @@ use model::{Batch, Edit, EditKind, HookPoint, Model, Plan, Sites};
 
 /// Sentences that have run up to a layer and can go on from there any number of times.
 #[derive(Debug, Clone)]
-pub struct Continuation {
+pub(crate) struct Continuation {
     layer: usize,
     at: HookPoint,
     parts: Vec<Part>,
@@ -31,7 +31,7 @@ struct Part {
 
 /// The end of the pass for changed hidden states.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Continued {
+pub(crate) struct Continued {
     /// Logits of the two forms, per row; none where the model has no language model head.
     pub forms: Option<Vec<[f32; 2]>>,
     /// Their ranks among the verb forms of all sentences, from 1; of equals each counts as the first. None where `forms` is none.
@@ -42,7 +42,7 @@ pub struct Continued {
 
 impl Continuation {
     /// Runs the stimuli `rows` up to block `layer` (from 1).
-    pub fn new(
+    pub(crate) fn new(
         model: &Model,
         stimuli: &Stimuli,
         rows: &[usize],
@@ -80,23 +80,23 @@ impl Continuation {
     }
 
     /// Verb forms that ranks are among.
-    pub fn form_count(&self) -> usize {
+    pub(crate) fn form_count(&self) -> usize {
         self.vocab.len()
     }
 
     /// Number of rows.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.columns.len()
     }
 
     /// Whether there is no row.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.columns.is_empty()
     }
 
     /// Goes on from hidden states `h` (rows x D) at the verb's position in place of the model's own. The hidden states after
     /// each of the blocks `later` (from 1) are brought back too; one pass serves all of them.
-    pub fn run(
+    pub(crate) fn run(
         &self,
         model: &Model,
         h: &Matrix,
@@ -141,7 +141,12 @@ impl Continuation {
     }
 
     /// Probabilities over the whole vocabulary of the two forms of one row, going on from `h` (one row x D).
-    pub fn probabilities(&self, model: &Model, place: usize, h: &[f32]) -> Result<[f64; 2], StimuliError> {
+    pub(crate) fn probabilities(
+        &self,
+        model: &Model,
+        place: usize,
+        h: &[f32],
+    ) -> Result<[f64; 2], StimuliError> {
         let Some((part, k)) =
             self.parts.iter().find_map(|p| p.places.iter().position(|x| *x == place).map(|k| (p, k)))
         else {

@@ -23,7 +23,7 @@ use stats::bootstrap::Resamples;
 use stats::estimate::number_or_null;
 
 /// Real states that changed ones are held against, at most: evenly spaced among those that there are.
-pub const REAL_STATES: usize = 2_048;
+pub(crate) const REAL_STATES: usize = 2_048;
 
 /// Real states, ready to be held against.
 #[derive(Debug, Clone)]
@@ -114,17 +114,17 @@ fn apart(a: &[f32], b: &[f32]) -> f64 {
 
 impl Distances {
     /// Examples that were measured.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.nearest.len()
     }
 
     /// Whether nothing was measured.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.nearest.is_empty()
     }
 
     /// Adds those of the same examples changed toward another value, with weight `w`.
-    pub fn add(&mut self, part: &Self, w: f64) {
+    pub(crate) fn add(&mut self, part: &Self, w: f64) {
         let each = |sum: &mut Vec<f64>, part: &[f64]| {
             sum.resize(part.len(), 0.0);
             sum.iter_mut().zip(part).for_each(|(a, b)| *a += w * b);

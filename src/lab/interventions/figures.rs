@@ -102,7 +102,7 @@ pub fn curves(
 }
 
 /// A figure of the paper: its methods, as far as the run has them, in one figure. None where the run has none of them.
-pub fn drawing(
+pub(crate) fn drawing(
     results: &Results,
     engine: Option<&EngineInfo>,
     model: &str,

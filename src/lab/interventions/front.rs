@@ -49,7 +49,7 @@ pub enum Standing {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Front {
     /// How each setting stands, in their order.
-    pub standings: Vec<Standing>,
+    pub(crate) standings: Vec<Standing>,
     /// Places of the settings on the front, by rising completeness.
     pub order: Vec<usize>,
     /// The knee, or why there is none.

@@ -73,7 +73,7 @@ impl MapFinding {
 
 impl NoMapFinding {
     /// The method with its options.
-    pub fn method_key(&self) -> MethodKey {
+    pub(crate) fn method_key(&self) -> MethodKey {
         MethodKey { name: self.method.clone(), options: self.options.clone() }
     }
 }

@@ -74,9 +74,7 @@ pub enum InterventionError {
     Cancelled(#[from] Cancelled),
     /// No perceptron was given.
     #[error("{method} attacks the interventional perceptron, and none was trained")]
-    NoProbe {
-        method: &'static str,
-    },
+    NoProbe { method: &'static str },
     /// A property with more values than the method can handle.
     #[error("{method} is defined for properties with two values, this one has {classes}")]
     NotBinary {

@@ -21,7 +21,7 @@ const fn row(method: &'static str, [completeness, selectivity, reliability, valu
 }
 
 /// Table 3, in its order.
-pub const TABLE_3: [Published; 6] = [
+pub(crate) const TABLE_3: [Published; 6] = [
     row("fgsm", [0.8923, 0.3994, 0.5518, 0.112]),
     row("pgd", [0.7343, 0.3897, 0.5092, 0.112]),
     row("autoattack", [0.8433, 0.3692, 0.5136, 0.112]),
@@ -41,7 +41,7 @@ pub const TABLE_1: [[f64; 4]; 3] =
     [[31.0, 5.0, 176.0, 213.0], [10.0, 4.0, 78.0, 92.0], [41.0, 9.0, 254.0, 305.0]];
 
 /// Table 2: accuracies of the oracle and of the interventional perceptron on the target and on the other property.
-pub const TABLE_2: [(&str, [f64; 2]); 2] =
+pub(crate) const TABLE_2: [(&str, [f64; 2]); 2] =
     [("MLP oracle", [0.994, 0.884]), ("interventional MLP", [0.995, 0.908])];
 
 /// A figure of the paper: its name here, its methods and its oracle.

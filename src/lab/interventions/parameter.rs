@@ -58,7 +58,7 @@ pub const EPSILONS: [f64; 29] = [
 /// models with larger ones (GPT-2's kind) have not reached their plateau at 5. At 61 the last built-in model (gpt2-mini, whose
 /// coordinates vary five times as much as those of bert-mini) has reached it. The grid does not depend on the data: radii
 /// that were made to fit the embeddings could not be compared between models.
-pub const FURTHER_EPSILONS: [f64; 36] = {
+pub(crate) const FURTHER_EPSILONS: [f64; 36] = {
     let mut all = [0.0; 36];
     let mut i = 0;
     while i < EPSILONS.len() {
@@ -101,9 +101,9 @@ pub const ALPHA: Parameter = Parameter {
 };
 
 /// Largest number of INLP iterations, of random directions, and of AlterRep's classifiers.
-pub const MOST_ITERATIONS: usize = 40;
+pub(crate) const MOST_ITERATIONS: usize = 40;
 
-pub const RANKS: [f64; MOST_ITERATIONS + 1] = {
+pub(crate) const RANKS: [f64; MOST_ITERATIONS + 1] = {
     let mut ranks = [0.0; MOST_ITERATIONS + 1];
     let mut i = 0;
     while i <= MOST_ITERATIONS {
@@ -114,7 +114,7 @@ pub const RANKS: [f64; MOST_ITERATIONS + 1] = {
 };
 
 /// Number of classifiers (for two classes: of directions) taken out.
-pub const RANK: Parameter = Parameter {
+pub(crate) const RANK: Parameter = Parameter {
     name: "rank",
     symbol: "r",
     doc: "iterations of taking a classifier's row space out; one direction each for two classes, up to k - 1 for k",
@@ -127,13 +127,13 @@ pub const RANK: Parameter = Parameter {
 };
 
 /// Number of directions that RLACE takes out, for k classes k - 1 times as many: as many as INLP does at the same rank.
-pub const ERASED_RANK: Parameter = Parameter {
+pub(crate) const ERASED_RANK: Parameter = Parameter {
     doc: "directions taken out: r for two classes, r (k - 1) for k, as many as INLP takes in r iterations",
     ..RANK
 };
 
 /// Number of own directions that are taken out, in the order of their file.
-pub const OWN_RANK: Parameter = Parameter {
+pub(crate) const OWN_RANK: Parameter = Parameter {
     doc: "directions of the file that are taken out, from the first; more than it has are all of them",
     ..RANK
 };

@@ -35,7 +35,7 @@ pub fn nullifying_completeness(after: &Dense<f64>) -> Vec<f64> {
 ///
 /// # Panics
 /// If the prior has another number of classes.
-pub fn nullifying_completeness_to(after: &Dense<f64>, prior: &[f64]) -> Vec<f64> {
+pub(crate) fn nullifying_completeness_to(after: &Dense<f64>, prior: &[f64]) -> Vec<f64> {
     let farthest = 1.0 - prior.iter().copied().fold(f64::INFINITY, f64::min);
     after.iter_rows().map(|p| (1.0 - total_variation(p, prior) / farthest).clamp(0.0, 1.0)).collect()
 }
@@ -56,7 +56,7 @@ pub fn selectivity(before: &Dense<f64>, after: &Dense<f64>) -> Vec<f64> {
 
 /// The values that the oracle predicts, moved on by `shift` (modulo their number): targets of a completeness toward the other
 /// value of the *predicted* label, where [`counterfactual_completeness`] is otherwise asked about the true one.
-pub fn predicted_targets(before: &Dense<f64>, shift: usize) -> Vec<usize> {
+pub(crate) fn predicted_targets(before: &Dense<f64>, shift: usize) -> Vec<usize> {
     before.iter_rows().map(|p| (argmax(p) + shift) % p.len().max(1)).collect()
 }
 
@@ -74,7 +74,7 @@ pub fn right(after: &Dense<f64>, labels: &[Option<usize>]) -> Vec<Option<f64>> {
 ///
 /// # Panics
 /// If there is not one label per row or a label is not a class.
-pub fn confusion(after: &Dense<f64>, labels: &[Option<usize>]) -> Vec<Vec<usize>> {
+pub(crate) fn confusion(after: &Dense<f64>, labels: &[Option<usize>]) -> Vec<Vec<usize>> {
     assert_eq!(after.rows(), labels.len(), "not one label per example");
     let mut counts = vec![vec![0; after.cols()]; after.cols()];
     for (p, label) in after.iter_rows().zip(labels) {
@@ -90,7 +90,7 @@ pub fn confusion(after: &Dense<f64>, labels: &[Option<usize>]) -> Vec<Vec<usize>
 ///
 /// # Panics
 /// If `value` is not a class.
-pub fn selectivity_floor(before: &Dense<f64>, value: usize) -> Vec<f64> {
+pub(crate) fn selectivity_floor(before: &Dense<f64>, value: usize) -> Vec<f64> {
     assert!(value < before.cols(), "no such value");
     let constant = Dense::from_fn(before.rows(), before.cols(), |_, j| f64::from(u8::from(j == value)));
     selectivity(before, &constant)

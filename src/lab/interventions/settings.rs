@@ -66,7 +66,7 @@ pub fn nth_of(spec: &Spec, method: &str, nth: usize) -> Option<usize> {
 }
 
 /// The key of a method's option.
-pub fn option_key(method: &str, option: &str) -> String {
+pub(crate) fn option_key(method: &str, option: &str) -> String {
     format!("method.{method}.{option}")
 }
 

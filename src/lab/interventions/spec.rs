@@ -81,9 +81,9 @@ pub struct ProbeSpec {
 }
 
 /// Replicates where a spec does not say.
-pub const REPLICATES: usize = 5;
+pub(crate) const REPLICATES: usize = 5;
 /// Most replicates of a spec.
-pub const MOST_REPLICATES: usize = 50;
+pub(crate) const MOST_REPLICATES: usize = 50;
 
 impl Default for ProbeSpec {
     fn default() -> Self {
@@ -94,11 +94,11 @@ impl Default for ProbeSpec {
 
 impl ProbeSpec {
     /// Number of replicates.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.replicates.unwrap_or(1)
     }
 
-    pub fn training_seed(&self) -> u64 {
+    pub(crate) fn training_seed(&self) -> u64 {
         self.seed.unwrap_or(0)
     }
 }
@@ -125,7 +125,7 @@ pub struct MethodSpec {
 
 impl MethodSpec {
     /// Where the method's file is, if it has one.
-    pub fn file_path(&self) -> Option<PathBuf> {
+    pub(crate) fn file_path(&self) -> Option<PathBuf> {
         self.file.as_ref().map(|file| self.base.join(file))
     }
 

@@ -117,7 +117,7 @@ impl Tally {
     }
 
     /// The answers of the oracle of the other property by true value, as counts.
-    pub fn confusion(&self) -> &[Vec<f64>] {
+    pub(crate) fn confusion(&self) -> &[Vec<f64>] {
         &self.confusion
     }
 }

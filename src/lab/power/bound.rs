@@ -14,7 +14,7 @@ use base::suggest::unknown;
 /// δ of the published tables.
 pub const DELTA: f64 = 1e-8;
 /// Differences below this have no recommended n, as in the published code.
-pub const LEAST_GAP: f64 = 1e-5;
+pub(crate) const LEAST_GAP: f64 = 1e-5;
 /// Possible values of a weight.
 const VALUES: f64 = 4_294_967_296.0;
 
@@ -50,7 +50,7 @@ pub enum Bound {
 }
 
 /// Largest constant of a user's own bound.
-pub const MOST_CONSTANT: f64 = 1e15;
+pub(crate) const MOST_CONSTANT: f64 = 1e15;
 
 impl Bound {
     /// Its name in findings.
@@ -154,10 +154,10 @@ pub struct Ratio(pub [u32; 3]);
 
 impl Ratio {
     /// The paper's 256 : 64 : 64.
-    pub const PAPER: Self = Self([4, 1, 1]);
+    pub(crate) const PAPER: Self = Self([4, 1, 1]);
 
     /// Whether it is the paper's; such a field is left out, so that specs keep the hashes they had before there was one.
-    pub fn is_usual(&self) -> bool {
+    pub(crate) fn is_usual(&self) -> bool {
         *self == Self::PAPER
     }
 

@@ -12,7 +12,7 @@ use stats::mcnemar::{self, Test};
 use stats::paired::{difference, equivalence};
 
 /// Units beyond which a metric is not resampled: Student's t says the same by then.
-pub const MOST_RESAMPLED: usize = 20_000;
+pub(crate) const MOST_RESAMPLED: usize = 20_000;
 /// Resamples of the bootstrap, unless the level needs more.
 const RESAMPLES: usize = 2_000;
 /// The highest level of an interval: it needs 40,000 resamples.
@@ -63,7 +63,7 @@ pub fn compare(pairs: &Pairs, names: &Names, terms: Terms) -> ComparisonFinding 
 
 /// The difference resampled, wherever it rests on Student's t: metrics of any value, several seeds, items that belong together. A single
 /// table of right and wrong has Tango's interval, which needs no resampling.
-pub fn resampled_beside(pairs: &Pairs, tally: &Tally, terms: Terms) -> Option<Estimate> {
+pub(crate) fn resampled_beside(pairs: &Pairs, tally: &Tally, terms: Terms) -> Option<Estimate> {
     tally.shift.filter(|_| !tally.apart).and_then(|_| resampled(pairs, terms))
 }
 

@@ -113,7 +113,7 @@ pub struct ComparisonFinding {
     pub corrected_p: Option<f64>,
     /// Student's t on the differences of items, or of clusters; of right and wrong not below the chance that all units that differ lie on
     /// one side.
-    pub t_p: Option<f64>,
+    pub(crate) t_p: Option<f64>,
     /// The p-value that counts, by [`Self::test`].
     pub p: f64,
     /// That p-value adjusted by Holm over the comparisons of the run.
@@ -351,7 +351,7 @@ pub struct ControlFinding {
     /// Accuracy on the task.
     pub accuracy: Estimate,
     /// Accuracy on the control task: chance, as far as no test sentence was trained on.
-    pub control_accuracy: Estimate,
+    pub(crate) control_accuracy: Estimate,
     /// Control-task selectivity: the first less the second.
     pub difference: Estimate,
     /// Share of the random labels of the training sentences that the probe has learned by heart.
@@ -366,7 +366,7 @@ pub struct NoiseFinding {
     /// Name of the second, with this noise.
     pub b: String,
     /// Standard deviation of the noise.
-    pub sigma: f64,
+    pub(crate) sigma: f64,
     /// Whether it is the comparison of the spec itself, told again so that the curve has all of its points.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own: bool,

@@ -139,7 +139,7 @@ impl Pairs {
     }
 
     /// Accuracies by seed: of the first and of the second.
-    pub fn by_seed(&self) -> Vec<[f64; 2]> {
+    pub(crate) fn by_seed(&self) -> Vec<[f64; 2]> {
         let mean = |v: &Vec<f64>| v.iter().sum::<f64>() / v.len() as f64;
         self.a.iter().zip(&self.b).map(|(a, b)| [mean(a), mean(b)]).collect()
     }

@@ -17,7 +17,7 @@ use stats::student;
 /// A difference of accuracies below which nothing is recommended.
 pub const TINY: f64 = 0.01;
 /// Numbers of items beyond which nobody is told to go: as good as no bound.
-pub const MOST_NEEDED: f64 = 1e8;
+pub(crate) const MOST_NEEDED: f64 = 1e8;
 /// Least and most n of a curve, as powers of the square root of two.
 const CURVE: std::ops::RangeInclusive<u32> = 4..=34;
 

@@ -21,7 +21,7 @@ pub struct AlsoSpec {
 
 impl AlsoSpec {
     /// Whether nothing more is measured.
-    pub fn is_off(&self) -> bool {
+    pub(crate) fn is_off(&self) -> bool {
         *self == Self::default()
     }
 }

@@ -224,7 +224,7 @@ impl Results {
     }
 
     /// The same, with its interval.
-    pub fn power_at_hand(&self) -> Option<Estimate> {
+    pub(crate) fn power_at_hand(&self) -> Option<Estimate> {
         self.at_hand().map(|p| p.value.power)
     }
 

@@ -11,7 +11,7 @@ use lab::setting::{Kind, Range, Setting, SettingError, Value};
 use stats::mcnemar::Test;
 
 /// Standard deviations of the paper's study of noise.
-pub const NOISES: [f64; 6] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0];
+pub(crate) const NOISES: [f64; 6] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0];
 
 /// All fields, in the order of the setup pane.
 pub fn settings() -> Vec<Setting<Spec>> {

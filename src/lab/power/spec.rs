@@ -135,7 +135,7 @@ fn is_none(count: &usize) -> bool {
 
 impl SideSpec {
     /// Widths of the hidden layers; none for what is not a classifier.
-    pub fn hidden(&self) -> Option<Vec<usize>> {
+    pub(crate) fn hidden(&self) -> Option<Vec<usize>> {
         if self.classifier == "logistic" {
             return Some(Vec::new());
         }
@@ -201,7 +201,7 @@ impl Default for TestSpec {
 
 impl TestSpec {
     /// Excess risk that the bound leaves after `n` training examples.
-    pub fn risk(&self, n: u64, parameters: u64) -> Option<f64> {
+    pub(crate) fn risk(&self, n: u64, parameters: u64) -> Option<f64> {
         bound::margin(self.bound, n, parameters, self.delta).ok()
     }
 }
@@ -221,9 +221,9 @@ impl Default for IntervalSpec {
 }
 
 /// Most standard deviations of a study of noise.
-pub const MOST_NOISES: usize = 12;
+pub(crate) const MOST_NOISES: usize = 12;
 /// Most sizes of training data.
-pub const MOST_SIZES: usize = 12;
+pub(crate) const MOST_SIZES: usize = 12;
 /// Most steps of corruption.
 const MOST_STEPS: usize = 20_000;
 /// Grids that classifiers can be chosen from.
@@ -259,7 +259,7 @@ impl Spec {
 
     /// Whether the sides are probed for different things. Their sentences are different ones, so that nothing pairs them, and the
     /// comparison is one of two sets of items.
-    pub fn is_apart(&self) -> bool {
+    pub(crate) fn is_apart(&self) -> bool {
         let of = |first: bool| match self.task_of(first) {
             (_, Some(data)) => (true, data),
             (name, None) => (false, name),
@@ -464,7 +464,7 @@ impl LabSpec for Spec {
 }
 
 /// The shipped default spec.
-pub const POWER_TOML: &str = include_str!("../../../assets/specs/power.toml");
+pub(crate) const POWER_TOML: &str = include_str!("../../../assets/specs/power.toml");
 
 lab::spec_fields!(Spec, Power, POWER_TOML);
 

@@ -24,7 +24,7 @@ const fn known(name: &'static str, train: u64, test: u64) -> Known {
 
 /// The sets, in the order of the tables. Of SentEval they print 120,000 in all, which its files split 10 : 1 : 1; of Universal
 /// Dependencies they count words.
-pub const KNOWN: [Known; 45] = [
+pub(crate) const KNOWN: [Known; 45] = [
     known("SentEval word_content", 100_000, 10_000),
     known("SentEval top_constituents", 100_000, 10_000),
     known("SentEval tree_depth", 100_000, 10_000),

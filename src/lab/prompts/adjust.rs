@@ -144,7 +144,7 @@ pub fn adjusted(answers: &Answers, weights: &Weights) -> Option<Exact> {
 }
 
 /// What [`adjusted`] is the mean of: the weighted share of correct answers to each instance.
-pub fn by_instance(answers: &Answers, weights: &Weights) -> Vec<f64> {
+pub(crate) fn by_instance(answers: &Answers, weights: &Weights) -> Vec<f64> {
     let shape = &answers.shape;
     let of = |i: usize| {
         let each = (0..shape.prompts()).flat_map(|p| (0..shape.mentions(i)).map(move |x| (p, x)));

@@ -40,7 +40,7 @@ impl Shape {
     }
 
     /// The most mentions of any instance; 0 without instances.
-    pub fn most_mentions(&self) -> usize {
+    pub(crate) fn most_mentions(&self) -> usize {
         (0..self.instances()).map(|i| self.mentions(i)).max().unwrap_or(0)
     }
 
@@ -91,7 +91,7 @@ impl Answers {
     }
 
     /// Correct answers to a prompt under mentions of choice.
-    pub fn correct_under(&self, prompt: usize, mut mention: impl FnMut(usize) -> usize) -> usize {
+    pub(crate) fn correct_under(&self, prompt: usize, mut mention: impl FnMut(usize) -> usize) -> usize {
         (0..self.shape.instances()).filter(|i| self.is_right(prompt, *i, mention(*i))).count()
     }
 
@@ -102,7 +102,7 @@ impl Answers {
     }
 
     /// Correct answers under all mentions of an instance.
-    pub fn correct_mentions(&self, prompt: usize, instance: usize) -> usize {
+    pub(crate) fn correct_mentions(&self, prompt: usize, instance: usize) -> usize {
         (0..self.shape.mentions(instance)).filter(|x| self.is_right(prompt, instance, *x)).count()
     }
 
@@ -131,7 +131,7 @@ pub(super) mod testing {
     use super::*;
 
     /// Answers that are right where `right(prompt, instance, mention)` says so; what is said is the object or a wrong word.
-    pub fn answers(
+    pub(crate) fn answers(
         prompts: usize,
         mentions: &[usize],
         right: impl Fn(usize, usize, usize) -> bool,

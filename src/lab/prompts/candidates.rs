@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::function_words::FunctionWords;
 
 /// Tokens among which the first rule looks.
-pub const TOP: usize = 10;
+pub(crate) const TOP: usize = 10;
 
 /// Which words can be answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

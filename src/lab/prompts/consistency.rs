@@ -179,7 +179,7 @@ impl Panel {
     ///
     /// # Panics
     /// If there are answers or scores of another number of models.
-    pub fn push_adjusted(&mut self, answers: Vec<Answers>, scores: &[Exact]) {
+    pub(crate) fn push_adjusted(&mut self, answers: Vec<Answers>, scores: &[Exact]) {
         self.insert(answers, scores.iter().map(|s| Score::of(*s)).collect());
     }
 
@@ -288,7 +288,7 @@ impl Panel {
 
     /// Places under the average over K prompts a relation, drawn anew for each draw and shared by the models: the regime
     /// between one prompt and all. Relations with fewer prompts give all of theirs.
-    pub fn draw_prompts(&self, draws: &Draws, prompts: usize) -> Tally {
+    pub(crate) fn draw_prompts(&self, draws: &Draws, prompts: usize) -> Tally {
         let mut tally = Tally::new(self.models);
         let one = |d: usize| {
             let mut rng = stream(draws.seed, "rank draws");
@@ -311,7 +311,7 @@ impl Panel {
     }
 
     /// The most prompts of any relation.
-    pub fn most_prompts(&self) -> usize {
+    pub(crate) fn most_prompts(&self) -> usize {
         self.entries.iter().map(|e| e.answers[0].shape.prompts()).max().unwrap_or(0)
     }
 

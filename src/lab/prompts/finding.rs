@@ -15,7 +15,7 @@ use stats::estimate::Estimate;
 pub const ALL: &str = "all";
 
 /// The rule of [`DisparityFinding`]: the token with the largest logit, whatever it is.
-pub const TOP_TOKEN: &str = "top_token";
+pub(crate) const TOP_TOKEN: &str = "top_token";
 
 /// The kinds of finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -67,7 +67,7 @@ const WHOLE: [f64; 3] = [0.255, 0.055, 0.685];
 /// Figures that something was published for.
 pub const FIGURES: [&str; 5] = ["preference", "turned", "stability", "consistency", "disparity"];
 /// What the names of figures end in that have it beneath.
-pub const SUFFIX: &str = "-published";
+pub(crate) const SUFFIX: &str = "-published";
 
 /// A figure of this name (one of [`FIGURES`]) with the published numbers beneath; without a figure of the run's own, they
 /// stand alone where they can. Other figures stay as they are.

@@ -17,9 +17,9 @@ pub const MENTIONS: usize = 5;
 /// What a share can be: the interval of one that is known of a single unit.
 pub const SHARE: (f64, f64) = (0.0, 1.0);
 /// What a difference of two shares can be.
-pub const DIFFERENCE: (f64, f64) = (-1.0, 1.0);
+pub(crate) const DIFFERENCE: (f64, f64) = (-1.0, 1.0);
 /// What the standard deviation of shares can be.
-pub const STD: (f64, f64) = (0.0, 0.5);
+pub(crate) const STD: (f64, f64) = (0.0, 0.5);
 /// Splits and permutations behind [`Honest`].
 const REPEATS: usize = 100;
 
@@ -173,7 +173,7 @@ pub fn stability(answers: &Answers, prompt: usize, most: usize) -> Stability {
 }
 
 /// Whether a model says the same of an instance under all its mentions.
-pub fn says_the_same(answers: &Answers, prompt: usize, instance: usize) -> bool {
+pub(crate) fn says_the_same(answers: &Answers, prompt: usize, instance: usize) -> bool {
     same(answers, prompt, instance, usize::MAX)
 }
 

@@ -39,9 +39,9 @@ pub enum TableError {
 }
 
 /// A prompt with the score of each model.
-pub type PromptScores = (String, Vec<Option<f64>>);
+pub(crate) type PromptScores = (String, Vec<Option<f64>>);
 /// A model with the number of prompts and their spread.
-pub type ModelSpread = (String, usize, Preference);
+pub(crate) type ModelSpread = (String, usize, Preference);
 
 /// Scores by relation, prompt and model, in the order in which they come, in the unit of the table.
 #[derive(Debug, Clone, Default, PartialEq)]

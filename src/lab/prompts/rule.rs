@@ -126,7 +126,7 @@ pub fn replies<E: From<ModelError>>(
 }
 
 /// The same, and how many forward passes it took.
-pub fn raced<E: From<ModelError>>(
+pub(crate) fn raced<E: From<ModelError>>(
     asker: &Asker<'_>,
     queries: &[(&Encoded, &str)],
     (words, strings): (&[Word], &Strings),
@@ -263,7 +263,7 @@ fn best(words: &[Word], scores: &[f64], object: Option<usize>) -> Option<Reply> 
 }
 
 /// The logarithm of the sum that turns logits into probabilities.
-pub fn log_sum(logits: &[f32]) -> f64 {
+pub(crate) fn log_sum(logits: &[f32]) -> f64 {
     let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let sum: f64 = logits.iter().map(|l| f64::from(l - most).exp()).sum();
     f64::from(most) + sum.ln()

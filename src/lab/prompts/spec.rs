@@ -248,7 +248,7 @@ impl Default for RanksSpec {
 
 impl RanksSpec {
     /// The draws under a seed.
-    pub fn draws(&self, seed: u64) -> Draws {
+    pub(crate) fn draws(&self, seed: u64) -> Draws {
         let Self { draws, subset, random, ties, scoring } = *self;
         Draws { count: draws, subset, shared: random == Sharing::Shared, seed, ties, scoring }
     }
@@ -273,7 +273,7 @@ impl Default for LedgerSpec {
 #[serde(deny_unknown_fields, default)]
 pub struct DisparitySpec {
     /// Shares of sentences that state facts; none leaves the part out.
-    pub gammas: Vec<f64>,
+    pub(crate) gammas: Vec<f64>,
     /// The models that are trained; none takes the first of the run.
     pub models: Vec<String>,
     /// Different sentences of a mixture.
@@ -290,16 +290,16 @@ impl Default for DisparitySpec {
 
 impl DisparitySpec {
     /// Whether nothing is trained.
-    pub fn is_off(&self) -> bool {
+    pub(crate) fn is_off(&self) -> bool {
         self.gammas.is_empty()
     }
 }
 
 /// The shipped default spec.
-pub const PROMPTS_TOML: &str = include_str!("../../../assets/specs/prompts.toml");
+pub(crate) const PROMPTS_TOML: &str = include_str!("../../../assets/specs/prompts.toml");
 
 /// Whether a prompt says once where subject and object go.
-pub fn is_prompt(text: &str) -> bool {
+pub(crate) fn is_prompt(text: &str) -> bool {
     text.matches(SUBJECT).count() == 1 && text.matches(OBJECT).count() == 1
 }
 
@@ -428,7 +428,7 @@ impl LabSpec for Spec {
 
 impl Spec {
     /// The file of function words, where there is one.
-    pub fn words_path(&self) -> Option<PathBuf> {
+    pub(crate) fn words_path(&self) -> Option<PathBuf> {
         let name = self.query.function_words.as_str();
         (name != OWN_WORDS && name != NO_WORDS).then(|| self.data.base.join(name))
     }

@@ -101,7 +101,7 @@ pub trait LabResults: Sized + 'static {
 }
 
 /// The spec of one lab among those of all.
-pub trait SpecWithin: Sized {
+pub(crate) trait SpecWithin: Sized {
     /// This spec, where it is this lab's.
     fn within(any: &Spec) -> Option<&Self>;
 }

@@ -54,7 +54,7 @@ pub fn explain(
 }
 
 /// A prediction as it is told.
-pub fn told_prediction(sentence: &SentenceFinding, p: &Prediction) -> PredictionFinding {
+pub(crate) fn told_prediction(sentence: &SentenceFinding, p: &Prediction) -> PredictionFinding {
     PredictionFinding {
         sentence: sentence.sentence.clone(),
         dimension: sentence.dimension.clone(),

@@ -157,7 +157,7 @@ impl Agreement {
 
 /// Agreement against the rationale ratio (Figure 1 of the paper): one line a dimension for a chosen model and method; without a
 /// choice one line for each model and method, over all dimensions. What chance has stands beside it.
-pub fn against_ratio(
+pub(crate) fn against_ratio(
     results: &Results,
     engine: Option<&EngineInfo>,
     agreement: Agreement,

@@ -12,7 +12,7 @@ use lab::stimuli::StimuliError;
 use model::{Model, ModelError, Offer, Tokenizer};
 
 /// Most mask tokens that stand for one answer.
-pub const MOST_MASKS: usize = 12;
+pub(crate) const MOST_MASKS: usize = 12;
 
 /// A sentence in the tokens of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -276,10 +276,10 @@ pub struct MetricSpec {
 }
 
 /// Most inputs of a run.
-pub const MOST_INPUTS: usize = 100_000;
+pub(crate) const MOST_INPUTS: usize = 100_000;
 
 /// The name of a dimension in specs and findings.
-pub fn dimension_name(dimension: Dimension) -> &'static str {
+pub(crate) fn dimension_name(dimension: Dimension) -> &'static str {
     match dimension {
         Dimension::Grammar => "grammar",
         Dimension::Semantics => "semantics",
@@ -378,6 +378,6 @@ impl LabSpec for Spec {
 }
 
 /// The shipped default spec.
-pub const SALIENCY_TOML: &str = include_str!("../../../assets/specs/saliency.toml");
+pub(crate) const SALIENCY_TOML: &str = include_str!("../../../assets/specs/saliency.toml");
 
 lab::spec_fields!(Spec, Saliency, SALIENCY_TOML);

@@ -20,7 +20,7 @@ pub(super) struct Tensor {
 }
 
 /// The expected values of a folder.
-pub struct Expected {
+pub(crate) struct Expected {
     tensors_label: String,
     json_label: String,
     tensors: Option<Checkpoint>,
@@ -29,7 +29,7 @@ pub struct Expected {
 
 impl Expected {
     /// Opens the files of a folder.
-    pub fn open(dir: &Path) -> Result<Expected> {
+    pub(crate) fn open(dir: &Path) -> Result<Expected> {
         let files = Files::Dir(dir.to_owned());
         let hint = "a check needs expected.json, and expected.safetensors for values that are not rounded, \
                     computed by another implementation (hidden states, logits, gradients ...)";
@@ -41,7 +41,7 @@ impl Expected {
     }
 
     /// The same from texts in memory.
-    pub fn parse(
+    pub(crate) fn parse(
         json_label: &str,
         text: &str,
         tensors_label: &str,
@@ -61,12 +61,12 @@ impl Expected {
     }
 
     /// Whether unrounded values are there.
-    pub fn has_tensors(&self) -> bool {
+    pub(crate) fn has_tensors(&self) -> bool {
         self.tensors.is_some()
     }
 
     /// What computed the values: `versions` or `reference` of the JSON file.
-    pub fn reference(&self) -> String {
+    pub(crate) fn reference(&self) -> String {
         let parts = ["versions", "reference"].iter().find_map(|k| self.info.get(*k)?.as_object());
         let named = ["library", "transformers", "torch", "tokenizers", "captum"].iter().filter_map(|k| {
             let value = parts?.get(*k)?.as_str()?;
@@ -76,23 +76,23 @@ impl Expected {
     }
 
     /// An array that need not be there.
-    pub fn find(&self, key: &str) -> Result<Option<Tensor>> {
+    pub(crate) fn find(&self, key: &str) -> Result<Option<Tensor>> {
         let numbers = self.tensors.as_ref().and_then(|t| t.numbers(key)).transpose()?;
         Ok(numbers.map(|(shape, data)| Tensor { shape, data }))
     }
 
     /// Whether an array is there.
-    pub fn has(&self, key: &str) -> bool {
+    pub(crate) fn has(&self, key: &str) -> bool {
         self.tensors.as_ref().is_some_and(|t| t.contains(key))
     }
 
     /// An array that must be there.
-    pub fn get(&self, key: &str) -> Result<Tensor> {
+    pub(crate) fn get(&self, key: &str) -> Result<Tensor> {
         self.find(key)?.ok_or_else(|| self.wrong_tensor(key, "is missing".into()))
     }
 
     /// An array that must be there in this shape.
-    pub fn shaped(&self, key: &str, shape: &[usize]) -> Result<Tensor> {
+    pub(crate) fn shaped(&self, key: &str, shape: &[usize]) -> Result<Tensor> {
         let t = self.get(key)?;
         if t.shape != shape {
             return Err(
@@ -103,7 +103,7 @@ impl Expected {
     }
 
     /// Whole numbers from 0 to below `bound`, in this shape.
-    pub fn indices(&self, key: &str, shape: &[usize], bound: usize) -> Result<Vec<usize>> {
+    pub(crate) fn indices(&self, key: &str, shape: &[usize], bound: usize) -> Result<Vec<usize>> {
         let t = self.shaped(key, shape)?;
         match t.data.iter().find(|v| v.fract() != 0.0 || **v < 0.0 || **v >= bound as f64) {
             Some(v) => Err(self.wrong_tensor(key, format!("holds {v}; 0 to below {bound} is possible"))),
@@ -112,19 +112,19 @@ impl Expected {
     }
 
     /// An error about an array.
-    pub fn wrong_tensor(&self, key: &str, what: String) -> ModelError {
+    pub(crate) fn wrong_tensor(&self, key: &str, what: String) -> ModelError {
         ModelError::Expected { file: self.tensors_label.clone(), key: key.to_owned(), what }
     }
 
     /// The JSON file's root.
-    pub fn json(&self) -> Json<'_> {
+    pub(crate) fn json(&self) -> Json<'_> {
         Json { file: &self.json_label, at: String::new(), value: Some(&self.info) }
     }
 }
 
 /// A value inside the JSON file that knows its path.
 #[derive(Clone)]
-pub struct Json<'a> {
+pub(crate) struct Json<'a> {
     file: &'a str,
     at: String,
     value: Option<&'a Value>,
@@ -132,19 +132,19 @@ pub struct Json<'a> {
 
 impl<'a> Json<'a> {
     /// A field; an absent one is reported when it is read.
-    pub fn field(&self, key: &str) -> Json<'a> {
+    pub(crate) fn field(&self, key: &str) -> Json<'a> {
         let at = if self.at.is_empty() { key.to_owned() } else { format!("{}.{key}", self.at) };
         Json { file: self.file, at, value: self.value.and_then(|v| v.get(key)) }
     }
 
     /// An item of a list; an absent one is reported when it is read.
-    pub fn item(&self, i: usize) -> Json<'a> {
+    pub(crate) fn item(&self, i: usize) -> Json<'a> {
         let at = format!("{}.{i}", self.at);
         Json { file: self.file, at, value: self.value.and_then(|v| v.get(i)) }
     }
 
     /// Whether it is there (a null counts as absent).
-    pub fn is_there(&self) -> bool {
+    pub(crate) fn is_there(&self) -> bool {
         self.value.is_some_and(|v| !v.is_null())
     }
 
@@ -157,14 +157,14 @@ impl<'a> Json<'a> {
     }
 
     /// The items of a list.
-    pub fn items(&self) -> Result<Vec<Json<'a>>> {
+    pub(crate) fn items(&self) -> Result<Vec<Json<'a>>> {
         let list = self.value.and_then(Value::as_array).ok_or_else(|| self.wrong("a list"))?;
         let item = |(i, v)| Json { file: self.file, at: format!("{}.{i}", self.at), value: Some(v) };
         Ok(list.iter().enumerate().map(item).collect())
     }
 
     /// The items of a list of texts or cases: not endless.
-    pub fn some_items(&self) -> Result<Vec<Json<'a>>> {
+    pub(crate) fn some_items(&self) -> Result<Vec<Json<'a>>> {
         let items = self.items()?;
         if items.is_empty() || items.len() > MOST {
             return Err(self.wrong(&format!("a list of 1 to {MOST} entries")));
@@ -172,33 +172,33 @@ impl<'a> Json<'a> {
         Ok(items)
     }
 
-    pub fn text(&self) -> Result<&'a str> {
+    pub(crate) fn text(&self) -> Result<&'a str> {
         self.value.and_then(Value::as_str).ok_or_else(|| self.wrong("a text"))
     }
 
     /// A whole number from `least` to `most`.
-    pub fn whole(&self, least: usize, most: usize) -> Result<usize> {
+    pub(crate) fn whole(&self, least: usize, most: usize) -> Result<usize> {
         let n = self.value.and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
         n.filter(|n| (least..=most).contains(n))
             .ok_or_else(|| self.wrong(&format!("a whole number from {least} to {most}")))
     }
 
-    pub fn number(&self) -> Result<f64> {
+    pub(crate) fn number(&self) -> Result<f64> {
         self.value.and_then(Value::as_f64).ok_or_else(|| self.wrong("a number"))
     }
 
     /// A list of token ids.
-    pub fn ids(&self) -> Result<Vec<u32>> {
+    pub(crate) fn ids(&self) -> Result<Vec<u32>> {
         self.items()?.iter().map(|i| i.whole(0, u32::MAX as usize).map(|n| n as u32)).collect()
     }
 
     /// A list of texts.
-    pub fn texts(&self) -> Result<Vec<String>> {
+    pub(crate) fn texts(&self) -> Result<Vec<String>> {
         self.items()?.iter().map(|i| i.text().map(str::to_owned)).collect()
     }
 
     /// A list of pairs of places in a text.
-    pub fn offsets(&self) -> Result<Vec<(usize, usize)>> {
+    pub(crate) fn offsets(&self) -> Result<Vec<(usize, usize)>> {
         let pair = |item: &Json| match item.ids()?[..] {
             [from, to] => Ok((from as usize, to as usize)),
             _ => Err(item.wrong("a pair of whole numbers")),
@@ -207,7 +207,7 @@ impl<'a> Json<'a> {
     }
 
     /// Numbers of a list or of lists in it, one after the other.
-    pub fn numbers(&self) -> Result<Vec<f64>> {
+    pub(crate) fn numbers(&self) -> Result<Vec<f64>> {
         let mut all = Vec::new();
         for item in self.items()? {
             match item.value {

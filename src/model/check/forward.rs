@@ -24,7 +24,7 @@ pub(super) struct Case<'a> {
 
 impl<'a> Case<'a> {
     /// Reads ids, mask, types and positions.
-    pub fn open(model: &'a Model, expected: &'a Expected) -> Result<Case<'a>> {
+    pub(crate) fn open(model: &'a Model, expected: &'a Expected) -> Result<Case<'a>> {
         let ids = expected.get("input_ids")?;
         let [b, t] = ids.shape[..] else {
             let what = format!("has shape {:?}; [sentences, tokens] is needed", ids.shape);
@@ -101,7 +101,7 @@ impl<'a> Case<'a> {
     }
 
     /// Every comparison that the file has values for.
-    pub fn compare(&self, table: &mut Table, pulse: &mut dyn Pulse) -> Result<()> {
+    pub(crate) fn compare(&self, table: &mut Table, pulse: &mut dyn Pulse) -> Result<()> {
         const STAGES: usize = 6;
         tokens::compare(self.model, self.expected, table)?;
         if matches!(self.model.arch().network, Network::LogitsOnly(_)) {
@@ -124,12 +124,12 @@ impl<'a> Case<'a> {
     }
 
     /// Number of layers of the model.
-    pub fn layers(&self) -> usize {
+    pub(crate) fn layers(&self) -> usize {
         self.model.layers()
     }
 
     /// Where Hugging Face's `hidden_states[l]` is read.
-    pub fn hidden_point(&self, l: usize) -> HookPoint {
+    pub(crate) fn hidden_point(&self, l: usize) -> HookPoint {
         match l {
             0 => HookPoint::ResidPre(0),
             l if l == self.layers() && self.model.arch().final_norm => HookPoint::FinalNorm,
@@ -138,7 +138,7 @@ impl<'a> Case<'a> {
     }
 
     /// Where the last one is read.
-    pub fn end(&self) -> HookPoint {
+    pub(crate) fn end(&self) -> HookPoint {
         self.hidden_point(self.layers())
     }
 
@@ -251,7 +251,7 @@ impl<'a> Case<'a> {
     }
 
     /// Mean over each sentence's tokens, `[B,D]`.
-    pub fn mean_pooled(&self, hidden: &Array) -> Array {
+    pub(crate) fn mean_pooled(&self, hidden: &Array) -> Array {
         let mut out = Array::zeros([self.batch.rows(), self.model.embed_dim()]);
         for row in 0..self.batch.rows() {
             let n = self.batch.lengths()[row];
@@ -332,7 +332,7 @@ impl<'a> Case<'a> {
     }
 
     /// The positions that other entries are about.
-    pub fn position(&self) -> Result<&[usize]> {
+    pub(crate) fn position(&self) -> Result<&[usize]> {
         self.positions.as_deref().ok_or_else(|| self.expected.wrong_tensor("position", "is missing".into()))
     }
 }

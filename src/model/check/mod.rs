@@ -25,18 +25,18 @@ use base::Pulse;
 /// Tolerances of the reference data, absolute; float32 noise is at least three times smaller.
 mod tolerance {
     /// Hidden states, attentions, sentence vectors.
-    pub const HIDDEN: f64 = 2e-5;
-    pub const LOGITS: f64 = 1e-4;
+    pub(crate) const HIDDEN: f64 = 2e-5;
+    pub(crate) const LOGITS: f64 = 1e-4;
     /// Softmax probabilities.
-    pub const PROBABILITY: f64 = 1e-5;
+    pub(crate) const PROBABILITY: f64 = 1e-5;
     /// Gradients, per unit of the largest.
-    pub const GRADIENT: f64 = 1e-4;
+    pub(crate) const GRADIENT: f64 = 1e-4;
     /// Integrated gradients, per unit of the largest score.
-    pub const ATTRIBUTION: f64 = 1e-3;
+    pub(crate) const ATTRIBUTION: f64 = 1e-3;
     /// Two passes of this program that must agree.
-    pub const SAME: f64 = 1e-6;
+    pub(crate) const SAME: f64 = 1e-6;
     /// Summaries that were rounded to five decimals.
-    pub const ROUNDED: f64 = 2e-4;
+    pub(crate) const ROUNDED: f64 = 2e-4;
 }
 
 /// Compares a model with the `expected.*` files in `dir`. `pulse` is called between passes.

@@ -64,13 +64,13 @@ pub(super) struct Table(Vec<Row>);
 
 impl Table {
     /// Compares value by value. `place` says which part this is where a quantity has several.
-    pub fn close(&mut self, quantity: &str, place: &str, got: &[f32], want: &[f64], tolerance: f64) {
+    pub(crate) fn close(&mut self, quantity: &str, place: &str, got: &[f32], want: &[f64], tolerance: f64) {
         let got: Vec<f64> = got.iter().map(|&v| f64::from(v)).collect();
         self.close64(quantity, place, &got, want, tolerance);
     }
 
     /// The same for f64. Callers have compared the shapes; numbers of values that differ deviate without bound.
-    pub fn close64(&mut self, quantity: &str, place: &str, got: &[f64], want: &[f64], tolerance: f64) {
+    pub(crate) fn close64(&mut self, quantity: &str, place: &str, got: &[f64], want: &[f64], tolerance: f64) {
         let differences = got.iter().zip(want).map(|(g, w)| (g - w).abs());
         let largest = differences.fold(0.0, |m: f64, d| if d.is_nan() { f64::INFINITY } else { m.max(d) });
         let deviation = if got.len() == want.len() { largest } else { f64::INFINITY };
@@ -78,14 +78,14 @@ impl Table {
     }
 
     /// Compares exactly, value by value; what is missing or too much counts as different.
-    pub fn equal<T: PartialEq>(&mut self, quantity: &str, place: &str, got: &[T], want: &[T]) {
+    pub(crate) fn equal<T: PartialEq>(&mut self, quantity: &str, place: &str, got: &[T], want: &[T]) {
         let differing = got.iter().zip(want).filter(|(g, w)| g != w).count();
         let differing = differing + got.len().abs_diff(want.len());
         self.add(quantity, place, want.len(), differing as f64, 0.0);
     }
 
     /// Adds a result that was computed elsewhere.
-    pub fn add(&mut self, quantity: &str, place: &str, values: usize, deviation: f64, tolerance: f64) {
+    pub(crate) fn add(&mut self, quantity: &str, place: &str, values: usize, deviation: f64, tolerance: f64) {
         let known = self.0.iter().position(|r| r.quantity == quantity && r.verdict != Verdict::NotChecked);
         let at = known.unwrap_or_else(|| {
             self.0.push(Row {
@@ -112,7 +112,7 @@ impl Table {
     }
 
     /// Says that a quantity was left out, and why.
-    pub fn not_checked(&mut self, quantity: &str, why: &str) {
+    pub(crate) fn not_checked(&mut self, quantity: &str, why: &str) {
         self.0.push(Row {
             quantity: quantity.to_owned(),
             values: 0,
@@ -123,7 +123,7 @@ impl Table {
         });
     }
 
-    pub fn into_rows(self) -> Vec<Row> {
+    pub(crate) fn into_rows(self) -> Vec<Row> {
         self.0
     }
 }

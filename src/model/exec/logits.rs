@@ -24,7 +24,7 @@ use crate::weights::Checkpoint;
 const GROUP_TOKENS: usize = 2048;
 
 /// A network of candle-transformers.
-pub struct LogitsExecutor {
+pub(crate) struct LogitsExecutor {
     /// Decoders keep what they have read in themselves, so one pass at a time.
     net: Mutex<Box<dyn LogitsNet>>,
     arch: Arch,
@@ -40,7 +40,7 @@ impl LogitsExecutor {
     /// # Errors
     /// [`ModelError::Device`] for any dtype but f32; [`ModelError::MissingTensor`], [`ModelError::Weights`],
     /// [`ModelError::Config`].
-    pub fn open(
+    pub(crate) fn open(
         file: &ConfigFile,
         arch: &Arch,
         weights: &Checkpoint,

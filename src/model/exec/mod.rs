@@ -70,7 +70,7 @@ pub fn open(arch: &Arch, params: Params, device: Device, dtype: Dtype) -> Result
 }
 
 /// Whether the CPU executor runs models there: asked for, or because this build has no GPU that works.
-pub fn on_cpu(device: Device) -> bool {
+pub(crate) fn on_cpu(device: Device) -> bool {
     let gpu = || candle_core::utils::cuda_is_available() || candle_core::utils::metal_is_available();
     device == Device::Cpu || (device == Device::Auto && !gpu())
 }

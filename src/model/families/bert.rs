@@ -45,32 +45,32 @@ pub(super) const HEAD: &[Entry] = &[
 #[derive(Deserialize)]
 pub(super) struct Fields {
     /// Tokens of the vocabulary.
-    pub vocab_size: usize,
+    pub(crate) vocab_size: usize,
     /// Width of the residual stream.
-    pub hidden_size: usize,
+    pub(crate) hidden_size: usize,
     /// Blocks.
     pub num_hidden_layers: usize,
     /// Heads of a block.
-    pub num_attention_heads: usize,
+    pub(crate) num_attention_heads: usize,
     /// Width of the feed-forward part.
-    pub intermediate_size: usize,
+    pub(crate) intermediate_size: usize,
     /// Rows of the table of positions.
     pub max_position_embeddings: usize,
     /// Token types; 2 unless the file says otherwise, like the defaults below as the reference has them.
     #[serde(default = "two")]
-    pub type_vocab_size: usize,
+    pub(crate) type_vocab_size: usize,
     /// Name of the activation; `gelu`.
     #[serde(default = "gelu")]
-    pub hidden_act: String,
+    pub(crate) hidden_act: String,
     /// What norms add to the variance; 1e-12.
     #[serde(default = "eps")]
-    pub layer_norm_eps: f64,
+    pub(crate) layer_norm_eps: f64,
     /// Whether the head shares the table of tokens; true.
     #[serde(default = "yes")]
-    pub tie_word_embeddings: bool,
+    pub(crate) tie_word_embeddings: bool,
     /// Whether it is a decoder, which is refused; false.
     #[serde(default)]
-    pub is_decoder: bool,
+    pub(crate) is_decoder: bool,
     /// `absolute`, or absent.
     pub position_embedding_type: Option<String>,
 }

@@ -14,7 +14,7 @@ mod gpt_neox;
 mod llama;
 mod roberta;
 mod rotary;
-pub mod served;
+pub(crate) mod served;
 
 use std::collections::BTreeSet;
 
@@ -43,7 +43,7 @@ pub const FAMILIES: &[Family] = &[
 
 pub struct Family {
     /// Values of `model_type` that it reads; the first is the one it writes.
-    pub model_types: &'static [&'static str],
+    pub(crate) model_types: &'static [&'static str],
     /// Prefixes that checkpoints put before the names of the base model (also tried: none); the first is written.
     pub prefixes: &'static [&'static str],
     /// Canonical stems to stored stems.

@@ -41,7 +41,7 @@ impl Default for Patience {
 
 /// Why a request brought nothing.
 #[derive(Debug)]
-pub enum Failure {
+pub(crate) enum Failure {
     /// Trying again may help.
     Passing(String),
     /// Nobody is there: trying again at once will not help.
@@ -54,7 +54,7 @@ pub enum Failure {
 
 /// A client of one hub.
 #[derive(Clone)]
-pub struct Client {
+pub(crate) struct Client {
     agent: Agent,
     endpoint: Uri,
     base: String,
@@ -64,7 +64,7 @@ pub struct Client {
     /// The token stays here: see [`Settings::token_withheld`].
     pub withheld: Option<&'static str>,
     /// See [`Patience`].
-    pub patience: Patience,
+    pub(crate) patience: Patience,
 }
 
 impl Client {
@@ -72,7 +72,7 @@ impl Client {
     ///
     /// # Errors
     /// One sentence where HF_ENDPOINT or the token cannot be used.
-    pub fn new(settings: &Settings) -> Result<Client, String> {
+    pub(crate) fn new(settings: &Settings) -> Result<Client, String> {
         let base = settings.endpoint.as_deref().unwrap_or(ENDPOINT).trim_end_matches('/').to_owned();
         let shown = without_password(&base);
         let wrong = || format!("HF_ENDPOINT is not an http address: {}", shown.escape_debug());
@@ -107,12 +107,12 @@ impl Client {
     }
 
     /// The hub's address for messages: without user and password.
-    pub fn shown(&self) -> &str {
+    pub(crate) fn shown(&self) -> &str {
         &self.shown
     }
 
     /// Reads the content of a path of the hub, from byte `from` on; any success or 416 comes back.
-    pub fn get(&self, path: &str, from: u64) -> Result<Response<Body>, Failure> {
+    pub(crate) fn get(&self, path: &str, from: u64) -> Result<Response<Body>, Failure> {
         let mut url = self.url(path)?;
         for _ in 0..HOPS {
             let response = self.send(Method::GET, &url, from)?;
@@ -127,7 +127,7 @@ impl Client {
 
     /// The headers that describe a file. The hub's own answer counts, not that of the store it redirects to; later
     /// headers fill in what earlier ones leave out.
-    pub fn describe(&self, path: &str) -> Result<HeaderMap, Failure> {
+    pub(crate) fn describe(&self, path: &str) -> Result<HeaderMap, Failure> {
         let mut url = self.url(path)?;
         let mut known = HeaderMap::new();
         for _ in 0..HOPS {

@@ -11,34 +11,34 @@ use base::files::hex;
 
 /// What a client asked.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub(crate) struct Request {
     /// `GET` or `HEAD`.
     pub method: String,
     /// From the first slash on.
     pub path: String,
     /// Names in lower case.
-    pub headers: HashMap<String, String>,
+    pub(crate) headers: HashMap<String, String>,
 }
 
 impl Request {
     /// A header by its name.
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(String::as_str)
     }
 
     /// First byte of the wanted range.
-    pub fn from(&self) -> Option<usize> {
+    pub(crate) fn from(&self) -> Option<usize> {
         self.header("range")?.strip_prefix("bytes=")?.trim_end_matches('-').parse().ok()
     }
 }
 
 /// An answer.
 #[derive(Clone, Debug, Default)]
-pub struct Reply {
+pub(crate) struct Reply {
     /// Status code.
     pub status: u16,
     /// Names and values, beside those that every answer has.
-    pub headers: Vec<(&'static str, String)>,
+    pub(crate) headers: Vec<(&'static str, String)>,
     /// What is sent.
     pub body: Vec<u8>,
     /// The announced length, where it is not the body's.
@@ -46,26 +46,26 @@ pub struct Reply {
     /// Nothing is sent, and the connection stays open.
     pub hang: bool,
     /// A blank now and then, for ever.
-    pub drip: bool,
+    pub(crate) drip: bool,
     /// The connection stays open after what is sent.
-    pub stall: bool,
+    pub(crate) stall: bool,
 }
 
 impl Reply {
     /// An empty answer with a status.
-    pub fn status(status: u16) -> Reply {
+    pub(crate) fn status(status: u16) -> Reply {
         Reply { status, ..Reply::default() }
     }
 
     /// Adds a header.
-    pub fn with(mut self, name: &'static str, value: impl Into<String>) -> Reply {
+    pub(crate) fn with(mut self, name: &'static str, value: impl Into<String>) -> Reply {
         self.headers.push((name, value.into()));
         self
     }
 }
 
 /// A server that answers every request by a function.
-pub struct Server {
+pub(crate) struct Server {
     /// Its address, without a slash at the end.
     pub base: String,
     log: Arc<Mutex<Vec<Request>>>,
@@ -73,7 +73,7 @@ pub struct Server {
 
 impl Server {
     /// Starts a server on a free port.
-    pub fn start(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Server {
+    pub(crate) fn start(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let log = Arc::new(Mutex::new(Vec::new()));
@@ -89,12 +89,12 @@ impl Server {
     }
 
     /// All requests so far.
-    pub fn log(&self) -> Vec<Request> {
+    pub(crate) fn log(&self) -> Vec<Request> {
         self.log.lock().unwrap().clone()
     }
 
     /// Requests for bodies of files whose name ends so.
-    pub fn gets(&self, end: &str) -> Vec<Request> {
+    pub(crate) fn gets(&self, end: &str) -> Vec<Request> {
         self.log().into_iter().filter(|r| r.method == "GET" && r.path.ends_with(end)).collect()
     }
 }
@@ -137,7 +137,7 @@ fn serve(mut stream: TcpStream, log: &Mutex<Vec<Request>>, answer: &dyn Fn(&Requ
 
 /// A model as a hub serves it.
 #[derive(Clone)]
-pub struct Repo {
+pub(crate) struct Repo {
     /// `organisation/name`.
     pub id: &'static str,
     /// The branch.
@@ -150,19 +150,19 @@ pub struct Repo {
 
 impl Repo {
     /// A repository of these files.
-    pub fn new(files: &[(&str, &[u8])]) -> Repo {
+    pub(crate) fn new(files: &[(&str, &[u8])]) -> Repo {
         let files = files.iter().map(|(n, b)| ((*n).to_owned(), b.to_vec())).collect();
         Repo { id: "org/m", revision: "main", commit: "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00", files }
     }
 
     /// The files' content names: SHA-256 for weights, as for files in large-file storage, a shorter one for others.
-    pub fn etag(&self, name: &str) -> String {
+    pub(crate) fn etag(&self, name: &str) -> String {
         let hash = hex(&Sha256::digest(&self.files[name]));
         if name.ends_with(".safetensors") { hash } else { hash[..40].to_owned() }
     }
 
     /// The hub's answer when nothing goes wrong.
-    pub fn answer(&self, request: &Request) -> Reply {
+    pub(crate) fn answer(&self, request: &Request) -> Reply {
         if request.path == format!("/api/models/{}/revision/{}", self.id, self.revision.replace('/', "%2F")) {
             let siblings: Vec<_> = self.files.keys().map(|n| serde_json::json!({"rfilename": n})).collect();
             let body = serde_json::json!({"id": self.id, "sha": self.commit, "siblings": siblings});

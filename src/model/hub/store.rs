@@ -18,7 +18,7 @@ use super::super::weights::write_whole;
 use base::files::folder_in;
 
 /// The folders of one model in the cache.
-pub struct Store {
+pub(crate) struct Store {
     /// `models--organisation--name`.
     pub root: PathBuf,
     locks: PathBuf,
@@ -27,30 +27,30 @@ pub struct Store {
 
 impl Store {
     /// The folders of `id` under the cache folder.
-    pub fn new(cache: &Path, id: &str) -> Store {
+    pub(crate) fn new(cache: &Path, id: &str) -> Store {
         let name = folder_name(id);
         let repo = Cache::new(cache.to_owned()).model(id.to_owned());
         Store { root: cache.join(&name), locks: cache.join(".locks").join(name), repo }
     }
 
     /// The whole file of a content.
-    pub fn blob(&self, etag: &str) -> PathBuf {
+    pub(crate) fn blob(&self, etag: &str) -> PathBuf {
         self.repo.blob_path(etag)
     }
 
     /// What has arrived of a content so far.
-    pub fn incomplete(&self, etag: &str) -> PathBuf {
+    pub(crate) fn incomplete(&self, etag: &str) -> PathBuf {
         self.repo.blob_path(&format!("{etag}.incomplete"))
     }
 
     /// The folder of a commit.
-    pub fn snapshot(&self, commit: &str) -> PathBuf {
+    pub(crate) fn snapshot(&self, commit: &str) -> PathBuf {
         self.repo.pointer_path(commit)
     }
 
     /// Takes the lock of a content; `wait` is called every tenth of a second while another process has it. The lock is
     /// released with the file.
-    pub fn lock(&self, etag: &str, wait: &mut dyn FnMut() -> Result<()>) -> Result<File> {
+    pub(crate) fn lock(&self, etag: &str, wait: &mut dyn FnMut() -> Result<()>) -> Result<File> {
         let path = self.locks.join(format!("{etag}.lock"));
         for folder in [self.root.join("blobs"), self.locks.clone()] {
             fs::create_dir_all(&folder).map_err(ModelError::io(&folder))?;
@@ -74,7 +74,7 @@ impl Store {
     }
 
     /// Makes `file` of a snapshot point to a content.
-    pub fn link(&self, commit: &str, file: &str, etag: &str) -> Result<()> {
+    pub(crate) fn link(&self, commit: &str, file: &str, etag: &str) -> Result<()> {
         let path = self.snapshot(commit).join(file);
         let folder = path.parent().unwrap_or(&self.root).to_owned();
         fs::create_dir_all(&folder).map_err(ModelError::io(&folder))?;
@@ -91,7 +91,7 @@ impl Store {
     }
 
     /// Makes a branch or tag point to a commit.
-    pub fn set_ref(&self, revision: &str, commit: &str) -> Result<()> {
+    pub(crate) fn set_ref(&self, revision: &str, commit: &str) -> Result<()> {
         let path = self.root.join("refs").join(revision);
         let folder = path.parent().unwrap_or(&self.root).to_owned();
         fs::create_dir_all(&folder).map_err(ModelError::io(&folder))?;
@@ -99,18 +99,18 @@ impl Store {
     }
 
     /// Bytes that can still be written where the cache is; `None` where that cannot be told.
-    pub fn free_space(&self) -> Option<u64> {
+    pub(crate) fn free_space(&self) -> Option<u64> {
         free_space(&self.root)
     }
 }
 
 /// `models--organisation--name`.
-pub fn folder_name(id: &str) -> String {
+pub(crate) fn folder_name(id: &str) -> String {
     Repo::model(id.to_owned()).folder_name()
 }
 
 /// Content names become file names, so only plain ones are taken.
-pub fn is_plain(name: &str) -> bool {
+pub(crate) fn is_plain(name: &str) -> bool {
     (4..=128).contains(&name.len())
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }

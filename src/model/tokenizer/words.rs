@@ -32,7 +32,7 @@ pub struct WordRules {
     /// Words put before and after every text, where the vocabulary has them.
     pub frame: Option<(String, String)>,
     /// Words without a vector are left out; otherwise they have a vector of zeros.
-    pub drop_unknown: bool,
+    pub(crate) drop_unknown: bool,
 }
 
 /// How much of some texts a vocabulary covers.
@@ -71,7 +71,7 @@ impl Tokenizer {
     ///
     /// # Errors
     /// [`ModelError::Config`] if the tokenizer library refuses (never seen).
-    pub fn from_words(file: &str, words: &[String], rules: &WordRules) -> Result<Tokenizer> {
+    pub(crate) fn from_words(file: &str, words: &[String], rules: &WordRules) -> Result<Tokenizer> {
         let wrong = |what: String| ModelError::Config { file: file.to_owned(), what };
         let id = |word: &str| words.iter().position(|w| w == word).map(|i| i + 1);
         let pre = if rules.split == Split::Words { "Whitespace" } else { "WhitespaceSplit" };

@@ -298,7 +298,7 @@ impl Squad {
 }
 
 /// Networks side by side.
-pub struct Crew {
+pub(crate) struct Crew {
     squads: Vec<Squad>,
     /// Rows that are fetched at a time: whole batches of every network.
     block: usize,
@@ -310,7 +310,7 @@ const NEAR: usize = 64;
 
 impl Crew {
     /// Networks with their places, for embeddings of size `inputs`.
-    pub fn new<'a>(
+    pub(crate) fn new<'a>(
         (inputs, classes): (usize, usize),
         nets: impl Iterator<Item = (usize, &'a Recipe, Mlp)>,
     ) -> Self {
@@ -333,12 +333,12 @@ impl Crew {
     }
 
     /// Networks that are still trained.
-    pub fn active(&self) -> usize {
+    pub(crate) fn active(&self) -> usize {
         self.squads.iter().map(|s| s.nets.len()).sum()
     }
 
     /// One pass over the examples in the given order. `poll` is asked now and then whether to go on.
-    pub fn learn(
+    pub(crate) fn learn(
         &mut self,
         data: &Labelled,
         order: &[usize],
@@ -359,7 +359,7 @@ impl Crew {
 
     /// Validates every network after an epoch; those that have ended leave, each with its place and what it came to: nothing where
     /// it was no numbers from the first epoch on.
-    pub fn validate(&mut self, validation: &Labelled, epoch: usize) -> Vec<(usize, Option<Chosen>)> {
+    pub(crate) fn validate(&mut self, validation: &Labelled, epoch: usize) -> Vec<(usize, Option<Chosen>)> {
         let n = validation.len();
         for from in (0..n).step_by(self.block) {
             self.rows.take(validation, from..n.min(from + self.block));

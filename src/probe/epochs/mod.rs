@@ -20,9 +20,9 @@ pub const EPOCHS: usize = 50;
 /// Training ends after so many epochs without a lower validation loss.
 pub const PATIENCE: usize = 5;
 /// Learning rates of the published grid.
-pub const RATES: [f64; 5] = [1e-4, 5e-4, 1e-3, 5e-3, 1e-2];
+pub(crate) const RATES: [f64; 5] = [1e-4, 5e-4, 1e-3, 5e-3, 1e-2];
 /// Batches of the published grid.
-pub const BATCHES: [usize; 4] = [8, 16, 32, 64];
+pub(crate) const BATCHES: [usize; 4] = [8, 16, 32, 64];
 
 /// Settings of a classifier with these hidden layers: all 20 of the paper, or the four corners that most often win.
 pub fn recipes(hidden: &[usize], small: bool) -> Vec<Recipe> {

@@ -12,7 +12,7 @@ use base::{Cancelled, Pulse};
 use stats::Purpose;
 
 /// Bits that labels take, one number a purpose: what is drawn at random (orders, weights) is drawn from its streams.
-pub type Bits = fn(&Labelled, &[Purpose], &mut dyn Pulse) -> Result<Vec<f64>, MdlError>;
+pub(crate) type Bits = fn(&Labelled, &[Purpose], &mut dyn Pulse) -> Result<Vec<f64>, MdlError>;
 
 /// A code.
 #[derive(Debug, Clone, Copy)]

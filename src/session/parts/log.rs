@@ -18,7 +18,7 @@ const SHOWN: usize = 200;
 
 /// The file in [`LOGS`] into which this process prints, as the script of `probity submit` names it (`%A-%a.log`); none outside of an array
 /// of Slurm.
-pub fn of_this_job() -> Option<String> {
+pub(crate) fn of_this_job() -> Option<String> {
     name(
         std::env::var("SLURM_ARRAY_JOB_ID").ok().as_deref(),
         std::env::var("SLURM_ARRAY_TASK_ID").ok().as_deref(),
@@ -34,7 +34,7 @@ fn name(job: Option<&str>, task: Option<&str>) -> Option<String> {
 
 /// The last line of a log that is not empty, fit to be shown. None where there is no such file, where it is none of [`of_this_job`]'s
 /// names (the folder may be anybody's), and where it says nothing.
-pub fn last_line(dir: &Path, log: &str) -> Option<String> {
+pub(crate) fn last_line(dir: &Path, log: &str) -> Option<String> {
     let (job, task) = log.strip_suffix(".log")?.split_once('-')?;
     let path = dir.join(LOGS).join(name(Some(job), Some(task))?);
     // A pipe or a device in its place would be waited for.

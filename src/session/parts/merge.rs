@@ -104,7 +104,7 @@ impl Survey {
     }
 
     /// Whether every cell is done.
-    pub fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.missing.is_empty() && self.failed.is_empty()
     }
 }

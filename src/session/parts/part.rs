@@ -256,15 +256,15 @@ mod without {
     use std::io::{ErrorKind, Result};
     use std::path::Path;
 
-    pub fn pack(_: &[u8]) -> Result<Vec<u8>> {
+    pub(crate) fn pack(_: &[u8]) -> Result<Vec<u8>> {
         Err(ErrorKind::Unsupported.into())
     }
 
-    pub fn ends(_: &Path) -> Result<[String; 2]> {
+    pub(crate) fn ends(_: &Path) -> Result<[String; 2]> {
         Err(ErrorKind::Unsupported.into())
     }
 
-    pub fn unpack(_: &Path) -> Result<Vec<u8>> {
+    pub(crate) fn unpack(_: &Path) -> Result<Vec<u8>> {
         Err(ErrorKind::Unsupported.into())
     }
 }

@@ -14,7 +14,7 @@ use engine::message::Progress;
 /// A state is written at most this often within a cell.
 const EVERY: Duration = Duration::from_secs(5);
 /// A shard that has written nothing for so long, in seconds, is silent: killed, or in a step that reports nothing.
-pub const SILENT: u64 = 120;
+pub(crate) const SILENT: u64 = 120;
 /// Largest state that is read, in bytes.
 const MAX: u64 = 64 << 10;
 
@@ -26,7 +26,7 @@ pub struct Status {
     /// Number of the process that computes.
     pub process: u32,
     /// When it was written, RFC 3339 in UTC.
-    pub updated: String,
+    pub(crate) updated: String,
     pub cells: usize,
     /// Those that are done.
     pub done: usize,

@@ -16,7 +16,7 @@ use base::Problem;
 use base::text::{fit, pad, printable, wrapped};
 
 /// A list with a page about each of its entries.
-pub struct Dossiers {
+pub(crate) struct Dossiers {
     /// The screen.
     pub id: ScreenId,
     /// The pane of the list.
@@ -33,25 +33,25 @@ pub struct Dossiers {
 
 impl Dossiers {
     /// The list with its cursor.
-    pub fn listing(&self, state: &State) -> Listing {
+    pub(crate) fn listing(&self, state: &State) -> Listing {
         Listing { len: (self.names)(state).len(), cursor: state.place(self.id).scrolled(self.list) }
     }
 
     /// The entry under the cursor.
-    pub fn under_cursor(&self, state: &State) -> Option<String> {
+    pub(crate) fn under_cursor(&self, state: &State) -> Option<String> {
         let mut names = (self.names)(state);
         let at = state.place(self.id).scrolled(self.list).min(names.len().checked_sub(1)?);
         Some(names.swap_remove(at))
     }
 
     /// The areas of the two panes.
-    pub fn layout(&self, state: &State, body: Rect) -> Vec<(Pane, Rect)> {
+    pub(crate) fn layout(&self, state: &State, body: Rect) -> Vec<(Pane, Rect)> {
         let (list, page) = split(body, (self.names)(state).len(), self.share);
         vec![(self.list, list), (self.page, page)]
     }
 
     /// Moves the cursor of the list, or scrolls the page.
-    pub fn travel(&self, state: &mut State, pane: Pane, by: i64) {
+    pub(crate) fn travel(&self, state: &mut State, pane: Pane, by: i64) {
         if pane == self.list {
             let len = (self.names)(state).len();
             state.place_mut(self.id).travel(self.list, by, len);
@@ -64,13 +64,13 @@ impl Dossiers {
     }
 
     /// Scrolls the page.
-    pub fn scroll(&self, state: &mut State, by: i64) -> Vec<Effect> {
+    pub(crate) fn scroll(&self, state: &mut State, by: i64) -> Vec<Effect> {
         self.travel(state, self.page, by);
         Vec::new()
     }
 
     /// Puts the cursor on the entry that the mouse was pressed on.
-    pub fn press(&self, state: &mut State, pane: Pane, area: Rect, mouse: Mouse) -> Vec<Effect> {
+    pub(crate) fn press(&self, state: &mut State, pane: Pane, area: Rect, mouse: Mouse) -> Vec<Effect> {
         if let Some(row) = self.listing(state).at(area, mouse.x, mouse.y).filter(|_| pane == self.list) {
             self.go_to(state, row);
         }
@@ -78,7 +78,7 @@ impl Dossiers {
     }
 
     /// Puts the cursor on an entry, if it is in the list.
-    pub fn show(&self, state: &mut State, name: &str) {
+    pub(crate) fn show(&self, state: &mut State, name: &str) {
         match (self.names)(state).iter().position(|n| n == name) {
             Some(row) => self.go_to(state, row),
             None => self.from_the_top(state),
@@ -91,12 +91,12 @@ impl Dossiers {
     }
 
     /// Shows the page from its first line.
-    pub fn from_the_top(&self, state: &mut State) {
+    pub(crate) fn from_the_top(&self, state: &mut State) {
         state.place_mut(self.id).scroll.remove(&self.page);
     }
 
     /// Draws the page: what is known; or why nothing could be found out; or, if nothing was asked yet, what can be.
-    pub fn draw_page(
+    pub(crate) fn draw_page(
         &self,
         frame: &mut Frame,
         area: Rect,

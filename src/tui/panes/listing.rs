@@ -14,7 +14,7 @@ const WIDE: u16 = 100;
 
 /// A list with a header and a cursor.
 #[derive(Clone, Copy)]
-pub struct Listing {
+pub(crate) struct Listing {
     /// Its lines.
     pub len: usize,
     /// Which one the cursor is on; any position past the end counts as the last.
@@ -34,14 +34,14 @@ pub fn split(area: Rect, len: usize, share: u16) -> (Rect, Rect) {
 }
 
 /// Lines that can be scrolled away before the last of `lines(width)` is visible in a pane.
-pub fn overflow(pane: Rect, lines: impl FnOnce(usize) -> usize) -> usize {
+pub(crate) fn overflow(pane: Rect, lines: impl FnOnce(usize) -> usize) -> usize {
     let inner = inside(pane);
     lines(inner.width.into()).saturating_sub(inner.height.into())
 }
 
 impl Listing {
     /// The line at a position of the screen.
-    pub fn at(&self, pane: Rect, x: u16, y: u16) -> Option<usize> {
+    pub(crate) fn at(&self, pane: Rect, x: u16, y: u16) -> Option<usize> {
         let inner = inside(pane);
         let line = y
             .checked_sub(inner.y + 1)
@@ -60,7 +60,7 @@ impl Listing {
     }
 
     /// Draws header and lines; `entry` gets the number of a line and whether the cursor is on it.
-    pub fn draw(
+    pub(crate) fn draw(
         &self,
         frame: &mut Frame,
         inner: Rect,

@@ -55,7 +55,7 @@ fn too_small(frame: &mut Frame, state: &State) {
 }
 
 /// The border of a pane of the screen.
-pub fn pane_block(state: &State, pane: Pane, title: &str) -> Block<'static> {
+pub(crate) fn pane_block(state: &State, pane: Pane, title: &str) -> Block<'static> {
     block(state, title, state.focused(pane))
 }
 

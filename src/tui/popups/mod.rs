@@ -11,10 +11,10 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
-pub use pages::{Family, Notices, Provenance};
+pub(crate) use pages::{Family, Notices, Provenance};
 pub(crate) use pickers::entries;
-pub use pickers::{Held, Kept, Overwrite, Quit, SecondRun, Unsaved, WaitingRuns};
-pub use presets::Presets;
+pub(crate) use pickers::{Held, Kept, Overwrite, Quit, SecondRun, Unsaved, WaitingRuns};
+pub(crate) use presets::Presets;
 
 use super::action::Effect;
 use super::commands::Entry;
@@ -77,31 +77,31 @@ impl fmt::Debug for dyn Picker {
 }
 
 /// Opens the help.
-pub fn help(state: &mut State) -> Vec<Effect> {
+pub(crate) fn help(state: &mut State) -> Vec<Effect> {
     state.view.popup = Some(Popup::Help { query: String::new(), scroll: 0 });
     Vec::new()
 }
 
 /// Opens the palette.
-pub fn palette(state: &mut State) -> Vec<Effect> {
+pub(crate) fn palette(state: &mut State) -> Vec<Effect> {
     state.view.popup = Some(Popup::Palette { query: String::new(), selected: 0 });
     Vec::new()
 }
 
 /// Opens a page.
-pub fn show(state: &mut State, page: &'static dyn Page) -> Vec<Effect> {
+pub(crate) fn show(state: &mut State, page: &'static dyn Page) -> Vec<Effect> {
     state.view.popup = Some(Popup::Page { page, scroll: 0 });
     Vec::new()
 }
 
 /// Opens a picker with the cursor on an entry.
-pub fn pick(state: &mut State, picker: &'static dyn Picker, selected: usize) -> Vec<Effect> {
+pub(crate) fn pick(state: &mut State, picker: &'static dyn Picker, selected: usize) -> Vec<Effect> {
     state.view.popup = Some(Popup::Pick { picker, selected });
     Vec::new()
 }
 
 /// Draws the popup, if there is one.
-pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let Some(popup) = &state.view.popup else { return };
     let Content { title, lines, first } = content(state, popup, area);
     let widest = lines.iter().map(Line::width).max().unwrap_or(0).max(width(&title) + 6).max(30);
@@ -141,7 +141,7 @@ fn content(state: &State, popup: &Popup, area: Rect) -> Content {
 }
 
 /// The last position of the popup's cursor, or the largest scroll offset.
-pub fn last(state: &State) -> usize {
+pub(crate) fn last(state: &State) -> usize {
     match &state.view.popup {
         None => 0,
         Some(Popup::Palette { query, .. }) => palette_entries(state, query).len().saturating_sub(1),
@@ -170,7 +170,7 @@ fn centred(area: Rect, columns: u16, rows: u16) -> Rect {
 }
 
 /// The mark of the entry under the cursor, or as much blank space.
-pub fn mark(state: &State, here: bool) -> String {
+pub(crate) fn mark(state: &State, here: bool) -> String {
     format!("{} ", state.view.glyphs.cursor(here))
 }
 
@@ -217,7 +217,7 @@ fn palette_text(state: &State, query: &str, selected: usize) -> Vec<Line<'static
 }
 
 /// Wraps a text to `room` columns; continuation lines are indented by two.
-pub fn hanging(text: &str, room: usize) -> Vec<String> {
+pub(crate) fn hanging(text: &str, room: usize) -> Vec<String> {
     let lines = wrapped(text, room.saturating_sub(2).max(1));
     lines.into_iter().enumerate().map(|(i, l)| if i == 0 { l } else { format!("  {l}") }).collect()
 }

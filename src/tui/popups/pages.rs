@@ -13,7 +13,7 @@ use engine::message::NoticeLevel;
 const KEY: usize = 16;
 
 /// The provenance of the number under the cursor.
-pub struct Provenance;
+pub(crate) struct Provenance;
 
 impl Page for Provenance {
     fn name(&self) -> &'static str {
@@ -58,7 +58,7 @@ impl Page for Provenance {
 }
 
 /// Problems and other notices, newest first.
-pub struct Notices;
+pub(crate) struct Notices;
 
 impl Page for Notices {
     fn name(&self) -> &'static str {
@@ -94,7 +94,7 @@ impl Page for Notices {
 }
 
 /// Every comparison shown in the session, corrected for all of them.
-pub struct Family;
+pub(crate) struct Family;
 
 /// Columns of a comparison's words and of each number.
 const WHAT: usize = 48;

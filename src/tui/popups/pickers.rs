@@ -32,7 +32,7 @@ pub(crate) fn entries(
 }
 
 /// A run is in progress: what now?
-pub struct Quit;
+pub(crate) struct Quit;
 
 const QUIT: [&str; 3] = ["Stop the run cleanly, then quit", "Quit at once", "Back"];
 
@@ -78,7 +78,7 @@ impl Picker for Quit {
 }
 
 /// Something is not saved: what now?
-pub struct Unsaved;
+pub(crate) struct Unsaved;
 
 impl Picker for Unsaved {
     fn name(&self) -> &'static str {
@@ -109,7 +109,7 @@ impl Picker for Unsaved {
 }
 
 /// A second run was requested while one is in progress: what becomes of that one?
-pub struct SecondRun;
+pub(crate) struct SecondRun;
 
 impl Picker for SecondRun {
     fn name(&self) -> &'static str {
@@ -144,7 +144,7 @@ impl Picker for SecondRun {
 }
 
 /// The waiting runs, the next one first; choosing one withdraws it.
-pub struct WaitingRuns;
+pub(crate) struct WaitingRuns;
 
 impl Picker for WaitingRuns {
     fn name(&self) -> &'static str {
@@ -170,7 +170,7 @@ impl Picker for WaitingRuns {
 }
 
 /// A figure or a document would replace files: what now?
-pub struct Overwrite;
+pub(crate) struct Overwrite;
 
 /// What waits for the answer, and the files it would replace.
 #[derive(Debug, Clone, PartialEq)]

@@ -10,14 +10,14 @@ use base::text::pad;
 use labs::{LabId, Preset, Spec};
 
 /// The presets of a lab; choosing one sets the lab up.
-pub struct Presets {
+pub(crate) struct Presets {
     pub lab: LabId,
     /// The picker's name, see [`Picker::name`].
     pub name: &'static str,
     /// What the list is of.
     pub what: &'static str,
     /// Puts the spec of a preset into the lab's setup.
-    pub adopt: fn(&mut State, Spec),
+    pub(crate) adopt: fn(&mut State, Spec),
 }
 
 impl Picker for Presets {

@@ -39,7 +39,7 @@ pub fn ask(state: &mut State, question: Question) -> Vec<Effect> {
 }
 
 /// Asks the experiment of a lab's latest run, unless there is none or it failed.
-pub fn ask_run(state: &mut State, lab: LabId, question: labs::Question) -> Vec<Effect> {
+pub(crate) fn ask_run(state: &mut State, lab: LabId, question: labs::Question) -> Vec<Effect> {
     let Some(run) = state.board.run_of(lab) else { return Vec::new() };
     if matches!(run.job.outcome, Some(Outcome::Failed(_))) {
         return Vec::new();
@@ -201,7 +201,7 @@ fn cancel(state: &mut State) -> Vec<Effect> {
 }
 
 /// Ends the program, or asks first what to do about what is not saved, and about the run in progress.
-pub fn ask_quit(state: &mut State) -> Vec<Effect> {
+pub(crate) fn ask_quit(state: &mut State) -> Vec<Effect> {
     ask_unsaved(state, ask_stop)
 }
 
@@ -215,12 +215,12 @@ fn ask_unsaved(state: &mut State, then: fn(&mut State) -> Vec<Effect>) -> Vec<Ef
 }
 
 /// Ends the program, or asks what to do about the run in progress.
-pub fn ask_stop(state: &mut State) -> Vec<Effect> {
+pub(crate) fn ask_stop(state: &mut State) -> Vec<Effect> {
     if state.busy() && !state.quitting { popups::pick(state, &popups::Quit, 0) } else { quit(state) }
 }
 
 /// Stops the run and ends the program once it has stopped.
-pub fn stop_then_quit(state: &mut State) -> Vec<Effect> {
+pub(crate) fn stop_then_quit(state: &mut State) -> Vec<Effect> {
     state.quitting = true;
     let key = state.keymap.label("cancel");
     state.view.toast = Some(format!("stopping the run, then quitting; {key} quits immediately"));
@@ -228,7 +228,7 @@ pub fn stop_then_quit(state: &mut State) -> Vec<Effect> {
 }
 
 /// Ends the program once the run has ended.
-pub fn wait_then_quit(state: &mut State) -> Vec<Effect> {
+pub(crate) fn wait_then_quit(state: &mut State) -> Vec<Effect> {
     state.quitting = true;
     let key = state.keymap.label("cancel");
     state.view.toast = Some(format!("quits when the run has ended; {key} cancels it and quits"));

@@ -81,7 +81,7 @@ fn named(_: &mut State, text: &str) -> Result<Vec<Effect>, String> {
 }
 
 /// Asks for the session's name.
-pub fn name_session(state: &mut State) -> Vec<Effect> {
+pub(crate) fn name_session(state: &mut State) -> Vec<Effect> {
     ask(state, &NAME)
 }
 
@@ -91,7 +91,7 @@ pub fn ask(state: &mut State, prompt: &'static Prompt) -> Vec<Effect> {
 }
 
 /// Opens a text field with text already in it.
-pub fn ask_from(state: &mut State, prompt: &'static Prompt, text: &str) -> Vec<Effect> {
+pub(crate) fn ask_from(state: &mut State, prompt: &'static Prompt, text: &str) -> Vec<Effect> {
     state.view.entry = Some(TextEntry::new(Purpose::Ask(prompt), printable(text)));
     Vec::new()
 }

@@ -7,7 +7,7 @@ use session::format::{Entry, Item};
 use session::replay::{Step, fold};
 
 /// Seconds of a seek.
-pub const SEEK: f64 = 5.0;
+pub(crate) const SEEK: f64 = 5.0;
 /// Slowest and fastest speed that the keys can set.
 const SPEEDS: (f64, f64) = (0.125, 64.0);
 

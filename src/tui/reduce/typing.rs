@@ -58,7 +58,7 @@ pub fn erase(state: &mut State, all: bool) -> Vec<Effect> {
 }
 
 /// Removes the character after the caret.
-pub fn erase_after(state: &mut State) -> Vec<Effect> {
+pub(crate) fn erase_after(state: &mut State) -> Vec<Effect> {
     if let Some(entry) = state.view.entry.as_mut().filter(|e| e.after > 0) {
         entry.buffer.remove(entry.caret());
         entry.after -= 1;

@@ -10,12 +10,12 @@ pub(super) struct Pace {
 
 impl Pace {
     /// A frame is wanted, at most `gap` after the last one.
-    pub fn want(&mut self, gap: Duration) {
+    pub(crate) fn want(&mut self, gap: Duration) {
         self.wanted = Some(self.wanted.map_or(gap, |w| w.min(gap)));
     }
 
     /// When it is due; none if nothing is to be drawn.
-    pub fn due(&self) -> Option<Instant> {
+    pub(crate) fn due(&self) -> Option<Instant> {
         self.wanted.map(|gap| self.drawn + gap)
     }
 }

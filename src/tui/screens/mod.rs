@@ -21,12 +21,12 @@ macro_rules! registry {
 
         impl Views {
             /// The views before anything has happened.
-            pub fn new(start: &Start) -> Self {
+            pub(crate) fn new(start: &Start) -> Self {
                 Self { $( $name: $name::View::new(start), )+ }
             }
         }
 
-        pub static SCREENS: &[&dyn Screen] = &[ $( &$name::SCREEN, )+ ];
+        pub(crate) static SCREENS: &[&dyn Screen] = &[ $( &$name::SCREEN, )+ ];
     };
 }
 

@@ -86,7 +86,7 @@ pub struct View {
     /// A message that stays until the next key.
     pub toast: Option<String>,
     /// What the mouse drags.
-    pub drag: Option<Drag>,
+    pub(crate) drag: Option<Drag>,
     /// Counts ticks, for the spinner.
     pub ticks: usize,
 }
@@ -164,7 +164,7 @@ pub enum Popup {
 
 impl Popup {
     /// Identifies the popup.
-    pub fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Popup::Help { .. } => "help",
             Popup::Palette { .. } => "palette",
@@ -195,12 +195,12 @@ pub struct TextEntry {
 
 impl TextEntry {
     /// A field for a purpose, with text already in it.
-    pub fn new(purpose: Purpose, buffer: impl Into<String>) -> Self {
+    pub(crate) fn new(purpose: Purpose, buffer: impl Into<String>) -> Self {
         Self { purpose, buffer: buffer.into(), after: 0, error: None }
     }
 
     /// The byte at which the caret stands.
-    pub fn caret(&self) -> usize {
+    pub(crate) fn caret(&self) -> usize {
         let from_the_end = self.buffer.char_indices().rev().take(self.after).last();
         from_the_end.map_or(self.buffer.len(), |(at, _)| at)
     }
@@ -403,7 +403,7 @@ impl State {
     }
 
     /// Whether this pane of the shown screen has the focus.
-    pub fn focused(&self, pane: Pane) -> bool {
+    pub(crate) fn focused(&self, pane: Pane) -> bool {
         self.here().focus == pane
     }
 
@@ -419,12 +419,12 @@ impl State {
     }
 
     /// Whether the text being typed filters a list.
-    pub fn typing_in_list(&self) -> bool {
+    pub(crate) fn typing_in_list(&self) -> bool {
         self.view.entry.is_none() && self.typing()
     }
 
     /// Whether the popup offers something to choose.
-    pub fn picking(&self) -> bool {
+    pub(crate) fn picking(&self) -> bool {
         matches!(self.view.popup, Some(Popup::Pick { .. }))
     }
 
@@ -434,7 +434,7 @@ impl State {
     }
 
     /// Whether the popup shows something to copy.
-    pub fn popup_copies(&self) -> bool {
+    pub(crate) fn popup_copies(&self) -> bool {
         matches!(self.view.popup, Some(Popup::Page { page, .. }) if page.copy(self).is_some())
     }
 

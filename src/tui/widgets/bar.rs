@@ -3,7 +3,7 @@
 use crate::state::Glyphs;
 
 /// A bar of `columns` columns, filled to a share of 0 to 1.
-pub fn bar(share: f64, columns: usize, glyphs: Glyphs) -> String {
+pub(crate) fn bar(share: f64, columns: usize, glyphs: Glyphs) -> String {
     let (full, empty) = if glyphs == Glyphs::Ascii { ('#', '.') } else { ('▰', '▱') };
     let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
     let filled = (share * columns as f64).round() as usize;

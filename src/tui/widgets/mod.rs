@@ -1,5 +1,5 @@
 //! Things that are drawn in more than one place.
 
-pub mod bar;
-pub mod chart;
-pub mod slider;
+pub(crate) mod bar;
+pub(crate) mod chart;
+pub(crate) mod slider;

@@ -3,7 +3,7 @@
 use crate::state::Glyphs;
 
 /// A track of `columns` columns with the knob at a share of 0 to 1.
-pub fn slider(share: f64, columns: usize, glyphs: Glyphs) -> String {
+pub(crate) fn slider(share: f64, columns: usize, glyphs: Glyphs) -> String {
     let (track, knob) = if glyphs == Glyphs::Ascii { ('-', 'O') } else { ('─', '●') };
     let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
     let at = (share * columns.saturating_sub(1) as f64).round() as usize;

@@ -18,7 +18,7 @@ const SYLLABLES: usize = 70;
 
 /// A shape to time.
 #[derive(Clone, Copy)]
-pub struct Shape {
+pub(crate) struct Shape {
     pub name: &'static str,
     pub vocab: usize,
     pub hidden: usize,
@@ -27,18 +27,18 @@ pub struct Shape {
 }
 
 /// BERT-base, and a small one of the size of the built-in models.
-pub const BASE: Shape = Shape { name: "base", vocab: 30522, hidden: 768, layers: 12, heads: 12 };
+pub(crate) const BASE: Shape = Shape { name: "base", vocab: 30522, hidden: 768, layers: 12, heads: 12 };
 /// See [`BASE`].
-pub const SMALL: Shape = Shape { name: "small", vocab: 4000, hidden: 128, layers: 2, heads: 4 };
+pub(crate) const SMALL: Shape = Shape { name: "small", vocab: 4000, hidden: 128, layers: 2, heads: 4 };
 
 impl Shape {
-    pub fn arch(self) -> Arch {
+    pub(crate) fn arch(self) -> Arch {
         let Shape { vocab, hidden, layers, heads, .. } = self;
         Arch::bert(Size { vocab, hidden, layers, heads, max_positions: 512 })
     }
 
     /// Writes the folder: configuration, f32 weights, tokenizer.
-    pub fn write(self, dir: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    pub(crate) fn write(self, dir: &Path) -> Result<(), Box<dyn std::error::Error>> {
         let arch = self.arch();
         let family = Family::of(&arch)?;
         let tensors = initial(&arch, 7)?.to_checkpoint(&arch, family)?;
@@ -64,7 +64,7 @@ impl Shape {
     }
 
     /// Sentences of token ids: frame, words, frame.
-    pub fn ids(self, rows: usize, len: usize) -> Vec<Vec<u32>> {
+    pub(crate) fn ids(self, rows: usize, len: usize) -> Vec<Vec<u32>> {
         let mut rng = stream(3, "bench ids");
         let first = first_word() as u32;
         (0..rows)
@@ -78,7 +78,7 @@ impl Shape {
     }
 
     /// Prompts of 4 to 40 words with one mask each, short ones more often; one word in twelve is in no vocabulary.
-    pub fn prompts(self, n: usize) -> Vec<String> {
+    pub(crate) fn prompts(self, n: usize) -> Vec<String> {
         let mut rng = stream(4, "bench prompts");
         let words = self.vocab - first_word();
         (0..n)
@@ -99,7 +99,7 @@ impl Shape {
     }
 
     /// The closed set: forty words.
-    pub fn answers(self) -> Vec<u32> {
+    pub(crate) fn answers(self) -> Vec<u32> {
         (0..40).map(|i| (first_word() + 11 * i) as u32).collect()
     }
 }

@@ -12,7 +12,7 @@ use crate::inputs::{BASE, SMALL, Shape};
 use crate::pairs::{Job, Ours, Outcome};
 
 /// All of them.
-pub const JOBS: &[Job] = &[
+pub(crate) const JOBS: &[Job] = &[
     Job {
         id: "a",
         what: "BERT-base shape, 32 x 64 tokens, forward",

@@ -8,17 +8,17 @@ use serde_json::Value;
 use crate::torch::Torch;
 
 /// What may fail, with a text for people.
-pub type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 const THREADS: usize = 2;
 /// Between two runs: the workers of the side that has just run go to sleep.
 const PAUSE: Duration = Duration::from_millis(30);
 
 /// Our side, ready to run: the numbers that the other side must find too.
-pub type Ours = Box<dyn FnMut() -> Outcome<Vec<f32>>>;
+pub(crate) type Ours = Box<dyn FnMut() -> Outcome<Vec<f32>>>;
 
 /// One comparison.
-pub struct Job {
+pub(crate) struct Job {
     pub id: &'static str,
     pub what: &'static str,
     /// Largest ratio that was asked for.
@@ -38,7 +38,7 @@ struct Args {
 
 /// Runs the comparisons that the command line asks for. `script` is the other side's, which imports `packages`; models of ours
 /// lie in `folder`.
-pub fn run(jobs: &[Job], folder: &Path, script: &str, packages: &[&str]) -> Outcome<()> {
+pub(crate) fn run(jobs: &[Job], folder: &Path, script: &str, packages: &[&str]) -> Outcome<()> {
     let args = parse(jobs)?;
     rayon::ThreadPoolBuilder::new().num_threads(THREADS).build_global()?;
     let mut torch = match Torch::start(script, packages, THREADS, args.mkl) {

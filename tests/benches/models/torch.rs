@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use serde_json::{Value, json};
 
 /// The process and its two pipes.
-pub struct Torch {
+pub(crate) struct Torch {
     child: Child,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
@@ -20,7 +20,7 @@ pub struct Torch {
 impl Torch {
     /// Finds or makes a Python with the packages and starts the server in `tests/benches` with that many threads; with `mkl`,
     /// MKL takes the processor for one of Intel's.
-    pub fn start(script: &str, packages: &[&str], threads: usize, mkl: bool) -> Result<Torch, String> {
+    pub(crate) fn start(script: &str, packages: &[&str], threads: usize, mkl: bool) -> Result<Torch, String> {
         let python = python(packages)?;
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/benches").join(script);
         let mut command = Command::new(&python);
@@ -75,20 +75,20 @@ impl Torch {
     }
 
     /// Loads a job: `request` says its kind and inputs.
-    pub fn prepare(&mut self, job: &str, mut request: Value) -> Result<(), String> {
+    pub(crate) fn prepare(&mut self, job: &str, mut request: Value) -> Result<(), String> {
         request["op"] = "prepare".into();
         request["job"] = job.into();
         self.ask(&request).map(|_| ())
     }
 
     /// Runs a job once; its time in seconds, as taken inside the process.
-    pub fn run(&mut self, job: &str) -> Result<f64, String> {
+    pub(crate) fn run(&mut self, job: &str) -> Result<f64, String> {
         let answer = self.ask(&json!({"op": "run", "job": job}))?;
         answer["seconds"].as_f64().ok_or_else(|| "no time".into())
     }
 
     /// Runs a job once for its numbers.
-    pub fn values(&mut self, job: &str) -> Result<Vec<f32>, String> {
+    pub(crate) fn values(&mut self, job: &str) -> Result<Vec<f32>, String> {
         let file = tempfile::NamedTempFile::new().map_err(|e| e.to_string())?;
         self.ask(&json!({"op": "run", "job": job, "out": file.path()}))?;
         let bytes = std::fs::read(file.path()).map_err(|e| e.to_string())?;
@@ -96,7 +96,7 @@ impl Torch {
     }
 
     /// Frees a job.
-    pub fn drop_job(&mut self, job: &str) -> Result<(), String> {
+    pub(crate) fn drop_job(&mut self, job: &str) -> Result<(), String> {
         self.ask(&json!({"op": "drop", "job": job})).map(|_| ())
     }
 }

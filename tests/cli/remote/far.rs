@@ -26,18 +26,18 @@ use super::super::common::TINY;
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A far end.
-pub struct Place {
+pub(crate) struct Place {
     folder: tempfile::TempDir,
 }
 
 impl Place {
     /// One that a script reaches.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with("for there; do :; done\nexec sh -c \"$there\"")
     }
 
     /// One that this script reaches; the number of its process is in a file, so that it can be killed.
-    pub fn with(script: &str) -> Self {
+    pub(crate) fn with(script: &str) -> Self {
         let place = Self { folder: tempfile::tempdir().unwrap() };
         let program = Path::new(env!("CARGO_BIN_EXE_probity")).parent().unwrap();
         let text = format!(
@@ -49,32 +49,32 @@ impl Place {
         place
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
     /// The script.
-    pub fn ssh(&self) -> PathBuf {
+    pub(crate) fn ssh(&self) -> PathBuf {
         self.path().join("ssh")
     }
 
-    pub fn address(&self) -> Address {
+    pub(crate) fn address(&self) -> Address {
         "ssh://far".parse::<Address>().unwrap().through(self.ssh())
     }
 
-    pub fn connect(&self, hello: Hello) -> (Far, Past) {
+    pub(crate) fn connect(&self, hello: Hello) -> (Far, Past) {
         Far::connect(&self.address(), hello, &[]).unwrap()
     }
 
     /// The program, as it is there.
-    pub fn probity(&self, args: &[&str]) -> Process {
+    pub(crate) fn probity(&self, args: &[&str]) -> Process {
         let mut command = Process::new(env!("CARGO_BIN_EXE_probity"));
         command.args(args).env("PROBITY_STATE_DIR", self.path()).env("PROBITY_CACHE_DIR", self.path());
         command
     }
 
     /// Puts an `sbatch` there that notes what it was asked, computes the tasks at once and calls them job 4711.
-    pub fn sbatch(&self) {
+    pub(crate) fn sbatch(&self) {
         let text = r#"#!/bin/sh
 echo "$@" >> "$0.asked"
 for script; do :; done
@@ -91,23 +91,23 @@ echo 4711
     }
 
     /// What sbatch was asked last.
-    pub fn asked(&self) -> String {
+    pub(crate) fn asked(&self) -> String {
         let all = std::fs::read_to_string(self.path().join("bin/sbatch.asked")).unwrap();
         all.lines().next_back().unwrap().to_owned()
     }
 
     /// The engines that have a folder there.
-    pub fn engines(&self) -> Vec<String> {
+    pub(crate) fn engines(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.path().join("remote")).into_iter().flatten().flatten();
         entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect()
     }
 
-    pub fn session(&self, name: &str) -> Session {
+    pub(crate) fn session(&self, name: &str) -> Session {
         read(self.path(), name)
     }
 
     /// Cuts the link so many times, each time at a random moment after it holds, so far apart in the middle.
-    pub fn cut_often(&self, times: usize, apart: Duration) -> Cutter {
+    pub(crate) fn cut_often(&self, times: usize, apart: Duration) -> Cutter {
         let place = self.path().to_owned();
         let cut = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&cut);
@@ -124,12 +124,12 @@ echo 4711
     }
 
     /// Cuts the link now.
-    pub fn cut(&self) {
+    pub(crate) fn cut(&self) {
         kill(std::fs::read_to_string(self.path().join("pid")).unwrap().trim());
     }
 
     /// Kills the engine itself.
-    pub fn kill_keeper(&self, name: &str) {
+    pub(crate) fn kill_keeper(&self, name: &str) {
         let all = processes(self.path(), &format!("\"name\":\"{name}\""));
         all.iter().for_each(|pid| kill(pid));
         assert_eq!(all.len(), 1, "one engine of that name");
@@ -137,19 +137,19 @@ echo 4711
 }
 
 /// What cuts a link.
-pub struct Cutter {
+pub(crate) struct Cutter {
     thread: JoinHandle<()>,
     cut: Arc<AtomicUsize>,
 }
 
 impl Cutter {
     /// Cuts so far.
-    pub fn cut_so_far(&self) -> usize {
+    pub(crate) fn cut_so_far(&self) -> usize {
         self.cut.load(Ordering::SeqCst)
     }
 
     /// Waits for the last one.
-    pub fn join(self) {
+    pub(crate) fn join(self) {
         self.thread.join().unwrap();
     }
 }
@@ -187,21 +187,21 @@ fn kill(pid: &str) {
     let _ = Process::new("kill").args(["-9", pid]).stderr(std::process::Stdio::null()).status();
 }
 
-pub fn read(state: &Path, name: &str) -> Session {
+pub(crate) fn read(state: &Path, name: &str) -> Session {
     Session::read(&state.join(format!("sessions/{name}.probity.jsonl"))).unwrap()
 }
 
 /// A greeting that opens an engine of this name.
-pub fn hello(name: &str) -> Hello {
+pub(crate) fn hello(name: &str) -> Hello {
     Hello { name: name.into(), device: "cpu".into(), dtype: "f32".into(), wait: 60, ..Hello::default() }
 }
 
-pub fn run_of(spec: &Spec) -> Command {
+pub(crate) fn run_of(spec: &Spec) -> Command {
     Command::Run { job: 1, generation: 1, spec: Box::new(spec.clone()) }
 }
 
 /// The fold of a run's events up to its end.
-pub fn board_of(spec: &Spec, events: &mut Receiver<Event>) -> Board {
+pub(crate) fn board_of(spec: &Spec, events: &mut Receiver<Event>) -> Board {
     let mut board = Board::default();
     board.on_command(&run_of(spec));
     let begun = Instant::now();
@@ -213,7 +213,7 @@ pub fn board_of(spec: &Spec, events: &mut Receiver<Event>) -> Board {
 }
 
 /// An experiment that goes on while a link is cut and comes back many times.
-pub const LARGE_ENOUGH: &str = r#"
+pub(crate) const LARGE_ENOUGH: &str = r#"
 lab = "interventions"
 models = ["bert-tiny"]
 seed = 5
@@ -230,7 +230,7 @@ values = [0, 4, 8]
 "#;
 
 /// Everything that a board's run has found, without times.
-pub fn findings_of(board: &Board) -> serde_json::Value {
+pub(crate) fn findings_of(board: &Board) -> serde_json::Value {
     let mut run = serde_json::to_value(&board.runs).unwrap();
     strip(&mut run);
     run
@@ -251,12 +251,12 @@ fn strip(value: &mut serde_json::Value) {
 }
 
 /// What a local engine finds for [`TINY`]. Computed once: every test compares with the same.
-pub fn here() -> &'static serde_json::Value {
+pub(crate) fn here() -> &'static serde_json::Value {
     static FOUND: OnceLock<serde_json::Value> = OnceLock::new();
     FOUND.get_or_init(|| computed(&Spec::parse(TINY, "tiny").unwrap()))
 }
 
-pub fn computed(spec: &Spec) -> serde_json::Value {
+pub(crate) fn computed(spec: &Spec) -> serde_json::Value {
     let mut engine = LocalEngine::start(LocalOptions {
         device: Device::Cpu,
         dtype: Dtype::F32,
@@ -273,7 +273,7 @@ pub fn computed(spec: &Spec) -> serde_json::Value {
 }
 
 /// The entry with which a run ends.
-pub fn ended(steps: &mut Receiver<Step>) -> Entry {
+pub(crate) fn ended(steps: &mut Receiver<Step>) -> Entry {
     loop {
         match steps.blocking_recv().expect("steps until the run has ended") {
             Step::Entry(entry) if matches!(entry.item, Item::Event(Event::Finished { .. })) => return *entry,
@@ -283,7 +283,7 @@ pub fn ended(steps: &mut Receiver<Step>) -> Entry {
 }
 
 /// Waits until something is there.
-pub fn until<T>(mut what: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until<T>(mut what: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
         if let Some(there) = what() {
@@ -295,7 +295,7 @@ pub fn until<T>(mut what: impl FnMut() -> Option<T>) -> T {
 }
 
 /// The output of a program that must end soon.
-pub fn times_out(mut child: Child) -> Output {
+pub(crate) fn times_out(mut child: Child) -> Output {
     until(|| child.try_wait().unwrap());
     child.wait_with_output().unwrap()
 }

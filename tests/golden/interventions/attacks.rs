@@ -14,14 +14,14 @@ crate::harness::tests! {
 }
 
 /// One goal of the attack tests: `zc.untargeted`, `z3.target_plus2`, ...
-pub struct Goals {
+pub(crate) struct Goals {
     pub name: String,
     pub property: String,
     pub labels: Vec<usize>,
     pub aim: Aim,
 }
 
-pub fn goals(set: &Set, meta: &Value) -> Vec<Goals> {
+pub(crate) fn goals(set: &Set, meta: &Value) -> Vec<Goals> {
     let mut all = Vec::new();
     for name in meta.as_object().unwrap().keys() {
         let (property, goal) = name.split_once('.').unwrap();

@@ -21,7 +21,7 @@ crate::harness::tests! {
 }
 
 /// A probe under attack, away from the true labels.
-pub struct Ground {
+pub(crate) struct Ground {
     pub property: String,
     pub mlp: Mlp,
     pub h: Matrix,
@@ -31,7 +31,7 @@ pub struct Ground {
 }
 
 impl Ground {
-    pub fn all(set: &Set) -> Vec<Self> {
+    pub(crate) fn all(set: &Set) -> Vec<Self> {
         let named = ["zc", "z3"].iter().filter(|p| set.properties().iter().any(|(name, _)| name == *p));
         named
             .map(|p| {
@@ -43,12 +43,12 @@ impl Ground {
             .collect()
     }
 
-    pub fn field(&self) -> Field<'_> {
+    pub(crate) fn field(&self) -> Field<'_> {
         Field { mlp: &self.mlp, h: &self.h, from: &self.from, wishes: &self.wishes, seed: 1 }
     }
 
     /// Rows that the probe gets right.
-    pub fn right(&self) -> Vec<usize> {
+    pub(crate) fn right(&self) -> Vec<usize> {
         (0..self.truth.len()).filter(|i| self.from[*i] == self.truth[*i]).collect()
     }
 }

@@ -19,13 +19,13 @@ crate::harness::tests! {
 }
 
 /// Oracles of all properties, and the scores of changed embeddings.
-pub struct Judge {
+pub(crate) struct Judge {
     oracles: Vec<(String, Probe<Oracle>)>,
     before: Matrix,
 }
 
 impl Judge {
-    pub fn new(set: &Set) -> Self {
+    pub(crate) fn new(set: &Set) -> Self {
         let oracle = |(p, _)| {
             let probe = Probe::from_mlp(set.mlp(&format!("oracle.{p}")));
             (p, probe)
@@ -33,7 +33,7 @@ impl Judge {
         Self { oracles: set.properties().into_iter().map(oracle).collect(), before: set.x("test") }
     }
 
-    pub fn score(
+    pub(crate) fn score(
         &self,
         property: &str,
         after: &Matrix,
@@ -58,12 +58,12 @@ impl Judge {
     }
 }
 
-pub fn mean(v: &[f64]) -> f64 {
+pub(crate) fn mean(v: &[f64]) -> f64 {
     v.iter().sum::<f64>() / v.len() as f64
 }
 
 /// Compares everything that `scores.json` says about one intervention; every number to 1e-5.
-pub fn compare(
+pub(crate) fn compare(
     report: &mut Report,
     name: &str,
     want: &Value,

@@ -20,7 +20,7 @@ use stats::intervals::wilson;
 const MISCALIBRATED: f64 = 0.1;
 
 /// Audits every seat on the test examples that have been read.
-pub fn audit_probes(bench: &Bench, is_final: bool, host: &mut Host<'_>) -> Result<(), Fault> {
+pub(crate) fn audit_probes(bench: &Bench, is_final: bool, host: &mut Host<'_>) -> Result<(), Fault> {
     for seat in &bench.seats {
         let Some((data, audits)) = audits(bench, *seat)? else { continue };
         let mean = |of: &dyn Fn(&Audit) -> f64| audits.iter().map(of).sum::<f64>() / audits.len() as f64;

@@ -20,7 +20,7 @@ const CLASSES: usize = 2;
 
 /// Multiply-adds: texts through the model up to the layer, probes trained, every strength applied, judged and passed on to the
 /// model's own prediction.
-pub fn of(spec: &Spec, sizes: &[Size]) -> u128 {
+pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
     let examples = spec.task.examples as u128;
     let (test, replicates) = (examples / 5, spec.probe.count() as u128);
     let grid = Grid::named(&spec.probe.grid).unwrap_or_else(Grid::small);

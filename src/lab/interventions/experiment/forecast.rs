@@ -58,7 +58,7 @@ const LEAKS: (f64, f64) = (2.0, 2.0);
 ///
 /// # Errors
 /// [`Fault::Failed`] where the limit cannot be kept, or the model refuses.
-pub fn of(bench: &mut Bench, host: &mut Host<'_>) -> Result<Forecast, Fault> {
+pub(crate) fn of(bench: &mut Bench, host: &mut Host<'_>) -> Result<Forecast, Fault> {
     let limit = host.memory_limit();
     let (bytes, parts, tokens_per_batch) = memory(bench, limit)?;
     Arc::make_mut(&mut bench.stimuli).tokens_per_batch = tokens_per_batch;
@@ -248,7 +248,7 @@ fn shape(bench: &Bench, recipe: &Recipe) -> String {
 }
 
 /// Strengths at which a method is applied.
-pub fn strengths(spec: &MethodSpec) -> usize {
+pub(crate) fn strengths(spec: &MethodSpec) -> usize {
     match spec.values.len() {
         0 => find(&spec.name).map_or(0, |m| m.parameter().grid.len()),
         n => n,
@@ -464,7 +464,7 @@ fn attacks(bench: &Bench) -> bool {
 }
 
 /// Weights and biases of a classifier.
-pub fn parameters(recipe: &Recipe, inputs: usize, classes: usize) -> usize {
+pub(crate) fn parameters(recipe: &Recipe, inputs: usize, classes: usize) -> usize {
     let widths = [&[inputs][..], &recipe.hidden, &[classes]].concat();
     widths.windows(2).map(|w| (w[0] + 1) * w[1]).sum()
 }

@@ -11,7 +11,7 @@ use crate::finding::Kind;
 use lab::fault::Fault;
 
 /// A meter, and what it says of the first chunk of test examples as they are.
-pub struct Gauge {
+pub(crate) struct Gauge {
     pub meter: Meter,
     /// The unchanged examples.
     unchanged: Unchanged,
@@ -19,7 +19,7 @@ pub struct Gauge {
 
 impl Bench {
     /// The meter, made when it is first asked for.
-    pub fn gauge(&mut self, host: &mut Host<'_>) -> Result<Arc<Gauge>, Fault> {
+    pub(crate) fn gauge(&mut self, host: &mut Host<'_>) -> Result<Arc<Gauge>, Fault> {
         if let Some(gauge) = &self.gauge {
             return Ok(gauge.clone());
         }
@@ -37,7 +37,7 @@ impl Bench {
     }
 
     /// What was measured of one strength, with its n; none where nothing was.
-    pub fn distance(&mut self, named: &Named, value: f64, d: &Distances) -> Option<(Kind, usize)> {
+    pub(crate) fn distance(&mut self, named: &Named, value: f64, d: &Distances) -> Option<(Kind, usize)> {
         let gauge = self.gauge.clone().filter(|_| !d.is_empty())?;
         let resamples = self.resamples(d.len());
         let held = Held {

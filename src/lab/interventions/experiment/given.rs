@@ -15,7 +15,7 @@ impl Bench {
     ///
     /// # Errors
     /// [`Fault::Failed`] where the spec names no file, or it cannot be used.
-    pub fn seat_given(&mut self, method: &dyn Method, host: &mut Host<'_>) -> Result<(), Fault> {
+    pub(crate) fn seat_given(&mut self, method: &dyn Method, host: &mut Host<'_>) -> Result<(), Fault> {
         if !method.needs().file || self.given.iter().any(|(id, _)| *id == method.id()) {
             return Ok(());
         }
@@ -56,7 +56,7 @@ impl Bench {
     }
 
     /// A fit that failed, with the name of the method's file where that is why.
-    pub fn not_fitted(&self, method: &dyn Method, error: InterventionError) -> Fault {
+    pub(crate) fn not_fitted(&self, method: &dyn Method, error: InterventionError) -> Fault {
         let file = self.spec.methods.iter().find(|m| m.name == method.id()).and_then(|m| m.file.as_ref());
         match (error, file) {
             (InterventionError::Given(why), Some(file)) => Problem {
@@ -70,7 +70,7 @@ impl Bench {
     }
 
     /// What the file of a method holds, once it has been read.
-    pub fn given_to(&self, method: &dyn Method) -> Option<&Content> {
+    pub(crate) fn given_to(&self, method: &dyn Method) -> Option<&Content> {
         self.given.iter().find(|(id, _)| *id == method.id()).map(|(_, given)| &given.content)
     }
 }

@@ -21,7 +21,7 @@ use probe::{Labelled, Oracle, TrainingData};
 const TOGETHER: usize = 512;
 
 /// Looks for what every nullifying method that is no control has left.
-pub fn look(
+pub(crate) fn look(
     bench: &mut Bench,
     sweeps: &[Sweep],
     concluded: &[Vec<Concluded>],

@@ -9,7 +9,7 @@ use model::chunk::TOKENS_PER_BATCH;
 
 /// Counts that memory depends on.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Counts {
+pub(crate) struct Counts {
     /// Width D of hidden states.
     pub width: usize,
     pub stimuli: usize,
@@ -20,7 +20,7 @@ pub struct Counts {
     /// Tokens of the longest text.
     pub longest: usize,
     /// Tokens, padding included, of test sentences that stay in memory because the pass goes on from below the top.
-    pub continued: usize,
+    pub(crate) continued: usize,
     /// Parameters of the largest probe of the grid.
     pub probe: usize,
     pub threads: usize,
@@ -37,7 +37,7 @@ pub struct Counts {
     /// Layers of the map; 0 without one.
     pub map: usize,
     /// As `continued`, for the layer of the map that is at work.
-    pub map_continued: usize,
+    pub(crate) map_continued: usize,
 }
 
 /// Bytes that a trained network's numbers take while it trains: weights, gradients, two moments, the best epoch.
@@ -67,7 +67,7 @@ impl Counts {
     /// The phases of a run do not overlap, so the largest of them counts: embedding a part (vectors, their copy in a
     /// matrix with a row per stimulus, what goes to the cache), training on it (that matrix and the labelled copy), and
     /// judging (test vectors at both layers, changed vectors, resampling counts).
-    pub fn parts(&self, pass: usize) -> Vec<MemoryPart> {
+    pub(crate) fn parts(&self, pass: usize) -> Vec<MemoryPart> {
         let row = 4 * self.width;
         let (all, some) = (self.stimuli * row, self.part * row);
         let reading = 2 * some + (some + 24 * self.part).min(CACHE_FILE);
@@ -151,7 +151,7 @@ impl Counts {
     ///
     /// # Errors
     /// A problem that says what would fit, where not even one text does.
-    pub fn plan(
+    pub(crate) fn plan(
         &self,
         resident: u64,
         limit: Option<u64>,

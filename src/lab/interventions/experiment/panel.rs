@@ -12,11 +12,11 @@ use probe::split::Oracle as OracleRole;
 use probe::{Intervention, Probe, Recipe};
 
 /// Rivals that are run: recipes that the validation examples cannot tell from the chosen ones.
-pub const MOST_RIVALS: usize = 2;
+pub(crate) const MOST_RIVALS: usize = 2;
 
 /// Which panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which {
+pub(crate) enum Which {
     /// Trained by a provisional recipe, for a first look while the search goes on.
     Provisional,
     /// A replicate of the chosen recipes, from 1.
@@ -27,7 +27,7 @@ pub enum Which {
 
 impl Which {
     /// The replicate whose streams it draws from.
-    pub fn stream(self) -> usize {
+    pub(crate) fn stream(self) -> usize {
         match self {
             Which::Replicate(k) => k,
             Which::Provisional | Which::Rival(_) => 1,
@@ -35,12 +35,12 @@ impl Which {
     }
 
     /// The panel whose fit of a method serves it: where the method reads no probe of the panel, fits differ by their stream alone.
-    pub fn fitted_as(self, reads_probe: bool) -> Which {
+    pub(crate) fn fitted_as(self, reads_probe: bool) -> Which {
         if reads_probe { self } else { Which::Replicate(self.stream()) }
     }
 
     /// Its name in cache keys.
-    pub fn name(self) -> String {
+    pub(crate) fn name(self) -> String {
         match self {
             Which::Provisional => "provisional".into(),
             Which::Replicate(k) => format!("replicate {k}"),
@@ -51,7 +51,7 @@ impl Which {
 
 /// A seat: which probe of a panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seat {
+pub(crate) enum Seat {
     /// The oracle of a kind for the property of a role.
     Oracle(OracleKind, Roles),
     /// The probe that attacks are made on.
@@ -60,7 +60,7 @@ pub enum Seat {
 
 impl Seat {
     /// The kind of classifier, as streams are named.
-    pub fn classifier(self) -> String {
+    pub(crate) fn classifier(self) -> String {
         match self {
             Seat::Oracle(kind, _) => kind.to_string(),
             Seat::Attacked => OracleKind::Mlp.to_string(),
@@ -68,7 +68,7 @@ impl Seat {
     }
 
     /// The property that it reads.
-    pub fn role(self) -> Roles {
+    pub(crate) fn role(self) -> Roles {
         match self {
             Seat::Oracle(_, role) => role,
             Seat::Attacked => Roles::Target,
@@ -78,7 +78,7 @@ impl Seat {
 
 /// A trained probe, whose role depends on its seat.
 #[derive(Debug, Clone)]
-pub enum Seated {
+pub(crate) enum Seated {
     /// Judges.
     Oracle(Probe<OracleRole>),
     Attacked(Probe<Intervention>),
@@ -86,7 +86,7 @@ pub enum Seated {
 
 impl Seated {
     /// Recipes that cannot be told from the chosen one, the simplest first.
-    pub fn rivals(&self) -> Vec<Recipe> {
+    pub(crate) fn rivals(&self) -> Vec<Recipe> {
         let standing = match self {
             Seated::Oracle(p) => p.rivals(),
             Seated::Attacked(p) => p.rivals(),
@@ -95,7 +95,7 @@ impl Seated {
     }
 
     /// The chosen recipe.
-    pub fn recipe(&self) -> Option<Recipe> {
+    pub(crate) fn recipe(&self) -> Option<Recipe> {
         let trial = match self {
             Seated::Oracle(p) => p.chosen(),
             Seated::Attacked(p) => p.chosen(),
@@ -104,7 +104,7 @@ impl Seated {
     }
 
     /// Most steps of a replicate.
-    pub fn replicate_steps(&self) -> usize {
+    pub(crate) fn replicate_steps(&self) -> usize {
         match self {
             Seated::Oracle(p) => p.replicate_steps(),
             Seated::Attacked(p) => p.replicate_steps(),
@@ -112,7 +112,7 @@ impl Seated {
     }
 
     /// For the cache.
-    pub fn to_bytes(&self) -> Vec<u8> {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
         match self {
             Seated::Oracle(p) => p.to_bytes(),
             Seated::Attacked(p) => p.to_bytes(),
@@ -120,7 +120,7 @@ impl Seated {
     }
 
     /// Reads what [`Self::to_bytes`] wrote for this seat.
-    pub fn from_bytes(seat: Seat, bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn from_bytes(seat: Seat, bytes: &[u8]) -> Option<Self> {
         match seat {
             Seat::Oracle(..) => Probe::from_bytes(bytes).ok().map(Seated::Oracle),
             Seat::Attacked => Probe::from_bytes(bytes).ok().map(Seated::Attacked),
@@ -130,7 +130,7 @@ impl Seated {
 
 /// Trained probes with what they saw of the test examples before any intervention, and the fits that rest on them.
 #[derive(Clone)]
-pub struct Panel {
+pub(crate) struct Panel {
     /// Which panel it is.
     pub which: Which,
     /// The oracles, in the spec's order. A provisional panel has only the first.
@@ -138,14 +138,14 @@ pub struct Panel {
     /// The probe that attacks are made on; none where no method of the spec attacks.
     pub attacked: Option<Probe<Intervention>>,
     /// What the oracles saw in each chunk that has been read.
-    pub sights: Vec<Arc<Vec<Sight>>>,
+    pub(crate) sights: Vec<Arc<Vec<Sight>>>,
     /// Fits that rest on this panel.
     pub fits: Vec<(MethodKey, Arc<dyn Fitted>)>,
 }
 
 impl Panel {
     /// Takes its probes from `list`, which is in the order of `seats`.
-    pub fn new(which: Which, seats: &[Seat], list: Vec<Seated>) -> Self {
+    pub(crate) fn new(which: Which, seats: &[Seat], list: Vec<Seated>) -> Self {
         let mut oracles: Vec<Oracle> = Vec::new();
         let (mut attacked, mut target) = (None, None);
         for (seat, probe) in seats.iter().zip(list) {
@@ -170,7 +170,7 @@ impl Panel {
     }
 
     /// Looks at the chunks that it has not seen yet.
-    pub fn look(&mut self, chunks: &[Arc<Chunk>]) {
+    pub(crate) fn look(&mut self, chunks: &[Arc<Chunk>]) {
         for chunk in &chunks[self.sights.len().min(chunks.len())..] {
             self.sights.push(Arc::new(chunk.sights(&self.oracles)));
         }

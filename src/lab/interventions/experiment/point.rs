@@ -26,7 +26,7 @@ use lab::plan::Roles;
 ///
 /// # Errors
 /// [`Fault::Cancelled`] where the run is to stop.
-pub fn serve(bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> {
+pub(crate) fn serve(bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> {
     asked::serve(host, false, |question, host| {
         let question::Question::Point(point) = question;
         answer(bench, point, Share::Quick, host)
@@ -35,7 +35,7 @@ pub fn serve(bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> {
 
 /// The findings that answer a question, from the first chunk of test examples or from all that have been read. They carry
 /// the hash of the spec that would make them: with other options than the run's, that is another spec.
-pub fn answer(
+pub(crate) fn answer(
     bench: &mut Bench,
     request: &PointQuestion,
     share: Share,

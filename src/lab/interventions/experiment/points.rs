@@ -21,7 +21,7 @@ use stats::replicates::{Bands, exact_floor};
 
 /// What the model did after one strength by the fit of one panel, in single precision.
 #[derive(Debug, Clone, Default)]
-pub struct Behaved {
+pub(crate) struct Behaved {
     flipped: Vec<f32>,
     before: Vec<f32>,
     after: Vec<f32>,
@@ -35,7 +35,7 @@ const COLUMNS: usize = 5;
 
 impl Behaved {
     /// Appends further examples.
-    pub fn extend(&mut self, more: &Conduct) {
+    pub(crate) fn extend(&mut self, more: &Conduct) {
         let add = |to: &mut Vec<f32>, from: &[f64]| to.extend(from.iter().map(|v| *v as f32));
         add(&mut self.flipped, &more.flipped);
         add(&mut self.before, &more.correct_before);
@@ -53,14 +53,14 @@ impl Behaved {
     }
 
     /// Number of examples.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.flipped.len()
     }
 }
 
 /// A method as findings name it.
 #[derive(Clone)]
-pub struct Named {
+pub(crate) struct Named {
     /// The registry's entry.
     pub method: &'static dyn Method,
     /// Method and options.
@@ -69,7 +69,7 @@ pub struct Named {
 
 /// What scores are held against: means over replicates before any intervention.
 #[derive(Debug, Clone, Default)]
-pub struct Baseline {
+pub(crate) struct Baseline {
     c_before: Option<f64>,
     /// By property that should stay.
     floors: Vec<Option<f64>>,
@@ -77,13 +77,13 @@ pub struct Baseline {
 
 /// The base lines under the oracle at `o` for the first `n` test examples, of the replicates that a point rests on: others that
 /// are trained already would put the line elsewhere than the curve at strength 0.
-pub fn baseline(bench: &Bench, goal: Goal, o: usize, n: usize, replicates: usize) -> Baseline {
+pub(crate) fn baseline(bench: &Bench, goal: Goal, o: usize, n: usize, replicates: usize) -> Baseline {
     let judges = bench.panels.iter().filter(|p| !matches!(p.which, Which::Rival(_)));
     baseline_of(bench, goal, o, n, judges.take(replicates).map(|p| p.sights.as_slice()))
 }
 
 /// The base lines of replicates that saw this of the bench's chunks, each a list of sights by oracle for every chunk.
-pub fn baseline_of<'a>(
+pub(crate) fn baseline_of<'a>(
     bench: &Bench,
     goal: Goal,
     o: usize,
@@ -142,7 +142,7 @@ impl Baseline {
 
 /// The findings of one strength: reliability under each oracle, then the model's behaviour, each with its n. `tallies` are
 /// by replicate and oracle, `behaved` by replicate.
-pub fn kinds(
+pub(crate) fn kinds(
     bench: &mut Bench,
     named: &Named,
     value: f64,
@@ -175,7 +175,7 @@ pub fn kinds(
 }
 
 /// One strength under the oracle at `o`.
-pub fn reliability(
+pub(crate) fn reliability(
     bench: &Bench,
     named: &Named,
     o: usize,
@@ -248,7 +248,7 @@ fn confusion(tallies: &[&Tally]) -> Vec<Vec<f64>> {
 }
 
 /// What the model does after one strength, mean over the replicates of the method.
-pub fn behaviour(
+pub(crate) fn behaviour(
     bench: &mut Bench,
     named: &Named,
     value: f64,

@@ -32,18 +32,18 @@ use stats::bootstrap::Resamples;
 use stats::halves::{HALVINGS, Halves};
 
 /// Test examples that answer a slider and give the first estimate of each point.
-pub const FIRST_CHUNK: usize = 256;
+pub(crate) const FIRST_CHUNK: usize = 256;
 /// Test examples that are changed together afterwards; between chunks the run looks up.
 const CHUNK: usize = 512;
 /// Chunks that a rival judges: a tick needs no more, and its n is said.
-pub const RIVAL_CHUNKS: usize = 2;
+pub(crate) const RIVAL_CHUNKS: usize = 2;
 /// The examples in them.
-pub const RIVAL_EXAMPLES: usize = FIRST_CHUNK + CHUNK;
+pub(crate) const RIVAL_EXAMPLES: usize = FIRST_CHUNK + CHUNK;
 /// Raised when a change of the program changes what a cached probe would be.
 const PROBE_VERSION: u32 = 3;
 
 /// One model at one layer, with everything that judges and everything that is changed.
-pub struct Bench {
+pub(crate) struct Bench {
     /// The model.
     pub model: Arc<Model>,
     pub task: &'static Task,
@@ -65,11 +65,11 @@ pub struct Bench {
     /// Trained probes: replicates in their order, then rivals; before them one provisional panel.
     pub panels: Vec<Panel>,
     /// Which probes a panel has.
-    pub seats: Vec<Seat>,
+    pub(crate) seats: Vec<Seat>,
     /// The chosen recipe of each seat, with all that were tried.
     pub chosen: Vec<(Seat, Seated)>,
     /// Whether the choices came from the cache.
-    pub was_stored: Vec<bool>,
+    pub(crate) was_stored: Vec<bool>,
     /// Test examples, ready; the first chunk is the subsample that answers sliders.
     pub chunks: Vec<Arc<Chunk>>,
     /// Share of each target value among the stimuli.
@@ -125,7 +125,7 @@ fn places(spec: &Spec, layers: usize) -> Result<(Site, Vec<usize>), Problem> {
 
 impl Bench {
     /// Data, stimuli and split; nothing runs through the model yet.
-    pub fn open(spec: &Spec, model: Arc<Model>, host: &mut Host<'_>) -> Result<Self, Fault> {
+    pub(crate) fn open(spec: &Spec, model: Arc<Model>, host: &mut Host<'_>) -> Result<Self, Fault> {
         model.require(Offer::Hidden)?;
         let task = Task::named(&spec.task.name)?;
         let target = task.property(&spec.task.target).ok_or_else(|| Problem {
@@ -198,7 +198,7 @@ impl Bench {
 
     /// The same data and spec with interventions and oracles at `layer`. Nothing is read or trained there yet, but where
     /// this bench is at that layer, what it has comes along, less the rivals.
-    pub fn at_layer(&self, layer: usize) -> Self {
+    pub(crate) fn at_layer(&self, layer: usize) -> Self {
         let site = Site { layer, oracle_layer: layer };
         let same = site == self.site;
         let replicates = self.panels.iter().filter(|p| matches!(p.which, Which::Replicate(_)));
@@ -238,12 +238,12 @@ impl Bench {
     }
 
     /// Reads the first test chunk.
-    pub fn read_first(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
+    pub(crate) fn read_first(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         self.read_chunk(0..FIRST_CHUNK.min(self.test.len()), host)
     }
 
     /// The grid from which perceptrons are chosen.
-    pub fn recipes(&self) -> &Grid {
+    pub(crate) fn recipes(&self) -> &Grid {
         &self.grid
     }
 
@@ -257,7 +257,7 @@ impl Bench {
     }
 
     /// Reads the test chunks that are still missing.
-    pub fn read_rest(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
+    pub(crate) fn read_rest(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         let mut begin: usize = self.chunks.iter().map(|c| c.len()).sum();
         while begin < self.test.len() {
             let end = (begin + CHUNK).min(self.test.len());
@@ -267,7 +267,7 @@ impl Bench {
         Ok(())
     }
 
-    pub fn report_data(&self, host: &mut Host<'_>) -> Result<(), Fault> {
+    pub(crate) fn report_data(&self, host: &mut Host<'_>) -> Result<(), Fault> {
         let part = self.split.oracle();
         let before: Vec<usize> = part.train().iter().chain(part.validation()).copied().collect();
         let kept = training_part(part, &self.labels, Roles::Target, self.seed)?;
@@ -336,7 +336,7 @@ impl Bench {
     }
 
     /// Name of the property of a role.
-    pub fn property(&self, role: Roles) -> &'static str {
+    pub(crate) fn property(&self, role: Roles) -> &'static str {
         let target = self.labels.target_property;
         match role {
             Roles::Target => self.task.properties[target].id,
@@ -346,7 +346,7 @@ impl Bench {
     }
 
     /// The further properties of the first `n` test examples.
-    pub fn further(&self, n: usize) -> Vec<Further> {
+    pub(crate) fn further(&self, n: usize) -> Vec<Further> {
         let each = self.labels.further.iter();
         each.map(|f| Further {
             name: f.id,
@@ -357,12 +357,12 @@ impl Bench {
     }
 
     /// True values of the other property of the first `n` test examples.
-    pub fn other(&self, n: usize) -> Vec<Option<usize>> {
+    pub(crate) fn other(&self, n: usize) -> Vec<Option<usize>> {
         self.test[..n].iter().map(|r| self.labels.other[*r]).collect()
     }
 
     /// Halvings of the first `n` test examples, stratified by the other property, drawn once.
-    pub fn halves(&mut self, n: usize) -> Arc<Halves> {
+    pub(crate) fn halves(&mut self, n: usize) -> Arc<Halves> {
         let none = self.labels.other_classes;
         let strata: Vec<usize> = self.other(n).into_iter().map(|o| o.unwrap_or(none)).collect();
         let seed = self.seed;
@@ -370,12 +370,12 @@ impl Bench {
     }
 
     /// Panels that are replicates, or the provisional one.
-    pub fn replicates(&self) -> usize {
+    pub(crate) fn replicates(&self) -> usize {
         self.panels.iter().filter(|p| !matches!(p.which, Which::Rival(_))).count()
     }
 
     /// Resamples of `n` examples, drawn once.
-    pub fn resamples(&mut self, n: usize) -> Arc<Resamples> {
+    pub(crate) fn resamples(&mut self, n: usize) -> Arc<Resamples> {
         let (count, seed) = (self.resample_count, self.seed);
         self.resamples.entry(n).or_insert_with(|| Arc::new(Resamples::new(n, count, seed))).clone()
     }

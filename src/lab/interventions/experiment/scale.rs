@@ -3,7 +3,7 @@
 use base::matrix::Matrix;
 
 /// Median norm of the rows, and median over the columns of the standard deviation.
-pub fn scale(h: &Matrix) -> (f64, f64) {
+pub(crate) fn scale(h: &Matrix) -> (f64, f64) {
     let norms = h.iter_rows().map(|r| r.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt());
     let n = h.rows() as f64;
     let deviation = |j: usize| {

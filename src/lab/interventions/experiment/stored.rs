@@ -14,7 +14,7 @@ use lab::plan::Roles;
 
 impl Bench {
     /// Name of a seat's probe on screens.
-    pub fn seat_name(&self, seat: Seat) -> String {
+    pub(crate) fn seat_name(&self, seat: Seat) -> String {
         match seat {
             Seat::Oracle(kind, role) => format!("oracle {kind} {}", self.property(role)),
             Seat::Attacked => format!("interventional {}", self.property(Roles::Target)),
@@ -22,7 +22,7 @@ impl Bench {
     }
 
     /// Key of the choice of a recipe.
-    pub fn search_key(&self, seat: Seat) -> String {
+    pub(crate) fn search_key(&self, seat: Seat) -> String {
         let layer = match seat {
             Seat::Oracle(..) => format!("layer {} from resid_post", self.site.oracle_layer),
             Seat::Attacked => format!("layer {}", self.site.layer),
@@ -32,14 +32,14 @@ impl Bench {
     }
 
     /// Key of a probe of a panel. A provisional one is not worth a file.
-    pub fn panel_key(&self, seat: Seat, which: Which) -> Option<String> {
+    pub(crate) fn panel_key(&self, seat: Seat, which: Which) -> Option<String> {
         let recipe = self.recipe(seat, which)?.0.describe();
         let worth = which != Which::Provisional;
         worth.then(|| format!("{}|{}|{recipe}", self.search_key(seat), which.name()))
     }
 
     /// Key of a fit; methods of one family share it, and what rests on no panel serves all of them.
-    pub fn fit_key(&self, method: &dyn Method, options: &Options, which: Which) -> Option<String> {
+    pub(crate) fn fit_key(&self, method: &dyn Method, options: &Options, which: Which) -> Option<String> {
         // What a file says may change under its name.
         if method.needs().file || which == Which::Provisional && !is_shared(method) {
             return None;
@@ -61,19 +61,19 @@ impl Bench {
     }
 
     /// Description of the grid a probe of this kind was chosen from.
-    pub fn grid(&self, kind: Option<OracleKind>) -> String {
+    pub(crate) fn grid(&self, kind: Option<OracleKind>) -> String {
         kind.map_or_else(|| self.recipes().describe(), |k| k.grid(self.recipes()).describe())
     }
 
     /// Whether the choice for a seat came from the cache.
-    pub fn was_cached(&self, seat: Seat) -> bool {
+    pub(crate) fn was_cached(&self, seat: Seat) -> bool {
         let at = self.chosen.iter().position(|(s, _)| *s == seat);
         at.is_some_and(|i| self.was_stored[i])
     }
 }
 
 /// Stores a probe; a store that cannot be written is worth a notice, not an end.
-pub fn keep(key: &str, bytes: &[u8], host: &mut Host<'_>) -> Result<(), Fault> {
+pub(crate) fn keep(key: &str, bytes: &[u8], host: &mut Host<'_>) -> Result<(), Fault> {
     let store = host.store();
     if let Err(e) = store.keep_trained(key, bytes) {
         let problem = Problem {

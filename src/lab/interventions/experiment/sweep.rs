@@ -36,7 +36,7 @@ struct Seen {
 }
 
 /// One method of the spec with its values.
-pub struct Sweep {
+pub(crate) struct Sweep {
     named: Named,
     options: Options,
     values: Vec<f64>,
@@ -47,7 +47,7 @@ pub struct Sweep {
 }
 
 /// What a finished sweep leaves for comparisons, under one oracle.
-pub struct Concluded {
+pub(crate) struct Concluded {
     /// The optimum's reliability in every resample.
     pub draws: Draws,
     /// The same by each rival.
@@ -59,7 +59,7 @@ pub struct Concluded {
 }
 
 /// Readies a method of the spec.
-pub fn open(spec: &MethodSpec, method: &'static dyn Method) -> Result<Sweep, Fault> {
+pub(crate) fn open(spec: &MethodSpec, method: &'static dyn Method) -> Result<Sweep, Fault> {
     let options = Options::new(method, spec.options.iter().map(|(k, v)| (k.as_str(), *v)))?;
     let mut values =
         if spec.values.is_empty() { method.parameter().grid.to_vec() } else { spec.values.clone() };
@@ -75,26 +75,26 @@ pub fn open(spec: &MethodSpec, method: &'static dyn Method) -> Result<Sweep, Fau
 
 impl Sweep {
     /// The method.
-    pub fn named(&self) -> &Named {
+    pub(crate) fn named(&self) -> &Named {
         &self.named
     }
 
-    pub fn options(&self) -> &Options {
+    pub(crate) fn options(&self) -> &Options {
         &self.options
     }
 
     /// Its strengths, ascending.
-    pub fn values(&self) -> &[f64] {
+    pub(crate) fn values(&self) -> &[f64] {
         &self.values
     }
 
     /// Seconds that the first chunk took at all strengths.
-    pub fn first_seconds(&self) -> f64 {
+    pub(crate) fn first_seconds(&self) -> f64 {
         self.first_seconds
     }
 
     /// The first estimate of every strength, by the first panel on the first chunk.
-    pub fn begin(&mut self, bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> {
+    pub(crate) fn begin(&mut self, bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> {
         self.seen.clear();
         let title = self.named.method.title();
         let fit = bench.fit(0, self.named.method, &self.options, host)?;
@@ -108,7 +108,7 @@ impl Sweep {
     }
 
     /// All test examples, all replicates, all rivals; then the optimum. `weight` is the share of the run's time.
-    pub fn finish(
+    pub(crate) fn finish(
         &mut self,
         bench: &mut Bench,
         host: &mut Host<'_>,

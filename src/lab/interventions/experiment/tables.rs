@@ -19,7 +19,7 @@ use lab::table::Table;
 use stats::estimate::Estimate;
 
 /// What a run found, as lines of text.
-pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
+pub(crate) fn summary(results: &Results, spec: &Spec) -> Vec<String> {
     let mut out = vec![printable_label(&format!(
         "{} on {}, target {}, seed {}",
         spec.task.name,
@@ -49,7 +49,7 @@ pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
 }
 
 /// The tables of a run that papers would print.
-pub fn all(results: &Results) -> Vec<Table> {
+pub(crate) fn all(results: &Results) -> Vec<Table> {
     paper::tables(results).into_iter().chain(map::table(results)).collect()
 }
 

@@ -20,7 +20,7 @@ use probe::train::{Recipe, SEARCH_STEPS};
 use probe::{Grid, Intervention, Job, Oracle, OracleSplit, ProbeError, TrainingData, linear, train_all};
 
 /// A fitted method together with what names it.
-pub struct Fit {
+pub(crate) struct Fit {
     /// The registry's entry.
     pub method: &'static dyn Method,
     /// Method and options, as results are kept under.
@@ -30,7 +30,7 @@ pub struct Fit {
 }
 
 /// What oracles are trained on, by the role of the property that they read.
-pub struct OracleData {
+pub(crate) struct OracleData {
     target: TrainingData<Oracle>,
     other: TrainingData<Oracle>,
     further: Vec<TrainingData<Oracle>>,
@@ -38,7 +38,7 @@ pub struct OracleData {
 
 impl OracleData {
     /// The data for a role.
-    pub fn of(&self, role: Roles) -> &TrainingData<Oracle> {
+    pub(crate) fn of(&self, role: Roles) -> &TrainingData<Oracle> {
         match role {
             Roles::Target => &self.target,
             Roles::Other => &self.other,
@@ -48,13 +48,13 @@ impl OracleData {
 }
 
 /// Whether one fit serves all replicates.
-pub fn is_shared(method: &dyn Method) -> bool {
+pub(crate) fn is_shared(method: &dyn Method) -> bool {
     !method.needs().mlp && !method.needs().random
 }
 
 impl Bench {
     /// The grid that the probe of a seat is chosen from.
-    pub fn grid_of(&self, seat: Seat) -> Grid {
+    pub(crate) fn grid_of(&self, seat: Seat) -> Grid {
         match seat {
             Seat::Oracle(kind, _) => kind.grid(self.recipes()),
             Seat::Attacked => self.recipes().clone(),
@@ -62,7 +62,7 @@ impl Bench {
     }
 
     /// The training examples of the oracles.
-    pub fn oracle_data(&mut self, host: &mut Host<'_>) -> Result<Arc<OracleData>, Fault> {
+    pub(crate) fn oracle_data(&mut self, host: &mut Host<'_>) -> Result<Arc<OracleData>, Fault> {
         if let Some(data) = &self.oracle_data {
             return Ok(data.clone());
         }
@@ -80,7 +80,7 @@ impl Bench {
     }
 
     /// The examples that methods are fitted to.
-    pub fn material(&mut self, host: &mut Host<'_>) -> Result<Arc<TrainingData<Intervention>>, Fault> {
+    pub(crate) fn material(&mut self, host: &mut Host<'_>) -> Result<Arc<TrainingData<Intervention>>, Fault> {
         if let Some(data) = &self.material {
             return Ok(data.clone());
         }
@@ -108,7 +108,7 @@ impl Bench {
     }
 
     /// Chooses a recipe for every seat, or recalls the choice.
-    pub fn choose_recipes(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
+    pub(crate) fn choose_recipes(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         for seat in self.seats.clone() {
             if self.searched(seat).is_some() {
                 continue;
@@ -147,17 +147,17 @@ impl Bench {
     }
 
     /// The choice for a seat.
-    pub fn searched(&self, seat: Seat) -> Option<&Seated> {
+    pub(crate) fn searched(&self, seat: Seat) -> Option<&Seated> {
         self.chosen.iter().find(|(s, _)| *s == seat).map(|(_, probe)| probe)
     }
 
     /// Rivals that there are, at most [`MOST_RIVALS`].
-    pub fn rival_count(&self) -> usize {
+    pub(crate) fn rival_count(&self) -> usize {
         self.chosen.iter().map(|(_, probe)| probe.rivals().len()).max().unwrap_or(0).min(MOST_RIVALS)
     }
 
     /// The recipe of a seat on a panel, and most steps of its training.
-    pub fn recipe(&self, seat: Seat, which: Which) -> Option<(Recipe, usize)> {
+    pub(crate) fn recipe(&self, seat: Seat, which: Which) -> Option<(Recipe, usize)> {
         let first = || match seat {
             Seat::Oracle(OracleKind::Linear, _) => {
                 let middle = linear::grid().recipes.into_iter().nth(1);
@@ -180,7 +180,12 @@ impl Bench {
     }
 
     /// Trains or recalls panels, all that is missing as one batch, the earlier panels first, and adds them to the bench.
-    pub fn train_panels(&mut self, list: &[Which], seats: &[Seat], host: &mut Host<'_>) -> Result<(), Fault> {
+    pub(crate) fn train_panels(
+        &mut self,
+        list: &[Which],
+        seats: &[Seat],
+        host: &mut Host<'_>,
+    ) -> Result<(), Fault> {
         let mut found: Vec<Option<Seated>> = Vec::new();
         let mut missing: Vec<(usize, Seat, Which)> = Vec::new();
         for which in list {
@@ -272,7 +277,7 @@ impl Bench {
     }
 
     /// Fits or recalls a method for the panel at `at`.
-    pub fn fit(
+    pub(crate) fn fit(
         &mut self,
         at: usize,
         method: &'static dyn Method,
@@ -336,7 +341,7 @@ fn both(part: &OracleSplit) -> Vec<usize> {
 impl Bench {
     /// The recipes behind an oracle of the panel at `at`: of the target's probe, of those of the properties that should stay, of the
     /// attacked one.
-    pub fn recipes_of(&self, at: usize, kind: OracleKind) -> Vec<String> {
+    pub(crate) fn recipes_of(&self, at: usize, kind: OracleKind) -> Vec<String> {
         let mine = |s: &&Seat| **s == Seat::Attacked || matches!(s, Seat::Oracle(k, _) if *k == kind);
         let here = self.seats.iter().filter(mine).copied();
         here.filter_map(|s| self.recipe(s, self.panels[at].which)).map(|(r, _)| r.describe()).collect()

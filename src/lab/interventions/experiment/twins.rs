@@ -20,7 +20,7 @@ impl Bench {
     ///
     /// # Errors
     /// [`Fault::Failed`] with the reason where there are no twins.
-    pub fn seat_twins(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
+    pub(crate) fn seat_twins(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         let mut begin = 0;
         for i in 0..self.chunks.len() {
             let end = begin + self.chunks[i].len();
@@ -37,7 +37,7 @@ impl Bench {
     ///
     /// # Errors
     /// [`Fault::Failed`] with the reason where there are no twins.
-    pub fn twin_states(&mut self, which: Range<usize>, host: &mut Host<'_>) -> Result<Matrix, Fault> {
+    pub(crate) fn twin_states(&mut self, which: Range<usize>, host: &mut Host<'_>) -> Result<Matrix, Fault> {
         let twins = match &self.twins {
             Some(twins) => twins.clone(),
             None => {
@@ -50,7 +50,7 @@ impl Bench {
     }
 
     /// Whether every test example says what its twin is, and the model can read all of these.
-    pub fn has_twins(&self, host: &mut Host<'_>) -> Result<bool, Cancelled> {
+    pub(crate) fn has_twins(&self, host: &mut Host<'_>) -> Result<bool, Cancelled> {
         let example = |row: &usize| &self.examples.examples[self.stimuli.list[*row].example];
         let all = self.test.len();
         let written: Vec<Example> = self.test.iter().filter_map(|r| example(r).counterfactual()).collect();

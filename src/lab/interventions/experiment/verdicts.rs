@@ -18,7 +18,7 @@ use lab::fault::Fault;
 use lab::finding::Body;
 
 /// Compares all methods under every oracle, and then all their settings. `concluded` is by method, then by oracle.
-pub fn compare(
+pub(crate) fn compare(
     bench: &Bench,
     sweeps: &[Sweep],
     concluded: &[Vec<Concluded>],
@@ -59,7 +59,7 @@ fn two_sided(share: f64, resamples: usize) -> f64 {
 }
 
 /// The comparison that a finding makes: two methods under an oracle, or the model's answers before and after an intervention.
-pub fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
+pub(crate) fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
     let (what, test, p) = match kind {
         Kind::Versus(v) => {
             let what = format!(

@@ -24,7 +24,7 @@ pub struct Wish {
 
 impl Wish {
     /// Whether a row of logits fulfils it.
-    pub fn is_met(self, logits: &[f32]) -> bool {
+    pub(crate) fn is_met(self, logits: &[f32]) -> bool {
         (argmax(logits) == self.class) == (self.aim == Aim::Towards)
     }
 }

@@ -96,7 +96,7 @@ impl Sides {
 
 /// The directions of the first `count` rounds, each of length 1 (or 0, where none was found): one a round for two values, k for
 /// k > 2 in the order of the values.
-pub fn unit_directions(directions: &Directions, count: usize) -> Matrix {
+pub(crate) fn unit_directions(directions: &Directions, count: usize) -> Matrix {
     let rounds = &directions.rounds()[..count.min(directions.rounds().len())];
     let rows: Vec<f64> = rounds.iter().flat_map(|w| w.data()).copied().collect();
     let dimension = directions.dimension();

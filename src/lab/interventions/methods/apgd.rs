@@ -18,7 +18,7 @@ use stats::rng::{stream, unit};
 
 /// The method: APGD on the cross entropy, by itself.
 #[derive(Debug)]
-pub struct Apgd;
+pub(crate) struct Apgd;
 
 /// Steps of APGD and of FAB.
 pub(crate) const ITERATIONS: Setting = Setting {
@@ -332,7 +332,7 @@ fn cross_entropy(logits: &mut [f32], wish: Wish) -> f32 {
 ///
 /// # Panics
 /// With fewer than three logits.
-pub fn logits_ratio(logits: &mut [f32], from: usize, wish: Wish) -> f32 {
+pub(crate) fn logits_ratio(logits: &mut [f32], from: usize, wish: Wish) -> f32 {
     let z = logits.to_vec();
     let mut order: Vec<usize> = (0..z.len()).collect();
     order.sort_by(|a, b| z[*b].total_cmp(&z[*a]));

@@ -20,7 +20,7 @@ use std::collections::HashMap;
 
 /// The method: FAB by itself.
 #[derive(Debug)]
-pub struct Fab;
+pub(crate) struct Fab;
 
 static SETTINGS: [Setting; 1] = [ITERATIONS];
 

@@ -14,7 +14,7 @@ use probe::{Intervention, Matrix, Probe};
 
 /// The method.
 #[derive(Debug)]
-pub struct Fgsm;
+pub(crate) struct Fgsm;
 
 impl Method for Fgsm {
     fn id(&self) -> &'static str {

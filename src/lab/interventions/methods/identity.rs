@@ -11,7 +11,7 @@ use probe::bytes::{Reader, Writer};
 
 /// The control.
 #[derive(Debug)]
-pub struct Identity;
+pub(crate) struct Identity;
 
 impl Method for Identity {
     fn id(&self) -> &'static str {

@@ -16,7 +16,7 @@ use stats::rng::{below, sample_indices, stream};
 
 /// The method.
 #[derive(Debug)]
-pub struct Interchange;
+pub(crate) struct Interchange;
 
 static SETTINGS: [Setting; 1] = [Setting {
     name: "same_other",

@@ -10,7 +10,7 @@ pub mod fab;
 pub mod fgsm;
 pub mod identity;
 pub mod inlp;
-pub mod interchange;
+pub(crate) mod interchange;
 pub mod leace;
 pub mod mean_difference;
 pub mod own;

@@ -14,11 +14,11 @@ use probe::{Dense, Matrix, Subspace};
 
 /// Own directions, of which the first r are projected out.
 #[derive(Debug)]
-pub struct OwnDirections;
+pub(crate) struct OwnDirections;
 
 /// Own edited states: towards another value, or with the property taken out.
 #[derive(Debug)]
-pub struct OwnStates(pub Goal);
+pub(crate) struct OwnStates(pub Goal);
 
 impl Method for OwnDirections {
     fn id(&self) -> &'static str {

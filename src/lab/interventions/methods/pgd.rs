@@ -14,7 +14,7 @@ use probe::{Intervention, Matrix, Mlp, Probe};
 
 /// The method.
 #[derive(Debug)]
-pub struct Pgd;
+pub(crate) struct Pgd;
 
 static SETTINGS: [Setting; 2] = [
     Setting {

@@ -14,7 +14,7 @@ use stats::rng::stream;
 
 /// The control.
 #[derive(Debug)]
-pub struct RandomSubspace;
+pub(crate) struct RandomSubspace;
 
 impl Method for RandomSubspace {
     fn id(&self) -> &'static str {

@@ -16,7 +16,7 @@ use lab::host::NoticeLevel;
 use probe::mdl::{METHODS, MdlError, uniform};
 
 /// What is at hand once the comparison has been made.
-pub struct Bench<'a> {
+pub(crate) struct Bench<'a> {
     pub spec: &'a Spec,
     /// Both sides.
     pub sides: [&'a Side; 2],
@@ -25,7 +25,7 @@ pub struct Bench<'a> {
 }
 
 /// What all of it weighs in the plan of a run, by the unit of [`super::probes::weight`].
-pub fn weight(spec: &Spec) -> f64 {
+pub(crate) fn weight(spec: &Spec) -> f64 {
     let also = &spec.also;
     let at = |size: usize| super::probes::weight(size);
     let largest = at(spec.task.sizes.last().copied().unwrap_or(0));
@@ -49,7 +49,11 @@ const SIDES: [&str; 2] = ["a", "b"];
 
 impl Bench<'_> {
     /// Measures what the spec asks for; the pooled comparison of the folds, where they are among it.
-    pub fn measure(&self, reporter: &mut Reporter, host: &mut Host<'_>) -> Result<Option<Pairs>, Fault> {
+    pub(crate) fn measure(
+        &self,
+        reporter: &mut Reporter,
+        host: &mut Host<'_>,
+    ) -> Result<Option<Pairs>, Fault> {
         let also = &self.spec.also;
         if also.mdl {
             self.mdl(reporter, host)?;

@@ -17,7 +17,7 @@ const PARTS: (u128, u128) = (3, 2);
 const BATCH: u128 = CORRUPTED_BATCH as u128;
 
 /// Multiply-adds: sentences through each side's encoder up to its layer, and all its trainings; of files of results, nothing.
-pub fn of(spec: &Spec, sizes: &[Size]) -> u128 {
+pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
     let largest = spec.task.sizes.last().copied().unwrap_or(0) as u128;
     let side = |first: bool| {
         let side = spec.side(first);

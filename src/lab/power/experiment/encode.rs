@@ -20,7 +20,7 @@ const TOGETHER: usize = 256;
 
 /// Where and how a side reads its encoder.
 #[derive(Clone)]
-pub struct Reader {
+pub(crate) struct Reader {
     /// The encoder.
     pub model: Arc<Model>,
     /// The layer, 0 for the embeddings.
@@ -37,7 +37,7 @@ impl Reader {
     ///
     /// # Errors
     /// [`Fault::Failed`] for a layer that the model does not have.
-    pub fn new(model: Arc<Model>, spec: &SideSpec, side: &'static str) -> Result<Self, Fault> {
+    pub(crate) fn new(model: Arc<Model>, spec: &SideSpec, side: &'static str) -> Result<Self, Fault> {
         let layers = model.arch().layers;
         let (layer, at) = match spec.layer {
             _ if layers == 0 => (0, model.layer_point(0)?),
@@ -49,17 +49,17 @@ impl Reader {
     }
 
     /// The same with noise of another standard deviation.
-    pub fn with_noise(&self, noise: f64) -> Self {
+    pub(crate) fn with_noise(&self, noise: f64) -> Self {
         Self { noise, ..self.clone() }
     }
 
     /// The same layer of another model of the same shape, pooled in the same way.
-    pub fn on(self, model: Arc<Model>) -> Self {
+    pub(crate) fn on(self, model: Arc<Model>) -> Self {
         Self { model, ..self }
     }
 
     /// Width of the vectors.
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.at.width(self.model.arch()).unwrap_or(self.model.arch().hidden)
     }
 
@@ -71,20 +71,20 @@ impl Reader {
     }
 
     /// Sentences whose vectors the cache lacks.
-    pub fn absent(&self, texts: &[&str], host: &Host<'_>) -> Result<usize, Fault> {
+    pub(crate) fn absent(&self, texts: &[&str], host: &Host<'_>) -> Result<usize, Fault> {
         let (space, keys) = self.keys(texts)?;
         Ok(host.store().absent(&space, &keys).len())
     }
 
     /// Vectors of sentences, without noise and past the cache.
-    pub fn fresh(&self, texts: &[&str]) -> Result<Matrix, ModelError> {
+    pub(crate) fn fresh(&self, texts: &[&str]) -> Result<Matrix, ModelError> {
         let array = self.model.sentence_vectors_at(texts, self.at, self.pooling)?;
         let width = array.shape.last().copied().unwrap_or(0);
         Matrix::from_vec(texts.len(), width, array.data).map_err(|e| ModelError::Plan(e.to_string()))
     }
 
     /// Vectors of sentences: sentences x width.
-    pub fn vectors(&self, texts: &[&str], seed: u64, host: &mut Host<'_>) -> Result<Matrix, Fault> {
+    pub(crate) fn vectors(&self, texts: &[&str], seed: u64, host: &mut Host<'_>) -> Result<Matrix, Fault> {
         let (space, keys) = self.keys(texts)?;
         let store = host.store();
         let mut out = Matrix::zeros(texts.len(), self.width());

@@ -16,7 +16,11 @@ use lab::host::NoticeLevel;
 const FIRST: usize = 64;
 
 /// Reads both sides and compares them on growing numbers of items.
-pub fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut Host<'_>) -> Result<(), Fault> {
+pub(crate) fn run(
+    spec: &Spec,
+    kept: &mut Option<(Pairs, Reporter)>,
+    host: &mut Host<'_>,
+) -> Result<(), Fault> {
     host.plan(2.0);
     host.stage("reading results".into(), "files", 1.0);
     let wanted = Wanted { filter: spec.test.filter.clone(), metric: spec.test.metric.clone() };

@@ -26,12 +26,16 @@ const EXPECTED: f64 = 9.0;
 ///
 /// # Errors
 /// [`Fault`], as the run itself would report it.
-pub fn of(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Forecast>, Fault> {
+pub(crate) fn of(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Forecast>, Fault> {
     if spec.of_files() { Ok(Vec::new()) } else { with(spec, &super::probes::sentences(spec, host)?, host) }
 }
 
 /// The same for sentences that are there already.
-pub fn with(spec: &Spec, both: &[Arc<Sentences>; 2], host: &mut Host<'_>) -> Result<Vec<Forecast>, Fault> {
+pub(crate) fn with(
+    spec: &Spec,
+    both: &[Arc<Sentences>; 2],
+    host: &mut Host<'_>,
+) -> Result<Vec<Forecast>, Fault> {
     let mut list: Vec<Forecast> = Vec::new();
     let mut bytes = resident().unwrap_or(64 << 20);
     for first in [true, false] {
@@ -145,7 +149,7 @@ fn made_up(side: &Side, sentences: &Sentences, drawn: &Drawn, most: usize) -> Re
 }
 
 /// How often a side is trained at a size.
-pub fn times(spec: &Spec, first: bool, size: usize) -> f64 {
+pub(crate) fn times(spec: &Spec, first: bool, size: usize) -> f64 {
     let also = &spec.also;
     let largest = spec.task.sizes.last() == Some(&size);
     let noise = if first { 0 } else { also.noise.len() };

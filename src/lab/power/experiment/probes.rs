@@ -31,7 +31,7 @@ use stats::intervals::wilson;
 use stats::rng::{shuffle, stream};
 
 /// One side at work.
-pub struct Side {
+pub(crate) struct Side {
     /// What it is probed for: those of the other side, too, unless that has a task of its own.
     pub sentences: Arc<Sentences>,
     /// How it reads sentences.
@@ -46,7 +46,7 @@ impl Side {
     ///
     /// # Errors
     /// [`Fault`] for a model that cannot be loaded or has no such layer.
-    pub fn open(
+    pub(crate) fn open(
         spec: &Spec,
         first: bool,
         sentences: &[Arc<Sentences>; 2],
@@ -65,7 +65,7 @@ impl Side {
     ///
     /// # Errors
     /// [`Fault`] for a model without a head that can be trained.
-    pub fn corrupt(&mut self, spec: &Spec, first: bool, host: &mut Host<'_>) -> Result<(), Fault> {
+    pub(crate) fn corrupt(&mut self, spec: &Spec, first: bool, host: &mut Host<'_>) -> Result<(), Fault> {
         let (steps, name) = (spec.side(first).corrupted, spec.encoder(first));
         if steps == 0 {
             return Ok(());
@@ -80,18 +80,18 @@ impl Side {
     }
 
     /// The shape of its classifier, as [`Spec`] names it.
-    pub fn shape(&self) -> &str {
+    pub(crate) fn shape(&self) -> &str {
         &self.classifier
     }
 
     /// The same side with noise of another standard deviation.
-    pub fn with_noise(&self, noise: f64) -> Self {
+    pub(crate) fn with_noise(&self, noise: f64) -> Self {
         let (recipes, classifier) = (self.recipes.clone(), self.classifier.clone());
         Self { sentences: self.sentences.clone(), reader: self.reader.with_noise(noise), recipes, classifier }
     }
 
     /// Vectors and labels of the three parts.
-    pub fn data(
+    pub(crate) fn data(
         &self,
         spec: &Spec,
         sentences: &Sentences,
@@ -121,7 +121,7 @@ impl Side {
     ///
     /// # Errors
     /// [`Fault`] where training diverges with every setting.
-    pub fn trained(
+    pub(crate) fn trained(
         &self,
         spec: &Spec,
         train: &Labelled,
@@ -139,7 +139,7 @@ impl Side {
     }
 
     /// Answers of every seed on the test sentences: 1 where right.
-    pub fn answers(
+    pub(crate) fn answers(
         &self,
         spec: &Spec,
         data: &[Labelled; 3],
@@ -151,7 +151,7 @@ impl Side {
 }
 
 /// What every seed draws for: training, or sending, a classifier.
-pub fn purposes(spec: &Spec, classifier: &str) -> Vec<Purpose> {
+pub(crate) fn purposes(spec: &Spec, classifier: &str) -> Vec<Purpose> {
     let (task, data) = spec.task_of(true);
     let task = data.unwrap_or(task);
     let purpose = Purpose::new(spec.seed, task, classifier);
@@ -159,7 +159,7 @@ pub fn purposes(spec: &Spec, classifier: &str) -> Vec<Purpose> {
 }
 
 /// Which examples a classifier gets right: 1 where it does.
-pub fn right(mlp: &Mlp, data: &Labelled) -> Vec<f64> {
+pub(crate) fn right(mlp: &Mlp, data: &Labelled) -> Vec<f64> {
     let logits: Matrix = mlp.logits(data.x());
     logits.iter_rows().zip(data.y()).map(|(row, y)| f64::from(u8::from(argmax(row) == *y))).collect()
 }
@@ -182,12 +182,12 @@ const CORRUPTION: f64 = 200.0;
 const BASE: usize = 64;
 
 /// What training both sides at a size weighs.
-pub fn weight(size: usize) -> f64 {
+pub(crate) fn weight(size: usize) -> f64 {
     2.0 * (size + BASE) as f64
 }
 
 /// The sentences of both sides: the same, unless the spec gives them tasks of their own.
-pub fn sentences(spec: &Spec, host: &mut Host<'_>) -> Result<[Arc<Sentences>; 2], Fault> {
+pub(crate) fn sentences(spec: &Spec, host: &mut Host<'_>) -> Result<[Arc<Sentences>; 2], Fault> {
     let first = Arc::new(Sentences::of(spec, true, host)?);
     let second = if spec.is_apart() { Arc::new(Sentences::of(spec, false, host)?) } else { first.clone() };
     Ok([first, second])
@@ -213,7 +213,11 @@ fn unpaired(spec: &Spec, sides: &[Arc<Sentences>; 2]) -> Option<Problem> {
 }
 
 /// Trains and tests both sides at every size, smallest first.
-pub fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut Host<'_>) -> Result<(), Fault> {
+pub(crate) fn run(
+    spec: &Spec,
+    kept: &mut Option<(Pairs, Reporter)>,
+    host: &mut Host<'_>,
+) -> Result<(), Fault> {
     let corruptions = [true, false].into_iter().filter(|first| spec.side(*first).corrupted > 0).count();
     let total: f64 = spec.task.sizes.iter().map(|s| weight(*s)).sum();
     host.plan(total + corruptions as f64 * CORRUPTION + beside::weight(spec));

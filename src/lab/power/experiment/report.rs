@@ -26,7 +26,7 @@ const PLACES: usize = 48;
 
 /// What a bound needs to know of the classifiers.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sizes {
+pub(crate) struct Sizes {
     /// Width of the wider vectors.
     pub dim: u64,
     /// Hidden units of the larger classifier; 0 for logistic regression.
@@ -35,7 +35,7 @@ pub struct Sizes {
 
 /// Turns pairs into findings of a run.
 #[derive(Debug, Clone)]
-pub struct Reporter {
+pub(crate) struct Reporter {
     spec: Spec,
     label: Label,
     names: Names,
@@ -54,7 +54,7 @@ pub struct Reporter {
 
 impl Reporter {
     /// For a run of the spec; `sizes` are none where the classifiers are unknown.
-    pub fn new(spec: &Spec, sizes: Option<Sizes>) -> Self {
+    pub(crate) fn new(spec: &Spec, sizes: Option<Sizes>) -> Self {
         let names = Names { a: spec.name(true), b: spec.name(false), metric: "accuracy".into() };
         let model = if spec.of_files() { format!("{},{}", names.a, names.b) } else { spec.models.join(",") };
         let label = Label::new(spec, &model);
@@ -72,12 +72,12 @@ impl Reporter {
     }
 
     /// The same for another metric.
-    pub fn of(&mut self, metric: String, last: bool) {
+    pub(crate) fn of(&mut self, metric: String, last: bool) {
         (self.names.metric, self.last, self.trained) = (metric, last, None);
     }
 
     /// The same for probes trained on so many examples; whether it is the largest size.
-    pub fn after(&mut self, n_train: usize, last: bool) {
+    pub(crate) fn after(&mut self, n_train: usize, last: bool) {
         self.of(format!("accuracy after {n_train} training examples"), last);
         self.trained = Some(n_train);
     }
@@ -94,12 +94,12 @@ impl Reporter {
     }
 
     /// Names of the sides and of what is measured.
-    pub fn names(&self) -> &Names {
+    pub(crate) fn names(&self) -> &Names {
         &self.names
     }
 
     /// Takes note of the difference in a fold.
-    pub fn fold(&mut self, gap: f64) {
+    pub(crate) fn fold(&mut self, gap: f64) {
         self.folds.push(gap);
     }
 
@@ -110,25 +110,25 @@ impl Reporter {
     }
 
     /// The number of items, fewer than all of the largest comparison, at which the plan makes its own; none where it has been made.
-    pub fn planned_within(&self, all: usize) -> Option<usize> {
+    pub(crate) fn planned_within(&self, all: usize) -> Option<usize> {
         let plan = self.spec.plan.as_ref().filter(|plan| plan.stop == Stop::AtN)?;
         let made = self.made.iter().any(|(_, c)| c.planned);
         plan.n.filter(|n| self.last && !made && *n < all)
     }
 
     /// A finding of this run.
-    pub fn finding(&self, n: usize, is_final: bool, t: f64, kind: Kind) -> Finding {
+    pub(crate) fn finding(&self, n: usize, is_final: bool, t: f64, kind: Kind) -> Finding {
         self.label.finding(n, is_final, t, kind)
     }
 
     /// Reports everything that all pairs of a comparison say, and counts it as one that was made.
-    pub fn step(&mut self, pairs: &Pairs, host: &mut Host<'_>) -> Result<(), Cancelled> {
+    pub(crate) fn step(&mut self, pairs: &Pairs, host: &mut Host<'_>) -> Result<(), Cancelled> {
         self.report(pairs, &self.order(pairs.n()), (true, false), host)
     }
 
     /// Reports what the first pairs in the drawn order say, in which they stand: the sequential test goes through them as it will go
     /// through all. Only where a plan counts them is it a comparison that was made.
-    pub fn part(&mut self, pairs: &Pairs, counts: bool, host: &mut Host<'_>) -> Result<(), Cancelled> {
+    pub(crate) fn part(&mut self, pairs: &Pairs, counts: bool, host: &mut Host<'_>) -> Result<(), Cancelled> {
         self.report(pairs, &(0..pairs.n()).collect::<Vec<_>>(), (counts, true), host)
     }
 
@@ -187,17 +187,17 @@ impl Reporter {
     }
 
     /// Why an item is no step of the sequential test, where it is none.
-    pub fn stepless(&self) -> Option<&'static str> {
+    pub(crate) fn stepless(&self) -> Option<&'static str> {
         self.made.last().and_then(|(_, c)| stepless(c))
     }
 
     /// Whether the latest comparison has less power than is wanted.
-    pub fn is_short_of_power(&self) -> bool {
+    pub(crate) fn is_short_of_power(&self) -> bool {
         self.powers.last().is_some_and(|(power, _)| *power < self.spec.test.target)
     }
 
     /// Whether to give up; the last word of a run.
-    pub fn verdict(&self, host: &mut Host<'_>) -> Result<(), Cancelled> {
+    pub(crate) fn verdict(&self, host: &mut Host<'_>) -> Result<(), Cancelled> {
         let Some((n, last)) = self.made.last() else { return Ok(()) };
         if last.both.is_none() && !last.unpaired {
             return Ok(());
@@ -221,12 +221,12 @@ impl Reporter {
     }
 
     /// Excess risk that the bound allows after `n` training examples.
-    pub fn margin(&self, n: u64) -> Option<f64> {
+    pub(crate) fn margin(&self, n: u64) -> Option<f64> {
         self.spec.test.risk(n, self.parameters()?)
     }
 
     /// Items in the order in which the sequential test and smaller pilots take them.
-    pub fn order(&self, n: usize) -> Vec<usize> {
+    pub(crate) fn order(&self, n: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..n).collect();
         shuffle(&mut stream(self.spec.seed, "order of items"), &mut order);
         order
@@ -277,7 +277,7 @@ impl Reporter {
     }
 
     /// The comparison under other terms, on the first items in the drawn order.
-    pub fn answer(&self, pairs: &Pairs, asked: &Adjust, t: f64) -> Vec<Finding> {
+    pub(crate) fn answer(&self, pairs: &Pairs, asked: &Adjust, t: f64) -> Vec<Finding> {
         let n = asked.pilot.unwrap_or(usize::MAX).clamp(2.min(pairs.n()), pairs.n());
         let (smaller, mut order) = (n < pairs.n(), self.order(pairs.n()));
         let first;

@@ -21,7 +21,7 @@ const MAX_SENTENCES: usize = 4_000_000;
 
 /// Labelled sentences with the parts that each class gives to training, validation and test.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Sentences {
+pub(crate) struct Sentences {
     pub texts: Vec<String>,
     /// The class of each.
     pub labels: Vec<usize>,
@@ -37,7 +37,7 @@ pub struct Sentences {
 
 /// Rows of one size: training, validation, test.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Drawn {
+pub(crate) struct Drawn {
     /// Rows of each part.
     pub parts: [Vec<usize>; 3],
 }
@@ -47,7 +47,7 @@ impl Sentences {
     ///
     /// # Errors
     /// [`Fault`] for a file that cannot be read, or with too few sentences of a class.
-    pub fn of(spec: &Spec, first: bool, host: &mut Host<'_>) -> Result<Self, Fault> {
+    pub(crate) fn of(spec: &Spec, first: bool, host: &mut Host<'_>) -> Result<Self, Fault> {
         let largest = spec.task.sizes.last().copied().unwrap_or(0);
         let each = spec.task.ratio.parts(largest);
         let needed: usize = each.iter().sum();
@@ -123,7 +123,7 @@ impl Sentences {
     }
 
     /// The rows of a size, each part with equally many of every class. Smaller sizes are the beginnings of larger ones.
-    pub fn drawn(&self, size: usize) -> Drawn {
+    pub(crate) fn drawn(&self, size: usize) -> Drawn {
         let counts = self.ratio.parts(size);
         let part =
             |k: usize| self.parts[k].iter().flat_map(|rows| rows.iter().take(counts[k]).copied()).collect();
@@ -132,12 +132,12 @@ impl Sentences {
 }
 
 /// Folds of all sentences of a size.
-pub const FOLDS: usize = 6;
+pub(crate) const FOLDS: usize = 6;
 
 impl Sentences {
     /// Fold `i` of [`FOLDS`] for validation, the next for test and the others for training (Zhu et al. 2022): over all folds each
     /// sentence of the size is tested once. Sizes that four does not divide leave a few sentences out.
-    pub fn fold(&self, size: usize, i: usize) -> Drawn {
+    pub(crate) fn fold(&self, size: usize, i: usize) -> Drawn {
         let counts = self.ratio.parts(size);
         let quarter = counts[1];
         let mut parts: [Vec<usize>; 3] = Default::default();
@@ -161,7 +161,7 @@ impl Sentences {
 
     /// The same sentences with random labels: classes are dealt in the order of the sentences' hashes, within each part as
     /// balanced as in the task (Hewitt and Liang 2019, with a sentence in the place of a word type).
-    pub fn controlled(&self, drawn: &Drawn, seed: u64) -> Self {
+    pub(crate) fn controlled(&self, drawn: &Drawn, seed: u64) -> Self {
         let mut labels = self.labels.clone();
         for part in &drawn.parts {
             let mut rows = part.clone();

@@ -9,7 +9,7 @@ use lab::setting::{Kind, Known, Range, Setting, Value};
 use model::PoolOver;
 
 /// All rows of a side, in the order of the setup pane.
-pub fn of(first: bool) -> Vec<Setting<Spec>> {
+pub(crate) fn of(first: bool) -> Vec<Setting<Spec>> {
     vec![
         own_task(first),
         encoder(first),

@@ -32,7 +32,7 @@ struct Query<'a> {
 
 impl Bench {
     /// What can be an answer of a relation for a model; no token or word at all where there is none that every model can say.
-    pub fn rule(&self, relation: &Relation, member: usize) -> Result<Rule, Fault> {
+    pub(crate) fn rule(&self, relation: &Relation, member: usize) -> Result<Rule, Fault> {
         match self.spec.query.candidates {
             Candidates::Vocabulary => Ok(Rule::Vocabulary),
             Candidates::Intersection => Ok(Rule::Tokens(self.common.ids[member].clone())),
@@ -70,7 +70,7 @@ impl Bench {
     }
 
     /// Asks one model every prompt under every mention of every fact; what has been asked before comes from the store.
-    pub fn ask(
+    pub(crate) fn ask(
         &self,
         member: usize,
         relation: &Relation,
@@ -96,7 +96,7 @@ impl Bench {
     }
 
     /// The same without looking into the store. `fitted` is that of the relation.
-    pub fn fresh(
+    pub(crate) fn fresh(
         &self,
         member: usize,
         rule: &Rule,
@@ -137,7 +137,7 @@ fn names<'a>(m: &Member, rule: &Rule, facts: &'a [Fact]) -> Result<Vec<(usize, &
 }
 
 /// By fact: whether a model can say its object under a rule.
-pub fn sayable(m: &Member, rule: &Rule, facts: &[Fact]) -> Result<Vec<bool>, Fault> {
+pub(crate) fn sayable(m: &Member, rule: &Rule, facts: &[Fact]) -> Result<Vec<bool>, Fault> {
     // Many facts of a relation have one object.
     let mut known: HashMap<&str, bool> = HashMap::new();
     let mut all = Vec::with_capacity(facts.len());
@@ -190,7 +190,7 @@ fn read(
 }
 
 /// Why a model cannot say an object under a rule, if so.
-pub fn unsayable(m: &Member, rule: &Rule, object: &str) -> Result<Option<String>, Fault> {
+pub(crate) fn unsayable(m: &Member, rule: &Rule, object: &str) -> Result<Option<String>, Fault> {
     if let Rule::Words(words) = rule {
         let is_word = words.iter().any(|w| m.words.strings.same(&w.text, object));
         return Ok((!is_word).then(|| "its object is no answer that every model can write".into()));

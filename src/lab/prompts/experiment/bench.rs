@@ -25,10 +25,10 @@ use lab::host::NoticeLevel;
 use model::Model;
 
 /// Words that are listed of what is left out, per reason.
-pub const LISTED: usize = 200;
+pub(crate) const LISTED: usize = 200;
 
 /// A model of the run.
-pub struct Member {
+pub(crate) struct Member {
     pub name: String,
     /// The model.
     pub model: Arc<Model>,
@@ -38,7 +38,7 @@ pub struct Member {
 }
 
 /// What a run works on.
-pub struct Bench {
+pub(crate) struct Bench {
     pub spec: Spec,
     /// The models, in the order of the spec.
     pub members: Vec<Member>,
@@ -55,7 +55,7 @@ pub struct Bench {
 }
 
 /// A relation as it is asked.
-pub struct Entry {
+pub(crate) struct Entry {
     pub relation: Relation,
     /// Its prompts that are asked.
     pub prompts: Vec<String>,
@@ -72,7 +72,7 @@ pub struct Entry {
 }
 
 /// One model's answers with the ranks of the objects.
-pub struct Scored {
+pub(crate) struct Scored {
     pub answers: Answers,
     /// By query.
     pub ranks: Vec<Option<u32>>,
@@ -80,7 +80,7 @@ pub struct Scored {
 
 /// Numbers for words that were said.
 #[derive(Debug, Clone, Default)]
-pub struct Said {
+pub(crate) struct Said {
     words: Vec<String>,
     numbers: HashMap<String, u32>,
 }
@@ -96,17 +96,17 @@ impl Said {
     }
 
     /// The word of a number.
-    pub fn word(&self, number: u32) -> &str {
+    pub(crate) fn word(&self, number: u32) -> &str {
         self.words.get(number as usize).map_or("", String::as_str)
     }
 }
 
 /// Replies to all queries of some prompts over some facts; none where a query cannot be asked.
-pub type Replies = Vec<Option<Reply>>;
+pub(crate) type Replies = Vec<Option<Reply>>;
 
 impl Bench {
     /// Loads models and relations; nothing is asked yet.
-    pub fn open(spec: &Spec, host: &mut Host<'_>) -> Result<Self, Fault> {
+    pub(crate) fn open(spec: &Spec, host: &mut Host<'_>) -> Result<Self, Fault> {
         let function_words = match (spec.query.function_words.as_str(), spec.words_path()) {
             (_, Some(path)) => FunctionWords::read(&path).map_err(Fault::Failed)?,
             (NO_WORDS, _) => FunctionWords::none(),
@@ -174,17 +174,17 @@ impl Bench {
     }
 
     /// Which words can be answers, as findings say it.
-    pub fn candidates(&self) -> Option<Candidates> {
+    pub(crate) fn candidates(&self) -> Option<Candidates> {
         Some(self.spec.query.candidates)
     }
 
     /// The relation of that name as it has been asked.
-    pub fn entry(&self, relation: &str) -> Option<&Entry> {
+    pub(crate) fn entry(&self, relation: &str) -> Option<&Entry> {
         self.entries.iter().find(|e| e.relation.id == relation)
     }
 
     /// The prompts of a relation that are asked, and those that are not.
-    pub fn prompts(&self, relation: &Relation) -> (Vec<String>, Vec<LeftOut>) {
+    pub(crate) fn prompts(&self, relation: &Relation) -> (Vec<String>, Vec<LeftOut>) {
         let own = self.spec.data.own.get(&relation.id).into_iter().flatten();
         let most = self.spec.data.prompts.unwrap_or(usize::MAX);
         let causal = self.members.iter().find(|m| m.model.arch().is_causal());
@@ -200,7 +200,7 @@ impl Bench {
     }
 
     /// The facts of a relation with the mentions that are asked.
-    pub fn facts(&self, relation: &Relation) -> Vec<Fact> {
+    pub(crate) fn facts(&self, relation: &Relation) -> Vec<Fact> {
         let most = self.spec.data.instances.unwrap_or(usize::MAX);
         let mentions = self.spec.data.mentions;
         let cut = |f: &Fact| Fact {
@@ -230,7 +230,7 @@ impl Bench {
 
     /// Puts the replies of all models together: the facts that all of them were asked, and who was right. `replies` is by
     /// model, then by prompt.
-    pub fn enter(
+    pub(crate) fn enter(
         &mut self,
         relation: Relation,
         prompts: (Vec<String>, Vec<LeftOut>),
@@ -289,7 +289,7 @@ impl Bench {
 
 impl Entry {
     /// Facts that are left out, by reason.
-    pub fn reasons(&self) -> Vec<LeftOut> {
+    pub(crate) fn reasons(&self) -> Vec<LeftOut> {
         let mut all = Vec::new();
         for (fact, reason) in &self.left_out {
             let what = match reason.contains("object") {

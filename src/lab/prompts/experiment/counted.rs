@@ -12,7 +12,7 @@ const FACTS: usize = 40;
 const BOTH_WAYS: u128 = 3;
 
 /// Multiply-adds: every query of every model, asked again after each further pretraining.
-pub fn of(spec: &Spec, sizes: &[Size]) -> u128 {
+pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
     let data = &spec.data;
     let relations = if data.relations.is_empty() { RELATIONS } else { data.relations.len() } as u128;
     let prompts = data.prompts.unwrap_or(PROMPTS) as u128;

@@ -40,7 +40,7 @@ const WORTH: Duration = Duration::from_secs(5);
 
 /// What the mixtures of a model take, in seconds; 0 for what was measured before.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Cost {
+pub(crate) struct Cost {
     /// The model.
     pub model: String,
     /// By diet: as it is, then each mixture.
@@ -62,7 +62,7 @@ fn settings(spec: &Spec) -> Settings {
 }
 
 /// What each model that is trained takes, by a few steps of training and a few relations that are asked.
-pub fn forecast(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Cost>, Fault> {
+pub(crate) fn forecast(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Cost>, Fault> {
     if spec.disparity.is_off() {
         return Ok(Vec::new());
     }
@@ -120,7 +120,7 @@ fn steps(start: &Start, diet: Diet, settings: &Settings) -> Result<f64, Fault> {
 }
 
 /// Trains every mixture and asks for the facts after it.
-pub fn train(spec: &Spec, ahead: &Ahead, host: &mut Host<'_>) -> Result<(), Fault> {
+pub(crate) fn train(spec: &Spec, ahead: &Ahead, host: &mut Host<'_>) -> Result<(), Fault> {
     if spec.disparity.is_off() {
         return Ok(());
     }

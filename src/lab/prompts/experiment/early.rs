@@ -20,7 +20,7 @@ const LONG: usize = 2_000;
 const FEW: usize = 1_000;
 
 /// A relation whose models are being asked.
-pub struct Early {
+pub(crate) struct Early {
     /// The relation without answers.
     entry: Entry,
     /// By fact that stays: the place of its usual name among the queries of a prompt.
@@ -31,7 +31,7 @@ pub struct Early {
 impl Early {
     /// What can be said of a relation before any model is asked, where that is worth its while: of the first one, and of those
     /// with many queries.
-    pub fn of(bench: &Bench, relation: &Relation, is_first: bool) -> Result<Option<Self>, Fault> {
+    pub(crate) fn of(bench: &Bench, relation: &Relation, is_first: bool) -> Result<Option<Self>, Fault> {
         let ((prompts, prompts_left_out), facts) = (bench.prompts(relation), bench.facts(relation));
         let width: usize = facts.iter().map(|f| f.names.len()).sum();
         if !is_first && prompts.len() * width < LONG {
@@ -71,13 +71,13 @@ impl Early {
     }
 
     /// Tells which facts and prompts will be asked.
-    pub fn announce(&self, bench: &Bench, host: &mut Host<'_>) -> Result<(), Fault> {
+    pub(crate) fn announce(&self, bench: &Bench, host: &mut Host<'_>) -> Result<(), Fault> {
         report_relation(bench, &self.entry, None, host)
     }
 
     /// Asks every model the usual names and tells its scores, where these are few queries; whether it did. Replies that the store
     /// has are taken from there; those that are asked here are asked again with the other names, and not kept.
-    pub fn glance(&self, bench: &Bench, host: &mut Host<'_>) -> Result<bool, Fault> {
+    pub(crate) fn glance(&self, bench: &Bench, host: &mut Host<'_>) -> Result<bool, Fault> {
         let Entry { relation, prompts, facts, .. } = &self.entry;
         let races = self.rules.iter().any(|rule| matches!(rule, Rule::Words(_)));
         if races || prompts.is_empty() || facts.is_empty() || prompts.len() * facts.len() > FEW {
@@ -105,7 +105,7 @@ impl Early {
     }
 
     /// Tells the scores of one model, whose replies to all names are by prompt.
-    pub fn tell_all(
+    pub(crate) fn tell_all(
         &self,
         bench: &Bench,
         member: usize,

@@ -16,14 +16,14 @@ use lab::fault::Fault;
 use model::chunk::TOKENS_PER_BATCH;
 
 /// Seconds of draws, ledgers and findings, measured on the built-in grid.
-pub const REST: f64 = 1.0;
+pub(crate) const REST: f64 = 1.0;
 /// Seconds of intervals for each prompt, fact and model, measured on LAMA; with stored answers nearly all of a run is this.
 const INTERVALS: f64 = 5e-6;
 /// Bytes of answers, ranks and replies for each query.
 const PER_QUERY: usize = 32;
 
 /// What a run takes, stage by stage, in seconds.
-pub struct Ahead {
+pub(crate) struct Ahead {
     /// One forecast a model. Each has the whole run's memory: the models of a comparison are in memory together.
     pub forecasts: Vec<Forecast>,
     pub relations: Vec<Seconds>,
@@ -33,13 +33,13 @@ pub struct Ahead {
 
 /// So many units as make a clock that has run since `begun` say the pace of the part that took `timed` seconds: what prepares a
 /// slice is no part of the work.
-pub fn units(done: f64, timed: f64, begun: Instant) -> f64 {
+pub(crate) fn units(done: f64, timed: f64, begun: Instant) -> f64 {
     done * begun.elapsed().as_secs_f64() / timed.max(f64::MIN_POSITIVE)
 }
 
 /// What the stages of a relation take, in seconds by model.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Seconds {
+pub(crate) struct Seconds {
     /// The queries that the store does not answer.
     pub asks: Vec<f64>,
     /// The perplexity of its prompts, where they are weighted by it.
@@ -56,7 +56,7 @@ impl Seconds {
 
 impl Ahead {
     /// All stages together.
-    pub fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         self.relations.iter().map(Seconds::sum).sum::<f64>()
             + REST
             + self.mixtures.iter().flat_map(|c| &c.diets).sum::<f64>()
@@ -65,7 +65,7 @@ impl Ahead {
 
 /// What is to be done about a relation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Undone {
+pub(crate) struct Undone {
     /// Queries that the store does not answer.
     pub queries: usize,
     /// Forward passes of one of them, at least and at most.
@@ -94,7 +94,7 @@ struct Counted {
 ///
 /// # Errors
 /// [`Fault`], also where the memory limit cannot be kept.
-pub fn of(bench: &Bench, host: &mut Host<'_>) -> Result<Ahead, Fault> {
+pub(crate) fn of(bench: &Bench, host: &mut Host<'_>) -> Result<Ahead, Fault> {
     let begun = Instant::now();
     let (mut queries, mut undone, mut says) = (0, Vec::new(), Vec::new());
     for k in 0..bench.members.len() {

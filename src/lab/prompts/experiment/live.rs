@@ -19,7 +19,7 @@ use stats::bootstrap::Resamples;
 const SHOWN: usize = 5;
 
 /// The findings that answer a question.
-pub fn answer(bench: &Bench, question: &Question, host: &mut Host<'_>) -> Result<Vec<Finding>, Fault> {
+pub(crate) fn answer(bench: &Bench, question: &Question, host: &mut Host<'_>) -> Result<Vec<Finding>, Fault> {
     match question {
         Asked::Prompt(asked) => prompt(bench, asked, host),
         Asked::Look(asked) => look(bench, asked, host),

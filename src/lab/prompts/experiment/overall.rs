@@ -28,7 +28,7 @@ const CURVE: usize = 300;
 const ORDERS: usize = 20;
 
 /// Ranks over the relations that are there, with draws of the same share of them; told a few times on the way.
-pub fn meanwhile(
+pub(crate) fn meanwhile(
     bench: &Bench,
     gathered: &Gathered,
     (done, all): (usize, usize),
@@ -65,7 +65,7 @@ fn add(tallies: &mut [Tally; 3], places: &[[Vec<u32>; 3]]) {
 }
 
 /// Ranks, spreads and ledgers over all relations.
-pub fn conclude(bench: &Bench, gathered: &Gathered, host: &mut Host<'_>) -> Result<(), Fault> {
+pub(crate) fn conclude(bench: &Bench, gathered: &Gathered, host: &mut Host<'_>) -> Result<(), Fault> {
     if gathered.panel.relations() == 1 {
         let what = "a single relation could be asked: intervals over relations hold all that there may be";
         let hint = "ask more relations; intervals over the instances of the relation hold".into();

@@ -13,7 +13,7 @@ use lab::fault::Fault;
 use model::chunk::TOKENS_PER_BATCH;
 
 /// The weight of each prompt, adding up to 1. `seconds` are what each model takes about.
-pub fn weights(
+pub(crate) fn weights(
     bench: &Bench,
     entry: &Entry,
     seconds: &[f64],
@@ -45,7 +45,7 @@ pub fn weights(
 ///
 /// # Errors
 /// Those of the model, and of `between`.
-pub fn perplexities(
+pub(crate) fn perplexities(
     member: &Member,
     prompt: &str,
     (subjects, fitted): (&[&str], bool),

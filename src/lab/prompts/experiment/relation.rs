@@ -36,7 +36,7 @@ fn asked(model: &Model) -> &'static str {
 }
 
 /// Tells what is asked of which models.
-pub fn report_data(bench: &Bench, host: &mut Host<'_>) -> Result<(), Fault> {
+pub(crate) fn report_data(bench: &Bench, host: &mut Host<'_>) -> Result<(), Fault> {
     let words: Vec<&Words> = bench.members.iter().map(|m| &m.words).collect();
     let taken = taken(&words, &bench.function_words);
     let note = |(m, taken): (&super::bench::Member, &Vec<String>)| ModelNote {
@@ -63,7 +63,7 @@ pub fn report_data(bench: &Bench, host: &mut Host<'_>) -> Result<(), Fault> {
 
 /// Asks every model about a relation, tells what comes of it and gathers it. `seconds` are what its stages take about; with
 /// `early`, the scores of a model are told as soon as it has answered.
-pub fn investigate(
+pub(crate) fn investigate(
     bench: &mut Bench,
     relation: &Relation,
     (seconds, early): (&Seconds, Option<&Early>),
@@ -139,7 +139,7 @@ fn weights(bench: &Bench, at: usize, seconds: &[f64], host: &mut Host<'_>) -> Re
 }
 
 /// Tells what of a relation is asked; `weights` are there when all models have been asked.
-pub fn report_relation(
+pub(crate) fn report_relation(
     bench: &Bench,
     entry: &Entry,
     weights: Option<&Weights>,
@@ -164,7 +164,7 @@ pub fn report_relation(
 }
 
 /// The score of one prompt from the ranks and hits of its original mentions.
-pub fn score(
+pub(crate) fn score(
     bench: &Bench,
     (relation, prompt, index): (&str, &str, Option<usize>),
     (right, ranks): (&[bool], &[Option<u32>]),

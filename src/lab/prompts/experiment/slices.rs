@@ -67,7 +67,7 @@ fn picked<'a>(bench: &'a Bench, work: &[f64], size: usize) -> Vec<Picked<'a>> {
 }
 
 /// Asks some queries of the run, written and read as the run does; gives their number.
-pub fn queries(bench: &Bench, k: usize, undone: &[Undone]) -> Result<f64, Fault> {
+pub(crate) fn queries(bench: &Bench, k: usize, undone: &[Undone]) -> Result<f64, Fault> {
     let begun = Instant::now();
     let all: usize = undone.iter().map(|u| u.queries).sum();
     let work: Vec<f64> = undone.iter().map(|u| u.queries as f64).collect();
@@ -121,7 +121,7 @@ fn ask(bench: &Bench, k: usize, rule: &Rule, picked: &[&Picked<'_>]) -> Result<(
 }
 
 /// What a slice of pseudo-log-likelihood says.
-pub struct Races {
+pub(crate) struct Races {
     /// Forward passes that it took.
     pub passes: usize,
     /// By query: how far words stayed in the race, 0 as short as can be, 1 to the end.
@@ -130,7 +130,7 @@ pub struct Races {
 
 impl Races {
     /// The mean of how far words stay in the race, between its ends of two standard errors.
-    pub fn shares(&self) -> [f64; 3] {
+    pub(crate) fn shares(&self) -> [f64; 3] {
         let n = self.each.len() as f64;
         if n < 2.0 {
             return [0.0, self.each.first().copied().unwrap_or(0.5), 1.0];
@@ -143,7 +143,7 @@ impl Races {
 }
 
 /// Asks some queries by pseudo-log-likelihood: how many words fall behind the object, and how early, depends on the model.
-pub fn races(bench: &Bench, k: usize, undone: &[Undone]) -> Result<Races, Fault> {
+pub(crate) fn races(bench: &Bench, k: usize, undone: &[Undone]) -> Result<Races, Fault> {
     let member = &bench.members[k];
     let most = |u: &Undone| (u.queries * u.passes[1]) as f64;
     let work: Vec<f64> = undone.iter().map(most).collect();
@@ -173,7 +173,7 @@ pub fn races(bench: &Bench, k: usize, undone: &[Undone]) -> Result<Races, Fault>
 }
 
 /// Takes the perplexity of some prompts, `work` of each relation being as many as there are under all subjects; gives their number.
-pub fn perplexities(bench: &Bench, k: usize, work: &[usize]) -> Result<f64, Fault> {
+pub(crate) fn perplexities(bench: &Bench, k: usize, work: &[usize]) -> Result<f64, Fault> {
     let work: Vec<f64> = work.iter().map(|n| *n as f64).collect();
     let picked = picked(bench, &work, PERPLEXITIES);
     for one in &picked {

@@ -21,7 +21,7 @@ const UNRANKED: u32 = 0;
 
 /// The key of a model's replies about some facts under a rule; `fitted` says whether names are fitted into the sentence, which
 /// makes other queries of the same prompts.
-pub fn key(
+pub(crate) fn key(
     member: &Member,
     query: &QuerySpec,
     function_words: &FunctionWords,
@@ -62,31 +62,31 @@ pub fn key(
 }
 
 /// Replies by prompt.
-pub struct Known {
+pub(crate) struct Known {
     width: usize,
     prompts: Vec<(String, Replies)>,
 }
 
 impl Known {
     /// From what the store holds; what is no such list counts as nothing.
-    pub fn read(bytes: Option<Vec<u8>>, facts: &[Fact]) -> Self {
+    pub(crate) fn read(bytes: Option<Vec<u8>>, facts: &[Fact]) -> Self {
         let width = facts.iter().map(|f| f.names.len()).sum();
         let prompts = bytes.and_then(|b| parse(&b, width)).unwrap_or_default();
         Self { width, prompts }
     }
 
     /// The replies to a prompt.
-    pub fn get(&self, prompt: &str) -> Option<&Replies> {
+    pub(crate) fn get(&self, prompt: &str) -> Option<&Replies> {
         self.prompts.iter().find(|(p, _)| p == prompt).map(|(_, r)| r)
     }
 
     /// Adds replies.
-    pub fn put(&mut self, prompt: &str, replies: Replies) {
+    pub(crate) fn put(&mut self, prompt: &str, replies: Replies) {
         assert_eq!(replies.len(), self.width, "replies of other facts");
         self.prompts.push((prompt.to_owned(), replies));
     }
 
-    pub fn bytes(&self) -> Vec<u8> {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let number = |n: u32, out: &mut Vec<u8>| out.extend(n.to_le_bytes());
         for (prompt, replies) in &self.prompts {

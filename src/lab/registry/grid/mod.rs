@@ -21,7 +21,7 @@ use base::suggest;
 use lab::spec::SpecError;
 
 /// Most cells of a grid.
-pub const MOST_CELLS: usize = 100_000;
+pub(crate) const MOST_CELLS: usize = 100_000;
 
 /// One experiment of a grid, or a plain spec.
 #[derive(Debug, Clone, PartialEq)]

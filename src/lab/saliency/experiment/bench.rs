@@ -21,7 +21,7 @@ use model::Model;
 const REASONS: usize = 4;
 
 /// A model of a run.
-pub struct Member {
+pub(crate) struct Member {
     pub name: String,
     /// What its numbers are found by.
     pub hash: String,
@@ -46,7 +46,7 @@ impl Member {
     ///
     /// # Errors
     /// [`Fault`]: it cannot be loaded, or is not the one whose inputs were read.
-    pub fn model(&self, host: &mut Host<'_>) -> Result<Arc<Model>, Fault> {
+    pub(crate) fn model(&self, host: &mut Host<'_>) -> Result<Arc<Model>, Fault> {
         if let Some(model) = &self.model {
             return Ok(model.clone());
         }
@@ -59,13 +59,13 @@ impl Member {
     }
 
     /// Whether the model was let go.
-    pub fn is_let_go(&self) -> bool {
+    pub(crate) fn is_let_go(&self) -> bool {
         self.model.is_none()
     }
 }
 
 /// Everything that a run works on.
-pub struct Bench {
+pub(crate) struct Bench {
     /// What was asked for.
     pub spec: Spec,
     /// What findings about all models have in common.
@@ -89,7 +89,12 @@ pub struct Bench {
 ///
 /// # Errors
 /// [`Fault`]: a model that cannot be loaded, or predicts nothing.
-pub fn member(spec: &Spec, name: &str, wanted: &[String], host: &mut Host<'_>) -> Result<Member, Fault> {
+pub(crate) fn member(
+    spec: &Spec,
+    name: &str,
+    wanted: &[String],
+    host: &mut Host<'_>,
+) -> Result<Member, Fault> {
     let model = host.model(name)?;
     Reader::new(&model)?;
     let random = RANDOM.to_owned();
@@ -131,7 +136,7 @@ fn ratios(sentences: &[SentenceFinding]) -> BTreeMap<String, f64> {
 impl Bench {
     /// Draws the sentences, loads the models and reads every sentence for each. Models come one after the other, so where nobody can
     /// ask about an earlier one, memory holds one at a time.
-    pub fn open(spec: &Spec, host: &mut Host<'_>) -> Result<Self, Fault> {
+    pub(crate) fn open(spec: &Spec, host: &mut Host<'_>) -> Result<Self, Fault> {
         let drawn = draw(spec, host)?;
         let dimensions = drawn.dimensions();
         let Drawn { families, source, sha256, mut left_out } = drawn;
@@ -169,7 +174,7 @@ impl Bench {
     }
 
     /// Size of the predicted rationale of sentences of a dimension.
-    pub fn size(&self, dimension: &str) -> Size {
+    pub(crate) fn size(&self, dimension: &str) -> Size {
         match self.spec.metrics.k {
             TopK::Ratio => Size::Ratio(self.ratios.get(dimension).copied().unwrap_or(0.0)),
             TopK::Gold => Size::Gold,
@@ -178,7 +183,7 @@ impl Bench {
     }
 
     /// Tells what is asked of which models, and every sentence.
-    pub fn report(&self, host: &mut Host<'_>) -> Result<(), Fault> {
+    pub(crate) fn report(&self, host: &mut Host<'_>) -> Result<(), Fault> {
         let t = host.elapsed();
         let data = self.data();
         let n = data.originals + data.perturbed;
@@ -293,6 +298,6 @@ fn inputs(
 }
 
 /// Names of all methods that a text may name, for a message.
-pub fn known_methods() -> String {
+pub(crate) fn known_methods() -> String {
     METHODS.iter().map(|m| m.id()).collect::<Vec<_>>().join(", ")
 }

@@ -7,7 +7,7 @@ use lab::demand::{Size, WORDS};
 
 /// Multiply-adds: the passes of every method over every input, by every model. Of a file, as many inputs are taken as the spec
 /// allows.
-pub fn of(spec: &Spec, sizes: &[Size]) -> u128 {
+pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
     let erasure = if spec.saliency.erasure { ERASURE } else { 0 };
     let methods = spec.saliency.methods.iter().filter_map(|m| named(m));
     let passes: usize = PREDICTION + methods.map(|m| m.passes(spec, WORDS as usize) + erasure).sum::<usize>();

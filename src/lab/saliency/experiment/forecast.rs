@@ -35,7 +35,7 @@ const PER_ROW: usize = 1_600;
 
 /// What one model's part of a run needs, measured while it is in memory.
 #[derive(Debug, Clone, Copy)]
-pub struct Needs {
+pub(crate) struct Needs {
     /// Seconds of the passes that are planned.
     seconds: f64,
     /// How many rows need more steps than planned, where steps may be doubled.
@@ -53,7 +53,7 @@ pub struct Needs {
 }
 
 /// Measures a model on a few of its inputs.
-pub fn needs(spec: &Spec, member: &Member, host: &mut Host<'_>) -> Result<Needs, Fault> {
+pub(crate) fn needs(spec: &Spec, member: &Member, host: &mut Host<'_>) -> Result<Needs, Fault> {
     let begun = Instant::now();
     let model = member.model(host)?;
     let mut work = Work::default();
@@ -86,7 +86,7 @@ pub fn needs(spec: &Spec, member: &Member, host: &mut Host<'_>) -> Result<Needs,
 ///
 /// # Errors
 /// [`Fault`], also where the memory limit cannot be kept.
-pub fn of(bench: &Bench, host: &mut Host<'_>) -> Result<Vec<Forecast>, Fault> {
+pub(crate) fn of(bench: &Bench, host: &mut Host<'_>) -> Result<Vec<Forecast>, Fault> {
     let limit = host.memory_limit();
     let mut all = Vec::new();
     for member in &bench.members {

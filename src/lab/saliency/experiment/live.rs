@@ -28,7 +28,7 @@ impl Pulse for Poll<'_> {
 
 /// How many steps integrated gradients may take for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Steps {
+pub(crate) enum Steps {
     /// Those of the spec: somebody types, and waits.
     Planned,
     /// Doubled until the completeness error is kept.
@@ -36,7 +36,7 @@ pub enum Steps {
 }
 
 /// Whether more steps would say more.
-pub fn is_rough(findings: &[Finding]) -> bool {
+pub(crate) fn is_rough(findings: &[Finding]) -> bool {
     let rough = |f: &Finding| match &f.body {
         Body::Lab((Kind::Saliency(row))) => row.complete == Some(false),
         _ => false,
@@ -45,7 +45,7 @@ pub fn is_rough(findings: &[Finding]) -> bool {
 }
 
 /// The findings that answer a question.
-pub fn answer(
+pub(crate) fn answer(
     spec: &Spec,
     bench: Option<&Bench>,
     (question, steps): (&Question, Steps),

@@ -91,7 +91,7 @@ fn kinds(bench: &Bench) -> Vec<String> {
 }
 
 /// Tells everything about a model as far as it has been asked.
-pub fn tell(
+pub(crate) fn tell(
     bench: &Bench,
     k: usize,
     gathered: &Gathered,
@@ -295,7 +295,7 @@ fn interpretability(
 }
 
 /// Compares methods with each other in each model, and models with each other by each method, over all dimensions.
-pub fn compare(bench: &Bench, gathered: &[Gathered], host: &mut Host<'_>) -> Result<(), Fault> {
+pub(crate) fn compare(bench: &Bench, gathered: &[Gathered], host: &mut Host<'_>) -> Result<(), Fault> {
     let mut all: Vec<(String, usize, &str, Vec<Family>)> = Vec::new();
     for (k, (member, of)) in bench.members.iter().zip(gathered).enumerate() {
         for (method, rows) in member.methods.iter().zip(&of.rows) {

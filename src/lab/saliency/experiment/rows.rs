@@ -20,13 +20,13 @@ use model::chunk::TOKENS_PER_BATCH;
 const FIRST: usize = 4;
 const MOST: usize = 32;
 /// Passes of a prediction.
-pub const PREDICTION: usize = 1;
+pub(crate) const PREDICTION: usize = 1;
 /// Further passes of an input and a method whose erasure is measured: whole, alone, without.
-pub const ERASURE: usize = 3;
+pub(crate) const ERASURE: usize = 3;
 
 /// What is kept of a row for the means.
 #[derive(Debug, Clone)]
-pub struct Kept {
+pub(crate) struct Kept {
     /// The scores by word, ranked.
     pub scored: Scored,
     /// Whether its completeness error is within the tolerance.
@@ -37,7 +37,7 @@ pub struct Kept {
 
 /// What is kept of a model.
 #[derive(Debug, Clone, Default)]
-pub struct Gathered {
+pub(crate) struct Gathered {
     /// By sentence: whether the first answer is right, and whether one of the first three is.
     pub right: Vec<Option<(bool, bool)>>,
     /// By method and sentence.
@@ -47,12 +47,12 @@ pub struct Gathered {
 }
 
 /// Forward passes that the sentences of a model take.
-pub fn passes(spec: &Spec, member: &Member) -> usize {
+pub(crate) fn passes(spec: &Spec, member: &Member) -> usize {
     member.inputs.iter().flatten().map(|input| passes_of(spec, member, input)).sum()
 }
 
 /// Forward passes that one input takes, all methods together.
-pub fn passes_of(spec: &Spec, member: &Member, input: &Input) -> usize {
+pub(crate) fn passes_of(spec: &Spec, member: &Member, input: &Input) -> usize {
     let each =
         |m: &&dyn Method| m.passes(spec, input.count) + if spec.saliency.erasure { ERASURE } else { 0 };
     PREDICTION + member.methods.iter().map(each).sum::<usize>()
@@ -97,7 +97,7 @@ impl Pulse for Share<'_> {
 }
 
 /// Asks a model all sentences. `meanwhile` is called after each step, with how many are done.
-pub fn ask(
+pub(crate) fn ask(
     bench: &Bench,
     k: usize,
     host: &mut Host<'_>,

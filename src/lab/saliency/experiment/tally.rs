@@ -3,7 +3,7 @@
 
 /// Passes of a model, in steps of several calls each.
 #[derive(Debug, Clone, Copy)]
-pub struct Tally {
+pub(crate) struct Tally {
     /// Passes that are planned for all steps.
     planned: usize,
     /// Planned and actual passes of the steps that are finished.
@@ -16,30 +16,30 @@ pub struct Tally {
 
 impl Tally {
     /// Nothing of `planned` passes is done.
-    pub fn new(planned: usize) -> Self {
+    pub(crate) fn new(planned: usize) -> Self {
         Self { planned, steps: [0; 2], step: 0, calls: [0; 2] }
     }
 
     /// Begins the next step, of so many planned passes.
-    pub fn begin(&mut self, planned: usize) {
+    pub(crate) fn begin(&mut self, planned: usize) {
         (0..2).for_each(|k| self.steps[k] += self.calls[k]);
         (self.step, self.calls) = (planned, [0; 2]);
     }
 
     /// A call of so many planned passes has ended; it took `actual` ones.
-    pub fn ended(&mut self, planned: usize, actual: usize) {
+    pub(crate) fn ended(&mut self, planned: usize, actual: usize) {
         self.calls[0] += planned;
         self.calls[1] += actual;
     }
 
     /// Actual passes so far.
-    pub fn done(&self) -> usize {
+    pub(crate) fn done(&self) -> usize {
         self.steps[1] + self.calls[1]
     }
 
     /// Passes that are done and expected in all, where a call of `planned` passes has done `done` of the `total` that it now
     /// knows of.
-    pub fn at(&self, planned: usize, (done, total): (usize, usize)) -> (usize, usize) {
+    pub(crate) fn at(&self, planned: usize, (done, total): (usize, usize)) -> (usize, usize) {
         let [before, taken] = self.steps;
         // Actual passes a planned one, of the steps that are finished.
         let each = if before > 0 { taken as f64 / before as f64 } else { 1.0 };

@@ -9,9 +9,9 @@ use crate::spec::{AttentionSpec, Direction, HeadRef, ScoreKind, Spec};
 use model::chunk::{TOKENS_PER_BATCH, chunks};
 use model::{Array, Batch, HookPoint, Model, Offer, Plan, Sites};
 
-pub static METHOD: Attention = Attention;
+pub(crate) static METHOD: Attention = Attention;
 
-pub struct Attention;
+pub(crate) struct Attention;
 
 /// Layers and heads of the attention that is read.
 pub fn shape(model: &Model) -> (usize, usize) {
@@ -20,7 +20,7 @@ pub fn shape(model: &Model) -> (usize, usize) {
 }
 
 /// Where the attention of a layer is read, from 0.
-pub fn pattern(model: &Model, layer: usize) -> HookPoint {
+pub(crate) fn pattern(model: &Model, layer: usize) -> HookPoint {
     if model.arch().decoder.is_some() { HookPoint::CrossPattern(layer) } else { HookPoint::Pattern(layer) }
 }
 

@@ -8,10 +8,10 @@ use lab::fault::Fault;
 use crate::spec::{Baseline, Spec};
 use model::Model;
 
-pub static METHOD: GradientXInput = GradientXInput;
+pub(crate) static METHOD: GradientXInput = GradientXInput;
 
 /// Gradient × input.
-pub struct GradientXInput;
+pub(crate) struct GradientXInput;
 
 impl Method for GradientXInput {
     fn id(&self) -> &'static str {

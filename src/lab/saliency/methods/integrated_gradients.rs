@@ -13,9 +13,9 @@ use crate::input::Input;
 use crate::spec::{PathSpec, Spec};
 use model::Model;
 
-pub static METHOD: IntegratedGradients = IntegratedGradients;
+pub(crate) static METHOD: IntegratedGradients = IntegratedGradients;
 
-pub struct IntegratedGradients;
+pub(crate) struct IntegratedGradients;
 
 /// A gain smaller than this has no error relative to it: rounding is a part of it.
 const LEAST_GAIN: f64 = 1e-3;

@@ -110,7 +110,7 @@ fn no_embeddings(model: &Model) -> Option<String> {
 }
 
 /// Passes that one with gradients counts as.
-pub const WITH_GRADIENT: usize = 3;
+pub(crate) const WITH_GRADIENT: usize = 3;
 
 #[cfg(test)]
 mod tests;

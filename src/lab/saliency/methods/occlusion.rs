@@ -8,9 +8,9 @@ use lab::fault::Fault;
 use crate::spec::Spec;
 use model::Model;
 
-pub static METHOD: Occlusion = Occlusion;
+pub(crate) static METHOD: Occlusion = Occlusion;
 
-pub struct Occlusion;
+pub(crate) struct Occlusion;
 
 impl Method for Occlusion {
     fn id(&self) -> &'static str {

@@ -28,7 +28,7 @@ impl Point {
 }
 
 /// Both ends of the paths of some cases.
-pub struct Ends {
+pub(crate) struct Ends {
     width: usize,
     /// By case: tokens x width.
     from: Vec<Vec<f32>>,
@@ -75,7 +75,7 @@ fn mean_vector(model: &Model, pulse: &mut dyn Pulse) -> Result<Vec<f32>, Fault> 
 
 impl Ends {
     /// The ends for a baseline. Special tokens around the text are the same at both.
-    pub fn new(
+    pub(crate) fn new(
         model: &Model,
         cases: &[Case<'_>],
         baseline: Baseline,
@@ -110,12 +110,12 @@ impl Ends {
 
     /// Ends that are given.
     #[cfg(test)]
-    pub fn of(width: usize, from: Vec<Vec<f32>>, to: Vec<Vec<f32>>) -> Self {
+    pub(crate) fn of(width: usize, from: Vec<Vec<f32>>, to: Vec<Vec<f32>>) -> Self {
         Self { width, from, to }
     }
 
     /// By token: the sum over the embedding of (input − baseline) times `weights`.
-    pub fn dot(&self, case: usize, weights: &[f64]) -> Vec<f64> {
+    pub(crate) fn dot(&self, case: usize, weights: &[f64]) -> Vec<f64> {
         let ends = self.to[case].chunks_exact(self.width).zip(self.from[case].chunks_exact(self.width));
         let each = ends.zip(weights.chunks_exact(self.width));
         each.map(|((to, from), w)| to.iter().zip(from).zip(w).map(|((t, f), w)| f64::from(t - f) * w).sum())
@@ -123,13 +123,13 @@ impl Ends {
     }
 
     /// By token: the sum over the embedding of the input times `weights`.
-    pub fn dot_input(&self, case: usize, weights: &[f64]) -> Vec<f64> {
+    pub(crate) fn dot_input(&self, case: usize, weights: &[f64]) -> Vec<f64> {
         let each = self.to[case].chunks_exact(self.width).zip(weights.chunks_exact(self.width));
         each.map(|(to, w)| to.iter().zip(w).map(|(t, w)| f64::from(*t) * w).sum()).collect()
     }
 
     /// Numbers of a gradient of a case.
-    pub fn size(&self, case: usize) -> usize {
+    pub(crate) fn size(&self, case: usize) -> usize {
         self.to[case].len()
     }
 
@@ -152,7 +152,7 @@ impl Ends {
 }
 
 /// What is asked at points.
-pub struct At<'a> {
+pub(crate) struct At<'a> {
     /// The model.
     pub model: &'a Model,
     pub cases: &'a [Case<'a>],
@@ -187,7 +187,7 @@ impl At<'_> {
     ///
     /// # Errors
     /// Those of the model; cancellation, between batches.
-    pub fn gradients(
+    pub(crate) fn gradients(
         &self,
         points: &[Point],
         pulse: &mut dyn Pulse,
@@ -235,7 +235,7 @@ impl At<'_> {
     ///
     /// # Errors
     /// Those of the model; cancellation, between batches.
-    pub fn values(&self, points: &[Point], pulse: &mut dyn Pulse) -> Result<Vec<f64>, Fault> {
+    pub(crate) fn values(&self, points: &[Point], pulse: &mut dyn Pulse) -> Result<Vec<f64>, Fault> {
         let mut values = vec![0.0f64; points.len()];
         let mut done = 0;
         for group in self.groups(points) {

@@ -7,10 +7,10 @@ use crate::spec::Spec;
 use model::Model;
 use stats::rng::{stream, unit};
 
-pub static METHOD: Random = Random;
+pub(crate) static METHOD: Random = Random;
 
 /// The random ranking.
-pub struct Random;
+pub(crate) struct Random;
 
 impl Method for Random {
     fn id(&self) -> &'static str {

@@ -9,10 +9,10 @@ use crate::spec::Spec;
 use model::chunk::chunks;
 use model::{Array, Batch, Model, Offer, Plan};
 
-pub static METHOD: Rollout = Rollout;
+pub(crate) static METHOD: Rollout = Rollout;
 
 /// Attention rollout.
-pub struct Rollout;
+pub(crate) struct Rollout;
 
 /// Tokens of a batch: the attention of every head of every layer is kept at once.
 const TOKENS: usize = 1_024;

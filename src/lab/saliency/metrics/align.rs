@@ -116,7 +116,7 @@ pub fn given(pairs: &[(usize, usize)], words: usize, others: usize) -> Result<Ve
 
 /// Pairs replaced words: between two aligned words (or an end), as many deletions as insertions are taken as words that were
 /// replaced one for one, in their order. Other gaps stay as they are.
-pub fn one_for_one(slots: &[Slot]) -> Vec<Slot> {
+pub(crate) fn one_for_one(slots: &[Slot]) -> Vec<Slot> {
     let aligned = |slot: &Slot| slot.original.is_some() && slot.perturbed.is_some();
     let mut out = Vec::with_capacity(slots.len());
     let mut rest = slots;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Both measures of one input, as differences of probabilities in [-1, 1].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Faithfulness {
+pub(crate) struct Faithfulness {
     /// `p(answer | input) - p(answer | rationale alone)`: small where the rationale is enough.
     pub sufficiency: f64,
     /// `p(answer | input) - p(answer | input without the rationale)`: large where the rationale was needed.
@@ -13,13 +13,13 @@ pub struct Faithfulness {
 }
 
 /// From the probabilities of the answer given the whole input, the rationale alone, and the input without it.
-pub fn faithfulness(whole: f64, alone: f64, without: f64) -> Faithfulness {
+pub(crate) fn faithfulness(whole: f64, alone: f64, without: f64) -> Faithfulness {
     Faithfulness { sufficiency: whole - alone, comprehensiveness: whole - without }
 }
 
 /// Mean over rationales of growing size (the area over the perturbation curve, equation 3 there): one pair of probabilities, of the
 /// rationale alone and of the input without it, for each size. `None` without sizes.
-pub fn over_sizes(whole: f64, sizes: &[(f64, f64)]) -> Option<Faithfulness> {
+pub(crate) fn over_sizes(whole: f64, sizes: &[(f64, f64)]) -> Option<Faithfulness> {
     let n = sizes.len() as f64;
     let mean = |part: fn(&(f64, f64)) -> f64| sizes.iter().map(part).sum::<f64>() / n;
     (!sizes.is_empty()).then(|| faithfulness(whole, mean(|s| s.0), mean(|s| s.1)))

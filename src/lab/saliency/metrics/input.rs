@@ -15,19 +15,13 @@ pub const MAX_WORDS: usize = 4096;
 pub enum InputError {
     /// Another number of scores than of words.
     #[error("{scores} scores for {words} words")]
-    Lengths {
-        scores: usize,
-        words: usize,
-    },
+    Lengths { scores: usize, words: usize },
     /// A score that is not a finite number.
     #[error("the score of word {0} is not a finite number")]
     Score(usize),
     /// A gold rationale with an index that no word has.
     #[error("a gold rationale names word {index}, but there are {words} words")]
-    Gold {
-        index: usize,
-        words: usize,
-    },
+    Gold { index: usize, words: usize },
     /// More words than are judged.
     #[error("{0} words, more than the {MAX_WORDS} that are judged")]
     Long(usize),
@@ -87,7 +81,7 @@ impl Scored {
     ///
     /// # Errors
     /// [`InputError`]; for indices that no word has, as for a gold rationale.
-    pub fn from_ranking(
+    pub(crate) fn from_ranking(
         id: impl Into<String>,
         words: Vec<String>,
         ranking: &[usize],
@@ -113,7 +107,7 @@ impl Scored {
     }
 
     /// The gold rationales.
-    pub fn golds(&self) -> &[Vec<usize>] {
+    pub(crate) fn golds(&self) -> &[Vec<usize>] {
         &self.golds
     }
 
@@ -123,12 +117,12 @@ impl Scored {
     }
 
     /// Whether only the order of the words is known.
-    pub fn ranks_only(&self) -> bool {
+    pub(crate) fn ranks_only(&self) -> bool {
         self.ranks_only
     }
 
     /// Length of the shortest gold rationale; `None` without gold.
-    pub fn gold_length(&self) -> Option<usize> {
+    pub(crate) fn gold_length(&self) -> Option<usize> {
         self.golds.iter().map(Vec::len).min()
     }
 

@@ -131,7 +131,7 @@ pub fn judge(original: &Scored, partners: &[Partner], rules: &Rules) -> Result<J
 }
 
 /// The mean length ratio of gold rationales, for [`Size::Ratio`]; `None` where no input has one.
-pub fn mean_ratio<'s>(inputs: impl IntoIterator<Item = &'s Scored>) -> Option<f64> {
+pub(crate) fn mean_ratio<'s>(inputs: impl IntoIterator<Item = &'s Scored>) -> Option<f64> {
     let ratios: Vec<f64> = inputs.into_iter().filter_map(Scored::ratio).collect();
     (!ratios.is_empty()).then(|| ratios.iter().sum::<f64>() / ratios.len() as f64)
 }

@@ -14,7 +14,7 @@
 //! [`tables`] writes the paper's tables.
 
 pub mod align;
-pub mod faithful;
+pub(crate) mod faithful;
 pub mod input;
 pub mod judge;
 pub mod map;

@@ -10,7 +10,7 @@ use stats::correlation::{Correlation, Undefined, pearson};
 pub const ALPHA: f64 = 0.05;
 
 /// Whether PCC is made for this kind of perturbation: for all but syntactic transformations, which move words about.
-pub fn suits(perturbation: &str) -> bool {
+pub(crate) fn suits(perturbation: &str) -> bool {
     !perturbation.trim().to_lowercase().starts_with("trans")
 }
 

@@ -13,7 +13,7 @@ const DRAWS: usize = 200;
 /// Expected F1 of K of `words` words drawn at random against a gold rationale of which `inside` words can be drawn and `outside`
 /// (words outside the ranking) cannot: exact, since with fixed sizes F1 is `2 |common| / (K + |gold|)`. 1 where K and the rationale
 /// are empty, as everywhere.
-pub fn expected_f1(words: usize, k: usize, inside: usize, outside: usize) -> f64 {
+pub(crate) fn expected_f1(words: usize, k: usize, inside: usize, outside: usize) -> f64 {
     let (k, gold) = (k.min(words) as f64, (inside + outside) as f64);
     if k + gold == 0.0 {
         return 1.0;
@@ -23,7 +23,12 @@ pub fn expected_f1(words: usize, k: usize, inside: usize, outside: usize) -> f64
 
 /// The same against several gold rationales of which the best counts, or a union: exact for one rationale, otherwise the mean over
 /// seeded draws, the same for equal arguments. `ranked` are the words that can be drawn. `None` without gold.
-pub fn expected_best_f1(ranked: &[usize], k: usize, golds: &[Vec<usize>], several: Several) -> Option<f64> {
+pub(crate) fn expected_best_f1(
+    ranked: &[usize],
+    k: usize,
+    golds: &[Vec<usize>],
+    several: Several,
+) -> Option<f64> {
     if let [gold] = golds {
         let mut gold = gold.clone();
         gold.sort_unstable();
@@ -44,7 +49,7 @@ pub fn expected_best_f1(ranked: &[usize], k: usize, golds: &[Vec<usize>], severa
 /// Expected MAP of two rankings by chance, independent of each other, over these words (their order does not matter). Exact: a
 /// word with m equals among the N words of the original is in the top i of it with probability `1 - C(N-m, i) / C(N, i)`,
 /// and each place of the perturbed ranking holds each of its words equally often.
-pub fn expected_map<T: Eq + Hash>(original: &[T], perturbed: &[T]) -> f64 {
+pub(crate) fn expected_map<T: Eq + Hash>(original: &[T], perturbed: &[T]) -> f64 {
     if perturbed.is_empty() {
         return 0.0;
     }

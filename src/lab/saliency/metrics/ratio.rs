@@ -9,7 +9,7 @@ use stats::bootstrap::Resamples;
 
 /// The originals whose gold rationale makes a share of their words in `[from, to)`, with their partners.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Bin {
+pub(crate) struct Bin {
     /// Lower end.
     pub from: f64,
     /// Upper end; the last bin holds its own.
@@ -43,7 +43,7 @@ pub struct Draws {
 
 /// The curve in bins of equal width between 0 and 1; bins without an original are left out. An original's partners go where the
 /// original is. Originals without a gold rationale are in no bin.
-pub fn against_ratio(judged: &[&Judged], bins: usize, draws: &Draws) -> Vec<Bin> {
+pub(crate) fn against_ratio(judged: &[&Judged], bins: usize, draws: &Draws) -> Vec<Bin> {
     let bins = bins.max(1);
     let bin_of = |ratio: f64| ((ratio * bins as f64) as usize).min(bins - 1);
     let mut groups: Vec<Vec<&Judged>> = vec![Vec::new(); bins];

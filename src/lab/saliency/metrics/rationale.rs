@@ -47,7 +47,7 @@ fn f1_of(predicted: &BTreeSet<usize>, gold: &BTreeSet<usize>) -> F1 {
 }
 
 /// F1 against several gold rationales; `None` without any.
-pub fn best_f1(predicted: &[usize], golds: &[Vec<usize>], several: Several) -> Option<F1> {
+pub(crate) fn best_f1(predicted: &[usize], golds: &[Vec<usize>], several: Several) -> Option<F1> {
     let predicted: BTreeSet<usize> = predicted.iter().copied().collect();
     let golds: Vec<BTreeSet<usize>> = golds.iter().map(|g| g.iter().copied().collect()).collect();
     let better = |a: F1, b: F1| if b.f1 > a.f1 { b } else { a };

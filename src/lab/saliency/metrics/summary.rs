@@ -65,7 +65,7 @@ pub struct Cell {
     /// MAP over the pairs for which PCC is made.
     pub map_star: Option<Estimate>,
     /// MAP over the pairs that survive the filter of PCC.
-    pub map_kept: Option<Estimate>,
+    pub(crate) map_kept: Option<Estimate>,
     /// Mean PCC of the pairs that survive the filter: biased upward.
     pub pcc: Option<Estimate>,
     /// Mean PCC of all pairs that have one.
@@ -325,7 +325,7 @@ fn above_chance(view: &[Seen<'_>], level: f64) -> Option<Estimate> {
 ///
 /// # Panics
 /// If `resamples` are of another number of originals.
-pub fn mean_by_original(values: &[Vec<f64>], resamples: &Resamples, level: f64) -> Option<Estimate> {
+pub(crate) fn mean_by_original(values: &[Vec<f64>], resamples: &Resamples, level: f64) -> Option<Estimate> {
     assert_eq!(values.len(), resamples.examples(), "resamples of other originals");
     let mut all = Clustered::default();
     values.iter().for_each(|v| all.push(v));
@@ -336,7 +336,7 @@ pub fn mean_by_original(values: &[Vec<f64>], resamples: &Resamples, level: f64) 
 ///
 /// # Panics
 /// If `resamples` are of another number of originals.
-pub fn change_by_original(
+pub(crate) fn change_by_original(
     [before, after]: [&[Vec<f64>]; 2],
     resamples: &Resamples,
     level: f64,

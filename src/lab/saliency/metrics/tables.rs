@@ -66,7 +66,7 @@ pub fn interpretability(rows: &[Interpretability]) -> Table {
 }
 
 /// Tables 6 and 11: Top-1 in per cent of the partners of each kind, of the originals that have such a partner, and the change.
-pub fn accuracy_by_perturbation(rows: &[Accuracy]) -> Table {
+pub(crate) fn accuracy_by_perturbation(rows: &[Accuracy]) -> Table {
     let entries = rows.iter().map(|r| Entry {
         row: vec![r.model.clone(), r.sample.clone()],
         group: r.dimension.clone(),

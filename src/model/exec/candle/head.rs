@@ -11,7 +11,7 @@ use crate::hook::HookPoint;
 
 impl Network {
     /// The final norm, if there is one, on `[N, D]`.
-    pub fn final_norm(&self, h: &Tensor, tap: &mut Tap<'_>) -> Result<Tensor> {
+    pub(crate) fn final_norm(&self, h: &Tensor, tap: &mut Tap<'_>) -> Result<Tensor> {
         match &self.final_norm {
             Some(w) => {
                 let x = self.norm(h, w, tap)?;
@@ -38,7 +38,7 @@ impl Network {
     }
 
     /// Logits of all tokens or of chosen ones: `[N, K]`. Differentiable.
-    pub fn logits(&self, h: &Tensor, vocab: Option<&[u32]>) -> Result<Tensor> {
+    pub(crate) fn logits(&self, h: &Tensor, vocab: Option<&[u32]>) -> Result<Tensor> {
         let head = self.head_or_refuse()?;
         let x = self.before_decoder(h, head)?;
         let Some(ids) = vocab else {
@@ -57,7 +57,7 @@ impl Network {
     }
 
     /// Row i's logit of token i: `[N]`. Differentiable.
-    pub fn logits_of(&self, h: &Tensor, tokens: &[u32]) -> Result<Tensor> {
+    pub(crate) fn logits_of(&self, h: &Tensor, tokens: &[u32]) -> Result<Tensor> {
         let head = self.head_or_refuse()?;
         let ids = self.index(tokens.to_vec())?;
         let y = (self.before_decoder(h, head)? * head.decoder.index_select(&ids, 0)?)?.sum(1)?;
@@ -68,7 +68,7 @@ impl Network {
     }
 
     /// Row i's log-probability of token i: `[N]`. Differentiable.
-    pub fn log_probabilities_of(&self, h: &Tensor, tokens: &[u32]) -> Result<Tensor> {
+    pub(crate) fn log_probabilities_of(&self, h: &Tensor, tokens: &[u32]) -> Result<Tensor> {
         let ids = self.index(tokens.to_vec())?.unsqueeze(1)?;
         Ok(ops::log_softmax(&self.logits(h, None)?)?.gather(&ids, 1)?.squeeze(1)?)
     }

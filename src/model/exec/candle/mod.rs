@@ -35,7 +35,7 @@ impl From<candle_core::Error> for ModelError {
 }
 
 /// A model on a candle device.
-pub struct CandleExecutor {
+pub(crate) struct CandleExecutor {
     net: Network,
     device: candle_core::Device,
     dtype: Dtype,
@@ -49,7 +49,12 @@ impl CandleExecutor {
     /// # Errors
     /// [`ModelError::Device`]; [`ModelError::Compute`] (memory); [`ModelError::MissingTensor`]; [`ModelError::Weights`] for
     /// values that the dtype cannot hold.
-    pub fn new(arch: &Arch, mut params: Params, device: Device, dtype: Dtype) -> Result<CandleExecutor> {
+    pub(crate) fn new(
+        arch: &Arch,
+        mut params: Params,
+        device: Device,
+        dtype: Dtype,
+    ) -> Result<CandleExecutor> {
         let opened = open_device(device)?;
         if dtype == Dtype::Bf16 && opened.is_cpu() {
             let what = "candle has no products in bf16 there; use the device cpu, or f16 or f32".into();

@@ -19,7 +19,7 @@ pub(super) struct Linear {
 
 impl Linear {
     /// `[N, in]` to `[N, out]`.
-    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+    pub(crate) fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let y = if self.transposed { x.matmul(&self.weight)? } else { x.matmul(&self.weight.t()?)? };
         Ok(match &self.bias {
             Some(b) => y.broadcast_add(b)?,
@@ -52,9 +52,9 @@ pub(super) struct AttentionWeights {
 #[derive(Clone)]
 pub(super) struct Block {
     /// Attention to its own sequence.
-    pub attn: AttentionWeights,
+    pub(crate) attn: AttentionWeights,
     /// The norm of the attention.
-    pub norm1: NormWeights,
+    pub(crate) norm1: NormWeights,
     /// Attention to the encoder and the norm after it, in a decoder.
     pub cross: Option<(AttentionWeights, NormWeights)>,
     /// Into the feed-forward part.
@@ -64,7 +64,7 @@ pub(super) struct Block {
     /// Out of it.
     pub down: Linear,
     /// The norm of the feed-forward part.
-    pub norm2: NormWeights,
+    pub(crate) norm2: NormWeights,
 }
 
 /// A stack of blocks with its own positions and embedding norm.
@@ -215,7 +215,7 @@ impl Source<'_> {
 
 impl Network {
     /// From host parameters, which are taken out one by one.
-    pub fn frozen(arch: &Arch, params: &mut Params, device: &Device, dtype: Dtype) -> Result<Network> {
+    pub(crate) fn frozen(arch: &Arch, params: &mut Params, device: &Device, dtype: Dtype) -> Result<Network> {
         let kind = match dtype {
             Dtype::F32 => DType::F32,
             Dtype::F16 => DType::F16,
@@ -236,7 +236,7 @@ impl Network {
     }
 
     /// From tensors that are trained: they are used as they are, `[out, in]`.
-    pub fn trained(
+    pub(crate) fn trained(
         arch: &Arch,
         device: &Device,
         get: &mut dyn FnMut(&str) -> Result<Tensor>,

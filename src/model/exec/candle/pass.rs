@@ -36,7 +36,13 @@ fn hide(hidden: bool) -> f32 {
 
 impl Network {
     /// The states behind the last block that `extent` asks for, of the decoder where there is one: `[B T, D]`.
-    pub fn hidden(&self, batch: &Batch, start: &Start, extent: Extent, tap: &mut Tap<'_>) -> Result<Tensor> {
+    pub(crate) fn hidden(
+        &self,
+        batch: &Batch,
+        start: &Start,
+        extent: Extent,
+        tap: &mut Tap<'_>,
+    ) -> Result<Tensor> {
         let h = self.encode(batch, start, extent.blocks, tap)?;
         match (&self.decoder, self.arch.decoder) {
             (Some(stack), Some(second)) if extent.decoder_blocks > 0 => {

@@ -18,7 +18,7 @@ pub(super) struct Tap<'a> {
     arch: &'a Arch,
     device: &'a Device,
     /// Operations must have a backward.
-    pub differentiable: bool,
+    pub(crate) differentiable: bool,
     captured: Vec<Option<Tensor>>,
     /// One zero variable for each wanted gradient, added to the value at its point: its gradient is the value's.
     variables: Vec<Option<Var>>,
@@ -36,7 +36,7 @@ static IDLE: Plan = Plan {
 
 impl<'a> Tap<'a> {
     /// The tap of a plan over a batch.
-    pub fn new(plan: &'a Plan, batch: &'a Batch, arch: &'a Arch, device: &'a Device) -> Tap<'a> {
+    pub(crate) fn new(plan: &'a Plan, batch: &'a Batch, arch: &'a Arch, device: &'a Device) -> Tap<'a> {
         Tap {
             plan,
             batch,
@@ -50,17 +50,17 @@ impl<'a> Tap<'a> {
     }
 
     /// A tap that reads and changes nothing, for training.
-    pub fn training(batch: &'a Batch, arch: &'a Arch, device: &'a Device) -> Tap<'a> {
+    pub(crate) fn training(batch: &'a Batch, arch: &'a Arch, device: &'a Device) -> Tap<'a> {
         Tap { differentiable: true, ..Tap::new(&IDLE, batch, arch, device) }
     }
 
     /// The same pass without any hook.
-    pub fn silent(&self) -> Tap<'a> {
+    pub(crate) fn silent(&self) -> Tap<'a> {
         Tap { differentiable: self.differentiable, ..Tap::new(&IDLE, self.batch, self.arch, self.device) }
     }
 
     /// Whether the plan asks for anything at the final norm.
-    pub fn touches_final_norm(&self) -> bool {
+    pub(crate) fn touches_final_norm(&self) -> bool {
         self.touches(HookPoint::FinalNorm)
     }
 
@@ -74,7 +74,7 @@ impl<'a> Tap<'a> {
     }
 
     /// Passes a value through a hook point: `[B T, W]`, or `[B,H,T,T]` for attention.
-    pub fn visit(&mut self, p: HookPoint, x: Tensor) -> Result<Tensor> {
+    pub(crate) fn visit(&mut self, p: HookPoint, x: Tensor) -> Result<Tensor> {
         if !self.touches(p) {
             return Ok(x);
         }
@@ -144,12 +144,12 @@ impl<'a> Tap<'a> {
     }
 
     /// Hands in the scalars that come out of the head.
-    pub fn set_scalars(&mut self, scalars: Tensor) {
+    pub(crate) fn set_scalars(&mut self, scalars: Tensor) {
         self.scalars = Some(scalars);
     }
 
     /// Runs the backward pass if one is wanted and brings everything to the host.
-    pub fn finish(self, trace: &mut Trace) -> Result<()> {
+    pub(crate) fn finish(self, trace: &mut Trace) -> Result<()> {
         for (c, t) in self.plan.captures.iter().zip(&self.captured) {
             let t = t.as_ref().ok_or_else(|| ModelError::Compute(format!("{} was not reached", c.at)))?;
             trace.captures.push((c.at, to_host(t, &self.shape(c.at, &c.sites))?));

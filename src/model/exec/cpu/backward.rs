@@ -34,7 +34,7 @@ struct Level<'a> {
 
 impl super::forward::Pass<'_> {
     /// Through a normalisation: in place, or added to `into`.
-    pub fn through_norm(
+    pub(crate) fn through_norm(
         &self,
         w: &NormWeights,
         kept: &KeptNorm,
@@ -62,7 +62,7 @@ impl Climb<'_> {
     }
 
     /// Through all blocks, from the gradient of the states above them, in `s.d`; whether the way ended there.
-    pub fn down(
+    pub(crate) fn down(
         &self,
         s: &mut StackState,
         back: &mut Back,
@@ -364,7 +364,7 @@ impl Climb<'_> {
     }
 
     /// From the input of block 0, in `s.d`, to the rows of the word-embedding table.
-    pub fn embed_back(&self, s: &mut StackState, back: &mut Back, grads: &mut Wanted<'_>) {
+    pub(crate) fn embed_back(&self, s: &mut StackState, back: &mut Back, grads: &mut Wanted<'_>) {
         let (pass, a, w, stack) = (self.pass, self.pass.arch, self.pass.weights, self.stack);
         let (width, n) = (a.embedding.width, s.rows.count());
         let StackState { rows, narrow, embed_norm, d, .. } = s;

@@ -26,7 +26,7 @@ pub(super) struct Pass<'a> {
     /// What is to be done on the way.
     pub plan: &'a Plan,
     /// What does it, and collects what was asked for.
-    pub tap: &'a Tap<'a>,
+    pub(crate) tap: &'a Tap<'a>,
     /// What the way back needs.
     pub keep: Keep,
     /// The threads that share an operation.
@@ -55,13 +55,19 @@ fn ending(bias: Option<&[f32]>) -> Finish<'_> {
 
 impl Pass<'_> {
     /// Rows times a linear map.
-    pub fn linear(&self, w: &Linear, x: &[f32], to: &mut [f32], ld: usize) {
+    pub(crate) fn linear(&self, w: &Linear, x: &[f32], to: &mut [f32], ld: usize) {
         let left = Left::rows(x, to.len() / ld, w.input, w.input);
         product(self.team, left, Right::packed(&w.weight), to, ld, ending(w.bias(0..w.weight.cols())));
     }
 
     /// Normalises `from`, or `to` in place, and keeps what the way back needs.
-    pub fn normalise(&self, w: &NormWeights, from: Option<&[f32]>, to: &mut [f32], kept: &mut KeptNorm) {
+    pub(crate) fn normalise(
+        &self,
+        w: &NormWeights,
+        from: Option<&[f32]>,
+        to: &mut [f32],
+        kept: &mut KeptNorm,
+    ) {
         let rows = to.len() / w.view().weight.len();
         let keep = (self.keep >= Keep::Hidden)
             .then(|| NormKept { normed: kept.normed.sized(to.len()), factor: kept.factor.sized(rows) });
@@ -82,7 +88,7 @@ impl Climb<'_> {
     }
 
     /// From the start to the states after the last block that runs: in `s.h`, all rows or the selected ones.
-    pub fn up(&self, s: &mut StackState, memory: Memory<'_>) {
+    pub(crate) fn up(&self, s: &mut StackState, memory: Memory<'_>) {
         let stack = self.stack;
         s.reserve(self.pass.keep, stack.blocks.saturating_sub(stack.first));
         match &self.pass.plan.start {
@@ -155,7 +161,7 @@ impl Climb<'_> {
     }
 
     /// Row of the position table that token t of sentence b reads.
-    pub fn position_row(&self, b: usize, t: usize) -> usize {
+    pub(crate) fn position_row(&self, b: usize, t: usize) -> usize {
         match self.pass.arch.positions {
             Positions::Learned { padding: Some(row), .. } if !self.stack.batch.is_token(b, t) => row,
             Positions::Learned { offset, .. } => offset + t,

@@ -26,19 +26,19 @@ pub(super) struct RowsOf<'a> {
 
 impl Grads {
     /// No gradients yet.
-    pub fn new(arch: &Arch) -> Grads {
+    pub(crate) fn new(arch: &Arch) -> Grads {
         let sizes: Vec<usize> = arch.parameters().iter().map(|p| p.shape.iter().product()).collect();
         let buffers = sizes.iter().map(|_| Buffer::default()).collect();
         Grads { buffers, reached: vec![false; sizes.len()], sizes }
     }
 
     /// Forgets everything.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.reached.fill(false);
     }
 
     /// The gradient of a parameter, zero at first.
-    pub fn of(&mut self, id: Id) -> &mut [f32] {
+    pub(crate) fn of(&mut self, id: Id) -> &mut [f32] {
         if self.reached[id] {
             return self.buffers[id].as_mut();
         }
@@ -47,12 +47,12 @@ impl Grads {
     }
 
     /// The gradient of a parameter that took part.
-    pub fn get(&self, id: Id) -> Option<&[f32]> {
+    pub(crate) fn get(&self, id: Id) -> Option<&[f32]> {
         self.reached[id].then(|| self.buffers[id].as_ref())
     }
 
     /// Takes in `n` rows: `x` went into parts `parts` of a linear map, `d` is the gradient of what came out of them.
-    pub fn linear(
+    pub(crate) fn linear(
         &mut self,
         team: Team,
         w: &Linear,
@@ -74,7 +74,7 @@ impl Grads {
     }
 
     /// Takes in rows: `normed` before weight and bias, `d` the gradient of what came out.
-    pub fn norm(&mut self, team: Team, w: &NormWeights, normed: &[f32], d: &[f32]) {
+    pub(crate) fn norm(&mut self, team: Team, w: &NormWeights, normed: &[f32], d: &[f32]) {
         let width = w.view().weight.len();
         let rows = (d.len() / width, width);
         add_column_sums(team, d, Some(normed), rows, self.of(w.weight_id));

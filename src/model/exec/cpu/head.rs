@@ -23,7 +23,7 @@ pub(super) struct Vocabulary {
 
 impl Vocabulary {
     /// The rows of these words; none without a head.
-    pub fn new(weights: &Weights, ids: &[u32]) -> Option<Vocabulary> {
+    pub(crate) fn new(weights: &Weights, ids: &[u32]) -> Option<Vocabulary> {
         let head = weights.head.as_ref()?;
         let decoder = &head.decoder;
         let mut values = vec![0.0; ids.len() * decoder.input];
@@ -45,12 +45,12 @@ const CHUNK: usize = 128;
 
 impl Pass<'_> {
     /// The stack whose states the head reads.
-    pub fn last(&self) -> &Stack<'_> {
+    pub(crate) fn last(&self) -> &Stack<'_> {
         self.second.as_ref().unwrap_or(&self.first)
     }
 
     /// Final norm and logits.
-    pub fn top(&self, s: &mut State, vocabulary: Option<&Vocabulary>) {
+    pub(crate) fn top(&self, s: &mut State, vocabulary: Option<&Vocabulary>) {
         let State { first, second, top, final_norm, head, .. } = s;
         let below = if self.second.is_some() { second } else { first };
         let (rows, h) = (&below.rows, below.h.as_ref());
@@ -98,7 +98,7 @@ impl Pass<'_> {
     }
 
     /// Values of a scalar's targets, and their gradient with respect to the states before the head, added to `to`.
-    pub fn targets(
+    pub(crate) fn targets(
         &self,
         s: &mut State,
         of: &Scalar,

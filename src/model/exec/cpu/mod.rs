@@ -43,7 +43,7 @@ use kernels::rotary::Angles;
 use kernels::team::Team;
 
 /// A model on the CPU: computed in f32, from matrices and tables in the dtype that was asked for.
-pub struct CpuExecutor {
+pub(crate) struct CpuExecutor {
     arch: Arch,
     weights: Weights,
     angles: Mutex<Option<Arc<Angles>>>,
@@ -56,7 +56,7 @@ impl CpuExecutor {
     ///
     /// # Errors
     /// [`ModelError::MissingTensor`]; [`ModelError::Weights`] for values that the dtype cannot hold.
-    pub fn new(arch: &Arch, mut params: Params, dtype: Dtype) -> Result<CpuExecutor> {
+    pub(crate) fn new(arch: &Arch, mut params: Params, dtype: Dtype) -> Result<CpuExecutor> {
         let mut source = |_, name: &str| match params.take(name) {
             Some(a) => dtype::check_range(dtype, name, &a.data).map(|()| Cow::Owned(a.data)),
             None => Err(ModelError::MissingTensor {

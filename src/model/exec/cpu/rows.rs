@@ -58,7 +58,7 @@ pub(super) enum Need {
 
 impl Need {
     /// Sites that a plan reads behind `input`, the input of the last block that runs.
-    pub fn of(plan: &Plan, input: HookPoint, arch: &Arch) -> Need {
+    pub(crate) fn of(plan: &Plan, input: HookPoint, arch: &Arch) -> Need {
         let mut sites = Vec::new();
         let behind = |p: HookPoint| order(p, arch) > order(input, arch);
         let mut take = |s: &Sites| match s {
@@ -124,7 +124,14 @@ pub(super) fn order(p: HookPoint, arch: &Arch) -> usize {
 
 impl Rows {
     /// Lays out sentences `which` of a batch. `padded` computes padding too; `unseen` hides it from the other rows.
-    pub fn set(&mut self, batch: &Batch, which: Range<usize>, padded: bool, unseen: bool, heads: usize) {
+    pub(crate) fn set(
+        &mut self,
+        batch: &Batch,
+        which: Range<usize>,
+        padded: bool,
+        unseen: bool,
+        heads: usize,
+    ) {
         (self.first, self.len) = (which.start, batch.len());
         self.starts.clear();
         self.starts.push(0);
@@ -146,7 +153,7 @@ impl Rows {
     }
 
     /// Selects the rows of `sites`, those that lie in these sentences.
-    pub fn select(&mut self, sites: &[(usize, usize)], heads: usize) {
+    pub(crate) fn select(&mut self, sites: &[(usize, usize)], heads: usize) {
         let mut s = std::mem::take(&mut self.spare);
         s.places.clear();
         s.places.resize(self.count(), ABSENT);
@@ -180,17 +187,17 @@ impl Rows {
     }
 
     /// Number of rows.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.positions.len()
     }
 
     /// The selection, if there is one.
-    pub fn selection(&self) -> Option<&Selection> {
+    pub(crate) fn selection(&self) -> Option<&Selection> {
         self.selected.as_ref()
     }
 
     /// First sentence, and each sentence's rows.
-    pub fn sentences(&self) -> impl Iterator<Item = (usize, Range<usize>)> {
+    pub(crate) fn sentences(&self) -> impl Iterator<Item = (usize, Range<usize>)> {
         self.starts.windows(2).enumerate().map(|(i, w)| (self.first + i, w[0]..w[1]))
     }
 
@@ -202,7 +209,7 @@ impl Rows {
     }
 
     /// Row of a site among all rows, or among the selected ones.
-    pub fn row(&self, site: (usize, usize), selected: bool) -> Option<usize> {
+    pub(crate) fn row(&self, site: (usize, usize), selected: bool) -> Option<usize> {
         let row = self.full_row(site)?;
         match &self.selected {
             Some(s) if selected => Some(s.places[row]).filter(|p| *p != ABSENT).map(|p| p as usize),
@@ -211,7 +218,7 @@ impl Rows {
     }
 
     /// Sentence of a site, among these, if it lies here.
-    pub fn sentence(&self, b: usize) -> Option<usize> {
+    pub(crate) fn sentence(&self, b: usize) -> Option<usize> {
         b.checked_sub(self.first).filter(|i| *i < self.spans.len())
     }
 }

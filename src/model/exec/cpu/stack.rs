@@ -55,7 +55,7 @@ pub(super) struct Stack<'a> {
 
 impl Stack<'_> {
     /// The point of that place in block `l`, where it has a name.
-    pub fn point(&self, at: BlockPoint, l: usize) -> Option<HookPoint> {
+    pub(crate) fn point(&self, at: BlockPoint, l: usize) -> Option<HookPoint> {
         match (at, self.second) {
             (BlockPoint::Pre, false) => Some(HookPoint::ResidPre(l)),
             (BlockPoint::Pattern, false) => Some(HookPoint::Pattern(l)),
@@ -73,44 +73,44 @@ impl Stack<'_> {
     }
 
     /// The weights of block `l`.
-    pub fn block(&self, l: usize) -> &Block {
+    pub(crate) fn block(&self, l: usize) -> &Block {
         self.weights.block(l)
     }
 
     /// Where block `l` keeps its values.
-    pub fn slots(&self, keep: Keep, l: usize) -> (usize, usize) {
+    pub(crate) fn slots(&self, keep: Keep, l: usize) -> (usize, usize) {
         let slot = |wanted: bool| if wanted { l - self.first } else { 0 };
         (slot(keep >= Keep::Hidden), slot(keep == Keep::Weights))
     }
 
     /// The rows that run behind the attention of block `l`, if they are not all.
-    pub fn selection<'r>(&self, l: usize, rows: &'r Rows) -> Option<&'r Selection> {
+    pub(crate) fn selection<'r>(&self, l: usize, rows: &'r Rows) -> Option<&'r Selection> {
         rows.selection().filter(|_| l + 1 == self.blocks)
     }
 
     /// Whether the states above the last block are those of the selected rows.
-    pub fn top_selected(&self, rows: &Rows) -> bool {
+    pub(crate) fn top_selected(&self, rows: &Rows) -> bool {
         self.blocks > self.first && rows.selection().is_some()
     }
 
     /// Where columns of queries, keys, values begin and end.
-    pub fn columns(&self) -> [usize; 4] {
+    pub(crate) fn columns(&self) -> [usize; 4] {
         let (q, kv) = (self.heads * self.dim, self.kv_heads * self.dim);
         [0, q, q + kv, q + 2 * kv]
     }
 
     /// The columns of the queries, by heads.
-    pub fn query_heads(&self) -> Heads {
+    pub(crate) fn query_heads(&self) -> Heads {
         Heads { from: 0, count: self.heads, dim: self.dim }
     }
 
     /// The columns of the keys, by heads.
-    pub fn key_heads(&self) -> Heads {
+    pub(crate) fn key_heads(&self) -> Heads {
         Heads { from: self.columns()[1], count: self.kv_heads, dim: self.dim }
     }
 
     /// Attention probabilities in the layout of the pass.
-    pub fn patterns<'r>(&self, rows: &'r Rows, selected: bool, spans: &'r [Span]) -> Patterns<'r> {
+    pub(crate) fn patterns<'r>(&self, rows: &'r Rows, selected: bool, spans: &'r [Span]) -> Patterns<'r> {
         Patterns { heads: self.heads, rows, selected, spans }
     }
 }

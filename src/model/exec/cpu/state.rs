@@ -28,9 +28,9 @@ pub(super) struct KeptNorm {
 #[derive(Default)]
 pub(super) struct Kept {
     /// Of the attention.
-    pub norm1: KeptNorm,
+    pub(crate) norm1: KeptNorm,
     /// `[n, q + k + v]`; with selected rows the queries are apart.
-    pub qkv: Buffer,
+    pub(crate) qkv: Buffer,
     /// Queries of selected rows.
     pub q: Buffer,
     /// Attention probabilities.
@@ -38,7 +38,7 @@ pub(super) struct Kept {
     /// Of the attention to the encoder.
     pub cross: KeptCross,
     /// Of the feed-forward part.
-    pub norm2: KeptNorm,
+    pub(crate) norm2: KeptNorm,
     /// Before the nonlinearity (what is gated, with a gate).
     pub up: Buffer,
     /// The gate before the nonlinearity.
@@ -62,13 +62,13 @@ pub(super) struct KeptCross {
 #[derive(Default)]
 pub(super) struct Inputs {
     /// Of queries, keys and values.
-    pub qkv: Buffer,
+    pub(crate) qkv: Buffer,
     /// Of the attention's output map.
     pub out: Buffer,
     /// Of the queries to the encoder.
     pub cross: Buffer,
     /// Of the output map of the attention to the encoder.
-    pub cross_out: Buffer,
+    pub(crate) cross_out: Buffer,
     /// Of the feed-forward part.
     pub up: Buffer,
     /// Of its second map.
@@ -117,7 +117,7 @@ pub(super) struct StackState {
     /// A decoder's sentences with the encoder's rows as keys: for all its rows, and for the selected ones.
     pub cross: CrossSpans,
     /// The same for the selected rows.
-    pub cross_selected: CrossSpans,
+    pub(crate) cross_selected: CrossSpans,
     /// The residual stream.
     pub h: Buffer,
     /// What a block adds to it, where that is looked at.
@@ -129,7 +129,7 @@ pub(super) struct StackState {
     /// What gradients of weights need, by block.
     pub inputs: Vec<Inputs>,
     /// Of the norm of the embeddings.
-    pub embed_norm: KeptNorm,
+    pub(crate) embed_norm: KeptNorm,
     /// Input of the projection of factorised embeddings.
     pub narrow: Buffer,
     /// The gradient of the residual stream.
@@ -168,7 +168,7 @@ pub(super) struct Back {
     /// Of the heads, side by side.
     pub out: Buffer,
     /// Of queries, keys and values.
-    pub qkv: Buffer,
+    pub(crate) qkv: Buffer,
     /// Of the queries of selected rows.
     pub q: Buffer,
     /// Of attention probabilities.
@@ -176,14 +176,14 @@ pub(super) struct Back {
     /// Gradients of the residual stream before selection.
     pub all: Buffer,
     /// Of the queries to the encoder.
-    pub cross_q: Buffer,
+    pub(crate) cross_q: Buffer,
     /// Of the encoder's keys and values.
-    pub cross_kv: Buffer,
+    pub(crate) cross_kv: Buffer,
 }
 
 impl StackState {
     /// Room for `blocks` blocks.
-    pub fn reserve(&mut self, keep: Keep, blocks: usize) {
+    pub(crate) fn reserve(&mut self, keep: Keep, blocks: usize) {
         let room = |wanted: bool| if wanted { blocks.max(1) } else { 1 };
         let (kept, inputs) = (room(keep >= Keep::Hidden), room(keep == Keep::Weights));
         if self.kept.len() < kept {
@@ -197,7 +197,7 @@ impl StackState {
 
 impl CrossSpans {
     /// Sentences of `queries` that look at the rows of `keys`.
-    pub fn set(&mut self, queries: &[Span], keys: &[Span], heads: usize) {
+    pub(crate) fn set(&mut self, queries: &[Span], keys: &[Span], heads: usize) {
         self.spans.clear();
         self.kept = 0;
         for (q, k) in queries.iter().zip(keys) {

@@ -40,7 +40,7 @@ impl<'a> Tap<'a> {
     ///
     /// # Errors
     /// [`ModelError::MissingGradient`] for a point that the scalar does not depend on.
-    pub fn new(plan: &'a Plan, batch: &Batch, arch: &'a Arch) -> Result<Tap<'a>> {
+    pub(crate) fn new(plan: &'a Plan, batch: &Batch, arch: &'a Arch) -> Result<Tap<'a>> {
         let zeros =
             |at: HookPoint, sites: &Sites| Mutex::new(Array::zeros(at.capture_shape(arch, batch, sites)));
         let (b, t) = (batch.rows(), batch.output().len());
@@ -73,7 +73,7 @@ impl<'a> Tap<'a> {
     }
 
     /// Whether the plan captures, changes or differentiates at a point.
-    pub fn touches(&self, p: HookPoint) -> bool {
+    pub(crate) fn touches(&self, p: HookPoint) -> bool {
         self.plan.captures.iter().any(|c| c.at == p)
             || self.plan.edits.iter().any(|e| e.at == p)
             || self.plan.gradient.as_ref().is_some_and(|g| {
@@ -82,7 +82,7 @@ impl<'a> Tap<'a> {
     }
 
     /// Whether the way back ends at or above this point.
-    pub fn ends_at(&self, p: HookPoint) -> bool {
+    pub(crate) fn ends_at(&self, p: HookPoint) -> bool {
         self.lowest.is_some_and(|l| l >= order(p, self.arch))
     }
 
@@ -114,7 +114,7 @@ impl<'a> Tap<'a> {
     }
 
     /// Passes the vectors at a point: changes and reads them. `selected` says whether they are the selected rows.
-    pub fn visit(&self, p: HookPoint, rows: &Rows, selected: bool, x: &mut [f32]) {
+    pub(crate) fn visit(&self, p: HookPoint, rows: &Rows, selected: bool, x: &mut [f32]) {
         if !self.touches(p) {
             return;
         }
@@ -146,7 +146,7 @@ impl<'a> Tap<'a> {
 
     /// The way back through a point: takes in the cotangent, hands out the gradient, and stops it where the vectors were
     /// overwritten.
-    pub fn back(&self, p: HookPoint, rows: &Rows, selected: bool, d: &mut [f32]) {
+    pub(crate) fn back(&self, p: HookPoint, rows: &Rows, selected: bool, d: &mut [f32]) {
         let Some(g) = self.plan.gradient.as_ref().filter(|_| self.touches(p)) else { return };
         let width = p.width(self.arch).unwrap_or(1);
         if let Some((sites, value)) = self.cotangent(p) {
@@ -173,7 +173,7 @@ impl<'a> Tap<'a> {
     }
 
     /// Reads attention probabilities.
-    pub fn visit_pattern(&self, p: HookPoint, of: Patterns<'_>, kept: &[f32]) {
+    pub(crate) fn visit_pattern(&self, p: HookPoint, of: Patterns<'_>, kept: &[f32]) {
         for (i, c) in self.plan.captures.iter().enumerate().filter(|(_, c)| c.at == p) {
             let mut out = lock(&self.captures[i]);
             of.each(&c.sites, |_, to, at| {
@@ -188,12 +188,12 @@ impl<'a> Tap<'a> {
     }
 
     /// Whether the scalar is made of what stands at this point.
-    pub fn weighs(&self, p: HookPoint) -> bool {
+    pub(crate) fn weighs(&self, p: HookPoint) -> bool {
         self.cotangent(p).is_some()
     }
 
     /// Adds the cotangent of attention probabilities, laid out as they are.
-    pub fn back_pattern(&self, p: HookPoint, of: Patterns<'_>, d: &mut [f32]) {
+    pub(crate) fn back_pattern(&self, p: HookPoint, of: Patterns<'_>, d: &mut [f32]) {
         if let Some((sites, value)) = self.cotangent(p) {
             of.each(sites, |_, from, at| {
                 d[at].iter_mut().zip(value.row(from)).for_each(|(d, v)| *d += v);
@@ -202,7 +202,7 @@ impl<'a> Tap<'a> {
     }
 
     /// Sites of the logits among these rows: (row of x, row of the answer).
-    pub fn logit_rows(&self, rows: &Rows, selected: bool, to: &mut Vec<(usize, usize)>) {
+    pub(crate) fn logit_rows(&self, rows: &Rows, selected: bool, to: &mut Vec<(usize, usize)>) {
         to.clear();
         if let Some(l) = &self.plan.logits {
             self.each_site(&l.sites, rows, selected, |_, row, i| to.push((row, i)));
@@ -210,7 +210,7 @@ impl<'a> Tap<'a> {
     }
 
     /// Hands in logits, row after row, for rows of the answer.
-    pub fn put_logits(&self, to: impl Iterator<Item = usize>, logits: &[f32]) {
+    pub(crate) fn put_logits(&self, to: impl Iterator<Item = usize>, logits: &[f32]) {
         if let Some(l) = &self.logits {
             let mut out = lock(l);
             let width = out.width();
@@ -221,13 +221,13 @@ impl<'a> Tap<'a> {
     }
 
     /// Hands in the values of targets.
-    pub fn put_values(&self, targets: &[usize], values: &[f32]) {
+    pub(crate) fn put_values(&self, targets: &[usize], values: &[f32]) {
         let mut out = lock(&self.values);
         targets.iter().zip(values).for_each(|(i, v)| out[*i] = *v);
     }
 
     /// Everything that was asked for.
-    pub fn finish(self) -> Trace {
+    pub(crate) fn finish(self) -> Trace {
         let take = |m: Mutex<Array>| m.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut trace = Trace {
             captures: self

@@ -32,7 +32,7 @@ struct Slot {
 }
 
 /// A model in training.
-pub struct Trainer {
+pub(crate) struct Trainer {
     executor: CpuExecutor,
     slots: Vec<Slot>,
     grads: Grads,
@@ -43,7 +43,7 @@ pub struct Trainer {
 
 impl Trainer {
     /// Starts from given parameters.
-    pub fn from_params(arch: &Arch, params: &Params, settings: AdamW) -> Result<Trainer> {
+    pub(crate) fn from_params(arch: &Arch, params: &Params, settings: AdamW) -> Result<Trainer> {
         let executor = CpuExecutor::new(arch, params.clone(), Dtype::F32)?;
         let mut slots = Vec::new();
         for p in arch.parameters() {

@@ -40,7 +40,7 @@ pub(super) struct Linear {
 
 impl Linear {
     /// The bias of outputs `cols`, if there is one.
-    pub fn bias(&self, cols: std::ops::Range<usize>) -> Option<&[f32]> {
+    pub(crate) fn bias(&self, cols: std::ops::Range<usize>) -> Option<&[f32]> {
         if self.bias.is_empty() { None } else { Some(&self.bias[cols]) }
     }
 
@@ -50,7 +50,7 @@ impl Linear {
     }
 
     /// The transposed weights.
-    pub fn back(&self) -> &Packed {
+    pub(crate) fn back(&self) -> &Packed {
         self.back.get_or_init(|| self.weight.transposed())
     }
 }
@@ -58,9 +58,9 @@ impl Linear {
 /// A normalisation.
 pub(super) struct NormWeights {
     /// The scale.
-    pub weight_id: Id,
+    pub(crate) weight_id: Id,
     /// The shift.
-    pub bias_id: Option<Id>,
+    pub(crate) bias_id: Option<Id>,
     kind: NormKind,
     eps: f32,
     weight: Vec<f32>,
@@ -69,7 +69,7 @@ pub(super) struct NormWeights {
 
 impl NormWeights {
     /// The norm, borrowed for the kernels.
-    pub fn view(&self) -> Norm<'_> {
+    pub(crate) fn view(&self) -> Norm<'_> {
         Norm { kind: self.kind, eps: self.eps, weight: &self.weight, bias: self.bias.as_deref() }
     }
 }
@@ -85,12 +85,12 @@ pub(super) struct Table {
 
 impl Table {
     /// Copies row `i`.
-    pub fn copy_row(&self, i: usize, to: &mut [f32]) {
+    pub(crate) fn copy_row(&self, i: usize, to: &mut [f32]) {
         self.data.copy(i * self.width, to);
     }
 
     /// Row after row.
-    pub fn values(&self) -> Cow<'_, [f32]> {
+    pub(crate) fn values(&self) -> Cow<'_, [f32]> {
         self.data.values()
     }
 }
@@ -110,15 +110,15 @@ pub(super) struct Cross {
 /// The weights of a block.
 pub(super) struct Block {
     /// The norm of the attention.
-    pub norm1: NormWeights,
+    pub(crate) norm1: NormWeights,
     /// Queries, keys and values, side by side.
-    pub qkv: Linear,
+    pub(crate) qkv: Linear,
     /// From the heads, side by side, to the residual stream.
     pub out: Linear,
     /// Attention to the encoder, in a decoder.
     pub cross: Option<Cross>,
     /// The norm of the feed-forward part.
-    pub norm2: NormWeights,
+    pub(crate) norm2: NormWeights,
     /// Into the feed-forward part.
     pub up: Linear,
     /// What its hidden values are multiplied by, in a gated one.
@@ -139,7 +139,7 @@ pub(super) struct StackWeights {
 
 impl StackWeights {
     /// Layer `l`'s block.
-    pub fn block(&self, l: usize) -> &Block {
+    pub(crate) fn block(&self, l: usize) -> &Block {
         // With a shared block there is one for all layers.
         &self.blocks[l.min(self.blocks.len() - 1)]
     }
@@ -295,7 +295,7 @@ impl Builder {
 
 impl Weights {
     /// Reads all parameters of an architecture.
-    pub fn new(a: &Arch, dtype: Dtype, source: &mut Source<'_>) -> Result<Weights> {
+    pub(crate) fn new(a: &Arch, dtype: Dtype, source: &mut Source<'_>) -> Result<Weights> {
         let names: Vec<String> = a.parameters().into_iter().map(|p| p.name).collect();
         let ids = names.iter().cloned().enumerate().map(|(i, n)| (n, i)).collect();
         let b = Builder { dtype, ids, family: a.family.clone() };
@@ -326,7 +326,7 @@ impl Weights {
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let table = |t: &Table| t.data.bytes();
         let norm = |n: &NormWeights| 4 * (n.weight.len() + n.bias.as_ref().map_or(0, Vec::len));
         let block = |b: &Block| {
@@ -352,7 +352,7 @@ impl Weights {
     }
 
     /// Takes in new values of all parameters.
-    pub fn fill<'a>(&mut self, get: &mut dyn FnMut(Id) -> Result<Cow<'a, [f32]>>) -> Result<()> {
+    pub(crate) fn fill<'a>(&mut self, get: &mut dyn FnMut(Id) -> Result<Cow<'a, [f32]>>) -> Result<()> {
         let dtype = self.dtype;
         let Weights { tokens, types, tasks, project, encoder, decoder, final_norm, .. } = self;
         let mut tables: Vec<&mut Table> = [tokens].into_iter().chain(types).chain(tasks).collect();

@@ -22,7 +22,7 @@ pub(super) struct Layout {
 
 impl Layout {
     /// Lays out sentences `(row of the batch, words)`, longest first.
-    pub fn new(sentences: &[(usize, usize)]) -> Layout {
+    pub(crate) fn new(sentences: &[(usize, usize)]) -> Layout {
         let mut layout = Layout::default();
         for (b, n) in sentences {
             layout.sentences.push(*b);
@@ -76,7 +76,7 @@ fn sigmoid(x: f32) -> f32 {
 
 impl Direction {
     /// From PyTorch's tensors: `ih` `[4 H, input]`, `hh` `[4 H, H]`, two biases `[4 H]`.
-    pub fn new(ih: &[f32], hh: &[f32], biases: [&[f32]; 2], reverse: bool) -> Direction {
+    pub(crate) fn new(ih: &[f32], hh: &[f32], biases: [&[f32]; 2], reverse: bool) -> Direction {
         let width = biases[0].len() / 4;
         let input = ih.len() / (4 * width);
         Direction {
@@ -91,13 +91,13 @@ impl Direction {
     }
 
     /// Bytes of parameters.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let back = self.back.get().map_or(0, |(a, b)| a.bytes() + b.bytes());
         self.ih.bytes() + self.hh.bytes() + 4 * self.bias.len() + back
     }
 
     /// Runs over all sentences; h goes to `out`, rows `ld` apart, from column `at` on.
-    pub fn forward(
+    pub(crate) fn forward(
         &self,
         team: Team,
         x: &[f32],
@@ -148,7 +148,7 @@ impl Direction {
     }
 
     /// Back through time: from the gradient of h (`d`, rows `ld` apart, from column `at` on) to that of x, added to `dx`.
-    pub fn backward(
+    pub(crate) fn backward(
         &self,
         team: Team,
         kept: &Kept,

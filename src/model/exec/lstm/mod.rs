@@ -28,7 +28,7 @@ const GROUP_TOKENS: usize = 1024;
 const GROUP_ROWS: usize = 64;
 
 /// A stack of bidirectional LSTMs over a table of word vectors.
-pub struct LstmExecutor {
+pub(crate) struct LstmExecutor {
     arch: Arch,
     table: Vec<f32>,
     layers: Vec<[Direction; 2]>,
@@ -39,7 +39,7 @@ impl LstmExecutor {
     ///
     /// # Errors
     /// [`ModelError::MissingTensor`]; [`ModelError::Device`] for any dtype but f32.
-    pub fn new(arch: &Arch, mut params: Params, dtype: Dtype) -> Result<LstmExecutor> {
+    pub(crate) fn new(arch: &Arch, mut params: Params, dtype: Dtype) -> Result<LstmExecutor> {
         if dtype != Dtype::F32 {
             let what = "LSTMs run in f32 only; leave the dtype away".into();
             return Err(ModelError::Device { device: format!("cpu {dtype}"), what });

@@ -16,7 +16,7 @@ mod t5;
 
 use candle_core::Tensor;
 
-pub use self::stored::Stored;
+pub(crate) use self::stored::Stored;
 
 use super::{ConfigFile, Family};
 use crate::arch::{
@@ -26,7 +26,7 @@ use crate::error::Result;
 use crate::offers::{Limit, LogitsOnly};
 
 /// A family with the way to open its weights.
-pub struct Served {
+pub(crate) struct Served {
     /// What a configuration says; its tables of names are empty, because the library asks for its own.
     pub family: Family,
     /// Builds the network.
@@ -39,10 +39,10 @@ const fn family(model_types: &'static [&'static str], describe: fn(&ConfigFile) 
 }
 
 /// Builds a network from a configuration that `describe` has accepted.
-pub type Open = fn(&ConfigFile, &Stored<'_>) -> Result<Box<dyn LogitsNet>>;
+pub(crate) type Open = fn(&ConfigFile, &Stored<'_>) -> Result<Box<dyn LogitsNet>>;
 
 /// Every family that is run by its logits.
-pub const SERVED: &[Served] = &[
+pub(crate) const SERVED: &[Served] = &[
     causal::MISTRAL,
     causal::GEMMA2,
     causal::QWEN3,
@@ -54,12 +54,12 @@ pub const SERVED: &[Served] = &[
 ];
 
 /// The family of a `model_type`, if it is one of these.
-pub fn find(model_type: &str) -> Option<&'static Served> {
+pub(crate) fn find(model_type: &str) -> Option<&'static Served> {
     SERVED.iter().find(|s| s.family.model_types.contains(&model_type))
 }
 
 /// Texts of one length, side by side, without padding.
-pub struct Texts<'a> {
+pub(crate) struct Texts<'a> {
     /// One list of ids for each text.
     pub ids: Vec<&'a [u32]>,
     /// What the decoder reads, for an encoder-decoder that is given its own input: of one length too.
@@ -67,7 +67,7 @@ pub struct Texts<'a> {
 }
 
 /// A network that gives logits.
-pub trait LogitsNet: Send {
+pub(crate) trait LogitsNet: Send {
     /// Logits `[B, N, V]` at the N positions `at`, ascending and distinct; of the decoder's input where that is given.
     fn logits(&mut self, texts: &Texts<'_>, at: &[usize]) -> candle_core::Result<Tensor>;
 }

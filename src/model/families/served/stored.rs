@@ -43,7 +43,7 @@ pub(super) struct Rules {
 }
 
 /// The weights of a folder, with a memory of what was asked for.
-pub struct Stored<'a> {
+pub(crate) struct Stored<'a> {
     weights: &'a Checkpoint,
     family: String,
     device: Device,
@@ -61,7 +61,7 @@ struct Memory {
 
 impl<'a> Stored<'a> {
     /// The weights for a device.
-    pub fn new(weights: &'a Checkpoint, family: &str, device: &Device) -> Stored<'a> {
+    pub(crate) fn new(weights: &'a Checkpoint, family: &str, device: &Device) -> Stored<'a> {
         Stored { weights, family: family.to_owned(), device: device.clone(), memory: Mutex::default() }
     }
 
@@ -88,7 +88,7 @@ impl<'a> Stored<'a> {
     }
 
     /// Tensors of blocks that nobody asked for: the configuration has no place for them.
-    pub fn ignored(&self) -> Vec<String> {
+    pub(crate) fn ignored(&self) -> Vec<String> {
         let memory = self.memory();
         let of_a_block = |n: &str| [".layers.", ".layer.", ".block."].iter().any(|part| n.contains(part));
         let buffer = |n: &str| n.ends_with("inv_freq");

@@ -21,7 +21,7 @@ use labs::setting::Value;
 const KEY: usize = 13;
 
 /// Draws the set under the cursor.
-pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let only = |d: &&DataDossier| d.inspection.is_none() && d.diagnosis.is_none() && d.waiting.is_empty();
     let failed = known(state).filter(only).and_then(|d| d.problem.as_ref());
     DOSSIERS.draw_page(frame, area, state, failed, || invitation(state));
@@ -47,7 +47,7 @@ fn invitation(state: &State) -> String {
 }
 
 /// Everything known of the set under the cursor, wrapped to `room` columns.
-pub fn lines(state: &State, room: usize) -> Vec<Line<'static>> {
+pub(crate) fn lines(state: &State, room: usize) -> Vec<Line<'static>> {
     let theme = state.theme();
     let Some(dossier) = known(state) else { return Vec::new() };
     let mut page = Page { room, lines: Vec::new() };

@@ -21,7 +21,7 @@ const NAME: usize = 25;
 const ROWS: usize = 6;
 
 /// Draws the list.
-pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let theme = state.theme();
     frame.render_widget(block(state, "Data: built in, and what you add", true), area);
     let inner = inside(area);

@@ -20,7 +20,7 @@ const NAME: usize = 17;
 const DATE: usize = 18;
 
 /// The question that each screen answers, with the key that opens it.
-pub fn labs(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn labs(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(pane_block(state, LABS, "What do you want to know?"), area);
     let all: Vec<_> = answering().collect();
     let entry = |i: usize, here: bool| {
@@ -43,7 +43,7 @@ pub fn labs(frame: &mut Frame, area: Rect, state: &State) {
 }
 
 /// The recorded sessions, newest first.
-pub fn sessions(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn sessions(frame: &mut Frame, area: Rect, state: &State) {
     let key = |name| state.keymap.short_label(name);
     let title = format!("Sessions: {} replays, {} resumes", key("home-take"), key("home-resume"));
     frame.render_widget(pane_block(state, SESSIONS, &title), area);
@@ -73,7 +73,7 @@ pub fn sessions(frame: &mut Frame, area: Rect, state: &State) {
 }
 
 /// The models at hand, with those selected for the lab's next run.
-pub fn models(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn models(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(pane_block(state, MODELS, "Models at hand"), area);
     let inner = inside(area);
     let all = super::models(state);

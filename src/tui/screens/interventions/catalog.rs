@@ -48,7 +48,7 @@ pub struct ParameterEntry {
 
 impl Catalog {
     /// Every method of the registry.
-    pub fn registered() -> Self {
+    pub(crate) fn registered() -> Self {
         let methods = registry().iter().map(|method| {
             let parameter = method.parameter();
             MethodEntry {

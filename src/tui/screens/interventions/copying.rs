@@ -9,7 +9,7 @@ use crate::state::State;
 use stats::estimate::Estimate;
 
 /// The numbers of the focused pane, if it has any.
-pub fn copy_text(state: &State) -> Option<String> {
+pub(crate) fn copy_text(state: &State) -> Option<String> {
     match state.place(ID).focus {
         setup::PANE => Some(labs::Spec::from(view(state).spec.clone()).to_toml()),
         CURVES if map::is_drawn(state) => map::text(state),

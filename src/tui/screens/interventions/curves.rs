@@ -41,12 +41,12 @@ fn numbers(rows: u16, with_distances: bool) -> u16 {
 }
 
 /// The area of the chart inside the pane.
-pub fn chart_area(inner: Rect, state: &State) -> Rect {
+pub(crate) fn chart_area(inner: Rect, state: &State) -> Rect {
     Rect { height: inner.height - numbers(inner.height, distances(state).is_some()), ..inner }
 }
 
 /// Draws the pane.
-pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let drawn = title(state);
     let symbol = method(state).map_or("strength", |m| m.parameter.symbol.as_str());
     let view = view(state);
@@ -275,7 +275,7 @@ fn distance(state: &State, room: usize) -> Option<Line<'static>> {
 }
 
 /// The mean with half the wide band, and if wanted after a stroke half the narrow one where the two are told apart.
-pub fn estimate(b: &Banded, narrow: bool) -> String {
+pub(crate) fn estimate(b: &Banded, narrow: bool) -> String {
     let wide = format!("{} {}", score(b.mean), plus_minus(b.half_width()));
     match b.form.filter(|_| narrow).and(b.narrow_half_width()) {
         Some(narrow) => format!("{wide}/{}", decimals(narrow, 3)),

@@ -16,7 +16,7 @@ use base::text::{pad, printable, width};
 use labs::interventions::finding::{ExampleFinding, Shift};
 
 /// Draws the pane.
-pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let Some(example) = example(state) else {
         frame.render_widget(pane_block(state, EXAMPLE, "Example"), area);
         let text = if state.board.running() { "waits for the first probe" } else { "no example yet" };

@@ -46,19 +46,19 @@ fn map(state: &State) -> Option<Map<'_>> {
 }
 
 /// Whether a map stands in the place of the curves: one is wanted, and the drawn method has one.
-pub fn is_drawn(state: &State) -> bool {
+pub(crate) fn is_drawn(state: &State) -> bool {
     view(state).map.is_some()
 }
 
 /// The figure of the wanted score; none where the curves are wanted, or before the first cell.
-pub fn figure(state: &State) -> Option<Figure> {
+pub(crate) fn figure(state: &State) -> Option<Figure> {
     let (score, key) = (view(state).score?, key(state)?);
     let of = (view(state).model.as_str(), &key, view(state).oracle);
     figures::map(results(state), state.board.engine.as_ref(), of, score)
 }
 
 /// Draws the next of the figures that there are: the curves, what the model does, then the map of each score.
-pub fn turn(state: &mut State, on: bool) -> Vec<Effect> {
+pub(crate) fn turn(state: &mut State, on: bool) -> Vec<Effect> {
     let asked = behaviour_figure(state).is_some();
     let scores = if map(state).is_some() { &Score::ALL[..] } else { &[] };
     let mut all = vec![(None, false)];
@@ -85,14 +85,14 @@ fn cursor(state: &State, layers: usize) -> (usize, usize) {
 }
 
 /// Moves the cursor so many layers down and to the right.
-pub fn step(state: &mut State, down: i64, right: i64) {
+pub(crate) fn step(state: &mut State, down: i64, right: i64) {
     let Some(count) = map(state).map(|m| m.layers.len()) else { return };
     let (row, column) = cursor(state, count);
     view_mut(state).cell = (moved(row, down, count), moved(column, right, count));
 }
 
 /// Puts the cursor into the cell at a position of the screen.
-pub fn press(state: &mut State, pane: Rect, mouse: Mouse) {
+pub(crate) fn press(state: &mut State, pane: Rect, mouse: Mouse) {
     let Some((figure, map)) = view(state).map.as_ref().zip(map(state)) else { return };
     let (area, count) = (chart_area(inside(pane)), map.layers.len());
     let hit = (0..count * count).map(|i| (i / count, i % count)).find(|(row, column)| {
@@ -105,7 +105,7 @@ pub fn press(state: &mut State, pane: Rect, mouse: Mouse) {
 }
 
 /// The cell under the cursor, where it has numbers.
-pub fn pointed(state: &State) -> Option<&Tagged<MapFinding>> {
+pub(crate) fn pointed(state: &State) -> Option<&Tagged<MapFinding>> {
     let map = map(state)?;
     let (row, column) = cursor(state, map.layers.len());
     map.at(map.layers[row], map.layers[column])
@@ -117,7 +117,7 @@ fn chart_area(inner: Rect) -> Rect {
 }
 
 /// Draws the pane.
-pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let view = view(state);
     let Some((figure, map)) = view.map.as_ref().zip(map(state)) else { return };
     let room = usize::from(area.width.saturating_sub(6));
@@ -202,7 +202,7 @@ fn nothing(state: &State, map: &Map<'_>, (layer, read): (usize, usize), room: us
 }
 
 /// The cells as tab-separated text.
-pub fn text(state: &State) -> Option<String> {
+pub(crate) fn text(state: &State) -> Option<String> {
     let map = map(state)?;
     let mut text =
         String::from("layer\toracle_layer\tvalue\tC\tC_lo\tC_hi\tS\tS_lo\tS_hi\tR\tR_lo\tR_hi\tn_c\tn_s\n");

@@ -117,7 +117,7 @@ pub fn without(state: &State) -> Option<&Tagged<NoOptimumFinding>> {
 }
 
 /// How the drawn method compares: the pair of which it is the more reliable, or else the less reliable one, nearest to a toss.
-pub fn closest_rival(state: &State) -> Option<&Tagged<VersusFinding>> {
+pub(crate) fn closest_rival(state: &State) -> Option<&Tagged<VersusFinding>> {
     let (key, view) = (method_key(state), view(state));
     let mine = results(state).versus.iter().filter(|v| {
         let x = &v.value;
@@ -133,7 +133,7 @@ pub fn example(state: &State) -> Option<&Tagged<ExampleFinding>> {
 }
 
 /// Whether the answer on the screen is not yet the one to the latest question.
-pub fn awaiting_point(state: &State) -> bool {
+pub(crate) fn awaiting_point(state: &State) -> bool {
     let asked = state.board.run_of(Results::LAB).map_or(0, |run| run.asked);
     results(state).point.as_ref().map_or(0, |p| p.ticket) < asked
 }
@@ -162,7 +162,7 @@ pub fn results(state: &State) -> &Results {
 }
 
 /// The drawn method as the spec has it; none if it does not run.
-pub fn method_spec(state: &State) -> Option<&MethodSpec> {
+pub(crate) fn method_spec(state: &State) -> Option<&MethodSpec> {
     let view = view(state);
     nth_of(&view.spec, &view.method, view.nth).map(|i| &view.spec.methods[i])
 }
@@ -180,7 +180,7 @@ pub fn marker(state: &State) -> f64 {
 }
 
 /// Where the marker can stop: the values that the spec names, or the grid of the method.
-pub fn marker_stops(state: &State) -> Vec<f64> {
+pub(crate) fn marker_stops(state: &State) -> Vec<f64> {
     let values = method_spec(state).map_or(&[][..], |m| &m.values);
     let mut stops = match method(state) {
         _ if !values.is_empty() => values.to_vec(),
@@ -203,12 +203,12 @@ pub fn run_models(state: &State) -> &[String] {
 }
 
 /// The oracles of the latest run, or of the setup if nothing has run yet.
-pub fn run_oracles(state: &State) -> &[OracleKind] {
+pub(crate) fn run_oracles(state: &State) -> &[OracleKind] {
     &ran(state).unwrap_or(&view(state).spec).probe.oracles
 }
 
 /// C, S and R against the strength; none before the first point.
-pub fn curves_figure(state: &State) -> Option<Figure> {
+pub(crate) fn curves_figure(state: &State) -> Option<Figure> {
     let (engine, view) = (state.board.engine.as_ref(), view(state));
     let methods = curve(state).map_or(Vec::new(), |c| vec![c.key.method.clone()]);
     let marker = Some(marker(state));
@@ -218,7 +218,7 @@ pub fn curves_figure(state: &State) -> Option<Figure> {
 }
 
 /// What the model does against the strength; none where it was not asked.
-pub fn behaviour_figure(state: &State) -> Option<Figure> {
+pub(crate) fn behaviour_figure(state: &State) -> Option<Figure> {
     let (engine, view) = (state.board.engine.as_ref(), view(state));
     let mut figure =
         figures::behaviour(results(state), engine, &view.model, &method_key(state), Some(marker(state)))?;
@@ -266,6 +266,6 @@ fn terse(state: &State, rated: &figures::Rated<'_>) -> Option<String> {
 }
 
 /// C against S for all methods; none before the first point.
-pub fn pareto_figure(state: &State) -> Option<Figure> {
+pub(crate) fn pareto_figure(state: &State) -> Option<Figure> {
     figures::pareto(results(state), state.board.engine.as_ref(), &view(state).model, view(state).oracle)
 }

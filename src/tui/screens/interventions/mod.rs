@@ -72,7 +72,7 @@ pub struct View {
     /// The oracle whose judgement is drawn.
     pub oracle: OracleKind,
     /// The position of each method's slider.
-    pub markers: BTreeMap<String, f64>,
+    pub(crate) markers: BTreeMap<String, f64>,
     /// The example that is shown.
     pub example: usize,
     /// The horizontal scale, if the user overrides the method's own.

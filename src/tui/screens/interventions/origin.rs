@@ -13,7 +13,7 @@ use labs::interventions::front::MIXED;
 use labs::interventions::spec::{PROCEDURE, Spec};
 
 /// The provenance of the number in the focused pane; none before anything has been measured.
-pub fn focused_origin(state: &State) -> Option<Origin> {
+pub(crate) fn focused_origin(state: &State) -> Option<Origin> {
     match state.place(ID).focus {
         PROBES => {
             let at = state.place(ID).scrolled(PROBES);

@@ -16,7 +16,7 @@ use base::text::{fit, printable, width};
 use figure::Marker;
 
 /// Draws the pane.
-pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let view = view(state);
     let title = format!("Pareto: S against C, {} oracle", view.oracle);
     frame.render_widget(

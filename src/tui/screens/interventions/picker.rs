@@ -16,10 +16,10 @@ const TITLE: usize = 19;
 const GOAL: usize = 14;
 
 /// The picker, for the popups.
-pub static METHODS: Methods = Methods;
+pub(crate) static METHODS: Methods = Methods;
 
 /// The picker of the paper's experiments.
-pub static EXPERIMENTS: Presets =
+pub(crate) static EXPERIMENTS: Presets =
     Presets { lab: LabId::Interventions, name: "experiments", what: "Experiments of Canby et al.", adopt };
 
 /// Sets the lab up as one of the experiments.
@@ -32,16 +32,16 @@ fn adopt(state: &mut State, spec: Spec) {
 }
 
 /// The picker of methods.
-pub struct Methods;
+pub(crate) struct Methods;
 
 /// Opens the picker.
-pub fn open(state: &mut State) -> Vec<Effect> {
+pub(crate) fn open(state: &mut State) -> Vec<Effect> {
     open_picker(state);
     Vec::new()
 }
 
 /// Toggles whether a method runs. Methods keep the order of the catalog.
-pub fn toggle(state: &mut State, id: &str) {
+pub(crate) fn toggle(state: &mut State, id: &str) {
     let view = view(state);
     let mut methods = view.spec.methods.clone();
     if methods.iter().any(|m| m.name == id) {

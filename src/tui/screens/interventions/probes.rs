@@ -21,7 +21,7 @@ use labs::interventions::leak::Left;
 const WIDE: u16 = 92;
 
 /// Draws the pane.
-pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let probes = &results(state).probes;
     let title = if probes.is_empty() { "Probes".into() } else { format!("Probes ({})", probes.len()) };
     frame.render_widget(pane_block(state, PROBES, &title), area);

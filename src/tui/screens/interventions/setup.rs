@@ -15,18 +15,18 @@ use labs::setting::{Kind, Range, Setting, SettingError, Value};
 use labs::{self, LabId};
 
 /// The setup, for the screen.
-pub static SETUP: InterventionsSetup = InterventionsSetup;
+pub(crate) static SETUP: InterventionsSetup = InterventionsSetup;
 /// The row of the drawn method.
-pub const METHOD: &str = "view.method";
+pub(crate) const METHOD: &str = "view.method";
 /// The row of the drawn method's strength: the marker on the curves.
-pub const STRENGTH: &str = "view.strength";
+pub(crate) const STRENGTH: &str = "view.strength";
 /// The row of the drawn oracle.
-pub const ORACLE: &str = "view.oracle";
+pub(crate) const ORACLE: &str = "view.oracle";
 /// The settings that the rows of the method and of the oracle precede.
 const BEFORE: [&str; 1] = ["probe.oracles"];
 
 /// The setup of the lab.
-pub struct InterventionsSetup;
+pub(crate) struct InterventionsSetup;
 
 /// What can be drawn: every method of the catalog, once for each set of options that the spec runs it with.
 fn drawable(state: &State) -> Vec<(String, usize)> {
@@ -37,7 +37,7 @@ fn drawable(state: &State) -> Vec<(String, usize)> {
 }
 
 /// A method's name, with its options where the spec runs it several times.
-pub fn title(state: &State, id: &str, nth: usize) -> String {
+pub(crate) fn title(state: &State, id: &str, nth: usize) -> String {
     let view = view(state);
     let entry = view.catalog.method(id).map_or(id, |m| m.title.as_str());
     match nth_of(&view.spec, id, nth).map(|i| view.spec.methods[i].key()) {

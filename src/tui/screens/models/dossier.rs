@@ -16,7 +16,7 @@ use engine::message::ModelQuestion;
 const KEY: usize = 21;
 
 /// Draws the model under the cursor.
-pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let known = under_cursor(state).and_then(|name| state.board.dossier_of(&name));
     let failed = known.filter(|d| d.inspection.is_none() && d.check.is_none());
     let failed = failed.and_then(|d| d.problem.as_ref());
@@ -32,7 +32,7 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
 }
 
 /// Everything known of the model under the cursor, wrapped to `room` columns.
-pub fn lines(state: &State, room: usize) -> Vec<Line<'static>> {
+pub(crate) fn lines(state: &State, room: usize) -> Vec<Line<'static>> {
     let theme = state.theme();
     let Some(dossier) = under_cursor(state).and_then(|name| state.board.dossier_of(&name)) else {
         return Vec::new();

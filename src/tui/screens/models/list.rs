@@ -17,7 +17,7 @@ use model::offers::ALL_LABS;
 const NAME: usize = 24;
 
 /// Draws the list.
-pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let theme = state.theme();
     let title = format!("Models: {} selects for the next run", state.keymap.label("select-model"));
     frame.render_widget(block(state, &title, true), area);

@@ -40,7 +40,7 @@ fn chart(
 }
 
 /// Power against n.
-pub fn curve(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn curve(frame: &mut Frame, area: Rect, state: &State) {
     let spec = &view(state).spec;
     let title = match results(state).comparison() {
         Some(c) => format!("Power vs n: {} against {}", c.value.a, c.value.b),
@@ -61,7 +61,7 @@ pub fn curve(frame: &mut Frame, area: Rect, state: &State) {
 
 /// Accuracies against the bound, power and what is recommended by training size, or the study of noise: the user turns from one to the
 /// next.
-pub fn margins(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn margins(frame: &mut Frame, area: Rect, state: &State) {
     let found = results(state);
     if view(state).spec.of_files() && found.margins.is_empty() {
         let title = "Margin of the bound";
@@ -88,7 +88,7 @@ pub fn margins(frame: &mut Frame, area: Rect, state: &State) {
 }
 
 /// The test that may be looked at.
-pub fn sequential(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn sequential(frame: &mut Frame, area: Rect, state: &State) {
     let found = results(state);
     let below = found.steps().last().map(|last| match found.stop() {
         Some(stop) => format!(" one may stop after {} items", grouped(stop.value.at_n as usize)),
@@ -114,7 +114,7 @@ pub fn sequential(frame: &mut Frame, area: Rect, state: &State) {
 }
 
 /// The verdict, and the 2×2 table beside it or, in a narrow pane, below.
-pub fn verdict(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn verdict(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(pane_block(state, VERDICT, "Verdict"), area);
     let inner = inside(area);
     let table = words::table(state);

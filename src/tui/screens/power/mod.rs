@@ -37,9 +37,9 @@ pub const CURVE: Pane = Pane("Power");
 /// What is to be said.
 pub const VERDICT: Pane = Pane("Verdict");
 /// Accuracies against the bound.
-pub const MARGINS: Pane = Pane("Margins");
+pub(crate) const MARGINS: Pane = Pane("Margins");
 /// The test that may be looked at.
-pub const SEQUENTIAL: Pane = Pane("Sequential");
+pub(crate) const SEQUENTIAL: Pane = Pane("Sequential");
 
 /// What this screen remembers.
 #[derive(Debug, Clone)]

@@ -11,7 +11,7 @@ use labs::setting::{Kind, Range, SettingError, Value};
 use labs::{self, LabId};
 
 /// The setup, for the screen.
-pub static SETUP: PowerSetup = PowerSetup;
+pub(crate) static SETUP: PowerSetup = PowerSetup;
 
 /// Settings that need no new run.
 const LIVE: [&str; 3] = ["test.alpha", "test.target", "test.margin"];
@@ -52,7 +52,7 @@ fn side_by_side(rows: Vec<Row>) -> Vec<Row> {
 }
 
 /// The setup of the lab.
-pub struct PowerSetup;
+pub(crate) struct PowerSetup;
 
 impl Setup for PowerSetup {
     fn lab(&self) -> LabId {

@@ -12,10 +12,10 @@ use labs::power::survey::{HEADS, verdicts};
 use labs::{LabId, Spec};
 
 /// The picker of the paper's studies.
-pub static STUDIES: Presets =
+pub(crate) static STUDIES: Presets =
     Presets { lab: LabId::Power, name: "studies", what: "Studies of Zhu et al.", adopt };
 /// The page of known data sets.
-pub static SURVEY: Survey = Survey;
+pub(crate) static SURVEY: Survey = Survey;
 
 /// Sets the lab up as one of the studies.
 fn adopt(state: &mut State, spec: Spec) {
@@ -26,7 +26,7 @@ fn adopt(state: &mut State, spec: Spec) {
 }
 
 /// Known data sets under the question at hand.
-pub struct Survey;
+pub(crate) struct Survey;
 
 /// Columns of the table.
 const COLUMNS: [usize; 5] = [33, 8, 18, 9, 9];

@@ -15,7 +15,7 @@ use stats::Estimate;
 
 /// Lines of at most `room` columns, with how they are drawn; none before there is a comparison. The first `narrowed` of them leave room for
 /// the table at their right.
-pub fn lines(state: &State, room: usize, narrowed: usize) -> Vec<(Role, String)> {
+pub(crate) fn lines(state: &State, room: usize, narrowed: usize) -> Vec<(Role, String)> {
     let found = results(state);
     let Some(c) = found.comparison() else { return Vec::new() };
     let mut out = Vec::new();
@@ -46,10 +46,10 @@ pub fn lines(state: &State, room: usize, narrowed: usize) -> Vec<(Role, String)>
 }
 
 /// Columns of the 2×2 table.
-pub const TABLE: usize = 27;
+pub(crate) const TABLE: usize = 27;
 
 /// The 2×2 table, [`TABLE`] columns wide; empty for metrics that are not 0 or 1.
-pub fn table(state: &State) -> Vec<(Role, String)> {
+pub(crate) fn table(state: &State) -> Vec<(Role, String)> {
     let Some(c) = results(state).comparison().map(|c| &c.value) else { return Vec::new() };
     let (Some(both), Some(only_a), Some(only_b), Some(neither)) = (c.both, c.only_a, c.only_b, c.neither)
     else {
@@ -111,7 +111,7 @@ fn family(state: &State, c: &Tagged<ComparisonFinding>) -> Option<String> {
 }
 
 /// The numbers of the focused pane as tab-separated text.
-pub fn copied(state: &State) -> Option<String> {
+pub(crate) fn copied(state: &State) -> Option<String> {
     let found = results(state);
     match state.place(ID).focus {
         setup::PANE => Some(SETUP.spec(state).to_toml()),
@@ -147,7 +147,7 @@ pub fn copied(state: &State) -> Option<String> {
 }
 
 /// Where the comparison comes from.
-pub fn origin(state: &State) -> Option<Origin> {
+pub(crate) fn origin(state: &State) -> Option<Origin> {
     let c = results(state).comparison()?;
     let mut entries = vec![
         ("spec".to_owned(), c.spec.clone()),

@@ -25,7 +25,7 @@ const SCORE: usize = 6;
 const WEIGHT: usize = 5;
 
 /// Draws the pane.
-pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let Some(id) = relation(state) else {
         frame.render_widget(pane_block(state, ASKED, "Prompts, P@1"), area);
         return message(frame, inside(area), "no prompt has been asked yet", state.theme().style(Role::Dim));
@@ -114,7 +114,7 @@ fn adjusted(state: &State, id: &str, models: &[&str], text: usize) -> Option<Str
 }
 
 /// A model's name in five letters: the first two parts shortened, `bert-mini` as `be-mi`.
-pub fn initials(model: &str) -> String {
+pub(crate) fn initials(model: &str) -> String {
     let last = last_part(model);
     let parts: Vec<String> = last.split(['-', '_']).take(2).map(|p| p.chars().take(2).collect()).collect();
     match parts.len() {

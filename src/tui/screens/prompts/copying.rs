@@ -11,7 +11,7 @@ use figure::render;
 use labs::prompts::spec::{DataSpec, NO_WORDS, OWN_WORDS, QuerySpec, Spec};
 
 /// The numbers of the focused pane as tab-separated text; none where there are none.
-pub fn copy_text(state: &State) -> Option<String> {
+pub(crate) fn copy_text(state: &State) -> Option<String> {
     match state.place(ID).focus {
         setup::PANE => Some(labs::Spec::from(view(state).spec.clone()).to_toml()),
         RELATIONS => relations(state),
@@ -71,7 +71,7 @@ fn answers(state: &State) -> Option<String> {
 }
 
 /// A shell command that runs a spec, complete in itself.
-pub fn shell_command(spec: &Spec) -> String {
+pub(crate) fn shell_command(spec: &Spec) -> String {
     if *spec == Spec::shipped() {
         return "probity run assets/specs/prompts.toml --json".into();
     }

@@ -83,7 +83,7 @@ impl Drawn {
 }
 
 /// The figure; none where there is nothing to draw.
-pub fn figure(state: &State) -> Option<Figure> {
+pub(crate) fn figure(state: &State) -> Option<Figure> {
     let view = view(state);
     match view.drawn.published().filter(|_| view.published) {
         Some(name) => paper::beneath(name, own(state), results(state)),
@@ -124,7 +124,7 @@ fn averaged(state: &State) -> Option<usize> {
 }
 
 /// Why what is said over all relations is not there; ranks need as many relations as a draw takes.
-pub fn missing(state: &State, ranks: bool) -> String {
+pub(crate) fn missing(state: &State, ranks: bool) -> String {
     let (Some(spec), true) = (ran(state), run(state).is_some_and(|job| job.outcome == Some(Outcome::Done)))
     else {
         return "comes when all relations have been asked".to_owned();
@@ -141,7 +141,7 @@ pub fn missing(state: &State, ranks: bool) -> String {
 }
 
 /// Draws the pane.
-pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let room = usize::from(area.width.saturating_sub(6));
     let drawn = view(state).drawn;
     let at = ALL.iter().position(|d| *d == drawn).map_or(1, |k| k + 1);

@@ -11,7 +11,7 @@ use crate::state::State;
 use labs::prompts::question::{LookQuestion, Question as Asked};
 
 /// Asks for the instances of the prompt under the cursor, and for one of them under one of its names.
-pub fn look(state: &mut State, mention: usize) -> Vec<Effect> {
+pub(crate) fn look(state: &mut State, mention: usize) -> Vec<Effect> {
     let (Some(relation), Some(prompt)) = (relation(state), prompt(state)) else { return Vec::new() };
     let instance = state.place(ID).scrolled(INSTANCES);
     let asked = LookQuestion { relation: relation.into(), prompt: prompt.into(), instance, mention };
@@ -19,7 +19,7 @@ pub fn look(state: &mut State, mention: usize) -> Vec<Effect> {
 }
 
 /// Asks for the same instance under the next name of its subject.
-pub fn next_mention(state: &mut State) -> Vec<Effect> {
+pub(crate) fn next_mention(state: &mut State) -> Vec<Effect> {
     let shown = results(state).look.as_ref();
     let next = shown.and_then(|look| {
         let one = &look.one.first()?.value;
@@ -43,12 +43,12 @@ fn parts(state: &State) -> Option<Spread> {
 }
 
 /// Whether there is something below the focused pane.
-pub fn can(state: &State) -> bool {
+pub(crate) fn can(state: &State) -> bool {
     can_ask(state) || parts(state).is_some() && !results(state).relations.is_empty()
 }
 
 /// One step down.
-pub fn down(state: &mut State) -> Vec<Effect> {
+pub(crate) fn down(state: &mut State) -> Vec<Effect> {
     let on_figure = state.place(ID).focus == FIGURE;
     if on_figure && view(state).drawn == Drawn::Disparity {
         let told = "further pretraining keeps counts by relation and prompt, not what was answered; no instances to show";

@@ -20,7 +20,7 @@ use labs::prompts::results::Look;
 const RIGHT: &str = "right";
 
 /// The latest look, where it is one at the relation and prompt under the cursors.
-pub fn look(state: &State) -> Option<(&Look, &InstancesFinding)> {
+pub(crate) fn look(state: &State) -> Option<(&Look, &InstancesFinding)> {
     let look = results(state).look.as_ref()?;
     let all = &look.instances.as_ref()?.value;
     let here = relation(state) == Some(all.relation.as_str()) && prompt(state) == Some(all.prompt.as_str());
@@ -28,7 +28,7 @@ pub fn look(state: &State) -> Option<(&Look, &InstancesFinding)> {
 }
 
 /// Lines of the list: the instances of the latest look, and behind them those that are not asked.
-pub fn len(state: &State) -> usize {
+pub(crate) fn len(state: &State) -> usize {
     look(state).map_or(0, |(_, all)| all.rows.len() + all.left_out.len())
 }
 
@@ -36,12 +36,12 @@ pub fn len(state: &State) -> usize {
 const LIST: u16 = 4;
 
 /// Rows of the pane in which everything about one instance can be read: frame, heading, some of the list, and each model.
-pub fn height(state: &State) -> u16 {
+pub(crate) fn height(state: &State) -> u16 {
     look(state).map_or(0, |(look, _)| 3 + LIST + 1 + look.one.len() as u16)
 }
 
 /// Draws the pane.
-pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let Some((look, all)) = look(state) else {
         frame.render_widget(pane_block(state, INSTANCES, "Instances"), area);
         let key = state.keymap.label("instances");
@@ -103,7 +103,7 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
 }
 
 /// One instance in full: what each model was shown, what counts as its answer, and its best tokens.
-pub fn details(state: &State, look: &Look, room: usize) -> Vec<String> {
+pub(crate) fn details(state: &State, look: &Look, room: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for found in &look.one {
         let v = &found.value;

@@ -15,13 +15,13 @@ use labs::Tagged;
 use labs::prompts::finding::LedgerFinding;
 
 /// The ledger that is shown.
-pub fn shown(state: &State) -> Option<&Tagged<LedgerFinding>> {
+pub(crate) fn shown(state: &State) -> Option<&Tagged<LedgerFinding>> {
     let all = &results(state).ledgers;
     all.get(view(state).pair.min(all.len().checked_sub(1)?))
 }
 
 /// Draws the pane.
-pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let Some(found) = shown(state) else {
         frame.render_widget(pane_block(state, LEDGER, "Ledger"), area);
         let few = results(state).data.as_ref().is_some_and(|d| d.value.models.len() < 2);
@@ -48,7 +48,7 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
 
 /// Gap and parts as lines: what each choice adds, as a share of the variance and as a standard deviation in points. In brackets the
 /// share of the prompt without what chance puts into it, on which the sentence rests.
-pub fn parts(found: &Tagged<LedgerFinding>) -> Vec<String> {
+pub(crate) fn parts(found: &Tagged<LedgerFinding>) -> Vec<String> {
     let (v, p) = (&found.value, &found.value.parts);
     let gap = p.model_itself;
     let mut lines =

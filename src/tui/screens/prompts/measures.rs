@@ -157,7 +157,7 @@ fn drawn_model(state: &State) -> Option<&str> {
 }
 
 /// Turns the number of the list that has the focus; away from the relations, that of the prompts.
-pub fn turn(state: &mut State) -> Vec<Effect> {
+pub(crate) fn turn(state: &mut State) -> Vec<Effect> {
     let k = results(state).scores.first().map(|s| s.value.k);
     let on_relations = state.place(super::ID).focus == RELATIONS;
     let view = super::view_mut(state);

@@ -24,7 +24,7 @@ const OVER_INSTANCES: &str =
 const OVER_RELATIONS: &str = "bootstrap over relations";
 
 /// Where the numbers of the focused pane come from.
-pub fn origin(state: &State) -> Option<Origin> {
+pub(crate) fn origin(state: &State) -> Option<Origin> {
     match state.place(ID).focus {
         RELATIONS => relations(state, "facts are asked of every model"),
         LEDGER => of_ledger(state),

@@ -10,17 +10,17 @@ use labs::prompts::finding::RelationFinding;
 use labs::prompts::question::{PromptQuestion, Question as Asked};
 
 /// The field of an own prompt.
-pub static PROMPT: Prompt = Prompt {
+pub(crate) static PROMPT: Prompt = Prompt {
     label: "prompt",
     hint: "with [X] for the subject and [Y] for the object",
     take: take_prompt,
     follow: None,
 };
 /// The field of own data.
-pub static FILES: Prompt =
+pub(crate) static FILES: Prompt =
     Prompt { label: "facts and prompts", hint: "file or folder", take: take_files, follow: None };
 
-pub fn take_prompt(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
+pub(crate) fn take_prompt(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
     let text = text.trim().to_owned();
     let models = results(state).data.iter().flat_map(|d| &d.value.models);
     let causal = models.clone().find(|m| m.asked == "causal").map(|m| m.name.as_str());
@@ -40,18 +40,18 @@ pub fn take_prompt(state: &mut State, text: &str) -> Result<Vec<Effect>, String>
 }
 
 /// The prompts that the next run asks beyond the relation's own.
-pub fn kept<'a>(state: &'a State, relation: &str) -> &'a [String] {
+pub(crate) fn kept<'a>(state: &'a State, relation: &str) -> &'a [String] {
     view(state).spec.data.own.get(relation).map_or(&[], Vec::as_slice)
 }
 
 /// Whether the prompt under the cursor was typed, now or for this run.
-pub fn can_keep(state: &State) -> bool {
+pub(crate) fn can_keep(state: &State) -> bool {
     let (Some(id), Some(text)) = (relation(state), prompt(state)) else { return false };
     let own = |found: &Tagged<RelationFinding>| !found.value.prompts.iter().any(|p| p == text);
     live(state) && (kept(state, id).iter().any(|p| p == text) || results(state).relation(id).is_some_and(own))
 }
 
-pub fn keep(state: &mut State) -> Vec<Effect> {
+pub(crate) fn keep(state: &mut State) -> Vec<Effect> {
     let (Some(id), Some(text)) = (relation(state), prompt(state)) else { return Vec::new() };
     let (id, text) = (id.to_owned(), text.to_owned());
     let own = view_mut(state).spec.data.own.entry(id.clone()).or_default();
@@ -70,7 +70,7 @@ pub fn keep(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-pub fn take_files(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
+pub(crate) fn take_files(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
     let text = text.trim();
     if text.is_empty() {
         return Err("name a file or folder".into());

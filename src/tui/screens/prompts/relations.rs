@@ -14,7 +14,7 @@ use base::text::{fit, pad, printable};
 use engine::message::Outcome;
 
 /// Draws the pane.
-pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let all = &results(state).relations;
     let of = results(state).data.as_ref().map_or(all.len(), |d| d.value.relations.len());
     let title = match all.len() {

@@ -7,7 +7,7 @@ use labs::prompts::Spec;
 use labs::prompts::settings::settings;
 
 /// The setup, for the screen.
-pub static SETUP: Plain<Spec> = Plain {
+pub(crate) static SETUP: Plain<Spec> = Plain {
     lab: LabId::Prompts,
     main: "ranks.subset",
     settings,

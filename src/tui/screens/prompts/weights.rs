@@ -16,7 +16,7 @@ static FIELD: Prompt = Prompt {
 };
 
 /// Opens the field, with the weights that are set in it.
-pub fn ask(state: &mut State) -> Vec<Effect> {
+pub(crate) fn ask(state: &mut State) -> Vec<Effect> {
     let Some(id) = relation(state).map(str::to_owned) else { return Vec::new() };
     let text = match (view(state).spec.adjust.user.get(&id), asked(state, &id)) {
         (Some(weights), _) => written(weights),
@@ -70,7 +70,7 @@ fn read(text: &str) -> Result<UserWeights, String> {
 }
 
 /// Takes what was typed.
-pub fn take(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
+pub(crate) fn take(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
     let Some(id) = relation(state).map(str::to_owned) else {
         return Err("no relation has its scores yet".into());
     };

@@ -66,18 +66,18 @@ static SECOND: Prompt =
     Prompt { label: "marks of the second annotator", hint: "a .jsonl file", take: take_second, follow: None };
 
 /// What has been marked in a sentence, while one marks.
-pub fn marks<'a>(state: &'a State, sentence: &str) -> Option<&'a Annotation> {
+pub(crate) fn marks<'a>(state: &'a State, sentence: &str) -> Option<&'a Annotation> {
     let all = &view(state).annotation;
     all.made.get(sentence).filter(|_| all.on)
 }
 
 /// Whether the keys that mark are in use.
-pub fn marking(state: &State) -> bool {
+pub(crate) fn marking(state: &State) -> bool {
     view(state).annotation.on && matches!(shown(state), Some(Shown::Data(..)))
 }
 
 /// Begins to mark, or ends it. What was marked stays.
-pub fn toggle(state: &mut State) -> Vec<Effect> {
+pub(crate) fn toggle(state: &mut State) -> Vec<Effect> {
     let annotation = &mut view_mut(state).annotation;
     annotation.on = !annotation.on;
     annotation.held = None;
@@ -102,7 +102,7 @@ fn here(state: &State) -> Option<(SentenceFinding, usize, usize)> {
 }
 
 /// Takes the word under the cursor into the rationale, or out of it.
-pub fn mark(state: &mut State) -> Vec<Effect> {
+pub(crate) fn mark(state: &mut State) -> Vec<Effect> {
     let Some((sentence, _, word)) = here(state) else { return Vec::new() };
     if sentence.masks.contains(&word) {
         state.view.toast = Some("the mask is what the rationale is for; it cannot be part of it".into());
@@ -113,7 +113,7 @@ pub fn mark(state: &mut State) -> Vec<Effect> {
 }
 
 /// Takes every word out of the rationale.
-pub fn clear(state: &mut State) -> Vec<Effect> {
+pub(crate) fn clear(state: &mut State) -> Vec<Effect> {
     if let Some((sentence, ..)) = here(state) {
         edit(state, sentence, |made| {
             let had = !made.rationale.is_empty();
@@ -125,7 +125,7 @@ pub fn clear(state: &mut State) -> Vec<Effect> {
 }
 
 /// Picks up the word of the original under the cursor, or aligns the one that was picked up with this word of its partner.
-pub fn align(state: &mut State) -> Vec<Effect> {
+pub(crate) fn align(state: &mut State) -> Vec<Effect> {
     let Some((sentence, side, word)) = here(state) else { return Vec::new() };
     match (side, view(state).annotation.held) {
         (0, _) => {
@@ -155,7 +155,7 @@ fn next(score: Option<u8>, most: u8) -> Option<u8> {
 }
 
 /// The next score of sufficiency.
-pub fn sufficiency(state: &mut State) -> Vec<Effect> {
+pub(crate) fn sufficiency(state: &mut State) -> Vec<Effect> {
     if let Some((sentence, ..)) = here(state) {
         edit(state, sentence, |made| {
             made.sufficiency = next(made.sufficiency, MOST_SUFFICIENT);
@@ -166,7 +166,7 @@ pub fn sufficiency(state: &mut State) -> Vec<Effect> {
 }
 
 /// The next score of compactness.
-pub fn compactness(state: &mut State) -> Vec<Effect> {
+pub(crate) fn compactness(state: &mut State) -> Vec<Effect> {
     if let Some((sentence, ..)) = here(state) {
         edit(state, sentence, |made| {
             made.compactness = next(made.compactness, MOST_COMPACT);
@@ -177,7 +177,7 @@ pub fn compactness(state: &mut State) -> Vec<Effect> {
 }
 
 /// What has been marked in the sentence under the cursor, in a line.
-pub fn line(state: &State) -> Option<String> {
+pub(crate) fn line(state: &State) -> Option<String> {
     let (sentence, ..) = here(state)?;
     let all = &view(state).annotation;
     let made = all.made.get(&sentence.sentence);
@@ -197,7 +197,7 @@ pub fn line(state: &State) -> Option<String> {
 }
 
 /// Asks where to save.
-pub fn save(state: &mut State) -> Vec<Effect> {
+pub(crate) fn save(state: &mut State) -> Vec<Effect> {
     if view(state).annotation.made.is_empty() {
         let key = state.keymap.short_label("mark-word");
         state.view.toast = Some(format!("nothing is marked yet; {key} marks the word under the cursor"));
@@ -218,7 +218,7 @@ fn take_save(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
 }
 
 /// What was marked is in this file now.
-pub fn saved(state: &mut State, path: &Path) {
+pub(crate) fn saved(state: &mut State, path: &Path) {
     let annotation = &mut view_mut(state).annotation;
     if std::mem::take(&mut annotation.saving) {
         annotation.file = Some(path.to_owned());
@@ -227,7 +227,7 @@ pub fn saved(state: &mut State, path: &Path) {
 }
 
 /// What is lost if the program ends now.
-pub fn unsaved(state: &State) -> Option<String> {
+pub(crate) fn unsaved(state: &State) -> Option<String> {
     let annotation = &view(state).annotation;
     let n = annotation.made.len();
     let sentences = if n == 1 { "sentence" } else { "sentences" };
@@ -235,7 +235,7 @@ pub fn unsaved(state: &State) -> Option<String> {
 }
 
 /// Asks for a file to go on with.
-pub fn open(state: &mut State) -> Vec<Effect> {
+pub(crate) fn open(state: &mut State) -> Vec<Effect> {
     look::ask(state, &OPEN)
 }
 
@@ -252,7 +252,7 @@ fn load(state: &mut State, reading: Reading, files: Vec<PathBuf>) -> Result<Vec<
 }
 
 /// Asks for the files of two annotators.
-pub fn compare(state: &mut State) -> Vec<Effect> {
+pub(crate) fn compare(state: &mut State) -> Vec<Effect> {
     let own = view(state).annotation.file.as_ref().map_or(String::new(), |f| f.display().to_string());
     look::ask_from(state, &FIRST, &own)
 }
@@ -271,7 +271,7 @@ fn take_second(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
 }
 
 /// Takes in the files that were read.
-pub fn loaded(state: &mut State, documents: &[Document]) -> Vec<Effect> {
+pub(crate) fn loaded(state: &mut State, documents: &[Document]) -> Vec<Effect> {
     let mut all = Vec::new();
     for document in documents {
         match annotation::read(&document.text) {

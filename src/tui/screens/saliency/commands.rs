@@ -12,13 +12,13 @@ use crate::state::State;
 use labs::saliency::question::Question as Asked;
 
 /// The command that opens the screen.
-pub static TAB: &[Entry] = rows! { Context::Global;
+pub(crate) static TAB: &[Entry] = rows! { Context::Global;
     "lab-saliency", "saliency lab",
         "Shows the saliency lab. In the setup pane a bare digit types a number instead.",
         ["4", "alt-4"], None, always => |s| { s.show(ID); Vec::new() };
 };
 
-pub static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
+pub(crate) static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
     "dimension", "filter by dimension", "Lists the sentences of the next dimension alone, and then all again.",
         ["d"], Some(("filter", 11)), |s| !results(s).sentences.is_empty() => next_dimension;
     "perturbation", "filter by perturbation",
@@ -72,7 +72,7 @@ pub static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
 };
 
 /// Asks for the attention of all heads in the sentence under the cursor.
-pub fn ask_heads(state: &mut State) -> Vec<Effect> {
+pub(crate) fn ask_heads(state: &mut State) -> Vec<Effect> {
     heads::question(state).map_or(Vec::new(), |question| ask(state, Asked::Attention(question)))
 }
 
@@ -126,7 +126,7 @@ fn next_model(state: &mut State) -> Vec<Effect> {
 }
 
 /// Lays the next thing beside the method in view.
-pub fn next_beside(state: &mut State) -> Vec<Effect> {
+pub(crate) fn next_beside(state: &mut State) -> Vec<Effect> {
     for _ in 0..3 {
         let view = view_mut(state);
         view.beside = view.beside.next();

@@ -14,7 +14,7 @@ use labs::saliency::heatmap::short_method;
 use labs::saliency::spec::{DataSpec, Spec};
 
 /// The numbers of the focused pane as text; none where there are none.
-pub fn copy_text(state: &State) -> Option<String> {
+pub(crate) fn copy_text(state: &State) -> Option<String> {
     let csv =
         |figure: Option<&figure::Figure>| String::from_utf8(render(figure?, "csv").ok().flatten()?).ok();
     match state.place(ID).focus {
@@ -52,7 +52,7 @@ fn sentences(state: &State) -> Option<String> {
 }
 
 /// Where the number under the cursor comes from.
-pub fn origin(state: &State) -> Option<Origin> {
+pub(crate) fn origin(state: &State) -> Option<Origin> {
     let found = results(state);
     match state.place(ID).focus {
         HEADS => {

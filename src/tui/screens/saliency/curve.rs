@@ -15,16 +15,16 @@ use labs::saliency::figures;
 use labs::{Details, EngineInfo};
 
 /// Names of the figures, in the order in which the keys turn to them.
-pub const DRAWN: [&str; 3] = ["f1-ratio", "map-ratio", "accuracy"];
+pub(crate) const DRAWN: [&str; 3] = ["f1-ratio", "map-ratio", "accuracy"];
 
 /// The figure; none before there is anything to draw.
-pub fn figure(state: &State) -> Option<Figure> {
+pub(crate) fn figure(state: &State) -> Option<Figure> {
     let engine: Option<&EngineInfo> = state.board.engine.as_ref();
     figures::pick(DRAWN[view(state).drawn % DRAWN.len()], &Details::default(), results(state), engine).ok()
 }
 
 /// Draws the pane.
-pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let room = usize::from(area.width.saturating_sub(6));
     let at = view(state).drawn % DRAWN.len() + 1;
     let Some(figure) = &view(state).curve else {

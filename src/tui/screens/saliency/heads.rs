@@ -24,7 +24,7 @@ use labs::saliency::heatmap;
 use labs::saliency::question::AttentionQuestion;
 
 /// The attention that was asked for last, where it is that of a sentence in view.
-pub fn attention(state: &State) -> Option<&Tagged<AttentionFinding>> {
+pub(crate) fn attention(state: &State) -> Option<&Tagged<AttentionFinding>> {
     let found = results(state).attention.as_ref()?;
     let choices = heat::choices(state);
     let sides = heat::sides(state, &choices);
@@ -35,7 +35,7 @@ pub fn attention(state: &State) -> Option<&Tagged<AttentionFinding>> {
 }
 
 /// What is asked about the sentence under the cursor.
-pub fn question(state: &State) -> Option<AttentionQuestion> {
+pub(crate) fn question(state: &State) -> Option<AttentionQuestion> {
     let pointed = heat::pointed(state)?;
     let model = view(state).model.clone();
     Some(match shown(state)? {
@@ -49,7 +49,7 @@ pub fn question(state: &State) -> Option<AttentionQuestion> {
 }
 
 /// Layer and head under the cursor, from 0, among those that there are.
-pub fn head(state: &State) -> Option<(usize, usize)> {
+pub(crate) fn head(state: &State) -> Option<(usize, usize)> {
     let scores = &attention(state)?.value.scores;
     let (layer, head) = view(state).head;
     let layer = layer.min(scores.len().checked_sub(1)?);
@@ -57,7 +57,7 @@ pub fn head(state: &State) -> Option<(usize, usize)> {
 }
 
 /// The cursor so many layers and heads further.
-pub fn step(state: &State, layers: i64, heads: i64) -> Option<(usize, usize)> {
+pub(crate) fn step(state: &State, layers: i64, heads: i64) -> Option<(usize, usize)> {
     let ((layer, head), scores) = (head(state)?, &attention(state)?.value.scores);
     let layer = moved(layer, layers, scores.len());
     Some((layer, moved(head, heads, scores[layer].len())))
@@ -72,7 +72,7 @@ fn word(state: &State) -> usize {
 }
 
 /// The table of heads; none where nothing was asked.
-pub fn figure(state: &State) -> Option<Figure> {
+pub(crate) fn figure(state: &State) -> Option<Figure> {
     heatmap::heads(state.board.engine.as_ref(), attention(state)?, word(state))
 }
 
@@ -93,7 +93,7 @@ fn strip(state: &State) -> Option<Figure> {
 }
 
 /// Draws the pane.
-pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let room = usize::from(area.width.saturating_sub(6));
     let Some((found, figure)) = attention(state).zip(view(state).heads.as_ref()) else {
         frame.render_widget(pane_block(state, HEADS, "Heads"), area);
@@ -137,7 +137,7 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
 }
 
 /// Layer and head at a position of the screen.
-pub fn at(state: &State, pane: Rect, mouse: Mouse) -> Option<(usize, usize)> {
+pub(crate) fn at(state: &State, pane: Rect, mouse: Mouse) -> Option<(usize, usize)> {
     let (figure, scores) = (view(state).heads.as_ref()?, &attention(state)?.value.scores);
     let table = table(inside(pane), scores.len());
     let Part { figure, layers, heads } = part(figure, scores, head(state)?, table);

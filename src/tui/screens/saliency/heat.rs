@@ -47,7 +47,7 @@ impl Beside {
 }
 
 /// What is drawn: the model and method in view, and what stands beside them.
-pub fn choices(state: &State) -> Vec<Choice> {
+pub(crate) fn choices(state: &State) -> Vec<Choice> {
     let (found, view) = (results(state), view(state));
     let first = Choice { model: view.model.clone(), method: view.method.clone() };
     let after = |all: Vec<&str>, one: &str| {
@@ -82,7 +82,7 @@ fn side<'a>(state: &'a State, sentence: &'a SentenceFinding, choices: &[Choice])
 }
 
 /// The sentences in view, the upper one first.
-pub fn sides<'a>(state: &'a State, choices: &[Choice]) -> Vec<Side<'a>> {
+pub(crate) fn sides<'a>(state: &'a State, choices: &[Choice]) -> Vec<Side<'a>> {
     match shown(state) {
         Some(Shown::Own(own)) => {
             let before = view(state).base.as_ref().filter(|base| text(base) != text(own));
@@ -111,7 +111,7 @@ fn pairs(state: &State, sides: &[Side<'_>]) -> Vec<(usize, usize)> {
 }
 
 /// The figure; none where there is no sentence.
-pub fn figure(state: &State) -> Option<Figure> {
+pub(crate) fn figure(state: &State) -> Option<Figure> {
     let choices = choices(state);
     let sides = sides(state, &choices);
     let pairs = pairs(state, &sides);
@@ -128,7 +128,7 @@ fn tokens(state: &State) -> Option<&Tokens> {
 }
 
 /// Strip and place of the word under the cursor, among those that are drawn.
-pub fn cursor(state: &State) -> Option<(usize, usize)> {
+pub(crate) fn cursor(state: &State) -> Option<(usize, usize)> {
     let tokens = tokens(state)?;
     let (strip, word) = view(state).cursor;
     let strip = strip.min(tokens.strips.len().checked_sub(1)?);
@@ -136,13 +136,13 @@ pub fn cursor(state: &State) -> Option<(usize, usize)> {
 }
 
 /// The cursor a number of words further.
-pub fn sideways(state: &State, by: i64) -> Option<(usize, usize)> {
+pub(crate) fn sideways(state: &State, by: i64) -> Option<(usize, usize)> {
     let (strip, word) = cursor(state)?;
     Some((strip, moved(word, by, tokens(state)?.strips[strip].tokens.len())))
 }
 
 /// The cursor a number of strips further down, at the word that stands nearest.
-pub fn across(state: &State, by: i64) -> Option<(usize, usize)> {
+pub(crate) fn across(state: &State, by: i64) -> Option<(usize, usize)> {
     let (tokens, (strip, word)) = (tokens(state)?, cursor(state)?);
     let next = moved(strip, by, tokens.strips.len());
     let columns = tokens.columns();
@@ -152,7 +152,7 @@ pub fn across(state: &State, by: i64) -> Option<(usize, usize)> {
 }
 
 /// The side and the choice of a strip, and the word under the cursor.
-pub struct Pointed<'a> {
+pub(crate) struct Pointed<'a> {
     pub sentence: &'a SentenceFinding,
     /// Its scores.
     pub row: Option<&'a Tagged<SaliencyFinding>>,
@@ -162,7 +162,7 @@ pub struct Pointed<'a> {
 }
 
 /// What is under the cursor.
-pub fn pointed(state: &State) -> Option<Pointed<'_>> {
+pub(crate) fn pointed(state: &State) -> Option<Pointed<'_>> {
     let (strip, word) = cursor(state)?;
     let choices = choices(state);
     let sides = sides(state, &choices);
@@ -172,7 +172,7 @@ pub fn pointed(state: &State) -> Option<Pointed<'_>> {
 }
 
 /// Draws the pane.
-pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let view = view(state);
     let room = usize::from(area.width.saturating_sub(6));
     frame.render_widget(pane_block(state, HEATMAP, &fit(&printable(&title(state)), room)), area);
@@ -189,13 +189,13 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
 }
 
 /// The strips with the cursor, for drawing and for the mouse.
-pub fn strips<'a>(state: &'a State, figure: &'a Figure) -> Strips<'a> {
+pub(crate) fn strips<'a>(state: &'a State, figure: &'a Figure) -> Strips<'a> {
     let chart = Chart { figure, theme: state.theme(), glyphs: state.view.glyphs, form: Form::Lines };
     Strips { chart, cursor: cursor(state) }
 }
 
 /// Where the strips are drawn in the pane.
-pub fn strips_area(state: &State, pane: Rect) -> Rect {
+pub(crate) fn strips_area(state: &State, pane: Rect) -> Rect {
     let inner = inside(pane);
     let lines = told(state, usize::from(inner.width)).len();
     let lines = lines.min(usize::from(inner.height).saturating_sub(4)) as u16;

@@ -8,7 +8,7 @@ use labs::saliency::results::Results;
 
 /// Places in the lists of [`Results`], kept up to date as they grow.
 #[derive(Debug, Clone, Default)]
-pub struct Index {
+pub(crate) struct Index {
     generation: u64,
     sentences: usize,
     predictions: usize,
@@ -26,7 +26,7 @@ struct Entry {
 
 impl Index {
     /// Takes in what has come since the last time; begins again for another run.
-    pub fn follow(&mut self, results: &Results, generation: u64) {
+    pub(crate) fn follow(&mut self, results: &Results, generation: u64) {
         let shrunk = results.sentences.len() < self.sentences
             || results.predictions.len() < self.predictions
             || results.rows.len() < self.rows;
@@ -48,17 +48,17 @@ impl Index {
     }
 
     /// A number that changes whenever the list of sentences, or what is predicted in them, does.
-    pub fn stamp(&self) -> (u64, usize, usize) {
+    pub(crate) fn stamp(&self) -> (u64, usize, usize) {
         (self.generation, self.sentences, self.predictions)
     }
 
     /// The sentence of an identifier.
-    pub fn sentence<'r>(&self, results: &'r Results, id: &str) -> Option<&'r Tagged<SentenceFinding>> {
+    pub(crate) fn sentence<'r>(&self, results: &'r Results, id: &str) -> Option<&'r Tagged<SentenceFinding>> {
         results.sentences.get(self.of.get(id)?.sentence?)
     }
 
     /// What a model predicts in it.
-    pub fn prediction<'r>(
+    pub(crate) fn prediction<'r>(
         &self,
         results: &'r Results,
         model: &str,
@@ -69,7 +69,7 @@ impl Index {
     }
 
     /// Its scores by a method.
-    pub fn row<'r>(
+    pub(crate) fn row<'r>(
         &self,
         results: &'r Results,
         model: &str,

@@ -76,7 +76,7 @@ pub struct View {
     /// Which table is shown.
     pub table: Table,
     /// Columns of the table that are moved out of sight.
-    pub columns_gone: usize,
+    pub(crate) columns_gone: usize,
     /// Which figure is drawn.
     pub drawn: usize,
     /// What has been marked.
@@ -84,7 +84,7 @@ pub struct View {
     /// The sentence that was typed last.
     pub typed: String,
     /// Whether it is in view in place of the data.
-    pub typed_shown: bool,
+    pub(crate) typed_shown: bool,
     /// What the typed sentence is compared with.
     base: Option<Own>,
     /// The file of the first of two annotators.

@@ -49,7 +49,7 @@ impl Table {
     }
 
     /// Most columns that can be moved out of sight.
-    pub fn most_gone(self) -> usize {
+    pub(crate) fn most_gone(self) -> usize {
         self.columns().len() - KEYS - 1
     }
 
@@ -88,7 +88,7 @@ impl Table {
 const KEYS: usize = 3;
 
 /// A table as text: its columns as wide as their widest field.
-pub struct Laid {
+pub(crate) struct Laid {
     pub header: String,
     pub rows: Vec<String>,
 }
@@ -106,7 +106,7 @@ fn some(e: Option<&Estimate>, show: fn(&Estimate) -> String) -> String {
 }
 
 /// Fields of every row of a table.
-pub fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
+pub(crate) fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
     let found = results(state);
     let model = |name: &str| fit(&printable(last_part(name)), 12).into_owned();
     match table {
@@ -171,7 +171,7 @@ pub fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
 }
 
 /// The table of the view.
-pub fn laid(state: &State) -> Laid {
+pub(crate) fn laid(state: &State) -> Laid {
     let (table, rows) = (view(state).table, rows(state, view(state).table));
     let heads: Vec<String> = table.columns().iter().map(|c| (*c).to_owned()).collect();
     let rows: Vec<Vec<String>> =
@@ -192,14 +192,14 @@ pub fn laid(state: &State) -> Laid {
 }
 
 /// The table as tab-separated text, with every number in full.
-pub fn copy(state: &State) -> Option<String> {
+pub(crate) fn copy(state: &State) -> Option<String> {
     let (table, rows) = (view(state).table, rows(state, view(state).table));
     let lines = std::iter::once(table.columns().join("\t")).chain(rows.iter().map(|r| r.join("\t")));
     (!rows.is_empty()).then(|| lines.map(|l| l + "\n").collect())
 }
 
 /// Draws the pane.
-pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let room = usize::from(area.width.saturating_sub(6));
     let at = TABLES.iter().position(|t| *t == view(state).table).map_or(1, |k| k + 1);
     let level = results(state).interpretability.first().and_then(|i| i.level);

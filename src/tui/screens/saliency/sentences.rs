@@ -14,7 +14,7 @@ use engine::message::Outcome;
 use labs::saliency::finding::{Sample, SentenceFinding};
 
 /// Kinds of perturbation, in the order of the paper.
-pub const PERTURBATIONS: [&str; 3] = ["dispens", "import", "trans"];
+pub(crate) const PERTURBATIONS: [&str; 3] = ["dispens", "import", "trans"];
 
 /// Which sentences are listed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Filter {
 }
 
 /// Places of the originals that pass the filter.
-pub fn listed(state: &State) -> Vec<usize> {
+pub(crate) fn listed(state: &State) -> Vec<usize> {
     let (found, view) = (results(state), view(state));
     let passes = |s: &SentenceFinding| {
         let dimension = view.filter.dimension.as_ref().is_none_or(|d| *d == s.dimension);
@@ -50,7 +50,7 @@ pub fn listed(state: &State) -> Vec<usize> {
 }
 
 /// The partners of an original that pass the filter.
-pub fn partners<'s>(state: &'s State, original: &SentenceFinding) -> Vec<&'s SentenceFinding> {
+pub(crate) fn partners<'s>(state: &'s State, original: &SentenceFinding) -> Vec<&'s SentenceFinding> {
     let (found, view) = (results(state), view(state));
     let known = original.partners.iter().filter_map(|id| view.index.sentence(found, id)).map(|s| &s.value);
     known
@@ -65,7 +65,7 @@ fn is_right(state: &State, id: &str) -> Option<bool> {
 }
 
 /// The sign of an answer that is right, wrong, or not there yet.
-pub fn sign(state: &State, right: Option<bool>) -> &'static str {
+pub(crate) fn sign(state: &State, right: Option<bool>) -> &'static str {
     match (right, state.view.glyphs == Glyphs::Ascii) {
         (Some(true), false) => "●",
         (Some(true), true) => "+",
@@ -76,13 +76,13 @@ pub fn sign(state: &State, right: Option<bool>) -> &'static str {
 }
 
 /// The dimensions of the run, in the order of the data.
-pub fn dimensions(state: &State) -> Vec<String> {
+pub(crate) fn dimensions(state: &State) -> Vec<String> {
     let notes = results(state).data.iter().flat_map(|d| &d.value.dimensions);
     notes.map(|d| d.dimension.clone()).collect()
 }
 
 /// Draws the pane.
-pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let (found, view) = (results(state), view(state));
     let all = found.data.as_ref().map_or(found.sentences.len(), |d| d.value.originals);
     let words = view.filter.words();

@@ -7,7 +7,7 @@ use labs::saliency::Spec;
 use labs::saliency::settings::settings;
 
 /// The setup, for the screen.
-pub static SETUP: Plain<Spec> = Plain {
+pub(crate) static SETUP: Plain<Spec> = Plain {
     lab: LabId::Saliency,
     main: "integrated_gradients.steps",
     settings,

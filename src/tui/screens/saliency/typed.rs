@@ -13,18 +13,18 @@ use labs::saliency::results::Own;
 static OWN: Prompt = Prompt { label: "sentence", hint: "with [MASK]", take, follow: Some(follow) };
 
 /// Whether the models of a run can be asked.
-pub fn can_ask(state: &State) -> bool {
+pub(crate) fn can_ask(state: &State) -> bool {
     let failed = |outcome: &Option<Outcome>| matches!(outcome, Some(Outcome::Failed(_)));
     live(state) && run(state).is_some_and(|job| !failed(&job.outcome))
 }
 
 /// Whether there is a sentence to edit.
-pub fn can_edit(state: &State) -> bool {
+pub(crate) fn can_edit(state: &State) -> bool {
     can_ask(state) && shown(state).is_some()
 }
 
 /// Opens the field with the sentence that was typed last, which is what the next one is compared with.
-pub fn open(state: &mut State) -> Vec<Effect> {
+pub(crate) fn open(state: &mut State) -> Vec<Effect> {
     let own = results(state).own.clone().filter(|_| view(state).typed_shown);
     let text = view(state).typed.clone();
     view_mut(state).base = own;
@@ -38,7 +38,7 @@ fn in_sight(state: &mut State) {
 }
 
 /// Opens the field with the sentence under the cursor.
-pub fn edit(state: &mut State) -> Vec<Effect> {
+pub(crate) fn edit(state: &mut State) -> Vec<Effect> {
     let text = heat::pointed(state).map(|p| (p.sentence.sentence.clone(), p.sentence.text.clone()));
     let Some((id, text)) = text else { return Vec::new() };
     let base = match shown(state) {
@@ -83,7 +83,7 @@ fn take(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
 }
 
 /// Asks the typed sentence again, for the models and methods in view.
-pub fn ask_again(state: &mut State) -> Vec<Effect> {
+pub(crate) fn ask_again(state: &mut State) -> Vec<Effect> {
     if !view(state).typed_shown {
         return Vec::new();
     }
@@ -101,7 +101,7 @@ pub fn ask_again(state: &mut State) -> Vec<Effect> {
 }
 
 /// Shows the data again.
-pub fn leave(state: &mut State) -> Vec<Effect> {
+pub(crate) fn leave(state: &mut State) -> Vec<Effect> {
     view_mut(state).typed_shown = false;
     Vec::new()
 }

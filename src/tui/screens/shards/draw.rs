@@ -45,7 +45,7 @@ fn signs(map: &str, room: usize) -> (Vec<char>, usize) {
 }
 
 /// The rows that the cells want in a pane of so many columns.
-pub fn rows(state: &State, columns: u16) -> u16 {
+pub(crate) fn rows(state: &State, columns: u16) -> u16 {
     let Some(followed) = &state.followed else { return 0 };
     let room = usize::from(columns.saturating_sub(4)).max(1);
     let map = followed.view.map.chars().count().div_ceil(room).clamp(1, MAP);
@@ -67,7 +67,7 @@ fn told(followed: &Followed, room: usize) -> Vec<(String, Role)> {
 }
 
 /// How far all of it is: the numbers, a sign for each cell, and on a small screen what runs and what failed.
-pub fn cells(frame: &mut Frame, area: Rect, state: &State, followed: &Followed) {
+pub(crate) fn cells(frame: &mut Frame, area: Rect, state: &State, followed: &Followed) {
     let view = &followed.view;
     let place =
         followed.host.as_ref().map_or(followed.dir.clone(), |host| format!("{host}:{}", followed.dir));
@@ -153,7 +153,7 @@ fn counts(view: &View) -> String {
 }
 
 /// What each shard does.
-pub fn shards(frame: &mut Frame, area: Rect, state: &State, followed: &Followed) {
+pub(crate) fn shards(frame: &mut Frame, area: Rect, state: &State, followed: &Followed) {
     frame.render_widget(pane_block(state, SHARDS, "Shards"), area);
     let inner = inside(area);
     let view = &followed.view;
@@ -186,7 +186,7 @@ pub fn shards(frame: &mut Frame, area: Rect, state: &State, followed: &Followed)
 }
 
 /// Cells that failed, and all of the reason of the one under the cursor.
-pub fn failed(frame: &mut Frame, area: Rect, state: &State, followed: &Followed) {
+pub(crate) fn failed(frame: &mut Frame, area: Rect, state: &State, followed: &Followed) {
     frame.render_widget(pane_block(state, FAILED, "Failed"), area);
     let inner = inside(area);
     let all = &followed.view.failed;

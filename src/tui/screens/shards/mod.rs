@@ -74,7 +74,7 @@ fn ask(state: &mut State) -> Vec<Effect> {
 }
 
 /// Failed cells are to be submitted again: really?
-pub struct Again;
+pub(crate) struct Again;
 
 impl Picker for Again {
     fn name(&self) -> &'static str {

@@ -28,7 +28,7 @@ fn y_ticks(y: &Fitted, rows: u16) -> Vec<Tick> {
 }
 
 /// Columns of the labels of a vertical axis.
-pub fn labels(y: &Fitted, rows: u16) -> u16 {
+pub(crate) fn labels(y: &Fitted, rows: u16) -> u16 {
     y_ticks(y, rows).iter().map(|t| width(&t.label) as u16).max().unwrap_or(0)
 }
 
@@ -36,7 +36,7 @@ pub fn labels(y: &Fitted, rows: u16) -> u16 {
 const TALL: u16 = 10;
 
 /// Rows below the horizontal axis: two where names of categories are too long for their span and can be parted.
-pub fn name_rows(figure: &Figure, x: &Fitted, area: Rect) -> u16 {
+pub(crate) fn name_rows(figure: &Figure, x: &Fitted, area: Rect) -> u16 {
     let wants = |names: &[String]| {
         // As wide as the data can be: the span only has to be told from one that is far too small.
         let slot = usize::from(area.width.saturating_sub(Y_AXIS + END)) / names.len().max(1);

@@ -20,7 +20,7 @@ struct Cell {
 }
 
 /// A canvas of dots, from the upper left.
-pub struct Canvas {
+pub(crate) struct Canvas {
     area: Rect,
     glyphs: Glyphs,
     cells: Vec<Cell>,
@@ -31,7 +31,7 @@ const BRAILLE: [[u8; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80
 
 impl Canvas {
     /// An empty canvas over an area.
-    pub fn new(area: Rect, glyphs: Glyphs) -> Self {
+    pub(crate) fn new(area: Rect, glyphs: Glyphs) -> Self {
         let cells = vec![Cell::default(); usize::from(area.width) * usize::from(area.height)];
         Self { area, glyphs, cells }
     }
@@ -46,7 +46,7 @@ impl Canvas {
     }
 
     /// Dots of the canvas: columns and rows.
-    pub fn dots(&self) -> (i64, i64) {
+    pub(crate) fn dots(&self) -> (i64, i64) {
         let (dx, dy) = self.resolution();
         (i64::from(self.area.width) * dx, i64::from(self.area.height) * dy)
     }
@@ -78,7 +78,14 @@ impl Canvas {
     }
 
     /// A line from dot to dot. `count` runs along the whole line of several pieces and keeps its dashes even.
-    pub fn line(&mut self, from: (i64, i64), to: (i64, i64), style: Style, dash: Dash, count: &mut usize) {
+    pub(crate) fn line(
+        &mut self,
+        from: (i64, i64),
+        to: (i64, i64),
+        style: Style,
+        dash: Dash,
+        count: &mut usize,
+    ) {
         let (on, off) = match (dash, self.glyphs) {
             (Dash::Solid, _) => (1, 0),
             (Dash::Dashed, Glyphs::Braille) => (6, 4),
@@ -102,7 +109,7 @@ impl Canvas {
     }
 
     /// Dots in a column, from the upper to the lower row: sparse ones, or `dense` ones for the narrow of two bands.
-    pub fn shade(&mut self, x: i64, upper: i64, lower: i64, style: Style, dense: bool) {
+    pub(crate) fn shade(&mut self, x: i64, upper: i64, lower: i64, style: Style, dense: bool) {
         for y in upper.max(0)..=lower.min(self.dots().1 - 1) {
             let drawn = match self.glyphs {
                 Glyphs::Braille if dense => (x + y).rem_euclid(2) == 0,
@@ -122,7 +129,7 @@ impl Canvas {
     }
 
     /// Draws the canvas. Cells without dots are left alone.
-    pub fn render(&self, buffer: &mut Buffer) {
+    pub(crate) fn render(&self, buffer: &mut Buffer) {
         let cells = self.cells.iter().zip(self.area.positions());
         for (cell, position) in cells.filter(|(c, _)| c.dots | c.shade != 0) {
             let shaded = cell.dots == 0;

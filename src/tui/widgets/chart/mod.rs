@@ -17,7 +17,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::widgets::Widget;
 
 use self::canvas::Canvas;
-pub use self::tokens::Strips;
+pub(crate) use self::tokens::Strips;
 use crate::state::Glyphs;
 use crate::theme::{Role, Theme};
 use base::text::{printable, width};
@@ -35,7 +35,7 @@ const NAMES: u16 = 16;
 const ACCENTS: [Role; 3] = [Role::Completeness, Role::Selectivity, Role::Reliability];
 
 /// A figure as a widget.
-pub struct Chart<'a> {
+pub(crate) struct Chart<'a> {
     /// What is drawn.
     pub figure: &'a Figure,
     /// Its colours.
@@ -48,7 +48,7 @@ pub struct Chart<'a> {
 
 /// Which part of lines is drawn: cells are too coarse for lines and markers at once. Other layers have one form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub(crate) enum Form {
     /// Lines with bands.
     Lines,
     Markers,
@@ -128,7 +128,7 @@ fn slot(k: usize, count: usize, room: u16) -> (u16, u16) {
 }
 
 /// The value of the horizontal axis at a column of the screen, clamped to the axis; none if nothing is drawn.
-pub fn value_at(figure: &Figure, area: Rect, column: u16) -> Option<f64> {
+pub(crate) fn value_at(figure: &Figure, area: Rect, column: u16) -> Option<f64> {
     if !figure.has_axes() {
         return None;
     }
@@ -139,7 +139,7 @@ pub fn value_at(figure: &Figure, area: Rect, column: u16) -> Option<f64> {
 }
 
 /// Where the cell of a row and a column of a table is drawn; none where it is not.
-pub fn cell_area(figure: &Figure, area: Rect, row: usize, column: usize) -> Option<Rect> {
+pub(crate) fn cell_area(figure: &Figure, area: Rect, row: usize, column: usize) -> Option<Rect> {
     let Stage { plot, x, y, .. } = Stage::new(figure, area, Form::Lines)?;
     let (columns, rows) = (x.categories()?.len(), y.categories()?.len());
     let (left, right) = slot(column, columns, plot.width);
@@ -149,7 +149,7 @@ pub fn cell_area(figure: &Figure, area: Rect, row: usize, column: usize) -> Opti
 }
 
 /// The character of a marker.
-pub fn marker_char(marker: Marker, glyphs: Glyphs) -> char {
+pub(crate) fn marker_char(marker: Marker, glyphs: Glyphs) -> char {
     match marker {
         Marker::Circle => 'o',
         Marker::Cross => 'x',

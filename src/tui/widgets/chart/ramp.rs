@@ -9,13 +9,13 @@ const RISING: [[char; 5]; 2] = [[' ', '░', '▒', '▓', '█'], [' ', '.', ':
 const FALLING: [[char; 5]; 2] = [[' ', '-', '=', '≡', '■'], [' ', '-', '=', 'o', 'O']];
 
 /// The glyph of a signed share of -1 to 1.
-pub fn signed(share: f64, ascii: bool) -> char {
+pub(crate) fn signed(share: f64, ascii: bool) -> char {
     let set = if share < 0.0 { &FALLING } else { &RISING };
     set[usize::from(ascii)][level(share.abs())]
 }
 
 /// The glyph of a share of 0 to 1.
-pub fn rising(share: f64, ascii: bool) -> char {
+pub(crate) fn rising(share: f64, ascii: bool) -> char {
     RISING[usize::from(ascii)][level(share)]
 }
 
@@ -25,19 +25,19 @@ fn level(share: f64) -> usize {
 }
 
 /// Position of a value between the ends of the cells' range: 0 to 1, or -1 to 1 where signed.
-pub fn share(cells: &Cells, value: f64) -> f64 {
+pub(crate) fn share(cells: &Cells, value: f64) -> f64 {
     let (lo, hi) = cells.range;
     let share = if hi > lo { ((value - lo) / (hi - lo)).clamp(0.0, 1.0) } else { 0.5 };
     if cells.shades == Shades::Diverging { 2.0 * share - 1.0 } else { share }
 }
 
 /// The colour of such a position.
-pub fn colour(cells: &Cells, share: f64) -> Rgb {
+pub(crate) fn colour(cells: &Cells, share: f64) -> Rgb {
     if cells.shades == Shades::Diverging { palette::diverging(share) } else { palette::rising(share) }
 }
 
 /// The glyph of such a position.
-pub fn glyph(cells: &Cells, share: f64, ascii: bool) -> char {
+pub(crate) fn glyph(cells: &Cells, share: f64, ascii: bool) -> char {
     if cells.shades == Shades::Diverging { signed(share, ascii) } else { rising(share, ascii) }
 }
 

@@ -22,7 +22,7 @@ use figure::palette;
 const LONGEST: usize = 18;
 
 /// A figure of tokens with a cursor on one of them, in sight whatever the room.
-pub struct Strips<'a> {
+pub(crate) struct Strips<'a> {
     /// The figure and how it is drawn.
     pub chart: Chart<'a>,
     /// Strip and place of the token under the cursor.
@@ -122,7 +122,7 @@ impl Strips<'_> {
     }
 
     /// Strip and place of the token that is drawn at a position of the screen.
-    pub fn at(&self, area: Rect, x: u16, y: u16) -> Option<(usize, usize)> {
+    pub(crate) fn at(&self, area: Rect, x: u16, y: u16) -> Option<(usize, usize)> {
         let (below, tokens) = self.parts(area)?;
         let laid = Laid::new(tokens, below.width);
         let (rows, line) = (self.chart.strip_rows(), self.chart.line_rows(tokens));

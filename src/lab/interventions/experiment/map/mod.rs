@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-pub use self::work::{count, multiply_adds, weight};
+pub(crate) use self::work::{count, multiply_adds, weight};
 use super::panel::Which;
 use super::point;
 use super::points::{Named, baseline_of, reliability};
@@ -42,7 +42,7 @@ struct Judge {
 type Seen = Vec<Vec<Vec<Tally>>>;
 
 /// Draws the map of the spec, if it has one. `sweeps` are its methods.
-pub fn draw(bench: &mut Bench, sweeps: &[Sweep], host: &mut Host<'_>) -> Result<(), Fault> {
+pub(crate) fn draw(bench: &mut Bench, sweeps: &[Sweep], host: &mut Host<'_>) -> Result<(), Fault> {
     let Some(spec) = bench.spec.map.clone() else { return Ok(()) };
     // The oracles at the spec's own place are trained.
     bench.oracle_data = None;

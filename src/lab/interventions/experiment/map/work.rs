@@ -9,12 +9,12 @@ use lab::demand::{Size, WORDS, Work};
 use lab::store::Store;
 
 /// Weight of reading the states of a layer, in the seconds that stages are weighed in.
-pub const READ_WEIGHT: f64 = 0.4;
+pub(crate) const READ_WEIGHT: f64 = 0.4;
 /// Weight of a method that writes at one layer.
-pub const METHOD_WEIGHT: f64 = 2.0;
+pub(crate) const METHOD_WEIGHT: f64 = 2.0;
 
 /// Weight of a map of `layers` layers; `prepare` is that of the probes of one.
-pub fn weight(spec: &Spec, layers: usize, prepare: f64) -> f64 {
+pub(crate) fn weight(spec: &Spec, layers: usize, prepare: f64) -> f64 {
     let Some(map) = &spec.map else { return 0.0 };
     let methods = spec.methods.iter().filter(|m| map.has(&m.name)).count() as f64;
     layers as f64 * (prepare + READ_WEIGHT + methods * METHOD_WEIGHT)
@@ -27,7 +27,7 @@ fn tried(spec: &Spec, method: &MethodSpec) -> usize {
 }
 
 /// Adds the map's units of work, and its steps of training.
-pub fn count(bench: &Bench, store: &dyn Store, work: &mut Work, training: &mut Work) {
+pub(crate) fn count(bench: &Bench, store: &dyn Store, work: &mut Work, training: &mut Work) {
     let (Some(spec), Some(last)) = (&bench.spec.map, bench.map.last()) else { return };
     let (test, replicates) = (bench.test.len() as f64, bench.spec.probe.count());
     let oracles = bench.spec.probe.oracles.len() as f64;
@@ -67,7 +67,7 @@ pub fn count(bench: &Bench, store: &dyn Store, work: &mut Work, training: &mut W
 
 /// Multiply-adds of the map by its spec alone: texts through the model once for each of its layers, and on from there for every
 /// method and replicate; `prepare` takes the probes of one layer, `judge` one strength of all test examples and replicates.
-pub fn multiply_adds(
+pub(crate) fn multiply_adds(
     spec: &Spec,
     size: &Size,
     (prepare, judge): (u128, &dyn Fn(&MethodSpec) -> u128),

@@ -8,7 +8,7 @@ use base::text::section;
 use lab::table::{Entry, Table};
 
 /// Appends the maps of a model, reliability alone: a line for each layer of the intervention, a column for each layer of an oracle.
-pub fn lines(out: &mut Vec<String>, results: &Results, model: &str) {
+pub(crate) fn lines(out: &mut Vec<String>, results: &Results, model: &str) {
     let mut layers: Vec<usize> = Vec::new();
     let keys: Vec<_> = Map::keys(results).into_iter().filter(|(m, _, _)| m == model).collect();
     let maps = || keys.iter().filter_map(|(_, m, o)| Some((m, o, Map::of(results, model, m, *o)?)));
@@ -42,7 +42,7 @@ pub fn lines(out: &mut Vec<String>, results: &Results, model: &str) {
 }
 
 /// Every cell with its intervals; none where nothing was mapped.
-pub fn table(results: &Results) -> Option<Table> {
+pub(crate) fn table(results: &Results) -> Option<Table> {
     let mut entries = Vec::new();
     for (model, method, oracle) in Map::keys(results) {
         let Some(map) = Map::of(results, &model, &method, oracle) else { continue };

@@ -16,7 +16,7 @@ const PAPERS_WAY: &str = "paper's way";
 const THEIRS: &str = "published";
 
 /// The tables that there are findings for.
-pub fn tables(results: &Results) -> Vec<Table> {
+pub(crate) fn tables(results: &Results) -> Vec<Table> {
     let optimum = |oracle| optimum(results, oracle);
     let all = [
         contingency(results),
