@@ -12,7 +12,6 @@ mod forecast;
 #[path = "fuzz/main.rs"]
 mod fuzz;
 mod house;
-mod layers;
 #[path = "pins/main.rs"]
 mod pins;
 #[cfg(unix)]

@@ -9,7 +9,7 @@ fn code(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Files outside a lab's own folders that may name it, and the most lines of each: a further lab adds a line or two there.
-const MOST_FILES: usize = 6;
+const MOST_FILES: usize = 7;
 const MOST_LINES: usize = 3;
 
 #[test]
@@ -143,4 +143,13 @@ fn the_fixtures_stay_small() {
         }
     }
     assert!((1..=MOST_FIXTURES).contains(&sum), "{sum} bytes; at most {MOST_FIXTURES}");
+}
+
+#[test]
+fn every_file_says_what_it_is_for_and_stays_readable() {
+    for (path, text) in sources("src").into_iter().chain(sources("tests")) {
+        assert!(text.starts_with("//!"), "{} does not begin with its purpose", path.display());
+        let lines = text.lines().count();
+        assert!(lines <= 500, "{} has {lines} lines", path.display());
+    }
 }

@@ -62,9 +62,7 @@ fn arguments(
     memory_limit.iter().for_each(|limit| add("--memory-limit", limit.to_string()));
     add("--shard", shard.to_string());
     add("--lane", lane.to_string());
-    for (flag, asked) in [("--quiet", args.quiet), ("--parquet", args.parquet)] {
-        out.extend(asked.then(|| flag.into()));
-    }
+    out.extend(args.quiet.then(|| "--quiet".into()));
     out.push("--out".into());
     out.extend(args.out.iter().map(|dir| dir.clone().into_os_string()));
     // Names of files may begin with a dash.

@@ -18,7 +18,6 @@ use engine::Engine;
 use engine::board::Board;
 use engine::local::{self, Cache, LocalEngine, LocalOptions};
 use engine::message::{EngineInfo, Event};
-use labs::Preset;
 use labs::grid::{self, Cell};
 use session::format::Header;
 use session::name;
@@ -52,9 +51,6 @@ pub struct RunArgs {
     /// Compute so many cells of a grid side by side, each in a process with its part of the threads and of --memory-limit.
     #[arg(long, value_name = "K", requires = "out", value_parser = clap::value_parser!(u64).range(1..=256))]
     pub jobs: Option<u64>,
-    /// Write what cells of a grid find as Parquet instead of JSON lines, if the program was built with it.
-    #[arg(long, requires = "out")]
-    pub parquet: bool,
     /// Which of the jobs this process is.
     #[arg(long, hide = true, value_parser = Shard::parse, requires = "shard", conflicts_with = "jobs")]
     pub lane: Option<Shard>,
@@ -114,8 +110,7 @@ impl RunArgs {
     /// Whether what is found goes into a folder of parts.
     fn in_parts(&self, tasks: &[Task]) -> Result<bool, CliError> {
         let of_a_grid = tasks.iter().find(|t| !t.cell.at.is_empty());
-        let Some(task) = of_a_grid
-            .or(tasks.first().filter(|_| self.shard.is_some() || self.jobs.is_some() || self.parquet))
+        let Some(task) = of_a_grid.or(tasks.first().filter(|_| self.shard.is_some() || self.jobs.is_some()))
         else {
             return Ok(false);
         };

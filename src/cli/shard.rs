@@ -20,7 +20,7 @@ use labs::Size;
 use labs::grid::Cell;
 use labs::grid::share::shares;
 use session::parts::folder::{Folder, State};
-use session::parts::part::{Form, Head, Writer};
+use session::parts::part::{Head, Writer};
 use session::parts::status::Reporter;
 use session::parts::{PartError, VERSION};
 
@@ -77,7 +77,6 @@ pub fn run(
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     let Some(dir) = &args.out else { return Err(CliError::Usage("--out DIR is missing".into())) };
-    parquet(args.parquet)?;
     let cells: Vec<Cell> = tasks.iter().map(|t| t.cell.clone()).collect();
     let folder = join(dir, &cells)?;
     let work: Vec<u128> = folder.cells.iter().map(|c| u128::from(c.work)).collect();
@@ -116,17 +115,6 @@ pub fn run(
     output::line(out, &format!("{said}; parts in {}", output::full(dir)))?;
     end?;
     if status.failed > 0 { Err(CliError::Told) } else { Ok(()) }
-}
-
-/// Refuses parts in Parquet where the program cannot write them.
-pub fn parquet(asked: bool) -> Result<(), CliError> {
-    if asked && !Form::HAS_COLUMNS {
-        return Err(CliError::Usage(
-            "--parquet: this program was built without Parquet; build it with `cargo install --features parquet`, or let it write JSON lines"
-                .into(),
-        ));
-    }
-    Ok(())
 }
 
 /// Refuses a memory limit that the largest of these cells cannot keep, before any of them is computed. One stands for all: every cell
@@ -220,9 +208,7 @@ impl Share<'_> {
                     continue;
                 }
                 // What belongs to something else is not written over; what is damaged is computed again.
-                State::Broken(
-                    error @ (PartError::Version { .. } | PartError::Other { .. } | PartError::Without { .. }),
-                ) => {
+                State::Broken(error @ (PartError::Version { .. } | PartError::Other { .. })) => {
                     return Err(error.into());
                 }
                 State::Broken(error) => {
@@ -268,8 +254,7 @@ impl Share<'_> {
             spec: listed.spec.clone(),
             at: listed.at.clone(),
         };
-        let form = if self.args.parquet { Form::Columns } else { Form::Lines };
-        let path = self.folder.part_as(index, form);
+        let path = self.folder.part(index);
         let writer = Writer::new(path.clone(), &head, Some(&mut self.reporter), self.info.clone())?;
         let mut sinks = Sinks {
             board: Board { engine: self.info.clone(), ..Board::default() },

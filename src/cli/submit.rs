@@ -12,7 +12,7 @@ use std::process::Command;
 use clap::Args;
 
 use super::error::CliError;
-use super::shard::{parquet, prepare};
+use super::shard::prepare;
 use super::{names, output};
 use base::files::write_whole;
 use base::size;
@@ -39,7 +39,7 @@ pub struct SubmitArgs {
     #[arg(long, required_unless_present = "again")]
     pub slurm: bool,
     /// Submit what was submitted before again, as far as its cells failed or were left by jobs that have ended.
-    #[arg(long, conflicts_with_all = ["specs", "array", "device", "dtype", "memory_limit", "parquet", "dry_run", "options", "received"])]
+    #[arg(long, conflicts_with_all = ["specs", "array", "device", "dtype", "memory_limit", "dry_run", "options", "received"])]
     pub again: bool,
     /// The folder of the grid; every job must see it.
     #[arg(long, value_name = "DIR")]
@@ -56,9 +56,6 @@ pub struct SubmitArgs {
     /// Keep the memory of each job below this size.
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub memory_limit: Option<u64>,
-    /// Write what cells find as Parquet instead of JSON lines, if the program was built with it.
-    #[arg(long)]
-    pub parquet: bool,
     /// Write the script and do not submit it.
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -115,7 +112,6 @@ fn write_and_submit(
 ) -> Result<(), CliError> {
     names::device(&args.device)?;
     names::dtype(&args.dtype)?;
-    parquet(args.parquet)?;
     let cells = folder.cells.len();
     let wanted = args.array.map_or(JOBS, |n| usize::try_from(n).unwrap_or(usize::MAX));
     let jobs = wanted.min(cells).max(1);
@@ -181,9 +177,6 @@ fn script(
     let _ = write!(command, " \\\n  --device {} --dtype {}", quoted(&args.device)?, quoted(&args.dtype)?);
     if let Some(limit) = args.memory_limit {
         let _ = write!(command, " --memory-limit {limit}");
-    }
-    if args.parquet {
-        command.push_str(" --parquet");
     }
     let logs = sbatch_word(&format!("{}/%A-%a.log", dir.join(LOGS).display()))?;
     let mut options = String::new();

@@ -11,9 +11,8 @@ use corpus::Frequencies;
 use pretraining::mixture::Mixture;
 use pretraining::recall::RelationRecall;
 use pretraining::recipe::Objective;
-use pretraining::score::{Score, is_share, shown};
+use pretraining::score::Score;
 use pretraining::splits::Judgement;
-use stats::Estimate;
 
 /// Everything that is known about a built-in model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

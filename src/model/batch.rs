@@ -144,6 +144,7 @@ impl Batch {
     }
 
     /// Index of each row's last token: where a causal model predicts what comes next.
+    #[cfg(test)]
     pub(crate) fn last_positions(&self) -> Vec<usize> {
         self.lengths.iter().map(|n| n - 1).collect()
     }

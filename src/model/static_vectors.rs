@@ -117,11 +117,6 @@ impl StaticVectors {
         self.words.len()
     }
 
-    /// Whether no word was kept.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.words.is_empty()
-    }
-
     /// Width d of a vector.
     pub(crate) fn width(&self) -> usize {
         self.vectors.width()

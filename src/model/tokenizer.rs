@@ -230,9 +230,10 @@ impl Tokenizer {
         guarded(|| self.inner.decode(ids, skip_special)).map_err(|e| self.wrong(e))
     }
 
-    /// Id of a token as the vocabulary spells it.
-    pub(crate) fn token_id(&self, token: &str) -> Option<u32> {
-        self.inner.token_to_id(token)
+    /// The tokenizer as the text of a `tokenizer.json`.
+    #[cfg(test)]
+    pub(crate) fn to_json(&self) -> Result<String> {
+        self.inner.to_string(false).map_err(|e| self.wrong(e.to_string()))
     }
 
     /// Spelling of an id.
@@ -277,11 +278,6 @@ impl Tokenizer {
     /// Whether there is no entry at all.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    /// The tokenizer as the text of a `tokenizer.json`.
-    pub(crate) fn to_json(&self) -> Result<String> {
-        self.inner.to_string(false).map_err(|e| self.wrong(e.to_string()))
     }
 
     /// SHA-256 of the file that defined it.

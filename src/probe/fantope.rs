@@ -47,6 +47,7 @@ impl Fantope {
     }
 
     /// All eigenvalues, descending; those of the directions without a vector of their own as often as there are such.
+    #[cfg(test)]
     pub(crate) fn eigenvalues(&self) -> Vec<f64> {
         let others = self.dimension() - self.values.len();
         let mut all = self.values.clone();

@@ -26,6 +26,7 @@ pub struct Grid {
 }
 
 /// Names that [`Grid::named`] knows, the default first.
+#[cfg(test)]
 pub(crate) const GRID_NAMES: [&str; 3] = ["small", "paper", "linear"];
 
 /// Bounds that keep a hand-written grid from asking for all memory.

@@ -93,7 +93,7 @@ fn model_answer(line: &mut Map<String, Value>, model: Value, answer: Value) {
 mod tests {
     use super::*;
     use engine::message::{Answer, Command, Event, ModelAnswer, ModelQuestion, Question, Topic};
-    use labs;
+
     use labs::interventions;
     use serde::de::DeserializeOwned;
 

@@ -9,6 +9,7 @@ use base::Problem;
 use base::text::printable;
 
 /// The shipped keymap file, which spells out the defaults.
+#[cfg(test)]
 pub(crate) const DEFAULT_TOML: &str = include_str!("../../assets/keymap.toml");
 /// Largest keymap file that is read.
 const MAX_BYTES: u64 = 1 << 20;

@@ -52,6 +52,7 @@ pub enum Role {
 }
 
 /// Every role.
+#[cfg(test)]
 pub(crate) const ROLES: [Role; 20] = [
     Role::Text,
     Role::Dim,

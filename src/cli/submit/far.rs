@@ -69,9 +69,7 @@ fn arguments(args: &SubmitArgs, dir: String) -> Vec<String> {
     all.extend([args.device.clone(), "--dtype".into(), args.dtype.clone(), "--out".into(), dir]);
     let numbers = [("--array", args.array), ("--memory-limit", args.memory_limit)];
     all.extend(numbers.into_iter().filter_map(|(name, n)| n.map(|n| format!("{name}={n}"))));
-    for (flag, asked) in [("--parquet", args.parquet), ("--dry-run", args.dry_run)] {
-        all.extend(asked.then(|| flag.to_owned()));
-    }
+    all.extend(args.dry_run.then(|| "--dry-run".to_owned()));
     if !args.options.is_empty() {
         all.push("--".into());
         all.extend(args.options.iter().cloned());

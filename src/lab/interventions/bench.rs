@@ -95,18 +95,6 @@ pub struct Conduct {
     pub forms: usize,
 }
 
-impl Conduct {
-    /// Appends further examples.
-    pub(crate) fn extend(&mut self, more: Conduct) {
-        self.flipped.extend(more.flipped);
-        self.correct_before.extend(more.correct_before);
-        self.correct_after.extend(more.correct_after);
-        self.rank_before.extend(more.rank_before);
-        self.rank_after.extend(more.rank_after);
-        self.forms = more.forms;
-    }
-}
-
 /// Scores per oracle, and the model's conduct if it was asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
@@ -187,11 +175,6 @@ impl Chunk {
     /// Number of examples.
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
-    }
-
-    /// Whether there are none.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
     }
 
     /// What each oracle sees before any intervention.

@@ -89,11 +89,6 @@ impl Continuation {
         self.columns.len()
     }
 
-    /// Whether there is no row.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.columns.is_empty()
-    }
-
     /// Goes on from hidden states `h` (rows x D) at the verb's position in place of the model's own. The hidden states after
     /// each of the blocks `later` (from 1) are brought back too; one pass serves all of them.
     pub(crate) fn run(

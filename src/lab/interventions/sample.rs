@@ -180,7 +180,7 @@ pub fn results() -> Results {
         let place = Place { layer: 4, oracle_layer: Some(4) };
         let key = CurveKey { model, place, method: MethodKey::named(method), oracle };
         results.curves.push(Curve { key, parameter: parameter.into(), points });
-        results.optima.push(tagged(best.unwrap()));
+        results.optima.push(tagged(best.expect("a curve has points")));
     }
     results
 }
@@ -188,7 +188,7 @@ pub fn results() -> Results {
 /// The same with a map of PGD over four layers: the third has no strength, and what is written at the first is in doubt at the last.
 pub fn mapped() -> Results {
     let mut results = results();
-    let curve = results.curves.iter().find(|c| c.key.method == MethodKey::named("pgd")).unwrap();
+    let curve = results.curves.iter().find(|c| c.key.method == MethodKey::named("pgd")).expect("a curve");
     let some = curve.points[17].value.clone();
     let mut map = Vec::new();
     for (layer, value) in [(1, 0.2), (2, 0.165), (4, 0.112)] {

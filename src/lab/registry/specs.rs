@@ -6,7 +6,7 @@ use lab::spec::{self, SpecError, hash_of, parse_error, toml_of, unknown_lab};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::{LABS, LabId, LabSpec, Preset, Spec, by_id};
+use super::{LABS, LabId, Preset, Spec, by_id};
 
 impl Spec {
     /// Reads and checks a spec file.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::part::{self, End, Form, Outcome};
+use super::part::{self, End, Outcome};
 use super::{AGAIN, PartError, VERSION};
 use base::files::write_whole;
 use labs::grid::share::shares;
@@ -161,16 +161,9 @@ impl Folder {
         &self.dir
     }
 
-    /// The file of a cell, by its place in the list: the one that is there, in whatever form, or else that of JSON lines.
+    /// The file of a cell, by its place in the list, whether it is there or not.
     pub fn part(&self, index: usize) -> PathBuf {
-        let there = Form::ALL.map(|form| self.part_as(index, form));
-        let [usual, _] = &there;
-        there.iter().find(|path| path.exists()).unwrap_or(usual).clone()
-    }
-
-    /// The file of a cell in this form, whether it is there or not.
-    pub fn part_as(&self, index: usize, form: Form) -> PathBuf {
-        self.dir.join(PARTS).join(format!("{}.{}", self.cells[index].spec, form.extension()))
+        self.dir.join(PARTS).join(format!("{}.jsonl", self.cells[index].spec))
     }
 
     /// For each cell the share of `count`, from 0, that computes it; see [`shares`]. The list alone says so, for whoever has no spec.
@@ -183,9 +176,7 @@ impl Folder {
         let parts = self.dir.join(PARTS);
         let listing = std::fs::read_dir(&parts).map_err(|source| PartError::Read { path: parts, source })?;
         let mut files: Vec<PathBuf> = listing.flatten().map(|entry| entry.path()).collect();
-        let form =
-            |f: &PathBuf| Form::ALL.iter().any(|form| f.extension().is_some_and(|e| e == form.extension()));
-        files.retain(|f| form(f) && f.is_file());
+        files.retain(|f| f.extension().is_some_and(|e| e == "jsonl") && f.is_file());
         files.sort();
         Ok(files)
     }

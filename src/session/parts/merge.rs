@@ -104,6 +104,7 @@ impl Survey {
     }
 
     /// Whether every cell is done.
+    #[cfg(test)]
     pub(crate) fn is_complete(&self) -> bool {
         self.missing.is_empty() && self.failed.is_empty()
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! DIR/grid.jsonl            what the set is: a header, then a line a cell (the same bytes from every machine)
-//! DIR/parts/HASH.jsonl      what one cell found; HASH is that of its spec (or HASH.parquet, see `columns`)
+//! DIR/parts/HASH.jsonl      what one cell found; HASH is that of its spec
 //! DIR/shards/I-of-N.json    how far a shard has got
 //! ```
 //!
@@ -10,8 +10,6 @@
 //! part is a header line, the lines of a session (final findings only), and a line that says how it ended, how many lines there
 //! are and what they add up to.
 
-#[cfg(feature = "parquet")]
-mod columns;
 pub mod folder;
 pub mod log;
 pub mod merge;
@@ -88,15 +86,6 @@ pub enum PartError {
         line: usize,
         /// What is wrong, and the way out.
         problem: String,
-    },
-    /// A part in Parquet, which this program cannot read.
-    #[error(
-        "{}: is Parquet, which this program was built without: build it with `cargo install --features parquet`, or name another folder.",
-        path.display()
-    )]
-    Without {
-        /// The file.
-        path: PathBuf,
     },
     /// The file ends too early.
     #[error(

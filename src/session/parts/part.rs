@@ -1,14 +1,12 @@
 //! One part: what one cell found, from its header to the line that closes it.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-#[cfg(feature = "parquet")]
-use super::columns::{ends, pack, unpack};
 use super::status::Reporter;
 use super::{AGAIN, PartError};
 use crate::SessionError;
@@ -18,8 +16,6 @@ use base::files::{hex, write_whole};
 use base::text::shortened;
 use engine::message::{self, Command, EngineInfo, Event};
 use labs::{Body, Common, Finding};
-#[cfg(not(feature = "parquet"))]
-use without::{ends, pack, unpack};
 
 /// The first line of a part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -198,74 +194,7 @@ impl Record for Writer<'_> {
         let end = End { end, problem: self.problem.take(), lines, digest, seconds: self.seconds };
         self.put(serde_json::to_string(&end).map(|text| text + "\n"))?;
         let fail = |source| SessionError::Write { path: self.path.clone(), source };
-        match Form::of(&self.path) {
-            Form::Lines => write_whole(&self.path, &self.lines),
-            Form::Columns => pack(&self.lines).and_then(|bytes| write_whole(&self.path, &bytes)),
-        }
-        .map_err(fail)?;
-        // What an earlier run left of this cell in the other form is older.
-        for other in Form::ALL.map(|form| form.name(&self.path)).iter().filter(|p| **p != self.path) {
-            match std::fs::remove_file(other) {
-                Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(fail(e)),
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-}
-
-/// In what form a part is on disk; the name of its file says which.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Form {
-    /// JSON lines.
-    #[default]
-    Lines,
-    /// Parquet, see `columns`.
-    Columns,
-}
-
-impl Form {
-    /// All of them, the usual one first.
-    pub const ALL: [Self; 2] = [Self::Lines, Self::Columns];
-    /// Whether this program was built to read and write Parquet.
-    pub const HAS_COLUMNS: bool = cfg!(feature = "parquet");
-
-    /// What names of its files end with.
-    pub fn extension(self) -> &'static str {
-        match self {
-            Form::Lines => "jsonl",
-            Form::Columns => "parquet",
-        }
-    }
-
-    /// The same part in this form.
-    pub fn name(self, path: &Path) -> PathBuf {
-        path.with_extension(self.extension())
-    }
-
-    /// That of a file.
-    pub fn of(path: &Path) -> Self {
-        let columns = path.extension().is_some_and(|e| e == Form::Columns.extension());
-        if columns { Form::Columns } else { Form::Lines }
-    }
-}
-
-/// A program that was built without Parquet.
-#[cfg(not(feature = "parquet"))]
-mod without {
-    use std::io::{ErrorKind, Result};
-    use std::path::Path;
-
-    pub(crate) fn pack(_: &[u8]) -> Result<Vec<u8>> {
-        Err(ErrorKind::Unsupported.into())
-    }
-
-    pub(crate) fn ends(_: &Path) -> Result<[String; 2]> {
-        Err(ErrorKind::Unsupported.into())
-    }
-
-    pub(crate) fn unpack(_: &Path) -> Result<Vec<u8>> {
-        Err(ErrorKind::Unsupported.into())
+        write_whole(&self.path, &self.lines).map_err(fail)
     }
 }
 
@@ -277,11 +206,6 @@ const TAIL: u64 = 64 << 10;
 /// # Errors
 /// [`PartError::Cut`] for a file without its last line, and the other reasons why a file is no part.
 pub fn glance(path: &Path) -> Result<(Head, End), PartError> {
-    if Form::of(path) == Form::Columns {
-        let [head, end] = ends(path).map_err(|e| no_columns(path, &e))?;
-        let end = serde_json::from_str(&end).map_err(|e| no_columns(path, &e.into()))?;
-        return Ok((head_of(path, head.as_bytes())?, end));
-    }
     let head = Reader::open(path)?.head;
     let fail = |source| PartError::Read { path: path.to_owned(), source };
     let mut file = File::open(path).map_err(fail)?;
@@ -299,18 +223,6 @@ pub fn glance(path: &Path) -> Result<(Head, End), PartError> {
             let at = if whole { "after a line" } else { "in the middle of a line" };
             Err(PartError::Cut { path: path.to_owned(), line, at })
         }
-    }
-}
-
-fn no_columns(path: &Path, why: &std::io::Error) -> PartError {
-    let path = path.to_owned();
-    match why.kind() {
-        std::io::ErrorKind::Unsupported => PartError::Without { path },
-        _ => PartError::Line {
-            path,
-            line: 1,
-            problem: format!("no part can be read from this file ({why}); {AGAIN}"),
-        },
     }
 }
 
@@ -340,10 +252,10 @@ fn lines_in(path: &Path) -> std::io::Result<usize> {
     }
 }
 
-/// Reads a part line by line; only one line is in memory, or, where it is Parquet, that part.
+/// Reads a part line by line, with one line in memory.
 pub struct Reader {
     path: PathBuf,
-    source: Box<dyn BufRead>,
+    source: BufReader<File>,
     buffer: Vec<u8>,
     line: usize,
     sum: Sum,
@@ -355,10 +267,7 @@ impl Reader {
     /// Opens a part and reads its first line.
     pub fn open(path: &Path) -> Result<Self, PartError> {
         let fail = |source| PartError::Read { path: path.to_owned(), source };
-        let mut source: Box<dyn BufRead> = match Form::of(path) {
-            Form::Lines => Box::new(BufReader::new(File::open(path).map_err(fail)?)),
-            Form::Columns => Box::new(Cursor::new(unpack(path).map_err(|e| no_columns(path, &e))?)),
-        };
+        let mut source = BufReader::new(File::open(path).map_err(fail)?);
         let mut buffer = Vec::new();
         let head = match next_line(&mut source, &mut buffer).map_err(fail)? {
             Line::Whole => head_of(path, &buffer)?,

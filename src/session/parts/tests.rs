@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::folder::{Folder, State};
 use super::merge::{Survey, write};
-use super::part::{Form, Head, Outcome, Reader, Writer, glance};
+use super::part::{Head, Outcome, Reader, Writer, glance};
 use super::status::{Reporter, Status};
 use super::{PartError, VERSION};
 use crate::format::{Item, Session};
@@ -314,39 +314,4 @@ fn a_shard_says_how_far_it_is() {
     reporter.close();
     let all = Status::all(&bench.folder);
     assert_eq!((all[0].done, all[0].ended, all[0].left), (1, true, None));
-}
-
-#[cfg(feature = "parquet")]
-#[test]
-fn parts_in_parquet_and_in_json_lines_make_one_session() {
-    let bench = bench();
-    (0..3).for_each(|index| bench.compute(index, index + 10, 4.0));
-    let all = bench.merged().unwrap();
-    let (lines, columns) = (bench.folder.part_as(1, Form::Lines), bench.folder.part_as(1, Form::Columns));
-    bench.compute_at(&columns, 1, 11, 4.0, message::Outcome::Done);
-    assert!(!lines.exists() && bench.folder.part(1) == columns, "what was there in the other form is gone");
-    assert!(matches!(bench.folder.state(1), State::Done));
-    assert_eq!(bench.merged().unwrap(), all, "bit for bit");
-    let whole = std::fs::read(&columns).unwrap();
-    std::fs::write(&columns, &whole[..whole.len() - 9]).unwrap();
-    assert!(matches!(bench.folder.state(1), State::Broken(_)));
-    let message = bench.merged().unwrap_err().to_string();
-    assert!(message.contains("parquet") && message.contains("run the spec again"), "{message}");
-    bench.compute_at(&lines, 1, 11, 4.0, message::Outcome::Done);
-    assert!(lines.exists() && !columns.exists());
-    assert_eq!(bench.merged().unwrap(), all);
-}
-
-#[cfg(not(feature = "parquet"))]
-#[test]
-fn a_part_in_parquet_is_told_of_by_a_program_that_cannot_read_it() {
-    let bench = bench();
-    let columns = bench.folder.part_as(1, Form::Columns);
-    std::fs::write(&columns, "PAR1").unwrap();
-    for error in [glance(&columns).unwrap_err(), bench.merged().unwrap_err()] {
-        let message = error.to_string();
-        assert!(message.contains(&columns.display().to_string()), "{message}");
-        assert!(message.contains("--features parquet"), "{message}");
-    }
-    assert!(matches!(bench.folder.state(1), State::Broken(PartError::Without { .. })));
 }

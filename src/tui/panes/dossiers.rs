@@ -55,7 +55,7 @@ impl Dossiers {
         if pane == self.list {
             let len = (self.names)(state).len();
             state.place_mut(self.id).travel(self.list, by, len);
-            self.from_the_top(state);
+            self.show_from_top(state);
         } else {
             let pane = compute(state).and_then(|layout| layout.pane(self.page));
             let lines = pane.map_or(0, |pane| overflow(pane, |width| (self.lines)(state, width).len()));
@@ -81,17 +81,17 @@ impl Dossiers {
     pub(crate) fn show(&self, state: &mut State, name: &str) {
         match (self.names)(state).iter().position(|n| n == name) {
             Some(row) => self.go_to(state, row),
-            None => self.from_the_top(state),
+            None => self.show_from_top(state),
         }
     }
 
     fn go_to(&self, state: &mut State, row: usize) {
         state.place_mut(self.id).scroll.insert(self.list, row);
-        self.from_the_top(state);
+        self.show_from_top(state);
     }
 
     /// Shows the page from its first line.
-    pub(crate) fn from_the_top(&self, state: &mut State) {
+    pub(crate) fn show_from_top(&self, state: &mut State) {
         state.place_mut(self.id).scroll.remove(&self.page);
     }
 
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn another_entry_shows_its_page_from_the_top() {
+    fn another_entry_shows_its_page_show_from_top() {
         let (of, mut state) = dossiers(long);
         for go in [
             |of: &Dossiers, state: &mut State| of.travel(state, LIST, 1),

@@ -2,7 +2,6 @@
 
 use super::prepare::Bench;
 use super::sweep::{Concluded, Sweep};
-use crate::Finding;
 use crate::Host;
 use crate::finding::{Kind, ReliabilityFinding};
 use crate::front::FrontFinding;
@@ -15,7 +14,6 @@ use lab::Head;
 use lab::LabId;
 use lab::family::Comparison;
 use lab::fault::Fault;
-use lab::finding::Body;
 
 /// Compares all methods under every oracle, and then all their settings. `concluded` is by method, then by oracle.
 pub(crate) fn compare(

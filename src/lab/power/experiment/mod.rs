@@ -28,7 +28,6 @@ use lab::axis::{self, Axis, Takes};
 use lab::demand::{Forecast, Size};
 use lab::family::Comparison;
 use lab::fault::Fault;
-use lab::finding::Body;
 use lab::host::Share;
 use lab::{Details, EngineInfo, Experiment, Instrument, LabId, Preset};
 
@@ -113,7 +112,7 @@ impl Instrument for Power {
             }
             _ => return None,
         };
-        let spec = finding.spec.clone();
+        let spec = finding.spec;
         Some(Comparison { lab: LabId::Power, spec: spec.to_owned(), what, test, n, p, planned })
     }
 }

@@ -368,16 +368,16 @@ fn questions_are_answered_while_it_runs_and_afterwards() {
     let mut desk = Desk::new();
     let prompt = "The capital of [X] is the city of [Y] .";
     let asked = Asked::Prompt(PromptQuestion { relation: "capital".into(), prompt: prompt.into() });
-    desk.waiting = Some(Waiting { ticket: 1, question: asked.clone().into() });
+    desk.waiting = Some(Waiting { ticket: 1, question: asked.clone() });
     let (mut experiment, result) = run(&spec(), &mut desk);
     result.unwrap();
     assert_eq!(desk.replies.len(), 1, "answered during the run");
-    let findings = experiment.answer(&asked.into(), Share::All, &mut desk).unwrap();
+    let findings = experiment.answer(&asked, Share::All, &mut desk).unwrap();
     assert_eq!(findings.len(), 3);
     let scores: Vec<Option<usize>> = findings
         .iter()
         .map(|f| match &f.body {
-            Body::Lab((Kind::PromptScore(s))) => s.prompt_index,
+            Body::Lab(Kind::PromptScore(s)) => s.prompt_index,
             other => panic!("{other:?}"),
         })
         .collect();
@@ -386,9 +386,9 @@ fn questions_are_answered_while_it_runs_and_afterwards() {
     // A prompt of the relation that is asked again scores what it scored.
     let relation = desk.results().relation("capital").unwrap().value.clone();
     let again = PromptQuestion { relation: "capital".into(), prompt: relation.prompts[1].clone() };
-    let findings = experiment.answer(&Asked::Prompt(again).into(), Share::All, &mut desk).unwrap();
+    let findings = experiment.answer(&Asked::Prompt(again), Share::All, &mut desk).unwrap();
     for f in &findings {
-        let Body::Lab((Kind::PromptScore(s))) = &f.body else { panic!() };
+        let Body::Lab(Kind::PromptScore(s)) = &f.body else { panic!() };
         let known = desk.results().score("capital", &relation.prompts[1], &f.model).unwrap().value.clone();
         assert_eq!(*s, known);
     }
@@ -399,8 +399,7 @@ fn questions_are_answered_while_it_runs_and_afterwards() {
         ("nothing", "[X] [Y]", "nothing has been asked"),
     ] {
         let asked = PromptQuestion { relation: relation.into(), prompt: prompt.into() };
-        let Err(Fault::Failed(why)) = experiment.answer(&Asked::Prompt(asked).into(), Share::All, &mut desk)
-        else {
+        let Err(Fault::Failed(why)) = experiment.answer(&Asked::Prompt(asked), Share::All, &mut desk) else {
             panic!()
         };
         assert!(why.what.contains(told), "{told}: {why}");
@@ -412,11 +411,11 @@ fn look(experiment: &mut dyn Experiment<Kind, Question>, desk: &mut Desk, known:
     for prompt in [known, typed] {
         let asked =
             LookQuestion { relation: "capital".into(), prompt: prompt.into(), instance: 1, mention: 0 };
-        let findings = experiment.answer(&Asked::Look(asked).into(), Share::All, desk).unwrap();
+        let findings = experiment.answer(&Asked::Look(asked), Share::All, desk).unwrap();
         assert_eq!((findings.len(), findings[0].model.as_str()), (4, ALL));
-        let Body::Lab((Kind::Instances(all))) = &findings[0].body else { panic!() };
+        let Body::Lab(Kind::Instances(all)) = &findings[0].body else { panic!() };
         for (k, f) in findings[1..].iter().enumerate() {
-            let Body::Lab((Kind::Instance(one))) = &f.body else { panic!() };
+            let Body::Lab(Kind::Instance(one)) = &f.body else { panic!() };
             assert_eq!(one.mention, all.rows[1].mentions[0]);
             assert_eq!((&one.said, one.right), (&all.rows[1].said[k].0, all.rows[1].said[k].1));
             assert!(one.top.len() == 5 && one.top.windows(2).all(|w| w[0].probability >= w[1].probability));
@@ -439,7 +438,7 @@ fn a_run_that_is_stopped_can_still_be_asked_about() {
     let first = desk.results().relations[0].value.clone();
     let asked =
         LookQuestion { relation: first.relation, prompt: first.prompts[0].clone(), instance: 0, mention: 0 };
-    assert_eq!(experiment.answer(&Asked::Look(asked).into(), Share::All, &mut desk).unwrap().len(), 4);
+    assert_eq!(experiment.answer(&Asked::Look(asked), Share::All, &mut desk).unwrap().len(), 4);
 }
 
 #[test]
@@ -485,10 +484,10 @@ fn objects_of_several_tokens_are_asked_by_pseudo_log_likelihood() {
         assert!(results.scores.iter().all(|s| s.value.candidates == candidates && s.n == kept));
         let prompt = "The capital of [X] is [Y] .".to_owned();
         let asked = LookQuestion { relation: "P36".into(), prompt, instance: kept - 1, mention: 0 };
-        let found = experiment.answer(&Asked::Look(asked).into(), Share::All, &mut desk).unwrap();
-        let Body::Lab((Kind::Instances(all))) = &found[0].body else { panic!() };
+        let found = experiment.answer(&Asked::Look(asked), Share::All, &mut desk).unwrap();
+        let Body::Lab(Kind::Instances(all)) = &found[0].body else { panic!() };
         for (k, f) in found[1..].iter().enumerate() {
-            let Body::Lab((Kind::Instance(one))) = &f.body else { panic!() };
+            let Body::Lab(Kind::Instance(one)) = &f.body else { panic!() };
             assert_eq!((&one.said, one.right), (&all.rows[kept - 1].said[k].0, all.rows[kept - 1].said[k].1));
             assert!(
                 ["Paris", "Oslo", "Rome Town"].iter().any(|a| a.eq_ignore_ascii_case(&one.said)),

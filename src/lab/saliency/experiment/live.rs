@@ -38,7 +38,7 @@ pub(crate) enum Steps {
 /// Whether more steps would say more.
 pub(crate) fn is_rough(findings: &[Finding]) -> bool {
     let rough = |f: &Finding| match &f.body {
-        Body::Lab((Kind::Saliency(row))) => row.complete == Some(false),
+        Body::Lab(Kind::Saliency(row)) => row.complete == Some(false),
         _ => false,
     };
     findings.iter().any(rough)

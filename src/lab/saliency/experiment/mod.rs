@@ -26,7 +26,6 @@ use lab::axis::{self, Axis, Takes};
 use lab::demand::{Forecast, Size};
 use lab::family::Comparison;
 use lab::fault::Fault;
-use lab::finding::Body;
 use lab::host::Share;
 use lab::table::Table;
 use lab::{Details, EngineInfo, Experiment, Instrument, LabId};

@@ -11,6 +11,7 @@ use crate::data::draw;
 use base::{Cancelled, Problem, Pulse};
 use corpus::make::{Layout, lines};
 use corpus::sets::BuiltIn;
+use lab::Body;
 use lab::Host as _;
 use lab::demand::Slice;
 use lab::host::NoticeLevel;
@@ -327,7 +328,7 @@ fn a_run_that_is_cancelled_stops_and_can_still_be_asked() {
         models: Vec::new(),
         methods: vec!["ig".into(), "random".into()],
     });
-    let answer = run.answer(&asked.into(), Share::Quick, &mut desk).unwrap();
+    let answer = run.answer(&asked, Share::Quick, &mut desk).unwrap();
     let mut found = desk.results();
     assert!(found.answer(1, lab::finding::kinds(&answer)) && !found.answer(0, lab::finding::kinds(&answer)));
     let own = found.own.as_ref().unwrap();
@@ -344,16 +345,16 @@ fn who_types_sees_the_planned_steps_first_and_the_doubled_ones_after() {
     let path = &mut spec.integrated_gradients;
     (path.steps, path.most_steps, path.tolerance) = (2, 8, 1e-6);
     let (mut desk, mut run) = (Desk::new(), opened(&spec));
-    let asked = Question::from(Asked::Sentence(SentenceQuestion {
+    let asked = Asked::Sentence(SentenceQuestion {
         text: "A cat [MASK] .".into(),
         answer: None,
         models: Vec::new(),
         methods: Vec::new(),
-    }));
+    });
     let mut steps = |share: Share| {
         let answer = run.answer(&asked, share, &mut desk).unwrap();
         let labels: Vec<String> = answer.iter().map(|f| f.spec.clone()).collect();
-        let Body::Lab((Kind::Saliency(row))) = &answer[2].body else { panic!("{answer:?}") };
+        let Body::Lab(Kind::Saliency(row)) = &answer[2].body else { panic!("{answer:?}") };
         (row.steps, row.complete, labels)
     };
     let (quick, all) = (steps(Share::Quick), steps(Share::All));
@@ -459,7 +460,7 @@ fn questions_are_answered_while_it_runs_and_nonsense_becomes_a_notice() {
     let text = |text: &str| {
         let asked =
             SentenceQuestion { text: text.into(), answer: None, models: Vec::new(), methods: Vec::new() };
-        Question::from(Asked::Sentence(asked))
+        Asked::Sentence(asked)
     };
     let (mut desk, mut run) = (Desk::new(), opened(&spec));
     desk.waiting = Some(Waiting { ticket: 1, question: text("A cat [MASK] .") });
@@ -471,16 +472,12 @@ fn questions_are_answered_while_it_runs_and_nonsense_becomes_a_notice() {
     assert!(desk.notices.iter().any(|n| n.what.contains("[MASK]")), "{:?}", desk.notices);
     let heads = |sentence: Option<&str>| {
         let sentence = sentence.map(str::to_owned);
-        Question::from(Asked::Attention(AttentionQuestion {
-            model: String::new(),
-            sentence,
-            text: "A cat [MASK] .".into(),
-        }))
+        Asked::Attention(AttentionQuestion { model: String::new(), sentence, text: "A cat [MASK] .".into() })
     };
     let known = desk.results().sentences[0].value.clone();
     for (asked, words) in [(heads(None), 4), (heads(Some(&known.sentence)), known.words.len())] {
         let answer = run.answer(&asked, Share::All, &mut desk).unwrap();
-        let Body::Lab((Kind::Attention(found))) = &answer[0].body else { panic!("{answer:?}") };
+        let Body::Lab(Kind::Attention(found)) = &answer[0].body else { panic!("{answer:?}") };
         assert_eq!(found.scores.len(), desk.results().data.unwrap().value.models[0].layers);
         assert!(found.scores.iter().flatten().all(|head| head.len() == words));
     }

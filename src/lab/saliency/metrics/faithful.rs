@@ -19,6 +19,7 @@ pub(crate) fn faithfulness(whole: f64, alone: f64, without: f64) -> Faithfulness
 
 /// Mean over rationales of growing size (the area over the perturbation curve, equation 3 there): one pair of probabilities, of the
 /// rationale alone and of the input without it, for each size. `None` without sizes.
+#[cfg(test)]
 pub(crate) fn over_sizes(whole: f64, sizes: &[(f64, f64)]) -> Option<Faithfulness> {
     let n = sizes.len() as f64;
     let mean = |part: fn(&(f64, f64)) -> f64| sizes.iter().map(part).sum::<f64>() / n;

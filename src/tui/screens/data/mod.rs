@@ -131,7 +131,7 @@ fn ask(state: &mut State, question: DataQuestion) -> Vec<Effect> {
 }
 
 fn send(state: &mut State, set: &str, question: DataQuestion) -> Vec<Effect> {
-    DOSSIERS.from_the_top(state);
+    DOSSIERS.show_from_top(state);
     // What is drawn, and with which vocabularies, follows the setup of the lab that was shown last.
     let Some(setup) = state.setup() else { return Vec::new() };
     let spec = setup.spec(state);

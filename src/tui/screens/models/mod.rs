@@ -111,7 +111,7 @@ fn select(state: &mut State) -> Vec<Effect> {
 /// Asks the engine about the model under the cursor.
 fn ask(state: &mut State, what: ModelQuestion) -> Vec<Effect> {
     let Some(model) = under_cursor(state) else { return Vec::new() };
-    DOSSIERS.from_the_top(state);
+    DOSSIERS.show_from_top(state);
     job::ask(state, Question::Model { model, what })
 }
 

@@ -48,7 +48,7 @@ fn a_replay_selects_and_asks_nothing() {
 }
 
 #[test]
-fn moving_to_another_model_shows_its_page_from_the_top() {
+fn moving_to_another_model_shows_its_page_show_from_top() {
     let mut state = state();
     state.place_mut(ID).scroll.insert(PAGE, 7);
     SCREEN.travel(&mut state, LIST, 1);

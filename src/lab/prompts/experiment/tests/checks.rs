@@ -7,7 +7,6 @@ use super::*;
 use crate::consistency::Regime;
 use crate::finding::{InstanceFinding, InstancesFinding};
 use crate::spec::Weighting;
-use lab::Host as _;
 
 const PROMPT: &str = "The capital of [X] is [Y] .";
 
@@ -35,7 +34,7 @@ fn looked(
     desk: &mut Desk,
 ) -> (InstancesFinding, Vec<InstanceFinding>) {
     let asked = LookQuestion { relation: "r".into(), prompt: PROMPT.into(), instance: 0, mention: 0 };
-    let findings = experiment.answer(&Asked::Look(asked).into(), Share::All, desk).unwrap();
+    let findings = experiment.answer(&Asked::Look(asked), Share::All, desk).unwrap();
     let (mut all, mut each) = (None, Vec::new());
     for finding in &findings {
         let Body::Lab(kind) = &finding.body else { panic!("{finding:?}") };

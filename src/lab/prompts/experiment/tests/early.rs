@@ -8,7 +8,6 @@ use crate::library::Fact;
 use crate::rule::Rule;
 use crate::spec::QuerySpec;
 use crate::vocabulary::Words;
-use lab::Host as _;
 use lab::finding::Label;
 
 fn kind(finding: &Finding) -> &Kind {
@@ -83,7 +82,7 @@ fn every_finding_says_by_which_rule_answers_were_read() {
     result.unwrap();
     let asked =
         LookQuestion { relation: "capital".into(), prompt: "[X] : [Y]".into(), instance: 0, mention: 0 };
-    let looked = experiment.answer(&Asked::Look(asked).into(), Share::All, &mut desk).unwrap();
+    let looked = experiment.answer(&Asked::Look(asked), Share::All, &mut desk).unwrap();
     for finding in desk.found.iter().chain(&looked) {
         let json = serde_json::to_value(finding).unwrap();
         assert_eq!(json["candidates"], "intersection", "{json}");
@@ -146,7 +145,7 @@ fn a_relation_with_nothing_left_is_told_of_and_the_others_are_asked() {
         // Its instances could not be looked at, so that nobody saw why they are left out.
         let prompt = "The capital of [X] is [Y] .".to_owned();
         let asked = LookQuestion { relation: "long".into(), prompt, instance: 0, mention: 0 };
-        let looked = experiment.answer(&Asked::Look(asked).into(), Share::All, &mut desk).unwrap();
+        let looked = experiment.answer(&Asked::Look(asked), Share::All, &mut desk).unwrap();
         let [all] = &looked[..] else { panic!("{looked:?}") };
         let Kind::Instances(all) = kind(all) else { panic!("{all:?}") };
         assert_eq!((all.rows.len(), all.left_out.len()), (0, 2));

@@ -105,8 +105,8 @@ fn instances_say_which_of_them_change_with_the_name() {
     let first = results.relations[0].value.clone();
     let (relation, prompt) = (first.relation.clone(), first.prompts[0].clone());
     let asked = LookQuestion { relation, prompt, instance: 0, mention: 0 };
-    let found = experiment.answer(&Asked::Look(asked).into(), Share::All, &mut desk).unwrap();
-    let Body::Lab((Kind::Instances(all))) = &found[0].body else { panic!("{found:?}") };
+    let found = experiment.answer(&Asked::Look(asked), Share::All, &mut desk).unwrap();
+    let Body::Lab(Kind::Instances(all)) = &found[0].body else { panic!("{found:?}") };
     for (k, model) in all.models.iter().enumerate() {
         let told = &results.stability_of(&first.relation, model).unwrap().value;
         let several = all.rows.iter().filter(|r| r.mentions.len() > 1);
