@@ -7,6 +7,7 @@ use probity::model::{Array, Batch, Device, HookPoint, Model, ModelSource, Plan, 
 use serde_json::Value;
 
 use super::common::{Report, json, subfolders};
+use crate::harness::say;
 
 crate::harness::tests! {
     Needs::Models("") => [real_checkpoints_are_reproduced];
