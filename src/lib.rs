@@ -36,40 +36,45 @@
 //! - A run says what it will need before it begins ([`lab::demand`]): memory by arithmetic over counts, time by counted work and
 //!   the rate of each kind of work, measured on a slice of it. A memory limit is kept by smaller batches.
 //!
-//! # The rooms, each of which knows only those above it
+//! # The crates, from the bottom up
 //!
-//! | room | what is in it |
+//! Each folder of `src` with a `Cargo.toml` is a crate; it can use only the crates that its `Cargo.toml` names, so the compiler enforces
+//! the layers. External dependencies are declared once, in the root `Cargo.toml`, each with its reason.
+//!
+//! | crate | contents |
 //! | --- | --- |
-//! | [`kernels`](kernels) | vector kernels on plain slices, what the CPU executor computes with; a package of its own (`src/kernels`), which builds for tests optimise, and the only one |
-//! | [`base`] | what every room uses and none owns: being told to stop, problems, text made printable, files that appear whole, numbers in and out, matrices |
-//! | [`stats`] | pure numbers: random streams, bootstrap, intervals, corrections for many tests, paired tests and their power |
-//! | [`corpus`] | the built-in micro-world, facts and rationales, the probing tasks; readers of data on disk, what a set holds, and the data doctor |
-//! | [`model`] | architectures as data, loading and fetching, tokenizers, plans and hooks, executors, the check against other implementations |
-//! | [`probe`] | classifiers on embeddings, splits enforced by type, grid search, audit |
-//! | [`gallery`] | how the built-in models are trained and judged |
+//! | [`kernels`] | vector kernels on plain slices for the CPU executor; tests compile it at the highest optimisation |
+//! | [`base`] | cancellation, problems, printable text, files that appear whole, numbers in and out, matrices |
+//! | [`stats`] | random streams, bootstrap, intervals, corrections for multiple testing, paired tests and their power |
+//! | [`corpus`] | the built-in micro-world, facts and rationales, the probing tasks; readers of data on disk, the data doctor |
 //! | [`figure`] | figures without a renderer, and their renderers |
-//! | [`lab`] | the instruments; science with no terminal, no threads, no files |
-//! | [`engine`] | commands, events, the board, the worker of any lab and its cache, the desk for questions about data |
-//! | [`session`] | recordings and their replay |
-//! | `remote` | the engine far away: frames, the keeper that owns it there, the bridge that ssh starts, the link and its near end (Unix) |
+//! | [`model`] | architectures as data, loading and fetching, tokenizers, plans and hooks, executors, the check against other implementations |
+//! | [`probe`] | classifiers on hidden states, splits enforced by type, grid search, audit |
+//! | [`pretraining`] | the training texts of the built-in models, and training any model further on facts or on corrupted text |
+//! | `lab` (`src/lab/core`) | the parts that labs share: specs, findings with their provenance, hosts, stores, settings, forecasts, tables |
+//! | [`interventions`], [`prompts`], [`power`], [`saliency`] | the four labs; science with no terminal, no threads, no files |
+//! | [`lab`](mod@lab) (`src/lab/registry`) | the list of labs and the types with one case per lab; grids |
+//! | [`gallery`] | training and scoring of the built-in models; only the command line uses it |
+//! | [`engine`] | commands, events, the board, the worker that runs any lab and its cache, answers to questions about data |
+//! | [`session`] | recordings and their replay; parts of grids |
+//! | `remote` | an engine on another machine: frames, the keeper that owns it there, the bridge that ssh starts, the link (Unix) |
 //! | [`tui`], [`cli`] | the terminal program; the command line |
 //!
-//! All rooms down to `lab` import neither ratatui, crossterm nor tokio; `tests/layers.rs` enforces this, the order of the rooms,
-//! and that no room but its own knows a lab by name.
+//! No crate up to the labs depends on ratatui, crossterm or tokio. `tests/house.rs` checks that no file outside a lab's own folders
+//! knows the lab by name, but for the few that list them. This root crate holds `main.rs`, the tests from outside and the benches.
 //!
 //! # How a lab lives here
 //!
-//! A lab is a folder in `lab/` (its spec, its kinds of finding, the questions it answers, the fold of its findings, its figures,
-//! its procedure), a folder in `tui/screens/`, and a line in each registry: `labs!` in [`lab`], the screens in [`tui`]. The macro
-//! makes the types that have a case a lab ([`lab::Spec`], [`lab::Kinds`], [`lab::Question`], [`lab::Results`]); the traits
-//! [`lab::Lab`] and [`lab::Experiment`] are what the rest of the program speaks to; [`lab::Host`] is what an experiment speaks to.
-//! What the specs of all labs share is in [`lab::spec`] and [`lab::interval`], and the shapes of their settings in
-//! [`lab::setting::rows`], so that a lab writes only what is its own.
+//! A lab is a crate below `src/lab` with its `Spec`, its kinds of finding (`Kind`), the questions it answers (`Question`), the fold of its
+//! findings (`Results`), its figures and its procedure; it implements [`lab::Instrument`] in these types. Its screen is a folder in
+//! `src/tui/screens`. One line in `labs!` (`src/lab/registry/lib.rs`) makes it part of [`lab::Spec`], [`lab::Kinds`], [`lab::Question`]
+//! and [`lab::Results`]; the rest of the program speaks to it through [`lab::Lab`]. An experiment speaks to its surroundings through
+//! [`lab::Host`] and [`lab::Channel`].
 //!
 //! # Where to add things
 //!
-//! - **A lab**: the two folders and two lines above, and `assets/specs/<lab>.toml`.
-//! - **A method of intervention**: a file in `lab/interventions/methods/` and a line in [`mod@lab::interventions::registry`].
+//! - **A lab**: the two folders and the line above, its name in `src/lab/core/id.rs`, its screen in [`tui`], and `assets/specs/<lab>.toml`.
+//! - **A method of intervention**: a file in `src/lab/interventions/methods/` and a line in `registry.rs` there.
 //!   It then appears in the picker, the command line, the sweep and the help.
 //! - **A family of models**: a file in `model/families/` that turns `config.json` into a [`model::Arch`] and names its
 //!   tensors, and a line in the registry there. Both executors run the description.
@@ -116,7 +121,6 @@
 //! | pulse | what long work calls between batches, and what tells it to stop |
 //! | queue | the runs that wait for the one in progress; they are recorded when they begin |
 //! | role | what a series of a figure means, from which each renderer derives colour, dash and marker |
-//! | room | a top-level module; it depends only on the rooms above it in the table |
 //! | setup | a lab's experiment as the user has set it up, which may differ from what was run |
 //! | shelf | the models that the worker keeps in memory; also the list of recorded sessions |
 //! | shard | a share of the cells of a grid, computed by one machine; a lane is a part of it for one of several processes |

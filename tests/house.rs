@@ -153,3 +153,42 @@ fn every_file_says_what_it_is_for_and_stays_readable() {
         assert!(lines <= 500, "{} has {lines} lines", path.display());
     }
 }
+
+/// The folders of all crates but the root one.
+fn crates() -> Vec<std::path::PathBuf> {
+    let manifest = include_str!("../Cargo.toml");
+    let (_, members) = manifest.split_once("members = [").expect("members");
+    let (members, _) = members.split_once(']').expect("the end of members");
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let names = members.split('"').skip(1).step_by(2).filter(|m| *m != ".");
+    names.map(|m| root.join(m)).collect()
+}
+
+#[test]
+fn every_crate_uses_the_dependencies_that_it_names() {
+    let mut unused = Vec::new();
+    let all = crates();
+    for folder in &all {
+        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
+        let manifest: toml::Table = manifest.parse().expect("TOML");
+        let unix = manifest.get("target").and_then(|t| t.as_table()).into_iter().flatten();
+        let tables = std::iter::once(&manifest)
+            .chain(unix.filter_map(|(_, t)| t.as_table()))
+            .flat_map(|t| ["dependencies", "dev-dependencies", "build-dependencies"].map(|k| t.get(k)))
+            .filter_map(|t| t?.as_table());
+        // Crates below this folder are crates of their own.
+        let own = |path: &std::path::Path| !all.iter().any(|f| f != folder && f.starts_with(folder) && path.starts_with(f));
+        let text: String = sources(folder.to_str().expect("UTF-8"))
+            .into_iter()
+            .filter(|(path, _)| own(path))
+            .map(|(_, text)| text)
+            .collect();
+        for name in tables.flat_map(toml::Table::keys) {
+            let ident = name.replace('-', "_");
+            if ![format!("{ident}::"), format!("use {ident};"), format!("derive({ident}")].iter().any(|u| text.contains(u)) {
+                unused.push(format!("{}: {name}", folder.display()));
+            }
+        }
+    }
+    assert!(all.len() > 15 && unused.is_empty(), "unused dependencies:\n{}", unused.join("\n"));
+}

@@ -63,7 +63,7 @@ impl Grid {
         Self::product("small", &[1, 2], &[64, 256], &[1e-4, 1e-3, 1e-2])
     }
 
-    /// The grid of that name, see [`GRID_NAMES`].
+    /// The grid of that name: `small`, `paper` or `linear`.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "small" => Some(Self::small()),

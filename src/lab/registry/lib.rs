@@ -2,7 +2,7 @@
 //!
 //! Each lab is a crate that implements [`Instrument`] in its own types. `labs!` below lists them and makes [`Spec`], [`Kinds`],
 //! [`Question`] and [`Results`]; the rest of the program speaks to a lab through [`Lab`] and to an experiment through
-//! [`Experiment`](lab::Experiment). What labs share (`lab`) is exported from here too, with these types in place.
+//! [`Experiment`]. What labs share (`lab`) is exported from here too, with these types in place.
 
 mod adapter;
 pub mod grid;

@@ -54,7 +54,7 @@ impl Spec {
         Ok(spec)
     }
 
-    /// See [`LabSpec::check`].
+    /// See [`LabSpec::check`](lab::LabSpec::check).
     pub fn check(&self, origin: &str) -> Result<(), SpecError> {
         self.common().check(origin)
     }
