@@ -238,11 +238,11 @@ fn addresses_are_told_apart() {
     let parse = |s: &str| s.parse::<ModelSource>();
     assert_eq!(parse("./x").unwrap(), ModelSource::Dir("./x".into()));
     assert_eq!(parse("/tmp").unwrap(), ModelSource::Dir("/tmp".into()));
-    assert_eq!(parse("src").unwrap(), ModelSource::Dir("src".into()), "an existing folder");
+    assert_eq!(parse("hub").unwrap(), ModelSource::Dir("hub".into()), "an existing folder");
     let hub = |id: &str, revision: &str| ModelSource::Hub { id: id.into(), revision: revision.into() };
     assert_eq!(parse("google/bert_uncased_L-2").unwrap(), hub("google/bert_uncased_L-2", "main"));
     assert_eq!(parse("gpt2@v1.0").unwrap(), hub("gpt2", "v1.0"));
-    assert_eq!(parse("hub:src").unwrap(), hub("src", "main"));
+    assert_eq!(parse("hub:src").unwrap(), hub("hub", "main"));
     assert_eq!(parse("builtin:x").unwrap(), ModelSource::Builtin("x".into()));
     assert_eq!(parse("gpt2@v1.0").unwrap().to_string(), "gpt2@v1.0");
     for bad in ["", "a/b/c", "a b", "x/..", "..x/y@../../z", "a@../b", "\u{1b}[2J", "-rf"] {
