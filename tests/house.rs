@@ -177,7 +177,9 @@ fn every_crate_uses_the_dependencies_that_it_names() {
             .flat_map(|t| ["dependencies", "dev-dependencies", "build-dependencies"].map(|k| t.get(k)))
             .filter_map(|t| t?.as_table());
         // Crates below this folder are crates of their own.
-        let own = |path: &std::path::Path| !all.iter().any(|f| f != folder && f.starts_with(folder) && path.starts_with(f));
+        let own = |path: &std::path::Path| {
+            !all.iter().any(|f| f != folder && f.starts_with(folder) && path.starts_with(f))
+        };
         let text: String = sources(folder.to_str().expect("UTF-8"))
             .into_iter()
             .filter(|(path, _)| own(path))
@@ -185,7 +187,10 @@ fn every_crate_uses_the_dependencies_that_it_names() {
             .collect();
         for name in tables.flat_map(toml::Table::keys) {
             let ident = name.replace('-', "_");
-            if ![format!("{ident}::"), format!("use {ident};"), format!("derive({ident}")].iter().any(|u| text.contains(u)) {
+            if ![format!("{ident}::"), format!("use {ident};"), format!("derive({ident}")]
+                .iter()
+                .any(|u| text.contains(u))
+            {
                 unused.push(format!("{}: {name}", folder.display()));
             }
         }

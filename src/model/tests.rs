@@ -242,7 +242,7 @@ fn addresses_are_told_apart() {
     let hub = |id: &str, revision: &str| ModelSource::Hub { id: id.into(), revision: revision.into() };
     assert_eq!(parse("google/bert_uncased_L-2").unwrap(), hub("google/bert_uncased_L-2", "main"));
     assert_eq!(parse("gpt2@v1.0").unwrap(), hub("gpt2", "v1.0"));
-    assert_eq!(parse("hub:src").unwrap(), hub("hub", "main"));
+    assert_eq!(parse("hub:src").unwrap(), hub("src", "main"));
     assert_eq!(parse("builtin:x").unwrap(), ModelSource::Builtin("x".into()));
     assert_eq!(parse("gpt2@v1.0").unwrap().to_string(), "gpt2@v1.0");
     for bad in ["", "a/b/c", "a b", "x/..", "..x/y@../../z", "a@../b", "\u{1b}[2J", "-rf"] {
