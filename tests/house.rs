@@ -129,6 +129,67 @@ fn no_dependency_needs_a_newer_compiler_than_we_promise() {
     assert!(packages.len() > 100 && told.is_empty(), "{told:?}");
 }
 
+/// Most crates of others that the program is built from, apart from those for tests, for building and for Unix alone.
+const MOST_DEPENDENCIES: usize = 40;
+
+/// Whether code names a crate: in a path, as a macro, or in a `use` of its own.
+fn names_crate(text: &str, name: &str) -> bool {
+    let line_names = |line: &str| {
+        line.match_indices(name).any(|(at, _)| {
+            let (before, after) = (&line[..at], &line[at + name.len()..]);
+            let begins = !before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':');
+            let ends = after.starts_with("::") || after.starts_with('!');
+            begins
+                && (ends || before.ends_with("use ") && (after.starts_with(';') || after.starts_with(" as ")))
+        })
+    };
+    text.lines().filter(|line| !line.trim_start().starts_with("//")).any(line_names)
+}
+
+/// The code of the package in a folder.
+fn code_of(folder: &std::path::Path) -> String {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let within = folder.strip_prefix(root).expect("a package of the workspace");
+    let files = match within.as_os_str().is_empty() {
+        true => sources("tests")
+            .into_iter()
+            .chain(sources("src").into_iter().filter(|(path, _)| path.parent() == Some(&root.join("src"))))
+            .collect(),
+        false => sources(within.to_str().expect("utf-8")),
+    };
+    // Build scripts share a file.
+    let shared = std::fs::read_to_string(root.join("src/packing.rs")).expect("packing.rs");
+    files.into_iter().map(|(_, text)| text).chain([shared]).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn each_crate_names_only_dependencies_that_it_uses_and_they_are_few() {
+    let metadata = cargo(&["metadata", "--format-version", "1", "--no-deps", "--locked", "--offline"]);
+    let metadata: serde_json::Value = serde_json::from_str(&metadata).expect("JSON");
+    let (mut external, mut idle) = (std::collections::BTreeSet::new(), Vec::new());
+    for package in metadata["packages"].as_array().expect("packages") {
+        let manifest = std::path::Path::new(package["manifest_path"].as_str().expect("a path"));
+        let code = code_of(manifest.parent().expect("a folder"));
+        for dependency in package["dependencies"].as_array().expect("dependencies") {
+            let text = |key: &str| dependency[key].as_str();
+            let name = text("rename").or(text("name")).expect("a name");
+            if text("kind").is_none() && text("source").is_some() && text("target").is_none() {
+                external.insert(name.to_owned());
+            }
+            // One of our own may be named in tests for the sample data that a feature of it adds.
+            let for_samples = text("kind") == Some("dev")
+                && text("source").is_none()
+                && dependency["features"] == serde_json::json!(["samples"]);
+            if !for_samples && !names_crate(&code, &name.replace('-', "_")) {
+                idle.push(format!("{} names {name}", package["name"]));
+            }
+        }
+    }
+    assert!(idle.is_empty(), "dependencies without a use: {idle:?}");
+    let most = 1..=MOST_DEPENDENCIES;
+    assert!(most.contains(&external.len()), "{} dependencies: {external:?}", external.len());
+}
+
 /// Bytes of the project's own fixtures: they are in every clone.
 const MOST_FIXTURES: u64 = 3_000_000;
 

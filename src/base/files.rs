@@ -224,7 +224,7 @@ impl Whole {
     }
 }
 
-/// Bytes in hexadecimal digits. Digests print themselves so (`{:x}`) only whole, and most names here are of their first bytes.
+/// Bytes in hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut s, b| {

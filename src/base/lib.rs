@@ -2,6 +2,7 @@
 //! room.
 
 pub mod files;
+pub mod folders;
 pub mod matmul;
 pub mod matrix;
 pub mod numbers;

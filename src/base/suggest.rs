@@ -1,7 +1,5 @@
 //! "Did you mean …?" for unknown names.
 
-use strsim::osa_distance;
-
 use super::text::shortened;
 
 /// What a spec says about a value that is none of `known`: `is `x`: known are a, b; did you mean `a`?`.
@@ -25,14 +23,45 @@ pub fn closest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     if name.len() > 64 {
         return None;
     }
-    let scored = known.iter().map(|k| (osa_distance(&name.to_lowercase(), &k.to_lowercase()), *k));
+    let scored = known.iter().map(|k| (distance(&name.to_lowercase(), &k.to_lowercase()), *k));
     let (d, near) = scored.min_by_key(|(d, _)| *d)?;
     (d <= (near.chars().count() / 3).clamp(1, 3)).then_some(near)
+}
+
+/// Letters to insert, delete, replace or swap with their neighbour to get from one word to the other (optimal string alignment).
+fn distance(from: &str, to: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
+    let mut d = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            if i == 0 || j == 0 {
+                d[i][j] = i + j;
+                continue;
+            }
+            let replaced = d[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            d[i][j] = replaced.min(d[i - 1][j] + 1).min(d[i][j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                d[i][j] = d[i][j].min(d[i - 2][j - 2] + 1);
+            }
+        }
+    }
+    d[a.len()][b.len()]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn distances_count_insertions_deletions_replacements_and_swaps() {
+        for (from, to, d) in
+            [("", "", 0), ("", "abc", 3), ("abc", "", 3), ("pdg", "pgd", 1), ("kitten", "sitting", 3)]
+        {
+            assert_eq!(distance(from, to), d, "{from} {to}");
+        }
+        // A swapped pair is not edited again: 3, where Damerau and Levenshtein count 2.
+        assert_eq!((distance("ca", "abc"), distance("größe", "grösse")), (3, 2));
+    }
 
     #[test]
     fn slips_are_recognised_and_other_words_are_not() {

@@ -37,7 +37,6 @@ pub struct Shard {
 const MOST: usize = 100_000;
 
 impl Shard {
-    /// All of it.
     pub const WHOLE: Self = Self { index: 1, count: 1 };
 
     /// Reads `3/8`.

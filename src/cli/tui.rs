@@ -231,7 +231,8 @@ pub(super) fn look(args: &LookArgs, notices: &mut Vec<Notice>) -> Result<Start, 
         (_, true) => Glyphs::Blocks,
         _ => Glyphs::Braille,
     };
-    if let Some(path) = dirs::config_dir().map(|d| d.join("probity/keymap.toml")).filter(|p| p.exists()) {
+    if let Some(path) = base::folders::config().map(|d| d.join("probity/keymap.toml")).filter(|p| p.exists())
+    {
         let (keymap, problems) = Keymap::read(&path);
         start.keymap = keymap;
         notices.extend(problems.into_iter().map(|problem| Notice { level: NoticeLevel::Warning, problem }));

@@ -57,9 +57,7 @@ pub struct Relation {
     pub label: String,
     /// How many subjects share an object.
     pub kind: Kind,
-    /// What the subjects are.
     pub subject_type: String,
-    /// What the objects are.
     pub object_type: String,
     /// Paraphrases with [`SUBJECT`] and, at the end, [`OBJECT`]: the open ones, then those that no training text has.
     pub prompts: Vec<String>,

@@ -17,6 +17,7 @@ use super::micro::frequencies::Frequencies;
 use super::readers::{DropKind, ReadError, Reading, Report};
 use super::sample::{Allocation, Sampler};
 use super::task::{Example, ExampleSet, Task};
+use base::files::hex;
 use base::{Cancelled, Pulse};
 
 /// Fewest examples that an experiment can be run on.
@@ -138,7 +139,6 @@ pub enum TooFew {
     Combination {
         /// The task's properties.
         properties: [&'static str; 2],
-        /// The value of each.
         values: [&'static str; 2],
         /// How many there are.
         count: usize,
@@ -264,7 +264,7 @@ fn hash(path: &Path, pulse: &mut dyn Pulse) -> Result<String, OwnError> {
         }
         pulse.beat(0, 1)?;
     }
-    Ok(format!("{:x}", hash.finalize()))
+    Ok(hex(&hash.finalize()))
 }
 
 #[cfg(test)]
@@ -304,7 +304,7 @@ mod tests {
         );
         let lines: Vec<(u64, u64)> = from.dropped.iter().map(|d| (d.count, d.first_line)).collect();
         assert_eq!(lines, [(1, 3), (1, 4), (1, 303)], "{from:?}");
-        let hash = format!("{:x}", Sha256::digest(text.as_bytes()));
+        let hash = hex(&Sha256::digest(text.as_bytes()));
         assert_eq!(from.sha256, hash);
         let summary = from.summary();
         for words in ["rows.jsonl (plain, SHA-256", "303 rows, 3 dropped", "no [MASK]", "first in line 303"] {

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::RngCore;
+use rand_chacha::rand_core::Rng;
 
 use stats::rng::stream;
 
@@ -83,7 +83,7 @@ impl<T> Sampler<T> {
 }
 
 /// A uniform number in `0..bound`, by rejection; `bound` is at least 1.
-fn below(rng: &mut impl RngCore, bound: u64) -> u64 {
+fn below(rng: &mut impl Rng, bound: u64) -> u64 {
     let limit = u64::MAX - u64::MAX % bound;
     loop {
         let word = rng.next_u64();

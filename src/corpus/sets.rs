@@ -44,7 +44,6 @@ impl Draw {
 pub struct BuiltIn {
     /// Its name.
     pub id: &'static str,
-    /// What it is.
     pub title: &'static str,
     /// What writes it.
     pub(super) maker: Maker,

@@ -12,6 +12,7 @@ use thiserror::Error;
 use super::micro::agreement::Agreement;
 use super::micro::frequencies::Frequencies;
 use super::micro::{Number, Side};
+use base::files::hex;
 use stats::rng::stream;
 
 /// Stands for the masked word in [`Example::text`]; replaced by the tokenizer's own mask.
@@ -264,7 +265,7 @@ fn content_hash(properties: &[Property; 2], examples: &[Example]) -> String {
         e.forms.iter().for_each(|f| field(f.as_bytes()));
         field(&[e.zc, properties[1].of(e).map_or(0, |z| z + 1)]);
     }
-    format!("{:x}", hash.finalize())
+    hex(&hash.finalize())
 }
 
 /// The stream of agreement examples.

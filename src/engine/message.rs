@@ -223,7 +223,7 @@ pub struct ModelInfo {
     pub hidden: usize,
     /// Number of parameters.
     pub parameters: u64,
-    /// Which labs it serves; empty where an older session does not say.
+    /// Which labs it serves; absent from the oldest recordings.
     #[serde(default)]
     pub serves: String,
 }

@@ -34,14 +34,12 @@ pub struct Card {
     pub corpus: CorpusCard,
     /// How it was trained.
     pub training: TrainingCard,
-    /// The half that it was judged on; none on cards from before there were halves.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub judgement: Option<Judgement>,
+    /// The half that it was judged on.
+    pub judgement: Judgement,
     /// What it can do, with the weights as stored (f16): grammar on sentences that it was never trained on; facts in the phrasings
     /// that it was trained on and in others, as each says.
     pub scores: Vec<Score>,
     /// What it recalls of each relation, prompt by prompt, with the weights that the prompts had in training.
-    #[serde(default)]
     pub facts: Vec<RelationRecall>,
     /// Level of the scores' intervals.
     pub level: f64,
@@ -88,8 +86,7 @@ pub struct CorpusCard {
     /// Shares of subject number (rows Sg, Pl) and attractor number (columns none, Sg, Pl) in agreement.
     pub frequencies: Frequencies,
     /// Everything that decided which sentences were written how often.
-    #[serde(default)]
-    pub mixture: Option<Mixture>,
+    pub mixture: Mixture,
 }
 
 /// The training run.
@@ -142,7 +139,7 @@ impl fmt::Display for Card {
             self.family,
             self.version,
             self.seed,
-            self.judgement.map_or("judged before there were halves to choose recipes on", Judgement::title)
+            self.judgement.title()
         )?;
         writeln!(
             f,
@@ -162,9 +159,7 @@ impl fmt::Display for Card {
             c.tokens,
             c.hash.get(..16).unwrap_or(&c.hash)
         )?;
-        if let Some(mixture) = &c.mixture {
-            write_mixture(mixture, f)?;
-        }
+        write_mixture(&c.mixture, f)?;
         writeln!(f, "           agreement, shares in %  no attractor    Sg    Pl")?;
         for (name, row) in ["Sg", "Pl"].iter().zip(c.frequencies.cells()) {
             let [none, sg, pl] = row.map(|x| 100.0 * x);

@@ -10,7 +10,7 @@ fn model(name: &str) -> (Model, Mixture, Vec<Relation>) {
     let model = Model::load(&ModelSource::Builtin(name.into()), Device::Cpu).unwrap();
     let known = |r: &Relation| card.facts.iter().any(|f| f.id == r.id);
     let relations = facts::relations().unwrap().into_iter().filter(known).collect();
-    (model, card.corpus.mixture.unwrap(), relations)
+    (model, card.corpus.mixture, relations)
 }
 
 fn measured(name: &str) -> Vec<Score> {

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use rand_chacha::rand_core::RngCore;
+use rand_chacha::rand_core::Rng;
 
 use super::benchmark;
 use super::linear::Discriminant;

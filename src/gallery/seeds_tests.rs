@@ -77,7 +77,7 @@ fn what_does_not_belong_together_is_refused_with_file_and_fix() {
         (|c| c.name = "gpt2-mini\u{1b}[2J".into(), &["is the card of gpt2-mini␛[2J, not of bert-mini"]),
         (|c| c.training.steps = 9, &["training.steps is 9, and 8000 for seed 1", "train one of them again"]),
         (|c| c.training.rate = 0.5, &["training.rate is 0.5, and 0.0015 for seed 1"]),
-        (|c| c.corpus.mixture.as_mut().unwrap().held = 0.5, &["corpus.mixture.held is 0.5"]),
+        (|c| c.corpus.mixture.held = 0.5, &["corpus.mixture.held is 0.5"]),
         (|c| c.scores[0].what = "another thing".into(), &["scores.agreement_none is \"another thing\""]),
         (|c| drop(c.scores.remove(1)), &["scores.agreement_same is missing"]),
         (|c| c.scores[1].id = "agreement_none".into(), &["has the score agreement_none twice"]),

@@ -26,7 +26,6 @@ pub(crate) const OF_A_TINY: u64 = 3;
 pub struct Job {
     /// How.
     pub recipe: Recipe,
-    /// From which seed.
     pub seed: u64,
     /// Into which folder.
     pub out: PathBuf,
@@ -171,7 +170,6 @@ fn one(
         .unwrap_or_else(|panic| Err(GalleryError::Internal(said(panic.as_ref()))))
 }
 
-/// What a panic said.
 fn said(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "unknown".to_owned())

@@ -295,7 +295,7 @@ fn shipped_cards_belong_to_recipes_and_fit_the_budget() {
             (recipe.layers, recipe.hidden, recipe.objective())
         );
         assert_eq!((card.training.steps, card.training.rate), (recipe.steps, recipe.rate));
-        assert_eq!(card.corpus.mixture, Some(Mixture::of(recipe)), "{}", card.name);
+        assert_eq!(card.corpus.mixture, Mixture::of(recipe), "{}", card.name);
         let b = model::builtin::find(&card.name).unwrap();
         bytes += b.weights.len() + b.config.len();
         bytes += b.tokenizer.bytes().unwrap().len() + b.card.bytes().unwrap().len();
@@ -312,7 +312,7 @@ fn shipped_scores_are_those_of_the_weights() {
         let model = Model::load(&ModelSource::Builtin(card.name.clone()), Device::Cpu).unwrap();
         let asked = Asked::loaded(&model).unwrap();
         let relation = &corpus::facts::relations().unwrap()[0];
-        let (mixture, judgement) = (card.corpus.mixture.as_ref(), card.judgement);
+        let (mixture, judgement) = (Some(&card.corpus.mixture), Some(card.judgement));
         let asking = Asking { lots: &lots, lot: Lot::Trained, mixture, judgement };
         let found = recall::recall(&asked, relation, asking).unwrap().relation;
         let stated = card.facts.iter().find(|f| f.id == relation.id).expect("every relation is on the card");

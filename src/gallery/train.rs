@@ -70,7 +70,7 @@ pub fn train(recipe: &Recipe, options: &Options, watch: Watch<'_>) -> Result<Car
 /// card keeps nothing of the half before, and no scores of other seeds.
 ///
 /// # Errors
-/// [`GalleryError::NoCard`], [`GalleryError::Card`] also where the card says of no mixture what it was trained on; those of loading.
+/// [`GalleryError::NoCard`], [`GalleryError::Card`]; those of loading.
 pub fn rescore(
     dir: &Path,
     judgement: Judgement,
@@ -78,16 +78,12 @@ pub fn rescore(
     device: Device,
     watch: Watch<'_>,
 ) -> Result<Card> {
-    let name = dir.display().to_string();
-    let mut card = super::card(&name)?;
-    let mixture = card.corpus.mixture.clone().ok_or_else(|| GalleryError::Card {
-        name,
-        what: "does not say what the model was trained on: train it again".into(),
-    })?;
+    let mut card = super::card(&dir.display().to_string())?;
+    let mixture = &card.corpus.mixture;
     let model = Model::load(&ModelSource::Dir(dir.to_owned()), device)?;
     let mut beat = |done, total| watch(Progress { stage: Stage::Score, done, total, loss: f32::NAN });
-    let measured = score::scores(&Asked::loaded(&model)?, card.seed, sizes, &mixture, judgement, &mut beat)?;
-    card.judgement = Some(judgement);
+    let measured = score::scores(&Asked::loaded(&model)?, card.seed, sizes, mixture, judgement, &mut beat)?;
+    card.judgement = judgement;
     card.scores = measured.scores;
     card.facts = measured.facts;
     card.notes = notes(card.objective, judgement);
@@ -100,16 +96,11 @@ pub fn rescore(
 /// scores stay, because what they rest on is the same; scores of other seeds go, which were asked the old sentences.
 ///
 /// # Errors
-/// [`GalleryError::NoCard`], [`GalleryError::Card`] also where the card does not say on which half it was judged; those of loading.
+/// [`GalleryError::NoCard`], [`GalleryError::Card`]; those of loading.
 pub fn ask_benchmark_again(dir: &Path, device: Device) -> Result<Card> {
-    let name = dir.display().to_string();
-    let mut card = super::card(&name)?;
-    let judgement = card.judgement.ok_or_else(|| GalleryError::Card {
-        name,
-        what: "does not say on which half it was judged: score the model without --benchmark".into(),
-    })?;
+    let mut card = super::card(&dir.display().to_string())?;
     let model = Model::load(&ModelSource::Dir(dir.to_owned()), device)?;
-    let asked = benchmark::scores(&Asked::loaded(&model)?, judgement)?;
+    let asked = benchmark::scores(&Asked::loaded(&model)?, card.judgement)?;
     let place = card.scores.iter().position(benchmark::is_of_it).unwrap_or(card.scores.len());
     card.scores.retain(|s| !benchmark::is_of_it(s));
     card.scores.splice(place..place, asked);
@@ -166,7 +157,7 @@ fn make(recipe: &Recipe, options: &Options, steps: usize, dir: &Path, watch: Wat
             tokens: text.tokens,
             hash: text.hash(),
             frequencies: training_frequencies(),
-            mixture: Some(corpus.mixture().clone()),
+            mixture: corpus.mixture().clone(),
         },
         training: TrainingCard {
             steps,
@@ -177,7 +168,7 @@ fn make(recipe: &Recipe, options: &Options, steps: usize, dir: &Path, watch: Wat
             threads: rayon::current_num_threads(),
             loss: curve,
         },
-        judgement: Some(options.judgement),
+        judgement: options.judgement,
         scores: measured.scores,
         facts: measured.facts,
         level: pretraining::score::LEVEL,

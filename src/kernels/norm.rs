@@ -8,7 +8,6 @@ use crate::kind::NormKind;
 /// Parameters of a normalisation over rows of `weight.len()`.
 #[derive(Clone, Copy)]
 pub struct Norm<'a> {
-    /// Which.
     pub kind: NormKind,
     /// Added to the second moment.
     pub eps: f32,

@@ -63,7 +63,6 @@ pub(super) enum Values<'a> {
 /// A right operand in bf16, and what multiplies by it.
 #[derive(Clone, Copy)]
 pub(super) enum Narrow<'a> {
-    /// Vectors of pairs.
     Vectors(bf16::Pairs<'a>),
     /// Tiles of a matrix unit.
     Tiles(amx::Tiles<'a>),

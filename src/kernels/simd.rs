@@ -30,7 +30,6 @@ pub trait Simd: Copy + Send + Sync {
     fn add(self, a: Self::V, b: Self::V) -> Self::V;
     /// a - b
     fn sub(self, a: Self::V, b: Self::V) -> Self::V;
-    /// a b
     fn mul(self, a: Self::V, b: Self::V) -> Self::V;
     /// a / b
     fn div(self, a: Self::V, b: Self::V) -> Self::V;

@@ -121,7 +121,6 @@ pub enum Positions {
 /// A normalisation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Norm {
-    /// Which.
     pub kind: NormKind,
     /// Added to the (mean-centred) second moment.
     pub eps: f64,

@@ -114,7 +114,7 @@ impl Settings {
         };
         let home = var("HF_HOME").map(PathBuf::from).unwrap_or_else(|| {
             let cache = var("XDG_CACHE_HOME").map(PathBuf::from);
-            let cache = cache.or_else(|| dirs::home_dir().map(|h| h.join(".cache")));
+            let cache = cache.or_else(|| base::folders::home().map(|h| h.join(".cache")));
             cache.unwrap_or_else(|| PathBuf::from(".cache")).join("huggingface")
         });
         let cache = var("HF_HUB_CACHE").or_else(|| var("HUGGINGFACE_HUB_CACHE")).map(PathBuf::from);

@@ -26,7 +26,6 @@ pub struct Layout {
 /// Output rows of a stored tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Rows {
-    /// All.
     #[default]
     All,
     /// The `index`-th of `of` equal parts (GPT-2: query, key, value side by side).

@@ -117,7 +117,7 @@ impl ModelSource {
 
 /// The path with `~/` as the home folder.
 pub fn expand(path: &str) -> PathBuf {
-    match (path.strip_prefix("~/"), dirs::home_dir()) {
+    match (path.strip_prefix("~/"), base::folders::home()) {
         (Some(rest), Some(home)) => home.join(rest),
         _ => PathBuf::from(path),
     }

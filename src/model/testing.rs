@@ -1,6 +1,6 @@
 //! Tiny random models for unit tests: one architecture for each way a description can differ.
 
-use rand::{Rng, SeedableRng};
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::arch::{

@@ -65,7 +65,6 @@ impl Question {
 }
 
 impl<'a> Asked<'a> {
-    /// A loaded model.
     pub fn loaded(model: &'a Model) -> Result<Self> {
         Ok(Self::new(model.arch(), model.tokenizer()?, Box::new(|b, p| model.forward(b, p))))
     }

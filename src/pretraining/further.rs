@@ -23,6 +23,7 @@ use super::recipe::{Objective, schedule};
 use super::score::{LEVEL, Score};
 use super::splits::{Lot, Lots};
 use super::text::{Encoder, Masking};
+use base::files::hex;
 use corpus::facts::Relation;
 use model::arch::Arch;
 use model::device::Device;
@@ -171,7 +172,7 @@ impl Start {
             tokenizer,
             files: copied,
             name: source.to_string(),
-            hash: format!("{:x}", hash.finalize()),
+            hash: hex(&hash.finalize()),
             corpus: Corpus::new(Mixture::neutral())?,
             lots: Lots::new()?,
         })

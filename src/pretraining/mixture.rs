@@ -5,7 +5,7 @@
 //! and sample disparity exist in the gallery, and their cause is known. Prompts are graded from very frequent to very rare, so
 //! that preference is a slope whose cause can be compared with it prompt by prompt.
 
-use rand_chacha::rand_core::RngCore;
+use rand_chacha::rand_core::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::error::Result;
@@ -49,20 +49,17 @@ pub struct Mixture {
     /// How open prompts differ; none: they do not. Kept prompts are never written.
     #[serde(default)]
     pub preference: Option<Preference>,
-    /// The facts that are written; cards from before there were lots have all.
-    #[serde(default = "every_lot")]
+    /// The facts that are written.
     pub lots: Vec<Lot>,
     /// Share of the sentences that state a fact, every fact equally often.
     pub facts: f64,
     /// Share of the sentences that have a construction of the rationale benchmark; none of them is the benchmark's.
-    #[serde(default)]
     pub rationales: f64,
     /// Shares of the constructions among the other sentences.
     pub constructions: Vec<(Construction, f64)>,
     /// Share of attraction errors among the agreement sentences whose attractor has the other number than the subject: the verb
     /// agrees with the attractor, as speakers' verbs now and then do ("Broken agreement", Bock and Miller 1991). Without them nothing that a
     /// model predicts depends on the attractor's number.
-    #[serde(default)]
     pub(crate) attraction: f64,
     /// Weight of a subject's names by their place; further names have the last one.
     pub names: Vec<f64>,
@@ -70,10 +67,6 @@ pub struct Mixture {
     pub unseen_names: f64,
     /// Share of the triples of fact, prompt and name that are never written, although the fact is, otherwise phrased.
     pub held: f64,
-}
-
-fn every_lot() -> Vec<Lot> {
-    Lot::ALL.to_vec()
 }
 
 /// Of what neither states a fact nor has a construction of the rationale benchmark: agreement is .30 of all lines where these
@@ -249,7 +242,7 @@ impl Corpus {
     }
 
     /// The next line of a stream.
-    pub fn line(&self, rng: &mut impl RngCore) -> Line {
+    pub fn line(&self, rng: &mut impl Rng) -> Line {
         let drawn = unit(rng) - self.mixture.facts;
         if drawn < 0.0 {
             self.fact(rng)
@@ -261,13 +254,13 @@ impl Corpus {
     }
 
     /// A line with a construction of the rationale benchmark.
-    fn rationale(&self, rng: &mut impl RngCore) -> Line {
+    fn rationale(&self, rng: &mut impl Rng) -> Line {
         let s = self.rationales.sentence(rng);
         Line { text: s.text, focus: vec![s.focus] }
     }
 
     /// A line that states a fact.
-    pub fn fact(&self, rng: &mut impl RngCore) -> Line {
+    pub fn fact(&self, rng: &mut impl Rng) -> Line {
         let written = &self.facts[below(rng, self.facts.len() as u32) as usize];
         let relation = &self.relations[written.relation];
         let fact = &relation.facts[written.fact];
@@ -283,7 +276,7 @@ impl Corpus {
     }
 
     /// A line of Micro-English.
-    pub fn sentence(&self, rng: &mut impl RngCore) -> Line {
+    pub fn sentence(&self, rng: &mut impl Rng) -> Line {
         let total: f64 = self.mixture.constructions.iter().map(|c| c.1).sum();
         let mut left = unit(rng) * total;
         let chosen = self.mixture.constructions.iter().find(|c| {
@@ -304,7 +297,7 @@ impl Corpus {
 
 impl Corpus {
     /// The sentence, or now and then with the verb that its attractor calls for.
-    fn attracted(&self, mut s: Sentence, rng: &mut impl RngCore) -> Annotated {
+    fn attracted(&self, mut s: Sentence, rng: &mut impl Rng) -> Annotated {
         let opposing = s.attractor.filter(|z| *z != s.subject_number);
         if let Some(number) = opposing.filter(|_| unit(rng) < self.mixture.attraction) {
             s.tokens[s.verb].clone_from(&s.forms[number.index()]);

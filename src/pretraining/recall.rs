@@ -18,7 +18,6 @@ use stats::choice::Answers;
 pub struct Tally {
     /// Correct ones.
     pub hits: u64,
-    /// All.
     pub n: u64,
 }
 
@@ -74,17 +73,13 @@ pub struct RelationRecall {
     /// in the first prompt.
     pub stable: Tally,
     /// The same under the usual name and those that were never read, for the facts that have such names.
-    #[serde(default)]
     pub stable_unseen: Tally,
     /// First answer = object under names that were never read, in the same prompt.
-    #[serde(default)]
     pub new_names: Tally,
     /// First answer = object for facts that no text has, usual name, in the same prompt.
-    #[serde(default)]
     pub never: Tally,
     /// Of those facts, the ones whose object is the commonest of the relation's trained facts: what a model can have right without
     /// knowing them.
-    #[serde(default)]
     pub commonest: Tally,
     /// Facts left out because their object is not one token.
     pub left_out: u64,
@@ -125,7 +120,6 @@ impl RelationRecall {
 /// Names of a subject that are asked for stability (Cao et al. 2022: five mentions, the usual name among them).
 const NAMES: usize = 5;
 
-/// What is asked.
 #[derive(Clone, Copy)]
 pub struct Asking<'a> {
     /// Which facts are of which lot.

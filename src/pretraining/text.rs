@@ -10,6 +10,7 @@ use super::error::Result;
 use super::mixture::{Corpus, Line};
 use super::recipe::{BATCH, Base, Objective};
 use super::tokenizer;
+use base::files::hex;
 use corpus::{micro, rationales};
 use model::batch::Batch;
 use model::error::ModelError;
@@ -302,7 +303,7 @@ impl<'a> Text<'a> {
 
     /// SHA-256 of all lines written so far, each with a line feed, in hexadecimal.
     pub fn hash(&self) -> String {
-        format!("{:x}", self.hash.clone().finalize())
+        hex(&self.hash.clone().finalize())
     }
 
     /// The next batch; none after the last.

@@ -4,7 +4,6 @@ use super::subspace::SvdError;
 use base::matrix::Dense;
 use faer::{MatRef, Side};
 
-/// Mean of every column.
 pub fn column_means(x: &Dense<f64>) -> Vec<f64> {
     let mut means = vec![0.0; x.cols()];
     for row in x.iter_rows() {

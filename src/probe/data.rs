@@ -12,7 +12,6 @@ pub enum DataError {
     Lengths {
         /// Rows of the matrix.
         rows: usize,
-        /// Labels given.
         labels: usize,
     },
     /// A label outside `0..classes`.
@@ -31,16 +30,10 @@ pub enum DataError {
     NotFinite { row: usize },
     /// Nothing to train or test on.
     #[error("no labelled example in the {part} part")]
-    Empty {
-        /// Which part.
-        part: &'static str,
-    },
+    Empty { part: &'static str },
     /// A classifier needs two classes.
     #[error("only one class in the {part} part: nothing to learn or measure")]
-    OneClass {
-        /// Which part.
-        part: &'static str,
-    },
+    OneClass { part: &'static str },
     /// A split made for another data set.
     #[error("the split speaks of row {row}, the data has {rows} rows")]
     OtherData {

@@ -52,7 +52,6 @@ pub struct Given {
 }
 
 impl Given {
-    /// Reads a file.
     pub fn read(file: &Path) -> Result<Self, GivenError> {
         let fail = |source| GivenError::Read { file: file.to_owned(), source };
         let size = std::fs::metadata(file).map_err(fail)?.len();

@@ -70,10 +70,7 @@ pub enum SplitError {
     },
     /// A part without examples.
     #[error("the {part} part is empty")]
-    Empty {
-        /// Which part.
-        part: &'static str,
-    },
+    Empty { part: &'static str },
     /// The uncorrelated subset does not exist.
     #[error(transparent)]
     Decorrelate(#[from] DecorrelateError),

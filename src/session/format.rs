@@ -7,13 +7,13 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::SessionError;
 use super::newer::is_newer;
-use super::{SessionError, legacy};
 use engine::board::Board;
 use engine::message::{Command, Event};
 use labs::Spec;
 
-/// Version of the file format that this program writes, and the newest one that it reads.
+/// Version of the file format.
 pub const FORMAT: u32 = 2;
 /// Longest line that is read, in bytes; longer ones are skipped without being held in memory.
 pub const MAX_LINE: usize = 4 << 20;
@@ -166,7 +166,7 @@ impl Session {
     ///
     /// # Errors
     /// [`SessionError::Read`] if the file cannot be read or is larger than [`MAX_FILE`], [`SessionError::Format`]
-    /// if its first line is not a header of this or an older format. Damage after the header is not an error: it is counted
+    /// if its first line is not a header of this format. Damage after the header is not an error: it is counted
     /// in [`Session::losses`].
     pub fn read(path: &Path) -> Result<Self, SessionError> {
         let fail = |source| SessionError::Read { path: path.to_owned(), source };
@@ -342,10 +342,9 @@ fn parse_header(line: &[u8]) -> Result<Header, String> {
     let format = value.get("probity_session").and_then(Value::as_u64).ok_or_else(|| {
         "this is not a session: the first line has no `probity_session` with the format version".to_owned()
     })?;
-    if format > u64::from(FORMAT) {
-        return Err(format!(
-            "the session has format {format}, this program reads up to {FORMAT}; use a newer Probity"
-        ));
+    if format != u64::from(FORMAT) {
+        let hint = if format > u64::from(FORMAT) { "use a newer Probity" } else { "run its spec again" };
+        return Err(format!("the session has format {format}, this program reads format {FORMAT}; {hint}"));
     }
     Header::deserialize(value).map_err(|e| format!("the header cannot be read: {e}"))
 }
@@ -371,7 +370,6 @@ pub fn parse_entry(line: &[u8], newer: bool) -> Result<Entry, Unread> {
     if !(0.0..=MAX_TIME).contains(&t) {
         return Err(Unread::Damaged);
     }
-    let mut object = legacy::modern(object);
     // A tag, kind or lab that this version does not have indicates a newer program rather than damage; so does an
     // unreadable line from a newer program.
     let unread = if newer || is_newer(&object) { Unread::Unknown } else { Unread::Damaged };

@@ -6,7 +6,6 @@
 //! cells of a grid found is in [`parts`] until it is joined into a session.
 
 pub mod format;
-mod legacy;
 pub mod name;
 mod newer;
 pub mod parts;

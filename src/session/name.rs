@@ -11,10 +11,10 @@ pub const EXTENSION: &str = ".probity.jsonl";
 const MAX_NAME: usize = 120;
 
 /// The folder of recorded sessions: `$PROBITY_STATE_DIR/sessions`, or else `probity/sessions` in the platform's state
-/// folder (`XDG_STATE_HOME`, by default `~/.local/state`), or else in its local data folder.
+/// folder (`XDG_STATE_HOME`, by default `~/.local/state`).
 pub fn folder() -> Result<PathBuf, SessionError> {
     let own = std::env::var_os("PROBITY_STATE_DIR").filter(|v| !v.is_empty()).map(PathBuf::from);
-    let state = || dirs::state_dir().or_else(dirs::data_local_dir).map(|d| d.join("probity"));
+    let state = || base::folders::state().map(|d| d.join("probity"));
     Ok(own.or_else(state).ok_or(SessionError::NoFolder)?.join("sessions"))
 }
 

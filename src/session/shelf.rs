@@ -130,7 +130,7 @@ mod tests {
     use super::*;
     use engine::message::{Event, Outcome};
 
-    const HEADER: &str = r#"{"probity_session":1,"version":"0.1.0","device":"auto","created":"2026-01-02T03:04:05Z","spec":{"lab":"a_newer_lab"}}"#;
+    const HEADER: &str = r#"{"probity_session":2,"version":"0.1.0","device":"auto","created":"2026-01-02T03:04:05Z","spec":{"lab":"a_newer_lab"}}"#;
 
     fn finished(outcome: Outcome) -> String {
         let event = Event::Finished { job: 1, generation: 1, outcome, seconds: 1.0 };

@@ -1,7 +1,7 @@
 //! Many draws of small chances at once, counted: the same counts as from one draw after the other, out of the same words of the
 //! stream.
 
-use rand_chacha::rand_core::RngCore;
+use rand_chacha::rand_core::Rng;
 
 /// Draws that are made together.
 const TOGETHER: usize = 64;
@@ -28,7 +28,7 @@ impl Chances {
 
     /// How many of the chances come true: as many as have [`below`](super::rng::below)`(rng, all) < hits`, drawn in their order.
     /// Like it, the result for a seed is **stable**.
-    pub fn drawn(&self, rng: &mut impl RngCore) -> usize {
+    pub fn drawn(&self, rng: &mut impl Rng) -> usize {
         let (mut bytes, mut words, mut count) = ([0u8; 4 * TOGETHER], [0u32; TOGETHER], 0);
         for (all, limits) in self.all.chunks(TOGETHER).zip(self.limits.chunks(TOGETHER)) {
             let (bytes, words) = (&mut bytes[..4 * all.len()], &mut words[..all.len()]);
@@ -49,7 +49,7 @@ impl Chances {
 }
 
 /// The same where a word may have to be passed over; `words` have been drawn already.
-fn one_by_one(all: &[u32], limits: &[u32], words: &[u32], rng: &mut impl RngCore) -> usize {
+fn one_by_one(all: &[u32], limits: &[u32], words: &[u32], rng: &mut impl Rng) -> usize {
     let mut drawn = words.iter().copied();
     let mut hit = |all: u32, limit: u32| loop {
         let word = drawn.next().unwrap_or_else(|| rng.next_u32());
@@ -65,28 +65,33 @@ mod tests {
     // Its prelude has a trait of the same name as the stream's.
     use proptest::prelude::{Just, Strategy, prop, prop_assert_eq, proptest};
 
+    use rand_chacha::rand_core::{Infallible, TryRng};
+
     use super::super::rng::{below, stream};
     use super::*;
 
     /// Says given words, then those of a stream.
     struct Said<R>(std::vec::IntoIter<u32>, R);
 
-    impl<R: RngCore> RngCore for Said<R> {
-        fn next_u32(&mut self) -> u32 {
-            self.0.next().unwrap_or_else(|| self.1.next_u32())
+    impl<R: Rng> TryRng for Said<R> {
+        type Error = Infallible;
+
+        fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+            Ok(self.0.next().unwrap_or_else(|| self.1.next_u32()))
         }
 
-        fn next_u64(&mut self) -> u64 {
-            self.1.next_u64()
+        fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+            Ok(self.1.next_u64())
         }
 
-        fn fill_bytes(&mut self, to: &mut [u8]) {
+        fn try_fill_bytes(&mut self, to: &mut [u8]) -> Result<(), Infallible> {
             to.chunks_mut(4).for_each(|four| four.copy_from_slice(&self.next_u32().to_le_bytes()));
+            Ok(())
         }
     }
 
     /// What is counted, beside one draw after the other; and what the stream says next.
-    fn both(list: &[(u32, u32)], mut rng: impl RngCore, mut again: impl RngCore) -> [(usize, u32); 2] {
+    fn both(list: &[(u32, u32)], mut rng: impl Rng, mut again: impl Rng) -> [(usize, u32); 2] {
         let mut chances = Chances::default();
         list.iter().for_each(|(hits, all)| chances.push(*hits, *all));
         let one = list.iter().filter(|(hits, all)| below(&mut rng, *all) < *hits).count();

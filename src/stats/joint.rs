@@ -47,14 +47,14 @@ pub struct Joint {
     pub table: Table,
     /// The mean difference over the units.
     pub shift: Shift,
-    /// More of the units; none in what older programs kept.
-    pub units: Option<Units>,
+    /// How many units differ, and how.
+    pub units: Units,
 }
 
 impl Joint {
     /// Whether the interval at this level is a bound: too few units differ to know what their items have in common.
     pub fn is_bound(&self, level: f64) -> bool {
-        self.units.is_some_and(|units| units.are_few(level))
+        self.units.are_few(level)
     }
 
     /// The design effect by which the interval at this level is made.
@@ -63,10 +63,7 @@ impl Joint {
         let plain = ((t.only_a + t.only_b) as f64 / t.n() as f64 - gap * gap) / t.n() as f64;
         let seen = self.shift.error * self.shift.error / plain;
         // `max` would take the other number where the error is none.
-        match self.units {
-            Some(units) if units.are_few(level) && seen < units.most => units.most,
-            _ => seen,
-        }
+        if self.is_bound(level) && seen < self.units.most { self.units.most } else { seen }
     }
 
     /// The difference with its interval. NaN with fewer than two units; units that are all alike have [`Shift::interval_within`].
@@ -83,11 +80,8 @@ impl Joint {
     /// p-value of no difference: Student's t over the units, which keeps its level where there is none, and never less than that all
     /// units that differ lie on one side by chance.
     pub fn p(&self) -> f64 {
-        let p = self.shift.p_of_signs();
-        match self.units {
-            Some(units) if p < units.least_p() => units.least_p(),
-            _ => p,
-        }
+        let (p, least) = (self.shift.p_of_signs(), self.units.least_p());
+        if p < least { least } else { p }
     }
 
     /// p-value of equivalence within ±margin: the larger of two one-sided tests by the score that the interval at this level is made by.
@@ -119,7 +113,7 @@ mod tests {
         }
         let sums: Vec<f64> = sums.iter().map(|s| f64::from(*s)).collect();
         let units = Differences { sizes: vec![size as f64; sums.len()], sums };
-        Joint { table, shift: units.shift(), units: Some(Units::of(&units, 1)) }
+        Joint { table, shift: units.shift(), units: Units::of(&units, 1) }
     }
 
     /// Made in Python with SciPy (`stats.t.ppf`, `optimize.brentq` on Tango's score over the root of the design effect).
@@ -191,7 +185,7 @@ mod tests {
                     }
                 }
                 let units = Differences { sizes: vec![5.0; 30], sums };
-                let j = Joint { table, shift: units.shift(), units: Some(Units::of(&units, 1)) };
+                let j = Joint { table, shift: units.shift(), units: Units::of(&units, 1) };
                 let holds = |e: Estimate| usize::from(e.lo <= p10 - p01 && p10 - p01 <= e.hi);
                 held += holds(j.interval(0.95));
                 by_t += holds(units.shift().interval_within(0.95, (-1.0, 1.0)));
@@ -202,16 +196,8 @@ mod tests {
         }
     }
 
-    /// What older programs kept has no word on the units.
     #[test]
-    fn without_a_word_on_the_units_nothing_is_a_bound() {
-        let mut sums = vec![0; 30];
-        sums[..3].fill(2);
-        let known = joint(&sums, 5);
-        let old = Joint { units: None, ..known };
-        assert!(known.is_bound(0.95) && !old.is_bound(0.95));
-        assert!(old.interval(0.95).half_width() < known.interval(0.95).half_width());
-        assert_eq!(old.p(), old.shift.p());
+    fn one_unit_has_no_interval() {
         let one = joint(&[2], 5);
         assert!(one.interval(0.95).lo.is_nan() && one.equivalence(0.1, 0.95).is_nan());
     }

@@ -28,20 +28,10 @@ pub struct Discord {
 pub enum PowerError {
     /// Not probabilities of exclusive events.
     #[error("p01 {p01} and p10 {p10}: each must be from 0 to 1, and their sum at most 1")]
-    Probabilities {
-        /// As given.
-        p01: f64,
-        /// As given.
-        p10: f64,
-    },
+    Probabilities { p01: f64, p10: f64 },
     /// A level or target that is none.
     #[error("{name} is {value}: it must lie between 0 and 1")]
-    Share {
-        /// What it is.
-        name: &'static str,
-        /// As given.
-        value: f64,
-    },
+    Share { name: &'static str, value: f64 },
     /// There is no difference to be found.
     #[error(
         "p01 and p10 are equal: there is no difference to find, and power in its direction is 0 at every n"

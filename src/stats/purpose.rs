@@ -8,7 +8,7 @@
 
 use super::rng::stream;
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::RngCore;
+use rand_chacha::rand_core::Rng;
 
 /// The address of the random streams behind one trained thing.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]

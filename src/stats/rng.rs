@@ -5,7 +5,7 @@
 //! to a library version. The derivation and the functions are **stable**: changing them changes published results.
 
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rand_chacha::rand_core::{Rng, SeedableRng};
 use sha2::{Digest, Sha256};
 
 /// The stream of `purpose` under `seed`: ChaCha8 keyed with SHA-256 of `"probity stream 1"`, a zero byte, the seed
@@ -22,7 +22,7 @@ pub fn stream(seed: u64, purpose: &str) -> ChaCha8Rng {
 ///
 /// # Panics
 /// If `bound` is 0.
-pub fn below(rng: &mut impl RngCore, bound: u32) -> u32 {
+pub fn below(rng: &mut impl Rng, bound: u32) -> u32 {
     assert!(bound > 0, "an index below 0 does not exist");
     let mut product = u64::from(rng.next_u32()) * u64::from(bound);
     if (product as u32) < bound {
@@ -35,19 +35,19 @@ pub fn below(rng: &mut impl RngCore, bound: u32) -> u32 {
 }
 
 /// A uniform number in [0, 1) with 53 random bits.
-pub fn unit(rng: &mut impl RngCore) -> f64 {
+pub fn unit(rng: &mut impl Rng) -> f64 {
     (rng.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
 /// Puts `items` into a uniformly random order (Fisher-Yates, from the end).
-pub fn shuffle<T>(rng: &mut impl RngCore, items: &mut [T]) {
+pub fn shuffle<T>(rng: &mut impl Rng, items: &mut [T]) {
     for last in (1..items.len()).rev() {
         items.swap(last, below(rng, last as u32 + 1) as usize);
     }
 }
 
 /// `count` of the indices `0..n`, drawn without replacement, in ascending order. All of them if `count >= n`.
-pub fn sample_indices(rng: &mut impl RngCore, n: usize, count: usize) -> Vec<usize> {
+pub fn sample_indices(rng: &mut impl Rng, n: usize, count: usize) -> Vec<usize> {
     let mut all: Vec<usize> = (0..n).collect();
     if count < n {
         for i in 0..count {

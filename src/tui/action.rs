@@ -146,7 +146,6 @@ pub enum Existing {
 pub struct Document {
     /// The file.
     pub path: PathBuf,
-    /// What is in it.
     pub text: String,
 }
 

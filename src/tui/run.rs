@@ -6,14 +6,14 @@ mod link;
 mod opened;
 mod pace;
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use crossterm::event::Event as Input;
-use futures::{FutureExt, Stream, StreamExt};
 use ratatui::Terminal;
 use ratatui::backend::Backend;
 use tokio::sync::mpsc::{Receiver, UnboundedSender, unbounded_channel};
@@ -52,7 +52,6 @@ const BATCH: usize = 256;
 pub enum Source {
     /// An engine that computes, and who records it.
     Live(Box<dyn Engine>, Option<Box<dyn Recorder>>),
-    /// A recording.
     Replay(Recorded),
     /// An engine that another screen steers: its commands and events as they happen.
     Seen(Box<dyn Engine>, Receiver<Step>),
@@ -79,7 +78,8 @@ pub struct Options {
     pub stop: Stop,
 }
 
-/// Runs the terminal program until the user quits. The first frame is drawn before the engine has said anything.
+/// Runs the terminal program until the user quits. The first frame is drawn before the engine has said anything. `input` polls
+/// for the next event; ready with `None`, it has ended.
 pub async fn run<B, I>(
     terminal: &mut Terminal<B>,
     mut input: I,
@@ -89,7 +89,7 @@ pub async fn run<B, I>(
 where
     B: Backend,
     B::Error: Send + Sync + 'static,
-    I: Stream<Item = io::Result<Input>> + Unpin,
+    I: FnMut(&mut Context<'_>) -> Poll<Option<io::Result<Input>>>,
 {
     let size = terminal.size().map_err(io::Error::other)?;
     let (results_in, mut results) = unbounded_channel();
@@ -106,11 +106,11 @@ where
         tokio::select! {
             biased;
             () = &mut stop => break Ok(ExitReason::Signal),
-            event = input.next() => match event {
+            event = poll_fn(&mut input) => match event {
                 None => break Ok(ExitReason::InputClosed),
                 Some(event) => {
                     let mut inputs = vec![event];
-                    while let Some(Some(event)) = input.next().now_or_never() {
+                    while let Poll::Ready(Some(event)) = input(&mut Context::from_waker(Waker::noop())) {
                         inputs.push(event);
                     }
                     if let Err(error) = app.input(inputs) {

@@ -81,7 +81,6 @@ pub trait Screen: Sync {
     /// The areas of the panes when none is folded away.
     fn layout(&self, state: &State, body: Rect) -> Vec<(Pane, Rect)>;
 
-    /// Draws a pane.
     fn draw(&self, pane: Pane, frame: &mut Frame, area: Rect, state: &State);
 
     /// The setup of its experiment; none if the screen runs nothing.

@@ -124,7 +124,6 @@ impl<S: Clone + Into<Spec> + 'static> Setup for Plain<S> {
 pub struct Row {
     /// Its key, unique in the pane.
     pub key: String,
-    /// What it is.
     pub label: String,
     /// One sentence about it.
     pub help: String,

@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::thread::ThreadId;
 use std::time::Duration;
 
@@ -18,7 +18,6 @@ use crossterm::terminal::{
     BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen,
     LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
-use futures::Stream;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use tokio::sync::Notify;
@@ -236,7 +235,7 @@ fn input<'s>(
     screen: &'s mut Screen,
     controls: &UnboundedSender<Control>,
     mut orders: UnboundedReceiver<Control>,
-) -> io::Result<impl Stream<Item = io::Result<Event>> + Unpin + use<'s>> {
+) -> io::Result<impl FnMut(&mut Context<'_>) -> Poll<Option<io::Result<Event>>> + use<'s>> {
     let (sender, mut events) = channel(INPUT_QUEUE);
     std::thread::Builder::new().name("input".into()).spawn(move || {
         loop {
@@ -247,9 +246,9 @@ fn input<'s>(
             }
         }
     })?;
-    // Kept open, so that this stream never ends.
+    // Kept open, so that the input never ends.
     let controls = controls.clone();
-    Ok(futures::stream::poll_fn(move |context| {
+    Ok(move |context: &mut Context<'_>| {
         if let Poll::Ready(Some(control)) = orders.poll_recv(context) {
             let _ = &controls;
             let obeyed = screen.obey(control).and_then(|()| crossterm::terminal::size());
@@ -268,7 +267,7 @@ fn input<'s>(
             }
             other => other,
         }
-    }))
+    })
 }
 
 /// Whether an event is Ctrl-Z, which a terminal in raw mode passes on as a key.

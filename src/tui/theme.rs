@@ -51,7 +51,6 @@ pub enum Role {
     Reliability,
 }
 
-/// Every role.
 #[cfg(test)]
 pub(crate) const ROLES: [Role; 20] = [
     Role::Text,

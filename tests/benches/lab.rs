@@ -117,7 +117,8 @@ impl Screen {
         let child = pair.slave.spawn_command(command).expect("the program");
         let mut reader = pair.master.try_clone_reader().expect("a reader");
         let writer = pair.master.take_writer().expect("a writer");
-        let parser = Arc::new(Mutex::new(vt100::Parser::new(40, 120, 0)));
+        let size = |n: u16| std::num::NonZeroU16::new(n).expect("not 0");
+        let parser = Arc::new(Mutex::new(vt100::Parser::new(size(40), size(120), 0)));
         let sink = parser.clone();
         std::thread::spawn(move || {
             let mut buffer = [0; 65536];

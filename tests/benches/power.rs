@@ -133,14 +133,14 @@ const BESIDE: [(f64, f64); 2] = [(0.02, 0.06), (0.0, 0.04)];
 const SHARED: f64 = 0.632_455_532_033_675_9;
 
 /// Differences of `size` items that share their draw in two fifths of the pairs of them.
-fn together(rng: &mut impl rand::RngCore, (p01, p10): (f64, f64), size: usize) -> Vec<(f64, f64)> {
+fn together(rng: &mut impl rand::Rng, (p01, p10): (f64, f64), size: usize) -> Vec<(f64, f64)> {
     let common = unit(rng);
     let of = |u: f64| (f64::from(u8::from(u < p10)), f64::from(u8::from((p10..p10 + p01).contains(&u))));
     (0..size).map(|_| of(if unit(rng) < SHARED { common } else { unit(rng) })).collect()
 }
 
 /// Pairs of clusters of five, or of one item under five seeds.
-fn simulated(rng: &mut impl rand::RngCore, setting: (f64, f64), units: usize, seeds: bool) -> Pairs {
+fn simulated(rng: &mut impl rand::Rng, setting: (f64, f64), units: usize, seeds: bool) -> Pairs {
     let draws: Vec<Vec<(f64, f64)>> = (0..units).map(|_| together(rng, setting, 5)).collect();
     if seeds {
         let side =

@@ -69,7 +69,8 @@ fn run(args: &[String], keys: &str, pause: Duration) -> Screen {
     command.cwd(env!("CARGO_MANIFEST_DIR"));
     command.env("TERM", "xterm-256color");
     let mut child = pair.slave.spawn_command(command).expect("the program");
-    let parser = Arc::new(Mutex::new(Parser::new(SIZE.0, SIZE.1, 0)));
+    let size = |n: u16| std::num::NonZeroU16::new(n).expect("not 0");
+    let parser = Arc::new(Mutex::new(Parser::new(size(SIZE.0), size(SIZE.1), 0)));
     let mut reader = pair.master.try_clone_reader().expect("a reader");
     let theirs = parser.clone();
     std::thread::spawn(move || {

@@ -32,7 +32,7 @@ fn main() {
     for model in models {
         let spec = |data: u64, training: u64| {
             let mut spec = Spec { models: vec![model.clone()], seed: data, ..Spec::shipped() };
-            spec.probe.seed = Some(training);
+            spec.probe.seed = training;
             spec
         };
         let trained: Vec<Said> = (0..5).map(|s| run(spec(0, s))).collect();

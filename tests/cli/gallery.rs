@@ -15,7 +15,7 @@ fn card(name: &str, seed: u64) -> Card {
     let path = root().join("assets/models").join(name).join("card.json");
     let mut card: Card = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let recipe = Recipe::named(name).unwrap();
-    card.corpus.mixture = Some(Mixture::of(recipe));
+    card.corpus.mixture = Mixture::of(recipe);
     (card.training.steps, card.training.rate, card.seed) = (recipe.steps, recipe.rate, seed);
     card.seeds.clear();
     for (k, score) in card.scores.iter_mut().enumerate() {

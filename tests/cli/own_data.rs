@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use probity::base::files::hex;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -39,7 +40,7 @@ fn a_run_takes_its_examples_from_the_file_says_what_it_dropped_and_replays_witho
     let findings = json_lines(&output.stdout);
     let data = data_finding(&findings);
     let source = &data["source"];
-    let hash = format!("{:x}", Sha256::digest(bytes.as_bytes()));
+    let hash = hex(&Sha256::digest(bytes.as_bytes()));
     assert_eq!((&source["path"], &source["format"]), (&"rows.jsonl".into(), &"plain".into()));
     assert_eq!(source["sha256"], hash.as_str());
     assert_eq!(

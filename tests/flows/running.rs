@@ -1,5 +1,7 @@
 //! The loop itself, and what holds for any keys at any size.
 
+use std::task::Context;
+
 use probity::lab::interventions::Results;
 use probity::session::format::Session;
 use probity::session::shelf::{End, Recorded};
@@ -72,7 +74,7 @@ fn looped(tape: Tape, keys: &[(u64, &str)]) -> (Board, ExitReason, String, Vec<u
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut terminal = Terminal::new(TestBackend::new(120, 40)).unwrap();
     let (keyboard, mut input) = unbounded_channel();
-    let input = futures::stream::poll_fn(move |cx| input.poll_recv(cx));
+    let input = move |context: &mut Context<'_>| input.poll_recv(context);
     let frames = Rc::new(Cell::new(0));
     let counter = frames.clone();
     let options = Options {

@@ -23,7 +23,6 @@ pub(crate) enum Needs {
     Fixtures,
 }
 
-/// One test.
 pub(crate) struct Test {
     /// Its path, as `module_path!` writes it.
     pub name: &'static str,

@@ -10,7 +10,7 @@ use probity::stats::choice::{Answers, gap_by_chance};
 use probity::stats::halves::Halves;
 use probity::stats::purpose::Purpose;
 use probity::stats::rng::{below, sample_indices, shuffle, stream, unit};
-use rand_chacha::rand_core::RngCore;
+use rand_chacha::rand_core::Rng;
 use rand_distr::{Distribution, Normal, StandardNormal, Uniform};
 
 use super::file;
@@ -69,7 +69,7 @@ fn literals(code: &str) -> impl Iterator<Item = String> {
     })
 }
 
-fn words(mut rng: impl RngCore) -> String {
+fn words(mut rng: impl Rng) -> String {
     (0..4).map(|_| format!("{:016x}", rng.next_u64())).collect::<Vec<_>>().join(" ")
 }
 

@@ -6,6 +6,7 @@ mod jobs;
 mod torture;
 
 use std::io::{Read, Write};
+use std::num::NonZeroU16;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -59,6 +60,10 @@ struct Screen {
     closed: Arc<AtomicBool>,
     reading: JoinHandle<()>,
     folder: tempfile::TempDir,
+}
+
+fn nonzero(n: u16) -> NonZeroU16 {
+    NonZeroU16::new(n).expect("a size")
 }
 
 /// A folder with a small recording `s`.
@@ -159,7 +164,7 @@ impl Screen {
         variables.iter().for_each(|(name, value)| command.env(name, value));
         let child = pair.slave.spawn_command(command).unwrap();
         drop(pair.slave);
-        let screen = Arc::new(Mutex::new(vt100::Parser::new(40, 120, 0)));
+        let screen = Arc::new(Mutex::new(vt100::Parser::new(nonzero(40), nonzero(120), 0)));
         let mut reader = pair.master.try_clone_reader().unwrap();
         let drawn = Arc::clone(&screen);
         let closed = Arc::new(AtomicBool::new(false));
@@ -220,7 +225,7 @@ impl Screen {
     }
 
     fn resize(&mut self, rows: u16, cols: u16) {
-        self.screen.lock().unwrap().screen_mut().set_size(rows, cols);
+        self.screen.lock().unwrap().screen_mut().set_size(nonzero(rows), nonzero(cols));
         self.master.resize(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
     }
 
@@ -283,7 +288,9 @@ fn the_lab_runs_answers_keys_and_gives_the_terminal_back() {
     screen.press("2");
     for (rows, cols, text) in [(24, 80, "Interventions"), (5, 20, "20×5"), (40, 120, "Interventions")] {
         screen.resize(rows, cols);
-        screen.until("the new size", |s| s.size() == (rows, cols) && s.contents().contains(text));
+        screen.until("the new size", |s| {
+            s.size() == (nonzero(rows), nonzero(cols)) && s.contents().contains(text)
+        });
     }
     screen.press("q");
     assert_eq!(screen.ended(), 0);

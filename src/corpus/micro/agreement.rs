@@ -3,7 +3,7 @@
 //! `[fronted] subject [relative clause | prepositional attractor] [adverb] VERB complement [final]`. The verb's number
 //! follows from the subject noun alone: every other word is neutral, or a noun that draws its number independently.
 
-use rand_chacha::rand_core::RngCore;
+use rand_chacha::rand_core::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::frequencies::Frequencies;
@@ -115,7 +115,7 @@ pub struct Agreement {
 
 impl Agreement {
     /// The next sentence of a stream.
-    pub fn sentence(&self, rng: &mut impl RngCore) -> Sentence {
+    pub fn sentence(&self, rng: &mut impl Rng) -> Sentence {
         let (number, attractor) = self.frequencies.draw(rng);
         self.sentence_with(rng, number, attractor)
     }
@@ -123,7 +123,7 @@ impl Agreement {
     /// A sentence whose subject has this number and whose attractor, if any, has that one.
     pub(crate) fn sentence_with(
         &self,
-        rng: &mut impl RngCore,
+        rng: &mut impl Rng,
         number: Number,
         attractor: Option<Number>,
     ) -> Sentence {
@@ -170,7 +170,7 @@ impl Agreement {
     }
 
     /// A verb for this subject on this side, by weight.
-    fn verb(&self, rng: &mut impl RngCore, noun: &Noun) -> &'static Verb {
+    fn verb(&self, rng: &mut impl Rng, noun: &Noun) -> &'static Verb {
         let held = self.side == Side::Held;
         let fits = || {
             lexicon::VERBS
@@ -188,19 +188,19 @@ impl Agreement {
     }
 }
 
-fn pick(rng: &mut impl RngCore, len: usize) -> usize {
+fn pick(rng: &mut impl Rng, len: usize) -> usize {
     below(rng, len as u32) as usize
 }
 
 /// A sentence in the making.
-struct Builder<'a, R: RngCore> {
+struct Builder<'a, R: Rng> {
     rng: &'a mut R,
     tokens: Vec<&'static str>,
     /// Index and number of every noun so far.
     nouns: Vec<(usize, Number)>,
 }
 
-impl<R: RngCore> Builder<'_, R> {
+impl<R: Rng> Builder<'_, R> {
     fn flip(&mut self, share: f64) -> bool {
         unit(self.rng) < share
     }

@@ -3,7 +3,7 @@
 //! `seven plus five is twelve .`, `seven and five make twelve .`, `twelve minus five is seven .`, `five from twelve leaves seven .` One
 //! in five sums (in either order) and differences is never written for training.
 
-use rand_chacha::rand_core::RngCore;
+use rand_chacha::rand_core::Rng;
 
 use super::phrases::{Annotated, Draft};
 use super::{Side, held_out};
@@ -21,7 +21,7 @@ pub(crate) fn is_held_out(plus: bool, a: usize, b: usize) -> bool {
 }
 
 /// The next sentence of a stream.
-pub fn sentence(side: Side, rng: &mut impl RngCore) -> Annotated {
+pub fn sentence(side: Side, rng: &mut impl Rng) -> Annotated {
     let mut text = Draft::new(rng);
     let (plus, a, b) = loop {
         let (plus, a, b) = (text.flip(0.5), text.index(NUMBERS.len()), text.index(NUMBERS.len()));

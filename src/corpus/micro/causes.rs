@@ -5,7 +5,7 @@
 //! One in five pairs of cause and effect is never written for training, so that a right answer there is a conclusion from
 //! what its cause and its effect have in common with others.
 
-use rand_chacha::rand_core::RngCore;
+use rand_chacha::rand_core::Rng;
 
 use super::phrases::{Annotated, Draft};
 use super::{Side, held_out};
@@ -69,7 +69,7 @@ pub(crate) fn is_held_out(cause: &str, effect: &str) -> bool {
 }
 
 /// The next sentence of a stream; the wrong word is an effect of another group.
-pub fn sentence(side: Side, rng: &mut impl RngCore) -> Annotated {
+pub fn sentence(side: Side, rng: &mut impl Rng) -> Annotated {
     let mut text = Draft::new(rng);
     let (group, cause, effect) = loop {
         let group = text.pick(GROUPS);

@@ -2,7 +2,7 @@
 //!
 //! `A and B VERB` (plural, whatever A and B are), `A verb and VERB` (the number of A), `A verb , but B VERB` (the number of B).
 
-use rand_chacha::rand_core::RngCore;
+use rand_chacha::rand_core::Rng;
 
 use super::lexicon::{self, Frame, Verb};
 use super::phrases::{Annotated, Draft};
@@ -12,7 +12,7 @@ use super::{Number, Side};
 pub(crate) const JOINING: &[&str] = &["and", "but"];
 
 /// The next sentence of a stream. Pairs of subject noun and verb are split as in agreement.
-pub fn sentence(side: Side, rng: &mut impl RngCore) -> Annotated {
+pub fn sentence(side: Side, rng: &mut impl Rng) -> Annotated {
     let all: Vec<&'static Verb> = lexicon::VERBS.iter().collect();
     let plain: Vec<&'static Verb> = all.iter().filter(|v| v.frame == Frame::Intransitive).copied().collect();
     let mut text = Draft::new(rng);

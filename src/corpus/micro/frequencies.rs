@@ -1,6 +1,6 @@
 //! How often each combination of subject number and environment is written, and their correlation.
 
-use rand_chacha::rand_core::RngCore;
+use rand_chacha::rand_core::Rng;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -109,7 +109,7 @@ impl Frequencies {
     }
 
     /// Draws a combination.
-    pub(super) fn draw(&self, rng: &mut impl RngCore) -> (Number, Option<Number>) {
+    pub(super) fn draw(&self, rng: &mut impl Rng) -> (Number, Option<Number>) {
         let mut left = unit(rng);
         let mut last = (Number::Sg, None);
         for (row, zc) in Number::ALL.into_iter().enumerate() {

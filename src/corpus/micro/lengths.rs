@@ -2,7 +2,7 @@
 //!
 //! `A (near B) verb complement (, and C (near D) VERB complement)*`: clauses are joined until the drawn length is met.
 
-use rand_chacha::rand_core::RngCore;
+use rand_chacha::rand_core::Rng;
 
 use super::Side;
 use super::coordination::JOINING;
@@ -16,7 +16,7 @@ pub const TOKENS: (usize, usize) = (5, 28);
 const PLACED: f64 = 0.3;
 
 /// The next sentence of a stream. Pairs of subject noun and verb are split as in agreement.
-pub fn sentence(side: Side, rng: &mut impl RngCore) -> Annotated {
+pub fn sentence(side: Side, rng: &mut impl Rng) -> Annotated {
     let verbs: Vec<&'static Verb> = lexicon::VERBS.iter().collect();
     let (shortest, longest) = TOKENS;
     let mut text = Draft::new(rng);
@@ -31,7 +31,7 @@ pub fn sentence(side: Side, rng: &mut impl RngCore) -> Annotated {
 }
 
 /// Clauses up to this length; nothing where the last one goes beyond. The place of the last verb, and its other form.
-fn fill<R: RngCore>(
+fn fill<R: Rng>(
     text: &mut Draft<'_, R>,
     side: Side,
     length: usize,

@@ -16,7 +16,7 @@ pub mod order;
 pub(crate) mod phrases;
 pub mod tense;
 
-use rand_chacha::rand_core::RngCore;
+use rand_chacha::rand_core::Rng;
 use serde::{Deserialize, Serialize};
 
 use self::agreement::Agreement;
@@ -41,7 +41,6 @@ impl Number {
         self as usize
     }
 
-    /// The other number.
     pub fn other(self) -> Number {
         match self {
             Number::Sg => Number::Pl,
@@ -107,7 +106,7 @@ impl Construction {
     }
 
     /// The next sentence of a stream; `frequencies` are those of agreement.
-    pub fn sentence(self, side: Side, frequencies: Frequencies, rng: &mut impl RngCore) -> Annotated {
+    pub fn sentence(self, side: Side, frequencies: Frequencies, rng: &mut impl Rng) -> Annotated {
         match self {
             Construction::Agreement => Agreement { frequencies, side }.sentence(rng).into(),
             Construction::Tense => tense::sentence(side, rng),

@@ -3,7 +3,7 @@
 //! `subject FIRST before pronoun SECOND .`, `subject SECOND after pronoun FIRST .`, `after subject FIRST , pronoun SECOND .`,
 //! `before subject SECOND , pronoun FIRST .`; the connective follows from the order of the events.
 
-use rand_chacha::rand_core::RngCore;
+use rand_chacha::rand_core::Rng;
 
 use super::phrases::{Annotated, Draft};
 use super::{Side, held_out};
@@ -36,7 +36,7 @@ pub const ACTORS: &[[&str; 2]] = &[
 pub const CONNECTIVES: [&str; 2] = ["after", "before"];
 
 /// The next sentence of a stream. One in five pairs of actor and events is kept from training.
-pub fn sentence(side: Side, rng: &mut impl RngCore) -> Annotated {
+pub fn sentence(side: Side, rng: &mut impl Rng) -> Annotated {
     let mut text = Draft::new(rng);
     let ([actor, pronoun], [first, second]) = loop {
         let (actor, events) = (text.pick(ACTORS), text.pick(EVENTS));

@@ -1,6 +1,6 @@
 //! What the constructions other than agreement have in common: a sentence in the making, and annotated sentences.
 
-use rand_chacha::rand_core::RngCore;
+use rand_chacha::rand_core::Rng;
 
 use super::lexicon::{self, Frame, Kind, Kinds, Noun, Verb};
 use super::{Number, Side, join};
@@ -42,14 +42,14 @@ impl Annotated {
 }
 
 /// A sentence in the making.
-pub(super) struct Draft<'a, R: RngCore> {
+pub(super) struct Draft<'a, R: Rng> {
     /// The stream that it draws from.
     pub rng: &'a mut R,
     /// The words so far.
     pub tokens: Vec<&'static str>,
 }
 
-impl<'a, R: RngCore> Draft<'a, R> {
+impl<'a, R: Rng> Draft<'a, R> {
     /// An empty sentence.
     pub(crate) fn new(rng: &'a mut R) -> Self {
         Self { rng, tokens: Vec::new() }

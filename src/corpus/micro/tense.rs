@@ -4,7 +4,7 @@
 
 use std::sync::LazyLock;
 
-use rand_chacha::rand_core::RngCore;
+use rand_chacha::rand_core::Rng;
 
 use super::lexicon::{self, Verb};
 use super::phrases::{Annotated, Draft};
@@ -42,7 +42,7 @@ static VERBS: LazyLock<Vec<(&'static Verb, &'static str)>> = LazyLock::new(|| {
 });
 
 /// The next sentence of a stream. Pairs of subject noun and verb are split as in agreement.
-pub fn sentence(side: Side, rng: &mut impl RngCore) -> Annotated {
+pub fn sentence(side: Side, rng: &mut impl Rng) -> Annotated {
     let verbs: Vec<&'static Verb> = VERBS.iter().map(|v| v.0).collect();
     let mut text = Draft::new(rng);
     let (noun, verb) = loop {

@@ -27,7 +27,6 @@ pub(crate) struct Wish<'w> {
     pub among: Among<'w>,
     /// Past tense of the main verb.
     pub past: bool,
-    /// Number of the subject.
     pub subject: Number,
     /// A direct object of this number; none for any complement.
     pub object: Option<Number>,

@@ -23,6 +23,7 @@ use self::clause::Among;
 use self::dealt::{Dealt, Deck};
 use super::readers::Split;
 use super::sample::{Allocation, Sampler};
+use base::files::hex;
 use stats::rng::{shuffle, stream};
 
 pub use self::dealt::GROUPS;
@@ -42,7 +43,6 @@ pub struct ProbingTask {
     write: fn(&mut ChaCha8Rng, label: usize, Among<'_>) -> Option<Vec<String>>,
 }
 
-/// All tasks.
 #[rustfmt::skip]
 pub const PROBING: &[ProbingTask] = &[
     ProbingTask { id: "past_present", title: "tense of the main verb", labels: &["PRES", "PAST"], dealt: Dealt::Verbs, write: tasks::past_present },
@@ -158,7 +158,7 @@ impl ProbingTask {
             hash.update((e.text.len() as u64).to_le_bytes());
             hash.update(e.text.as_bytes());
         }
-        let hash = format!("{:x}", hash.finalize());
+        let hash = hex(&hash.finalize());
         Ok(LabelledSet { task: self.id, seed, examples, hash })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use rand_chacha::rand_core::RngCore;
+use rand_chacha::rand_core::Rng;
 use serde::Deserialize;
 
 use super::{Dimension, Instance, Language, MASK, Perturbation, SampleType, TemplateError, align, check};
@@ -108,7 +108,7 @@ impl Template {
     pub(crate) fn groups(
         &self,
         language: Language,
-        rng: &mut impl RngCore,
+        rng: &mut impl Rng,
     ) -> Result<Vec<Vec<Instance>>, TemplateError> {
         let wrong = |what: String| TemplateError { file: language.code(), template: self.name.clone(), what };
         if let Some(row) = self.rows.iter().find(|r| r.len() != self.columns.len()) {
@@ -143,7 +143,7 @@ impl Template {
         &'a self,
         language: Language,
         row: usize,
-        rng: &mut impl RngCore,
+        rng: &mut impl Rng,
     ) -> Result<Option<Filling<'a>>, String> {
         let mut filling: Filling<'a> = BTreeMap::new();
         if let Some(row) = self.rows.get(row) {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use rand_chacha::rand_core::RngCore;
+use rand_chacha::rand_core::Rng;
 use serde::Deserialize;
 
 use super::template::{Book, Template};
@@ -117,7 +117,7 @@ impl Training {
     }
 
     /// The next sentence of a stream.
-    pub fn sentence(&self, rng: &mut impl RngCore) -> Sentence {
+    pub fn sentence(&self, rng: &mut impl Rng) -> Sentence {
         loop {
             let mut left = unit(rng) * self.total;
             let chosen = self.sources.iter().find(|s| {
@@ -215,7 +215,7 @@ impl Source {
     }
 
     /// A sentence; none where what is drawn may not be written.
-    fn draw(&self, rng: &mut impl RngCore) -> Result<Option<Sentence>, String> {
+    fn draw(&self, rng: &mut impl Rng) -> Result<Option<Sentence>, String> {
         let row = below(rng, self.template.rows.len().max(1) as u32) as usize;
         let Some(filling) = self.template.fill(Language::English, row, rng)? else { return Ok(None) };
         let pattern = &self.patterns[below(rng, self.patterns.len() as u32) as usize];

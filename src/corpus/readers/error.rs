@@ -171,7 +171,6 @@ impl Drops {
         self.kinds.values().map(|d| d.count).sum()
     }
 
-    /// By kind.
     pub fn iter(&self) -> impl Iterator<Item = (DropKind, &DropCount)> {
         self.kinds.iter().map(|(k, d)| (*k, d))
     }

@@ -107,7 +107,6 @@ fn field_before(text: &str, column: usize) -> Option<&str> {
 pub struct Format {
     /// Name on the command line and in reports.
     pub id: &'static str,
-    /// What it is.
     pub title: &'static str,
     /// Columns or keys that are read; others are ignored.
     pub columns: &'static [&'static str],
@@ -167,7 +166,6 @@ pub struct Head<'a> {
     pub keys: Keys,
     /// The first line at tabs.
     pub columns: Vec<&'a str>,
-    /// Path of the file.
     pub file: &'a Path,
 }
 

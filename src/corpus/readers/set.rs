@@ -25,7 +25,6 @@ const FILES: usize = 20_000;
 pub struct SetFile {
     /// Where it is.
     pub path: PathBuf,
-    /// What it is.
     pub format: &'static Format,
     /// Whether it is compressed.
     pub gzip: bool,

@@ -7,7 +7,6 @@ use super::line::{Line, Scalar};
 use crate::readers::source::Frames;
 use crate::readers::{MAX_LINE, ReadError};
 
-/// Reads all rows.
 pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), ReadError> {
     let mut text = String::new();
     let Some(_) = record(frames, &mut text)? else { return Ok(()) };

@@ -10,13 +10,9 @@ use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAcces
 pub(crate) struct Line<'a> {
     /// `doc_id`, `id` or `instance`.
     pub id: Option<Cow<'a, str>>,
-    /// `filter`.
     pub filter: Option<Cow<'a, str>>,
-    /// `cluster`.
     pub cluster: Option<Cow<'a, str>>,
-    /// `prediction`.
     pub prediction: Option<Cow<'a, str>>,
-    /// `target`.
     pub target: Option<Cow<'a, str>>,
     /// `metrics`: the names of the metrics.
     pub metrics: Vec<Cow<'a, str>>,

@@ -82,7 +82,6 @@ pub fn metrics<'a>(files: impl Iterator<Item = &'a Results> + Clone) -> (Vec<Str
 enum Shape {
     /// Numbers under these keys.
     Metrics(Vec<String>),
-    /// `correct`.
     Correct,
     /// `prediction` against `target`.
     Prediction,

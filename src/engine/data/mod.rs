@@ -71,7 +71,6 @@ impl DataRequest {
 /// What a set contains.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataInspection {
-    /// What it is.
     pub title: String,
     /// Rows that were read.
     pub rows: u64,

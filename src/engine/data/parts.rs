@@ -25,7 +25,6 @@ pub struct Parts {
 /// One part of a split.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PartCounts {
-    /// What it is for.
     pub name: String,
     /// Its examples.
     pub n: usize,

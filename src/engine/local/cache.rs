@@ -42,7 +42,7 @@ impl Cache {
         let root = std::env::var_os("PROBITY_CACHE_DIR")
             .filter(|v| !v.is_empty())
             .map(PathBuf::from)
-            .or_else(|| dirs::cache_dir().map(|d| d.join("probity")));
+            .or_else(|| base::folders::cache().map(|d| d.join("probity")));
         let embeddings =
             root.as_ref().map_or_else(Embeddings::none, |d| Embeddings::at(&d.join("embeddings")));
         Self { dir: root.map(|d| d.join("probes")), embeddings }

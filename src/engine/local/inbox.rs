@@ -24,7 +24,6 @@ pub(crate) struct WaitingRun {
 pub(crate) struct AboutModel {
     /// Its number.
     pub ticket: Ticket,
-    /// The model.
     pub model: String,
     /// What is asked.
     pub what: ModelQuestion,
@@ -105,7 +104,6 @@ impl Queue {
         self.closed
     }
 
-    /// Takes the waiting run.
     pub(crate) fn take_run(&mut self) -> Option<WaitingRun> {
         self.run.take()
     }

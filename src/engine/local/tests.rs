@@ -62,7 +62,7 @@ fn small(model: &str) -> Spec {
     spec.models = vec![model.to_owned()];
     spec.task.examples = 600;
     spec.interval.resamples = 200;
-    spec.probe.replicates = Some(2);
+    spec.probe.replicates = 2;
     spec.probe.grid = "tiny".into();
     let method =
         |name: &str, values: &[f64]| MethodSpec { values: values.to_vec(), ..MethodSpec::named(name) };

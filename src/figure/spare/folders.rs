@@ -14,15 +14,14 @@ const EXTENSIONS: [&str; 4] = ["ttf", "otf", "ttc", "otc"];
 
 /// The folders of fonts of this system; the user's own come first.
 pub(crate) fn usual() -> Vec<PathBuf> {
-    let mut folders: Vec<PathBuf> = dirs::font_dir().into_iter().collect();
+    let mut folders: Vec<PathBuf> = base::folders::fonts().into_iter().collect();
     if cfg!(target_os = "macos") {
         folders.extend(["/Library/Fonts", "/System/Library/Fonts"].map(PathBuf::from));
     } else if cfg!(windows) {
-        folders.extend(dirs::data_local_dir().map(|d| d.join("Microsoft").join("Windows").join("Fonts")));
         let root = std::env::var_os("WINDIR").map_or_else(|| PathBuf::from(r"C:\Windows"), PathBuf::from);
         folders.push(root.join("Fonts"));
     } else {
-        folders.extend(dirs::home_dir().map(|d| d.join(".fonts")));
+        folders.extend(base::folders::home().map(|d| d.join(".fonts")));
         let shared = std::env::var_os("XDG_DATA_DIRS").unwrap_or_default();
         folders.extend(std::env::split_paths(&shared).filter(|d| d.is_absolute()).map(|d| d.join("fonts")));
         folders.extend(["/usr/local/share/fonts", "/usr/share/fonts"].map(PathBuf::from));

@@ -78,7 +78,6 @@ impl Size {
 /// What a run of one model will need.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Forecast {
-    /// The model.
     pub model: String,
     /// Largest resident memory of the process, in bytes.
     pub bytes: u64,

@@ -77,7 +77,6 @@ pub struct Preset {
 /// What a figure is asked for by, beside its name.
 #[derive(Debug, Clone, Default)]
 pub struct Details<'a> {
-    /// The model.
     pub model: Option<&'a str>,
     /// Keys and values that the lab knows (`method`, `oracle`, …).
     pub more: Vec<(&'a str, &'a str)>,

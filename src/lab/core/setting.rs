@@ -278,7 +278,6 @@ impl<S> Setting<S> {
         (self.kind)(spec, known)
     }
 
-    /// Its value.
     pub fn get(&self, spec: &S, known: &Known) -> Value {
         (self.get)(spec, known)
     }

@@ -43,9 +43,6 @@ pub trait SpecFields {
 pub trait LabSpec: SpecFields {
     /// What the experiment is about in a word, for names of sessions.
     fn subject(&self) -> &str;
-    /// Takes on the procedure of this program, where the spec was written for an earlier one. Labs with a single procedure have
-    /// nothing to do.
-    fn renew(&mut self) {}
     /// Notes the folder that relative paths start from; no part of what is asked.
     fn lies_in(&mut self, folder: PathBuf);
     /// Checks every value and every name. This is the only check: the command line, the screen and the engine call it.
@@ -192,7 +189,6 @@ const MAX_SPEC_BYTES: u64 = 1 << 20;
 #[derive(Deserialize)]
 struct Head {
     lab: String,
-    procedure: Option<toml::Value>,
     grid: Option<toml::Value>,
 }
 
@@ -210,11 +206,11 @@ pub fn read_text(path: &Path) -> Result<String, SpecError> {
     std::fs::read_to_string(path).map_err(fail)
 }
 
-/// The lab that a spec's text names, and whether the text names a procedure. `origin` names the text in errors.
+/// The lab that a spec's text names. `origin` names the text in errors.
 ///
 /// # Errors
 /// [`SpecError::Parse`] with the line; [`SpecError::Value`] for an unknown lab and for a grid, which is many specs.
-pub fn head(text: &str, origin: &str) -> Result<(LabId, bool), SpecError> {
+pub fn head(text: &str, origin: &str) -> Result<LabId, SpecError> {
     let head: Head = toml::from_str(text).map_err(|e| parse_error(&e, text, origin))?;
     let lab = LabId::named(&head.lab).ok_or_else(|| SpecError::Value {
         origin: origin.to_owned(),
@@ -231,7 +227,7 @@ pub fn head(text: &str, origin: &str) -> Result<(LabId, bool), SpecError> {
                     .into(),
         });
     }
-    Ok((lab, head.procedure.is_some()))
+    Ok(lab)
 }
 
 /// An error of the TOML reader, with its line.
@@ -246,18 +242,14 @@ pub fn parse_error(e: &toml::de::Error, text: &str, origin: &str) -> SpecError {
 /// # Errors
 /// As [`head`]; [`SpecError::Value`] also for the spec of another lab.
 pub fn parse<S: LabSpec + DeserializeOwned>(text: &str, origin: &str) -> Result<S, SpecError> {
-    let (lab, names_procedure) = head(text, origin)?;
-    let mut spec: S = toml::from_str(text).map_err(|e| parse_error(&e, text, origin))?;
+    let lab = head(text, origin)?;
+    let spec: S = toml::from_str(text).map_err(|e| parse_error(&e, text, origin))?;
     if spec.lab() != lab {
         return Err(SpecError::Value {
             origin: origin.to_owned(),
             key: "lab".into(),
             problem: format!("is `{lab}`: this spec is for another lab, {}", spec.lab()),
         });
-    }
-    // A text that does not name a procedure asks for today's; one that does means it.
-    if !names_procedure {
-        spec.renew();
     }
     spec.check(origin)?;
     Ok(spec)

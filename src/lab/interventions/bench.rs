@@ -243,7 +243,6 @@ impl Chunk {
 /// What an evaluation needs besides the method.
 #[derive(Clone, Copy)]
 pub(crate) struct Court<'a> {
-    /// The model.
     pub model: &'a Model,
     pub oracles: &'a [Oracle],
     /// What each oracle saw before, in the same order.

@@ -161,7 +161,7 @@ pub struct ProbeFinding {
     pub cached: bool,
     /// Description of the grid it was chosen from, for example `small: 8 of the paper's 36 points`.
     pub grid: String,
-    /// How it was chosen and how its replicates differ; none in recordings of procedure 1.
+    /// How it was chosen and how its replicates differ; absent from the oldest recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<ChoiceFinding>,
 }
@@ -232,7 +232,7 @@ pub struct ReliabilityFinding {
     pub beside: Beside,
 }
 
-/// What a point rests on and what stands beside its scores. Nothing of it is in recordings of procedure 1.
+/// What a point rests on and what stands beside its scores; absent from the oldest recordings.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Beside {
     /// Replicates that have been trained and judged so far; 0 where nothing is said.
@@ -293,7 +293,7 @@ pub struct OptimumFinding {
     pub layer: usize,
     /// Which oracle judges.
     pub oracle: OracleKind,
-    /// Layer of the oracle; findings of older programs do not say it.
+    /// Layer of the oracle; absent from the oldest recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oracle_layer: Option<usize>,
     /// Name of the swept hyperparameter.
@@ -304,10 +304,9 @@ pub struct OptimumFinding {
     pub completeness: Banded,
     /// At that value, on all examples.
     pub selectivity: Banded,
-    /// Chosen on one half of the examples and reported on the other, with bands that cover the choice. In recordings of
-    /// procedure 1 it is that at the value, and its interval does not cover the choice.
+    /// Chosen on one half of the examples and reported on the other, with bands that cover the choice.
     pub reliability: Banded,
-    /// How it was chosen; none in recordings of procedure 1.
+    /// How it was chosen; absent from the oldest recordings.
     #[serde(flatten)]
     pub how: How,
 }

@@ -98,11 +98,9 @@ pub enum InterventionError {
         "{rows} embeddings of size {found} with {targets} targets do not fit a method fitted on size {wanted}"
     )]
     Shape {
-        /// Rows given.
         rows: usize,
         /// Their size.
         found: usize,
-        /// Targets given.
         targets: usize,
         /// Size fitted on.
         wanted: usize,

@@ -46,7 +46,6 @@ pub enum OptionError {
     #[error("{method} has no option '{name}'; it has: {known}")]
     Unknown {
         method: &'static str,
-        /// The name given.
         name: String,
         /// The names that exist.
         known: String,
@@ -57,7 +56,6 @@ pub enum OptionError {
         method: &'static str,
         /// The option.
         name: &'static str,
-        /// The value given.
         value: f64,
         /// "a number" or "a whole number".
         kind: &'static str,

@@ -289,16 +289,15 @@ fn replicates() -> Setting<Spec> {
     row("probe.replicates", "Trainings", help).count(
         &[1, 2, 3, 5, 8, 10, 20],
         1..=MOST_REPLICATES,
-        |s: &Spec| s.probe.count(),
-        |s, k| s.probe.replicates = Some(k),
+        |s: &Spec| s.probe.replicates,
+        |s, k| s.probe.replicates = k,
     )
 }
 
 fn training_seed() -> Setting<Spec> {
     let help =
         "The seed of training: weights, batches, and what methods draw. Data and split stay as they are.";
-    row("probe.seed", "their seed", help)
-        .seed(|s: &Spec| s.probe.training_seed(), |s, seed| s.probe.seed = Some(seed))
+    row("probe.seed", "their seed", help).seed(|s: &Spec| s.probe.seed, |s, seed| s.probe.seed = seed)
 }
 
 /// An option of a method. A value equal to the default leaves the spec, so that it says nothing needless.

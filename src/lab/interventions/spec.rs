@@ -29,10 +29,9 @@ pub struct Spec {
     /// The seed from which every random stream of the run is derived.
     #[serde(default)]
     pub seed: u64,
-    /// Which procedure the numbers are made by, see [`PROCEDURE`]; none in recordings from before there was a second one,
-    /// which keep their hash and are not run again under it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub procedure: Option<u32>,
+    /// How the numbers are made, see [`PROCEDURE`]. A change of it changes the spec's hash.
+    #[serde(default = "procedure")]
+    pub procedure: u32,
     /// The probing task and how much of it.
     #[serde(default)]
     pub task: TaskSpec,
@@ -71,13 +70,10 @@ pub struct ProbeSpec {
     pub grid: String,
     /// Which oracles judge, the first one being the one drawn by default.
     pub oracles: Vec<OracleKind>,
-    /// How often oracles, attacked probe and method fits are trained anew on the same data; none in recordings of
-    /// procedure 1, which had one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub replicates: Option<usize>,
+    /// How often oracles, attacked probe and method fits are trained anew on the same data.
+    pub replicates: usize,
     /// The seed of training: weights, batches and whatever methods draw. `seed` moves data and split instead.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seed: Option<u64>,
+    pub seed: u64,
 }
 
 /// Replicates where a spec does not say.
@@ -88,18 +84,7 @@ pub(crate) const MOST_REPLICATES: usize = 50;
 impl Default for ProbeSpec {
     fn default() -> Self {
         let oracles = vec![OracleKind::Mlp, OracleKind::Linear];
-        Self { grid: "small".into(), oracles, replicates: None, seed: None }
-    }
-}
-
-impl ProbeSpec {
-    /// Number of replicates.
-    pub(crate) fn count(&self) -> usize {
-        self.replicates.unwrap_or(1)
-    }
-
-    pub(crate) fn training_seed(&self) -> u64 {
-        self.seed.unwrap_or(0)
+        Self { grid: "small".into(), oracles, replicates: REPLICATES, seed: 0 }
     }
 }
 
@@ -146,10 +131,13 @@ impl MethodSpec {
     }
 }
 
-/// How numbers are made: 1 trained probes for 8 epochs and kept the one with the best validation accuracy and the lowest loss;
-/// 2 trains them by steps, keeps the simplest of those within one standard error, attacks with exact signs, and trains
-/// everything anew several times.
-pub const PROCEDURE: u32 = 2;
+/// Probes are trained by steps, the simplest within one standard error of the best is kept, attacks use exact signs, and
+/// everything is trained anew several times. Another number names another procedure.
+const PROCEDURE: u32 = 2;
+
+fn procedure() -> u32 {
+    PROCEDURE
+}
 
 /// Grids that perceptrons can be chosen from.
 pub const GRIDS: [&str; 2] = ["small", "paper"];
@@ -243,12 +231,6 @@ impl LabSpec for Spec {
         self.task.reach(&refuse)
     }
 
-    fn renew(&mut self) {
-        self.procedure = Some(PROCEDURE);
-        self.probe.replicates.get_or_insert(REPLICATES);
-        self.probe.seed.get_or_insert(0);
-    }
-
     fn lies_in(&mut self, folder: PathBuf) {
         self.methods.iter_mut().for_each(|m| m.base.clone_from(&folder));
         self.task.base = folder;
@@ -256,19 +238,12 @@ impl LabSpec for Spec {
 
     fn check(&self, origin: &str) -> Result<(), SpecError> {
         let refuse = Refuse::new(origin);
-        if self.procedure != Some(PROCEDURE) {
-            let found = self.procedure.map_or("absent".into(), |p| p.to_string());
-            return refuse.because(
-                "procedure",
-                format!("is {found}: this program computes by procedure {PROCEDURE}, whose numbers are others; leave the key out"),
-            );
+        if self.procedure != PROCEDURE {
+            let problem =
+                format!("is {}: this program only has procedure {PROCEDURE}; omit the key", self.procedure);
+            return refuse.because("procedure", problem);
         }
-        if !self.probe.replicates.is_some_and(|k| (1..=MOST_REPLICATES).contains(&k)) {
-            let found = self.probe.replicates.map_or("absent".into(), |k| k.to_string());
-            let allowed =
-                format!("is {found}: allowed are 1 to {MOST_REPLICATES}, and {REPLICATES} is usual");
-            return refuse.because("probe.replicates", allowed);
-        }
+        refuse.outside("probe.replicates", self.probe.replicates, 1..=MOST_REPLICATES)?;
         refuse.no_models(&self.models)?;
         if self.methods.is_empty() {
             return refuse.because("method", "is missing: add at least one [[method]] with a name".into());

@@ -272,17 +272,13 @@ fn surface(results: &Results) -> Option<Layer> {
 pub fn sequential(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let steps = results.steps();
     let first = steps.first()?;
-    // Findings of older programs do not say the share; the middle of the interval is not it.
-    let told = steps.iter().any(|s| s.value.share.is_some());
     let points = steps.iter().filter_map(|s| {
         let v = &s.value;
-        let y = if told { v.share? } else { 0.5 * (v.lo + v.hi) };
-        let (x, n) = (v.at_n as f64, s.n.into());
+        let (x, y, n) = (v.at_n as f64, v.share?, s.n.into());
         Some(Datum { x, y, band: Some((v.lo, v.hi)), n, ..Datum::default() })
     });
     let role = Role::line(2).accent(1).dash(Dash::Dashed);
-    let what = if told { "share for" } else { "middle of the interval for" };
-    let label = printable_label(&format!("{what} {}", first.value.a));
+    let label = printable_label(&format!("share for {}", first.value.a));
     let mut layers = vec![
         Layer::Line(Line { label, role, points: points.collect() }),
         Layer::Rule(Rule { at: 0.5, upright: false, label: "no difference".into() }),
@@ -326,42 +322,38 @@ mod tests {
     /// The line was the middle of the interval, .49 where no item had favoured the first.
     #[test]
     fn the_line_of_the_sequential_chart_is_the_share_that_was_seen() {
-        let drawn = |old: bool| {
-            let label = Label::new(&Spec::shipped(), "m");
-            let (mut results, mut test) = (Results::default(), Sequential::default());
-            for (i, (a, b)) in
-                [(true, true), (false, true), (false, true), (true, false)].into_iter().enumerate()
-            {
-                test.add(a, b);
-                let (lo, hi) = test.interval(0.95);
-                let kind = Kind::Sequential(SequentialFinding {
-                    a: "x".into(),
-                    b: "y".into(),
-                    at_n: i as u64 + 1,
-                    e_value: None,
-                    log_e: test.log_e(),
-                    lo,
-                    hi,
-                    share: test.share().filter(|_| !old),
-                    may_stop: false,
-                    largest: None,
-                    planned: false,
-                });
-                let finding: Finding = label.finding(4, true, 0.0, kind.clone());
-                results.take(finding.head(), &kind);
-            }
-            let figure = sequential(&results, None).unwrap();
-            let line = figure.layers.into_iter().find_map(|layer| match layer {
-                Layer::Line(line) => Some(line),
-                _ => None,
+        let label = Label::new(&Spec::shipped(), "m");
+        let (mut results, mut test) = (Results::default(), Sequential::default());
+        for (i, (a, b)) in [(true, true), (false, true), (false, true), (true, false)].into_iter().enumerate()
+        {
+            test.add(a, b);
+            let (lo, hi) = test.interval(0.95);
+            let kind = Kind::Sequential(SequentialFinding {
+                a: "x".into(),
+                b: "y".into(),
+                at_n: i as u64 + 1,
+                e_value: None,
+                log_e: test.log_e(),
+                lo,
+                hi,
+                share: test.share(),
+                may_stop: false,
+                largest: None,
+                planned: false,
             });
-            let line = line.unwrap();
-            (line.label, line.points.iter().map(|p| (p.x, p.y)).collect::<Vec<_>>())
-        };
-        let (label, points) = drawn(false);
-        assert_eq!((label.as_str(), points), ("share for x", vec![(2.0, 0.0), (3.0, 0.0), (4.0, 1.0 / 3.0)]));
-        // What older programs wrote has no share, and the line says what it is.
-        let (label, points) = drawn(true);
-        assert!(label.starts_with("middle of the interval") && points.len() == 4, "{label} {points:?}");
+            let finding: Finding = label.finding(4, true, 0.0, kind.clone());
+            results.take(finding.head(), &kind);
+        }
+        let figure = sequential(&results, None).unwrap();
+        let line = figure.layers.into_iter().find_map(|layer| match layer {
+            Layer::Line(line) => Some(line),
+            _ => None,
+        });
+        let line = line.unwrap();
+        let points: Vec<_> = line.points.iter().map(|p| (p.x, p.y)).collect();
+        assert_eq!(
+            (line.label.as_str(), points),
+            ("share for x", vec![(2.0, 0.0), (3.0, 0.0), (4.0, 1.0 / 3.0)])
+        );
     }
 }

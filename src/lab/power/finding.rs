@@ -205,7 +205,6 @@ pub struct RequiredFinding {
     /// Wanted power.
     pub target: f64,
     /// Level of the test.
-    #[serde(default = "usual")]
     pub alpha: f64,
     /// Test items for it.
     pub n_test: Open,
@@ -232,16 +231,6 @@ pub struct RequiredFinding {
     /// Parameters as the bound counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<u64>,
-}
-
-/// The level that findings of older programs do not name.
-fn usual() -> f64 {
-    0.05
-}
-
-/// The codes behind findings of older programs.
-fn one() -> usize {
-    1
 }
 
 /// Whether there is a difference worth a recommendation.
@@ -274,7 +263,7 @@ pub struct SequentialFinding {
     pub lo: f64,
     /// Upper end.
     pub hi: f64,
-    /// That share as it was seen; none before there is a discordant item, and in what older programs wrote.
+    /// That share as it was seen; none before there is a discordant item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
     /// Whether the largest e-value so far allows to stop.
@@ -330,7 +319,6 @@ pub struct MdlFinding {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sd: Option<f64>,
     /// Codes with seeds of their own.
-    #[serde(default = "one")]
     pub seeds: usize,
     /// Bits of a uniform code.
     pub uniform: f64,

@@ -29,7 +29,7 @@ pub struct Tally {
     /// Whether each side has items of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub apart: bool,
-    /// What is known of those units where every value is right or wrong; none in tallies of older programs.
+    /// What is known of those units where every value is right or wrong; none for other values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub units: Option<Units>,
 }
@@ -37,8 +37,7 @@ pub struct Tally {
 impl Tally {
     /// Right and wrong that belong together; none for one run on items that stand for themselves, and for other metrics.
     pub fn joint(&self) -> Option<Joint> {
-        let shift = self.shift.filter(|_| !self.tables.is_empty())?;
-        Some(Joint { table: self.total(), shift, units: self.units })
+        Some(Joint { table: self.total(), shift: self.shift?, units: self.units? })
     }
 
     /// The tables of all seeds, summed.
@@ -92,7 +91,7 @@ pub fn told(
     (comparison, curve, Some(required))
 }
 
-/// What a run would say under other terms, from its findings alone. None where they hold no tally, as those of older programs.
+/// What a run would say under other terms, from its findings alone. None where they hold no tally.
 pub fn under(results: &Results, ran: &Spec, asked: &Adjust) -> Option<Answer> {
     let most = asked.pilot.unwrap_or(usize::MAX);
     let fits = results.tallies.iter().rev().find(|t| t.value.tally.items <= most);

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use rand_chacha::rand_core::RngCore;
+use rand_chacha::rand_core::Rng;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -123,7 +123,7 @@ impl Varied {
     }
 
     /// Correct answers where each instance has a mention of its own.
-    fn draw(&self, rng: &mut impl RngCore) -> usize {
+    fn draw(&self, rng: &mut impl Rng) -> usize {
         self.sure + self.mixed.drawn(rng)
     }
 }

@@ -1,7 +1,7 @@
 //! The ledger against simulation, and planted effects that it must find.
 
 use proptest::prelude::*;
-use rand_chacha::rand_core::RngCore;
+use rand_chacha::rand_core::Rng;
 
 use super::super::adjust::adjusted;
 use super::super::answers::testing::answers;
@@ -10,7 +10,7 @@ use stats::rng::{below, stream, unit};
 
 /// Answers with a given chance of being right, drawn once.
 fn random(
-    rng: &mut impl RngCore,
+    rng: &mut impl Rng,
     (prompts, mentions): (usize, &[usize]),
     chance: impl Fn(usize, usize, usize) -> f64,
 ) -> Answers {
@@ -25,7 +25,7 @@ fn random(
 }
 
 /// One of several by their shares.
-fn pick(rng: &mut impl RngCore, shares: &[f64]) -> usize {
+fn pick(rng: &mut impl Rng, shares: &[f64]) -> usize {
     let mut left = unit(rng);
     let mut below = |w: &f64| {
         left -= w;

@@ -65,7 +65,6 @@ impl Relation {
 pub struct Source {
     /// As the spec names it.
     pub path: String,
-    /// What it is.
     pub title: String,
     /// Rows that were read.
     pub rows: u64,

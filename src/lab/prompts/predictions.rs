@@ -161,7 +161,6 @@ pub struct Predictions {
     pub models: Vec<String>,
     /// The relations with instances that every model answered under every prompt.
     pub relations: Vec<Asked>,
-    /// What is left out.
     pub left_out: Vec<Missing>,
 }
 

@@ -1,7 +1,7 @@
 //! Prompt preference: how far P@1 depends on the prompt (Cao et al. 2022, section 3, Table 1, Figures 3 and 4), and
 //! verbalisation stability: whether a model says the same under every name of a subject (section 4, Figure 5).
 
-use rand_chacha::rand_core::RngCore;
+use rand_chacha::rand_core::Rng;
 
 use super::answers::Answers;
 use super::places::{Ties, places};
@@ -118,7 +118,7 @@ pub fn honest(answers: &Answers, resamples: &Resamples, level: f64, seed: u64) -
 
 /// Adds to each instance of one random half its part in the gap between the prompts that are best and worst on the other: the mean
 /// of all parts after [`REPEATS`] splits is the mean gap.
-fn split_gap(rows: &[Vec<bool>], order: &mut [usize], adds: &mut [f64], rng: &mut impl RngCore) {
+fn split_gap(rows: &[Vec<bool>], order: &mut [usize], adds: &mut [f64], rng: &mut impl Rng) {
     shuffle(rng, order);
     let (chosen_on, judged_on) = order.split_at(rows.len() / 2);
     let prompts = rows[0].len();

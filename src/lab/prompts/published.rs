@@ -46,7 +46,6 @@ pub(crate) type ModelSpread = (String, usize, Preference);
 /// Scores by relation, prompt and model, in the order in which they come, in the unit of the table.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ScoreTable {
-    /// The models.
     pub models: Vec<String>,
     /// The relations with their prompts; a score that is not there is none.
     pub relations: Vec<(String, Vec<PromptScores>)>,

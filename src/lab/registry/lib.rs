@@ -48,7 +48,6 @@ pub type AnyExperiment = Box<dyn lab::Experiment<Kinds, Question>>;
 
 /// A lab as the program sees it.
 pub trait Lab: Sync {
-    /// Which one it is.
     fn id(&self) -> LabId;
     /// Its name on screens.
     fn title(&self) -> &'static str;

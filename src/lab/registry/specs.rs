@@ -45,13 +45,8 @@ impl Spec {
     }
 
     fn decode(text: &str, origin: &str) -> Result<Self, SpecError> {
-        let (lab, names_procedure) = spec::head(text, origin)?;
-        let mut spec = Self::of_toml(lab, text).map_err(|e| parse_error(&e, text, origin))?;
-        // A text that does not name a procedure asks for today's; one that does means it.
-        if !names_procedure {
-            spec.common_mut().renew();
-        }
-        Ok(spec)
+        let lab = spec::head(text, origin)?;
+        Self::of_toml(lab, text).map_err(|e| parse_error(&e, text, origin))
     }
 
     /// See [`LabSpec::check`](lab::LabSpec::check).

@@ -2,6 +2,7 @@
 //! its perturbed partners are drawn together.
 
 use std::collections::{BTreeMap, HashMap};
+use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -38,7 +39,6 @@ pub struct Drawn {
     pub source: String,
     /// SHA-256 of what they are from.
     pub sha256: String,
-    /// What was left out.
     pub left_out: Vec<LeftOut>,
 }
 
@@ -291,9 +291,15 @@ fn of_file(path: &Path, named: &str, host: &mut Host<'_>) -> Result<Drawn, Fault
 
 /// SHA-256 of a file, as `sha256sum` prints it; of a folder, that of its files one after the other.
 fn hashed(set: &Set) -> std::io::Result<String> {
-    let mut hash = Sha256::new();
+    let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
     for file in &set.files {
-        std::io::copy(&mut std::fs::File::open(&file.path)?, &mut hash)?;
+        let mut source = std::fs::File::open(&file.path)?;
+        loop {
+            match source.read(&mut buffer)? {
+                0 => break,
+                n => hash.update(&buffer[..n]),
+            }
+        }
     }
     Ok(hex(&hash.finalize()))
 }

@@ -102,7 +102,6 @@ impl LeftOut {
 pub struct Judgement {
     /// Originals with the name of their dimension, in the order of the rows.
     pub judged: Vec<(String, Judged)>,
-    /// What was left out.
     pub left_out: LeftOut,
     /// The rule of K in words.
     pub size: String,

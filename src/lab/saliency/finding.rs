@@ -70,7 +70,6 @@ pub struct DataFinding {
     pub dimensions: Vec<DimensionNote>,
     /// Inputs that were left out, by reason.
     pub left_out: Vec<LeftOut>,
-    /// The models.
     pub models: Vec<ModelNote>,
     /// How large a predicted rationale is, in words.
     pub k: String,
@@ -291,7 +290,7 @@ pub struct InterpretabilityFinding {
     pub token_f1: Option<Estimate>,
     /// What a random ranking has, computed over all rankings.
     pub random_f1: Option<Estimate>,
-    /// The one less the other, paired by input; none in sessions of older versions.
+    /// The one less the other, paired by input; none where one of them is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub f1_above: Option<Estimate>,
     /// Mean average precision of the partners' rankings; none without partners.

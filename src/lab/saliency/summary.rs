@@ -117,13 +117,7 @@ pub fn verdicts(results: &Results) -> Vec<String> {
     };
     for i in results.interpretability.iter().filter(overall) {
         let (v, name) = (&i.value, format!("{} by {}", printable_label(&i.model), short(&i.value.method)));
-        if let Some((f1, chance)) = v.token_f1.zip(v.random_f1) {
-            // Older sessions have no paired difference.
-            let above = v.f1_above.unwrap_or(Estimate {
-                mean: f1.mean - chance.mean,
-                lo: f1.lo - chance.mean,
-                hi: f1.hi - chance.mean,
-            });
+        if let Some(((f1, chance), above)) = v.token_f1.zip(v.random_f1).zip(v.f1_above) {
             let verdict = match above {
                 e if e.lo > 0.0 => "finds the words that people marked more often than chance",
                 e if e.hi < 0.0 => "finds the words that people marked less often than chance",

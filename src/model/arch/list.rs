@@ -20,7 +20,6 @@ pub struct Parameter {
     pub name: String,
     /// Shape; matrices are `[out, in]`.
     pub shape: Vec<usize>,
-    /// What it is for.
     pub role: Role,
 }
 

@@ -10,7 +10,6 @@ use base::Pulse;
 
 /// A model with the batch that its expected values are about.
 pub(super) struct Case<'a> {
-    /// The model.
     pub model: &'a Model,
     /// What another implementation computed.
     pub expected: &'a Expected,

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
 use rand_distr::{Distribution, Normal};
 
 use super::{candle, cpu, on_cpu};

@@ -75,7 +75,6 @@ pub enum State {
     Done,
     /// It failed, with the reason.
     Failed(String),
-    /// It was stopped.
     Stopped,
     /// A file that cannot be used.
     Broken(PartError),
@@ -156,7 +155,6 @@ impl Folder {
         Ok(Self { dir: dir.to_owned(), head, cells })
     }
 
-    /// Its path.
     pub fn dir(&self) -> &Path {
         &self.dir
     }

@@ -58,7 +58,6 @@ pub enum PartError {
     Other {
         /// The file that says so.
         path: PathBuf,
-        /// What it is.
         there: String,
         /// What was to be computed.
         here: String,

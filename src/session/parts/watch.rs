@@ -31,7 +31,6 @@ pub enum Pace {
     /// It computes.
     #[default]
     Running,
-    /// It has ended.
     Ended,
     /// Nothing has been heard of it for long.
     Silent,

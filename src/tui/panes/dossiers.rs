@@ -17,7 +17,6 @@ use base::text::{fit, pad, printable, wrapped};
 
 /// A list with a page about each of its entries.
 pub(crate) struct Dossiers {
-    /// The screen.
     pub id: ScreenId,
     /// The pane of the list.
     pub list: Pane,

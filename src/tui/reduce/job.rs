@@ -61,8 +61,7 @@ pub fn run(state: &mut State) -> Vec<Effect> {
 /// The experiment as the lab is set up, if it can run; if it cannot, the reason is shown.
 fn ready(state: &mut State) -> Option<Spec> {
     let setup = state.setup().filter(|_| state.replay.is_none())?;
-    let mut spec = setup.spec(state);
-    spec.common_mut().renew();
+    let spec = setup.spec(state);
     if let Err(error) = spec.check("setup") {
         let hint = "change it in the setup pane".into();
         state.fail(Problem { what: error.to_string(), r#where: "run".into(), hint });

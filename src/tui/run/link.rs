@@ -102,7 +102,6 @@ impl Link {
         }
     }
 
-    /// Tries it now.
     pub(super) fn try_now(&mut self) {
         if let Link::Live { engine, .. } | Link::Seen { engine, .. } = self {
             engine.try_now();

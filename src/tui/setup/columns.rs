@@ -8,7 +8,6 @@ use crate::layout::{LABEL, scrolled};
 /// How much of a line a row takes: where two sides are set up alike, their rows stand in two columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Place {
-    /// All of it.
     #[default]
     Whole,
     /// The first column after the label, under the name of a side.

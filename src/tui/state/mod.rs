@@ -148,14 +148,12 @@ pub enum Popup {
     },
     /// Something to read.
     Page {
-        /// What.
         page: &'static dyn Page,
         /// Lines scrolled away.
         scroll: usize,
     },
     /// Something to choose from.
     Pick {
-        /// From what.
         picker: &'static dyn Picker,
         /// Which entry is under the cursor.
         selected: usize,
@@ -183,7 +181,6 @@ impl fmt::Debug for Popup {
 /// A line of text that is being typed.
 #[derive(Debug, Clone)]
 pub struct TextEntry {
-    /// What it is for.
     pub purpose: Purpose,
     /// What was typed.
     pub buffer: String,
@@ -217,7 +214,6 @@ pub enum Purpose {
 
 /// Something that is asked for in a text field.
 pub struct Prompt {
-    /// What it is.
     pub label: &'static str,
     /// What can be typed.
     pub hint: &'static str,
@@ -374,7 +370,6 @@ impl State {
         screen(self.view.lab).setup()
     }
 
-    /// Shows a screen.
     pub fn show(&mut self, id: ScreenId) {
         self.view.screen = id;
         if screen(id).setup().is_some() {

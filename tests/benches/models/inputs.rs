@@ -7,7 +7,7 @@ use probity::model::Arch;
 use probity::model::exec::train::initial;
 use probity::model::families::{Family, Size};
 use probity::stats::rng::stream;
-use rand::Rng;
+use rand::RngExt;
 use safetensors::tensor::{Dtype, TensorView};
 use serde_json::json;
 

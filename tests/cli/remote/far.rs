@@ -143,7 +143,6 @@ pub(crate) struct Cutter {
 }
 
 impl Cutter {
-    /// Cuts so far.
     pub(crate) fn cut_so_far(&self) -> usize {
         self.cut.load(Ordering::SeqCst)
     }

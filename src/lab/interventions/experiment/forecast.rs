@@ -105,7 +105,7 @@ fn memory(bench: &Bench, limit: Option<u64>) -> Result<Memory, Fault> {
         probe: most.map(|r| parameters(r, model.arch().hidden, classes)).max().unwrap_or(0),
         threads,
         resamples: bench.spec.interval.resamples,
-        replicates: bench.spec.probe.count(),
+        replicates: bench.spec.probe.replicates,
         oracles: bench.spec.probe.oracles.len(),
         stays: 1 + bench.labels.further.len(),
         strengths: bench.spec.methods.iter().map(strengths).collect(),
@@ -168,7 +168,7 @@ fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Work, Work), Cancelled
     let read = unread(bench, store.as_ref()) + twins;
     work.add(&format!("{READ} {} {}", bench.model.hash(), bench.site.layer), read);
     to_train(bench, store.as_ref(), MOST_RIVALS, &mut training);
-    let (replicates, threads) = (bench.spec.probe.count() as f64, rayon::current_num_threads() as f64);
+    let (replicates, threads) = (bench.spec.probe.replicates as f64, rayon::current_num_threads() as f64);
     let shape_of_gauge = format!("{} x {}", real_states(bench), bench.model.arch().hidden);
     work.add(&format!("{GAUGE} {shape_of_gauge}"), 1.0);
     let rows = bench.split.intervention().train().len() as f64;
@@ -176,7 +176,7 @@ fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Work, Work), Cancelled
     for (i, m) in bench.spec.methods.iter().enumerate() {
         let Some((method, options)) = resolve(m) else { continue };
         // What rests on the attacked probe keeps it, which takes no time to speak of; what draws is fitted for each replicate.
-        let fits = if is_shared(method) { 1 } else { bench.spec.probe.count() };
+        let fits = if is_shared(method) { 1 } else { bench.spec.probe.replicates };
         for replicate in (1..=fits).filter(|_| !method.needs().mlp) {
             let key = bench.fit_key(method, &options, Which::Replicate(replicate));
             if let Some(key) = key.filter(|k| store.trained(k).is_none())
@@ -219,7 +219,7 @@ pub(super) fn to_train(bench: &Bench, store: &dyn Store, rivals: usize, training
         let share = 1.0 / threads.min(grid.recipes.len() as f64);
         grid.recipes.iter().for_each(|r| training.add(&shape(bench, r), share));
     }
-    let replicates = bench.spec.probe.count();
+    let replicates = bench.spec.probe.replicates;
     // Of equals the smallest is chosen; its replicates are there exactly when the choice is.
     for recipe in missing.iter().filter_map(|s| small(bench, *s)) {
         training.add(&shape(bench, &recipe), (replicates + rivals) as f64 / threads);
@@ -425,7 +425,7 @@ impl<'a> Slices<'a> {
         let begun = Instant::now();
         let bench = self.bench;
         let other = bench.other(bench.test.len());
-        let (strengths, replicates) = (ASSESSED, bench.spec.probe.count());
+        let (strengths, replicates) = (ASSESSED, bench.spec.probe.replicates);
         let score = |i: usize, k: usize, m: usize| ((7 * i + 3 * k + m) % 11) as f64 / 11.0;
         let further = bench.further(bench.test.len());
         let kept = |k: usize, m: usize, values: &[Option<usize>]| Kept {

@@ -107,7 +107,7 @@ fn one(
     let recipe = bench.searched(Seat::Oracle(OracleKind::Mlp, Roles::Target)).and_then(|s| s.recipe());
     let recipe = recipe.unwrap_or_else(Recipe::provisional);
     let name = format!("leak {} {value}", named.key.file_name());
-    let streams = purpose(&bench.labels, Roles::Target, &name, bench.spec.probe.training_seed());
+    let streams = purpose(&bench.labels, Roles::Target, &name, bench.spec.probe.seed);
     let (before, after) = ((&data[0], &tests[0]), (&data[1], &tests[1]));
     let found = leak(before, after, &recipe, &streams, bench.label.level(), host)?;
     let body = Kind::Leak(LeakFinding {

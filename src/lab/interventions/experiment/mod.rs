@@ -207,7 +207,7 @@ impl Run {
         }
         host.stage(format!("{}: all test examples", bench.model.name()), "ex", REST_WEIGHT);
         bench.read_rest(host)?;
-        let replicates = (2..=self.spec.probe.count()).map(Which::Replicate);
+        let replicates = (2..=self.spec.probe.replicates).map(Which::Replicate);
         let rivals = (1..=bench.rival_count()).map(Which::Rival);
         let list: Vec<Which> = replicates.chain(rivals).collect();
         bench.train_panels(&list, &seats, host)?;

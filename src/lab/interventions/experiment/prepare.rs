@@ -44,7 +44,6 @@ const PROBE_VERSION: u32 = 3;
 
 /// One model at one layer, with everything that judges and everything that is changed.
 pub(crate) struct Bench {
-    /// The model.
     pub model: Arc<Model>,
     pub task: &'static Task,
     pub examples: Arc<ExampleSet>,
@@ -52,7 +51,6 @@ pub(crate) struct Bench {
     pub source: Option<Provenance>,
     /// The examples as the model sees them.
     pub stimuli: Arc<Stimuli>,
-    /// Labels of all properties.
     pub labels: PropertyLabels,
     /// Who trains on what.
     pub split: Split,

@@ -28,7 +28,7 @@ impl Bench {
             Seat::Attacked => format!("layer {}", self.site.layer),
         };
         let (name, grid) = (self.seat_name(seat), self.grid_of(seat).describe());
-        format!("{}|training {}|{name}|{layer}|{grid}", self.key, self.spec.probe.training_seed())
+        format!("{}|training {}|{name}|{layer}|{grid}", self.key, self.spec.probe.seed)
     }
 
     /// Key of a probe of a panel. A provisional one is not worth a file.
@@ -48,7 +48,7 @@ impl Bench {
             method.fit_options().iter().map(|o| format!("{o}={}", options.real(o))).collect();
         let rests_on = match (is_shared(method), method.needs().mlp) {
             (true, _) => String::new(),
-            (false, false) => format!("training {} {}", self.spec.probe.training_seed(), which.name()),
+            (false, false) => format!("training {} {}", self.spec.probe.seed, which.name()),
             (false, true) => self.panel_key(Seat::Attacked, which)?,
         };
         Some(format!(

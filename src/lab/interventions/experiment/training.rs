@@ -131,7 +131,7 @@ impl Bench {
 
     fn search(&mut self, seat: Seat, host: &mut Host<'_>) -> Result<Seated, Fault> {
         let (grid, stage) = (self.grid_of(seat), format!("{}: {}", self.model.name(), self.seat_name(seat)));
-        let streams = purpose(&self.labels, seat.role(), &seat.classifier(), self.spec.probe.training_seed());
+        let streams = purpose(&self.labels, seat.role(), &seat.classifier(), self.spec.probe.seed);
         Ok(match seat {
             Seat::Oracle(_, role) => {
                 let data = self.oracle_data(host)?;
@@ -227,7 +227,7 @@ impl Bench {
         let mut jobs = Vec::new();
         for (_, seat, which) in missing {
             let Some((recipe, most)) = self.recipe(*seat, *which) else { continue };
-            let seed = self.spec.probe.training_seed();
+            let seed = self.spec.probe.seed;
             let streams = purpose(&self.labels, seat.role(), &seat.classifier(), seed);
             let streams = streams.replicate(which.stream());
             jobs.extend(match seat {
@@ -310,8 +310,7 @@ impl Bench {
             None => {
                 let data = self.material(host)?;
                 host.stage(format!("{}: fitting {}", self.model.name(), method.title()), "step", 0.2);
-                let streams =
-                    purpose(&self.labels, Roles::Target, method.family(), self.spec.probe.training_seed());
+                let streams = purpose(&self.labels, Roles::Target, method.family(), self.spec.probe.seed);
                 let streams = streams.replicate(which.stream()).of("interventional", "fit");
                 let mlp = self.panels[at].attacked.as_ref();
                 let fit_data = FitData {

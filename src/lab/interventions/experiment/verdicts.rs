@@ -23,7 +23,7 @@ pub(crate) fn compare(
     host: &mut Host<'_>,
 ) -> Result<(), Fault> {
     let kinds: Vec<OracleKind> = bench.panels[0].oracles.iter().map(|o| o.kind).collect();
-    let seed = bench.spec.probe.training_seed();
+    let seed = bench.spec.probe.seed;
     let under = |o: usize| -> Ranking {
         let draws: Vec<&Draws> = concluded.iter().filter_map(|c| c.get(o)).map(|c| &c.draws).collect();
         Ranking::new(&draws, seed)

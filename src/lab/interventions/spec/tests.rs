@@ -17,7 +17,7 @@ fn to_toml(spec: &Spec) -> String {
 fn shipped_spec_parses_to_the_defaults() {
     let spec = parse(AGREEMENT_TOML, "shipped").unwrap();
     assert_eq!(spec.task, TaskSpec::default());
-    let probe = ProbeSpec { replicates: Some(REPLICATES), seed: Some(0), ..ProbeSpec::default() };
+    let probe = ProbeSpec { replicates: REPLICATES, seed: 0, ..ProbeSpec::default() };
     assert_eq!(spec.probe, probe);
     assert_eq!(spec.interval, IntervalSpec::default());
     assert_eq!(spec.site, SiteSpec::default());
@@ -161,36 +161,27 @@ fn a_spec_with_other_options_of_a_method_is_another_spec_and_with_its_own_the_sa
 }
 
 #[test]
-fn a_recorded_spec_keeps_its_hash_and_is_not_run_again_under_it() {
-    let old = r#"{"lab":"interventions","models":["bert-mini"],"seed":0,"task":{"name":"agreement","examples":12000,
-        "phi":null,"target":"subject_number"},"site":{"layer":"last","oracle_layer":null},"probe":{"grid":"small",
-        "oracles":["mlp","linear"]},"interval":{"level":0.95,"resamples":1000},"method":[{"name":"alterrep"},
-        {"name":"fgsm"},{"name":"pgd"},{"name":"inlp"}]}"#;
-    let mut recorded: Spec = serde_json::from_str(old).unwrap();
-    assert_eq!(recorded.hash(), "01b3f0083e2e");
-    let refused = recorded.check("x").unwrap_err().to_string();
-    assert!(refused.contains("`procedure` is absent"), "{refused}");
-    recorded.renew();
-    assert!(recorded.check("x").is_ok());
-    assert_ne!(recorded.hash(), "01b3f0083e2e", "other numbers, another name");
-    let mut today = Spec::shipped();
-    today.methods.truncate(4);
-    assert_eq!(recorded, today, "a text without the key means today's procedure");
-    let wanted = AGREEMENT_TOML.replacen("seed = 0", "seed = 0\nprocedure = 1", 1);
-    let refused = parse(&wanted, "x").unwrap_err().to_string();
-    assert!(refused.contains("is 1") && refused.contains("procedure 2"), "{refused}");
+fn the_procedure_is_written_out_and_no_other_is_accepted() {
+    let with = |line: &str| parse(&AGREEMENT_TOML.replacen("seed = 0", line, 1), "x.toml");
+    let spelled = with("seed = 0\nprocedure = 2").unwrap();
+    assert_eq!((&spelled, spelled.hash()), (&Spec::shipped(), Spec::shipped().hash()));
+    assert!(to_toml(&spelled).contains("procedure = 2"));
+    for other in [1, 3] {
+        let refused = with(&format!("seed = 0\nprocedure = {other}")).unwrap_err().to_string();
+        let told = format!("`procedure` is {other}: this program only has procedure 2; omit the key");
+        assert_eq!(refused, format!("x.toml: {told}"));
+    }
 }
 
-/// A recording made while procedure 2 had no replicates yet cannot be run again as it is.
 #[test]
-fn replicates_are_asked_for_and_bounded() {
-    for (replicates, allowed) in [(None, false), (Some(0), false), (Some(1), true), (Some(51), false)] {
+fn replicates_are_bounded() {
+    for (replicates, allowed) in [(0, false), (1, true), (50, true), (51, false)] {
         let said = refusal(|s| s.probe.replicates = replicates);
         assert_eq!(said.is_empty(), allowed, "{replicates:?}: {said}");
         assert!(allowed || said.contains("probe.replicates"), "{said}");
     }
     let mut other = Spec::shipped();
-    other.probe.seed = Some(1);
+    other.probe.seed = 1;
     assert_ne!(other.hash(), Spec::shipped().hash(), "another training is another spec");
 }
 

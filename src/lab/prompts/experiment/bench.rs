@@ -30,7 +30,6 @@ pub(crate) const LISTED: usize = 200;
 /// A model of the run.
 pub(crate) struct Member {
     pub name: String,
-    /// The model.
     pub model: Arc<Model>,
     pub words: Words,
     /// The label of findings about it.

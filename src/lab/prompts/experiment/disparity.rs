@@ -41,7 +41,6 @@ const WORTH: Duration = Duration::from_secs(5);
 /// What the mixtures of a model take, in seconds; 0 for what was measured before.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cost {
-    /// The model.
     pub model: String,
     /// By diet: as it is, then each mixture.
     pub diets: Vec<f64>,

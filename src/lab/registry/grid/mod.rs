@@ -177,14 +177,11 @@ impl File<'_> {
     fn cell(&self, lab: LabId, at: Vec<(String, String)>, table: &Table) -> Result<Cell, SpecError> {
         let text = toml::to_string(table)
             .map_err(|e| SpecError::Parse { origin: self.place("grid", &at), message: e.to_string() })?;
-        let mut spec = Spec::of_toml(lab, &text).map_err(|e| {
+        let spec = Spec::of_toml(lab, &text).map_err(|e| {
             let key = e.span().and_then(|span| lines::key_at(&text, span.start)).unwrap_or_default();
             let message = format!("`{key}`: {}", e.message().trim().replace('\n', "; "));
             SpecError::Parse { origin: self.place(&key, &at), message }
         })?;
-        if !table.contains_key("procedure") {
-            spec.common_mut().renew();
-        }
         spec.check("").map_err(|e| match e {
             SpecError::Value { key, problem, .. } => {
                 SpecError::Value { origin: self.place(&key, &at), key, problem }

@@ -153,7 +153,6 @@ impl Ends {
 
 /// What is asked at points.
 pub(crate) struct At<'a> {
-    /// The model.
     pub model: &'a Model,
     pub cases: &'a [Case<'a>],
     /// Where their paths begin and end.

@@ -128,7 +128,6 @@ impl Clustered {
         self.sizes.push(values.len() as f64);
     }
 
-    /// Over pairs.
     fn over(view: &[Seen<'_>], value: impl Fn(&Pair) -> Option<f64>) -> Self {
         Self::of(view, |seen| seen.pairs.iter().filter_map(|p| value(p)).collect())
     }

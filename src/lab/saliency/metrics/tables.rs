@@ -7,7 +7,6 @@ use stats::Estimate;
 /// Accuracy of one model on one kind of input of one dimension.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Accuracy {
-    /// Model.
     pub model: String,
     pub dimension: String,
     /// `original`, `perturbed`, `all`, or `change`.
@@ -25,7 +24,6 @@ pub struct Accuracy {
 /// Interpretability of one method of one model on one dimension.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Interpretability {
-    /// Model.
     pub model: String,
     /// Method of saliency.
     pub method: String,

@@ -1,6 +1,6 @@
 //! The LSTM executor against a plain loop in double precision, finite differences, and itself.
 
-use rand::Rng;
+use rand::RngExt;
 
 use super::*;
 use crate::arch::{Embedding, Network};

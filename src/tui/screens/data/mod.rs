@@ -19,7 +19,6 @@ use engine::board::DataDossier;
 use engine::data::{DataQuestion, DataRequest, DataWaiting};
 use engine::message::{Command, Event, Question, Topic};
 
-/// This screen.
 pub const ID: ScreenId = ScreenId("data");
 pub const LIST: Pane = Pane("Data");
 /// What is known of the set under the cursor.
@@ -39,7 +38,6 @@ pub struct View {
 pub struct BuiltIn {
     /// Its name.
     pub id: String,
-    /// What it is.
     pub title: String,
     /// Its rows; none if the setup says how many are drawn.
     pub rows: Option<u64>,

@@ -17,13 +17,11 @@ use crate::state::{Start, State};
 use labs::setting::{Kind, Value};
 use session::shelf::Recorded;
 
-/// This screen.
 pub const ID: ScreenId = ScreenId("home");
 /// The questions and who answers them.
 pub const LABS: Pane = Pane("Labs");
 /// The recorded sessions.
 pub const SESSIONS: Pane = Pane("Sessions");
-/// The models at hand.
 pub const MODELS: Pane = Pane("Models at hand");
 
 /// Nothing but the cursors, which the frame keeps.

@@ -45,7 +45,6 @@ use labs::interventions::question::{PointQuestion, Question as Asked};
 use labs::setting::Value;
 use labs::{self, LabId};
 
-/// This screen.
 pub const ID: ScreenId = ScreenId("interventions");
 /// C, S and R against the strength.
 pub const CURVES: Pane = Pane("Curves");

@@ -10,7 +10,7 @@ use labs::examples::TaskSpec;
 use labs::interventions::figures::Rated;
 use labs::interventions::finding::ReliabilityFinding;
 use labs::interventions::front::MIXED;
-use labs::interventions::spec::{PROCEDURE, Spec};
+use labs::interventions::spec::Spec;
 
 /// The provenance of the number in the focused pane; none before anything has been measured.
 pub(crate) fn focused_origin(state: &State) -> Option<Origin> {
@@ -77,10 +77,6 @@ fn origin<T>(state: &State, number: &Tagged<T>) -> Vec<(String, String)> {
         if let Some(source) = &data.value.source {
             entries.push(("data file".into(), source.summary()));
         }
-    }
-    if ran(state).is_some_and(|spec| spec.procedure != Some(PROCEDURE)) {
-        let told = format!("an earlier one; procedure {PROCEDURE} gives other numbers");
-        entries.push(("procedure".into(), told));
     }
     entries.push(("seed".into(), number.seed.to_string()));
     entries.push(("n".into(), number.n.to_string()));

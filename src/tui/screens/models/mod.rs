@@ -18,7 +18,6 @@ use crate::state::{Prompt, Start, State};
 use engine::message::{ModelQuestion, Question};
 use labs::setting::{Kind, Value};
 
-/// This screen.
 pub const ID: ScreenId = ScreenId("models");
 pub const LIST: Pane = Pane("Models");
 /// What is known of the model under the cursor.

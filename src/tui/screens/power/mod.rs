@@ -30,7 +30,6 @@ use labs::power::tally::under;
 use labs::power::{Results, Spec};
 use labs::{self, LabId};
 
-/// This screen.
 pub const ID: ScreenId = ScreenId("power");
 /// Power against n.
 pub const CURVE: Pane = Pane("Power");
@@ -185,12 +184,11 @@ fn answer(state: &mut State) {
         Some(known) if *known == key => view(state).shown.answer.clone(),
         _ => under(found, ran, &asked),
     };
-    // Of a pilot between the places that a run tells of, the engine knows more; so it does of what an older program recorded, which
-    // holds no tallies.
+    // Of a pilot between the places that a run tells of, the engine knows more.
     let hash = labs::Spec::from(asked.of(ran)).hash();
     let exact =
         |a: &Answer| a.comparison.as_ref().is_some_and(|c| Some(c.n) == asked.pilot && c.spec == hash);
-    let engines = found.answer.as_ref().filter(|a| !same && exact(a) || found.tallies.is_empty());
+    let engines = found.answer.as_ref().filter(|a| !same && exact(a));
     let answer = engines.cloned().or(answer);
     let shown = Results { answer, ..found.clone() };
     let view = view_mut(state);

@@ -36,7 +36,6 @@ use labs::prompts::question::Question as Asked;
 use labs::prompts::results::Results;
 use labs::{self, LabId};
 
-/// This screen.
 pub const ID: ScreenId = ScreenId("prompts");
 pub const RELATIONS: Pane = Pane("Relations");
 /// The prompts of the relation under the cursor.

@@ -42,7 +42,6 @@ use labs::saliency::question::Question as Asked;
 use labs::saliency::results::{Own, Results};
 use labs::{self, LabId};
 
-/// This screen.
 pub const ID: ScreenId = ScreenId("saliency");
 pub const SENTENCES: Pane = Pane("Sentences");
 /// The sentence in view, word by word.
@@ -51,7 +50,6 @@ pub const HEATMAP: Pane = Pane("Heatmap");
 pub const HEADS: Pane = Pane("Heads");
 /// Tables.
 pub const SCORES: Pane = Pane("Scores");
-/// A figure.
 pub const CURVE: Pane = Pane("Figure");
 
 /// What this screen remembers beside its cursors.

@@ -16,7 +16,6 @@ use crate::screen::{Pane, Screen, ScreenId};
 use crate::state::{Followed, Start, State};
 use session::parts::watch::{Pace, View as Grid};
 
-/// This screen.
 pub const ID: ScreenId = ScreenId("shards");
 /// How far all of it is.
 pub const CELLS: Pane = Pane("Cells");

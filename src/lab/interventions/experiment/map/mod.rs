@@ -69,7 +69,7 @@ impl Bench {
     fn seat_judges(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         if self.panels.is_empty() {
             self.choose_recipes(host)?;
-            let list: Vec<Which> = (1..=self.spec.probe.count()).map(Which::Replicate).collect();
+            let list: Vec<Which> = (1..=self.spec.probe.replicates).map(Which::Replicate).collect();
             let seats = self.seats.clone();
             // As in a run at this layer alone: one panel, then the others.
             let (first, others) = list.split_at(1);

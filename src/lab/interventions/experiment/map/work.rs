@@ -29,7 +29,7 @@ fn tried(spec: &Spec, method: &MethodSpec) -> usize {
 /// Adds the map's units of work, and its steps of training.
 pub(crate) fn count(bench: &Bench, store: &dyn Store, work: &mut Work, training: &mut Work) {
     let (Some(spec), Some(last)) = (&bench.spec.map, bench.map.last()) else { return };
-    let (test, replicates) = (bench.test.len() as f64, bench.spec.probe.count());
+    let (test, replicates) = (bench.test.len() as f64, bench.spec.probe.replicates);
     let oracles = bench.spec.probe.oracles.len() as f64;
     let rows = bench.split.intervention().train().len() as f64;
     let tokens: usize = bench.test.iter().map(|r| bench.stimuli.list[*r].ids.len()).sum();
@@ -78,7 +78,7 @@ pub(crate) fn multiply_adds(
     let through = |l: &usize| size.through(*l);
     let methods: Vec<&MethodSpec> = spec.methods.iter().filter(|m| map.has(&m.name)).collect();
     let judged: u128 = methods.iter().map(|m| (tried(spec, m) as u128 + 1) * judge(m)).sum();
-    let passes = 1 + methods.len() as u128 * spec.probe.count() as u128;
+    let passes = 1 + methods.len() as u128 * spec.probe.replicates as u128;
     let row = |l: &usize| {
         let on = examples / 5 * WORDS * (size.through(size.blocks) - through(l));
         examples * WORDS * through(l) + passes * on + prepare + judged
