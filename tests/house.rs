@@ -241,12 +241,19 @@ fn every_crate_uses_the_dependencies_that_it_names() {
         let own = |path: &std::path::Path| {
             !all.iter().any(|f| f != folder && f.starts_with(folder) && path.starts_with(f))
         };
+        // Build scripts share a file that is in no crate's folder.
+        let shared = std::fs::read_to_string(folder.join("build.rs"))
+            .map_or("", |_| include_str!("../src/packing.rs"));
         let text: String = sources(folder.to_str().expect("UTF-8"))
             .into_iter()
             .filter(|(path, _)| own(path))
             .map(|(_, text)| text)
+            .chain([shared.to_owned()])
             .collect();
-        for name in tables.flat_map(toml::Table::keys) {
+        // A dependency with features of its own is named for the features alone.
+        let named =
+            |(name, value): (&String, &toml::Value)| value.get("features").is_none().then(|| name.clone());
+        for name in tables.flat_map(|t| t.iter().filter_map(named).collect::<Vec<_>>()) {
             let ident = name.replace('-', "_");
             if ![format!("{ident}::"), format!("use {ident};"), format!("derive({ident}")]
                 .iter()
