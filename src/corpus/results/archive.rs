@@ -47,8 +47,10 @@ pub(crate) fn rows(path: &Path, gather: &mut Gather<'_>) -> Result<(), ReadError
     let broken = |what: String| ReadError::file(path, what, "a whole .eval log of Inspect; fetch it again");
     let mut file = File::open(path).map_err(|e| broken(format!("cannot open it: {e}")))?;
     let mut entries = entries(&mut file).map_err(|e| broken(format!("a damaged zip archive ({e})")))?;
-    let mut read = |entry: &Entry| unpacked(&mut file, entry).map_err(|e| broken(format!("{}: {e}", shown(entry))));
-    if let Some(entry) = entries.iter().find(|e| e.name == "summaries.json").filter(|_| !gather.wanted.detail) {
+    let mut read =
+        |entry: &Entry| unpacked(&mut file, entry).map_err(|e| broken(format!("{}: {e}", shown(entry))));
+    if let Some(entry) = entries.iter().find(|e| e.name == "summaries.json").filter(|_| !gather.wanted.detail)
+    {
         let bytes = read(entry)?;
         gather.summaries = true;
         return document(&bytes, Layout::List, gather);
@@ -93,6 +95,7 @@ fn entries(file: &mut File) -> std::io::Result<Vec<Entry>> {
     let end = memchr::memmem::rfind(&bytes, b"PK\x05\x06").ok_or_else(|| wrong("it has no directory"))?;
     let field = |at, wide| word(&bytes, end + at, wide).ok_or_else(|| wrong("its directory is cut off"));
     let (count, length, start) = (field(10, 2)? as usize, field(12, 4)?, field(16, 4)?);
+    field(20, 2)?;
     if count > MOST_ENTRIES || start == u64::from(u32::MAX) {
         return Err(wrong("more entries or bytes than are read; convert it: inspect log convert --to json"));
     }
@@ -104,7 +107,9 @@ fn entries(file: &mut File) -> std::io::Result<Vec<Entry>> {
     file.take(length).read_to_end(&mut directory)?;
     let (mut all, mut at) = (Vec::new(), 0);
     while all.len() < count {
-        let field = |offset, wide| word(&directory, at + offset, wide).ok_or_else(|| wrong("its directory is cut off"));
+        let field = |offset, wide| {
+            word(&directory, at + offset, wide).ok_or_else(|| wrong("its directory is cut off"))
+        };
         if field(0, 4)? != 0x0201_4b50 {
             return Err(wrong("its directory is damaged"));
         }
@@ -138,7 +143,9 @@ fn unpacked(file: &mut File, entry: &Entry) -> std::io::Result<Vec<u8>> {
         0 => packed.take(most).read_to_end(&mut bytes)?,
         8 => DeflateDecoder::new(packed).take(most).read_to_end(&mut bytes)?,
         other => {
-            return Err(wrong(&format!("compression method {other} is not read; convert it: inspect log convert --to json")));
+            return Err(wrong(&format!(
+                "compression method {other} is not read; convert it: inspect log convert --to json"
+            )));
         }
     };
     if bytes.len() > MAX_DOCUMENT {

@@ -13,8 +13,10 @@ pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), R
     let mut text = String::new();
     let Some(_) = record(frames, &mut text)? else { return Ok(()) };
     let separator = separator(&text);
-    let header: Vec<String> =
-        fields(&text, separator).into_iter().map(|f| f.trim().to_lowercase().replace([' ', '-'], "_")).collect();
+    let header: Vec<String> = fields(&text, separator)
+        .into_iter()
+        .map(|f| f.trim().to_lowercase().replace([' ', '-'], "_"))
+        .collect();
     if !header.iter().any(|h| is_id(h)) {
         let shown = base::text::shortened(&header.join(", "), 120);
         return gather.refuse(

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::gather::Gather;
-use super::line::{Key, Line, LineSeed, is_id};
+use super::line::{CORRECT, Key, Line, LineSeed, is_id};
 use super::python::plain;
 use super::value::Scalar;
 use crate::readers::ReadError;
@@ -55,7 +55,9 @@ pub(crate) fn rows(frames: &mut Frames, array: bool, gather: &mut Gather<'_>) ->
             Ok(line) => gather.take(line, number),
             Err(first) => match parse(&plain(bytes), seed) {
                 Ok(line) => gather.take(line, number),
-                Err(_) => Err(ReadError::line(gather.file, number, words(&first), "one JSON object per line")),
+                Err(_) => {
+                    Err(ReadError::line(gather.file, number, words(&first), "one JSON object per line"))
+                }
             },
         };
         outcome?;
@@ -95,7 +97,9 @@ pub(crate) fn document(bytes: &[u8], layout: Layout, gather: &mut Gather<'_>) ->
     let outcome = walk.deserialize(&mut json).and_then(|()| json.end());
     match (failed, outcome) {
         (Some(error), _) => Err(error),
-        (None, Err(e)) => Err(ReadError::line(gather.file, e.line() as u64, words(&e), "a whole JSON document")),
+        (None, Err(e)) => {
+            Err(ReadError::line(gather.file, e.line() as u64, words(&e), "a whole JSON document"))
+        }
         (None, Ok(())) => Ok(()),
     }
 }
@@ -121,10 +125,15 @@ fn layout(window: &[u8]) -> Option<Layout> {
     let sort = |name: &str| keys.iter().find(|(key, _)| key == name).map(|(_, sort)| *sort);
     let has = |name: &str| sort(name).is_some();
     let all = |wanted: &[Sort]| !keys.is_empty() && keys.iter().all(|(_, sort)| wanted.contains(sort));
-    if keys.iter().any(|(key, sort)| is_id(key) && *sort == Sort::Scalar || is_id(key) && *sort == Sort::Number) {
+    if keys
+        .iter()
+        .any(|(key, sort)| is_id(key) && *sort == Sort::Scalar || is_id(key) && *sort == Sort::Number)
+    {
         return None;
     }
-    if sort("samples") == Some(Sort::List) || (sort("eval") == Some(Sort::Map) && (has("status") || has("plan"))) {
+    if sort("samples") == Some(Sort::List)
+        || (sort("eval") == Some(Sort::Map) && (has("status") || has("plan")))
+    {
         Some(Layout::Under("samples"))
     } else if sort("eval") == Some(Sort::Map) {
         Some(Layout::EvalPlus)
@@ -134,7 +143,9 @@ fn layout(window: &[u8]) -> Option<Layout> {
         Some(Layout::Under("details"))
     } else if sort("resolved_ids") == Some(Sort::List) || sort("resolved") == Some(Sort::List) {
         Some(Layout::Lists)
-    } else if all(&[Sort::Resolved]) || all(&[Sort::Number]) {
+    } else if all(&[Sort::Resolved])
+        || (all(&[Sort::Number]) && !keys.iter().any(|(key, _)| CORRECT.contains(&key.as_str())))
+    {
         Some(Layout::Map)
     } else if all(&[Sort::Map]) && keys.iter().all(|(key, _)| key.bytes().all(|b| b.is_ascii_digit())) {
         Some(Layout::Map)
@@ -280,7 +291,8 @@ impl<'g> Walk<'_, 'g> {
         while let Some((Key(task), Samples(samples))) = map.next_entry()? {
             for (run, statuses) in samples.into_iter().enumerate() {
                 number += 1;
-                let mut line = Line { id: Some(task.clone()), run: Some(run.to_string().into()), ..Line::default() };
+                let mut line =
+                    Line { id: Some(task.clone()), run: Some(run.to_string().into()), ..Line::default() };
                 for (name, passed) in ["base", "plus"].into_iter().zip(statuses) {
                     line.metrics.push(name.into());
                     line.values.extend(passed.map(|p| (name.into(), f64::from(u8::from(p)))));
@@ -341,7 +353,9 @@ impl<'de> Visitor<'de> for Walk<'_, '_> {
         let mut number = 0;
         while let Some(Key(id)) = map.next_key()? {
             number += 1;
-            let Some(mut line) = map.next_value_seed(Row { detail: self.gather.wanted.detail })? else { continue };
+            let Some(mut line) = map.next_value_seed(Row { detail: self.gather.wanted.detail })? else {
+                continue;
+            };
             line.id.get_or_insert(id);
             self.take(line, number)?;
         }

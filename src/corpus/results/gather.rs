@@ -230,7 +230,11 @@ impl<'a> Gather<'a> {
             Shape::Correct(key) => match line.value(key) {
                 Some(v) if v == 0.0 || v == 1.0 => v,
                 Some(v) if v.is_finite() => {
-                    return self.refuse(number, format!("`{key}` is {v}"), "0 or 1, true or false, yes or no");
+                    return self.refuse(
+                        number,
+                        format!("`{key}` is {v}"),
+                        "0 or 1, true or false, yes or no",
+                    );
                 }
                 Some(_) => return self.refuse(number, format!("`{key}` is not a finite number"), "0 or 1"),
                 None => {
@@ -281,7 +285,12 @@ impl<'a> Gather<'a> {
         let at = self.ids.len() - 1;
         let known = self.columns.iter().position(|c| c.name == name);
         let k = known.unwrap_or_else(|| {
-            self.columns.push(Column { name: name.to_owned(), values: Vec::new(), missing: 0, first_missing: 0 });
+            self.columns.push(Column {
+                name: name.to_owned(),
+                values: Vec::new(),
+                missing: 0,
+                first_missing: 0,
+            });
             self.columns.len() - 1
         });
         let column = &mut self.columns[k];
@@ -341,7 +350,10 @@ impl<'a> Gather<'a> {
         let mut notes = Vec::new();
         for column in self.columns.iter().filter(|c| c.missing > 0) {
             let name = base::text::shortened(&column.name, 60);
-            notes.push(format!("metric `{name}` left out: {} of {n} rows have no number for it", column.missing));
+            notes.push(format!(
+                "metric `{name}` left out: {} of {n} rows have no number for it",
+                column.missing
+            ));
         }
         if self.unscored > 0 {
             notes.push(format!("{} samples without a score left out", self.unscored));
@@ -437,7 +449,11 @@ impl<'a> Gather<'a> {
             file: self.file.to_owned(),
             places,
             ids,
-            metrics: self.columns.iter().map(|c| Metric { name: c.name.clone(), values: values(c) }).collect(),
+            metrics: self
+                .columns
+                .iter()
+                .map(|c| Metric { name: c.name.clone(), values: values(c) })
+                .collect(),
             clusters: (self.clustered > 0).then(|| pick(&self.clusters)),
             prints: rows.iter().map(|row| self.prints[*row as usize]).collect(),
             details: match self.wanted.detail {

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    self, Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 
 use super::value::{Digest, Excerpt, Scalar, Scorers, Stats, digest_of_text, own};
 
@@ -51,21 +53,20 @@ pub(crate) struct Line<'a> {
     /// True for a row of a harness that writes them in the order of the data set, without identifiers (OpenCompass, lighteval).
     pub is_ordered: bool,
     /// `answer`: the expected answer beside a prediction, otherwise the model's.
-    named: Option<Cow<'a, str>>,
+    pub named: Option<Cow<'a, str>>,
     /// For lists of flips: the model's answer, and short facts about the item.
     pub said: Option<String>,
     pub asked: Option<String>,
     pub expected: Option<String>,
     pub traits: Vec<(String, String)>,
-    rank: u8,
-    cluster_rank: u8,
-    said_rank: u8,
+    pub rank: u8,
+    pub cluster_rank: u8,
+    pub said_rank: u8,
 }
 
 /// Keys of identifiers; the first in this list wins.
-const IDS: [&str; 9] = [
-    "doc_id", "id", "instance_id", "instance", "task_id", "question_id", "sample_id", "item_id", "item",
-];
+const IDS: [&str; 9] =
+    ["doc_id", "id", "instance_id", "instance", "task_id", "question_id", "sample_id", "item_id", "item"];
 /// Keys of item groups; the first in this list wins.
 const CLUSTERS: [&str; 8] =
     ["cluster", "cluster_id", "group", "group_id", "passage_id", "passage", "story_id", "context_id"];
@@ -117,19 +118,27 @@ impl<'a> Line<'a> {
             "input" | "question" => return self.put_input(value, detail),
             _ => {}
         }
-        if detail && value.is_short() && !["doc_hash", "prompt_hash", "target_hash"].contains(&name) && !is_id(name) {
+        if detail
+            && value.is_short()
+            && !["doc_hash", "prompt_hash", "target_hash"].contains(&name)
+            && !is_id(name)
+        {
             self.traits.push((name.to_owned(), value.shown()));
         }
         match name {
             _ if is_id(name) => {
                 let rank = rank(&IDS, name);
-                if rank > self.rank && let Some(text) = value.text() {
+                if rank > self.rank
+                    && let Some(text) = value.text()
+                {
                     (self.id, self.rank, self.is_doc_id) = (Some(text), rank, name == "doc_id");
                 }
             }
             _ if CLUSTERS.contains(&name) => {
                 let rank = rank(&CLUSTERS, name);
-                if rank > self.cluster_rank && let Some(text) = value.text() {
+                if rank > self.cluster_rank
+                    && let Some(text) = value.text()
+                {
                     (self.cluster, self.cluster_rank) = (Some(text), rank);
                 }
             }
@@ -300,7 +309,9 @@ impl<'de> Visitor<'de> for Inner<'_, 'de> {
                 sum = sum.wrapping_add(digest_of_text(name) ^ map.next_value::<Digest>()?.0.rotate_left(9));
                 continue;
             }
-            if self.detail && ["question", "query", "input", "text", "sentence", "problem", "prompt"].contains(&name) {
+            if self.detail
+                && ["question", "query", "input", "text", "sentence", "problem", "prompt"].contains(&name)
+            {
                 let Excerpt(text) = map.next_value()?;
                 sum = sum.wrapping_add(digest_of_text(&text));
                 self.line.asked.get_or_insert(text);
@@ -312,7 +323,8 @@ impl<'de> Visitor<'de> for Inner<'_, 'de> {
                 // `passage` may be the text itself; only its digest is kept.
                 let short = value.is_short();
                 if let Some(text) = value.text() {
-                    let text = if short { text } else { Cow::Owned(format!("{:08x}", digest_of_text(&text))) };
+                    let text =
+                        if short { text } else { Cow::Owned(format!("{:08x}", digest_of_text(&text))) };
                     if self.line.cluster_rank == 0 {
                         self.line.cluster = Some(text);
                     }

@@ -11,6 +11,8 @@
 mod archive;
 mod csv;
 mod document;
+#[cfg(test)]
+mod formats;
 mod gather;
 pub mod ids;
 mod line;

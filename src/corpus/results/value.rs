@@ -30,7 +30,19 @@ pub(crate) fn truth(text: &str) -> Option<bool> {
     let any = |words: &[&str]| words.iter().any(|w| word.eq_ignore_ascii_case(w));
     if any(&["yes", "true", "y", "t", "1", "1.0", "right", "correct", "pass", "passed", "resolved"]) {
         Some(true)
-    } else if any(&["no", "false", "n", "f", "0", "0.0", "wrong", "incorrect", "fail", "failed", "unresolved"]) {
+    } else if any(&[
+        "no",
+        "false",
+        "n",
+        "f",
+        "0",
+        "0.0",
+        "wrong",
+        "incorrect",
+        "fail",
+        "failed",
+        "unresolved",
+    ]) {
         Some(false)
     } else {
         None
@@ -471,9 +483,20 @@ pub(crate) struct Stats(pub Vec<(String, Option<f64>)>, pub Option<String>);
 
 /// Counts that HELM keeps beside its metrics.
 pub(crate) fn is_bookkeeping(name: &str) -> bool {
-    ["num_", "inference_", "training_", "prompt_", "finish_reason_", "batch_size", "predicted_index", "max_prob", "estimated_", "logprob"]
-        .iter()
-        .any(|start| name.starts_with(start))
+    [
+        "num_",
+        "inference_",
+        "training_",
+        "prompt_",
+        "finish_reason_",
+        "batch_size",
+        "predicted_index",
+        "max_prob",
+        "estimated_",
+        "logprob",
+    ]
+    .iter()
+    .any(|start| name.starts_with(start))
 }
 
 #[derive(serde::Deserialize)]

@@ -194,7 +194,10 @@ pub enum MatchError {
         b: String,
     },
     /// Different items under the same identifiers.
-    #[error("{count} of {n} items are not the same in both: `{key}` differs for {items}; compare files of the same version of the task{}", hint(key))]
+    #[error(
+        "{count} of {n} items are not the same in both: `{key}` differs for {items}; compare files of the same version of the task{}",
+        hint(key)
+    )]
     Documents {
         count: usize,
         /// Items with the same identifier.

@@ -32,11 +32,7 @@ pub(crate) fn run(
         for name in names {
             host.poll()?;
             let found = read(&spec.path(name), &wanted).map_err(|e| {
-                problem(
-                    &e,
-                    "results",
-                    "per-item results of an evaluation harness, JSON lines or CSV",
-                )
+                problem(&e, "results", "per-item results of an evaluation harness, JSON lines or CSV")
             })?;
             for what in found.notes {
                 let problem = Problem { what, r#where: name.clone(), hint: String::new() };
