@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::ids::{Names, Places};
 use super::line::{CORRECT, Line, Print};
-use super::value::is_bookkeeping;
+use super::nested::is_bookkeeping;
 use super::{Detail, Group, MOST_ITEMS, Metric, Results, Wanted};
 use crate::readers::ReadError;
 

@@ -7,7 +7,8 @@ use serde::de::{
     self, Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
 
-use super::value::{Digest, Excerpt, Scalar, Scorers, Stats, digest_of_text, own};
+use super::nested::{Scorers, Stats};
+use super::value::{Digest, Excerpt, Scalar, digest_of_text, own};
 
 /// Digests of what an item asked and expected; 0 where the row does not say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

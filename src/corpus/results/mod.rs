@@ -11,11 +11,13 @@
 mod archive;
 mod csv;
 mod document;
+mod evalplus;
 #[cfg(test)]
 mod formats;
 mod gather;
 pub mod ids;
 mod line;
+mod nested;
 mod python;
 #[cfg(test)]
 mod tests;
