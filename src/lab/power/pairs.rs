@@ -47,6 +47,19 @@ impl Pairs {
         Self { a: of(&self.a), b: of(&self.b), clusters, apart: self.apart }
     }
 
+    /// The values in a unit in which the largest is about 1, and the unit, where they are so large or small that their squares
+    /// would not be numbers.
+    pub fn scaled(&self) -> Option<(Self, f64)> {
+        let most = self.a.iter().chain(&self.b).flatten().fold(0.0, |most: f64, v| most.max(v.abs()));
+        if most == 0.0 || (1e-30..=1e30).contains(&most) {
+            return None;
+        }
+        // A power of two changes no digit.
+        let unit = most.log2().floor().clamp(-1022.0, 1023.0).exp2();
+        let of = |side: &[Vec<f64>]| side.iter().map(|v| v.iter().map(|x| x / unit).collect()).collect();
+        Some((Self { a: of(&self.a), b: of(&self.b), ..self.clone() }, unit))
+    }
+
     /// The table of each seed, for values of 0 and 1.
     pub fn tables(&self) -> Vec<Table> {
         let of = |(a, b): (&Vec<f64>, &Vec<f64>)| {
