@@ -88,7 +88,7 @@ pub(super) fn answer(systems: &[System], asked: &Asked<'_>, out: &mut dyn Write)
             output::say(&printable_label(&format!("metrics not compared: {shown}; choose one by --metric")));
         }
     }
-    let lines = if asked.summary { all.iter().map(|v| summary(v, asked)).collect() } else { text(&all, asked) };
+    let lines: Vec<String> = if asked.summary { all.iter().map(|v| summary(v, asked)).collect() } else { text(&all, asked) };
     if asked.json {
         json(&all, asked, out)?;
     } else {
