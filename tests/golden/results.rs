@@ -2,15 +2,14 @@
 
 use std::path::Path;
 
-use crate::harness::tests;
 
 use probity::corpus::results::{Results, Wanted, metrics, read};
-use probity::labs::power::compare::{Names, Terms, compare};
-use probity::labs::power::finding::ComparisonFinding;
-use probity::labs::power::pairs::matched;
+use probity::lab::power::compare::{Names, Terms, compare};
+use probity::lab::power::finding::ComparisonFinding;
+use probity::lab::power::pairs::matched;
 use probity::stats::mcnemar::Test;
 
-tests! {
+crate::harness::tests! {
     Needs::Cases("results") => [
         other_documents_under_the_same_identifiers_are_refused,
         shuffled_rows_are_matched,
