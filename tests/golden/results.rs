@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-
 use probity::corpus::results::{Results, Wanted, metrics, read};
 use probity::lab::power::compare::{Names, Terms, compare};
 use probity::lab::power::finding::ComparisonFinding;
@@ -25,7 +24,12 @@ fn runs(path: &Path, filter: Option<&str>) -> Result<(Vec<Results>, Vec<String>)
     read(path, &wanted).map(|group| (group.runs, group.notes)).map_err(|e| e.to_string())
 }
 
-fn comparison(dir: &Path, a: &str, b: &str, filter: Option<&str>) -> Result<(ComparisonFinding, Vec<String>), String> {
+fn comparison(
+    dir: &Path,
+    a: &str,
+    b: &str,
+    filter: Option<&str>,
+) -> Result<(ComparisonFinding, Vec<String>), String> {
     let ((a, mut notes), (b, more)) = (runs(&dir.join(a), filter)?, runs(&dir.join(b), filter)?);
     notes.extend(more);
     let (shared, _) = metrics(a.iter().chain(&b));
@@ -82,7 +86,10 @@ fn two_filters_without_names_are_named(dir: &Path) {
     assert!(error.contains("filter1, filter2") && error.contains("--filter"), "{error}");
     for filter in ["filter1", "filter2"] {
         let (c, _) = comparison(dir, "nofilter_a.jsonl", "nofilter_b.jsonl", Some(filter)).unwrap();
-        assert_eq!(c.both.zip(c.neither).zip(c.only_a.zip(c.only_b)).map(|((a, b), (c, d))| a + b + c + d), Some(60));
+        assert_eq!(
+            c.both.zip(c.neither).zip(c.only_a.zip(c.only_b)).map(|((a, b), (c, d))| a + b + c + d),
+            Some(60)
+        );
     }
 }
 

@@ -135,7 +135,9 @@ pub fn versus(a: &System, b: &System, metric: Option<&str>, terms: Terms) -> Res
         match count {
             0 => None,
             _ if count < fewest => Some(Pooled { tasks: count, n, difference: mean, p: None }),
-            _ => Some(Pooled { tasks: count, n, difference: units.interval(terms.level), p: Some(units.p()) }),
+            _ => {
+                Some(Pooled { tasks: count, n, difference: units.interval(terms.level), p: Some(units.p()) })
+            }
         }
     };
     Ok(Versus {
@@ -161,8 +163,8 @@ fn compare_task(
     let (shared, lacking) = metrics(first.iter().chain(second));
     let chosen = metric.map(str::to_owned).or_else(|| shared.first().cloned());
     let chosen = chosen.ok_or_else(|| SystemsError::Metric { task: task.to_owned() })?;
-    let found =
-        matched(first, second, &chosen).map_err(|source| SystemsError::Match { task: task.to_owned(), source })?;
+    let found = matched(first, second, &chosen)
+        .map_err(|source| SystemsError::Match { task: task.to_owned(), source })?;
     let names = Names { a: a.name.clone(), b: b.name.clone(), metric: chosen.clone() };
     let mean = |first: bool| {
         let values = found.pairs.means(first);

@@ -56,14 +56,16 @@ pub(super) fn print(
 ) -> Result<(), CliError> {
     let wanted: Vec<(&str, &str)> = filters
         .iter()
-        .map(|f| f.split_once('=').ok_or_else(|| CliError::Usage(format!("--where {}: write KEY=VALUE", shortened(f, 60)))))
+        .map(|f| {
+            f.split_once('=')
+                .ok_or_else(|| CliError::Usage(format!("--where {}: write KEY=VALUE", shortened(f, 60))))
+        })
         .collect::<Result<_, _>>()?;
     let column = |r: &'_ Results| r.metrics.iter().position(|m| m.name == metric);
     let (Some(in_a), Some(in_b)) = (column(a), column(b)) else { return Ok(()) };
     let empty = Detail::default();
     let mut flips = Vec::new();
-    // Items, first better, second better, by fact and value.
-    let mut counts: BTreeMap<&str, BTreeMap<&str, [usize; 3]>> = BTreeMap::new();
+    let mut counts = Counts::new();
     for (at, item) in a.ids.iter().enumerate() {
         let Some(other) = b.place(item, at as u32) else { continue };
         let (x, y) = (a.metrics[in_a].values[at], b.metrics[in_b].values[other as usize]);
@@ -83,17 +85,44 @@ pub(super) fn print(
             let flip = if x > y { "A better" } else { "B better" };
             let (answer_a, answer_b) = (detail.answer.as_str(), second.answer.as_str());
             let (target, input) = (detail.target.as_str(), detail.input.as_str());
-            flips.push(Flip { flip, task, metric, item, a: x, b: y, answer_a, answer_b, target, input, traits });
+            flips.push(Flip {
+                flip,
+                task,
+                metric,
+                item,
+                a: x,
+                b: y,
+                answer_a,
+                answer_b,
+                target,
+                input,
+                traits,
+            });
         }
     }
     if json {
         return flips.iter().try_for_each(|flip| output::json(out, flip));
     }
     flips.sort_by_key(|f| f.flip);
+    let lines = lines(&flips, task, counts);
+    lines.iter().try_for_each(|line| output::line(out, line))
+}
+
+/// Items, those of them on which the first is better and the second, by fact and value.
+type Counts<'r> = BTreeMap<&'r str, BTreeMap<&'r str, [usize; 3]>>;
+
+/// The list and the counts, for people.
+fn lines(flips: &[Flip<'_>], task: &str, counts: Counts<'_>) -> Vec<String> {
     let mut lines = Vec::new();
-    let title = format!("{} items changed{}", flips.len(), if task.is_empty() { String::new() } else { format!(" in {task}") });
+    let title = format!(
+        "{} items changed{}",
+        flips.len(),
+        if task.is_empty() { String::new() } else { format!(" in {task}") }
+    );
     let cut = |text: &str| shortened(text, 40);
-    let row = |f: &Flip<'_>| vec![f.flip.into(), cut(f.item), cut(f.answer_a), cut(f.answer_b), cut(f.target), cut(f.input)];
+    let row = |f: &Flip<'_>| {
+        vec![f.flip.into(), cut(f.item), cut(f.answer_a), cut(f.answer_b), cut(f.target), cut(f.input)]
+    };
     let head = ["", "item", "A's answer", "B's answer", "expected", "input"];
     section(&mut lines, &printable_label(&title), &head, flips.iter().take(MOST_SHOWN).map(row).collect());
     if flips.len() > MOST_SHOWN {
@@ -106,9 +135,16 @@ pub(super) fn print(
         }
         let mut rows: Vec<(&str, [usize; 3])> = values.into_iter().collect();
         rows.sort_by_key(|(_, c)| std::cmp::Reverse(c[1].abs_diff(c[2])));
-        let row = |(value, c): (&str, [usize; 3])| vec![cut(value), c[0].to_string(), c[1].to_string(), c[2].to_string()];
+        let row = |(value, c): (&str, [usize; 3])| {
+            vec![cut(value), c[0].to_string(), c[1].to_string(), c[2].to_string()]
+        };
         let head = ["", "items", "A better", "B better"];
-        section(&mut lines, &printable_label(&format!("By {key}")), &head, rows.into_iter().map(row).collect());
+        section(
+            &mut lines,
+            &printable_label(&format!("By {key}")),
+            &head,
+            rows.into_iter().map(row).collect(),
+        );
     }
-    lines.iter().try_for_each(|line| output::line(out, line))
+    lines
 }

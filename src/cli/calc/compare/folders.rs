@@ -35,10 +35,7 @@ pub(super) fn system(path: &Path, name: String, wanted: &Wanted) -> Result<Syste
             output::say(&format!("{}: a later run of the same task is used", output::full(&older)));
         }
     }
-    let all: Vec<_> = by_task
-        .par_iter()
-        .map(|(task, file)| (file, groups(file, task, wanted)))
-        .collect();
+    let all: Vec<_> = by_task.par_iter().map(|(task, file)| (file, groups(file, task, wanted))).collect();
     let mut system = System { name, tasks: BTreeMap::new() };
     let mut skipped = Vec::new();
     for (file, found) in all {
@@ -71,7 +68,8 @@ fn groups(
         for note in &group.notes {
             output::say(&printable_label(&format!("{}: {note}", file.display())));
         }
-        let name = if several { format!("{task} ({})", group.filter).trim().to_owned() } else { task.to_owned() };
+        let name =
+            if several { format!("{task} ({})", group.filter).trim().to_owned() } else { task.to_owned() };
         tasks.insert(name, group.runs);
     }
     Ok(tasks)
@@ -86,8 +84,11 @@ fn is_certain(file: &Path) -> bool {
 /// Files of results in name order; hidden ones, links to folders and files of totals are passed over.
 fn list(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), CliError> {
     let fail = |e: std::io::Error| CliError::Usage(format!("{}: {e}", folder.display()));
-    let mut entries: Vec<PathBuf> =
-        std::fs::read_dir(folder).map_err(fail)?.map(|e| e.map(|e| e.path())).collect::<Result<_, _>>().map_err(fail)?;
+    let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
+        .map_err(fail)?
+        .map(|e| e.map(|e| e.path()))
+        .collect::<Result<_, _>>()
+        .map_err(fail)?;
     entries.sort();
     let helm = entries.iter().any(|e| name_of(e).starts_with("per_instance_stats"));
     for entry in entries {
@@ -164,7 +165,10 @@ mod tests {
         for (file, task) in [
             ("m/samples_arc_easy_2024-05-01T12-00-00.123456.jsonl", "arc_easy"),
             ("m/2024-11-05T13-32-37-05-00_gsm8k_hxs4q9azL3ySGkjJirypKZ.eval", "gsm8k"),
-            ("runs/v1/mmlu:subject=anatomy,model=openai_gpt2/per_instance_stats.json", "mmlu:subject=anatomy"),
+            (
+                "runs/v1/mmlu:subject=anatomy,model=openai_gpt2/per_instance_stats.json",
+                "mmlu:subject=anatomy",
+            ),
             ("predictions/llama/ceval.json", "ceval"),
             ("boolq.csv.gz", "boolq"),
         ] {

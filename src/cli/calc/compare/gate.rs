@@ -22,10 +22,13 @@ impl Gate {
     pub(super) fn parse(text: &str) -> Result<Self, CliError> {
         let bad = || {
             let shown = base::text::shortened(text, 60);
-            CliError::Usage(format!("cannot read `{shown}`; write for example \"worse by 1 at 95 %\" or \"not worse by 1\""))
+            CliError::Usage(format!(
+                "cannot read `{shown}`; write for example \"worse by 1 at 95 %\" or \"not worse by 1\""
+            ))
         };
         let lower = text.trim().to_lowercase();
-        let (not, rest) = lower.strip_prefix("not ").map_or((false, lower.as_str()), |rest| (true, rest.trim_start()));
+        let (not, rest) =
+            lower.strip_prefix("not ").map_or((false, lower.as_str()), |rest| (true, rest.trim_start()));
         let (rest, level) = match rest.rsplit_once(" at ") {
             Some((rest, level)) => {
                 let level = level.replace(' ', "");
@@ -86,7 +89,12 @@ impl Gates {
     ///
     /// # Errors
     /// [`CliError::Gate`], which exits with 3.
-    pub(super) fn check(&self, subject: &str, share: bool, at: impl Fn(Option<f64>) -> Estimate) -> Result<(), CliError> {
+    pub(super) fn check(
+        &self,
+        subject: &str,
+        share: bool,
+        at: impl Fn(Option<f64>) -> Estimate,
+    ) -> Result<(), CliError> {
         if let Some(gate) = self.fail_if.as_ref().filter(|gate| gate.holds(at(gate.level), share)) {
             return Err(CliError::Gate(format!("failed: {subject} is {}", gate.text)));
         }
@@ -120,7 +128,16 @@ mod tests {
         for text in ["worse by 1 at 90 %", "worse by 1 at 90%", "worse by 1 at .9", "worse by 1 at 90"] {
             assert_eq!(Gate::parse(text).unwrap().level, Some(0.9), "{text}");
         }
-        for text in ["", "worst", "worse than 1", "worse by", "worse by x", "worse by -1", "worse by 1 at 100 %", "worse by 1 kg"] {
+        for text in [
+            "",
+            "worst",
+            "worse than 1",
+            "worse by",
+            "worse by x",
+            "worse by -1",
+            "worse by 1 at 100 %",
+            "worse by 1 kg",
+        ] {
             assert!(Gate::parse(text).is_err(), "{text}");
         }
     }

@@ -88,7 +88,8 @@ pub(super) fn answer(systems: &[System], asked: &Asked<'_>, out: &mut dyn Write)
             output::say(&printable_label(&format!("metrics not compared: {shown}; choose one by --metric")));
         }
     }
-    let lines: Vec<String> = if asked.summary { all.iter().map(|v| summary(v, asked)).collect() } else { text(&all, asked) };
+    let lines: Vec<String> =
+        if asked.summary { all.iter().map(|v| summary(v, asked)).collect() } else { text(&all, asked) };
     if asked.json {
         json(&all, asked, out)?;
     } else {
@@ -109,7 +110,9 @@ fn gates(systems: &[System], all: &[Versus], asked: &Asked<'_>) -> Result<(), Cl
     for versus in all {
         let share = versus.apart == 0;
         let Some((kind, overall)) = versus.overall() else {
-            return Err(CliError::Usage("--fail-if and --fail-unless need tasks whose metric is a share".into()));
+            return Err(CliError::Usage(
+                "--fail-if and --fail-unless need tasks whose metric is a share".into(),
+            ));
         };
         let subject = format!("{} against {} ({kind} mean)", versus.a, versus.b);
         asked.gates.check(&subject, share, |level| match level.filter(|l| *l != asked.terms.level) {
@@ -187,7 +190,13 @@ fn pooled(versus: &Versus) -> Vec<String> {
     for (kind, found) in kinds {
         let Some(found) = found.filter(|f| f.tasks > 1) else { continue };
         lines.push(match found.p {
-            Some(p) => format!("{kind}: {} points, p {}; {} tasks, {} items", span(found.difference), p_value(p), found.tasks, grouped(found.n)),
+            Some(p) => format!(
+                "{kind}: {} points, p {}; {} tasks, {} items",
+                span(found.difference),
+                p_value(p),
+                found.tasks,
+                grouped(found.n)
+            ),
             None => format!("{kind}: {} points; no interval under 10 tasks", points(found.difference.mean)),
         });
     }
@@ -206,7 +215,11 @@ pub(super) fn summary(versus: &Versus, asked: &Asked<'_>) -> String {
         } else {
             format!("{} points", span(o.difference))
         };
-        format!("{kind} difference {difference} at {}, p {}", percent(asked.terms.level), o.p.map_or("-".into(), p_value))
+        format!(
+            "{kind} difference {difference} at {}, p {}",
+            percent(asked.terms.level),
+            o.p.map_or("-".into(), p_value)
+        )
     });
     printable_label(&format!(
         "{} against {}: {overall}; {} tasks: {} better, {} worse, {} equivalent, {} open",
@@ -229,7 +242,15 @@ fn matrix_rows(all: &[Versus], asked: &Asked<'_>) -> Vec<Vec<String>> {
             Some(_) if v.holm_p < asked.alpha => v.b.clone(),
             _ => "open".into(),
         };
-        Some(vec![v.a.clone(), v.b.clone(), kind.into(), span(pooled.difference), p, p_value(v.holm_p), better])
+        Some(vec![
+            v.a.clone(),
+            v.b.clone(),
+            kind.into(),
+            span(pooled.difference),
+            p,
+            p_value(v.holm_p),
+            better,
+        ])
     };
     all.iter().filter_map(row).collect()
 }
@@ -242,7 +263,12 @@ fn text(all: &[Versus], asked: &Asked<'_>) -> Vec<String> {
         section(&mut lines, "Systems, points", &MATRIX, matrix_rows(all, asked));
     }
     for versus in all {
-        let title = printable_label(&format!("A: {}, B: {}; intervals at {}", versus.a, versus.b, percent(asked.terms.level)));
+        let title = printable_label(&format!(
+            "A: {}, B: {}; intervals at {}",
+            versus.a,
+            versus.b,
+            percent(asked.terms.level)
+        ));
         section(&mut lines, &title, &HEAD, cells(versus, asked));
         lines.extend(pooled(versus));
     }
@@ -256,15 +282,23 @@ fn report(path: &Path, all: &[Versus], asked: &Asked<'_>) -> Result<(), CliError
         "md" => markdown(all, asked),
         "csv" => csv(all, asked),
         "tex" => latex(all, asked),
-        _ => return Err(CliError::Usage(format!("--report {}: the name must end in .md, .csv or .tex", path.display()))),
+        _ => {
+            return Err(CliError::Usage(format!(
+                "--report {}: the name must end in .md, .csv or .tex",
+                path.display()
+            )));
+        }
     };
     let mut file = Whole::new(path, asked.force)?;
-    file.file().write_all(text.as_bytes()).map_err(|e| CliError::Failed(format!("cannot write {}: {e}", path.display())))?;
+    file.file()
+        .write_all(text.as_bytes())
+        .map_err(|e| CliError::Failed(format!("cannot write {}: {e}", path.display())))?;
     Ok(file.place()?)
 }
 
 fn markdown(all: &[Versus], asked: &Asked<'_>) -> String {
-    let cell = |text: &str| printable_label(text).replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;");
+    let cell =
+        |text: &str| printable_label(text).replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;");
     let table = |head: &[&str], rows: Vec<Vec<String>>| {
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         let mut text = line(head.iter().map(|h| (*h).to_owned()).collect());
@@ -293,9 +327,14 @@ fn csv(all: &[Versus], asked: &Asked<'_>) -> String {
     let quoted = |text: &str| {
         // A cell that a spreadsheet would take for a formula begins with a quotation mark.
         let text = if text.starts_with(['=', '@', '\t']) { format!("'{text}") } else { text.to_owned() };
-        if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+        if text.contains([',', '"', '\n', '\r']) {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        } else {
+            text
+        }
     };
-    let mut out = String::from("a,b,task,metric,n,mean_a,mean_b,difference,lo,hi,p,holm_p,equivalence_p,verdict\n");
+    let mut out =
+        String::from("a,b,task,metric,n,mean_a,mean_b,difference,lo,hi,p,holm_p,equivalence_p,verdict\n");
     for versus in all {
         for t in &versus.tasks {
             let c = &t.finding;
@@ -303,14 +342,26 @@ fn csv(all: &[Versus], asked: &Asked<'_>) -> String {
             let names = [&versus.a, &versus.b, &t.task, &c.metric].map(|name| quoted(name)).join(",");
             out += &format!(
                 "{names},{},{},{},{},{},{},{},{},{},{}\n",
-                t.n, t.means[0], t.means[1], d.mean, d.lo, d.hi, c.p, c.holm_p, c.equivalence_p, verdict(c, asked.alpha)
+                t.n,
+                t.means[0],
+                t.means[1],
+                d.mean,
+                d.lo,
+                d.hi,
+                c.p,
+                c.holm_p,
+                c.equivalence_p,
+                verdict(c, asked.alpha)
             );
         }
         for (kind, found) in [("macro", versus.macro_mean), ("micro", versus.micro)] {
             if let Some(Pooled { n, difference: d, p, .. }) = found {
                 let names = [&versus.a, &versus.b].map(|name| quoted(name)).join(",");
                 let p = p.map_or(String::new(), |p| p.to_string());
-                out += &format!("{names},({kind}),,{n},,,{},{},{},{p},{},,\n", d.mean, d.lo, d.hi, versus.holm_p);
+                out += &format!(
+                    "{names},({kind}),,{n},,,{},{},{},{p},{},,\n",
+                    d.mean, d.lo, d.hi, versus.holm_p
+                );
             }
         }
     }
@@ -335,7 +386,11 @@ fn latex(all: &[Versus], asked: &Asked<'_>) -> String {
     };
     let mut out = String::new();
     for versus in all {
-        out += &format!("% A: {}, B: {}\n\\begin{{tabular}}{{llrrrlrrl}}\n\\toprule\n", cell(&versus.a), cell(&versus.b));
+        out += &format!(
+            "% A: {}, B: {}\n\\begin{{tabular}}{{llrrrlrrl}}\n\\toprule\n",
+            cell(&versus.a),
+            cell(&versus.b)
+        );
         out += &format!("{} \\\\\n\\midrule\n", HEAD.map(cell).join(" & "));
         for row in cells(versus, asked) {
             out += &format!("{} \\\\\n", row.iter().map(|c| cell(c)).collect::<Vec<_>>().join(" & "));

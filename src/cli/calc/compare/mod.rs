@@ -197,7 +197,9 @@ pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
         lenient: args.matching == Match::Lenient,
         detail: args.flips,
     };
-    let [first, second] = args.results.as_slice() else { return systems(args, &wanted, terms, aim, &gates, out) };
+    let [first, second] = args.results.as_slice() else {
+        return systems(args, &wanted, terms, aim, &gates, out);
+    };
     let folders = args.results.iter().any(|r| r.is_dir());
     if folders || args.summary || args.report.is_some() || args.baseline.is_some() {
         return systems(args, &wanted, terms, aim, &gates, out);
@@ -225,12 +227,8 @@ fn systems(
         None => None,
     };
     let names = distinct_names(&args.results);
-    let all: Vec<_> = args
-        .results
-        .par_iter()
-        .zip(names)
-        .map(|(path, name)| folders::system(path, name, wanted))
-        .collect();
+    let all: Vec<_> =
+        args.results.par_iter().zip(names).map(|(path, name)| folders::system(path, name, wanted)).collect();
     let all = all.into_iter().collect::<Result<Vec<_>, _>>()?;
     let asked = Asked {
         terms,
@@ -296,7 +294,8 @@ fn files(
     if !lacking.is_empty() {
         output::say(&format!("not compared, because not every file has them: {}", lacking.join(", ")));
     }
-    let names = |metric: &str| Names { a: name(path_a, path_b), b: name(path_b, path_a), metric: metric.into() };
+    let names =
+        |metric: &str| Names { a: name(path_a, path_b), b: name(path_b, path_a), metric: metric.into() };
     let mut all: Vec<(Matched, ComparisonFinding)> = Vec::new();
     for metric in &metrics {
         let found = matched(&first, &second, metric).map_err(|e| usage(&e))?;
@@ -386,14 +385,16 @@ fn tell(
     }
     if let Some(sd) = c.seed_sd {
         let sd = c.amount(sd);
-        let text = format!("the difference has an sd of {}{} over {seeds} seeds", sd.trim_start_matches('+'), c.unit());
+        let text = format!(
+            "the difference has an sd of {}{} over {seeds} seeds",
+            sd.trim_start_matches('+'),
+            c.unit()
+        );
         output::line(out, &text)?;
     }
     if let Some(clusters) = clusters {
-        output::line(
-            out,
-            &format!("items belong to {} clusters, which are taken together", grouped(clusters)),
-        )?;
+        let text = format!("items belong to {} clusters, which are taken together", grouped(clusters));
+        output::line(out, &text)?;
     }
     if let Some(boot) = c.bootstrap {
         output::line(out, &format!("resampled: [{}, {}]{}", c.amount(boot.lo), c.amount(boot.hi), c.unit()))?;
@@ -429,7 +430,8 @@ fn outlook(
     };
     if let Some(mde) = pilot.detectable(aim) {
         let amount = c.amount(mde);
-        text += &format!("; a difference below {}{} would stay unseen", amount.trim_start_matches('+'), c.unit());
+        text +=
+            &format!("; a difference below {}{} would stay unseen", amount.trim_start_matches('+'), c.unit());
     }
     output::line(out, &text)?;
     let errors = found.and_then(|(_, type_m, type_s)| exaggerated(type_m, type_s));
