@@ -88,6 +88,9 @@ pub(super) fn answer(systems: &[System], asked: &Asked<'_>, out: &mut dyn Write)
             output::say(&printable_label(&format!("metrics not compared: {shown}; choose one by --metric")));
         }
     }
+    if let Some(path) = asked.report {
+        report(path, &all, asked)?;
+    }
     let lines: Vec<String> =
         if asked.summary { all.iter().map(|v| summary(v, asked)).collect() } else { text(&all, asked) };
     if asked.json {
@@ -96,9 +99,6 @@ pub(super) fn answer(systems: &[System], asked: &Asked<'_>, out: &mut dyn Write)
         for line in lines {
             output::line(out, &line)?;
         }
-    }
-    if let Some(path) = asked.report {
-        report(path, &all, asked)?;
     }
     gates(systems, &all, asked)
 }

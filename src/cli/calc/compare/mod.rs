@@ -197,11 +197,18 @@ pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
         lenient: args.matching == Match::Lenient,
         detail: args.flips,
     };
+    let folder = args.results.iter().find(|r| r.is_dir());
+    let file = args.results.iter().find(|r| !r.is_dir());
+    if let (Some(folder), Some(file)) = (folder, file) {
+        let (folder, file) = (folder.display(), file.display());
+        return Err(CliError::Usage(format!(
+            "{folder} is a folder and {file} is not: give files, or folders"
+        )));
+    }
     let [first, second] = args.results.as_slice() else {
         return systems(args, &wanted, terms, aim, &gates, out);
     };
-    let folders = args.results.iter().any(|r| r.is_dir());
-    if folders || args.summary || args.report.is_some() || args.baseline.is_some() {
+    if folder.is_some() || args.summary || args.report.is_some() || args.baseline.is_some() {
         return systems(args, &wanted, terms, aim, &gates, out);
     }
     files(args, (first, second), &wanted, terms, aim, &gates, out)
