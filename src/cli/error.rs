@@ -17,6 +17,8 @@ pub const DONE: u8 = 0;
 pub const FAILED: u8 = 1;
 /// The command line or an input is wrong.
 pub(crate) const USAGE: u8 = 2;
+/// A condition on a comparison is not met.
+pub(crate) const GATE: u8 = 3;
 /// A signal stopped it: this plus the number of the signal, as in shells (130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP).
 pub(crate) const SIGNALLED: u8 = 128;
 
@@ -29,6 +31,9 @@ pub enum CliError {
     /// Something failed.
     #[error("{0}")]
     Failed(String),
+    /// A condition that the user set is not met.
+    #[error("{0}")]
+    Gate(String),
     /// The user or a signal stopped it.
     #[error("cancelled")]
     Cancelled,
@@ -45,6 +50,7 @@ impl CliError {
     pub(crate) fn code(&self) -> u8 {
         match self {
             CliError::Usage(_) => USAGE,
+            CliError::Gate(_) => GATE,
             CliError::Failed(_) | CliError::Told | CliError::Closed => FAILED,
             CliError::Cancelled => SIGNALLED.saturating_add(signals::first().unwrap_or(signals::INTERRUPT)),
         }
@@ -53,7 +59,7 @@ impl CliError {
     /// What is printed to stderr, made printable; none if there is nothing to say.
     pub(crate) fn message(&self) -> Option<String> {
         match self {
-            CliError::Usage(what) | CliError::Failed(what) => {
+            CliError::Usage(what) | CliError::Failed(what) | CliError::Gate(what) => {
                 // Errors quote file names and contents; a long one keeps its lines, and the advice at their ends.
                 Some(what.lines().map(printable_message).collect::<Vec<_>>().join("\n"))
             }

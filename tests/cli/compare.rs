@@ -186,7 +186,7 @@ fn files_that_cannot_be_compared_are_refused() {
     refused(&probity.run(&["compare", &a, &other]), 2, &["no item is in both", "`x`"]);
     refused(&probity.run(&["compare", &a, &twice]), 2, &["twice.jsonl, line 2", "comes twice"]);
     refused(&probity.run(&["compare", &a, "/no/such.jsonl"]), 2, &["/no/such.jsonl"]);
-    refused(&probity.run(&["compare", &a, "/"]), 2, &["regular file"]);
+    refused(&probity.run(&["compare", &a, "/"]), 2, &["/ is a folder"]);
     refused(&probity.run(&["compare", &a, &a, "--margin", "0"]), 2, &["--margin"]);
     refused(&probity.run(&["compare", &a, &a, "--level", "95"]), 2, &["level"]);
     refused(&probity.run(&["compare", &a, &a, "--level", ".99999"]), 2, &["at most 0.9999"]);

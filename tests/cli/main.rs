@@ -18,6 +18,7 @@ mod remote;
 mod running;
 #[cfg(unix)]
 mod stopping;
+mod systems;
 #[cfg(unix)]
 mod writing;
 

@@ -19,6 +19,8 @@ pub(crate) enum Needs {
     Models(&'static str),
     /// Real data sets (`PROBITY_DATA`), or one of them.
     Data(&'static str),
+    /// Inputs that failed once (`PROBITY_CASES`), or a folder of them.
+    Cases(&'static str),
     /// Nothing but the fixtures.
     Fixtures,
 }
@@ -92,6 +94,7 @@ pub(crate) fn run(tests: Vec<Test>) -> std::process::ExitCode {
             Needs::Larger(part) => folder("PROBITY_REFERENCE", "../shared/reference", part),
             Needs::Models(part) => folder("PROBITY_MODELS", "../shared/models", part),
             Needs::Data(part) => folder("PROBITY_DATA", "../shared/data", part),
+            Needs::Cases(part) => folder("PROBITY_CASES", "../shared/cases", part),
             Needs::Fixtures => Ok(fixtures()),
         };
         trials.push(trial(name, found, test.run));

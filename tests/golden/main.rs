@@ -18,6 +18,7 @@ mod models;
 mod models_logits;
 mod models_second_opinion;
 mod prompts;
+mod results;
 mod saliency;
 mod stats;
 mod tokens;
@@ -42,6 +43,7 @@ fn main() -> std::process::ExitCode {
             models_logits::tests(),
             models_second_opinion::tests(),
             prompts::tests(),
+            results::tests(),
             saliency::tests(),
             stats::tests(),
             tokens::tests(),

@@ -5,6 +5,7 @@ pub mod compare;
 pub mod decorrelate;
 pub mod mcnemar;
 pub mod n;
+mod plan;
 pub mod power;
 pub mod prompts;
 pub mod rationale;

@@ -15,23 +15,24 @@ use stats::required::{Aim, required};
 
 /// Say what a comparison on n items would show, or how many items it needs.
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("wanted").args(["n", "target"]).required(true))]
+#[command(group = ArgGroup::new("wanted").args(["n", "target", "plan"]).required(true).multiple(true))]
 #[command(after_help = "Examples:
   probity power --p01 .0225 --p10 .0025 --n 500
   probity power --p01 9/400 --p10 1/400 --target 80%
   probity power --p01 .15 --p10 .1 --n 1000 --test chi2 --json
+  probity power --plan --metric accuracy --accuracy 80% --difference 2% --cost .002
 
 p01 is the probability that only the second classifier is right, p10 that only the first is. Power counts significant results of
 the right sign. Computed from the p01 and p10 of a finished comparison it only restates its p-value.")]
 pub struct PowerArgs {
     /// Probability that only the second classifier is right.
-    #[arg(long, value_name = "P", allow_hyphen_values = true)]
-    p01: String,
+    #[arg(long, value_name = "P", allow_hyphen_values = true, required_unless_present = "plan")]
+    p01: Option<String>,
     /// Probability that only the first one is right.
-    #[arg(long, value_name = "P", allow_hyphen_values = true)]
-    p10: String,
+    #[arg(long, value_name = "P", allow_hyphen_values = true, required_unless_present = "plan")]
+    p10: Option<String>,
     /// Items in the comparison.
-    #[arg(long, value_name = "N", value_parser = |n: &str| whole(n, 1..=stats::power::MOST))]
+    #[arg(long, value_name = "N", conflicts_with_all = ["target", "plan"], value_parser = |n: &str| whole(n, 1..=stats::power::MOST))]
     n: Option<u64>,
     /// Wanted power: prints the smallest n that has it.
     #[arg(long, value_name = "POWER", allow_hyphen_values = true)]
@@ -42,6 +43,8 @@ pub struct PowerArgs {
     /// `exact`, `chi2` or `corrected` (McNemar's).
     #[arg(long, default_value = "exact")]
     test: String,
+    #[command(flatten)]
+    plan: super::plan::PlanArgs,
     /// Print one object as JSON.
     #[arg(long)]
     json: bool,
@@ -70,8 +73,13 @@ pub fn answer(args: &PowerArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let usage = |e: PowerError| CliError::Usage(e.to_string());
     let test: Test = args.test.parse().map_err(CliError::Usage)?;
     let name = test.key();
-    let discord = Discord::new(probability_of(&args.p01)?, probability_of(&args.p10)?).map_err(usage)?;
     let level = number(&args.alpha)?;
+    if args.plan.plan {
+        let target = args.target.as_deref().map_or(Ok(0.8), number)?;
+        return super::plan::answer(&args.plan, Aim { target, level, test }, args.json, out);
+    }
+    let p = |text: &Option<String>| probability_of(text.as_deref().unwrap_or_default());
+    let discord = Discord::new(p(&args.p01)?, p(&args.p10)?).map_err(usage)?;
     if let Some(target) = &args.target {
         let aim = Aim { target: number(target)?, level, test };
         return needed(discord, aim, args.json, out);

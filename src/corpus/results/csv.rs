@@ -1,18 +1,23 @@
-//! Results as comma- or tab-separated values with a header (RFC 4180: quoted fields may hold commas, quotes and line ends).
+//! Results as a table with a header (RFC 4180: quoted fields may hold separators, quotes and line ends). Commas, semicolons or
+//! tabs separate; header names are read in any case.
 
 use std::borrow::Cow;
 
-use super::Gather;
-use super::line::{Line, Scalar};
+use super::gather::Gather;
+use super::line::{Line, is_id, is_text};
+use super::value::Scalar;
 use crate::readers::source::Frames;
 use crate::readers::{MAX_LINE, ReadError};
 
 pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), ReadError> {
     let mut text = String::new();
     let Some(_) = record(frames, &mut text)? else { return Ok(()) };
-    let separator = if text.contains('\t') && !text.contains(',') { '\t' } else { ',' };
-    let header: Vec<String> = fields(&text, separator).into_iter().map(|f| f.trim().to_owned()).collect();
-    if !header.iter().any(|h| ["doc_id", "id", "instance"].contains(&h.as_str())) {
+    let separator = separator(&text);
+    let header: Vec<String> = fields(&text, separator)
+        .into_iter()
+        .map(|f| f.trim().to_lowercase().replace([' ', '-'], "_"))
+        .collect();
+    if !header.iter().any(|h| is_id(h)) {
         let shown = base::text::shortened(&header.join(", "), 120);
         return gather.refuse(
             1,
@@ -21,36 +26,65 @@ pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), R
         );
     }
     while let Some(number) = record(frames, &mut text)? {
-        if text.trim().is_empty() {
+        let cells = fields(&text, separator);
+        // Spreadsheets end with rows of nothing but separators.
+        if cells.iter().all(|cell| cell.trim().is_empty()) {
             continue;
         }
-        let cells = fields(&text, separator);
         if cells.len() != header.len() {
             let what = format!("{} fields", cells.len());
             return gather.refuse(number, what, format!("{}, as the header has", header.len()));
         }
         let mut line = Line::default();
         for (key, cell) in header.iter().zip(cells) {
-            line.put(Cow::Borrowed(key), scalar(key, cell));
+            line.put(Cow::Borrowed(key), scalar(key, cell, separator), gather.wanted.detail);
         }
-        gather.take(&line, number)?;
+        if gather.wanted.detail {
+            line.finish_detail();
+        }
+        gather.take(line, number)?;
     }
     Ok(())
 }
 
-/// What a cell says: a number or a truth value where it is one, except where only a text is meant.
-fn scalar<'t>(key: &str, cell: Cow<'t, str>) -> Scalar<'t> {
-    if ["doc_id", "id", "instance", "filter", "cluster", "prediction", "target"].contains(&key) {
-        return if cell.is_empty() { Scalar::Other } else { Scalar::Text(cell) };
-    }
-    let word = cell.trim();
-    match word.to_ascii_lowercase().as_str() {
-        "true" => Scalar::Truth(true),
-        "false" => Scalar::Truth(false),
-        _ => word.parse::<f64>().map_or(Scalar::Text(cell), Scalar::Real),
-    }
+/// The separator that the header has most of, outside quotes.
+fn separator(header: &str) -> char {
+    let count = |wanted: char| {
+        let mut quoted = false;
+        let mut count = 0;
+        for c in header.chars() {
+            quoted ^= c == '"';
+            count += usize::from(c == wanted && !quoted);
+        }
+        count
+    };
+    // Of equals the comma.
+    [';', '\t', ','].into_iter().max_by_key(|c| count(*c)).unwrap_or(',')
 }
 
+/// The value of a cell: a number or a truth value where it is one, except in columns of texts.
+fn scalar<'t>(key: &str, cell: Cow<'t, str>, separator: char) -> Scalar<'t> {
+    let word = cell.trim();
+    if word.is_empty() {
+        return Scalar::Null;
+    }
+    if is_id(key) {
+        return Scalar::Text(Cow::Owned(word.to_owned()));
+    }
+    if is_text(key) {
+        return Scalar::Text(cell);
+    }
+    match word.to_ascii_lowercase().as_str() {
+        "true" => return Scalar::Truth(true),
+        "false" => return Scalar::Truth(false),
+        _ => {}
+    }
+    // Where semicolons separate, commas are decimal points.
+    let number = word.parse::<f64>().ok();
+    let number = number.or_else(|| word.replacen(',', ".", 1).parse().ok().filter(|_| separator == ';'));
+    let hundredths = || word.strip_suffix('%').and_then(|n| n.trim().parse::<f64>().ok()).map(|n| n / 100.0);
+    number.or_else(hundredths).map_or(Scalar::Text(cell), Scalar::Real)
+}
 /// The next record and the line that it begins on: lines are joined while a quotation is open.
 fn record(frames: &mut Frames, text: &mut String) -> Result<Option<u64>, ReadError> {
     text.clear();

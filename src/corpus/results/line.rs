@@ -1,20 +1,40 @@
-//! One row of results: the keys that matter, whatever else stands in it.
+//! One row of results: the keys that matter, whatever else it holds.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    self, Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 
-/// A row, borrowed from its line where it can be.
+use super::nested::{Scorers, Stats};
+use super::value::{Digest, Excerpt, Scalar, digest_of_text, own};
+
+/// Digests of what an item asked and expected; 0 where the row does not say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Print {
+    /// `doc_hash`.
+    pub hash: u32,
+    /// `doc`, whole.
+    pub doc: u32,
+    /// `target`.
+    pub target: u32,
+    /// `input` or `question`.
+    pub input: u32,
+}
+
+/// A row, borrowed from its line where possible.
 #[derive(Debug, Default)]
 pub(crate) struct Line<'a> {
-    /// `doc_id`, `id` or `instance`.
     pub id: Option<Cow<'a, str>>,
     pub filter: Option<Cow<'a, str>>,
+    /// Item group: a passage, a document.
     pub cluster: Option<Cow<'a, str>>,
+    /// Epoch, seed or repeat.
+    pub run: Option<Cow<'a, str>>,
     pub prediction: Option<Cow<'a, str>>,
     pub target: Option<Cow<'a, str>>,
-    /// `metrics`: the names of the metrics.
+    /// Names of the metrics.
     pub metrics: Vec<Cow<'a, str>>,
     /// `answer_idx`.
     pub answer: Option<u64>,
@@ -22,8 +42,57 @@ pub(crate) struct Line<'a> {
     pub scores: Vec<f64>,
     /// Every other key that has a number or a truth value.
     pub values: Vec<(Cow<'a, str>, f64)>,
-    /// Whether the identifier is from the key that comes first in rank.
-    rank: u8,
+    /// Other keys whose value is not a number.
+    pub others: Vec<Cow<'a, str>>,
+    pub print: Print,
+    /// Keys that only lm-evaluation-harness writes.
+    pub harness: bool,
+    /// True if the identifier is a `doc_id`.
+    pub is_doc_id: bool,
+    /// True for a sample with `scores` by scorer (Inspect).
+    pub is_inspect: bool,
+    /// True for a row of a harness that writes them in the order of the data set, without identifiers (OpenCompass, lighteval).
+    pub is_ordered: bool,
+    /// `answer`: the expected answer beside a prediction, otherwise the model's.
+    pub named: Option<Cow<'a, str>>,
+    /// For lists of flips: the model's answer, and short facts about the item.
+    pub said: Option<String>,
+    pub asked: Option<String>,
+    pub expected: Option<String>,
+    pub traits: Vec<(String, String)>,
+    pub rank: u8,
+    pub cluster_rank: u8,
+    pub said_rank: u8,
+}
+
+/// Keys of identifiers; the first in this list wins.
+const IDS: [&str; 9] =
+    ["doc_id", "id", "instance_id", "instance", "task_id", "question_id", "sample_id", "item_id", "item"];
+/// Keys of item groups; the first in this list wins.
+const CLUSTERS: [&str; 8] =
+    ["cluster", "cluster_id", "group", "group_id", "passage_id", "passage", "story_id", "context_id"];
+const RUNS: [&str; 7] = ["epoch", "seed", "run", "repeat", "repetition", "train_trial_index", "trial"];
+/// Keys that say right or wrong.
+pub(crate) const CORRECT: [&str; 4] = ["correct", "is_correct", "passed", "resolved"];
+/// Keys of lm-evaluation-harness that are not metrics.
+const HARNESS: [&str; 6] = ["arguments", "resps", "filtered_resps", "prompt_hash", "target_hash", "doc_hash"];
+
+/// The place of a key in a list, counted from its end, so that a higher rank wins; 0 if absent.
+fn rank(list: &[&str], key: &str) -> u8 {
+    list.iter().position(|k| *k == key).map_or(0, |at| (list.len() - at) as u8)
+}
+
+/// True for a key that names an item.
+pub(crate) fn is_id(key: &str) -> bool {
+    IDS.contains(&key)
+}
+
+/// True for a column whose cells are texts, even where they look like numbers.
+pub(crate) fn is_text(key: &str) -> bool {
+    is_id(key)
+        || CLUSTERS.contains(&key)
+        || RUNS.contains(&key)
+        || ["filter", "prediction", "target", "gold", "answer", "input", "question"].contains(&key)
 }
 
 impl<'a> Line<'a> {
@@ -37,131 +106,110 @@ impl<'a> Line<'a> {
         self.values.iter().map(|(k, _)| k.as_ref()).collect()
     }
 
-    /// Takes in a scalar; keys beyond the rows' own go to the numbers.
-    pub(crate) fn put(&mut self, key: Cow<'a, str>, value: Scalar<'a>) {
-        let rank = match key.as_ref() {
-            "doc_id" => 3,
-            "id" => 2,
-            "instance" => 1,
-            _ => 0,
-        };
-        if rank > self.rank {
-            if let Some(text) = value.text() {
-                (self.id, self.rank) = (Some(text), rank);
+    /// Takes in a scalar; keys that mean nothing to a row go to the numbers.
+    pub(crate) fn put(&mut self, key: Cow<'a, str>, value: Scalar<'a>, detail: bool) {
+        let name = key.as_ref();
+        match name {
+            "target" | "gold" | "references" | "reference" => return self.put_target(value),
+            "prediction" | "predictions" | "pred" => {
+                self.prediction = self.prediction.take().or(value.text());
+                return;
             }
-            return;
+            "answer" => return self.named = value.text(),
+            "input" | "question" => return self.put_input(value, detail),
+            _ => {}
         }
-        let slot = match key.as_ref() {
-            "filter" => &mut self.filter,
-            "cluster" => &mut self.cluster,
-            "prediction" => &mut self.prediction,
-            "target" => &mut self.target,
+        if detail
+            && value.is_short()
+            && !["doc_hash", "prompt_hash", "target_hash"].contains(&name)
+            && !is_id(name)
+        {
+            self.traits.push((name.to_owned(), value.shown()));
+        }
+        match name {
+            _ if is_id(name) => {
+                let rank = rank(&IDS, name);
+                if rank > self.rank
+                    && let Some(text) = value.text()
+                {
+                    (self.id, self.rank, self.is_doc_id) = (Some(text), rank, name == "doc_id");
+                }
+            }
+            _ if CLUSTERS.contains(&name) => {
+                let rank = rank(&CLUSTERS, name);
+                if rank > self.cluster_rank
+                    && let Some(text) = value.text()
+                {
+                    (self.cluster, self.cluster_rank) = (Some(text), rank);
+                }
+            }
+            _ if RUNS.contains(&name) => {
+                if let Some(text) = value.text() {
+                    self.run = Some(match self.run.take() {
+                        Some(first) => Cow::Owned(format!("{first}/{text}")),
+                        None => text,
+                    });
+                }
+            }
+            "filter" => self.filter = value.text(),
+            "doc_hash" => {
+                self.harness = true;
+                self.print.hash = value.text().map_or(0, |t| digest_of_text(&t));
+            }
             "answer_idx" => {
                 self.answer = value.number().filter(|v| *v >= 0.0 && v.fract() == 0.0).map(|v| v as u64);
-                return;
             }
-            _ => {
-                if let Some(number) = value.number() {
-                    self.values.push((key, number));
-                }
-                return;
-            }
+            "origin_prompt" => self.is_ordered = true,
+            _ if HARNESS.contains(&name) => self.harness = true,
+            _ => match value.number() {
+                Some(number) => self.values.push((key, number)),
+                None if matches!(value, Scalar::Other(_)) || CORRECT.contains(&name) => self.others.push(key),
+                None => {}
+            },
+        }
+    }
+
+    fn put_target(&mut self, value: Scalar<'a>) {
+        self.print.target = match &value {
+            Scalar::Null => 0,
+            Scalar::Other(digest) => *digest,
+            value => digest_of_text(value.shown().trim()),
         };
-        *slot = value.text();
+        self.target = value.text();
     }
-}
 
-/// A value of one piece.
-#[derive(Debug)]
-pub(crate) enum Scalar<'a> {
-    Text(Cow<'a, str>),
-    /// A whole number, whose digits may be an identifier.
-    Whole(i64),
-    /// Any other number.
-    Real(f64),
-    /// True or false.
-    Truth(bool),
-    /// Null, a list or an object.
-    Other,
-}
-
-impl<'a> Scalar<'a> {
-    fn text(self) -> Option<Cow<'a, str>> {
-        match self {
-            Scalar::Text(text) => Some(text),
-            Scalar::Whole(i) => Some(i.to_string().into()),
-            Scalar::Real(x) => Some(x.to_string().into()),
-            Scalar::Truth(t) => Some(if t { "true" } else { "false" }.into()),
-            Scalar::Other => None,
+    fn put_input(&mut self, value: Scalar<'a>, detail: bool) {
+        self.print.input = match &value {
+            Scalar::Null => 0,
+            Scalar::Other(digest) => *digest,
+            value => digest_of_text(value.shown().trim()),
+        };
+        if detail {
+            self.asked = value.text().map(|text| own(&text));
         }
     }
 
-    fn number(&self) -> Option<f64> {
-        match self {
-            Scalar::Whole(i) => Some(*i as f64),
-            Scalar::Real(x) => Some(*x),
-            Scalar::Truth(t) => Some(f64::from(u8::from(*t))),
-            Scalar::Text(_) | Scalar::Other => None,
+    /// The expected answer, where the row has a prediction to hold against it.
+    pub(crate) fn expected_answer(&self) -> Option<&str> {
+        self.target.as_deref().or(self.named.as_deref())
+    }
+
+    /// Chooses the texts that a list of flips shows.
+    pub(crate) fn finish_detail(&mut self) {
+        let said = self.prediction.as_deref().or(self.named.as_deref().filter(|_| self.target.is_some()));
+        self.said = self.said.take().or_else(|| said.map(own));
+        self.expected = self.expected_answer().map(own);
+    }
+
+    fn excerpt(&mut self, rank: u8, text: String) {
+        if rank > self.said_rank && !text.is_empty() {
+            (self.said, self.said_rank) = (Some(text), rank);
         }
-    }
-}
-
-struct ScalarVisitor;
-
-impl<'de> Visitor<'de> for ScalarVisitor {
-    type Value = Scalar<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_bool<E>(self, v: bool) -> Result<Scalar<'de>, E> {
-        Ok(Scalar::Truth(v))
-    }
-
-    fn visit_i64<E>(self, v: i64) -> Result<Scalar<'de>, E> {
-        Ok(Scalar::Whole(v))
-    }
-
-    fn visit_u64<E>(self, v: u64) -> Result<Scalar<'de>, E> {
-        Ok(i64::try_from(v).map_or(Scalar::Text(v.to_string().into()), Scalar::Whole))
-    }
-
-    fn visit_f64<E>(self, v: f64) -> Result<Scalar<'de>, E> {
-        Ok(Scalar::Real(v))
-    }
-
-    fn visit_borrowed_str<E>(self, v: &'de str) -> Result<Scalar<'de>, E> {
-        Ok(Scalar::Text(Cow::Borrowed(v)))
-    }
-
-    fn visit_str<E>(self, v: &str) -> Result<Scalar<'de>, E> {
-        Ok(Scalar::Text(Cow::Owned(v.to_owned())))
-    }
-
-    fn visit_unit<E>(self) -> Result<Scalar<'de>, E> {
-        Ok(Scalar::Other)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Scalar<'de>, A::Error> {
-        while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Scalar::Other)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Scalar<'de>, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Scalar::Other)
-    }
-}
-
-impl<'de> Deserialize<'de> for Scalar<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ScalarVisitor)
     }
 }
 
 /// A key, borrowed unless it holds escapes.
-struct Key<'a>(Cow<'a, str>);
+pub(crate) struct Key<'a>(pub Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Key<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -172,9 +220,173 @@ impl<'de> Deserialize<'de> for Key<'de> {
     }
 }
 
-struct LineVisitor;
+/// Metrics by name: a list of names, or a map of names to values (lighteval).
+struct Metrics<'a>(Vec<Cow<'a, str>>, Vec<(Cow<'a, str>, Scalar<'a>)>);
 
-impl<'de> Visitor<'de> for LineVisitor {
+struct MetricsVisitor;
+
+impl<'de> Visitor<'de> for MetricsVisitor {
+    type Value = Metrics<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("names of metrics, or metrics by name")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let mut names = Vec::new();
+        while let Some(Key(name)) = seq.next_element()? {
+            names.push(name);
+        }
+        Ok(Metrics(names, Vec::new()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some((Key(name), value)) = map.next_entry()? {
+            values.push((name, value));
+        }
+        Ok(Metrics(Vec::new(), values))
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Metrics(Vec::new(), Vec::new()))
+    }
+}
+
+impl<'de> Deserialize<'de> for Metrics<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(MetricsVisitor)
+    }
+}
+
+/// Fields inside `doc` or `metadata`: groups of items and short facts.
+struct Inner<'l, 'a> {
+    line: &'l mut Line<'a>,
+    detail: bool,
+    is_doc: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for Inner<'_, 'de> {
+    type Value = u32;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<u32, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Inner<'_, 'de> {
+    type Value = u32;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a document")
+    }
+
+    fn visit_unit<E>(self) -> Result<u32, E> {
+        Ok(0)
+    }
+
+    fn visit_borrowed_str<E>(self, v: &'de str) -> Result<u32, E> {
+        Ok(digest_of_text(v))
+    }
+
+    fn visit_str<E>(self, v: &str) -> Result<u32, E> {
+        Ok(digest_of_text(v))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<u32, A::Error> {
+        let mut sum = 1u32;
+        while let Some(Digest(one)) = seq.next_element()? {
+            sum = sum.rotate_left(5) ^ one;
+        }
+        Ok(sum)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<u32, A::Error> {
+        let mut sum = 0u32;
+        while let Some(Key(key)) = map.next_key()? {
+            let name = key.as_ref();
+            let wanted = CLUSTERS.contains(&name) || self.detail || (!self.is_doc && RUNS.contains(&name));
+            if !wanted && !(self.is_doc && name == "id") {
+                sum = sum.wrapping_add(digest_of_text(name) ^ map.next_value::<Digest>()?.0.rotate_left(9));
+                continue;
+            }
+            if self.detail
+                && ["question", "query", "input", "text", "sentence", "problem", "prompt"].contains(&name)
+            {
+                let Excerpt(text) = map.next_value()?;
+                sum = sum.wrapping_add(digest_of_text(&text));
+                self.line.asked.get_or_insert(text);
+                continue;
+            }
+            let value: Scalar<'de> = map.next_value()?;
+            sum = sum.wrapping_add(digest_of_text(name) ^ digest_of_text(&value.shown()));
+            if CLUSTERS.contains(&name) {
+                // `passage` may be the text itself; only its digest is kept.
+                let short = value.is_short();
+                if let Some(text) = value.text() {
+                    let text =
+                        if short { text } else { Cow::Owned(format!("{:08x}", digest_of_text(&text))) };
+                    if self.line.cluster_rank == 0 {
+                        self.line.cluster = Some(text);
+                    }
+                }
+            } else if name == "id" && self.is_doc {
+                if self.line.rank == 0 {
+                    self.line.id = value.text();
+                }
+            } else if self.detail && value.is_short() {
+                self.line.traits.push((name.to_owned(), value.shown()));
+            }
+        }
+        Ok(sum.max(1))
+    }
+}
+
+/// Reads a row; with `detail` also what a list of flips shows.
+#[derive(Clone, Copy)]
+pub(crate) struct LineSeed {
+    pub detail: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for LineSeed {
+    type Value = Line<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Line<'de>, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl LineSeed {
+    /// The value of a key whose text can be long or nested.
+    fn field<'de, A: MapAccess<'de>>(
+        self,
+        line: &mut Line<'de>,
+        key: Cow<'de, str>,
+        map: &mut A,
+    ) -> Result<(), A::Error> {
+        match key.as_ref() {
+            "filtered_resps" | "resps" | "completion" | "origin_prediction" if self.detail => {
+                line.harness |= key.ends_with("resps");
+                let Excerpt(text) = map.next_value()?;
+                line.excerpt(if key == "filtered_resps" { 2 } else { 1 }, text);
+            }
+            "doc" => {
+                let digest = map.next_value_seed(Inner { line, detail: self.detail, is_doc: true })?;
+                line.print.doc = digest;
+            }
+            "metadata" => {
+                map.next_value_seed(Inner { line, detail: self.detail, is_doc: false })?;
+            }
+            _ => {
+                let value = map.next_value()?;
+                line.put(key, value, self.detail);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'de> Visitor<'de> for LineSeed {
     type Value = Line<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -185,19 +397,80 @@ impl<'de> Visitor<'de> for LineVisitor {
         let mut line = Line::default();
         while let Some(Key(key)) = map.next_key()? {
             match key.as_ref() {
-                "metrics" => {
-                    line.metrics = map.next_value::<Vec<Key<'de>>>()?.into_iter().map(|k| k.0).collect();
+                "metrics" | "metric" => {
+                    let Metrics(names, values) = map.next_value()?;
+                    line.metrics.extend(names);
+                    line.is_ordered |= !values.is_empty();
+                    for (name, value) in values {
+                        line.metrics.push(name.clone());
+                        line.values.extend(value.number().map(|number| (name, number)));
+                    }
                 }
                 "pll_scores" => line.scores = map.next_value()?,
-                _ => line.put(key, map.next_value()?),
+                "scores" | "score" => {
+                    let Scorers(values, answer, alone) = map.next_value()?;
+                    match alone {
+                        Some(value) => line.put(key, value, self.detail),
+                        None => {
+                            line.is_inspect = true;
+                            for (name, value) in values {
+                                line.metrics.push(Cow::Owned(name.clone()));
+                                line.values.extend(value.map(|number| (Cow::Owned(name), number)));
+                            }
+                            line.said = answer.or(line.said);
+                        }
+                    }
+                }
+                "stats" => {
+                    let Stats(values, perturbation) = map.next_value()?;
+                    for (name, value) in values {
+                        line.metrics.push(Cow::Owned(name.clone()));
+                        line.values.extend(value.map(|number| (Cow::Owned(name), number)));
+                    }
+                    if let Some(name) = perturbation {
+                        line.filter.get_or_insert(Cow::Owned(name));
+                    }
+                }
+                "perturbation" => {
+                    let Stats(_, name) = map.next_value()?;
+                    line.filter = name.map(Cow::Owned);
+                }
+                "hashes" => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+                _ => self.field(&mut line, key, &mut map)?,
             }
+        }
+        if self.detail {
+            line.finish_detail();
         }
         Ok(line)
     }
 }
 
-impl<'de> Deserialize<'de> for Line<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(LineVisitor)
+impl Print {
+    /// True if two rows under one identifier cannot be the same item.
+    pub fn differs(&self, other: &Self) -> bool {
+        let unequal = |a: u32, b: u32| a != 0 && b != 0 && a != b;
+        // A hash that both files have says all of the document.
+        let document = match self.hash != 0 && other.hash != 0 {
+            true => self.hash != other.hash,
+            false => unequal(self.doc, other.doc),
+        };
+        document || unequal(self.target, other.target) || unequal(self.input, other.input)
+    }
+
+    /// The part in which two rows differ, by its key.
+    pub fn difference(&self, other: &Self) -> &'static str {
+        let unequal = |a: u32, b: u32| a != 0 && b != 0 && a != b;
+        if unequal(self.hash, other.hash) {
+            "doc_hash"
+        } else if unequal(self.target, other.target) {
+            "target"
+        } else if unequal(self.input, other.input) {
+            "input"
+        } else {
+            "doc"
+        }
     }
 }

@@ -2,11 +2,15 @@
 
 use super::*;
 
-fn of(text: &str, wanted: &Wanted) -> Result<Results, String> {
+fn group(bytes: &[u8], wanted: &Wanted) -> Result<Group, String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("results.jsonl");
-    std::fs::write(&path, text).unwrap();
+    std::fs::write(&path, bytes).unwrap();
     read(&path, wanted).map_err(|e| e.to_string())
+}
+
+fn of(text: &str, wanted: &Wanted) -> Result<Results, String> {
+    group(text.as_bytes(), wanted).map(|mut g| g.runs.remove(0))
 }
 
 fn plain(text: &str) -> Result<Results, String> {
@@ -63,7 +67,7 @@ fn bear_plain_rows_and_tables() {
     assert_eq!((values(&r), r.ids.get(0)), (vec![0.0, 1.0], Some("a,1")));
     assert_eq!(values(&plain("id\tcorrect\n1\tTrue\n2\tfalse\n").unwrap()), [1.0, 0.0]);
     assert_eq!(
-        values(&of("id,f1\n1,.5\n", &Wanted { metric: Some("f1".into()), filter: None }).unwrap()),
+        values(&of("id,f1\n1,.5\n", &Wanted { metric: Some("f1".into()), ..Wanted::default() }).unwrap()),
         [0.5]
     );
 }
@@ -74,7 +78,7 @@ fn what_cannot_be_used_is_refused_with_its_line() {
         ("", &["empty"][..]),
         ("{\"id\": 1, \"correct\": 1}\n{\"id\": 1, \"correct\": 0}\n", &["line 2", "`1` comes twice"]),
         ("{\"id\": 1, \"correct\": 1}\n{\"id\": \"1\", \"correct\": 0}\n", &["line 2", "comes twice"]),
-        ("{\"id\": 1, \"correct\": NaN}\n", &["line 1", "NaN and Infinity are no values"]),
+        ("{\"id\": 1, \"correct\": NaN}\n", &["line 1", "`correct` is not a finite number"]),
         ("{\"id\": 1, \"correct\": -1}\n", &["line 1", "`correct` is -1"]),
         ("{\"id\": 1, \"correct\": 0.5}\n", &["`correct` is 0.5", "0 or 1"]),
         ("{\"id\": 1, \"correct\": 1}\n{\"id\": 2}\n", &["line 2", "`correct`"]),
@@ -105,4 +109,139 @@ fn a_line_without_end_is_refused_in_bounded_memory() {
     let long = format!("{{\"id\": 1, \"correct\": 1, \"x\": \"{}\"}}\n", "x".repeat(17 << 20));
     let error = plain(&long).unwrap_err();
     assert!(error.contains("16 MiB"), "{error}");
+}
+
+fn names(results: &Results) -> Vec<&str> {
+    results.metrics.iter().map(|m| m.name.as_str()).collect()
+}
+
+fn ids(results: &Results) -> Vec<&str> {
+    results.ids.iter().collect()
+}
+
+/// One corpus-level metric (a list) or one NaN refused the whole file.
+#[test]
+fn a_metric_without_a_number_in_every_row_is_left_out_and_counted() {
+    let row = |i: usize, f1: &str, ppl: &str| {
+        format!(
+            "{{\"doc_id\": {i}, \"metrics\": [\"acc\", \"f1\", \"ppl\"], \"f1\": {f1}, \"ppl\": {ppl}, \"acc\": {}}}\n",
+            i % 2
+        )
+    };
+    let text = row(0, "[1, 0]", "2.5") + &row(1, "[0, 0]", "NaN") + &row(2, "[1, 1]", "-Infinity");
+    let group = group(text.as_bytes(), &Wanted::default()).unwrap();
+    assert_eq!(names(&group.runs[0]), ["acc"]);
+    assert_eq!(values(&group.runs[0]), [0.0, 1.0, 0.0]);
+    let notes = group.notes.join("\n");
+    assert!(notes.contains("`f1` left out: 3 of 3") && notes.contains("`ppl` left out: 2 of 3"), "{notes}");
+    let asked = of(&text, &Wanted { metric: Some("ppl".into()), ..Wanted::default() }).unwrap_err();
+    assert!(asked.contains("line 2") && asked.contains("`ppl`"), "{asked}");
+}
+
+#[test]
+fn a_metric_that_comes_late_or_ends_early_is_left_out_too() {
+    let text = "{\"doc_id\": 0, \"metrics\": [\"acc\", \"x\"], \"acc\": 1, \"x\": 1}\n\
+                {\"doc_id\": 1, \"metrics\": [\"acc\", \"y\"], \"acc\": 0, \"y\": 1}\n";
+    let group = group(text.as_bytes(), &Wanted::default()).unwrap();
+    assert_eq!((names(&group.runs[0]), group.notes.len()), (vec!["acc"], 2), "{:?}", group.notes);
+}
+
+/// Files of lm-evaluation-harness from before `filter` and `metrics` needed `--metric` and matched no newer file.
+#[test]
+fn older_harness_files_are_read_and_have_the_filter_none() {
+    let old = "[{\"doc_id\": 3, \"doc\": {\"q\": 1}, \"target\": \"a\", \"resps\": [[\"x\"]], \"filtered_resps\": [\"x\"], \"doc_hash\": \"ab\", \"acc\": 1.0, \"acc_norm\": 0.0}]";
+    let new = "{\"doc_id\": 3, \"doc\": {\"q\": 1}, \"doc_hash\": \"ab\", \"filter\": \"none\", \"metrics\": [\"acc\"], \"acc\": 0.0}\n";
+    let (old, new) = (plain(old).unwrap(), plain(new).unwrap());
+    assert_eq!((names(&old), ids(&old), ids(&new)), (vec!["acc", "acc_norm"], vec!["3"], vec!["3"]));
+    assert!(!old.prints[0].differs(&new.prints[0]));
+}
+
+#[test]
+fn filters_without_names_are_numbered() {
+    let row = |id: usize, hash: &str, v: usize| {
+        format!("{{\"doc_id\": {id}, \"doc_hash\": \"{hash}\", \"resps\": [], \"exact_match\": {v}}}\n")
+    };
+    let two = row(0, "a", 1) + &row(1, "b", 0) + &row(0, "a", 0) + &row(1, "b", 0);
+    let error = plain(&two).unwrap_err();
+    assert!(error.contains("several filters: filter1, filter2") && error.contains("--filter"), "{error}");
+    let first = of(&two, &Wanted { filter: Some("filter1".into()), ..Wanted::default() }).unwrap();
+    assert_eq!(values(&first), [1.0, 0.0]);
+    // Another document under the same number, or one document too few, is not a filter.
+    for wrong in [row(0, "a", 1) + &row(0, "c", 1), two.clone() + &row(1, "b", 1)] {
+        let error = plain(&wrong).unwrap_err();
+        assert!(error.contains("comes twice"), "{error}");
+    }
+}
+
+#[test]
+fn documents_that_differ_have_different_digests() {
+    let one = |rest: &str| plain(&format!("{{\"id\": 1, \"correct\": 1{rest}}}\n")).unwrap().prints[0];
+    let plain = one("");
+    for (a, b) in [
+        (r#", "doc_hash": "a""#, r#", "doc_hash": "b""#),
+        (r#", "target": "a""#, r#", "target": "b""#),
+        (r#", "target": ["a", "b"]"#, r#", "target": ["b", "a"]"#),
+        (r#", "input": "a""#, r#", "input": "b""#),
+        (r#", "question": "a""#, r#", "question": "b""#),
+        (r#", "doc": {"q": "a"}"#, r#", "doc": {"q": "b"}"#),
+    ] {
+        assert!(one(a).differs(&one(b)), "{a}");
+        assert!(!one(a).differs(&one(a)) && !one(a).differs(&plain), "{a}");
+    }
+    // Neither white space nor the order of keys makes another document, and a hash says all of it.
+    assert!(!one(r#", "doc": {"q": 1, "r": [1, 2]}"#).differs(&one(r#", "doc": { "r": [1,2], "q": 1 }"#)));
+    let hashed = |doc: &str| one(&format!(r#", "doc_hash": "h", "doc": {doc}"#));
+    assert!(!hashed("{\"q\": 1}").differs(&hashed("{\"q\": 1, \"new\": 2}")));
+}
+
+#[test]
+fn words_for_right_and_wrong_in_tables_of_any_separator() {
+    for (a, b) in
+        [("yes", "no"), ("TRUE", "False"), ("1", "0"), (" Y ", "n"), ("right", "wrong"), ("Pass", "FAIL")]
+    {
+        for separator in [",", ";", "\t"] {
+            let text = format!(
+                "ID{separator}Correct{separator}Note\n1{separator}{a}{separator}x\n2{separator}{b}{separator}y\n{separator}{separator}\n"
+            );
+            let r = plain(&text).unwrap();
+            assert_eq!((values(&r), ids(&r)), (vec![1.0, 0.0], vec!["1", "2"]), "{text}");
+        }
+        let json = format!("{{\"id\": 1, \"correct\": \"{a}\"}}\n{{\"id\": 2, \"correct\": \"{b}\"}}\n");
+        assert_eq!(values(&plain(&json).unwrap()), [1.0, 0.0]);
+    }
+    let error = plain("id,correct\n1,perhaps\n").unwrap_err();
+    assert!(error.contains("line 2") && error.contains("yes or no"), "{error}");
+    let decimal = of("id;f1\n1;0,5\n", &Wanted { metric: Some("f1".into()), ..Wanted::default() }).unwrap();
+    assert_eq!(values(&decimal), [0.5]);
+}
+
+#[test]
+fn predictions_match_exactly_or_leniently_by_choice() {
+    let text = "id,prediction,target\n1, Paris ,paris\n2,Rome,rome\n3,x,y\n";
+    assert_eq!(values(&plain(text).unwrap()), [0.0, 0.0, 0.0]);
+    let lenient = of(text, &Wanted { lenient: true, ..Wanted::default() }).unwrap();
+    assert_eq!(values(&lenient), [1.0, 1.0, 0.0]);
+}
+
+#[test]
+fn epochs_and_seeds_are_runs_only_where_items_come_again() {
+    let text = "id,seed,correct\n1,10,1\n2,10,0\n1,11,0\n2,11,0\n";
+    let group = group(text.as_bytes(), &Wanted::default()).unwrap();
+    assert_eq!(group.runs.iter().map(values).collect::<Vec<_>>(), [[1.0, 0.0], [0.0, 0.0]]);
+    // A seed of each item is not a run.
+    assert_eq!(values(&plain("id,seed,correct\n1,10,1\n2,11,0\n").unwrap()), [1.0, 0.0]);
+    let error = plain("id,seed,correct\n1,10,1\n1,10,0\n2,11,1\n").unwrap_err();
+    assert!(error.contains("comes twice"), "{error}");
+}
+
+#[test]
+fn passages_in_the_document_are_clusters() {
+    let row = |i: usize| {
+        format!(
+            "{{\"doc_id\": {i}, \"doc\": {{\"q\": {i}, \"passage_id\": \"p{}\"}}, \"metrics\": [\"acc\"], \"acc\": 1}}\n",
+            i / 2
+        )
+    };
+    let r = plain(&(0..4).map(row).collect::<String>()).unwrap();
+    assert_eq!(r.clusters.unwrap().iter().collect::<Vec<_>>(), ["p0", "p0", "p1", "p1"]);
 }

@@ -56,6 +56,19 @@ fn together(mut p: Vec<f64>) -> f64 {
 /// Compares. The p-value that counts is McNemar's (exact, unless the terms ask for another) for one run of each side on items that stand
 /// for themselves, and Student's t on items or clusters otherwise; the latter are also resampled.
 pub fn compare(pairs: &Pairs, names: &Names, terms: Terms) -> ComparisonFinding {
+    if let Some((scaled, unit)) = pairs.scaled() {
+        // Squares of values of any size stay finite.
+        let found = compare(&scaled, names, Terms { margin: terms.margin / unit, ..terms });
+        let back = |x: f64| (x * unit).clamp(f64::MIN, f64::MAX);
+        let of = |e: Estimate| Estimate { mean: back(e.mean), lo: back(e.lo), hi: back(e.hi) };
+        return ComparisonFinding {
+            difference: of(found.difference),
+            bootstrap: found.bootstrap.map(of),
+            margin: terms.margin,
+            seed_sd: found.seed_sd.map(back),
+            ..found
+        };
+    }
     let tally = pairs.tally();
     let bootstrap = resampled_beside(pairs, &tally, terms);
     ComparisonFinding { bootstrap, ..of_tally(&tally, names, terms) }
@@ -352,6 +365,22 @@ mod tests {
         assert!((most.half_width() / normal - 1.0).abs() < 0.08, "{most:?} for {normal}");
     }
 
+    /// Values near the ends of what a number holds gave NaN and infinite intervals.
+    #[test]
+    fn values_of_any_size_have_finite_intervals() {
+        for size in [1e300, f64::MAX, 1e-300] {
+            let a: Vec<f64> = (0..50).map(|i| if i == 0 { size } else { 0.5 * size }).collect();
+            let b: Vec<f64> = (0..50).map(|i| if i % 2 == 0 { 0.4 * size } else { -0.9 * size }).collect();
+            let pairs = Pairs { a: vec![a], b: vec![b], clusters: None, apart: false };
+            let c = compare(&pairs, &names(), terms());
+            let (d, boot) = (c.difference, c.bootstrap.unwrap());
+            for x in [d.mean, d.lo, d.hi, boot.lo, boot.hi, c.p, c.equivalence_p] {
+                assert!(x.is_finite(), "{size}: {c:?}");
+            }
+            assert!(d.lo > 0.0 && d.lo < d.mean && (boot.lo / d.lo - 1.0).abs() < 0.2, "{size}: {c:?}");
+        }
+    }
+
     #[test]
     fn a_single_item_claims_nothing() {
         let c = compare(&items([0, 1, 0, 0]), &names(), terms());
@@ -380,7 +409,7 @@ mod tests {
         assert!(y.unpaired && y.both.is_none() && y.exact_p.is_none() && y.test.starts_with("unpaired t"));
         assert!((x.difference.mean - y.difference.mean).abs() < 1e-12);
         assert!(y.p > 2.0 * x.p && y.difference.half_width() > x.difference.half_width(), "{y:?}");
-        assert_eq!((y.hundredths(), y.bootstrap), ("points", None));
+        assert_eq!((y.unit(), y.bootstrap), (" points", None));
         // Another order of one side changes nothing.
         let mut turned = apart.clone();
         turned.b[0].reverse();

@@ -277,9 +277,23 @@ pub struct SequentialFinding {
 }
 
 impl ComparisonFinding {
-    /// What a hundredth of the difference is called: accuracies have points.
-    pub fn hundredths(&self) -> &'static str {
-        if self.both.is_some() || self.unpaired { "points" } else { "hundredths" }
+    /// True if the difference is one of shares, which is shown in points.
+    pub fn is_share(&self) -> bool {
+        self.both.is_some() || self.unpaired
+    }
+
+    /// A difference with its sign: points of shares, otherwise the metric's own unit.
+    pub fn amount(&self, x: f64) -> String {
+        if self.is_share() {
+            return super::summary::points(x);
+        }
+        let text = base::numbers::short(x);
+        if x > 0.0 { format!("+{text}") } else { text }
+    }
+
+    /// The unit of [`Self::amount`], after a blank; empty for metrics with a unit of their own.
+    pub fn unit(&self) -> &'static str {
+        if self.is_share() { " points" } else { "" }
     }
 }
 

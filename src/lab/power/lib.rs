@@ -19,6 +19,7 @@ pub mod spec;
 pub mod studies;
 pub mod summary;
 pub mod survey;
+pub mod systems;
 pub mod tally;
 
 pub use experiment::{LAB, Power};

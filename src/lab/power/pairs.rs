@@ -47,6 +47,19 @@ impl Pairs {
         Self { a: of(&self.a), b: of(&self.b), clusters, apart: self.apart }
     }
 
+    /// The values in a unit in which the largest is about 1, and the unit, where they are so large or small that their squares
+    /// would not be numbers.
+    pub fn scaled(&self) -> Option<(Self, f64)> {
+        let most = self.a.iter().chain(&self.b).flatten().fold(0.0, |most: f64, v| most.max(v.abs()));
+        if most == 0.0 || (1e-30..=1e30).contains(&most) {
+            return None;
+        }
+        // A power of two changes no digit.
+        let unit = most.log2().floor().clamp(-1022.0, 1023.0).exp2();
+        let of = |side: &[Vec<f64>]| side.iter().map(|v| v.iter().map(|x| x / unit).collect()).collect();
+        Some((Self { a: of(&self.a), b: of(&self.b), ..self.clone() }, unit))
+    }
+
     /// The table of each seed, for values of 0 and 1.
     pub fn tables(&self) -> Vec<Table> {
         let of = |(a, b): (&Vec<f64>, &Vec<f64>)| {
@@ -193,6 +206,20 @@ pub enum MatchError {
         /// One of the second.
         b: String,
     },
+    /// Different items under the same identifiers.
+    #[error(
+        "{count} of {n} items are not the same in both: `{key}` differs for {items}; compare files of the same version of the task{}",
+        hint(key)
+    )]
+    Documents {
+        count: usize,
+        /// Items with the same identifier.
+        n: usize,
+        /// What differs for the first of them.
+        key: &'static str,
+        /// The first ones.
+        items: String,
+    },
     /// Clusters that contradict each other.
     #[error("the item `{item}` belongs to `{a}` in one file and to `{b}` in another")]
     Cluster {
@@ -202,6 +229,11 @@ pub enum MatchError {
         /// And in another.
         b: String,
     },
+}
+
+/// What helps where targets differ only in form.
+fn hint(key: &str) -> &'static str {
+    if key == "target" { " (or leave out the targets, if they differ only in form)" } else { "" }
 }
 
 fn column<'r>(results: &'r Results, metric: &str) -> Result<&'r [f64], MatchError> {
@@ -224,6 +256,7 @@ pub fn matched(a: &[Results], b: &[Results], metric: &str) -> Result<Matched, Ma
     let mut clusters = files.iter().any(|f| f.clusters.is_some()).then(Vec::new);
     let mut numbers: HashMap<&str, u32> = HashMap::new();
     let mut places = vec![0u32; files.len()];
+    let mut different = Different::default();
     for (i, id) in a[0].ids.iter().enumerate() {
         places[0] = i as u32;
         let mut others = places.iter_mut().zip(&files).skip(1);
@@ -236,6 +269,7 @@ pub fn matched(a: &[Results], b: &[Results], metric: &str) -> Result<Matched, Ma
         if !there {
             continue;
         }
+        different.check(&files, &places, id);
         for ((list, column), place) in values.iter_mut().zip(&columns).zip(&places) {
             list.push(column[*place as usize]);
         }
@@ -250,6 +284,7 @@ pub fn matched(a: &[Results], b: &[Results], metric: &str) -> Result<Matched, Ma
         let shown = |r: &Results| base::text::shortened(r.ids.get(0).unwrap_or_default(), 60);
         return Err(MatchError::Disjoint { a: shown(&a[0]), b: shown(&b[0]) });
     }
+    different.refuse(n)?;
     let unmatched = |side: &[Results]| {
         let mut left: std::collections::HashSet<&str> = std::collections::HashSet::new();
         for file in side.iter().filter(|file| file.ids.len() > n) {
@@ -261,6 +296,40 @@ pub fn matched(a: &[Results], b: &[Results], metric: &str) -> Result<Matched, Ma
     let (unmatched_a, unmatched_b) = (unmatched(a), unmatched(b));
     let second = values.split_off(a.len());
     Ok(Matched { pairs: Pairs { a: values, b: second, clusters, apart: false }, unmatched_a, unmatched_b })
+}
+
+/// Items that are not the same in all files.
+#[derive(Default)]
+struct Different<'r> {
+    count: usize,
+    key: &'static str,
+    first: Vec<&'r str>,
+}
+
+impl<'r> Different<'r> {
+    fn check(&mut self, files: &[&'r Results], places: &[u32], id: &'r str) {
+        let print = |k: usize| files[k].prints[places[k] as usize];
+        let first = print(0);
+        let Some(other) = (1..files.len()).map(print).find(|other| first.differs(other)) else { return };
+        if self.count == 0 {
+            self.key = first.difference(&other);
+        }
+        self.count += 1;
+        if self.first.len() < 3 {
+            self.first.push(id);
+        }
+    }
+
+    fn refuse(self, n: usize) -> Result<(), MatchError> {
+        if self.count == 0 {
+            return Ok(());
+        }
+        let shown: Vec<String> =
+            self.first.iter().map(|id| format!("`{}`", base::text::shortened(id, 60))).collect();
+        let more = if self.count > shown.len() { ", …" } else { "" };
+        let items = shown.join(", ") + more;
+        Err(MatchError::Documents { count: self.count, n, key: self.key, items })
+    }
 }
 
 /// The cluster of an item, which all files that name one must agree on.

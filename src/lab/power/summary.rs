@@ -22,6 +22,12 @@ fn interval(e: Estimate) -> String {
     format!("{} [{}, {}]", points(e.mean), points(e.lo), points(e.hi))
 }
 
+/// The difference of a comparison with its interval, in points or the metric's own unit.
+pub fn span_of(c: &ComparisonFinding) -> String {
+    let d = c.difference;
+    format!("{} [{}, {}]", c.amount(d.mean), c.amount(d.lo), c.amount(d.hi))
+}
+
 /// A p-value in few characters.
 pub fn p_value(p: f64) -> String {
     match p {
@@ -47,8 +53,8 @@ pub fn lead(c: &Tagged<ComparisonFinding>) -> String {
     let d = v.difference;
     let (first, second) = if d.mean >= 0.0 { (&v.a, &v.b) } else { (&v.b, &v.a) };
     let turned = if d.mean >= 0.0 { d } else { Estimate { mean: -d.mean, lo: -d.hi, hi: -d.lo } };
-    let by = |x: f64| points(x).trim_start_matches('+').to_owned();
-    let how = format!(" {}", v.hundredths());
+    let by = |x: f64| v.amount(x).trim_start_matches('+').to_owned();
+    let how = v.unit();
     let text = if d.mean == 0.0 {
         format!("{first} and {second} are level: {} [{}, {}]{how}", by(0.0), by(turned.lo), by(turned.hi))
     } else {
@@ -192,9 +198,8 @@ fn needed(results: &Results, r: &RequiredFinding, c: &Tagged<ComparisonFinding>)
         None => none_enough(&c.value).to_owned(),
     };
     if let Some(mde) = r.mde {
-        let points = points(mde);
-        let how = c.value.hundredths();
-        text += &format!("; a difference below {} {how} would stay unseen", points.trim_start_matches('+'));
+        let (amount, how) = (c.value.amount(mde), c.value.unit());
+        text += &format!("; a difference below {}{how} would stay unseen", amount.trim_start_matches('+'));
     }
     text
 }
@@ -368,7 +373,7 @@ pub fn lines(results: &Results, spec: Option<&Spec>) -> Vec<String> {
         vec![
             v.metric.clone(),
             grouped(c.n),
-            interval(v.difference),
+            span_of(v),
             count(v.only_a),
             count(v.only_b),
             p_value(v.p),

@@ -23,7 +23,8 @@ pub(crate) fn run(
 ) -> Result<(), Fault> {
     host.plan(2.0);
     host.stage("reading results".into(), "files", 1.0);
-    let wanted = Wanted { filter: spec.test.filter.clone(), metric: spec.test.metric.clone() };
+    let wanted =
+        Wanted { filter: spec.test.filter.clone(), metric: spec.test.metric.clone(), ..Wanted::default() };
     let total = spec.a.results.len() + spec.b.results.len();
     let mut done = 0;
     let mut side = |names: &[String], host: &mut Host<'_>| -> Result<Vec<Results>, Fault> {
@@ -31,13 +32,13 @@ pub(crate) fn run(
         for name in names {
             host.poll()?;
             let found = read(&spec.path(name), &wanted).map_err(|e| {
-                problem(
-                    &e,
-                    "results",
-                    "one item a row: lm-evaluation-harness samples, BEAR results, JSON lines or CSV",
-                )
+                problem(&e, "results", "per-item results of an evaluation harness, JSON lines or CSV")
             })?;
-            all.push(found);
+            for what in found.notes {
+                let problem = Problem { what, r#where: name.clone(), hint: String::new() };
+                host.notice(NoticeLevel::Warning, problem)?;
+            }
+            all.extend(found.runs);
             done += 1;
             host.progress(done, total);
         }

@@ -1,0 +1,178 @@
+//! Whole folders: which files are results of which task.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use crate::error::CliError;
+use crate::output;
+use base::text::printable_label;
+use corpus::results::{Wanted, read_all};
+use labs::power::systems::System;
+
+/// Deepest folder below the given one, and most files in all.
+const DEEPEST: usize = 8;
+const MOST_FILES: usize = 20_000;
+
+/// Reads all results under a folder, or those of a single file.
+///
+/// # Errors
+/// [`CliError::Usage`] for a folder without results, and for a file that can only be results and cannot be read.
+pub(super) fn system(path: &Path, name: String, wanted: &Wanted) -> Result<System, CliError> {
+    let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
+    if !path.is_dir() {
+        let tasks = groups(path, "", wanted).map_err(|e| usage(&e))?;
+        return Ok(System { name, tasks });
+    }
+    let mut files = Vec::new();
+    list(path, DEEPEST, &mut files)?;
+    let mut by_task: BTreeMap<String, PathBuf> = BTreeMap::new();
+    for file in files {
+        // Of several runs of a task the latest: file names carry the time.
+        let task = task_of(&file);
+        if let Some(older) = by_task.insert(task, file) {
+            output::say(&format!("{}: a later run of the same task is used", output::full(&older)));
+        }
+    }
+    let all: Vec<_> = by_task.par_iter().map(|(task, file)| (file, groups(file, task, wanted))).collect();
+    let mut system = System { name, tasks: BTreeMap::new() };
+    let mut skipped = Vec::new();
+    for (file, found) in all {
+        match found {
+            Ok(tasks) => system.tasks.extend(tasks),
+            Err(e) if is_certain(file) => return Err(usage(&e)),
+            Err(e) => skipped.push(e.to_string()),
+        }
+    }
+    if system.tasks.is_empty() {
+        let why = skipped.first().map_or(String::new(), |first| format!("; for example {first}"));
+        return Err(CliError::Usage(format!("{}: no results in this folder{why}", path.display())));
+    }
+    for what in skipped.iter().take(3) {
+        output::say(&printable_label(&format!("not results: {what}")));
+    }
+    Ok(system)
+}
+
+/// The runs of a file by task, with the filter in the name where it has several.
+fn groups(
+    file: &Path,
+    task: &str,
+    wanted: &Wanted,
+) -> Result<BTreeMap<String, Vec<corpus::results::Results>>, corpus::readers::ReadError> {
+    let groups = read_all(file, wanted)?;
+    let several = groups.len() > 1;
+    let mut tasks = BTreeMap::new();
+    for group in groups {
+        for note in &group.notes {
+            output::say(&printable_label(&format!("{}: {note}", file.display())));
+        }
+        let name =
+            if several { format!("{task} ({})", group.filter).trim().to_owned() } else { task.to_owned() };
+        tasks.insert(name, group.runs);
+    }
+    Ok(tasks)
+}
+
+/// True for files that only harnesses write and that hold results of items.
+fn is_certain(file: &Path) -> bool {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with("samples_") || name.starts_with("per_instance_stats") || name.ends_with(".eval")
+}
+
+/// Files of results in name order; hidden ones, links to folders and files of totals are passed over.
+fn list(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), CliError> {
+    let fail = |e: std::io::Error| CliError::Usage(format!("{}: {e}", folder.display()));
+    let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
+        .map_err(fail)?
+        .map(|e| e.map(|e| e.path()))
+        .collect::<Result<_, _>>()
+        .map_err(fail)?;
+    entries.sort();
+    let helm = entries.iter().any(|e| name_of(e).starts_with("per_instance_stats"));
+    for entry in entries {
+        let name = name_of(&entry);
+        let folder = entry.symlink_metadata().is_ok_and(|m| m.is_dir());
+        if name.starts_with('.') || (helm && !name.starts_with("per_instance_stats")) {
+            continue;
+        }
+        if folder && depth > 0 {
+            list(&entry, depth - 1, files)?;
+        } else if is_results(&name) && entry.is_file() {
+            files.push(entry);
+        }
+        if files.len() > MOST_FILES {
+            return Err(CliError::Usage(format!("{}: more than {MOST_FILES} files", entry_folder(files))));
+        }
+    }
+    Ok(())
+}
+
+fn entry_folder(files: &[PathBuf]) -> String {
+    files.first().and_then(|f| f.parent()).map_or(String::new(), |p| p.display().to_string())
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn is_results(name: &str) -> bool {
+    let plain = name.strip_suffix(".gz").unwrap_or(name);
+    let known = [".json", ".jsonl", ".csv", ".tsv", ".eval"].iter().any(|end| plain.ends_with(end));
+    known && !name.starts_with("results_20")
+}
+
+/// The task that a file is about: its name without the harness's prefix, the time, and the extension.
+fn task_of(file: &Path) -> String {
+    let name = name_of(file);
+    let mut stem = name.as_str();
+    for end in [".gz", ".jsonl", ".json", ".csv", ".tsv", ".eval"] {
+        stem = stem.strip_suffix(end).unwrap_or(stem);
+    }
+    let stem = stem.strip_prefix("samples_").unwrap_or(stem);
+    if ["per_instance_stats", "report", "results", "predictions", "samples", "eval_results"].contains(&stem) {
+        // HELM names the folder `scenario:subject=x,model=y`.
+        let parent = file.parent().map(name_of).unwrap_or_default();
+        let parts: Vec<&str> = parent.split(',').filter(|part| !part.contains("model=")).collect();
+        return parts.join(",");
+    }
+    // lm-evaluation-harness: task_2024-05-01T12-00-00.123456; Inspect: 2024-05-01T12-00-00-00-00_task_id.
+    if let Some(at) = stem.rfind("_20").filter(|at| is_time(&stem[at + 1..])) {
+        return stem[..at].to_owned();
+    }
+    if is_time(stem)
+        && let Some((_, rest)) = stem.split_once('_')
+    {
+        return rest.rsplit_once('_').map_or(rest, |(task, _)| task).to_owned();
+    }
+    stem.to_owned()
+}
+
+/// True for a text that begins like `2024-05-01T12`.
+fn is_time(text: &str) -> bool {
+    let shape = "dddd-dd-ddTdd";
+    text.len() >= shape.len()
+        && text.bytes().zip(shape.bytes()).all(|(b, s)| if s == b'd' { b.is_ascii_digit() } else { b == s })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_are_named_alike_whenever_and_by_whom_they_were_run() {
+        for (file, task) in [
+            ("m/samples_arc_easy_2024-05-01T12-00-00.123456.jsonl", "arc_easy"),
+            ("m/2024-11-05T13-32-37-05-00_gsm8k_hxs4q9azL3ySGkjJirypKZ.eval", "gsm8k"),
+            (
+                "runs/v1/mmlu:subject=anatomy,model=openai_gpt2/per_instance_stats.json",
+                "mmlu:subject=anatomy",
+            ),
+            ("predictions/llama/ceval.json", "ceval"),
+            ("boolq.csv.gz", "boolq"),
+        ] {
+            assert_eq!(task_of(Path::new(file)), task);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Conditions on a difference, for continuous integration: `worse by 1 at 95 %`, `not worse by 1`.
+
+use crate::error::CliError;
+use base::numbers::number;
+use stats::Estimate;
+
+/// A condition on the whole interval of the first side minus the second.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Gate {
+    text: String,
+    not: bool,
+    worse: bool,
+    /// Points of shares, otherwise the metric's own unit.
+    by: f64,
+    /// Level of the interval; none for that of the command.
+    pub level: Option<f64>,
+}
+
+impl Gate {
+    /// # Errors
+    /// [`CliError::Usage`] with an example.
+    pub(super) fn parse(text: &str) -> Result<Self, CliError> {
+        let bad = || {
+            let shown = base::text::shortened(text, 60);
+            CliError::Usage(format!(
+                "cannot read `{shown}`; write for example \"worse by 1 at 95 %\" or \"not worse by 1\""
+            ))
+        };
+        let lower = text.trim().to_lowercase();
+        let (not, rest) =
+            lower.strip_prefix("not ").map_or((false, lower.as_str()), |rest| (true, rest.trim_start()));
+        let (rest, level) = match rest.rsplit_once(" at ") {
+            Some((rest, level)) => {
+                let level = level.replace(' ', "");
+                let value = number(&level).map_err(|_| bad())?;
+                let value = if level.ends_with('%') || value < 1.0 { value } else { value / 100.0 };
+                (rest.trim(), Some(value).filter(|v| *v > 0.0 && *v < 1.0).ok_or_else(bad)?.into())
+            }
+            None => (rest, None),
+        };
+        let mut words = rest.split_whitespace();
+        let worse = match words.next() {
+            Some("worse") => true,
+            Some("better") => false,
+            _ => return Err(bad()),
+        };
+        let by = match (words.next(), words.next()) {
+            (None, _) => 0.0,
+            (Some("by"), Some(amount)) => number(amount).map_err(|_| bad())?,
+            _ => return Err(bad()),
+        };
+        let known_unit = matches!(words.next(), None | Some("points" | "point" | "unit" | "units"));
+        if !known_unit || words.next().is_some() || by < 0.0 {
+            return Err(bad());
+        }
+        Ok(Self { text: text.trim().to_owned(), not, worse, by, level })
+    }
+
+    /// True if the whole interval satisfies the condition.
+    pub(super) fn holds(&self, difference: Estimate, share: bool) -> bool {
+        let by = if share { self.by / 100.0 } else { self.by };
+        match (self.worse, self.not) {
+            (true, false) => difference.hi < -by,
+            (true, true) => difference.lo > -by,
+            (false, false) => difference.lo > by,
+            (false, true) => difference.hi < by,
+        }
+    }
+}
+
+/// The conditions of a command.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Gates {
+    pub fail_if: Option<Gate>,
+    pub fail_unless: Option<Gate>,
+}
+
+impl Gates {
+    pub(super) fn parse(fail_if: Option<&str>, fail_unless: Option<&str>) -> Result<Self, CliError> {
+        let gate = |text: Option<&str>| text.map(Gate::parse).transpose();
+        Ok(Self { fail_if: gate(fail_if)?, fail_unless: gate(fail_unless)? })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.fail_if.is_none() && self.fail_unless.is_none()
+    }
+
+    /// Checks a difference; `at` gives its interval at a level.
+    ///
+    /// # Errors
+    /// [`CliError::Gate`], which exits with 3.
+    pub(super) fn check(
+        &self,
+        subject: &str,
+        share: bool,
+        at: impl Fn(Option<f64>) -> Estimate,
+    ) -> Result<(), CliError> {
+        if let Some(gate) = self.fail_if.as_ref().filter(|gate| gate.holds(at(gate.level), share)) {
+            return Err(CliError::Gate(format!("failed: {subject} is {}", gate.text)));
+        }
+        if let Some(gate) = self.fail_unless.as_ref().filter(|gate| !gate.holds(at(gate.level), share)) {
+            return Err(CliError::Gate(format!("failed: it is not shown that {subject} is {}", gate.text)));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holds(text: &str, lo: f64, hi: f64) -> bool {
+        Gate::parse(text).unwrap().holds(Estimate { mean: 0.5 * (lo + hi), lo, hi }, true)
+    }
+
+    #[test]
+    fn the_whole_interval_decides() {
+        assert!(holds("worse by 1 at 95 %", -0.05, -0.011) && !holds("worse by 1 at 95 %", -0.05, -0.009));
+        assert!(holds("not worse by 1", -0.009, 0.02) && !holds("not worse by 1", -0.011, 0.02));
+        assert!(holds("Better by 2 points", 0.021, 0.05) && !holds("better", -0.01, 0.05));
+        assert!(holds("not better by 1", -0.05, 0.009));
+        let own = Gate::parse("worse by 1").unwrap();
+        assert!(!own.holds(Estimate { mean: -0.5, lo: -0.6, hi: -0.4 }, false), "a unit of its own");
+    }
+
+    #[test]
+    fn levels_are_read_as_people_write_them() {
+        for text in ["worse by 1 at 90 %", "worse by 1 at 90%", "worse by 1 at .9", "worse by 1 at 90"] {
+            assert_eq!(Gate::parse(text).unwrap().level, Some(0.9), "{text}");
+        }
+        for text in [
+            "",
+            "worst",
+            "worse than 1",
+            "worse by",
+            "worse by x",
+            "worse by -1",
+            "worse by 1 at 100 %",
+            "worse by 1 kg",
+        ] {
+            assert!(Gate::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! `probity power --plan`: how many items a comparison needs, before there are any data.
+
+use std::io::{BufRead, Write};
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::error::CliError;
+use crate::output;
+use base::numbers::{number, percent, whole};
+use figure::layers::grouped;
+use stats::power::Discord;
+use stats::required::{Aim, required};
+use stats::special::normal_quantile;
+
+/// Answers to the three questions, and the design.
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    /// Plan without data: asks for what is not given of --metric, --accuracy (or --sd) and --difference.
+    #[arg(long)]
+    pub plan: bool,
+    /// What is measured: `accuracy`, or `score` for any other number.
+    #[arg(long, value_name = "METRIC", requires = "plan")]
+    metric: Option<String>,
+    /// Expected accuracy of the better system.
+    #[arg(long, value_name = "P", requires = "plan")]
+    accuracy: Option<String>,
+    /// Standard deviation of a score over items.
+    #[arg(long, value_name = "SD", requires = "plan")]
+    sd: Option<String>,
+    /// Smallest difference that matters.
+    #[arg(long, value_name = "D", requires = "plan")]
+    difference: Option<String>,
+    /// Correlation of both systems over items.
+    #[arg(long, value_name = "R", default_value = ".5", requires = "plan")]
+    correlation: String,
+    /// Items that belong together, such as the questions of a passage.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = |n: &str| whole(n, 1..=1_000_000), requires = "plan")]
+    cluster_size: u64,
+    /// Correlation of differences within a cluster.
+    #[arg(long, value_name = "R", default_value = ".1", requires = "plan")]
+    within: String,
+    /// Runs of each system on every item.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = |n: &str| whole(n, 1..=10_000), requires = "plan")]
+    repeats: u64,
+    /// Share of the variance of a difference that another run would change.
+    #[arg(long, value_name = "SHARE", default_value = ".3", requires = "plan")]
+    noise: String,
+    /// Cost of one answer of one system, in any currency.
+    #[arg(long, value_name = "COST", requires = "plan")]
+    cost: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Planned {
+    target: f64,
+    alpha: f64,
+    difference: f64,
+    /// Items that both systems answer.
+    paired: u64,
+    /// Items of each system where they answer different ones.
+    unpaired: u64,
+    design: f64,
+    repeats: u64,
+    answers_paired: u64,
+    answers_unpaired: u64,
+    cost_paired: Option<f64>,
+    cost_unpaired: Option<f64>,
+}
+
+/// The answer that was given, or one line of `input`.
+fn ask(given: Option<&str>, question: &str, input: &mut dyn BufRead) -> Result<String, CliError> {
+    if let Some(given) = given {
+        return Ok(given.to_owned());
+    }
+    output::say(question);
+    let mut line = String::new();
+    let read = std::io::Read::take(input, 1_000).read_line(&mut line);
+    match read {
+        Ok(n) if n > 0 && !line.trim().is_empty() => Ok(line.trim().to_owned()),
+        _ => Err(CliError::Usage(format!(
+            "no answer to: {question} Give --metric, --accuracy (or --sd) and --difference"
+        ))),
+    }
+}
+
+fn between(name: &str, text: &str, least: f64, most: f64) -> Result<f64, CliError> {
+    let value = number(text)?;
+    if value > least && value < most {
+        Ok(value)
+    } else {
+        Err(CliError::Usage(format!("--{name} is {value}: it must lie between {least} and {most}")))
+    }
+}
+
+/// Items of a paired and of an unpaired comparison on items that are independent and answered once.
+fn sizes(args: &PlanArgs, aim: Aim, input: &mut dyn BufRead) -> Result<(f64, [f64; 2]), CliError> {
+    let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
+    let metric = ask(args.metric.as_deref(), "What is measured, accuracy or score?", input)?;
+    let r = number(&args.correlation)?;
+    if !(-1.0..1.0).contains(&r) {
+        return Err(CliError::Usage(format!("--correlation is {r}: it must be at least -1 and under 1")));
+    }
+    let z = normal_quantile(1.0 - 0.5 * aim.level) + normal_quantile(aim.target);
+    match metric.to_lowercase().as_str() {
+        "accuracy" => {
+            let text = ask(
+                args.accuracy.as_deref(),
+                "Expected accuracy of the better system, such as 80 %?",
+                input,
+            )?;
+            let p = between("accuracy", &text, 0.0, 1.0)?;
+            let text =
+                ask(args.difference.as_deref(), "Smallest difference that matters, such as 2 %?", input)?;
+            let d = between("difference", &text, 0.0, p)?;
+            let q = p - d;
+            let (first, second) = (p * (1.0 - p), q * (1.0 - q));
+            // Both right as often as the correlation says, as far as the accuracies allow.
+            let both = (p * q + r * (first * second).sqrt()).clamp((p + q - 1.0).max(0.0), q);
+            let discord = Discord::new(q - both, p - both).map_err(|e| usage(&e))?;
+            let paired = required(discord, aim).map_err(|e| usage(&e))?.first as f64;
+            Ok((d, [paired, z * z * (first + second) / (d * d)]))
+        }
+        "score" => {
+            let text = ask(args.sd.as_deref(), "Standard deviation of the score over items?", input)?;
+            let sd = between("sd", &text, 0.0, f64::MAX)?;
+            let text = ask(args.difference.as_deref(), "Smallest difference that matters?", input)?;
+            let d = between("difference", &text, 0.0, f64::MAX)?;
+            let unpaired = 2.0 * (z * sd / d).powi(2);
+            Ok((d, [unpaired * (1.0 - r), unpaired]))
+        }
+        _ => Err(CliError::Usage(format!(
+            "--metric {}: accuracy or score",
+            base::text::shortened(&metric, 40)
+        ))),
+    }
+}
+
+/// Asks what is missing, and prints the sizes.
+///
+/// # Errors
+/// [`CliError::Usage`] for answers that make no sense.
+pub(super) fn answer(args: &PlanArgs, aim: Aim, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
+    aim.check().map_err(|e| CliError::Usage(e.to_string()))?;
+    let (difference, single) = sizes(args, aim, &mut std::io::stdin().lock())?;
+    let within = number(&args.within)?;
+    let noise = number(&args.noise)?;
+    for (name, value) in [("within", within), ("noise", noise)] {
+        if !(0.0..=1.0).contains(&value) {
+            return Err(CliError::Usage(format!("--{name} is {value}: it must be from 0 to 1")));
+        }
+    }
+    let design = 1.0 + (args.cluster_size - 1) as f64 * within;
+    let runs = 1.0 - noise + noise / args.repeats as f64;
+    let [paired, unpaired] = single.map(|n| (n * design * runs).ceil().max(2.0));
+    if unpaired > 1e15 || paired > 1e15 {
+        return Err(CliError::Usage(
+            "the difference is too small: more than 1e15 items would be needed".into(),
+        ));
+    }
+    // Both systems answer every item, or each its own.
+    let answers = |n: f64| (2.0 * n) as u64 * args.repeats;
+    let price = args.cost.as_deref().map(number).transpose()?;
+    let cost = |n: f64| price.map(|price| price * answers(n) as f64);
+    let planned = Planned {
+        target: aim.target,
+        alpha: aim.level,
+        difference,
+        paired: paired as u64,
+        unpaired: unpaired as u64,
+        design,
+        repeats: args.repeats,
+        answers_paired: answers(paired),
+        answers_unpaired: answers(unpaired),
+        cost_paired: cost(paired),
+        cost_unpaired: cost(unpaired),
+    };
+    if json {
+        return output::json(out, &planned);
+    }
+    let clusters = |n: f64| match args.cluster_size {
+        1 => String::new(),
+        size => format!(" in {} clusters", grouped((n / size as f64).ceil() as usize)),
+    };
+    let line = |what: &str, n: f64| {
+        let cost = cost(n).map_or(String::new(), |cost| format!(", cost {cost:.2}"));
+        format!(
+            "{what}: {} items{}; {} answers{cost}",
+            grouped(n as usize),
+            clusters(n),
+            grouped(answers(n) as usize)
+        )
+    };
+    output::line(out, &format!("for power {} at level {}:", percent(aim.target), aim.level))?;
+    output::line(out, &line("paired (both systems answer the same items)", paired))?;
+    output::line(out, &line("unpaired (each system has items of its own), each", unpaired))
+}

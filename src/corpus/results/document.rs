@@ -1,0 +1,473 @@
+//! JSON results: one row after the other, or one document that holds them all, recognised by its keys.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::{
+    self, Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
+
+use super::evalplus::Samples;
+use super::gather::Gather;
+use super::line::{CORRECT, Key, Line, LineSeed, is_id};
+use super::python::plain;
+use super::value::Scalar;
+use crate::readers::ReadError;
+use crate::readers::source::Frames;
+
+/// The layout of a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// Rows under this key: a list, or a map from identifiers (Inspect, lmms-eval, OpenCompass details).
+    Under(&'static str),
+    /// A map from identifiers to rows or values (OpenCompass predictions, SWE-bench).
+    Map,
+    /// Lists of identifiers, of which one holds the resolved ones (SWE-bench reports).
+    Lists,
+    /// evalplus: samples by task.
+    EvalPlus,
+    /// The document is a list of rows.
+    List,
+}
+
+/// Reads rows, or the document that holds them.
+pub(crate) fn rows(frames: &mut Frames, array: bool, gather: &mut Gather<'_>) -> Result<(), ReadError> {
+    if let Some(layout) = (!array).then(|| layout(frames.window())).flatten() {
+        let range = frames.document().map_err(|e| match layout {
+            Layout::Under("samples") => ReadError::file(
+                gather.file,
+                "an Inspect log that is too large to read as one JSON document",
+                "the same as .eval: inspect log convert LOG.json --to eval --output-dir DIR",
+            ),
+            _ => e,
+        })?;
+        return document(frames.bytes(range), layout, gather);
+    }
+    // Objects over several lines, one after the other, are read as well as one a line.
+    let spread = array || !first_line_is_whole(frames.window());
+    let seed = LineSeed { detail: gather.wanted.detail };
+    loop {
+        let piece = if spread { frames.next_value()? } else { frames.next_line()? };
+        let Some((number, range)) = piece else { return Ok(()) };
+        let bytes = frames.bytes(range);
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        let outcome = match parse(bytes, seed) {
+            Ok(line) => gather.take(line, number),
+            Err(first) => match parse(&plain(bytes), seed) {
+                Ok(line) => gather.take(line, number),
+                Err(_) => {
+                    Err(ReadError::line(gather.file, number, words(&first), "one JSON object per line"))
+                }
+            },
+        };
+        outcome?;
+    }
+}
+
+/// The message of a JSON error without its position, which is that inside the row.
+fn words(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.split(" at line ").next().unwrap_or_default().to_owned()
+}
+
+fn parse(bytes: &[u8], seed: LineSeed) -> Result<Line<'_>, serde_json::Error> {
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let line = seed.deserialize(&mut json)?;
+    json.end()?;
+    Ok(line)
+}
+
+fn first_line_is_whole(window: &[u8]) -> bool {
+    let start = window.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(0);
+    let rest = &window[start..];
+    let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+    let line = rest[..end].trim_ascii_end();
+    // A line over the end of the window is a long row.
+    end == rest.len() || line.ends_with(b"}")
+}
+
+/// Reads the rows of a whole document.
+pub(crate) fn document(bytes: &[u8], layout: Layout, gather: &mut Gather<'_>) -> Result<(), ReadError> {
+    gather.by_item = true;
+    gather.numbered = matches!(layout, Layout::Under("details"));
+    let bytes = plain(bytes);
+    let mut failed = None;
+    let mut json = serde_json::Deserializer::from_slice(&bytes);
+    let walk = Walk { gather, failed: &mut failed, layout, top: true };
+    let outcome = walk.deserialize(&mut json).and_then(|()| json.end());
+    match (failed, outcome) {
+        (Some(error), _) => Err(error),
+        (None, Err(e)) => {
+            Err(ReadError::line(gather.file, e.line() as u64, words(&e), "a whole JSON document"))
+        }
+        (None, Ok(())) => Ok(()),
+    }
+}
+
+/// The kind of a value, for recognising documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    Scalar,
+    /// A number or truth value.
+    Number,
+    List,
+    Map,
+    /// A map with the key `resolved`.
+    Resolved,
+}
+
+/// The layout of a document by the keys of its first object; none for rows.
+fn layout(window: &[u8]) -> Option<Layout> {
+    let window = plain(window);
+    let mut keys: Vec<(String, Sort)> = Vec::new();
+    // The window may end inside the object: what was seen before counts.
+    let _ = Sorts(&mut keys).deserialize(&mut serde_json::Deserializer::from_slice(&window));
+    let sort = |name: &str| keys.iter().find(|(key, _)| key == name).map(|(_, sort)| *sort);
+    let has = |name: &str| sort(name).is_some();
+    let all = |wanted: &[Sort]| !keys.is_empty() && keys.iter().all(|(_, sort)| wanted.contains(sort));
+    if keys
+        .iter()
+        .any(|(key, sort)| is_id(key) && *sort == Sort::Scalar || is_id(key) && *sort == Sort::Number)
+    {
+        return None;
+    }
+    if sort("samples") == Some(Sort::List)
+        || (sort("eval") == Some(Sort::Map) && (has("status") || has("plan")))
+    {
+        Some(Layout::Under("samples"))
+    } else if sort("eval") == Some(Sort::Map) {
+        Some(Layout::EvalPlus)
+    } else if sort("logs") == Some(Sort::List) {
+        Some(Layout::Under("logs"))
+    } else if matches!(sort("details"), Some(Sort::List | Sort::Map)) {
+        Some(Layout::Under("details"))
+    } else if sort("resolved_ids") == Some(Sort::List) || sort("resolved") == Some(Sort::List) {
+        Some(Layout::Lists)
+    } else if all(&[Sort::Resolved])
+        || (all(&[Sort::Number]) && !keys.iter().any(|(key, _)| CORRECT.contains(&key.as_str())))
+    {
+        Some(Layout::Map)
+    } else if all(&[Sort::Map]) && keys.iter().all(|(key, _)| key.bytes().all(|b| b.is_ascii_digit())) {
+        Some(Layout::Map)
+    } else {
+        None
+    }
+}
+
+struct Sorts<'k>(&'k mut Vec<(String, Sort)>);
+
+impl<'de> DeserializeSeed<'de> for Sorts<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Sorts<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(Key(key)) = map.next_key()? {
+            let at = self.0.len();
+            if at >= 10_000 {
+                return Err(de::Error::custom("enough"));
+            }
+            self.0.push((key.into_owned(), Sort::Scalar));
+            map.next_value_seed(SortOf(&mut self.0[at].1))?;
+        }
+        Ok(())
+    }
+}
+
+/// Notes the kind of a value as soon as it begins.
+struct SortOf<'k>(&'k mut Sort);
+
+impl<'de> DeserializeSeed<'de> for SortOf<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for SortOf<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        *self.0 = Sort::Number;
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        *self.0 = Sort::Number;
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        *self.0 = Sort::Number;
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        *self.0 = Sort::Number;
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        *self.0 = Sort::List;
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        *self.0 = Sort::Map;
+        while let Some(Key(key)) = map.next_key()? {
+            if key == "resolved" {
+                *self.0 = Sort::Resolved;
+            }
+            map.next_value::<IgnoredAny>()?;
+        }
+        Ok(())
+    }
+}
+
+/// Walks a document and hands its rows over.
+struct Walk<'w, 'g> {
+    gather: &'w mut Gather<'g>,
+    failed: &'w mut Option<ReadError>,
+    layout: Layout,
+    top: bool,
+}
+
+impl<'g> Walk<'_, 'g> {
+    fn inner(&mut self) -> Walk<'_, 'g> {
+        Walk { gather: self.gather, failed: self.failed, layout: self.layout, top: false }
+    }
+
+    fn take<E: de::Error>(&mut self, line: Line<'_>, number: usize) -> Result<(), E> {
+        self.gather.take(line, number as u64).map_err(|e| {
+            *self.failed = Some(e);
+            E::custom("stopped")
+        })
+    }
+
+    /// Lists of identifiers: those under `resolved` are right.
+    fn lists<'de, A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        let mut all: BTreeMap<String, bool> = BTreeMap::new();
+        while let Some(Key(key)) = map.next_key()? {
+            let right = key == "resolved_ids" || key == "resolved";
+            for name in map.next_value_seed(Texts)? {
+                let known = all.entry(name).or_insert(false);
+                *known |= right;
+            }
+        }
+        for (number, (id, right)) in all.into_iter().enumerate() {
+            let mut line = Line { id: Some(id.into()), ..Line::default() };
+            line.values.push(("resolved".into(), f64::from(u8::from(right))));
+            self.take(line, number + 1)?;
+        }
+        Ok(())
+    }
+
+    fn samples<'de, A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        let mut number = 0;
+        while let Some((Key(task), Samples(samples))) = map.next_entry()? {
+            for (run, statuses) in samples.into_iter().enumerate() {
+                number += 1;
+                let mut line =
+                    Line { id: Some(task.clone()), run: Some(run.to_string().into()), ..Line::default() };
+                for (name, passed) in ["base", "plus"].into_iter().zip(statuses) {
+                    line.metrics.push(name.into());
+                    line.values.extend(passed.map(|p| (name.into(), f64::from(u8::from(p)))));
+                }
+                self.take(line, number)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Walk<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Walk<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("results")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<(), A::Error> {
+        let seed = LineSeed { detail: self.gather.wanted.detail };
+        let mut number = 0;
+        while let Some(line) = seq.next_element_seed(seed)? {
+            number += 1;
+            self.take(line, number)?;
+        }
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        match (self.top, self.layout) {
+            (true, Layout::Lists) => return self.lists(map),
+            (false, Layout::EvalPlus) => return self.samples(map),
+            (true, Layout::Under(_) | Layout::EvalPlus) => {
+                let wanted = if let Layout::Under(key) = self.layout { key } else { "eval" };
+                while let Some(Key(key)) = map.next_key()? {
+                    if key == wanted {
+                        map.next_value_seed(self.inner())?;
+                    } else {
+                        map.next_value::<IgnoredAny>()?;
+                    }
+                }
+                return Ok(());
+            }
+            _ => {}
+        }
+        let mut number = 0;
+        while let Some(Key(id)) = map.next_key()? {
+            number += 1;
+            let Some(mut line) = map.next_value_seed(Row { detail: self.gather.wanted.detail })? else {
+                continue;
+            };
+            line.id.get_or_insert(id);
+            self.take(line, number)?;
+        }
+        Ok(())
+    }
+}
+
+/// The row of an identifier: an object, or a plain value; none for a text (OpenCompass notes a `type` among its details).
+struct Row {
+    detail: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for Row {
+    type Value = Option<Line<'de>>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl Row {
+    fn right<'de>(value: f64) -> Option<Line<'de>> {
+        Some(Line { values: vec![("resolved".into(), value)], ..Line::default() })
+    }
+}
+
+impl<'de> Visitor<'de> for Row {
+    type Value = Option<Line<'de>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a row, true or false")
+    }
+
+    fn visit_bool<E>(self, v: bool) -> Result<Self::Value, E> {
+        Ok(Self::right(f64::from(u8::from(v))))
+    }
+
+    fn visit_i64<E>(self, v: i64) -> Result<Self::Value, E> {
+        Ok(Self::right(v as f64))
+    }
+
+    fn visit_u64<E>(self, v: u64) -> Result<Self::Value, E> {
+        Ok(Self::right(v as f64))
+    }
+
+    fn visit_f64<E>(self, v: f64) -> Result<Self::Value, E> {
+        Ok(Self::right(v))
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        LineSeed { detail: self.detail }.visit_map(map).map(Some)
+    }
+}
+
+/// A list of texts; nothing for any other value.
+struct Texts;
+
+impl<'de> DeserializeSeed<'de> for Texts {
+    type Value = Vec<String>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<String>, D::Error> {
+        Ok(Option::<ListOrNot>::deserialize(deserializer)?.map_or_else(Vec::new, |list| list.0))
+    }
+}
+
+struct ListOrNot(Vec<String>);
+
+impl<'de> Deserialize<'de> for ListOrNot {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Found;
+        impl<'de> Visitor<'de> for Found {
+            type Value = ListOrNot;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of identifiers")
+            }
+            fn visit_bool<E>(self, _: bool) -> Result<ListOrNot, E> {
+                Ok(ListOrNot(Vec::new()))
+            }
+            fn visit_i64<E>(self, _: i64) -> Result<ListOrNot, E> {
+                Ok(ListOrNot(Vec::new()))
+            }
+            fn visit_u64<E>(self, _: u64) -> Result<ListOrNot, E> {
+                Ok(ListOrNot(Vec::new()))
+            }
+            fn visit_f64<E>(self, _: f64) -> Result<ListOrNot, E> {
+                Ok(ListOrNot(Vec::new()))
+            }
+            fn visit_str<E>(self, _: &str) -> Result<ListOrNot, E> {
+                Ok(ListOrNot(Vec::new()))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<ListOrNot, A::Error> {
+                let mut all = Vec::new();
+                while let Some(one) = seq.next_element::<Scalar<'de>>()? {
+                    all.extend(one.text().map(|t| t.into_owned()));
+                }
+                Ok(ListOrNot(all))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ListOrNot, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(ListOrNot(Vec::new()))
+            }
+        }
+        deserializer.deserialize_any(Found)
+    }
+}

@@ -1,0 +1,42 @@
+//! Samples of a task as evalplus writes them.
+
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
+
+/// Base and plus tests of each sample of a task, as evalplus writes them now (a list of samples) and wrote them (lists by test).
+pub(crate) struct Samples(pub Vec<[Option<bool>; 2]>);
+
+#[derive(Deserialize)]
+struct Sample {
+    base_status: Option<String>,
+    plus_status: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Older {
+    #[serde(default)]
+    base: Vec<(String, IgnoredAny)>,
+    #[serde(default)]
+    plus: Vec<(String, IgnoredAny)>,
+}
+
+impl<'de> Deserialize<'de> for Samples {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Either {
+            Now(Vec<Sample>),
+            Then(Older),
+        }
+        let passed = |status: &String| status == "pass";
+        Ok(Samples(match Either::deserialize(deserializer)? {
+            Either::Now(samples) => samples
+                .iter()
+                .map(|s| [s.base_status.as_ref().map(passed), s.plus_status.as_ref().map(passed)])
+                .collect(),
+            Either::Then(older) => (0..older.base.len())
+                .map(|k| [&older.base, &older.plus].map(|list| list.get(k).map(|(status, _)| passed(status))))
+                .collect(),
+        }))
+    }
+}

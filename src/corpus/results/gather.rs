@@ -1,0 +1,465 @@
+//! Collects the rows of a file and sorts them by filter and run.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::path::Path;
+
+use super::ids::{Names, Places};
+use super::line::{CORRECT, Line, Print};
+use super::nested::is_bookkeeping;
+use super::{Detail, Group, MOST_ITEMS, Metric, Results, Wanted};
+use crate::readers::ReadError;
+
+/// Most metrics, filters, or runs of a file.
+const MOST_NAMES: usize = 1_000;
+
+/// How a row says what was right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// Numbers under the names of metrics.
+    Metrics,
+    /// `correct`, or another key for it.
+    Correct(&'static str),
+    /// `prediction` against `target`.
+    Prediction,
+    /// The best of `pll_scores` against `answer_idx`.
+    Bear,
+}
+
+/// Distinct names in the order in which they came.
+#[derive(Default)]
+struct Distinct {
+    names: Vec<String>,
+    numbers: HashMap<String, u32>,
+}
+
+impl Distinct {
+    fn number(&mut self, name: &str) -> u32 {
+        if let Some(number) = self.numbers.get(name) {
+            return *number;
+        }
+        let number = self.names.len() as u32;
+        self.names.push(name.to_owned());
+        self.numbers.insert(name.to_owned(), number);
+        number
+    }
+}
+
+/// The values of one metric, NaN where a row has none, and the first such row.
+struct Column {
+    name: String,
+    values: Vec<f64>,
+    missing: usize,
+    first_missing: u64,
+}
+
+/// The name of the filter of rows without one.
+pub(crate) const NO_FILTER: &str = "none";
+
+/// Collects rows.
+pub(crate) struct Gather<'a> {
+    pub file: &'a Path,
+    pub wanted: &'a Wanted,
+    /// True where numbers count items of a document, not lines of a file.
+    pub by_item: bool,
+    /// Rows without an identifier are numbered: the format has them in the order of the data set.
+    pub numbered: bool,
+    /// Rows are Inspect's summaries, whose long texts are cut.
+    pub summaries: bool,
+    shape: Option<Shape>,
+    columns: Vec<Column>,
+    ids: Names,
+    lines: Vec<u64>,
+    filters: Distinct,
+    filter_of: Vec<u32>,
+    runs: Distinct,
+    run_of: Vec<u32>,
+    clusters: Names,
+    clustered: usize,
+    prints: Vec<Print>,
+    details: Vec<Detail>,
+    /// Rows that could be copies of a filter that older harnesses did not name.
+    unnamed: bool,
+    unscored: usize,
+    rows: u64,
+}
+
+impl<'a> Gather<'a> {
+    pub(crate) fn new(file: &'a Path, wanted: &'a Wanted) -> Self {
+        Self {
+            file,
+            wanted,
+            by_item: false,
+            numbered: false,
+            summaries: false,
+            shape: None,
+            columns: Vec::new(),
+            ids: Names::default(),
+            lines: Vec::new(),
+            filters: Distinct::default(),
+            filter_of: Vec::new(),
+            runs: Distinct::default(),
+            run_of: Vec::new(),
+            clusters: Names::default(),
+            clustered: 0,
+            prints: Vec::new(),
+            details: Vec::new(),
+            unnamed: true,
+            unscored: 0,
+            rows: 0,
+        }
+    }
+
+    pub(crate) fn refuse<T>(
+        &self,
+        number: u64,
+        what: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> Result<T, ReadError> {
+        Err(self.error(number, what, expected))
+    }
+
+    fn error(&self, number: u64, what: impl Into<String>, expected: impl Into<String>) -> ReadError {
+        if self.by_item {
+            ReadError::file(self.file, format!("item {number}: {}", what.into()), expected)
+        } else {
+            ReadError::line(self.file, number, what, expected)
+        }
+    }
+
+    /// Takes in a row.
+    pub(crate) fn take(&mut self, mut line: Line<'_>, number: u64) -> Result<(), ReadError> {
+        self.rows += 1;
+        if line.id.is_none() && (self.numbered || line.is_ordered) {
+            line.id = Some(Cow::Owned((self.rows - 1).to_string()));
+        }
+        let Some(id) = line.id.take() else {
+            return self.refuse(
+                number,
+                "a row without an identifier",
+                "the key doc_id or id (BEAR: instance; code: task_id or instance_id)",
+            );
+        };
+        if line.is_inspect && line.values.is_empty() && line.metrics.is_empty() {
+            // A sample that ended in an error has no score.
+            self.unscored += 1;
+            return Ok(());
+        }
+        let filter = line.filter.take();
+        let filter = filter.as_deref().unwrap_or(NO_FILTER);
+        self.unnamed &= line.is_doc_id && filter == NO_FILTER;
+        let place = self.ids.len();
+        if place >= MOST_ITEMS {
+            return self.refuse(number, format!("more than {MOST_ITEMS} items"), "fewer items");
+        }
+        let shape = match self.shape {
+            Some(shape) => shape,
+            None => *self.shape.insert(self.shape_of(&line, number)?),
+        };
+        self.ids.push(&id, Some(filter).filter(|f| *f != NO_FILTER));
+        self.lines.push(number);
+        self.filter_of.push(self.filters.number(filter));
+        self.run_of.push(self.runs.number(line.run.as_deref().unwrap_or_default()));
+        if self.filters.names.len() > 100 {
+            return self.refuse(number, "more than 100 different filters", "lm-evaluation-harness samples");
+        }
+        self.values(shape, &line, number)?;
+        match &line.cluster {
+            Some(cluster) => {
+                self.clustered += 1;
+                self.clusters.push(cluster, None);
+            }
+            None => self.clusters.push("", None),
+        }
+        if self.clustered != 0 && self.clustered != place + 1 {
+            let what = "some rows have a `cluster` and some have none";
+            return self.refuse(number, what, "it in all rows, or none");
+        }
+        self.prints.push(if self.summaries { Print { input: 0, ..line.print } } else { line.print });
+        if self.wanted.detail {
+            self.details.push(Detail {
+                answer: line.said.take().unwrap_or_default(),
+                target: line.expected.take().unwrap_or_default(),
+                input: line.asked.take().unwrap_or_default(),
+                traits: std::mem::take(&mut line.traits),
+            });
+        }
+        Ok(())
+    }
+
+    /// How the rows of the file say what was right, by the first one.
+    fn shape_of(&self, line: &Line<'_>, number: u64) -> Result<Shape, ReadError> {
+        let correct = || CORRECT.into_iter().find(|key| line.value(key).is_some());
+        if let Some(metric) = self.wanted.metric.as_deref() {
+            if line.value(metric).is_some() || line.metrics.iter().any(|m| m == metric) {
+                return Ok(Shape::Metrics);
+            }
+            if metric != "correct" {
+                let known = base::text::shortened(&line.numbers().join(", "), 200);
+                return self.refuse(number, format!("no metric `{metric}`"), format!("one of: {known}"));
+            }
+        }
+        if !line.metrics.is_empty() || (line.harness && !line.numbers().is_empty()) {
+            return Ok(Shape::Metrics);
+        }
+        if line.answer.is_some() && !line.scores.is_empty() {
+            return Ok(Shape::Bear);
+        }
+        if let Some(key) = correct() {
+            return Ok(Shape::Correct(key));
+        }
+        if let Some(key) = CORRECT.into_iter().find(|key| line.others.iter().any(|other| other == key)) {
+            let what = format!("`{key}` is not a finite number, nor yes or no");
+            return self.refuse(number, what, "0 or 1, true or false, yes or no");
+        }
+        if line.prediction.is_some() && line.expected_answer().is_some() {
+            return Ok(Shape::Prediction);
+        }
+        let known = base::text::shortened(&line.numbers().join(", "), 200);
+        let hint = if known.is_empty() { String::new() } else { format!(" (or name a metric: {known})") };
+        self.refuse(
+            number,
+            "nothing says what was right",
+            format!("`correct`, or `prediction` with `target`{hint}"),
+        )
+    }
+
+    fn values(&mut self, shape: Shape, line: &Line<'_>, number: u64) -> Result<(), ReadError> {
+        let value = match shape {
+            Shape::Metrics => return self.metrics(line, number),
+            Shape::Correct(key) => match line.value(key) {
+                Some(v) if v == 0.0 || v == 1.0 => v,
+                Some(v) if v.is_finite() => {
+                    return self.refuse(
+                        number,
+                        format!("`{key}` is {v}"),
+                        "0 or 1, true or false, yes or no",
+                    );
+                }
+                Some(_) => return self.refuse(number, format!("`{key}` is not a finite number"), "0 or 1"),
+                None => {
+                    let what = format!("`{key}` is missing or not a number");
+                    return self.refuse(number, what, "0 or 1, true or false, yes or no, in every row");
+                }
+            },
+            Shape::Prediction => match (&line.prediction, line.expected_answer()) {
+                (Some(p), Some(t)) => f64::from(u8::from(self.wanted.agrees(p, t))),
+                _ => return self.refuse(number, "no `prediction` or no `target`", "both in every row"),
+            },
+            Shape::Bear => f64::from(u8::from(self.best(line, number)?)),
+        };
+        self.put("correct", Some(value), number);
+        Ok(())
+    }
+
+    /// Values under the names of metrics. A metric that a row lacks is left out at the end, with a count.
+    fn metrics(&mut self, line: &Line<'_>, number: u64) -> Result<(), ReadError> {
+        if let Some(metric) = self.wanted.metric.as_deref() {
+            let value = line.value(metric).filter(|v| v.is_finite());
+            if value.is_none() {
+                let shown = base::text::shortened(metric, 60);
+                let what = format!("`{shown}` is missing or not a finite number");
+                return self.refuse(number, what, "a number in every row, or another metric");
+            }
+            self.put(metric, value, number);
+            return Ok(());
+        }
+        if line.metrics.is_empty() {
+            for (name, value) in &line.values {
+                self.put(name, Some(*value), number);
+            }
+            line.others.iter().for_each(|name| self.put(name, None, number));
+        } else {
+            for name in line.metrics.iter().filter(|name| !is_bookkeeping(name)) {
+                self.put(name, line.value(name), number);
+            }
+        }
+        match self.columns.len() {
+            n if n > MOST_NAMES => self.refuse(number, format!("more than {MOST_NAMES} metrics"), "results"),
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds the value of the row that is being read; rows before it that had none stay empty.
+    fn put(&mut self, name: &str, value: Option<f64>, number: u64) {
+        let at = self.ids.len() - 1;
+        let known = self.columns.iter().position(|c| c.name == name);
+        let k = known.unwrap_or_else(|| {
+            self.columns.push(Column {
+                name: name.to_owned(),
+                values: Vec::new(),
+                missing: 0,
+                first_missing: 0,
+            });
+            self.columns.len() - 1
+        });
+        let column = &mut self.columns[k];
+        if column.values.len() > at {
+            return;
+        }
+        if column.values.len() < at && column.missing == 0 {
+            column.first_missing = self.lines[column.values.len()];
+        }
+        column.missing += at - column.values.len();
+        column.values.resize(at, f64::NAN);
+        let value = value.filter(|v| v.is_finite());
+        if value.is_none() {
+            if column.missing == 0 {
+                column.first_missing = number;
+            }
+            column.missing += 1;
+        }
+        column.values.push(value.unwrap_or(f64::NAN));
+    }
+
+    /// True if the best of the answers is the right one; of equals the first counts.
+    fn best(&self, line: &Line<'_>, number: u64) -> Result<bool, ReadError> {
+        let best =
+            line.scores.iter().enumerate().fold(None, |best: Option<(usize, f64)>, (i, s)| match best {
+                Some((_, top)) if *s <= top => best,
+                _ => Some((i, *s)),
+            });
+        let sound = line.scores.iter().all(|s| s.is_finite());
+        match (best, line.answer) {
+            (Some((best, _)), Some(answer)) if sound && answer < line.scores.len() as u64 => {
+                Ok(best as u64 == answer)
+            }
+            _ => self.refuse(number, "no `pll_scores`, or an `answer_idx` outside them", "BEAR results"),
+        }
+    }
+
+    /// Leaves out the metrics that some row lacks, and says so.
+    fn settle(&mut self) -> Result<Vec<String>, ReadError> {
+        let n = self.ids.len();
+        for column in &mut self.columns {
+            if column.values.len() < n {
+                if column.missing == 0 {
+                    column.first_missing = self.lines[column.values.len()];
+                }
+                column.missing += n - column.values.len();
+                column.values.resize(n, f64::NAN);
+            }
+        }
+        if self.columns.iter().all(|c| c.missing > 0) {
+            let (shown, line) = self.columns.first().map_or((String::new(), self.lines[0]), |c| {
+                (base::text::shortened(&c.name, 60), c.first_missing)
+            });
+            let what = format!("`{shown}` is missing or not a finite number");
+            return self.refuse(line, what, "a number in every row");
+        }
+        let mut notes = Vec::new();
+        for column in self.columns.iter().filter(|c| c.missing > 0) {
+            let name = base::text::shortened(&column.name, 60);
+            notes.push(format!(
+                "metric `{name}` left out: {} of {n} rows have no number for it",
+                column.missing
+            ));
+        }
+        if self.unscored > 0 {
+            notes.push(format!("{} samples without a score left out", self.unscored));
+        }
+        self.columns.retain(|c| c.missing == 0);
+        Ok(notes)
+    }
+
+    /// Rows by filter, in the order of the file.
+    pub(crate) fn finish(mut self) -> Result<Vec<Group>, ReadError> {
+        if self.ids.is_empty() {
+            return Err(ReadError::file(self.file, "it has no rows", "results, one item a row"));
+        }
+        let notes = self.settle()?;
+        if self.filters.names.len() == 1 && self.runs.names.len() == 1 && self.unnamed {
+            self.name_filters();
+        }
+        let mut groups = Vec::new();
+        for (number, name) in self.filters.names.iter().enumerate() {
+            let rows: Vec<u32> = (0..self.ids.len() as u32)
+                .filter(|row| self.filter_of[*row as usize] == number as u32)
+                .collect();
+            if self.wanted.filter.as_ref().is_none_or(|wanted| wanted == name) {
+                let runs = self.runs(rows)?;
+                groups.push(Group { filter: name.clone(), runs, notes: notes.clone() });
+            }
+        }
+        if groups.is_empty() {
+            let known = base::text::shortened(&self.filters.names.join(", "), 300);
+            let filter = self.wanted.filter.as_deref().unwrap_or_default();
+            let what = format!("no row of the filter `{}`", base::text::shortened(filter, 60));
+            return Err(ReadError::file(self.file, what, format!("one of: {known}")));
+        }
+        Ok(groups)
+    }
+
+    /// Older versions of lm-evaluation-harness write the rows of one filter after the other and do not name them: where every
+    /// document comes equally often, each time is a filter of its own, named by its number.
+    fn name_filters(&mut self) {
+        let mut seen: HashMap<&str, (u32, Print)> = HashMap::new();
+        let mut times = Vec::with_capacity(self.ids.len());
+        for (id, print) in self.ids.iter().zip(&self.prints) {
+            let (count, first) = seen.entry(id).or_insert((0, *print));
+            if first.differs(print) {
+                return;
+            }
+            times.push(*count);
+            *count += 1;
+        }
+        let most = seen.values().map(|(count, _)| *count).max().unwrap_or(1);
+        if !(2..=20).contains(&most) || seen.values().any(|(count, _)| *count != most) {
+            return;
+        }
+        let names: Vec<String> = (1..=most).map(|k| format!("filter{k}")).collect();
+        let mut ids = Names::default();
+        for (id, time) in self.ids.iter().zip(&times) {
+            ids.push(id, Some(&names[*time as usize]));
+        }
+        self.ids = ids;
+        (self.filters.names, self.filter_of) = (names, times);
+    }
+
+    /// The runs among these rows. Where no identifier comes twice the file is one run, whatever its seeds.
+    fn runs(&self, rows: Vec<u32>) -> Result<Vec<Results>, ReadError> {
+        let mut by_run: Vec<Vec<u32>> = vec![Vec::new(); self.runs.names.len().min(MOST_NAMES)];
+        let alone = by_run.len() == 1 || self.runs.names.len() > MOST_NAMES;
+        if !alone {
+            let mut seen = std::collections::HashSet::with_capacity(rows.len());
+            if rows.iter().any(|row| !seen.insert(self.ids.get(*row as usize))) {
+                rows.iter().for_each(|row| by_run[self.run_of[*row as usize] as usize].push(*row));
+                let filled = by_run.into_iter().filter(|rows| !rows.is_empty());
+                return filled.map(|rows| self.part(&rows)).collect();
+            }
+        }
+        Ok(vec![self.part(&rows)?])
+    }
+
+    fn part(&self, rows: &[u32]) -> Result<Results, ReadError> {
+        let all = rows.len() == self.ids.len();
+        let pick = |names: &Names| {
+            let mut picked = Names::default();
+            rows.iter().for_each(|row| picked.push(names.get(*row as usize).unwrap_or_default(), None));
+            picked
+        };
+        let ids = if all { self.ids.clone() } else { pick(&self.ids) };
+        let places = Places::of(&ids).map_err(|place| {
+            let shown = base::text::shortened(ids.get(place).unwrap_or_default(), 60);
+            let line = self.lines[rows[place] as usize];
+            self.error(line, format!("the identifier `{shown}` comes twice"), "each item once")
+        })?;
+        let values = |c: &Column| rows.iter().map(|row| c.values[*row as usize]).collect();
+        Ok(Results {
+            file: self.file.to_owned(),
+            places,
+            ids,
+            metrics: self
+                .columns
+                .iter()
+                .map(|c| Metric { name: c.name.clone(), values: values(c) })
+                .collect(),
+            clusters: (self.clustered > 0).then(|| pick(&self.clusters)),
+            prints: rows.iter().map(|row| self.prints[*row as usize]).collect(),
+            details: match self.wanted.detail {
+                true => rows.iter().map(|row| self.details[*row as usize].clone()).collect(),
+                false => Vec::new(),
+            },
+        })
+    }
+}

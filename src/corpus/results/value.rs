@@ -1,0 +1,316 @@
+//! Values of a row: scalars, digests of anything nested, and the nested values of Inspect and HELM.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::line::Key;
+
+/// Characters of a text that a list of flips shows.
+const EXCERPT: usize = 200;
+
+/// A text cut to what a list of flips shows.
+pub(crate) fn own(text: &str) -> String {
+    base::text::shortened(text.trim(), EXCERPT)
+}
+
+/// A digest of a text; never 0. FNV-1a, folded: equal texts in any file and run give equal digests.
+pub(crate) fn digest_of_text(text: &str) -> u32 {
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    for byte in text.bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    ((hash >> 32) as u32 ^ hash as u32).max(1)
+}
+
+/// A word for right or wrong.
+pub(crate) fn truth(text: &str) -> Option<bool> {
+    let word = text.trim();
+    let any = |words: &[&str]| words.iter().any(|w| word.eq_ignore_ascii_case(w));
+    if any(&["yes", "true", "y", "t", "1", "1.0", "right", "correct", "pass", "passed", "resolved"]) {
+        Some(true)
+    } else if any(&[
+        "no",
+        "false",
+        "n",
+        "f",
+        "0",
+        "0.0",
+        "wrong",
+        "incorrect",
+        "fail",
+        "failed",
+        "unresolved",
+    ]) {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+/// A value of one piece.
+#[derive(Debug)]
+pub(crate) enum Scalar<'a> {
+    Text(Cow<'a, str>),
+    /// A whole number, whose digits may be an identifier.
+    Whole(i64),
+    /// Any other number.
+    Real(f64),
+    Truth(bool),
+    Null,
+    /// A map with a number under `score` or the like (lmms-eval).
+    Scored(f64),
+    /// A list or an object: its digest.
+    Other(u32),
+}
+
+impl<'a> Scalar<'a> {
+    pub(crate) fn text(self) -> Option<Cow<'a, str>> {
+        match self {
+            Scalar::Text(text) => Some(text),
+            Scalar::Whole(i) => Some(i.to_string().into()),
+            Scalar::Real(x) => Some(x.to_string().into()),
+            Scalar::Truth(t) => Some(if t { "true" } else { "false" }.into()),
+            Scalar::Null | Scalar::Scored(_) | Scalar::Other(_) => None,
+        }
+    }
+
+    /// The number; words for right and wrong are 1 and 0.
+    pub(crate) fn number(&self) -> Option<f64> {
+        match self {
+            Scalar::Whole(i) => Some(*i as f64),
+            Scalar::Real(x) | Scalar::Scored(x) => Some(*x),
+            Scalar::Truth(t) => Some(f64::from(u8::from(*t))),
+            Scalar::Text(text) if text.len() < 40 => {
+                let number = text.trim().parse::<f64>().ok();
+                number.or_else(|| truth(text).map(|t| f64::from(u8::from(t))))
+            }
+            Scalar::Text(_) | Scalar::Null | Scalar::Other(_) => None,
+        }
+    }
+
+    /// True for a value of a few characters, by which items can be grouped.
+    pub(crate) fn is_short(&self) -> bool {
+        match self {
+            Scalar::Text(text) => !text.is_empty() && text.len() <= 40,
+            Scalar::Whole(_) | Scalar::Truth(_) => true,
+            Scalar::Real(_) | Scalar::Null | Scalar::Scored(_) | Scalar::Other(_) => false,
+        }
+    }
+
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Scalar::Text(text) => text.clone().into_owned(),
+            Scalar::Whole(i) => i.to_string(),
+            Scalar::Real(x) | Scalar::Scored(x) => x.to_string(),
+            Scalar::Truth(t) => t.to_string(),
+            Scalar::Null => String::new(),
+            Scalar::Other(digest) => format!("{digest:08x}"),
+        }
+    }
+}
+
+struct ScalarVisitor;
+
+impl<'de> Visitor<'de> for ScalarVisitor {
+    type Value = Scalar<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_bool<E>(self, v: bool) -> Result<Scalar<'de>, E> {
+        Ok(Scalar::Truth(v))
+    }
+
+    fn visit_i64<E>(self, v: i64) -> Result<Scalar<'de>, E> {
+        Ok(Scalar::Whole(v))
+    }
+
+    fn visit_u64<E>(self, v: u64) -> Result<Scalar<'de>, E> {
+        Ok(i64::try_from(v).map_or(Scalar::Text(v.to_string().into()), Scalar::Whole))
+    }
+
+    fn visit_f64<E>(self, v: f64) -> Result<Scalar<'de>, E> {
+        Ok(Scalar::Real(v))
+    }
+
+    fn visit_borrowed_str<E>(self, v: &'de str) -> Result<Scalar<'de>, E> {
+        Ok(Scalar::Text(Cow::Borrowed(v)))
+    }
+
+    fn visit_str<E>(self, v: &str) -> Result<Scalar<'de>, E> {
+        Ok(Scalar::Text(Cow::Owned(v.to_owned())))
+    }
+
+    fn visit_unit<E>(self) -> Result<Scalar<'de>, E> {
+        Ok(Scalar::Null)
+    }
+
+    /// A list of one value is that value.
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Scalar<'de>, A::Error> {
+        let Some(first) = seq.next_element::<Scalar<'de>>()? else { return Ok(Scalar::Other(1)) };
+        let mut sum = digest_of_text(&first.shown());
+        let mut alone = true;
+        while let Some(Digest(one)) = seq.next_element()? {
+            (sum, alone) = (sum.rotate_left(5) ^ one, false);
+        }
+        Ok(if alone { first } else { Scalar::Other(sum.max(1)) })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Scalar<'de>, A::Error> {
+        let (mut score, mut sum) = (None, 0u32);
+        while let Some(Key(key)) = map.next_key()? {
+            if ["score", "correct", "acc", "accuracy", "resolved", "exact_match"].contains(&key.as_ref()) {
+                let value: Scalar<'de> = map.next_value()?;
+                score = score.or(value.number());
+                sum = sum.wrapping_add(digest_of_text(&value.shown()));
+            } else {
+                let Digest(one) = map.next_value()?;
+                sum = sum.wrapping_add(digest_of_text(&key) ^ one.rotate_left(9));
+            }
+        }
+        Ok(score.map_or(Scalar::Other(sum.max(1)), Scalar::Scored))
+    }
+}
+
+impl<'de> Deserialize<'de> for Scalar<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ScalarVisitor)
+    }
+}
+
+/// A digest of any value, whatever its white space and the order of its keys.
+pub(crate) struct Digest(pub u32);
+
+/// Equal numbers have equal digests, whole or not.
+fn digest_of_number(v: f64) -> Digest {
+    let bits = v.to_bits();
+    Digest((bits as u32 ^ (bits >> 32) as u32).wrapping_mul(0x9e37_79b1))
+}
+
+struct DigestVisitor;
+
+impl<'de> Visitor<'de> for DigestVisitor {
+    type Value = Digest;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_bool<E>(self, v: bool) -> Result<Digest, E> {
+        Ok(Digest(2 + u32::from(v)))
+    }
+
+    fn visit_i64<E>(self, v: i64) -> Result<Digest, E> {
+        Ok(digest_of_number(v as f64))
+    }
+
+    fn visit_u64<E>(self, v: u64) -> Result<Digest, E> {
+        Ok(digest_of_number(v as f64))
+    }
+
+    fn visit_f64<E>(self, v: f64) -> Result<Digest, E> {
+        Ok(digest_of_number(v))
+    }
+
+    fn visit_str<E>(self, v: &str) -> Result<Digest, E> {
+        Ok(Digest(digest_of_text(v)))
+    }
+
+    fn visit_unit<E>(self) -> Result<Digest, E> {
+        Ok(Digest(1))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Digest, A::Error> {
+        let mut sum = 5u32;
+        while let Some(Digest(one)) = seq.next_element()? {
+            sum = sum.rotate_left(5).wrapping_mul(31) ^ one;
+        }
+        Ok(Digest(sum))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Digest, A::Error> {
+        let mut sum = 7u32;
+        while let Some((Key(key), Digest(one))) = map.next_entry()? {
+            sum = sum.wrapping_add(digest_of_text(&key) ^ one.rotate_left(9));
+        }
+        Ok(Digest(sum))
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(DigestVisitor)
+    }
+}
+
+/// The beginning of any value as text: strings as they are, lists of one without brackets.
+pub(crate) struct Excerpt(pub String);
+
+struct ExcerptVisitor;
+
+impl<'de> Visitor<'de> for ExcerptVisitor {
+    type Value = Excerpt;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_bool<E>(self, v: bool) -> Result<Excerpt, E> {
+        Ok(Excerpt(v.to_string()))
+    }
+
+    fn visit_i64<E>(self, v: i64) -> Result<Excerpt, E> {
+        Ok(Excerpt(v.to_string()))
+    }
+
+    fn visit_u64<E>(self, v: u64) -> Result<Excerpt, E> {
+        Ok(Excerpt(v.to_string()))
+    }
+
+    fn visit_f64<E>(self, v: f64) -> Result<Excerpt, E> {
+        Ok(Excerpt(v.to_string()))
+    }
+
+    fn visit_str<E>(self, v: &str) -> Result<Excerpt, E> {
+        Ok(Excerpt(own(v)))
+    }
+
+    fn visit_unit<E>(self) -> Result<Excerpt, E> {
+        Ok(Excerpt(String::new()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Excerpt, A::Error> {
+        let mut text = String::new();
+        while text.len() < EXCERPT {
+            let Some(Excerpt(one)) = seq.next_element()? else { return Ok(Excerpt(own(&text))) };
+            if !text.is_empty() {
+                text.push_str(", ");
+            }
+            text.push_str(&one);
+        }
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Excerpt(own(&text)))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Excerpt, A::Error> {
+        let mut text = String::new();
+        while let Some(Key(key)) = map.next_key()? {
+            if text.len() < EXCERPT {
+                let Excerpt(one) = map.next_value()?;
+                text.push_str(&format!("{key}: {one} "));
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(Excerpt(own(&text)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Excerpt {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ExcerptVisitor)
+    }
+}

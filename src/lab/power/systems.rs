@@ -1,0 +1,209 @@
+//! Systems compared on many tasks: task by task, pooled, and as a matrix.
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+
+use super::compare::{Names, Terms, adjust, of_tally};
+use super::finding::ComparisonFinding;
+use super::pairs::{MatchError, Pairs, matched};
+use corpus::results::{Results, metrics};
+use stats::Estimate;
+use stats::corrections::holm;
+use stats::paired::Differences;
+
+/// Tasks from which on a mean over tasks has an interval.
+pub const FEWEST_TASKS: usize = 10;
+
+/// What one system computed: runs by task.
+#[derive(Debug, Clone, Default)]
+pub struct System {
+    pub name: String,
+    pub tasks: BTreeMap<String, Vec<Results>>,
+}
+
+/// Two systems on one task.
+#[derive(Debug, Clone)]
+pub struct TaskComparison {
+    pub task: String,
+    pub n: usize,
+    pub unmatched_a: usize,
+    pub unmatched_b: usize,
+    /// Means of both.
+    pub means: [f64; 2],
+    pub finding: ComparisonFinding,
+    /// Metrics that were not compared.
+    pub others: Vec<String>,
+}
+
+/// A difference over all tasks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pooled {
+    pub tasks: usize,
+    /// Items in all.
+    pub n: usize,
+    /// Without an interval the ends equal the mean.
+    pub difference: Estimate,
+    /// None without an interval.
+    pub p: Option<f64>,
+}
+
+/// Two systems on all their tasks.
+#[derive(Debug, Clone)]
+pub struct Versus {
+    pub a: String,
+    pub b: String,
+    pub tasks: Vec<TaskComparison>,
+    /// Mean of the tasks' differences, Student's t over tasks; only tasks whose values are shares.
+    pub macro_mean: Option<Pooled>,
+    /// Mean over all items, tasks as clusters; likewise.
+    pub micro: Option<Pooled>,
+    /// Tasks that are not pooled, because their metric is not a share.
+    pub apart: usize,
+    /// Tasks that only one system has.
+    pub only_a: Vec<String>,
+    pub only_b: Vec<String>,
+    /// Holm's p-value over the matrix.
+    pub holm_p: f64,
+}
+
+impl Versus {
+    /// The difference that speaks for the whole: over tasks where there are enough, over items otherwise, or that of the only task.
+    pub fn overall(&self) -> Option<(&'static str, Pooled)> {
+        if let [only] = self.tasks.as_slice() {
+            let finding = &only.finding;
+            let pooled = Pooled { tasks: 1, n: only.n, difference: finding.difference, p: Some(finding.p) };
+            return Some(("task", pooled));
+        }
+        match self.macro_mean {
+            Some(pooled) if pooled.p.is_some() => Some(("macro", pooled)),
+            _ => self.micro.map(|pooled| ("micro", pooled)),
+        }
+    }
+}
+
+/// Why two systems cannot be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum SystemsError {
+    #[error("{a} and {b} have no task in common: the first has for example `{first}`, the second `{second}`")]
+    NoTask { a: String, b: String, first: String, second: String },
+    #[error("task {task}: {source}")]
+    Match { task: String, source: MatchError },
+    #[error("task {task}: the files have no metric in common")]
+    Metric { task: String },
+}
+
+/// Compares two systems on the tasks that both have. p-values are adjusted over the tasks.
+///
+/// # Errors
+/// [`SystemsError`] with the task.
+pub fn versus(a: &System, b: &System, metric: Option<&str>, terms: Terms) -> Result<Versus, SystemsError> {
+    let mut tasks = Vec::new();
+    let (mut means, mut units) = (Vec::new(), Differences::default());
+    let mut apart = 0;
+    for (task, first) in &a.tasks {
+        let Some(second) = b.tasks.get(task) else { continue };
+        let (found, pairs) = compare_task(task, (a, first), (b, second), metric, terms)?;
+        let share = pairs.a.iter().chain(&pairs.b).flatten().all(|v| (0.0..=1.0).contains(v));
+        if share {
+            let items = pairs.n() as f64;
+            means.push(found.finding.difference.mean);
+            units.sums.push(found.finding.difference.mean * items);
+            units.sizes.push(items);
+        } else {
+            apart += 1;
+        }
+        tasks.push(found);
+    }
+    let only = |of: &System, other: &System| -> Vec<String> {
+        of.tasks.keys().filter(|task| !other.tasks.contains_key(*task)).cloned().collect()
+    };
+    if tasks.is_empty() {
+        let first = |s: &System| s.tasks.keys().next().cloned().unwrap_or_default();
+        return Err(SystemsError::NoTask {
+            a: a.name.clone(),
+            b: b.name.clone(),
+            first: first(a),
+            second: first(b),
+        });
+    }
+    adjust(&mut tasks.iter_mut().map(|t| &mut t.finding).collect::<Vec<_>>());
+    let n = units.sizes.iter().sum::<f64>() as usize;
+    let pooled = |units: Differences, fewest: usize| {
+        let count = units.sums.len();
+        let mean = Estimate::exact(units.mean());
+        match count {
+            0 => None,
+            _ if count < fewest => Some(Pooled { tasks: count, n, difference: mean, p: None }),
+            _ => {
+                Some(Pooled { tasks: count, n, difference: units.interval(terms.level), p: Some(units.p()) })
+            }
+        }
+    };
+    Ok(Versus {
+        a: a.name.clone(),
+        b: b.name.clone(),
+        macro_mean: pooled(Differences::of_items(means), FEWEST_TASKS),
+        micro: pooled(units, 2),
+        apart,
+        only_a: only(a, b),
+        only_b: only(b, a),
+        holm_p: f64::NAN,
+        tasks,
+    })
+}
+
+fn compare_task(
+    task: &str,
+    (a, first): (&System, &[Results]),
+    (b, second): (&System, &[Results]),
+    metric: Option<&str>,
+    terms: Terms,
+) -> Result<(TaskComparison, Pairs), SystemsError> {
+    let (shared, lacking) = metrics(first.iter().chain(second));
+    let chosen = metric.map(str::to_owned).or_else(|| shared.first().cloned());
+    let chosen = chosen.ok_or_else(|| SystemsError::Metric { task: task.to_owned() })?;
+    let found = matched(first, second, &chosen)
+        .map_err(|source| SystemsError::Match { task: task.to_owned(), source })?;
+    let names = Names { a: a.name.clone(), b: b.name.clone(), metric: chosen.clone() };
+    let mean = |first: bool| {
+        let values = found.pairs.means(first);
+        values.iter().sum::<f64>() / values.len() as f64
+    };
+    let comparison = TaskComparison {
+        task: task.to_owned(),
+        n: found.pairs.n(),
+        unmatched_a: found.unmatched_a,
+        unmatched_b: found.unmatched_b,
+        means: [mean(true), mean(false)],
+        finding: of_tally(&found.pairs.tally(), &names, terms),
+        others: shared.into_iter().chain(lacking).filter(|name| *name != chosen).collect(),
+    };
+    Ok((comparison, found.pairs))
+}
+
+/// Every two systems, or each against the `baseline` (which then stands second); Holm's correction over all of them.
+///
+/// # Errors
+/// As [`versus`].
+pub fn matrix(
+    systems: &[System],
+    baseline: Option<usize>,
+    metric: Option<&str>,
+    terms: Terms,
+) -> Result<Vec<Versus>, SystemsError> {
+    let mut pairs = Vec::new();
+    for i in 0..systems.len() {
+        match baseline {
+            Some(base) if i != base => pairs.push((i, base)),
+            Some(_) => {}
+            None => pairs.extend((i + 1..systems.len()).map(|j| (i, j))),
+        }
+    }
+    let compared: Vec<_> =
+        pairs.into_par_iter().map(|(i, j)| versus(&systems[i], &systems[j], metric, terms)).collect();
+    let mut all: Vec<Versus> = compared.into_iter().collect::<Result<_, _>>()?;
+    let p: Vec<f64> = all.iter().map(|v| v.overall().and_then(|(_, o)| o.p).unwrap_or(1.0)).collect();
+    all.iter_mut().zip(holm(&p)).for_each(|(v, p)| v.holm_p = p);
+    Ok(all)
+}

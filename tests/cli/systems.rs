@@ -1,0 +1,120 @@
+//! `probity compare` on whole folders, its conditions and lists; `probity power --plan`.
+
+use super::common::{Probity, json_lines, refused, text};
+
+/// A folder of tasks as lm-evaluation-harness writes them; `right` says which items are right.
+fn folder(probity: &Probity, name: &str, tasks: usize, right: impl Fn(usize, usize) -> bool) -> String {
+    let root = std::path::PathBuf::from(probity.file("marker", "")).parent().unwrap().join(name);
+    std::fs::create_dir_all(root.join("model")).unwrap();
+    for task in 0..tasks {
+        let row = |i: usize| {
+            let acc = u8::from(right(task, i));
+            format!(
+                "{{\"doc_id\": {i}, \"doc\": {{\"subject\": \"s{}\"}}, \"target\": \"t\", \"filtered_resps\": [\"said {acc}\"], \"doc_hash\": \"{task}-{i}\", \"filter\": \"none\", \"metrics\": [\"acc\"], \"acc\": {acc}}}\n",
+                i % 2
+            )
+        };
+        let file = format!("model/samples_task{task}_2024-05-01T12-00-0{}.000001.jsonl", task % 10);
+        std::fs::write(root.join(file), (0..40).map(row).collect::<String>()).unwrap();
+    }
+    root.display().to_string()
+}
+
+#[test]
+fn folders_are_compared_task_by_task_and_pooled() {
+    let probity = Probity::new();
+    let a = folder(&probity, "a", 12, |task, i| i % 3 > 0 || i < task);
+    let b = folder(&probity, "b", 12, |_, i| i % 3 > 0);
+    let all = json_lines(&probity.run(&["compare", &a, &b, "--json"]).stdout);
+    assert_eq!(all.len(), 14, "12 tasks, macro and micro");
+    let task = all.iter().find(|v| v["task"] == "task11").unwrap();
+    assert_eq!(
+        (task["n"].as_u64(), task["only_a"].as_u64(), task["family"].as_u64()),
+        (Some(40), Some(4), Some(12))
+    );
+    // Task t has ceil(t / 3) items more: 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4 of 40.
+    let pooled = all.iter().find(|v| v["pooled"] == "macro").unwrap();
+    assert!((pooled["difference"]["mean"].as_f64().unwrap() - 26.0 / 480.0).abs() < 1e-12, "{pooled}");
+    assert!(pooled["p"].as_f64().unwrap() < 0.001 && pooled["tasks"] == 12);
+    let told = text(&probity.run(&["compare", &a, &b]).stdout);
+    assert!(told.contains("task11") && told.contains("macro (mean of the tasks' differences"), "{told}");
+    let one = text(&probity.run(&["compare", &a, &b, "--summary"]).stdout);
+    assert!(
+        one.lines().count() == 1
+            && one.contains("a against b: macro difference +5.4 [")
+            && one.contains("12 tasks"),
+        "{one}"
+    );
+}
+
+#[test]
+fn conditions_exit_with_3_and_reports_are_written() {
+    let probity = Probity::new();
+    let a = folder(&probity, "a", 12, |_, i| i % 3 > 0);
+    let b = folder(&probity, "b", 12, |task, i| i % 3 > 0 || i < task);
+    let report = format!("{a}.md");
+    let failed = probity.run(&["compare", &a, &b, "--fail-if", "worse by 1 at 95 %", "--report", &report]);
+    assert_eq!(failed.status.code(), Some(3), "{}", text(&failed.stderr));
+    assert!(
+        text(&failed.stderr).contains("a against b (macro mean) is worse by 1"),
+        "{}",
+        text(&failed.stderr)
+    );
+    let markdown = std::fs::read_to_string(&report).unwrap();
+    assert!(markdown.contains("| task | metric | n |") && markdown.contains("**a against b"), "{markdown}");
+    let done = probity.run(&["compare", &b, &a, "--fail-unless", "not worse by 1"]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    refused(&probity.run(&["compare", &a, &b, "--fail-if", "worst"]), 2, &["worse by 1 at 95 %"]);
+    refused(&probity.run(&["compare", &a, &b, "--report", &report]), 2, &["a.md"]);
+    refused(&probity.run(&["compare", &a, &b, "--report", "x.doc"]), 2, &[".md, .csv or .tex"]);
+}
+
+#[test]
+fn three_folders_make_a_matrix_and_flips_show_both_answers() {
+    let probity = Probity::new();
+    let make =
+        |name: &str, more: usize| folder(&probity, name, 12, move |task, i| i % 3 > 0 || i < task * more);
+    let (a, b, c) = (make("a", 0), make("b", 1), make("c", 2));
+    let told = text(&probity.run(&["compare", &a, &b, &c]).stdout);
+    assert!(told.contains("Systems, points") && told.contains("A: b, B: c"), "{told}");
+    let based = text(&probity.run(&["compare", &a, &b, &c, "--baseline", &a]).stdout);
+    assert!(based.contains("A: c, B: a") && !based.contains("A: b, B: c"), "{based}");
+    let file = |root: &str| format!("{root}/model/samples_task9_2024-05-01T12-00-09.000001.jsonl");
+    let flips = text(&probity.run(&["compare", &file(&c), &file(&a), "--flips"]).stdout);
+    assert!(flips.contains("said 1") && flips.contains("said 0") && flips.contains("By subject"), "{flips}");
+    let some =
+        text(&probity.run(&["compare", &file(&c), &file(&a), "--flips", "--where", "subject=s0"]).stdout);
+    assert!(some.contains("3 items changed") && flips.contains("6 items changed"), "{some}{flips}");
+}
+
+#[test]
+fn items_that_differ_under_one_identifier_are_refused() {
+    let probity = Probity::new();
+    let file = |name: &str, target: &str| {
+        let row = |i: usize| format!("{{\"id\": {i}, \"correct\": 1, \"target\": \"{target}{i}\"}}\n");
+        probity.file(name, &(0..5).map(row).collect::<String>())
+    };
+    let (a, b) = (file("a.jsonl", "x"), file("b.jsonl", "y"));
+    refused(
+        &probity.run(&["compare", &a, &b]),
+        2,
+        &["5 of 5 items are not the same", "`target` differs", "`0`, `1`, `2`, …"],
+    );
+}
+
+#[test]
+fn a_plan_needs_no_data() {
+    let probity = Probity::new();
+    let asked =
+        ["power", "--plan", "--metric", "accuracy", "--accuracy", "80%", "--difference", "2%", "--json"];
+    let v = &json_lines(&probity.run(&asked).stdout)[0];
+    // (1.959964 + .841621)² (.8 · .2 + .78 · .22) / .02² = 6,506.7.
+    assert_eq!(v["unpaired"].as_u64(), Some(6_507), "{v}");
+    assert!(v["paired"].as_u64().unwrap() < 4_000, "{v}");
+    let grown = [&asked[..], &["--cluster-size", "5", "--within", ".1", "--cost", ".5"]].concat();
+    let w = &json_lines(&probity.run(&grown).stdout)[0];
+    assert_eq!((w["design"].as_f64(), w["unpaired"].as_u64()), (Some(1.4), Some(9_110)), "{w}");
+    assert_eq!(w["cost_unpaired"].as_f64(), Some(9_110.0), "{w}");
+    refused(&probity.run(&["power", "--plan", "--metric", "accuracy"]), 2, &["no answer to"]);
+    refused(&probity.run(&["power", "--n", "9"]), 2, &["--p01"]);
+}
