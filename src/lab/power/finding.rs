@@ -152,9 +152,8 @@ pub struct ComparisonFinding {
     /// Clusters, or items under several seeds, in which the sides differ; none where an item is one right and wrong, and for other metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differing: Option<usize>,
-    /// Whether the interval of [`Self::difference`] is a bound: so few units differ that what their items have in common cannot be told, and
-    /// is taken as everything.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    /// True if the interval of [`Self::difference`] is a bound: all units have the same difference and show no spread.
+    #[serde(default)]
     pub bound: bool,
     /// Percentile interval of the difference by resampling items or clusters, for metrics that are not 0 or 1, several seeds, and
     /// items that belong together.

@@ -57,16 +57,15 @@ pub fn lead(c: &Tagged<ComparisonFinding>) -> String {
     printable_label(&text)
 }
 
-/// What an interval, or a test, cannot tell that rests on too few units in which the sides differ: clusters, items under several seeds, or
-/// items.
+/// The limits of an interval over units that are all alike, or of a test with too few items on which the sides differ.
 pub fn too_few(c: &Tagged<ComparisonFinding>) -> Option<String> {
     let v = &c.value;
     let level = c.level.unwrap_or(0.95);
     if let Some(differing) = v.differing.filter(|_| v.bound) {
         let (all, what) = v.clusters.map_or((c.n, "items"), |clusters| (clusters, "clusters"));
-        let only = if differing == 0 { "none".into() } else { format!("only {differing}") };
+        let alike = if differing == 0 { "the sides differ in none of" } else { "the difference is the same in all" };
         return Some(format!(
-            "the interval is a bound, held at least {} of the time: the sides differ in {only} of {} {what}, too few for any test to tell from chance",
+            "the interval is a bound, which covers at least {} of the time: {alike} {} {what}",
             percent(level),
             grouped(all)
         ));
