@@ -44,29 +44,77 @@ fn two_files_are_matched_by_their_items() {
             && told.contains("a.jsonl beats b.jsonl by 13.3 points"),
         "{told}"
     );
-    assert!(told.contains("you would see this") && told.contains("exact p .039"), "{told}");
+    assert!(told.contains("if the true difference were as observed, 60 items would show it"), "{told}");
+    assert!(told.contains("mid-p .022, exact p .039"), "{told}");
+    // Wilson's interval of each side: 50 and 42 of 60.
+    assert!(told.contains("a.jsonl 83.3 [72.0, 90.7], b.jsonl 70.0 [57.5, 80.1] (points)"), "{told}");
+    assert!((v["accuracy_b"]["lo"].as_f64().unwrap() - 0.574_9).abs() < 1e-4, "{v}");
 }
 
-/// Five items on one side have an interval above 0 and an exact p of .0625; why was nowhere said.
+/// A difference of a point at p .91 was "beats".
 #[test]
-fn too_few_discordant_items_for_the_exact_test_are_named() {
+fn a_side_beats_the_other_only_where_the_test_rejects() {
+    let probity = Probity::new();
+    let rows = |first: bool, differ: (usize, usize)| {
+        let right = |i: usize| if first { i >= differ.1 } else { i < differ.1 || i >= differ.0 + differ.1 };
+        (0..80).map(|i| format!("{{\"id\": {i}, \"correct\": {}}}\n", right(i))).collect::<String>()
+    };
+    for (differ, said) in [
+        ((10, 9), "a.jsonl is ahead of b.jsonl by 1.2 points"),
+        ((9, 10), "b.jsonl is ahead of a.jsonl by 1.2 points"),
+        ((20, 4), "a.jsonl beats b.jsonl by 20.0 points"),
+    ] {
+        let (a, b) = (rows(true, differ), rows(false, differ));
+        let (a, b) = (probity.file("a.jsonl", &a), probity.file("b.jsonl", &b));
+        let told = text(&probity.run(&["compare", &a, &b]).stdout);
+        assert!(told.contains(said), "{said}: {told}");
+        assert_eq!(told.contains(" in these items"), said.contains("ahead"), "{told}");
+    }
+    // 18 to 8: mid-p .0525, and Tango's interval leaves 0 out. The p-value decides, and the sentence says why they differ.
+    let (a, b) = (rows(true, (18, 8)), rows(false, (18, 8)));
+    let (a, b) = (probity.file("a.jsonl", &a), probity.file("b.jsonl", &b));
+    let told = text(&probity.run(&["compare", &a, &b]).stdout);
+    assert!(told.contains("is ahead of") && told.contains("by another method than the p-value"), "{told}");
+    let told = text(&probity.run(&["compare", &a, &b, "--test", "chi2"]).stdout);
+    assert!(told.contains("beats") && !told.contains("by another method"), "{told}");
+}
+
+/// Few items on one side have an interval above 0 and a p-value above .05; why was nowhere said.
+#[test]
+fn too_few_discordant_items_for_a_test_are_named() {
     let probity = Probity::new();
     let few = |differing: usize| {
         let row = |i: usize| format!("{{\"id\": {i}, \"correct\": {}}}\n", i >= differing);
         (0..80).map(row).collect::<String>()
     };
     let all = probity.file("all.jsonl", &few(0));
-    for (differing, said) in [(5, true), (6, false), (0, false)] {
+    for (differing, mid_p, exact) in [(4, true, true), (5, false, true), (6, false, false), (0, false, false)]
+    {
         let b = probity.file("b.jsonl", &few(differing));
-        let told = text(&probity.run(&["compare", &all, &b]).stdout);
-        assert_eq!(
-            told.contains("only 5 items tell the sides apart: too few for the exact test"),
-            said,
-            "{told}"
-        );
-        let told = text(&probity.run(&["compare", &all, &b, "--test", "chi2"]).stdout);
-        assert!(!told.contains("too few for the exact test"), "{told}");
+        for (test, name, said) in [("mid_p", "mid-p", mid_p), ("exact", "exact", exact)] {
+            let told = text(&probity.run(&["compare", &all, &b, "--test", test]).stdout);
+            let sentence =
+                format!("only {differing} items tell the sides apart: too few for the {name} test");
+            assert_eq!(told.contains(&sentence), said, "{told}");
+        }
     }
+}
+
+/// One discordant item of eighty asked for an upper limit of tens of thousands of items.
+#[test]
+fn limits_that_few_discordant_items_cannot_give_are_named() {
+    let probity = Probity::new();
+    let rows = |wrong: usize| {
+        (0..80).map(|i| format!("{{\"id\": {i}, \"correct\": {}}}\n", i >= wrong)).collect::<String>()
+    };
+    let (a, b) = (probity.file("a.jsonl", &rows(0)), probity.file("b.jsonl", &rows(1)));
+    let told = text(&probity.run(&["compare", &a, &b]).stdout);
+    assert!(told.contains(", unbounded] give 80.0 %"), "{told}");
+    let said = "only 1 item tells the sides apart: the items needed have no upper limit";
+    assert!(told.contains(said), "{told}");
+    let c = probity.file("c.jsonl", &rows(30));
+    let told = text(&probity.run(&["compare", &a, &c]).stdout);
+    assert!(!told.contains("unbounded") && !told.contains("no upper limit"), "{told}");
 }
 
 /// A pilot that sees no difference has power 0 with a word why, at any number of items.
@@ -83,7 +131,7 @@ fn sides_that_are_level_have_no_difference_to_see() {
         );
     }
     let told = text(&probity.run(&["compare", &b, &b]).stdout);
-    assert!(told.starts_with("1 item in both") && told.contains("with 1 item you"), "{told}");
+    assert!(told.starts_with("1 item in both") && told.contains(", 1 item would show it"), "{told}");
 }
 
 #[test]
@@ -150,7 +198,7 @@ fn samples_with_filters_metrics_seeds_and_clusters() {
     let outlook = &v["outlook"];
     assert!(outlook["design"].as_f64().is_some() && outlook["power"]["mean"].as_f64().is_some(), "{outlook}");
     let told = text(&probity.run(&["compare", &a, &b]).stdout);
-    assert!(told.contains("with 60 items in 10 clusters (design effect"), "{told}");
+    assert!(told.contains("60 items in 10 clusters (design effect"), "{told}");
 }
 
 /// Where four of thirty clusters differ, all on one side, Student's t had p .044 and an interval above 0; chance alone has .125. The
@@ -418,10 +466,13 @@ fn the_lab_compares_files_headless() {
 fn the_test_that_counts_is_the_one_that_was_asked_for() {
     let probity = Probity::new();
     let (a, b) = (probity.file("a.jsonl", &rows(true)), probity.file("b.jsonl", &rows(false)));
-    for (test, key) in [("exact", "exact_p"), ("chi2", "chi2_p"), ("corrected", "corrected_p")] {
+    let tests = [("mid_p", "mid_p"), ("exact", "exact_p"), ("chi2", "chi2_p"), ("corrected", "corrected_p")];
+    for (test, key) in tests {
         let v = &json_lines(&probity.run(&["compare", &a, &b, "--test", test, "--json"]).stdout)[0];
         assert_eq!((&v["p"], &v["holm_p"]), (&v[key], &v[key]), "{test}: {v}");
     }
+    let told = text(&probity.run(&["compare", &a, &b]).stdout);
+    assert!(told.contains("(mid-p McNemar, Tango's interval)"), "{told}");
     let told = text(&probity.run(&["compare", &a, &b, "--test", "chi2"]).stdout);
     assert!(told.contains("(McNemar by chi-square, Tango's interval)"), "{told}");
     refused(&probity.run(&["compare", &a, &b, "--test", "chisq"]), 2, &["chisq", "chi2"]);

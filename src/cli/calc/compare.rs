@@ -17,7 +17,9 @@ use labs::power::compare::{MOST_LEVEL, Names, Terms, adjust, compare};
 use labs::power::finding::{ComparisonFinding, Open};
 use labs::power::pairs::{Matched, matched};
 use labs::power::pilot::Pilot;
-use labs::power::summary::{exaggerated, lead, none_enough, p_value, points, seen, span, too_few};
+use labs::power::summary::{
+    evidence, exaggerated, lead, none_enough, p_value, points, seen, span, too_few, unbounded,
+};
 use labs::results::Tagged;
 use stats::Estimate;
 use stats::mcnemar::Test;
@@ -66,9 +68,9 @@ pub struct CompareArgs {
     /// Wanted power.
     #[arg(long, value_name = "POWER", default_value = ".8", allow_hyphen_values = true)]
     target: String,
-    /// The test that counts for one file a side on items that stand for themselves, and whose power is reported: exact, chi2, or corrected
-    /// (McNemar's). Several seeds, clusters and metrics that are not 0 or 1 take the paired t.
-    #[arg(long, value_name = "TEST", default_value = "exact")]
+    /// The test that counts for one file a side on items that stand for themselves, and whose power is reported: mid_p, exact, chi2, or
+    /// corrected (McNemar's). Several seeds, clusters and metrics that are not 0 or 1 take the paired t.
+    #[arg(long, value_name = "TEST", default_value = "mid_p")]
     test: String,
     /// Seed of resampling.
     #[arg(long, default_value_t = 0)]
@@ -86,6 +88,9 @@ struct Answer {
     matched: usize,
     unmatched_a: usize,
     unmatched_b: usize,
+    /// Mean of each side: Wilson's interval where items stand for themselves.
+    accuracy_a: Estimate,
+    accuracy_b: Estimate,
     outlook: Option<Outlook>,
 }
 
@@ -165,7 +170,18 @@ pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
         if args.json {
             let (matched, unmatched_a, unmatched_b) = (found.pairs.n(), found.unmatched_a, found.unmatched_b);
             let outlook = Outlook::of(&found, level, aim);
-            output::json(out, &Answer { comparison, level, matched, unmatched_a, unmatched_b, outlook })?;
+            let [accuracy_a, accuracy_b] = [true, false].map(|first| found.pairs.accuracy(first, level));
+            let answer = Answer {
+                comparison,
+                level,
+                matched,
+                unmatched_a,
+                unmatched_b,
+                accuracy_a,
+                accuracy_b,
+                outlook,
+            };
+            output::json(out, &answer)?;
         } else {
             tell(&found, comparison, (level, aim), out)?;
         }
@@ -210,7 +226,17 @@ fn tell(
         value: c,
     };
     let c = &tagged.value;
-    output::line(out, &format!("{} at {}; p {} ({})", lead(&tagged), percent(level), p_value(c.p), c.test))?;
+    let (lead, evidence) = (lead(&tagged, aim.level), evidence(&tagged, aim.level));
+    output::line(out, &format!("{lead} at {}; {evidence} ({})", percent(level), c.test))?;
+    let [a, b] = [true, false].map(|first| found.pairs.accuracy(first, level));
+    let side = |name: &str, e: Estimate| {
+        let [mean, lo, hi] = [e.mean, e.lo, e.hi].map(|x| points(x).trim_start_matches('+').to_owned());
+        format!("{name} {mean} [{lo}, {hi}]")
+    };
+    output::line(
+        out,
+        &printable_label(&format!("{}, {} ({})", side(&c.a, a), side(&c.b, b), c.hundredths())),
+    )?;
     if let Some(text) = too_few(&tagged) {
         output::line(out, &text)?;
     }
@@ -222,7 +248,8 @@ fn tell(
         output::line(
             out,
             &format!(
-                "both right {both}, right to wrong {a}, wrong to right {b}, neither {neither}{sums}; {plain}exact p {}, chi2 p {}, corrected p {}",
+                "both right {both}, right to wrong {a}, wrong to right {b}, neither {neither}{sums}; {plain}mid-p {}, exact p {}, chi2 p {}, corrected p {}",
+                c.mid_p.map_or("-".into(), p_value),
                 c.exact_p.map_or("-".into(), p_value),
                 c.chi2_p.map_or("-".into(), p_value),
                 c.corrected_p.map_or("-".into(), p_value)
@@ -279,6 +306,9 @@ fn outlook(
             &format!("; a difference below {} {how} would stay unseen", points(mde).trim_start_matches('+'));
     }
     output::line(out, &text)?;
+    if let Some(text) = unbounded(c, &pilot.required(aim)) {
+        output::line(out, &text)?;
+    }
     let errors = found.and_then(|(_, type_m, type_s)| exaggerated(type_m, type_s));
     errors.map_or(Ok(()), |text| output::line(out, &text))
 }

@@ -39,7 +39,7 @@ pub struct PowerArgs {
     /// Level of the test.
     #[arg(long, default_value = ".05", allow_hyphen_values = true)]
     alpha: String,
-    /// `exact`, `chi2` or `corrected` (McNemar's).
+    /// `mid_p`, `exact`, `chi2` or `corrected` (McNemar's).
     #[arg(long, default_value = "exact")]
     test: String,
     /// Print one object as JSON.

@@ -38,20 +38,26 @@ impl Ranking {
         let mut rng = stream(seed, "replicates of resamples");
         let mut better = vec![vec![0.0; count]; count];
         let mut places = vec![vec![0.0; count]; count];
-        let (mut same, share) = (0.0, 1.0 / resamples.max(1) as f64);
+        let mut same = 0.0;
         for b in 0..resamples {
             let drawn: Vec<usize> =
                 (0..replicates).map(|_| below(&mut rng, replicates as u32) as usize).collect();
             let values: Vec<f64> = methods.iter().map(|d| resampled(d.rows[b].as_deref(), &drawn)).collect();
             for (i, x) in values.iter().enumerate() {
                 for (j, y) in values.iter().enumerate() {
-                    better[i][j] += share * if x > y { 1.0 } else { f64::from(u8::from(x == y)) / 2.0 };
+                    better[i][j] += if x > y { 1.0 } else { f64::from(u8::from(x == y)) / 2.0 };
                 }
             }
             let here = ordered(&values);
-            here.iter().enumerate().for_each(|(place, method)| places[*method][place] += share);
-            same += if here == order { share } else { 0.0 };
+            here.iter().enumerate().for_each(|(place, method)| places[*method][place] += 1.0);
+            same += f64::from(u8::from(here == order));
         }
+        // Counts before shares: a sum of shares rounds to more than 1.
+        let of_all = |count: f64| count / resamples.max(1) as f64;
+        for table in [&mut better, &mut places] {
+            table.iter_mut().flatten().for_each(|count| *count = of_all(*count));
+        }
+        let same = of_all(same);
         Self { order, better, places, stability: same }
     }
 
@@ -115,6 +121,19 @@ mod tests {
         let close = |a: f64, b: f64| (a - b).abs() < 1e-9;
         assert!(close(r.better[2][1], 1.0) && close(r.better[1][2], 0.0) && close(r.better[0][0], 0.5));
         assert!(close(r.stability, 1.0) && close(r.places[2][0], 1.0) && close(r.better[0][1], 0.0));
+    }
+
+    /// A sum of a thousand thousandths was 1.0000000000000007.
+    #[test]
+    fn shares_of_resamples_stay_within_1() {
+        for resamples in [49, 1_000, 4_001] {
+            let certain = |value: f64| Draws {
+                rows: vec![Some(vec![value; 2]); resamples],
+                theta: Some(vec![value; 2]),
+            };
+            let r = Ranking::new(&[&certain(0.8), &certain(0.5)], 1);
+            assert_eq!((r.better[0][1], r.places[0][0], r.stability), (1.0, 1.0, 1.0), "{resamples}");
+        }
     }
 
     /// What replicates share cancels: the same replicates are drawn for both methods.

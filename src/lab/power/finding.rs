@@ -107,6 +107,9 @@ pub struct ComparisonFinding {
     pub difference: Estimate,
     /// Exact McNemar; with several seeds twice the median of theirs, at most 1.
     pub exact_p: Option<f64>,
+    /// McNemar's mid-p-value, likewise; none in findings of older programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mid_p: Option<f64>,
     /// McNemar by χ² without correction, likewise.
     pub chi2_p: Option<f64>,
     /// McNemar by χ² with continuity correction, likewise.
@@ -183,9 +186,10 @@ pub struct PowerFinding {
     pub at_n: u64,
     /// Power, with the interval that the pilot's own uncertainty leaves.
     pub power: Estimate,
-    /// How many times too large a significant difference is on average.
+    /// How many times too large a significant difference is on average, where the true one is at the near end of its interval. None where
+    /// the interval holds 0, and where one side won no item.
     pub type_m: Option<f64>,
-    /// Share of significant differences with the wrong sign.
+    /// Share of significant differences with the wrong sign, likewise.
     pub type_s: Option<f64>,
     /// McNemar's test whose power it is.
     pub test: Test,
@@ -276,6 +280,16 @@ pub struct SequentialFinding {
 }
 
 impl ComparisonFinding {
+    /// The p-value that verbs follow: of the planned comparison its own, of the others that adjusted within the run.
+    pub fn deciding_p(&self) -> f64 {
+        if self.planned { self.p } else { self.holm_p }
+    }
+
+    /// McNemar's test if the p-value that counts is one of his.
+    pub fn mcnemar(&self) -> Option<Test> {
+        Test::ALL.into_iter().find(|test| self.test.starts_with(test.title()))
+    }
+
     /// What a hundredth of the difference is called: accuracies have points.
     pub fn hundredths(&self) -> &'static str {
         if self.both.is_some() || self.unpaired { "points" } else { "hundredths" }
