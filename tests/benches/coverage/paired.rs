@@ -23,7 +23,7 @@ fn item(rng: &mut impl rand::RngCore, p01: f64, p10: f64) -> i32 {
 }
 
 /// The difference over clusters: equal ones of five and twenty items, and unequal ones of 1 to 13.
-pub fn clusters() {
+pub(crate) fn clusters() {
     println!("clusters | items in each | p01 | p10 | covers | width | n");
     let unequal = |n: usize| (0..n).map(|k| 1 + k * 7 % 13).collect::<Vec<usize>>();
     let equal = |n: usize, size: usize| vec![size; n];
@@ -70,7 +70,7 @@ pub fn clusters() {
 
 /// Pilots of n items: the interval of the items needed and of the power that n items have, and the errors of size and sign that
 /// significant pilots name beside the true ones.
-pub fn pilots() {
+pub(crate) fn pilots() {
     println!("pilots | n | p01 | p10 | needed covers | bounded | power covers | n simulated");
     let mut rng = stream(7, "pilots");
     for (p01, p10) in [(0.0, 0.03), (0.01, 0.03), (0.02, 0.06), (0.05, 0.10), (0.10, 0.20), (0.28, 0.34)] {
@@ -119,7 +119,7 @@ pub fn pilots() {
 
 /// How often each of McNemar's tests rejects where there is no difference, by enumeration, and how often mid-p and Tango's interval
 /// say different things.
-pub fn levels() {
+pub(crate) fn levels() {
     println!("level | n | discordant | mid-p | exact | chi2 | corrected | mid-p and Tango apart");
     for n in [50u64, 100, 500, 1_000] {
         let ln = ln_factorials(n);
