@@ -228,33 +228,12 @@ fn tell(
     let c = &tagged.value;
     let (lead, evidence) = (lead(&tagged, aim.level), evidence(&tagged, aim.level));
     output::line(out, &format!("{lead} at {}; {evidence} ({})", percent(level), c.test))?;
-    let [a, b] = [true, false].map(|first| found.pairs.accuracy(first, level));
-    let side = |name: &str, e: Estimate| {
-        let [mean, lo, hi] = [e.mean, e.lo, e.hi].map(|x| points(x).trim_start_matches('+').to_owned());
-        format!("{name} {mean} [{lo}, {hi}]")
-    };
-    output::line(
-        out,
-        &printable_label(&format!("{}, {} ({})", side(&c.a, a), side(&c.b, b), c.hundredths())),
-    )?;
+    output::line(out, &sides(found, c, level))?;
     if let Some(text) = too_few(&tagged) {
         output::line(out, &text)?;
     }
-    if let (Some(both), Some(b), Some(a), Some(neither)) =
-        (c.both, c.wrong_to_right, c.right_to_wrong, c.neither)
-    {
-        let plain = if clusters.is_some() { "as if each item stood for itself: " } else { "" };
-        let sums = if seeds > 1 { format!(", sums over {seeds} seeds") } else { String::new() };
-        output::line(
-            out,
-            &format!(
-                "both right {both}, right to wrong {a}, wrong to right {b}, neither {neither}{sums}; {plain}mid-p {}, exact p {}, chi2 p {}, corrected p {}",
-                c.mid_p.map_or("-".into(), p_value),
-                c.exact_p.map_or("-".into(), p_value),
-                c.chi2_p.map_or("-".into(), p_value),
-                c.corrected_p.map_or("-".into(), p_value)
-            ),
-        )?;
+    if let Some(text) = table(c) {
+        output::line(out, &text)?;
     }
     if let Some(sd) = c.seed_sd {
         output::line(
@@ -283,6 +262,28 @@ fn tell(
         Some(pilot) => outlook(&pilot, c, n, aim, out),
         None => Ok(()),
     }
+}
+
+/// The mean of each side with its interval.
+fn sides(found: &Matched, c: &ComparisonFinding, level: f64) -> String {
+    let side = |name: &str, first: bool| {
+        let e = found.pairs.accuracy(first, level);
+        let [mean, lo, hi] = [e.mean, e.lo, e.hi].map(|x| points(x).trim_start_matches('+').to_owned());
+        format!("{name} {mean} [{lo}, {hi}]")
+    };
+    printable_label(&format!("{}, {} ({})", side(&c.a, true), side(&c.b, false), c.hundredths()))
+}
+
+/// The 2×2 table with McNemar's tests; none for metrics that are not 0 or 1.
+fn table(c: &ComparisonFinding) -> Option<String> {
+    let (both, a, b, neither) = (c.both?, c.right_to_wrong?, c.wrong_to_right?, c.neither?);
+    let plain = if c.clusters.is_some() { "as if each item stood for itself: " } else { "" };
+    let sums = if c.seeds > 1 { format!(", sums over {} seeds", c.seeds) } else { String::new() };
+    let [mid_p, exact, chi2, corrected] =
+        [c.mid_p, c.exact_p, c.chi2_p, c.corrected_p].map(|p| p.map_or("-".into(), p_value));
+    Some(format!(
+        "both right {both}, right to wrong {a}, wrong to right {b}, neither {neither}{sums}; {plain}mid-p {mid_p}, exact p {exact}, chi2 p {chi2}, corrected p {corrected}"
+    ))
 }
 
 /// What the pilot says of a comparison yet to be made.
