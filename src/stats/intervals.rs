@@ -28,11 +28,19 @@ pub fn wilson(successes: u64, n: u64, level: f64) -> Estimate {
 /// Clopper and Pearson's exact interval (1934).
 pub fn clopper_pearson(successes: u64, n: u64, level: f64) -> Estimate {
     let (p, size, _) = parts(successes, n, level);
-    let k = successes as f64;
-    let tail = 0.5 * (1.0 - level);
-    let lo = if p > 0.0 { beta_quantile(tail, k, size - k + 1.0) } else { p };
-    let hi = if p < 1.0 { beta_quantile(1.0 - tail, k + 1.0, size - k) } else { p };
+    if p.is_nan() {
+        return within_unit(p, p, p);
+    }
+    let (lo, hi) = clopper_pearson_of(successes as f64, size, level);
     within_unit(p, lo, hi)
+}
+
+/// The ends of the same interval for counts that need not be whole, such as those divided by a design effect. 0 and 1 without trials.
+pub fn clopper_pearson_of(successes: f64, n: f64, level: f64) -> (f64, f64) {
+    let tail = 0.5 * (1.0 - level);
+    let lo = if successes > 0.0 { beta_quantile(tail, successes, n - successes + 1.0) } else { 0.0 };
+    let hi = if successes < n { beta_quantile(1.0 - tail, successes + 1.0, n - successes) } else { 1.0 };
+    (lo, hi)
 }
 
 /// The normal approximation `p ± z sqrt(p(1-p)/n)`, cut to [0, 1].

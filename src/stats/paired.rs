@@ -53,11 +53,7 @@ impl Table {
 pub(super) fn score(table: &Table, gap: f64) -> f64 {
     let (b, c, n) = (table.only_a as f64, table.only_b as f64, table.n() as f64);
     let away = b - c - n * gap;
-    // The share of `only_b` that is likeliest under the hypothesis.
-    let linear = -b - c + (2.0 * n - b + c) * gap;
-    let constant = -c * gap * (1.0 - gap);
-    let share = ((linear * linear - 8.0 * n * constant).max(0.0).sqrt() - linear) / (4.0 * n);
-    let variance = n * (2.0 * share + gap * (1.0 - gap));
+    let variance = n * (2.0 * constrained(table, gap) + gap * (1.0 - gap));
     if away == 0.0 {
         0.0
     } else if variance <= 1e-15 * n {
@@ -65,6 +61,15 @@ pub(super) fn score(table: &Table, gap: f64) -> f64 {
     } else {
         away / variance.sqrt()
     }
+}
+
+/// The share of items that only the second gets right, as it is likeliest where the difference is `gap`; that of the first is larger by
+/// the gap.
+pub fn constrained(table: &Table, gap: f64) -> f64 {
+    let (b, c, n) = (table.only_a as f64, table.only_b as f64, table.n() as f64);
+    let linear = -b - c + (2.0 * n - b + c) * gap;
+    let constant = -c * gap * (1.0 - gap);
+    ((linear * linear - 8.0 * n * constant).max(0.0).sqrt() - linear) / (4.0 * n)
 }
 
 /// The difference with Tango's interval. NaN without items.

@@ -161,24 +161,31 @@ impl Critical {
         // The largest k is near (m - z sqrt m)/2; begin well below and climb.
         let size = m as f64;
         let guess = (0.5 * (size - (quantile + 2.0) * size.sqrt()) - 2.0).floor() as i64;
-        let begin = if test == Test::Exact { guess.max(-1) } else { -1 };
+        let begin = if Self::climbs(test) { guess.max(-1) } else { -1 };
         let mut critical = Self { test, half_level, quantile, half: Tail::new(m, begin, 0.5) };
         // The others' critical values are in closed form; from -1, where all terms round to 0, the climb would not end.
-        if test == Test::Exact {
+        if Self::climbs(test) {
             critical.climb();
         }
         critical
     }
 
+    /// True if the critical value is found by summing the tail.
+    fn climbs(test: Test) -> bool {
+        matches!(test, Test::Exact | Test::MidP)
+    }
+
     fn climb(&mut self) {
-        while self.half.sum() + self.half.next() <= self.half_level {
+        // The mid-p-value counts the last term by half.
+        let last = if self.test == Test::MidP { 0.5 } else { 1.0 };
+        while self.half.sum() + last * self.half.next() <= self.half_level {
             self.half.raise();
         }
     }
 
     fn grow(&mut self) {
         self.half.grow();
-        if self.test == Test::Exact {
+        if Self::climbs(self.test) {
             self.climb();
         }
     }
@@ -187,7 +194,7 @@ impl Critical {
         let m = self.half.m as f64;
         let reach = self.quantile * m.sqrt();
         let k = match self.test {
-            Test::Exact => return self.half.k,
+            Test::Exact | Test::MidP => return self.half.k,
             Test::Chi2 => (0.5 * (m - reach)).floor(),
             Test::Corrected => (0.5 * (m - reach - 1.0)).floor(),
         };
@@ -302,7 +309,7 @@ mod tests {
     /// ten thousand at n = 10⁶. Here n = 10⁹: what takes n steps or more would not end.
     #[test]
     fn the_largest_n_is_a_matter_of_its_square_root() {
-        for test in [Test::Exact, Test::Chi2, Test::Corrected] {
+        for test in Test::ALL {
             let (p01, p10) = (0.3, 0.300_03);
             let got = power(Discord::new(p01, p10).unwrap(), MOST, 0.05, test).unwrap();
             let z = (p10 - p01) * (MOST as f64 / (p01 + p10)).sqrt();
@@ -319,12 +326,7 @@ mod tests {
                 let q = if p01 + p10 > 0.0 { p10 / (p01 + p10) } else { 0.0 };
                 let w = probability(m, n, p01 + p10) * probability(b, m, q);
                 let c = m - b;
-                let p = match test {
-                    Test::Exact => mcnemar::exact(b, c),
-                    Test::Chi2 => mcnemar::chi2(b, c).p,
-                    Test::Corrected => mcnemar::corrected(b, c).p,
-                };
-                if p <= level && b != c {
+                if test.p(b, c) <= level && b != c {
                     let up = (b > c) == (p10 > p01);
                     *(if up { &mut good } else { &mut bad }) += w;
                     size += w * (b.abs_diff(c)) as f64 / n as f64;
@@ -338,9 +340,9 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(60))]
         #[test]
         fn summation_is_enumeration(
-            rate in 0.0f64..=1.0, side in 0.0f64..=1.0, n in 1u64..60, level in 0.001f64..0.3, which in 0usize..3,
+            rate in 0.0f64..=1.0, side in 0.0f64..=1.0, n in 1u64..60, level in 0.001f64..0.3, which in 0usize..4,
         ) {
-            let test = [Test::Exact, Test::Chi2, Test::Corrected][which];
+            let test = Test::ALL[which];
             let (p01, p10) = (rate * side, rate * (1.0 - side));
             let got = power(Discord::new(p01, p10).unwrap(), n, level, test).unwrap();
             let (good, bad, size) = enumerated(p01, p10, n, level, test);

@@ -1,9 +1,15 @@
-//! Whether the bands hold what they promise: coverage by simulation, and what an assessment and its replicates cost.
+//! Coverage of intervals and error rates of tests by simulation, and what an assessment and its replicates cost.
 //!
-//! `cargo bench --bench coverage`. Prints one line a figure; nothing is asserted. Each row simulates a lab many times over:
+//! `cargo bench --bench coverage`, or with one of `bands`, `clusters`, `pilots`, `levels`, `versus` after `--` for that part alone. Prints one line
+//! a figure; nothing is asserted. Each row of the bands simulates a lab many times over:
 //! K trained replicates, n test examples of which a sixth has the other property, logistic scores with an effect of the
 //! example, of the training and of both. The narrow band should hold what *these* replicates would say of infinitely many
 //! examples, the wide one what infinitely many replicates would say, each with the level's frequency (.95).
+
+#[path = "coverage/paired.rs"]
+mod paired;
+#[path = "coverage/trainings.rs"]
+mod trainings;
 
 use std::time::Instant;
 
@@ -68,6 +74,22 @@ const WORLDS: [World; 9] = [
 ];
 
 fn main() {
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
+    let parts: [(&str, fn()); 5] = [
+        ("bands", bands),
+        ("clusters", paired::clusters),
+        ("pilots", paired::pilots),
+        ("levels", paired::levels),
+        ("versus", trainings::versus),
+    ];
+    for (name, part) in parts {
+        if wanted.is_empty() || wanted.iter().any(|w| w == name) {
+            part();
+        }
+    }
+}
+
+fn bands() {
     println!("world | statistic | true | narrow covers | width | wide covers | width | n");
     for world in &WORLDS {
         coverage(world);

@@ -64,8 +64,10 @@ fn a_bound_of_your_own_needs_no_size_of_vectors() {
 #[test]
 fn mcnemar() {
     let v = asked(&["mcnemar", "10", "2", "--json"]);
-    assert_eq!(keys(&v), ["chi2", "chi2_p", "corrected_chi2", "corrected_p", "exact_p"]);
+    assert_eq!(keys(&v), ["chi2", "chi2_p", "corrected_chi2", "corrected_p", "exact_p", "mid_p"]);
     assert!((v["exact_p"].as_f64().unwrap() - 0.038_574_218_75).abs() < 1e-12, "{v}");
+    // The exact p less the probability of the table: 66 of 4,096.
+    assert!((v["mid_p"].as_f64().unwrap() - 0.022_460_937_5).abs() < 1e-12, "{v}");
     let none = asked(&["mcnemar", "0", "0", "--json"]);
     assert_eq!((none["exact_p"].as_f64(), none["corrected_p"].as_f64()), (Some(1.0), Some(1.0)));
     let probity = Probity::new();

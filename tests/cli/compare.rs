@@ -44,29 +44,11 @@ fn two_files_are_matched_by_their_items() {
             && told.contains("a.jsonl beats b.jsonl by 13.3 points"),
         "{told}"
     );
-    assert!(told.contains("you would see this") && told.contains("exact p .039"), "{told}");
-}
-
-/// Five items on one side have an interval above 0 and an exact p of .0625; why was nowhere said.
-#[test]
-fn too_few_discordant_items_for_the_exact_test_are_named() {
-    let probity = Probity::new();
-    let few = |differing: usize| {
-        let row = |i: usize| format!("{{\"id\": {i}, \"correct\": {}}}\n", i >= differing);
-        (0..80).map(row).collect::<String>()
-    };
-    let all = probity.file("all.jsonl", &few(0));
-    for (differing, said) in [(5, true), (6, false), (0, false)] {
-        let b = probity.file("b.jsonl", &few(differing));
-        let told = text(&probity.run(&["compare", &all, &b]).stdout);
-        assert_eq!(
-            told.contains("only 5 items tell the sides apart: too few for the exact test"),
-            said,
-            "{told}"
-        );
-        let told = text(&probity.run(&["compare", &all, &b, "--test", "chi2"]).stdout);
-        assert!(!told.contains("too few for the exact test"), "{told}");
-    }
+    assert!(told.contains("if the true difference were as observed, 60 items would show it"), "{told}");
+    assert!(told.contains("mid-p .022, exact p .039"), "{told}");
+    // Wilson's interval of each side: 50 and 42 of 60.
+    assert!(told.contains("a.jsonl 83.3 [72.0, 90.7], b.jsonl 70.0 [57.5, 80.1] (points)"), "{told}");
+    assert!((v["accuracy_b"]["lo"].as_f64().unwrap() - 0.574_9).abs() < 1e-4, "{v}");
 }
 
 /// A pilot that sees no difference has power 0 with a word why, at any number of items.
@@ -83,7 +65,7 @@ fn sides_that_are_level_have_no_difference_to_see() {
         );
     }
     let told = text(&probity.run(&["compare", &b, &b]).stdout);
-    assert!(told.starts_with("1 item in both") && told.contains("with 1 item you"), "{told}");
+    assert!(told.starts_with("1 item in both") && told.contains(", 1 item would show it"), "{told}");
 }
 
 #[test]
@@ -150,30 +132,32 @@ fn samples_with_filters_metrics_seeds_and_clusters() {
     let outlook = &v["outlook"];
     assert!(outlook["design"].as_f64().is_some() && outlook["power"]["mean"].as_f64().is_some(), "{outlook}");
     let told = text(&probity.run(&["compare", &a, &b]).stdout);
-    assert!(told.contains("with 60 items in 10 clusters (design effect"), "{told}");
+    assert!(told.contains("60 items in 10 clusters (design effect"), "{told}");
 }
 
-/// Where four of thirty clusters differ, all on one side, Student's t had p .044 and an interval above 0; chance alone has .125.
+/// Where four of thirty clusters differ, all on one side, Student's t had p .044 and an interval above 0; chance alone has .125. The
+/// interval is a bound only where all clusters are alike.
 #[test]
-fn an_interval_that_rests_on_too_few_clusters_is_a_bound() {
+fn clusters_of_which_few_differ_show_no_difference() {
     let probity = Probity::new();
     let clustered = |first: bool, differing: usize| {
         let row =
             |i: usize| format!("{i},{},{}\n", u8::from(first || i % 5 > 2 || i / 5 >= differing), i / 5);
         format!("id,correct,cluster\n{}", (0..150).map(row).collect::<String>())
     };
-    for (differing, bound) in [(4u64, true), (12, false)] {
+    for (differing, bound) in [(0u64, true), (4, false), (12, false)] {
         let a = probity.file("a.csv", &clustered(true, differing as usize));
         let b = probity.file("b.csv", &clustered(false, differing as usize));
         let v = &json_lines(&probity.run(&["compare", &a, &b, "--json"]).stdout)[0];
-        assert_eq!((v["differing"].as_u64(), v["bound"] == true), (Some(differing), bound), "{v}");
+        assert_eq!((v["differing"].as_u64(), v["bound"].as_bool()), (Some(differing), Some(bound)), "{v}");
         let (lo, p) = (v["difference"]["lo"].as_f64().unwrap(), v["p"].as_f64().unwrap());
-        assert!((lo < 0.0) == bound && (p == 0.125) == bound && (p > 0.05) == bound, "{v}");
+        assert!((lo < 0.0) == (differing < 12) && (p > 0.05) == (differing < 12), "{v}");
+        assert_eq!(p == 0.125, differing == 4, "{v}");
         let told = text(&probity.run(&["compare", &a, &b]).stdout);
-        let said = "the interval is a bound, held at least 95.0 % of the time: the sides differ in only 4 of 30 clusters";
+        let said = "the interval is a bound, which covers at least 95.0 % of the time: the sides differ in none of 30 clusters";
         assert_eq!(told.contains(said), bound, "{told}");
         // McNemar's tests knew nothing of the clusters, and did not say so.
-        assert!(told.contains("as if each item stood for itself: exact p"), "{told}");
+        assert!(told.contains("as if each item stood for itself: "), "{told}");
     }
 }
 
@@ -416,10 +400,13 @@ fn the_lab_compares_files_headless() {
 fn the_test_that_counts_is_the_one_that_was_asked_for() {
     let probity = Probity::new();
     let (a, b) = (probity.file("a.jsonl", &rows(true)), probity.file("b.jsonl", &rows(false)));
-    for (test, key) in [("exact", "exact_p"), ("chi2", "chi2_p"), ("corrected", "corrected_p")] {
+    let tests = [("mid_p", "mid_p"), ("exact", "exact_p"), ("chi2", "chi2_p"), ("corrected", "corrected_p")];
+    for (test, key) in tests {
         let v = &json_lines(&probity.run(&["compare", &a, &b, "--test", test, "--json"]).stdout)[0];
         assert_eq!((&v["p"], &v["holm_p"]), (&v[key], &v[key]), "{test}: {v}");
     }
+    let told = text(&probity.run(&["compare", &a, &b]).stdout);
+    assert!(told.contains("(mid-p McNemar, Tango's interval)"), "{told}");
     let told = text(&probity.run(&["compare", &a, &b, "--test", "chi2"]).stdout);
     assert!(told.contains("(McNemar by chi-square, Tango's interval)"), "{told}");
     refused(&probity.run(&["compare", &a, &b, "--test", "chisq"]), 2, &["chisq", "chi2"]);

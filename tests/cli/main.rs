@@ -3,6 +3,7 @@
 mod calc;
 pub(crate) mod common;
 mod compare;
+mod compare_words;
 mod data;
 mod gallery;
 mod grid;

@@ -22,6 +22,7 @@ pub(crate) fn compared(n: usize) -> Vec<Kind> {
                 b,
                 oracle,
                 p_greater: 0.97 - 0.3 * (i % 2) as f64,
+                difference: None,
                 p: None,
                 turns_with,
             }));

@@ -265,7 +265,7 @@ fn the_verdict_quotes_the_comparison_that_it_is_of() {
     h.focus(VERDICT);
     h.keys("z");
     let screen = h.screen();
-    assert!(screen.contains("over 3 comparisons so far: Holm p .006"), "{screen}");
+    assert!(screen.contains("over 3 comparisons so far: Holm p .004"), "{screen}");
 }
 
 #[test]

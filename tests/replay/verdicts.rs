@@ -57,6 +57,7 @@ pub(crate) fn verdict() -> BoxedStrategy<Kind> {
                         b: other,
                         oracle,
                         p_greater: value,
+                        difference: None,
                         p: Some(value),
                         turns_with,
                     })

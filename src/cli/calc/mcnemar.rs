@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::error::CliError;
 use crate::output;
 use base::numbers::whole;
-use stats::mcnemar::{chi2, corrected, exact};
+use stats::mcnemar::{chi2, corrected, exact, mid_p};
 
 /// Largest count that is taken: beyond it a number no longer holds every integer.
 const MOST: u64 = 1 << 52;
@@ -30,6 +30,7 @@ pub struct McnemarArgs {
 
 #[derive(Serialize)]
 struct Answer {
+    mid_p: f64,
     exact_p: f64,
     chi2: f64,
     chi2_p: f64,
@@ -41,6 +42,7 @@ struct Answer {
 pub fn answer(args: &McnemarArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let (plain, edwards) = (chi2(args.b, args.c), corrected(args.b, args.c));
     let answer = Answer {
+        mid_p: mid_p(args.b, args.c),
         exact_p: exact(args.b, args.c),
         chi2: plain.statistic,
         chi2_p: plain.p,
@@ -51,8 +53,8 @@ pub fn answer(args: &McnemarArgs, out: &mut dyn Write) -> Result<(), CliError> {
         return output::json(out, &answer);
     }
     let mut text = format!(
-        "exact p {:.6}  chi2 {:.4} p {:.6}  corrected {:.4} p {:.6}",
-        answer.exact_p, answer.chi2, answer.chi2_p, answer.corrected_chi2, answer.corrected_p
+        "mid-p {:.6}  exact p {:.6}  chi2 {:.4} p {:.6}  corrected {:.4} p {:.6}",
+        answer.mid_p, answer.exact_p, answer.chi2, answer.chi2_p, answer.corrected_chi2, answer.corrected_p
     );
     if args.b + args.c == 0 {
         text += "  (no discordant item: no evidence either way)";

@@ -40,7 +40,7 @@ pub struct PowerArgs {
     /// Level of the test.
     #[arg(long, default_value = ".05", allow_hyphen_values = true)]
     alpha: String,
-    /// `exact`, `chi2` or `corrected` (McNemar's).
+    /// `mid_p`, `exact`, `chi2` or `corrected` (McNemar's).
     #[arg(long, default_value = "exact")]
     test: String,
     #[command(flatten)]

@@ -99,12 +99,12 @@ pub fn assess(sweep: &Sweep<'_>, resamples: &Resamples, halves: &Halves, level: 
     let sums = table.block_sums(halves.blocks());
     let totals = table.totals(&sums);
     let drawn = resamples.block_sums(&table.columns, halves.blocks(), |_, sums| {
-        (table.statistics(&table.totals(sums)), halved.choose(sums).theta)
+        (table.statistics(&table.totals(sums)), halved.choose(sums).held_out)
     });
     let (statistics, chosen): (Vec<Vec<f64>>, Vec<_>) = drawn.into_iter().unzip();
     let strengths = strengths(&table, sweep.values, &totals, &statistics, level)?;
-    let draws = Draws { theta: halved.choose(&sums).theta, rows: chosen };
-    let optimum = halved.optimum(sweep, &strengths, &sums, &draws, level);
+    let draws = Draws::new(halved.choose(&sums).held_out.as_ref(), &chosen);
+    let optimum = halved.optimum(sweep, &strengths, (&sums, &chosen), level);
     let paper = Paper::of(&strengths);
     Some(Assessment { strengths, optimum, paper, draws })
 }
@@ -136,7 +136,12 @@ fn strengths(
     let bands = |statistic: Statistic, m: usize| -> Option<Bands> {
         let place = table.place(statistic, m);
         let draws: Vec<f64> = drawn.iter().flat_map(|all| &all[place.clone()]).copied().collect();
-        Bands::new(&point[place], &draws, level)
+        let bands = Bands::new(&point[place], &draws, level)?;
+        if statistic != Statistic::Reliability {
+            return Some(bands);
+        }
+        let [c, s] = [Statistic::Completeness, Statistic::Selectivity].map(|of| &point[table.place(of, m)]);
+        Some(bands.with_range(c.iter().zip(s).map(|(c, s)| reliability(*c, *s))))
     };
     let one = |(m, value): (usize, &f64)| {
         let readable = (0..table.stays.len()).map(|j| readable(table, totals, (m, j), level)).collect();

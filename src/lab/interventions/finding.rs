@@ -300,9 +300,10 @@ pub struct OptimumFinding {
     pub parameter: String,
     /// Its value at the highest reliability.
     pub value: f64,
-    /// At that value, on all examples.
+    /// On examples that had no part in the choice, at the strengths chosen in each half. Of recordings of older programs: at that value, on
+    /// all examples.
     pub completeness: Banded,
-    /// At that value, on all examples.
+    /// Likewise.
     pub selectivity: Banded,
     /// Chosen on one half of the examples and reported on the other, with bands that cover the choice.
     pub reliability: Banded,

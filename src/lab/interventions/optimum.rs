@@ -5,13 +5,16 @@
 //! and averaged over random halvings; the choice is made again in every resample, so the interval covers it. The paper's
 //! way, chosen and reported on all examples, stands beside it.
 //!
+//! One strength is chosen in each half, by the mean over trainings. C and S are means over halves and trainings, and R is their harmonic
+//! mean: the three belong together.
+//!
 //! A strength can only be chosen where the choosing half shows that the oracle still reads the other property better than
 //! chance: an oracle that answers one value for everything has a selectivity of about the majority share.
 
 use serde::{Deserialize, Serialize};
 
 use super::assess::{Strength, balanced};
-use super::score::reliability;
+use super::score::{linearised, reliability};
 use super::table::{Sweep, Table};
 use stats::Estimate;
 use stats::halves::Halves;
@@ -48,6 +51,8 @@ pub struct Optimum {
     pub value: f64,
     /// Reliability on examples that had no part in the choice, with bands that cover the choice.
     pub reliability: Bands,
+    /// Completeness and selectivity on the same examples, of which the reliability is the harmonic mean.
+    pub held_out: [Bands; 2],
     /// How often each strength was chosen over the halves, as a share of all choices that found one.
     pub chosen: Vec<f64>,
     /// Share of halves in which no strength was eligible.
@@ -123,13 +128,24 @@ pub enum NoOptimum {
     FewExamples,
 }
 
-/// An optimum's reliability on all examples and in every resample of them, by replicate.
+/// An optimum's reliability on all examples and in every resample of them, by replicate (see [`linearised`]).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Draws {
     /// On the examples as they are; none without an optimum.
     pub theta: Option<Vec<f64>>,
     /// In each resample; none where no strength was eligible.
     pub rows: Vec<Option<Vec<f64>>>,
+}
+
+/// Completeness and selectivity on the halves that had no part in the choice, means over all choices, by replicate.
+pub(super) type HeldOut = [Vec<f64>; 2];
+
+impl Draws {
+    /// Reliabilities of what was held out.
+    pub(super) fn new(theta: Option<&HeldOut>, rows: &[Option<HeldOut>]) -> Self {
+        let of = |[c, s]: &HeldOut| linearised(c, s);
+        Self { theta: theta.map(of), rows: rows.iter().map(|row| row.as_ref().map(of)).collect() }
+    }
 }
 
 impl Paper {
@@ -164,8 +180,8 @@ pub(super) struct Halved<'a> {
 
 /// What was chosen on the halves.
 pub(super) struct Chosen {
-    /// Mean reliability over all choices, by replicate.
-    pub(super) theta: Option<Vec<f64>>,
+    /// None where no half had an eligible strength.
+    pub(super) held_out: Option<HeldOut>,
     counts: Vec<usize>,
     none: usize,
 }
@@ -183,38 +199,46 @@ impl<'a> Halved<'a> {
         let width = self.slim_width();
         let mut total = vec![0.0f32; width];
         slim.chunks_exact(width).for_each(|block| add(&mut total, block));
-        let mut chosen = Chosen { theta: None, counts: vec![0; m], none: 0 };
-        let (mut theta, mut choices) = (vec![0.0; k], 0usize);
+        let mut chosen = Chosen { held_out: None, counts: vec![0; m], none: 0 };
+        let (mut held_out, mut choices) = ([vec![0.0; k], vec![0.0; k]], 0usize);
         let (mut one, mut two) = (vec![0.0f32; width], vec![0.0f32; width]);
-        let mut reliabilities = [vec![0.0f64; k * m], vec![0.0f64; k * m]];
+        let both = || [vec![0.0f64; k * m], vec![0.0f64; k * m]];
+        let mut scores = [both(), both()];
         for first in self.halves.firsts() {
             one.fill(0.0);
             first.iter().for_each(|g| add(&mut one, &slim[g * width..(g + 1) * width]));
             two.iter_mut().zip(total.iter().zip(&one)).for_each(|(b, (all, a))| *b = all - a);
             let halves = [&one, &two];
-            for (half, r) in halves.iter().zip(&mut reliabilities) {
-                self.reliabilities(half, r);
+            for (half, of_half) in halves.iter().zip(&mut scores) {
+                self.means(half, of_half);
             }
             for (here, there) in [(0, 1), (1, 0)] {
-                let mean = |at: usize| (0..k).map(|i| reliabilities[here][at * k + i]).sum::<f64>();
-                let scored = (0..m).map(|at| self.eligible(halves[here], at).then(|| mean(at)));
+                let at_strength = |at: usize| at * k..(at + 1) * k;
+                let mean = |values: &[f64]| values.iter().sum::<f64>() / k as f64;
+                let of_means = |at: usize| {
+                    let [c, s] = scores[here].each_ref().map(|of| mean(&of[at_strength(at)]));
+                    if s.is_nan() { s } else { reliability(c, s) }
+                };
+                let scored = (0..m).map(|at| self.eligible(halves[here], at).then(|| of_means(at)));
                 let Some(at) = best(scored) else {
                     chosen.none += 1;
                     continue;
                 };
-                let reported = &reliabilities[there][at * k..(at + 1) * k];
-                if reported.iter().any(|r| r.is_nan()) {
+                let reported = scores[there].each_ref().map(|of| &of[at_strength(at)]);
+                if reported.iter().copied().flatten().any(|r| r.is_nan()) {
                     chosen.none += 1;
                     continue;
                 }
                 chosen.counts[at] += 1;
                 choices += 1;
-                theta.iter_mut().zip(reported).for_each(|(sum, r)| *sum += r);
+                for (sums, reported) in held_out.iter_mut().zip(reported) {
+                    sums.iter_mut().zip(reported).for_each(|(sum, r)| *sum += r);
+                }
             }
         }
         if choices > 0 {
-            theta.iter_mut().for_each(|sum| *sum /= choices as f64);
-            chosen.theta = Some(theta);
+            held_out.iter_mut().flatten().for_each(|sum| *sum /= choices as f64);
+            chosen.held_out = Some(held_out);
         }
         chosen
     }
@@ -253,8 +277,8 @@ impl<'a> Halved<'a> {
         1 + self.table.classes + m * (self.scores() + self.table.classes)
     }
 
-    /// Reliability by strength and replicate on a half.
-    fn reliabilities(&self, half: &[f32], out: &mut [f64]) {
+    /// Completeness and selectivity by strength and replicate on a half.
+    fn means(&self, half: &[f32], [of_c, of_s]: &mut HeldOut) {
         let t = self.table;
         let rows = 1.0 / f64::from(half[0]);
         let width = 1 + t.stays.len();
@@ -271,7 +295,7 @@ impl<'a> Halved<'a> {
                     if s.is_nan() { s } else { s.clamp(0.0, 1.0) }
                 };
                 let s = defined.iter().enumerate().map(on).sum::<f64>() / t.stays.len() as f64;
-                out[m * t.replicates + k] = if s.is_nan() { s } else { reliability(c, s) };
+                (of_c[m * t.replicates + k], of_s[m * t.replicates + k]) = (c, s);
             }
         }
     }
@@ -292,8 +316,7 @@ impl<'a> Halved<'a> {
         &self,
         sweep: &Sweep<'_>,
         strengths: &[Strength],
-        sums: &[f32],
-        draws: &Draws,
+        (sums, rows): (&[f32], &[Option<HeldOut>]),
         level: f64,
     ) -> Result<Optimum, NoOptimum> {
         let (t, values) = (self.table, sweep.values);
@@ -315,14 +338,20 @@ impl<'a> Halved<'a> {
         let scored = strengths.iter().map(|s| s.reliability.filter(|_| eligible(s)).map(|r| r.narrow.mean));
         let Some(index) = best(scored) else { return Err(ruined(sweep, strengths)) };
         let chosen = self.choose(sums);
-        let theta = chosen.theta.ok_or(NoOptimum::FewExamples)?;
-        let rows: Vec<f64> = draws.rows.iter().flatten().flatten().copied().collect();
-        let reliability = Bands::new(&theta, &rows, level).ok_or(NoOptimum::FewExamples)?;
+        let held_out = chosen.held_out.ok_or(NoOptimum::FewExamples)?;
+        let bands = |of: &dyn Fn(&HeldOut) -> Vec<f64>| {
+            let rows: Vec<f64> = rows.iter().flatten().flat_map(of).collect();
+            Bands::new(&of(&held_out), &rows, level).ok_or(NoOptimum::FewExamples)
+        };
+        let [c, s] = &held_out;
+        let single = c.iter().zip(s).map(|(c, s)| reliability(*c, *s));
+        let reliability = bands(&|[c, s]| linearised(c, s))?.with_range(single);
         let choices: usize = chosen.counts.iter().sum();
         Ok(Optimum {
             index,
             value: values[index],
             reliability,
+            held_out: [bands(&|[c, _]| c.clone())?, bands(&|[_, s]| s.clone())?],
             chosen: chosen.counts.iter().map(|c| *c as f64 / choices as f64).collect(),
             none: chosen.none as f64 / (choices + chosen.none) as f64,
             end: End::of(index, values.len()),

@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::optimum::Draws;
+use stats::replicates::Contrast;
 use stats::rng::{below, stream};
 
 /// Methods compared at their optima.
@@ -14,7 +15,7 @@ use stats::rng::{below, stream};
 pub struct Ranking {
     /// The methods by falling reliability on the examples as they are; those without an optimum last.
     pub order: Vec<usize>,
-    /// `better[a][b]`: probability that a is more reliable than b. Ties count half; no optimum counts as below any.
+    /// `better[a][b]`: share of resamples in which a is more reliable than b. Ties count half; no optimum counts as below any.
     pub better: Vec<Vec<f64>>,
     /// `places[a][p]`: share of resamples in which a is at place p (0 is the best).
     pub places: Vec<Vec<f64>>,
@@ -38,20 +39,26 @@ impl Ranking {
         let mut rng = stream(seed, "replicates of resamples");
         let mut better = vec![vec![0.0; count]; count];
         let mut places = vec![vec![0.0; count]; count];
-        let (mut same, share) = (0.0, 1.0 / resamples.max(1) as f64);
+        let mut same = 0.0;
         for b in 0..resamples {
             let drawn: Vec<usize> =
                 (0..replicates).map(|_| below(&mut rng, replicates as u32) as usize).collect();
             let values: Vec<f64> = methods.iter().map(|d| resampled(d.rows[b].as_deref(), &drawn)).collect();
             for (i, x) in values.iter().enumerate() {
                 for (j, y) in values.iter().enumerate() {
-                    better[i][j] += share * if x > y { 1.0 } else { f64::from(u8::from(x == y)) / 2.0 };
+                    better[i][j] += if x > y { 1.0 } else { f64::from(u8::from(x == y)) / 2.0 };
                 }
             }
             let here = ordered(&values);
-            here.iter().enumerate().for_each(|(place, method)| places[*method][place] += share);
-            same += if here == order { share } else { 0.0 };
+            here.iter().enumerate().for_each(|(place, method)| places[*method][place] += 1.0);
+            same += f64::from(u8::from(here == order));
         }
+        // Counts before shares: a sum of shares rounds to more than 1.
+        let of_all = |count: f64| count / resamples.max(1) as f64;
+        for table in [&mut better, &mut places] {
+            table.iter_mut().flatten().for_each(|count| *count = of_all(*count));
+        }
+        let same = of_all(same);
         Self { order, better, places, stability: same }
     }
 
@@ -67,6 +74,20 @@ impl Ranking {
         }
         pairs
     }
+}
+
+/// The difference of two methods' reliability, tested over trainings and examples; none where one of them has no optimum, for a single
+/// training, and while they have trainings of other numbers.
+pub fn contrast(a: &Draws, b: &Draws) -> Option<Contrast> {
+    let less = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<f64>>();
+    let (theta_a, theta_b) = (a.theta.as_deref()?, b.theta.as_deref()?);
+    if theta_a.len() != theta_b.len() {
+        return None;
+    }
+    let rows = a.rows.iter().zip(&b.rows);
+    let rows: Vec<Vec<f64>> = rows.filter_map(|(a, b)| Some(less(a.as_deref()?, b.as_deref()?))).collect();
+    let rows: Vec<&[f64]> = rows.iter().map(Vec::as_slice).collect();
+    Contrast::new(&less(theta_a, theta_b), &rows)
 }
 
 /// Mean over drawn replicates, with deviations widened.
@@ -117,6 +138,19 @@ mod tests {
         assert!(close(r.stability, 1.0) && close(r.places[2][0], 1.0) && close(r.better[0][1], 0.0));
     }
 
+    /// A sum of a thousand thousandths was 1.0000000000000007.
+    #[test]
+    fn shares_of_resamples_stay_within_1() {
+        for resamples in [49, 1_000, 4_001] {
+            let certain = |value: f64| Draws {
+                rows: vec![Some(vec![value; 2]); resamples],
+                theta: Some(vec![value; 2]),
+            };
+            let r = Ranking::new(&[&certain(0.8), &certain(0.5)], 1);
+            assert_eq!((r.better[0][1], r.places[0][0], r.stability), (1.0, 1.0, 1.0), "{resamples}");
+        }
+    }
+
     /// What replicates share cancels: the same replicates are drawn for both methods.
     #[test]
     fn replicates_are_drawn_jointly() {
@@ -127,6 +161,22 @@ mod tests {
         let steady = draws(0.61, 0.0, 4);
         let open = Ranking::new(&[&a, &steady], 1).better[1][0];
         assert!((0.3..0.7).contains(&open), "{open}");
+    }
+
+    /// Five trainings of two methods that differ by training alone: the difference, and the t test of the paired differences.
+    #[test]
+    fn a_contrast_is_that_of_paired_trainings() {
+        let (a, b) = (draws(0.60, 0.02, 3), draws(0.62, 0.02, 4));
+        let c = contrast(&a, &b).unwrap();
+        assert!((c.mean + 0.02).abs() < 1e-12 && c.p() < 1e-3, "trainings are alike: {c:?}");
+        let apart = Draws {
+            theta: Some(vec![0.64, 0.63, 0.60, 0.61]),
+            rows: vec![Some(vec![0.64, 0.63, 0.60, 0.61]); 400],
+        };
+        let c = contrast(&apart, &a).unwrap();
+        assert!(c.df == 3.0 && c.p() > 0.1, "four trainings of which two turn round: {c:?} {}", c.p());
+        let none = Draws { theta: None, rows: vec![None; 400] };
+        assert!(contrast(&a, &none).is_none());
     }
 
     /// While replicates arrive methods may have different numbers of them.

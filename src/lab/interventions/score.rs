@@ -40,6 +40,22 @@ pub(crate) fn nullifying_completeness_to(after: &Dense<f64>, prior: &[f64]) -> V
     after.iter_rows().map(|p| (1.0 - total_variation(p, prior) / farthest).clamp(0.0, 1.0)).collect()
 }
 
+/// Reliability by training, linearised about the means over trainings: values whose mean is the harmonic mean of mean completeness and
+/// mean selectivity, and whose spread is what trainings add to it. Means of the trainings' own harmonic means would not agree with the C and
+/// S that are shown. Of one training its reliability; not a number where a score is none.
+pub(crate) fn linearised(completeness: &[f64], selectivity: &[f64]) -> Vec<f64> {
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let (c, s) = (mean(completeness), mean(selectivity));
+    if c.is_nan() || s.is_nan() {
+        return vec![f64::NAN; completeness.len()];
+    }
+    let r = reliability(c, s);
+    let sum = if c + s > 0.0 { c + s } else { 1.0 };
+    let (by_c, by_s) = (2.0 * (s / sum).powi(2), 2.0 * (c / sum).powi(2));
+    let each = completeness.iter().zip(selectivity);
+    each.map(|(ck, sk)| r + by_c * (ck - c) + by_s * (sk - s)).collect()
+}
+
 /// Selectivity of each example on one non-targeted property (equation 3): `1 - TV(after, before)/m` with the largest distance
 /// that is possible from `before`, `m = max(1 - min before, max before)`.
 ///

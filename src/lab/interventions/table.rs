@@ -5,7 +5,7 @@
 //! replicates that still read such a property right, by its value; and once, who is there. Every statistic of a set of examples (all, a
 //! half, a resample) is a function of the sums of these columns over the set.
 
-use super::score::{ExampleScores, Kept, reliability};
+use super::score::{ExampleScores, Kept, linearised};
 use base::matrix::Matrix;
 
 /// Scores of the test examples by one replicate at one strength.
@@ -55,7 +55,7 @@ pub(super) enum Statistic {
     Completeness,
     /// Mean selectivity over the examples that have it; of several properties, the mean over them.
     Selectivity,
-    /// Harmonic mean of the two.
+    /// Harmonic mean of the two means over replicates, linearised by replicate.
     Reliability,
     /// Completeness over the examples that have the other property.
     CompletenessWhereSelective,
@@ -249,6 +249,7 @@ impl Table {
         let (size, properties) = (self.strengths * self.replicates, self.stays.len());
         let mut out = vec![0.0; self.followed() * size];
         for m in 0..self.strengths {
+            let mut of_both = [Vec::with_capacity(self.replicates), Vec::with_capacity(self.replicates)];
             for k in 0..self.replicates {
                 let (at, centres) = (self.at(k, m), &self.centres[k * self.strengths + m]);
                 let mut put = |statistic: Statistic, value: f64| {
@@ -267,11 +268,13 @@ impl Table {
                 let (s, by_class) = (s / properties as f64, by_class / properties as f64);
                 put(Statistic::Completeness, c);
                 put(Statistic::Selectivity, s);
-                put(Statistic::Reliability, if s.is_nan() { f64::NAN } else { reliability(c, s) });
+                of_both[0].push(c);
+                of_both[1].push(s);
                 let where_selective = held(centres[0].mean + totals[at + 1] / defined);
                 put(Statistic::CompletenessWhereSelective, where_selective);
                 put(Statistic::SelectivityByClass, by_class);
             }
+            out[self.place(Statistic::Reliability, m)].copy_from_slice(&linearised(&of_both[0], &of_both[1]));
         }
         out
     }

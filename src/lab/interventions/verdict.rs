@@ -8,6 +8,7 @@ use super::finding::PaperFinding;
 use super::key::MethodKey;
 use super::leak::Left;
 use super::oracle::OracleKind;
+use stats::Estimate;
 
 /// Why a method has no strength of highest reliability under an oracle.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -60,7 +61,7 @@ pub struct RivalFinding {
     pub reliability: Option<f64>,
 }
 
-/// How probable it is that `a` is more reliable than `b` at their optima.
+/// Whether `a` is more reliable than `b` at their optima.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VersusFinding {
     /// A method with its options.
@@ -69,10 +70,15 @@ pub struct VersusFinding {
     pub b: MethodKey,
     /// Which oracle judges.
     pub oracle: OracleKind,
-    /// Over resamples of examples and of replicates, the strengths chosen anew in each; ties count half.
+    /// Share of resamples of examples and of replicates in which `a` is the more reliable, the strengths chosen anew in each; ties count
+    /// half. It is not the probability that `a` is.
     pub p_greater: f64,
-    /// Whether the two differ at all: twice the smaller share, and no less than so many resamples can tell. None in older
-    /// recordings.
+    /// Reliability of `a` less that of `b`, with its interval over examples and trainings. None where one has no optimum or there is a single
+    /// training, and in older recordings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub difference: Option<Estimate>,
+    /// p-value of no difference: Student's t on the paired differences of trainings. None where there is no difference, and in recordings
+    /// of older programs that have none. In those that have no difference it is twice the smaller share of resamples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
     /// What turns the verdict: `linear oracle` or `mlp oracle`, `recipe 1`, `recipe 2`. A verdict that turns is no verdict.

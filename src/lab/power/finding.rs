@@ -107,6 +107,9 @@ pub struct ComparisonFinding {
     pub difference: Estimate,
     /// Exact McNemar; with several seeds twice the median of theirs, at most 1.
     pub exact_p: Option<f64>,
+    /// McNemar's mid-p-value, likewise; none in findings of older programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mid_p: Option<f64>,
     /// McNemar by χ² without correction, likewise.
     pub chi2_p: Option<f64>,
     /// McNemar by χ² with continuity correction, likewise.
@@ -152,9 +155,8 @@ pub struct ComparisonFinding {
     /// Clusters, or items under several seeds, in which the sides differ; none where an item is one right and wrong, and for other metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differing: Option<usize>,
-    /// Whether the interval of [`Self::difference`] is a bound: so few units differ that what their items have in common cannot be told, and
-    /// is taken as everything.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    /// True if the interval of [`Self::difference`] is a bound: all units have the same difference and show no spread.
+    #[serde(default)]
     pub bound: bool,
     /// Percentile interval of the difference by resampling items or clusters, for metrics that are not 0 or 1, several seeds, and
     /// items that belong together.
@@ -184,9 +186,10 @@ pub struct PowerFinding {
     pub at_n: u64,
     /// Power, with the interval that the pilot's own uncertainty leaves.
     pub power: Estimate,
-    /// How many times too large a significant difference is on average.
+    /// How many times too large a significant difference is on average, where the true one is at the near end of its interval. None where
+    /// the interval holds 0, and where one side won no item.
     pub type_m: Option<f64>,
-    /// Share of significant differences with the wrong sign.
+    /// Share of significant differences with the wrong sign, likewise.
     pub type_s: Option<f64>,
     /// McNemar's test whose power it is.
     pub test: Test,
@@ -277,6 +280,16 @@ pub struct SequentialFinding {
 }
 
 impl ComparisonFinding {
+    /// The p-value that verbs follow: of the planned comparison its own, of the others that adjusted within the run.
+    pub fn deciding_p(&self) -> f64 {
+        if self.planned { self.p } else { self.holm_p }
+    }
+
+    /// McNemar's test if the p-value that counts is one of his.
+    pub fn mcnemar(&self) -> Option<Test> {
+        Test::ALL.into_iter().find(|test| self.test.starts_with(test.title()))
+    }
+
     /// True if the difference is one of shares, which is shown in points.
     pub fn is_share(&self) -> bool {
         self.both.is_some() || self.unpaired

@@ -1,15 +1,16 @@
 //! What a pilot says of a comparison yet to be made: power at any n, the n that is needed, and whether to give up.
 //!
-//! The pilot's own uncertainty goes into every number: the difference is moved along its interval ([`folded`]) while the share
-//! of discordant items stays. Power computed from the pilot's difference alone only restates its p-value; with the interval
-//! it says how little is known.
+//! The pilot's own uncertainty goes into every number. McNemar's power depends on the share of discordant items and on how they are split
+//! between the sides: both are moved over their joint region ([`Region`]). Student's power depends on the difference in standard errors,
+//! which is moved along its interval. Power computed from the pilot's difference alone only restates its p-value; with the interval it says
+//! how little is known.
 
 use super::finding::{ComparisonFinding, Open, PowerFinding};
 use super::pairs::Pairs;
 use super::tally::Tally;
 use stats::estimate::Estimate;
-use stats::folded;
-use stats::paired::{Shift, Table};
+use stats::intervals::clopper_pearson_of;
+use stats::paired::{Shift, Table, constrained, difference};
 use stats::power::{Discord, MOST, Power, PowerError, power, share};
 use stats::required::{Aim, approximate, detectable, required};
 use stats::student;
@@ -28,20 +29,27 @@ pub struct Pilot {
     pub n: usize,
     /// The difference as observed, means over seeds.
     pub gap: f64,
-    /// The least and the largest size of the difference that the pilot is compatible with.
-    pub gaps: (f64, f64),
-    /// The test.
-    pub by: By,
+    /// The test, with the difference as observed.
+    by: By,
+    /// The same with the smallest difference that the pilot is compatible with.
+    least: By,
+    /// The same with the largest.
+    most: By,
+    /// The same at the end of the interval of the difference that is nearer to 0; none where the interval holds 0, and where one side won
+    /// no item, whose rate is then estimated as 0.
+    near: Option<By>,
 }
 
 /// The test whose power a pilot is asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum By {
+enum By {
     /// McNemar's of one run of each side on items that stand for themselves: how the sides differ on an item.
     McNemar(Discord),
     /// Student's t over independent units: clusters of items, items with values that are not 0 or 1, or two sets of items. More items are
     /// more units of the same kind.
     Student {
+        /// Size of the difference.
+        gap: f64,
         /// Standard error of the difference with the pilot's items.
         error: f64,
         /// Independent units among them.
@@ -51,12 +59,38 @@ pub enum By {
     },
 }
 
+/// The joint region of the share of discordant items and, given it, of the share of those that one side wins: Clopper and Pearson's
+/// intervals at the root of the level each, so that both hold at least as often as the level says.
+struct Region {
+    /// Share of discordant items.
+    rate: (f64, f64),
+    /// How far the discordant items lean to a side: 0 both sides win as many, 1 one side wins all.
+    lean: (f64, f64),
+}
+
+impl Region {
+    /// Of counts that are divided by a design effect; everything there can be where that effect is not known.
+    fn new(table: &Table, design: f64, level: f64) -> Self {
+        if !design.is_finite() {
+            return Self { rate: (0.0, 1.0), lean: (0.0, 1.0) };
+        }
+        let each = level.sqrt();
+        let [b, c, n] = [table.only_a, table.only_b, table.n()].map(|count| count as f64 / design);
+        let (lo, hi) = clopper_pearson_of(b, b + c, each);
+        let (lo, hi) = (2.0 * lo - 1.0, 2.0 * hi - 1.0);
+        let least = if lo <= 0.0 && 0.0 <= hi { 0.0 } else { lo.abs().min(hi.abs()) };
+        Self { rate: clopper_pearson_of(b + c, n, each), lean: (least, lo.abs().max(hi.abs())) }
+    }
+
+    fn corner(rate: f64, lean: f64) -> By {
+        By::McNemar(Discord { p01: 0.5 * rate * (1.0 - lean), p10: 0.5 * rate * (1.0 + lean) })
+    }
+}
+
 impl Pilot {
     /// What one run of each side on items that stand for themselves says.
     pub fn of_table(table: &Table, level: f64) -> Option<Self> {
-        let n = table.n() as f64;
-        let discord = Discord::new(table.only_b as f64 / n, table.only_a as f64 / n).ok()?;
-        Some(Self::by_mcnemar(table.n() as usize, discord, None, level))
+        Self::by_mcnemar(table.n() as usize, table, (1.0, difference(table, level)), level)
     }
 
     /// What pairs say; none without items.
@@ -67,53 +101,57 @@ impl Pilot {
     /// The same from what is kept of the items.
     pub fn of_tally(tally: &Tally, level: f64) -> Option<Self> {
         let total = tally.total();
-        let share = |count: u64| count as f64 / total.n() as f64;
-        let discord = Discord::new(share(total.only_b), share(total.only_a)).ok();
-        match (tally.shift, discord) {
-            (Some(shift), discord) if tally.clustered || discord.is_none() => {
-                let most = discord.map_or(if tally.apart { 1.0 } else { f64::MAX }, Discord::rate);
-                Self::by_student(tally.items, shift, (discord, most), level)
+        match (tally.shift, tally.joint()) {
+            (Some(shift), Some(joint)) if tally.clustered => {
+                let near = near(joint.interval(level)).filter(|_| total.only_a > 0 && total.only_b > 0);
+                Self::by_student(tally.items, shift, (Some(&total), 1.0, near), level)
             }
-            (shift, Some(discord)) => {
-                Some(Self::by_mcnemar(tally.items, discord, shift.map(|s| s.error), level))
+            (_, Some(joint)) => {
+                Self::by_mcnemar(tally.items, &total, (joint.design(), joint.interval(level)), level)
             }
-            (_, None) => None,
+            (Some(shift), None) => {
+                let most = if tally.apart { 1.0 } else { f64::MAX };
+                Self::by_student(tally.items, shift, (None, most, near(shift.interval(level))), level)
+            }
+            (None, None) => Self::of_table(tally.tables.first()?, level),
         }
     }
 
-    /// `error` is the standard error of the difference, where it is not that of independent items.
-    fn by_mcnemar(n: usize, discord: Discord, error: Option<f64>, level: f64) -> Self {
-        let (rate, gap) = (discord.rate(), discord.gap());
-        let lean = if rate > 0.0 { gap * gap / rate } else { 0.0 };
-        // What decides is gap / sqrt(rate); its variance by the delta method, against that of the gap at a fixed rate.
-        let plain = ((rate - gap * gap).max(0.0) / n as f64).sqrt();
-        let variance = (1.0 - lean - 0.75 * lean * (1.0 - rate) / rate.max(f64::MIN_POSITIVE)).max(0.05);
-        let error = error.unwrap_or(plain) * (variance / (1.0 - lean).max(0.05)).sqrt();
-        let gaps = if rate <= 0.0 {
-            unseen(n)
-        } else if error > 0.0 {
-            let (lo, hi) = folded::effect(gap / error, level);
-            ((lo * error).min(rate), (hi * error).min(rate))
-        } else if error == 0.0 {
-            alike(gap, n, level)
-        } else {
-            (0.0, rate)
-        };
-        Self { n, gap, gaps, by: By::McNemar(discord) }
+    /// `table` holds all seeds, whose items count for `design` times fewer.
+    fn by_mcnemar(n: usize, table: &Table, (design, interval): (f64, Estimate), level: f64) -> Option<Self> {
+        let share = |count: u64| count as f64 / table.n() as f64;
+        let seen = Discord::new(share(table.only_b), share(table.only_a)).ok()?;
+        let region = Region::new(table, design, level);
+        let known = table.only_a > 0 && table.only_b > 0;
+        let near = near(interval).filter(|_| known).and_then(|gap| {
+            let p01 = constrained(table, gap);
+            Discord::new(p01, p01 + gap).ok().map(By::McNemar)
+        });
+        Some(Self {
+            n,
+            gap: seen.gap(),
+            by: By::McNemar(seen),
+            least: Region::corner(region.rate.0, region.lean.0),
+            most: Region::corner(region.rate.1, region.lean.1),
+            near,
+        })
     }
 
-    /// What independent units say; `discord` where their items are right or wrong on both sides, and the largest difference there can
-    /// be.
+    /// What independent units say; `table` where their items are right or wrong on both sides, the largest difference there can be, and the
+    /// near end of the interval.
     fn by_student(
         n: usize,
         shift: Shift,
-        (discord, most): (Option<Discord>, f64),
+        (table, most, near): (Option<&Table>, f64, Option<f64>),
         level: f64,
     ) -> Option<Self> {
         let Shift { mean: gap, error, units } = shift;
         if n == 0 || gap.is_nan() {
             return None;
         }
+        let share = |count: u64, t: &Table| count as f64 / t.n() as f64;
+        let discord = table.and_then(|t| Discord::new(share(t.only_b, t), share(t.only_a, t)).ok());
+        let most = discord.map_or(most, Discord::rate);
         let gaps = if most <= 0.0 {
             unseen(units)
         } else if error > 0.0 {
@@ -128,30 +166,16 @@ impl Pilot {
         };
         let plain = discord.map(|d| (d.rate() - d.gap().powi(2)) / n as f64).filter(|plain| *plain > 0.0);
         let design = plain.map(|plain| error * error / plain).filter(|d| d.is_finite());
-        Some(Self { n, gap, gaps, by: By::Student { error, units, design } })
+        let of = |gap: f64| By::Student { gap: gap.abs(), error, units, design };
+        let (least, most) = (of(gaps.0), of(gaps.1));
+        Some(Self { n, gap, by: of(gap), least, most, near: near.filter(|_| error > 0.0).map(of) })
     }
 
-    /// The same with a difference of another size, in the direction that the pilot saw.
-    fn with_gap(&self, size: f64) -> Self {
-        let first = self.gap >= 0.0;
-        let gap = if first { size } else { -size };
-        let by = match self.by {
-            By::McNemar(discord) => {
-                let rate = discord.rate().max(size);
-                let (more, less) = (0.5 * (rate + size), 0.5 * (rate - size));
-                let (p01, p10) = if first { (less, more) } else { (more, less) };
-                By::McNemar(Discord { p01, p10 })
-            }
-            student @ By::Student { .. } => student,
-        };
-        Self { gap, by, ..*self }
-    }
-
-    /// What the test does on `n` items where the difference is what was observed.
-    fn at(&self, n: u64, aim: Aim) -> Result<Power, PowerError> {
-        let (error, units) = match self.by {
+    /// What the test does on `n` items where the sides differ like this.
+    fn at(&self, by: By, n: u64, aim: Aim) -> Result<Power, PowerError> {
+        let (gap, error, units) = match by {
             By::McNemar(discord) => return power(discord, n, aim.level, aim.test),
-            By::Student { error, units, .. } => (error, units),
+            By::Student { gap, error, units, .. } => (gap, error, units),
         };
         share("alpha", aim.level)?;
         if n > MOST {
@@ -159,25 +183,27 @@ impl Pilot {
         }
         let more = n as f64 / self.n as f64;
         let units = more * units as f64;
-        if error == 0.0 && self.gap != 0.0 {
+        if error == 0.0 && gap != 0.0 {
             // Units that are all alike count as coins that fell on one side.
             let shown = 2f64.powf(1.0 - units) <= aim.level;
             return Ok(student::power(if shown { f64::INFINITY } else { f64::NAN }, units - 1.0, aim.level));
         }
-        let theta = if self.gap == 0.0 { 0.0 } else { self.gap / error * more.sqrt() };
+        let theta = if gap == 0.0 { 0.0 } else { gap / error * more.sqrt() };
         Ok(student::power(theta, units - 1.0, aim.level))
     }
 
-    /// Power at n, with the interval over differences that the pilot is compatible with.
+    /// Power at n, with the interval over everything that the pilot is compatible with; and the errors of type M and type S where the
+    /// difference is that at the near end of its interval. What was observed is an overestimate where it is significant, and would show
+    /// them too small.
     ///
     /// # Errors
     /// [`PowerError`] for an n or a level that is none.
     pub fn power(&self, n: u64, aim: Aim) -> Result<(Estimate, Option<f64>, Option<f64>), PowerError> {
-        let middle = self.at(n, aim)?;
-        let at = |size: f64| self.with_gap(size).at(n, aim);
-        let (lo, hi) = (at(self.gaps.0)?.power, at(self.gaps.1)?.power);
-        let estimate = Estimate { mean: middle.power, lo: lo.min(middle.power), hi: hi.max(middle.power) };
-        Ok((estimate, middle.type_m, middle.type_s))
+        let middle = self.at(self.by, n, aim)?.power;
+        let (lo, hi) = (self.at(self.least, n, aim)?.power, self.at(self.most, n, aim)?.power);
+        let near = self.near.map(|near| self.at(near, n, aim)).transpose()?;
+        let estimate = Estimate { mean: middle, lo: lo.min(middle), hi: hi.max(middle) };
+        Ok((estimate, near.and_then(|p| p.type_m), near.and_then(|p| p.type_s)))
     }
 
     /// The curve of power against n: doubling at every other place, and the n at hand.
@@ -195,34 +221,30 @@ impl Pilot {
         sizes.into_iter().filter_map(of).collect()
     }
 
-    /// Items that are needed for the wanted power where the difference is what was observed.
-    fn enough(&self, aim: Aim) -> Option<f64> {
-        match self.by {
+    /// Items that are needed for the wanted power where the sides differ like this; none where no number is enough.
+    fn enough(&self, by: By, aim: Aim) -> Option<f64> {
+        match by {
             By::McNemar(d) if approximate(d, aim) < MOST_NEEDED => {
                 required(d, aim).ok().map(|r| r.for_good as f64)
             }
             By::McNemar(_) => None,
-            By::Student { error, units, .. } => {
+            By::Student { gap, error, units, .. } => {
                 let each = self.n as f64 / units as f64;
                 if error == 0.0 {
                     // As many coins as fall on one side by chance with probability at most the level.
-                    return (self.gap != 0.0).then(|| ((1.0 - aim.level.log2()).ceil() * each).ceil());
+                    return (gap != 0.0).then(|| ((1.0 - aim.level.log2()).ceil() * each).ceil());
                 }
-                let theta = self.gap.abs() / error / (units as f64).sqrt();
+                let theta = gap / error / (units as f64).sqrt();
                 let found = student::required(theta, aim.level, aim.target, MOST_NEEDED / each)?;
                 Some((found * each).ceil())
             }
         }
     }
 
-    /// Items that are needed for the wanted power, with the interval that the pilot leaves.
+    /// Items that are needed for the wanted power, with the interval that the pilot leaves. Without an upper end they cannot be bounded.
     pub fn required(&self, aim: Aim) -> Open {
-        let n = |size: f64| self.with_gap(size).enough(aim);
-        Open {
-            mean: self.enough(aim),
-            lo: n(self.gaps.1),
-            hi: if self.gaps.0 > 0.0 { n(self.gaps.0) } else { None },
-        }
+        let [mean, lo, hi] = [self.by, self.most, self.least].map(|by| self.enough(by, aim));
+        Open { mean, lo, hi }
     }
 
     /// The smallest difference that the pilot's own n would show with the wanted power.
@@ -243,6 +265,12 @@ impl Pilot {
             By::Student { design, .. } => design,
         }
     }
+}
+
+/// The end of an interval that is nearer to 0; none where it holds 0.
+fn near(interval: Estimate) -> Option<f64> {
+    let Estimate { lo, hi, .. } = interval;
+    if lo > 0.0 { Some(lo) } else { (hi < 0.0).then_some(hi) }
 }
 
 /// Differences that are compatible with no discordant item in n: the rule of three bounds their share, and with it the difference.
@@ -324,29 +352,63 @@ mod tests {
         assert!(Pilot::of_table(&Table::default(), 0.95).is_none());
         // One item, or a few that all say the same, leave nearly everything open.
         let one = Pilot::of_table(&table(0, 1, 0, 0), 0.95).unwrap();
-        assert!(one.gaps.0 == 0.0 && one.required(AIM).hi.is_none(), "{one:?}");
+        assert!(one.required(AIM).hi.is_none(), "{one:?}");
     }
 
-    /// Intervals of required n from pilots hold the n of the truth. Reduced; the bench runs more.
+    /// Intervals of required n and of power from pilots hold those of the truth. With three discordant items of a hundred expected they did
+    /// so in .617 and .547 of pilots, as the share of discordant items was taken for known. Reduced; the bench runs more.
     #[test]
-    fn required_n_is_covered() {
+    fn required_n_and_power_are_covered() {
         let mut rng = stream(9, "pilots");
         // Fewer where every n asked for is far above ten thousand.
-        for (p01, p10, n, runs) in [(0.05, 0.10, 200, 600), (0.05, 0.10, 640, 600), (0.28, 0.30, 640, 150)] {
-            let want = required(Discord { p01, p10 }, AIM).unwrap().for_good as f64;
+        for (p01, p10, n, runs) in
+            [(0.05, 0.10, 200, 600), (0.0, 0.03, 100, 600), (0.02, 0.06, 100, 600), (0.28, 0.30, 640, 150)]
+        {
+            let truth = Discord { p01, p10 };
+            let want = required(truth, AIM).unwrap().for_good as f64;
+            let power = power(truth, 100, AIM.level, AIM.test).unwrap().power;
+            let mut seen = 0;
             let held = (0..runs).filter(|_| {
                 let mut t = Table::default();
                 for _ in 0..n {
                     let u = unit(&mut rng);
                     t.add(u < p10, (p10..p10 + p01).contains(&u));
                 }
-                let n = Pilot::of_table(&t, 0.95).unwrap().required(AIM);
+                let pilot = Pilot::of_table(&t, 0.95).unwrap();
+                let (n, e) = (pilot.required(AIM), pilot.power(100, AIM).unwrap().0);
+                seen += usize::from(e.lo <= power && power <= e.hi);
                 n.lo.is_none_or(|lo| lo <= want) && n.hi.is_none_or(|hi| want <= hi)
             });
-            let share = held.count() as f64 / f64::from(runs);
-            // Four standard errors of a share around what is asked for.
-            let slack = 4.0 * (0.05 * 0.95 / f64::from(runs)).sqrt();
-            assert!((share - 0.95).abs() <= slack, "{p01} {p10} {n}: {share}");
+            // Four standard errors of a share below what is asked for.
+            let least = 0.95 - 4.0 * (0.05 * 0.95 / f64::from(runs)).sqrt();
+            let shares = [held.count(), seen].map(|count| count as f64 / f64::from(runs));
+            assert!(shares.iter().all(|share| *share >= least), "{p01} {p10} {n}: {shares:?}");
+        }
+    }
+
+    /// One discordant item of a hundred asked for "790 [790, 62,318]" items.
+    #[test]
+    fn a_single_discordant_item_bounds_nothing_from_above() {
+        let p = Pilot::of_table(&table(60, 1, 0, 39), 0.95).unwrap();
+        let n = p.required(AIM);
+        assert!(n.lo < n.mean && n.hi.is_none(), "{n:?}");
+        let e = p.power(100, AIM).unwrap().0;
+        assert!(e.lo == 0.0 && e.lo <= e.mean && e.mean < e.hi, "{e:?}");
+    }
+
+    /// Power computed at a difference that is significant by luck said that such results are 1.2 times too large, where they are twice.
+    #[test]
+    fn errors_of_size_are_those_of_the_near_end() {
+        let t = table(60, 14, 4, 22);
+        let p = Pilot::of_table(&t, 0.95).unwrap();
+        let near = difference(&t, 0.95).lo;
+        let p01 = constrained(&t, near);
+        let want = power(Discord { p01, p10: p01 + near }, 100, 0.05, AIM.test).unwrap();
+        let (_, m, s) = p.power(100, AIM).unwrap();
+        assert!(near > 0.0 && (m, s) == (want.type_m, want.type_s) && m.unwrap() > 3.0, "{near} {m:?}");
+        // Nothing where the interval holds 0, and where one side won no item.
+        for t in [table(60, 8, 6, 26), table(60, 14, 0, 26)] {
+            assert_eq!(Pilot::of_table(&t, 0.95).unwrap().power(100, AIM).unwrap().1, None);
         }
     }
 
@@ -421,6 +483,6 @@ mod tests {
         assert!((found.mean.unwrap() / want - 1.0).abs() < 0.05, "{found:?} {want}");
         let perfect = Pairs { a: side(50, 100), b: side(50, 100), clusters: None, apart: true };
         let pilot = Pilot::of(&perfect, 0.95).unwrap();
-        assert!(pilot.gaps.1 > 0.05 && pilot.required(AIM).mean.is_none(), "{pilot:?}");
+        assert!(pilot.required(AIM).mean.is_none() && pilot.required(AIM).lo.is_some(), "{pilot:?}");
     }
 }

@@ -228,6 +228,11 @@ impl Results {
         self.at_hand().map(|p| p.value.power)
     }
 
+    /// Level of the test.
+    pub fn alpha(&self) -> f64 {
+        self.needed().map_or(0.05, |r| r.value.alpha)
+    }
+
     /// Why no number of items or examples is recommended, where that is so.
     pub fn collapsed(&self) -> Option<&[String]> {
         self.collapse.as_ref().filter(|c| c.value.collapsed).map(|c| c.value.reasons.as_slice())

@@ -190,7 +190,7 @@ impl Default for TestSpec {
             alpha: 0.05,
             target: 0.8,
             margin: 0.02,
-            by: Test::Exact,
+            by: Test::default(),
             bound: Bound::Published,
             delta: DELTA,
             filter: None,
@@ -220,6 +220,8 @@ impl Default for IntervalSpec {
     }
 }
 
+/// Before the name of an encoder with fresh parameters.
+const UNTRAINED: &str = "untrained:";
 /// Most standard deviations of a study of noise.
 pub(crate) const MOST_NOISES: usize = 12;
 /// Most sizes of training data.
@@ -274,6 +276,17 @@ impl Spec {
         (found.map(|r| r.n_train), found.map(|r| self.task.ratio.total(r.n_train)))
     }
 
+    /// The encoder's name without its folders, which stay where the sides would have the same name otherwise.
+    fn encoder_name(&self, first: bool) -> String {
+        let short = |encoder: &str| match encoder.strip_prefix(UNTRAINED) {
+            Some(of) => format!("{UNTRAINED}{}", last_part(of)),
+            None => last_part(encoder).to_owned(),
+        };
+        let (mine, other) = (self.encoder(first), self.encoder(!first));
+        let same = mine != other && short(mine) == short(other);
+        if same { shortened(mine, 60) } else { shortened(&short(mine), 40) }
+    }
+
     /// The name of a side: its encoder, with what tells it from the other side.
     pub fn name(&self, first: bool) -> String {
         let (mine, other) = (self.side(first), self.side(!first));
@@ -283,8 +296,7 @@ impl Spec {
             let name = if name == stem(other) { mine.results[0].clone() } else { name };
             return shortened(&name, 60);
         }
-        let encoder = self.encoder(first);
-        let mut name = shortened(last_part(encoder), 40);
+        let mut name = self.encoder_name(first);
         if self.is_apart() {
             let (task, data) = self.task_of(first);
             let task = data.map_or(task.replace('_', " "), |d| last_part(d).to_owned());

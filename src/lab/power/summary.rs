@@ -9,7 +9,7 @@ use base::text::{printable_label, printable_message, section};
 use figure::layers::grouped;
 use lab::Tagged;
 use stats::Estimate;
-use stats::mcnemar::{self, Test};
+use stats::mcnemar::Test;
 
 /// Hundredths with a sign and one decimal: `+5.1`.
 pub fn points(x: f64) -> String {
@@ -44,11 +44,34 @@ pub fn items(n: Option<f64>) -> String {
 
 /// A number of items with its interval.
 pub fn span(n: &Open) -> String {
-    format!("{} [{}, {}]", items(n.mean), items(n.lo), items(n.hi))
+    let most = n.hi.map_or("unbounded".into(), |hi| items(Some(hi)));
+    format!("{} [{}, {most}]", items(n.mean), items(n.lo))
 }
 
-/// Who leads by how much, as a sentence.
-pub fn lead(c: &Tagged<ComparisonFinding>) -> String {
+/// Discordant items below which a missing upper end is explained.
+const FEW: u64 = 15;
+
+/// The limits that so few discordant items cannot give.
+pub fn unbounded(c: &ComparisonFinding, n: &Open) -> Option<String> {
+    let discordant =
+        c.differing.map_or_else(|| c.only_a.zip(c.only_b).map(|(a, b)| a + b), |d| Some(d as u64))?;
+    let open = n.mean.is_some() && n.hi.is_none() && discordant < FEW;
+    let what = match (c.clusters.is_some(), discordant) {
+        (true, 1) => "1 cluster tells",
+        (true, _) => "clusters tell",
+        (false, 1) => "1 item tells",
+        (false, _) => "items tell",
+    };
+    let count = if discordant == 1 { String::new() } else { format!("{discordant} ") };
+    open.then(|| {
+        format!(
+            "only {count}{what} the sides apart: the items needed have no upper limit, and power has no lower one"
+        )
+    })
+}
+
+/// Who leads by how much, as a sentence. "Beats" is for a difference whose test rejects at `alpha`.
+pub fn lead(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
     let v = &c.value;
     let d = v.difference;
     let (first, second) = if d.mean >= 0.0 { (&v.a, &v.b) } else { (&v.b, &v.a) };
@@ -58,32 +81,55 @@ pub fn lead(c: &Tagged<ComparisonFinding>) -> String {
     let text = if d.mean == 0.0 {
         format!("{first} and {second} are level: {} [{}, {}]{how}", by(0.0), by(turned.lo), by(turned.hi))
     } else {
-        format!("{first} beats {second} by {}{how} [{}, {}]", by(turned.mean), by(turned.lo), by(turned.hi))
+        let (verb, whose) = match v.deciding_p() <= alpha {
+            true => ("beats", ""),
+            false => ("is ahead of", " in these items"),
+        };
+        let (mean, lo, hi) = (by(turned.mean), by(turned.lo), by(turned.hi));
+        format!("{first} {verb} {second} by {mean}{how} [{lo}, {hi}]{whose}")
     };
     printable_label(&text)
 }
 
-/// What an interval, or a test, cannot tell that rests on too few units in which the sides differ: clusters, items under several seeds, or
-/// items.
+/// The p-value with its test, what it was adjusted for, and why the interval seems to contradict it where it does.
+pub fn evidence(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
+    let v = &c.value;
+    let mut text = format!("p {}", p_value(v.p));
+    if v.family > 1 && !v.planned {
+        text += &format!(", Holm p {} over {} comparisons", p_value(v.holm_p), v.family);
+    }
+    let same_level = c.level.is_some_and(|level| (1.0 - level - alpha).abs() < 1e-9);
+    let apart = v.difference.lo > 0.0 || v.difference.hi < 0.0;
+    if same_level && apart != (v.p <= alpha) {
+        text += "; the interval is by another method than the p-value, which decides";
+    }
+    text
+}
+
+/// The limits of an interval over units that are all alike, or of a test with too few items on which the sides differ.
 pub fn too_few(c: &Tagged<ComparisonFinding>) -> Option<String> {
     let v = &c.value;
     let level = c.level.unwrap_or(0.95);
     if let Some(differing) = v.differing.filter(|_| v.bound) {
         let (all, what) = v.clusters.map_or((c.n, "items"), |clusters| (clusters, "clusters"));
-        let only = if differing == 0 { "none".into() } else { format!("only {differing}") };
+        let alike =
+            if differing == 0 { "the sides differ in none of" } else { "the difference is the same in all" };
         return Some(format!(
-            "the interval is a bound, held at least {} of the time: the sides differ in {only} of {} {what}, too few for any test to tell from chance",
+            "the interval is a bound, which covers at least {} of the time: {alike} {} {what}",
             percent(level),
             grouped(all)
         ));
     }
-    // One run of each side on items that stand for themselves: the interval holds, and the exact test is mute.
+    // One run of each side on items that stand for themselves: the interval holds, and the test cannot reject.
     let differing = v.only_a? + v.only_b?;
-    let alone = v.differing.is_none() && v.exact_p == Some(v.p);
-    let mute = alone && differing > 0 && mcnemar::exact(differing, 0) > 1.0 - level;
+    let test = v.mcnemar()?;
+    let mute = differing > 0 && test.p(differing, 0) > 1.0 - level;
     let (items, tell) = if differing == 1 { ("item", "tells") } else { ("items", "tell") };
     mute.then(|| {
-        format!("only {differing} {items} {tell} the sides apart: too few for the exact test, even if all were on one side")
+        format!(
+            "only {differing} {items} {tell} the sides apart: too few for the {} test, even if all were on one side",
+            test.key().replace('_', "-")
+        )
     })
 }
 
@@ -102,16 +148,18 @@ pub fn verdict(results: &Results) -> Vec<String> {
     let Some(c) = results.comparison() else { return Vec::new() };
     let v = &c.value;
     let planned = if v.planned { ", planned" } else { "" };
-    let mut out = vec![format!("{}; p {} ({}, n {}{planned})", lead(c), p_value(v.p), v.test, grouped(c.n))];
+    let required = results.needed();
+    let alpha = results.alpha();
+    let (lead, evidence) = (lead(c, alpha), evidence(c, alpha));
+    let mut out = vec![format!("{lead}; {evidence} ({}, n {}{planned})", v.test, grouped(c.n))];
     if let Some(sd) = v.seed_sd {
         out[0] += &format!("; sd {:.1} points over {} seeds", 100.0 * sd, v.seeds);
     }
     out.extend(too_few(c));
-    let required = results.needed();
     if let Some(required) = required {
         out.push(needed(results, &required.value, c));
+        out.extend(unbounded(v, &required.value.n_test).filter(|_| results.collapsed().is_none()));
     }
-    let alpha = required.map_or(0.05, |r| r.value.alpha);
     if v.equivalence_p < alpha {
         let margin = score(100.0 * v.margin);
         out.push(format!("as good as equal within {margin} points (p {})", p_value(v.equivalence_p)));
@@ -147,22 +195,19 @@ pub fn seen(
     by: Test,
     design: Option<f64>,
 ) -> String {
-    let (count, units) = (grouped(n), c.clusters.map(grouped));
     let items = if n == 1 { items.trim_end_matches('s') } else { items };
-    match (units, design) {
-        (Some(units), Some(design)) => format!(
-            "with {count} {items} in {units} clusters (design effect {}) you would see this {share} of the time",
-            score(design)
-        ),
-        (Some(units), None) => {
-            format!("with {count} {items} in {units} clusters you would see this {share} of the time")
+    let count = format!("{} {items}", grouped(n));
+    let (what, by) = match (c.clusters.map(grouped), design) {
+        (Some(units), Some(design)) => {
+            (format!("{count} in {units} clusters (design effect {})", score(design)), String::new())
         }
+        (Some(units), None) => (format!("{count} in {units} clusters"), String::new()),
         _ if c.seeds > 1 && c.both.is_some() => {
-            let by = by.title();
-            format!("one run of each side on {count} {items} would show this {share} of the time by {by}")
+            (format!("one run of each side on {count}"), format!(" by {}", by.title()))
         }
-        _ => format!("with {count} {items} you would see this {share} of the time"),
-    }
+        _ => (count, String::new()),
+    };
+    format!("if the true difference were as observed, {what} would show it {share} of the time{by}")
 }
 
 /// Why no number of items is recommended.
@@ -174,13 +219,16 @@ pub fn none_enough(c: &ComparisonFinding) -> &'static str {
     }
 }
 
-/// Type M and type S errors (Gelman and Carlin 2014), where any difference would be significant at all.
+/// Type M and type S errors (Gelman and Carlin 2014) at the near end of the interval, where a significant difference is too large or may
+/// have the wrong sign.
 pub fn exaggerated(type_m: Option<f64>, type_s: Option<f64>) -> Option<String> {
     let (m, s) = (type_m?, type_s?);
-    Some(format!(
-        "a significant difference would be {m:.1} times too large on average (type M) and of the wrong sign {} of the time (type S)",
-        often(s)
-    ))
+    (m >= 1.05 || s >= 0.005).then(|| {
+        format!(
+            "if the true difference were at the near end of its interval, a significant one would be {m:.1} times too large on average (type M) and of the wrong sign {} of the time (type S)",
+            often(s)
+        )
+    })
 }
 
 fn needed(results: &Results, r: &RequiredFinding, c: &Tagged<ComparisonFinding>) -> String {
@@ -190,7 +238,7 @@ fn needed(results: &Results, r: &RequiredFinding, c: &Tagged<ComparisonFinding>)
     let known = results
         .power_at_hand()
         .map_or(String::new(), |p| format!(" [{:.0}, {:.0}]", 100.0 * p.lo, 100.0 * p.hi));
-    let by = results.at_hand().map_or(Test::Exact, |p| p.value.test);
+    let by = results.at_hand().map_or(Test::default(), |p| p.value.test);
     let mut text = seen(&c.value, (n, items), &format!("{}{known}", often(r.power)), by, r.design);
     text += &match r.n_test.mean {
         Some(_) if results.collapsed().is_some() => String::new(),
@@ -416,7 +464,7 @@ mod tests {
     fn numbers_read_as_people_say_them() {
         assert_eq!((points(0.051).as_str(), points(-0.2).as_str()), ("+5.1", "-20.0"));
         assert_eq!((points(-0.000_1).as_str(), points(-0.000_6).as_str()), ("+0.0", "-0.1"));
-        assert_eq!(span(&Open { mean: Some(1180.0), lo: Some(700.0), hi: None }), "1,180 [700, ∞]");
+        assert_eq!(span(&Open { mean: Some(1180.0), lo: Some(700.0), hi: None }), "1,180 [700, unbounded]");
         assert_eq!((often(0.796).as_str(), often(0.997).as_str()), ("80 %", "more than 99 %"));
         assert_eq!((often(1.0).as_str(), often(0.001).as_str()), ("100 %", "less than 1 %"));
         assert_eq!((p_value(0.0004).as_str(), p_value(0.5).as_str()), ("<.001", ".50"));

@@ -2,7 +2,7 @@
 
 use super::candidates::Candidates;
 use super::consistency::Regime;
-use super::finding::ModelNote;
+use super::finding::{ModelNote, RankConsistencyFinding};
 use super::results::Results;
 use super::spec::Spec;
 use base::text::{printable_label, section};
@@ -122,9 +122,8 @@ const RANK_HEAD: [&str; 4] = ["model", "original", "random", "adjusted"];
 
 fn ranks(results: &Results) -> Vec<Vec<String>> {
     let row = |model: Option<&str>| {
-        let cells = Regime::ALL.map(|regime| {
-            results.rank(regime, model).map_or("n/a".into(), |r| interval(r.value.consistency))
-        });
+        let cells = Regime::ALL
+            .map(|regime| results.rank(regime, model).map_or("n/a".into(), |r| consistency(&r.value)));
         let mut row = vec![model.unwrap_or("whole order").to_owned()];
         row.extend(cells);
         row
@@ -168,6 +167,11 @@ fn disparity(results: &Results) -> Vec<Vec<String>> {
 /// An estimate with its interval, in per cent with one decimal.
 pub fn interval(e: Estimate) -> String {
     format!("{:.1} [{:.1}, {:.1}]", 100.0 * e.mean, 100.0 * e.lo, 100.0 * e.hi)
+}
+
+/// Rank consistency in per cent. Where every draw was counted it has no interval.
+pub fn consistency(v: &RankConsistencyFinding) -> String {
+    if v.exact { format!("{:.1} (counted)", 100.0 * v.consistency.mean) } else { interval(v.consistency) }
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> String {

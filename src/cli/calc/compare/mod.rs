@@ -25,7 +25,9 @@ use labs::power::compare::{MOST_LEVEL, Names, Terms, adjust, compare};
 use labs::power::finding::{ComparisonFinding, Open};
 use labs::power::pairs::{Matched, matched};
 use labs::power::pilot::Pilot;
-use labs::power::summary::{exaggerated, lead, none_enough, p_value, seen, span, too_few};
+use labs::power::summary::{
+    evidence, exaggerated, lead, none_enough, p_value, seen, span, too_few, unbounded,
+};
 use labs::results::Tagged;
 use stats::Estimate;
 use stats::mcnemar::Test;
@@ -91,9 +93,9 @@ pub struct CompareArgs {
     /// Wanted power.
     #[arg(long, value_name = "POWER", default_value = ".8", allow_hyphen_values = true)]
     target: String,
-    /// The test that counts for one file a side on items that stand for themselves, and whose power is reported: exact, chi2, or corrected
-    /// (McNemar's). Several seeds, clusters and metrics that are not 0 or 1 take the paired t.
-    #[arg(long, value_name = "TEST", default_value = "exact")]
+    /// The test that counts for one file a side on items that stand for themselves, and whose power is reported: mid_p, exact, chi2, or
+    /// corrected (McNemar's). Several seeds, clusters and metrics that are not 0 or 1 take the paired t.
+    #[arg(long, value_name = "TEST", default_value = "mid_p")]
     test: String,
     /// Seed of resampling.
     #[arg(long, default_value_t = 0)]
@@ -138,6 +140,9 @@ struct Answer {
     matched: usize,
     unmatched_a: usize,
     unmatched_b: usize,
+    /// Mean of each side: Wilson's interval where items stand for themselves.
+    accuracy_a: Estimate,
+    accuracy_b: Estimate,
     outlook: Option<Outlook>,
 }
 
@@ -322,7 +327,18 @@ fn files(
         if args.json {
             let (matched, unmatched_a, unmatched_b) = (found.pairs.n(), found.unmatched_a, found.unmatched_b);
             let outlook = Outlook::of(&found, level, aim);
-            output::json(out, &Answer { comparison, level, matched, unmatched_a, unmatched_b, outlook })?;
+            let [accuracy_a, accuracy_b] = [true, false].map(|first| found.pairs.accuracy(first, level));
+            let answer = Answer {
+                comparison,
+                level,
+                matched,
+                unmatched_a,
+                unmatched_b,
+                accuracy_a,
+                accuracy_b,
+                outlook,
+            };
+            output::json(out, &answer)?;
         } else {
             tell(&found, comparison, (level, aim), out)?;
         }
@@ -371,24 +387,14 @@ fn tell(
         value: c,
     };
     let c = &tagged.value;
-    output::line(out, &format!("{} at {}; p {} ({})", lead(&tagged), percent(level), p_value(c.p), c.test))?;
+    let (lead, evidence) = (lead(&tagged, aim.level), evidence(&tagged, aim.level));
+    output::line(out, &format!("{lead} at {}; {evidence} ({})", percent(level), c.test))?;
+    output::line(out, &sides(found, c, level))?;
     if let Some(text) = too_few(&tagged) {
         output::line(out, &text)?;
     }
-    if let (Some(both), Some(b), Some(a), Some(neither)) =
-        (c.both, c.wrong_to_right, c.right_to_wrong, c.neither)
-    {
-        let plain = if clusters.is_some() { "as if each item stood for itself: " } else { "" };
-        let sums = if seeds > 1 { format!(", sums over {seeds} seeds") } else { String::new() };
-        output::line(
-            out,
-            &format!(
-                "both right {both}, right to wrong {a}, wrong to right {b}, neither {neither}{sums}; {plain}exact p {}, chi2 p {}, corrected p {}",
-                c.exact_p.map_or("-".into(), p_value),
-                c.chi2_p.map_or("-".into(), p_value),
-                c.corrected_p.map_or("-".into(), p_value)
-            ),
-        )?;
+    if let Some(text) = table(c) {
+        output::line(out, &text)?;
     }
     if let Some(sd) = c.seed_sd {
         let sd = c.amount(sd);
@@ -420,6 +426,29 @@ fn tell(
     }
 }
 
+/// The mean of each side with its interval.
+fn sides(found: &Matched, c: &ComparisonFinding, level: f64) -> String {
+    let side = |name: &str, first: bool| {
+        let e = found.pairs.accuracy(first, level);
+        let [mean, lo, hi] = [e.mean, e.lo, e.hi].map(|x| c.amount(x).trim_start_matches('+').to_owned());
+        format!("{name} {mean} [{lo}, {hi}]")
+    };
+    let unit = if c.is_share() { " (%)" } else { "" };
+    printable_label(&format!("{}, {}{unit}", side(&c.a, true), side(&c.b, false)))
+}
+
+/// The 2×2 table with McNemar's tests; none for metrics that are not 0 or 1.
+fn table(c: &ComparisonFinding) -> Option<String> {
+    let (both, a, b, neither) = (c.both?, c.right_to_wrong?, c.wrong_to_right?, c.neither?);
+    let plain = if c.clusters.is_some() { "as if each item stood for itself: " } else { "" };
+    let sums = if c.seeds > 1 { format!(", sums over {} seeds", c.seeds) } else { String::new() };
+    let [mid_p, exact, chi2, corrected] =
+        [c.mid_p, c.exact_p, c.chi2_p, c.corrected_p].map(|p| p.map_or("-".into(), p_value));
+    Some(format!(
+        "both right {both}, right to wrong {a}, wrong to right {b}, neither {neither}{sums}; {plain}mid-p {mid_p}, exact p {exact}, chi2 p {chi2}, corrected p {corrected}"
+    ))
+}
+
 /// What the pilot says of a comparison yet to be made.
 fn outlook(
     pilot: &Pilot,
@@ -441,6 +470,9 @@ fn outlook(
             &format!("; a difference below {}{} would stay unseen", amount.trim_start_matches('+'), c.unit());
     }
     output::line(out, &text)?;
+    if let Some(text) = unbounded(c, &pilot.required(aim)) {
+        output::line(out, &text)?;
+    }
     let errors = found.and_then(|(_, type_m, type_s)| exaggerated(type_m, type_s));
     errors.map_or(Ok(()), |text| output::line(out, &text))
 }

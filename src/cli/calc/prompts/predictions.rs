@@ -201,13 +201,14 @@ fn tell(
         return output::line(out, &what);
     };
     for (k, ((model, adjusted), (_, stable))) in said.adjusted.0.iter().zip(&said.stability.0).enumerate() {
-        let shares = ranked.each_ref().map(|r| share(r.models[k]));
+        let shares = ranked.each_ref().map(|r| share(r.models[k], r.exact));
         let stable = stable.map_or("n/a".to_owned(), |s| format!("{s:.3}"));
         let line =
             format!("{model}: adjusted {adjusted:.3}  stability {stable}  rank consistency {}", told(shares));
         output::line(out, &printable_label(&line))?;
     }
-    let line = format!("whole order: rank consistency {}", told(ranked.each_ref().map(|r| share(r.whole))));
+    let line =
+        format!("whole order: rank consistency {}", told(ranked.each_ref().map(|r| share(r.whole, r.exact))));
     output::line(out, &line)?;
     let counted = Regime::ALL.iter().zip(ranked).map(|(regime, r)| {
         let how = if r.exact { "all" } else { "drawn" };
@@ -222,8 +223,13 @@ fn told(shares: [String; 3]) -> String {
     named.map(|(r, s)| format!("{} {s}", r.name())).collect::<Vec<_>>().join("  ")
 }
 
-fn share(e: Estimate) -> String {
-    format!("{:.3} [{:.3}, {:.3}]", e.mean, e.lo, e.hi)
+/// A share of draws; where all of them were counted it has no interval.
+fn share(e: Estimate, counted: bool) -> String {
+    if counted {
+        format!("{:.3} (counted)", e.mean)
+    } else {
+        format!("{:.3} [{:.3}, {:.3}]", e.mean, e.lo, e.hi)
+    }
 }
 
 fn regimes(ranked: &[Ranked; 3], models: &[String], ties: Ties) -> Ordered<OfRegime> {
@@ -300,7 +306,7 @@ mod tests {
         assert_eq!(of("random")["draws"], 50);
         assert_eq!((&v["subset"], &v["instances"]), (&2.into(), &12.into()));
         let told = run(&path, &["--subset", "2"]).unwrap();
-        assert!(told.contains("whole order: rank consistency original 1.000"), "{told}");
+        assert!(told.contains("whole order: rank consistency original 1.000 (counted)  random"), "{told}");
         assert!(
             told.contains(
                 "draws of 2 of 4 relations: original 6 (all)  random 1000 (drawn)  adjusted 6 (all)"

@@ -81,7 +81,7 @@ fn statistics_are_those_of_the_definitions() {
         for (what, got, want) in [
             ("C", strength.completeness.narrow.mean, over_k(&c)),
             ("S", strength.selectivity.unwrap().narrow.mean, over_k(&s)),
-            ("R", strength.reliability.unwrap().narrow.mean, over_k(&|j| reliability(c(j), s(j)))),
+            ("R", strength.reliability.unwrap().narrow.mean, reliability(over_k(&c), over_k(&s))),
             ("C on S", strength.completeness_where_selective.unwrap().narrow.mean, over_k(&here)),
             (
                 "S by class",
@@ -101,6 +101,35 @@ fn statistics_are_those_of_the_definitions() {
     let want = paired.reliability.unwrap();
     assert!((bands.narrow.lo - want.lo).abs() < 1e-6 && (bands.narrow.hi - want.hi).abs() < 1e-6);
     assert!(bands.wide.is_none() && got.strengths[2].completeness.wide.is_none());
+}
+
+/// Trainings that trade completeness for selectivity: the R that was shown was the mean of their own, .046 off what its C and S give.
+#[test]
+fn the_reliability_of_a_row_is_that_of_its_completeness_and_selectivity() {
+    let other = labels(300);
+    let mut rng = stream(8, "trade");
+    let noise: Vec<f64> = (0..2 * 300).map(|_| 0.1 * (unit(&mut rng) - 0.5)).collect();
+    let by_training = [0.2, 0.4, 0.6, 0.8];
+    let judged = judge(
+        &other,
+        (4, 2),
+        &mut |k, m, i| by_training[k] + noise[m * 300 + i],
+        &mut |k, m, i| 1.0 - by_training[k] + noise[m * 300 + i],
+        &|_, _, _| 1.0,
+    );
+    let all = run(&other, &[1.0, 2.0], &judged, 100);
+    let optimum = all.optimum.unwrap();
+    let [c, s] = optimum.held_out.map(|b| b.narrow.mean);
+    let r = optimum.reliability;
+    assert!((r.narrow.mean - reliability(c, s)).abs() < 1e-9, "{c} {s} {r:?}");
+    assert!(r.wide.unwrap().half_width() > 0.0 && r.range[1] < 0.5 && r.narrow.mean > 0.49, "{r:?}");
+    for strength in &all.strengths {
+        let [c, s] = [strength.completeness, strength.selectivity.unwrap()].map(|b| b.narrow.mean);
+        let r = strength.reliability.unwrap();
+        assert!((r.narrow.mean - reliability(c, s)).abs() < 1e-9);
+        // What one training says is its own harmonic mean: .32 for .2 and .8.
+        assert!((r.range[0] - 0.32).abs() < 0.02, "{r:?}");
+    }
 }
 
 /// An oracle that answers one value for everything still has a selectivity; it must not become an optimum.

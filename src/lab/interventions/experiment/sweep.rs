@@ -373,7 +373,7 @@ impl Sweep {
         (all, best): (&Assessment, &Optimum),
         point: &ReliabilityFinding,
     ) -> Kind {
-        let at = &all.strengths[best.index];
+        let [completeness, selectivity] = best.held_out.map(Banded::from);
         let readable = all.strengths.iter().filter(|s| s.eligible() == Some(true));
         let chosen = self.values.iter().zip(&best.chosen).filter(|(_, share)| **share > 0.0);
         Kind::Optimum(OptimumFinding {
@@ -384,8 +384,8 @@ impl Sweep {
             oracle_layer: Some(bench.site.oracle_layer),
             parameter: self.named.method.parameter().name.to_owned(),
             value: best.value,
-            completeness: at.completeness.into(),
-            selectivity: at.selectivity.map_or(Banded::UNKNOWN, Banded::from),
+            completeness,
+            selectivity,
             reliability: best.reliability.into(),
             how: How {
                 replicates: best.reliability.replicates,

@@ -12,7 +12,7 @@ use crate::oracle::OracleKind;
 use crate::results::Results;
 use crate::spec::Spec;
 use crate::verdict::RankingFinding;
-use base::numbers::short;
+use base::numbers::{probability, short};
 use base::text::{printable_label, section};
 use lab::Tagged;
 use lab::table::Table;
@@ -130,8 +130,8 @@ const OPTIMUM_HEAD: [&str; 8] = [
     "method",
     "oracle",
     "at",
-    "completeness",
-    "selectivity",
+    "completeness (held out)",
+    "selectivity (held out)",
     "reliability (held out)",
     "single trainings",
     "the paper's way",
@@ -194,7 +194,8 @@ fn kept(results: &Results, model: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-const VERSUS_HEAD: [&str; 4] = ["oracle", "verdict", "probability", "turns with"];
+const VERSUS_HEAD: [&str; 6] =
+    ["oracle", "order", "share of resamples", "difference of R", "p", "turns with"];
 
 /// The order of the methods, then each neighbouring pair of it.
 fn verdicts(results: &Results, model: &str) -> Vec<Vec<String>> {
@@ -202,7 +203,14 @@ fn verdicts(results: &Results, model: &str) -> Vec<Vec<String>> {
     for ranking in results.rankings.iter().filter(|r| r.model == model) {
         let RankingFinding { oracle, order, stability, .. } = &ranking.value;
         let names: Vec<String> = order.iter().map(|m| m.title()).collect();
-        rows.push(vec![oracle.to_string(), names.join(" > "), score(*stability), String::new()]);
+        rows.push(vec![
+            oracle.to_string(),
+            names.join(" > "),
+            score(*stability),
+            "-".into(),
+            "-".into(),
+            String::new(),
+        ]);
         for pair in order.windows(2) {
             let found = results.versus.iter().find(|v| {
                 v.model == model && v.value.oracle == *oracle && v.value.a == pair[0] && v.value.b == pair[1]
@@ -212,6 +220,9 @@ fn verdicts(results: &Results, model: &str) -> Vec<Vec<String>> {
                 oracle.to_string(),
                 format!("{} > {}", v.a.title(), v.b.title()),
                 score(v.p_greater),
+                v.difference
+                    .map_or("-".into(), |d| format!("{} [{}, {}]", score(d.mean), score(d.lo), score(d.hi))),
+                v.p.map_or("-".into(), probability),
                 v.turns_with.join(", "),
             ]);
         }

@@ -7,7 +7,7 @@ use crate::finding::{Kind, ReliabilityFinding};
 use crate::front::FrontFinding;
 use crate::optimum::Draws;
 use crate::oracle::OracleKind;
-use crate::ranking::Ranking;
+use crate::ranking::{Ranking, contrast};
 use crate::verdict::{RankingFinding, VersusFinding};
 use base::numbers::short;
 use lab::Head;
@@ -24,11 +24,9 @@ pub(crate) fn compare(
 ) -> Result<(), Fault> {
     let kinds: Vec<OracleKind> = bench.panels[0].oracles.iter().map(|o| o.kind).collect();
     let seed = bench.spec.probe.seed;
-    let under = |o: usize| -> Ranking {
-        let draws: Vec<&Draws> = concluded.iter().filter_map(|c| c.get(o)).map(|c| &c.draws).collect();
-        Ranking::new(&draws, seed)
-    };
-    let rankings: Vec<Ranking> = (0..kinds.len()).map(under).collect();
+    let draws_under =
+        |o: usize| -> Vec<&Draws> { concluded.iter().filter_map(|c| c.get(o)).map(|c| &c.draws).collect() };
+    let rankings: Vec<Ranking> = (0..kinds.len()).map(|o| Ranking::new(&draws_under(o), seed)).collect();
     for (o, kind) in kinds.iter().enumerate() {
         let mut turned: Vec<(String, Vec<(usize, usize)>)> = Vec::new();
         for (other, name) in kinds.iter().enumerate().filter(|(other, _)| *other != o) {
@@ -39,7 +37,7 @@ pub(crate) fn compare(
                 concluded.iter().filter_map(|c| c.get(o)).map(|c| &c.rivals[r]).collect();
             turned.push((format!("recipe {}", r + 1), rankings[o].turns(&Ranking::new(&draws, seed))));
         }
-        report(bench, sweeps, *kind, &rankings[o], &turned, host)?;
+        report(bench, sweeps, *kind, (&rankings[o], &draws_under(o)), &turned, host)?;
         let points: Vec<&ReliabilityFinding> =
             concluded.iter().filter_map(|c| c.get(o)).flat_map(|c| &c.points).collect();
         if let Some(front) = FrontFinding::of(&points) {
@@ -48,12 +46,6 @@ pub(crate) fn compare(
         }
     }
     Ok(())
-}
-
-/// The p-value of a share of resamples in which one is the more reliable, over `resamples` of them: twice the smaller side, and
-/// never below what so many can tell from nothing.
-fn two_sided(share: f64, resamples: usize) -> f64 {
-    (2.0 * share.min(1.0 - share)).max(2.0 / (resamples as f64 + 1.0)).min(1.0)
 }
 
 /// The comparison that a finding makes: two methods under an oracle, or the model's answers before and after an intervention.
@@ -67,7 +59,11 @@ pub(crate) fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
                 v.oracle,
                 finding.model
             );
-            (what, "bootstrap paired over examples and trainings", v.p?)
+            let test = match v.difference {
+                Some(_) => "paired t over trainings and examples",
+                None => "bootstrap paired over examples and trainings",
+            };
+            (what, test, v.p?)
         }
         Kind::Behaviour(b) if finding.r#final => {
             let at = format!("{} at {} {}", b.method_key().title(), b.parameter, short(b.value));
@@ -91,7 +87,7 @@ fn report(
     bench: &Bench,
     sweeps: &[Sweep],
     oracle: OracleKind,
-    ranking: &Ranking,
+    (ranking, draws): (&Ranking, &[&Draws]),
     turned: &[(String, Vec<(usize, usize)>)],
     host: &mut Host<'_>,
 ) -> Result<(), Fault> {
@@ -102,12 +98,14 @@ fn report(
         for b in &ranking.order[place + 1..] {
             let turns =
                 turned.iter().filter(|(_, pairs)| pairs.contains(&(*a, *b)) || pairs.contains(&(*b, *a)));
+            let contrast = contrast(draws[*a], draws[*b]);
             let body = Kind::Versus(VersusFinding {
                 a: key(*a),
                 b: key(*b),
                 oracle,
                 p_greater: ranking.better[*a][*b],
-                p: Some(two_sided(ranking.better[*a][*b], bench.resample_count)),
+                difference: contrast.map(|c| c.interval(bench.label.level())),
+                p: contrast.map(|c| c.p()),
                 turns_with: turns.map(|(name, _)| name.clone()).collect(),
             });
             host.find(bench.label.finding(n, true, host.elapsed(), body))?;
@@ -139,18 +137,13 @@ mod tests {
     use stats::Estimate;
 
     #[test]
-    fn resamples_say_no_more_than_their_number_allows() {
-        assert_eq!(two_sided(1.0, 999), 0.002);
-        assert_eq!(two_sided(0.5, 999), 1.0);
-        assert!((two_sided(0.98, 999) - 0.04).abs() < 1e-12 && (two_sided(0.02, 999) - 0.04).abs() < 1e-12);
-    }
-
-    #[test]
     fn verdicts_and_final_behaviour_are_comparisons() {
         let label = Label::new(&Spec::shipped(), "bert-mini");
         let (a, b) = (MethodKey::named("pgd"), MethodKey::named("inlp"));
         let oracle = OracleKind::Mlp;
-        let versus = VersusFinding { a, b, oracle, p_greater: 0.98, p: Some(0.04), turns_with: Vec::new() };
+        let difference = Some(Estimate { mean: 0.1, lo: 0.01, hi: 0.19 });
+        let (p, turns_with) = (Some(0.04), Vec::new());
+        let versus = VersusFinding { a, b, oracle, p_greater: 0.98, difference, p, turns_with };
         let joined = compared_of(&label.finding(2400, true, 1.0, Kind::Versus(versus))).unwrap();
         assert_eq!(
             (joined.what.as_str(), joined.p),

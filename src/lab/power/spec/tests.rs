@@ -67,6 +67,14 @@ fn sides_are_named_by_what_tells_them_apart() {
         (spec.name(true).as_str(), spec.name(false).as_str()),
         ("bert-mini, logistic, noise 0", "bert-mini, mlp:20, noise 0.3")
     );
+    // The two read "all-minilm beats all-minilm".
+    for (models, names) in [
+        (["data/all-minilm", "untrained:data/all-minilm"], ["all-minilm", "untrained:all-minilm"]),
+        (["one/all-minilm", "two/all-minilm"], ["one/all-minilm", "two/all-minilm"]),
+    ] {
+        let spec = parse(&format!("lab = \"power\"\nmodels = {models:?}")).unwrap();
+        assert_eq!([true, false].map(|first| spec.name(first)), names);
+    }
     let files =
         parse("lab = \"power\"\n[a]\nresults = [\"x/r.jsonl\"]\n[b]\nresults = [\"y/s.jsonl\"]").unwrap();
     assert_eq!((files.name(true).as_str(), files.name(false).as_str()), ("r.jsonl", "s.jsonl"));

@@ -14,7 +14,7 @@ use crate::panes::{message, pane_block, problem};
 use crate::state::State;
 use crate::theme::Role;
 use crate::widgets::chart::{Chart, Form};
-use base::numbers::{decimals, percent, plus_minus, score, short};
+use base::numbers::{decimals, percent, plus_minus, probability, score, short};
 use base::text::{fit, printable, width};
 use engine::message::Outcome;
 use figure::layers::Count;
@@ -216,8 +216,10 @@ fn verdict(state: &State) -> Option<Line<'static>> {
         [] => String::new(),
         list => format!("  ! turns with {}", list.join(", ")),
     };
-    let text =
-        format!(" P({} more reliable than {}) = {}{turns}", v.a.title(), v.b.title(), score(v.p_greater));
+    let verb = if v.p.is_some_and(|p| p <= 0.05) { "more reliable than" } else { "ahead of" };
+    let p = v.p.map_or(String::new(), |p| format!(", p {}", probability(p)));
+    let share = percent(v.p_greater);
+    let text = format!(" {} {verb} {} in {share} of resamples{p}{turns}", v.a.title(), v.b.title());
     let role = if v.turns_with.is_empty() { Role::Dim } else { Role::Warning };
     Some(Line::styled(printable(&text).into_owned(), state.theme().style(role)))
 }

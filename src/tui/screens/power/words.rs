@@ -83,7 +83,8 @@ fn tests(c: &ComparisonFinding) -> String {
     }
     let plain = if c.clusters.is_some() { " as if each item stood for itself:" } else { "" };
     format!(
-        "McNemar{plain} exact p {}, χ² {}, corrected {}; equivalence p {equal}",
+        "McNemar{plain} mid-p {}, exact {}, χ² {}, corrected {}; equivalence p {equal}",
+        p(c.mid_p),
         p(c.exact_p),
         p(c.chi2_p),
         p(c.corrected_p)
@@ -172,5 +173,5 @@ pub(crate) fn origin(state: &State) -> Option<Origin> {
     // Line by line: what makes a text printable shows line ends as signs.
     let spec: Vec<_> = spec.trim().lines().map(printable).collect();
     let command = format!("probity run /dev/stdin <<'END'\n{}\nEND", spec.join("\n"));
-    Some(Origin { what: lead(c), entries, command })
+    Some(Origin { what: lead(c, results(state).alpha()), entries, command })
 }

@@ -12,7 +12,7 @@ use labs::Tagged;
 use labs::prompts::candidates::Candidates;
 use labs::prompts::consistency::Regime;
 use labs::prompts::finding::{LeftOut, RelationFinding};
-use labs::prompts::summary::interval;
+use labs::prompts::summary::{consistency as consistency_of, interval};
 use stats::estimate::Estimate;
 
 /// Words and objects that are listed of what is left out.
@@ -216,7 +216,7 @@ fn consistency(state: &State, only: Option<&str>) -> Option<Origin> {
     let found = results(state);
     let regimes = |model: Option<&str>| {
         let each = Regime::ALL.map(|regime| {
-            let share = found.rank(regime, model).map_or("n/a".into(), |r| interval(r.value.consistency));
+            let share = found.rank(regime, model).map_or("n/a".into(), |r| consistency_of(&r.value));
             format!("{} {share}", regime.name())
         });
         each.join(", ")

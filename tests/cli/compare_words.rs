@@ -1,0 +1,69 @@
+//! What `probity compare` says where its test and its interval have little to go by.
+
+use super::common::{Probity, text};
+
+/// A difference of a point at p .91 was "beats".
+#[test]
+fn a_side_beats_the_other_only_where_the_test_rejects() {
+    let probity = Probity::new();
+    let rows = |first: bool, differ: (usize, usize)| {
+        let right = |i: usize| if first { i >= differ.1 } else { i < differ.1 || i >= differ.0 + differ.1 };
+        (0..80).map(|i| format!("{{\"id\": {i}, \"correct\": {}}}\n", right(i))).collect::<String>()
+    };
+    for (differ, said) in [
+        ((10, 9), "a.jsonl is ahead of b.jsonl by 1.2 points"),
+        ((9, 10), "b.jsonl is ahead of a.jsonl by 1.2 points"),
+        ((20, 4), "a.jsonl beats b.jsonl by 20.0 points"),
+    ] {
+        let (a, b) = (rows(true, differ), rows(false, differ));
+        let (a, b) = (probity.file("a.jsonl", &a), probity.file("b.jsonl", &b));
+        let told = text(&probity.run(&["compare", &a, &b]).stdout);
+        assert!(told.contains(said), "{said}: {told}");
+        assert_eq!(told.contains(" in these items"), said.contains("ahead"), "{told}");
+    }
+    // 18 to 8: mid-p .0525, and Tango's interval leaves 0 out. The p-value decides, and the sentence says why they differ.
+    let (a, b) = (rows(true, (18, 8)), rows(false, (18, 8)));
+    let (a, b) = (probity.file("a.jsonl", &a), probity.file("b.jsonl", &b));
+    let told = text(&probity.run(&["compare", &a, &b]).stdout);
+    assert!(told.contains("is ahead of") && told.contains("by another method than the p-value"), "{told}");
+    let told = text(&probity.run(&["compare", &a, &b, "--test", "chi2"]).stdout);
+    assert!(told.contains("beats") && !told.contains("by another method"), "{told}");
+}
+
+/// Few items on one side have an interval above 0 and a p-value above .05; why was nowhere said.
+#[test]
+fn too_few_discordant_items_for_a_test_are_named() {
+    let probity = Probity::new();
+    let few = |differing: usize| {
+        let row = |i: usize| format!("{{\"id\": {i}, \"correct\": {}}}\n", i >= differing);
+        (0..80).map(row).collect::<String>()
+    };
+    let all = probity.file("all.jsonl", &few(0));
+    for (differing, mid_p, exact) in [(4, true, true), (5, false, true), (6, false, false), (0, false, false)]
+    {
+        let b = probity.file("b.jsonl", &few(differing));
+        for (test, name, said) in [("mid_p", "mid-p", mid_p), ("exact", "exact", exact)] {
+            let told = text(&probity.run(&["compare", &all, &b, "--test", test]).stdout);
+            let sentence =
+                format!("only {differing} items tell the sides apart: too few for the {name} test");
+            assert_eq!(told.contains(&sentence), said, "{told}");
+        }
+    }
+}
+
+/// One discordant item of eighty asked for an upper limit of tens of thousands of items.
+#[test]
+fn limits_that_few_discordant_items_cannot_give_are_named() {
+    let probity = Probity::new();
+    let rows = |wrong: usize| {
+        (0..80).map(|i| format!("{{\"id\": {i}, \"correct\": {}}}\n", i >= wrong)).collect::<String>()
+    };
+    let (a, b) = (probity.file("a.jsonl", &rows(0)), probity.file("b.jsonl", &rows(1)));
+    let told = text(&probity.run(&["compare", &a, &b]).stdout);
+    assert!(told.contains(", unbounded] give 80.0 %"), "{told}");
+    let said = "only 1 item tells the sides apart: the items needed have no upper limit";
+    assert!(told.contains(said), "{told}");
+    let c = probity.file("c.jsonl", &rows(30));
+    let told = text(&probity.run(&["compare", &a, &c]).stdout);
+    assert!(!told.contains("unbounded") && !told.contains("no upper limit"), "{told}");
+}
