@@ -29,11 +29,16 @@ pub(super) fn system(path: &Path, name: String, wanted: &Wanted) -> Result<Syste
     list(path, DEEPEST, &mut files)?;
     let mut by_task: BTreeMap<String, PathBuf> = BTreeMap::new();
     for file in files {
-        // Of several runs of a task the latest: file names carry the time.
+        // Of several runs of a task in one folder the latest: file names carry the time.
         let task = task_of(&file);
-        if let Some(older) = by_task.insert(task, file) {
-            output::say(&format!("{}: a later run of the same task is used", output::full(&older)));
+        let Some(older) = by_task.insert(task.clone(), file.clone()) else { continue };
+        if older.parent() != file.parent() {
+            let (one, other) = (older.display(), file.display());
+            return Err(CliError::Usage(format!(
+                "{task} is there twice, as {one} and {other}: give a folder with one run of each task"
+            )));
         }
+        output::say(&format!("{}: a later run of the same task is used", output::full(&older)));
     }
     let all: Vec<_> = by_task.par_iter().map(|(task, file)| (file, groups(file, task, wanted))).collect();
     let mut system = System { name, tasks: BTreeMap::new() };
@@ -62,14 +67,15 @@ fn groups(
     wanted: &Wanted,
 ) -> Result<BTreeMap<String, Vec<corpus::results::Results>>, corpus::readers::ReadError> {
     let groups = read_all(file, wanted)?;
-    let several = groups.len() > 1;
     let mut tasks = BTreeMap::new();
     for group in groups {
         for note in &group.notes {
             output::say(&printable_label(&format!("{}: {note}", file.display())));
         }
-        let name =
-            if several { format!("{task} ({})", group.filter).trim().to_owned() } else { task.to_owned() };
+        let name = match group.filter.as_str() {
+            "none" => task.to_owned(),
+            filter => format!("{task} ({filter})").trim().to_owned(),
+        };
         tasks.insert(name, group.runs);
     }
     Ok(tasks)
