@@ -15,7 +15,8 @@ const REPEATS: usize = 5;
 fn main() {
     let root = tempfile::tempdir().expect("a folder");
     let [a, b] = ["a", "b"].map(|name| root.path().join(name));
-    (write(&a, 7), write(&b, 11));
+    write(&a, 7);
+    write(&b, 11);
     let mut seconds: Vec<f64> = (0..REPEATS).map(|_| run(&a, &b).0).collect();
     seconds.sort_by(f64::total_cmp);
     let memory = run(&a, &b).1.map_or("-".into(), |kb| format!("{:.0} MB", kb / 1024.0));

@@ -113,7 +113,7 @@ fn files() {
     let (first, second) = rayon::join(|| read(&a, &wanted), || read(&b, &wanted));
     let (first, second) = (first.expect("results"), second.expect("results"));
     let reading = begin.elapsed().as_secs_f64();
-    let found = matched(&[first], &[second], "correct").expect("the same items");
+    let found = matched(&first.runs, &second.runs, "correct").expect("the same items");
     let names = Names { a: "a".into(), b: "b".into(), metric: "correct".into() };
     let comparison = compare(&found.pairs, &names, terms);
     let needed = Pilot::of(&found.pairs, 0.95).expect("a pilot").required(AIM);

@@ -15,7 +15,7 @@ use stats::special::normal_quantile;
 
 /// Answers to the three questions, and the design.
 #[derive(Debug, Args)]
-pub struct PlanArgs {
+pub(crate) struct PlanArgs {
     /// Plan without data: asks for what is not given of --metric, --accuracy (or --sd) and --difference.
     #[arg(long)]
     pub plan: bool,

@@ -145,14 +145,10 @@ fn layout(window: &[u8]) -> Option<Layout> {
         Some(Layout::Under("details"))
     } else if sort("resolved_ids") == Some(Sort::List) || sort("resolved") == Some(Sort::List) {
         Some(Layout::Lists)
-    } else if all(&[Sort::Resolved])
-        || (all(&[Sort::Number]) && !keys.iter().any(|(key, _)| CORRECT.contains(&key.as_str())))
-    {
-        Some(Layout::Map)
-    } else if all(&[Sort::Map]) && keys.iter().all(|(key, _)| key.bytes().all(|b| b.is_ascii_digit())) {
-        Some(Layout::Map)
     } else {
-        None
+        let numbers = all(&[Sort::Number]) && !keys.iter().any(|(key, _)| CORRECT.contains(&key.as_str()));
+        let numbered = || keys.iter().all(|(key, _)| key.bytes().all(|b| b.is_ascii_digit()));
+        (all(&[Sort::Resolved]) || numbers || (all(&[Sort::Map]) && numbered())).then_some(Layout::Map)
     }
 }
 

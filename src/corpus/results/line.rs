@@ -306,7 +306,7 @@ impl<'de> Visitor<'de> for Inner<'_, 'de> {
         while let Some(Key(key)) = map.next_key()? {
             let name = key.as_ref();
             let wanted = CLUSTERS.contains(&name) || self.detail || (!self.is_doc && RUNS.contains(&name));
-            if !wanted && !(self.is_doc && name == "id") {
+            if !(wanted || self.is_doc && name == "id") {
                 sum = sum.wrapping_add(digest_of_text(name) ^ map.next_value::<Digest>()?.0.rotate_left(9));
                 continue;
             }
