@@ -17,7 +17,7 @@ const AIM: Aim = Aim { target: 0.8, level: 0.05, test: Test::MidP };
 const SHARED: f64 = 0.632_455_532_033_675_9;
 
 /// What two sides say of an item: 1 only the first is right, -1 only the second, 0 otherwise.
-fn item(rng: &mut impl rand::RngCore, p01: f64, p10: f64) -> i32 {
+fn item(rng: &mut impl rand::Rng, p01: f64, p10: f64) -> i32 {
     let u = unit(rng);
     i32::from(u < p10) - i32::from((p10..p10 + p01).contains(&u))
 }
