@@ -47,7 +47,7 @@ fn two_files_are_matched_by_their_items() {
     assert!(told.contains("if the true difference were as observed, 60 items would show it"), "{told}");
     assert!(told.contains("mid-p .022, exact p .039"), "{told}");
     // Wilson's interval of each side: 50 and 42 of 60.
-    assert!(told.contains("a.jsonl 83.3 [72.0, 90.7], b.jsonl 70.0 [57.5, 80.1] (points)"), "{told}");
+    assert!(told.contains("a.jsonl 83.3 [72.0, 90.7], b.jsonl 70.0 [57.5, 80.1] (%)"), "{told}");
     assert!((v["accuracy_b"]["lo"].as_f64().unwrap() - 0.574_9).abs() < 1e-4, "{v}");
 }
 

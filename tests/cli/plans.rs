@@ -61,7 +61,7 @@ fn a_plan_on_files_is_made_at_its_n_or_says_why_it_cannot() {
         let row = |i| format!("{{\"id\": {i}, \"correct\": {}, \"cluster\": {}}}\n", right(i, first), i / 4);
         (0..120).map(row).collect::<String>()
     };
-    let plain = |first| rows(first).replace("cluster", "group");
+    let plain = |first| rows(first).replace("cluster", "batch");
     let scored = |first| -> String {
         let of = |i: u32| f64::from(i * 7 % 11) / 11.0 + 0.1 * f64::from(u8::from(first));
         let row = |i| format!("{{\"doc_id\": {i}, \"metrics\": [\"f1\"], \"f1\": {}}}\n", of(i));
