@@ -47,6 +47,20 @@ fn folders_are_compared_task_by_task_and_pooled() {
     );
 }
 
+/// Two tasks with the same difference had an interval without width and p below .001.
+#[test]
+fn few_tasks_have_no_pooled_interval() {
+    let probity = Probity::new();
+    let a = folder(&probity, "a", 2, |_, i| i % 3 > 0 || i < 6);
+    let b = folder(&probity, "b", 2, |_, i| i % 3 > 0);
+    let told = text(&probity.run(&["compare", &a, &b]).stdout);
+    assert_eq!(told.matches("no interval under 10 tasks").count(), 2, "{told}");
+    let one = text(&probity.run(&["compare", &a, &b, "--summary"]).stdout);
+    assert!(one.contains("no interval under 10 tasks") && !one.contains("p <"), "{one}");
+    let failed = probity.run(&["compare", &a, &b, "--fail-unless", "not worse by 1"]);
+    assert_eq!(failed.status.code(), Some(3), "nothing is shown");
+}
+
 #[test]
 fn conditions_exit_with_3_and_reports_are_written() {
     let probity = Probity::new();

@@ -42,7 +42,7 @@ pub struct Pooled {
     pub tasks: usize,
     /// Items in all.
     pub n: usize,
-    /// Without an interval the ends equal the mean.
+    /// With too few tasks for an interval the ends are those of any difference of shares, -1 and 1.
     pub difference: Estimate,
     /// None without an interval.
     pub p: Option<f64>,
@@ -131,7 +131,7 @@ pub fn versus(a: &System, b: &System, metric: Option<&str>, terms: Terms) -> Res
     let n = units.sizes.iter().sum::<f64>() as usize;
     let pooled = |units: Differences, fewest: usize| {
         let count = units.sums.len();
-        let mean = Estimate::exact(units.mean());
+        let mean = Estimate { mean: units.mean(), lo: -1.0, hi: 1.0 };
         match count {
             0 => None,
             _ if count < fewest => Some(Pooled { tasks: count, n, difference: mean, p: None }),
@@ -144,7 +144,8 @@ pub fn versus(a: &System, b: &System, metric: Option<&str>, terms: Terms) -> Res
         a: a.name.clone(),
         b: b.name.clone(),
         macro_mean: pooled(Differences::of_items(means), FEWEST_TASKS),
-        micro: pooled(units, 2),
+        // Two tasks that agree would have an interval without width.
+        micro: pooled(units, FEWEST_TASKS),
         apart,
         only_a: only(a, b),
         only_b: only(b, a),

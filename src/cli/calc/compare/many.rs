@@ -212,6 +212,11 @@ pub(super) fn summary(versus: &Versus, asked: &Asked<'_>) -> String {
     let overall = versus.overall().map_or("nothing to pool".into(), |(kind, o)| {
         let difference = if versus.apart > 0 && versus.tasks.len() == 1 {
             span_of(&versus.tasks[0].finding)
+        } else if o.p.is_none() {
+            return format!(
+                "{kind} difference {} points, no interval under 10 tasks",
+                points(o.difference.mean)
+            );
         } else {
             format!("{} points", span(o.difference))
         };
@@ -246,7 +251,7 @@ fn matrix_rows(all: &[Versus], asked: &Asked<'_>) -> Vec<Vec<String>> {
             v.a.clone(),
             v.b.clone(),
             kind.into(),
-            span(pooled.difference),
+            if pooled.p.is_some() { span(pooled.difference) } else { points(pooled.difference.mean) },
             p,
             p_value(v.holm_p),
             better,
