@@ -19,7 +19,7 @@ pub(crate) struct PlanArgs {
     /// Plan without data: asks for what is not given of --metric, --accuracy (or --sd) and --difference.
     #[arg(long)]
     pub plan: bool,
-    /// What is measured: `accuracy`, or `score` for any other number.
+    /// The metric: `accuracy`, or `score` for any other number.
     #[arg(long, value_name = "METRIC", requires = "plan")]
     metric: Option<String>,
     /// Expected accuracy of the better system.

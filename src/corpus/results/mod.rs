@@ -73,7 +73,7 @@ impl Metric {
     }
 }
 
-/// What a list of flips shows of an item, each text shortened.
+/// The texts of an item in a list of flips, each shortened.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Detail {
     /// The model's answer.
@@ -119,7 +119,7 @@ pub struct Group {
     pub filter: String,
     /// Epochs, seeds, repeats: at least one.
     pub runs: Vec<Results>,
-    /// What was left out.
+    /// Notes on rows and metrics that were left out.
     pub notes: Vec<String>,
 }
 

@@ -56,7 +56,7 @@ struct PooledLine<'a> {
     holm_p: f64,
 }
 
-/// What a comparison shows, after correction over the tasks.
+/// The verdict of a comparison, after correction over the tasks.
 fn verdict(c: &ComparisonFinding, alpha: f64) -> &'static str {
     match c {
         c if c.holm_p < alpha && c.difference.mean > 0.0 => "A better",
@@ -227,10 +227,13 @@ pub(super) fn summary(versus: &Versus, asked: &Asked<'_>) -> String {
         )
     });
     printable_label(&format!(
-        "{} against {}: {overall}; {} tasks: {} better, {} worse, {} equivalent, {} open",
+        "{} against {}: {overall}; {}: {} better, {} worse, {} equivalent, {} open",
         versus.a,
         versus.b,
-        versus.tasks.len(),
+        match versus.tasks.len() {
+            1 => "1 task".to_owned(),
+            n => format!("{n} tasks"),
+        },
         count("A better"),
         count("B better"),
         count("equivalent"),

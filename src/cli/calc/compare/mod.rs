@@ -146,7 +146,7 @@ struct Answer {
     outlook: Option<Outlook>,
 }
 
-/// What the items say of a comparison yet to be made.
+/// Power and required n for a further comparison, as the items predict them.
 #[derive(Serialize)]
 struct Outlook {
     alpha: f64,
@@ -449,7 +449,7 @@ fn table(c: &ComparisonFinding) -> Option<String> {
     ))
 }
 
-/// What the pilot says of a comparison yet to be made.
+/// Prints power and required n for a further comparison, as the pilot predicts them.
 fn outlook(
     pilot: &Pilot,
     c: &ComparisonFinding,
