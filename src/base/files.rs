@@ -11,21 +11,21 @@ use tempfile::{NamedTempFile, TempDir};
 /// Prefix of the names of files and folders that are being written, followed by the number of the process that writes them and by where
 /// that number means something; these serve to find what killed processes left behind.
 pub const UNFINISHED: &str = ".probity-";
-/// What is unfinished and has not been written to for this long is removed if its process is gone.
+/// Unfinished files not written to for this long are removed if their process is gone.
 const STALE: Duration = Duration::from_secs(3600);
-/// What a process of another machine has left unfinished is removed after this time: on a shared folder nothing else can be known of it.
+/// Unfinished files of other machines are removed after this time: on a shared folder nothing else can be known of
+/// them.
 const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 
-/// Why a file could not be put in place.
+/// Errors of [`Whole`].
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// Something exists there and may not be replaced.
     #[error("{} already exists; --force replaces it", .0.display())]
     There(PathBuf),
-    /// What exists there is not a file: a folder, a device, a pipe.
+    /// The path exists and is not a file: a folder, a device, a pipe.
     #[error("{} is {what}; name a file", path.display())]
     NoFile {
-        /// What was named.
         path: PathBuf,
         what: &'static str,
     },
@@ -64,7 +64,7 @@ fn own_prefix() -> String {
     format!("{UNFINISHED}{}@{}-", std::process::id(), home())
 }
 
-/// Where the number of this process means something: eight digits for this machine since it was started, and this container on it. A
+/// The scope of this process's number: eight digits for this machine since it was started, and this container on it. A
 /// folder may be shared by many, each with processes of the same numbers. Where the system does not say it, all that lies there counts
 /// as left by others.
 fn home() -> &'static str {
@@ -79,7 +79,7 @@ fn home() -> &'static str {
     })
 }
 
-/// Whether something unfinished of this age was left by a process that is gone; `rest` is its name after the prefix.
+/// True if a process that is gone left an unfinished file of this age; `rest` is its name after the prefix.
 fn is_left(rest: &str, age: Duration) -> bool {
     let owner = rest.split_once('-').and_then(|(owner, _)| owner.split_once('@'));
     match owner.map(|(pid, place)| (pid.parse(), place)) {
@@ -117,7 +117,6 @@ fn sweep(folder: &Path) {
     }
 }
 
-/// Whether there is a process with this number.
 #[cfg(unix)]
 fn is_running(pid: i32) -> bool {
     let Some(pid) = rustix::process::Pid::from_raw(pid) else { return false };
@@ -130,7 +129,7 @@ fn is_running(_: i32) -> bool {
     false
 }
 
-/// What kind of thing a path is that no file may be written to; none for a file, or if nothing exists there.
+/// The kind of a path that no file may be written to; `None` for a file, or if nothing exists there.
 fn obstacle(path: &Path) -> Option<&'static str> {
     let kind = std::fs::metadata(path).ok()?.file_type();
     if kind.is_file() {
@@ -190,7 +189,7 @@ impl Whole {
         Ok(Self { file, path: target, force })
     }
 
-    /// What is written to.
+    /// The temporary file to write to.
     pub fn file(&mut self) -> &mut std::fs::File {
         self.file.as_file_mut()
     }

@@ -1,4 +1,4 @@
-//! What every room uses and none owns: being told to stop, problems, text, files, numbers, matrices. It depends on no other
+//! Shared basics: cancellation, problems, text, files, numbers, matrices. It depends on no other
 //! room.
 
 pub mod files;

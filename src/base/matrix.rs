@@ -243,7 +243,6 @@ impl<T: Real> Dense<T> {
         Dense { rows: self.rows, cols: self.cols, data }
     }
 
-    /// Whether every element is a finite number.
     pub fn is_finite(&self) -> bool {
         self.data.iter().all(|x| x.to_f64().is_finite())
     }

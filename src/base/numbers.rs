@@ -1,6 +1,6 @@
 //! Reading numbers as people write them, and showing them in few characters.
 
-/// Why a text is not a number.
+/// Errors in numbers that users type.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NumberError {
     /// Not a finite number in any of the accepted forms.
@@ -51,12 +51,12 @@ pub fn probability_of(text: &str) -> Result<f64, NumberError> {
 /// Reads a count: any number that is whole and in the range, so `1e6` too.
 pub fn whole(text: &str, range: std::ops::RangeInclusive<u64>) -> Result<u64, NumberError> {
     let bad = || NumberError::Whole(super::text::shortened(text, 40), *range.start(), *range.end());
-    // Digits alone are read as they stand: large counts have no exact form among the others.
+    // Digits alone are read as an integer: large counts have no exact form as f64.
     let count = match text.trim().parse() {
         Ok(count) => count,
         Err(_) => {
             let value = number(text)?;
-            // Beyond this not every whole number is one of its own.
+            // Above 2^53 f64 does not hold every whole number.
             let exact = value >= 0.0 && value.fract() == 0.0 && value <= (1u64 << 53) as f64;
             if exact { value as u64 } else { return Err(bad()) }
         }
@@ -95,7 +95,7 @@ pub fn score(x: f64) -> String {
     decimals(x, 2)
 }
 
-/// A probability: as [`score`], but small ones keep what tells them apart: `.012`, `<.001`.
+/// A probability: as [`score`], but small ones stay distinct: `.012`, `<.001`.
 pub fn probability(x: f64) -> String {
     match x {
         x if x > 0.0 && x < 0.000_5 => "<.001".into(),

@@ -9,7 +9,7 @@ use flate2::read::ZlibDecoder;
 pub struct Packed(&'static [u8]);
 
 impl Packed {
-    /// What `packed!` embeds.
+    /// Used by `packed!`.
     pub const fn new(packed: &'static [u8]) -> Self {
         Self(packed)
     }

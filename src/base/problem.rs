@@ -1,15 +1,15 @@
-//! What failed, on what, and what to do about it: the one form in which errors reach the user.
+//! The form in which errors reach the user: what failed, on what, and what to do.
 
 use serde::{Deserialize, Serialize};
 
-/// What failed, on what, and what to do about it.
+/// An error for the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
-    /// What failed.
+    /// The failure, in words.
     pub what: String,
     /// On what: file, line, model, method.
     pub r#where: String,
-    /// What the user can do.
+    /// Advice to the user.
     pub hint: String,
 }
 

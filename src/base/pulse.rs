@@ -1,8 +1,8 @@
-//! How long-running work reports its progress and is told to stop: polled between batches, without channels.
+//! Progress and cancellation of long work: polled between batches, without channels.
 
 use std::sync::{Mutex, PoisonError};
 
-/// The work was told to stop; nothing it has computed may be used.
+/// The work was cancelled; nothing it has computed may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("cancelled")]
 pub struct Cancelled;

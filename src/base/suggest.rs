@@ -2,13 +2,13 @@
 
 use super::text::shortened;
 
-/// What a spec says about a value that is none of `known`: `is `x`: known are a, b; did you mean `a`?`.
+/// The error for a value that is not in `known`: `is `x`: known are a, b; did you mean `a`?`.
 pub fn is_unknown(name: &str, known: &[&str]) -> String {
     let near = closest(name, known).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
     format!("is `{}`: known are {}{near}", shortened(name, 40), known.join(", "))
 }
 
-/// A sentence for a name that is none of `known`: the closest one, if it is close, and all of them.
+/// A sentence for a name that is not in `known`: the closest one, if it is close, and all of them.
 pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     let listed = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
     match closest(name, known) {

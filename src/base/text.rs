@@ -37,7 +37,7 @@ fn picture(c: char) -> Option<char> {
 
 /// Longest label that is drawn, in characters.
 const MAX_LABEL: usize = 300;
-/// Longest line of a message: what failed and on what may take as much as a label each, and the advice stands last.
+/// Longest line of a message: failure and object may take a label each, and the advice comes last.
 const MAX_MESSAGE: usize = 1_200;
 
 /// A name from a model, a spec or a session as a label of a figure or a line of a message: printable, and cut after 300
@@ -92,7 +92,7 @@ pub fn fit(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The end of the text in at most `columns` columns: of a path, what tells it from others.
+/// The end of the text in at most `columns` columns, because the end of a path identifies it.
 pub fn fit_end(text: &str, columns: usize) -> Cow<'_, str> {
     if width(text) <= columns {
         return Cow::Borrowed(text);

@@ -16,7 +16,7 @@ pub(super) const TILE: usize = 16;
 /// Rows of the largest block: two tiles by a panel.
 pub(super) const ROWS: usize = 2 * TILE;
 
-/// Where a finished block is put: row after row.
+/// A finished block, row after row.
 #[repr(C, align(64))]
 pub(super) struct Block(pub [[f32; PANEL]; ROWS]);
 
@@ -24,7 +24,7 @@ impl Block {
     pub(crate) const ZERO: Block = Block([[0.0; PANEL]; ROWS]);
 }
 
-/// Whether this processor has the unit and the kernel lends it to us. It is asked for once, when first wanted.
+/// True if this processor has the unit and the operating system lets us use it. Checked once, at first use.
 pub(crate) fn available() -> bool {
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     {
@@ -151,7 +151,7 @@ mod x86 {
         __get_cpuid_max(0).0 >= 7 && __cpuid_count(7, 0).edx & NEEDED == NEEDED && saved()
     }
 
-    /// Whether the kernel saves the tiles of a thread.
+    /// True if the operating system saves the tiles of a thread.
     fn saved() -> bool {
         #[target_feature(enable = "xsave")]
         fn state() -> u64 {
@@ -168,7 +168,7 @@ mod x86 {
         unsafe { libc::syscall(libc::SYS_arch_prctl, REQUEST.0, REQUEST.1) == 0 }
     }
 
-    /// What `ldtilecfg` reads: palette 1, and for each tile bytes of a row and rows.
+    /// The operand of `ldtilecfg`: palette 1, and for each tile bytes of a row and rows.
     #[repr(C, align(64))]
     struct Config {
         palette: u8,
@@ -191,7 +191,7 @@ mod x86 {
     /// # Safety
     /// The unit must be there and permitted.
     pub(crate) unsafe fn configure() {
-        // SAFETY: reads the 64 bytes of a valid configuration; the compiler uses no tiles of its own.
+        // SAFETY: reads the 64 bytes of a valid configuration; the compiler itself uses no tiles.
         unsafe {
             asm!("ldtilecfg [{}]", in(reg) &raw const CONFIG, options(nostack, readonly, preserves_flags),
                 out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,

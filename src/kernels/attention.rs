@@ -19,11 +19,11 @@ use super::tile::{PANEL, Sums};
 pub struct Span {
     /// Its rows among keys and values: padding included.
     pub rows: Range<usize>,
-    /// How many of them are seen.
+    /// Number of keys that the query sees.
     pub keys: usize,
     /// Its rows among the queries.
     pub queries: Range<usize>,
-    /// Where its probabilities begin.
+    /// Offset of its probabilities.
     pub kept: usize,
 }
 
@@ -48,7 +48,7 @@ pub struct Attention<'a> {
     pub kv_heads: usize,
     /// Width of a head.
     pub dim: usize,
-    /// Tokens do not see what stands behind them.
+    /// Tokens do not see later ones.
     pub causal: bool,
     /// Rows of queries, `q_ld` floats apart.
     pub q: &'a [f32],
@@ -105,7 +105,7 @@ impl Attention<'_> {
     }
 }
 
-/// What a thread keeps from task to task.
+/// Scratch space that a thread keeps between tasks.
 #[derive(Default)]
 struct Desk {
     keys: Buffer,
@@ -150,7 +150,7 @@ fn transpose(from: &[f32], ld: usize, keys: usize, dim: usize, to: &mut Buffer) 
     }
 }
 
-/// Scores become probabilities: softmax of `scale x` over the first `sight`, exact zeros behind.
+/// Scores become probabilities: softmax of `scale x` over the first `sight`, exact zeros after them.
 #[inline(always)]
 fn softmax<S: Simd>(s: S, x: &mut [f32], sight: usize, scale: f32) {
     x[sight..].fill(f32::NEG_INFINITY);
@@ -256,7 +256,7 @@ impl Pass for Forward<'_> {
     }
 }
 
-/// Where gradients go; every row of every sentence is written.
+/// Gradients to write; every row of every sentence is written.
 pub struct Gradients<'a> {
     /// Of the queries, rows `q_ld` apart; `None` if they belong to `kv`, from column 0.
     pub q: Option<&'a mut [f32]>,

@@ -10,7 +10,7 @@ use std::fmt;
 use super::amx;
 use super::tile::{PANEL, Sums};
 
-/// What multiplies where weights are in bf16. The units differ in the order of sums, so in last bits.
+/// Units that multiply bf16 weights. They differ in the order of sums, so in last bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Vectors of f32: weights are widened, the other side is not rounded.
@@ -25,7 +25,7 @@ impl Unit {
     /// Each, from the plainest.
     pub const ALL: [Unit; 3] = [Unit::Widened, Unit::Vectors, Unit::Tiles];
 
-    /// Whether this machine has it.
+    /// True if this machine has it.
     pub fn available(self) -> bool {
         match self {
             Unit::Widened => true,
@@ -81,7 +81,7 @@ pub(super) fn widen(words: &[u32], to: &mut [f32]) {
     }
 }
 
-/// Whether this processor has the instructions.
+/// True if this processor has the instructions.
 pub fn available() -> bool {
     #[cfg(target_arch = "x86_64")]
     {

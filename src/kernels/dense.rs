@@ -2,8 +2,9 @@
 //! the outputs, without a gradient in memory.
 //!
 //! Rows of inputs and of weights have the same length, a multiple of [`LANE`], padded with zeros; a bias is a weight on an input
-//! that is always 1. A zero input leaves its weight where it is. Layers of several networks on the same rows stand below one
-//! another as one. Every output and every weight has one order of sums, whatever stands beside it.
+//! that is always 1. A zero input leaves its weight where it is. Layers of several networks on the same rows are
+//! stacked
+//! as one. Every output and every weight has one order of sums, whatever is stacked with it.
 
 use super::adamw::{Numbers, Step};
 use super::simd::{LANE, Pass, Simd, dispatch};
@@ -20,7 +21,7 @@ const PAIR: usize = 2;
 /// `z = x wᵀ`: `x` is rows x width, `w` outputs x width, `z` rows x outputs.
 ///
 /// # Panics
-/// If the shapes do not fit, or the width is no multiple of [`LANE`].
+/// If the shapes do not fit, or the width is not a multiple of [`LANE`].
 pub fn outputs(x: &[f32], w: &[f32], width: usize, z: &mut [f32]) {
     check(width, &[x, w]);
     assert_eq!(
@@ -31,11 +32,12 @@ pub fn outputs(x: &[f32], w: &[f32], width: usize, z: &mut [f32]) {
     dispatch(Outputs { x, w, width, z });
 }
 
-/// A step of Adam on `w`, of which group after group of `each` outputs has a step of its own: its slope is `deltaᵀ x`, with `delta`
+/// A step of Adam on `w`, whose outputs are in groups of `each`, each with a step size of its own: its gradient is
+/// `deltaᵀ x`, with `delta`
 /// rows x outputs the slopes of the outputs. `m` and `v` are the moments, in the shape of `w`.
 ///
 /// # Panics
-/// If the shapes do not fit, or the width is no multiple of [`LANE`].
+/// If the shapes do not fit, or the width is not a multiple of [`LANE`].
 pub fn descend(
     x: &[f32],
     delta: &[f32],
@@ -257,7 +259,7 @@ mod tests {
                             / rows as f64;
                         *m = 0.9 * *m + 0.1 * slope;
                         *v = 0.999 * *v + 0.001 * slope * slope;
-                        // The corrections of the first step are kept for both, as the kernel is told.
+                        // The corrections of the first step are kept for both, as in the kernel.
                         *w -= f64::from(steps[o / each].rate) * (*m * 10.0) / ((*v * 1000.0).sqrt() + 1e-8);
                     }
                 }

@@ -1,4 +1,4 @@
-//! What a description of a network says in one word and a kernel acts on: nonlinearities, norms, element types.
+//! Names in a network's description that select a kernel: nonlinearities, norms, element types.
 
 use std::fmt;
 

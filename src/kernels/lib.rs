@@ -1,4 +1,4 @@
-//! Kernels on plain slices: what the CPU executor computes with. A package of its own, so that the builds for tests optimise
+//! Kernels on plain slices for the CPU executor. A package of its own, so that builds for tests optimise
 //! it and spend nothing on optimising the rest.
 //!
 //! It knows nothing of models but the names in [`kind`]. The only place, besides the memory map, that may use `unsafe`.

@@ -5,7 +5,7 @@ use super::math::exp;
 use super::simd::{LANE, Pass, Simd, dispatch};
 use super::team::{Shared, Team};
 
-/// What the gradient of a row's log-probability is multiplied by.
+/// Factor of the gradient of a row's log-probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Weight {
     /// The same for every row.

@@ -140,7 +140,7 @@ impl Pass for Gate<'_> {
     }
 }
 
-/// The way back through [`gate()`]: from the gradient `d` of its result to that of `gate`, in `d_gate`, and that of `up`,
+/// Backward pass of [`gate()`]: from the gradient `d` of its result to that of `gate`, in `d_gate`, and that of `up`,
 /// in `d`.
 pub fn gate_back(team: Team, kind: Activation, gate: &[f32], up: &[f32], d: &mut [f32], d_gate: &mut [f32]) {
     assert!(gate.len() == d.len() && up.len() == d.len() && d_gate.len() == d.len(), "gates of another size");

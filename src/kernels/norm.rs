@@ -17,7 +17,7 @@ pub struct Norm<'a> {
     pub bias: Option<&'a [f32]>,
 }
 
-/// What the way back needs: normalised rows before weight and bias, and each row's factor.
+/// Saved for the backward pass: normalised rows before weight and bias, and each row's factor.
 pub struct Kept<'a> {
     /// `[rows, width]`
     pub normed: &'a mut [f32],

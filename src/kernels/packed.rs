@@ -24,7 +24,7 @@ pub struct Packed {
 const STRIP: usize = 16;
 
 impl Packed {
-    /// From weights as checkpoints store them: matrices `[out_i, depth]`, whose outputs stand side by side.
+    /// From weights as checkpoints store them: matrices `[out_i, depth]`, whose outputs are concatenated.
     pub fn from_weights(depth: usize, parts: &[&[f32]]) -> Packed {
         let mut packed = Packed::default();
         packed.set_weights(depth, parts);
@@ -144,7 +144,6 @@ impl Packed {
         self.cols
     }
 
-    /// What its numbers are kept in.
     #[inline]
     pub fn dtype(&self) -> Dtype {
         self.dtype

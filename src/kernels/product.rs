@@ -1,7 +1,7 @@
 //! Matrix products with what follows them: bias, activation, residual sum, the derivative of an activation.
 //!
 //! Every number is one chain of multiply-adds in the order of the inner axis, so a row's result is the same to the last
-//! bit whatever rows stand beside it and however the work is split.
+//! bit whatever other rows there are and however the work is split.
 #![allow(unsafe_code)]
 
 mod narrow;
@@ -20,7 +20,7 @@ use super::team::{Shared, Team, part};
 use super::tile::{PANEL, Sums, Tile};
 use crate::kind::Activation;
 
-/// What becomes of a product P; C is the result. Biases have one value for each column.
+/// Last step of a product P; C is the result. Biases have one value for each column.
 pub enum Finish<'a> {
     /// C = P
     Store,
@@ -142,7 +142,7 @@ struct Job<'a> {
 }
 
 thread_local! {
-    /// Where a panel goes that cannot be read in place.
+    /// Copy of a panel that cannot be read in place.
     static COPY: RefCell<Buffer> = RefCell::default();
 }
 

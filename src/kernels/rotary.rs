@@ -36,7 +36,6 @@ impl Angles {
 pub struct Heads {
     /// Column of the first.
     pub from: usize,
-    /// How many.
     pub count: usize,
     /// Width of each.
     pub dim: usize,

@@ -2,7 +2,8 @@
 //!
 //! A [`Pass`] is written once over [`Simd`]; [`dispatch`] runs it inside a function that enables the best instruction
 //! set of this processor. Explicit vectors rather than autovectorised loops: the executor is then fast in unoptimised
-//! test builds too, and a row gives the same bits whatever stands beside it, because the order of every sum is fixed.
+//! test builds too, and a row gives the same bits whatever other rows there are, because the order of every sum is
+//! fixed.
 #![allow(unsafe_code)]
 
 use super::tile::{Tile, TileFn, tile};
@@ -106,7 +107,7 @@ pub trait Simd: Copy + Send + Sync {
 
 /// Work that is written once for all instruction sets.
 pub trait Pass {
-    /// What it returns.
+    /// The result.
     type Out;
     /// Does it. Implementations must be `#[inline(always)]`, so that the instruction set reaches every operation.
     fn run<S: Simd>(self, s: S) -> Self::Out;
@@ -115,7 +116,7 @@ pub trait Pass {
 /// Instruction sets, from the plainest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// What every processor of the target has.
+    /// Instructions that every processor of the target has.
     Portable,
     /// AVX2 and fused multiply-add.
     Avx2,
@@ -189,7 +190,7 @@ pub(super) fn run_at<P: Pass>(level: Level, pass: P) -> P::Out {
     pass.run(Portable)
 }
 
-/// Whether plain code has a fused multiply-add. Without one, `mul_add` would be a slow library call.
+/// True if plain code has a fused multiply-add. Without one, `mul_add` would be a slow library call.
 const FUSED: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
 
 /// Arrays, which the compiler maps to whatever the target has.

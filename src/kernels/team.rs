@@ -1,4 +1,4 @@
-//! Who does the work of one operation: this thread alone, or all of the pool.
+//! Threads for one operation: this one alone, or all of the pool.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;

@@ -23,7 +23,7 @@ macro_rules! unroll {
     };
 }
 
-/// Where a finished tile is put: row after row.
+/// A finished tile, row after row.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub struct Sums(pub [[f32; PANEL]; MAX_ROWS]);
@@ -46,7 +46,7 @@ pub struct Tile<'a> {
     pub b: *const f32,
     /// From an inner index of it to the next.
     pub(crate) b_row: usize,
-    /// Where the sums go.
+    /// Sums of the tile.
     pub out: &'a mut Sums,
     /// First column written; 0, or 16 for the right half of a panel computed by a narrow tile.
     pub column: usize,

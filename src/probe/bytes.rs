@@ -11,7 +11,7 @@ use base::matrix::{Dense, Real};
 use safetensors::{Dtype, SafeTensors, View};
 use sha2::{Digest, Sha256};
 
-/// The key of the metadata under which version and kind stand.
+/// Metadata key of version and kind.
 const MARK: &str = "probity";
 /// Raised whenever the layout of any kind changes.
 const VERSION: u16 = 3;
@@ -43,7 +43,7 @@ pub enum BytesError {
     /// The checksum is right, the content is not.
     #[error("malformed: {what}")]
     Malformed {
-        /// What is wrong.
+        /// The fault, in words.
         what: String,
     },
 }

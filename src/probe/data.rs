@@ -115,12 +115,11 @@ impl Labelled {
         self.y.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.y.is_empty()
     }
 
-    /// How many examples each class has.
+    /// Number of examples of each class.
     pub fn counts(&self) -> Vec<usize> {
         let mut counts = vec![0; self.classes];
         self.y.iter().for_each(|label| counts[*label] += 1);
@@ -133,7 +132,8 @@ impl Labelled {
     }
 }
 
-/// What a classifier of role `R` is trained and chosen on. It can only be made from a part of a [`super::Split`] that has
+/// Training and validation data of a classifier of role `R`. It can only be made from a part of a [`super::Split`] that
+/// has
 /// this role, so an oracle cannot be trained on the interventions' data or on the test data, nor the other way round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainingData<R> {
@@ -176,12 +176,12 @@ impl<R: Role> TrainingData<R> {
         Ok(Self { train, validation, role: PhantomData })
     }
 
-    /// What weights are fitted to.
+    /// Examples to fit weights to.
     pub fn train(&self) -> &Labelled {
         &self.train
     }
 
-    /// What hyperparameters and epochs are chosen by.
+    /// Examples to choose hyperparameters and epochs by.
     pub fn validation(&self) -> &Labelled {
         &self.validation
     }
@@ -192,7 +192,7 @@ impl<R: Role> TrainingData<R> {
     }
 }
 
-/// What probes are audited and interventions are scored on. Labels may be undefined here; see [`TestData::defined`].
+/// Examples for audits of probes and scores of interventions. Labels may be undefined here; see [`TestData::defined`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestData {
     x: Matrix,

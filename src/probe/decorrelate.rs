@@ -9,7 +9,7 @@
 use rand_chacha::ChaCha8Rng;
 use stats::rng::sample_indices;
 
-/// Why there is no uncorrelated subset.
+/// Reasons for which there is no uncorrelated subset.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecorrelateError {
     /// The two properties are not given for the same examples.
@@ -155,7 +155,7 @@ pub struct Uncorrelated {
 }
 
 /// Chooses the largest uncorrelated subset of examples, at random within each cell. Examples whose target is undefined
-/// are left out. An undefined other property is kept as a value of its own under the same rule: for subject number as the
+/// are left out. An undefined other property counts as a further value: for subject number as the
 /// target, "no attractor" (about 83 % of sentences) is a third environment.
 pub fn decorrelate(
     target: &[Option<usize>],

@@ -46,7 +46,7 @@ impl Fantope {
         self.trace
     }
 
-    /// All eigenvalues, descending; those of the directions without a vector of their own as often as there are such.
+    /// All eigenvalues, descending; those of the directions whose vectors are not kept are repeated.
     #[cfg(test)]
     pub(crate) fn eigenvalues(&self) -> Vec<f64> {
         let others = self.dimension() - self.values.len();
@@ -110,7 +110,7 @@ impl Fantope {
         matmul(vectors.data_mut(), 0.0, turn, View::new(basis.data(), m, d), 1.0);
         self.values = order.iter().map(|i| self.values[*i]).collect();
         self.vectors = vectors;
-        // What joined the rest keeps the trace: the mean of the two.
+        // The directions that join the rest keep the trace: the mean of the two.
         let others = d - self.values.len();
         if others > 0 {
             self.rest =
@@ -268,7 +268,7 @@ mod tests {
         }
     }
 
-    /// What is a point of the Fantope already is its own nearest one.
+    /// A point of the Fantope is its own nearest point.
     #[test]
     fn a_step_of_nothing_changes_nothing() {
         let mut p = Fantope::projection(&Subspace::row_space(&random(2, 9, 4)).unwrap());

@@ -1,4 +1,5 @@
-//! What was made elsewhere (pyvene, TransformerLens, the authors' code): directions to take out, or states that were edited.
+//! Interventions made elsewhere (pyvene, TransformerLens, the authors' code): directions to take out, or states that
+//! were edited.
 //!
 //! A safetensors file with one of two tensors, in f32 or f64. `directions`, m x D: the first r are taken out at rank r, whatever
 //! their lengths and angles. `states`, n x D or k x n x D: an edited state for every row of the table that `probity states` has
@@ -22,19 +23,19 @@ pub enum GivenError {
     #[error("{}: {source}", file.display())]
     Read {
         file: PathBuf,
-        /// Why not.
+        /// The system's reason.
         source: std::io::Error,
     },
     /// It holds something else.
     #[error("{}: {what}", file.display())]
     Unfit {
         file: PathBuf,
-        /// What is wrong, and what would be right.
+        /// The fault, and what would be right.
         what: String,
     },
 }
 
-/// What a file holds.
+/// Contents of the file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     /// One direction a row, m x D, finite and not all zero.

@@ -21,7 +21,7 @@ use std::sync::{Mutex, PoisonError};
 pub struct Grid {
     /// The name on screens and in specs.
     pub name: String,
-    /// What is tried.
+    /// Settings to try.
     pub recipes: Vec<Recipe>,
 }
 
@@ -34,7 +34,7 @@ const MOST_RECIPES: usize = 1_000;
 const MOST_LAYERS: usize = 16;
 const MOST_WIDTH: usize = 16_384;
 
-/// Whether a name means the grid for tests of how a run goes, whatever it finds: the small grid would take most of their time.
+/// True for the grid that tests use where the result does not matter: the small grid would take most of their time.
 pub fn is_for_tests(name: &str) -> bool {
     cfg!(any(test, feature = "samples")) && name == "tiny"
 }
@@ -116,7 +116,7 @@ impl Grid {
     }
 }
 
-/// What became of one recipe.
+/// Result of training with one recipe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// Place in the grid.
@@ -134,7 +134,7 @@ impl Trial {
         Entry { parameters: self.parameters, learning_rate, correct: &self.run.correct }
     }
 
-    /// Whether no validation came before the weights stopped being numbers.
+    /// True if the weights stopped being finite before the first validation.
     pub fn diverged(&self) -> bool {
         self.run.correct.is_empty()
     }
@@ -163,7 +163,7 @@ pub struct Probe<R> {
 
 /// Trains every recipe of `grid` on `data`, several at a time on rayon's threads, and keeps a network by the rule of
 /// [`super::selection`]: of those within one standard error of the best validation accuracy the one with the fewest
-/// parameters, then the lowest learning rate, then the earliest validation. Each recipe draws from streams of its own, so
+/// parameters, then the lowest learning rate, then the earliest validation. Each recipe draws from its own streams, so
 /// the result depends neither on the number of threads nor on their timing. `pulse` counts Adam steps over all recipes;
 /// trainings that settle before their cap leave it short of its total. `finished` hears of each recipe in the order in
 /// which they end.
@@ -216,7 +216,7 @@ impl<R: Role> Probe<R> {
         &self.mlp
     }
 
-    /// What became of every recipe, in the grid's order.
+    /// Results of all recipes, in the grid's order.
     pub fn trials(&self) -> &[Trial] {
         &self.trials
     }
@@ -232,7 +232,7 @@ impl<R: Role> Probe<R> {
         Some(Standing { trial, epoch: self.epoch, score: trial.run.score(self.epoch)? })
     }
 
-    /// The other recipes that the validation examples cannot tell from the chosen one, the simplest first, each at its
+    /// The other recipes that validate equally well, the simplest first, each at its
     /// earliest validation within one standard error of the best.
     pub fn rivals(&self) -> Vec<Standing<'_>> {
         let entries: Vec<Entry> = self.trials.iter().map(Trial::entry).collect();

@@ -2,7 +2,7 @@
 //!
 //! A network of this size is too small to be worth more than one thread, and a run trains dozens: recipes of a grid, and
 //! replicates of oracles and attacked probes. Threads take them from one queue in the order given. Every training draws from
-//! streams of its own and runs on one thread, so neither the number of threads nor their timing changes a number.
+//! its own streams and runs on one thread, so neither the number of threads nor their timing changes a number.
 
 use super::ProbeError;
 use super::data::{Labelled, TrainingData};

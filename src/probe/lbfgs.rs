@@ -3,7 +3,7 @@
 use base::Cancelled;
 use std::collections::VecDeque;
 
-/// What is minimised.
+/// Function to minimise.
 pub(crate) trait Objective {
     /// The value at `point`; the gradient is written to `gradient`.
     fn value(&self, point: &[f64], gradient: &mut [f64]) -> f64;
@@ -11,7 +11,7 @@ pub(crate) trait Objective {
     fn precondition(&self, v: &mut [f64]);
 }
 
-/// Where a minimisation ended.
+/// Result of a minimisation.
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) point: Vec<f64>,
@@ -19,7 +19,7 @@ pub(crate) struct End {
     pub(crate) value: f64,
     /// Steps that were taken.
     pub(crate) iterations: usize,
-    /// Whether the tolerance was reached, or no further descent could be told from rounding.
+    /// True if the tolerance was reached, or rounding hid further descent.
     pub(crate) converged: bool,
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn minimise(
             }
             step *= 0.5;
             if step < 1e-12 {
-                // No descent left in double precision: this is the optimum as far as it can be told.
+                // No descent left in double precision: this is the optimum up to rounding.
                 return Ok(End { point, value, iterations, converged: true });
             }
         };
@@ -107,7 +107,7 @@ fn direction(objective: &impl Objective, gradient: &[f64], memory: &VecDeque<Pai
     }
     objective.precondition(&mut q);
     if let Some(last) = memory.back() {
-        // The preconditioner misjudges the curvature; the last pair tells by how much.
+        // The preconditioner misjudges the curvature; the last pair shows by how much.
         let mut scaled = last.y.clone();
         objective.precondition(&mut scaled);
         let scale = 1.0 / (last.rho * inner(&last.y, &scaled));

@@ -32,7 +32,7 @@ pub use train::Recipe;
 
 use base::Cancelled;
 
-/// What can go wrong while a probe is trained or read back.
+/// Errors in training a probe or reading one back.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ProbeError {
     /// The pulse said stop.
@@ -48,7 +48,6 @@ pub enum ProbeError {
     Diverged {
         /// Name of the grid.
         grid: String,
-        /// How many trials were run.
         trials: usize,
     },
     /// A grid without points, or a point that no classifier can have.
@@ -56,7 +55,7 @@ pub enum ProbeError {
     Grid {
         /// Name of the grid.
         grid: String,
-        /// What is wrong with it.
+        /// The fault, in words.
         reason: String,
     },
     /// A probe taken for what it was not trained as.

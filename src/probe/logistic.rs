@@ -17,17 +17,17 @@ use faer::linalg::solvers::{Llt, Solve};
 use faer::{MatMut, MatRef, Side};
 use rayon::prelude::*;
 
-/// What is minimised and how far.
+/// Objective and tolerance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
     /// Weight of the data against the penalty (scikit-learn's `C`).
     pub c: f64,
-    /// Whether there are biases.
+    /// True if there are biases.
     pub intercept: bool,
     /// Stops when the gradient's length in the metric of the preconditioner, which goes with the distance of the weights
     /// from the optimum, has fallen to this share of its length at zero weights.
     pub tolerance: f64,
-    /// Stops after so many iterations in any case.
+    /// Maximum number of iterations.
     pub max_iterations: usize,
 }
 
@@ -55,7 +55,7 @@ pub struct Fit {
     pub objective: f64,
     /// Iterations used.
     pub iterations: usize,
-    /// Whether the tolerance was reached.
+    /// True if the tolerance was reached.
     pub(crate) converged: bool,
 }
 

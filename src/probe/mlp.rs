@@ -128,7 +128,6 @@ impl<T: Real> Mlp<T> {
         self.layers.iter().map(|l| l.weight.data().len() + l.bias.len()).sum()
     }
 
-    /// Whether every weight is a finite number.
     pub fn is_finite(&self) -> bool {
         self.layers.iter().all(|l| l.weight.is_finite() && l.bias.iter().all(|b| b.to_f64().is_finite()))
     }

@@ -1,11 +1,11 @@
-//! Which of many trained probes is taken: the one-standard-error rule.
+//! The one-standard-error rule for choosing among trained probes.
 //!
 //! The best validation accuracy of a grid is itself an estimate. Recipes within one binomial standard error of it are equals
 //! as far as the validation examples can tell, and of equals the simplest is taken: fewest parameters, then the lowest
 //! learning rate, then the earliest validation (after Breiman et al. 1984, section 3.4.3). Breaking ties by the lowest loss,
 //! as is common, takes the most saturated probe instead, and every score then depends on its overconfidence.
 
-/// What the rule knows of one recipe.
+/// A recipe as the rule sees it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Entry<'a> {
     /// Weights and biases of the network.
@@ -15,7 +15,7 @@ pub struct Entry<'a> {
     pub correct: &'a [usize],
 }
 
-/// What the rule chose.
+/// The choice of the rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     /// The most correct answers of any recipe at any validation.
@@ -28,7 +28,8 @@ pub struct Choice {
     pub candidates: Vec<(usize, usize)>,
 }
 
-/// Whether `correct` of `n` answers are within one standard error `sqrt(p (1 - p)/n)` of the `best` share p. Compared in
+/// True if `correct` of `n` answers are within one standard error `sqrt(p (1 - p)/n)` of the `best` share p. Compared
+/// in
 /// whole numbers, so that recipes exactly on the threshold are in.
 pub(crate) fn within_one_standard_error(correct: usize, best: usize, n: usize) -> bool {
     let [short, best, n] = [best.saturating_sub(correct), best, n].map(|v| v as u128);
@@ -99,7 +100,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is chosen does not depend on the order of the table, and is always an equal of the best.
+        /// The choice does not depend on the order of the table, and is always an equal of the best.
         #[test]
         fn order_does_not_matter(counts in proptest::collection::vec(0usize..=50, 1..12), turn in 0usize..12) {
             let lists: Vec<[usize; 1]> = counts.iter().map(|c| [*c]).collect();

@@ -1,7 +1,8 @@
-//! Which examples train oracles, which train interventions, and which test.
+//! The split of examples into those that train oracles, those that train interventions, and those that test.
 //!
 //! Canby et al. (2024), section 4: 40 % oracle, 40 % intervention, 20 % test, and 5 % of each of the first two for
-//! validation. Their data are a hundred times larger; 5 % of ours would be too few to tell recipes apart, so at least 200
+//! validation. Their data are a hundred times larger; 5 % of ours would be too few to distinguish recipes, so at least
+//! 200
 //! are taken (but never more than a third). An oracle that shares examples with the intervention it judges would judge itself, so the parts are types:
 //! training functions take data of one role, and only a [`Split`] makes parts, after checking that they are disjoint.
 
@@ -55,9 +56,9 @@ pub enum SplitError {
     Overlap {
         /// The example.
         row: usize,
-        /// Where it was first.
+        /// The first place.
         first: &'static str,
-        /// Where it was again.
+        /// The second place.
         second: &'static str,
     },
     /// An example that the data does not have.
@@ -164,17 +165,17 @@ impl Split {
         Ok(())
     }
 
-    /// What oracles learn from.
+    /// The part on which oracles learn.
     pub fn oracle(&self) -> &OracleSplit {
         &self.oracle
     }
 
-    /// What interventions learn from.
+    /// The part on which interventions learn.
     pub fn intervention(&self) -> &InterventionSplit {
         &self.intervention
     }
 
-    /// What nothing learns from.
+    /// The part on which nothing learns.
     pub fn test(&self) -> &TestSplit {
         &self.test
     }
@@ -230,7 +231,8 @@ impl Part<Intervention> {
 impl Part<Oracle> {
     /// The largest subset of this part in which `target` and `other` (one value per example of the whole data set) are
     /// uncorrelated, see [`decorrelate`]; its validation examples are drawn anew, so they are uncorrelated as well.
-    /// Examples whose target is undefined are left out; an undefined `other` counts as a value of its own. `property` names
+    /// Examples whose target is undefined are left out; an undefined `other` counts as a further value. `property`
+    /// names
     /// the target: subsets for different targets draw from different streams.
     ///
     /// # Errors

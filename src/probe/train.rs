@@ -17,7 +17,7 @@ use stats::rng::shuffle;
 
 /// Steps between two validations.
 pub const EPOCH: usize = 50;
-/// Training ends after so many steps without a rise of validation accuracy; so it never ends before that many.
+/// Training ends after this many steps without a rise of validation accuracy, so never before.
 pub const PATIENCE: usize = 500;
 /// Most steps while recipes are compared.
 pub const SEARCH_STEPS: usize = 2_000;
@@ -27,7 +27,7 @@ pub const MOST_STEPS: usize = 10_000;
 /// One point of a grid: what network, trained how.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recipe {
-    /// Widths of the hidden layers; none for a linear classifier.
+    /// Widths of the hidden layers; empty for a linear classifier.
     pub hidden: Vec<usize>,
     /// Adam's learning rate.
     pub learning_rate: f64,
@@ -36,7 +36,7 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// What a first point may rest on while the search goes on: one hidden layer of 64, learning rate 1e-3.
+    /// Settings of the first, provisional probe, while the search goes on: one hidden layer of 64, learning rate 1e-3.
     pub fn provisional() -> Self {
         Self { hidden: vec![64], learning_rate: 1e-3, batch: 64 }
     }
@@ -100,7 +100,7 @@ pub struct Run {
     pub correct: Vec<usize>,
     /// Mean cross entropy at each validation, in nats.
     pub losses: Vec<f64>,
-    /// Whether the cap was reached while the accuracy was still rising.
+    /// True if the cap was reached while the accuracy was still rising.
     pub rising: bool,
 }
 
@@ -164,14 +164,14 @@ pub fn train(
     Ok((!course.kept.is_empty()).then_some(Trained { run: course.run, kept: course.kept }))
 }
 
-/// What validations have said so far.
+/// Course of validation so far.
 struct Course<'a> {
     validation: &'a Labelled,
     run: Run,
     kept: Vec<(usize, Mlp)>,
     /// The most correct answers yet, and the step of that validation.
     best: Option<(usize, usize)>,
-    /// Whether weights and losses are still numbers.
+    /// True while weights and losses are finite.
     sound: bool,
 }
 
@@ -199,7 +199,8 @@ impl<'a> Course<'a> {
         !self.settled(step)
     }
 
-    /// Whether the accuracy has not risen for so long that it counts as settled, or cannot rise: the 500 steps that would follow
+    /// True if the accuracy has not risen for so long that it counts as settled, or cannot rise: the 500 steps that
+    /// would follow
     /// an answer without a fault change nothing that the rule looks at.
     fn settled(&self, step: usize) -> bool {
         let n = self.validation.len();

@@ -1,5 +1,5 @@
 //! Networks that are trained side by side on the same examples in the same order. Every example is fetched once for all of them,
-//! and the first layers of those with the same batch stand below one another as one product.
+//! and the first layers of those with the same batch size are stacked into one product.
 //!
 //! What a network becomes depends on its recipe, its first weights and the order alone, not on which others are trained with it.
 
@@ -24,7 +24,7 @@ struct Dense {
     second: Vec<f32>,
 }
 
-/// Length of a row of inputs with the 1 that biases stand on, in whole vectors.
+/// Length of a row of inputs with the 1 that multiplies biases, in whole vectors.
 fn width(inputs: usize) -> usize {
     (inputs + 1).next_multiple_of(LANE)
 }
@@ -80,7 +80,7 @@ impl Dense {
     }
 }
 
-/// Rows of examples with the 1 that biases stand on, and their labels.
+/// Rows of examples, each with the 1 that multiplies biases, and their labels.
 struct Rows {
     width: usize,
     x: Vec<f32>,
@@ -118,7 +118,7 @@ struct Net {
     /// The lowest validation loss, and the epochs since.
     lowest: f64,
     since: usize,
-    /// Right answers and the sum of the losses on the validation examples seen so far.
+    /// Number of right answers on the validation examples so far.
     correct: usize,
     loss: f64,
 }
@@ -264,7 +264,7 @@ impl Squad {
         }
     }
 
-    /// What an epoch made of every network; those that have ended are handed over.
+    /// Ends an epoch of every network; returns those that have stopped.
     fn settle(&mut self, epoch: usize, validated: usize) -> Vec<Net> {
         let mut ended = Vec::new();
         for at in (0..self.nets.len()).rev() {
@@ -358,7 +358,7 @@ impl Crew {
     }
 
     /// Validates every network after an epoch; those that have ended leave, each with its place and what it came to: nothing where
-    /// it was no numbers from the first epoch on.
+    /// its weights were not finite from the first epoch on.
     pub(crate) fn validate(&mut self, validation: &Labelled, epoch: usize) -> Vec<(usize, Option<Chosen>)> {
         let n = validation.len();
         for from in (0..n).step_by(self.block) {

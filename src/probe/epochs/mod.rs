@@ -17,7 +17,7 @@ use stats::rng::shuffle;
 
 /// Most passes over the data.
 pub const EPOCHS: usize = 50;
-/// Training ends after so many epochs without a lower validation loss.
+/// Training ends after this many epochs without a lower validation loss.
 pub const PATIENCE: usize = 5;
 /// Learning rates of the published grid.
 pub(crate) const RATES: [f64; 5] = [1e-4, 5e-4, 1e-3, 5e-3, 1e-2];
@@ -54,14 +54,15 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// Whether it is to be preferred: more right, and of equals the one that is surer.
+    /// True if it is better: more right answers, or as many with higher confidence.
     fn beats(&self, other: &Self) -> bool {
         (self.correct, -self.loss) > (other.correct, -other.loss)
     }
 }
 
 /// Trains networks side by side on the same examples in the same order, one for each recipe; what each came to, in their order.
-/// None where weights or losses were no numbers from the first epoch on. `beat` is called before every epoch of each (with 1), and
+/// None where weights or losses were not finite from the first epoch on. `beat` is called before every epoch of each
+/// (with 1), and
 /// within an epoch to ask whether to go on (with 0).
 pub fn train(
     data: &Labelled,
@@ -93,7 +94,8 @@ pub fn train(
 }
 
 /// Trains every setting with every seed; for each seed the best network, in the order of the seeds. Settings of a seed are trained side
-/// by side in one order of the examples, seeds (and, for more threads than seeds, batches) on threads of their own, which changes
+/// by side in one order of the examples, seeds (and, for more threads than seeds, batches) on separate threads, which
+/// changes
 /// no number. None where all settings of a seed diverged. `pulse` counts epochs; trainings that end early leave it short of its total.
 pub fn best_of(
     data: &Labelled,
@@ -190,7 +192,7 @@ mod tests {
         Recipe { hidden: hidden.to_vec(), learning_rate, batch }
     }
 
-    /// Whom a network is trained with changes no bit of it: settings that end early leave the others as they are.
+    /// Training side by side is bit-identical to training alone: settings that end early leave the others as they are.
     #[test]
     fn networks_side_by_side_become_what_each_becomes_alone() {
         let (data, validation, purpose) = (points(130, 5), points(40, 6), Purpose::new(2, "side", "any"));

@@ -1,7 +1,7 @@
 //! Description length of labels given embeddings (Voita and Titov 2020): how many bits does it take to send the labels to
 //! somebody who has the embeddings already? The better a probe can read them off, the fewer.
 //!
-//! Two codes do it, each by its definition and each in a file of its own: [`prequential`] trains on what has arrived so far,
+//! Two codes do it, each by its definition and each in a file: [`prequential`] trains on what has arrived so far,
 //! [`variational`] sends a probe with its weights as imprecise as the labels allow. [`METHODS`] is their registry.
 
 pub mod prequential;
@@ -19,7 +19,7 @@ pub(crate) type Bits = fn(&Labelled, &[Purpose], &mut dyn Pulse) -> Result<Vec<f
 pub struct Method {
     /// Its name in findings.
     pub name: &'static str,
-    /// What the labels take by it.
+    /// Code length of the labels.
     pub bits: Bits,
 }
 
@@ -31,7 +31,7 @@ pub fn uniform(data: &Labelled) -> f64 {
     data.len() as f64 * (data.classes() as f64).log2()
 }
 
-/// Why there is no code length.
+/// Reasons for which there is no code length.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum MdlError {
     /// Too few examples for a first block.
@@ -39,13 +39,13 @@ pub enum MdlError {
         "{0} examples are too few for online coding: the first block would be empty; at least 1000 are needed"
     )]
     TooFew(usize),
-    /// Weights or bits that are no numbers.
+    /// Weights or bits are not finite.
     #[error("the weights of the variational code are no numbers any more")]
     Diverged,
     /// The data cannot train a probe.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// The work was told to stop.
+    /// The work was cancelled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
 }

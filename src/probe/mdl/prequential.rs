@@ -1,4 +1,5 @@
-//! Online coding (Voita and Titov 2020): the receiver trains a probe on the labels that have arrived so far, and the next ones are
+//! Online coding (Voita and Titov 2020): the receiver trains a probe on the labels that have arrived so far, and the
+//! next ones are
 //! sent with the code that this probe implies.
 //!
 //! `L = t1 log2 K - sum over blocks of log2 p_i(y|x)`, where p_i is trained on everything before block i. This is the definition;
@@ -28,7 +29,7 @@ fn bits(data: &Labelled, purposes: &[Purpose], pulse: &mut dyn Pulse) -> Result<
     purposes.iter().enumerate().map(one).collect()
 }
 
-/// Where blocks end, in per cent of the examples.
+/// Ends of the blocks, in per cent of the examples.
 pub(crate) const PORTIONS: [f64; 11] = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.25, 12.5, 25.0, 50.0, 100.0];
 
 /// A block of the code.
@@ -40,7 +41,7 @@ pub struct Block {
     pub coded: usize,
     /// Bits that they took.
     pub bits: f64,
-    /// Share that the probe gets right; none where the training data lacked a class and the block was coded uniformly.
+    /// Share that the probe gets right; `None` if the training data lacked a class and the block was coded uniformly.
     pub accuracy: Option<f64>,
 }
 
@@ -60,7 +61,7 @@ impl Codelength {
         self.first + self.blocks.iter().map(|b| b.bits).sum::<f64>()
     }
 
-    /// How many times shorter than the uniform code it is.
+    /// Length of the uniform code divided by this one.
     pub fn compression(&self) -> f64 {
         self.uniform / self.bits()
     }
@@ -71,7 +72,7 @@ pub fn ends(n: usize) -> Vec<usize> {
     PORTIONS.iter().map(|p| (n as f64 * p / 100.0 + 1e-9).floor() as usize).collect()
 }
 
-/// Code length of the labels of `data`, in the order in which its examples stand, by logistic regression.
+/// Code length of the labels of `data`, in the order of its examples, by logistic regression.
 pub fn online(
     data: &Labelled,
     settings: &Settings,

@@ -146,7 +146,7 @@ impl Posterior {
         ]
     }
 
-    /// What the probe itself takes, in nats.
+    /// Code length of the probe itself, in nats.
     pub fn divergence(&self) -> f64 {
         let of = |(m, l): (&f32, &f32)| scale_divergence(f64::from(l - (m * m + TINY).ln()));
         let scales: f64 = self.scale.mean.iter().zip(&self.scale.log_variance).map(of).sum();
@@ -344,7 +344,8 @@ impl Batch<'_> {
     }
 }
 
-/// Finds a posterior for the labels of `data`, whose columns are taken as they stand, and what its code takes. `beat` is called
+/// Finds a posterior for the labels of `data`, whose columns are not rescaled, and the length of its code. `beat` is
+/// called
 /// before every step.
 fn search(
     data: &Labelled,
@@ -422,7 +423,7 @@ mod tests {
     use base::NoPulse;
     use stats::rng::stream;
 
-    /// Points of which the first coordinate tells the label, or nothing does.
+    /// Points whose first coordinate determines the label, if `told`, or whose label is random.
     fn points(n: usize, told: bool) -> Labelled {
         let mut rng = stream(5, "points");
         let y: Vec<usize> = (0..n).map(|i| (i * 7 + i / 5) % 2).collect();
