@@ -7,7 +7,7 @@ use super::card::Card;
 use pretraining::score::{is_share, shown};
 use stats::Estimate;
 
-/// What a score must be.
+/// Condition on a score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Limit {
     AtLeast(f64),
@@ -22,7 +22,7 @@ struct Bar {
     id: &'static str,
     title: &'static str,
     limit: Limit,
-    /// Whether only models with this score are held to the bar.
+    /// True if only models that have this score are held to the bar.
     where_measured: bool,
 }
 
@@ -59,7 +59,7 @@ const BARS: &[Bar] = &[
         "rationale benchmark, computation",
         Limit::Below("rationale_grammar", "its grammar"),
     ),
-    // Encoder-decoders alone have two sides to be told apart; cards from before the score was measured have none either.
+    // Only encoder-decoders have two sides to compare; cards made before the score was measured lack it.
     Bar {
         where_measured: true,
         ..bar("encoder_drop", "P@1 lost when the encoder reads of another subject", Limit::AtLeast(0.50))
@@ -71,21 +71,21 @@ const BARS: &[Bar] = &[
 pub struct Verdict {
     /// Identifier of the score.
     pub id: &'static str,
-    /// What is measured.
+    /// Title of the score.
     pub title: &'static str,
     limit: Limit,
-    /// The score; none where it was not measured.
+    /// The score; none if it was not measured.
     pub share: Option<Estimate>,
-    /// How its interval stands to the bar.
+    /// Position of its interval relative to the bar.
     pub standing: Standing,
 }
 
-/// How the interval of a score stands to a bar.
+/// Position of a score's interval relative to a bar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// All of it meets the bar.
     Met,
-    /// Part of it does: more examples would be needed to tell.
+    /// The interval contains the bar: more examples would be needed to decide.
     Open,
     /// None of it does; so with a score that was not measured.
     Missed,
@@ -101,7 +101,7 @@ impl Standing {
     }
 }
 
-/// How many bars are met, open and missed, in words.
+/// Counts of bars met, open and missed, in words.
 pub fn count(verdicts: &[Verdict]) -> String {
     let of = |standing| verdicts.iter().filter(|v| v.standing == standing).count();
     let rest: Vec<String> = [(Standing::Open, "open"), (Standing::Missed, "missed")]
@@ -112,12 +112,12 @@ pub fn count(verdicts: &[Verdict]) -> String {
     format!("{} of {} bars met{}", of(Standing::Met), verdicts.len(), rest.concat())
 }
 
-/// Whether this model is held to the bars, which are for the minis.
+/// True if this model is held to the bars, which are for the minis.
 pub fn apply_to(card: &Card) -> bool {
     card.name.ends_with("-mini")
 }
 
-/// Whether one interval lies below another.
+/// Compares two intervals: `low` should be below `high`.
 fn below(low: Estimate, high: Estimate) -> Standing {
     Standing::of(low.hi < high.lo, low.lo < high.hi)
 }
@@ -177,7 +177,7 @@ mod tests {
             set(&mut card, "stability", value, 0.01);
             assert_eq!(stands(&card, "stability"), expected, "{value}");
         }
-        // A point above the bar with an interval that reaches below it is no verdict.
+        // A point above the bar whose interval reaches below it is undecided.
         for (value, expected) in [(0.955, Open), (0.945, Open), (0.93, Missed), (0.97, Met)] {
             set(&mut card, "attractor_linear", value, 0.01);
             assert_eq!(stands(&card, "attractor_linear"), expected, "{value}");

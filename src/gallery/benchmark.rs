@@ -1,4 +1,5 @@
-//! How many masked words of the rationale benchmark a built-in model finds: where it finds none, its saliency explains noise.
+//! Score of a built-in model on the masked words of the rationale benchmark: where it finds none, its saliency explains
+//! noise.
 
 use super::score::score;
 use corpus::micro::hash;
@@ -32,7 +33,7 @@ pub fn scores(asked: &Asked<'_>, judgement: Judgement) -> Result<Vec<Score>> {
     Ok(scores)
 }
 
-/// Whether a score of a card is one of these.
+/// True if a score of a card is one of these.
 pub(crate) fn is_of_it(score: &Score) -> bool {
     Dimension::ALL.into_iter().any(|d| id(d) == score.id)
 }
@@ -68,7 +69,7 @@ fn id(dimension: Dimension) -> &'static str {
     }
 }
 
-/// How many were asked is the score's own number: it depends on the vocabulary, hence on the seed, and seeds share these words.
+/// The number of words asked differs by vocabulary, hence by seed, so it is left to the score; seeds share these words.
 fn what(asked: &Asked<'_>, dimension: Dimension, all: usize) -> String {
     let dimension = id(dimension).trim_start_matches("rationale_");
     let settled = if asked.is_causal() { "the rationale precedes the mask and " } else { "" };

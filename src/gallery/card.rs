@@ -25,27 +25,25 @@ pub struct Card {
     pub version: String,
     /// The seed of initial weights, text, masking and order.
     pub seed: u64,
-    /// What it was trained to predict.
     pub objective: Objective,
     /// Its size.
     pub shape: Shape,
     pub tokenizer: TokenizerCard,
-    /// What it was trained on.
     pub corpus: CorpusCard,
     /// How it was trained.
     pub training: TrainingCard,
     /// The half that it was judged on.
     pub judgement: Judgement,
-    /// What it can do, with the weights as stored (f16): grammar on sentences that it was never trained on; facts in the phrasings
+    /// Scores of the weights as stored (f16): grammar on sentences that it was never trained on; facts in the phrasings
     /// that it was trained on and in others, as each says.
     pub scores: Vec<Score>,
-    /// What it recalls of each relation, prompt by prompt, with the weights that the prompts had in training.
+    /// Recall of each relation, prompt by prompt, with the weights that the prompts had in training.
     pub facts: Vec<RelationRecall>,
     /// Level of the scores' intervals.
     pub level: f64,
-    /// What a reader must know to judge the above.
+    /// Caveats for the reader.
     pub notes: Vec<String>,
-    /// The same scores of models trained from other seeds, and of this one among them; none where no other was trained.
+    /// The same scores of models trained from other seeds, this one included; empty if no other was trained.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seeds: Vec<SeedScores>,
 }

@@ -44,7 +44,7 @@ impl Discriminant {
         Some(Self { direction, threshold })
     }
 
-    /// Whether a row lies on the side of the positive class.
+    /// True if a row is on the side of the positive class.
     pub(crate) fn is_positive(&self, row: &[f32]) -> bool {
         let value: f64 = self.direction.iter().zip(row).map(|(w, &x)| w * f64::from(x)).sum();
         value > self.threshold

@@ -1,4 +1,4 @@
-//! Whether an encoder-decoder reads its encoder: what it says of a fact when the encoder reads the sentence of another subject.
+//! Test of an encoder-decoder's use of its encoder: its answers when the encoder reads the sentence of another subject.
 //!
 //! The decoder has read the beginning of the sentence, which names the subject, and could recall the object from that alone.
 //! So the two sides are made to contradict each other: where answers stay what they were, nothing that is done to the encoder
@@ -24,7 +24,7 @@ struct Swap {
 }
 
 /// P@1 as asked and with another subject's sentence in the encoder, how often the other's object is then said, and what is lost.
-/// Nothing where no relation has two facts to be told apart.
+/// `None` if no relation has two facts to compare.
 pub(super) fn scores(asked: &Asked<'_>, mixture: &Mixture, relations: &[Relation]) -> Result<Vec<Score>> {
     let mut swaps = Vec::new();
     for relation in relations {
@@ -65,7 +65,7 @@ pub(super) fn scores(asked: &Asked<'_>, mixture: &Mixture, relations: &[Relation
 }
 
 /// The facts of a relation that were trained in its most frequent prompt under the usual name, each with another of them that has
-/// another object: the next whose gap stands at the same place, so that nothing but the subject differs, else the next.
+/// another object: the next whose gap is at the same position, so that only the subject differs, else the next.
 fn pairs(asked: &Asked<'_>, mixture: &Mixture, relation: &Relation) -> Result<Vec<Swap>> {
     let weights = mixture.prompt_weights(relation);
     let Some(prompt) = (0..weights.len()).max_by(|&a, &b| weights[a].total_cmp(&weights[b])) else {

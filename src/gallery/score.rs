@@ -1,4 +1,5 @@
-//! What a built-in model can do: agreement, which numbers a linear rule finds in its last layer, the other constructions, and
+//! Scores of a built-in model: agreement, the numbers that a linear rule finds in its last layer, the other
+//! constructions, and
 //! the facts that it recalls.
 
 use std::collections::HashSet;
@@ -22,7 +23,7 @@ use pretraining::{GalleryError, Result};
 use stats::intervals::wilson;
 use stats::rng::stream;
 
-/// How much is measured.
+/// Sizes of the measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
     /// Sentences for each agreement score.
@@ -48,7 +49,7 @@ impl Default for Sizes {
 pub struct Measured {
     /// Shares of correct answers.
     pub scores: Vec<Score>,
-    /// What is recalled, relation by relation.
+    /// Recall by relation.
     pub facts: Vec<RelationRecall>,
 }
 
@@ -195,7 +196,7 @@ fn tally(right: Vec<bool>) -> Tally {
     Tally { hits: right.iter().filter(|&&r| r).count() as u64, n: right.len() as u64 }
 }
 
-/// Whether the correct form has the larger logit of the two, for each example.
+/// For each example, true if the correct form has the larger logit of the two.
 fn agreement(asked: &Asked<'_>, examples: &[Example]) -> Result<Vec<bool>> {
     let id = |form: &str| {
         asked.word(form, false).ok_or_else(|| GalleryError::Score(format!("'{form}' is not one token")))
@@ -287,7 +288,7 @@ fn constructions(
     Ok(Some(score(id, what, tally(asked.choices(&questions, &pairs)?))))
 }
 
-/// Whether the first answer is the result.
+/// For each sum, true if the first answer is the result.
 fn arithmetic(asked: &Asked<'_>, side: Side, judgement: Judgement, seed: u64, n: usize) -> Result<Tally> {
     let sums = sentences(asked, Construction::Arithmetic, side, judgement, seed, n);
     let questions: Vec<Question> = sums.iter().map(Question::of_sentence).collect();

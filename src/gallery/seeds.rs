@@ -22,7 +22,7 @@ const ROUNDING: f64 = 1e-12;
 /// Files of a finished model.
 const FILES: [&str; 4] = ["config.json", "model.safetensors", "tokenizer.json", "card.json"];
 
-/// What a model scores that was trained from one seed.
+/// Scores of a model trained from one seed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SeedScores {
     pub seed: u64,
@@ -116,7 +116,7 @@ fn check_scores(path: &Path, card: &Card) -> Result<()> {
     Ok(())
 }
 
-/// The cards of every seed of a model under `dir`, in the order of the seeds; empty where there is no folder of it.
+/// The cards of every seed of a model under `dir`, in the order of the seeds; empty if it has no folder.
 ///
 /// # Errors
 /// [`GalleryError::Seeds`] for a card that does not belong to the others, with its file and what to do.
@@ -200,7 +200,7 @@ fn difference(at: &str, a: &Value, b: &Value) -> Option<Difference> {
     (!same(a, b)).then(|| Difference { at: printable_label(at), here: text(a), there: text(b) })
 }
 
-/// Whether two values are the same, numbers up to rounding: frequencies are scaled to a sum of 1 whenever they are read.
+/// True if two values are equal, numbers up to rounding: frequencies are scaled to a sum of 1 whenever they are read.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Array(x), Value::Array(y)) => x.len() == y.len() && x.iter().zip(y).all(|(a, b)| same(a, b)),

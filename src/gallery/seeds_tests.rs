@@ -35,7 +35,7 @@ impl Home {
     fn add(&self, seed: u64, change: impl Fn(&mut Card)) {
         let mut card = self.shipped.clone();
         scores(&mut card, seed);
-        // What a seed decides besides.
+        // Further fields that depend on the seed.
         card.corpus.hash = format!("{seed:064}");
         card.shape.parameters += usize::try_from(seed).unwrap();
         card.training.seconds *= 2.0;
@@ -50,7 +50,7 @@ impl Home {
         cards(self.path(), "bert-mini")
     }
 
-    /// What is said of these seeds.
+    /// The refusal of these seeds.
     fn refusal(&self) -> String {
         self.read().unwrap_err().to_string()
     }

@@ -31,7 +31,7 @@ pub struct Job {
     pub out: PathBuf,
 }
 
-/// What is to be trained, in this order, and what is there already.
+/// Models to train, in this order, and those that exist already.
 #[derive(Debug)]
 pub struct Plan {
     /// To be trained.
@@ -83,7 +83,7 @@ impl Plan {
     }
 }
 
-/// Locks a folder until the file is closed; none where folders cannot be locked.
+/// Locks a folder until the file is closed; `None` where folders cannot be locked.
 fn claim(dir: &Path) -> Result<Option<File>> {
     let Ok(folder) = File::open(dir) else { return Ok(None) };
     match folder.try_lock() {
@@ -93,7 +93,7 @@ fn claim(dir: &Path) -> Result<Option<File>> {
     }
 }
 
-/// What happened to a job.
+/// Events of a job.
 #[derive(Debug)]
 pub enum Event {
     /// It got further.
@@ -103,11 +103,12 @@ pub enum Event {
 }
 
 /// Trains what is planned, `abreast` at a time, each on its share of the threads, with the options of `like` but for seed and
-/// folder. `tell` hears on this thread what happens; after a failure the others go on, and when `stop` is set nothing new begins
+/// folder. `tell` is called on this thread with each event; after a failure the others go on, and when `stop` is set
+/// nothing new begins
 /// and what is in training is given up.
 ///
 /// # Errors
-/// [`GalleryError::Threads`] before anything began. What happens to a job is told.
+/// [`GalleryError::Threads`] before anything began. Later failures are events.
 pub fn run(
     plan: &Plan,
     like: &Options,
@@ -116,7 +117,7 @@ pub fn run(
     tell: &mut dyn FnMut(&Job, Event),
 ) -> Result<()> {
     let abreast = abreast.clamp(1, plan.jobs.len().max(1));
-    // A pool of its own for each: kernels and loops share their work out among the threads of the pool that they are called in.
+    // A separate pool for each: kernels and loops use the threads of the pool that they are called in.
     let pools: Vec<ThreadPool> = shares(rayon::current_num_threads(), abreast)
         .map(|threads| ThreadPoolBuilder::new().num_threads(threads).build())
         .collect::<std::result::Result<_, _>>()

@@ -1,4 +1,4 @@
-//! How far every score of a model depends on its seed: minimum, median and maximum, and how many seeds meet each bar.
+//! Dependence of a model's scores on its seed: minimum, median and maximum, and how many seeds meet each bar.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use base::text::shortened;
 use pretraining::score::Score;
 use stats::Estimate;
 
-/// How far a score depends on the seed. Each number keeps the interval of the model that it comes from.
+/// Range of a score over seeds. Each number keeps the interval of its model.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Range {
     /// The lowest.
@@ -23,7 +23,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// The range of these values; none of none.
+    /// The range of these values; `None` if there are none.
     pub fn of(values: &[Estimate]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(|a, b| a.mean.total_cmp(&b.mean).then(a.lo.total_cmp(&b.lo)));
@@ -64,9 +64,9 @@ fn cell(e: Estimate) -> String {
 pub struct Spread {
     /// Stable name.
     pub id: String,
-    /// What was measured, in words.
+    /// Name of the score, in words.
     pub what: String,
-    /// What each seed scores.
+    /// Scores by seed.
     pub seeds: Vec<SeedValue>,
     /// Minimum, median and maximum.
     #[serde(flatten)]
@@ -88,15 +88,15 @@ pub struct SeedValue {
 pub struct BarSpread {
     /// Identifier of the score.
     pub id: &'static str,
-    /// What is measured.
+    /// Title of the score.
     pub title: &'static str,
     /// Seeds whose whole interval meets the bar.
     pub met: usize,
-    /// Seeds of which more examples would be needed to tell.
+    /// Seeds that are undecided for want of examples.
     pub open: usize,
     /// Seeds that miss it.
     pub missed: usize,
-    /// Minimum, median and maximum of the score; none where no seed was asked.
+    /// Minimum, median and maximum of the score; none if no seed was asked.
     #[serde(flatten)]
     pub range: Option<Range>,
 }
@@ -121,7 +121,7 @@ pub fn spreads(card: &Card) -> Vec<Spread> {
     card.scores.iter().filter_map(spread).collect()
 }
 
-/// Every bar over the seeds that a card knows; none for models that are not held to them.
+/// Every bar over the seeds that a card knows; empty for models that are not held to them.
 pub fn bar_spreads(card: &Card) -> Vec<BarSpread> {
     if !bars::apply_to(card) {
         return Vec::new();
@@ -161,7 +161,7 @@ pub fn title(card: &Card) -> String {
     }
 }
 
-/// What a card says about seeds.
+/// Writes a card's section on seeds.
 pub fn write(card: &Card, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if card.seeds.len() < 2 {
         return writeln!(f, "\n{}: how far another would score otherwise is not known", title(card));

@@ -73,7 +73,7 @@ pub(crate) fn summary(recalled: &[Recalled]) -> Vec<Score> {
     found
 }
 
-/// What [`gap_by_chance`] gives for these answers.
+/// [`gap_by_chance`] of these answers.
 fn chance(recalled: &[Recalled], n: u64) -> Option<Score> {
     let groups: Vec<Answers> = recalled.iter().map(|r| r.answers.clone()).collect();
     let what = format!(

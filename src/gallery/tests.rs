@@ -59,7 +59,7 @@ fn every_answer_is_one_token_in_every_vocabulary() {
         for word in micro::whole_words().into_iter().chain(objects).chain(answers) {
             let id = t.word_id(word).unwrap_or_else(|| panic!("{base:?}: '{word}' is split"));
             if let Some(other) = ids.insert(id, word) {
-                // An uncased vocabulary cannot tell a name from a word of the same letters.
+                // An uncased vocabulary cannot distinguish a name from a word of the same letters.
                 assert!(
                     other == word || (base == Base::Bert && other.eq_ignore_ascii_case(word)),
                     "{other} {word}"
@@ -203,7 +203,7 @@ fn options(out: &Path, steps: usize) -> Options {
     Options { seed: 1, steps: Some(steps), out: out.to_owned(), sizes, judgement, device: Device::Cpu }
 }
 
-/// A whole run in small for every family: the loss falls to a stated value, the folder loads, the card tells what was done.
+/// A small run for every family: the loss falls to a stated value, the folder loads, the card records the training.
 #[test]
 fn a_tiny_model_learns() {
     let home = tempfile::tempdir().unwrap();
@@ -246,7 +246,7 @@ fn a_tiny_model_learns() {
     assert_eq!(names.len(), Base::ALL.len(), "{names:?}");
 }
 
-/// What the recipe of bert-tiny reaches in its first 40 steps: 6.87 nats over the last ten, from ln(4400) = 8.39.
+/// The training of bert-tiny in its first 40 steps reaches 6.87 nats over the last ten, from ln(4400) = 8.39.
 #[test]
 fn bert_tiny_falls_below_seven_and_a_quarter_nats_in_40_steps() {
     let home = tempfile::tempdir().unwrap();
@@ -304,7 +304,7 @@ fn shipped_cards_belong_to_recipes_and_fit_the_budget() {
     assert!(bytes <= 24_000_000, "{bytes}");
 }
 
-/// What a card says can be measured again on the weights that ship.
+/// Scores on a card can be measured again on the weights that ship.
 #[test]
 fn shipped_scores_are_those_of_the_weights() {
     let lots = Lots::new().unwrap();

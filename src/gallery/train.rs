@@ -29,7 +29,7 @@ const MAX_STEPS: usize = 1_000_000;
 /// Points of the loss curve on the card.
 const POINTS: usize = 30;
 
-/// What to make.
+/// Options of a training.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// The seed of everything random.
@@ -38,11 +38,10 @@ pub struct Options {
     pub steps: Option<usize>,
     /// The folder to be written; it must not exist.
     pub out: PathBuf,
-    /// How much is measured afterwards.
+    /// Sizes of the measurements afterwards.
     pub sizes: Sizes,
     /// On which half.
     pub judgement: Judgement,
-    /// Where to train.
     pub device: Device,
 }
 
@@ -189,7 +188,7 @@ fn kind(base: Base) -> &'static str {
     }
 }
 
-/// What a reader of the card must know.
+/// Caveats for the card's reader.
 fn notes(objective: Objective, judgement: Judgement) -> Vec<String> {
     let mut notes = vec![
         match judgement {

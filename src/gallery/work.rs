@@ -1,4 +1,5 @@
-//! The folder in which a model is made before it appears under its name. A lock tells the folder of a run that is at work from
+//! The folder in which a model is made before it appears under its name. A lock distinguishes the folder of a running
+//! process from
 //! what a killed one left behind: the system lets go of a lock when its process ends, however that happens.
 
 use std::fs::{File, TryLockError};
@@ -43,7 +44,7 @@ impl Work {
             let path = dir.path().join(LOCK);
             // Gone already: another process swept the folder before it was locked.
             let Ok(lock) = File::create(&path) else { continue };
-            // Where locks are not supported, nobody else can take one either, and the folder is left alone.
+            // Where locks are not supported, no other process can take one either, and the folder is left alone.
             let _ = lock.lock();
             if !path.exists() {
                 continue;
@@ -56,7 +57,7 @@ impl Work {
         Err(GalleryError::Io { path: parent.to_owned(), source })
     }
 
-    /// Where the files of the model go.
+    /// Folder of the model's files.
     pub(crate) fn model(&self) -> &Path {
         &self.model
     }

@@ -1,4 +1,4 @@
-//! Where an engine is: `ssh://[user@]host[:port][/path/to/probity]`, and the command that reaches it.
+//! Addresses of engines, `ssh://[user@]host[:port][/path/to/probity]`, and the command that reaches them.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -9,7 +9,7 @@ const SSH: &str = "PROBITY_SSH";
 /// Finds the program where a shell that is not a login shell does not look, whatever the shell of the account is.
 const FOUND: &str = r#"PATH="$PATH:$HOME/.local/bin:$HOME/.cargo/bin"; exec probity"#;
 
-/// Where an engine is.
+/// Address of an engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     user: Option<String>,
@@ -102,7 +102,7 @@ impl Address {
         self.ssh.to_string_lossy().into_owned()
     }
 
-    /// Whether that program is there.
+    /// True if that program is installed.
     fn has_ssh(&self) -> bool {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let named = std::path::Path::new(&self.ssh);
@@ -120,7 +120,8 @@ impl Address {
     pub fn program(&self, can_ask: bool, arguments: &[String]) -> Command {
         let mut command = Command::new(&self.ssh);
         if can_ask && self.has_ssh() {
-            // Ctrl-C is for this program; the channel must live to tell the far end what follows from it. In a process group of its
+            // Ctrl-C is for this program; the channel must live so that the far end can be told what to do. In a
+            // separate process group
             // own it could not ask.
             command = Command::new("sh");
             command.args(["-c", r#"trap '' INT; exec "$0" "$@""#]).arg(&self.ssh);

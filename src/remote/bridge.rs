@@ -21,7 +21,7 @@ const SESSIONS: usize = 20;
 pub fn bridge(mut near: impl Read + Send + 'static, mut out: impl Write) {
     let refusal = match Message::read(&mut near) {
         Ok(Message::Hello(hello)) => serve(*hello, near, &mut out).err(),
-        // One that speaks another version is told so in a frame of this one, whose header it can read.
+        // An end of another version gets the error in a frame of this version, whose header it can read.
         Err(Unreadable::Frame(error)) => Some(error.to_string()),
         Ok(_) | Err(_) => Some("the first message is not a greeting".into()),
     };
@@ -91,7 +91,7 @@ fn start(hello: &Hello, folder: &Path) -> Result<UnixStream, String> {
         let ended = keeper.try_wait().map_err(fail)?.is_some();
         if ended || Instant::now() > until {
             let said = std::fs::read_to_string(&log).unwrap_or_default();
-            // Where nothing can be written, it could not say so.
+            // A log that cannot be written explains why it is empty.
             let mute = || {
                 std::fs::write(&log, "-").map_or_else(|e| e.to_string(), |()| "it does not say why".into())
             };

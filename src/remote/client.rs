@@ -21,17 +21,17 @@ use session::replay::Step;
 /// Time for which the end of this program waits until what was asked last is on its way.
 const FLUSH: Duration = Duration::from_secs(3);
 
-/// What was measured before this near end attached: the journal so far.
+/// The journal before this near end attached.
 pub type Past = Vec<Entry>;
 
-/// Commands on their way, and what the threads of a link tell each other.
+/// Commands in transit, and state shared by the threads of a link.
 #[derive(Default)]
 pub(super) struct Out {
     pending: VecDeque<Command>,
     /// Sent, but not yet in the journal.
     unconfirmed: VecDeque<(u64, Command)>,
     number: u64,
-    /// Which link it is; the threads of an older one end.
+    /// Number of the link; the threads of an older one end.
     pub epoch: u64,
     /// The far end wants to know whether anybody is here.
     pub(crate) pong: bool,
@@ -43,7 +43,7 @@ pub(super) struct Out {
     shutdown: bool,
     /// The engine has ended, or can no longer be reached.
     pub over: bool,
-    /// When something last came from the far end.
+    /// Time of the last message from the far end.
     pub heard: Option<Instant>,
     /// While the link is down, when it is tried again.
     pub again: Option<Instant>,
@@ -94,7 +94,7 @@ fn asks(command: &Command) -> bool {
     matches!(command, Command::Ask { question: Question::Experiment { .. }, .. })
 }
 
-/// What the engine and its threads share.
+/// State shared by the engine and its threads.
 pub(super) struct Shared {
     out: Mutex<Out>,
     changed: Condvar,
@@ -117,11 +117,11 @@ impl Shared {
 /// How a near end parted from its engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parting {
-    /// The engine has ended, or was told to.
+    /// The engine has ended, or was asked to end.
     Ended,
     /// It goes on.
     Left,
-    /// It was to end, but could not be told.
+    /// It was to end, but the request could not be sent.
     Untold,
 }
 
@@ -169,7 +169,7 @@ impl Far {
         for (name, path) in files {
             give(address, &mut channel, name, path)?;
         }
-        // What a new engine says first comes as it happens.
+        // The first messages of a new engine are shown as they happen.
         let seen = if hello.want == Want::Attach { welcome.head } else { 0 };
         let past = past(address, &mut channel, seen)?;
         let shared = Arc::new(Shared { out: Mutex::default(), changed: Condvar::new() });
@@ -209,7 +209,7 @@ impl Far {
         &self.name
     }
 
-    /// Whether its commands are carried out; if not, another one steers.
+    /// True if its commands are carried out; if not, another near end steers.
     pub fn steers(&self) -> bool {
         self.steers
     }
@@ -224,7 +224,7 @@ impl Far {
         &self.version
     }
 
-    /// Commands and events as they happen, for one who only sees; none for one who steers.
+    /// Commands and events as they happen, for a near end that watches; `None` for the one that steers.
     pub fn take_steps(&mut self) -> Option<Receiver<Step>> {
         self.steps.take()
     }
@@ -240,7 +240,7 @@ fn give(address: &Address, channel: &mut Channel, name: &str, path: &Path) -> Re
     let fail = |source| RemoteError::Io { place: path.display().to_string(), source };
     let mut file = std::fs::File::open(path).map_err(fail)?;
     if let Some(out) = &mut channel.stdin {
-        // What the far end or ssh says tells more than a pipe that is closed.
+        // An error of the far end or of ssh says more than a closed pipe.
         let _ = Message::File(name.to_owned()).write(out).is_ok() && send(&mut file, out).is_ok();
     }
     match reply(address, channel)? {

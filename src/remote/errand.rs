@@ -1,4 +1,4 @@
-//! Errands to another machine that need no engine of one's own: what runs there, ending it, bringing sessions home.
+//! Requests to another machine that need no engine: list, stop, fetch.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ fn errand(address: &Address, want: Want, name: &str) -> Result<Channel, RemoteEr
     Channel::open(address, true, &Hello { version, want, name: name.into(), ..Hello::default() })
 }
 
-/// What runs there, and the sessions that are there.
+/// Engines and sessions there.
 pub fn list(address: &Address) -> Result<Vec<Status>, RemoteError> {
     match reply(address, &mut errand(address, Want::List, "")?)? {
         Message::List(all) => Ok(all),

@@ -1,4 +1,4 @@
-//! Frames: how messages stand on a stream of bytes, so that a cut, garbled or foreign stream is noticed and never believed.
+//! Framing of messages on a stream of bytes: a cut, garbled or foreign stream is detected.
 
 use std::io::{ErrorKind, Read, Write};
 
@@ -17,7 +17,7 @@ const HEADER: usize = 12;
 /// Characters of a foreign stream that are quoted.
 const QUOTED: usize = 120;
 
-/// Why no frame could be read.
+/// Errors in reading a frame.
 #[derive(Debug, Error)]
 pub enum FrameError {
     /// The stream ended between two frames.
@@ -26,7 +26,7 @@ pub enum FrameError {
     /// The stream ended within a frame.
     #[error("the connection was cut in the middle of a message")]
     Cut,
-    /// What came is no frame: for example, a shell that prints something when it starts.
+    /// The bytes received are not a frame: for example, a shell that prints something when it starts.
     #[error("what came is not a message of Probity, but `{0}`")]
     Foreign(String),
     /// The other end speaks another version of the protocol.
@@ -43,10 +43,10 @@ pub enum FrameError {
     Io(#[from] std::io::Error),
 }
 
-/// A message as it stands on the stream.
+/// An encoded message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// What kind of message it is.
+    /// Kind of message.
     pub kind: u8,
     /// Its content.
     pub body: Vec<u8>,
@@ -121,7 +121,7 @@ fn fill(source: &mut dyn Read, buffer: &mut [u8]) -> std::io::Result<usize> {
     Ok(at)
 }
 
-/// Quotes the beginning of what is no frame: what has come, and what follows it at once.
+/// Quotes the beginning of bytes that are not a frame: those received, and those that follow at once.
 fn foreign(source: &mut dyn Read, head: &[u8]) -> FrameError {
     let mut text = head.to_vec();
     let mut more = [0; QUOTED];

@@ -1,4 +1,4 @@
-//! The journal of an engine far away, who is attached to it, and what has become of its runs. No threads and no clock of its own.
+//! The journal of a remote engine, its connections, and the state of its runs. No threads and no clock.
 
 use std::collections::HashMap;
 use std::os::unix::net::UnixStream;
@@ -38,7 +38,7 @@ pub(super) struct Hub {
     name: String,
     created: String,
     begun: Instant,
-    /// Where files are that the near end sent.
+    /// Folder of the files that the near end sent.
     sent: PathBuf,
     engine: Box<dyn Engine>,
     recorder: Option<Recorder>,
@@ -51,13 +51,13 @@ pub(super) struct Hub {
     /// Commands taken, by near end.
     taken: HashMap<u64, u64>,
     next: u64,
-    /// Since when nobody has been attached and nothing has run.
+    /// When it last had a client or a run (start of the idle timeout).
     alone: Instant,
     running: bool,
     state: String,
-    /// How many have asked for its end and wait for it.
+    /// Number of clients that wait for its end.
     pub stopping: usize,
-    /// The engine was told to end.
+    /// True once the engine was asked to end.
     pub closing: bool,
     /// The engine has ended.
     pub ended: bool,
@@ -105,7 +105,7 @@ impl Hub {
         self.journal.len() as u64
     }
 
-    /// Where files are that the near end sent.
+    /// Folder of the files that the near end sent.
     pub(crate) fn sent(&self) -> &Path {
         &self.sent
     }
@@ -258,12 +258,12 @@ impl Hub {
         self.alone = Instant::now();
     }
 
-    /// Whether this connection is still the near end's own.
+    /// True if this connection is the current one of the near end.
     pub(crate) fn is_linked(&self, link: u64) -> bool {
         self.links.iter().any(|l| l.id == link)
     }
 
-    /// How many are attached.
+    /// Number of connections.
     pub(crate) fn links(&self) -> usize {
         self.links.len()
     }
@@ -283,9 +283,10 @@ impl Hub {
         true
     }
 
-    /// How much longer the engine waits for somebody; none while it computes or somebody is attached.
+    /// Remaining idle time; `None` while it computes or a client is attached.
     pub(crate) fn left(&self, wait: Duration) -> Option<Duration> {
-        // Where nothing was ever asked there is nothing to come back to: the link broke before the near end knew of it.
+        // An engine that was never asked anything has nothing to come back to: the link broke before the near end knew
+        // of it.
         let wait = match self.taken.is_empty() {
             true if self.next == 1 => UNASKED,
             true => wait.min(UNASKED),
@@ -294,7 +295,7 @@ impl Hub {
         (self.links.is_empty() && !self.running).then(|| wait.saturating_sub(self.alone.elapsed()))
     }
 
-    /// What is known of the engine.
+    /// Status of the engine.
     pub(crate) fn status(&self, wait: Duration) -> Status {
         Status {
             name: self.name.clone(),
@@ -311,7 +312,7 @@ impl Hub {
 
     /// Puts the session on disk.
     pub(crate) fn finish(&mut self) {
-        // Nobody may be there to be told; what was written line by line is there.
+        // There may be no client to report to; the lines written so far are complete.
         let _ = self.recorder.as_mut().map(Recorder::finish);
     }
 }

@@ -20,7 +20,7 @@ use session::record::Recorder;
 
 /// Time without a word after which a near end counts as gone.
 const SILENCE: Duration = Duration::from_secs(30);
-/// How often the near end is asked whether it is there: whatever else it is sent, it has nothing to say of its own.
+/// Interval of keep-alive messages to a silent near end.
 const PING: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 5_000 });
 /// Shortest time between two lines of progress.
 const PROGRESS: Duration = Duration::from_millis(200);
@@ -31,11 +31,11 @@ const MAX_SENT: u64 = 8 << 30;
 /// Lines of the journal that are written at a time.
 const CHUNK: usize = 64;
 
-/// What a keeper is started with.
+/// Options of a keeper.
 pub struct Terms {
     /// Name of the engine; its folder is there.
     pub name: String,
-    /// What its worker is started with.
+    /// Options of its worker.
     pub options: LocalOptions,
     /// Device and precision, as the header of the session names them.
     pub place: String,
@@ -43,7 +43,7 @@ pub struct Terms {
     pub wait: Duration,
 }
 
-/// What the threads of a keeper share.
+/// State shared by the threads of a keeper.
 struct Shared {
     hub: Mutex<Hub>,
     changed: Condvar,
@@ -68,7 +68,7 @@ impl Shared {
 pub fn keep(terms: Terms) -> Result<(), RemoteError> {
     // It belongs to no terminal, so that no hangup reaches it. This fails only for one that leads its session already.
     let _ = rustix::process::setsid();
-    // Who reads this is the other side, which is told no paths of this one.
+    // The reader is the other side, which must not see paths of this one.
     let fail = |place: &'static str| move |source| RemoteError::Io { place: place.into(), source };
     let other = |e: session::SessionError| RemoteError::Io {
         place: "session".into(),
@@ -130,7 +130,7 @@ fn watch(shared: &Shared) {
     hub.ended = true;
     hub.finish();
     shared.changed.notify_all();
-    // Whoever is attached is told so.
+    // Tells the attached clients.
     let until = Instant::now() + Duration::from_secs(2);
     while (hub.links() > 0 || hub.stopping > 0) && Instant::now() < until {
         hub = shared.pause(hub, Duration::from_millis(50));
@@ -147,7 +147,7 @@ fn pump(shared: &Shared, mut events: Receiver<Event>) {
     shared.changed.notify_all();
 }
 
-/// Serves each connection on threads of its own.
+/// Serves each connection on threads for it alone.
 fn answer(shared: &Arc<Shared>, listener: &UnixListener) {
     for stream in listener.incoming().flatten() {
         let shared = shared.clone();
@@ -251,7 +251,7 @@ fn receive(shared: &Shared, stream: &mut UnixStream) -> bool {
     }
 }
 
-/// Takes commands until the near end leaves, is silent for too long, or sends what is no message.
+/// Takes commands until the near end leaves, is silent for too long, or sends bytes that are not a message.
 fn listen(shared: &Shared, link: u64, stream: &mut UnixStream) {
     loop {
         match Message::read(stream) {
@@ -267,7 +267,7 @@ fn listen(shared: &Shared, link: u64, stream: &mut UnixStream) {
     }
 }
 
-/// Where a near end is in the journal.
+/// Position of a near end in the journal.
 struct Reader {
     link: u64,
     client: u64,
@@ -326,7 +326,7 @@ fn feed(shared: &Shared, mut reader: Reader, mut out: UnixStream) {
 fn pack(packer: &mut Packer, messages: &[Message]) -> Option<Vec<u8>> {
     let (mut out, mut frames) = (Vec::new(), Vec::new());
     for (k, message) in messages.iter().enumerate() {
-        // What is too long for a frame is never in the journal.
+        // The journal never contains a message that is too long for a frame.
         message.write(&mut frames).ok()?;
         if frames.len() >= pack::MOST || k + 1 == messages.len() {
             Message::Packed(packer.pack(&frames).ok()?).write(&mut out).ok()?;

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Two processes run there. The **keeper** ([`keeper`]) belongs to no terminal and no connection. It owns a
-//! [`engine::local::LocalEngine`], records a session of its own in the folder of sessions there, and numbers every command
+//! [`engine::local::LocalEngine`], records a session in the folder of sessions there, and numbers every command
 //! and event in a **journal**: the lines of that session. It listens on a Unix socket in `remote/NAME` of the state folder, which
 //! only its user may enter. The **bridge** ([`bridge`]) is what ssh starts: it finds or starts the keeper and copies bytes. When the
 //! link breaks, only the bridge dies.
@@ -27,7 +27,8 @@
 //! **How it ends**: on [`engine::message::Command::Shutdown`], on SIGTERM, or when nothing has run and nobody has been attached
 //! for a stated time. The folder `remote/NAME` goes then; the session stays, and [`errand::fetch`] brings it home.
 //!
-//! Neither end trusts the other: lengths are bounded, what is no message breaks the link, text is made printable where it is shown.
+//! Neither end trusts the other: lengths are bounded, an invalid message breaks the link, text is made printable where
+//! it is shown.
 //! No path, variable or token of one side is sent by this module; models and data are names that the far side resolves. A file of the
 //! near side goes there only if it is asked for ([`parcel`]), under the name that the spec has for it, and is gone with the engine.
 
@@ -51,16 +52,16 @@ pub use near::failed;
 
 use thiserror::Error;
 
-/// Why the engine far away cannot be used.
+/// Errors of a remote engine.
 #[derive(Debug, Error)]
 pub enum RemoteError {
     /// No link to the far end.
     #[error("{host}: {what} ({hint})")]
     Link {
         host: String,
-        /// What failed, in the words of ssh or of the far shell.
+        /// The failure, in the words of ssh or of the far shell.
         what: String,
-        /// What to do.
+        /// Advice to the user.
         hint: String,
     },
     /// The far end refused.

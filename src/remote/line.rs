@@ -17,7 +17,7 @@ use engine::message::{Event, Notice, NoticeLevel};
 use session::format::{Entry, Item, parse_entry};
 use session::replay::Step;
 
-/// What is said of a far end that does not keep to the protocol.
+/// Message for a far end that does not keep to the protocol.
 pub(super) const DISORDER: &str =
     "what came was out of order; the two programs do not understand each other, so use one version of both";
 /// Time without a word after which the link counts as broken; the far end pings more often.
@@ -25,7 +25,7 @@ const SILENCE: Duration = Duration::from_secs(20);
 /// Shortest and longest pause before the link is tried again; the screen counts it down, and a key ends it.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
 
-/// Where the journal goes.
+/// Destination of the journal.
 pub(super) enum Sink {
     /// Events, for one who steers.
     Events(Sender<Event>),
@@ -61,7 +61,7 @@ impl Sink {
     }
 }
 
-/// A line of the journal as an entry; none if a newer program wrote something that this one does not know.
+/// A line of the journal as an entry; `None` if a newer program wrote something that this one does not know.
 pub(super) fn entry(line: &str) -> Option<Entry> {
     parse_entry(line.as_bytes(), true).ok()
 }
@@ -82,7 +82,7 @@ pub(super) fn greet(
     }
 }
 
-/// Why a link ended.
+/// Reasons for the end of a link.
 enum End {
     /// The engine has ended.
     Over,
@@ -120,7 +120,7 @@ impl Line {
             out.epoch += 1;
             let leaving = out.leaving;
             if matches!(end, End::Broken(_)) && !leaving {
-                // Before it is told of, so that whoever is told finds it so.
+                // Set before notifying, so that observers see the new state.
                 (out.again, out.hurry) = (Some(Instant::now() + PAUSES.0), false);
             }
             drop(out);
@@ -175,7 +175,7 @@ impl Line {
         self.tell(NoticeLevel::Warning, &format!("the link broke: {what}"), hint);
     }
 
-    /// Tries until there is a link again; none if this end goes, or the engine is no longer there.
+    /// Retries until the link is back; `None` if this end quits, or the engine has gone.
     fn again(&mut self) -> Option<Channel> {
         let mut pause = PAUSES.0;
         loop {

@@ -1,4 +1,4 @@
-//! Messages between the near and the far end, and the frames they stand in.
+//! Messages between the near and the far end, and their frames.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,13 +6,12 @@ use super::frame::{Frame, FrameError};
 use engine::message::Command;
 use session::format::{Entry, Item, line, parse_entry};
 
-/// What the near end wants; the first message of a connection.
+/// Request of the near end; the first message of a connection.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Hello {
     /// Version of the program that asks.
     pub version: String,
-    /// What is wanted.
     pub want: Want,
     /// Name of the engine; when one is started, the name to begin from. For [`Want::Fetch`], the name of the session.
     pub name: String,
@@ -22,11 +21,11 @@ pub struct Hello {
     pub engine: u64,
     /// Lines of the journal that it has already.
     pub after: u64,
-    /// Whether it only wants to see.
+    /// True to watch only.
     pub sees: bool,
     /// Files that follow the far end's answer.
     pub files: u64,
-    /// Where to compute, as `--device` takes it.
+    /// Device, as in `--device`.
     pub device: String,
     /// Precision of the models, as `--dtype` takes it.
     pub dtype: String,
@@ -34,13 +33,13 @@ pub struct Hello {
     pub memory_limit: Option<u64>,
     /// Models to list besides the built-in ones.
     pub models: Vec<String>,
-    /// Whether questions about what was computed may come.
+    /// True if questions about results may follow.
     pub asked: bool,
     /// Seconds that an idle engine waits for someone to come back.
     pub wait: u64,
 }
 
-/// What the near end wants.
+/// Requests of a near end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Want {
@@ -69,7 +68,7 @@ pub struct Welcome {
     pub engine: u64,
     /// Lines that its journal has.
     pub head: u64,
-    /// Whether the near end may send commands.
+    /// True if the near end may send commands.
     pub steers: bool,
     /// Commands of this near end that were taken.
     pub taken: u64,
@@ -77,7 +76,7 @@ pub struct Welcome {
     pub wait: u64,
 }
 
-/// What is known of an engine or a session there.
+/// Status of an engine or a session there.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Status {
@@ -87,17 +86,17 @@ pub struct Status {
     pub machine: String,
     /// Version of the program.
     pub version: String,
-    /// When it began, RFC 3339 in UTC.
+    /// Start, RFC 3339 in UTC.
     pub created: String,
-    /// Whether the engine is there; else only its session is.
+    /// True if the engine runs; false if only its session is there.
     pub alive: bool,
-    /// Whether it computes.
+    /// True while it computes.
     pub running: bool,
-    /// How far it has got, or how it ended.
+    /// Progress, or how it ended, in words.
     pub state: String,
     /// Near ends that are attached.
     pub attached: usize,
-    /// Seconds until it ends if nobody comes; none while it computes or somebody is attached.
+    /// Seconds until it ends without a client; none while it computes or a client is attached.
     pub left: Option<u64>,
 }
 
@@ -107,13 +106,13 @@ pub enum Message {
     Hello(Box<Hello>),
     /// The far end's answer.
     Welcome(Welcome),
-    /// There is no engine for the near end: why, and what to do.
+    /// There is no engine for the near end: reason and remedy.
     Refused(String),
     /// A line of the journal.
     Line {
         /// Its number, from 1.
         number: u64,
-        /// Whether it is a command that this near end sent; the line is empty then.
+        /// True if this near end sent the command; the line is empty then.
         own: bool,
         /// The line, as in a session.
         line: String,
@@ -158,10 +157,10 @@ const WHOLE: u8 = 12;
 const FILE: u8 = 13;
 const PACKED: u8 = 14;
 
-/// Why a frame is no message.
+/// Errors in decoding a message.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    /// It is no frame.
+    /// The bytes are not a frame.
     #[error(transparent)]
     Frame(#[from] FrameError),
     /// Its content cannot be read.

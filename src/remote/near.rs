@@ -64,7 +64,7 @@ impl Channel {
         let said = Arc::new(Mutex::new(String::new()));
         let heard = said.clone();
         let collect = move || collect(stderr, &heard);
-        // Without it, errors are told without ssh's own words.
+        // Without it, errors lack ssh's own words.
         let listener = std::thread::Builder::new().name("said".into()).spawn(collect).ok();
         // If it fails, the reading that follows says why.
         let _ = Message::Hello(Box::new(hello.clone())).write(&mut stdin);
@@ -88,7 +88,7 @@ impl Channel {
         self.stdin = None;
         let status =
             end(&self.child, matches!(error, Unreadable::Frame(FrameError::End | FrameError::Io(_))));
-        // What it said last may still be on its way; something that it has started may keep the pipe open.
+        // Its last words may still be in transit; a process that it started may keep the pipe open.
         let until = Instant::now() + LAST_WORDS;
         while self.listener.as_ref().is_some_and(|l| !l.is_finished()) && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(5));
@@ -139,7 +139,7 @@ fn collect(source: impl Read, said: &Mutex<String>) {
     let _ = std::io::copy(&mut source.into_inner(), &mut std::io::sink());
 }
 
-/// What to make of a channel that broke, from the words of ssh, of the far shell and of the far program.
+/// Explains a broken channel, from the words of ssh, of the far shell and of the far program.
 fn explain(address: &Address, error: &Unreadable, status: Option<ExitStatus>, said: &str) -> RemoteError {
     let host = address.host().to_owned();
     let target = address.target();
@@ -170,8 +170,8 @@ fn explain(address: &Address, error: &Unreadable, status: Option<ExitStatus>, sa
 /// How ssh ends when it is the link that failed.
 pub(super) const LINK: i32 = 255;
 
-/// What to make of a command of the program there that ended like this, from what ssh, the far shell and the program said. Where the
-/// program itself refuses, its own words stand.
+/// Explains a failed command of the far program, from the output of ssh, the shell and the program. If the program
+/// itself refused, its message is kept.
 pub fn failed(address: &Address, code: Option<i32>, said: &str) -> RemoteError {
     let host = address.host().to_owned();
     let printable: Vec<String> = said.lines().map(printable_message).collect();

@@ -29,7 +29,7 @@ impl Packer {
         loop {
             let taken = (self.0.total_in() - begun) as usize;
             self.0.compress_vec(&frames[taken..], &mut out, FlushCompress::Sync)?;
-            // Where there is room left, nothing waits to be written.
+            // Free room in the buffer means that nothing waits to be written.
             if self.0.total_in() - begun == frames.len() as u64 && out.len() < out.capacity() {
                 return Ok(out);
             }
@@ -118,7 +118,7 @@ mod tests {
         bytes
     }
 
-    /// A stream of packed messages, each of so many.
+    /// A stream of packed messages, `together` at a time.
     fn packed(messages: &[Message], together: usize) -> Vec<u8> {
         let mut packer = Packer::default();
         let mut out = Vec::new();

@@ -36,7 +36,8 @@ pub(super) struct Parcel {
 }
 
 impl Parcel {
-    /// A file that will be put beside `path` and may have so many bytes. Nothing is left of one that does not arrive whole.
+    /// A file that will be moved to `path` and may have at most `most` bytes. A file that does not arrive whole is
+    /// removed.
     pub(crate) fn new(path: &Path, most: u64) -> Result<Self> {
         Ok(Self { file: beside(path)?, hash: Sha256::new(), left: most })
     }
@@ -62,7 +63,7 @@ impl Parcel {
     }
 }
 
-/// A path that stays below the folder that it is joined to; none for one that leads out of it.
+/// A relative path that stays below its folder; `None` for one that leads out of it.
 pub fn inner(name: &str) -> Option<PathBuf> {
     let path = PathBuf::from(name);
     let stays = path.components().all(|c| matches!(c, Component::Normal(_)));

@@ -1,4 +1,4 @@
-//! Where the engines of this machine are found: a folder each, with the socket that the keeper listens on.
+//! Folders of the engines of this machine, each with the socket of its keeper.
 
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 
 use session::{SessionError, name};
 
-/// What keepers write to standard error.
+/// Standard error of keepers.
 pub(crate) const LOG: &str = "log";
 /// Longest path of a socket, in bytes, that all systems allow.
 const MAX_SOCKET: usize = 100;
-/// How many numbers are tried after a name that is taken.
+/// Largest number appended to a name that is taken.
 const MAX_TRIES: usize = 1000;
 /// Longest name of an engine, in bytes.
 const MAX_NAME: usize = 48;
 
-/// What went wrong with a session of this machine, in words for the other side, which are not to hold folders of this one.
+/// An error of a session of this machine, in words for the other side, which must not see folders of this one.
 pub(crate) fn told(error: &SessionError) -> String {
     match error {
         SessionError::Write { path, source } => {

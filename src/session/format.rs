@@ -36,17 +36,17 @@ pub struct Header {
     pub version: String,
     /// Device that was asked for; the `ready` event names the one that was found.
     pub device: String,
-    /// When it began, RFC 3339 in UTC.
+    /// Start of the session, RFC 3339 in UTC.
     pub created: String,
-    /// What the session set out to compute; none if this program cannot read it.
+    /// Experiment of the session; none if this program cannot read it.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "readable")]
     pub spec: Option<Spec>,
-    /// The grid whose cells were joined into it; none for what one program recorded.
+    /// The grid whose cells were joined into it; none for the recording of one program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grid: Option<MergedGrid>,
 }
 
-/// What a session was joined from.
+/// Origin of a joined session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MergedGrid {
     /// Name of the set of cells.
@@ -70,7 +70,7 @@ impl Header {
     }
 }
 
-/// What a line holds.
+/// Content of a line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
     /// A command that was sent to the engine.
@@ -88,7 +88,6 @@ pub enum Item {
 pub struct Entry {
     /// Seconds since the session began, to the millisecond; never falls.
     pub t: f64,
-    /// What happened.
     pub item: Item,
 }
 
@@ -99,13 +98,13 @@ pub struct Session {
     pub header: Header,
     /// The other lines that could be read, in order.
     pub entries: Vec<Entry>,
-    /// What could not be read.
+    /// Lines that could not be read.
     pub losses: Losses,
-    /// Whether a newer program wrote it.
+    /// True if a newer program wrote it.
     pub(super) newer: bool,
 }
 
-/// What a reader had to leave out.
+/// Counts of lines left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Losses {
     /// Lines of a kind that this program does not know: a newer program wrote them.
@@ -232,7 +231,7 @@ impl Session {
         self.entries.last().map_or(0.0, |e| e.t)
     }
 
-    /// What had been measured by time `t`: the fold of all entries up to and including it.
+    /// The board at time `t`: the fold of all entries up to and including it.
     pub fn board_at(&self, t: f64) -> Board {
         let mut board = Board::default();
         for entry in self.entries.iter().take_while(|e| e.t <= t) {
@@ -241,7 +240,7 @@ impl Session {
         board
     }
 
-    /// What had been measured in the end.
+    /// The board at the end.
     pub fn board(&self) -> Board {
         self.board_at(f64::INFINITY)
     }
@@ -257,7 +256,7 @@ impl Entry {
         }
     }
 
-    /// Reads a line of a session; none for what this version does not know.
+    /// Reads a line of a session; `None` if this version does not know its kind.
     pub fn read(line: &str) -> Option<Self> {
         parse_entry(line.as_bytes(), true).ok()
     }
@@ -300,7 +299,7 @@ pub fn line<T: Serialize>(t: f64, content: &T) -> serde_json::Result<String> {
     Ok(line)
 }
 
-/// What reading a line came to.
+/// Result of reading one line.
 pub(super) enum Line {
     /// A line.
     Whole,
@@ -349,7 +348,7 @@ fn parse_header(line: &[u8]) -> Result<Header, String> {
     Header::deserialize(value).map_err(|e| format!("the header cannot be read: {e}"))
 }
 
-/// Why a line was not accepted.
+/// Reasons for which a line was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unread {
     /// A newer program wrote it.

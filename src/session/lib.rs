@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why a session cannot be read or written.
+/// Errors in reading or writing a session.
 #[derive(Debug, Error)]
 pub enum SessionError {
     /// The file could not be read.
@@ -35,7 +35,7 @@ pub enum SessionError {
         path: PathBuf,
         /// Line, from 1.
         line: usize,
-        /// What is wrong.
+        /// The fault, in words.
         message: String,
     },
     /// The file could not be written.
@@ -55,9 +55,9 @@ pub enum SessionError {
     /// No such session by name or path.
     #[error("{name}: no such session; looked for a file of that name and for {}", path.display())]
     Missing {
-        /// What the user typed.
+        /// The name that was typed.
         name: String,
-        /// Where a session of that name would be.
+        /// The file that a session of this name would be in.
         path: PathBuf,
     },
     /// The platform names no folder for state.

@@ -1,4 +1,4 @@
-//! Where sessions are kept and what they are called.
+//! Names of sessions and the folder they are kept in.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

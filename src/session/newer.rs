@@ -18,10 +18,10 @@ const EVENTS: [&str; 10] = [
     "answer",
     "notice",
 ];
-/// What questions and answers can be about.
+/// Topics of questions and answers.
 const TOPICS: [&str; 3] = ["experiment", "model", "data"];
 
-/// Whether the line names something that this version does not have.
+/// True if the line names something that this version does not have.
 pub(super) fn is_newer(line: &Map<String, Value>) -> bool {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
     let unknown =

@@ -14,10 +14,10 @@ use engine::message::{Command, Event, Generation};
 
 /// Progress is recorded at most this often, in seconds; later progress supersedes what is withheld.
 const PROGRESS_EVERY: f64 = 0.25;
-/// How many numbers are tried after a name that is taken.
+/// Largest number appended to a name that is taken.
 const MAX_TRIES: usize = 1000;
 
-/// What takes down a run.
+/// Recorder of a run.
 pub trait Record {
     /// Notes a command at `t` seconds after the start.
     ///

@@ -46,7 +46,7 @@ impl Player {
         (self.speed, self.paused)
     }
 
-    /// Whether everything has been played.
+    /// True if everything has been played.
     pub fn ended(&self) -> bool {
         self.next == self.session.entries.len()
     }
@@ -81,7 +81,7 @@ impl Player {
         self.play_to(t.clamp(0.0, self.session.duration()))
     }
 
-    /// Wall seconds until the next entry falls due; none if the replay has ended or is paused.
+    /// Wall seconds until the next entry; `None` if the replay has ended or is paused.
     pub fn wait(&self) -> Option<f64> {
         if self.paused {
             return None;
@@ -99,7 +99,7 @@ impl Player {
     }
 }
 
-/// What a replay reports, in order.
+/// Steps of a replay, in order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// Forget everything: the steps that follow begin at the start of the session.

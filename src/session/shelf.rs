@@ -20,7 +20,7 @@ pub struct Recorded {
     pub name: String,
     /// Its file.
     pub path: PathBuf,
-    /// When it began, RFC 3339 in UTC; empty if the header does not say.
+    /// Start of the session, RFC 3339 in UTC; empty if the header does not say.
     pub created: String,
     /// The lab of its first experiment, as the header names it; empty if it names none.
     pub lab: String,
@@ -55,7 +55,7 @@ impl End {
     }
 }
 
-/// The newest `most` sessions in a folder, newest first; none if there is no such folder.
+/// The newest `most` sessions in a folder, newest first; empty if there is no such folder.
 ///
 /// # Errors
 /// [`SessionError::Read`] if the folder cannot be listed.

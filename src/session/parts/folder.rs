@@ -19,7 +19,7 @@ const LIST: &str = "grid.jsonl";
 const PARTS: &str = "parts";
 /// The folder of the shards' states.
 pub(super) const SHARDS: &str = "shards";
-/// What a plain run leaves in its folder.
+/// A file that a plain run leaves in its folder.
 const PLAIN: &str = "findings.jsonl";
 /// Largest list of cells that is read, in bytes.
 const MAX_LIST: u64 = 256 << 20;
@@ -44,7 +44,7 @@ pub struct Listed {
     pub cell: usize,
     /// Hash of its spec.
     pub spec: String,
-    /// Where it stands, in words.
+    /// Its values on the axes, in words.
     pub at: String,
     /// Its counted work, in millions of multiply-adds.
     pub work: u64,
@@ -66,7 +66,7 @@ impl Listed {
     }
 }
 
-/// What there is of a cell.
+/// State of a cell.
 #[derive(Debug)]
 pub enum State {
     /// Nothing.
@@ -84,7 +84,6 @@ pub enum State {
 #[derive(Debug, Clone)]
 pub struct Folder {
     dir: PathBuf,
-    /// What the set is.
     pub head: Head,
     /// Its cells, in order.
     pub cells: Vec<Listed>,
@@ -179,7 +178,7 @@ impl Folder {
         Ok(files)
     }
 
-    /// What there is of a cell: its file's first and last lines say so.
+    /// State of a cell, from the first and last lines of its file.
     pub fn state(&self, index: usize) -> State {
         let path = self.part(index);
         if !path.exists() {
@@ -193,7 +192,7 @@ impl Folder {
         }
     }
 
-    /// Whether a part belongs to this set.
+    /// Checks that a part belongs to this set.
     pub(super) fn owns(&self, path: &Path, head: &part::Head) -> Result<(), PartError> {
         if head.version != self.head.version {
             let (there, here) = (head.version.clone(), self.head.version.clone());

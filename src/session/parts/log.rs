@@ -11,9 +11,9 @@ use base::text::shortened;
 
 /// The folder, in that of the grid, into which the jobs of an array print.
 pub const LOGS: &str = "logs";
-/// What is read of a log, from its end, in bytes.
+/// Bytes of a log that are read, from its end.
 const TAIL: u64 = 4 << 10;
-/// Characters of a line that are told.
+/// Longest part of a line that is shown, in characters.
 const SHOWN: usize = 200;
 
 /// The file in [`LOGS`] into which this process prints, as the script of `probity submit` names it (`%A-%a.log`); none outside of an array
@@ -32,7 +32,8 @@ fn name(job: Option<&str>, task: Option<&str>) -> Option<String> {
     Some(format!("{job}-{task}.log"))
 }
 
-/// The last line of a log that is not empty, fit to be shown. None where there is no such file, where it is none of [`of_this_job`]'s
+/// The last line of a log that is not empty, fit to be shown. `None` if there is no such file, if its name is not one
+/// of [`of_this_job`]'s
 /// names (the folder may be anybody's), and where it says nothing.
 pub(crate) fn last_line(dir: &Path, log: &str) -> Option<String> {
     let (job, task) = log.strip_suffix(".log")?.split_once('-')?;
@@ -48,14 +49,14 @@ pub(crate) fn last_line(dir: &Path, log: &str) -> Option<String> {
     Some(shortened(line, SHOWN))
 }
 
-/// What the newest job of a task of an array printed.
+/// Log of the newest job of a task of an array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Latest {
     /// Number of the task.
     pub task: usize,
     /// The file.
     pub log: String,
-    /// When it was last written to, as states say it; RFC 3339 in UTC.
+    /// Time of the last write, in the form of states: RFC 3339 in UTC.
     pub written: String,
 }
 

@@ -22,7 +22,7 @@ pub struct Done {
     pub lines: usize,
 }
 
-/// What the parts of a folder say before they are read in full.
+/// Heads of the parts of a folder, before they are read in full.
 #[derive(Debug, Default)]
 pub struct Survey {
     /// By place in the list: the part of a cell that is done.
@@ -79,8 +79,9 @@ impl Survey {
         Ok(survey)
     }
 
-    /// Cells that are done, in their order, in as few sessions as have at most so many bytes and lines each. A cell is never divided; one
-    /// that is larger has a session of its own.
+    /// Cells that are done, in their order, in as few sessions as possible with at most this many bytes and lines each.
+    /// A cell is never divided;
+    /// a larger one is a session by itself.
     pub fn volumes(&self, most_bytes: u64, most_lines: usize) -> Vec<Vec<usize>> {
         let mut all: Vec<usize> = self.done.keys().copied().collect();
         all.sort_unstable();
@@ -103,7 +104,7 @@ impl Survey {
         out
     }
 
-    /// Whether every cell is done.
+    /// True if every cell is done.
     #[cfg(test)]
     pub(crate) fn is_complete(&self) -> bool {
         self.missing.is_empty() && self.failed.is_empty()
@@ -115,7 +116,7 @@ const DIGITS: u64 = 12;
 /// Bytes that the header of a session, or the line that announces a cell, has at most, generously.
 const ABOUT: u64 = 16 << 10;
 
-/// What was joined.
+/// Result of joining.
 #[derive(Debug, Default)]
 pub struct Merged {
     /// Cells in the session.
@@ -195,7 +196,7 @@ struct Tape<'a> {
     /// Seconds at which the cell begins.
     offset: f64,
     last: f64,
-    /// What its header says, until that is written.
+    /// Origin for the header, until that is written.
     grid: Option<MergedGrid>,
 }
 

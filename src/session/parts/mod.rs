@@ -23,7 +23,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why a folder of parts, or a part, cannot be used.
+/// Errors in a folder of parts, or in a part.
 #[derive(Debug, Error)]
 pub enum PartError {
     /// Could not be read.
@@ -45,9 +45,8 @@ pub enum PartError {
     /// No folder of parts.
     #[error("{}: {problem}", path.display())]
     NoFolder {
-        /// What was named.
         path: PathBuf,
-        /// What is wrong, and the way out.
+        /// The fault and its remedy.
         problem: String,
     },
     /// The folder has the parts of another set of cells.
@@ -59,7 +58,7 @@ pub enum PartError {
         /// The file that says so.
         path: PathBuf,
         there: String,
-        /// What was to be computed.
+        /// The set of cells asked for.
         here: String,
     },
     /// Another version of the program wrote it.
@@ -83,7 +82,7 @@ pub enum PartError {
         path: PathBuf,
         /// Line, from 1.
         line: usize,
-        /// What is wrong, and the way out.
+        /// The fault and its remedy.
         problem: String,
     },
     /// The file ends too early.
@@ -96,7 +95,7 @@ pub enum PartError {
         path: PathBuf,
         /// Its last line, from 1.
         line: usize,
-        /// Where it was cut.
+        /// Position of the cut.
         at: &'static str,
     },
     /// Two files of one cell disagree.
@@ -116,7 +115,7 @@ pub enum PartError {
 }
 
 impl PartError {
-    /// Whether the system refused, rather than what was found being wrong.
+    /// True if the system refused; false if the content is wrong.
     pub fn is_of_the_system(&self) -> bool {
         matches!(self, PartError::Write { .. })
     }
@@ -125,5 +124,5 @@ impl PartError {
 /// The version of this program, as parts state it.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What to do with a file that cannot be what it claims.
+/// Advice for a file that is not what it claims to be.
 const AGAIN: &str = "delete the file and run the spec again";

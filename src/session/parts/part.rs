@@ -30,7 +30,7 @@ pub struct Head {
     pub cell: usize,
     /// Hash of its spec.
     pub spec: String,
-    /// Where it stands, in words.
+    /// Its values on the axes, in words.
     pub at: String,
 }
 
@@ -49,22 +49,22 @@ pub enum Outcome {
 pub struct End {
     /// How it ended.
     pub end: Outcome,
-    /// Why, where it failed.
+    /// Reason of a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     /// Lines between the first and this one.
     pub lines: usize,
-    /// What the findings add up to; times, and what was in a cache, take no part.
+    /// Checksum of the findings; times and the use of caches do not count.
     pub digest: String,
     /// Wall seconds.
     pub seconds: f64,
 }
 
-/// What findings add up to, in whatever order they come.
+/// Checksum of findings that does not depend on their order.
 #[derive(Debug, Default)]
 struct Sum(Vec<[u8; 32]>);
 
-/// What differs between two runs of the same spec: times, where it was computed, and what had been there before.
+/// Keys that differ between two runs of the same spec: times, device, use of caches.
 const CIRCUMSTANCES: [&str; 4] = ["t", "seconds", "cached", "device"];
 
 impl Sum {
@@ -102,7 +102,8 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// For the file of a cell; a file that is there is replaced when the cell ends. `status` is told how far it has got; `engine`
+    /// For the file of a cell; a file that exists is replaced when the cell ends. `status` receives its progress;
+    /// `engine`
     /// is what computes, where that has introduced itself already.
     pub fn new(
         path: PathBuf,
@@ -150,7 +151,7 @@ impl Record for Writer<'_> {
         match event {
             Event::Ready(_) if std::mem::replace(&mut self.ready, true) => return Ok(()),
             Event::Ready(_) | Event::Started { .. } | Event::Notice(_) => {}
-            // What is still being refined depends on what had been in the cache; only the end does not.
+            // Interim findings depend on the state of the cache; final ones do not.
             Event::Finding { finding, .. } if !finding.r#final => return Ok(()),
             Event::Finding { finding, .. } => {
                 if let Body::Common(Common::Error(problem)) = &finding.body {
@@ -203,7 +204,7 @@ const TAIL: u64 = 64 << 10;
 /// The first and the last line of a part.
 ///
 /// # Errors
-/// [`PartError::Cut`] for a file without its last line, and the other reasons why a file is no part.
+/// [`PartError::Cut`] for a file without its last line, and the other errors of a file that is not a part.
 pub fn glance(path: &Path) -> Result<(Head, End), PartError> {
     let head = Reader::open(path)?.head;
     let fail = |source| PartError::Read { path: path.to_owned(), source };
@@ -225,7 +226,7 @@ pub fn glance(path: &Path) -> Result<(Head, End), PartError> {
     }
 }
 
-/// The head that stands in the first line.
+/// Parses the head in the first line.
 fn head_of(path: &Path, line: &[u8]) -> Result<Head, PartError> {
     let head = serde_json::from_slice::<Head>(line).ok().filter(|h| h.probity_part == 1);
     head.ok_or_else(|| PartError::Line {

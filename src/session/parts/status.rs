@@ -1,4 +1,4 @@
-//! How far a shard has got, for whoever follows the grid from elsewhere.
+//! State file of a shard, for those who follow the grid from another machine.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -25,7 +25,7 @@ pub struct Status {
     pub shard: String,
     /// Number of the process that computes.
     pub process: u32,
-    /// When it was written, RFC 3339 in UTC.
+    /// Time of writing, RFC 3339 in UTC.
     pub(crate) updated: String,
     pub cells: usize,
     /// Those that are done.
@@ -35,18 +35,16 @@ pub struct Status {
     /// Number of the cell that is being computed, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cell: Option<usize>,
-    /// What is being done for it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stage: String,
     /// Share of the cell that is done, from 0 to 1.
     pub share: f64,
-    /// Seconds that it is expected to take until it has ended; none while unknown.
+    /// Expected seconds until it ends; none while unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<f64>,
-    /// The file in which the scheduler catches what it prints; none where there is no scheduler.
+    /// The job's log file; none without a scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
-    /// Whether it has ended.
     pub ended: bool,
 }
 
@@ -70,7 +68,6 @@ fn read(file: &Path) -> Option<Status> {
 #[derive(Debug, Clone)]
 pub struct Reporter {
     path: PathBuf,
-    /// What is known.
     pub status: Status,
     begun: Instant,
     written: Option<Instant>,
@@ -79,7 +76,7 @@ pub struct Reporter {
 }
 
 impl Reporter {
-    /// For a shard of that name, with so many cells.
+    /// For a shard of that name with this many cells.
     pub fn new(folder: &Folder, shard: &str, cells: usize) -> Self {
         let file = shard.replace('/', "-of-");
         let (shard, process, log) = (shard.to_owned(), std::process::id(), log::of_this_job());
@@ -97,7 +94,7 @@ impl Reporter {
         self.write();
     }
 
-    /// How far the cell has got.
+    /// Records the progress of the cell.
     pub fn progress(&mut self, progress: &Progress) {
         self.status.stage.clone_from(&progress.stage);
         self.status.share = progress.overall;
@@ -142,7 +139,7 @@ impl Reporter {
         }
     }
 
-    /// Where the state is written.
+    /// Checks that the state can be written.
     ///
     /// # Errors
     /// [`PartError::Write`] where nothing can be written there.

@@ -183,7 +183,7 @@ fn merging_gives_one_session_of_all_cells_in_their_order() {
     assert_eq!(text, bench.merged().unwrap());
 }
 
-/// What was more than a replay reads was written all the same, and opened nowhere.
+/// A result too large for a replay used to be written all the same, and could not be opened.
 #[test]
 fn what_is_more_than_one_session_can_have_is_divided_between_cells() {
     let bench = bench();

@@ -1,4 +1,4 @@
-//! How far a grid has got, for whoever looks at its folder while others compute.
+//! State of a grid, for those who look at its folder while others compute.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant, SystemTime};
@@ -18,13 +18,12 @@ pub struct Running {
     pub cell: String,
     /// The shard that computes it.
     pub shard: String,
-    /// What is being done for it.
     pub stage: String,
     /// Share of it that is done, from 0 to 1.
     pub share: f64,
 }
 
-/// What a shard does.
+/// Activity of a shard.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pace {
@@ -51,14 +50,13 @@ impl Pace {
 pub struct Share {
     /// The shard, as it was asked for: `2/8`.
     pub shard: String,
-    /// What it does.
     pub pace: Pace,
     pub cells: usize,
     /// Those that it has done or found done.
     pub done: usize,
     /// Those that failed.
     pub failed: usize,
-    /// Seconds that it is expected to take yet; none while unknown.
+    /// Expected seconds until it ends; none while unknown.
     pub left: Option<f64>,
 }
 
@@ -72,7 +70,7 @@ pub mod sign {
     pub const FAILED: char = 'x';
 }
 
-/// How far a grid has got.
+/// State of a grid.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct View {
     /// Name of the grid.
@@ -94,7 +92,7 @@ pub struct View {
     pub clocks: Vec<String>,
     /// Cells that nobody computes.
     pub waiting: usize,
-    /// Seconds until the slowest shard is expected to end; none while unknown.
+    /// Expected seconds until the slowest shard ends; none while unknown.
     pub left: Option<f64>,
     /// The shards that have begun.
     #[serde(default)]
@@ -121,7 +119,7 @@ impl View {
         out
     }
 
-    /// Whether every cell has come to its end and none is computed again.
+    /// True if every cell is done or failed and none is being computed again.
     pub fn is_over(&self) -> bool {
         self.done + self.failed.len() == self.cells && self.running.is_empty()
     }
@@ -135,12 +133,12 @@ enum Settled {
     Not,
 }
 
-/// What was last heard of a shard.
+/// The last state read of a shard.
 #[derive(Debug)]
 struct Heard {
     updated: String,
     at: Instant,
-    /// Whether it has written while this program looked.
+    /// True if it has written while this program looked.
     moved: bool,
 }
 
@@ -152,7 +150,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// How far the grid has got now.
+    /// The state of the grid now.
     pub fn look(&mut self, folder: &Folder) -> View {
         self.look_at(folder, SystemTime::now(), Instant::now())
     }
@@ -214,7 +212,7 @@ impl Watch {
         view
     }
 
-    /// Whether a shard that has not ended is still at work. Times are written by the machine that computes, whose clock may be off:
+    /// Activity of a shard that has not ended. Times are written by the machine that computes, whose clock may be off:
     /// once it has been seen to write, only the clock of this machine counts.
     fn pace(&mut self, status: &Status, now: SystemTime, clock: Instant, view: &mut View) -> Pace {
         let heard = self.heard.entry(status.shard.clone()).or_insert_with(|| Heard {
@@ -272,7 +270,7 @@ fn lost(folder: &Folder, statuses: &[Status], now: SystemTime, view: &mut View) 
             continue;
         }
         let Some(line) = log::last_line(folder.dir(), &latest.log) else { continue };
-        // What says something else may yet begin.
+        // Any other last line may yet be followed by the first cell.
         let ended = line.contains("error") || latest.written < utc(now - Duration::from_secs(SILENT));
         if ended {
             view.lost.push(latest.task);
@@ -301,7 +299,7 @@ mod tests {
         Folder::join(&tmp.path().join("out"), &grid::parse(GRID, "g.toml").unwrap(), &[1; 3]).unwrap()
     }
 
-    /// Writes the state of a shard as a machine whose clock stands there.
+    /// Writes the state of a shard by the given clock.
     fn says(folder: &Folder, shard: &str, at: SystemTime) {
         let file = shard.replace('/', "-of-");
         let status = Status {
