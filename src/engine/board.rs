@@ -1,4 +1,4 @@
-//! The board: what has been measured so far, as a fold over commands and events.
+//! The board: all measurements so far, as a fold over commands and events.
 //!
 //! The live program, the headless run and the replay of a session all build their numbers through this one fold,
 //! so a replay cannot show anything other than what the live run showed.
@@ -26,13 +26,13 @@ const MAX_NOTICES: usize = 200;
 /// Everything measured in a session. A fold over [`Command`]s sent and [`Event`]s received; no clock, no I/O.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Board {
-    /// What the engine runs on, once it has said so.
+    /// Description of the engine, once it has introduced itself.
     pub engine: Option<EngineInfo>,
     /// The models that can be picked.
     pub models: Vec<ModelInfo>,
-    /// What was asked about single models, in the order of the first question.
+    /// Questions about single models and their answers, in the order of the first question.
     pub dossiers: Vec<Dossier>,
-    /// What was asked about data sets, in the order of the first question.
+    /// Questions about data sets and their answers, in the order of the first question.
     pub sets: Vec<DataDossier>,
     /// Number of the latest question.
     pub ticket: Ticket,
@@ -59,18 +59,17 @@ pub struct Run {
     pub job: Job,
     /// Number of the latest question to it; 0 before the first.
     pub asked: Ticket,
-    /// What it has found.
     pub results: Results,
     /// Its end.
     pub summary: Option<Tagged<SummaryFinding>>,
 }
 
-/// What was asked and found out about one model.
+/// Questions about one model and their answers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Dossier {
     /// Its name, as it was asked for.
     pub model: String,
-    /// What loading it revealed.
+    /// Description of the loaded model.
     pub inspection: Option<Inspection>,
     /// How it compares with the reference numbers beside its weights.
     pub check: Option<Vec<CheckRow>>,
@@ -87,12 +86,10 @@ pub struct Job {
     pub id: JobId,
     /// Generation of its events.
     pub generation: Generation,
-    /// What it computes.
     pub spec: Spec,
     pub spec_hash: String,
-    /// How far it has got.
     pub progress: Option<Progress>,
-    /// What each of its models will need, as far as is known.
+    /// Forecasts of its models, as far as known.
     #[serde(default)]
     pub forecasts: Vec<Forecast>,
     /// How it ended, once it has.
@@ -161,7 +158,7 @@ impl Board {
         match event {
             Event::Ready(info) => self.engine = Some(info.clone()),
             Event::Models { models } => self.models = models.clone(),
-            // What the engine says again in the same run says nothing new.
+            // A notice repeated within a run is ignored.
             Event::Notice(notice) if self.notices.iter().skip(self.before).any(|n| n == notice) => {}
             Event::Notice(notice) => self.notice(notice.clone()),
             Event::Answer { ticket, answer } => self.on_answer(*ticket, answer),
@@ -226,7 +223,7 @@ impl Board {
         self.runs.iter().find(|r| r.job.spec.lab() == lab)
     }
 
-    /// What the latest run of a lab has found; empty if it has not run.
+    /// Results of the latest run of a lab; empty if it has not run.
     pub fn results<R: LabResults>(&self) -> &R {
         self.run_of(R::LAB).and_then(|run| R::within(&run.results)).unwrap_or(R::none())
     }
@@ -246,12 +243,12 @@ impl Board {
         self.latest().map(|run| &run.job)
     }
 
-    /// Whether a run is in progress.
+    /// True while a run is in progress.
     pub fn running(&self) -> bool {
         self.job().is_some_and(|j| j.outcome.is_none())
     }
 
-    /// What is known of a model beyond the list.
+    /// Details of a model beyond the list.
     pub fn dossier_of(&self, model: &str) -> Option<&Dossier> {
         self.dossiers.iter().find(|d| d.model == model)
     }
@@ -264,7 +261,7 @@ impl Board {
         &mut self.dossiers[at]
     }
 
-    /// What is known of a data set.
+    /// Details of a data set.
     pub fn set_of(&self, set: &str) -> Option<&DataDossier> {
         self.sets.iter().find(|d| d.set == set)
     }

@@ -1,4 +1,4 @@
-//! What can be said of one model without probing it: its description, and how it compares with another implementation.
+//! Description of a model without probing it, and its comparison with another implementation.
 
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +39,7 @@ pub struct Inspection {
 /// One quantity of a model, compared with what another implementation computed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CheckRow {
-    /// What was compared, for example `logits`.
+    /// Quantity compared, for example `logits`.
     pub quantity: String,
     /// Numbers compared.
     pub n: u64,
@@ -69,7 +69,7 @@ impl CheckRow {
         }
     }
 
-    /// Whether the row speaks against the model.
+    /// True if the row speaks against the model.
     pub fn failed(&self) -> bool {
         self.verdict == FAIL
     }
@@ -230,7 +230,7 @@ fn head(arch: &Arch) -> String {
     }
 }
 
-/// The hook points of the first block and of the ends, which stand for all.
+/// The hook points of the first block and of the ends, as examples of all.
 fn hooks(arch: &Arch) -> String {
     use HookPoint::*;
     let of_block = [ResidPre(0), Pattern(0), AttnOut(0), ResidMid(0), MlpOut(0), ResidPost(0)];

@@ -1,6 +1,6 @@
 //! The background engine: commands in, events out.
 //!
-//! [`Engine`] has several implementations that nothing above can tell apart: the local worker thread, one on another machine, a
+//! [`Engine`] has several implementations with the same behaviour: the local worker thread, one on another machine, a
 //! scripted fake for tests, and a recorded session.
 
 pub mod board;
@@ -26,7 +26,7 @@ pub struct EngineGone;
 /// The link to an engine is down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Down {
-    /// Whole seconds until it is tried again; none while it is being tried.
+    /// Whole seconds until the next try; none while it is being tried.
     pub next: Option<u64>,
 }
 
@@ -41,11 +41,11 @@ pub trait Engine: Send {
     /// The front end goes without having said what becomes of the engine: its terminal is gone, or a signal ended it. An engine
     /// that cannot outlive the front end stops.
     fn lose(&mut self) {
-        // One that is gone already needs not be told.
+        // The engine may have exited: ignore the error.
         let _ = self.send(Command::Shutdown);
     }
 
-    /// Whether the link to it is down. One that computes in this process has no link.
+    /// Some if the link is down. An engine in this process has no link.
     fn down(&self) -> Option<Down> {
         None
     }

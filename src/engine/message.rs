@@ -15,7 +15,7 @@ pub type Generation = u64;
 /// Number of a question within a session, from 1.
 pub(crate) type Ticket = u64;
 
-/// What the front end asks of the engine.
+/// Requests of the front end to the engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
 pub enum Command {
@@ -27,14 +27,12 @@ pub enum Command {
         job: JobId,
         /// Generation of its events.
         generation: Generation,
-        /// What to compute.
         spec: Box<Spec>,
     },
     /// Answer a question.
     Ask {
         /// Number of the question.
         ticket: Ticket,
-        /// What is asked.
         question: Question,
     },
     /// Stop answering everything that was asked about a topic.
@@ -46,14 +44,14 @@ pub enum Command {
     },
     /// Pause or resume the current run.
     Pause {
-        /// Whether to pause.
+        /// True to pause, false to resume.
         hold: bool,
     },
     /// End the engine.
     Shutdown,
 }
 
-/// What can be asked. Questions to an experiment supersede each other: only the latest is answered. Those about models wait
+/// Questions. Those to an experiment supersede each other: only the latest is answered. Those about models wait
 /// their turn; those about data are answered alongside a run, not after it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "about", rename_all = "snake_case")]
@@ -62,21 +60,19 @@ pub enum Question {
     Experiment {
         /// Generation of the experiment.
         generation: Generation,
-        /// What is asked.
         question: labs::Question,
     },
     /// Something about one model; a model that was not listed joins the list.
     Model {
         /// Name, folder or hub id, as `models` of a spec takes it.
         model: String,
-        /// What is asked.
         what: ModelQuestion,
     },
-    /// What a data set contains, or which of its rows are unfit.
+    /// About a data set: its contents, or its unfit rows.
     Data(DataRequest),
 }
 
-/// What a question is about.
+/// Topic of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Topic {
@@ -87,11 +83,11 @@ pub enum Topic {
     Data,
 }
 
-/// What can be asked about one model.
+/// Questions about one model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelQuestion {
-    /// What is it?
+    /// Its description.
     Inspect,
     /// Does it compute the reference numbers beside its weights?
     Check,
@@ -111,14 +107,13 @@ pub enum Answer {
     Model {
         /// The model, as it was asked for.
         model: String,
-        /// What was found.
         answer: ModelAnswer,
     },
     /// About a data set.
     Data(DataAnswer),
 }
 
-/// What was found out about one model.
+/// Answers about one model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelAnswer {
@@ -126,11 +121,11 @@ pub enum ModelAnswer {
     Inspected(Box<Inspection>),
     /// To [`ModelQuestion::Check`]: one row per quantity.
     Checked(Vec<CheckRow>),
-    /// There is no answer: what failed and what to do.
+    /// There is no answer: the failure and its remedy.
     Failed(Problem),
 }
 
-/// What the engine reports.
+/// Reports of the engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
@@ -149,14 +144,14 @@ pub enum Event {
         generation: Generation,
         spec_hash: String,
     },
-    /// How far the current stage has got.
+    /// Progress of the current stage.
     Progress {
         /// Generation of the run.
         generation: Generation,
         /// Stage and counts.
         progress: Progress,
     },
-    /// What a run will need; sent before the long work begins, and again once the run has its own first estimates.
+    /// Needs of a run; sent before the long work begins, and again once the run has its own first estimates.
     Forecast {
         /// Generation of the run.
         generation: Generation,
@@ -181,7 +176,7 @@ pub enum Event {
         /// Wall seconds.
         seconds: f64,
     },
-    /// How far the answer to a question has got.
+    /// Progress of the answer to a question.
     AnswerProgress {
         /// Number of the question.
         ticket: Ticket,
@@ -192,7 +187,6 @@ pub enum Event {
     Answer {
         /// Number of the question.
         ticket: Ticket,
-        /// What was found.
         answer: Answer,
     },
     /// Something worth reporting that is not a result.
@@ -223,15 +217,15 @@ pub struct ModelInfo {
     pub hidden: usize,
     /// Number of parameters.
     pub parameters: u64,
-    /// Which labs it serves; absent from the oldest recordings.
+    /// Labs that the model serves; absent from the oldest recordings.
     #[serde(default)]
     pub serves: String,
 }
 
-/// How far a stage has got.
+/// Progress of a stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
-    /// What is being done, for example `oracle subject_number`.
+    /// The work, for example `oracle subject_number`.
     pub stage: String,
     /// Units done.
     pub done: u64,
@@ -245,6 +239,6 @@ pub struct Progress {
     pub overall: f64,
     /// Seconds since the run began.
     pub elapsed: f64,
-    /// Seconds until the run ends, estimated; none while unknown.
+    /// Estimated seconds until the run ends; none while unknown.
     pub left: Option<f64>,
 }

@@ -209,7 +209,7 @@ fn commands_that_change_nothing_measured_leave_the_board() {
     }
 }
 
-/// Each of nine copies had a line of its own.
+/// Each of nine copies was shown as a separate line.
 #[test]
 fn a_warning_stands_once_among_the_notices_of_a_run() {
     let notice = |what: &str| Event::Notice(Notice { level: NoticeLevel::Warning, problem: problem(what) });
@@ -218,7 +218,7 @@ fn a_warning_stands_once_among_the_notices_of_a_run() {
     board.on_command(&run(1, shipped()));
     let board = fold(&[notice("same"), notice("other"), notice("same")], board);
     assert_eq!(told(&board), ["same", "same", "other"], "once before the run, once in it");
-    // Where old ones have been dropped, those of the run are still told apart.
+    // Notices of the run are compared correctly even after old ones were dropped.
     let many: Vec<Event> = (0..2 * MAX_NOTICES).map(|i| notice(&i.to_string())).collect();
     let board = fold(&many, board);
     let board = fold(&many[2 * MAX_NOTICES - 1..], board);
@@ -371,7 +371,7 @@ fn an_answer_goes_to_the_run_that_was_asked_and_an_older_one_is_dropped() {
     assert_eq!(board.stale, 2, "the same question is answered from few examples and then from all");
 }
 
-/// A question to one lab made another one wait for an answer that was none of its own.
+/// A question to one lab made another lab wait for the answer.
 #[test]
 fn each_run_knows_the_latest_question_to_it() {
     let question = |generation| {

@@ -29,13 +29,13 @@ pub const EXAMPLES: usize = 8;
 /// Dropped rows that the doctor lists.
 pub(crate) const DROPPED: usize = 40;
 
-/// What can be asked about a data set.
+/// Questions about a data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DataQuestion {
-    /// What is it, and what does it contain?
+    /// Format, counts and first rows.
     Inspect,
-    /// Which of its rows are unfit, and why?
+    /// Unfit rows, with reasons.
     Doctor,
 }
 
@@ -44,9 +44,8 @@ pub enum DataQuestion {
 pub struct DataRequest {
     /// A built-in set by name, or the path of a file or folder.
     pub set: String,
-    /// What is asked.
     pub question: DataQuestion,
-    /// How much is drawn from a generated set, and what is probed in it.
+    /// Size and properties of a generated set.
     pub task: TaskSpec,
     /// The seed of what is drawn and of the split.
     pub seed: u64,
@@ -62,13 +61,13 @@ impl DataRequest {
         Self { set, question, task: task.clone(), seed, models }
     }
 
-    /// What is drawn from a generated set.
+    /// The draw from a generated set.
     pub fn draw(&self) -> Draw {
         Draw { examples: self.task.examples, seed: self.seed, phi: self.task.phi }
     }
 }
 
-/// What a set contains.
+/// Contents of a set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataInspection {
     pub title: String,
@@ -86,13 +85,13 @@ pub struct DataInspection {
     pub hash: Option<String>,
     /// The counts, as the command line prints them.
     pub lines: Vec<String>,
-    /// Which examples each probe learns from, for the examples of a task.
+    /// Split into the parts that probes learn from, for the examples of a task.
     pub parts: Option<Parts>,
     /// The first rows.
     pub examples: Vec<String>,
 }
 
-/// What the data doctor says about a set.
+/// Findings of the data doctor on a set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataDiagnosis {
     /// Models whose vocabularies were checked.
@@ -113,20 +112,18 @@ pub struct DataDiagnosis {
     pub examples: Vec<String>,
 }
 
-/// What was asked and found out about one data set.
+/// Questions about one data set and their answers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DataDossier {
     /// Its name or path, as it was asked for.
     pub set: String,
-    /// What it contains.
     pub inspection: Option<DataInspection>,
-    /// What the doctor says.
     pub diagnosis: Option<DataDiagnosis>,
     /// Why the latest question has no answer.
     pub problem: Option<Problem>,
     /// The questions without an answer yet, oldest first.
     pub waiting: Vec<DataWaiting>,
-    /// Whether the latest question was cancelled.
+    /// True if the latest question was cancelled.
     pub stopped: bool,
 }
 
@@ -135,9 +132,7 @@ pub struct DataDossier {
 pub struct DataWaiting {
     /// Its number.
     pub ticket: u64,
-    /// What was asked.
     pub question: DataQuestion,
-    /// How far it has got.
     pub progress: Option<Progress>,
 }
 
@@ -163,7 +158,7 @@ impl DataDossier {
         self.stopped = false;
     }
 
-    /// Whether the question with this number is waiting for its answer.
+    /// True if the question with this number waits for its answer.
     pub(crate) fn awaits(&self, ticket: u64) -> bool {
         self.waiting.iter().any(|w| w.ticket == ticket)
     }
@@ -181,7 +176,7 @@ impl DataDossier {
     }
 }
 
-/// What the data doctor says about a set. Where it may hold facts, its rows are read twice: which subjects have several objects
+/// Runs the data doctor on a set. Where it may hold facts, its rows are read twice: the subjects with several objects
 /// must be known before the first is judged. `keep` dropped rows are listed; `each` is called for every row that is read and
 /// can end the pass.
 pub fn diagnose(
@@ -251,7 +246,7 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// Why a set is not available, in words for the user.
+/// Explains to the user why a set is not available.
 pub fn problem(error: &SetError, set: &str) -> Problem {
     let (what, hint) = match error {
         SetError::Read(e) => {

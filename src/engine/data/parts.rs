@@ -1,4 +1,4 @@
-//! Which probe learns from which examples: the split of a task's examples as the interventions lab makes it, counted by
+//! The split of a task's examples into the parts that probes learn from, as the interventions lab makes it, counted by
 //! both properties.
 
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub struct PartCounts {
     pub name: String,
     /// Its examples.
     pub n: usize,
-    /// Examples among them that are held back for validation; none if it is not trained on.
+    /// Examples among them that are held back for validation; none if the part is not for training.
     pub validation: Option<usize>,
     /// Examples by combination.
     pub counts: Vec<usize>,

@@ -96,7 +96,7 @@ impl Cache {
     /// Stores `payload` under `key`. A folder that cannot be written only costs time later.
     ///
     /// # Errors
-    /// The system's reason; the caller tells the user once.
+    /// The system's error; the caller reports it once.
     pub fn put(&self, key: &str, payload: &[u8]) -> std::io::Result<()> {
         self.write(key, PROBE, payload)?;
         self.prune();
@@ -198,7 +198,7 @@ impl Store for Cache {
     }
 }
 
-/// What a file holds under a key; none where it is damaged or another key's.
+/// Content of a file under a key; `None` if it is damaged or another key's.
 fn read(path: &Path, key: &str) -> Option<Vec<u8>> {
     let bytes = std::fs::read(path).ok()?;
     let rest = bytes.strip_prefix(MAGIC)?;

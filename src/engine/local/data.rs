@@ -87,7 +87,7 @@ impl Pace {
     }
 }
 
-/// Why a question has no answer.
+/// Reasons for which a question has no answer.
 enum Halt {
     Stopped,
     Failed(Problem),
@@ -201,7 +201,7 @@ impl Desk {
         let source = Source::open(&path, request.draw(), &watch).map_err(halt)?;
         let models = self.vocabularies(&request.models)?;
         {
-            // What was read to recognise the files will be read again.
+            // The bytes read to recognise the files will be read again.
             let mut pace = self.pace.borrow_mut();
             *pace = Pace::new(ticket);
             pace.total = source.set.files.iter().map(|f| f.bytes).sum();
@@ -374,7 +374,7 @@ mod tests {
             }
         }
         rig.commands.send(Command::Withdraw { topic: Topic::Data }).unwrap();
-        // The one that waits is told first: it is never begun.
+        // The waiting question is answered first: it never begins.
         assert_eq!(rig.answer(2), DataAnswer::Stopped);
         assert_eq!(rig.answer(1), DataAnswer::Stopped);
         rig.ask(3, "facts", DataQuestion::Inspect);

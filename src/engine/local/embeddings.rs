@@ -29,7 +29,7 @@ const LIMIT: &str = "limit";
 const HEAD: usize = 16;
 const SUM: usize = 8;
 
-/// What is in the folder.
+/// Size of the folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contents {
     /// The folder, if there is one.
@@ -111,7 +111,7 @@ impl Embeddings {
     /// Stores vectors: row i of `rows` under `keys[i]`. After a failure nothing more is written.
     ///
     /// # Errors
-    /// The system's reason, the first time only; the caller tells the user.
+    /// The system's error, the first time only; the caller reports it.
     pub fn keep(&self, space: &Space, keys: &[Key], rows: &Matrix) -> std::io::Result<()> {
         let Some(dir) = &self.dir else { return Ok(()) };
         if self.full.load(Ordering::Relaxed) || keys.is_empty() {
@@ -178,7 +178,7 @@ impl Embeddings {
         Ok(())
     }
 
-    /// What is in the folder.
+    /// Counts the folder.
     pub fn contents(&self) -> Contents {
         let mut sum = Contents { dir: self.dir.clone(), limit: self.limit(), ..Contents::default() };
         for path in self.files("") {

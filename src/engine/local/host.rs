@@ -50,24 +50,23 @@ impl Outbox {
     }
 }
 
-/// Seconds per unit of each kind of work, as measured so far.
+/// Measured seconds per unit of each kind of work.
 pub(crate) type Rates = HashMap<String, f64>;
 
-/// What the worker lends to a run.
+/// Parts of the worker lent to a run.
 pub(crate) struct Loan<'a> {
-    /// Where commands arrive.
     pub(crate) inbox: &'a mut Inbox,
     /// The models in memory.
     pub shelf: &'a mut Shelf,
-    /// What has been measured of the device.
+    /// Rates measured on the device.
     pub rates: &'a mut Rates,
-    /// What is kept between runs.
+    /// Store between runs.
     pub cache: &'a Cache,
-    /// Whether anything more may be kept.
+    /// True if anything more may be kept.
     pub keeps: bool,
     /// Most bytes of resident memory that the run may take.
     pub memory_limit: Option<u64>,
-    /// Whether questions about what was computed may come.
+    /// True if questions about results may follow.
     pub asked: bool,
 }
 
@@ -78,7 +77,7 @@ pub(crate) struct LocalHost<'a> {
     job: JobId,
     generation: Generation,
     meter: Meter,
-    /// Whether the work ends where something newer waits.
+    /// True if the work ends when something newer waits.
     yielding: bool,
     /// Models of which it has been said that they are not what was saved.
     told: Vec<String>,
@@ -96,7 +95,7 @@ impl<'a> LocalHost<'a> {
         self.yielding = yielding;
     }
 
-    /// Whether something newer is waiting than the question that is being answered.
+    /// True if something newer waits than the question being answered.
     pub(crate) fn superseded(&mut self) -> bool {
         self.lent.inbox.drain();
         self.lent.inbox.queue.busy()

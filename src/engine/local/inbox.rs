@@ -15,7 +15,6 @@ pub(crate) struct WaitingRun {
     pub job: JobId,
     /// Generation of its events.
     pub generation: Generation,
-    /// What to compute.
     pub spec: Box<Spec>,
 }
 
@@ -25,11 +24,10 @@ pub(crate) struct AboutModel {
     /// Its number.
     pub ticket: Ticket,
     pub model: String,
-    /// What is asked.
     pub what: ModelQuestion,
 }
 
-/// What waits for the worker. Pure: no channel, no clock.
+/// Commands waiting for the worker. Pure: no channel, no clock.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Queue {
     run: Option<WaitingRun>,
@@ -89,17 +87,17 @@ impl Queue {
         self.models.pop_front()
     }
 
-    /// Whether the run `job` must stop before its next batch.
+    /// True if the run `job` must stop before its next batch.
     pub(crate) fn stops(&self, job: JobId) -> bool {
         self.closed || self.run.is_some() || self.cancelled == Some(job)
     }
 
-    /// Whether the worker is paused.
+    /// True if the worker is paused.
     pub(crate) fn held(&self) -> bool {
         self.hold && !self.closed
     }
 
-    /// Whether the front end is gone.
+    /// True if the front end is gone.
     pub(crate) fn closed(&self) -> bool {
         self.closed
     }
@@ -124,7 +122,7 @@ impl Queue {
         std::mem::take(&mut self.list)
     }
 
-    /// Whether something newer is waiting than the question that is being answered.
+    /// True if something newer waits than the question being answered.
     pub(crate) fn busy(&self) -> bool {
         self.closed || self.run.is_some() || self.experiment.is_some()
     }
@@ -137,7 +135,6 @@ impl Queue {
 /// The queue with the channel that feeds it.
 pub(crate) struct Inbox {
     commands: Receiver<Command>,
-    /// What waits.
     pub queue: Queue,
 }
 

@@ -18,7 +18,7 @@ pub(crate) struct Meter {
     spent: f64,
     stage: Stage,
     reported: Option<f64>,
-    /// When the first stage with a weight began: what went before says nothing of the pace.
+    /// Start of the first stage with a weight; the pace is measured from there.
     paced: Option<f64>,
 }
 
@@ -56,7 +56,7 @@ impl Meter {
         self.begun.elapsed().as_secs_f64()
     }
 
-    /// Whether this is the current stage.
+    /// True if this is the current stage.
     pub(crate) fn is_at(&self, name: &str) -> bool {
         self.stage.name == name
     }
@@ -99,7 +99,8 @@ impl Meter {
     }
 }
 
-/// Whether the time that is left can be told: until a fiftieth is done, the estimate would jump about. Of a run of hours less will
+/// True if the time left is reliable: until a fiftieth is done, the estimate would jump about. For a run of hours less
+/// is enough
 /// do once a pace has been kept for a while, for a fiftieth of it is minutes.
 fn is_told(overall: f64, seconds: f64) -> bool {
     overall > 0.02 || overall > 0.002 && seconds > LONG

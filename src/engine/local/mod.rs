@@ -25,14 +25,12 @@ use base::Problem;
 use labs::{Forecast, Spec};
 use model::{Device, Dtype};
 
-/// What a local engine is started with.
+/// Options of a local engine.
 #[derive(Debug, Clone)]
 pub struct LocalOptions {
-    /// Where tensors live.
     pub device: Device,
     /// The precision in which models are loaded.
     pub dtype: Dtype,
-    /// Where trained probes are kept.
     pub cache: Cache,
     /// Models to list besides the built-in ones: folders or hub ids.
     pub models: Vec<String>,
@@ -40,7 +38,7 @@ pub struct LocalOptions {
     pub memory_limit: Option<u64>,
     /// Most models kept in memory.
     pub most_models: usize,
-    /// Whether questions about what was computed may come. Where none can, nothing is kept in memory for them.
+    /// True if questions about results may follow. If not, nothing is kept in memory for them.
     pub asked: bool,
 }
 
@@ -81,7 +79,7 @@ impl Engine for LocalEngine {
             }
             command => {
                 if command == Command::Shutdown {
-                    // If the desk has already ended, there is no need to tell it.
+                    // If the desk has already ended, the error does not matter.
                     let _ = self.data.send(Command::Shutdown);
                 }
                 self.commands.send(command).map_err(|_| EngineGone)
@@ -94,7 +92,7 @@ impl Engine for LocalEngine {
     }
 }
 
-/// What a run of `spec` would need, one entry per model: models are loaded, texts generated and tokenised, the work of the run
+/// Needs of a run of `spec`, one entry per model: models are loaded, texts generated and tokenised, the work of the run
 /// counted, and a slice of each kind of work timed. Nothing is kept.
 ///
 /// # Errors

@@ -27,7 +27,7 @@ impl Shelf {
         self.device.with(self.dtype)
     }
 
-    /// Whether a model is in memory.
+    /// True if a model is in memory.
     pub(crate) fn holds(&self, name: &str) -> bool {
         self.models.iter().any(|(n, _)| n == name)
     }

@@ -34,7 +34,7 @@ pub(crate) fn fixture(dir: &Path) -> String {
     deep_fixture(dir, 2)
 }
 
-/// The same with so many blocks.
+/// The fixture with `layers` blocks.
 fn deep_fixture(dir: &Path, layers: usize) -> String {
     let words = lexicon::words().into_iter().map(|w| (w.to_owned(), 1)).collect();
     let json = tokenizer::wordpiece(&words, usize::MAX).unwrap();

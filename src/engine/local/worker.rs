@@ -266,7 +266,7 @@ fn unless_closed(inbox: &mut Inbox) -> Result<(), Cancelled> {
     if inbox.queue.closed() { Err(Cancelled) } else { Ok(()) }
 }
 
-/// A panic as the problem that the user is told.
+/// A panic as a problem for the user.
 pub(super) fn internal(panic: &(dyn std::any::Any + Send)) -> Problem {
     let what = panic
         .downcast_ref::<String>()

@@ -113,7 +113,7 @@ fn writers_side_by_side_leave_whole_files() {
         for thread in 0..4u32 {
             let (s, dir) = (&s, dir.path());
             scope.spawn(move || {
-                // Each thread stands for a process: it has its own handle on the folder.
+                // Each thread plays a process: it has a separate handle on the folder.
                 let cache = Embeddings::at(dir);
                 for round in 0..20u32 {
                     // Half of the sets are written by everybody.

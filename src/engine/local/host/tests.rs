@@ -90,7 +90,8 @@ fn a_rate_is_measured_once_on_a_slice_and_then_remembered_by_later_runs() {
     assert!(!rig.rates.contains_key("steps"));
 }
 
-/// Who cancelled while the paper's experiment was forecast waited for three seconds until all kinds of its work had been measured.
+/// A cancel during the forecast of the paper's experiment took three seconds, until all kinds of work had been
+/// measured.
 #[test]
 fn a_run_that_is_to_stop_measures_no_further_rate() {
     let mut rig = Rig::new(Cache::none());

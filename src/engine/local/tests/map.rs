@@ -23,7 +23,7 @@ fn cells<'a>(results: &'a Results, method: &str, oracle: OracleKind) -> Vec<&'a 
     results.map.iter().filter(mine).collect()
 }
 
-/// What a run without a map says of the same method, oracle and strength.
+/// The result of a run without a map for the same method, oracle and strength.
 fn alone(results: &Results, cell: &ReliabilityFinding) -> ReliabilityFinding {
     let key = MethodKey::named(&cell.method);
     let curve = results.curves.iter().find(|c| c.key.method == key && c.key.oracle == cell.oracle).unwrap();
@@ -72,7 +72,8 @@ fn every_cell_is_to_the_bit_what_a_run_at_its_layers_says() {
 fn without_a_strength_of_the_spec_each_row_has_the_best_of_its_layer() {
     let model = "bert-tiny".to_owned();
     let mut spec = plain(&model);
-    // Here every example has the other property, so that a few are enough to tell it from chance after the intervention.
+    // Here every example has the other property, so that a few are enough to distinguish it from chance after the
+    // intervention.
     spec.task.name = "attractors".into();
     spec.task.examples = 2_000;
     spec.methods = vec![MethodSpec { values: vec![0.0, 0.5, 1.0, 4.0], ..MethodSpec::named("alterrep") }];

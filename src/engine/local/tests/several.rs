@@ -12,7 +12,8 @@ fn of(also: &[&str]) -> Spec {
     spec
 }
 
-/// What was there with one property is there to the bit with two: the further one adds its own numbers, and S is the mean.
+/// With a second property, the numbers of the first stay the same to the bit: the second adds its own, and S is the
+/// mean.
 #[test]
 fn a_further_property_changes_no_number_but_the_mean() {
     let mut rig = Rig::new(Cache::none());

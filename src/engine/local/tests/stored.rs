@@ -1,4 +1,4 @@
-//! What runs keep and find again: hidden states, probes, rates; and what is foretold from them.
+//! Reuse between runs: hidden states, probes, rates; and forecasts made from them.
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn hidden_states_come_from_the_cache_to_the_bit_and_damage_is_computed_again() {
     assert!(rig.results().probes.iter().all(|p| !p.value.cached));
     assert_eq!(values(&live), values(&rig), "cached vectors are the model's own, to the bit");
     assert_eq!(cache.embeddings().contents(), filled);
-    // A damaged vector is noticed, told, and computed again.
+    // A damaged vector is detected, reported and computed again.
     let path = std::fs::read_dir(folder.path().join("embeddings")).unwrap().flatten().next().unwrap().path();
     let mut bytes = std::fs::read(&path).unwrap();
     let middle = bytes.len() / 2;
