@@ -25,10 +25,7 @@ pub enum FileError {
     There(PathBuf),
     /// The path exists and is not a file: a folder, a device, a pipe.
     #[error("{} is {what}; name a file", path.display())]
-    NoFile {
-        path: PathBuf,
-        what: &'static str,
-    },
+    NoFile { path: PathBuf, what: &'static str },
     /// The system refused.
     #[error("cannot write {}: {source}", path.display())]
     Write {
