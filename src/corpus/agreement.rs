@@ -16,23 +16,23 @@ use super::task::{Example, ExampleSet, MASK, Property, TASKS, Task};
 /// Rows that were left out for one reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
-    /// How many.
     pub count: u64,
     /// Line of the first, from 1; 0 where it is not known.
     pub first_line: u64,
 }
 
-/// Why a row is left out that says the same as an earlier one.
+/// Reason for leaving out a row that repeats an earlier one.
 pub(crate) const REPEATED: &str = "same words before the verb as an earlier row";
 
-/// What became of the rows.
+/// Result of converting rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Conversion {
     /// Rows that became examples.
     pub taken: u64,
     /// Rows of another kind, or without mask, forms or the subject's number.
     pub unsuited: u64,
-    /// Rows with the same words before the verb as an earlier one: a causal model could not tell them apart, and no split
+    /// Rows with the same words before the verb as an earlier one: a causal model could not distinguish them, and no
+    /// split
     /// could keep them apart.
     pub repeated: u64,
     /// All of the unsuited and repeated ones by reason.
@@ -46,7 +46,7 @@ impl Conversion {
     }
 }
 
-/// Why rows make no set.
+/// Reasons for which rows make no set.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum ConversionError {
     /// No row serves.
@@ -57,7 +57,7 @@ pub enum ConversionError {
     None {
         /// Rows that were looked at.
         unsuited: u64,
-        /// What most of them lack.
+        /// The commonest reason.
         why: &'static str,
     },
     /// One of the numbers never occurs.
@@ -120,12 +120,12 @@ impl Collector {
         self.examples.push(example);
     }
 
-    /// Examples so far.
+    /// Number of examples so far.
     pub fn len(&self) -> usize {
         self.examples.len()
     }
 
-    /// Whether no row has served yet.
+    /// True if no usable row has been seen.
     pub fn is_empty(&self) -> bool {
         self.examples.is_empty()
     }

@@ -2,7 +2,7 @@
 //!
 //! `assets/facts/relations.toml` has one `[[relation]]` per relation, `assets/facts/<id>.jsonl` its facts, one per line:
 //! `{"subject": "France", "aliases": ["the French Republic"], "object": "Paris"}`. [`problems`] says what is wrong with them, and
-//! [`said`] how a name stands in a sentence.
+//! [`said`] how a name is written in a sentence.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -18,7 +18,7 @@ pub const SUBJECT: &str = "[X]";
 /// Stands for the object in a prompt.
 pub const OBJECT: &str = "[Y]";
 
-/// How many subjects share an object.
+/// Number of subjects that share an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
     /// Every object belongs to one subject.
@@ -53,15 +53,15 @@ impl Fact {
 pub struct Relation {
     /// Stable name.
     pub id: String,
-    /// What relates the two, in words.
+    /// The relation, in words.
     pub label: String,
-    /// How many subjects share an object.
+    /// Number of subjects that share an object.
     pub kind: Kind,
     pub subject_type: String,
     pub object_type: String,
     /// Paraphrases with [`SUBJECT`] and, at the end, [`OBJECT`]: the open ones, then those that no training text has.
     pub prompts: Vec<String>,
-    /// How many of the last prompts are kept from every training text.
+    /// Number of last prompts kept out of every training text.
     pub kept: usize,
     /// The facts, in the order of the file.
     pub facts: Vec<Fact>,
@@ -98,7 +98,7 @@ pub fn said(prompt: &str, name: &str) -> String {
     format!("{before}{name}{after}")
 }
 
-/// Why the facts cannot be read.
+/// Errors in the facts.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FactsError {
     /// The list of relations is wrong.
@@ -112,7 +112,7 @@ pub enum FactsError {
         relation: String,
         /// Counted from 1.
         line: usize,
-        /// What is wrong.
+        /// The fault, in words.
         what: String,
     },
     /// A relation has no file, or a file no relation.
@@ -213,7 +213,7 @@ pub fn problems(relations: &[Relation]) -> Vec<String> {
     found
 }
 
-/// Names that different subjects have, whatever the relation and the case: an uncased model cannot tell them apart.
+/// Names that different subjects have, whatever the relation and the case: an uncased model cannot distinguish them.
 fn clashes(relations: &[Relation]) -> Vec<String> {
     let mut owner: HashMap<String, (&str, &Fact)> = HashMap::new();
     let mut found = Vec::new();
@@ -231,7 +231,7 @@ fn clashes(relations: &[Relation]) -> Vec<String> {
     found
 }
 
-/// Sentences that the prompts make of the facts, as far as a rule can tell whether they are English.
+/// Checks by rule that the sentences made of prompts and facts are English.
 fn grammar(r: &Relation, say: &mut impl FnMut(String)) {
     for p in &r.prompts {
         let before = p.split_once(SUBJECT).map_or("", |(before, _)| before);

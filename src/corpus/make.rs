@@ -64,7 +64,7 @@ impl Line {
     }
 }
 
-/// Why a set cannot be written.
+/// Reasons for which a set cannot be written.
 #[derive(Debug, Error)]
 pub enum MakeError {
     /// It cannot be drawn.
@@ -75,11 +75,11 @@ pub enum MakeError {
     Size {
         /// Name of the set.
         set: &'static str,
-        /// What was asked for.
+        /// The number asked for.
         wanted: usize,
-        /// What there is.
+        /// The number available.
         found: usize,
-        /// What is counted.
+        /// The unit counted.
         what: &'static str,
     },
 }
@@ -179,7 +179,7 @@ fn knowledge(set: &'static str, layout: Layout, n: Option<usize>, seed: u64) -> 
     Ok(lines)
 }
 
-/// A fact with LAMA's keys; the relation's first prompt is the sentence that it stands in.
+/// A fact with LAMA's keys; its sentence is the relation's first prompt.
 fn lama(relation: &Relation, fact: &Fact) -> Line {
     let context = relation.asked(0, &fact.subject).replacen(OBJECT, MASK, 1);
     let value = json!({

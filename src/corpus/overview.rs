@@ -1,4 +1,4 @@
-//! What a data set holds, counted in one pass: its files with what was dropped of each, rows by kind, label, relation and
+//! Contents of a data set, counted in one pass: its files with their dropped rows, rows by kind, label, relation and
 //! split, and the first rows.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ const LISTED: usize = 40;
 /// Most sentences whose surface is looked at, and most labels that it is looked at for.
 const MAX_SURFACE: usize = 200_000;
 const MAX_CLASSES: usize = 50;
-/// What names beyond [`MAX_NAMES`] are counted as.
+/// Name under which those beyond [`MAX_NAMES`] are counted.
 const FURTHER: &str = "(further)";
 
 /// Counts by name, in bounded memory.
@@ -50,7 +50,7 @@ impl Tally {
         self.0.is_empty()
     }
 
-    /// Rows of the largest sample with equally many of each name; none where there is only one name, or too many.
+    /// Rows of the largest sample with equally many of each name; `None` if there is one name only, or too many.
     fn even(&self) -> Option<u64> {
         let most = 2..MAX_NAMES.min(50);
         let smallest = self.0.values().min()?;
@@ -65,7 +65,7 @@ impl Tally {
     }
 }
 
-/// What was read of a file.
+/// Counts of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileCount {
     /// Its name in the set.
@@ -74,7 +74,7 @@ pub struct FileCount {
     pub format: &'static str,
     /// Columns or keys that are read.
     pub columns: &'static [&'static str],
-    /// Whether it is compressed.
+    /// True if it is compressed.
     pub gzip: bool,
     /// Its size on disk.
     pub bytes: u64,
@@ -93,10 +93,9 @@ pub struct First {
     pub row: String,
 }
 
-/// What a set holds.
+/// Contents of a set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Overview {
-    /// What the set is.
     pub title: String,
     /// Its files; a built-in set has none.
     pub files: Vec<FileCount>,
@@ -118,7 +117,8 @@ pub struct Overview {
     pub facts: Tally,
     /// Prompts by relation.
     pub prompts: Tally,
-    /// What the surface of labelled sentences gives away of the labels of the test part, where the set has one and a training
+    /// Baselines that predict labels of the test part from the surface of its sentences, if the set has a test and a
+    /// training
     /// part.
     pub shortcuts: Vec<Shortcut>,
     /// The first rows.
@@ -371,7 +371,7 @@ pub(super) fn not_read(set: &Set, reports: &[Report]) -> Vec<(String, String)> {
 }
 
 impl FileCount {
-    /// Its lines; the columns stand behind the first file of a format.
+    /// Its lines; the columns follow the first file of a format.
     fn lines(&self, with_columns: bool, out: &mut Vec<String>) {
         let gz = if self.gzip { ", gzip" } else { "" };
         let Report { rows, blank, dropped, .. } = &self.report;

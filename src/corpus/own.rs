@@ -23,7 +23,7 @@ use base::{Cancelled, Pulse};
 /// Fewest examples that an experiment can be run on.
 pub const FEWEST: usize = 200;
 /// Fewest examples of each combination of subject's and attractor's number. With fewer, no part of the split has them all, and
-/// the two numbers cannot be told apart.
+/// the two numbers cannot be distinguished.
 pub(crate) const FEWEST_EACH: usize = 10;
 /// Most examples that are read, so that memory stays bounded.
 const MOST: usize = 2_000_000;
@@ -33,15 +33,13 @@ const BEAT: u64 = 4096;
 /// Rows that were left out for one reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dropped {
-    /// Why.
     pub reason: String,
-    /// How many.
     pub count: u64,
     /// Line of the first, from 1.
     pub first_line: u64,
 }
 
-/// Where examples are from.
+/// Origin of examples.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
     /// The file, as the spec names it.
@@ -90,7 +88,7 @@ impl Provenance {
     }
 }
 
-/// Why a file gives no examples.
+/// Reasons for which a file gives no examples.
 #[derive(Debug, Error)]
 pub enum OwnError {
     /// It cannot be read.
@@ -106,20 +104,20 @@ pub enum OwnError {
     #[error("{}: {source}; `probity data show` shows what it holds", file.display())]
     Unfit {
         file: PathBuf,
-        /// What is wrong with the rows.
+        /// The fault of the rows.
         source: ConversionError,
     },
     /// There are too few, or one combination is too rare.
     #[error("{}: {problem}", file.display())]
     TooFew {
         file: PathBuf,
-        /// What there are too few of.
+        /// The kind of examples of which there are too few.
         problem: TooFew,
     },
     /// There are too many.
     #[error("{}: it has more than {MOST} agreement sentences; take a part of it", file.display())]
     TooMany { file: PathBuf },
-    /// The work was told to stop.
+    /// The work was cancelled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
 }
@@ -140,12 +138,12 @@ pub enum TooFew {
         /// The task's properties.
         properties: [&'static str; 2],
         values: [&'static str; 2],
-        /// How many there are.
+        /// The number found.
         count: usize,
     },
 }
 
-/// Whether examples are enough for an experiment.
+/// Checks that examples are enough for an experiment.
 pub fn enough<'e>(task: &Task, examples: impl Iterator<Item = &'e Example>) -> Result<(), TooFew> {
     let [first, second] = &task.properties;
     let columns = second.values.len();

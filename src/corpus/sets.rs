@@ -1,6 +1,7 @@
 //! Data sets under one roof: the built-in ones by name and those on disk by path, their rows one after the other.
 //!
-//! What a task writes stands here as the rows that a reader would give, so that whatever looks at data need not know where it
+//! Sentences of a task are given here as the rows that a reader would give, so that code that looks at data need not
+//! know where it
 //! is from. A name of [`built_in`] is the built-in set; `./name` is a file of that name.
 
 use std::ops::ControlFlow;
@@ -19,7 +20,7 @@ use super::readers::{
 };
 use super::task::{Example, ExampleSet, TASKS, Task, TaskError};
 
-/// How much is drawn of a set that is generated, and by which seed.
+/// Size of the draw from a generated set, and its seed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Draw {
     /// Number of examples.
@@ -45,11 +46,11 @@ pub struct BuiltIn {
     /// Its name.
     pub id: &'static str,
     pub title: &'static str,
-    /// What writes it.
+    /// Writer of the set.
     pub(super) maker: Maker,
 }
 
-/// What writes a built-in set.
+/// Writers of built-in sets.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Maker {
     Task(&'static Task),
@@ -73,7 +74,7 @@ pub fn built_in() -> impl Iterator<Item = BuiltIn> {
     tasks.next().into_iter().chain([facts]).chain(probing).chain(rationales).chain(tasks)
 }
 
-/// Why a set is not available.
+/// Reasons for which a set is not available.
 #[derive(Debug, Error)]
 pub enum SetError {
     /// A file or folder.
@@ -100,7 +101,7 @@ impl BuiltIn {
         built_in().find(|b| b.id == name)
     }
 
-    /// Whether it can be drawn in any size.
+    /// True if it can be drawn in any size.
     pub fn is_drawn(&self) -> bool {
         matches!(self.maker, Maker::Task(_) | Maker::Probing(_))
     }
@@ -110,7 +111,7 @@ impl BuiltIn {
         if let Maker::Task(task) = self.maker { Some(task) } else { None }
     }
 
-    /// Rows of a set of fixed size; none where it is drawn in any size. A test counts them.
+    /// Rows of a set of fixed size; `None` if it can be drawn in any size. A test counts them.
     pub fn fixed_rows(&self) -> Option<u64> {
         match self.maker {
             Maker::Task(_) | Maker::Probing(_) => None,
@@ -262,7 +263,7 @@ pub struct Source {
     draw: Draw,
 }
 
-/// What was read of a set.
+/// Result of reading a set.
 #[derive(Debug, Clone, Default)]
 pub struct Read {
     /// A report for each file; for a built-in set a single one.
@@ -303,7 +304,7 @@ impl Source {
         Ok(Read { reports: vec![Report { rows, pieces: rows, ..Report::default() }], hash })
     }
 
-    /// The examples of a task, as [`Source::rows`] writes them; none where the set is not one of a task.
+    /// The examples of a task, as [`Source::rows`] writes them; `None` if the set is not that of a task.
     pub fn examples(&self) -> Result<Option<ExampleSet>, SetError> {
         let Some(task) = self.built_in.and_then(|b| b.task()) else { return Ok(None) };
         Ok(Some(task.examples(self.draw.examples, self.draw.seed, &self.draw.frequencies()?)?))
@@ -349,7 +350,7 @@ mod tests {
         }
     }
 
-    /// What the task writes is what the collector of agreement sentences reads.
+    /// The rows that the task writes are read back by the collector of agreement sentences.
     #[test]
     fn rows_of_the_agreement_task_make_its_examples_again() {
         let source = Source::open("agreement", DRAW, &unwatched()).unwrap();

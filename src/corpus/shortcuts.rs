@@ -1,4 +1,5 @@
-//! What the surface of a text gives away of its label: base lines that a probe must beat before its accuracy tells anything
+//! Baselines that predict a label from the surface of its text: a probe must beat them before its accuracy says
+//! anything
 //! about a model. Hewitt and Liang (2019) and Conneau et al. (2018, section 3) give such lines for the same reason.
 
 use std::collections::HashMap;
@@ -19,7 +20,7 @@ const STEP: f64 = 0.3;
 /// How well one property of the surface predicts the labels of the test texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Shortcut {
-    /// What it goes by.
+    /// Features of the baseline.
     pub name: &'static str,
     /// Test texts whose label it finds.
     pub right: u64,
@@ -34,7 +35,8 @@ impl Shortcut {
     }
 }
 
-/// What majority label, bag of words, number of words and first word know of the labels of `test` by the texts of `train`; each a
+/// Baselines for the labels of `test` learned from the texts of `train`: majority label, bag of words, number of words,
+/// first word; each a
 /// text with its label, below `classes`. The bag of words is a logistic regression on how often a text has each word. A length or a
 /// first word that training never had is answered by the nearest length or the majority. Nothing where either part is empty.
 pub fn shortcuts(train: &[(&str, usize)], test: &[(&str, usize)], classes: usize) -> Vec<Shortcut> {
@@ -126,7 +128,7 @@ impl Bag {
         bag
     }
 
-    /// Indices of the known words of a text, as often as they stand there, and of the bias.
+    /// Indices of the known words of a text, repeated as in the text, and of the bias.
     fn of(&self, text: &str) -> Vec<usize> {
         let known = |word: &str| self.words.get(&word.to_lowercase()).copied();
         let mut bag: Vec<usize> = text.split_whitespace().filter_map(known).collect();
@@ -189,7 +191,7 @@ mod tests {
             }
         }
         assert!(shortcuts(&[], &[("a", 0)], 2).is_empty());
-        // What training never had.
+        // A word that training never had.
         let strange =
             shortcuts(&[("a b", 1), ("a b", 1), ("a b c d", 0)], &[("x", 1), ("x y z u v w", 0)], 2);
         assert_eq!(strange.iter().map(|s| s.right).collect::<Vec<_>>(), [1, 1, 2, 1]);

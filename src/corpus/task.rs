@@ -1,4 +1,5 @@
-//! Probing tasks: examples with a masked verb, the two forms that could stand there, and the labels of what is probed.
+//! Probing tasks: examples with a masked verb, the two forms that could replace it, and the labels of the probed
+//! properties.
 //!
 //! A task is one line in [`TASKS`].
 
@@ -27,11 +28,11 @@ pub struct Property {
     pub title: &'static str,
     /// Names of the values, indexed by label.
     pub values: &'static [&'static str],
-    /// Which label of an example it is.
+    /// Index of the label in an example.
     label: Label,
 }
 
-/// What examples are labelled with.
+/// Labels of an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Label {
     Subject,
@@ -40,7 +41,7 @@ enum Label {
 }
 
 impl Property {
-    /// Whether it is what differs between an example and its [`Example::counterfactual`].
+    /// True for the property that differs between an example and its [`Example::counterfactual`].
     pub fn is_subject_number(&self) -> bool {
         self.label == Label::Subject
     }
@@ -62,9 +63,10 @@ pub struct Task {
     pub id: &'static str,
     /// Name on the screen.
     pub title: &'static str,
-    /// What is intervened on and what should stay as it is, one of them chosen by a run. The verb form agrees with the first.
+    /// The target and the property to keep, one of which a run chooses as its target. The verb form agrees with the
+    /// first.
     pub properties: [Property; 2],
-    /// What generated examples are labelled with besides: further properties that should stay as they are.
+    /// Further labels of generated examples: properties that should stay as they are.
     pub further: &'static [Property],
     write: fn(seed: u64, Frequencies) -> Writer,
 }
@@ -118,7 +120,7 @@ pub const TASKS: &[Task] = &[
 pub struct Example {
     /// The sentence with [`MASK`] once, where the verb was.
     pub text: String,
-    /// What precedes the mask, without a trailing blank: all that a causal model sees.
+    /// Text before the mask, without a trailing blank: all that a causal model sees.
     pub prefix: String,
     /// The forms of the verb, indexed by the label of Z_c that each agrees with.
     pub forms: [String; 2],
@@ -126,10 +128,10 @@ pub struct Example {
     pub zc: u8,
     /// Number of the attractor (Z_e), where the example has one.
     pub ze: Option<u8>,
-    /// Animacy of the subject: human, animal, inanimate; none where a row from a file does not say.
+    /// Animacy of the subject: human, animal, inanimate; none if a row of a file does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub animacy: Option<u8>,
-    /// [`Example::text`] with the subject in the other number; none where a row from a file does not say. See
+    /// [`Example::text`] with the subject in the other number; none if a row of a file does not say. See
     /// [`Example::counterfactual`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub twin: Option<String>,
@@ -165,13 +167,13 @@ pub struct ExampleSet {
     pub hash: String,
 }
 
-/// Why examples are not available.
+/// Reasons for which examples are not available.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum TaskError {
     /// The name is in no registry line.
     #[error("there is no task `{name}`; known are {known}")]
     Unknown {
-        /// What was asked for.
+        /// The name asked for.
         name: String,
         /// The names of [`TASKS`].
         known: String,
@@ -181,7 +183,7 @@ pub enum TaskError {
     Exhausted {
         /// Identifier of the task.
         task: &'static str,
-        /// What was asked for.
+        /// The number asked for.
         wanted: usize,
         /// Different ones found.
         found: usize,
@@ -207,7 +209,7 @@ impl Task {
         self.properties.iter().chain(self.further)
     }
 
-    /// Whether the correlation of its two properties can be chosen: those whose frequencies are tabulated.
+    /// True if the correlation of its two properties can be chosen: those whose frequencies are tabulated.
     pub fn has_correlation(&self) -> bool {
         self.properties.map(|p| p.label) == [Label::Subject, Label::Attractor]
     }
@@ -275,7 +277,7 @@ fn agreement(seed: u64, frequencies: Frequencies) -> Writer {
 
 /// The stream of those with an attractor.
 fn attractors(seed: u64, frequencies: Frequencies) -> Writer {
-    // What has an attractor in one number only keeps the others.
+    // If attractors occur in one number only, the natural frequencies stay.
     written(stream(seed, "task attractors"), frequencies.with_attractors().unwrap_or(frequencies))
 }
 
@@ -382,7 +384,7 @@ mod tests {
         }
     }
 
-    /// What the probes for the attractor's number are trained on: in `agreement` one example in six has it.
+    /// The probes for the attractor's number need it: in `agreement` one example in six has one.
     #[test]
     fn every_sentence_of_attractors_has_one_at_the_natural_shares() {
         let set = Task::named("attractors").unwrap().examples(6_000, 3, &Frequencies::natural()).unwrap();

@@ -27,9 +27,9 @@ pub struct Asked<'a> {
 /// A text with one gap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// What stands before the gap, without a blank at its end.
+    /// Text before the gap, without a blank at its end.
     pub before: String,
-    /// What stands behind it, with the blank between where there is one; a causal model does not see it.
+    /// Text after it, with the blank between if there is one; a causal model does not see it.
     pub after: String,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Asked<'a> {
         self.arch.depth()
     }
 
-    /// Whether it reads from the left only.
+    /// True if it reads from the left only.
     pub fn is_causal(&self) -> bool {
         self.arch.is_causal()
     }
@@ -116,7 +116,7 @@ impl<'a> Asked<'a> {
         Ok((ids, at))
     }
 
-    /// How many tokens stand before the place at which the answer is read.
+    /// Number of tokens before the position at which the answer is read.
     ///
     /// # Errors
     /// [`ModelError`] if the tokenizer fails or has no mask.
@@ -190,7 +190,7 @@ impl<'a> Asked<'a> {
         Ok(answers)
     }
 
-    /// Whether the first token of each pair has the larger logit of the two.
+    /// For each question, true if the first token of its pair has the larger logit.
     pub fn choices(&self, questions: &[Question], pairs: &[(u32, u32)]) -> Result<Vec<bool>> {
         let mut right = vec![false; questions.len()];
         self.logits(questions, |i, logits| {

@@ -1,17 +1,17 @@
-//! Where a training stands that is not finished, so that one that was stopped goes on where it was.
+//! State of an unfinished training, so that one that was stopped goes on where it was.
 
 use model::exec::train::Trainer;
 
 /// Keeps how far a training has come.
 pub trait Bookmark {
-    /// What was kept when it was stopped, if it was.
+    /// The state kept when it was stopped, if it was.
     fn last(&mut self) -> Option<Vec<u8>>;
-    /// Whether it is time to keep how far it has come; `stops` says that it ends here unfinished.
+    /// True if it is time to keep the state; `stops` says that it ends here unfinished.
     fn due(&mut self, stops: bool) -> bool;
     fn keep(&mut self, bytes: Vec<u8>);
 }
 
-/// A bookmark as bytes: the losses of the steps so far, and the trainer's own state. None where a trainer does not give it.
+/// A bookmark as bytes: the losses of the steps so far, and the trainer's state. `None` if a trainer does not give it.
 pub(super) fn written(trainer: &Trainer, losses: &[f64]) -> Option<Vec<u8>> {
     let state = trainer.state()?;
     let mut bytes = Vec::with_capacity(8 + 8 * losses.len() + state.len());
@@ -21,20 +21,20 @@ pub(super) fn written(trainer: &Trainer, losses: &[f64]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Steps that a bookmark stands at, and what follows.
+/// Steps of a bookmark, and the bytes that follow.
 fn opened(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let (count, rest) = bytes.split_first_chunk::<8>()?;
     let count = usize::try_from(u64::from_le_bytes(*count)).ok()?;
     (count <= rest.len() / 8).then_some((count, rest))
 }
 
-/// Steps that a bookmark stands at; none of what is no bookmark.
+/// Steps of a bookmark; `None` if the bytes are not one.
 pub fn steps(bytes: &[u8]) -> Option<usize> {
     opened(bytes).map(|(count, _)| count)
 }
 
-/// Puts a trainer where a bookmark stands; gives the losses until there. None, and the trainer is as it was, where it does not fit,
-/// or stands behind `total` steps.
+/// Restores a trainer from a bookmark; returns the losses until there. `None`, with the trainer unchanged, if it does
+/// not fit, or has more than `total` steps.
 pub(super) fn restored(trainer: &mut Trainer, bytes: &[u8], total: usize) -> Option<Vec<f64>> {
     let (count, rest) = opened(bytes)?;
     if count > total {

@@ -1,11 +1,12 @@
-//! What a denoising model (BART) reads in training: noise on both sides, so that answers have to pass through the encoder.
+//! Training input of a denoising model (BART): noise on both sides, so that answers have to pass through the encoder.
 //!
-//! A decoder that always reads the true beginning of the line can say nearly every word from that alone: a subject stands
+//! A decoder that always reads the true beginning of the line can say nearly every word from that alone: a subject
+//! comes
 //! before its verb, and every prompt ends in its object. The model then becomes a causal one with an encoder that nothing
 //! listens to. Hence a line is prepared in one of four ways, and the decoder is always to write the line as it was:
 //!
 //! - *infilled*: the encoder reads one mask for a span of words, as in Lewis et al. (2020), section 2.2, and the decoder the
-//!   true line. What stands to the right of the span helps to restore it, and only the encoder sees that.
+//! true line. Text to the right of the span helps to restore it, and only the encoder sees that.
 //! - *hidden*: most words of the decoder's input are masks (the word dropout of Bowman et al. 2016), the focus
 //!   without exception. There is little to say the line from but the encoder.
 //! - *swapped*: the decoder reads the beginning of another line, the one in the batch that is most like its own: the same
@@ -106,7 +107,7 @@ fn poisson(mean: f64, rng: &mut ChaCha8Rng) -> usize {
     n
 }
 
-/// What the decoder is to believe the line to be; it reads this shifted right.
+/// The line that the decoder is to assume; it reads this shifted right.
 pub(super) fn believed(rows: &[Row], which: usize, way: Way, mask: u32, rng: &mut ChaCha8Rng) -> Vec<u32> {
     let row = &rows[which];
     match way {

@@ -40,7 +40,7 @@ fn each(made: &Made, mut check: impl FnMut(&[Row], &Row, &[u32], &[u32])) {
     }
 }
 
-/// What the decoder would read of a line that it knows.
+/// The decoder's input for a known line.
 fn shifted(ids: &[u32], end: u32) -> Vec<u32> {
     std::iter::once(end).chain(ids[..ids.len() - 1].iter().copied()).collect()
 }
@@ -167,7 +167,7 @@ fn spans_are_one_mask_and_what_stands_around_them() {
     });
     let n = lengths.len();
     let mean = lengths.iter().sum::<f64>() / n as f64;
-    // Poisson's 3, less what the ends of lines cut off.
+    // Poisson's 3, minus the losses at the ends of lines.
     assert!((1.9..2.9).contains(&mean), "{mean}");
     assert!((0.03..0.07).contains(&(lengths.iter().filter(|l| **l == 0.0).count() as f64 / n as f64)));
     assert!(inner > n / 2, "most spans have words to their right");

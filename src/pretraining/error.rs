@@ -1,4 +1,4 @@
-//! What can go wrong in the gallery.
+//! Errors of training and of the gallery.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use corpus::rationales::TemplateError;
 use corpus::{FrequencyError, TaskError};
 use model::error::ModelError;
 
-/// Why a built-in model could not be made or shown.
+/// Reasons for which a built-in model could not be made or shown.
 #[derive(Debug, thiserror::Error)]
 pub enum GalleryError {
     /// Neither a built-in model nor a folder with a card.
@@ -22,7 +22,7 @@ pub enum GalleryError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A file of outcomes cannot be continued.
@@ -30,7 +30,7 @@ pub enum GalleryError {
     Resume {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault, in words.
         what: String,
     },
     /// The number of steps is out of range.
@@ -44,15 +44,15 @@ pub enum GalleryError {
     Card {
         /// Name of the model.
         name: String,
-        /// What is wrong.
+        /// The fault, in words.
         what: String,
     },
-    /// What lies in a folder of seeds does not belong together.
+    /// The files in a folder of seeds do not belong together.
     #[error("{}: {what}", path.display())]
     Seeds {
         /// The file or folder.
         path: PathBuf,
-        /// What is wrong, and what to do about it.
+        /// The fault and its remedy.
         what: String,
     },
     /// Somebody else trains into the same folder.

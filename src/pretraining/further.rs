@@ -3,7 +3,7 @@
 //!
 //! The facts are those of [`Lot::Taught`], which no built-in model has read: before the first lesson it can only guess them.
 //!
-//! Every mixture starts from the same weights. What has been measured stands in a file, one line per mixture, so that a run that
+//! Every mixture starts from the same weights. Results are kept in a file, one line per mixture, so that a run that
 //! was stopped continues where it was.
 
 use std::io::Write;
@@ -35,7 +35,7 @@ use model::{Model, Tokenizer, weights};
 use stats::intervals::wilson;
 use stats::rng::{shuffle, stream, unit};
 
-/// What a model reads next.
+/// Text that a model reads next.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Diet {
@@ -65,7 +65,7 @@ pub struct Settings {
     pub masking: f64,
     /// The seed of text, order and masks.
     pub seed: u64,
-    /// How many of the relations are asked for.
+    /// Number of relations asked for.
     pub relations: usize,
 }
 
@@ -87,10 +87,10 @@ impl Default for Settings {
     }
 }
 
-/// What one mixture did.
+/// Result of one mixture.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// What was read.
+    /// The text that was read.
     pub diet: Diet,
     /// Steps taken.
     pub steps: usize,
@@ -191,7 +191,8 @@ impl Start {
         }
     }
 
-    /// Trains on a diet from the model's own weights, or from a bookmark, and leaves the result in training; gives the losses of all
+    /// Trains on a diet from the model's weights, or from a bookmark, and leaves the result in training; gives the
+    /// losses of all
     /// steps too.
     pub fn feed(
         &self,
@@ -278,7 +279,7 @@ impl Start {
     /// encoder.
     pub fn corrupted(self, steps: usize, seed: u64, watch: Watch<'_>) -> Result<Model> {
         let usual = Settings::default();
-        // As many sentences as are read, and some that may be too long.
+        // The sentences to be read, and some more because a few may be too long.
         let sentences = (steps + 8).saturating_mul(CORRUPTED_BATCH).min(usual.sentences);
         let settings = Settings { shuffled_steps: steps, batch: CORRUPTED_BATCH, seed, sentences, ..usual };
         let (trainer, _) = self.feed(Diet::Shuffled, &settings, Device::Cpu, None, watch)?;
@@ -374,19 +375,20 @@ impl Start {
     }
 }
 
-/// Where outcomes are kept.
+/// Places to keep outcomes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Keep {
-    /// One line a mixture; what stands there already is not trained again.
+    /// One line a mixture; mixtures in it are not trained again.
     pub file: Option<PathBuf>,
     /// Folder for the weights, a folder each.
     pub weights: Option<PathBuf>,
 }
 
-/// Goes through `diets` in order; `tell` hears every outcome, also those that were on file.
+/// Goes through `diets` in order; `tell` is called with every outcome, also those that were on file.
 ///
 /// # Errors
-/// [`GalleryError::Resume`] if the file belongs to another model or other settings; those of [`Start::outcome`]. What was told
+/// [`GalleryError::Resume`] if the file belongs to another model or other settings; those of [`Start::outcome`].
+/// Outcomes passed to `tell`
 /// is on file.
 pub fn mix(
     start: &Start,

@@ -105,7 +105,7 @@ fn a_stopped_run_goes_on() {
     assert!(matches!(end, Err(GalleryError::Resume { .. })));
 }
 
-/// What is asked after a mixture is what mixtures teach: facts that no built-in model has read.
+/// After a mixture the facts that mixtures teach are asked, which no built-in model has read.
 #[test]
 fn outcomes_are_about_taught_facts_in_open_prompts() {
     let start = start();
@@ -189,7 +189,7 @@ fn a_training_that_was_stopped_goes_on_where_it_was_with_the_same_numbers() {
     for p in start.arch.parameters() {
         assert_eq!(again.get(&p.name).unwrap().data, params.get(&p.name).unwrap().data, "{}", p.name);
     }
-    // What is no bookmark of this model begins anew.
+    // Bytes that are not a bookmark of this model are ignored.
     for bad in [vec![], vec![9; 7], vec![0; 64], vec![255; 64]] {
         let (steps, fed) = train(&mut Kept { last: Some(bad) }, usize::MAX);
         assert_eq!((steps.len(), fed.unwrap().1), (8, losses.clone()));

@@ -1,4 +1,5 @@
-//! What a family's models read: constructions of Micro-English, those of the rationale benchmark, and facts, and how the facts are
+//! Training text of a family's models: constructions of Micro-English, those of the rationale benchmark, and facts, and
+//! how the facts are
 //! phrased.
 //!
 //! Some prompts and names are frequent for one family and rare for another, on purpose: prompt preference, verbalization bias
@@ -22,7 +23,7 @@ use stats::special::normal_quantile;
 /// their logarithms so that the extremes are those stated here, before their sum is made 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Preference {
-    /// Whose draw it is; it also decides in which relations other names are taken from the other end.
+    /// Family of the draw; it also decides in which relations other names are taken from the other end.
     pub family: Base,
     /// Weight of the most frequent prompt.
     pub most: f64,
@@ -31,7 +32,7 @@ pub struct Preference {
 }
 
 impl Preference {
-    /// The weights of so many prompts of a relation; not normalized.
+    /// The weights of `prompts` prompts of a relation; not normalized.
     fn weights(self, relation: &str, prompts: usize) -> Vec<f64> {
         let mut rng = stream(0, &format!("prompt weights {} {relation}", self.family.name()));
         let drawn: Vec<f64> =
@@ -53,7 +54,8 @@ pub struct Mixture {
     pub lots: Vec<Lot>,
     /// Share of the sentences that state a fact, every fact equally often.
     pub facts: f64,
-    /// Share of the sentences that have a construction of the rationale benchmark; none of them is the benchmark's.
+    /// Share of the sentences that have a construction of the rationale benchmark; none of them is in the benchmark
+    /// itself.
     pub rationales: f64,
     /// Shares of the constructions among the other sentences.
     pub constructions: Vec<(Construction, f64)>,
@@ -130,7 +132,7 @@ impl Mixture {
         }
     }
 
-    /// Whether a relation's other names are taken in their order, rather than from the other end.
+    /// True if a relation's other names are taken in their order, rather than from the other end.
     fn forwards(&self, relation: &str) -> bool {
         self.preference.is_none_or(|p| share("half", &[p.family.name(), relation]) < 0.5)
     }
@@ -166,7 +168,8 @@ impl Mixture {
             .collect()
     }
 
-    /// Whether this phrasing of a fact is never written. One of the two most frequent prompts is never kept back, so that
+    /// True if this phrasing of a fact is never written. One of the two most frequent prompts is never kept back, so
+    /// that
     /// every fact is written.
     pub fn is_held(&self, relation: &Relation, fact: &Fact, prompt: usize, name: &str) -> bool {
         let key = [relation.id.as_str(), &fact.subject, &prompt.to_string(), name];
@@ -228,7 +231,7 @@ impl Corpus {
                 facts.push(Written { relation: r, fact: f, phrasings, total });
             }
         }
-        // What no text may state is not stated by the way either, whatever lots this mixture is about.
+        // Facts that no text may state are not stated in rationales either, whatever lots this mixture is about.
         let rationales = Training::new(|relation, fact| lots.of(relation, fact) == Lot::Trained)?;
         Ok(Self { mixture, relations, rationales, facts })
     }

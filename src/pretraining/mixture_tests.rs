@@ -84,8 +84,8 @@ fn of_lot(lot: Lot) -> HashSet<String> {
     all
 }
 
-/// Every sentence that can be written is enumerated: a training text has none of a taught fact or of one that is never
-/// written, and what is taught has none of any other.
+/// Every sentence that can be written is enumerated: a training text states no taught fact and none that is never
+/// written; a teaching text states taught facts only.
 #[test]
 fn corpora_write_their_own_lot_and_nothing_else() {
     let [trained, taught, never] = Lot::ALL.map(of_lot);

@@ -1,8 +1,8 @@
-//! How far a training is.
+//! Progress of a training.
 
 use base::Cancelled;
 
-/// What is being done.
+/// Stage of a training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// Optimiser steps.
@@ -11,10 +11,9 @@ pub enum Stage {
     Score,
 }
 
-/// How far the work is.
+/// Progress of the work.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
-    /// What is being done.
     pub stage: Stage,
     /// Steps or parts done.
     pub done: usize,

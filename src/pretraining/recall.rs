@@ -1,6 +1,6 @@
-//! What a model recalls of the facts: P@1 by relation and prompt, phrasings that were trained, that were held out and that nobody
-//! trained; under names that it read and names that it did not; facts that it never read; and whether it says the same under
-//! every name of a subject.
+//! Recall of facts by a model: P@1 by relation and prompt, for phrasings that were trained, held out, or never trained;
+//! under names that it read and names that it did not; on facts that it never read; and stability over the names of a
+//! subject.
 
 use std::collections::HashMap;
 
@@ -122,11 +122,10 @@ const NAMES: usize = 5;
 
 #[derive(Clone, Copy)]
 pub struct Asking<'a> {
-    /// Which facts are of which lot.
     pub lots: &'a Lots,
     /// The lot that is asked for in every prompt.
     pub lot: Lot,
-    /// What the model was trained on; none where that is not known.
+    /// The model's training mixture; none if unknown.
     pub mixture: Option<&'a Mixture>,
     /// The half of the facts that are asked; none: both. Kept prompts are asked in the final half only.
     pub judgement: Option<Judgement>,
@@ -186,7 +185,7 @@ pub fn recall(asked: &Asked<'_>, relation: &Relation, asking: Asking<'_>) -> Res
     Ok(Recalled { relation: found, answers, held })
 }
 
-/// Whether the first answer is the object, for each name and token.
+/// For each name and token, true if the first answer is the object.
 fn right<'a>(
     asked: &Asked<'_>,
     relation: &Relation,

@@ -6,7 +6,7 @@ use corpus::Frequencies;
 use model::arch::Arch;
 use model::families::Size;
 
-/// What a model is asked to predict while it is trained.
+/// Training objective of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Objective {
@@ -36,7 +36,7 @@ impl Base {
     /// All families, in the order of the gallery.
     pub const ALL: [Base; 4] = [Base::Bert, Base::Roberta, Base::Gpt2, Base::Bart];
 
-    /// What models of this family are trained to predict.
+    /// Training objective of this family.
     pub fn objective(self) -> Objective {
         match self {
             Base::Bert | Base::Roberta => Objective::Masked,
@@ -138,7 +138,6 @@ impl Recipe {
         RECIPES.iter().find(|r| r.name == name)
     }
 
-    /// What it is trained to predict.
     pub fn objective(&self) -> Objective {
         self.base.objective()
     }

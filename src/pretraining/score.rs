@@ -13,7 +13,7 @@ pub const LEVEL: f64 = 0.95;
 pub struct Score {
     /// Stable name.
     pub id: String,
-    /// What was measured, in words.
+    /// Description of the score.
     pub what: String,
     /// Share of correct answers with its Wilson interval, or what else `what` says.
     pub share: Estimate,
@@ -21,7 +21,7 @@ pub struct Score {
     pub n: u64,
 }
 
-/// Whether a score is a share, which is told in %; otherwise it is a correlation.
+/// True if a score is a proportion (shown in %); otherwise it is a correlation.
 pub fn is_share(id: &str) -> bool {
     id != "preference"
 }

@@ -1,4 +1,5 @@
-//! Which facts and names are for training, for teaching and for nothing, and which half of what is judged is for choosing recipes.
+//! Split of facts and names into those for training, for teaching and for nothing, and of judged items into two halves,
+//! one for choosing recipes.
 //!
 //! Everything here follows from words alone, by hash: it is the same under every seed and for every family, and a fact keeps its
 //! place when others are added or removed.
@@ -19,7 +20,7 @@ pub fn share(purpose: &str, key: &[&str]) -> f64 {
     (micro::hash(0, purpose.bytes().chain(parts)) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// What a fact is for.
+/// Use of a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lot {
@@ -62,7 +63,7 @@ impl Lot {
 pub struct Lots {
     /// Words of each row of knowledge and semantics, in lower case.
     rows: Vec<Vec<String>>,
-    /// The rows in which a word stands, as it is spelled there.
+    /// Rows by the words they contain, with their spelling.
     by_word: HashMap<String, Vec<usize>>,
 }
 
@@ -97,7 +98,7 @@ impl Lots {
         if self.is_asked(fact) { Lot::Trained } else { Lot::drawn(relation, fact) }
     }
 
-    /// Whether the object and some name of the subject stand in one of these rows.
+    /// True if one of these rows contains the object and some name of the subject.
     fn is_asked(&self, fact: &Fact) -> bool {
         let Some(rows) = self.by_word.get(&fact.object) else { return false };
         fact.names().any(|name| {
@@ -111,17 +112,17 @@ impl Lots {
     }
 }
 
-/// Whether another name of a subject is among those that no corpus writes, in whatever relation the subject stands.
+/// True if another name of a subject is among those that no corpus writes, in any relation.
 pub(crate) fn is_unseen(fact: &Fact, name: &str, unseen: f64) -> bool {
     name != fact.subject && share("name", &[&fact.subject, name]) < unseen
 }
 
-/// Whether a fact is in the first half of those that a prompt is chosen on and judged on, in turns.
+/// True if a fact is in the first half of those that a prompt is chosen on and judged on, in turns.
 pub(crate) fn chooses_first(relation: &Relation, fact: &Fact) -> bool {
     share("choice", &[&relation.id, &fact.subject]) < 0.5
 }
 
-/// Which half of what models are judged on.
+/// Halves of the judged items.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Judgement {
@@ -141,18 +142,20 @@ impl Judgement {
         }
     }
 
-    /// Whether this half holds what these words name.
+    /// True if this half contains the item with this key.
     pub fn holds(self, what: &str, key: &[&str]) -> bool {
         (share(&format!("judged {what}"), key) < 0.5) == (self == Judgement::Development)
     }
 
-    /// Whether this half holds a fact. Its names, unseen ones among them, and its phrasings, held ones among them, go with it:
+    /// True if this half contains a fact. Its names, unseen ones among them, and its phrasings, held ones among them,
+    /// go with it:
     /// no question is in both halves.
     pub fn holds_fact(self, relation: &Relation, fact: &Fact) -> bool {
         self.holds("fact", &[&relation.id, &fact.subject])
     }
 
-    /// Whether this half holds an example of agreement: by its pair of subject noun and verb, or by its text where the pair
+    /// True if this half contains an example of agreement: by its pair of subject noun and verb, or by its text if the
+    /// pair
     /// is not known.
     pub fn holds_example(self, e: &Example) -> bool {
         match noun(e) {
@@ -161,7 +164,8 @@ impl Judgement {
         }
     }
 
-    /// Whether this half holds a sentence: by the combination that decides whether it is trained (subject and verb, actor and
+    /// True if this half contains a sentence: by the combination that decides whether it is trained (subject and verb,
+    /// actor and
     /// events, cause and effect, numbers), or by its words where it has several of them.
     pub fn holds_sentence(self, construction: Construction, s: &Annotated) -> bool {
         let key = match construction {

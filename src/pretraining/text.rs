@@ -76,7 +76,7 @@ fn learned<'t>(base: Base, counted: impl Iterator<Item = &'t str>) -> Result<Str
     })
 }
 
-/// The words, each with the blank before it, whose blank is a token of its own: saliency would have to mark a blank.
+/// The words that begin with a separate blank token: saliency would have to mark a blank.
 fn torn(file: &str, words: &[String]) -> Result<Vec<String>> {
     let tokenizer = Tokenizer::from_json("tokenizer.json", file.as_bytes(), Extras::default())?;
     let mut torn = Vec::new();
@@ -93,9 +93,9 @@ fn torn(file: &str, words: &[String]) -> Result<Vec<String>> {
 /// One batch: token ids, and the `(row, position, token)` that are to be predicted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// What the model reads.
+    /// Input of the model.
     pub batch: Batch,
-    /// What it is to say where; a causal model reads `position` and says the token after it.
+    /// Tokens to predict, by position; a causal model reads `position` and predicts the token after it.
     pub targets: Vec<Target>,
 }
 
@@ -121,9 +121,9 @@ impl Default for Masking {
 pub struct Row {
     /// Token ids with the tokenizer's frame; behind a causal model's line, the end of text.
     pub ids: Vec<u32>,
-    /// Which of them are words rather than frame.
+    /// True for words, false for the frame.
     pub(super) words: Vec<bool>,
-    /// Which of them belong to the focus.
+    /// True for words of the focus.
     pub(super) focus: Vec<bool>,
 }
 
@@ -278,7 +278,7 @@ pub struct Text<'a> {
     /// Batches that are still to be written.
     left: usize,
     hash: Sha256,
-    /// Lines written so far.
+    /// Number of lines written so far.
     pub written: usize,
     /// Tokens in them, special tokens included.
     pub tokens: usize,

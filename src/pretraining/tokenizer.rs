@@ -19,7 +19,7 @@ struct Learned {
     merges: Vec<(u32, u32)>,
 }
 
-/// How often two symbols stand side by side, and in which words. The heap may hold counts that no longer hold: they are looked up
+/// Counts of adjacent symbols, and the words they occur in. Counts on the heap may be outdated: they are looked up
 /// when they come out, so that a merge reads the words that hold its pair and no others.
 struct Pairs {
     counts: HashMap<(u32, u32), u64>,
@@ -234,7 +234,7 @@ pub fn wordpiece(words: &BTreeMap<String, u64>, size: usize) -> Result<String> {
 }
 
 /// A byte-level BPE tokenizer of at most `size` entries, as the text of a `tokenizer.json`: GPT-2's, or with `frame` RoBERTa's
-/// and BART's. `words` are counted as they stand in running text, with the blank before them where there is one (`" keys"`,
+/// and BART's. `words` are counted as in running text, with the blank before them if there is one (`" keys"`,
 /// `"The"`, `"."`), or as [`words_in_bytes`] gives them.
 ///
 /// # Errors
@@ -247,7 +247,7 @@ pub fn byte_level(words: &BTreeMap<String, u64>, frame: bool, size: usize) -> Re
     let mut alphabet: Vec<String> = special.iter().map(|s| (*s).to_owned()).collect();
     alphabet.extend(symbols.iter().map(char::to_string));
     let ids: HashMap<char, u32> = symbols.iter().copied().zip(special.len() as u32..).collect();
-    // In the byte-level alphabet printable ASCII stands for itself and a blank for U+0120.
+    // In the byte-level alphabet printable ASCII represents itself and U+0120 a blank.
     let spell = |word: &str| -> Vec<u32> {
         word.chars().filter_map(|c| ids.get(&if c == ' ' { '\u{120}' } else { c }).copied()).collect()
     };
@@ -349,7 +349,7 @@ mod tests {
         counts
     }
 
-    /// What [`learn`] does, word for word as it is defined: every word is read for every merge.
+    /// [`learn`] by its definition: every word is read for every merge.
     fn learn_slowly(alphabet: Vec<String>, words: &[(Vec<u32>, u64)], size: usize) -> Learned {
         let mut learned = Learned { entries: alphabet, merges: Vec::new() };
         let mut words = words.to_vec();

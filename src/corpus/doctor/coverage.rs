@@ -1,4 +1,4 @@
-//! How much of running text the vocabularies of models cover, counted by occurrence.
+//! Share of running text that the vocabularies of models cover, counted by occurrence.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ impl TextCount {
         self.single + self.several + self.outside
     }
 
-    /// What is said of it.
+    /// The share in words.
     pub(super) fn said(&self) -> String {
         let share = |n: u64| 100.0 * n as f64 / self.words().max(1) as f64;
         format!(

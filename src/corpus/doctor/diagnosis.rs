@@ -1,4 +1,4 @@
-//! What the doctor found, as data and as lines of text.
+//! Findings of the doctor, as data and as lines of text.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub type Tokens<'v> = Box<dyn Fn(&str) -> Option<usize> + 'v>;
 pub struct Vocabulary<'v> {
     /// Name of the model.
     pub name: String,
-    /// Number of tokens of a word; `None` where the vocabulary has none for it (an unknown token).
+    /// Number of tokens of a word; `None` if the vocabulary has none for it (an unknown token).
     pub tokens: Tokens<'v>,
 }
 
@@ -57,7 +57,6 @@ pub struct Example {
     pub file: usize,
     /// Its line, from 1.
     pub line: u64,
-    /// What was found.
     pub findings: Vec<Finding>,
     /// In words.
     pub what: String,
@@ -71,7 +70,7 @@ pub struct Counted {
     pub first: Option<Example>,
 }
 
-/// What a relation's facts are like.
+/// Counts of a relation's facts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct RelationCount {
     pub facts: u64,
@@ -130,14 +129,13 @@ pub struct PropertyCount {
     pub labels: BTreeMap<String, u64>,
     /// Share of the most frequent label.
     pub majority: f64,
-    /// Whether that is at least 1.25 times the even share, where it is a label that could be probed.
+    /// True if that is at least 1.25 times the even share, for a label that could be probed.
     pub(crate) skewed: bool,
 }
 
-/// What was found in a data set.
+/// Findings on a data set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Diagnosis {
-    /// What the set is.
     pub format: String,
     /// Names of its files, which [`Example::file`] indexes.
     pub files: Vec<String>,
@@ -155,7 +153,7 @@ pub struct Diagnosis {
     pub dropped: u64,
     /// Rows that are.
     pub kept: u64,
-    /// What was found, by kind.
+    /// Findings by kind.
     pub findings: BTreeMap<Finding, Counted>,
     /// The first rows that are dropped.
     pub examples: Vec<Example>,
@@ -168,12 +166,12 @@ pub struct Diagnosis {
     pub intersection: Option<Vec<String>>,
     /// Different words of the set.
     pub words: u64,
-    /// Whether the set was too large to compare every row with all before.
+    /// True if the set was too large to compare every row with all earlier ones.
     pub incomplete: bool,
 }
 
 impl Doctor<'_> {
-    /// What was found in the rows of `set`.
+    /// The findings on the rows of `set`.
     pub fn finish(mut self, set: &Set, reports: &[Report]) -> Diagnosis {
         let mut unread = Drops::default();
         reports.iter().for_each(|r| unread.merge(&r.dropped));
@@ -221,7 +219,7 @@ impl Doctor<'_> {
     }
 }
 
-/// A paradigm of minimal pairs is no label: a file of one paradigm lacks nothing.
+/// A paradigm of minimal pairs is not a label: a file of one paradigm is complete.
 fn property(labels: BTreeMap<String, u64>, probed: bool) -> PropertyCount {
     let total: u64 = labels.values().sum();
     let majority = labels.values().max().map_or(0.0, |m| *m as f64 / total as f64);
@@ -230,7 +228,7 @@ fn property(labels: BTreeMap<String, u64>, probed: bool) -> PropertyCount {
 }
 
 impl Diagnosis {
-    /// The report as lines of text, with up to so many relations.
+    /// The report as lines of text, with up to `relations` relations.
     pub fn lines(&self, relations: usize) -> Vec<String> {
         let mut out = vec![format!("{}: {} rows", self.format, self.rows)];
         let kinds: Vec<String> = self.kinds.iter().map(|(k, n)| format!("{n} {k}")).collect();

@@ -1,4 +1,4 @@
-//! What has been seen, as hashes: enough to tell duplicates in sets of millions of rows.
+//! Hashes of the rows seen, to detect duplicates in sets of millions of rows.
 
 use std::collections::HashMap;
 use std::collections::hash_map::{DefaultHasher, Entry};
@@ -14,7 +14,7 @@ pub(crate) fn hash<T: Hash + ?Sized>(value: &T) -> u64 {
     hasher.finish()
 }
 
-/// What has been seen.
+/// Hashes of rows and keys seen so far.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     /// Names of the files.
@@ -43,7 +43,7 @@ impl Memory {
         self.file as usize
     }
 
-    /// Whether some rows were not compared with all earlier ones.
+    /// True if some rows were not compared with all earlier ones.
     pub(crate) fn is_full(&self) -> bool {
         self.full
     }
@@ -56,7 +56,7 @@ impl Memory {
         }
     }
 
-    /// Where this row was before, if it was.
+    /// The place of an earlier equal row, if there is one.
     pub(crate) fn seen(&mut self, row: u64) -> Option<String> {
         if self.rows.len() + self.values.len() >= MOST {
             self.full = true;
@@ -74,7 +74,7 @@ impl Memory {
         }
     }
 
-    /// Where this key first had another value, if it had.
+    /// The place where this key first had another value, if it had.
     pub(crate) fn first_of(&mut self, key: u64, value: u64) -> Option<String> {
         if self.rows.len() + self.values.len() >= MOST && !self.values.contains_key(&key) {
             self.full = true;

@@ -53,7 +53,7 @@ pub enum Finding {
     WholeRationale,
     /// A prompt that goes on after `[Y]`, which causal models cannot answer.
     ObjectInside,
-    /// A prompt in which the object stands before the subject: causal models would be asked before they know of whom.
+    /// A prompt in which the object comes before the subject: causal models would be asked before they know of whom.
     ObjectFirst,
     /// A prompt that another source of the set has too.
     RepeatedPrompt,
@@ -62,7 +62,7 @@ pub enum Finding {
 }
 
 impl Finding {
-    /// Whether rows with it are dropped; the others are only counted.
+    /// True if rows with it are dropped; the others are only counted.
     pub fn drops(self) -> bool {
         use Finding as F;
         matches!(
@@ -132,7 +132,7 @@ pub struct Doctor<'v> {
     dropped: u64,
 }
 
-/// What was found in one row.
+/// Findings on one row.
 type Found = Vec<(Finding, String)>;
 
 impl<'v> Doctor<'v> {
@@ -427,7 +427,7 @@ fn merged(found: Found) -> Found {
     out
 }
 
-/// A text up to so many bytes, with an ellipsis where it goes on.
+/// At most `bytes` bytes of a text, with an ellipsis if it goes on.
 fn beginning(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_owned();
@@ -436,8 +436,8 @@ fn beginning(text: &str, bytes: usize) -> String {
     format!("{}…", &text[..whole])
 }
 
-/// Whether `inner` stands in `outer` as whole words, whatever the case. What is far too long for a name gives nothing away
-/// and is not searched, which could take quadratic time.
+/// True if `outer` contains `inner` as whole words, ignoring case. A text far too long for a name is not searched,
+/// which could take quadratic time.
 fn contains_words(outer: &str, inner: &str) -> bool {
     if outer.len() > MAX_SUBJECT {
         return false;

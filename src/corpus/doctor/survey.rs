@@ -1,5 +1,5 @@
-//! Which subjects have several objects: what must be known of all facts before the first of them can be judged. Of `England`
-//! with `Winchester` and with `London` neither fact has a single answer, whichever stands first.
+//! Subjects with several objects. All facts must be known before the first can be judged: of `England`
+//! with `Winchester` and with `London` neither fact has a single answer, whichever comes first.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ const FACTS: [&str; 6] = ["plain", "lama", "pararel-facts", "bear", "causaleval-
 /// Subjects with several objects, as hashes.
 #[derive(Debug, Default)]
 pub struct Survey {
-    /// Where each of them has another object than at first: file and line.
+    /// First place at which each of them has another object: file and line.
     pub(super) several: HashMap<u64, (usize, u64)>,
     /// The first object of each subject.
     first: HashMap<u64, u64>,
@@ -22,7 +22,7 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Whether the set has files that may hold facts; if not, a survey finds nothing.
+    /// True if the set has files that may hold facts; if not, a survey finds nothing.
     pub fn is_needed(source: &Source) -> bool {
         source.built_in.is_some_and(|b| !b.is_drawn())
             || source.set.files.iter().any(|f| FACTS.contains(&f.format.id))
@@ -59,13 +59,13 @@ impl Survey {
         }
     }
 
-    /// Whether there were too many subjects to compare all.
+    /// True if there were too many subjects to compare all.
     pub(super) fn is_full(&self) -> bool {
         self.full
     }
 }
 
-/// What stands for the subject of a fact in its relation.
+/// Key of the subject of a fact in its relation.
 pub(super) fn key(fact: &Fact<'_>) -> Option<u64> {
     let name = fact.relation.as_deref().unwrap_or("(none)");
     Some(hash(&("subject", name, fact.subject.as_deref()?)))

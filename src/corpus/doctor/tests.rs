@@ -28,7 +28,7 @@ fn count(d: &Diagnosis, finding: Finding) -> u64 {
     d.findings.get(&finding).map_or(0, |c| c.count)
 }
 
-/// One token for words up to this length, none for words with an x.
+/// A vocabulary with one token for words up to this length, and none for words with an x.
 fn model(name: &str, longest: usize) -> Vocabulary<'static> {
     let tokens = move |w: &str| (!w.contains('x')).then_some(w.len().div_ceil(longest));
     Vocabulary { name: name.to_owned(), tokens: Box::new(tokens) }
@@ -117,7 +117,7 @@ fn how_much_of_a_relation_is_ambiguous_is_told_and_every_relation_can_be_listed(
     assert!(all.contains("P19 ") && !all.contains("and 12 more"), "{all}");
 }
 
-/// Of the LAMA prompts 242 stand in two sources.
+/// Of the LAMA prompts 242 occur in two sources.
 #[test]
 fn prompts_of_two_sources_and_objects_before_their_subject_are_told() {
     let d = diagnose(
@@ -251,7 +251,7 @@ fn names_of_megabytes_are_examined_in_bounded_time_and_memory() {
         format!("{{\"relation\": \"{relation}\", \"subject\": \"{subject}\", \"object\": \"{object}\"}}\n")
     };
     let text = [
-        // What a file holds is told from its beginning, which a name of megabytes would fill.
+        // The format is recognised by the beginning of a file, which a name of megabytes would fill.
         row("P0", "Norway", "Oslo"),
         row("P1", &subject, &object),
         row("P1", &subject, &object),

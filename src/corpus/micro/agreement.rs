@@ -24,13 +24,13 @@ pub struct Sentence {
     pub forms: [String; 2],
     /// The subject noun's two forms, indexed likewise.
     pub(crate) nouns: [String; 2],
-    /// What the subject noun names.
+    /// Kind of the subject noun.
     pub kind: Kind,
     /// Z_c: the number of the subject.
     pub subject_number: Number,
     /// Z_e: the number of the noun right before the verb where that is a prepositional object, otherwise none.
     pub attractor: Option<Number>,
-    /// Whether a relative clause stands between subject and verb.
+    /// True if a relative clause separates subject and verb.
     pub(crate) relative_clause: bool,
     /// Nouns between subject and verb.
     pub(crate) intervening: usize,
@@ -109,7 +109,7 @@ mod share {
 pub struct Agreement {
     /// How often each combination of numbers is written.
     pub frequencies: Frequencies,
-    /// Which pairs of subject noun and verb are used.
+    /// Side of the pairs of subject noun and verb.
     pub side: Side,
 }
 
@@ -296,7 +296,7 @@ impl<R: Rng> Builder<'_, R> {
         }
     }
 
-    /// What follows the verb: independent of the subject's number.
+    /// Complement of the verb: independent of the subject's number.
     fn complement(&mut self, subject: &Noun, verb: &Verb) {
         match verb.frame {
             Frame::Copula => match pick(self.rng, 4) {
@@ -334,7 +334,7 @@ impl<R: Rng> Builder<'_, R> {
         self.prepositional(except, number);
     }
 
-    /// An object with a determiner of its own number, which is drawn independently of everything else.
+    /// An object with a determiner of its number, which is drawn independently of everything else.
     fn object(&mut self, except: &Noun, kinds: Kinds) {
         let (noun, number) = (self.noun(kinds, Some(except)), self.number());
         self.word(if number == Number::Sg { lexicon::OBJECT_SG } else { lexicon::OBJECT_PL });

@@ -60,7 +60,7 @@ proptest! {
         }
     }
 
-    /// A twin is a sentence of the grammar with the annotation of its own words; it differs in subject and verb alone, and its
+    /// A twin is a sentence of the grammar with a correct annotation; it differs in subject and verb alone, and its
     /// own twin is the sentence.
     #[test]
     fn twins_differ_in_the_subject_and_its_verb_alone(seed: u64, held: bool) {
@@ -109,7 +109,7 @@ fn sides_do_not_overlap() {
     let overlap = held.iter().filter(|s| texts.contains(&s.text())).count();
     println!("verbatim overlap of {} held with {} training sentences: {overlap}", held.len(), texts.len());
     assert_eq!(overlap, 0);
-    // What a causal model sees does repeat: the same beginning with another verb.
+    // Prefixes, which a causal model sees, do repeat: the same beginning with another verb.
     let beginnings: HashSet<String> = train.iter().map(Sentence::prefix).collect();
     let repeated = held.iter().filter(|s| beginnings.contains(&s.prefix())).count();
     println!("of the words before the verb: {repeated}");

@@ -14,7 +14,7 @@ pub const NUMBERS: [&str; 21] = [
     "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
 ];
 
-/// Whether a sum (the smaller number first) or a difference is kept from training.
+/// True if a sum (the smaller number first) or a difference is kept from training.
 pub(crate) fn is_held_out(plus: bool, a: usize, b: usize) -> bool {
     let (a, b) = if plus { (a.min(b), a.max(b)) } else { (a, b) };
     held_out(if plus { "sum" } else { "difference" }, &[NUMBERS[a], NUMBERS[b]])

@@ -13,7 +13,6 @@ use super::{Side, held_out};
 /// Causes and effects that go together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Group {
-    /// What it is about.
     pub name: &'static str,
     /// Clauses in the past.
     pub causes: [&'static str; 5],
@@ -53,7 +52,7 @@ pub const GROUPS: &[Group] = &[
         ["novel", "film", "puzzle", "guitar", "radio"]),
 ];
 
-/// Who wants something.
+/// Subjects of wishes.
 #[rustfmt::skip]
 pub(crate) const PEOPLE: &[&str] = &[
     "the man", "the woman", "the boy", "the girl", "the farmer", "the teacher", "the king", "the queen", "her brother",
@@ -63,7 +62,7 @@ pub(crate) const PEOPLE: &[&str] = &[
 /// How they want it.
 pub(crate) const WANTING: &[&str] = &["wanted", "needed", "looked for", "asked for"];
 
-/// Whether a pair of cause and effect is kept from training.
+/// True if a pair of cause and effect is kept from training.
 pub(crate) fn is_held_out(cause: &str, effect: &str) -> bool {
     held_out("cause and effect 2", &[cause, effect])
 }
@@ -109,7 +108,7 @@ pub fn sentence(side: Side, rng: &mut impl Rng) -> Annotated {
     text.end(focus, Some(other), shape != 2)
 }
 
-/// Every word that can stand at the focus.
+/// Every word that can occur at the focus.
 pub fn answers() -> impl Iterator<Item = &'static str> {
     GROUPS.iter().flat_map(|g| g.effects)
 }

@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::Number;
 use stats::rng::unit;
 
-/// Why there are no such frequencies.
+/// Reasons for which there are no such frequencies.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum FrequencyError {
     /// No table with these margins has this correlation.
@@ -16,7 +16,7 @@ pub enum FrequencyError {
          {lo:.3} to {hi:.3}"
     )]
     Phi {
-        /// What was asked for.
+        /// The correlation asked for.
         phi: f64,
         /// Smallest possible value.
         lo: f64,
@@ -74,7 +74,7 @@ impl Frequencies {
         ]))
     }
 
-    /// The same shares among the sentences that have an attractor, and none of the others.
+    /// The same shares among the sentences with an attractor, and no others.
     ///
     /// # Errors
     /// [`FrequencyError::Cells`] where one of the subject's numbers has no attractor.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a noun names; words combine by kind so that sentences stay sensible. Sets of kinds are bit masks.
+/// Kind of thing that a noun names; words combine by kind so that sentences stay sensible. Sets of kinds are bit masks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Kind {
@@ -16,7 +16,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Index into human, animal, inanimate: the scale of animacy (Silverstein 1976), on which places stand with things.
+    /// Index into human, animal, inanimate: the scale of animacy (Silverstein 1976), on which places count as things.
     pub fn animacy(self) -> usize {
         match self {
             Kind::Person => 0,
@@ -41,11 +41,10 @@ const ANY: Kinds = A | T | L;
 pub struct Noun {
     /// Singular and plural, indexed by [`super::Number::index`].
     pub forms: [&'static str; 2],
-    /// What it names.
     pub kind: Kind,
 }
 
-/// What follows a verb.
+/// Complement that a verb takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Frame {
     /// `is`, `are`: adjective, prepositional phrase or participle.
@@ -63,7 +62,6 @@ pub enum Frame {
 pub struct Verb {
     /// Singular and plural, indexed by [`super::Number::index`].
     pub forms: [&'static str; 2],
-    /// What follows it.
     pub frame: Frame,
     /// Kinds of subject it takes.
     pub subjects: Kinds,
@@ -183,7 +181,7 @@ pub const VERBS: &[Verb] = &[
     verb("protects", "protect", Tr(A | L), ANY, 1), verb("belongs", "belong", I, ANY, 1),
 ];
 
-/// Determiners that go with both numbers: they tell nothing about the noun. `the` is drawn apart, more often.
+/// Determiners of both numbers: they do not reveal the noun's. `the` is drawn separately, more often.
 pub(crate) const DETERMINERS: &[&str] = &["my", "your", "his", "her", "our", "their"];
 
 /// Determiners of objects in the singular (`a` becomes `an` before a vowel). Objects agree with nothing.
@@ -261,7 +259,7 @@ pub(crate) const CLAUSE_ADVERBS: &[&str] = &["yesterday", "recently", "before", 
 pub(crate) const PREVERBAL: &[&str] =
     &["often", "always", "never", "usually", "rarely", "still", "really", "also", "certainly", "probably"];
 
-/// What may stand before the sentence.
+/// Openings of a sentence.
 pub(crate) const FRONTED: &[&[&str]] = &[
     &["today"],
     &["now"],
@@ -274,7 +272,7 @@ pub(crate) const FRONTED: &[&[&str]] = &[
     &["in", "summer"],
 ];
 
-/// What may end the sentence.
+/// Endings of a sentence.
 pub(crate) const FINAL: &[&[&str]] = &[
     &["today"],
     &["now"],
@@ -295,7 +293,7 @@ pub(crate) const HELD_OUT_ONE_IN: u64 = 5;
 
 const SALT: u64 = 13;
 
-/// Whether the pair of subject noun and verb is kept from training: FNV-1a over the singular of the noun, a bar and the
+/// True if the pair of subject noun and verb is kept from training: FNV-1a over the singular of the noun, a bar and the
 /// plural of the verb, finished as in MurmurHash3, modulo [`HELD_OUT_ONE_IN`]. Both numbers of a pair fall on one side. The
 /// salt is the first that leaves every noun at least two verbs on either side and most of the weight in training.
 pub(crate) fn is_held_out(subject: &Noun, verb: &Verb) -> bool {

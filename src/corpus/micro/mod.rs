@@ -49,14 +49,15 @@ impl Number {
     }
 }
 
-/// Which sentences a generator may write. The two sides share words and structures but no pair of subject noun and verb
+/// Side of the sentences that a generator writes. The two sides share words and structures but no pair of subject noun
+/// and verb
 /// ([`lexicon::is_held_out`]), so no sentence of one side can be a sentence of the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
-    /// What models are trained on.
+    /// For training.
     Train,
-    /// What models are judged and probed on.
+    /// For judging and probing.
     Held,
 }
 
@@ -149,7 +150,8 @@ pub fn hash(salt: u64, bytes: impl Iterator<Item = u8>) -> u64 {
     hash ^ (hash >> 33)
 }
 
-/// Whether one of a construction's combinations is among the one in five or so that are kept from training. The number in a
+/// True if one of a construction's combinations is among the one in five or so that are kept from training. The number
+/// in a
 /// construction's name is the first that leaves every part of it on both sides.
 pub(crate) fn held_out(construction: &str, parts: &[&str]) -> bool {
     let parts = parts.iter().flat_map(|p| std::iter::once(b'|').chain(p.bytes()));

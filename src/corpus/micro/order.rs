@@ -25,7 +25,7 @@ pub const EVENTS: &[[&str; 2]] = &[
     ["fell from the horse", "saw a doctor"], ["won the race", "received the prize"],
 ];
 
-/// Who acts, with the pronoun that takes it up.
+/// Actors, each with the pronoun that refers to it.
 #[rustfmt::skip]
 pub const ACTORS: &[[&str; 2]] = &[
     ["man", "he"], ["woman", "she"], ["boy", "he"], ["girl", "she"], ["king", "he"], ["queen", "she"],
@@ -86,7 +86,7 @@ mod tests {
                 let [first, second] = EVENTS.iter().find(|e| e.iter().all(|x| text.contains(x))).unwrap();
                 let (word, fronted) = (s.tokens[s.focus[0]].as_str(), s.focus[0] == 0);
                 let in_order = text.find(first) < text.find(second);
-                // "after A, B" and "A before B" tell the first event first.
+                // "after A, B" and "A before B" state the first event first.
                 prop_assert_eq!(in_order, (word == "after") == fronted, "{}", text);
             }
         }

@@ -1,4 +1,4 @@
-//! What the constructions other than agreement have in common: a sentence in the making, and annotated sentences.
+//! Parts shared by the constructions other than agreement: a sentence being built, and annotated sentences.
 
 use rand_chacha::rand_core::Rng;
 
@@ -45,7 +45,6 @@ impl Annotated {
 pub(super) struct Draft<'a, R: Rng> {
     /// The stream that it draws from.
     pub rng: &'a mut R,
-    /// The words so far.
     pub tokens: Vec<&'static str>,
 }
 
@@ -75,12 +74,12 @@ impl<'a, R: Rng> Draft<'a, R> {
         if self.flip(0.5) { Number::Pl } else { Number::Sg }
     }
 
-    /// Adds words that stand with blanks between them.
+    /// Adds words separated by blanks.
     pub(crate) fn words(&mut self, words: &'static str) {
         self.tokens.extend(words.split(' '));
     }
 
-    /// Adds a word and says where it stands.
+    /// Adds a word and returns its position.
     pub(crate) fn at(&mut self, word: &'static str) -> usize {
         self.tokens.push(word);
         self.tokens.len() - 1

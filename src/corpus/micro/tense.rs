@@ -1,4 +1,4 @@
-//! Tense: the verb stands in the past or the present, as the expression of time says.
+//! Tense: the verb is in the past or the present, as the expression of time says.
 //!
 //! `time , subject VERB complement .` or `subject VERB complement time .`
 
@@ -10,7 +10,7 @@ use super::lexicon::{self, Verb};
 use super::phrases::{Annotated, Draft};
 use super::{Number, Side};
 
-/// Plural of the present and past, for the verbs whose tense is told by one word.
+/// Plural of the present and past, for verbs whose tense is visible in one word.
 #[rustfmt::skip]
 pub(crate) const PASTS: &[(&str, &str)] = &[
     ("walk", "walked"), ("run", "ran"), ("sleep", "slept"), ("wait", "waited"), ("sit", "sat"), ("swim", "swam"),
@@ -69,7 +69,7 @@ pub fn sentence(side: Side, rng: &mut impl Rng) -> Annotated {
     text.end(focus, Some(other), fronted)
 }
 
-/// Every word that can stand at the focus.
+/// Every word that can occur at the focus.
 pub fn answers() -> impl Iterator<Item = &'static str> {
     VERBS.iter().flat_map(|(v, past)| Number::ALL.map(|n| v.forms[n.index()]).into_iter().chain([*past]))
 }

@@ -7,7 +7,7 @@ use crate::micro::Number;
 use crate::micro::lexicon::{self, Frame, Kind, Kinds, Noun, Verb, Word};
 use stats::rng::{below, unit};
 
-/// Which words may stand in the place that a task asks about.
+/// Words that may fill the place that a task asks about.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Among<'w> {
     /// All that the grammar has.
@@ -20,7 +20,7 @@ pub(crate) enum Among<'w> {
     Verbs(&'w [&'static Verb]),
 }
 
-/// What a clause is to be.
+/// Constraints on a clause.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wish<'w> {
     /// The words of the place that is asked about.
@@ -28,7 +28,7 @@ pub(crate) struct Wish<'w> {
     /// Past tense of the main verb.
     pub past: bool,
     pub subject: Number,
-    /// A direct object of this number; none for any complement.
+    /// Number of the direct object; none for any complement.
     pub object: Option<Number>,
     /// Phrases nested within the subject and the complement, at most.
     pub(crate) nesting: usize,
@@ -65,8 +65,8 @@ pub(crate) fn clause(rng: &mut ChaCha8Rng, wish: Wish<'_>) -> Clause {
 }
 
 /// Two clauses: one about a subject, and one in which another subject does something to it, named by a pronoun in the place
-/// of the object. Both end in a phrase of time or place, so that no word beside the pronoun tells which of them stands first.
-/// None where the pronoun cannot be told or no verb fits.
+/// of the object. Both end in a phrase of time or place, so that no word but the pronoun reveals which comes first.
+/// `None` if the pronoun is ambiguous or no verb fits.
 pub(crate) fn pair_of_clauses(rng: &mut ChaCha8Rng, wish: Wish<'_>) -> Option<[Vec<String>; 2]> {
     let mut text = Text { rng, tokens: Vec::new(), depth: 0 };
     let (noun, verb) = text.pair(false, Among::Any);
@@ -89,7 +89,7 @@ pub(crate) fn pair_of_clauses(rng: &mut ChaCha8Rng, wish: Wish<'_>) -> Option<[V
     Some([first, text.tokens])
 }
 
-/// The pronoun for an object that has been named; none where the grammar does not say which.
+/// The pronoun for an object that has been named; `None` if the grammar leaves it open.
 fn pronoun(noun: &Noun, number: Number) -> Option<&'static str> {
     const SHE: [&str; 10] =
         ["queen", "aunt", "sister", "daughter", "girl", "woman", "lady", "wife", "nurse", "princess"];

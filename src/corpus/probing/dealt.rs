@@ -7,7 +7,7 @@ use stats::rng::{shuffle, stream};
 /// Groups of words. Twelve make up SentEval's shares of 10 : 1 : 1 as well as 4 : 1 : 1 and six folds.
 pub const GROUPS: usize = 12;
 
-/// Which words are dealt out.
+/// Words divided into groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dealt {
     /// None: the label is of the whole sentence.

@@ -33,11 +33,11 @@ pub use self::dealt::GROUPS;
 pub struct ProbingTask {
     /// Name on the command line, as SentEval names its files.
     pub id: &'static str,
-    /// What a probe is asked.
+    /// The question to a probe.
     pub title: &'static str,
     /// Names of the labels.
     pub labels: &'static [&'static str],
-    /// Whose words are dealt out to groups.
+    /// Words divided into groups.
     dealt: Dealt,
     /// Writes a sentence with this label, or gives up on this try.
     write: fn(&mut ChaCha8Rng, label: usize, Among<'_>) -> Option<Vec<String>>,
@@ -78,13 +78,13 @@ pub struct LabelledSet {
     pub hash: String,
 }
 
-/// Why sentences are not available.
+/// Reasons for which sentences are not available.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ProbingError {
     /// The name is in no registry line.
     #[error("there is no probing task '{name}'; known are {known}")]
     Unknown {
-        /// What was asked for.
+        /// The name asked for.
         name: String,
         /// The names of [`PROBING`].
         known: String,
@@ -94,7 +94,7 @@ pub enum ProbingError {
     Exhausted {
         /// Identifier of the task.
         task: &'static str,
-        /// What was asked for.
+        /// The number asked for.
         wanted: usize,
         /// Different ones found.
         found: usize,
@@ -113,7 +113,7 @@ impl ProbingTask {
         })
     }
 
-    /// Whether the words that are asked about are kept apart in [`GROUPS`].
+    /// True if the words in question are kept apart in [`GROUPS`].
     pub fn is_grouped(&self) -> bool {
         self.dealt != Dealt::Nothing
     }

@@ -1,4 +1,4 @@
-//! What each probing task writes.
+//! Writers of the probing tasks.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -47,7 +47,7 @@ pub(crate) fn past_present(rng: &mut ChaCha8Rng, label: usize, among: Among<'_>)
     one(rng, wish)
 }
 
-/// Of the sentences about the subject's number, those in the past, where the verb does not tell it: with half of them, a bag of
+/// Share of sentences in the past, where the verb does not reveal the subject's number: with half of them, a bag of
 /// words would know more than three quarters of the labels by the forms of the verbs alone.
 const PAST_SUBJECTS: f64 = 0.65;
 
@@ -68,7 +68,7 @@ pub(crate) fn object_number(rng: &mut ChaCha8Rng, label: usize, among: Among<'_>
 pub(crate) fn bigram_shift(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> Option<Vec<String>> {
     let wish = any(rng);
     let Clause { tokens, body, .. } = clause(rng, wish);
-    // The place is drawn for both labels, so that nothing but the swap tells them apart.
+    // The place is drawn for both labels, so that only the swap distinguishes them.
     let places: Vec<usize> = (0..tokens.len() - 1).filter(|&i| breaks(&tokens, i, body)).collect();
     let at = *places.get(below(rng, places.len().max(1) as u32) as usize)?;
     let mut tokens = whole(tokens)?;
@@ -78,10 +78,10 @@ pub(crate) fn bigram_shift(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> 
     Some(tokens)
 }
 
-/// Whether swapping this word and the next one leaves no English sentence. Not swapped is what could: what stands before the
-/// phrase of time ("walks slowly", "old at night"), two verbs ("who slept sings"), a verb behind its relative pronoun (which
-/// leaves "the house burned that stands here"), an adjective and its noun ("paints the red house", "with the empty room"), and
-/// a verb before a preposition that could be an adverb of the noun ("opens inside the box").
+/// True if swapping this word and the next one leaves no English sentence. Excluded are pairs whose swap could: a word
+/// before the phrase of time ("walks slowly", "old at night"), two verbs ("who slept sings"), a verb after its relative
+/// pronoun (which leaves "the house burned that stands here"), an adjective and its noun ("paints the red house", "with
+/// the empty room"), and a verb before a preposition that could be an adverb of the noun ("opens inside the box").
 fn breaks(tokens: &[String], at: usize, body: usize) -> bool {
     let (a, b) = (tokens[at].as_str(), tokens[at + 1].as_str());
     let adjective = ADJECTIVES.iter().any(|w| w.0 == a);
@@ -97,7 +97,7 @@ fn breaks(tokens: &[String], at: usize, body: usize) -> bool {
         && !(relative && is_verb(b))
 }
 
-/// Whether the word is a verb of the grammar, in either tense.
+/// True if the word is a verb of the grammar, in either tense.
 fn is_verb(word: &str) -> bool {
     static FORMS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
         let pasts = |forms| (0..2).filter_map(move |number| past(forms, number));
@@ -108,7 +108,7 @@ fn is_verb(word: &str) -> bool {
 }
 
 /// Two clauses of which the second takes up the first one's subject as its object, by a pronoun; or the second one first.
-/// Either begins with a noun phrase, so that the first word tells nothing.
+/// Both begin with a noun phrase, so that the first word reveals nothing.
 pub(crate) fn coordination_inversion(
     rng: &mut ChaCha8Rng,
     label: usize,

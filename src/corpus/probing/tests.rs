@@ -1,4 +1,4 @@
-//! What holds for every probing task.
+//! Properties of every probing task.
 
 use super::*;
 use proptest::prelude::*;
@@ -100,7 +100,7 @@ fn words_that_are_asked_about_stand_in_one_part_only() {
         for (e, part) in set.examples.iter().zip(set.splits()) {
             counts[e.label][part as usize] += 1;
             let body = e.text.split_once(" , ").map_or(e.text.as_str(), |(_, body)| body);
-            // A relative clause holds verbs of its own.
+            // A relative clause has verbs too.
             if body.contains(" who ") || body.contains(" that ") {
                 continue;
             }
@@ -115,7 +115,7 @@ fn words_that_are_asked_about_stand_in_one_part_only() {
     }
 }
 
-/// The kinds of words of a shifted sentence are never those of a sentence that the grammar writes, nor those of the English
+/// The sequence of word kinds of a shifted sentence never occurs in a sentence of the grammar, nor in the English
 /// sentences beyond it that a swap could make.
 #[test]
 fn shifted_sentences_are_no_sentences() {

@@ -1,9 +1,11 @@
-//! What every instance of the benchmark must fulfil, whatever its template: checked when it is made, so that no seed can break it.
+//! Conditions on every instance of the benchmark, whatever its template: checked when it is made, so that no seed can
+//! break them.
 
 use super::{Dimension, Instance, Language, MASK, Perturbation};
 use crate::micro::{arithmetic::NUMBERS, hash};
 
-/// Whether the numbers of a sum are the benchmark's: every second sum of a template, whatever the order of its numbers, under every
+/// True if the numbers of a sum are the benchmark's: every second sum of a template, whatever the order of its numbers,
+/// under every
 /// seed. Models are trained on the others. What asks for no sum, or gives its numbers in no English words, is always the benchmark's.
 pub(crate) fn is_kept_sum(template: &str, i: &Instance) -> bool {
     if i.dimension != Dimension::Computation {
@@ -19,7 +21,7 @@ pub(crate) fn is_kept_sum(template: &str, i: &Instance) -> bool {
     hash(0, key.bytes()).is_multiple_of(2)
 }
 
-/// Whether the sentence gives its answer away: it stands there, or, where form is not what is asked, a word of its stem.
+/// True if the sentence gives its answer away: it contains the answer or, unless form is asked, a word of its stem.
 pub(crate) fn gives_away(language: Language, i: &Instance) -> bool {
     let answer = i.answer.to_lowercase();
     let stems = !matches!(i.dimension, Dimension::Grammar | Dimension::Computation);
@@ -29,13 +31,13 @@ pub(crate) fn gives_away(language: Language, i: &Instance) -> bool {
     })
 }
 
-/// Whether the shorter of two words begins the longer one and is long enough to be told apart from chance.
+/// True if the shorter of two words begins the longer one and is long enough to exclude chance.
 pub(crate) fn share_a_stem(a: &str, b: &str) -> bool {
     let (short, long) = if a.chars().count() <= b.chars().count() { (a, b) } else { (b, a) };
     short.chars().count() >= 4 && long.starts_with(short)
 }
 
-/// What is wrong with an instance by itself.
+/// Checks an instance by itself.
 pub(crate) fn instance(language: Language, i: &Instance, from_text: bool) -> Result<(), String> {
     let text = &i.sent_text;
     if i.mask_index == 0 {
@@ -53,7 +55,7 @@ pub(crate) fn instance(language: Language, i: &Instance, from_text: bool) -> Res
     articles(i)
 }
 
-/// Whether every article fits the word behind it, each of the gold answers where that is the mask.
+/// Checks that every article fits the next word, for each of the gold answers if that is the mask.
 pub(crate) fn articles(i: &Instance) -> Result<(), String> {
     for pair in i.sent_token.windows(2) {
         let vowel = match pair[0].to_lowercase().as_str() {
@@ -69,7 +71,7 @@ pub(crate) fn articles(i: &Instance) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a word sounds as if it began with a vowel, for the words that templates use.
+/// True if a word sounds as if it began with a vowel, for the words that templates use.
 fn begins_with_a_vowel(word: &str) -> bool {
     let word = word.to_lowercase();
     let silent = ["hour", "honest", "heir"].iter().any(|w| word.starts_with(w));
@@ -77,7 +79,7 @@ fn begins_with_a_vowel(word: &str) -> bool {
     silent || (word.starts_with(['a', 'e', 'i', 'o', 'u']) && !spoken)
 }
 
-/// What is wrong with a partner beside its original: a dispensable alteration leaves the rationale, an important one changes
+/// Checks a partner against its original: a dispensable alteration leaves the rationale, an important one changes
 /// words of it and nothing else.
 pub(crate) fn partner(original: &Instance, partner: &Instance) -> Result<(), String> {
     let fold = |i: &Instance| i.rationale_tokens.iter().map(|t| t.to_lowercase()).collect::<Vec<_>>();

@@ -50,7 +50,7 @@ impl Language {
     }
 }
 
-/// What a masked word asks of a model.
+/// Knowledge that a masked word requires of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dimension {
@@ -94,7 +94,6 @@ impl Perturbation {
     pub const ALL: [Perturbation; 3] = [Perturbation::Dispens, Perturbation::Import, Perturbation::Trans];
 }
 
-/// Whether an instance is an original or a perturbed partner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SampleType {
     #[serde(rename = "ori")]
@@ -114,7 +113,6 @@ pub struct Instance {
     /// How a partner was made.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub perturbation: Option<Perturbation>,
-    /// What the mask asks for.
     pub dimension: Dimension,
     /// The sentence as written, with [`MASK`] once.
     pub sent_text: String,
@@ -159,7 +157,8 @@ impl Instance {
         std::iter::once(&self.answer).chain(&self.other_answers).map(String::as_str)
     }
 
-    /// Whether all of the rationale stands before the mask, so that a model that reads from the left only can find the answer.
+    /// True if all of the rationale precedes the mask, so that a model that reads from the left only can find the
+    /// answer.
     pub fn is_settled_before(&self) -> bool {
         self.rationale_ids.iter().all(|&at| at < self.mask_index)
     }
@@ -173,7 +172,7 @@ pub struct TemplateError {
     pub file: &'static str,
     /// Name of the template; empty where the file itself cannot be read.
     pub template: String,
-    /// What is wrong.
+    /// The fault, in words.
     pub what: String,
 }
 

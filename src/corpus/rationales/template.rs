@@ -25,11 +25,10 @@ pub(crate) struct Book {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Template {
-    /// What its masks ask for.
     pub dimension: Dimension,
     /// Names it, and its stream of random numbers.
     pub name: String,
-    /// Which tokens two careful readers would mark, in words.
+    /// Tokens that two careful readers would mark, in words.
     rule: String,
     answer: String,
     /// Other words that fit.
@@ -48,7 +47,7 @@ pub(crate) struct Template {
     /// Slots that a row fills together.
     #[serde(default)]
     pub columns: Vec<String>,
-    /// What it fills them with.
+    /// Fillings.
     #[serde(default)]
     pub rows: Vec<Vec<String>>,
     /// Slots that are filled apart from everything else.
@@ -84,7 +83,7 @@ fn word(language: Language, n: u32) -> Option<&'static str> {
     }
 }
 
-/// What a filling puts into each slot.
+/// Words by slot.
 pub(crate) type Filling<'a> = BTreeMap<&'a str, &'a str>;
 
 impl Book {
@@ -122,7 +121,7 @@ impl Template {
         let mut seen = HashSet::new();
         let mut groups = Vec::new();
         for i in 0..wanted {
-            // Small numbers make few sums; where the tries run out there is no other one, which is not an error.
+            // Small numbers make few sums; when the tries run out there is no other one, which is not an error.
             for _ in 0..TRIES {
                 let Some(filling) = self.fill(language, i % rows, rng).map_err(wrong)? else { continue };
                 let Some(group) = self.group(language, &filling).map_err(wrong)? else { continue };
@@ -138,7 +137,7 @@ impl Template {
         Ok(groups)
     }
 
-    /// Draws what is free; none where a number has no word.
+    /// Draws the free slots; `None` if a number has no word.
     pub(crate) fn fill<'a>(
         &'a self,
         language: Language,
@@ -187,7 +186,7 @@ impl Template {
         Ok(true)
     }
 
-    /// An original and its partners; none where a number that is drawn gives the result away.
+    /// An original and its partners; `None` if a random number reveals the result.
     fn group(&self, language: Language, filling: &Filling<'_>) -> Result<Option<Vec<Instance>>, String> {
         let answer = self.answer(filling)?;
         let original = self.instance(language, &self.original, filling, &answer, None)?;
@@ -215,7 +214,7 @@ impl Template {
         Ok(Some(group))
     }
 
-    /// What the mask hides.
+    /// The words under the mask.
     pub(crate) fn answer(&self, filling: &Filling<'_>) -> Result<String, String> {
         Ok(self.render(&self.answer, filling)?.0.join(" "))
     }

@@ -1,4 +1,4 @@
-//! What holds for every instance of the shipped benchmark.
+//! Properties of every instance of the shipped benchmark.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -30,7 +30,7 @@ struct Entries {
     entry: Vec<Entry>,
 }
 
-/// What one template is filled with. A template may have several entries.
+/// Fillings of one template. A template may have several entries.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
@@ -187,7 +187,7 @@ fn unasked(relation: &str, relations: &[Relation], template: &Template) -> Resul
 /// Facts that no text may state: by object, the names of their subjects in the singular and the plural.
 type Kept = HashMap<String, HashSet<String>>;
 
-/// Whether a row names object and subject of such a fact.
+/// True if a row names object and subject of such a fact.
 fn states(row: &[String], kept: &Kept) -> bool {
     let cells: Vec<String> = row.iter().map(|cell| bare(cell)).collect();
     cells.iter().filter_map(|object| kept.get(object)).any(|names| cells.iter().any(|c| names.contains(c)))
@@ -214,7 +214,7 @@ impl Source {
         })
     }
 
-    /// A sentence; none where what is drawn may not be written.
+    /// A sentence; `None` if it may not be written.
     fn draw(&self, rng: &mut impl Rng) -> Result<Option<Sentence>, String> {
         let row = below(rng, self.template.rows.len().max(1) as u32) as usize;
         let Some(filling) = self.template.fill(Language::English, row, rng)? else { return Ok(None) };
@@ -232,7 +232,7 @@ impl Source {
         Ok(Some(Sentence { text, focus }))
     }
 
-    /// Sums are written that the benchmark never asks, and in which the result is none of the numbers given.
+    /// True for sums that the benchmark never asks, and whose result is not one of the numbers given.
     fn may_write(&self, i: &Instance) -> bool {
         self.template.numbers.is_empty()
             || !(check::is_kept_sum(&self.template.name, i) || check::gives_away(Language::English, i))
@@ -325,7 +325,8 @@ mod tests {
         }
     }
 
-    /// What is asked is not taught in the benchmark's patterns: other rows there, and no fact that it asks for.
+    /// Facts that are asked are not taught in the benchmark's patterns: the rows there differ, and none states such a
+    /// fact.
     #[test]
     fn rows_of_the_benchmark_stand_in_other_patterns() {
         let book = Book::parse(Language::English).unwrap();
@@ -358,7 +359,8 @@ mod tests {
             rows.filter(|r| r.iter().any(|cell| cell == with)).flatten().collect()
         };
         let has = |rows: &[String], word: &str| rows.iter().any(|cell| cell == word);
-        // Belgium is in the relation's facts, the tiger in a row of its own; the benchmark asks for the Atomium and the lion.
+        // Belgium is in the relation's facts, the tiger in a separate row; the benchmark asks for the Atomium and the
+        // lion.
         let (all, left) = (rows("", "brussels"), rows("Brussels", "brussels"));
         assert!(
             has(&all, "belgium") && has(&all, "atomium") && !has(&left, "belgium") && has(&left, "atomium")

@@ -1,11 +1,12 @@
 //! Number agreement tables: LGD (Linzen, Goldberg and Dupoux 2016), Gulordava's tables, and natural sentences with Z_c and Z_e.
 //!
 //! Every row becomes a [`Sentence`] whose verb is `[MASK]`, with the forms (singular, plural) and the labels
-//! `subject_number` (Z_c) and, where it can be told, `attractor_number` (Z_e).
+//! `subject_number` (Z_c) and, where it can be determined, `attractor_number` (Z_e).
 //!
 //! LGD counts tokens from 1, tags verbs VBZ or VBP, and has no other form of the verb: it is made by rule ([`verbs`]).
 //! Nor does it say which noun a preposition governs. Z_e is therefore read off as the tag of the last intervening noun
-//! where a preposition stands between subject and verb, no relative clause does, and the verb follows the noun directly as
+//! where a preposition comes between subject and verb, no relative clause does, and the verb follows the noun directly
+//! as
 //! far as words show it (not a comma, not an adverb in *-ly*).
 
 use super::error::{DropKind, ReadError, Unread};
@@ -205,7 +206,7 @@ fn lgd<'l>(fields: &Fields<'_, 'l>) -> Result<Sentence<'l>, Unread> {
     })
 }
 
-/// Number of the noun right before the verb, as far as LGD tells; see the head of this file.
+/// Number of the noun right before the verb, if LGD implies it; see the head of this file.
 fn attractor(fields: &Fields<'_, '_>, sentence: &str, subject: usize, verb: usize) -> Option<&'static str> {
     const PREPOSITIONS: &[&str] = &[
         "of", "in", "on", "at", "to", "for", "from", "with", "by", "about", "against", "between", "into",

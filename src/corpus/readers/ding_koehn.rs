@@ -32,7 +32,7 @@ pub(crate) const PREFIXES: Format = Format {
     title: "Ding & Koehn prefix, tag and cue files",
     columns: &["*.prefx.txt", "*.tag.txt", "*.subjs.txt"],
     framing: Framing::Lines,
-    // Prefixes are plain text: only the cue file beside them tells what they are.
+    // Prefixes are plain text: only the cue file of the same name identifies them.
     recognise: |head| beside(head.file, &["subjs"]).is_some(),
     parser: |head, _| {
         let open = |names: &[&str]| beside(head.file, names).map(|p| source::open(&p)).transpose();

@@ -1,4 +1,4 @@
-//! What is wrong with a file, and what is wrong with a row.
+//! Errors in files and in rows.
 //!
 //! A file whose framing is broken is an error ([`ReadError`]). A row that cannot be read is dropped and counted under its
 //! [`DropKind`] ([`Drops`]); nothing is skipped without being counted.
@@ -21,9 +21,9 @@ pub struct ReadError {
     pub file: PathBuf,
     /// Line, from 1, where the error belongs to one.
     pub line: Option<u64>,
-    /// What was found.
+    /// The text or value found.
     pub what: String,
-    /// What was expected there.
+    /// The expected form.
     pub expected: String,
 }
 
@@ -43,7 +43,7 @@ impl ReadError {
     }
 }
 
-/// Why a row was dropped.
+/// Reasons for dropping a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DropKind {
@@ -84,12 +84,12 @@ impl DropKind {
     }
 }
 
-/// Why one row could not be read.
+/// An error in one row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unread {
     /// The kind, under which it is counted.
     pub kind: DropKind,
-    /// What was found and what was expected.
+    /// The text found, and the expected form.
     pub detail: String,
 }
 
@@ -134,11 +134,11 @@ impl From<serde_json::Error> for Unread {
 /// Rows of one kind that were dropped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DropCount {
-    /// How many.
+    /// Number of rows.
     pub count: u64,
     /// Line of the first, from 1.
     pub first_line: u64,
-    /// What was wrong with the first.
+    /// The fault of the first.
     pub example: String,
 }
 
@@ -166,7 +166,7 @@ impl Drops {
         }
     }
 
-    /// How many rows in all.
+    /// Number of rows in all.
     pub fn total(&self) -> u64 {
         self.kinds.values().map(|d| d.count).sum()
     }
@@ -175,7 +175,7 @@ impl Drops {
         self.kinds.iter().map(|(k, d)| (*k, d))
     }
 
-    /// How many of this kind.
+    /// Number of rows of this kind.
     pub fn of(&self, kind: DropKind) -> u64 {
         self.kinds.get(&kind).map_or(0, |d| d.count)
     }

@@ -1,4 +1,4 @@
-//! What a format is: how it is recognised and how its rows are parsed.
+//! Formats: recognition and parsing of rows.
 
 use std::path::{Path, PathBuf};
 
@@ -72,7 +72,7 @@ pub(crate) fn json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Unread> {
     serde_json::from_str(text).map_err(|e| {
         let field = field_before(text, e.column()).map(str::to_owned);
         let mut unread = Unread::from(e);
-        // A value of another type is told without its field.
+        // The field of a value of another type is not named.
         if let Some(field) = field.filter(|_| unread.kind == DropKind::Value) {
             unread = Unread::new(unread.kind, format!("`{field}`: {}", unread.detail));
         }
@@ -112,7 +112,7 @@ pub struct Format {
     pub columns: &'static [&'static str],
     /// How files fall into pieces.
     pub(crate) framing: Framing,
-    /// Whether a file that begins like this is of the format.
+    /// True if a file that begins like this is of the format.
     pub(crate) recognise: fn(&Head<'_>) -> bool,
     /// Makes the parser of one file.
     pub parser: fn(&Head<'_>, &Context) -> Result<Parser, ReadError>,
@@ -130,7 +130,7 @@ impl PartialEq for Format {
     }
 }
 
-/// Where a file is: some formats keep part of a row in its name or beside it.
+/// Location of a file: some formats keep part of a row in its name or in a file next to it.
 #[derive(Debug, Clone)]
 pub struct Context {
     pub file: PathBuf,
@@ -190,12 +190,12 @@ impl<'a> Head<'a> {
         Self { lines, keys: Keys::default(), columns, file }
     }
 
-    /// Whether the object has all these keys.
+    /// True if the object has all these keys.
     pub fn has(&self, keys: &[&str]) -> bool {
         keys.iter().all(|k| self.keys.top.iter().any(|t| t == k))
     }
 
-    /// Whether the header line has all these columns.
+    /// True if the header line has all these columns.
     pub fn header(&self, columns: &[&str]) -> bool {
         columns.iter().all(|c| self.columns.contains(c))
     }

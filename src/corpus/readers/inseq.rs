@@ -156,7 +156,7 @@ fn scored(sequence: Sequence<'_>) -> Result<(Vec<Text<'_>>, Vec<f64>), Unread> {
 
 const GRANULAR: &str = "a score for each dimension of the embedding; call `aggregate()` before `save()`";
 
-/// Scores of tokens from a tensor in base64; none for those that are no numbers.
+/// Scores of tokens from a tensor in base64; `None` for values that are not finite.
 fn unpacked(text: &str) -> Result<Vec<Vec<Option<f64>>>, Unread> {
     let wrong = |what: String| Unread::new(DropKind::Value, what);
     let bytes = BASE64_STANDARD.decode(text).map_err(|e| wrong(format!("scores that are no base64: {e}")))?;

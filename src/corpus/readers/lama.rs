@@ -150,7 +150,7 @@ pub(crate) fn placeholders(prompt: &str) -> Result<(), Unread> {
     Err(Unread::new(DropKind::Value, format!("`{prompt}`; expected a prompt with [X] and [Y] once each")))
 }
 
-/// Whether nothing but a full stop follows `[Y]`.
+/// True if nothing but a full stop follows `[Y]`.
 pub(crate) fn object_final(prompt: &str) -> bool {
     prompt.split_once("[Y]").is_some_and(|(_, rest)| matches!(rest.trim(), "" | "."))
 }

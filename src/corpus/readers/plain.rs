@@ -187,7 +187,7 @@ fn parse(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
     Ok(())
 }
 
-/// The row that the keys make, the most telling ones first.
+/// The row that the keys make; the most specific keys are tried first.
 fn row(k: Keys<'_>) -> Result<Row<'_>, Unread> {
     if k.tokens.is_some() || k.rationales.is_some() {
         return rationale(k);

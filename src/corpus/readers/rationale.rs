@@ -109,7 +109,7 @@ fn gold(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
     let indices = rationales.iter().flatten().chain(&keys.mask_index);
     inside(indices, tokens.len())?;
     if let Some(pairs) = &keys.alignment {
-        // The other side of a pair lies in the original, whose length this row does not tell.
+        // The other side of a pair refers to the original, whose length is unknown here.
         inside(pairs.iter().map(|p| &p[1]), tokens.len())?;
     }
     emit(Row::Rationale(Rationale {

@@ -13,7 +13,7 @@ use super::registry::FORMATS;
 use super::row::Row;
 use super::source::{self, Frames, Watch};
 
-/// What was read of a file.
+/// Result of reading a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// Rows that were handed on; one line can hold several.
@@ -24,9 +24,9 @@ pub struct Report {
     pub blank: u64,
     /// Rows that were dropped, by kind.
     pub dropped: Drops,
-    /// Whether reading stopped before the end because the caller had enough.
+    /// True if reading stopped before the end because the caller had enough.
     pub stopped: bool,
-    /// Why the file gave no row at all, where it is one of several; a file by itself is an error then.
+    /// Why the file gave no row at all, if it is one of several; a file by itself is an error then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
 }
@@ -57,7 +57,7 @@ impl Reading {
         Self::of(source::open_watched(path, watch)?)
     }
 
-    /// The same for a stream; `name` stands for the file.
+    /// The same for a stream that is called `name`.
     pub fn stream(source: Box<dyn Read>, name: &Path) -> Result<Self, ReadError> {
         Self::of(Frames::new(source, name)?)
     }
@@ -73,7 +73,7 @@ impl Reading {
         self.format
     }
 
-    /// Whether the file is compressed.
+    /// True if the file is compressed.
     pub(crate) fn is_gzip(&self) -> bool {
         self.frames.is_gzip()
     }
@@ -172,7 +172,7 @@ fn none_at_all(file: &Path, format: &Format, report: &Report) -> Result<(), Read
     }
 }
 
-/// Whether the text begins with a JSON object that goes over several lines.
+/// True if the text begins with a JSON object that goes over several lines.
 fn spread(text: &str) -> bool {
     let text = text.trim_start();
     let first = text.lines().next().unwrap_or_default().trim_end();
@@ -244,7 +244,7 @@ fn unknown(head: &Head<'_>, begin: &str) -> String {
     format!("text that begins with `{first}`")
 }
 
-/// Whether a tenth of the beginning is what no text holds.
+/// True if a tenth of the beginning is bytes that text does not contain.
 fn is_binary(begin: &str) -> bool {
     let head = || begin.chars().take(4_096);
     let strange = |c: &char| *c == char::REPLACEMENT_CHARACTER || c.is_control() && !c.is_whitespace();

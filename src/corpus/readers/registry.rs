@@ -1,4 +1,5 @@
-//! All formats. The first that recognises a file reads it, so formats with more telling keys stand before those with fewer.
+//! All formats. The first that recognises a file reads it, so formats with more specific keys come before those with
+//! fewer.
 
 use super::format::Format;
 use super::{

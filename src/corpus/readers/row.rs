@@ -97,7 +97,7 @@ impl Split {
     }
 }
 
-/// How many objects a subject has, and subjects an object, as LAMA states it.
+/// Cardinality of a relation, as LAMA states it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum RelationKind {
     /// Each subject one object, each object one subject.
@@ -146,7 +146,7 @@ row! {
         lemma: Option<Text<'a>>,
         /// ParaRel: tense of the pattern.
         tense: Option<Text<'a>>,
-        /// Whether nothing but a full stop follows `[Y]`, so that causal models can answer.
+        /// True if nothing but a full stop follows `[Y]`, so that causal models can answer.
         object_final: Option<bool>,
     }
 }
@@ -198,7 +198,7 @@ row! {
         /// The unacceptable one.
         bad: Text<'a>,
         paradigm: Option<Text<'a>>,
-        /// What both have before the critical word (one-prefix method).
+        /// Words of both before the critical word (one-prefix method).
         prefix: Option<Text<'a>>,
         /// The critical words, good and bad.
         forms: Option<[Text<'a>; 2]>,
@@ -248,7 +248,7 @@ row! {
 }
 
 row! {
-    /// What a model said of an input, and why.
+    /// A model's answer to an input, with its rationale.
     Prediction {
         /// Identifier of the input.
         id: Option<Text<'a>>,
@@ -270,11 +270,11 @@ row! {
 row! {
     /// A published number.
     Measure {
-        /// What it is the value of.
+        /// Name of the metric.
         metric: Text<'a>,
-        /// The value; none where the source prints `nan`.
+        /// The value; none if the source prints `nan`.
         value: Option<f64>,
-        /// What it was measured on: relation, model, prompt, task and so on.
+        /// Names of the measurement: relation, model, prompt, task and so on.
         labels: Option<Labels<'a>>,
     }
 }
@@ -300,7 +300,7 @@ pub enum Row<'a> {
     Pair(Pair<'a>),
     /// An input with gold rationales.
     Rationale(Rationale<'a>),
-    /// What a model said.
+    /// A model's answer.
     Prediction(Prediction<'a>),
     /// A published number.
     Measure(Measure<'a>),

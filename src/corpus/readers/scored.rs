@@ -120,7 +120,7 @@ struct Keys<'a> {
 }
 
 struct Scored {
-    /// Rows so far, by which those without a name are told apart.
+    /// Rows so far; they number rows without a name.
     rows: u64,
 }
 
@@ -196,7 +196,7 @@ fn partners<'a>(keys: &mut Keys<'a>) -> Result<Vec<Side<'a>>, Unread> {
         let (gold, mask) = (keys.perturbed_gold.take(), keys.perturbed_mask);
         sides.push(Side { id: None, tokens, scores, gold, mask, perturbation: None, alignment: None });
     }
-    // What the row says of its pair is said of its only partner.
+    // Scores that the row has for its pair belong to its only partner.
     if let [side] = &mut sides[..] {
         side.perturbation = side.perturbation.take().or_else(|| keys.perturbation.clone());
         side.alignment = side.alignment.take().or_else(|| keys.alignment.clone());

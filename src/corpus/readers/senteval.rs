@@ -48,7 +48,7 @@ fn fields(line: &str) -> Option<(&str, &str, &str)> {
     Some((fields.next()?, fields.next()?, fields.next()?)).filter(|_| fields.next().is_none())
 }
 
-/// Which labels are allowed, by two thirds of the first ones.
+/// Allowed labels, by two thirds of the first ones.
 fn closed(head: &Head<'_>) -> Labels {
     let seen: Vec<&str> = head.lines.iter().filter_map(|l| fields(l)).map(|f| f.1).collect();
     let most = |is: &dyn Fn(&str) -> bool| 3 * seen.iter().filter(|l| is(l)).count() >= 2 * seen.len();

@@ -1,7 +1,8 @@
 //! A file or a folder as a data set: which files it has, what each is, and its rows one after the other.
 //!
 //! Folders are walked in the order of their names. Some formats are folders (LAMA, ParaRel, BEAR, ERASER): which one a
-//! folder is follows from what its files are, not from its name. Files that are no data (a README, a pickle) are listed with
+//! folder is follows from what its files are, not from its name. Files that are not data (a README, a pickle) are
+//! listed with
 //! the reason; nothing is left out in silence.
 
 use std::fs;
@@ -23,10 +24,9 @@ const FILES: usize = 20_000;
 
 #[derive(Debug, Clone)]
 pub struct SetFile {
-    /// Where it is.
     pub path: PathBuf,
     pub format: &'static Format,
-    /// Whether it is compressed.
+    /// True if it is compressed.
     pub gzip: bool,
     /// Its size on disk, in bytes.
     pub bytes: u64,
@@ -35,9 +35,9 @@ pub struct SetFile {
 /// A data set: one file, or a folder of them.
 #[derive(Debug, Clone)]
 pub struct Set {
-    /// What was asked for.
+    /// The path asked for.
     pub root: PathBuf,
-    /// What it is as a whole: the title of its one format, a folder layout, or "files of several formats".
+    /// Title of the whole: that of its one format, a folder layout, or "files of several formats".
     pub title: String,
     /// Files that are read, in order.
     pub files: Vec<SetFile>,
@@ -236,7 +236,7 @@ fn describe(path: &Path, watch: &Watch) -> Result<SetFile, ReadError> {
     Ok(SetFile { path: path.to_owned(), format: reading.format(), gzip: reading.is_gzip(), bytes })
 }
 
-/// Whether rows in this file name documents in the folder `docs` beside it.
+/// True if rows in this file name documents in the folder `docs` next to it.
 fn is_annotation(path: &Path) -> bool {
     path.is_file()
         && path.file_name().is_some_and(|n| n.to_string_lossy().contains(".json"))

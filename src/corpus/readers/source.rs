@@ -32,15 +32,15 @@ pub(crate) struct Frames {
     line: u64,
     ended: bool,
     gzip: bool,
-    /// Whether a top-level JSON array has been opened.
+    /// True if a top-level JSON array has been opened.
     inside: bool,
 }
 
-/// What a piece is, and the line (from 1) that it begins on.
+/// A piece: the line (from 1) that it begins on, and its range.
 pub(crate) type Piece = (u64, Range<usize>);
 
-/// Observes the reading of files: it is told how many bytes came from the disk, and can end the reading, which is then an
-/// error. What to tell the user is then up to whoever ended it.
+/// Observes the reading of files: it is called with the number of bytes read from the disk, and can end the reading
+/// with an error. The caller that ended it explains that to the user.
 pub type Watch = Rc<dyn Fn(u64) -> ControlFlow<()>>;
 
 /// A file with an observer.
@@ -95,7 +95,7 @@ impl Frames {
         let mut frames = Self::over(source, file);
         frames.fill(2)?;
         if frames.window().starts_with(&[0x1f, 0x8b]) {
-            // What has been read already goes before the rest.
+            // Bytes read so far come before the rest.
             let begun = std::io::Cursor::new(frames.window().to_vec());
             let source = MultiGzDecoder::new(begun.chain(frames.source));
             frames = Self::over(Box::new(source), file);
@@ -133,17 +133,17 @@ impl Frames {
         self.line
     }
 
-    /// Whether the file is compressed.
+    /// True if the file is compressed.
     pub(crate) fn is_gzip(&self) -> bool {
         self.gzip
     }
 
-    /// What has been read and not been taken: at first the beginning of the file.
+    /// Bytes read and not yet consumed: at first the beginning of the file.
     pub(crate) fn window(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
-    /// Whether the window reaches to the end of the file.
+    /// True if the window reaches to the end of the file.
     pub(crate) fn is_whole(&self) -> bool {
         self.ended
     }
@@ -226,7 +226,7 @@ impl Frames {
             if let Some(k) = memchr(b'\n', &self.window()[scanned..]) {
                 let from = self.start;
                 let to = from + scanned + k;
-                // The window may have grown past the limit before the end of the line came into sight.
+                // The window may have grown past the limit before it contained the end of the line.
                 self.check_length(to - from, self.line + 1)?;
                 self.start = to + 1;
                 self.line += 1;
@@ -260,7 +260,7 @@ impl Frames {
     /// The next object of a top-level JSON array, or of JSON objects one after the other, over however many lines.
     ///
     /// # Errors
-    /// [`ReadError`] where reading fails, something else than an object stands there, or the object does not end.
+    /// [`ReadError`] if reading fails, if the next value is not an object, or if the object does not end.
     pub(crate) fn next_value(&mut self) -> Result<Option<Piece>, ReadError> {
         if !self.skip_between()? {
             return Ok(None);
@@ -334,7 +334,7 @@ impl Frames {
     }
 }
 
-/// Where a JSON object ends, over however many windows.
+/// Finds the end of a JSON object, over any number of windows.
 #[derive(Default)]
 struct Scan {
     depth: usize,

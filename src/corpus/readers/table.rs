@@ -7,7 +7,7 @@ use super::text::Text;
 /// Most fields of a line.
 const MAX_FIELDS: usize = 256;
 
-/// Where the columns of a table are.
+/// Positions of a table's columns.
 #[derive(Debug, Clone)]
 pub(crate) struct Header {
     names: Vec<String>,
@@ -33,7 +33,7 @@ impl Header {
         }
     }
 
-    /// Whether this line is the header (again, as in files that were put together).
+    /// True if this line is the header (again, as in concatenated files).
     pub(crate) fn is(&self, line: &str) -> bool {
         line == self.line
     }

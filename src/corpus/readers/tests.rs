@@ -66,7 +66,7 @@ fn every_format_has_a_file_that_is_recognised_as_it_and_read_without_loss() {
         if path.is_dir() {
             continue;
         }
-        // What inseq saves by default, beside the plain form.
+        // The default form of inseq, besides the plain one.
         let stem = path.file_stem().unwrap().to_str().unwrap().replace("inseq-saved", "inseq");
         let reading = Reading::open(&path).unwrap();
         assert_eq!(reading.format().id, stem, "{}", path.display());

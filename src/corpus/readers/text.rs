@@ -88,7 +88,6 @@ impl Labels<'_> {
         self.0.iter().find(|(k, _)| k.as_str() == name).map(|(_, v)| v.as_str())
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -24,7 +24,7 @@ const LEAST: usize = 10;
 
 struct Vectors {
     dimension: usize,
-    /// Whether the first line, still to come, has the counts.
+    /// True if the first line, still to come, has the counts.
     counts: bool,
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn kind(path: &Path) -> Result<Kind, ReadError> {
 /// Most entries of an archive.
 const MOST_ENTRIES: usize = 65_534;
 
-/// Where an entry lies.
+/// Position of an entry.
 struct Entry {
     name: String,
     method: u16,

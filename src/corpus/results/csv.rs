@@ -79,7 +79,7 @@ fn scalar<'t>(key: &str, cell: Cow<'t, str>, separator: char) -> Scalar<'t> {
         "false" => return Scalar::Truth(false),
         _ => {}
     }
-    // Where semicolons separate, commas are decimal points.
+    // In files separated by semicolons, commas are decimal points.
     let number = word.parse::<f64>().ok();
     let number = number.or_else(|| word.replacen(',', ".", 1).parse().ok().filter(|_| separator == ';'));
     let hundredths = || word.strip_suffix('%').and_then(|n| n.trim().parse::<f64>().ok()).map(|n| n / 100.0);

@@ -118,7 +118,7 @@ enum Sort {
     Resolved,
 }
 
-/// The layout of a document by the keys of its first object; none for rows.
+/// The layout of a document by the keys of its first object; `None` for rows.
 fn layout(window: &[u8]) -> Option<Layout> {
     let window = plain(window);
     let mut keys: Vec<(String, Sort)> = Vec::new();
@@ -361,7 +361,7 @@ impl<'de> Visitor<'de> for Walk<'_, '_> {
     }
 }
 
-/// The row of an identifier: an object, or a plain value; none for a text (OpenCompass notes a `type` among its details).
+/// The row of an identifier: an object, or a plain value; none for a text (OpenCompass has a `type` among its details).
 struct Row {
     detail: bool,
 }

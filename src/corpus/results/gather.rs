@@ -391,7 +391,7 @@ impl<'a> Gather<'a> {
     }
 
     /// Older versions of lm-evaluation-harness write the rows of one filter after the other and do not name them: where every
-    /// document comes equally often, each time is a filter of its own, named by its number.
+    /// document comes equally often, each occurrence is a filter, named by its number.
     fn name_filters(&mut self) {
         let mut seen: HashMap<&str, (u32, Print)> = HashMap::new();
         let mut times = Vec::with_capacity(self.ids.len());

@@ -1,4 +1,4 @@
-//! Names in the order of a file, and where each of them stands: a million of them without a million allocations.
+//! Names in the order of a file, and their positions: a million of them without a million allocations.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -27,12 +27,10 @@ impl Names {
         Some(&self.text[begin..end])
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -42,8 +40,8 @@ impl Names {
         (0..self.len()).filter_map(|at| self.get(at))
     }
 
-    /// What follows the number in every name, where they are whole numbers that rise from each to the next with the same words behind
-    /// them: nothing, or the filter.
+    /// The common suffix of the names (nothing, or the filter), if each is a whole number with that suffix and the
+    /// numbers rise.
     fn rising(&self) -> Option<String> {
         let first = self.get(0)?;
         let behind = first.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -64,7 +62,7 @@ fn whole(name: &str) -> Option<u64> {
     name.parse().ok().filter(|_| plain)
 }
 
-/// Where names stand that are there once each.
+/// Positions of names that occur once each.
 #[derive(Debug, Clone)]
 pub enum Places {
     /// They are numbers that rise, with the same words behind them.

@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 use super::line::Key;
 use super::value::{Excerpt, Scalar};
 
-/// Inspect's `scores`: values by scorer, an answer; or a plain value where the key is a column of its own.
+/// Inspect's `scores`: values by scorer, an answer; or a plain value where the key is a column by itself.
 pub(crate) struct Scorers<'a>(pub Vec<(String, Option<f64>)>, pub Option<String>, pub Option<Scalar<'a>>);
 
 /// Inspect's letters: correct, incorrect, partial, no answer.

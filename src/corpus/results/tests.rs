@@ -1,4 +1,4 @@
-//! What files of results may hold, and what must not pass.
+//! Files of results that are read, and some that must be refused.
 
 use super::*;
 
