@@ -21,7 +21,7 @@ use corpus::readers::{Report, Row, Watch, plain};
 use corpus::sets::{SetError, Source};
 use labs::examples::TaskSpec;
 
-/// What errors call the output if no file is named.
+/// Name of the output in errors if no file is named.
 const STDOUT: &str = "to standard output";
 
 /// Subcommands of `data`.
@@ -61,7 +61,7 @@ label. Agreement sentences have the frequencies of the lab's own; `data = \"agre
     Convert(ConvertArgs),
 }
 
-/// What `show` takes.
+/// Arguments of `show`.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
     /// Files or folders, or names of built-in sets.
@@ -75,7 +75,7 @@ pub struct ShowArgs {
     json: bool,
 }
 
-/// What `doctor` takes.
+/// Arguments of `doctor`.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
     /// File or folder, or the name of a built-in set.
@@ -94,7 +94,7 @@ pub struct DoctorArgs {
     json: bool,
 }
 
-/// What `convert` takes.
+/// Arguments of `convert`.
 #[derive(Debug, Args)]
 pub struct ConvertArgs {
     /// File or folder, or the name of a built-in set.

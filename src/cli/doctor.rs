@@ -164,7 +164,7 @@ fn hub() -> Check {
     Check { mark, what: "hub cache", text }
 }
 
-/// What of the system draws characters that the embedded font lacks, told by one of Chinese.
+/// The system font for characters that the embedded font lacks, tried with a Chinese one.
 fn fonts() -> Check {
     let what = "fonts";
     match spare_font('中') {

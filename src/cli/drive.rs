@@ -31,7 +31,7 @@ pub(crate) enum End {
     Failed,
 }
 
-/// Where the results of one run go.
+/// Destinations of the results of one run.
 pub(crate) struct Sinks<'a> {
     /// The fold of everything.
     pub board: Board,
@@ -180,7 +180,7 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Adds a finding of our own, as if the engine had sent it: the session has it too.
+    /// Adds a finding of this program, as if the engine had sent it: the session has it too.
     fn add(&mut self, what: Common) -> Result<(), CliError> {
         let model = self.spec.models().first().cloned().unwrap_or_default();
         let finding = Label::new(self.spec.common(), &model).common(0, self.seconds(), what);

@@ -22,7 +22,7 @@ pub(crate) const GATE: u8 = 3;
 /// A signal stopped it: this plus the number of the signal, as in shells (130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP).
 pub(crate) const SIGNALLED: u8 = 128;
 
-/// Why a command failed.
+/// Reasons for which a command failed.
 #[derive(Debug, Error)]
 pub enum CliError {
     /// The command line or an input file is wrong.
@@ -56,7 +56,7 @@ impl CliError {
         }
     }
 
-    /// What is printed to stderr, made printable; none if there is nothing to say.
+    /// The message for stderr, made printable; `None` if there is nothing to say.
     pub(crate) fn message(&self) -> Option<String> {
         match self {
             CliError::Usage(what) | CliError::Failed(what) | CliError::Gate(what) => {

@@ -28,11 +28,14 @@ use labs::table::{Form, Table};
 pub struct ExportArgs {
     /// Name or file of the session.
     pub session: String,
-    /// Which figure, for example `reliability` (C, S and R against the strength), `pareto` (C against S, all methods), `figure-1` to `figure-6` (of Canby et al.) or `heatmap`; an
+    /// The figure, for example `reliability` (C, S and R against the strength), `pareto` (C against S, all methods),
+    /// `figure-1` to `figure-6` (of Canby et al.) or `heatmap`; an
     /// unknown name lists those of the session's lab.
     #[arg(long, value_name = "NAME", required_unless_present = "table")]
     pub figure: Option<String>,
-    /// Which table of the paper, in place of a figure: `accuracy`, `interpretability`, `accuracy-perturbations`, `perturbations` (of the saliency lab), `contingency`, `probes`, `optimum`, `optimum-linear`, `map` (of the interventions lab).
+    /// The table of the paper, in place of a figure: `accuracy`, `interpretability`, `accuracy-perturbations`,
+    /// `perturbations` (of the saliency lab), `contingency`, `probes`, `optimum`, `optimum-linear`, `map` (of the
+    /// interventions lab).
     #[arg(long, value_name = "NAME", conflicts_with_all = ["figure", "model", "with", "relation", "method", "oracle", "sentence", "partner", "marker"])]
     pub table: Option<String>,
     /// File to write; its extension determines the format.

@@ -56,7 +56,7 @@ pub struct FollowArgs {
 
 /// How often the folder is looked at.
 const EVERY: Duration = Duration::from_secs(2);
-/// A program that reads is told the same again after this time: one that is gone is noticed only when it is told something.
+/// The same state is printed again after this time: a reader that is gone is noticed only by writing.
 const AGAIN: Duration = Duration::from_secs(30);
 /// Lines of a kind that are shown.
 const SHOWN: usize = 12;
@@ -66,7 +66,7 @@ const WIDE: usize = 100;
 /// Follows the folder.
 ///
 /// # Errors
-/// [`CliError::Usage`] for a folder that is none of a grid; [`CliError::Told`] where all has ended and cells have failed.
+/// [`CliError::Usage`] for a folder that is not a grid's; [`CliError::Told`] if all has ended and cells have failed.
 pub fn follow(args: &FollowArgs, out: &mut dyn Write) -> Result<(), CliError> {
     #[cfg(unix)]
     if let Some(address) = &args.remote {
@@ -83,7 +83,7 @@ pub fn follow(args: &FollowArgs, out: &mut dyn Write) -> Result<(), CliError> {
             Some(found) => found.tell(&view, |told| told.print(out))?,
             None => false,
         };
-        // What there is to tell of the cells is told before the end.
+        // Print cell results before the final line.
         if !more {
             if over? {
                 return Ok(());
@@ -93,13 +93,13 @@ pub fn follow(args: &FollowArgs, out: &mut dyn Write) -> Result<(), CliError> {
     }
 }
 
-/// What has been shown.
+/// State shown last.
 struct Shown {
-    /// Whether it is shown in place.
+    /// True if it is shown in place.
     screen: bool,
     /// All of it where it is shown in place or read by a program, else its first line.
     last: Vec<String>,
-    /// When that was.
+    /// Time of the last line.
     told: Instant,
 }
 
@@ -138,7 +138,7 @@ fn show(
         return output::json(out, view);
     }
     if screen {
-        // What the terminal cannot clear it shows below.
+        // A terminal that cannot be cleared shows it below.
         let _ = write!(out, "{}{}", Clear(ClearType::All), MoveTo(0, 0));
     }
     let columns = crossterm::terminal::size().map_or(WIDE, |(columns, _)| usize::from(columns)).max(20);

@@ -90,7 +90,7 @@ struct TrainArgs {
     /// Judge on the half that recipes are chosen on, and leave the final half alone.
     #[arg(long)]
     development: bool,
-    /// Where to train: auto, cpu, cuda, cuda:N or metal.
+    /// Device: auto, cpu, cuda, cuda:N or metal.
     #[arg(long, default_value = "cpu")]
     device: String,
     /// Do not show progress.
@@ -110,7 +110,7 @@ struct ScoreArgs {
     /// Ask only the rationale benchmark again, after its sentences have changed, on the half that the card is judged on; the other scores stay.
     #[arg(long, conflicts_with = "development")]
     benchmark: bool,
-    /// Where to run the model: auto, cpu, cuda, cuda:N or metal.
+    /// Device: auto, cpu, cuda, cuda:N or metal.
     #[arg(long, default_value = "cpu")]
     device: String,
     /// Do not show progress.
@@ -175,7 +175,7 @@ fn known_recipe(name: &str) -> Result<&'static Recipe, CliError> {
     })
 }
 
-/// What the arguments say of a training; `out` where they name no folder.
+/// Options of a training from the arguments; `out` if they name no folder.
 fn options(args: &TrainArgs, out: &Path) -> Result<Options, CliError> {
     Ok(Options {
         seed: args.seed,
@@ -306,7 +306,7 @@ mod tests {
         Cli::try_parse_from([&["gallery"], words].concat()).map(|c| c.gallery)
     }
 
-    /// What is printed, and how it ends.
+    /// Output and result of a command.
     fn answer(words: &[&str]) -> (String, Result<(), CliError>) {
         let mut out = Vec::new();
         let end = run(&parse(words).unwrap(), &mut out);

@@ -9,7 +9,7 @@ use super::run::RunArgs;
 use super::shard::Shard;
 use base::signals;
 
-/// Runs the share in so many processes and waits for all of them.
+/// Runs the share in `jobs` processes and waits for all of them.
 ///
 /// # Errors
 /// [`CliError::Cancelled`] after a signal, which all of them get; [`CliError::Told`] where one failed.
@@ -46,7 +46,7 @@ pub fn run(args: &RunArgs, shard: Shard, jobs: usize, memory_limit: Option<u64>)
     judge(&ends)
 }
 
-/// What a job is started with.
+/// Arguments of a job.
 fn arguments(
     args: &RunArgs,
     shard: Shard,

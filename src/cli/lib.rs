@@ -125,7 +125,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// What the latest panic said.
+/// Message of the latest panic.
 static PANIC: Mutex<String> = Mutex::new(String::new());
 
 /// Keeps the messages of panics instead of printing them: panics of libraries on broken files become errors where they are

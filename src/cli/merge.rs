@@ -55,7 +55,7 @@ const LISTED: usize = 10;
 /// Comparisons that are printed.
 const SHOWN: usize = 12;
 
-/// What `--json` prints.
+/// Output of `--json`.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     grid: &'a str,
@@ -170,7 +170,7 @@ fn numbered(path: &Path, number: usize) -> PathBuf {
     path.with_file_name(format!("{}-{number}{}", &name[..at], &name[at..]))
 }
 
-/// What is not there, as lines.
+/// Missing cells, as lines.
 fn absent(folder: &Folder, survey: &Survey) -> Vec<String> {
     let mut out = Vec::new();
     let total = folder.cells.len();
@@ -196,7 +196,7 @@ struct Corrected {
 }
 
 fn corrected(merged: &Merged) -> Corrected {
-    // What is no number counts as a test and is never rejected, as in the family of a session.
+    // A p-value that is not a number counts as a test and is never rejected, as in the family of a session.
     let p: Vec<f64> = merged.family.iter().map(|(_, c)| if c.p.is_nan() { 1.0 } else { c.p }).collect();
     Corrected { holm: holm(&p), bh: benjamini_hochberg(&p) }
 }

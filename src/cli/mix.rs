@@ -15,7 +15,7 @@ use model::ModelSource;
 use pretraining::GalleryError;
 use pretraining::further::{Diet, Keep, Outcome, Settings, Start, mix};
 
-/// What to continue training, on what, and where the results go.
+/// Model, mixtures and outputs of a further training.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   probity gallery mix --model bert-mini
@@ -45,7 +45,7 @@ pub struct MixArgs {
     /// Folder for the weights after each mixture.
     #[arg(long, value_name = "DIR")]
     weights: Option<PathBuf>,
-    /// Where to train: auto, cpu, cuda, cuda:N or metal.
+    /// Device: auto, cpu, cuda, cuda:N or metal.
     #[arg(long, default_value = "cpu")]
     device: String,
     /// Print results as JSON lines.

@@ -30,7 +30,7 @@ pub enum ModelsCommand {
     Show {
         /// Built-in name, folder in Hugging Face layout, or hub id.
         model: String,
-        /// Where to load it: auto, cpu, cuda, cuda:N or metal.
+        /// Device: auto, cpu, cuda, cuda:N or metal.
         #[arg(long, default_value = "cpu")]
         device: String,
         /// Precision in which to keep its numbers: f32, f16 or bf16.
@@ -40,9 +40,9 @@ pub enum ModelsCommand {
         #[arg(long, value_name = "FILE")]
         vocabulary: Option<PathBuf>,
     },
-    /// What is cached on disk: hidden states and trained probes.
+    /// Hidden states and trained probes cached on disk.
     Cache {
-        /// What to do with it; shown by default.
+        /// Action; `show` by default.
         #[command(subcommand)]
         what: Option<CacheCommand>,
     },
@@ -55,7 +55,7 @@ pub enum ModelsCommand {
     Check {
         /// Folder in Hugging Face layout with expected values.
         dir: String,
-        /// Where to compute: auto, cpu, cuda, cuda:N or metal.
+        /// Device: auto, cpu, cuda, cuda:N or metal.
         #[arg(long, default_value = "cpu")]
         device: String,
         /// Print one JSON object instead of the table.

@@ -8,7 +8,7 @@ use model::params::Params;
 use model::source::Files;
 use model::{self, Device, Dtype, ModelError, ModelSource, Tokenizer};
 
-/// Checks a spec, including what only the disk can tell; `origin` names it in errors. Nothing is loaded.
+/// Checks a spec, including its files on disk; `origin` names it in errors. Nothing is loaded.
 pub fn check(spec: &Spec, origin: &str) -> Result<(), CliError> {
     spec.check(origin)?;
     Ok(spec.common().reach(origin)?)

@@ -23,7 +23,7 @@ pub enum Meter {
     Plain {
         /// The stage of the latest line.
         stage: String,
-        /// When it was written.
+        /// Time of the last write.
         at: Option<Instant>,
     },
 }

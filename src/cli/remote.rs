@@ -16,7 +16,7 @@ use remote::parcel::inner;
 use remote::{Address, Far, Past, RemoteError};
 use session::name;
 
-/// Where an engine far away is.
+/// Options for a remote engine.
 #[derive(Debug, Clone, Default, Args)]
 pub struct RemoteArgs {
     /// Compute on another machine, through the system's ssh: ssh://user@host:port. Models and data are named as that machine sees
@@ -52,7 +52,7 @@ fn duration(text: &str) -> Result<u64, String> {
 }
 
 impl RemoteArgs {
-    /// What is asked of the far end, but for what a command adds.
+    /// The first message to the far end, except for additions of single commands.
     pub(crate) fn hello(&self, device: &str, dtype: &str, memory_limit: Option<u64>) -> Hello {
         Hello {
             device: device.into(),

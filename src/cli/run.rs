@@ -48,10 +48,11 @@ pub struct RunArgs {
     #[arg(long, value_name = "I/N", requires = "out", value_parser = Shard::parse,
           conflicts_with_all = ["json", "session", "no_session", "force", "forecast"])]
     pub shard: Option<Shard>,
-    /// Compute so many cells of a grid side by side, each in a process with its part of the threads and of --memory-limit.
+    /// Number of cells of a grid computed side by side, each in a process with its part of the threads and of
+    /// --memory-limit.
     #[arg(long, value_name = "K", requires = "out", value_parser = clap::value_parser!(u64).range(1..=256))]
     pub jobs: Option<u64>,
-    /// Which of the jobs this process is.
+    /// Number of this job among the jobs.
     #[arg(long, hide = true, value_parser = Shard::parse, requires = "shard", conflicts_with = "jobs")]
     pub lane: Option<Shard>,
     /// Replace the results of an earlier run in that folder; a run that is stopped or fails replaces nothing.
@@ -63,7 +64,7 @@ pub struct RunArgs {
     /// Use this seed instead of the specs' own.
     #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub seed: Option<u64>,
-    /// Where to compute: auto, cpu, cuda, cuda:N or metal.
+    /// Device: auto, cpu, cuda, cuda:N or metal.
     #[arg(long, default_value = "auto")]
     pub device: String,
     /// Precision in which models are kept: f32, or f16 and bf16 (half the memory, no gradients).
@@ -84,7 +85,7 @@ pub struct RunArgs {
     /// Do not show progress.
     #[arg(long, short)]
     pub quiet: bool,
-    /// Where to compute, if not here.
+    /// Options for a remote engine.
     #[cfg(unix)]
     #[command(flatten)]
     pub far: super::remote::RemoteArgs,
@@ -94,12 +95,12 @@ pub struct RunArgs {
 pub struct Task {
     /// The file's name without its extension; of a cell of a grid, with its number.
     pub stem: String,
-    /// What to compute.
+    /// Spec and number of the cell.
     pub cell: Cell,
 }
 
 impl RunArgs {
-    /// Whether another machine computes.
+    /// True if another machine computes.
     fn is_far(&self) -> bool {
         #[cfg(unix)]
         return self.far.remote.is_some();
@@ -107,7 +108,7 @@ impl RunArgs {
         false
     }
 
-    /// Whether what is found goes into a folder of parts.
+    /// True if results go into a folder of parts.
     fn in_parts(&self, tasks: &[Task]) -> Result<bool, CliError> {
         let of_a_grid = tasks.iter().find(|t| !t.cell.at.is_empty());
         let Some(task) = of_a_grid.or(tasks.first().filter(|_| self.shard.is_some() || self.jobs.is_some()))
@@ -239,14 +240,14 @@ async fn run_far(
     let (mut far, _) = super::remote::connect(address, hello, &files)?;
     let (name, farewell) = (far.name().to_owned(), far.farewell());
     let done = execute(&mut far, args, tasks, out).await;
-    // One that is gone needs not be told.
+    // The engine may have exited: ignore the error.
     let _ = far.send(engine::message::Command::Shutdown);
     drop(far);
     super::remote::say_farewell(address, &name, &farewell);
     done
 }
 
-/// Where a refusal of the memory limit says that it is from.
+/// Origin named in a refusal of the memory limit.
 const MEMORY_LIMIT: &str = "memory limit";
 
 /// Refuses a memory limit that cannot be kept before anything is computed, with a figure that is enough for every model.
@@ -256,7 +257,7 @@ pub fn fits(cell: &Cell, options: &LocalOptions) -> Result<(), CliError> {
     }
     let mut refused = match local::forecast(&cell.spec, options.clone()) {
         Err(problem) if problem.r#where == MEMORY_LIMIT => problem,
-        // What else may be wrong the run itself reports and records.
+        // Other faults are reported and recorded by the run itself.
         _ => return Ok(()),
     };
     if cell.spec.models().len() > 1 {
@@ -371,14 +372,14 @@ fn results_in(folder: &Path) -> Option<PathBuf> {
     if findings.symlink_metadata().is_ok() { Some(findings) } else { figures() }
 }
 
-/// Where findings go.
+/// File of the findings.
 const FINDINGS: &str = "findings.jsonl";
-/// Where the findings of an unfinished run go if there are already results.
+/// File of the findings of an unfinished run if there are already results.
 const INCOMPLETE: &str = "findings-incomplete.jsonl";
 /// Formats of figures.
 const FIGURES: [&str; 3] = ["png", "svg", "csv"];
 
-/// Where findings are written, with the name that messages use.
+/// Destination of findings, with the name for messages.
 type Written = (Box<dyn Write>, PathBuf);
 
 /// The files of one run.

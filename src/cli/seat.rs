@@ -18,7 +18,8 @@ use tui::state::{ReplayState, Seat};
 /// Connects, then opens the screen; ssh may ask for a password in between.
 ///
 /// # Errors
-/// [`CliError::Usage`] for a spec that cannot be used, [`CliError::Failed`] if there is no engine or the terminal fails.
+/// [`CliError::Usage`] for a spec that cannot be used, [`CliError::Failed`] if there is no engine or the terminal
+/// fails.
 pub(super) fn live(args: &TuiArgs, address: &Address) -> Result<(), CliError> {
     let first = spec(args, false)?;
     let files = args.far.files(args.spec.as_slice())?;

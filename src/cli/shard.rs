@@ -1,4 +1,4 @@
-//! `probity run` over cells: a share of a grid, one cell after the other, each into a file of its own.
+//! `probity run` over cells: a share of a grid, one cell after the other, each into a separate file.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -27,9 +27,9 @@ use session::parts::{PartError, VERSION};
 /// A share: which one, from 1, and of how many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
-    /// Which one, from 1.
+    /// Its number, from 1.
     pub index: usize,
-    /// How many there are.
+    /// Number of shards.
     pub count: usize,
 }
 
@@ -67,7 +67,8 @@ impl std::fmt::Display for Shard {
 /// Computes this machine's share of the tasks.
 ///
 /// # Errors
-/// [`CliError::Usage`] for cells that cannot be told apart, and a folder of something else; [`CliError::Cancelled`] after a signal;
+/// [`CliError::Usage`] for cells that cannot be distinguished, and for a folder of something else;
+/// [`CliError::Cancelled`] after a signal;
 /// [`CliError::Told`] where cells failed.
 pub fn run(
     args: &RunArgs,
@@ -116,7 +117,8 @@ pub fn run(
     if status.failed > 0 { Err(CliError::Told) } else { Ok(()) }
 }
 
-/// Refuses a memory limit that the largest of these cells cannot keep, before any of them is computed. One stands for all: every cell
+/// Refuses a memory limit that the largest of these cells cannot keep, before any of them is computed. The largest is
+/// enough: every cell
 /// refuses at its own beginning anyway, and a forecast of each would take long.
 fn room(cells: &[Cell], own: &[usize], folder: &Folder, options: &LocalOptions) -> Result<(), CliError> {
     let to_do = own.iter().filter(|i| !matches!(folder.state(**i), State::Done));
@@ -190,7 +192,7 @@ struct Share<'a> {
     reporter: Reporter,
     /// Cells that were done before.
     there: usize,
-    /// What computes, once it has said so.
+    /// Description of the engine, once it has introduced itself.
     info: Option<EngineInfo>,
 }
 
@@ -206,7 +208,7 @@ impl Share<'_> {
                     self.reporter.status.done += 1;
                     continue;
                 }
-                // What belongs to something else is not written over; what is damaged is computed again.
+                // Files of another grid are not overwritten; damaged ones are computed again.
                 State::Broken(error @ (PartError::Version { .. } | PartError::Other { .. })) => {
                     return Err(error.into());
                 }

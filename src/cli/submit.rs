@@ -47,7 +47,7 @@ pub struct SubmitArgs {
     /// Jobs of the array, each with its share of the cells [default: 8, or the number of cells where that is smaller].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub array: Option<u64>,
-    /// Where to compute: auto, cpu, cuda, cuda:N or metal.
+    /// Device: auto, cpu, cuda, cuda:N or metal.
     #[arg(long, default_value = "auto")]
     pub device: String,
     /// Precision in which models are kept: f32, f16 or bf16.
@@ -71,7 +71,7 @@ pub struct SubmitArgs {
     /// The specs come from standard input, as another machine sends them.
     #[arg(long, hide = true, conflicts_with = "specs")]
     pub received: bool,
-    /// Options for sbatch, after `--`; they stand in the script and come before what else it says.
+    /// Options for sbatch, after `--`; they are written into the script, before its other options.
     #[arg(last = true, value_name = "SBATCH OPTIONS")]
     pub options: Vec<String>,
 }

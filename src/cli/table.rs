@@ -34,7 +34,7 @@ pub fn table(board: &Board) -> Vec<String> {
     out
 }
 
-/// What one run found as lines of text.
+/// Results of one run as lines of text.
 pub fn results(run: &Run) -> Vec<String> {
     let spec = &run.job.spec;
     let mut out = vec![printable_label(&format!("{} lab, spec {}", spec.lab(), run.job.spec_hash))];

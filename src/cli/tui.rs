@@ -27,7 +27,7 @@ use tui::state::{Glyphs, ReplayState, Start};
 use tui::terminal;
 use tui::theme::{Surroundings, Theme};
 
-/// What the terminal looks like.
+/// Options for the terminal's looks.
 #[derive(Debug, Clone, Default, Args)]
 pub struct LookArgs {
     /// Theme: the name of a shipped one [default: by NO_COLOR and the terminal's background].
@@ -64,7 +64,7 @@ pub struct TuiArgs {
     /// Do not record a session.
     #[arg(long)]
     pub(crate) no_session: bool,
-    /// Where to compute: auto, cpu, cuda, cuda:N or metal.
+    /// Device: auto, cpu, cuda, cuda:N or metal.
     #[arg(long, default_value = "auto")]
     pub device: String,
     /// Precision in which models are kept: f32, or f16 and bf16 (half the memory, no gradients).
@@ -76,7 +76,7 @@ pub struct TuiArgs {
     /// Follow a grid that others compute, in the folder that `probity run --out DIR` writes; with --remote, as that machine sees it.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["models", "spec", "session", "no_session", "device", "dtype", "memory_limit"])]
     pub follow: Option<PathBuf>,
-    /// Where to compute, if not here.
+    /// Options for a remote engine.
     #[cfg(unix)]
     #[command(flatten)]
     pub far: super::remote::RemoteArgs,
@@ -178,7 +178,7 @@ pub fn replay(session: Session, title: &str, speed: f64, args: &LookArgs) -> Res
     open(Source::Replay(recorded), start, notices, !args.no_mouse)
 }
 
-/// What the screen has done outside its thread.
+/// Work that the screen does outside its thread.
 pub(super) fn outside() -> Outside {
     Outside {
         export: Arc::new(|figure, existing| export(figure, Path::new("."), existing)),

@@ -28,7 +28,7 @@ pub enum Calculator {
     Reliability(score::ReliabilityArgs),
     /// Say how far scores depend on the prompt, and how often models keep their places, from a table or from predictions.
     Prompts(prompts::PromptsArgs),
-    /// Recommend a number of training examples for telling two probes apart (Zhu et al. 2022).
+    /// Recommend a number of training examples to distinguish two probes (Zhu et al. 2022).
     N(n::NArgs),
     /// Test whether two classifiers differ on the same items (McNemar 1947).
     Mcnemar(mcnemar::McnemarArgs),

@@ -1,4 +1,4 @@
-//! `probity n`: how many training examples tell two probes apart, by a bound.
+//! `probity n`: number of training examples to distinguish two probes, by a bound.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use base::numbers::{number, whole};
 use figure::layers::grouped;
 use labs::power::bound::{Bound, Counted, Ratio, recommended};
 
-/// Recommend a number of training examples for telling two probes apart (Zhu et al. 2022).
+/// Recommend a number of training examples to distinguish two probes (Zhu et al. 2022).
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   probity n --gap 42/320 --dim 768

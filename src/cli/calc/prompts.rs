@@ -39,7 +39,7 @@ pub struct PromptsArgs {
     /// The table, or predictions as JSON lines.
     #[arg(value_name = "TABLE.tsv|PREDICTIONS.jsonl")]
     table: PathBuf,
-    /// What equal scores do where models are put in order.
+    /// Order of models with equal scores.
     #[arg(long, value_enum, default_value = "earlier-lower")]
     ties: TiesArg,
     #[command(flatten)]
@@ -49,10 +49,10 @@ pub struct PromptsArgs {
     json: bool,
 }
 
-/// What equal scores do.
+/// Order of models with equal scores.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum TiesArg {
-    /// The model that is earlier in the table stands lower.
+    /// The model that is earlier in the table gets the lower place.
     EarlierLower,
     /// They share a place.
     MeanPlace,
@@ -67,7 +67,7 @@ impl TiesArg {
     }
 }
 
-/// An object whose keys stand in the order of the list.
+/// An object whose keys are in the order of the list.
 struct Ordered<T>(Vec<(String, T)>);
 
 impl<T: Serialize> Serialize for Ordered<T> {
@@ -240,7 +240,7 @@ mod tests {
         assert!(told.contains("t.tsv, line 2"), "{told}");
     }
 
-    /// What the authors of the paper published, against the numbers that were computed from it by others.
+    /// Published statistics against those that others computed from the published table.
     #[test]
     fn the_published_table_gives_the_published_spread() {
         let root = std::env::var("PROBITY_DATA").unwrap_or_else(|_| "../shared/data".into());

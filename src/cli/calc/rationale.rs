@@ -47,16 +47,16 @@ pub struct RationaleArgs {
     /// share of the words (.3, 30%), a number of words (5), or `gold` (as many as the gold rationale has).
     #[arg(long, default_value = "ratio", value_name = "RULE", allow_hyphen_values = true)]
     k: String,
-    /// When words of both inputs count as the same for MAP.
+    /// Rule by which words of both inputs count as the same for MAP.
     #[arg(long = "match", value_enum, default_value = "string")]
     matching: Match,
-    /// What counts of several gold rationales: the best single one, or also the best union.
+    /// Choice among several gold rationales: the best single one, or also the best union.
     #[arg(long, value_enum, default_value = "united")]
     several: SeveralArg,
     /// Align words that were replaced one for one with each other, in place of facing each with a virtual word.
     #[arg(long)]
     replaced: bool,
-    /// Whose scores, where the files have those of several.
+    /// System to judge, if the files have scores of several.
     #[arg(long, value_name = "NAME")]
     system: Option<String>,
     /// Level of the intervals.
@@ -76,7 +76,7 @@ pub struct RationaleArgs {
     json: bool,
 }
 
-/// When words count as the same.
+/// Rule by which words count as the same.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Match {
     /// Their strings are equal; repeated words match loosely (the paper).
@@ -87,7 +87,7 @@ enum Match {
     Position,
 }
 
-/// What counts of several gold rationales.
+/// Choice among several gold rationales.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum SeveralArg {
     /// The best single one.

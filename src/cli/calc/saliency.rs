@@ -56,7 +56,7 @@ pub struct SaliencyArgs {
     /// Seed of the random ranking.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Where to compute: auto, cpu, cuda, cuda:N or metal.
+    /// Device: auto, cpu, cuda, cuda:N or metal.
     #[arg(long, default_value = "auto")]
     device: String,
     /// Print one object as JSON.

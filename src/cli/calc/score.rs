@@ -12,7 +12,7 @@ use base::numbers::probability_of as probability;
 use labs::interventions::score;
 use stats::distance::total_variation;
 
-/// How far from 1 the sum of the probabilities of a distribution may be.
+/// Largest deviation from 1 of a distribution's sum.
 const TOLERANCE: f64 = 1e-6;
 
 /// Score one intervention from an oracle's probabilities before and after it (Canby et al., equations 1 to 4).
@@ -28,7 +28,7 @@ pub struct ScoreArgs {
     /// Probabilities after it, in the same order.
     #[arg(long, value_name = "P,P,…", allow_hyphen_values = true)]
     after: String,
-    /// What the intervention aimed at: the number of a class, from 0, or `uniform` for a nullifying one.
+    /// Aim of the intervention: the number of a class, from 0, or `uniform` for a nullifying one.
     #[arg(long, value_name = "K|uniform", allow_hyphen_values = true)]
     target: Option<String>,
     /// Print one object as JSON.

@@ -41,7 +41,7 @@ pub struct StatesArgs {
     /// One of the spec's models, the first where none is named.
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// Where to compute: auto, cpu, cuda:N, metal.
+    /// Device: auto, cpu, cuda:N or metal.
     #[arg(long, default_value = "auto", value_name = "DEVICE")]
     device: String,
     /// Replace the file if it exists.

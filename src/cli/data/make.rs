@@ -16,7 +16,7 @@ use corpus::make::{Layout, Line, MakeError, layouts, lines};
 use corpus::readers::Set;
 use corpus::sets::{BuiltIn, built_in};
 
-/// What `make` takes.
+/// Arguments of `make`.
 #[derive(Debug, Args)]
 pub struct MakeArgs {
     /// Name of a built-in set; `probity data list` names them.
@@ -125,7 +125,7 @@ fn write(lines: &[Line], out: &mut dyn Write, place: &str) -> Result<(), CliErro
     })
 }
 
-/// What `data list` prints.
+/// Prints `data list`.
 pub(crate) fn list(as_json: bool, out: &mut dyn Write) -> Result<(), CliError> {
     use serde_json::json;
 

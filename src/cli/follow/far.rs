@@ -41,7 +41,7 @@ pub(super) fn follow(args: &FollowArgs, address: &Address, out: &mut dyn Write) 
 }
 
 /// Passes on what the program there sees, until `take` has seen enough; with `found`, also what finished cells found, each once. A link that
-/// breaks after something came is told of and, if `broke` says so, tried again.
+/// breaks after the first message is reported and, if `broke` says so, tried again.
 ///
 /// # Errors
 /// [`CliError::Failed`] with the host and what the program there says.
@@ -67,7 +67,7 @@ pub(super) fn watch<T>(
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let said = std::thread::spawn(move || {
             let mut text = Vec::new();
-            // What cannot be read is not quoted.
+            // Output that cannot be read is not quoted.
             let _ = stderr.map(|pipe| pipe.take(MAX_LINE).read_to_end(&mut text));
             String::from_utf8_lossy(&text).into_owned()
         });
@@ -77,7 +77,7 @@ pub(super) fn watch<T>(
             let mut line = String::new();
             while over.is_none() && stdout.by_ref().take(MAX_LINE).read_line(&mut line).is_ok_and(|n| n > 0) {
                 match Told::read(&line) {
-                    // One line that was cut is the link's end; anything else is no follower.
+                    // A cut line is the end of the link; any other output is not from `follow`.
                     _ if heard && !line.ends_with('\n') => break,
                     Some(told) => {
                         if let Told::Whole(cell) = told {

@@ -1,4 +1,5 @@
-//! What finished cells of a followed grid found: read from their parts where the folder is, told as lines to whoever follows from elsewhere.
+//! Results of finished cells of a followed grid: read from their parts in a local folder, or printed as lines for a
+//! remote follower.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -15,10 +16,10 @@ use session::parts::watch::{View, sign};
 /// Finished cells that are read before the folder is looked at again.
 const AT_ONCE: usize = 64;
 
-/// What is told of a followed grid.
+/// Messages about a followed grid.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Told {
-    /// How far it is.
+    /// State of the grid.
     View(Box<View>),
     /// A line of what a cell found.
     Entry(Box<Entry>),
@@ -26,16 +27,16 @@ pub(super) enum Told {
     Whole(usize),
 }
 
-/// The line that says that a cell was told in full.
+/// The line after the last result of a cell.
 #[derive(Debug, Serialize, Deserialize)]
 struct WholeLine {
     whole: usize,
 }
 
 impl Told {
-    /// Reads a line as `probity follow --json` prints it; none for what is none.
+    /// Reads a line as `probity follow --json` prints it; `None` for any other.
     pub(super) fn read(line: &str) -> Option<Self> {
-        // A list would do as well for a value with fields, and is none of what is printed.
+        // serde would accept a list for a value with fields, which is never printed.
         let line = Some(line.trim_end()).filter(|line| line.starts_with('{'))?;
         let view = serde_json::from_str(line).map(|view| Told::View(Box::new(view)));
         let whole = |_| serde_json::from_str(line).map(|WholeLine { whole }| Told::Whole(whole));

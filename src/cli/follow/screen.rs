@@ -20,13 +20,13 @@ use tui::outside::Submitter;
 use tui::run::Source;
 use tui::state::{Followed, ReplayState};
 
-/// What waits for the screen; a folder of many cells is read no faster than it is shown.
+/// Results waiting for the screen; a folder of many cells is read no faster than it is shown.
 const QUEUE: usize = 256;
 
 /// Opens the screen on a folder of this machine, or of one that ssh reaches.
 ///
 /// # Errors
-/// [`CliError::Usage`] for a folder that is none of a grid, [`CliError::Failed`] if the host or the terminal fails.
+/// [`CliError::Usage`] for a folder that is not a grid's, [`CliError::Failed`] if the host or the terminal fails.
 pub fn live(args: &TuiArgs, dir: &Path) -> Result<(), CliError> {
     #[cfg(unix)]
     if let Some(address) = &args.far.remote {
@@ -120,7 +120,7 @@ fn problem_of(folder: &Folder, what: &str, hint: &str) -> Problem {
     Problem { what: what.into(), r#where: folder.dir().display().to_string(), hint: hint.into() }
 }
 
-/// What the screen makes of what is told; nothing of where a cell ends.
+/// The action for a message; `None` for the end of a cell.
 fn action(told: Told) -> Option<Action> {
     match told {
         Told::View(view) => Some(Action::Followed(Ok(view))),

@@ -15,7 +15,7 @@ use engine::message;
 use gallery::series::{self, Event, Job, Plan};
 use pretraining::{GalleryError, Progress, RECIPES, Recipe, Stage};
 
-/// Where models go if no folder is named.
+/// Default folder of the models.
 const FOLDER: &str = "gallery-seeds";
 /// Seeds of a mini if no number is named.
 const SEEDS: u64 = 5;
@@ -67,13 +67,13 @@ pub(crate) fn all(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError>
 /// A training under way.
 struct Running {
     progress: Progress,
-    /// When its stage began.
+    /// Start of its stage.
     since: Instant,
-    /// When it was last told of in a line of its own.
+    /// When its progress line was last printed.
     told: Instant,
 }
 
-/// What is shown while it works.
+/// Progress display.
 struct Board {
     meter: Meter,
     total: usize,
@@ -141,7 +141,7 @@ impl Board {
         });
     }
 
-    /// What is said of a finished training; a failure goes to standard error.
+    /// Message for a finished training; a failure goes to standard error.
     fn done(&mut self, job: &Job, made: Result<f64, GalleryError>) -> Option<String> {
         self.running.remove(&name(job));
         let folder = output::full(&job.out);
@@ -173,7 +173,7 @@ impl Board {
     }
 }
 
-/// How much of a training is done; what is measured afterwards takes little of its time.
+/// Share of a training done; the measurements afterwards take little of its time.
 fn share(p: Progress) -> f64 {
     match p.stage {
         Stage::Train => p.done as f64 / p.total.max(1) as f64,

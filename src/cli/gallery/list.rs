@@ -68,7 +68,7 @@ fn columns(score: &dyn Fn(&str) -> Option<f64>) -> String {
     )
 }
 
-/// The bars of a mini, and below each how its seeds stand to it.
+/// The bars of a mini, and below each the results of its seeds.
 fn bars_of(card: &Card, text: &mut String) {
     let verdicts = bars::verdicts(card);
     let _ = writeln!(text, "\n{}: {}, seed {}", card.name, bars::count(&verdicts), card.seed);

@@ -11,7 +11,7 @@ use session::parts::folder::{Folder, State};
 use session::parts::status::Status;
 use session::parts::watch::{Pace, View, Watch};
 
-/// What stands before the number of shards in a script.
+/// Text before the number of shards in a script.
 pub(super) const TASK: &str = "$SLURM_ARRAY_TASK_ID/";
 
 /// Submits them, and says which in a line.
@@ -72,7 +72,7 @@ fn jobs_of(script: &str) -> Option<usize> {
     digits.parse().ok().filter(|n| *n > 0)
 }
 
-/// What is to be submitted again.
+/// Tasks to submit again.
 #[derive(Debug, Default, PartialEq)]
 struct Wanted {
     /// Tasks of the array, from 1.

@@ -19,7 +19,7 @@ use labs::grid;
 use remote::parcel::inner;
 use remote::{Address, failed};
 
-/// Where the folder of a grid keeps what was sent.
+/// Folder of the files sent, within the folder of a grid.
 const SPECS: &str = "specs";
 /// Largest parcel, in bytes: specs are text of a page, and larger data is better put there once.
 const MOST: u64 = 256 << 20;
@@ -35,7 +35,7 @@ struct Sent {
     sha256: String,
 }
 
-/// What is sent.
+/// Files to send.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Parcel {
     specs: Vec<Sent>,
@@ -100,7 +100,7 @@ pub(crate) fn command(
     if !done.status.success() {
         return Err(failed(address, done.status.code(), &text(&done.stderr)).into());
     }
-    // What it warns of there concerns whoever submits here.
+    // Warnings from there are for the user here.
     text(&done.stderr).lines().for_each(|line| output::say(&printable_label(line)));
     Ok(text(&done.stdout).lines().map(printable_label).collect::<Vec<_>>().join("\n"))
 }
@@ -116,7 +116,7 @@ fn pack(args: &SubmitArgs) -> Result<Parcel, CliError> {
             )));
         }
         let sent = wrap(name, path, &mut room)?;
-        // A mistake in it is told of here, with the name that it has here.
+        // A mistake in it is reported here, under its local name.
         grid::read(path)?;
         parcel.specs.push(sent);
     }
@@ -140,7 +140,7 @@ fn wrap(name: String, path: &Path, room: &mut u64) -> Result<Sent, CliError> {
     Ok(Sent { name, sha256: hex(&Sha256::digest(&bytes)), bytes: BASE64_STANDARD.encode(&bytes) })
 }
 
-/// What has arrived, beside its place.
+/// Files received, in a temporary folder.
 pub(super) struct Arrived {
     beside: TempDir,
     dir: PathBuf,
@@ -151,7 +151,8 @@ pub(super) struct Arrived {
 /// Unpacks what another machine sends, into the folder of the grid.
 ///
 /// # Errors
-/// [`CliError::Usage`] for what is no parcel, is damaged or leads out of the folder; [`CliError::Failed`] where nothing can be written.
+/// [`CliError::Usage`] for an invalid or damaged parcel, or one that leads out of the folder; [`CliError::Failed`] if
+/// nothing can be written.
 pub(super) fn receive(dir: &Path) -> Result<Arrived, CliError> {
     let mut text = Vec::new();
     let read = std::io::stdin().lock().take(2 * MOST).read_to_end(&mut text);
@@ -182,12 +183,12 @@ fn unpack(dir: &Path, text: &[u8]) -> Result<Arrived, CliError> {
     };
     let specs: Vec<PathBuf> = parcel.specs.iter().map(put).collect::<Result<_, CliError>>()?;
     let files = parcel.files.iter().map(put).collect::<Result<_, CliError>>()?;
-    // What an earlier parcel brought is there for the specs of this one.
+    // Files of an earlier parcel are available to the specs of this one.
     link(&dir.join(SPECS), beside.path()).map_err(cannot)?;
     Ok(Arrived { dir: dir.to_owned(), specs, files, beside })
 }
 
-/// Gives every file below a folder a second name below another one, where there is none of that name.
+/// Hard-links every file below a folder into another one, unless its name is taken.
 fn link(from: &Path, to: &Path) -> std::io::Result<()> {
     if !from.is_dir() {
         return Ok(());
@@ -211,7 +212,7 @@ impl Arrived {
         self.specs.iter().map(|name| self.beside.path().join(name)).collect()
     }
 
-    /// What is wrong with a spec, with the name that it will have: where it lies now is gone when that is read.
+    /// The error of a spec, with its final name: the temporary one is gone when the error is read.
     pub(super) fn told(&self, error: CliError) -> CliError {
         let (now, then) =
             (self.beside.path().display().to_string(), self.dir.join(SPECS).display().to_string());
@@ -272,7 +273,7 @@ mod tests {
         assert_eq!(std::fs::read(dir.join("specs/data/rows.tsv")).unwrap(), b"a\0b");
         let names: Vec<_> = std::fs::read_dir(&dir).unwrap().flatten().map(|e| e.file_name()).collect();
         assert_eq!(names, ["specs"], "nothing is left beside it");
-        // What was sent before is there for a spec that comes without it, and messages name the place that will stay.
+        // Files sent before are available to a spec that comes without them, and messages name the final place.
         let second = arrived(&dir, vec![sent("g.toml", b"x")], vec![]).unwrap();
         assert!(second.beside.path().join("data/rows.tsv").is_file());
         let wrong = CliError::Usage(format!("{}, line 3: no", second.specs()[0].display()));

@@ -12,7 +12,7 @@ pub(super) struct Gate {
     worse: bool,
     /// Points of shares, otherwise the metric's own unit.
     by: f64,
-    /// Level of the interval; none for that of the command.
+    /// Level of the interval; that of the command if none.
     pub level: Option<f64>,
 }
 

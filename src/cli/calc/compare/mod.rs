@@ -34,7 +34,7 @@ use stats::mcnemar::Test;
 use stats::power::share;
 use stats::required::Aim;
 
-/// When a prediction is its target.
+/// Rule by which a prediction equals its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Match {
     /// The same characters.
@@ -93,14 +93,15 @@ pub struct CompareArgs {
     /// Wanted power.
     #[arg(long, value_name = "POWER", default_value = ".8", allow_hyphen_values = true)]
     target: String,
-    /// The test that counts for one file a side on items that stand for themselves, and whose power is reported: mid_p, exact, chi2, or
+    /// The test that decides for one file a side on independent items, and whose power is reported: mid_p, exact, chi2,
+    /// or
     /// corrected (McNemar's). Several seeds, clusters and metrics that are not 0 or 1 take the paired t.
     #[arg(long, value_name = "TEST", default_value = "mid_p")]
     test: String,
     /// Seed of resampling.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// When a prediction counts as its target.
+    /// Rule by which a prediction counts as its target.
     #[arg(long = "match", value_name = "HOW", value_enum, default_value_t = Match::Exact)]
     matching: Match,
     /// Compare every other system with this one only: one of RESULTS.
@@ -140,7 +141,7 @@ struct Answer {
     matched: usize,
     unmatched_a: usize,
     unmatched_b: usize,
-    /// Mean of each side: Wilson's interval where items stand for themselves.
+    /// Mean of each side: Wilson's interval if items are independent.
     accuracy_a: Estimate,
     accuracy_b: Estimate,
     outlook: Option<Outlook>,
@@ -265,7 +266,7 @@ fn systems(
     outcome
 }
 
-/// The last parts of the paths that tell them apart.
+/// The last parts of the paths that distinguish them.
 fn distinct_names(paths: &[PathBuf]) -> Vec<String> {
     let last = |path: &Path| path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let lasts: Vec<String> = paths.iter().map(|p| last(p)).collect();
@@ -437,7 +438,7 @@ fn sides(found: &Matched, c: &ComparisonFinding, level: f64) -> String {
     printable_label(&format!("{}, {}{unit}", side(&c.a, true), side(&c.b, false)))
 }
 
-/// The 2×2 table with McNemar's tests; none for metrics that are not 0 or 1.
+/// The 2×2 table with McNemar's tests; `None` for metrics that are not 0 or 1.
 fn table(c: &ComparisonFinding) -> Option<String> {
     let (both, a, b, neither) = (c.both?, c.right_to_wrong?, c.wrong_to_right?, c.neither?);
     let plain = if c.clusters.is_some() { "as if each item stood for itself: " } else { "" };

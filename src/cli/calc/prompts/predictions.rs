@@ -1,4 +1,5 @@
-//! What predictions say beyond a table: adjusted scores, stability, and rank consistency under three regimes.
+//! Answers that need predictions rather than a table: adjusted scores, stability, and rank consistency under three
+//! regimes.
 
 use std::io::{BufRead, Write};
 
@@ -24,7 +25,7 @@ const LEVEL: f64 = 0.95;
 /// Lines about what is left out.
 const LISTED: usize = 5;
 
-/// What is asked of predictions alone.
+/// Options for predictions only.
 #[derive(Debug, Args)]
 pub(super) struct OfPredictions {
     /// Predictions: draws of relations behind the rank consistency [default: 1000].
@@ -47,7 +48,7 @@ pub(super) struct OfPredictions {
     ignore_case: bool,
 }
 
-/// Whether models share what is drawn.
+/// Models that share a random draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum RandomArg {
     /// Each model draws by itself, as the published code does.
