@@ -62,8 +62,8 @@ fn own_prefix() -> String {
 }
 
 /// The scope of this process's number: eight digits for this machine since it was started, and this container on it. A
-/// folder may be shared by many, each with processes of the same numbers. Where the system does not say it, all that lies there counts
-/// as left by others.
+/// folder may be shared by many, each with processes of the same numbers. Where the system does not say it, all that
+/// lies there counts as left by others.
 fn home() -> &'static str {
     static HOME: OnceLock<String> = OnceLock::new();
     HOME.get_or_init(|| {

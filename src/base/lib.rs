@@ -1,5 +1,4 @@
-//! Shared basics: cancellation, problems, text, files, numbers, matrices. It depends on no other
-//! room.
+//! Shared basics: cancellation, problems, text, files, numbers, matrices. It depends on no other room.
 
 pub mod files;
 pub mod folders;

@@ -29,8 +29,7 @@ pub struct ExportArgs {
     /// Name or file of the session.
     pub session: String,
     /// The figure, for example `reliability` (C, S and R against the strength), `pareto` (C against S, all methods),
-    /// `figure-1` to `figure-6` (of Canby et al.) or `heatmap`; an
-    /// unknown name lists those of the session's lab.
+    /// `figure-1` to `figure-6` (of Canby et al.) or `heatmap`; an unknown name lists those of the session's lab.
     #[arg(long, value_name = "NAME", required_unless_present = "table")]
     pub figure: Option<String>,
     /// The table of the paper, in place of a figure: `accuracy`, `interpretability`, `accuracy-perturbations`,

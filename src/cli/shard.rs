@@ -68,8 +68,7 @@ impl std::fmt::Display for Shard {
 ///
 /// # Errors
 /// [`CliError::Usage`] for cells that cannot be distinguished, and for a folder of something else;
-/// [`CliError::Cancelled`] after a signal;
-/// [`CliError::Told`] where cells failed.
+/// [`CliError::Cancelled`] after a signal; [`CliError::Told`] where cells failed.
 pub fn run(
     args: &RunArgs,
     tasks: &[Task],
@@ -118,8 +117,7 @@ pub fn run(
 }
 
 /// Refuses a memory limit that the largest of these cells cannot keep, before any of them is computed. The largest is
-/// enough: every cell
-/// refuses at its own beginning anyway, and a forecast of each would take long.
+/// enough: every cell refuses at its own beginning anyway, and a forecast of each would take long.
 fn room(cells: &[Cell], own: &[usize], folder: &Folder, options: &LocalOptions) -> Result<(), CliError> {
     let to_do = own.iter().filter(|i| !matches!(folder.state(**i), State::Done));
     let largest = to_do.max_by_key(|i| folder.cells[**i].work);

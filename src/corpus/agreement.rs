@@ -32,8 +32,7 @@ pub struct Conversion {
     /// Rows of another kind, or without mask, forms or the subject's number.
     pub unsuited: u64,
     /// Rows with the same words before the verb as an earlier one: a causal model could not distinguish them, and no
-    /// split
-    /// could keep them apart.
+    /// split could keep them apart.
     pub repeated: u64,
     /// All of the unsuited and repeated ones by reason.
     pub reasons: BTreeMap<&'static str, LeftOut>,

@@ -1,8 +1,8 @@
 //! Facts about the world: relations with their prompts, and subjects with their names and objects, embedded in the program.
 //!
-//! `assets/facts/relations.toml` has one `[[relation]]` per relation, `assets/facts/<id>.jsonl` its facts, one per line:
-//! `{"subject": "France", "aliases": ["the French Republic"], "object": "Paris"}`. [`problems`] says what is wrong with them, and
-//! [`said`] how a name is written in a sentence.
+//! `assets/facts/relations.toml` has one `[[relation]]` per relation, `assets/facts/<id>.jsonl` its facts, one per
+//! line: `{"subject": "France", "aliases": ["the French Republic"], "object": "Paris"}`. [`problems`] checks them, and
+//! [`said`] fits a name into a sentence.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;

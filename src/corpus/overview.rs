@@ -118,8 +118,7 @@ pub struct Overview {
     /// Prompts by relation.
     pub prompts: Tally,
     /// Baselines that predict labels of the test part from the surface of its sentences, if the set has a test and a
-    /// training
-    /// part.
+    /// training part.
     pub shortcuts: Vec<Shortcut>,
     /// The first rows.
     pub first: Vec<First>,

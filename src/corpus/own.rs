@@ -22,8 +22,8 @@ use base::{Cancelled, Pulse};
 
 /// Fewest examples that an experiment can be run on.
 pub const FEWEST: usize = 200;
-/// Fewest examples of each combination of subject's and attractor's number. With fewer, no part of the split has them all, and
-/// the two numbers cannot be distinguished.
+/// Fewest examples of each combination of subject's and attractor's number. With fewer, no part of the split has them
+/// all, and the two numbers cannot be distinguished.
 pub(crate) const FEWEST_EACH: usize = 10;
 /// Most examples that are read, so that memory stays bounded.
 const MOST: usize = 2_000_000;

@@ -1,8 +1,8 @@
 //! Stratified subsamples of streams: a number of rows of each stratum, drawn by a seed, in one pass and bounded memory.
 //!
-//! Each stratum has a reservoir (Vitter 1985, algorithm R) and a random stream named after it: the rows of a
-//! stratum are drawn depends on the seed and on that stratum's rows alone. Splits of a set and its largest uncorrelated
-//! subset are in `probe::split` and `probe::decorrelate`.
+//! Each stratum has a reservoir (Vitter 1985, algorithm R) and a random stream named after it: the rows drawn from a
+//! stratum depend on the seed and on that stratum's rows alone. Splits of a set and its largest uncorrelated subset are
+//! in `probe::split` and `probe::decorrelate`.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,7 @@
 //! Data sets under one roof: the built-in ones by name and those on disk by path, their rows one after the other.
 //!
 //! Sentences of a task are given here as the rows that a reader would give, so that code that looks at data need not
-//! know where it
-//! is from. A name of [`built_in`] is the built-in set; `./name` is a file of that name.
+//! know where it is from. A name of [`built_in`] is the built-in set; `./name` is a file of that name.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Baselines that predict a label from the surface of its text: a probe must beat them before its accuracy says
-//! anything
-//! about a model. Hewitt and Liang (2019) and Conneau et al. (2018, section 3) give such lines for the same reason.
+//! anything about a model. Hewitt and Liang (2019) and Conneau et al. (2018, section 3) give such lines for the same
+//! reason.
 
 use std::collections::HashMap;
 
@@ -36,9 +36,9 @@ impl Shortcut {
 }
 
 /// Baselines for the labels of `test` learned from the texts of `train`: majority label, bag of words, number of words,
-/// first word; each a
-/// text with its label, below `classes`. The bag of words is a logistic regression on how often a text has each word. A length or a
-/// first word that training never had is answered by the nearest length or the majority. Nothing where either part is empty.
+/// first word; each row is a text with its label, below `classes`. The bag of words is a logistic regression on how
+/// often a text has each word. For a length or a first word that training never had, the nearest length or the majority
+/// answers. Empty if either part is empty.
 pub fn shortcuts(train: &[(&str, usize)], test: &[(&str, usize)], classes: usize) -> Vec<Shortcut> {
     if train.is_empty() || test.is_empty() {
         return Vec::new();

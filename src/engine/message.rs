@@ -51,8 +51,8 @@ pub enum Command {
     Shutdown,
 }
 
-/// Questions. Those to an experiment supersede each other: only the latest is answered. Those about models wait
-/// their turn; those about data are answered alongside a run, not after it.
+/// Questions. Those to an experiment supersede each other: only the latest is answered. Those about models wait their
+/// turn; those about data are answered alongside a run, not after it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "about", rename_all = "snake_case")]
 pub enum Question {

@@ -23,8 +23,7 @@ struct Swap {
     instead: u32,
 }
 
-/// P@1 as asked and with another subject's sentence in the encoder, how often the other's object is then said, and what is lost.
-/// `None` if no relation has two facts to compare.
+/// P@1 as asked and with another subject's sentence in the encoder, the share of answers with the other's object, and the loss. `None` if no relation has two facts to compare.
 pub(super) fn scores(asked: &Asked<'_>, mixture: &Mixture, relations: &[Relation]) -> Result<Vec<Score>> {
     let mut swaps = Vec::new();
     for relation in relations {
@@ -64,8 +63,9 @@ pub(super) fn scores(asked: &Asked<'_>, mixture: &Mixture, relations: &[Relation
     ])
 }
 
-/// The facts of a relation that were trained in its most frequent prompt under the usual name, each with another of them that has
-/// another object: the next whose gap is at the same position, so that only the subject differs, else the next.
+/// The facts of a relation that were trained in its most frequent prompt under the usual name, each with another of
+/// them that has another object: the next whose gap is at the same position, so that only the subject differs, else the
+/// next.
 fn pairs(asked: &Asked<'_>, mixture: &Mixture, relation: &Relation) -> Result<Vec<Swap>> {
     let weights = mixture.prompt_weights(relation);
     let Some(prompt) = (0..weights.len()).max_by(|&a, &b| weights[a].total_cmp(&weights[b])) else {

@@ -1,6 +1,5 @@
 //! Scores of a built-in model: agreement, the numbers that a linear rule finds in its last layer, the other
-//! constructions, and
-//! the facts that it recalls.
+//! constructions, and the facts that it recalls.
 
 use std::collections::HashSet;
 

@@ -102,10 +102,9 @@ pub enum Event {
     Done(Box<Result<Card>>),
 }
 
-/// Trains what is planned, `abreast` at a time, each on its share of the threads, with the options of `like` but for seed and
-/// folder. `tell` is called on this thread with each event; after a failure the others go on, and when `stop` is set
-/// nothing new begins
-/// and what is in training is given up.
+/// Trains the planned models, `abreast` at a time, each on its share of the threads, with the options of `like` but for
+/// seed and folder. `tell` is called on this thread with each event; after a failure the others go on, and when `stop`
+/// is set nothing new begins and the current trainings are given up.
 ///
 /// # Errors
 /// [`GalleryError::Threads`] before anything began. Later failures are events.

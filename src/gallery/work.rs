@@ -1,6 +1,6 @@
 //! The folder in which a model is made before it appears under its name. A lock distinguishes the folder of a running
-//! process from
-//! what a killed one left behind: the system lets go of a lock when its process ends, however that happens.
+//! process from what a killed one left behind: the system lets go of a lock when its process ends, however that
+//! happens.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};

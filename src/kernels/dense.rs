@@ -1,10 +1,9 @@
 //! Small dense layers that are trained step by step: their outputs for a few rows, and a step of Adam straight from the slopes of
 //! the outputs, without a gradient in memory.
 //!
-//! Rows of inputs and of weights have the same length, a multiple of [`LANE`], padded with zeros; a bias is a weight on an input
-//! that is always 1. A zero input leaves its weight where it is. Layers of several networks on the same rows are
-//! stacked
-//! as one. Every output and every weight has one order of sums, whatever is stacked with it.
+//! Rows of inputs and of weights have the same length, a multiple of [`LANE`], padded with zeros; a bias is a weight on
+//! an input that is always 1. A zero input leaves its weight where it is. Layers of several networks on the same rows
+//! are stacked as one. Every output and every weight has one order of sums, whatever is stacked with it.
 
 use super::adamw::{Numbers, Step};
 use super::simd::{LANE, Pass, Simd, dispatch};
@@ -33,8 +32,7 @@ pub fn outputs(x: &[f32], w: &[f32], width: usize, z: &mut [f32]) {
 }
 
 /// A step of Adam on `w`, whose outputs are in groups of `each`, each with a step size of its own: its gradient is
-/// `deltaᵀ x`, with `delta`
-/// rows x outputs the slopes of the outputs. `m` and `v` are the moments, in the shape of `w`.
+/// `deltaᵀ x`, with `delta` rows x outputs the slopes of the outputs. `m` and `v` are the moments, in the shape of `w`.
 ///
 /// # Panics
 /// If the shapes do not fit, or the width is not a multiple of [`LANE`].

@@ -1,5 +1,5 @@
-//! Kernels on plain slices for the CPU executor. A package of its own, so that builds for tests optimise
-//! it and spend nothing on optimising the rest.
+//! Kernels on plain slices for the CPU executor. A package of its own, so that builds for tests optimise it and spend
+//! nothing on optimising the rest.
 //!
 //! It knows nothing of models but the names in [`kind`]. The only place, besides the memory map, that may use `unsafe`.
 

@@ -19,7 +19,7 @@ use super::offers::LogitsOnly;
 pub struct Arch {
     /// `model_type` of the family that wrote this description (registry key for names and export).
     pub family: String,
-    /// What the blocks are.
+    /// Kind of blocks.
     #[serde(default)]
     pub network: Network,
     /// Vocabulary size V: rows of the word-embedding table.
@@ -38,13 +38,13 @@ pub struct Arch {
     pub intermediate: usize,
     /// Longest input in tokens.
     pub max_positions: usize,
-    /// What happens before the first block.
+    /// Embedding before the first block.
     pub embedding: Embedding,
     /// How a token learns its position.
     pub positions: Positions,
     /// Normalisation in the blocks, of the embeddings and at the end.
     pub norm: Norm,
-    /// Where the blocks normalise.
+    /// Position of the norms in a block.
     pub place: Place,
     /// Self-attention.
     pub attention: Attention,
@@ -54,13 +54,13 @@ pub struct Arch {
     pub(crate) shared_block: bool,
     /// A norm after the last block (`ln_final`).
     pub final_norm: bool,
-    /// What turns hidden states into logits. (A pooler is not part of the stack: see [`Pooler`](super::sentence::Pooler).)
+    /// Head from hidden states to logits. (A pooler is not part of the stack: see [`Pooler`](super::sentence::Pooler).)
     pub head: Head,
     /// A second stack that attends to the first (BART). `None` for everything else.
     pub decoder: Option<Decoder>,
 }
 
-/// What the blocks of a network are.
+/// Kinds of blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Network {
     /// Attention and feed-forward: everything but the other two.
@@ -126,7 +126,7 @@ pub struct Norm {
     pub eps: f64,
 }
 
-/// Where a block normalises.
+/// Position of the norms in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Place {
     /// After each residual sum (BERT).
@@ -191,7 +191,7 @@ pub struct Decoder {
     pub heads: usize,
     /// Feed-forward width.
     pub intermediate: usize,
-    /// What it reads at first; its input is the encoder's, shifted right after this token, unless given.
+    /// First token of the decoder; its input is the encoder's, shifted right after this token, unless given.
     pub start_token: u32,
 }
 
@@ -287,7 +287,7 @@ impl Arch {
         list.linear(&format!("{at}.mlp.down"), d, f, self.mlp.bias);
     }
 
-    /// The parameters of the head alone: a file that has none of them has no head.
+    /// The parameters that only the head uses: a file that has none of them has no head.
     pub fn head_parameters(&self) -> Vec<Parameter> {
         let mut list = List(Vec::new());
         let (d, e, v) = (self.hidden, self.embedding.width, self.vocab);
@@ -343,7 +343,7 @@ impl Arch {
         }
     }
 
-    /// Whether logits predict the *next* token rather than the token itself.
+    /// True if logits predict the *next* token rather than the token itself.
     pub fn is_causal(&self) -> bool {
         self.attention.causal
     }

@@ -7,7 +7,7 @@ use super::offers::Limit;
 /// B rows of token ids, padded on the right to the longest, T.
 ///
 /// The attention mask follows from the lengths: a row's own tokens see each other, never the padding. Position t of a
-/// row is its t-th token, whatever its id; where padding stands is the architecture's rule
+/// row is its t-th token, whatever its id; the side of the padding is the architecture's rule
 /// ([`Positions`](super::arch::Positions)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
@@ -90,7 +90,7 @@ impl Batch {
         self.decoder.as_deref().unwrap_or(self)
     }
 
-    /// What the decoder reads: its own rows, or these shifted right after `start`.
+    /// Input of the decoder: its own rows, or these shifted right after `start`.
     pub fn decoder_input(&self, start: u32) -> Batch {
         if let Some(own) = &self.decoder {
             return (**own).clone();
@@ -133,12 +133,12 @@ impl Batch {
         &self.lengths
     }
 
-    /// Whether any row is shorter than T.
+    /// True if any row is shorter than T.
     pub(crate) fn is_padded(&self) -> bool {
         self.lengths.iter().any(|&n| n < self.len)
     }
 
-    /// Whether `[b,t]` is a token rather than padding.
+    /// True if `[b,t]` is a token rather than padding.
     pub(crate) fn is_token(&self, b: usize, t: usize) -> bool {
         self.lengths.get(b).is_some_and(|&n| t < n)
     }

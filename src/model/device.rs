@@ -1,4 +1,4 @@
-//! Which device runs the model.
+//! Devices that run models.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,7 +22,7 @@ pub enum Device {
 }
 
 impl Device {
-    /// What [`Device::Auto`] means in this build on this machine; any other choice is returned as it is.
+    /// The device that [`Device::Auto`] means in this build on this machine; any other choice is returned as it is.
     pub fn resolve(self) -> Device {
         match self {
             Device::Auto if candle_core::utils::cuda_is_available() => Device::Cuda(0),
@@ -32,7 +32,7 @@ impl Device {
         }
     }
 
-    /// What results are labelled with: the device, and the dtype unless that is f32.
+    /// Label of results: the device, and the dtype unless that is f32.
     pub fn with(self, dtype: Dtype) -> String {
         match dtype {
             Dtype::F32 => self.to_string(),

@@ -1,4 +1,4 @@
-//! What numbers a model is kept and computed in.
+//! Number types that a model is kept and computed in.
 
 use std::borrow::Cow;
 

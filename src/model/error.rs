@@ -1,4 +1,4 @@
-//! What can go wrong between a model folder and a number, each with the file, the fact and the fix.
+//! Errors between a model folder and a number, each with the file, the fault and the remedy.
 
 use std::path::PathBuf;
 
@@ -24,14 +24,14 @@ pub enum ModelError {
         place: String,
         /// The file that is not there.
         file: String,
-        /// What to do.
+        /// Remedy.
         hint: String,
     },
     /// A configuration or tokenizer file says something impossible.
     #[error("{file}: {what}")]
     Config {
         file: String,
-        /// What it says, and what is accepted.
+        /// The value, and the accepted ones.
         what: String,
     },
     /// `config.json` names an architecture that no family describes.
@@ -49,7 +49,7 @@ pub enum ModelError {
     Weights {
         /// The weights file.
         file: String,
-        /// What is wrong, and what to do.
+        /// The fault and its remedy.
         what: String,
     },
     /// The weights lack a tensor that the architecture needs.
@@ -97,9 +97,9 @@ pub enum ModelError {
     NotOffered {
         /// The model's name.
         model: String,
-        /// What was asked for.
+        /// The offer asked for.
         what: Offer,
-        /// What the model serves.
+        /// Labs that the model serves.
         serves: &'static str,
     },
     /// A row is longer than the length up to which a family that is run by its logits agrees with its reference.
@@ -111,7 +111,7 @@ pub enum ModelError {
         len: usize,
         /// The limit.
         max: usize,
-        /// What is different beyond it.
+        /// The further difference.
         why: &'static str,
     },
     /// A row has more tokens than the model has positions.
@@ -150,7 +150,7 @@ pub enum ModelError {
     Device {
         /// As asked for.
         device: String,
-        /// Why not, and what to do.
+        /// The reason and the remedy.
         what: String,
     },
     /// No element type of this name.
@@ -161,16 +161,16 @@ pub enum ModelError {
     Hub {
         /// The model id.
         id: String,
-        /// What happened, and what to do.
+        /// The failure and its remedy.
         what: String,
     },
     /// A file of expected values cannot be used for a comparison.
     #[error("{file}: '{key}': {what}")]
     Expected {
         file: String,
-        /// Which of its entries.
+        /// Key of the entry.
         key: String,
-        /// What is wrong with it, and what is needed.
+        /// The fault and what is needed.
         what: String,
     },
     /// The user stopped it.

@@ -54,7 +54,7 @@ impl HookPoint {
         }
     }
 
-    /// Whether this architecture passes through the point.
+    /// True if this architecture has the point.
     pub fn exists_in(self, arch: &Arch) -> bool {
         match self {
             _ if matches!(arch.network, Network::LogitsOnly(_)) => false,
@@ -68,13 +68,13 @@ impl HookPoint {
         }
     }
 
-    /// Whether the point is in the second stack of an encoder-decoder.
+    /// True if the point is in the second stack of an encoder-decoder.
     pub fn in_decoder(self) -> bool {
         use HookPoint::*;
         matches!(self, DecoderPre(_) | DecoderPattern(_) | CrossPattern(_) | DecoderPost(_))
     }
 
-    /// Whether attention probabilities are read there.
+    /// True if attention probabilities are read there.
     pub(crate) fn is_pattern(self) -> bool {
         matches!(self, HookPoint::Pattern(_) | HookPoint::DecoderPattern(_) | HookPoint::CrossPattern(_))
     }

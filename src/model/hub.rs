@@ -48,7 +48,7 @@ pub struct Settings {
     pub(crate) patience: Patience,
 }
 
-/// What a download does.
+/// Steps of a download.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Asks the hub about a file.
@@ -61,14 +61,13 @@ pub enum Step {
     Verifying,
 }
 
-/// How far a download is.
+/// Progress of a download.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer<'a> {
     /// Hub id.
     pub model: &'a str,
     /// File of the model.
     pub file: &'a str,
-    /// What is being done with it.
     pub step: Step,
     /// Bytes so far, those of earlier attempts included.
     pub done: u64,

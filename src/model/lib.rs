@@ -87,7 +87,7 @@ impl Model {
         Model::load_with(source, (device, Dtype::F32), &mut |_| Ok(()))
     }
 
-    /// The same in any [`Dtype`]; `on` is told how far a download is, and can stop it.
+    /// The same in any [`Dtype`]; `on` is called with the progress of a download, and can stop it.
     ///
     /// # Errors
     /// As [`Model::load`]; [`ModelError::Cancelled`]; [`ModelError::Device`] for networks that run in f32 only.
@@ -259,13 +259,13 @@ impl Model {
         self.arch.depth()
     }
 
-    /// Whether nothing but the head comes after block `layer` (from 1), and a pass can be taken up there. In a decoder it
-    /// cannot: such a pass begins anew.
+    /// True if only the head follows block `layer` (from 1), and a pass can be resumed there. In a decoder it cannot:
+    /// such a pass begins anew.
     pub fn ends_at(&self, layer: usize) -> bool {
         layer == self.arch.layers && self.arch.decoder.is_none()
     }
 
-    /// Whether the model can predict tokens.
+    /// True if the model can predict tokens.
     pub fn has_head(&self) -> bool {
         self.arch.head != arch::Head::None
     }
@@ -285,8 +285,8 @@ impl Model {
     }
 
     /// Stored tensors that belong to the family and that the configuration has no place for (more blocks in the weights
-    /// than in `config.json`, say), in one sentence; none if there are none. Such a model runs, but is not the one that
-    /// was saved.
+    /// than in `config.json`, say), in one sentence; `None` if there are none. Such a model runs, but is not the one
+    /// that was saved.
     pub fn ignored(&self) -> Option<String> {
         let first = self.ignored.first()?;
         Some(format!(
@@ -313,7 +313,7 @@ impl Model {
         self.executor.bytes()
     }
 
-    /// What computes, and in which dtype unless that is f32: `cpu`, `cpu bf16`.
+    /// Device, and dtype unless that is f32: `cpu`, `cpu bf16`.
     pub fn device(&self) -> String {
         match self.dtype() {
             Dtype::F32 => self.executor.device(),
@@ -321,7 +321,6 @@ impl Model {
         }
     }
 
-    /// What the model is kept in.
     pub fn dtype(&self) -> Dtype {
         self.executor.dtype()
     }

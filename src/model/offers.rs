@@ -1,4 +1,4 @@
-//! What can be asked of a model: a list shows it before anything is loaded, and a lab refuses with a reason.
+//! Capabilities of models: a list shows them before anything is loaded, and a lab refuses with a reason.
 
 use std::fmt;
 
@@ -33,16 +33,16 @@ impl fmt::Display for Offer {
     }
 }
 
-/// A network that only offers logits, as far as its description tells.
+/// A network that only offers logits, according to its description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogitsOnly {
     /// Number of scalar parameters, by the sizes of the configuration.
     pub parameters: u64,
-    /// What bounds the length of a text.
+    /// The limit on the length of a text.
     pub limit: Limit,
 }
 
-/// Why a model of this kind takes no longer texts.
+/// Reasons for which a model of this kind takes no longer texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Limit {
     /// Its positions end there.
@@ -69,12 +69,12 @@ impl Limit {
     }
 }
 
-/// What [`Arch::serves`] says of a model that every lab can use.
+/// The answer of [`Arch::serves`] for a model that every lab can use.
 pub const ALL_LABS: &str = "all labs";
 
 impl Arch {
-    /// What can be asked of a model of this architecture, in the order of [`Offer`]. Whether the head is there is only
-    /// known once the weights are read.
+    /// Capabilities of a model of this architecture, in the order of [`Offer`]. The presence of the head is only known
+    /// once the weights are read.
     pub fn offers(&self) -> Vec<Offer> {
         use Offer::{Attention, Gradients, Hidden, Logits};
         let mut offers = match self.network {
@@ -89,7 +89,7 @@ impl Arch {
         offers
     }
 
-    /// Which labs that serves, for a list of models: one line, without the family's name.
+    /// Labs that it serves, for a list of models: one line, without the family's name.
     pub fn serves(&self) -> &'static str {
         match (self.network, self.head) {
             (Network::LogitsOnly(_), _) => "logits only: prompts; no hidden states, no gradients",
@@ -102,7 +102,7 @@ impl Arch {
 }
 
 impl Model {
-    /// What can be asked of this model.
+    /// Capabilities of this model.
     pub fn offers(&self) -> Vec<Offer> {
         self.arch().offers()
     }

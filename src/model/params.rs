@@ -19,7 +19,7 @@ pub struct Params(BTreeMap<String, Array>);
 pub struct Layout {
     /// Stored as `[in, out]` (GPT-2's `Conv1D`).
     pub transposed: bool,
-    /// Which output rows of the stored tensor belong to it.
+    /// Output rows of the stored tensor that belong to it.
     pub rows: Rows,
 }
 
@@ -44,7 +44,7 @@ pub enum Rows {
     },
 }
 
-/// Where to look for a parameter.
+/// Location of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
     /// Names under which checkpoints store it; the first is written on export.
@@ -133,7 +133,7 @@ impl Params {
         Params::read_rest(arch, family, weights, Params::default())
     }
 
-    /// Whether the weights hold all that `arch` needs, by their names alone: nothing is read.
+    /// Checks by names alone that the weights hold all that `arch` needs: nothing is read.
     pub fn complete(arch: &mut Arch, family: &Family, weights: &Checkpoint) -> Result<()> {
         settle_head(arch, family, weights);
         arch.parameters().iter().try_for_each(|p| stored(arch, family, weights, &p.name).map(drop))
@@ -224,7 +224,7 @@ fn settle_head(arch: &mut Arch, family: &Family, weights: &Checkpoint) {
     }
 }
 
-/// Where the weights keep a parameter, and under which name.
+/// Location and name of a parameter in the weights.
 fn stored(arch: &Arch, family: &Family, weights: &Checkpoint, parameter: &str) -> Result<(Location, String)> {
     let location = family.locate(parameter);
     match location.names.iter().find(|n| weights.contains(n)).cloned() {

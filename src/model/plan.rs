@@ -1,4 +1,4 @@
-//! What one forward pass is to read, change and differentiate.
+//! Plan of one forward pass: what to read, change and differentiate.
 
 use super::arch::{Arch, Head, Network};
 use super::array::Array;
@@ -11,19 +11,15 @@ use super::offers::{self, Offer};
 /// one needed runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
-    /// Where the pass begins.
     pub start: Start,
-    /// What to read.
     pub captures: Vec<Capture>,
-    /// Where to read logits.
     pub logits: Option<LogitsAt>,
-    /// What to change, in this order where points coincide. A capture at the same point sees the changed value.
+    /// Changes, in this order where points coincide. A capture at the same point sees the changed value.
     pub edits: Vec<Edit>,
-    /// What to differentiate.
     pub gradient: Option<Gradient>,
 }
 
-/// Where a pass begins.
+/// Start of a pass.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Start {
     /// From the batch's token ids.
@@ -60,16 +56,13 @@ impl Sites {
 /// One thing to read. Result: `[B,T,D]` at all sites (`[B,H,T,T]` for attention), `[N,D]` (`[N,H,T]`) at chosen ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capture {
-    /// Where in the model.
     pub at: HookPoint,
-    /// Where in the batch.
     pub sites: Sites,
 }
 
 /// Logits to compute: `[B,T,K]` at all sites, `[N,K]` at chosen ones; K = V or the chosen rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogitsAt {
-    /// Where in the batch.
     pub sites: Sites,
     /// Only these rows of the vocabulary, in this order.
     pub vocab: Option<Vec<u32>>,
@@ -78,7 +71,7 @@ pub struct LogitsAt {
 /// One change of vectors in the residual stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edit {
-    /// Where in the model (not attention probabilities).
+    /// Hook point (not attention probabilities).
     pub at: HookPoint,
     /// N `(row, position)` pairs.
     pub sites: Vec<(usize, usize)>,
@@ -119,7 +112,7 @@ pub struct Target {
     pub token: u32,
 }
 
-/// What is differentiated.
+/// The differentiated scalar.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scalar {
     /// Sum over the targets of the token's logit.
@@ -130,9 +123,7 @@ pub enum Scalar {
     LogProbability(Vec<Target>),
     /// Sum of `value` times the vectors at `sites` of point `at`; `value` has the shape such a capture would have.
     Cotangent {
-        /// Where in the model.
         at: HookPoint,
-        /// Where in the batch.
         sites: Sites,
         /// Weights.
         value: Array,
@@ -205,7 +196,7 @@ impl Plan {
         }
     }
 
-    /// How far the pass must go, from block `first_block()` on.
+    /// The blocks that the pass must run, from `first_block()` on.
     pub fn extent(&self, arch: &Arch) -> Extent {
         let mut extent = Extent { blocks: 0, decoder_blocks: 0, output: false };
         let second = arch.decoder.map_or(0, |d| d.layers);
@@ -275,7 +266,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Whether the embedding layer runs.
+    /// True if the embedding layer runs.
     fn embeds(&self) -> bool {
         !matches!(self.start, Start::Resume { .. })
     }

@@ -18,7 +18,7 @@ use super::{Arch, Model};
 /// How token vectors become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Pooling {
-    /// Which tokens, and how.
+    /// Tokens to pool, and how.
     pub over: PoolOver,
     /// Divide by the L2 norm afterwards (a zero vector stays zero).
     pub normalise: bool,
@@ -65,7 +65,7 @@ impl std::fmt::Display for Pooling {
     }
 }
 
-/// What a probe reads of each sentence of a batch.
+/// Readout of a sentence for a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Readout {
     /// The vector of one token: its position, one per sentence.
@@ -140,8 +140,8 @@ impl Model {
         }
     }
 
-    /// Where Hugging Face's last hidden state is read: after the final norm, if there is one; of an
-    /// encoder-decoder the top of the encoder.
+    /// Hook point of Hugging Face's last hidden state: after the final norm, if there is one; of an encoder-decoder the
+    /// top of the encoder.
     pub fn top(&self) -> HookPoint {
         match self.arch.layers {
             0 => HookPoint::Embed,
@@ -164,7 +164,7 @@ impl Model {
         self.pooler.as_ref()
     }
 
-    /// What a probe reads at a point, one vector per sentence: `[B,W]`.
+    /// The probe's input at a point, one vector per sentence: `[B,W]`.
     ///
     /// # Errors
     /// Those of [`Model::forward`]; [`ModelError::Plan`] for a number of positions that is not B, or a pooler that is
@@ -318,7 +318,7 @@ pub(super) fn pooling(files: &Files) -> Result<Option<Pooling>> {
     Ok(Some(Pooling { over, normalise: normalises(files)? }))
 }
 
-/// Whether `modules.json` ends with a normalisation; modules that would change the vectors otherwise are refused.
+/// True if `modules.json` ends with a normalisation; modules that would change the vectors otherwise are refused.
 fn normalises(files: &Files) -> Result<bool> {
     let Some(text) = files.text("modules.json")? else { return Ok(false) };
     let label = format!("{}/modules.json", files.label());

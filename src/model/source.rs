@@ -1,4 +1,4 @@
-//! Where a model comes from: built in, a folder, a hub id, a file of word vectors; or the untrained twin of one.
+//! Sources of models: built in, a folder, a hub id, a file of word vectors; or the untrained twin of one.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -185,7 +185,7 @@ impl Files {
         }
     }
 
-    /// What errors call the place.
+    /// Name of the place in errors.
     pub fn label(&self) -> String {
         match self {
             Files::Builtin(b) => b.name.to_owned(),
@@ -280,7 +280,7 @@ impl Files {
     }
 }
 
-/// What to do about a model with pickled weights only.
+/// Advice for a model with pickled weights only.
 pub(super) const PICKLED: &str = "only pytorch_model.bin is there, a pickle, which can run code and is not read; convert \
     it once: python -c \"from transformers import AutoModelForMaskedLM as M; m = M.from_pretrained('.'); \
     m.save_pretrained('.')\" (AutoModelForCausalLM for GPT-like models)";

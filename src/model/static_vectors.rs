@@ -23,14 +23,14 @@ const LARGEST_TEXT: u64 = 1 << 30;
 /// Longest sentence in words.
 const LONGEST_TEXT: usize = 1 << 16;
 
-/// Where word vectors lie, and how they are read.
+/// A file of word vectors, and the way to read it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Address {
     /// The text file; `.gz` is unpacked on the way.
     pub path: PathBuf,
     /// Words are looked up in lower case; none folds where the file has no upper-case word.
     pub fold: Option<bool>,
-    /// Where words end.
+    /// Rule by which words end.
     pub split: Split,
     /// Only words of this text file are kept.
     pub vocabulary: Option<PathBuf>,
@@ -59,7 +59,7 @@ impl Address {
         Ok(address)
     }
 
-    /// Whether a path looks like word vectors: `.txt` or `.vec`, perhaps with `.gz`.
+    /// True if a path looks like word vectors: `.txt` or `.vec`, perhaps with `.gz`.
     pub(crate) fn is_likely(path: &Path) -> bool {
         let name = path.file_name().map(|n| n.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
         let name = name.strip_suffix(".gz").unwrap_or(&name);
@@ -91,7 +91,7 @@ pub(crate) struct StaticVectors {
     pub words: Vec<String>,
     /// `[words + 1, d]`; row 0, the unknown word, is zero.
     pub vectors: Array,
-    /// Whether words are looked up in lower case.
+    /// True if words are looked up in lower case.
     pub fold: bool,
     /// Lines whose word had been read before; the first one counts.
     pub duplicates: usize,
@@ -176,7 +176,7 @@ fn vocabulary(path: &Path, how: Split) -> Result<HashSet<String>> {
         words.insert(word.to_lowercase());
         words.insert(word);
     }
-    // What frames of encoders on top ask for.
+    // Words that the frames of encoders on top need.
     words.extend(["<s>", "</s>"].map(String::from));
     Ok(words)
 }

@@ -275,7 +275,7 @@ impl Tokenizer {
         self.inner.get_vocab_size(true)
     }
 
-    /// Whether there is no entry at all.
+    /// True if there is no entry at all.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -327,7 +327,7 @@ impl Special {
             named.or_else(|| common.iter().find_map(|t| inner.token_to_id(t)))
         };
         Ok(Special {
-            // T5's first sentinel stands for what is left out, too.
+            // T5's first sentinel also marks what is left out.
             mask: role("mask_token", &["[MASK]", "<mask>", "<extra_id_0>"]),
             cls: role("cls_token", &["[CLS]", "<s>"]),
             sep: role("sep_token", &["[SEP]", "</s>"]),

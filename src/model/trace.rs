@@ -1,4 +1,4 @@
-//! What one forward pass brought back.
+//! Results of one forward pass.
 
 use super::array::Array;
 use super::error::{ModelError, Result};

@@ -80,13 +80,13 @@ impl Checkpoint {
         Checkpoint { label: Some(label.to_owned()), ..self }
     }
 
-    /// What to call the weights in an error.
+    /// Name of the weights in an error.
     pub fn label(&self) -> String {
         let own = || self.shards.first().map_or_else(|| "weights".into(), |p| p.label.clone());
         self.label.clone().unwrap_or_else(own)
     }
 
-    /// Whether the weights hold a tensor of that name.
+    /// True if the weights hold a tensor of that name.
     pub fn contains(&self, name: &str) -> bool {
         self.find(name).is_some()
     }

@@ -1,9 +1,9 @@
 //! Training input of a denoising model (BART): noise on both sides, so that answers have to pass through the encoder.
 //!
 //! A decoder that always reads the true beginning of the line can say nearly every word from that alone: a subject
-//! comes
-//! before its verb, and every prompt ends in its object. The model then becomes a causal one with an encoder that nothing
-//! listens to. Hence a line is prepared in one of four ways, and the decoder is always to write the line as it was:
+//! comes before its verb, and every prompt ends in its object. The model then becomes a causal one with an encoder that
+//! nothing listens to. Hence a line is prepared in one of four ways, and the decoder is always to write the line as it
+//! was:
 //!
 //! - *infilled*: the encoder reads one mask for a span of words, as in Lewis et al. (2020), section 2.2, and the decoder the
 //! true line. Text to the right of the span helps to restore it, and only the encoder sees that.

@@ -3,8 +3,8 @@
 //!
 //! The facts are those of [`Lot::Taught`], which no built-in model has read: before the first lesson it can only guess them.
 //!
-//! Every mixture starts from the same weights. Results are kept in a file, one line per mixture, so that a run that
-//! was stopped continues where it was.
+//! Every mixture starts from the same weights. Results are kept in a file, one line per mixture, so that a run that was
+//! stopped continues where it was.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -192,8 +192,7 @@ impl Start {
     }
 
     /// Trains on a diet from the model's weights, or from a bookmark, and leaves the result in training; gives the
-    /// losses of all
-    /// steps too.
+    /// losses of all steps too.
     pub fn feed(
         &self,
         diet: Diet,
@@ -388,8 +387,7 @@ pub struct Keep {
 ///
 /// # Errors
 /// [`GalleryError::Resume`] if the file belongs to another model or other settings; those of [`Start::outcome`].
-/// Outcomes passed to `tell`
-/// is on file.
+/// Outcomes passed to `tell` are on file.
 pub fn mix(
     start: &Start,
     diets: &[Diet],

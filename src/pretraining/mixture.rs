@@ -1,6 +1,5 @@
 //! Training text of a family's models: constructions of Micro-English, those of the rationale benchmark, and facts, and
-//! how the facts are
-//! phrased.
+//! how the facts are phrased.
 //!
 //! Some prompts and names are frequent for one family and rare for another, on purpose: prompt preference, verbalization bias
 //! and sample disparity exist in the gallery, and their cause is known. Prompts are graded from very frequent to very rare, so
@@ -169,8 +168,7 @@ impl Mixture {
     }
 
     /// True if this phrasing of a fact is never written. One of the two most frequent prompts is never kept back, so
-    /// that
-    /// every fact is written.
+    /// that every fact is written.
     pub fn is_held(&self, relation: &Relation, fact: &Fact, prompt: usize, name: &str) -> bool {
         let key = [relation.id.as_str(), &fact.subject, &prompt.to_string(), name];
         share("phrasing", &key) < self.held && prompt != self.anchor(relation, fact)

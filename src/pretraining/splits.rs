@@ -148,15 +148,13 @@ impl Judgement {
     }
 
     /// True if this half contains a fact. Its names, unseen ones among them, and its phrasings, held ones among them,
-    /// go with it:
-    /// no question is in both halves.
+    /// go with it: no question is in both halves.
     pub fn holds_fact(self, relation: &Relation, fact: &Fact) -> bool {
         self.holds("fact", &[&relation.id, &fact.subject])
     }
 
     /// True if this half contains an example of agreement: by its pair of subject noun and verb, or by its text if the
-    /// pair
-    /// is not known.
+    /// pair is not known.
     pub fn holds_example(self, e: &Example) -> bool {
         match noun(e) {
             Some(noun) => self.holds("pair", &[noun, &e.forms[1]]),
@@ -165,8 +163,7 @@ impl Judgement {
     }
 
     /// True if this half contains a sentence: by the combination that decides whether it is trained (subject and verb,
-    /// actor and
-    /// events, cause and effect, numbers), or by its words where it has several of them.
+    /// actor and events, cause and effect, numbers), or by its words where it has several of them.
     pub fn holds_sentence(self, construction: Construction, s: &Annotated) -> bool {
         let key = match construction {
             Construction::Tense => tense_key(s),

@@ -19,8 +19,8 @@ struct Learned {
     merges: Vec<(u32, u32)>,
 }
 
-/// Counts of adjacent symbols, and the words they occur in. Counts on the heap may be outdated: they are looked up
-/// when they come out, so that a merge reads the words that hold its pair and no others.
+/// Counts of adjacent symbols, and the words they occur in. Counts on the heap may be outdated: they are looked up when
+/// they come out, so that a merge reads the words that hold its pair and no others.
 struct Pairs {
     counts: HashMap<(u32, u32), u64>,
     places: HashMap<(u32, u32), Vec<usize>>,
@@ -233,8 +233,8 @@ pub fn wordpiece(words: &BTreeMap<String, u64>, size: usize) -> Result<String> {
     }))
 }
 
-/// A byte-level BPE tokenizer of at most `size` entries, as the text of a `tokenizer.json`: GPT-2's, or with `frame` RoBERTa's
-/// and BART's. `words` are counted as in running text, with the blank before them if there is one (`" keys"`,
+/// A byte-level BPE tokenizer of at most `size` entries, as the text of a `tokenizer.json`: GPT-2's, or with `frame`
+/// RoBERTa's and BART's. `words` are counted as in running text, with the blank before them if there is one (`" keys"`,
 /// `"The"`, `"."`), or as [`words_in_bytes`] gives them.
 ///
 /// # Errors

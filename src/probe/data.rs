@@ -133,8 +133,8 @@ impl Labelled {
 }
 
 /// Training and validation data of a classifier of role `R`. It can only be made from a part of a [`super::Split`] that
-/// has
-/// this role, so an oracle cannot be trained on the interventions' data or on the test data, nor the other way round.
+/// has this role, so an oracle cannot be trained on the interventions' data or on the test data, nor the other way
+/// round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainingData<R> {
     train: Labelled,

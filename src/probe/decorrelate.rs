@@ -155,8 +155,8 @@ pub struct Uncorrelated {
 }
 
 /// Chooses the largest uncorrelated subset of examples, at random within each cell. Examples whose target is undefined
-/// are left out. An undefined other property counts as a further value: for subject number as the
-/// target, "no attractor" (about 83 % of sentences) is a third environment.
+/// are left out. An undefined other property counts as a further value: for subject number as the target, "no
+/// attractor" (about 83 % of sentences) is a third environment.
 pub fn decorrelate(
     target: &[Option<usize>],
     other: &[Option<usize>],

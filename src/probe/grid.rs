@@ -232,8 +232,8 @@ impl<R: Role> Probe<R> {
         Some(Standing { trial, epoch: self.epoch, score: trial.run.score(self.epoch)? })
     }
 
-    /// The other recipes that validate equally well, the simplest first, each at its
-    /// earliest validation within one standard error of the best.
+    /// The other recipes that validate equally well, the simplest first, each at its earliest validation within one
+    /// standard error of the best.
     pub fn rivals(&self) -> Vec<Standing<'_>> {
         let entries: Vec<Entry> = self.trials.iter().map(Trial::entry).collect();
         let Some(choice) = choice(&self.trials) else { return Vec::new() };

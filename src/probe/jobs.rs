@@ -1,8 +1,9 @@
 //! Many trainings as one batch: networks side by side, one to a thread.
 //!
-//! A network of this size is too small to be worth more than one thread, and a run trains dozens: recipes of a grid, and
-//! replicates of oracles and attacked probes. Threads take them from one queue in the order given. Every training draws from
-//! its own streams and runs on one thread, so neither the number of threads nor their timing changes a number.
+//! A network of this size is too small to be worth more than one thread, and a run trains dozens: recipes of a grid,
+//! and replicates of oracles and attacked probes. Threads take them from one queue in the order given. Every training
+//! draws from its own streams and runs on one thread, so neither the number of threads nor their timing changes a
+//! number.
 
 use super::ProbeError;
 use super::data::{Labelled, TrainingData};

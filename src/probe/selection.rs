@@ -29,8 +29,7 @@ pub struct Choice {
 }
 
 /// True if `correct` of `n` answers are within one standard error `sqrt(p (1 - p)/n)` of the `best` share p. Compared
-/// in
-/// whole numbers, so that recipes exactly on the threshold are in.
+/// in whole numbers, so that recipes exactly on the threshold are in.
 pub(crate) fn within_one_standard_error(correct: usize, best: usize, n: usize) -> bool {
     let [short, best, n] = [best.saturating_sub(correct), best, n].map(|v| v as u128);
     short * short * n <= best * n.saturating_sub(best)

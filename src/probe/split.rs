@@ -2,9 +2,9 @@
 //!
 //! Canby et al. (2024), section 4: 40 % oracle, 40 % intervention, 20 % test, and 5 % of each of the first two for
 //! validation. Their data are a hundred times larger; 5 % of ours would be too few to distinguish recipes, so at least
-//! 200
-//! are taken (but never more than a third). An oracle that shares examples with the intervention it judges would judge itself, so the parts are types:
-//! training functions take data of one role, and only a [`Split`] makes parts, after checking that they are disjoint.
+//! 200 are taken (but never more than a third). An oracle that shares examples with the intervention it judges would
+//! judge itself, so the parts are types: training functions take data of one role, and only a [`Split`] makes parts,
+//! after checking that they are disjoint.
 
 use super::decorrelate::{DecorrelateError, decorrelate};
 use rand_chacha::ChaCha8Rng;
@@ -232,8 +232,7 @@ impl Part<Oracle> {
     /// The largest subset of this part in which `target` and `other` (one value per example of the whole data set) are
     /// uncorrelated, see [`decorrelate`]; its validation examples are drawn anew, so they are uncorrelated as well.
     /// Examples whose target is undefined are left out; an undefined `other` counts as a further value. `property`
-    /// names
-    /// the target: subsets for different targets draw from different streams.
+    /// names the target: subsets for different targets draw from different streams.
     ///
     /// # Errors
     /// [`SplitError`] if no such subset exists or it is too small to validate on.

@@ -200,8 +200,7 @@ impl<'a> Course<'a> {
     }
 
     /// True if the accuracy has not risen for so long that it counts as settled, or cannot rise: the 500 steps that
-    /// would follow
-    /// an answer without a fault change nothing that the rule looks at.
+    /// would follow an answer without a fault change nothing that the rule looks at.
     fn settled(&self, step: usize) -> bool {
         let n = self.validation.len();
         self.best.is_some_and(|(most, since)| most == n || step - since >= PATIENCE)

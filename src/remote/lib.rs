@@ -7,10 +7,10 @@
 //! ```
 //!
 //! Two processes run there. The **keeper** ([`keeper`]) belongs to no terminal and no connection. It owns a
-//! [`engine::local::LocalEngine`], records a session in the folder of sessions there, and numbers every command
-//! and event in a **journal**: the lines of that session. It listens on a Unix socket in `remote/NAME` of the state folder, which
-//! only its user may enter. The **bridge** ([`bridge`]) is what ssh starts: it finds or starts the keeper and copies bytes. When the
-//! link breaks, only the bridge dies.
+//! [`engine::local::LocalEngine`], records a session in the folder of sessions there, and numbers every command and
+//! event in a **journal**: the lines of that session. It listens on a Unix socket in `remote/NAME` of the state folder,
+//! which only its user may enter. The **bridge** ([`bridge`]) is what ssh starts: it finds or starts the keeper and
+//! copies bytes. When the link breaks, only the bridge dies.
 //!
 //! Both ends speak [`frame`]s (length, version, checksum) that hold [`message`]s, those of the journal packed ([`pack`]): a greeting with the versions, then commands one way
 //! and lines of the journal the other, in the forms that sessions have. What the near end ([`client`]) asks after a break is the
@@ -28,9 +28,9 @@
 //! for a stated time. The folder `remote/NAME` goes then; the session stays, and [`errand::fetch`] brings it home.
 //!
 //! Neither end trusts the other: lengths are bounded, an invalid message breaks the link, text is made printable where
-//! it is shown.
-//! No path, variable or token of one side is sent by this module; models and data are names that the far side resolves. A file of the
-//! near side goes there only if it is asked for ([`parcel`]), under the name that the spec has for it, and is gone with the engine.
+//! it is shown. No path, variable or token of one side is sent by this module; models and data are names that the far
+//! side resolves. A file of the near side goes there only if it is asked for ([`parcel`]), under the name that the spec
+//! has for it, and is gone with the engine.
 
 pub mod address;
 pub mod bridge;

@@ -40,8 +40,7 @@ pub(super) fn follow(args: &FollowArgs, address: &Address, out: &mut dyn Write) 
     watch(address, &args.dir, (kind, false), take, broke)?
 }
 
-/// Passes on what the program there sees, until `take` has seen enough; with `found`, also what finished cells found, each once. A link that
-/// breaks after the first message is reported and, if `broke` says so, tried again.
+/// Passes on the states that the far program reports, until `take` has seen enough; with `found`, also the results of finished cells, each once. A link that breaks after the first message is reported and, if `broke` says so, tried again.
 ///
 /// # Errors
 /// [`CliError::Failed`] with the host and what the program there says.

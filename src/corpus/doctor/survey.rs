@@ -1,5 +1,5 @@
-//! Subjects with several objects. All facts must be known before the first can be judged: of `England`
-//! with `Winchester` and with `London` neither fact has a single answer, whichever comes first.
+//! Subjects with several objects. All facts must be known before the first can be judged: of `England` with
+//! `Winchester` and with `London` neither fact has a single answer, whichever comes first.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;

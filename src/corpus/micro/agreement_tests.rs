@@ -60,8 +60,8 @@ proptest! {
         }
     }
 
-    /// A twin is a sentence of the grammar with a correct annotation; it differs in subject and verb alone, and its
-    /// own twin is the sentence.
+    /// A twin is a sentence of the grammar with a correct annotation; it differs in subject and verb alone, and its own
+    /// twin is the sentence.
     #[test]
     fn twins_differ_in_the_subject_and_its_verb_alone(seed: u64, held: bool) {
         let side = if held { Side::Held } else { Side::Train };

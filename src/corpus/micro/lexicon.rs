@@ -294,8 +294,8 @@ pub(crate) const HELD_OUT_ONE_IN: u64 = 5;
 const SALT: u64 = 13;
 
 /// True if the pair of subject noun and verb is kept from training: FNV-1a over the singular of the noun, a bar and the
-/// plural of the verb, finished as in MurmurHash3, modulo [`HELD_OUT_ONE_IN`]. Both numbers of a pair fall on one side. The
-/// salt is the first that leaves every noun at least two verbs on either side and most of the weight in training.
+/// plural of the verb, finished as in MurmurHash3, modulo [`HELD_OUT_ONE_IN`]. Both numbers of a pair fall on one side.
+/// The salt is the first that leaves every noun at least two verbs on either side and most of the weight in training.
 pub(crate) fn is_held_out(subject: &Noun, verb: &Verb) -> bool {
     let bytes = subject.forms[0].bytes().chain(*b"|").chain(verb.forms[1].bytes());
     super::hash(SALT, bytes).is_multiple_of(HELD_OUT_ONE_IN)

@@ -50,8 +50,7 @@ impl Number {
 }
 
 /// Side of the sentences that a generator writes. The two sides share words and structures but no pair of subject noun
-/// and verb
-/// ([`lexicon::is_held_out`]), so no sentence of one side can be a sentence of the other.
+/// and verb ([`lexicon::is_held_out`]), so no sentence of one side can be a sentence of the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
@@ -151,8 +150,7 @@ pub fn hash(salt: u64, bytes: impl Iterator<Item = u8>) -> u64 {
 }
 
 /// True if one of a construction's combinations is among the one in five or so that are kept from training. The number
-/// in a
-/// construction's name is the first that leaves every part of it on both sides.
+/// in a construction's name is the first that leaves every part of it on both sides.
 pub(crate) fn held_out(construction: &str, parts: &[&str]) -> bool {
     let parts = parts.iter().flat_map(|p| std::iter::once(b'|').chain(p.bytes()));
     hash(0, construction.bytes().chain(parts)).is_multiple_of(5)

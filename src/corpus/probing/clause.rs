@@ -64,9 +64,9 @@ pub(crate) fn clause(rng: &mut ChaCha8Rng, wish: Wish<'_>) -> Clause {
     Clause { body, depth: text.depth, tokens: text.tokens }
 }
 
-/// Two clauses: one about a subject, and one in which another subject does something to it, named by a pronoun in the place
-/// of the object. Both end in a phrase of time or place, so that no word but the pronoun reveals which comes first.
-/// `None` if the pronoun is ambiguous or no verb fits.
+/// Two clauses: one about a subject, and one in which another subject does something to it, named by a pronoun in the
+/// place of the object. Both end in a phrase of time or place, so that no word but the pronoun reveals which comes
+/// first. `None` if the pronoun is ambiguous or no verb fits.
 pub(crate) fn pair_of_clauses(rng: &mut ChaCha8Rng, wish: Wish<'_>) -> Option<[Vec<String>; 2]> {
     let mut text = Text { rng, tokens: Vec::new(), depth: 0 };
     let (noun, verb) = text.pair(false, Among::Any);

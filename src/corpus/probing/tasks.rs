@@ -107,8 +107,8 @@ fn is_verb(word: &str) -> bool {
     FORMS.contains(word)
 }
 
-/// Two clauses of which the second takes up the first one's subject as its object, by a pronoun; or the second one first.
-/// Both begin with a noun phrase, so that the first word reveals nothing.
+/// Two clauses of which the second takes up the first one's subject as its object, by a pronoun; or the second one
+/// first. Both begin with a noun phrase, so that the first word reveals nothing.
 pub(crate) fn coordination_inversion(
     rng: &mut ChaCha8Rng,
     label: usize,

@@ -5,8 +5,8 @@ use super::{Dimension, Instance, Language, MASK, Perturbation};
 use crate::micro::{arithmetic::NUMBERS, hash};
 
 /// True if the numbers of a sum are the benchmark's: every second sum of a template, whatever the order of its numbers,
-/// under every
-/// seed. Models are trained on the others. What asks for no sum, or gives its numbers in no English words, is always the benchmark's.
+/// under every seed. Models are trained on the others. An instance that asks for no sum, or whose numbers are not
+/// English words, is always the benchmark's.
 pub(crate) fn is_kept_sum(template: &str, i: &Instance) -> bool {
     if i.dimension != Dimension::Computation {
         return true;
@@ -79,8 +79,8 @@ fn begins_with_a_vowel(word: &str) -> bool {
     silent || (word.starts_with(['a', 'e', 'i', 'o', 'u']) && !spoken)
 }
 
-/// Checks a partner against its original: a dispensable alteration leaves the rationale, an important one changes
-/// words of it and nothing else.
+/// Checks a partner against its original: a dispensable alteration leaves the rationale, an important one changes words
+/// of it and nothing else.
 pub(crate) fn partner(original: &Instance, partner: &Instance) -> Result<(), String> {
     let fold = |i: &Instance| i.rationale_tokens.iter().map(|t| t.to_lowercase()).collect::<Vec<_>>();
     let say = |what: &str| Err(format!("'{}' and '{}': {what}", original.sent_text, partner.sent_text));

@@ -6,8 +6,7 @@
 //! LGD counts tokens from 1, tags verbs VBZ or VBP, and has no other form of the verb: it is made by rule ([`verbs`]).
 //! Nor does it say which noun a preposition governs. Z_e is therefore read off as the tag of the last intervening noun
 //! where a preposition comes between subject and verb, no relative clause does, and the verb follows the noun directly
-//! as
-//! far as words show it (not a comma, not an adverb in *-ly*).
+//! as far as words show it (not a comma, not an adverb in *-ly*).
 
 use super::error::{DropKind, ReadError, Unread};
 use super::format::{Emit, Format, Framing, Head, Parse, Parser};

@@ -2,8 +2,7 @@
 //!
 //! Folders are walked in the order of their names. Some formats are folders (LAMA, ParaRel, BEAR, ERASER): which one a
 //! folder is follows from what its files are, not from its name. Files that are not data (a README, a pickle) are
-//! listed with
-//! the reason; nothing is left out in silence.
+//! listed with the reason; nothing is left out in silence.
 
 use std::fs;
 use std::ops::ControlFlow;

@@ -60,8 +60,8 @@ fn plural(verb: &str) -> Option<String> {
     verb.strip_suffix('s').filter(|stem| stem.len() > 1 && !stem.ends_with('s')).map(str::to_owned)
 }
 
-/// Whether the first of two forms of a verb is the singular one: it ends in *-s* and the other does not, or is longer
-/// by it.
+/// Compares two forms of a verb: `Some(true)` if the first is the singular one, `None` if unclear. The singular ends in
+/// *-s* and the other does not, or is longer by it.
 pub(crate) fn singular(form: &str, other: &str) -> Option<bool> {
     let known = |a: &str, b: &str| IRREGULAR.contains(&(a, b));
     let (form, other) = (form.to_lowercase(), other.to_lowercase());

@@ -390,8 +390,8 @@ impl<'a> Gather<'a> {
         Ok(groups)
     }
 
-    /// Older versions of lm-evaluation-harness write the rows of one filter after the other and do not name them: where every
-    /// document comes equally often, each occurrence is a filter, named by its number.
+    /// Older versions of lm-evaluation-harness write the rows of one filter after the other and do not name them: where
+    /// every document comes equally often, each occurrence is a filter, named by its number.
     fn name_filters(&mut self) {
         let mut seen: HashMap<&str, (u32, Print)> = HashMap::new();
         let mut times = Vec::with_capacity(self.ids.len());

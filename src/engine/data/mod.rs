@@ -177,8 +177,8 @@ impl DataDossier {
 }
 
 /// Runs the data doctor on a set. Where it may hold facts, its rows are read twice: the subjects with several objects
-/// must be known before the first is judged. `keep` dropped rows are listed; `each` is called for every row that is read and
-/// can end the pass.
+/// must be known before the first is judged. `keep` dropped rows are listed; `each` is called for every row that is
+/// read and can end the pass.
 pub fn diagnose(
     source: &Source,
     models: Vec<Vocabulary<'_>>,

@@ -41,7 +41,7 @@ impl<K: Clone, Q: Clone + PartialEq> Latest<K, Q> {
         self.0 = None;
     }
 
-    /// The answer to a question: the one that was given on a share of the examples, or that of `answer`.
+    /// The answer to a question: the one already computed on a share of the examples, or that of `answer`.
     pub fn answer(
         &mut self,
         question: &Q,

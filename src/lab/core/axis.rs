@@ -15,7 +15,7 @@ pub struct Axis {
     takes: Takes,
 }
 
-/// What the values of an axis are and how one is written.
+/// Kinds of an axis's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
     /// Whatever the field takes.
@@ -86,7 +86,7 @@ impl Axis {
         Ok(values)
     }
 
-    /// Whether its values depend on the cell: which layers there are does.
+    /// True if its values depend on the cell, as layers do.
     pub fn depends(&self) -> bool {
         self.takes == Takes::Layer
     }

@@ -1,5 +1,4 @@
-//! What a run will need: bytes and seconds, before it begins. A lab counts its work in units of each kind; the host measures
-//! once what a unit of each kind takes, on a slice of real work, and multiplies.
+//! Forecast of a run: bytes and seconds, before it begins. A lab counts its work in units of each kind; the host measures the time of a unit of each kind once, on a slice of real work, and multiplies.
 
 use serde::{Deserialize, Serialize};
 
@@ -75,23 +74,23 @@ impl Size {
     }
 }
 
-/// What a run of one model will need.
+/// Needs of a run for one model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Forecast {
     pub model: String,
     /// Largest resident memory of the process, in bytes.
     pub bytes: u64,
-    /// Where it goes, largest first.
+    /// Parts of the memory, largest first.
     pub parts: Vec<MemoryPart>,
     /// Wall seconds of the run.
     pub seconds: f64,
     /// Least and most seconds where what decides is not known yet; none once it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
-    /// What the range rests on, where a sample decided it.
+    /// Basis of the range, if a sample decided it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
-    /// Whether `seconds` rests on the run's own first estimates rather than on slices of work.
+    /// True if `seconds` rests on the run's own first estimates rather than on slices of work.
     pub refined: bool,
     /// Tokens that one forward pass holds, chosen so that the limit is kept.
     pub tokens_per_batch: usize,
@@ -112,7 +111,7 @@ pub fn within_limit(forecasts: &[Forecast]) -> Result<(), Fault> {
         Some(limit) if needed > limit => Err(Fault::Failed(Problem {
             what: format!("the run needs {}; the limit is {}", show(needed), show(limit)),
             r#where: "memory limit".into(),
-            // What is resident is not the same to the page from one start to the next.
+            // Resident memory differs by some pages from one start to the next.
             hint: format!("use --memory-limit {}M, or smaller models", ((needed + needed / 20) >> 20) + 1),
         })),
         _ => Ok(()),
@@ -121,7 +120,6 @@ pub fn within_limit(forecasts: &[Forecast]) -> Result<(), Fault> {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryPart {
-    /// What it holds.
     pub name: String,
     pub bytes: u64,
 }
@@ -147,7 +145,7 @@ fn seconds(s: f64) -> String {
     }
 }
 
-/// Bytes that the process holds resident; none where the system does not say.
+/// Resident bytes of the process; `None` if the system does not say.
 pub fn resident() -> Option<u64> {
     status("VmRSS:")
 }

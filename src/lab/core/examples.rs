@@ -113,7 +113,7 @@ impl TaskSpec {
         Ok(())
     }
 
-    /// Where the file of examples is, if there is one.
+    /// Path of the file of examples, if there is one.
     pub fn data_path(&self) -> Option<PathBuf> {
         self.data.as_ref().map(|data| self.base.join(data))
     }

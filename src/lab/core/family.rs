@@ -18,7 +18,7 @@ pub struct Comparison {
     pub lab: LabId,
     /// Hash of the spec that it comes from.
     pub spec: String,
-    /// What was compared, in words: the same words for the same comparison.
+    /// The comparison in words: the same words for the same comparison.
     pub what: String,
     /// The test, for example `exact McNemar`.
     pub test: String,
@@ -26,7 +26,7 @@ pub struct Comparison {
     pub n: usize,
     /// The p-value of this comparison alone.
     pub p: f64,
-    /// Whether it belongs to a plan that was fixed before the results were seen.
+    /// True if it belongs to a plan that was fixed before the results were seen.
     #[serde(default)]
     pub planned: bool,
 }
@@ -42,7 +42,7 @@ pub struct Corrected<'a> {
 }
 
 impl Comparison {
-    /// Whether two of them answer one question.
+    /// True if two of them answer one question.
     fn same(&self, other: &Self) -> bool {
         self.lab == other.lab && self.spec == other.spec && self.what == other.what && self.test == other.test
     }
@@ -60,13 +60,13 @@ impl Comparison {
 #[serde(from = "Members")]
 pub struct Family {
     members: Vec<Comparison>,
-    /// Where the members with a number are: a grid of thousands of cells has hundreds of thousands of members, and each new one asks
-    /// whether it is there.
+    /// Places of the members by number: a grid of thousands of cells has hundreds of thousands of members, and each new
+    /// one asks whether it is there.
     #[serde(skip)]
     places: HashMap<u64, Vec<usize>>,
 }
 
-/// What is stored of a family.
+/// The stored form of a family.
 #[derive(Deserialize)]
 struct Members {
     members: Vec<Comparison>,
@@ -90,7 +90,8 @@ impl PartialEq for Family {
 
 impl Family {
     /// Adds a comparison. The same comparison of the same spec, made again on more examples, replaces itself: looking
-    /// twice at one question is one question. What a plan made stays, and what is looked at beyond it is a question of its own.
+    /// twice at one question is one question. A planned comparison stays, and an exploratory one about the same is
+    /// separate.
     pub fn join(&mut self, new: Comparison) {
         let places = self.places.entry(new.number()).or_default();
         let mut same = places.iter().filter(|at| self.members[**at].same(&new));
@@ -109,13 +110,13 @@ impl Family {
         self.members.len()
     }
 
-    /// Whether nothing has been compared.
+    /// True if nothing has been compared.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// All comparisons in the order in which they were first shown, corrected over the family. One whose p-value is no
-    /// number counts as a test and is never rejected.
+    /// All comparisons in the order in which they were first shown, corrected over the family. One whose p-value is not
+    /// a number counts as a test and is never rejected.
     pub fn corrected(&self) -> Vec<Corrected<'_>> {
         let p: Vec<f64> = self.members.iter().map(|c| if c.p.is_nan() { 1.0 } else { c.p }).collect();
         let (holm, bh) = (holm(&p), benjamini_hochberg(&p));
@@ -143,7 +144,7 @@ mod tests {
         family.join(new(64, 0.5, false));
         family.join(new(200, 0.64, true));
         assert_eq!(family.len(), 1, "looks on the way are the same question");
-        // As a run tells it: the rest of the way, then all final comparisons once more.
+        // As a run reports it: interim comparisons, then all final ones once more.
         for next in [new(256, 0.2, false), new(200, 0.64, true), new(400, 0.04, false), new(200, 0.64, true)]
         {
             family.join(next);
@@ -166,7 +167,7 @@ mod tests {
         assert_eq!(all.iter().map(|c| c.bh).collect::<Vec<_>>(), [0.02, 0.02]);
     }
 
-    /// What [`Family::join`] means, by looking at every member.
+    /// [`Family::join`] by its definition: looks at every member.
     fn joined_one_by_one(members: &mut Vec<Comparison>, new: Comparison) {
         let of = |planned: bool| members.iter().position(|c| c.same(&new) && c.planned == planned);
         let at = if new.planned { of(true).or(of(false)) } else { of(false) };

@@ -1,4 +1,4 @@
-//! Why a run ended early, and how that is told to the user.
+//! Reasons for which a run ended early, and their messages to the user.
 
 use thiserror::Error;
 
@@ -13,7 +13,7 @@ use probe::ProbeError;
 use probe::data::DataError;
 use probe::split::SplitError;
 
-/// Why a run ended early.
+/// Reasons for which a run ended early.
 #[derive(Debug, Error)]
 pub enum Fault {
     /// The user stopped it, or asked for something else.
@@ -68,7 +68,7 @@ impl From<ProbeError> for Fault {
     }
 }
 
-/// Errors that are told as they are, with the place and a hint.
+/// Errors that are shown as they are, with the place and a hint.
 macro_rules! told {
     ($($error:ty: $place:literal, $hint:literal;)*) => {
         $(impl From<$error> for Fault {

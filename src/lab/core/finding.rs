@@ -1,4 +1,4 @@
-//! A finding: one typed result with its provenance, as it stands in JSON lines, sessions and on the screen.
+//! A finding: one typed result with its provenance, as in JSON lines, sessions and on the screen.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -37,9 +37,9 @@ pub struct Finding<K> {
 #[serde(untagged)]
 #[allow(clippy::large_enum_variant, reason = "nearly all findings are of the large kind")]
 pub enum Body<K> {
-    /// What a lab found.
+    /// A result of a lab.
     Lab(K),
-    /// What every run can say.
+    /// A result that every run can have.
     Common(Common),
 }
 
@@ -51,7 +51,7 @@ impl<K> From<Common> for Body<K> {
 
 /// One result of a lab.
 pub trait FindingKind: Clone + Serialize + Send + 'static {
-    /// Whether it has intervals; if so their level is recorded too.
+    /// True if it has intervals; if so their level is recorded too.
     fn has_interval(&self) -> bool;
 }
 
@@ -92,7 +92,7 @@ impl<K> Finding<K> {
         Head { spec, model, seed: *seed, n: *n, r#final: *r#final, t: *t, level: *level }
     }
 
-    /// The result of its lab; none for a summary or an error.
+    /// The result of its lab; `None` for a summary or an error.
     pub fn kind(&self) -> Option<&K> {
         match &self.body {
             Body::Lab(kind) => Some(kind),
@@ -138,7 +138,7 @@ pub struct SummaryFinding {
 }
 
 impl<K: FindingKind> Body<K> {
-    /// Whether it has intervals, whose level then stands beside it.
+    /// True if it has intervals; if so their level is recorded too.
     pub fn has_interval(&self) -> bool {
         match self {
             Body::Lab(kinds) => kinds.has_interval(),
@@ -152,7 +152,7 @@ pub fn kinds<K>(findings: &[Finding<K>]) -> impl Iterator<Item = (Head<'_>, &K)>
     findings.iter().filter_map(|f| Some((f.head(), f.kind()?)))
 }
 
-/// What is the same in all findings about a model in a run.
+/// Fields common to all findings about a model in a run.
 #[derive(Debug, Clone)]
 pub struct Label {
     spec: String,
@@ -205,7 +205,7 @@ impl Label {
     }
 }
 
-/// What stands in every finding.
+/// Fields of every finding.
 #[derive(Deserialize)]
 struct RawHead {
     lab: LabId,
@@ -220,7 +220,7 @@ struct RawHead {
     kind: String,
 }
 
-/// The keys of [`RawHead`] that are no part of the body.
+/// The keys of [`RawHead`] that are not in the body.
 const HEAD: [&str; 8] = ["lab", "spec", "model", "seed", "n", "final", "t", "level"];
 
 impl<'de, K: KindSet> Deserialize<'de> for Finding<K> {
@@ -243,7 +243,7 @@ impl<'de, K: KindSet> Deserialize<'de> for Finding<K> {
     }
 }
 
-/// Whether the JSON of a finding names a lab or a kind that this program does not have: a newer one wrote it.
+/// True if the JSON of a finding names a lab or a kind that this program does not have: a newer one wrote it.
 pub fn is_newer<K: KindSet>(finding: &Value) -> bool {
     let text = |key: &str| finding.get(key).and_then(Value::as_str);
     let (Some(lab), Some(kind)) = (text("lab"), text("kind")) else { return false };

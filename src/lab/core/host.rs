@@ -1,5 +1,5 @@
-//! What runs an experiment, as the experiment sees it: it is told how far the work is, takes findings, passes questions on
-//! and says when to stop.
+//! The surroundings of an experiment, as it sees them: a host takes progress and findings, passes questions on and says
+//! when to stop.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use model::Model;
 pub struct Notice {
     /// How grave.
     pub level: NoticeLevel,
-    /// What, where, and what to do.
+    /// Place, failure and remedy.
     pub problem: Problem,
 }
 
@@ -33,7 +33,7 @@ pub enum NoticeLevel {
     Error,
 }
 
-/// What computes.
+/// Description of an engine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineInfo {
     /// Version of the program.
@@ -56,7 +56,6 @@ pub enum Share {
 pub struct Waiting<Q> {
     /// Its number.
     pub ticket: u64,
-    /// What is asked.
     pub question: Q,
 }
 
@@ -77,9 +76,9 @@ pub trait Host: Pulse {
     fn elapsed(&self) -> f64;
     /// A model by name, loaded where it is not in memory.
     fn model(&mut self, name: &str) -> Result<Arc<Model>, Fault>;
-    /// What is kept between runs.
+    /// Store between runs.
     fn store(&self) -> Arc<dyn Store>;
-    /// Whether questions about what was computed may come later. Where none can, nothing need stay in memory for them.
+    /// True if questions about results may come later. If not, nothing need stay in memory for them.
     fn asked(&self) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! A lab in terms of its own spec, findings, questions and results, and an experiment of it.
+//! A lab's own types of spec, finding, question and results, and an experiment of it.
 
 use super::family::Comparison;
 use super::fault::Fault;
@@ -11,7 +11,7 @@ use figure::Figure;
 
 /// A lab in its own types.
 pub trait Instrument: Send + Sync + 'static {
-    /// What it can be asked to compute.
+    /// Spec of an experiment.
     type Spec: LabSpec + Clone;
     /// One result of a run.
     type Kind: FindingKind;
@@ -35,7 +35,7 @@ pub trait Instrument: Send + Sync + 'static {
     fn begin(spec: Self::Spec) -> Box<dyn Experiment<Self::Kind, Self::Question>>;
     /// The work of a run in multiply-adds, counted from the spec and from the sizes of its models, in their order.
     fn counted(spec: &Self::Spec, sizes: &[Size]) -> u128;
-    /// What a run found, as lines for a reader.
+    /// Results of a run, as lines for a reader.
     fn summary(results: &Self::Results, spec: &Self::Spec) -> Vec<String>;
     /// The figures of a run on the engine that is named.
     fn figures(results: &Self::Results, engine: Option<&EngineInfo>) -> Vec<Figure>;
@@ -69,12 +69,12 @@ pub trait Instrument: Send + Sync + 'static {
 pub struct Preset {
     /// Its name, unique over all labs.
     pub name: &'static str,
-    /// What it shows, in a few words.
+    /// Title in a few words.
     pub title: &'static str,
     pub toml: &'static str,
 }
 
-/// What a figure is asked for by, beside its name.
+/// Arguments of a figure, besides its name.
 #[derive(Debug, Clone, Default)]
 pub struct Details<'a> {
     pub model: Option<&'a str>,
@@ -91,7 +91,7 @@ pub trait Experiment<K, Q>: Send {
     /// # Errors
     /// [`Fault`]. What had been computed by then can still be asked about.
     fn run(&mut self, host: &mut dyn Channel<K, Q>) -> Result<(), Fault>;
-    /// What [`Self::run`] would need, one entry a model; what is measured for it is kept for the run.
+    /// Needs of [`Self::run`], one entry a model; measurements made for it are kept for the run.
     ///
     /// # Errors
     /// [`Fault`], as the run itself would report it.
@@ -106,6 +106,6 @@ pub trait Experiment<K, Q>: Send {
         share: Share,
         host: &mut dyn Channel<K, Q>,
     ) -> Result<Vec<Finding<K>>, Fault>;
-    /// Examples behind the findings so far, for the summary.
+    /// Number of examples behind the findings so far, for the summary.
     fn examined(&self) -> usize;
 }

@@ -1,7 +1,7 @@
-//! What all labs share: specs, findings and their provenance, hosts, stores, settings, forecasts, tables.
+//! Parts that all labs share: specs, findings and their provenance, hosts, stores, settings, forecasts, tables.
 //!
-//! A lab is a crate of its own that implements [`Instrument`]; the `labs` crate lists them. Nothing here knows a terminal, a thread or
-//! a lab's own types.
+//! A lab is a crate that implements [`Instrument`]; the `labs` crate lists them. Nothing here knows a terminal, a
+//! thread or a lab's own types.
 
 pub mod asked;
 pub mod axis;

@@ -1,4 +1,4 @@
-//! Where the numbers of a figure come from, as every lab states it below its figures and in their files.
+//! Provenance of a figure's numbers, as every lab states it below its figures and in their files.
 
 use super::{EngineInfo, Tagged};
 use figure::Provenance;
@@ -15,7 +15,7 @@ impl Origin {
         self.entries.push((key.to_owned(), value.into()));
     }
 
-    /// What one of the results behind the figure says for all of them: the level of the intervals with `rests_on` beside it,
+    /// Adds the provenance that one of the results has in common with all: the level of the intervals with `rests_on`,
     /// that some are still being refined, seed and spec.
     pub fn results<T>(&mut self, one: &Tagged<T>, all_final: bool, rests_on: &str) {
         if let Some(level) = one.level {

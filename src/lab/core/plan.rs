@@ -1,4 +1,4 @@
-//! Which property is changed, which should stay, and what their values are in the data.
+//! Plan of properties: the target, those to keep, and their values in the data.
 
 use corpus::task::{Example, Task};
 use probe::OracleSplit;
@@ -12,7 +12,7 @@ pub enum Roles {
     Target,
     /// The property that should stay as it is.
     Other,
-    /// A further one that should, by its place among those of the experiment.
+    /// A further one to keep, by its index among those of the experiment.
     Further(usize),
 }
 
@@ -23,7 +23,7 @@ pub struct FurtherLabels {
     pub property: usize,
     /// Its name in specs and findings.
     pub id: &'static str,
-    /// Its value over all stimuli; none where the example has none.
+    /// Its value over all stimuli; none if the example has none.
     pub values: Vec<Option<usize>>,
     /// Number of its values.
     pub classes: usize,
@@ -32,7 +32,7 @@ pub struct FurtherLabels {
 /// Labels of all properties over all stimuli, and their numbers of values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PropertyLabels {
-    /// Values of the target; none where the example has none.
+    /// Values of the target; none if the example has none.
     pub target: Vec<Option<usize>>,
     /// Values of the other property.
     pub other: Vec<Option<usize>>,
@@ -155,7 +155,7 @@ pub fn purpose(labels: &PropertyLabels, role: Roles, classifier: &str, seed: u64
     Purpose::new(seed, &property(labels, role), classifier)
 }
 
-/// Properties are told apart by their place in the task, whichever of them is the target.
+/// Properties are identified by their index in the task, whichever of them is the target.
 fn property(labels: &PropertyLabels, role: Roles) -> String {
     let index = match role {
         Roles::Target => labels.target_property,
@@ -182,7 +182,7 @@ pub fn training_part(
     part.uncorrelated(target, other, seed, &property(labels, role))
 }
 
-/// What an oracle probe was trained and validated on.
+/// Training and validation data of an oracle probe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Material {
     /// Examples that weights are fitted to.
@@ -195,7 +195,8 @@ pub struct Material {
     pub phi: f64,
 }
 
-/// What `train` and `validation` hold by the target and the property of `role`; of the target itself, by it and the other one.
+/// Counts of `train` and `validation` by the target and the property of `role`; of the target itself, by it and the
+/// other one.
 pub fn material(train: &[usize], validation: &[usize], labels: &PropertyLabels, role: Roles) -> Material {
     let beside = if role == Roles::Target { Roles::Other } else { role };
     let kept = labels.table_with(beside, &[train, validation].concat());

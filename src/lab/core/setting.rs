@@ -7,7 +7,7 @@ pub mod rows;
 
 use base::numbers::{number, short};
 
-/// What a setting knows beside the spec: what the spec's names stand for on this machine.
+/// Knowledge about this machine that a setting needs besides the spec: the meaning of the spec's names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Known {
     /// The models that can be picked.
@@ -24,7 +24,7 @@ pub struct KnownModel {
 }
 
 impl Known {
-    /// Layers that all of these models have; none while none of them is known.
+    /// Layers that all of these models have; `None` while none of them is known.
     pub fn layers(&self, models: &[String]) -> Option<usize> {
         let known = self.models.iter().filter(|m| models.contains(&m.name));
         known.map(|m| m.layers).min().filter(|l| *l > 0)
@@ -45,7 +45,7 @@ pub enum Value {
     Number(f64),
     /// None: what the kind calls its `unset`.
     Unset,
-    /// One of the names that the kind offers, by index; none where the spec names something else.
+    /// One of the names that the kind offers, by index; none if the spec names another.
     Choice(Option<usize>),
     /// For each name that the kind offers, whether it is selected.
     Marks(Vec<bool>),
@@ -75,14 +75,14 @@ impl Value {
     }
 }
 
-/// What numbers a setting takes.
+/// Range of a numeric setting.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Range {
     /// Least value.
     pub min: f64,
     /// Largest value.
     pub max: f64,
-    /// Whether only whole numbers have a meaning.
+    /// True for whole numbers only.
     pub whole: bool,
 }
 
@@ -97,7 +97,7 @@ impl Range {
         Self { min, max, whole: false }
     }
 
-    /// Whether the number is in the range.
+    /// Checks that the number is in the range.
     pub fn check(self, value: f64) -> Result<(), SettingError> {
         if !(self.min..=self.max).contains(&value) {
             return Err(SettingError::Range { min: self.min, max: self.max });
@@ -113,7 +113,7 @@ impl std::fmt::Display for Range {
     }
 }
 
-/// The end of a range as text: whole numbers in full, so that what is allowed can be typed as it stands.
+/// The end of a range as text: whole numbers in full, so that they can be typed as shown.
 fn bound(x: f64) -> String {
     if x.fract() == 0.0 && x.abs() < 1e9 { format!("{x:.0}") } else { short(x) }
 }
@@ -123,11 +123,11 @@ fn bound(x: f64) -> String {
 pub enum Kind {
     /// A number on a track.
     Slider {
-        /// Where steps lead, rising. They stand evenly on the track, so they are its scale.
+        /// Stops of the slider, rising. They are evenly spaced on the track, so they are its scale.
         stops: Vec<f64>,
-        /// What can be typed.
+        /// Range of typed values.
         range: Range,
-        /// The word for no number, where there may be none; it stands before the first stop.
+        /// The word for no number, if that is allowed; it precedes the first stop.
         unset: Option<&'static str>,
     },
     /// A number that is typed or counted, without a track.
@@ -142,7 +142,7 @@ pub enum Kind {
     File(&'static str),
 }
 
-/// Why a value cannot be taken.
+/// Reasons for which a value is refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SettingError {
     /// Outside the range.
@@ -167,17 +167,17 @@ pub enum SettingError {
 }
 
 impl Kind {
-    /// Whether something can be typed into it.
+    /// True if a value can be typed into it.
     pub fn typable(&self) -> bool {
         !matches!(self, Kind::Choice(_) | Kind::Marks(_))
     }
 
-    /// Whether it holds a number.
+    /// True if it holds a number.
     pub fn numeric(&self) -> bool {
         matches!(self, Kind::Slider { .. } | Kind::Integer(_))
     }
 
-    /// The value that a typed text stands for.
+    /// Parses a typed value.
     ///
     /// # Errors
     /// [`SettingError::NoNumber`] where a number is wanted, [`SettingError::NotOffered`] where nothing can be typed.
@@ -196,7 +196,7 @@ impl Kind {
         }
     }
 
-    /// Whether a value is of this kind and in its range.
+    /// Checks that a value is of this kind and in its range.
     pub fn check(&self, value: &Value) -> Result<(), SettingError> {
         match (self, value) {
             (Kind::Slider { range, .. } | Kind::Integer(range), Value::Number(x)) => range.check(*x),
@@ -267,7 +267,7 @@ impl<S> Setting<S> {
         }
     }
 
-    /// The same field with words of its own for its value.
+    /// The same field with another text for its value.
     pub fn shown(mut self, show: impl Fn(&S, &Known) -> String + 'static) -> Self {
         self.show = Some(Box::new(show));
         self

@@ -39,9 +39,9 @@ pub trait SpecFields {
     fn set_level(&mut self, level: f64);
 }
 
-/// What the specs of all labs have in common.
+/// Interface of the specs of all labs.
 pub trait LabSpec: SpecFields {
-    /// What the experiment is about in a word, for names of sessions.
+    /// The experiment's subject in a word, for names of sessions.
     fn subject(&self) -> &str;
     /// Notes the folder that relative paths start from; no part of what is asked.
     fn lies_in(&mut self, folder: PathBuf);
@@ -54,7 +54,7 @@ pub trait LabSpec: SpecFields {
     fn reach(&self, origin: &str) -> Result<(), SpecError>;
 }
 
-/// Why a spec cannot be used. `origin` is the file, or a word for where the text came from.
+/// Errors in a spec. `origin` is the file, or a word for the source of the text.
 #[derive(Debug, Error)]
 pub enum SpecError {
     /// The file could not be read.
@@ -68,19 +68,19 @@ pub enum SpecError {
     /// The text is not a spec: broken TOML, an unknown key, or a value of the wrong type.
     #[error("{origin}: {message}")]
     Parse {
-        /// Where the text came from, with the line.
+        /// Source of the text, with the line.
         origin: String,
-        /// What is wrong.
+        /// The fault, in words.
         message: String,
     },
     /// A value is out of its range, or a name unknown.
     #[error("{origin}: `{key}`{}{problem}", if problem.starts_with(':') { "" } else { " " })]
     Value {
-        /// Where the text came from.
+        /// Source of the text.
         origin: String,
         /// The key in TOML notation.
         key: String,
-        /// What is wrong and what is allowed.
+        /// The fault and the allowed values.
         problem: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Stimuli: a task's examples as token ids of one model, and the hidden states that stand where the verb is due.
+//! Stimuli: a task's examples as token ids of one model, and the hidden states at the position of the verb.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use corpus::task::Example;
 use model::chunk::{TOKENS_PER_BATCH, chunks};
 use model::{Batch, Model, ModelError, Plan, Sites};
 
-/// Why examples cannot be shown to a model.
+/// Reasons for which examples cannot be shown to a model.
 #[derive(Debug, Error)]
 pub enum StimuliError {
     /// A masked model without a mask token.
@@ -33,13 +33,13 @@ pub enum StimuliError {
         kept: usize,
         /// Examples in all.
         of: usize,
-        /// Why the others were dropped.
+        /// Reason for dropping the others.
         reason: String,
     },
     /// The model refused.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// The work was told to stop.
+    /// The work was cancelled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
 }
@@ -194,7 +194,7 @@ mod tests {
     use corpus::{Frequencies, Task};
     use model::{Device, ModelSource};
 
-    /// Who cancelled while thousands of sentences were put into tokens waited until all of them were.
+    /// A cancel while thousands of sentences were tokenised used to wait until all of them were.
     #[test]
     fn putting_sentences_into_tokens_asks_again_and_again_whether_to_stop() {
         let model = Model::load(&ModelSource::Builtin("bert-tiny".into()), Device::Cpu).unwrap();
@@ -206,7 +206,7 @@ mod tests {
             Ok(())
         });
         assert_eq!(heard, [0, 1, 2].map(|k| (k * AT_ONCE, 3 * AT_ONCE)));
-        // What is left of them is numbered as in the set, whatever they were put into tokens with.
+        // The sentences left are numbered as in the set, whatever they were tokenised with.
         let all = all.unwrap().list;
         let single = |s: &Stimulus| set.examples[s.example].prefix.split(' ').count() <= s.ids.len();
         assert!(all.windows(2).all(|w| w[0].example < w[1].example) && all.iter().all(single));

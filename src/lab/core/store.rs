@@ -1,4 +1,4 @@
-//! What is kept between runs: trained things and hidden states, found by the content of everything that shaped them.
+//! The store between runs: trained probes and hidden states, found by the content of everything that shaped them.
 
 use std::path::PathBuf;
 
@@ -72,7 +72,7 @@ pub fn key(ids: &[u32], position: usize) -> Key {
     key
 }
 
-/// What a look-up of hidden states gave.
+/// Result of a look-up of hidden states.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fetched {
     /// Rows that were not there.
@@ -81,20 +81,20 @@ pub struct Fetched {
     pub damaged: usize,
 }
 
-/// What is kept between runs. A store that holds nothing is a store.
+/// A store between runs; it may be empty.
 pub trait Store: Send + Sync {
     /// The trained thing under a key, which is any text that names everything that shaped it.
     fn trained(&self, key: &str) -> Option<Vec<u8>>;
     /// Keeps a trained thing.
     ///
     /// # Errors
-    /// The system's reason; the caller tells the user.
+    /// The system's error; the caller reports it.
     fn keep_trained(&self, key: &str, bytes: &[u8]) -> std::io::Result<()>;
-    /// Where a training under a key stood when it was stopped.
+    /// State of an unfinished training under a key.
     fn unfinished(&self, _key: &str) -> Option<Vec<u8>> {
         None
     }
-    /// Keeps where a training stands, in place of what was kept under its key before.
+    /// Keeps the state of an unfinished training, in place of an earlier one under its key.
     ///
     /// # Errors
     /// The system's reason; the training starts anew then.
@@ -103,16 +103,16 @@ pub trait Store: Send + Sync {
     }
     /// Forgets where a training stood: it is finished.
     fn finish(&self, _key: &str) {}
-    /// Where things are kept, for messages.
+    /// Location of the store, for messages.
     fn place(&self) -> Option<PathBuf>;
-    /// Fills rows of `to` whose keys are known; tells which were not.
+    /// Fills rows of `to` whose keys are known; returns those that were not.
     fn fetch(&self, space: &Space, keys: &[Key], to: &mut Matrix) -> Fetched;
     /// Indices of the keys that are not there; whether those that are there are sound is not looked at.
     fn absent(&self, space: &Space, keys: &[Key]) -> Vec<usize>;
     /// Keeps vectors: row i of `rows` under `keys[i]`.
     ///
     /// # Errors
-    /// The system's reason, the first time only; the caller tells the user.
+    /// The system's error, the first time only; the caller reports it.
     fn keep(&self, space: &Space, keys: &[Key], rows: &Matrix) -> std::io::Result<()>;
 }
 

@@ -32,30 +32,30 @@ impl Form {
 /// A number of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// What the row is of, such as a model and a method. As many as the table has stub columns.
+    /// Names of the row, such as a model and a method: as many as the table has stub columns.
     pub row: Vec<String>,
     /// The group of columns, such as a dimension.
     pub group: String,
     /// The column in the group: the measure.
     pub column: String,
-    /// The number with its interval; none where it is not defined.
+    /// The number with its interval; none if it is undefined.
     pub value: Option<Estimate>,
-    /// How many inputs or pairs it is of.
+    /// Number of inputs or pairs.
     pub n: usize,
 }
 
-/// A table: groups, columns and rows stand in the order of their first entry.
+/// A table: groups, columns and rows are in the order of their first entry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
     /// Short name, by which it is asked for.
     pub name: String,
-    /// What it shows, for its caption.
+    /// Text of its caption.
     pub caption: String,
     /// Heads of the stub columns.
     pub stub: Vec<String>,
     /// Decimals of the numbers.
     pub decimals: usize,
-    /// What numbers are multiplied by: 100 for per cent.
+    /// Factor of the numbers: 100 for per cent.
     pub scale: f64,
     /// The numbers.
     pub entries: Vec<Entry>,

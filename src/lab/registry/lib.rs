@@ -79,7 +79,8 @@ pub trait Lab: Sync {
     fn presets(&self) -> &'static [Preset];
     /// The tables of a run, in the layout of the papers.
     fn tables(&self, results: &Results) -> Vec<table::Table>;
-    /// The comparison that a finding makes, for corrections over all of a session's; none for findings that test nothing.
+    /// The comparison that a finding makes, for corrections over all of a session's; `None` for findings that test
+    /// nothing.
     fn compared(&self, finding: &Finding) -> Option<family::Comparison>;
     /// Hash of the part of a spec that decides its comparisons, where the spec asks for more than that.
     fn decides(&self, spec: &Spec) -> Option<String>;
@@ -105,7 +106,7 @@ pub(crate) trait SpecWithin: Sized {
     fn within(any: &Spec) -> Option<&Self>;
 }
 
-/// How a lab's own types stand in the types that have one case per lab.
+/// Cases of a lab's types within the types that have one case per lab.
 trait Listed: Instrument<Spec: SpecWithin, Results: LabResults> {
     fn wrap_kind(kind: Self::Kind) -> Kinds;
     fn kind(any: &Kinds) -> Option<&Self::Kind>;
@@ -120,13 +121,12 @@ macro_rules! labs {
         /// Every lab; the first one is open at the start.
         pub static LABS: &[&dyn Lab] = &[ $( &$module::LAB, )+ ];
 
-        /// What to compute, completely: the same spec with the same program gives the same findings.
+        /// A complete experiment: the same spec with the same program gives the same findings.
         #[derive(Debug, Clone, PartialEq, Serialize)]
         #[serde(untagged)]
         pub enum Spec { $( $(#[$doc])* $Lab(Box<$module::Spec>), )+ }
 
         impl Spec {
-            /// Which lab it is for.
             pub fn lab(&self) -> LabId {
                 match self { $( Spec::$Lab(_) => LabId::$Lab, )+ }
             }
@@ -201,7 +201,6 @@ macro_rules! labs {
         pub enum Question { $( $(#[$doc])* $Lab($module::Question), )+ }
 
         impl Question {
-            /// Which lab answers it.
             pub fn lab(&self) -> LabId {
                 match self { $( Question::$Lab(_) => LabId::$Lab, )+ }
             }

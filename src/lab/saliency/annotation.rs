@@ -20,18 +20,18 @@ pub const MOST_COMPACT: u8 = 4;
 /// Resamples behind an interval of [`Agreement`].
 const RESAMPLES: usize = 1000;
 
-/// What somebody has marked in one sentence.
+/// Marks of one annotator in one sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Annotation {
     /// The sentence, with its gold rationales as they were.
     line: Line,
     /// Words of the rationale.
     pub rationale: BTreeSet<usize>,
-    /// Pairs (word of the original, word of this one); none where nobody has aligned them.
+    /// Pairs (word of the original, word of this one); none if they were not aligned.
     pub alignment: Option<BTreeSet<(usize, usize)>>,
-    /// Whether the rationale is enough for the answer, 1 to [`MOST_SUFFICIENT`].
+    /// Score of whether the rationale is enough for the answer, 1 to [`MOST_SUFFICIENT`].
     pub sufficiency: Option<u8>,
-    /// Whether it holds nothing else, 1 to [`MOST_COMPACT`].
+    /// Score of whether it holds nothing else, 1 to [`MOST_COMPACT`].
     pub compactness: Option<u8>,
 }
 
@@ -94,7 +94,7 @@ struct Line {
 }
 
 impl Annotation {
-    /// What a sentence begins with: its first gold rationale and its alignment.
+    /// The initial marks of a sentence: its first gold rationale and its alignment.
     pub fn of(sentence: &SentenceFinding) -> Self {
         let perturbed = sentence.sample == Sample::Perturbed;
         let line = Line {
@@ -201,7 +201,7 @@ fn read_line(text: &str) -> Result<Annotation, String> {
     Ok(Annotation { line, rationale, alignment, sufficiency, compactness })
 }
 
-/// How far two annotators agree.
+/// Agreement of two annotators.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Agreement {
     /// Sentences that both have annotated.
@@ -214,7 +214,7 @@ pub struct Agreement {
     pub words: usize,
     /// Share of words that both judge alike.
     pub alike: f64,
-    /// Cohen's kappa of the marks, over all words; none where chance alone would make them alike.
+    /// Cohen's kappa of the marks, over all words; none if chance alone would make them agree.
     pub kappa: Option<Estimate>,
     /// Token-F1 of the two rationales, averaged over sentences; 1 where both are empty.
     pub token_f1: Estimate,
@@ -248,7 +248,7 @@ impl Marks {
     }
 }
 
-/// How far two annotators agree on the sentences that both have annotated; intervals are of a bootstrap over sentences.
+/// Agreement of two annotators on the sentences that both have annotated; intervals are of a bootstrap over sentences.
 ///
 /// # Errors
 /// A sentence that says why nothing can be compared.
@@ -309,7 +309,7 @@ fn kappa(marks: &[Marks]) -> Option<f64> {
     (n > 0.0 && chance < 1.0).then(|| (alike - chance) / (1.0 - chance))
 }
 
-/// Cohen's kappa of pairs of categories; none where there are no pairs or everybody always says the same.
+/// Cohen's kappa of pairs of categories; `None` if there are no pairs or both always give the same one.
 fn kappa_of(pairs: &[(u8, u8)]) -> Option<f64> {
     let n = pairs.len() as f64;
     let (mut first, mut second) = (BTreeMap::new(), BTreeMap::new());

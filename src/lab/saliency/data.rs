@@ -30,7 +30,7 @@ const BEAT: usize = 1_024;
 /// An original with its partners.
 pub type Family = Vec<SentenceFinding>;
 
-/// What is asked.
+/// Sentences drawn for a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Drawn {
     /// The originals with their partners, in the order in which they are asked: all dimensions come early.
@@ -188,7 +188,7 @@ fn of_instance(i: &Instance) -> Option<SentenceFinding> {
     })
 }
 
-/// Where the words lie in a text that holds nothing else but blanks; none where it does not.
+/// Positions of the words in a text that contains only them and blanks; `None` if it contains anything else.
 fn all_of(text: &str, words: &[String]) -> Option<Vec<(usize, usize)>> {
     let letters = |s: &str| s.chars().filter(|c| !c.is_whitespace()).count();
     let all = letters(text) == words.iter().map(|w| letters(w)).sum::<usize>();
@@ -206,7 +206,7 @@ fn of_row(row: &Rationale<'_>, number: usize) -> Result<SentenceFinding, String>
     let Some(at) = at.filter(|at| *at < words.len()) else { return Err("no mask".into()) };
     let mut answer = row.answer.as_ref().map(text);
     if words[at] != MASK {
-        // A word that is to be predicted stands where the mask is meant.
+        // A word to predict may be written in the place of the mask.
         answer = answer.or_else(|| Some(words[at].clone()));
         words[at] = MASK.into();
     }
@@ -346,7 +346,7 @@ fn gather(sentences: Vec<SentenceFinding>, drawn: &mut Drawn) {
     }
 }
 
-/// What is said of a model that fits none of the sentences.
+/// The problem of a model that fits none of the sentences.
 pub fn nothing(model: &str) -> Problem {
     let what = format!("`{model}` can be asked none of the sentences");
     problem(&what, "models", "choose a model that reads this language, or other data")

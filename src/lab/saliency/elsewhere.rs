@@ -13,7 +13,7 @@ use corpus::readers::{Prediction, Rationale, Row};
 /// Most inputs that are held.
 const MOST: usize = 1_000_000;
 
-/// Why rows cannot be judged as a whole.
+/// Reasons for which rows cannot be judged as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ElsewhereError {
     /// More inputs than are held.
@@ -38,8 +38,8 @@ pub enum ElsewhereError {
 /// How large predicted rationales are.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SizeRule {
-    /// The ratio that a row gives; where it gives none, the mean ratio of the gold rationales of its dimension in the same rows,
-    /// which tells the prediction something of the answer's length.
+    /// The ratio that a row gives; where it gives none, the mean ratio of the gold rationales of its dimension in the
+    /// same rows, which gives the prediction some knowledge of the answer's length.
     Own,
     /// The same rule for all.
     Fixed(Size),
@@ -91,7 +91,7 @@ impl LeftOut {
         self.0.iter().map(|(reason, (count, first))| (reason.as_str(), *count, first.as_str()))
     }
 
-    /// Whether nothing was.
+    /// True if nothing was left out.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -204,7 +204,8 @@ impl Gathered {
         Ok((name, all))
     }
 
-    /// Joins the rows and judges them. `rules.size` stands for [`SizeRule::Fixed`] and is replaced under [`SizeRule::Own`].
+    /// Joins the rows and judges them. `rules.size` is used under [`SizeRule::Fixed`] and replaced under
+    /// [`SizeRule::Own`].
     ///
     /// # Errors
     /// [`ElsewhereError`] where there is nothing to judge, or scores of several systems.

@@ -18,7 +18,6 @@ use model::chunk::TOKENS_PER_BATCH;
 /// A sentence as a model takes it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
-    /// What it predicts.
     pub prediction: PredictionFinding,
     /// From which tokens, by each method.
     pub rows: Vec<SaliencyFinding>,
@@ -53,7 +52,7 @@ pub fn explain(
     Ok(Ok(Explanation { prediction: told_prediction(sentence, predicted), rows }))
 }
 
-/// A prediction as it is told.
+/// A prediction as a finding.
 pub(crate) fn told_prediction(sentence: &SentenceFinding, p: &Prediction) -> PredictionFinding {
     PredictionFinding {
         sentence: sentence.sentence.clone(),
@@ -68,10 +67,10 @@ pub(crate) fn told_prediction(sentence: &SentenceFinding, p: &Prediction) -> Pre
     }
 }
 
-/// The scores of a method as they are told and kept.
+/// The scores of a method as a finding, and as stored.
 ///
 /// # Errors
-/// [`Fault::Failed`] for scores that are no numbers.
+/// [`Fault::Failed`] for scores that are not finite.
 pub fn row(
     sentence: &SentenceFinding,
     method: &dyn Method,

@@ -76,7 +76,7 @@ pub fn pick(
     figure.ok_or_else(|| "the session has nothing of that to draw".into())
 }
 
-/// Which heatmap.
+/// Choice of a heatmap.
 #[derive(Debug, Clone, Default)]
 pub struct Heat<'a> {
     /// The model; none takes the first.
@@ -138,7 +138,7 @@ pub fn own(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     figure.map(|figure| Figure { name: "own".into(), ..figure })
 }
 
-/// What is drawn against the rationale ratio.
+/// Quantity drawn against the rationale ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Agreement {
     TokenF1,
@@ -155,8 +155,8 @@ impl Agreement {
     }
 }
 
-/// Agreement against the rationale ratio (Figure 1 of the paper): one line a dimension for a chosen model and method; without a
-/// choice one line for each model and method, over all dimensions. What chance has stands beside it.
+/// Agreement against the rationale ratio (Figure 1 of the paper): one line a dimension for a chosen model and method;
+/// without a choice one line for each model and method, over all dimensions, with the chance level.
 pub(crate) fn against_ratio(
     results: &Results,
     engine: Option<&EngineInfo>,
@@ -269,7 +269,7 @@ pub fn accuracy(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure
     })
 }
 
-/// Where the numbers of a figure come from.
+/// Provenance of a figure's numbers.
 pub(super) fn provenance<T>(point: &Tagged<T>, engine: Option<&EngineInfo>) -> Provenance {
     let mut origin = Origin::default();
     origin.add("n", grouped(point.n));

@@ -1,5 +1,4 @@
-//! What the lab finds: one struct a kind. Words are counted from 0; a score belongs to a word, and is the sum of what its
-//! sub-words have.
+//! Findings of the lab: one struct a kind. Words are counted from 0; a score belongs to a word, and is the sum over its sub-words.
 
 use lab::FindingKind;
 use serde::{Deserialize, Serialize};
@@ -16,13 +15,13 @@ pub const OWN: &str = "own";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Kind {
-    /// What is asked of which models.
+    /// Sentences and models of the run.
     Data(DataFinding),
     /// A sentence, once for all models.
     Sentence(SentenceFinding),
-    /// What a model predicts.
+    /// Prediction of a model.
     Prediction(PredictionFinding),
-    /// Which tokens that rests on, by a method.
+    /// Scores of the words behind it, by a method.
     Saliency(SaliencyFinding),
     /// Share of right predictions.
     Accuracy(AccuracyFinding),
@@ -36,7 +35,7 @@ pub enum Kind {
     Attention(AttentionFinding),
 }
 
-/// Names of the kinds, by which a reader tells what a newer program wrote from what is damaged.
+/// Names of the kinds, by which a reader distinguishes a newer program's findings from damaged ones.
 pub const KINDS: [&str; 9] = [
     "data",
     "sentence",
@@ -55,7 +54,7 @@ impl FindingKind for Kind {
     }
 }
 
-/// What is asked of which models. Its model is `all`.
+/// Sentences and models of the run. Its model is `all`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataFinding {
     /// The file as the spec names it, or what is built in.
@@ -92,15 +91,13 @@ pub struct DimensionNote {
 pub struct LeftOut {
     /// The model; `all` for what no model is asked.
     pub model: String,
-    /// Why.
     pub reason: String,
-    /// How many.
     pub count: usize,
     /// Identifier of the first.
     pub first: String,
 }
 
-/// What a model can be asked.
+/// Capabilities of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelNote {
     pub name: String,
@@ -118,7 +115,7 @@ pub struct ModelNote {
     pub heads: usize,
 }
 
-/// Which form of a sentence it is.
+/// Form of a sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sample {
@@ -148,7 +145,6 @@ pub struct SentenceFinding {
     pub sentence: String,
     /// Dimension; empty where there is none.
     pub dimension: String,
-    /// Which form it is.
     pub sample: Sample,
     /// How a perturbed one was made: `dispens`, `import`, `trans`.
     pub perturbation: Option<String>,
@@ -163,11 +159,11 @@ pub struct SentenceFinding {
     pub words: Vec<String>,
     /// Start and end of each word in the text, in characters.
     pub spans: Vec<(usize, usize)>,
-    /// Which words are masks.
+    /// Indices of the words that are masks.
     pub masks: Vec<usize>,
     /// Gold rationales: sets of words, of which any one suffices.
     pub gold: Vec<Vec<usize>>,
-    /// The word for the mask; none where nothing is expected.
+    /// The word for the mask; none if nothing is expected.
     pub answer: Option<String>,
     /// Other words that fit the mask as well: any of them is as right as the answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -185,24 +181,23 @@ pub struct Guess {
     pub probability: f64,
 }
 
-/// What a model predicts in a sentence. `n` is 1.
+/// Prediction of a model in a sentence. `n` is 1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PredictionFinding {
     pub sentence: String,
     pub dimension: String,
-    /// Which form it is.
     pub sample: Sample,
     /// How it was perturbed.
     pub perturbation: Option<String>,
-    /// Mask tokens that stand for the answer in this model.
+    /// Number of mask tokens for the answer in this model.
     pub masks: usize,
     /// The most probable answers, best first.
     pub top: Vec<Guess>,
-    /// Probability of the expected answer, without the others that fit as well; none where nothing is expected.
+    /// Probability of the expected answer alone, without other fitting ones; none if nothing is expected.
     pub answer_probability: Option<f64>,
-    /// Whether the first is one of the gold answers.
+    /// True if the first is one of the gold answers.
     pub top1: Option<bool>,
-    /// Whether one of the first three is.
+    /// True if one of the first three is.
     pub top3: Option<bool>,
 }
 
@@ -216,12 +211,11 @@ pub struct Subword {
     pub score: f32,
 }
 
-/// Which tokens a prediction rests on. `n` is the number of words.
+/// Scores of the words behind a prediction. `n` is the number of words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SaliencyFinding {
     pub sentence: String,
     pub dimension: String,
-    /// Which form it is.
     pub sample: Sample,
     /// How it was perturbed.
     pub perturbation: Option<String>,
@@ -240,7 +234,7 @@ pub struct SaliencyFinding {
     /// The model's tokens.
     #[serde(default)]
     pub subwords: Vec<Subword>,
-    /// What was explained: the predicted tokens.
+    /// Explained target: the predicted tokens.
     pub target: String,
     /// Token-F1 of these words; none without gold rationale.
     pub token_f1: Option<f64>,
@@ -248,12 +242,12 @@ pub struct SaliencyFinding {
     pub gap: Option<f64>,
     /// Steps of the path.
     pub steps: Option<usize>,
-    /// Whether the error is within the tolerance; none for other methods.
+    /// True if the error is within the tolerance; none for other methods.
     pub complete: Option<bool>,
-    /// What the model's probability loses when only the predicted rationale is left.
+    /// Loss of the model's probability when only the predicted rationale is left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sufficiency: Option<f64>,
-    /// What it loses when the predicted rationale is masked.
+    /// Loss when the predicted rationale is masked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comprehensiveness: Option<f64>,
 }
@@ -288,14 +282,14 @@ pub struct InterpretabilityFinding {
     /// Token-F1 against the gold rationales; of originals and partners where `perturbation` is `all`, else of the partners.
     /// None where nothing is known of gold rationales.
     pub token_f1: Option<Estimate>,
-    /// What a random ranking has, computed over all rankings.
+    /// F1 of a random ranking, computed over all rankings.
     pub random_f1: Option<Estimate>,
-    /// The one less the other, paired by input; none where one of them is.
+    /// The first minus the second, paired by input; none if one of them is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub f1_above: Option<Estimate>,
     /// Mean average precision of the partners' rankings; none without partners.
     pub map: Option<Estimate>,
-    /// What random rankings have.
+    /// MAP of random rankings.
     pub random_map: Option<Estimate>,
     /// Mean correlation of aligned scores, over pairs with p < .05.
     pub pcc: Option<Estimate>,
@@ -317,9 +311,9 @@ pub struct InterpretabilityFinding {
     pub f1_delta_pairs: Option<Estimate>,
     /// Mean share of the words that the gold rationale takes.
     pub ratio: Option<f64>,
-    /// What probability loses when only the predicted rationale is left; none where it was not asked for.
+    /// Loss of probability when only the predicted rationale is left; none if it was not asked for.
     pub sufficiency: Option<Estimate>,
-    /// What it loses without the predicted rationale.
+    /// Loss without the predicted rationale.
     pub comprehensiveness: Option<Estimate>,
     /// Pairs of an original and a partner.
     pub pairs: usize,
@@ -345,11 +339,11 @@ pub struct RatioFinding {
     /// Mean ratio.
     pub ratio: f64,
     pub token_f1: Option<Estimate>,
-    /// What a random ranking has, which rises with the ratio.
+    /// F1 of a random ranking, which rises with the ratio.
     pub random_f1: Option<Estimate>,
     /// MAP of the partners whose original has such a ratio; none without.
     pub map: Option<Estimate>,
-    /// What random rankings have.
+    /// MAP of random rankings.
     pub random_map: Option<Estimate>,
 }
 
@@ -376,7 +370,7 @@ pub struct AttentionFinding {
     pub words: Vec<String>,
     /// Words that are masks or that the model does not see.
     pub excluded: Vec<usize>,
-    /// Who attends.
+    /// Direction of attention.
     pub direction: Direction,
     /// Probabilities by layer, head and word.
     pub scores: Vec<Vec<Vec<f32>>>,

@@ -31,10 +31,9 @@ pub struct Choice {
 /// A sentence as it is drawn.
 #[derive(Debug, Clone)]
 pub struct Side<'a> {
-    /// What it is called.
     pub name: String,
     pub sentence: &'a SentenceFinding,
-    /// Its scores, one for each choice; none where they have not been computed.
+    /// Its scores, one for each choice; none if they have not been computed.
     pub rows: Vec<Option<&'a Tagged<SaliencyFinding>>>,
     /// The rationale that is underlined.
     pub gold: BTreeSet<usize>,
@@ -64,14 +63,14 @@ fn method_title(method: &str) -> &str {
     named(method).map_or(method, |m| m.title())
 }
 
-/// Which words of an original stand over which of its partner: the benchmark's pairs, or else those of a longest common
-/// subsequence.
+/// Aligned words of an original and its partner: the benchmark's pairs, or else those of a longest common subsequence.
 pub fn pairs(original: &SentenceFinding, partner: &SentenceFinding) -> Vec<(usize, usize)> {
     partner.alignment.clone().unwrap_or_else(|| align(&original.words, &partner.words))
 }
 
-/// Sentences under one another, each by every choice: all sides of the first choice, then those of the second. Two sides are
-/// aligned by `pairs`; scores of several methods, which have scales of their own, are shares of the largest of their method.
+/// Sentences under one another, each by every choice: all sides of the first choice, then those of the second. Two
+/// sides are aligned by `pairs`; scores of several methods, whose scales differ, are shares of the largest of their
+/// method.
 pub fn tokens(choices: &[Choice], sides: &[Side<'_>], pairs: &[(usize, usize)]) -> Tokens {
     let methods: BTreeSet<&str> = choices.iter().map(|c| c.method.as_str()).collect();
     let models: BTreeSet<&str> = choices.iter().map(|c| c.model.as_str()).collect();

@@ -1,8 +1,8 @@
-//! A sentence as a model sees it: its tokens with the mask in it (of a causal model, what stands before the mask), where the
-//! answer is read, and which words each token overlaps.
+//! A sentence as a model sees it: its tokens with the mask in it (of a causal model, the text before the mask), the
+//! position at which the answer is read, and the words that each token overlaps.
 //!
-//! An answer of several tokens has as many masks. A causal model gives them one after the other, each with those before it in
-//! sight, so that its later slots are known only when it has answered: [`Input::answered`].
+//! An answer of several tokens has as many masks. A causal model gives them one after the other, each given those
+//! before it, so that its later slots are known only when it has answered: [`Input::answered`].
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use super::sentence::is_word;
 use lab::stimuli::StimuliError;
 use model::{Model, ModelError, Offer, Tokenizer};
 
-/// Most mask tokens that stand for one answer.
+/// Most mask tokens for one answer.
 pub(crate) const MOST_MASKS: usize = 12;
 
 /// A sentence in the tokens of a model.
@@ -40,8 +40,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// The input with what a causal model answered behind it, all but the last token, which nothing follows: a slot for each
-    /// token. They are no part of the sentence: they stay on every path and have score 0.
+    /// The input followed by the answer of a causal model, all but its last token, which nothing follows: a slot for each token. They are not in the sentence: they stay on every path and have score 0.
     pub fn answered(&self, answer: &[u32], tokenizer: &Tokenizer) -> Cow<'_, Self> {
         let given = &answer[..self.further.min(answer.len())];
         if given.is_empty() {
@@ -59,7 +58,7 @@ impl Input {
     }
 }
 
-/// Why a model cannot be asked a sentence, in a few words.
+/// Reason for which a model cannot be asked a sentence, in a few words.
 pub type Unfit = String;
 
 /// Reads sentences for a model.
@@ -116,7 +115,7 @@ impl<'a> Reader<'a> {
         Ok(input.map(|input| Input { answer, others, ..input }))
     }
 
-    /// Token ids of a word in the place of the mask; none where the vocabulary lacks it.
+    /// Token ids of a word in the place of the mask; `None` if the vocabulary lacks it.
     fn standing(
         &self,
         sentence: &SentenceFinding,
@@ -131,7 +130,7 @@ impl<'a> Reader<'a> {
         Ok(Some(ids).filter(|ids| !ids.is_empty() && !unknown))
     }
 
-    /// The sentence with so many masks; its answers are still to be put in.
+    /// The sentence with `masks` masks; its answers are still to be put in.
     fn encode(
         &self,
         sentence: &SentenceFinding,

@@ -1,5 +1,5 @@
-//! Which tokens a prediction rests on, and whether they agree with people and with themselves when the sentence is changed
-//! (Shen et al. 2022, "An Interpretability Evaluation Benchmark for Pre-trained Language Models").
+//! The saliency lab: the words that a prediction rests on, and whether they agree with people and under changes of the
+//! sentence (Shen et al. 2022, "An Interpretability Evaluation Benchmark for Pre-trained Language Models").
 //!
 //! A masked sentence goes through a model; a method gives every token a score for its part in the prediction; scores are
 //! compared with the tokens that people need (plausibility) and with those of the same sentence in another form

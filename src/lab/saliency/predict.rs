@@ -1,6 +1,6 @@
-//! What a model predicts in the place of the mask. An answer of several tokens has as many masks; its probability is the product
-//! of theirs, each given the sentence with all masks in it. A causal model gives the tokens one after the other, each given those
-//! before it: the best answers are then those of a beam search.
+//! Prediction of the masked words. An answer of several tokens has as many masks; its probability is the product of
+//! theirs, each given the sentence with all masks in it. A causal model gives the tokens one after the other, each
+//! given those before it: the best answers are then those of a beam search.
 
 use std::borrow::Cow;
 
@@ -20,13 +20,13 @@ pub struct Prediction {
     pub top: Vec<Guess>,
     /// The most probable token of each slot.
     pub ids: Vec<u32>,
-    /// What they read like together.
+    /// Text of the tokens together.
     pub said: String,
     /// Probability of the expected answer, without the others that fit as well.
     pub answer_probability: Option<f64>,
-    /// Whether the first answer is one of the gold answers.
+    /// True if the first answer is one of the gold answers.
     pub top1: Option<bool>,
-    /// Whether one of the first three is.
+    /// True if one of the first three is.
     pub top3: Option<bool>,
 }
 
@@ -53,8 +53,8 @@ fn best(probabilities: &[f64], count: usize) -> Vec<(u32, f64)> {
     best
 }
 
-/// The most probable combinations of one token a slot, best first. Keeping the best of each step loses none of the final ones,
-/// because the factors are independent.
+/// The most probable combinations of one token a slot, best first. Keeping the best of each step loses none of the
+/// final ones, because the factors are independent.
 fn combined(slots: &[Vec<(u32, f64)>]) -> Vec<(Vec<u32>, f64)> {
     let mut all: Vec<(Vec<u32>, f64)> = vec![(Vec::new(), 1.0)];
     for slot in slots {
@@ -107,14 +107,14 @@ fn of_slots(tokenizer: &Tokenizer, input: &Input, slots: &[Vec<f64>]) -> Result<
     told(tokenizer, input, combined(&tops), expected)
 }
 
-/// What a causal model says in several tokens, so far.
+/// Beginnings of a causal model's answers of several tokens.
 struct Beam<'a> {
     input: &'a Input,
     /// The best beginnings, best first.
     answers: Vec<(Vec<u32>, f64)>,
     /// The next beginnings, in no order.
     next: Vec<(Vec<u32>, f64)>,
-    /// Probability of as much of the expected answer.
+    /// Probability of the beginning of the expected answer.
     expected: f64,
 }
 
@@ -123,7 +123,7 @@ impl<'a> Beam<'a> {
         Self { input, answers: vec![(Vec::new(), 1.0)], next: Vec::new(), expected: 1.0 }
     }
 
-    /// What is asked next: each beginning, and that of the expected answer last.
+    /// Texts to ask next: each beginning, and that of the expected answer last.
     fn rows(&self, step: usize) -> Vec<Vec<u32>> {
         let expected = self.input.answer.get(..step).filter(|_| step < self.input.answer.len());
         let beginnings = self.answers.iter().map(|a| a.0.as_slice()).chain(expected);

@@ -1,4 +1,4 @@
-//! What can be asked while an experiment runs, and afterwards.
+//! Questions during an experiment, and afterwards.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "question", rename_all = "snake_case")]
 pub enum Question {
-    /// What do the models predict in a sentence that was typed, and from which tokens? The answer is the sentence, and for each
-    /// model its prediction and one `saliency` a method.
+    /// Prediction and scores for a typed sentence. The answer is the sentence, and for each model its prediction and
+    /// one `saliency` a method.
     Sentence(SentenceQuestion),
     /// How does every head of every layer attend between the mask and the tokens? The answer is one `attention`.
     Attention(AttentionQuestion),
@@ -16,9 +16,9 @@ pub enum Question {
 /// A sentence of the user's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SentenceQuestion {
-    /// The text, with `[MASK]` in the place of each token that is asked for; the masks stand side by side.
+    /// The text, with `[MASK]` in the place of each token asked for; the masks are adjacent.
     pub text: String,
-    /// The word that is expected; none where nothing is.
+    /// The word that is expected; none if nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
     /// Names of models; empty takes those of the spec.
@@ -35,7 +35,7 @@ pub struct AttentionQuestion {
     /// The model; empty takes the spec's first.
     #[serde(default)]
     pub model: String,
-    /// The sentence of the benchmark; none where `text` is one of the user's.
+    /// The sentence of the benchmark; none if `text` was typed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sentence: Option<String>,
     /// The text, where `sentence` is none.

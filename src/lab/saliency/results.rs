@@ -1,4 +1,4 @@
-//! What a run has found so far: the fold of its findings.
+//! Results of a run so far: the fold of its findings.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use lab::results::{Tagged, replace};
 /// Results of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// What is asked of which models.
+    /// Sentences and models of the run.
     pub data: Option<Tagged<DataFinding>>,
     /// The sentences, each original followed by its partners.
     pub sentences: Vec<Tagged<SentenceFinding>>,
@@ -43,7 +43,7 @@ pub struct Own {
     /// Number of the question.
     pub ticket: u64,
     pub sentence: Option<Tagged<SentenceFinding>>,
-    /// What each model predicts.
+    /// Predictions of the models.
     pub predictions: Vec<Tagged<PredictionFinding>>,
     /// From which tokens, by model and method.
     pub rows: Vec<Tagged<SaliencyFinding>>,
@@ -116,7 +116,7 @@ impl Results {
         self.sentences.iter().find(|s| s.value.sentence == id)
     }
 
-    /// What a model predicts in a sentence.
+    /// Prediction of a model in a sentence.
     pub fn prediction(&self, model: &str, sentence: &str) -> Option<&Tagged<PredictionFinding>> {
         self.predictions.iter().find(|p| p.value.sentence == sentence && p.model == model)
     }
@@ -146,8 +146,8 @@ impl Results {
         methods
     }
 
-    /// Where something of a model, a method and a dimension stands in tables: models, methods and dimensions in the order of the
-    /// run, `all` behind the single dimensions.
+    /// Sort key in tables of a model, a method and a dimension: models, methods and dimensions in the order of the run,
+    /// `all` behind the single dimensions.
     pub fn place(&self, model: &str, method: &str, dimension: &str) -> (usize, usize, usize) {
         fn at<'a>(mut all: impl Iterator<Item = &'a str>, one: &str) -> usize {
             all.position(|x| x == one).unwrap_or(usize::MAX)

@@ -6,7 +6,7 @@ use corpus::task::MASK;
 /// Most characters of a sentence that is typed.
 pub const LONGEST: usize = 4_000;
 
-/// Whether a word has a letter or digit in it.
+/// True if a word has a letter or digit in it.
 pub fn is_word(word: &str) -> bool {
     word.chars().any(char::is_alphanumeric)
 }
@@ -52,7 +52,7 @@ pub fn spans(text: &str) -> Vec<(usize, usize)> {
     spans
 }
 
-/// Where given words lie in a text, one after the other; none where they do not.
+/// Positions of given words in a text, one after the other; `None` if it does not contain them.
 pub fn locate(text: &str, words: &[String]) -> Option<Vec<(usize, usize)>> {
     let (mut byte, mut char) = (0, 0);
     let mut spans = Vec::with_capacity(words.len());

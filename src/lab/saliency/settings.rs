@@ -54,7 +54,7 @@ fn file() -> Setting<Spec> {
         |s: &Spec| s.data.file.clone(),
         |s, path| {
             s.data.file = path;
-            // What is typed is relative to where the program runs.
+            // Typed paths are relative to the current folder.
             s.data.base = std::path::PathBuf::new();
         },
     )

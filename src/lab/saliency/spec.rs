@@ -12,11 +12,10 @@ pub use lab::interval::IntervalSpec;
 use lab::layer::LayerRef;
 use lab::spec::{LabSpec, Refuse, SpecError};
 
-/// What to compute, completely: the same spec with the same program gives the same findings.
+/// A complete experiment: the same spec with the same program gives the same findings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// Which instrument runs.
     pub lab: LabId,
     /// Names of the models.
     pub models: Vec<String>,
@@ -73,7 +72,7 @@ impl Default for DataSpec {
 pub struct SaliencySpec {
     /// Identifiers of methods.
     pub methods: Vec<String>,
-    /// Whether sufficiency and comprehensiveness are measured too.
+    /// True to measure sufficiency and comprehensiveness too.
     pub erasure: bool,
 }
 
@@ -83,7 +82,7 @@ impl Default for SaliencySpec {
     }
 }
 
-/// Which head of a layer is read.
+/// Head of a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HeadRef {
@@ -107,7 +106,7 @@ impl std::fmt::Display for HeadRef {
     }
 }
 
-/// Who attends to whom.
+/// Direction of attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -128,15 +127,15 @@ impl Direction {
     }
 }
 
-/// Which attention scores are read.
+/// Kind of attention scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScoreKind {
     /// Probabilities.
     #[default]
     Softmax,
-    /// Scaled products of query and key before the softmax, less their mean over the tokens: the softmax takes a constant away,
-    /// which no ranking depends on.
+    /// Scaled products of query and key before the softmax, minus their mean over the tokens: the softmax removes a
+    /// constant, which no ranking depends on.
     Raw,
 }
 
@@ -148,7 +147,6 @@ pub struct AttentionSpec {
     pub layer: LayerRef,
     /// The head, or how heads are put together.
     pub head: HeadRef,
-    /// Who attends.
     pub direction: Direction,
     /// Probabilities, or what is before them.
     pub scores: ScoreKind,
@@ -165,7 +163,7 @@ impl Default for AttentionSpec {
     }
 }
 
-/// Where the path of integrated gradients begins.
+/// Start of the path of integrated gradients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Baseline {
@@ -192,7 +190,7 @@ impl Baseline {
     }
 }
 
-/// What gradients are taken of.
+/// Function to differentiate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetKind {
@@ -217,9 +215,7 @@ impl TargetKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PathSpec {
-    /// Where the path begins.
     pub baseline: Baseline,
-    /// What is differentiated.
     pub target: TargetKind,
     /// Steps of the trapezoid rule.
     pub steps: usize,
@@ -241,7 +237,7 @@ impl Default for PathSpec {
     }
 }
 
-/// How many tokens a predicted rationale has.
+/// Number of tokens in a predicted rationale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TopK {
@@ -295,7 +291,7 @@ impl Spec {
         Language::ALL.into_iter().find(|l| l.code() == self.data.language)
     }
 
-    /// Where the file of gold rationales is, if there is one.
+    /// Path of the file of gold rationales, if there is one.
     pub fn file(&self) -> Option<PathBuf> {
         self.data.file.as_ref().map(|file| self.data.base.join(file))
     }

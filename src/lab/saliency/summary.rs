@@ -1,4 +1,4 @@
-//! What a run found, in plain words.
+//! Results of a run, in plain words.
 
 use super::finding::{ALL, DifferenceFinding, InterpretabilityFinding};
 use super::methods::{RANDOM, named};

@@ -73,7 +73,7 @@ fn accuracies(results: &Results) -> Vec<Accuracy> {
     all
 }
 
-/// Where a dimension stands: in the order of the paper, then those of other data, then all of them together.
+/// Sort key of a dimension: in the order of the paper, then those of other data, then all of them together.
 fn place(dimension: &str) -> usize {
     let known = Dimension::ALL.map(dimension_name);
     let other = if dimension == ALL { known.len() + 1 } else { known.len() };

@@ -2,7 +2,7 @@
 
 use super::NormKind;
 
-/// What a parameter is for: decides initial values and weight decay.
+/// Use of a parameter: decides initial values and weight decay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A matrix or a table: normal deviates, decayed.

@@ -60,12 +60,12 @@ impl Expected {
         })
     }
 
-    /// Whether unrounded values are there.
+    /// True if there are unrounded values.
     pub(crate) fn has_tensors(&self) -> bool {
         self.tensors.is_some()
     }
 
-    /// What computed the values: `versions` or `reference` of the JSON file.
+    /// Origin of the values: `versions` or `reference` of the JSON file.
     pub(crate) fn reference(&self) -> String {
         let parts = ["versions", "reference"].iter().find_map(|k| self.info.get(*k)?.as_object());
         let named = ["library", "transformers", "torch", "tokenizers", "captum"].iter().filter_map(|k| {
@@ -81,7 +81,7 @@ impl Expected {
         Ok(numbers.map(|(shape, data)| Tensor { shape, data }))
     }
 
-    /// Whether an array is there.
+    /// True if there is an array of this name.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.tensors.as_ref().is_some_and(|t| t.contains(key))
     }
@@ -143,7 +143,7 @@ impl<'a> Json<'a> {
         Json { file: self.file, at, value: self.value.and_then(|v| v.get(i)) }
     }
 
-    /// Whether it is there (a null counts as absent).
+    /// True if it is present (a null counts as absent).
     pub(crate) fn is_there(&self) -> bool {
         self.value.is_some_and(|v| !v.is_null())
     }

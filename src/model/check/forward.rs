@@ -11,11 +11,11 @@ use base::Pulse;
 /// A model with the batch that its expected values are about.
 pub(super) struct Case<'a> {
     pub model: &'a Model,
-    /// What another implementation computed.
+    /// Values of another implementation.
     pub expected: &'a Expected,
     /// The sentences.
     pub batch: Batch,
-    /// Where logits are explained, one position in each row; absent if the file has no `position`.
+    /// Positions whose logits are explained, one in each row; absent if the file has no `position`.
     pub positions: Option<Vec<usize>>,
     /// The id that fills rows up.
     pub pad: u32,
@@ -127,7 +127,7 @@ impl<'a> Case<'a> {
         self.model.layers()
     }
 
-    /// Where Hugging Face's `hidden_states[l]` is read.
+    /// Hook point of Hugging Face's `hidden_states[l]`.
     pub(crate) fn hidden_point(&self, l: usize) -> HookPoint {
         match l {
             0 => HookPoint::ResidPre(0),
@@ -136,7 +136,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Where the last one is read.
+    /// Hook point of the last one.
     pub(crate) fn end(&self) -> HookPoint {
         self.hidden_point(self.layers())
     }

@@ -1,4 +1,4 @@
-//! How far a model deviates from numbers that another implementation computed: the `expected.*` files beside its weights.
+//! Deviation of a model from numbers of another implementation: the `expected.*` files beside its weights.
 //!
 //! `expected.safetensors` with `expected.json` hold a padded batch with hidden states, attentions, logits, gradients,
 //! attributions and edited passes. `expected.json` alone, with `cases`, holds rounded summaries of single texts.

@@ -17,9 +17,9 @@ pub enum Verdict {
 /// One compared quantity.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// What was compared.
+    /// Quantity compared.
     pub quantity: String,
-    /// How many values.
+    /// Number of values.
     pub values: usize,
     /// The largest absolute difference; for exact quantities the number of values that differ.
     pub deviation: f64,
@@ -27,7 +27,7 @@ pub struct Row {
     pub tolerance: f64,
     /// How it came out.
     pub verdict: Verdict,
-    /// Where the largest deviation is, or why nothing was compared.
+    /// Position of the largest deviation, or the reason why nothing was compared.
     pub note: String,
 }
 
@@ -38,16 +38,16 @@ pub struct Report {
     pub model: String,
     /// Its identity.
     pub hash: String,
-    /// What computed.
+    /// Device that computed.
     pub device: String,
-    /// What computed the expected values, as the file says.
+    /// Origin of the expected values, as the file says.
     pub reference: String,
     /// In the order of the check.
     pub rows: Vec<Row>,
 }
 
 impl Report {
-    /// Whether something was compared and nothing deviates.
+    /// True if something was compared and nothing deviates.
     pub fn passed(&self) -> bool {
         self.count(Verdict::Pass) > 0 && self.count(Verdict::Deviates) == 0
     }

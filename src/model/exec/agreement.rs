@@ -138,7 +138,7 @@ fn random_point(rng: &mut ChaCha8Rng, arch: &Arch) -> HookPoint {
     pick(rng, &[Embed, ResidPre(l), Pattern(l), AttnOut(l), ResidMid(l), MlpOut(l), ResidPost(l), FinalNorm])
 }
 
-/// The tokens that stand at a point, or (`None`) where logits are read.
+/// The batch whose tokens are at a point, or (`None`) at the logits.
 fn side<'b>(batch: &'b Batch, at: Option<HookPoint>, arch: &Arch) -> &'b Batch {
     let above = at.is_none_or(|p| p.in_decoder() || p == HookPoint::FinalNorm);
     if above && arch.decoder.is_some() { batch.output() } else { batch }

@@ -34,10 +34,9 @@ pub trait Executor: Send + Sync {
     /// [`Compute`](super::ModelError::Compute) when the tensor library fails (out of memory, say).
     fn run(&self, batch: &Batch, plan: &Plan) -> Result<Trace>;
 
-    /// What computes: `cpu`, `cuda:0`, `metal`, with the executor's name.
+    /// Device and executor: `cpu`, `cuda:0`, `metal`.
     fn device(&self) -> String;
 
-    /// What the model is kept in.
     fn dtype(&self) -> Dtype;
 
     /// Working memory in bytes of a pass that reads hidden states at a few positions, over a batch of `tokens` tokens in
@@ -69,7 +68,7 @@ pub fn open(arch: &Arch, params: Params, device: Device, dtype: Dtype) -> Result
     Ok(Box::new(CandleExecutor::new(arch, params, device, dtype)?))
 }
 
-/// Whether the CPU executor runs models there: asked for, or because this build has no GPU that works.
+/// True if the CPU executor runs models there: asked for, or because this build has no GPU that works.
 pub(crate) fn on_cpu(device: Device) -> bool {
     let gpu = || candle_core::utils::cuda_is_available() || candle_core::utils::metal_is_available();
     device == Device::Cpu || (device == Device::Auto && !gpu())

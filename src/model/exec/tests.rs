@@ -1,5 +1,5 @@
-//! What every executor must keep: plans that ask differently for the same thing get the same numbers, and gradients
-//! are derivatives.
+//! Properties of every executor: plans that ask for the same thing in different ways get the same numbers, and
+//! gradients are derivatives.
 
 use proptest::prelude::*;
 
@@ -390,7 +390,7 @@ fn an_odd_share_of_rotated_dimensions_is_rotated_as_in_transformers() {
     };
     let ours = logits(&open(&odd, Device::Cpu), &b);
     assert!(distance(&ours, &logits(&open(&odd, Device::CandleCpu), &b)) < 1e-4);
-    // Six of ten with frequencies of their own are something else.
+    // Six of ten rotated coordinates is another network.
     let even = Arch { positions: Positions::Rotary { theta: 100.0, fraction: 0.6 }, ..odd.clone() };
     assert!(distance(&ours, &logits(&open(&even, Device::Cpu), &b)) > 1e-4);
     let whole = Arch { head_dim: 5, hidden: 10, embedding: Embedding::plain(10), ..even };

@@ -43,7 +43,7 @@ impl Default for AdamW {
     }
 }
 
-/// What an executor's trainer does.
+/// Trainer of an executor.
 pub(super) trait Training: Send {
     fn step(&mut self, batch: &Batch, targets: &[Target], lr: f64) -> Result<f32>;
     fn loss(&self, batch: &Batch, targets: &[Target]) -> Result<f32>;
@@ -51,7 +51,7 @@ pub(super) trait Training: Send {
     fn arch(&self) -> &Arch;
     fn steps(&self) -> u64;
     fn params(&self) -> Result<Params>;
-    /// Steps, parameters and moments, from which training goes on; none where that is not kept.
+    /// Steps, parameters and moments, from which training goes on; `None` if they are not kept.
     fn state(&self) -> Option<Vec<u8>> {
         None
     }

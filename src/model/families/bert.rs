@@ -62,13 +62,13 @@ pub(super) struct Fields {
     /// Name of the activation; `gelu`.
     #[serde(default = "gelu")]
     pub(crate) hidden_act: String,
-    /// What norms add to the variance; 1e-12.
+    /// Constant added to the variance in norms; 1e-12.
     #[serde(default = "eps")]
     pub(crate) layer_norm_eps: f64,
-    /// Whether the head shares the table of tokens; true.
+    /// True if the head shares the table of tokens; true.
     #[serde(default = "yes")]
     pub(crate) tie_word_embeddings: bool,
-    /// Whether it is a decoder, which is refused; false.
+    /// True for a decoder, which is refused; false.
     #[serde(default)]
     pub(crate) is_decoder: bool,
     /// `absolute`, or absent.

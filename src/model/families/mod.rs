@@ -54,8 +54,8 @@ pub struct Family {
     pub config: Option<fn(&Arch) -> Value>,
 }
 
-/// One line of a family's table of names: a canonical stem (`{l}` stands for the layer; `.weight` and `.bias` follow,
-/// unless the stem says them itself), the stored stems to try, and the layout.
+/// One line of a family's table of names: a canonical stem (`{l}` is replaced by the layer; `.weight` and `.bias`
+/// follow, unless the stem says them itself), the stored stems to try, and the layout.
 pub struct Entry(pub &'static str, pub &'static [&'static str], pub Layout);
 
 /// An entry whose tensors are stored as they are.
@@ -64,7 +64,7 @@ const fn plain(stem: &'static str, stored: &'static [&'static str]) -> Entry {
 }
 
 impl Family {
-    /// Where checkpoints of this family keep the canonical parameter `name`.
+    /// Location of the canonical parameter `name` in checkpoints of this family.
     pub fn locate(&self, name: &str) -> Location {
         let (layer, generic) = split_layer(name);
         let (stem, kind) = generic.rsplit_once('.').unwrap_or((generic.as_str(), ""));

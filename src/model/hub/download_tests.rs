@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::server::{Reply, Repo, Request, Server};
 use super::*;
 
-/// 200 kB that stand for weights.
+/// 200 kB in place of weights.
 pub(super) fn weights_bytes() -> Vec<u8> {
     (0..200_000u32).map(|i| (i.wrapping_mul(i) >> 3) as u8).collect()
 }
@@ -41,7 +41,7 @@ pub(super) fn get(s: &Settings) -> Result<PathBuf> {
     pull("org/m", "main", s, &mut |_| Ok(()))
 }
 
-/// Why it cannot be pulled, as the user reads it.
+/// The error of pulling it, as the user reads it.
 pub(super) fn why(s: &Settings) -> String {
     let said = get(s).unwrap_err().to_string();
     assert!(said.starts_with("hub org/m: ") && !said.chars().any(char::is_control), "{said:?}");
@@ -408,7 +408,7 @@ fn two_processes_fetch_a_content_once() {
     let server = serving(repo(), |_, _| None);
     let dir = tempfile::tempdir().unwrap();
     let s = settings(dir.path(), &server.base);
-    // Locks are held by open files, so two threads stand for two processes.
+    // Locks are held by open files, so two threads act like two processes.
     std::thread::scope(|scope| {
         let both = [scope.spawn(|| get(&s)), scope.spawn(|| get(&s))];
         both.into_iter().for_each(|t| assert!(t.join().unwrap().is_ok()));

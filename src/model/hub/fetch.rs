@@ -29,7 +29,7 @@ const LOOK: Duration = Duration::from_millis(500);
 /// Room that a download leaves free.
 const SPARE: u64 = 64 << 20;
 
-/// What the hub says of a file.
+/// Metadata of a file on the hub.
 struct About {
     etag: String,
     size: Option<u64>,
@@ -41,7 +41,7 @@ struct Fetch<'a, 'b> {
     client: Client,
     store: Store,
     commit: String,
-    /// Which file has which content name, and how long it is.
+    /// Content name and length by file.
     seen: BTreeMap<String, (String, Option<u64>)>,
     on: &'a mut OnTransfer<'b>,
 }
@@ -211,7 +211,7 @@ impl Fetch<'_, '_> {
         let asked = path.clone();
         let headers = self.patiently(file, move |client| client.describe(&asked))?;
         let about = describe(&headers).map_err(|what| self.failed(format!("{file}: {what}")))?;
-        // Equal contents have equal names and lengths; anything else under one name cannot be told apart.
+        // Equal contents have equal names and lengths; different contents under one name could not be distinguished.
         let twin = self.seen.insert(about.etag.clone(), (file.to_owned(), about.size));
         if let Some((other, size)) =
             twin.filter(|(other, size)| other != file && (size.is_none() || *size != about.size))
@@ -272,7 +272,7 @@ impl Fetch<'_, '_> {
             out.sync_all().map_err(io)?;
             match self.verify(file, about, out, &incomplete)? {
                 None => break,
-                // What was there before may have been damaged: once more, from the beginning.
+                // The earlier part may have been damaged: try once more, from the beginning.
                 Some(_) if resumed => {
                     out.set_len(0).map_err(io)?;
                     resumed = false;

@@ -1,4 +1,4 @@
-//! Hubs that are silent, that drip, or that must not be told a token.
+//! Hubs that are silent, that drip, or that must not get a token.
 
 use std::fs;
 use std::time::Duration;
@@ -75,7 +75,7 @@ fn no_token_goes_out_in_clear() {
     assert_eq!(anonymous.token_withheld(), None);
 }
 
-/// 0.0.0.0 reaches this machine and is not a loopback address: it stands for another machine.
+/// 0.0.0.0 reaches this machine and is not a loopback address: it acts as another machine.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_token_that_is_withheld_is_said_to_be() {
@@ -139,7 +139,7 @@ fn a_body_that_stalls_does_not_keep_the_user_from_stopping() {
     let mut arrived = None;
     let stopped = pull("org/m", "main", &s, &mut |t| {
         if t.file == "model.safetensors" && t.done == 100_000 {
-            // The first time tells of what came; the user stops when nothing follows.
+            // The first call reports bytes; the user stops when nothing follows.
             let since = *arrived.get_or_insert_with(std::time::Instant::now);
             if since.elapsed() > Duration::from_millis(100) {
                 return Err(Cancelled);

@@ -11,7 +11,7 @@ use ureq::{Agent, Body};
 
 use super::Settings;
 
-/// What the ecosystem's clients talk to.
+/// The default endpoint of the ecosystem's clients.
 const ENDPOINT: &str = "https://huggingface.co";
 /// Redirects that are followed for one request.
 const HOPS: usize = 8;
@@ -39,7 +39,7 @@ impl Default for Patience {
     }
 }
 
-/// Why a request brought nothing.
+/// Reasons for which a request failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// Trying again may help.
@@ -157,7 +157,7 @@ impl Client {
     }
 
     fn send(&self, method: Method, url: &Uri, from: u64) -> Result<Response<Body>, Failure> {
-        // What is stored is hashed, so it must come as it is.
+        // The stored bytes are hashed, so they must come unchanged.
         let mut request =
             Request::builder().method(method).uri(url).header(header::ACCEPT_ENCODING, "identity");
         if from > 0 {
@@ -201,7 +201,7 @@ fn without_password(address: &str) -> String {
     if address.contains("://") { format!("{scheme}://{kept}") } else { kept.to_owned() }
 }
 
-/// Whether a host is this machine.
+/// True if a host is this machine.
 fn is_here(host: &str) -> bool {
     let name = host.trim_start_matches('[').trim_end_matches(']');
     host.eq_ignore_ascii_case("localhost")
@@ -209,7 +209,8 @@ fn is_here(host: &str) -> bool {
 }
 
 impl Settings {
-    /// Why the token is not sent, if it is not: anyone listening on an unencrypted connection to the hub would get it.
+    /// The reason for not sending the token, if it is not sent: anyone listening on an unencrypted connection to the
+    /// hub would get it.
     pub fn token_withheld(&self) -> Option<&'static str> {
         self.token.as_ref()?;
         let endpoint: Uri = self.endpoint.as_deref()?.trim_end_matches('/').parse().ok()?;
@@ -233,7 +234,7 @@ fn accepted(response: Response<Body>) -> Result<Response<Body>, Failure> {
     }
 }
 
-/// Where a response sends its reader, if anywhere.
+/// Target of a redirecting response, if it is one.
 fn redirect(response: &Response<Body>, from: &Uri) -> Result<Option<Uri>, Failure> {
     if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use base::files::hex;
 
-/// What a client asked.
+/// A client's request.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     /// `GET` or `HEAD`.
@@ -39,7 +39,6 @@ pub(crate) struct Reply {
     pub status: u16,
     /// Names and values, beside those that every answer has.
     pub(crate) headers: Vec<(&'static str, String)>,
-    /// What is sent.
     pub body: Vec<u8>,
     /// The announced length, where it is not the body's.
     pub length: Option<u64>,

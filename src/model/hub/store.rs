@@ -1,9 +1,9 @@
 //! Writing the standard cache: `blobs/{etag}`, `snapshots/{commit}/file` as relative links, `refs/{revision}`, locks.
 //!
-//! Where things lie is hf-hub's word ([`hf_hub::CacheRepo`]). Written here is what it has no way to do or does otherwise:
-//! an unfinished blob under the name that Python's client gives it (hf-hub's `.part` is resumed by nobody else), a lock
-//! that is waited for and told of (hf-hub gives up after 5 s), links and references beside and renamed (hf-hub cuts a
-//! reference off before it writes it, so that a killed process leaves half of one).
+//! The layout of the cache is hf-hub's ([`hf_hub::CacheRepo`]). This module adds what it lacks or does otherwise: an
+//! unfinished blob under the name that Python's client gives it (hf-hub's `.part` is resumed by nobody else), a lock
+//! that is waited for, with a message (hf-hub gives up after 5 s), links and references written under another name and
+//! renamed (hf-hub truncates a reference before it writes it, so that a killed process leaves half of one).
 //!
 //! Two processes may fetch the same model: whoever holds a blob's lock writes `{etag}.incomplete` and renames it when it
 //! is whole; the other waits and finds it done. Links and references are written beside and renamed.
@@ -38,7 +38,7 @@ impl Store {
         self.repo.blob_path(etag)
     }
 
-    /// What has arrived of a content so far.
+    /// Path of the received part of a content.
     pub(crate) fn incomplete(&self, etag: &str) -> PathBuf {
         self.repo.blob_path(&format!("{etag}.incomplete"))
     }
@@ -98,7 +98,7 @@ impl Store {
         write_whole(&path, commit.as_bytes())
     }
 
-    /// Bytes that can still be written where the cache is; `None` where that cannot be told.
+    /// Bytes that can still be written to the cache; `None` if unknown.
     pub(crate) fn free_space(&self) -> Option<u64> {
         free_space(&self.root)
     }

@@ -1,12 +1,12 @@
-//! What a `tokenizer.json` may make of a text: the library follows any recipe, also one that doubles the text forty times
-//! or frames each sentence by a hundred thousand tokens.
+//! Bounds on the text that a `tokenizer.json` may produce: the library follows any rules, also ones that double the
+//! text forty times or frames each sentence by a hundred thousand tokens.
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use serde::Deserialize;
 use serde_json::Value;
 use tokenizers::{DecoderWrapper, NormalizerWrapper, PostProcessorWrapper, PreTokenizerWrapper};
 
-/// How many times longer steps may make a text. A blank that becomes `\u{2581}` is 3.
+/// Largest factor by which steps may lengthen a text. A blank that becomes `\u{2581}` is 3.
 const GROWTH: f64 = 64.0;
 
 /// Steps of a part: some add a little to a text whatever they find in it.
@@ -67,13 +67,12 @@ pub(super) fn check(text: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// What the steps of a part do together.
+/// Combined effect of the steps of a part.
 struct Sum {
-    /// How many times longer they can make a text, at worst.
+    /// Largest factor by which they can lengthen a text.
     growth: f64,
-    /// How many there are.
     steps: usize,
-    /// How many of them are tables of characters.
+    /// Number of tables of characters among them.
     tables: usize,
 }
 
@@ -115,7 +114,7 @@ fn field<'a>(step: &'a Value, key: &str) -> &'a str {
     step.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// How many times longer a step can make a text, at worst: one of a single byte.
+/// Largest factor by which a step can lengthen a text: one of a single byte.
 fn growth(step: &Value) -> f64 {
     // An empty text is found around every byte.
     let replaced =
@@ -129,11 +128,11 @@ fn growth(step: &Value) -> f64 {
                 found => replaced(found, content),
             }
         }
-        // A byte that is no printable character becomes one of two bytes; in front of a piece stands a blank.
+        // A byte that is not a printable character becomes a character of two bytes; a blank precedes a piece.
         "ByteLevel" if step.get("add_prefix_space") == Some(&Value::Bool(true)) => 4.0,
         "ByteLevel" => 2.0,
         "Prepend" => (field(step, "prepend").len() + 1) as f64,
-        // Its mark stands before every piece that does not begin with it.
+        // Its mark precedes every piece that does not begin with it.
         "Metaspace" => (field(step, "replacement").len() + 1) as f64,
         "BPEDecoder" => replaced(field(step, "suffix").len(), 1),
         "CTC" => replaced(field(step, "word_delimiter_token").len(), 1),

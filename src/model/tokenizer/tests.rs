@@ -133,7 +133,7 @@ fn replacements_that_double_a_text_again_and_again_are_refused() {
     }
     let every = replace(serde_json::json!({"Regex": ""}), &"x".repeat(1000));
     assert!(recipe(serde_json::json!({"normalizer": every})).is_err());
-    // What real files do: a mark for blanks, quotes, shorter forms.
+    // Steps of real files: a mark for blanks, quotes, shorter forms.
     let blank = replace(serde_json::json!({"String": " "}), "\u{2581}");
     let shorter = replace(serde_json::json!({"Regex": " {2,}"}), " ");
     let real = serde_json::json!({"type": "Sequence", "normalizers": [blank, shorter]});
@@ -208,7 +208,7 @@ fn steps_are_judged_by_what_the_library_makes_of_them() {
     let twice = br#"{"normalizer": null, "normalizer": {"type": "Lowercase"}}"#;
     let said = Tokenizer::from_json("t", twice, Extras::default()).err().unwrap().to_string();
     assert!(said.contains("twice"), "{said}");
-    // What real files do: bytes once, after splitting; a mark before words.
+    // Steps of real files: bytes once, after splitting; a mark before words.
     let bytes = json(r#"{"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true}"#);
     let split =
         json(r#"{"type": "Split", "pattern": {"Regex": "x"}, "behavior": "Isolated", "invert": false}"#);

@@ -22,12 +22,12 @@ pub enum Split {
     Spaces,
 }
 
-/// What a word tokenizer does besides looking words up.
+/// Rules of a word tokenizer besides the look-up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WordRules {
     /// Words are looked up in lower case.
     pub fold: bool,
-    /// Where words end.
+    /// Rule by which words end.
     pub split: Split,
     /// Words put before and after every text, where the vocabulary has them.
     pub frame: Option<(String, String)>,
@@ -35,7 +35,7 @@ pub struct WordRules {
     pub(crate) drop_unknown: bool,
 }
 
-/// How much of some texts a vocabulary covers.
+/// Coverage of some texts by a vocabulary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
     /// Tokens, without those that the tokenizer adds.
@@ -116,7 +116,7 @@ impl Tokenizer {
         })
     }
 
-    /// How many tokens of these texts the vocabulary does not have.
+    /// Counts the tokens of these texts that the vocabulary lacks.
     pub fn coverage<S: AsRef<str>>(&self, texts: &[S]) -> Result<Coverage> {
         let mut sum = Coverage::default();
         for text in texts {

@@ -1,5 +1,5 @@
-//! Networks that are trained side by side on the same examples in the same order. Every example is fetched once for all of them,
-//! and the first layers of those with the same batch size are stacked into one product.
+//! Networks that are trained side by side on the same examples in the same order. Every example is fetched once for all
+//! of them, and the first layers of those with the same batch size are stacked into one product.
 //!
 //! What a network becomes depends on its recipe, its first weights and the order alone, not on which others are trained with it.
 
@@ -357,8 +357,7 @@ impl Crew {
         Ok(())
     }
 
-    /// Validates every network after an epoch; those that have ended leave, each with its place and what it came to: nothing where
-    /// its weights were not finite from the first epoch on.
+    /// Validates every network after an epoch; those that have ended leave, each with its place and its best state: `None` if its weights were not finite from the first epoch on.
     pub(crate) fn validate(&mut self, validation: &Labelled, epoch: usize) -> Vec<(usize, Option<Chosen>)> {
         let n = validation.len();
         for from in (0..n).step_by(self.block) {

@@ -60,10 +60,9 @@ impl Chosen {
     }
 }
 
-/// Trains networks side by side on the same examples in the same order, one for each recipe; what each came to, in their order.
-/// None where weights or losses were not finite from the first epoch on. `beat` is called before every epoch of each
-/// (with 1), and
-/// within an epoch to ask whether to go on (with 0).
+/// Trains networks side by side on the same examples in the same order, one for each recipe; returns their best states
+/// in this order, `None` where weights or losses were not finite from the first epoch on. `beat` is called before every
+/// epoch of each (with 1), and within an epoch to ask whether to go on (with 0).
 pub fn train(
     data: &Labelled,
     validation: &Labelled,
@@ -93,10 +92,10 @@ pub fn train(
     Ok(all)
 }
 
-/// Trains every setting with every seed; for each seed the best network, in the order of the seeds. Settings of a seed are trained side
-/// by side in one order of the examples, seeds (and, for more threads than seeds, batches) on separate threads, which
-/// changes
-/// no number. None where all settings of a seed diverged. `pulse` counts epochs; trainings that end early leave it short of its total.
+/// Trains every setting with every seed; for each seed the best network, in the order of the seeds. Settings of a seed
+/// are trained side by side in one order of the examples, seeds (and, for more threads than seeds, batches) on separate
+/// threads, which changes no number. None where all settings of a seed diverged. `pulse` counts epochs; trainings that
+/// end early leave it short of its total.
 pub fn best_of(
     data: &Labelled,
     validation: &Labelled,

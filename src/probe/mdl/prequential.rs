@@ -1,6 +1,5 @@
 //! Online coding (Voita and Titov 2020): the receiver trains a probe on the labels that have arrived so far, and the
-//! next ones are
-//! sent with the code that this probe implies.
+//! next ones are sent with the code that this probe implies.
 //!
 //! `L = t1 log2 K - sum over blocks of log2 p_i(y|x)`, where p_i is trained on everything before block i. This is the definition;
 //! the published code trains on the block alone and adds mean training losses. Random labels cost more than uniform coding.

@@ -345,8 +345,7 @@ impl Batch<'_> {
 }
 
 /// Finds a posterior for the labels of `data`, whose columns are not rescaled, and the length of its code. `beat` is
-/// called
-/// before every step.
+/// called before every step.
 fn search(
     data: &Labelled,
     purpose: &Purpose,

@@ -80,8 +80,7 @@ impl Survey {
     }
 
     /// Cells that are done, in their order, in as few sessions as possible with at most this many bytes and lines each.
-    /// A cell is never divided;
-    /// a larger one is a session by itself.
+    /// A cell is never divided; a larger one is a session by itself.
     pub fn volumes(&self, most_bytes: u64, most_lines: usize) -> Vec<Vec<usize>> {
         let mut all: Vec<usize> = self.done.keys().copied().collect();
         all.sort_unstable();

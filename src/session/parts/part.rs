@@ -103,8 +103,7 @@ pub struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     /// For the file of a cell; a file that exists is replaced when the cell ends. `status` receives its progress;
-    /// `engine`
-    /// is what computes, where that has introduced itself already.
+    /// `engine` describes the engine, if it has introduced itself already.
     pub fn new(
         path: PathBuf,
         head: &Head,

@@ -94,8 +94,7 @@ pub struct CompareArgs {
     #[arg(long, value_name = "POWER", default_value = ".8", allow_hyphen_values = true)]
     target: String,
     /// The test that decides for one file a side on independent items, and whose power is reported: mid_p, exact, chi2,
-    /// or
-    /// corrected (McNemar's). Several seeds, clusters and metrics that are not 0 or 1 take the paired t.
+    /// or corrected (McNemar's). Several seeds, clusters and metrics that are not 0 or 1 take the paired t.
     #[arg(long, value_name = "TEST", default_value = "mid_p")]
     test: String,
     /// Seed of resampling.

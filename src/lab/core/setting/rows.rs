@@ -10,7 +10,7 @@ use base::text::last_part;
 /// Largest seed that can be typed: beyond it a float no longer holds every integer.
 const MAX_SEED: f64 = 9_007_199_254_740_992.0;
 
-/// What a row is called. Each of its methods makes a field of one shape of it.
+/// Name and help of a row. Each of its methods makes a field of one shape of it.
 #[derive(Debug, Clone)]
 pub struct Row {
     key: String,
@@ -178,7 +178,7 @@ fn slider(stops: &[usize], range: &RangeInclusive<usize>, unset: Option<&'static
     Kind::Slider { stops, range: Range::whole(*range.start() as f64, *range.end() as f64), unset }
 }
 
-/// The models of a run; they stand in the order in which they were picked.
+/// The models of a run, in the order in which they were picked.
 pub fn models<S: SpecFields + 'static>(help: &'static str) -> Setting<S> {
     Setting::new(
         "models",

@@ -1,4 +1,4 @@
-//! Where in the file of a grid a field stands: cells are made from it, and errors in them are to name its lines.
+//! Line of a field in the file of a grid: cells are made from it, and errors in them are to name its lines.
 
 use toml::de::{DeTable, DeValue};
 
@@ -21,7 +21,7 @@ pub(super) fn line_of(text: &str, key: &str) -> Option<usize> {
     found.map(|start| 1 + text[..start.min(text.len())].matches('\n').count())
 }
 
-/// The dotted key that stands at a place of a text as the program writes TOML: one field a line, below its table's head.
+/// The dotted key at a byte offset of a text as the program writes TOML: one field a line, below its table's head.
 pub(super) fn key_at(text: &str, place: usize) -> Option<String> {
     let start = text[..place.min(text.len())].rfind('\n').map_or(0, |n| n + 1);
     let name = |line: &str| line.split('=').next().map(|key| key.trim().trim_matches('"').to_owned());

@@ -26,9 +26,8 @@ pub(crate) const MOST_CELLS: usize = 100_000;
 /// One experiment of a grid, or a plain spec.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
-    /// Where it stands: axes and values, in the order of the axes; empty for a plain spec.
+    /// Axes and values, in the order of the axes; empty for a plain spec.
     pub at: Vec<(String, String)>,
-    /// What it computes.
     pub spec: Spec,
     pub hash: String,
     /// The file that it is from, for messages.
@@ -47,7 +46,7 @@ impl Cell {
         Self::new(Vec::new(), spec, origin)
     }
 
-    /// Where it stands, in words: `models bert-mini, layer 2`; empty for a plain spec.
+    /// Axes and values in words: `models bert-mini, layer 2`; empty for a plain spec.
     pub fn label(&self) -> String {
         label(&self.at)
     }
@@ -79,7 +78,7 @@ pub fn read(path: &Path) -> Result<Vec<Cell>, SpecError> {
     Ok(cells)
 }
 
-/// Whether a text is that of a grid. One that is no TOML is none: reading it as a plain spec says what is wrong with it.
+/// True if a text is that of a grid. Invalid TOML is not: reading it as a plain spec reports the fault.
 fn has_grid(text: &str) -> bool {
     toml::from_str::<Table>(text).is_ok_and(|table| table.contains_key("grid"))
 }
@@ -129,7 +128,7 @@ struct File<'a> {
 impl File<'_> {
     /// The file with the line of a field, and the cell that is meant.
     fn place(&self, key: &str, at: &[(String, String)]) -> String {
-        // A field that an axis sets stands below [grid] under the axis's name.
+        // A field that an axis sets is below [grid] under the axis's name.
         let own = at
             .iter()
             .map(|(axis, _)| axis)
@@ -192,7 +191,7 @@ impl File<'_> {
     }
 }
 
-/// Fields of a table by their dotted keys; tables that are an axis of their own are not taken apart.
+/// Fields of a table by their dotted keys; tables that are an axis are kept whole.
 fn flatten(table: &Table, above: &str, names: &[&str], out: &mut HashMap<String, Value>) {
     for (key, value) in table {
         let path = if above.is_empty() { key.clone() } else { format!("{above}.{key}") };

@@ -1,12 +1,13 @@
-//! Which cells a machine computes: shares of equal work, as a pure function of the cells' counted work and the number of shares.
+//! Division of cells among machines: shares of equal work, as a pure function of the cells' counted work and the number
+//! of shares.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// For each cell the share, from 0, that computes it. The cells with the most work are given out first, each to the share with
-/// the least so far (longest processing time first: at most a third above the best division, Graham 1969); of equals, the
-/// earlier cell and the earlier share come first. Neither measured rates nor what is there already take part, so that every
-/// machine gets the same answer.
+/// For each cell the share, from 0, that computes it. The cells with the most work are given out first, each to the
+/// share with the least so far (longest processing time first: at most a third above the best division, Graham 1969);
+/// of equals, the earlier cell and the earlier share come first. Neither measured rates nor existing results take part,
+/// so that every machine gets the same answer.
 pub fn shares(work: &[u128], count: usize) -> Vec<usize> {
     let count = count.max(1);
     let mut order: Vec<usize> = (0..work.len()).collect();

@@ -1,4 +1,4 @@
-//! What a run works on: the sentences, and each model with the inputs and methods that it serves.
+//! Material of a run: the sentences, and each model with the inputs and methods that it serves.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -23,21 +23,21 @@ const REASONS: usize = 4;
 /// A model of a run.
 pub(crate) struct Member {
     pub name: String,
-    /// What its numbers are found by.
+    /// Key of its numbers in the store.
     pub hash: String,
     /// Layers and heads.
     pub shape: (usize, usize),
-    /// The model; none where it is let go until its turn comes.
+    /// The model; none if it was dropped until its turn comes.
     model: Option<Arc<Model>>,
-    /// What its findings have in common.
+    /// Fields common to its findings.
     pub label: Label,
     /// The methods that it serves, the random ranking last.
     pub methods: Vec<&'static dyn Method>,
     /// Methods that it does not serve, with the reason.
     pub refused: Vec<(String, String)>,
-    /// By sentence: the input; none where it cannot be asked.
+    /// By sentence: the input; none if it cannot be asked.
     pub inputs: Vec<Option<Input>>,
-    /// What asking it will need, if that was measured before it was let go.
+    /// Its needs, if they were measured before it was dropped.
     pub needs: Option<Needs>,
 }
 
@@ -58,7 +58,7 @@ impl Member {
         Err(problem(&what, "models", "run it again with files that nobody changes").into())
     }
 
-    /// Whether the model was let go.
+    /// True if the model was dropped.
     pub(crate) fn is_let_go(&self) -> bool {
         self.model.is_none()
     }
@@ -66,9 +66,8 @@ impl Member {
 
 /// Everything that a run works on.
 pub(crate) struct Bench {
-    /// What was asked for.
     pub spec: Spec,
-    /// What findings about all models have in common.
+    /// Fields common to findings about all models.
     pub label: Label,
     /// The sentences, each original followed by its partners.
     pub sentences: Vec<SentenceFinding>,
@@ -202,7 +201,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Rows that are no sentence deserve a second look; that a model cannot be asked all of them is often in its nature.
+    /// Unreadable rows deserve a warning; that a model cannot be asked some of them is often in its nature.
     fn tell_what_is_left_out(&self, host: &mut Host<'_>) -> Result<(), Fault> {
         let hint = "the finding `data` counts each reason";
         for model in std::iter::once(ALL).chain(self.members.iter().map(|m| m.name.as_str())) {

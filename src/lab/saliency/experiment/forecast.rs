@@ -1,4 +1,4 @@
-//! What a run will need: passes are counted, and the rate of each model is measured on a few inputs.
+//! Forecast of a run: passes are counted, and the rate of each model is measured on a few inputs.
 
 use std::time::Instant;
 
@@ -33,12 +33,12 @@ const REST: f64 = 0.5;
 /// Bytes that a row of scores takes in findings and for the means.
 const PER_ROW: usize = 1_600;
 
-/// What one model's part of a run needs, measured while it is in memory.
+/// Needs of one model's part of a run, measured while it is in memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Needs {
     /// Seconds of the passes that are planned.
     seconds: f64,
-    /// How many rows need more steps than planned, where steps may be doubled.
+    /// Number of rows that need more steps than planned, if steps may be doubled.
     doubled: Option<Doubled>,
     /// Seconds that doubled steps add to those planned, at least and at most by the interval of their share.
     added: Estimate,
@@ -95,7 +95,7 @@ pub(crate) fn of(bench: &Bench, host: &mut Host<'_>) -> Result<Vec<Forecast>, Fa
     let most = |of: fn(&Needs) -> usize| all.iter().map(of).max().unwrap_or(0);
     let part = |name: &str, bytes: usize| MemoryPart { name: name.into(), bytes: bytes as u64 };
     let rows: usize = bench.members.iter().map(|m| m.methods.len() * m.inputs.len()).sum();
-    // Where models are let go, the last one is in memory now, and the largest will be.
+    // Where models are dropped, the last one is in memory now, and the largest will be.
     let one_at_a_time = bench.members.last().is_some_and(Member::is_let_go);
     let last = all.last().map_or(0, |n| n.model);
     let held = match (resident(), one_at_a_time) {
@@ -157,7 +157,7 @@ fn spread(member: &Member, count: usize) -> Vec<&Input> {
     all.iter().step_by((all.len() / count.max(1)).max(1)).take(count).copied().collect()
 }
 
-/// How many of some rows need more steps of integrated gradients than planned.
+/// Estimate of the rows that need more steps of integrated gradients than planned.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Doubled {
     rows: usize,
@@ -202,7 +202,7 @@ fn steps(path: &PathSpec, found: &Scores) -> usize {
     steps
 }
 
-/// Asks whether to go on; what is measured beforehand is no progress of the run.
+/// A host that only asks whether to go on; measurements beforehand are not progress of the run.
 struct Quiet<'a>(&'a mut Host<'a>);
 
 impl Pulse for Quiet<'_> {
@@ -211,7 +211,7 @@ impl Pulse for Quiet<'_> {
     }
 }
 
-/// Looks at some rows with few steps, and more only of those that need them; none where steps cannot be doubled.
+/// Tries some rows with few steps, and with more only if they need them; `None` where steps cannot be doubled.
 fn doubled(
     spec: &Spec,
     member: &Member,

@@ -26,7 +26,7 @@ impl Pulse for Poll<'_> {
     }
 }
 
-/// How many steps integrated gradients may take for an answer.
+/// Limit on the steps of integrated gradients for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Steps {
     /// Those of the spec: somebody types, and waits.
@@ -35,7 +35,7 @@ pub(crate) enum Steps {
     Doubled,
 }
 
-/// Whether more steps would say more.
+/// True if more steps would improve it.
 pub(crate) fn is_rough(findings: &[Finding]) -> bool {
     let rough = |f: &Finding| match &f.body {
         Body::Lab(Kind::Saliency(row)) => row.complete == Some(false),
@@ -84,7 +84,7 @@ fn sentence(
     }
     for name in models {
         let member = member(spec, name, methods, host)?;
-        // A random ranking of a sentence of one's own says nothing, unless it was asked for.
+        // A random ranking of a typed sentence is meaningless, unless it was asked for.
         let asked = |m: &dyn Method| m.id() != RANDOM || methods.iter().any(|n| n == RANDOM);
         let chosen: Vec<&dyn Method> = member.methods.iter().copied().filter(|m| asked(*m)).collect();
         let model = member.model(host)?;
@@ -140,7 +140,7 @@ fn attention(
     let input = Reader::new(&model)?.read(&sentence)?;
     let input = input
         .map_err(|e| problem(&format!("`{name}`: {e}"), "sentence", "choose another sentence or model"))?;
-    // What cannot be read the other way is shown as it can.
+    // A model that allows one direction only is shown in that one.
     let direction = match one_way(&model, spec.attention.direction) {
         Some(_) => Direction::FromMask,
         None => spec.attention.direction,

@@ -1,5 +1,6 @@
-//! What the rows of a model say together: accuracy, agreement with people, agreement with perturbed forms, and what differs
-//! between methods and models. Means are over inputs; originals are what is resampled and tested, each with its partners.
+//! Summaries of a model's rows: accuracy, agreement with people, agreement with perturbed forms, and differences
+//! between methods and models. Means are over inputs; originals are what is resampled and tested, each with its
+//! partners.
 
 use std::ops::Range;
 
@@ -106,7 +107,7 @@ pub(crate) fn tell(
     Ok(())
 }
 
-/// Which inputs a share of right answers is over.
+/// Inputs that a share of right answers is over.
 #[derive(Clone, Copy)]
 struct Group<'a> {
     sample: Option<Sample>,
@@ -246,7 +247,7 @@ fn tell_method(
     Ok(())
 }
 
-/// A cell as it is told, with the number of its inputs.
+/// A cell as a finding, with the number of its inputs.
 fn interpretability(
     families: &[&Family],
     (dimension, kind, method): (&str, Option<&str>, &str),

@@ -24,18 +24,18 @@ pub(crate) const PREDICTION: usize = 1;
 /// Further passes of an input and a method whose erasure is measured: whole, alone, without.
 pub(crate) const ERASURE: usize = 3;
 
-/// What is kept of a row for the means.
+/// Part of a row kept for the means.
 #[derive(Debug, Clone)]
 pub(crate) struct Kept {
     /// The scores by word, ranked.
     pub scored: Scored,
-    /// Whether its completeness error is within the tolerance.
+    /// True if its completeness error is within the tolerance.
     pub complete: Option<bool>,
     /// Sufficiency and comprehensiveness, where they were asked for.
     pub erasure: Option<Faithfulness>,
 }
 
-/// What is kept of a model.
+/// Rows of a model kept for the means.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Gathered {
     /// By sentence: whether the first answer is right, and whether one of the first three is.
@@ -65,7 +65,7 @@ struct Share<'a> {
     tally: &'a mut Tally,
     /// Passes that are planned for it.
     planned: usize,
-    /// What the call's own total was at first.
+    /// Initial total of the call.
     at_first: Option<usize>,
     /// Passes that it is now known to need.
     needs: usize,
@@ -185,7 +185,7 @@ fn explain(
     Ok(())
 }
 
-/// What the prediction loses when only the top words are left, and when they are gone: tokens that are taken away stand at the
+/// Loss of the prediction when only the top words are left, and when they are removed: removed tokens are at the
 /// baseline of integrated gradients.
 fn erase(
     model: &Model,

@@ -1,4 +1,4 @@
-//! How far a model's passes are: those that were planned, and those that doubled steps add. What steps have added so far is
+//! Progress of a model's passes: those that were planned, and those that doubled steps add. The additions so far are
 //! expected of the inputs that are left, so that the time left is that of the work there will be.
 
 /// Passes of a model, in steps of several calls each.
@@ -20,13 +20,13 @@ impl Tally {
         Self { planned, steps: [0; 2], step: 0, calls: [0; 2] }
     }
 
-    /// Begins the next step, of so many planned passes.
+    /// Begins the next step, of `planned` passes.
     pub(crate) fn begin(&mut self, planned: usize) {
         (0..2).for_each(|k| self.steps[k] += self.calls[k]);
         (self.step, self.calls) = (planned, [0; 2]);
     }
 
-    /// A call of so many planned passes has ended; it took `actual` ones.
+    /// Ends a call of `planned` passes; it took `actual` ones.
     pub(crate) fn ended(&mut self, planned: usize, actual: usize) {
         self.calls[0] += planned;
         self.calls[1] += actual;

@@ -1,4 +1,4 @@
-//! The procedure on a small built-in model, with a host that keeps what it is told.
+//! The procedure on a small built-in model, with a host that records its calls.
 
 use std::sync::{Arc, Weak};
 
@@ -20,7 +20,7 @@ use lab::store::{NoStore, Store};
 
 use model::{Device, Dtype, Model};
 
-/// Keeps what it is told.
+/// Records its calls.
 struct Desk {
     found: Vec<Finding>,
     notices: Vec<Problem>,
@@ -363,7 +363,8 @@ fn who_types_sees_the_planned_steps_first_and_the_doubled_ones_after() {
     assert_eq!(quick.2, all.2, "both answer the same spec");
 }
 
-/// A sentence of nothing but its mask ended the whole run; rows that could not be read were not told of; a folder was no file.
+/// A sentence of nothing but its mask ended the whole run; unreadable rows were not reported; a folder was refused as a
+/// file.
 #[test]
 fn bad_rows_of_a_file_or_folder_are_left_out_with_their_reasons_and_the_rest_is_asked() {
     let folder = tempfile::tempdir().unwrap();

@@ -19,12 +19,12 @@ pub fn shape(model: &Model) -> (usize, usize) {
     arch.decoder.map_or((arch.layers, arch.heads), |d| (d.layers, d.heads))
 }
 
-/// Where the attention of a layer is read, from 0.
+/// Hook point of the attention of a layer, from 0.
 pub(crate) fn pattern(model: &Model, layer: usize) -> HookPoint {
     if model.arch().decoder.is_some() { HookPoint::CrossPattern(layer) } else { HookPoint::Pattern(layer) }
 }
 
-/// Why a direction makes no sense for a model.
+/// Reason for which a direction makes no sense for a model.
 pub fn one_way(model: &Model, direction: Direction) -> Option<String> {
     let arch = model.arch();
     match direction {
@@ -39,8 +39,8 @@ pub fn one_way(model: &Model, direction: Direction) -> Option<String> {
     }
 }
 
-/// What each of the first `length` tokens pays to the slots, summed over them: heads x tokens. `row` is the place in the batch, of
-/// which `all` is the attention: `[B,H,T,T]`, row = attending token.
+/// Attention from each of the first `length` tokens to the slots, summed over them: heads x tokens. `row` is the place
+/// in the batch, of which `all` is the attention: `[B,H,T,T]`, row = attending token.
 pub fn to_mask(all: &Array, row: usize, slots: &[usize], length: usize) -> Vec<Vec<f64>> {
     let (heads, queries, keys) = (all.shape[1], all.shape[2], all.shape[3]);
     let at = |head: usize, query: usize, key: usize| {
@@ -90,7 +90,7 @@ pub fn heads(
     Ok(found)
 }
 
-/// What some sites attend to among the first `length` tokens, summed over the sites: heads x tokens. `all` is `[N,H,T]`.
+/// Attention of some sites to the first `length` tokens, summed over the sites: heads x tokens. `all` is `[N,H,T]`.
 pub fn from_mask(all: &Array, sites: std::ops::Range<usize>, length: usize, kind: ScoreKind) -> Vec<Vec<f64>> {
     let (heads, keys) = (all.shape[1], all.shape[2]);
     let mut sums = vec![vec![0.0; length]; heads];
@@ -101,7 +101,8 @@ pub fn from_mask(all: &Array, sites: std::ops::Range<usize>, length: usize, kind
             match kind {
                 ScoreKind::Softmax => sum.iter_mut().zip(weights).for_each(|(s, w)| *s += w),
                 ScoreKind::Raw => {
-                    // The logarithm of a weight is the score before the softmax less a constant; zero is one that underflowed.
+                    // The logarithm of a weight is the score before the softmax minus a constant; zero is a weight that
+                    // underflowed.
                     let logs: Vec<f64> = weights.map(|w| w.max(f64::from(f32::MIN_POSITIVE)).ln()).collect();
                     let mean = logs.iter().sum::<f64>() / length.max(1) as f64;
                     sum.iter_mut().zip(logs).for_each(|(s, log)| *s += log - mean);

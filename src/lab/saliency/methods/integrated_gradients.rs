@@ -1,9 +1,9 @@
 //! Integrated gradients (Sundararajan, Taly and Yan 2017): the gradient along the straight path from a baseline to the input,
 //! integrated by the trapezoid rule, times their difference.
 //!
-//! The path is one of word embeddings (of an encoder-decoder those of its encoder: its decoder reads the text as it is);
-//! positions and segments stay. Scores add up to what the target gains along the path; what
-//! they miss is the completeness error, and steps are doubled until it is small: the points in between are the only new ones.
+//! The path is one of word embeddings (of an encoder-decoder those of its encoder: its decoder reads the text as it
+//! is); positions and segments stay. Scores add up to what the target gains along the path; what they miss is the
+//! completeness error, and steps are doubled until it is small: the points in between are the only new ones.
 
 use super::path::{At, Ends, Point};
 use super::{Case, Method, Scores, WITH_GRADIENT, no_gradients};

@@ -21,7 +21,7 @@ pub struct Case<'a> {
     pub name: &'a str,
 }
 
-/// What a method says of an input.
+/// Scores of an input by a method.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Scores {
     /// A score a token; special tokens around the text have 0.
@@ -30,7 +30,7 @@ pub struct Scores {
     pub gap: Option<f64>,
     /// Steps that were taken, where there are any.
     pub steps: Option<usize>,
-    /// Whether the error is within the tolerance.
+    /// True if the error is within the tolerance.
     pub complete: Option<bool>,
 }
 
@@ -51,9 +51,9 @@ pub trait Method: Sync {
     fn short(&self) -> &'static str;
     /// One sentence: what a score is, and who proposed it.
     fn about(&self) -> &'static str;
-    /// Why a model cannot be explained by it; none where it can.
+    /// Reason for which a model cannot be explained by it; `None` if it can.
     fn refuses(&self, model: &Model, spec: &Spec) -> Option<String>;
-    /// Forward passes over an input of so many words; a pass with gradients counts as three.
+    /// Forward passes over an input of `words` words; a pass with gradients counts as three.
     fn passes(&self, spec: &Spec, words: usize) -> usize;
     /// The scores of some inputs, in their order.
     fn explain(
@@ -93,7 +93,7 @@ pub fn named(name: &str) -> Option<&'static dyn Method> {
     METHODS.iter().copied().find(|m| m.id() == name || m.short().eq_ignore_ascii_case(name))
 }
 
-/// Why a model has no gradients, if it has none.
+/// Reason for which a model has no gradients, if it has none.
 fn no_gradients(model: &Model) -> Option<String> {
     if let Err(e) = model.require(Offer::Gradients) {
         return Some(e.to_string());
@@ -104,7 +104,7 @@ fn no_gradients(model: &Model) -> Option<String> {
     }
 }
 
-/// Why its input embeddings cannot be replaced, if they cannot.
+/// Reason for which its input embeddings cannot be replaced, if they cannot.
 fn no_embeddings(model: &Model) -> Option<String> {
     model.require(Offer::Hidden).err().map(|e| e.to_string())
 }

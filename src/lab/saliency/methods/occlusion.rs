@@ -1,4 +1,4 @@
-//! Occlusion (Zeiler and Fergus 2014; Li, Monroe and Jurafsky 2016): what the prediction loses when a word is taken away. The
+//! Occlusion (Zeiler and Fergus 2014; Li, Monroe and Jurafsky 2016): loss of the prediction when a word is removed. The
 //! tokens of the word take the vectors of the baseline, so that all others keep their places.
 
 use super::path::{At, Ends, Point};

@@ -10,12 +10,12 @@ use lab::fault::Fault;
 use model::chunk::{TOKENS_PER_BATCH, chunks};
 use model::{Array, Batch, HookPoint, Model, Plan, Scalar, Sites, Target};
 
-/// A point: which case it belongs to, and what stands at each token.
+/// A point: its case, and the vector at each token.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Point {
     /// All tokens at this share of the way from the baseline to the input.
     Along(usize, f32),
-    /// The tokens that are marked stand at the baseline, the others as they are.
+    /// The marked tokens are at the baseline, the others as they are.
     Without(usize, Vec<bool>),
 }
 
@@ -151,11 +151,11 @@ impl Ends {
     }
 }
 
-/// What is asked at points.
+/// Request at points.
 pub(crate) struct At<'a> {
     pub model: &'a Model,
     pub cases: &'a [Case<'a>],
-    /// Where their paths begin and end.
+    /// Ends of their paths.
     pub ends: &'a Ends,
     /// Probability or logit.
     pub target: TargetKind,

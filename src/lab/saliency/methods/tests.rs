@@ -1,4 +1,4 @@
-//! What holds for every method on every kind of built-in model.
+//! Properties of every method on every kind of built-in model.
 
 use super::super::input::Reader;
 use super::super::sentence::own;

@@ -1,4 +1,4 @@
-//! Which word of the perturbed input is which word of the original.
+//! Alignment of the words of the perturbed input with those of the original.
 
 use thiserror::Error;
 
@@ -78,8 +78,8 @@ pub fn common_subsequence<T: PartialEq>(original: &[T], perturbed: &[T]) -> Vec<
     slots
 }
 
-/// Completes an alignment that lists the pairs only: the words that it leaves out face virtual ones. The words of the original
-/// come in their order; an inserted word stands behind the pair whose word it follows in the perturbed input.
+/// Completes an alignment that lists the pairs only: the words that it leaves out face virtual ones. The words of the
+/// original come in their order; an inserted word follows the pair whose word it follows in the perturbed input.
 ///
 /// # Errors
 /// [`AlignError`] for an index that no word has, or a word with two partners.
@@ -159,7 +159,7 @@ mod tests {
         let paired = one_for_one(&slots);
         assert_eq!(pairs(&paired)[1], (Some(1), Some(1)));
         assert_eq!(paired.len(), 4);
-        // Two words for one are no replacement of one by one.
+        // Two words for one are not a replacement of one by one.
         let slots = common_subsequence(&words("a b c"), &words("a x y c"));
         assert_eq!(one_for_one(&slots), slots);
         // At the ends too.

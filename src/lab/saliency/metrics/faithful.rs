@@ -1,5 +1,5 @@
-//! Whether a rationale is what the answer rests on: sufficiency and comprehensiveness (DeYoung et al. 2020, "ERASER", section 4),
-//! from probabilities of the answer that a model gave. What the model is shown is up to the caller.
+//! Faithfulness of a rationale: sufficiency and comprehensiveness (DeYoung et al. 2020, "ERASER", section 4), from
+//! probabilities of the answer that a model gave. The caller decides which words the model sees.
 
 use serde::{Deserialize, Serialize};
 

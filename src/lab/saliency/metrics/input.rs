@@ -1,4 +1,4 @@
-//! What is judged: inputs with a score for each word and gold rationales, originals with their perturbed partners.
+//! Judged inputs: inputs with a score for each word and gold rationales, originals with their perturbed partners.
 
 use thiserror::Error;
 
@@ -42,13 +42,13 @@ pub struct Scored {
     scores: Vec<Option<f64>>,
     golds: Vec<Vec<usize>>,
     ranking: Vec<usize>,
-    /// Whether the scores are only ranks, between which no distance is known.
+    /// True if the scores are only ranks, between which no distance is known.
     ranks_only: bool,
 }
 
 impl Scored {
-    /// An input. Words without a score are outside the ranking (the mask, special tokens); signed scores are ranked as they
-    /// are. `golds` are sets of word indices, of which any one suffices; none where nothing is known of the rationale.
+    /// An input. Words without a score are outside the ranking (the mask, special tokens); signed scores are ranked as
+    /// they are. `golds` are sets of word indices, of which any one suffices; `None` if the rationale is unknown.
     pub fn new(
         id: impl Into<String>,
         words: Vec<String>,
@@ -91,7 +91,7 @@ impl Scored {
         for (place, &index) in ranking.iter().enumerate() {
             let count = words.len();
             let score = scores.get_mut(index).ok_or(InputError::Gold { index, words: count })?;
-            // Where a word is listed twice, its better place counts.
+            // A word listed twice counts at its better place.
             score.get_or_insert(-(place as f64));
         }
         Ok(Self { ranks_only: true, ..Self::new(id, words, scores, golds)? })
@@ -116,7 +116,7 @@ impl Scored {
         &self.ranking
     }
 
-    /// Whether only the order of the words is known.
+    /// True if only the order of the words is known.
     pub(crate) fn ranks_only(&self) -> bool {
         self.ranks_only
     }
@@ -133,7 +133,7 @@ impl Scored {
         (!self.golds.is_empty()).then(|| length / (sets * words))
     }
 
-    /// The predicted rationale of so many words, in the order of the sentence.
+    /// The predicted rationale of `k` words, in the order of the sentence.
     pub fn rationale(&self, k: usize) -> Vec<usize> {
         first_of(&self.ranking, k)
     }

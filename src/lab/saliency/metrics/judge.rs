@@ -14,11 +14,11 @@ use stats::correlation::{Correlation, Undefined};
 pub struct Rules {
     /// Words of a predicted rationale.
     pub size: Size,
-    /// What counts of several gold rationales.
+    /// Choice among several gold rationales.
     pub several: Several,
-    /// When words of both inputs count as the same for MAP.
+    /// Rule by which words of both inputs count as the same for MAP.
     pub membership: Membership,
-    /// Whether words that were replaced one for one are aligned with each other.
+    /// True if words that were replaced one for one are aligned with each other.
     pub replaced: bool,
     /// Level below which a correlation is kept.
     pub alpha: f64,
@@ -39,13 +39,13 @@ pub struct Single {
     pub id: String,
     /// Words of the predicted rationale.
     pub k: usize,
-    /// Token-F1; none where nothing is known of the gold rationale.
+    /// Token-F1; none if the gold rationale is unknown.
     pub f1: Option<f64>,
     /// Expected F1 of a ranking by chance, with the same K.
     pub random_f1: Option<f64>,
     /// Length of the gold rationale over that of the input.
     pub ratio: Option<f64>,
-    /// Whether a gold rationale is known and empty: its F1 is 0 whatever is predicted.
+    /// True if a gold rationale is known and empty: its F1 is 0 whatever is predicted.
     pub empty_gold: bool,
 }
 
@@ -60,7 +60,7 @@ pub struct Pair {
     pub map: f64,
     /// Expected MAP of two rankings by chance.
     pub random_map: f64,
-    /// Correlation of the scores; none where it is not made for this perturbation, or only ranks are known.
+    /// Correlation of the scores; none if it is not made for this perturbation, or only ranks are known.
     pub correlation: Option<Result<Correlation, Undefined>>,
 }
 
@@ -82,7 +82,7 @@ pub struct Partner {
     pub scored: Scored,
     /// Kind of the perturbation.
     pub perturbation: String,
-    /// Pairs of word indices, original and perturbed; none where nothing is known of it.
+    /// Pairs of word indices, original and perturbed; none if the alignment is unknown.
     pub alignment: Option<Vec<(usize, usize)>>,
 }
 

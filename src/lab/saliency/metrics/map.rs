@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 use serde::{Deserialize, Serialize};
 
-/// When a word of the perturbed input counts as one of the original.
+/// Rule by which a word of the perturbed input counts as one of the original.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Membership {
@@ -26,7 +26,7 @@ pub fn mean_average_precision<T: Eq + Hash>(original: &[T], perturbed: &[T]) -> 
         return 0.0;
     }
     let mut top: HashSet<&T> = HashSet::with_capacity(original.len());
-    // How often each word stands in the prefix of the perturbed ranking so far.
+    // Count of each word in the prefix of the perturbed ranking so far.
     let mut seen: HashMap<&T, usize> = HashMap::with_capacity(perturbed.len());
     let (mut hits, mut sum) = (0, 0.0);
     for (i, word) in perturbed.iter().enumerate() {
@@ -42,7 +42,7 @@ pub fn mean_average_precision<T: Eq + Hash>(original: &[T], perturbed: &[T]) -> 
     sum / perturbed.len() as f64
 }
 
-/// The words with the number of their occurrence so far, from 1, which tells repeated words apart.
+/// The words with the number of their occurrence so far, from 1, which distinguishes repeated words.
 pub fn occurrences<S: AsRef<str>>(words: &[S]) -> Vec<(&str, usize)> {
     let mut seen: HashMap<&str, usize> = HashMap::new();
     words

@@ -1,7 +1,7 @@
 //! PCC: whether the scores themselves agree (equation 3 of the benchmark paper, after Ding and Koehn 2021).
 //!
-//! The mean over the pairs with p < .05 is biased upward, since it leaves out those that do not agree. It never stands without
-//! the number of pairs that survived, and the mean over all pairs.
+//! The mean over the pairs with p < .05 is biased upward, since it leaves out those that do not agree. It is always
+//! shown with the number of pairs that survived, and the mean over all pairs.
 
 use super::align::Slot;
 use stats::correlation::{Correlation, Undefined, pearson};
@@ -9,7 +9,7 @@ use stats::correlation::{Correlation, Undefined, pearson};
 /// The level below which a correlation survives the paper's filter.
 pub const ALPHA: f64 = 0.05;
 
-/// Whether PCC is made for this kind of perturbation: for all but syntactic transformations, which move words about.
+/// True if PCC is made for this kind of perturbation: for all but syntactic transformations, which reorder words.
 pub(crate) fn suits(perturbation: &str) -> bool {
     !perturbation.trim().to_lowercase().starts_with("trans")
 }

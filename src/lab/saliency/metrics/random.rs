@@ -1,4 +1,4 @@
-//! What a ranking by chance would score: the base line beside every F1 and MAP.
+//! Scores of a random ranking: the baseline of every F1 and MAP.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -56,7 +56,7 @@ pub(crate) fn expected_map<T: Eq + Hash>(original: &[T], perturbed: &[T]) -> f64
     let n = original.len();
     let mut equals: HashMap<&T, usize> = HashMap::new();
     original.iter().for_each(|word| *equals.entry(word).or_default() += 1);
-    // How many words of the perturbed input have m equals in the original.
+    // Number of words of the perturbed input that have m equals in the original.
     let mut having: HashMap<usize, usize> = HashMap::new();
     for word in perturbed {
         if let Some(m) = equals.get(word) {

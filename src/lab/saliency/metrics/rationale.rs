@@ -15,7 +15,7 @@ pub struct F1 {
     pub f1: f64,
 }
 
-/// What is done where an input has several gold rationales, of which any one suffices.
+/// Choice among several gold rationales of an input, of which any one suffices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Several {

@@ -16,7 +16,7 @@ use stats::replicates::exact_floor;
 /// The difference of F1 between originals and partners.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Delta {
-    /// Mean F1 of the originals that have such a partner less that of the partners.
+    /// Mean F1 of the originals that have such a partner minus that of the partners.
     pub signed: Estimate,
     /// Its magnitude: the paper's F1Δ. The interval is that of the signed difference, folded at 0.
     pub absolute: Estimate,
@@ -33,7 +33,7 @@ pub struct NotDefined {
     pub few: usize,
 }
 
-/// A cell. Means are none where there is nothing to take one of.
+/// A cell. Means are none if there are no values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// Originals: all of them, or those with a partner of the kind.
@@ -50,8 +50,8 @@ pub struct Cell {
     pub token_f1: Option<Estimate>,
     /// Expected F1 of rankings by chance on the same inputs.
     pub random_f1: Option<Estimate>,
-    /// Token-F1 less that of chance, input by input, with Student's t over originals: sentences in which chance does well do so
-    /// for every method, so that the two means differ with less noise than either has.
+    /// Token-F1 minus that of chance, input by input, with Student's t over originals: sentences in which chance does
+    /// well do so for every method, so that the two means differ with less noise than either has.
     pub f1_above: Option<Estimate>,
     /// Token-F1 of the originals that have such a partner.
     pub f1_original: Option<Estimate>,
@@ -85,7 +85,7 @@ struct Seen<'j> {
     original: &'j Single,
     /// Its partners of the cell's kind.
     pairs: Vec<&'j Pair>,
-    /// Whether the original is an input of the cell by itself.
+    /// True if the original itself is an input of the cell.
     own: bool,
 }
 
@@ -304,7 +304,7 @@ pub fn cell<'j>(
     }
 }
 
-/// Token-F1 less that of chance over the inputs of a cell.
+/// Token-F1 minus that of chance over the inputs of a cell.
 fn above_chance(view: &[Seen<'_>], level: f64) -> Option<Estimate> {
     let each = view.iter().map(|seen| seen.inputs(|i| Some(i.f1? - i.random_f1?)));
     let mut all = Differences::default();

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How many words a predicted rationale has. With [`Size::Gold`], and with a [`Size::Ratio`] that was measured on the same gold
-/// rationales, the prediction is told something of the answer's length: whatever shows such a score says so.
+/// Number of words in a predicted rationale. With [`Size::Gold`], and with a [`Size::Ratio`] that was measured on the
+/// same gold rationales, the prediction knows something of the answer's length: every display of such a score says so.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Size {
@@ -16,8 +16,8 @@ pub enum Size {
 }
 
 impl Size {
-    /// K for an input of so many words whose shortest gold rationale has `gold`: at least 1 and at most `words`, with ratios
-    /// rounded half up (`⌊ratio · words + ½⌋`). 0 only where there are no words.
+    /// K for an input of `words` words whose shortest gold rationale has `gold`: at least 1 and at most `words`, with
+    /// ratios rounded half up (`⌊ratio · words + ½⌋`). 0 only if there are no words.
     pub fn of(self, words: usize, gold: usize) -> usize {
         let k = match self {
             // A product beyond the whole numbers saturates, and is then held to the words.
@@ -38,7 +38,8 @@ impl Size {
     }
 }
 
-/// Indices by score, the largest first; equal scores keep the order of the sentence. Scores that are no numbers come last.
+/// Indices by score, the largest first; equal scores keep the order of the sentence. Scores that are not finite come
+/// last.
 pub fn order(scores: &[f64]) -> Vec<usize> {
     let mut indices: Vec<usize> = (0..scores.len()).collect();
     // Not `total_cmp`: it puts 0 before -0, which are equal scores.

@@ -8,7 +8,7 @@ use super::judge::Judged;
 use stats::Estimate;
 use stats::paired::Differences;
 
-/// What is compared.
+/// Metric compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
@@ -53,13 +53,12 @@ impl Metric {
 /// A comparison over the inputs that both rankings have a score for.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Versus {
-    /// What was compared.
     pub metric: Metric,
     /// Mean of the first.
     pub a: f64,
     /// Mean of the second.
     pub b: f64,
-    /// The first less the second, with Student's t over originals.
+    /// The first minus the second, with Student's t over originals.
     pub difference: Estimate,
     /// Two-sided p-value of no difference: a t test on the originals' sums, which partners cannot inflate.
     pub p: f64,

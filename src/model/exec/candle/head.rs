@@ -26,7 +26,7 @@ impl Network {
         self.head.as_ref().ok_or_else(refuse)
     }
 
-    /// What the decoder multiplies: `[N, D]` to `[N, E]`. Differentiable.
+    /// Input of the decoder matrix: `[N, D]` to `[N, E]`. Differentiable.
     fn before_decoder(&self, h: &Tensor, head: &HeadWeights) -> Result<Tensor> {
         match (&head.transform, self.arch.head) {
             (Some((dense, norm)), Head::Masked { activation, eps, .. }) => {

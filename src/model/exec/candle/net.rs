@@ -59,7 +59,7 @@ pub(super) struct Block {
     pub cross: Option<(AttentionWeights, NormWeights)>,
     /// Into the feed-forward part.
     pub up: Linear,
-    /// What its hidden values are multiplied by, in a gated one.
+    /// Gate that multiplies its hidden values, if it is gated.
     pub gate: Option<Linear>,
     /// Out of it.
     pub down: Linear,
@@ -79,7 +79,7 @@ pub(super) struct Stack {
 
 /// The output side.
 pub(super) struct HeadWeights {
-    /// What a masked model does before the decoder.
+    /// Transformation of a masked model before the decoder.
     pub transform: Option<(Linear, NormWeights)>,
     /// `[V, E]`
     pub decoder: Tensor,
@@ -89,11 +89,9 @@ pub(super) struct HeadWeights {
 
 /// All parameters of one model.
 pub(super) struct Network {
-    /// What the parameters are parameters of.
+    /// Architecture of the parameters.
     pub arch: Arch,
-    /// Where they are.
     pub device: Device,
-    /// What they are kept in.
     pub dtype: DType,
     /// `[V, E]`
     pub tokens: Tensor,
@@ -109,7 +107,7 @@ pub(super) struct Network {
     pub decoder: Option<Stack>,
     /// The norm behind the last block.
     pub final_norm: Option<NormWeights>,
-    /// The output side; none where the model is loaded without.
+    /// The output side; none if the model is loaded without it.
     pub head: Option<HeadWeights>,
 }
 

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::hook::HookPoint;
 use crate::plan::{Extent, Start};
 
-/// What the attentions of one stack share.
+/// Data shared by the attentions of one stack.
 struct Frame {
     rows: usize,
     /// Number of queries T in each row.
@@ -233,7 +233,7 @@ impl Network {
             mask,
             rotation: None,
         };
-        // Padding stands behind every token that counts, so the causal mask hides it too.
+        // Padding follows every token that counts, so the causal mask hides it too.
         let own =
             Frame { keys: input.len(), mask: Some(self.causal_mask(input.len())?), rotation: None, ..cross };
         for (l, w) in stack.blocks.iter().enumerate().take(blocks) {

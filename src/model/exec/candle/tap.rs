@@ -1,4 +1,4 @@
-//! Where a plan meets the pass: edits, captures and gradients at hook points.
+//! The plan's edits, captures and gradients at hook points of a pass.
 
 use candle_core::{Device, Tensor, Var};
 
@@ -11,7 +11,7 @@ use crate::hook::HookPoint;
 use crate::plan::{Edit, EditKind, Gradient, Plan, Scalar, Sites};
 use crate::trace::Trace;
 
-/// What one pass has to do at hook points, and what it has found so far.
+/// Tasks of one pass at hook points, and its results so far.
 pub(super) struct Tap<'a> {
     plan: &'a Plan,
     batch: &'a Batch,
@@ -59,7 +59,7 @@ impl<'a> Tap<'a> {
         Tap { differentiable: self.differentiable, ..Tap::new(&IDLE, self.batch, self.arch, self.device) }
     }
 
-    /// Whether the plan asks for anything at the final norm.
+    /// True if the plan uses the final norm.
     pub(crate) fn touches_final_norm(&self) -> bool {
         self.touches(HookPoint::FinalNorm)
     }

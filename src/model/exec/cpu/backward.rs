@@ -179,7 +179,7 @@ impl Climb<'_> {
         let down = back.down.sized(n * ld);
         let (left, right) = (Left::rows(d, n, width, width), Right::packed(b.w.down.back()));
         let to = back.normed.sized(n * width);
-        // What went into the feed-forward part, for gradients of weights.
+        // Input of the feed-forward part, for gradients of weights.
         let x = RowsOf { data: b.inputs.up.as_ref(), ld: width };
         if let Some(gate) = &b.w.gate {
             product(team, left, right, down, ld, Finish::Store);

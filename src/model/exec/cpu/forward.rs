@@ -17,17 +17,16 @@ use kernels::rotary::rotate;
 use kernels::team::Team;
 use kernels::tile::PANEL;
 
-/// What all groups of one pass share.
+/// Data shared by all groups of one pass.
 pub(super) struct Pass<'a> {
     /// The architecture.
     pub arch: &'a Arch,
     /// Its parameters.
     pub weights: &'a Weights,
-    /// What is to be done on the way.
     pub plan: &'a Plan,
-    /// What does it, and collects what was asked for.
+    /// Executes the plan at hook points and collects its results.
     pub(crate) tap: &'a Tap<'a>,
-    /// What the way back needs.
+    /// Data to keep for the backward pass.
     pub keep: Keep,
     /// The threads that share an operation.
     pub team: Team,
@@ -45,7 +44,7 @@ pub(super) struct Climb<'a> {
     pub stack: &'a Stack<'a>,
 }
 
-/// What a decoder attends to: states of all rows of the encoder.
+/// States of all rows of the encoder, which a decoder attends to.
 pub(super) type Memory<'a> = Option<&'a [f32]>;
 
 /// Bias, if there is one.

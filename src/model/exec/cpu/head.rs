@@ -81,7 +81,7 @@ impl Pass<'_> {
         head.sites = sites;
     }
 
-    /// What the decoder multiplies, from `head.rows` into `head.ready`: `[n, E]`.
+    /// Input of the decoder matrix, from `head.rows` into `head.ready`: `[n, E]`.
     fn ready(&self, w: &HeadWeights, n: usize, head: &mut HeadState) {
         let HeadState { rows, pre, ready, norm, .. } = head;
         let Some((map, weights)) = &w.transform else {
@@ -147,7 +147,7 @@ impl Pass<'_> {
         head.sites = sites;
     }
 
-    /// Each row's logit of its own token; the gradient is that token's row of the decoder.
+    /// Logit of each row's token; the gradient is that token's row of the decoder.
     fn logits_of(&self, w: &HeadWeights, head: &mut HeadState) {
         let width = w.decoder.input;
         let HeadState { ready, d, values, tokens, .. } = head;
@@ -165,7 +165,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Each row's log-probability of its own token, and the weighted gradient.
+    /// Log-probability of each row's token, and the weighted gradient.
     fn probabilities_of(
         &self,
         w: &HeadWeights,

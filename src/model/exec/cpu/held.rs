@@ -1,4 +1,4 @@
-//! What the executor holds in memory, counted: its working memory never shrinks, so this is also its peak.
+//! Memory of the executor: its working memory never shrinks, so this is also its peak.
 
 use std::sync::PoisonError;
 

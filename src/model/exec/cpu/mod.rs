@@ -261,7 +261,7 @@ impl<'a> Pass<'a> {
 impl Stack<'_> {
     /// Lays out sentences.
     fn lay_out(&self, s: &mut StackState, which: Range<usize>) {
-        // Padding of a decoder stands behind everything that its own tokens see.
+        // Padding of a decoder follows everything that its tokens see.
         s.rows.set(self.batch, which, self.padded, !self.second, self.heads);
         if let Need::Some(sites) = &self.need {
             s.rows.select(sites, self.heads);

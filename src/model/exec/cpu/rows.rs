@@ -1,4 +1,5 @@
-//! Which rows a pass computes: sentences below each other without padding, and where the top needs only a few of them.
+//! Rows that a pass computes: sentences below each other without padding, and fewer where the top needs only a few of
+//! them.
 
 use std::ops::Range;
 
@@ -49,7 +50,7 @@ pub(super) struct Selection {
     pub kept: usize,
 }
 
-/// What the part after the last block's attention must compute.
+/// Rows that the part after the last block's attention must compute.
 #[derive(Debug, PartialEq)]
 pub(super) enum Need {
     All,
@@ -83,7 +84,7 @@ impl Need {
     }
 }
 
-/// Whether the plan reads padding, of the second stack or of the first.
+/// True if the plan reads padding, of the second stack or of the first.
 pub(super) fn reads_padding(plan: &Plan, second: bool, arch: &Arch) -> bool {
     let all = |s: &Sites, of_second: bool| *s == Sites::All && of_second == second;
     let cotangent = plan.gradient.as_ref().is_some_and(|g| match &g.of {
@@ -96,7 +97,7 @@ pub(super) fn reads_padding(plan: &Plan, second: bool, arch: &Arch) -> bool {
         || plan.logits.as_ref().is_some_and(logits)
 }
 
-/// Whether a point's rows are those of the second stack.
+/// True if a point's rows are those of the second stack.
 fn in_second(p: HookPoint, arch: &Arch) -> bool {
     p.in_decoder() || (p == HookPoint::FinalNorm && arch.decoder.is_some())
 }
@@ -113,7 +114,7 @@ pub(super) fn order(p: HookPoint, arch: &Arch) -> usize {
         ResidMid(l) => within(l, 3),
         MlpOut(l) => within(l, 4),
         ResidPost(l) => within(l, 5),
-        // The decoder stands above the encoder.
+        // The decoder's layers follow the encoder's.
         DecoderPre(l) => within(arch.layers + l, 0),
         DecoderPattern(l) => within(arch.layers + l, 1),
         CrossPattern(l) => within(arch.layers + l, 3),
@@ -231,7 +232,7 @@ pub(super) fn groups(sizes: &[usize], tokens: usize, least: usize) -> Vec<Range<
     for (i, size) in sizes.iter().enumerate() {
         done += size;
         let (left, missing) = (sizes.len() - i - 1, wanted - groups.len());
-        // Cut where the share is reached, or where every remaining sentence must be a group of its own.
+        // Cut when the share is reached, or when every remaining sentence must be a group by itself.
         let reached = done * wanted >= total * (groups.len() + 1);
         if missing > 1 && (reached || left < missing) {
             groups.push(from..i + 1);

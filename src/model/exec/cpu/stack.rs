@@ -9,7 +9,7 @@ use crate::hook::HookPoint;
 use kernels::attention::Span;
 use kernels::rotary::{Angles, Heads};
 
-/// Where hooks attach within a block.
+/// Hook points within a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BlockPoint {
     Pre,
@@ -25,9 +25,8 @@ pub(super) enum BlockPoint {
 pub(super) struct Stack<'a> {
     /// Its parameters.
     pub weights: &'a StackWeights,
-    /// What it reads.
     pub batch: &'a Batch,
-    /// Whether it is the decoder.
+    /// True for the decoder.
     pub second: bool,
     /// Heads of queries.
     pub heads: usize,
@@ -37,7 +36,7 @@ pub(super) struct Stack<'a> {
     pub dim: usize,
     /// Width of the feed-forward part.
     pub intermediate: usize,
-    /// Whether a token sees only those before it.
+    /// True if a token sees only earlier ones.
     pub causal: bool,
     /// Rotary positions, where it has them.
     pub angles: Option<&'a Angles>,
@@ -47,7 +46,7 @@ pub(super) struct Stack<'a> {
     pub first: usize,
     /// One past the last block that runs.
     pub blocks: usize,
-    /// What the last of them must compute behind its attention's keys and values.
+    /// Rows that the last block computes after its attention's keys and values.
     pub need: Need,
     /// Padding is computed.
     pub padded: bool,
@@ -77,7 +76,7 @@ impl Stack<'_> {
         self.weights.block(l)
     }
 
-    /// Where block `l` keeps its values.
+    /// Slots in which block `l` keeps its values.
     pub(crate) fn slots(&self, keep: Keep, l: usize) -> (usize, usize) {
         let slot = |wanted: bool| if wanted { l - self.first } else { 0 };
         (slot(keep >= Keep::Hidden), slot(keep == Keep::Weights))
@@ -88,12 +87,12 @@ impl Stack<'_> {
         rows.selection().filter(|_| l + 1 == self.blocks)
     }
 
-    /// Whether the states above the last block are those of the selected rows.
+    /// True if the states above the last block are those of the selected rows.
     pub(crate) fn top_selected(&self, rows: &Rows) -> bool {
         self.blocks > self.first && rows.selection().is_some()
     }
 
-    /// Where columns of queries, keys, values begin and end.
+    /// Bounds of the columns of queries, keys and values.
     pub(crate) fn columns(&self) -> [usize; 4] {
         let (q, kv) = (self.heads * self.dim, self.kv_heads * self.dim);
         [0, q, q + kv, q + 2 * kv]

@@ -4,12 +4,12 @@ use super::rows::Rows;
 use kernels::attention::Span;
 use kernels::buffer::Buffer;
 
-/// What a pass keeps for the way back.
+/// Data that a pass keeps for the backward pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Keep {
     /// Nothing: forward only.
     Nothing,
-    /// What gradients of hidden states need.
+    /// For gradients of hidden states.
     Hidden,
     /// And what gradients of weights need.
     Weights,
@@ -20,7 +20,7 @@ pub(super) enum Keep {
 pub(super) struct KeptNorm {
     /// Normalised rows before weight and bias.
     pub normed: Buffer,
-    /// What each row was multiplied by.
+    /// Factor of each row.
     pub factor: Buffer,
 }
 
@@ -82,7 +82,7 @@ pub(super) struct HeadState {
     pub rows: Buffer,
     /// Before the transform's nonlinearity.
     pub pre: Buffer,
-    /// What the decoder multiplies.
+    /// Input of the decoder matrix.
     pub ready: Buffer,
     /// Of the transform's norm.
     pub norm: KeptNorm,
@@ -94,7 +94,7 @@ pub(super) struct HeadState {
     pub values: Buffer,
     /// (row of the states, row of the answer)
     pub sites: Vec<(usize, usize)>,
-    /// Which target of the plan each site has.
+    /// Targets of the plan by site.
     pub targets: Vec<usize>,
     /// The token of each target.
     pub tokens: Vec<u32>,
@@ -120,13 +120,13 @@ pub(super) struct StackState {
     pub(crate) cross_selected: CrossSpans,
     /// The residual stream.
     pub h: Buffer,
-    /// What a block adds to it, where that is looked at.
+    /// A block's addition to it, if the plan uses that.
     pub part: Buffer,
     /// Selected rows of something.
     pub gather: Buffer,
-    /// What gradients of hidden states need, by block.
+    /// Data for gradients of hidden states, by block.
     pub kept: Vec<Kept>,
-    /// What gradients of weights need, by block.
+    /// Data for gradients of weights, by block.
     pub inputs: Vec<Inputs>,
     /// Of the norm of the embeddings.
     pub(crate) embed_norm: KeptNorm,

@@ -1,4 +1,4 @@
-//! Where a plan meets the pass: edits, captures and gradients at hook points.
+//! The plan's edits, captures and gradients at hook points of a pass.
 
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,10 +13,9 @@ use crate::plan::{EditKind, Gradient, Plan, Scalar, Sites};
 use crate::trace::Trace;
 use kernels::attention::Span;
 
-/// What one pass has to do at hook points, and what it has found so far. Groups of sentences write to it side by side,
-/// each its own rows.
+/// Tasks of one pass at hook points, and its results so far. Groups of sentences write to it in parallel, each its own
+/// rows.
 pub(super) struct Tap<'a> {
-    /// What is to be done.
     pub plan: &'a Plan,
     arch: &'a Arch,
     captures: Vec<Mutex<Array>>,
@@ -72,7 +71,7 @@ impl<'a> Tap<'a> {
         Ok(tap)
     }
 
-    /// Whether the plan captures, changes or differentiates at a point.
+    /// True if the plan captures, changes or differentiates at a point.
     pub(crate) fn touches(&self, p: HookPoint) -> bool {
         self.plan.captures.iter().any(|c| c.at == p)
             || self.plan.edits.iter().any(|e| e.at == p)
@@ -81,7 +80,7 @@ impl<'a> Tap<'a> {
             })
     }
 
-    /// Whether the way back ends at or above this point.
+    /// True if the backward pass ends at or above this point.
     pub(crate) fn ends_at(&self, p: HookPoint) -> bool {
         self.lowest.is_some_and(|l| l >= order(p, self.arch))
     }
@@ -187,7 +186,7 @@ impl<'a> Tap<'a> {
         }
     }
 
-    /// Whether the scalar is made of what stands at this point.
+    /// True if the scalar depends on the values at this point.
     pub(crate) fn weighs(&self, p: HookPoint) -> bool {
         self.cotangent(p).is_some()
     }
@@ -258,7 +257,7 @@ pub(super) struct Patterns<'a> {
     pub heads: usize,
     /// The queries' rows.
     pub rows: &'a Rows,
-    /// Whether they are the selected ones.
+    /// True if they are the selected ones.
     pub selected: bool,
     /// One per sentence: its rows, and the keys that they see.
     pub spans: &'a [Span],
@@ -301,7 +300,7 @@ fn dot(a: &[f32], b: &[f32]) -> f64 {
     a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
 }
 
-/// Whether a scalar depends on the vectors at a point.
+/// True if a scalar depends on the vectors at a point.
 fn depends(of: &Scalar, p: HookPoint, arch: &Arch) -> bool {
     let Scalar::Cotangent { at, .. } = of else { return true };
     // In parallel blocks the feed-forward part does not see what attention gives.

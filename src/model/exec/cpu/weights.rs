@@ -16,7 +16,7 @@ pub(super) type Id = usize;
 /// Hands out the values of a parameter.
 pub(super) type Source<'a> = dyn FnMut(Id, &str) -> Result<Cow<'a, [f32]>> + 'a;
 
-/// One of the matrices whose outputs stand side by side in a [`Linear`].
+/// One of the matrices whose outputs are concatenated in a [`Linear`].
 pub(super) struct Member {
     /// The matrix.
     pub weight: Id,
@@ -121,7 +121,7 @@ pub(super) struct Block {
     pub(crate) norm2: NormWeights,
     /// Into the feed-forward part.
     pub up: Linear,
-    /// What its hidden values are multiplied by, in a gated one.
+    /// Gate that multiplies its hidden values, if it is gated.
     pub gate: Option<Linear>,
     /// Out of it.
     pub down: Linear,
@@ -147,7 +147,7 @@ impl StackWeights {
 
 /// The output side.
 pub(super) struct HeadWeights {
-    /// What a masked model does before the decoder.
+    /// Transformation of a masked model before the decoder.
     pub transform: Option<(Linear, NormWeights)>,
     /// `E x V`
     pub decoder: Linear,
@@ -173,7 +173,7 @@ pub(super) struct Weights {
     pub decoder: Option<StackWeights>,
     /// The norm behind the last block.
     pub final_norm: Option<NormWeights>,
-    /// The output side; none where the model is loaded without.
+    /// The output side; none if the model is loaded without it.
     pub head: Option<HeadWeights>,
 }
 

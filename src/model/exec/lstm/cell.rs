@@ -33,7 +33,7 @@ impl Layout {
         layout
     }
 
-    /// Sentences that have a word at step `t`: the first so many.
+    /// Number of sentences that have a word at step `t`; they come first.
     fn active(&self, t: usize) -> usize {
         self.lengths.partition_point(|n| *n > t)
     }
@@ -61,7 +61,7 @@ pub(super) struct Direction {
     back: OnceLock<(Packed, Packed)>,
 }
 
-/// What the way back needs.
+/// Data for the backward pass.
 #[derive(Default)]
 pub(super) struct Kept {
     /// `[n, 4 H]` after their nonlinearities.

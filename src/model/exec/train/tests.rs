@@ -126,7 +126,7 @@ fn steps_are_adamw(device: Device) {
                     (*m1 / (1.0 - 0.9f64.powi(step))) / ((*m2 / (1.0 - 0.98f64.powi(step))).sqrt() + 1e-8);
                 let decay = if role == Role::Weight { 1.0 - lr * 0.1 } else { 1.0 };
                 let want = f64::from(x.data[i]) * decay - lr * direction;
-                // Where the gradient is all rounding, its sign is too.
+                // The sign of a gradient within rounding is noise.
                 if g.abs() > 1e-7 {
                     worst = worst.max((want - f64::from(y.data[i])).abs());
                 }

@@ -156,7 +156,7 @@ fn open_mistral(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn Logits
     Ok(Box::new(Causal { model, device: stored.device().clone(), window: f.sliding_window }))
 }
 
-/// Where a tied output matrix is found.
+/// Location of a tied output matrix.
 const TIED: (&str, &str) = ("lm_head.weight", "model.embed_tokens.weight");
 
 // -- Gemma 2 ---------------------------------------------------------------------------------------------------------
@@ -345,7 +345,7 @@ struct Phi3 {
     rope_parameters: Option<serde_json::Value>,
 }
 
-/// What published files say of it; any other key changes what transformers computes.
+/// Keys of published files; any other key changes the results of transformers.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LongRope {
@@ -398,7 +398,7 @@ impl Phi3 {
         Ok(sizes.arch(file, head, limit, parameters))
     }
 
-    /// What transformers multiplies the sines and cosines of longrope with (Ding et al., 2024).
+    /// Factor of the sines and cosines of longrope in transformers (Ding et al., 2024).
     fn attention_factor(&self) -> f64 {
         let original = self.original_max_position_embeddings.unwrap_or(1).max(2) as f64;
         let factor = self.common.max_position_embeddings as f64 / original;
@@ -450,7 +450,7 @@ fn open_phi3(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet
 
 /// The interface that the library's decoders have without a trait.
 trait Decoder: Send {
-    /// Logits after the last of some tokens, the first of which stands at `offset`: `[B, 1, V]`.
+    /// Logits after the last of some tokens, whose first position is `offset`: `[B, 1, V]`.
     fn step(&mut self, ids: &Tensor, offset: usize) -> candle_core::Result<Tensor>;
     fn forget(&mut self);
 }
@@ -473,7 +473,8 @@ decoders!(mistral::Model, gemma2::Model, qwen3::ModelForCausalLM, phi3::Model);
 struct Causal<M> {
     model: M,
     device: Device,
-    /// What was read before is seen whole, whatever the window; beyond it a text is read anew for each position.
+    /// Length up to which earlier tokens are seen whole, whatever the window; beyond it a text is read anew for each
+    /// position.
     window: Option<usize>,
 }
 

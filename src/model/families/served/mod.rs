@@ -27,7 +27,7 @@ use crate::offers::{Limit, LogitsOnly};
 
 /// A family with the way to open its weights.
 pub(crate) struct Served {
-    /// What a configuration says; its tables of names are empty, because the library asks for its own.
+    /// The configuration; its tables of names are empty, because the library asks for its own names.
     pub family: Family,
     /// Builds the network.
     pub open: Open,
@@ -62,7 +62,7 @@ pub(crate) fn find(model_type: &str) -> Option<&'static Served> {
 pub(crate) struct Texts<'a> {
     /// One list of ids for each text.
     pub ids: Vec<&'a [u32]>,
-    /// What the decoder reads, for an encoder-decoder that is given its own input: of one length too.
+    /// Input of the decoder, for an encoder-decoder that is given its own: of one length too.
     pub decoder: Option<Vec<&'a [u32]>>,
 }
 
@@ -75,7 +75,7 @@ pub(crate) trait LogitsNet: Send {
 /// Longest text of a family that names no limit: bounds the tables of rotary positions.
 const LONGEST: usize = 1 << 16;
 
-/// What all families say of themselves.
+/// Sizes common to all families.
 struct Sizes {
     vocab: usize,
     hidden: usize,

@@ -13,7 +13,7 @@ use crate::error::{ModelError, Result};
 use crate::weights::Checkpoint;
 use base::text::shortened;
 
-/// What is done to a tensor before the library gets it.
+/// Changes to a tensor before the library gets it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Change {
     /// Multiplied.
@@ -29,7 +29,7 @@ pub(super) enum Change {
         /// Factor.
         by: f64,
     },
-    /// Rows of zeros are added until there are so many.
+    /// Adds rows of zeros up to this number.
     PadRows(usize),
 }
 
@@ -55,7 +55,7 @@ struct Memory {
     /// Unchanged tensors: a tied table is held once.
     kept: BTreeMap<String, Tensor>,
     asked: BTreeSet<String>,
-    /// Why the library could not be served; its own error type has no room for it.
+    /// The error behind a failure of the library; its own error type has no room for it.
     failure: Option<ModelError>,
 }
 
@@ -65,12 +65,11 @@ impl<'a> Stored<'a> {
         Stored { weights, family: family.to_owned(), device: device.clone(), memory: Mutex::default() }
     }
 
-    /// Where the network runs.
     pub(super) fn device(&self) -> &Device {
         &self.device
     }
 
-    /// What a constructor of the library is given.
+    /// The builder for constructors of the library.
     pub(super) fn builder(&self, rules: Rules) -> VarBuilder<'_> {
         let view = View { stored: self, rules };
         VarBuilder::from_backend(Box::new(view), DType::F32, self.device.clone())

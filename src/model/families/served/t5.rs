@@ -1,7 +1,7 @@
-//! T5 (Raffel et al., 2020), the first form (relu, tied output) and 1.1 (gated gelu, an output matrix of its own).
+//! T5 (Raffel et al., 2020), the first form (relu, tied output) and 1.1 (gated gelu, an untied output matrix).
 //!
-//! A text asks at a sentinel: without an input of its own, the decoder reads the start token and the token at the asked
-//! position (`<extra_id_0>`), and what follows it is the answer.
+//! A text asks at a sentinel: without a separate input, the decoder reads the start token and the token at the asked
+//! position (`<extra_id_0>`), and the next token is the answer.
 
 use candle_core::{Device, Tensor};
 use candle_transformers::models::t5::{
