@@ -37,7 +37,7 @@ impl Counted {
     }
 }
 
-/// What is taken for the size of the class.
+/// Size of the class that a bound assumes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
@@ -100,7 +100,7 @@ impl std::str::FromStr for Bound {
     }
 }
 
-/// Why there is no recommendation.
+/// Reasons for which there is no recommendation.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum BoundError {
     /// Two classifiers that are as good as equal.
@@ -109,7 +109,7 @@ pub enum BoundError {
     /// A gap beyond what accuracies can have.
     #[error("the gap is {0}: differences of accuracies are at most 1")]
     Large(f64),
-    /// A δ that is no probability.
+    /// A δ that is not a probability.
     #[error("delta is {0}: it must lie between 0 and 1")]
     Delta(f64),
     /// No weights at all.
@@ -156,7 +156,8 @@ impl Ratio {
     /// The paper's 256 : 64 : 64.
     pub(crate) const PAPER: Self = Self([4, 1, 1]);
 
-    /// Whether it is the paper's; such a field is left out, so that specs keep the hashes they had before there was one.
+    /// True for the paper's bound; it is omitted from specs, so that they keep the hashes they had before there was a
+    /// field.
     pub(crate) fn is_usual(&self) -> bool {
         *self == Self::PAPER
     }

@@ -1,4 +1,4 @@
-//! What a comparison says: table, difference, tests, equivalence.
+//! A comparison: table, difference, tests, equivalence.
 
 use super::finding::ComparisonFinding;
 use super::pairs::Pairs;
@@ -18,7 +18,7 @@ const RESAMPLES: usize = 2_000;
 /// The highest level of an interval: it needs 40,000 resamples.
 pub const MOST_LEVEL: f64 = 0.9999;
 
-/// What a comparison is made by.
+/// Terms of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Terms {
     /// Level of the intervals.
@@ -27,7 +27,7 @@ pub struct Terms {
     pub margin: f64,
     /// Seed of the bootstrap.
     pub seed: u64,
-    /// The test whose p-value counts for one run of each side on items that stand for themselves.
+    /// The test that decides for one run of each side on independent items.
     pub by: Test,
 }
 
@@ -38,7 +38,6 @@ pub struct Names {
     pub a: String,
     /// The second.
     pub b: String,
-    /// What was measured.
     pub metric: String,
 }
 
@@ -53,8 +52,8 @@ fn together(mut p: Vec<f64>) -> f64 {
     }
 }
 
-/// Compares. The p-value that counts is McNemar's (by the test that the terms name) for one run of each side on items that stand
-/// for themselves, and Student's t on items or clusters otherwise; the latter are also resampled.
+/// Compares. The p-value that decides is McNemar's (by the test that the terms name) for one run of each side on
+/// independent items, and Student's t on items or clusters otherwise; the latter are also resampled.
 pub fn compare(pairs: &Pairs, names: &Names, terms: Terms) -> ComparisonFinding {
     if let Some((scaled, unit)) = pairs.scaled() {
         // Squares of values of any size stay finite.
@@ -144,7 +143,7 @@ pub fn of_tally(tally: &Tally, names: &Names, terms: Terms) -> ComparisonFinding
     }
 }
 
-/// An interval that cannot be had (one unit) is everything that differences can be; none of accuracies is larger than 1.
+/// Without an interval (one unit) it is the whole range of differences; accuracies do not exceed 1.
 fn whole(e: Estimate, binary: bool) -> Estimate {
     let most = if binary { 1.0 } else { f64::MAX };
     // `max` and `min` take the other number where an end is none.
@@ -180,7 +179,7 @@ pub fn resampled(pairs: &Pairs, terms: Terms) -> Option<Estimate> {
         return None;
     }
     let mean = units.mean();
-    // Sums less their share of the mean, so that single precision is that of the spread.
+    // Sums minus their share of the mean, so that single precision is that of the spread.
     let columns = Matrix::from_fn(n, 2, |i, j| {
         if j == 0 { (units.sums[i] - mean * units.sizes[i]) as f32 } else { units.sizes[i] as f32 }
     });
@@ -322,7 +321,7 @@ mod tests {
         assert!(together.votes().is_none() && alone.votes().is_some());
     }
 
-    /// Seeds that agree on every item are no proof that other items would be alike.
+    /// Seeds that agree on every item do not prove that other items would be alike.
     #[test]
     fn several_seeds_without_a_discordant_item_claim_no_certainty() {
         let one = items([20, 0, 0, 12]);

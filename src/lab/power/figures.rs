@@ -129,8 +129,8 @@ pub fn sizes(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     })
 }
 
-/// What is recommended after each number of training examples: training examples by the bound, and test items for the wanted power
-/// (Zhu et al. 2022, the upper halves of Figures 4 to 6). Where the problem has collapsed nothing is.
+/// Recommendations after each number of training examples: training examples by the bound, and test items for the
+/// wanted power (Zhu et al. 2022, the upper halves of Figures 4 to 6). For a collapsed problem there are none.
 pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let (by, first) = several(results)?;
     if results.collapsed().is_some() {
@@ -165,7 +165,7 @@ pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
     })
 }
 
-/// What is needed by training size and at the largest one, where there are several.
+/// Requirements by training size and at the largest one, if there are several.
 fn several(results: &Results) -> Option<(&[Tagged<RequiredFinding>], &Tagged<RequiredFinding>)> {
     let by = results.by_size();
     by.last().filter(|_| by.len() > 1).map(|last| (by, last))
@@ -174,7 +174,7 @@ fn several(results: &Results) -> Option<(&[Tagged<RequiredFinding>], &Tagged<Req
 /// Power against n for each noise on the second side (Zhu et al. 2022, Figure 3).
 pub fn noise(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let first = results.noise.iter().max_by_key(|t| t.n)?;
-    // Under noise the sides are named by how much of it each has, which is what the lines are told apart by.
+    // Under noise the sides are named by their noise, which is the label of the lines.
     let (a, b) = results.comparison().map_or((&first.value.a, &first.value.b), |c| (&c.value.a, &c.value.b));
     let mut sigmas: Vec<f64> = results.noise.iter().map(|t| t.value.sigma).collect();
     sigmas.dedup();

@@ -1,4 +1,5 @@
-//! What the lab finds: one struct a kind. Where an interval may have no end (no number of items is enough) the end is null.
+//! Findings of the lab: one struct a kind. The upper end of an interval may be missing (no number of items is enough);
+//! it is null then.
 
 use lab::FindingKind;
 use serde::{Deserialize, Serialize};
@@ -18,15 +19,15 @@ pub enum Kind {
     Comparison(ComparisonFinding),
     /// Power at a number of items, as the pilot has it.
     Power(PowerFinding),
-    /// How many items are needed.
+    /// Number of items needed.
     Required(RequiredFinding),
-    /// Whether there is a difference worth a recommendation.
+    /// Whether the comparison carries information.
     Collapse(CollapseFinding),
     /// The test that may be looked at at any time.
     Sequential(SequentialFinding),
     /// Accuracy against what the bound promises.
     Margin(MarginFinding),
-    /// What items say, kept so that other terms need neither items nor a model.
+    /// Counts of items, kept so that other terms need neither items nor a model.
     Tally(TallyFinding),
     /// Bits that the labels take where the encoder's vectors are known.
     Mdl(MdlFinding),
@@ -34,11 +35,11 @@ pub enum Kind {
     Control(ControlFinding),
     /// The comparison with more or less noise on the second side.
     Noise(NoiseFinding),
-    /// What the surface of the sentences gives away of their labels.
+    /// Baselines from the surface of the sentences.
     Baseline(BaselineFinding),
 }
 
-/// Names of the kinds, by which a reader tells what a newer program wrote from what is damaged.
+/// Names of the kinds, by which a reader distinguishes a newer program's findings from damaged ones.
 pub const KINDS: [&str; 12] = [
     "configuration",
     "comparison",
@@ -65,14 +66,14 @@ impl FindingKind for Kind {
 pub struct ConfigurationFinding {
     /// Its name in the comparison.
     pub name: String,
-    /// Which side it is, `a` or `b`.
+    /// `a` or `b`.
     pub side: String,
     pub task: String,
     /// The model, or the file of results.
     pub encoder: String,
-    /// Layer, 0 for the embeddings; none where the results are from a file.
+    /// Layer, 0 for the embeddings; none if the results are from a file.
     pub layer: Option<usize>,
-    /// What was trained on the vectors; of results from a file, the metric.
+    /// Classifier of the vectors; of results from a file, the metric.
     pub classifier: String,
     /// Training examples.
     pub n_train: usize,
@@ -80,9 +81,9 @@ pub struct ConfigurationFinding {
     pub accuracy: Estimate,
     /// Standard deviation over the seeds; none with a single one.
     pub sd: Option<f64>,
-    /// Share of the most frequent class among the test items; none where it is not known.
+    /// Share of the most frequent class among the test items; none if unknown.
     pub majority: Option<f64>,
-    /// Runs with seeds of their own.
+    /// Number of runs, each with a different seed.
     pub seeds: usize,
 }
 
@@ -93,7 +94,6 @@ pub struct ComparisonFinding {
     pub a: String,
     /// Name of the second.
     pub b: String,
-    /// What was measured.
     pub metric: String,
     /// Items that both get right, summed over seeds; none for metrics that are not 0 or 1.
     pub both: Option<u64>,
@@ -135,24 +135,25 @@ pub struct ComparisonFinding {
     pub equivalence_p: f64,
     /// The test that counts, and how the interval was made.
     pub test: String,
-    /// Whether it is what a plan said before any result was seen.
+    /// True if a plan fixed it before any result was seen.
     #[serde(default)]
     pub planned: bool,
-    /// What the plan was to show; none where it is not planned.
+    /// Hypothesis of the plan; none if it is not planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hypothesis: Option<Hypothesis>,
-    /// Runs of each side with seeds of their own.
+    /// Number of runs of each side, each with a different seed.
     pub seeds: usize,
     /// Standard deviation of the difference over the seeds; none with a single one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed_sd: Option<f64>,
-    /// Clusters that items belong to; none where each stands for itself.
+    /// Number of clusters that items belong to; none if items are independent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clusters: Option<usize>,
-    /// Whether each side has items of its own, as two tasks have: the test is then Welch's unpaired t.
+    /// True if the sides have different items, as two tasks have: the test is then Welch's unpaired t.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unpaired: bool,
-    /// Clusters, or items under several seeds, in which the sides differ; none where an item is one right and wrong, and for other metrics.
+    /// Clusters, or items under several seeds, in which the sides differ; none if an item is right or wrong once, and
+    /// for other metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differing: Option<usize>,
     /// True if the interval of [`Self::difference`] is a bound: all units have the same difference and show no spread.
@@ -167,7 +168,7 @@ pub struct ComparisonFinding {
 /// A number with an interval that may have no end.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Open {
-    /// The estimate; none where no number is enough.
+    /// The estimate; none if no number is enough.
     pub mean: Option<f64>,
     /// Lower end.
     pub lo: Option<f64>,
@@ -186,19 +187,20 @@ pub struct PowerFinding {
     pub at_n: u64,
     /// Power, with the interval that the pilot's own uncertainty leaves.
     pub power: Estimate,
-    /// How many times too large a significant difference is on average, where the true one is at the near end of its interval. None where
-    /// the interval holds 0, and where one side won no item.
+    /// Mean exaggeration of a significant difference, if the true one is at the near end of its interval. None if the
+    /// interval holds 0, and where one side won no item.
     pub type_m: Option<f64>,
     /// Share of significant differences with the wrong sign, likewise.
     pub type_s: Option<f64>,
     /// McNemar's test whose power it is.
     pub test: Test,
-    /// Whether it is that of Student's paired t in its place: over clusters, for metrics that are not 0 or 1, and for two sets of items.
+    /// True for the power of Student's paired t: over clusters, for metrics that are not 0 or 1, and for two sets of
+    /// items.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub student: bool,
 }
 
-/// How many items are needed.
+/// Number of items needed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RequiredFinding {
     /// Name of the first.
@@ -211,32 +213,32 @@ pub struct RequiredFinding {
     pub alpha: f64,
     /// Test items for it.
     pub n_test: Open,
-    /// The smallest difference that the items at hand would show with the wanted power; none where not even the largest.
+    /// The smallest difference that these items would show with the wanted power; none if not even the largest.
     pub mde: Option<f64>,
     /// Power with the items at hand.
     pub power: f64,
     /// The same with the interval that the pilot leaves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub band: Option<Estimate>,
-    /// Where items belong together: how many times larger the variance of the difference is than that of as many items that stand
-    /// for themselves. Power is then that of Student's t over clusters.
+    /// Design effect of clusters: variance of the difference relative to that of as many independent items. Power is
+    /// then that of Student's t over clusters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub design: Option<f64>,
-    /// Training examples of the probes; none where results are from files.
+    /// Training examples of the probes; none if results are from files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trained: Option<u64>,
-    /// Training examples by the bound; none where the difference is too small for one.
+    /// Training examples by the bound; none if the difference is too small for one.
     pub n_train: Option<u64>,
     /// Examples in all, at the ratio of the split.
     pub n_total: Option<u64>,
-    /// The bound; none where the results are from files, whose classifiers are unknown.
+    /// The bound; none if the results are from files, whose classifiers are unknown.
     pub bound: Option<String>,
     /// Parameters as the bound counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<u64>,
 }
 
-/// Whether there is a difference worth a recommendation.
+/// Whether the comparison carries information.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CollapseFinding {
     /// Name of the first.
@@ -245,7 +247,7 @@ pub struct CollapseFinding {
     pub b: String,
     /// True where no number of items should be recommended.
     pub collapsed: bool,
-    /// What speaks for it.
+    /// Reasons for a collapse.
     pub reasons: Vec<String>,
 }
 
@@ -269,12 +271,13 @@ pub struct SequentialFinding {
     /// That share as it was seen; none before there is a discordant item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// Whether the largest e-value so far allows to stop.
+    /// True if the largest e-value so far allows to stop.
     pub may_stop: bool,
     /// Logarithm of that value, by which other levels are judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest: Option<f64>,
-    /// Whether it is the word of a plan that stops early: the first step at which it may stop or, where none is, the plan's last.
+    /// True for the decision of a plan that stops early: the first step at which it may stop or, if there is none, the
+    /// plan's last.
     #[serde(default)]
     pub planned: bool,
 }
@@ -304,27 +307,26 @@ impl ComparisonFinding {
         if x > 0.0 { format!("+{text}") } else { text }
     }
 
-    /// The unit of [`Self::amount`], after a blank; empty for metrics with a unit of their own.
+    /// The unit of [`Self::amount`], after a blank; empty for other metrics.
     pub fn unit(&self) -> &'static str {
         if self.is_share() { " points" } else { "" }
     }
 }
 
 impl SequentialFinding {
-    /// The p-value that holds whenever one looks: one over the largest e-value so far, at most 1 (Ville's inequality).
+    /// The p-value that holds at any time: one over the largest e-value so far, at most 1 (Ville's inequality).
     pub fn anytime_p(&self) -> f64 {
         (-self.largest.unwrap_or(self.log_e)).exp().min(1.0)
     }
 }
 
-/// What the first items in the order drawn by the seed say.
+/// Counts of the first items in the order drawn by the seed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TallyFinding {
     /// Name of the first.
     pub a: String,
     /// Name of the second.
     pub b: String,
-    /// What was measured.
     pub metric: String,
     /// The items.
     pub tally: Tally,
@@ -336,7 +338,7 @@ pub struct TallyFinding {
 pub struct MdlFinding {
     /// The side.
     pub name: String,
-    /// Which side it is, `a` or `b`.
+    /// `a` or `b`.
     pub side: String,
     /// How they are coded.
     pub method: String,
@@ -345,11 +347,11 @@ pub struct MdlFinding {
     /// Standard deviation over the seeds (orders of the examples, or searches); none with a single one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sd: Option<f64>,
-    /// Codes with seeds of their own.
+    /// Number of codes, each with a different seed.
     pub seeds: usize,
     /// Bits of a uniform code.
     pub uniform: f64,
-    /// How many times shorter the code is.
+    /// Length of the uniform code divided by this one.
     pub compression: f64,
 }
 
@@ -359,7 +361,7 @@ pub struct MdlFinding {
 pub struct ControlFinding {
     /// The side.
     pub name: String,
-    /// Which side it is, `a` or `b`.
+    /// `a` or `b`.
     pub side: String,
     /// Training examples.
     pub at_n: u64,
@@ -367,7 +369,7 @@ pub struct ControlFinding {
     pub accuracy: Estimate,
     /// Accuracy on the control task: chance, as far as no test sentence was trained on.
     pub(crate) control_accuracy: Estimate,
-    /// Control-task selectivity: the first less the second.
+    /// Control-task selectivity: accuracy minus control accuracy.
     pub difference: Estimate,
     /// Share of the random labels of the training sentences that the probe has learned by heart.
     pub memorised: f64,
@@ -382,7 +384,7 @@ pub struct NoiseFinding {
     pub b: String,
     /// Standard deviation of the noise.
     pub(crate) sigma: f64,
-    /// Whether it is the comparison of the spec itself, told again so that the curve has all of its points.
+    /// True for the comparison of the spec itself, repeated so that the curve has all of its points.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own: bool,
     /// Training examples.
@@ -398,14 +400,14 @@ pub struct NoiseFinding {
     pub power: Estimate,
 }
 
-/// What the surface of the sentences gives away of their labels: the majority class, the bag of words, the number of words or the
-/// first word, learned from the same sentences as the probes ([`corpus::shortcuts`]). `n` of the finding is the number of
+/// Baselines from the surface of the sentences: the majority class, the bag of words, the number of words or the first
+/// word, learned from the same sentences as the probes ([`corpus::shortcuts`]). `n` of the finding is the number of
 /// test sentences, the probes' own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BaselineFinding {
-    /// What it goes by.
+    /// Name of the baseline.
     pub name: String,
-    /// The side whose task it answers, `a` or `b`; none where both have the same.
+    /// The side whose task it answers, `a` or `b`; none if both have the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side: Option<String>,
     /// Training examples.

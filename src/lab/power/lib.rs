@@ -1,5 +1,5 @@
-//! How much data a comparison of two probes needs (Zhu et al. 2022, "On the data requirements of probing"; Card et al. 2020,
-//! "With little power comes great responsibility").
+//! The power lab: data needed by a comparison of two probes (Zhu et al. 2022, "On the data requirements of probing";
+//! Card et al. 2020, "With little power comes great responsibility").
 //!
 //! Two sides (encoders, layers, classifiers, noise; or files of results) are put on the same items ([`pairs`]) and compared
 //! ([`compare`]); what the pilot says of a comparison yet to be made is in [`pilot`], what bounds recommend in [`bound`].

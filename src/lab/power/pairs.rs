@@ -18,8 +18,8 @@ pub struct Pairs {
     pub b: Vec<Vec<f64>>,
     /// Number of the cluster of each item.
     pub clusters: Option<Vec<u32>>,
-    /// Whether each side has items of its own, in an order drawn at random: two tasks ask about different sentences, and nothing pairs
-    /// them.
+    /// True if the sides have different items, in a random order: two tasks ask about different sentences, and nothing
+    /// pairs them.
     pub apart: bool,
 }
 
@@ -35,7 +35,7 @@ impl Pairs {
         self.a.len()
     }
 
-    /// Whether every value is 0 or 1.
+    /// True if every value is 0 or 1.
     pub fn is_binary(&self) -> bool {
         self.a.iter().chain(&self.b).flatten().all(|v| *v == 0.0 || *v == 1.0)
     }
@@ -82,13 +82,13 @@ impl Pairs {
         (0..n).map(|i| Self::mean(side, i)).collect()
     }
 
-    /// What each independent unit (an item, or a cluster) adds to the difference, means over the seeds.
+    /// Contribution of each independent unit (an item, or a cluster) to the difference, means over the seeds.
     pub fn differences(&self) -> Differences {
         let gap = |i: usize| Self::mean(&self.a, i) - Self::mean(&self.b, i);
         Self::units(self.clusters.as_deref(), (0..self.n()).map(gap))
     }
 
-    /// The mean difference over independent units, or of two sides that have items of their own.
+    /// The mean difference over independent units, or of two sides with different items.
     pub fn shift(&self) -> Shift {
         if self.apart {
             Shift::apart(self.side(true).shift(), self.side(false).shift())
@@ -116,8 +116,8 @@ impl Pairs {
         Differences { sums: take(&units.sums), sizes: take(&units.sizes) }
     }
 
-    /// Mean of a side with its interval: Wilson's for one run on items that stand for themselves, Student's t otherwise. What a
-    /// single item leaves open is all that accuracies can be.
+    /// Mean of a side with its interval: Wilson's for one run on independent items, Student's t otherwise. For a single
+    /// item the interval is the whole range of accuracies.
     pub fn accuracy(&self, first: bool, level: f64) -> Estimate {
         let side = if first { &self.a } else { &self.b };
         if let ([run], None, true) = (side.as_slice(), &self.clusters, self.is_binary()) {
@@ -134,7 +134,7 @@ impl Pairs {
         Estimate { mean: e.mean, lo: e.lo.max(least), hi: e.hi.min(most) }
     }
 
-    /// What the items say, as far as questions about the comparison need it.
+    /// Counts of the items, as far as questions about the comparison need them.
     pub fn tally(&self) -> Tally {
         let binary = self.is_binary() && self.seeds() > 0;
         let tables = if binary && !self.apart { self.tables() } else { Vec::new() };
@@ -157,8 +157,8 @@ impl Pairs {
         self.a.iter().zip(&self.b).map(|(a, b)| [mean(a), mean(b)]).collect()
     }
 
-    /// Right or wrong of each side on each item, several seeds by their majority; none for values that are not 0 or 1, for an
-    /// even number of seeds, which may tie, where items belong together, and where each side has items of its own.
+    /// Right or wrong of each side on each item, several seeds by their majority; `None` for values that are not 0 or
+    /// 1, for an even number of seeds, which may tie, for clusters, and for sides with different items.
     pub fn votes(&self) -> Option<Vec<(bool, bool)>> {
         if self.apart || self.clusters.is_some() || self.seeds().is_multiple_of(2) || !self.is_binary() {
             return None;
@@ -171,7 +171,7 @@ impl Pairs {
 /// Items that both sides have, and how many only one has.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matched {
-    /// What both have, in the order of the first file.
+    /// Items of both, in the order of the first file.
     pub pairs: Pairs,
     /// Items that some file of the first side has and that are left out.
     pub unmatched_a: usize,
@@ -179,7 +179,7 @@ pub struct Matched {
     pub unmatched_b: usize,
 }
 
-/// Why files cannot be compared.
+/// Reasons for which files cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MatchError {
     /// Not as many runs on one side as on the other.
@@ -215,7 +215,7 @@ pub enum MatchError {
         count: usize,
         /// Items with the same identifier.
         n: usize,
-        /// What differs for the first of them.
+        /// Key of the first difference.
         key: &'static str,
         /// The first ones.
         items: String,
@@ -231,7 +231,7 @@ pub enum MatchError {
     },
 }
 
-/// What helps where targets differ only in form.
+/// Advice for targets that differ only in form.
 fn hint(key: &str) -> &'static str {
     if key == "target" { " (or leave out the targets, if they differ only in form)" } else { "" }
 }

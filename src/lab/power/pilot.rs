@@ -1,4 +1,4 @@
-//! What a pilot says of a comparison yet to be made: power at any n, the n that is needed, and whether to give up.
+//! Inference from a pilot for a future comparison: power at any n, the n that is needed, and whether to give up.
 //!
 //! The pilot's own uncertainty goes into every number. McNemar's power depends on the share of discordant items and on how they are split
 //! between the sides: both are moved over their joint region ([`Region`]). Student's power depends on the difference in standard errors,
@@ -17,12 +17,12 @@ use stats::student;
 
 /// A difference of accuracies below which nothing is recommended.
 pub const TINY: f64 = 0.01;
-/// Numbers of items beyond which nobody is told to go: as good as no bound.
+/// Numbers of items above this count as unbounded.
 pub(crate) const MOST_NEEDED: f64 = 1e8;
 /// Least and most n of a curve, as powers of the square root of two.
 const CURVE: std::ops::RangeInclusive<u32> = 4..=34;
 
-/// What a pilot knows of the difference, and by which test the comparison yet to be made will look for it.
+/// The pilot's estimate of the difference, and the test that the future comparison will use.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pilot {
     /// Items.
@@ -35,15 +35,15 @@ pub struct Pilot {
     least: By,
     /// The same with the largest.
     most: By,
-    /// The same at the end of the interval of the difference that is nearer to 0; none where the interval holds 0, and where one side won
-    /// no item, whose rate is then estimated as 0.
+    /// The same at the end of the interval of the difference that is nearer to 0; none if the interval holds 0, and if
+    /// one side won no item, whose rate is then estimated as 0.
     near: Option<By>,
 }
 
 /// The test whose power a pilot is asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum By {
-    /// McNemar's of one run of each side on items that stand for themselves: how the sides differ on an item.
+    /// McNemar's of one run of each side on independent items: how the sides differ on an item.
     McNemar(Discord),
     /// Student's t over independent units: clusters of items, items with values that are not 0 or 1, or two sets of items. More items are
     /// more units of the same kind.
@@ -54,7 +54,7 @@ enum By {
         error: f64,
         /// Independent units among them.
         units: usize,
-        /// How many times larger the variance is than that of McNemar's items that stand for themselves; none where no items do.
+        /// Design effect relative to McNemar's independent items; none if there are no items.
         design: Option<f64>,
     },
 }
@@ -64,7 +64,7 @@ enum By {
 struct Region {
     /// Share of discordant items.
     rate: (f64, f64),
-    /// How far the discordant items lean to a side: 0 both sides win as many, 1 one side wins all.
+    /// Interval of the imbalance of discordant items: 0 if both sides win as many, 1 if one side wins all.
     lean: (f64, f64),
 }
 
@@ -88,12 +88,12 @@ impl Region {
 }
 
 impl Pilot {
-    /// What one run of each side on items that stand for themselves says.
+    /// Pilot of one run of each side on independent items.
     pub fn of_table(table: &Table, level: f64) -> Option<Self> {
         Self::by_mcnemar(table.n() as usize, table, (1.0, difference(table, level)), level)
     }
 
-    /// What pairs say; none without items.
+    /// Pilot of pairs; `None` without items.
     pub fn of(pairs: &Pairs, level: f64) -> Option<Self> {
         Self::of_tally(&pairs.tally(), level)
     }
@@ -137,8 +137,8 @@ impl Pilot {
         })
     }
 
-    /// What independent units say; `table` where their items are right or wrong on both sides, the largest difference there can be, and the
-    /// near end of the interval.
+    /// Pilot of independent units; `table` if their items are right or wrong on both sides, the largest possible
+    /// difference, and the near end of the interval.
     fn by_student(
         n: usize,
         shift: Shift,
@@ -171,7 +171,7 @@ impl Pilot {
         Some(Self { n, gap, by: of(gap), least, most, near: near.filter(|_| error > 0.0).map(of) })
     }
 
-    /// What the test does on `n` items where the sides differ like this.
+    /// Power of the test on `n` items if the sides differ like this.
     fn at(&self, by: By, n: u64, aim: Aim) -> Result<Power, PowerError> {
         let (gap, error, units) = match by {
             By::McNemar(discord) => return power(discord, n, aim.level, aim.test),
@@ -221,7 +221,7 @@ impl Pilot {
         sizes.into_iter().filter_map(of).collect()
     }
 
-    /// Items that are needed for the wanted power where the sides differ like this; none where no number is enough.
+    /// Number of items for the wanted power if the sides differ like this; `None` if no number is enough.
     fn enough(&self, by: By, aim: Aim) -> Option<f64> {
         match by {
             By::McNemar(d) if approximate(d, aim) < MOST_NEEDED => {
@@ -231,7 +231,7 @@ impl Pilot {
             By::Student { gap, error, units, .. } => {
                 let each = self.n as f64 / units as f64;
                 if error == 0.0 {
-                    // As many coins as fall on one side by chance with probability at most the level.
+                    // The number of coins that fall on one side by chance with probability at most the level.
                     return (gap != 0.0).then(|| ((1.0 - aim.level.log2()).ceil() * each).ceil());
                 }
                 let theta = gap / error / (units as f64).sqrt();
@@ -258,7 +258,7 @@ impl Pilot {
         }
     }
 
-    /// How many times larger the variance is for items that belong together; none where each stands for itself.
+    /// Design effect of items that belong together; `None` if items are independent.
     pub fn design(&self) -> Option<f64> {
         match self.by {
             By::McNemar(_) => None,
@@ -267,7 +267,7 @@ impl Pilot {
     }
 }
 
-/// The end of an interval that is nearer to 0; none where it holds 0.
+/// The end of an interval that is nearer to 0; `None` if it holds 0.
 fn near(interval: Estimate) -> Option<f64> {
     let Estimate { lo, hi, .. } = interval;
     if lo > 0.0 { Some(lo) } else { (hi < 0.0).then_some(hi) }
@@ -284,7 +284,7 @@ fn alike(gap: f64, units: usize, level: f64) -> (f64, f64) {
     (open.lo.max(0.0), open.hi)
 }
 
-/// What subsamples and folds say against a recommendation.
+/// Reasons from subsamples and folds against a recommendation.
 pub fn collapse(
     comparisons: &[&ComparisonFinding],
     folds: &[f64],
@@ -450,7 +450,7 @@ mod tests {
         let ratio = y.detectable(AIM).unwrap() / x.detectable(AIM).unwrap();
         assert!((2.8..3.8).contains(&ratio), "{ratio}");
         assert!(y.curve(("a", "b"), AIM).iter().all(|p| p.student));
-        // As many clusters as are needed show it as often as is wanted; fewer than two show nothing.
+        // The required number of clusters shows it as often as wanted; fewer than two show nothing.
         let n = y.required(AIM).mean.unwrap() as u64;
         assert!((y.power(n, AIM).unwrap().0.mean - 0.8).abs() < 0.01);
         assert_eq!(y.power(15, AIM).unwrap().0.mean, 0.0);

@@ -1,11 +1,11 @@
-//! What a spec asks for beside the comparison, and what was decided before any result was seen.
+//! Additional measurements of a spec, and its plan.
 
 use serde::{Deserialize, Serialize};
 
 use figure::layers::grouped;
 use lab::spec::{Refuse, SpecError};
 
-/// What is measured beside the comparison, at its largest size.
+/// Measurements besides the comparison, at its largest size.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AlsoSpec {
@@ -20,28 +20,26 @@ pub struct AlsoSpec {
 }
 
 impl AlsoSpec {
-    /// Whether nothing more is measured.
+    /// True if nothing more is measured.
     pub(crate) fn is_off(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What was decided before any result was seen. It is part of the spec and of its hash, which the session records before the
+/// A plan made before any result was seen. It is part of the spec and of its hash, which the session records before the
 /// first finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// What is to be shown.
     pub hypothesis: Hypothesis,
     /// Test items after which the comparison counts; none for all that the run has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n: Option<usize>,
-    /// When to stop.
     #[serde(default)]
     pub stop: Stop,
 }
 
-/// What a plan is to show.
+/// Hypothesis of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hypothesis {
@@ -51,7 +49,7 @@ pub enum Hypothesis {
     Equal,
 }
 
-/// When a plan stops.
+/// Stopping rule of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {

@@ -1,4 +1,4 @@
-//! What can be asked while an experiment runs, and afterwards.
+//! Questions during an experiment, and afterwards.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use super::spec::Spec;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "question", rename_all = "snake_case")]
 pub enum Question {
-    /// What would the comparison say under other terms, on fewer items?
+    /// The comparison under other terms, or on fewer items.
     Adjust(Adjust),
 }
 

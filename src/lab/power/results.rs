@@ -1,4 +1,4 @@
-//! What a run has found: the fold of its findings.
+//! Results of a run: the fold of its findings.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,21 +19,21 @@ pub struct Results {
     pub comparisons: Vec<Tagged<ComparisonFinding>>,
     /// The curve of power against n, as the latest pilot has it.
     pub power: Vec<Tagged<PowerFinding>>,
-    /// What is needed, as the latest pilot has it.
+    /// Requirements by the latest pilot.
     pub required: Option<Tagged<RequiredFinding>>,
-    /// What is needed, by training examples of the probes.
+    /// Requirements, by training examples of the probes.
     #[serde(default)]
     pub sizes: Vec<Tagged<RequiredFinding>>,
-    /// What is kept of all items of each comparison with a size of its own.
+    /// Counts of all items of each comparison with a different size.
     #[serde(default)]
     pub wholes: Vec<Tagged<TallyFinding>>,
     /// The test that may be looked at, by rising number of items.
     pub sequential: Vec<Tagged<SequentialFinding>>,
     /// Accuracies against the bound.
     pub margins: Vec<Tagged<MarginFinding>>,
-    /// Whether to give up.
+    /// Whether the comparison carries information.
     pub collapse: Option<Tagged<CollapseFinding>>,
-    /// What is kept of the items, by rising number of them, as the latest pilot has it.
+    /// Counts of the items, by rising number of them, by the latest pilot.
     #[serde(default)]
     pub tallies: Vec<Tagged<TallyFinding>>,
     /// Code lengths of both sides.
@@ -45,7 +45,7 @@ pub struct Results {
     /// Comparisons under noise, by rising noise and number of items.
     #[serde(default)]
     pub noise: Vec<Tagged<NoiseFinding>>,
-    /// What the surface of the sentences gives away, by size of the training data.
+    /// Baselines from the surface of the sentences, by size of the training data.
     #[serde(default)]
     pub baselines: Vec<Tagged<BaselineFinding>>,
     /// The answer to the latest question.
@@ -60,7 +60,6 @@ pub struct Answer {
     pub comparison: Option<Tagged<ComparisonFinding>>,
     /// The curve.
     pub power: Vec<Tagged<PowerFinding>>,
-    /// What is needed.
     pub required: Option<Tagged<RequiredFinding>>,
     /// The same by training examples of the probes.
     #[serde(default)]
@@ -84,7 +83,7 @@ impl Results {
                 if self.comparisons.last().is_none_or(|last| last.n < finding.n) {
                     self.answer = None;
                 }
-                // What was still being refined is the same comparison on fewer items.
+                // An interim comparison is the same comparison on fewer items.
                 self.comparisons.retain(|c| c.is_final);
                 replace(&mut self.comparisons, Tagged::new(finding, x), |a, b| a.n == b.n);
                 self.comparisons.sort_by_key(|c| c.n);
@@ -134,7 +133,7 @@ impl Results {
         }
     }
 
-    /// What is needed: as the latest pilot has it, and by training size.
+    /// Requirements: by the latest pilot, and by training size.
     fn take_required(&mut self, finding: Head<'_>, x: &RequiredFinding) {
         if finding.r#final && x.trained.is_some() {
             replace(&mut self.sizes, Tagged::new(finding, x), |a, b| a.value.trained == b.value.trained);
@@ -184,12 +183,12 @@ impl Results {
         self.answer.as_ref().and_then(|a| a.comparison.as_ref()).or(self.comparisons.last())
     }
 
-    /// What is needed, likewise.
+    /// Requirements, likewise.
     pub fn needed(&self) -> Option<&Tagged<RequiredFinding>> {
         self.answer.as_ref().and_then(|a| a.required.as_ref()).or(self.required.as_ref())
     }
 
-    /// The base lines of the largest training data, in the order in which they are told.
+    /// The baselines of the largest training data, in the order of their findings.
     pub fn surface(&self) -> Vec<&Tagged<BaselineFinding>> {
         // Tasks with more classes have more training examples at the same size.
         let most = |side: &Option<String>| {
@@ -205,7 +204,7 @@ impl Results {
         answered.unwrap_or(&self.power)
     }
 
-    /// What is needed by training examples of the probes, likewise.
+    /// Requirements by training examples of the probes, likewise.
     pub fn by_size(&self) -> &[Tagged<RequiredFinding>] {
         let answered = self.answer.as_ref().map(|a| a.sizes.as_slice()).filter(|s| !s.is_empty());
         answered.unwrap_or(&self.sizes)
@@ -233,12 +232,12 @@ impl Results {
         self.needed().map_or(0.05, |r| r.value.alpha)
     }
 
-    /// Why no number of items or examples is recommended, where that is so.
+    /// Reasons for which no number of items or examples is recommended, if there is none.
     pub fn collapsed(&self) -> Option<&[String]> {
         self.collapse.as_ref().filter(|c| c.value.collapsed).map(|c| c.value.reasons.as_slice())
     }
 
-    /// Training examples that the bound recommends, with its name; none for a collapsed problem.
+    /// Training examples that the bound recommends, with its name; `None` for a collapsed problem.
     pub fn recommended(&self) -> Option<(u64, &str)> {
         let required = &self.needed().filter(|_| self.collapsed().is_none())?.value;
         Some((required.n_train?, required.bound.as_deref()?))

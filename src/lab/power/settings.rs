@@ -55,7 +55,7 @@ fn data() -> Setting<Spec> {
         |s: &Spec| s.task.data.clone(),
         |s, path| {
             s.task.data = path;
-            // What is typed is relative to where the program runs.
+            // Typed paths are relative to the current folder.
             s.task.base = std::path::PathBuf::new();
         },
     )

@@ -16,19 +16,18 @@ use model::PoolOver;
 use stats::mcnemar::Test;
 use stats::required::Aim;
 
-/// What to compute, completely: the same spec with the same program gives the same findings.
+/// A complete experiment: the same spec with the same program gives the same findings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// Which instrument runs.
     pub lab: LabId,
-    /// The encoder of both sides, or that of the first and that of the second. Empty where results come from files.
+    /// The encoder of both sides, or that of the first and that of the second. Empty if results come from files.
     #[serde(default)]
     pub models: Vec<String>,
     /// The seed from which every random stream of the run is derived.
     #[serde(default)]
     pub seed: u64,
-    /// What is probed, and on how much.
+    /// Task and sizes.
     #[serde(default)]
     pub task: TaskSpec,
     /// The first side.
@@ -40,13 +39,13 @@ pub struct Spec {
     /// How probes are trained.
     #[serde(default)]
     pub training: TrainingSpec,
-    /// What is asked of the comparison.
+    /// Test and its terms.
     #[serde(default)]
     pub test: TestSpec,
-    /// What is measured beside the comparison.
+    /// Measurements besides the comparison.
     #[serde(default, skip_serializing_if = "AlsoSpec::is_off")]
     pub also: AlsoSpec,
-    /// What was decided before any result was seen.
+    /// The plan made before any result was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plan>,
     /// How uncertainty is stated.
@@ -54,7 +53,7 @@ pub struct Spec {
     pub interval: IntervalSpec,
 }
 
-/// What is probed.
+/// Task of a probe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TaskSpec {
@@ -128,13 +127,13 @@ impl Default for SideSpec {
     }
 }
 
-/// Whether a count is that of doing nothing; such fields are left out, so that specs keep the hashes they had before.
+/// True for 0; such fields are omitted, so that specs keep the hashes they had before.
 fn is_none(count: &usize) -> bool {
     *count == 0
 }
 
 impl SideSpec {
-    /// Widths of the hidden layers; none for what is not a classifier.
+    /// Widths of the hidden layers; `None` for a text that is not a classifier.
     pub(crate) fn hidden(&self) -> Option<Vec<usize>> {
         if self.classifier == "logistic" {
             return Some(Vec::new());
@@ -150,7 +149,7 @@ impl SideSpec {
 pub struct TrainingSpec {
     /// `paper` (20 settings) or `small` (4 of them).
     pub grid: String,
-    /// Trainings with seeds of their own.
+    /// Number of trainings, each with a different seed.
     pub seeds: usize,
 }
 
@@ -160,7 +159,7 @@ impl Default for TrainingSpec {
     }
 }
 
-/// What is asked of the comparison.
+/// Test and its terms.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TestSpec {
@@ -170,7 +169,7 @@ pub struct TestSpec {
     pub target: f64,
     /// Differences within this are as good as none.
     pub margin: f64,
-    /// The test that counts for one run of each side on items that stand for themselves, and whose power is computed.
+    /// The test that decides for one run of each side on independent items, and whose power is computed.
     pub by: Test,
     /// The bound that recommends training examples.
     pub bound: Bound,
@@ -234,7 +233,7 @@ pub const GRIDS: [&str; 2] = ["paper", "small"];
 pub const SIZES: (usize, usize) = (8, 200_000);
 
 impl Spec {
-    /// Whether the results of both sides come from files.
+    /// True if the results of both sides come from files.
     pub fn of_files(&self) -> bool {
         !self.a.results.is_empty()
     }
@@ -249,7 +248,7 @@ impl Spec {
         if first { &self.a } else { &self.b }
     }
 
-    /// What a side is probed for: the name of a task, or a file of labelled sentences.
+    /// Task of a side: the name of a task, or a file of labelled sentences.
     pub fn task_of(&self, first: bool) -> (&str, Option<&str>) {
         let (own, both) = (self.side(first), &self.task);
         match (&own.data, &own.task) {
@@ -259,8 +258,8 @@ impl Spec {
         }
     }
 
-    /// Whether the sides are probed for different things. Their sentences are different ones, so that nothing pairs them, and the
-    /// comparison is one of two sets of items.
+    /// True if the sides are probed for different properties. Their sentences differ, so that nothing pairs them, and
+    /// the comparison is one of two sets of items.
     pub(crate) fn is_apart(&self) -> bool {
         let of = |first: bool| match self.task_of(first) {
             (_, Some(data)) => (true, data),
@@ -269,7 +268,7 @@ impl Spec {
         !self.of_files() && of(true) != of(false)
     }
 
-    /// Training examples, and examples in all, that the bound recommends for a difference; none where it has no number.
+    /// Training examples, and examples in all, that the bound recommends for a difference; `None` if it has no number.
     pub fn recommended(&self, gap: f64, parameters: Option<u64>) -> (Option<u64>, Option<u64>) {
         let test = &self.test;
         let found = parameters.and_then(|p| bound::recommended(test.bound, gap, p, test.delta).ok());
@@ -287,7 +286,7 @@ impl Spec {
         if same { shortened(mine, 60) } else { shortened(&short(mine), 40) }
     }
 
-    /// The name of a side: its encoder, with what tells it from the other side.
+    /// The name of a side: its encoder, with its differences from the other side.
     pub fn name(&self, first: bool) -> String {
         let (mine, other) = (self.side(first), self.side(!first));
         if self.of_files() {
@@ -326,12 +325,12 @@ impl Spec {
         name
     }
 
-    /// What the test is to reach.
+    /// Aim of the test.
     pub fn aim(&self) -> Aim {
         Aim { target: self.test.target, level: self.test.alpha, test: self.test.by }
     }
 
-    /// What the comparison is made by.
+    /// Terms of the comparison.
     pub fn terms(&self) -> Terms {
         Terms { level: self.interval.level, margin: self.test.margin, seed: self.seed, by: self.test.by }
     }

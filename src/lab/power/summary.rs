@@ -1,4 +1,4 @@
-//! What a run says, in words and tables.
+//! Results of a run, in words and tables.
 
 use super::finding::{BaselineFinding, ComparisonFinding, Open, RequiredFinding, SequentialFinding};
 use super::plan::{Hypothesis, Plan, Stop};
@@ -13,7 +13,7 @@ use stats::mcnemar::Test;
 
 /// Hundredths with a sign and one decimal: `+5.1`.
 pub fn points(x: f64) -> String {
-    // What rounds to 0 has no sign.
+    // A number that rounds to 0 has no sign.
     let shown = if x.abs() < 0.000_5 { 0.0 } else { 100.0 * x };
     if x.abs() > 1e6 { "∞".into() } else { format!("{shown:+.1}") }
 }
@@ -70,7 +70,7 @@ pub fn unbounded(c: &ComparisonFinding, n: &Open) -> Option<String> {
     })
 }
 
-/// Who leads by how much, as a sentence. "Beats" is for a difference whose test rejects at `alpha`.
+/// The leader and its lead, as a sentence. "Beats" is for a difference whose test rejects at `alpha`.
 pub fn lead(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
     let v = &c.value;
     let d = v.difference;
@@ -120,7 +120,7 @@ pub fn too_few(c: &Tagged<ComparisonFinding>) -> Option<String> {
             grouped(all)
         ));
     }
-    // One run of each side on items that stand for themselves: the interval holds, and the test cannot reject.
+    // One run of each side on independent items: the interval holds, and the test cannot reject.
     let differing = v.only_a? + v.only_b?;
     let test = v.mcnemar()?;
     let mute = differing > 0 && test.p(differing, 0) > 1.0 - level;
@@ -186,8 +186,8 @@ pub fn verdict(results: &Results) -> Vec<String> {
     out
 }
 
-/// How often a comparison would be seen, and by what. Power is that of the test that counts; only where the sides ran several times
-/// on items that stand for themselves it is that of McNemar's test of one run of each (a mean over seeds shows more).
+/// How often a comparison would be seen, and by what. Power is that of the test that counts; only where the sides ran
+/// several times on independent items it is that of McNemar's test of one run of each (a mean over seeds shows more).
 pub fn seen(
     c: &ComparisonFinding,
     (n, items): (usize, &str),
@@ -210,7 +210,7 @@ pub fn seen(
     format!("if the true difference were as observed, {what} would show it {share} of the time{by}")
 }
 
-/// Why no number of items is recommended.
+/// Reason for which no number of items is recommended.
 pub fn none_enough(c: &ComparisonFinding) -> &'static str {
     if c.difference.mean == 0.0 {
         "; there is no difference to see, and no number of items would be enough"
@@ -252,7 +252,7 @@ fn needed(results: &Results, r: &RequiredFinding, c: &Tagged<ComparisonFinding>)
     text
 }
 
-/// What the bound recommends; nothing for a collapsed problem.
+/// Recommendation of the bound; nothing for a collapsed problem.
 pub fn recommended(results: &Results) -> Option<String> {
     let r = &results.needed().filter(|_| results.collapsed().is_none())?.value;
     let (n, total, bound) = (r.n_train?, r.n_total?, r.bound.as_ref()?);
@@ -260,7 +260,7 @@ pub fn recommended(results: &Results) -> Option<String> {
     Some(format!("the {bound} bound recommends {n} training examples, {total} in all"))
 }
 
-/// What became of a plan.
+/// Outcome of a plan.
 pub fn planned(plan: &Plan, results: &Results) -> String {
     // Of a part of the items, another order would have counted others.
     let at = |c: &Tagged<ComparisonFinding>| {
@@ -288,9 +288,9 @@ pub fn planned(plan: &Plan, results: &Results) -> String {
     format!("planned beforehand ({}): {outcome}", plan.words())
 }
 
-/// What became of a plan that stops early: its word, or where the test stands.
+/// Outcome of a plan that stops early: its decision, or the state of the test.
 fn early(results: &Results) -> String {
-    // Of what the run told: a level that is asked about afterwards does not change what was planned.
+    // The run's own finding: a level chosen afterwards does not change what was planned.
     let word = results.sequential.iter().find(|s| s.value.planned);
     let after = |s: &SequentialFinding| format!("after {} items", grouped(s.at_n as usize));
     match (word, results.stop()) {
@@ -307,7 +307,7 @@ fn early(results: &Results) -> String {
     }
 }
 
-/// Why an item is no step of the sequential test, where it is none.
+/// Reason for which an item is not a step of the sequential test, if it is not.
 pub fn stepless(c: &ComparisonFinding) -> Option<&'static str> {
     match c {
         c if c.unpaired => Some("each side has items of its own"),
@@ -318,7 +318,7 @@ pub fn stepless(c: &ComparisonFinding) -> Option<&'static str> {
     }
 }
 
-/// What was measured beside the comparison, a sentence each.
+/// Measurements besides the comparison, a sentence each.
 pub fn beside(results: &Results) -> Vec<String> {
     let mut out = Vec::new();
     for m in &results.mdl {
@@ -350,7 +350,7 @@ pub fn beside(results: &Results) -> Vec<String> {
     out.iter().map(|line| printable_label(line)).collect()
 }
 
-/// What the surface of the sentences gives away, and which side does not clearly know more.
+/// The surface baselines, and the side that does not clearly beat them.
 pub fn surface(results: &Results) -> Option<String> {
     let lines = results.surface();
     let of = |b: &BaselineFinding| {
@@ -394,7 +394,7 @@ fn count_of(n: Option<u64>) -> String {
     n.map_or("–".into(), |n| grouped(n as usize))
 }
 
-/// What a run found, as lines of text.
+/// Results of a run, as lines of text.
 pub fn lines(results: &Results, spec: Option<&Spec>) -> Vec<String> {
     let mut out = verdict(results);
     out.extend(spec.and_then(|spec| spec.plan.as_ref()).map(|plan| planned(plan, results)));

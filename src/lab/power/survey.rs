@@ -11,9 +11,9 @@ use figure::layers::grouped;
 pub struct Known {
     /// Its suite and its name.
     pub name: &'static str,
-    /// Items to train on; none where it has no such part.
+    /// Items to train on; none if it has no such part.
     pub train: Option<u64>,
-    /// Items to test on: all of them where there is no part to train on.
+    /// Items to test on: all of them if there is no part to train on.
     pub test: u64,
 }
 
@@ -105,7 +105,7 @@ pub struct Verdict {
     pub set: Known,
     /// Its test part.
     pub size: Size,
-    /// Whether its training part is what the bound recommends; none without a bound or a training part.
+    /// True if its training part is as large as the bound recommends; none without a bound or a training part.
     pub trains: Option<bool>,
 }
 
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(of("UD Turkish, words"), (Size::Enough, Some(false)));
     }
 
-    /// Names are told apart in the columns of the page.
+    /// Names are unique within the columns of the page.
     #[test]
     fn names_are_short_and_each_there_once() {
         for (i, set) in KNOWN.iter().enumerate() {

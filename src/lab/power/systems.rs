@@ -15,7 +15,7 @@ use stats::paired::Differences;
 /// Tasks from which on a mean over tasks has an interval.
 pub const FEWEST_TASKS: usize = 10;
 
-/// What one system computed: runs by task.
+/// Runs of one system by task.
 #[derive(Debug, Clone, Default)]
 pub struct System {
     pub name: String,
@@ -82,7 +82,7 @@ impl Versus {
     }
 }
 
-/// Why two systems cannot be compared.
+/// Reasons for which two systems cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum SystemsError {
     #[error("{a} and {b} have no task in common: the first has for example `{first}`, the second `{second}`")]
@@ -183,7 +183,7 @@ fn compare_task(
     Ok((comparison, found.pairs))
 }
 
-/// Every two systems, or each against the `baseline` (which then stands second); Holm's correction over all of them.
+/// Every two systems, or each against the `baseline` (which is then the second); Holm's correction over all of them.
 ///
 /// # Errors
 /// As [`versus`].

@@ -1,5 +1,5 @@
-//! What is kept of items that were compared: enough to say what the comparison would be under another level, power, margin or
-//! size of the pilot, with neither the items nor a model at hand.
+//! Counts of compared items: enough to answer for another level, power, margin or size of the pilot, with neither the
+//! items nor a model at hand.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,28 +14,28 @@ use lab::Tagged;
 use stats::joint::{Joint, Units};
 use stats::paired::{Shift, Table};
 
-/// What items say.
+/// Counts of items.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
     pub items: usize,
-    /// The table of each seed; none for metrics that are not 0 or 1.
+    /// The table of each seed; empty for metrics that are not 0 or 1.
     pub tables: Vec<Table>,
-    /// Mean of the first less that of the second, for each seed.
+    /// Mean of the first minus that of the second, for each seed.
     pub gaps: Vec<f64>,
-    /// The mean difference over independent units; none for one run on items that stand for themselves, whose table says all.
+    /// The mean difference over independent units; none for one run on independent items, whose table is enough.
     pub shift: Option<Shift>,
-    /// Whether those units are clusters of items.
+    /// True if those units are clusters of items.
     pub clustered: bool,
-    /// Whether each side has items of its own.
+    /// True if the sides have different items.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub apart: bool,
-    /// What is known of those units where every value is right or wrong; none for other values.
+    /// Counts of those units if every value is right or wrong; none for other values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub units: Option<Units>,
 }
 
 impl Tally {
-    /// Right and wrong that belong together; none for one run on items that stand for themselves, and for other metrics.
+    /// Right and wrong in units; `None` for one run on independent items, and for other metrics.
     pub fn joint(&self) -> Option<Joint> {
         Some(Joint { table: self.total(), shift: self.shift?, units: self.units? })
     }
@@ -51,7 +51,7 @@ impl Tally {
     }
 }
 
-/// Numbers of items at which tallies are told: doubling up to all of them.
+/// Numbers of items at which tallies are reported: doubling up to all of them.
 pub fn places(n: usize) -> Vec<usize> {
     let doubling = std::iter::successors(Some(16usize), |at| at.checked_mul(2));
     doubling.take_while(|at| *at < n).chain((n > 0).then_some(n)).collect()
@@ -91,7 +91,7 @@ pub fn told(
     (comparison, curve, Some(required))
 }
 
-/// What a run would say under other terms, from its findings alone. None where they hold no tally.
+/// Results of a run under other terms, from its findings alone. `None` if they hold no tally.
 pub fn under(results: &Results, ran: &Spec, asked: &Adjust) -> Option<Answer> {
     let most = asked.pilot.unwrap_or(usize::MAX);
     let fits = results.tallies.iter().rev().find(|t| t.value.tally.items <= most);

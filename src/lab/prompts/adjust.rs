@@ -10,7 +10,7 @@ use stats::rng::{sample_indices, stream};
 /// Largest weight as a whole number; sums over prompts, mentions and instances then fit into 64 bits.
 const LARGEST: f64 = (1u64 << 30) as f64;
 
-/// Why weights cannot be used.
+/// Reasons for which weights cannot be used.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum WeightError {
     /// A weight below 0, or no number.
@@ -21,12 +21,7 @@ pub enum WeightError {
     Nothing,
     /// Weights of another number of prompts.
     #[error("{found} weights for {wanted} prompts")]
-    Prompts {
-        /// How many there are.
-        found: usize,
-        /// How many are needed.
-        wanted: usize,
-    },
+    Prompts { found: usize, wanted: usize },
     /// The mentions that an instance has all have weight 0.
     #[error("the weights of the first {0} mentions add up to 0, and some subjects have no more")]
     Mentions(usize),
@@ -103,7 +98,7 @@ impl Weights {
         Self { table: prompts.iter().map(|p| self.table[*p].clone()).collect() }
     }
 
-    /// Whether these weights fit a relation.
+    /// Checks that these weights fit a relation.
     pub fn fit(&self, answers: &Answers) -> Result<(), WeightError> {
         let (found, wanted) = (self.prompts(), answers.shape.prompts());
         if found != wanted {
@@ -143,7 +138,7 @@ pub fn adjusted(answers: &Answers, weights: &Weights) -> Option<Exact> {
     Some(each.map(|(mentions, count)| Exact::ratio(*count, n * weights.sum(mentions))).sum())
 }
 
-/// What [`adjusted`] is the mean of: the weighted share of correct answers to each instance.
+/// The terms of the mean of [`adjusted`]: the weighted share of correct answers to each instance.
 pub(crate) fn by_instance(answers: &Answers, weights: &Weights) -> Vec<f64> {
     let shape = &answers.shape;
     let of = |i: usize| {
@@ -169,7 +164,7 @@ pub fn by_prompt(answers: &Answers) -> Vec<Exact> {
     (0..shape.prompts()).map(of).collect()
 }
 
-/// Which prompts and mentions of a relation are averaged over, where it is a sample of K × K: the same for every model.
+/// The prompts and mentions of a relation that are averaged over, for a sample of K × K: the same for every model.
 pub fn sample(
     answers: &Answers,
     prompts: Option<usize>,

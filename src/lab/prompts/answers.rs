@@ -1,12 +1,12 @@
-//! What a model answered to every prompt of a relation under every mention of every subject.
+//! A model's answers to every prompt of a relation under every mention of every subject.
 
 use std::sync::Arc;
 
-/// Which queries a relation has: every prompt under every mention of every instance.
+/// Queries of a relation: every prompt under every mention of every instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
     prompts: usize,
-    /// Where the mentions of each instance begin; one more entry than instances.
+    /// First mention of each instance; one more entry than instances.
     first: Vec<usize>,
 }
 
@@ -62,11 +62,10 @@ impl Shape {
 /// One model's answers to the queries of one relation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answers {
-    /// Which queries there are.
     pub shape: Arc<Shape>,
-    /// What was said, as numbers that are equal where the words are.
+    /// Answers, as numbers that are equal where the words are.
     pub said: Vec<u32>,
-    /// Whether it was the object.
+    /// True where the answer was the object.
     pub right: Vec<bool>,
 }
 
@@ -80,7 +79,7 @@ impl Answers {
         Self { shape, said, right }
     }
 
-    /// Whether one query was answered with the object.
+    /// True if one query was answered with the object.
     pub fn is_right(&self, prompt: usize, instance: usize, mention: usize) -> bool {
         self.right[self.shape.at(prompt, instance, mention)]
     }

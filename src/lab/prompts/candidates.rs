@@ -1,7 +1,7 @@
-//! What counts as an answer: the rules by which a word is read off a model's logits, and what comes of it.
+//! The rules by which a word is read off a model's logits, and the result.
 //!
 //! - `vocabulary`: of the ten best tokens the first that is not a function word; if all ten are, the tenth (Cao et al. 2022 as
-//!   their code has it). The rank of an object is among all tokens that are no function words.
+//! their code has it). The rank of an object is among all tokens that are not function words.
 //! - `intersection`: the best of the words that are one token in every model of the run, without function words.
 //! - `relation`: the best of the relation's own answers.
 //!
@@ -16,7 +16,7 @@ use super::function_words::FunctionWords;
 /// Tokens among which the first rule looks.
 pub(crate) const TOP: usize = 10;
 
-/// Which words can be answers.
+/// Rule that defines the possible answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Candidates {
@@ -74,7 +74,7 @@ impl Strings {
         self.texts.get(id as usize).map_or("", String::as_str)
     }
 
-    /// Whether two words are the same to the rules.
+    /// True if two words are the same to the rules.
     pub fn same(&self, a: &str, b: &str) -> bool {
         folded(a, self.ignore_case) == folded(b, self.ignore_case)
     }
@@ -90,12 +90,12 @@ pub fn folded(word: &str, ignore_case: bool) -> String {
     if ignore_case { word.to_lowercase() } else { word.to_owned() }
 }
 
-/// What a model answered to one query.
+/// A model's answer to one query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reply {
     /// The token of the prediction.
     pub id: u32,
-    /// Place of the object among the candidates, 1 the best; none where it is not a candidate.
+    /// Place of the object among the candidates, 1 the best; none if it is not a candidate.
     pub rank: Option<u32>,
 }
 

@@ -10,11 +10,11 @@ use figure::layers::{Edge, Graph, Node};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bias {
-    /// What a model was trained on and how prompts are worded come from one language.
+    /// A model's training text and the wording of prompts come from one language.
     Prompt,
-    /// The same of the names in which facts are told.
+    /// The same of the names in which facts are stated.
     Verbalization,
-    /// What a model was trained on and what it is asked come from one distribution of facts.
+    /// A model's training text and the questions come from one distribution of facts.
     Sample,
 }
 
@@ -44,7 +44,7 @@ const T: usize = 8;
 const X: usize = 9;
 const E: usize = 10;
 
-/// The arrows of the model; the last one stands for the case in which what is asked was sampled from what was read.
+/// The arrows of the model; the last one is for the case in which the questions were sampled from the training text.
 const EDGES: [(usize, usize); 14] = [
     (DA, C),
     (L, C),
@@ -101,7 +101,7 @@ impl Bias {
         }
     }
 
-    /// What blocks the path, and how far a setting goes.
+    /// The block of the path, and how far a setting goes.
     pub fn blocked(self, spec: &Spec) -> String {
         let Spec { adjust, data, disparity, .. } = spec;
         let prompts = match adjust.prompts.into_iter().chain(data.prompts).min() {

@@ -100,7 +100,7 @@ struct Entry {
     varied: Vec<Vec<Varied>>,
 }
 
-/// What random mentions do to one prompt's answers: most instances are right, or wrong, whatever they are called.
+/// Effect of random mentions on one prompt's answers: most instances are right, or wrong, under every name.
 #[derive(Debug, Clone, Default)]
 struct Varied {
     /// Instances that are right under every mention.
@@ -122,7 +122,7 @@ impl Varied {
         varied
     }
 
-    /// Correct answers where each instance has a mention of its own.
+    /// Number of correct answers if each instance draws its mention.
     fn draw(&self, rng: &mut impl Rng) -> usize {
         self.sure + self.mixed.drawn(rng)
     }
@@ -135,24 +135,24 @@ pub struct Panel {
     entries: Vec<Entry>,
 }
 
-/// What draws are made.
+/// Options of the draws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Draws {
     /// Number of draws.
     pub count: usize,
     /// Relations of a draw.
     pub subset: usize,
-    /// Whether all models get the same prompts and mentions in the random regime.
+    /// True if all models get the same prompts and mentions in the random regime.
     pub shared: bool,
     pub seed: u64,
-    /// What equal scores do.
+    /// Places of equal scores.
     pub ties: Ties,
     /// How scores are compared.
     pub scoring: Scoring,
 }
 
 impl Panel {
-    /// A panel of so many models, without relations.
+    /// A panel of `models` models, without relations.
     pub fn new(models: usize) -> Self {
         Self { models, entries: Vec::new() }
     }
@@ -261,7 +261,7 @@ impl Panel {
         let mut rng = stream(draws.seed, "rank draws");
         rng.set_stream(draw as u64);
         let subset = sample_indices(&mut rng, self.relations(), draws.subset);
-        // Random choices have a stream of their own, so that other relations' choices do not move with them.
+        // Random choices have a separate stream, so that other relations' choices do not move with them.
         let mut random = stream(draws.seed, "rank prompts and mentions");
         random.set_stream(draw as u64);
         let mut mentions: Vec<Vec<usize>> = vec![Vec::new(); self.relations()];
@@ -364,7 +364,7 @@ fn total(sum: Score, relations: usize, scoring: Scoring) -> Exact {
     }
 }
 
-/// Ways to choose `k` of `n`; none where it is beyond counting.
+/// Ways to choose `k` of `n`; `None` if the number is too large.
 fn choose(n: usize, k: usize) -> Option<usize> {
     let mut ways = 1usize;
     for i in 0..k.min(n - k) {

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 const PRIME: u64 = (1 << 61) - 1;
 /// Binary places.
 const PLACES: u32 = 80;
-/// Sums of many truncated fractions differ by less than this where they stand for one number.
+/// Sums of many truncated fractions that are equal differ by less than this.
 const SLACK: i128 = 1 << 24;
 
 /// A sum of fractions, exactly.
@@ -60,12 +60,13 @@ impl Exact {
         self.fixed as f64 / (1u128 << PLACES) as f64
     }
 
-    /// Which is larger; equal only where both are the same number.
+    /// Compares two numbers; equal only if both are the same number.
     pub fn compare(self, other: Self) -> Ordering {
         if (self.fixed - other.fixed).abs() < SLACK && self.residue == other.residue {
             return Ordering::Equal;
         }
-        // Different numbers closer than the places tell apart would need denominators beyond anything that is counted here.
+        // Different numbers closer than the places resolve would need denominators beyond anything that is counted
+        // here.
         self.fixed.cmp(&other.fixed)
     }
 }

@@ -75,7 +75,7 @@ fn provenance<T>(results: &Results, engine: Option<&EngineInfo>, behind: Option<
     origin.computed_by(engine)
 }
 
-/// What an axis measures, with the rule by which answers are read.
+/// Label of an axis, with the rule by which answers are read.
 fn by_rule(results: &Results, what: &str) -> String {
     match results.rule() {
         Some(rule) => format!("{what}, answers by {}", rule.name()),
@@ -199,7 +199,7 @@ pub fn stability(results: &Results, engine: Option<&EngineInfo>, relation: Optio
     )
 }
 
-/// What the gap of two models is made of: the standard deviation that each choice adds.
+/// Parts of the gap between two models: the standard deviation that each choice adds.
 pub fn ledger(results: &Results, engine: Option<&EngineInfo>, a: &str, b: &str) -> Option<Figure> {
     let found = results.ledger(a, b)?;
     let v = &found.value;

@@ -1,4 +1,5 @@
-//! What the lab finds: one struct a kind. Shares and scores are 0 to 1; what belongs to no single model has `all` as its model.
+//! Findings of the lab: one struct a kind. Shares and scores are 0 to 1; a finding about all models has `all` as its
+//! model.
 
 use lab::FindingKind;
 use serde::{Deserialize, Serialize};
@@ -21,7 +22,7 @@ pub(crate) const TOP_TOKEN: &str = "top_token";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Kind {
-    /// What is asked of which models.
+    /// Models and questions.
     Data(DataFinding),
     /// One relation: its prompts, and which of its facts are left out and why.
     Relation(RelationFinding),
@@ -31,7 +32,7 @@ pub enum Kind {
     PromptPreference(PromptPreferenceFinding),
     /// The same over all relations.
     PreferenceSummary(PreferenceSummaryFinding),
-    /// Whether a model says the same under every name of a subject.
+    /// Stability of a model's answers over the names of a subject.
     Verbalization(VerbalizationFinding),
     /// A model's score averaged over prompts and mentions.
     Adjusted(AdjustedFinding),
@@ -39,17 +40,17 @@ pub enum Kind {
     RankConsistency(RankConsistencyFinding),
     /// The same against the number of prompts that are averaged.
     RankCurve(RankCurveFinding),
-    /// What the gap of two models is made of.
+    /// Parts of the gap between two models.
     Ledger(LedgerFinding),
     /// The score after further pretraining on a mixture.
     Disparity(DisparityFinding),
-    /// What every model answered to the instances of a relation under one prompt.
+    /// Answers of every model to the instances of a relation under one prompt.
     Instances(InstancesFinding),
-    /// What one model makes of one query.
+    /// One model's answer to one query, with its candidates.
     Instance(InstanceFinding),
 }
 
-/// Names of the kinds, by which a reader tells what a newer program wrote from what is damaged.
+/// Names of the kinds, by which a reader distinguishes a newer program's findings from damaged ones.
 pub const KINDS: [&str; 13] = [
     "data",
     "relation",
@@ -72,10 +73,10 @@ impl FindingKind for Kind {
     }
 }
 
-/// What is asked of which models.
+/// Models and questions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataFinding {
-    /// Files and folders; none where the relations are built in.
+    /// Files and folders; empty if the relations are built in.
     pub sources: Vec<Source>,
     /// Content hash of the relations (first twelve hexadecimal digits of SHA-256).
     pub data_hash: String,
@@ -85,7 +86,7 @@ pub struct DataFinding {
     pub left_out: Vec<(String, String)>,
     /// The models in the order of the run.
     pub models: Vec<ModelNote>,
-    /// Which words can be answers.
+    /// Rule of answers.
     pub candidates: Candidates,
     /// Words that are one token in every model, function words left out.
     pub common_words: usize,
@@ -113,9 +114,8 @@ pub struct ModelNote {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
     pub reason: String,
-    /// How many.
     pub count: usize,
-    /// What: objects, subjects or prompts.
+    /// The objects, subjects or prompts.
     pub what: Vec<String>,
 }
 
@@ -124,7 +124,7 @@ pub struct LeftOut {
 pub struct RelationFinding {
     /// Its identifier.
     pub relation: String,
-    /// What relates the two, in words.
+    /// The relation, in words.
     pub label: String,
     /// 1-1, N-1 or N-M; empty where it is not known.
     pub relation_kind: String,
@@ -142,7 +142,7 @@ pub struct RelationFinding {
     pub mentions: usize,
     /// Share of each prompt in the average; empty until it is known.
     pub weights: Vec<f64>,
-    /// Which words could be answers; none in what was recorded before this was said of each number.
+    /// Rule of answers; none in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -154,7 +154,7 @@ pub struct PromptScoreFinding {
     pub prompt: String,
     /// Its place among the relation's prompts, from 0; none for one that was typed.
     pub prompt_index: Option<usize>,
-    /// Which words can be answers.
+    /// Rule of answers.
     pub candidates: Candidates,
     /// Share of instances whose first answer is the object.
     pub p_at_1: Estimate,
@@ -191,7 +191,7 @@ pub struct PromptPreferenceFinding {
     /// The range in which gaps of equally good prompts lie, at the level of the intervals; none in what was recorded before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap_by_chance_interval: Option<[f64; 2]>,
-    /// Which words could be answers; none in what was recorded before this was said of each number.
+    /// Rule of answers; none in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -227,7 +227,7 @@ pub struct PreferenceSummaryFinding {
     pub unstable: Option<Estimate>,
     /// The same as a count.
     pub unstable_relations: Option<usize>,
-    /// Which words could be answers; none in what was recorded before this was said of each number.
+    /// Rule of answers; none in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -236,13 +236,13 @@ pub struct PreferenceSummaryFinding {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VerbalizationFinding {
     pub relation: String,
-    /// Share of the kept instances with one answer under all mentions (Wilson); none where none is kept.
+    /// Share of the kept instances with one answer under all mentions (Wilson); none if none is kept.
     pub stability: Option<Estimate>,
     /// Instances with two or more mentions.
     pub kept: usize,
     /// Mentions at most.
     pub mentions: usize,
-    /// Which words could be answers; none in what was recorded before this was said of each number.
+    /// Rule of answers; none in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -259,7 +259,7 @@ pub struct AdjustedFinding {
     pub mentions: usize,
     /// How they are weighted.
     pub weights: Weighting,
-    /// Which words could be answers; none in what was recorded before this was said of each number.
+    /// Rule of answers; none in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -281,9 +281,9 @@ pub struct RankConsistencyFinding {
     pub histogram: Vec<u64>,
     /// From one place of the histogram to the next: 1, or 1/2 where ties share places.
     pub step: f64,
-    /// What equal scores do.
+    /// Places of equal scores.
     pub ties: Ties,
-    /// Whether every possible draw was counted.
+    /// True if every possible draw was counted.
     pub exact: bool,
     /// For `all`: the most frequent order, worst to best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -291,12 +291,12 @@ pub struct RankConsistencyFinding {
     /// For `all`: number of different orders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orders: Option<usize>,
-    /// Which words could be answers; none in what was recorded before this was said of each number.
+    /// Rule of answers; none in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
 
-/// Rank consistency of the whole order where so many prompts a relation are averaged, drawn anew for each draw.
+/// Rank consistency of the whole order by the number of prompts averaged in a relation, drawn anew for each draw.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RankCurveFinding {
     /// Prompts that are averaged.
@@ -310,7 +310,7 @@ pub struct RankCurveFinding {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub histograms: Vec<Vec<u64>>,
     pub draws: u64,
-    /// Which words could be answers; none in what was recorded before this was said of each number.
+    /// Rule of answers; none in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -325,7 +325,7 @@ pub struct LedgerFinding {
     /// Whether both get the same prompt and mentions.
     pub draws: Sharing,
     pub relations: usize,
-    /// Which words could be answers; none in what was recorded before this was said of each number.
+    /// Rule of answers; none in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
     #[serde(flatten)]
@@ -341,12 +341,12 @@ pub struct DisparityFinding {
     pub p_at_1: Estimate,
     /// Steps of training.
     pub steps: usize,
-    /// Which words could be answers: [`TOP_TOKEN`], whatever the rule of the run; none in what was recorded before.
+    /// Rule of answers: [`TOP_TOKEN`], whatever the rule of the run; none in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<String>,
 }
 
-/// What every model answered under one prompt, original mentions.
+/// Answers of every model under one prompt, original mentions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InstancesFinding {
     pub relation: String,
@@ -357,7 +357,7 @@ pub struct InstancesFinding {
     pub rows: Vec<InstanceRow>,
     /// The others, with the reason.
     pub left_out: Vec<(String, String)>,
-    /// Which words could be answers; none in what was recorded before this was said of each number.
+    /// Rule of answers; none in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -376,24 +376,24 @@ pub struct InstanceRow {
     pub stable: Vec<bool>,
 }
 
-/// What one model makes of one query.
+/// One model's answer to one query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InstanceFinding {
     pub relation: String,
     pub prompt: String,
     pub mention: String,
     pub object: String,
-    /// What the model was shown.
+    /// Input of the model.
     pub text: String,
     /// Its best tokens with their probabilities, and whether they are passed over as function words.
     pub top: Vec<TopToken>,
-    /// What counts as its answer.
+    /// Its answer.
     pub said: String,
-    /// Whether that is the object.
+    /// True if that is the object.
     pub right: bool,
     /// Place of the object among the candidates, from 1.
     pub rank: Option<u32>,
-    /// Which words could be answers; none in what was recorded before this was said of each number.
+    /// Rule of answers; none in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -405,6 +405,6 @@ pub struct TopToken {
     pub text: String,
     /// Its probability over the whole vocabulary.
     pub probability: f64,
-    /// Whether it is passed over.
+    /// True if it is passed over.
     pub passed: bool,
 }

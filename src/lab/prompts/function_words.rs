@@ -54,7 +54,7 @@ impl FunctionWords {
     /// The words of a file, separated by white space.
     ///
     /// # Errors
-    /// A [`Problem`] where it cannot be read, is not text, or is no list of words.
+    /// A [`Problem`] if it cannot be read, is not text, or is not a list of words.
     pub fn read(path: &Path) -> Result<Self, Problem> {
         let wrong = |what: String| Problem {
             what,
@@ -70,7 +70,7 @@ impl FunctionWords {
         if words.words.is_empty() { Err(wrong("it holds no words".into())) } else { Ok(words) }
     }
 
-    /// Whether a word, spelled exactly so, is passed over.
+    /// True if a word, with this spelling, is passed over.
     pub fn contains(&self, word: &str) -> bool {
         self.words.contains(word)
     }

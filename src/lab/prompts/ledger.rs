@@ -1,9 +1,10 @@
-//! The bias ledger: what the gap of two models under one drawn prompt, mention and sample of instances is made of.
+//! The bias ledger: the parts of the gap between two models under one drawn prompt, mention and sample of instances.
 //!
-//! One draw: for each relation one prompt (by its weight), the instances resampled with replacement, and for each drawn copy
-//! of an instance a mention of its own. The gap D is the mean over relations of the mean difference of the two models'
-//! correctness. Its mean is the adjusted gap, the models themselves; its variance is split exactly into what the choice of
-//! prompt, of mentions and of instances adds, and a residual, in which prompt and instance cannot be told apart.
+//! One draw: for each relation one prompt (by its weight), the instances resampled with replacement, and for each drawn
+//! copy of an instance a separate mention. The gap D is the mean over relations of the mean difference of the two
+//! models' correctness. Its mean is the adjusted gap, the models themselves; its variance is split exactly into the
+//! contributions of the choice of prompt, of mentions and of instances, and a residual, in which prompt and instance
+//! cannot be separated.
 
 use serde::{Deserialize, Serialize};
 
@@ -157,13 +158,13 @@ pub struct Ledger {
     pub mention: Estimate,
     /// By the choice of instances.
     pub sample: Estimate,
-    /// What prompt and instance do together.
+    /// Interaction of prompt and instance.
     pub residual: Estimate,
     /// The variance by prompt without what chance puts into it.
     pub prompt_unbiased: Estimate,
-    /// `prompt / total`; none where the total is 0.
+    /// `prompt / total`; none if the total is 0.
     pub prompt_share: Option<Estimate>,
-    /// `prompt_unbiased / total`, not below 0; none where the total is 0.
+    /// `prompt_unbiased / total`, not below 0; none if the total is 0.
     pub prompt_unbiased_share: Option<Estimate>,
 }
 
@@ -210,7 +211,7 @@ pub fn ledger(relations: &[Parts], resamples: &Resamples, level: f64) -> Option<
 }
 
 impl Ledger {
-    /// What it says in words of the gap of two models.
+    /// The gap of two models in words.
     pub fn sentence(&self, a: &str, b: &str) -> String {
         let points = 100.0 * self.model_itself.mean.abs();
         let (better, other) = if self.model_itself.mean < 0.0 { (b, a) } else { (a, b) };

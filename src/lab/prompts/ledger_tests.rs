@@ -106,8 +106,8 @@ fn a_planted_prompt_effect_is_found_and_none_is_not() {
     assert!((none.model_itself.mean - 0.2).abs() < 0.05 && none.model_itself.lo > 0.0);
 }
 
-/// What a planted effect and the chance of single answers put into each part, by hand: d = hit of a - hit of b has a variance of
-/// p (1 - p) + .21 within a cell; 40 instances, 24 relations.
+/// Contributions of a planted effect and of the chance of single answers to each part, by hand: d = hit of a - hit of b
+/// has a variance of p (1 - p) + .21 within a cell; 40 instances, 24 relations.
 #[test]
 fn planted_mention_and_instance_effects_are_found() {
     let (cells, within) = (40.0 * 24.0, 0.0475 + 0.21);
@@ -121,7 +121,7 @@ fn planted_mention_and_instance_effects_are_found() {
         over(|_, i, _| if i % 2 == 0 { 0.95 } else { 0.05 }).sample.mean,
         0.2025 + within / 10.0 * 39.0 / 40.0,
     );
-    // What neither has alone: a prompt that suits every other instance. Of five prompts three suit the one half, two the other.
+    // An interaction: a prompt that suits every other instance. Of five prompts three suit the one half, two the other.
     let both = over(|p, i, _| if (p + i) % 2 == 0 { 0.95 } else { 0.05 });
     let rows = 0.2025 + within / 2.0 * 39.0 / 40.0;
     near(both.residual.mean, rows - (0.0081 + within / 10.0 * 39.0 / 40.0));

@@ -1,5 +1,5 @@
-//! How far a prompt probe says what a model knows, and how far what was asked (Cao et al. 2022, *Can Prompt Probe Pretrained
-//! Language Models? Understanding the Invisible Risks from a Causal View*).
+//! The prompts lab: how much of a prompt probe's result is the model, and how much the prompt (Cao et al. 2022, *Can
+//! Prompt Probe Pretrained Language Models? Understanding the Invisible Risks from a Causal View*).
 //!
 //! P@1 of a model on a relation depends on the prompt ([`preference`]), on the name of the subject, and on which facts were
 //! asked. [`adjust`] averages over prompts and names, [`consistency`] says how often models keep their places under one prompt

@@ -32,7 +32,7 @@ pub struct Fact {
 pub struct Relation {
     /// Its identifier.
     pub id: String,
-    /// What relates the two, in words; empty where no file says it.
+    /// The relation, in words; empty if no file has them.
     pub label: String,
     /// 1-1, N-1 or N-M; empty where no file says it.
     pub kind: String,
@@ -41,8 +41,9 @@ pub struct Relation {
     pub facts: Vec<Fact>,
     /// The closed set of answers, where a file has one.
     pub answers: Option<Vec<String>>,
-    /// Whether names are fitted into the sentence ([`facts::said`]): the relations that ship are written for that, and keep it where a
-    /// file adds to them, so that they are asked as they are without it. Those of files are asked letter by letter.
+    /// True if names are fitted into the sentence ([`facts::said`]): the relations that ship are written for that, and
+    /// keep it if a file adds to them, so that they are asked as they are without it. Those of files are asked letter
+    /// by letter.
     #[serde(skip)]
     pub fitted: bool,
 }
@@ -77,7 +78,7 @@ pub struct Source {
 pub struct Library {
     /// The relations that can be asked.
     pub relations: Vec<Relation>,
-    /// Files and folders; none where the relations ship.
+    /// Files and folders; empty for the relations that ship.
     pub sources: Vec<Source>,
     /// Relations without facts or without prompts, with the reason.
     pub left_out: Vec<(String, String)>,
@@ -144,7 +145,7 @@ impl Library {
         if library.relations.is_empty() {
             let reasons: Vec<String> =
                 library.left_out.iter().take(3).map(|(id, why)| format!("{id}: {why}")).collect();
-            // What is missing may be in a row that could not be read.
+            // The missing part may be in a row that could not be read.
             let dropped = library.sources.iter().flat_map(|s| &s.dropped).take(3);
             let reasons: Vec<String> = reasons.into_iter().chain(dropped.cloned()).collect();
             let what = match reasons.is_empty() {

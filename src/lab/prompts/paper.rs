@@ -1,5 +1,5 @@
-//! What Cao et al. (2022) measured, as numbers that can be laid beneath figures: Table 1, Figure 5, Table 3 and Table 4, as their
-//! published result files give them (32 relations of LAMA's T-REx without N-M relations).
+//! Results of Cao et al. (2022), to be laid beneath figures: Table 1, Figure 5, Table 3 and Table 4, as their published
+//! result files give them (32 relations of LAMA's T-REx without N-M relations).
 
 use super::consistency::Regime;
 use super::figures::ORDER;
@@ -66,11 +66,11 @@ const WHOLE: [f64; 3] = [0.255, 0.055, 0.685];
 
 /// Figures that something was published for.
 pub const FIGURES: [&str; 5] = ["preference", "turned", "stability", "consistency", "disparity"];
-/// What the names of figures end in that have it beneath.
+/// Suffix of the names of figures that have it beneath.
 pub(crate) const SUFFIX: &str = "-published";
 
-/// A figure of this name (one of [`FIGURES`]) with the published numbers beneath; without a figure of the run's own, they
-/// stand alone where they can. Other figures stay as they are.
+/// A figure of this name (one of [`FIGURES`]) with the published numbers beneath; without a figure of the run's own,
+/// they are drawn alone where possible. Other figures stay as they are.
 pub fn beneath(name: &str, figure: Option<Figure>, results: &Results) -> Option<Figure> {
     let (layers, source) = match name {
         "preference" => (preference(figure.as_ref()?), "Table 1"),
@@ -151,7 +151,7 @@ fn consistency(figure: &Figure, results: &Results) -> Vec<Layer> {
         models.iter().enumerate().filter_map(|(k, m)| Some((k, of(m)?))).collect();
     rows.push((models.len().min(figure.x.categories.len().saturating_sub(1)), WHOLE));
     let layer = |(k, regime): (usize, Regime)| {
-        // Bars of three series stand side by side; the point goes onto that of its regime.
+        // Bars of three series are adjacent; the point goes onto that of its regime.
         let spot = |(at, shares): &(usize, [f64; 3])| Spot {
             x: *at as f64 + 0.27 * (k as f64 - 1.0),
             y: shares[k],
@@ -174,7 +174,7 @@ fn disparity() -> Vec<Layer> {
     let line = |(k, (model, scores, untouched)): (usize, &(&str, [f64; 6], f64))| {
         let point = |(x, y): (&f64, &f64)| Datum { x: *x, y: *y, n: RELATIONS.into(), ..Datum::default() };
         Layer::Line(Line {
-            // In brackets the score before; short, because the run's own lines stand beside it.
+            // In brackets the score before; short, because the run's own lines are close.
             label: format!("{model} published ({untouched:.3})"),
             role: Role::nth(3 + k).dash(Dash::Dotted).faint(),
             points: GAMMAS.iter().zip(scores).map(point).collect(),

@@ -4,11 +4,11 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-/// What equal scores do to places.
+/// Places of equal scores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ties {
-    /// The model that is earlier in the list stands lower, as in the published code.
+    /// The model that is earlier in the list gets the lower place, as in the published code.
     #[default]
     EarlierLower,
     /// All of them get the mean of their places.

@@ -1,5 +1,5 @@
-//! Predictions that were computed anywhere, as JSON lines: one object a query of one model. What the lab says of its own answers
-//! (spread over prompts, stability, adjusted scores, rank consistency) is said of them too.
+//! Predictions that were computed anywhere, as JSON lines: one object a query of one model. They get the same
+//! statistics as the lab's own answers (spread over prompts, stability, adjusted scores, rank consistency).
 
 use std::collections::HashMap;
 use std::io::{BufRead, Read};
@@ -26,7 +26,7 @@ const MOST_NAMES: usize = 1 << 12;
 /// In place of a word: none was given.
 const UNSAID: u32 = u32::MAX >> 1;
 
-/// Why predictions cannot be used.
+/// Reasons for which predictions cannot be used.
 #[derive(Debug, Error)]
 pub enum PredictionError {
     /// A line is wrong.
@@ -35,14 +35,14 @@ pub enum PredictionError {
         file: PathBuf,
         /// Counted from 1.
         line: usize,
-        /// What is wrong, and what is expected.
+        /// The fault, and the expected form.
         what: String,
     },
     /// The file as a whole is.
     #[error("{}: {what}", file.display())]
     File {
         file: PathBuf,
-        /// What is wrong, and what is expected.
+        /// The fault, and the expected form.
         what: String,
     },
 }
@@ -137,7 +137,7 @@ fn key(model: u32, prompt: u32, instance: u32, mention: u32) -> u64 {
 pub struct Missing {
     pub relation: String,
     pub instances: usize,
-    /// What the first of them lacks.
+    /// The first fault among them.
     pub reason: String,
 }
 
@@ -150,11 +150,11 @@ pub struct Asked {
     pub prompts: Vec<String>,
     /// By model.
     pub answers: Vec<Answers>,
-    /// Whether it is known what was said, and not only whether it was right.
+    /// True if answers are given, and not only whether they were right.
     pub said: bool,
 }
 
-/// What a file says.
+/// Contents of a file.
 #[derive(Debug, Clone, Default)]
 pub struct Predictions {
     /// The models, in the order in which they come.
@@ -221,7 +221,7 @@ pub fn read(from: &mut dyn BufRead, file: &Path, ignore_case: bool) -> Result<Pr
     Ok(found)
 }
 
-/// What serde says of a line, without its own count of lines.
+/// Serde's message about a line, without its count of lines.
 fn told(e: &serde_json::Error) -> String {
     let text = e.to_string();
     let what = text.split(" at line ").next().unwrap_or(&text);
@@ -401,8 +401,8 @@ impl Predictions {
         (0..self.models.len()).map(mean).collect()
     }
 
-    /// Mean over relations of each model's verbalisation stability, first prompt; none where no instance has two mentions or
-    /// what was said is not given.
+    /// Mean over relations of each model's verbalisation stability, first prompt; none if no instance has two mentions
+    /// or answers are not given.
     pub fn stability(&self) -> Vec<Option<f64>> {
         let of = |k: usize| {
             let each =
@@ -414,7 +414,7 @@ impl Predictions {
         (0..self.models.len()).map(of).collect()
     }
 
-    /// What ranks are drawn from.
+    /// The panel that ranks are drawn from.
     pub fn panel(self) -> Panel {
         let mut panel = Panel::new(self.models.len());
         for asked in self.relations {

@@ -14,11 +14,11 @@ use stats::rng::{shuffle, stream};
 pub const LARGE: f64 = 0.1;
 /// Mentions of a subject that stability is asked under at most.
 pub const MENTIONS: usize = 5;
-/// What a share can be: the interval of one that is known of a single unit.
+/// Range of a share: its interval if a single unit is known.
 pub const SHARE: (f64, f64) = (0.0, 1.0);
-/// What a difference of two shares can be.
+/// Range of a difference of two shares.
 pub(crate) const DIFFERENCE: (f64, f64) = (-1.0, 1.0);
-/// What the standard deviation of shares can be.
+/// Range of the standard deviation of shares.
 pub(crate) const STD: (f64, f64) = (0.0, 0.5);
 /// Splits and permutations behind [`Honest`].
 const REPEATS: usize = 100;
@@ -57,7 +57,7 @@ impl Preference {
     }
 }
 
-/// Whether a gap is more than `large`; what is equal but for rounding is not more.
+/// True if a gap is more than `large`; rounding does not count.
 pub fn is_over(gap: f64, large: f64) -> bool {
     gap > large + 1e-9
 }
@@ -145,7 +145,8 @@ fn shares(rows: &[Vec<bool>], prompts: usize) -> Vec<f64> {
     (0..prompts).map(|p| count(p) as f64 / rows.len() as f64).collect()
 }
 
-/// Whether the order of the models changes between prompts; `scores` are by prompt, then by model. False for a single prompt.
+/// True if the order of the models changes between prompts; `scores` are by prompt, then by model. False for a single
+/// prompt.
 pub fn is_unstable(scores: &[Vec<f64>], ties: Ties) -> bool {
     let order = |s: &Vec<f64>| places(s, |a, b| a.total_cmp(b), ties);
     let first = scores.first().map(order);
@@ -172,7 +173,7 @@ pub fn stability(answers: &Answers, prompt: usize, most: usize) -> Stability {
     found
 }
 
-/// Whether a model says the same of an instance under all its mentions.
+/// True if a model gives the same answer to an instance under all its mentions.
 pub(crate) fn says_the_same(answers: &Answers, prompt: usize, instance: usize) -> bool {
     same(answers, prompt, instance, usize::MAX)
 }
@@ -263,7 +264,7 @@ mod tests {
         assert!(!is_unstable(&[vec![1.0, 2.0]], Ties::EarlierLower));
         assert!(!is_unstable(&[vec![1.0, 2.0], vec![0.0, 0.5]], Ties::EarlierLower));
         assert!(is_unstable(&[vec![1.0, 2.0], vec![0.5, 0.0]], Ties::EarlierLower));
-        // A tie is an order of its own only where ties share a place.
+        // A tie is a separate order only if ties share a place.
         let tie = [vec![1.0, 2.0], vec![1.0, 1.0]];
         assert!(!is_unstable(&tie, Ties::EarlierLower) && is_unstable(&tie, Ties::MeanPlace));
     }

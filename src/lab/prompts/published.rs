@@ -9,12 +9,12 @@ use super::preference::{LARGE, Preference, is_over, is_unstable};
 
 /// Columns that hold the score of a table with a row for each model.
 const SCORES: [&str; 4] = ["p1", "p_at_1", "p@1", "P@1"];
-/// Columns of a table with a column for each model that are no models.
+/// Columns that are not models, of a table with a column for each model.
 const OTHERS: [&str; 4] = ["relation", "prompt", "label", "prompt_index"];
 /// Most fields of a line.
 const MAX_FIELDS: usize = 4096;
 
-/// Why a table cannot be used.
+/// Reasons for which a table cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TableError {
     /// The header lacks columns.
@@ -22,18 +22,14 @@ pub enum TableError {
         "{}, line 1: {what}; expected columns relation, model, prompt, p1, or relation, prompt and a column for each model",
         file.display()
     )]
-    Header {
-        file: PathBuf,
-        /// What is missing.
-        what: String,
-    },
+    Header { file: PathBuf, what: String },
     /// A row is wrong.
     #[error("{}, line {line}: {what}", file.display())]
     Row {
         file: PathBuf,
         /// Counted from 1.
         line: usize,
-        /// What is wrong, and what is expected.
+        /// The fault, and the expected form.
         what: String,
     },
 }
@@ -49,11 +45,11 @@ pub struct ScoreTable {
     pub models: Vec<String>,
     /// The relations with their prompts; a score that is not there is none.
     pub relations: Vec<(String, Vec<PromptScores>)>,
-    /// Whether the scores are 0 to 1, and not per cent.
+    /// True if the scores are 0 to 1, and not per cent.
     pub fractions: bool,
 }
 
-/// What a table says.
+/// Statistics of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
     /// By model: mean over relations of standard deviation, gap, worst and best; relations with a gap above 10 points.

@@ -1,7 +1,7 @@
 //! Queries: a prompt with a mention in it, as a model is asked it, and where its answer is read.
 //!
-//! Masked and denoising models get the mask in the object's place and answer at the last mask; causal models get what stands
-//! before the object and answer at its last token (Cao et al. 2022, as their code has it).
+//! Masked and denoising models get the mask in the object's place and answer at the last mask; causal models get the
+//! text before the object and answer at its last token (Cao et al. 2022, as their code has it).
 
 use std::sync::OnceLock;
 
@@ -16,7 +16,7 @@ use model::{Array, Batch, Model, ModelError, Plan, Sites};
 pub struct Asker<'a> {
     model: &'a Model,
     mask: Option<(String, u32)>,
-    /// Whether names are fitted into the sentence, as those of the built-in facts are.
+    /// True if names are fitted into the sentence, as those of the built-in facts are.
     said: bool,
 }
 
@@ -25,7 +25,7 @@ pub struct Asker<'a> {
 pub struct Encoded {
     /// Token ids.
     pub ids: Vec<u32>,
-    /// Where the answer is read.
+    /// Position at which the answer is read.
     pub position: usize,
 }
 
@@ -56,7 +56,7 @@ impl<'a> Asker<'a> {
         self.model
     }
 
-    /// What the model is shown of a prompt under a mention.
+    /// Input of the model for a prompt under a mention.
     pub fn text(&self, prompt: &str, mention: &str) -> String {
         // The prompt is cut first: a name may hold anything.
         let (before, after) = prompt.split_once(OBJECT).unwrap_or((prompt, ""));
@@ -82,7 +82,7 @@ impl<'a> Asker<'a> {
         Ok(position.filter(|_| fits).map(|position| Encoded { ids, position }))
     }
 
-    /// The query for one token of a word in the place of the answer, with its other tokens where they stand: all of them for
+    /// The query for one token of a word in the place of the answer, with its other tokens in place: all of them for
     /// masked and denoising models, those before it for causal ones.
     pub fn within(&self, query: &Encoded, word: &[u32], k: usize) -> Encoded {
         let (before, after) = query.ids.split_at(query.position);
@@ -95,8 +95,8 @@ impl<'a> Asker<'a> {
         }
     }
 
-    /// Runs queries sorted by length and hands each one's logits over: those of the whole vocabulary, or of `vocab` in its
-    /// order. `between` is told after each batch how many are done.
+    /// Runs queries sorted by length and hands each one's logits over: those of the whole vocabulary, or of `vocab` in
+    /// its order. `between` is called after each batch with the number done.
     ///
     /// # Errors
     /// Those of the model, and of `between`.
@@ -114,7 +114,7 @@ impl<'a> Asker<'a> {
         self.batches(queries, vocab, tokens_per_batch, &mut each, between)
     }
 
-    /// The same where what is made of one query's logits needs no other: on all threads. The results stand in the order of the
+    /// The same where the result of one query needs no other: on all threads. The results are in the order of the
     /// queries.
     pub fn read<T: Send + Sync, E: From<ModelError>>(
         &self,

@@ -1,4 +1,4 @@
-//! What can be asked while an experiment runs, and afterwards.
+//! Questions during an experiment, and afterwards.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub enum Question {
     /// How do the models score under a prompt of the user's?
     Prompt(PromptQuestion),
-    /// What did the models answer to a prompt, and what do they make of one instance?
+    /// Answers of the models to a prompt, and the details of one instance.
     Look(LookQuestion),
 }
 
@@ -29,6 +29,6 @@ pub struct LookQuestion {
     pub prompt: String,
     /// The instance, from 0.
     pub instance: usize,
-    /// Which of its mentions, from 0.
+    /// Index of its mention, from 0.
     pub mention: usize,
 }

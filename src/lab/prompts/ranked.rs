@@ -7,12 +7,12 @@ use stats::intervals::wilson;
 /// Draws up to which all are counted in place of some.
 pub const COUNTED: usize = 20_000;
 
-/// What draws say under one regime.
+/// Results of the draws under one regime.
 #[derive(Debug, Clone)]
 pub struct Ranked {
     /// The draws.
     pub tally: Tally,
-    /// Whether every possible draw was counted.
+    /// True if every possible draw was counted.
     pub exact: bool,
     /// By model: the share of its most frequent place.
     pub models: Vec<Estimate>,

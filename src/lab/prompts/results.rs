@@ -1,4 +1,4 @@
-//! What a run has found so far: the fold of its findings, side by side under typed keys.
+//! Results of a run so far: the fold of its findings, by typed keys.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ use lab::results::{Tagged, replace};
 /// Results of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// What is asked of which models.
+    /// Models and questions.
     pub data: Option<Tagged<DataFinding>>,
     /// The relations, in the order in which they were asked.
     pub relations: Vec<Tagged<RelationFinding>>,
@@ -131,7 +131,7 @@ impl Results {
         notes.iter().map(|m| m.name.as_str()).collect()
     }
 
-    /// Which words can be answers; none before anything is known.
+    /// Rule of answers; `None` before anything is known.
     pub fn rule(&self) -> Option<Candidates> {
         self.data.as_ref().map(|d| d.value.candidates)
     }

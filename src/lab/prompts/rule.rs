@@ -6,7 +6,7 @@ use super::candidates::{Reply, Strings};
 use super::query::{Asker, Encoded};
 use model::ModelError;
 
-/// What can be an answer of a relation for a model.
+/// The answers that a relation allows for a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rule {
     /// The model's whole vocabulary, by the paper's rule.
@@ -27,7 +27,7 @@ pub struct Word {
 }
 
 impl Rule {
-    /// What a reply says.
+    /// The words of a reply.
     pub fn said<'a>(&'a self, strings: &'a Strings, reply: Reply) -> &'a str {
         match self {
             Rule::Words(words) => words.get(reply.id as usize).map_or("", |w| &w.text),
@@ -114,7 +114,7 @@ impl Rows {
 /// before the object, and is not read to its end. What is said, and the object's rank, are the same as with all scores in full.
 ///
 /// # Errors
-/// Those of the model, and of `between`, which is told after each batch how many queries are done.
+/// Those of the model, and of `between`, which is called after each batch with the number of queries done.
 pub fn replies<E: From<ModelError>>(
     asker: &Asker<'_>,
     queries: &[(&Encoded, &str)],
@@ -165,10 +165,10 @@ pub(crate) fn raced<E: From<ModelError>>(
     Ok((replies, passes))
 }
 
-/// How far the words of a query have been read.
+/// State of reading the words of a query.
 struct Race {
     object: Option<usize>,
-    /// Whether one pass reads the first token of every word: nothing stands behind it.
+    /// True if one pass reads the first token of every word: nothing follows it.
     is_causal: bool,
     /// By word: tokens that are in its score.
     done: Vec<usize>,
@@ -215,17 +215,17 @@ impl Race {
     }
 }
 
-/// Whether a query can be asked with every word in it.
+/// True for queries that fit the model with every word in them.
 fn fitting(asker: &Asker<'_>, words: &[Word]) -> impl Fn(&Encoded) -> bool {
     let longest = words.iter().map(|w| w.ids.len()).max().unwrap_or(0);
     let most = asker.model().arch().max_positions;
     move |query| query.ids.len() + longest <= most + 1
 }
 
-/// Hands the scores of all words to each query over, by pseudo-log-likelihood (Salazar et al. 2020): the score of a word is the
-/// sum over its tokens of log P(token | the query with the word's other tokens in place), in nats, for causal models with those
-/// before it. Words of one token thus stand in the order of their logits. Queries that a word makes longer than the model takes
-/// have none.
+/// Passes the scores of all words to each query, by pseudo-log-likelihood (Salazar et al. 2020): the score of a word is
+/// the sum over its tokens of log P(token | the query with the word's other tokens in place), in nats, for causal
+/// models with those before it. Words of one token are thus ordered by their logits. Queries that are too long for the
+/// model with some word have none.
 pub fn scores<E: From<ModelError>>(
     asker: &Asker<'_>,
     queries: &[&Encoded],
@@ -307,7 +307,7 @@ mod tests {
         assert_eq!(best(&[], &[], None), None);
     }
 
-    /// What is left out of the race changes neither the best word nor the object's rank.
+    /// Words dropped from the race change neither the best word nor the object's rank.
     #[test]
     fn words_that_fall_behind_are_not_read_to_their_end() {
         for name in ["bert-tiny", "gpt2-tiny", "bart-tiny"] {

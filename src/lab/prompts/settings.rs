@@ -9,7 +9,7 @@ use base::text::last_part;
 use lab::setting::rows::{level, models, row, seed};
 use lab::setting::{Kind, Known, Setting, SettingError, Value};
 
-/// What is shown where the spec names no file.
+/// Text shown if the spec names no file.
 const BUILT_IN: &str = "built in";
 
 /// The fields of a run, in the order of the setup pane.
@@ -56,7 +56,7 @@ fn files() -> Setting<Spec> {
             |s, path| {
                 s.data.files = path.into_iter().collect();
                 (s.data.built_in, s.data.whole) = (false, false);
-                // What is typed is relative to where the program runs; relations of other data have other names.
+                // Typed paths are relative to the current folder; relations of other data have other names.
                 s.data.base = std::path::PathBuf::new();
                 s.data.relations.clear();
                 s.data.own.clear();

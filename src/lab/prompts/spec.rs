@@ -15,24 +15,23 @@ use lab::LabId;
 use lab::interval::IntervalSpec;
 use lab::spec::{LabSpec, Refuse, SpecError};
 
-/// What to compute, completely: the same spec with the same program gives the same findings.
+/// A complete experiment: the same spec with the same program gives the same findings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// Which instrument runs.
     pub lab: LabId,
     /// Names of the models, built in or on disk.
     pub models: Vec<String>,
     /// The seed from which every random stream of the run is derived.
     #[serde(default)]
     pub seed: u64,
-    /// What is asked.
+    /// Relations and mentions.
     #[serde(default)]
     pub data: DataSpec,
     /// How answers are read.
     #[serde(default)]
     pub query: QuerySpec,
-    /// What is averaged over.
+    /// Averages.
     #[serde(default)]
     pub adjust: AdjustSpec,
     /// How ranks are drawn.
@@ -49,17 +48,17 @@ pub struct Spec {
     pub disparity: DisparitySpec,
 }
 
-/// What is asked.
+/// Relations and mentions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DataSpec {
     /// Files or folders with facts and prompts, relative to the spec's file; none asks the built-in relations.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
-    /// Whether the built-in relations are asked as well where files are named.
+    /// True to ask the built-in relations as well if files are named.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub built_in: bool,
-    /// Whether all relations of the files are asked, `relations` picking among the built-in ones alone.
+    /// True to ask all relations of the files, `relations` picking among the built-in ones alone.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub whole: bool,
     /// Identifiers of the relations; none asks all.
@@ -95,7 +94,7 @@ impl Default for DataSpec {
 }
 
 impl DataSpec {
-    /// Where the files are.
+    /// Paths of the files.
     pub fn paths(&self) -> Vec<PathBuf> {
         self.files.iter().map(|f| self.base.join(f)).collect()
     }
@@ -121,13 +120,13 @@ impl DataSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct QuerySpec {
-    /// Which words can be answers.
+    /// Rule of answers.
     pub candidates: Candidates,
     /// The k of P@k.
     pub k: usize,
     /// Words that are passed over: `own` for the program's list, `none`, or a file.
     pub function_words: String,
-    /// Whether upper and lower case are the same.
+    /// True if upper and lower case are the same.
     pub ignore_case: bool,
 }
 
@@ -193,7 +192,7 @@ impl UserWeights {
     }
 }
 
-/// What is averaged over.
+/// Averages.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AdjustSpec {
@@ -208,7 +207,7 @@ pub struct AdjustSpec {
     pub user: BTreeMap<String, UserWeights>,
 }
 
-/// Whether models share what is drawn.
+/// Sharing of random draws between models.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sharing {
@@ -226,9 +225,9 @@ pub struct RanksSpec {
     pub draws: usize,
     /// Relations of a draw.
     pub subset: usize,
-    /// Whether models share the prompts and mentions of the random regime.
+    /// Sharing of the prompts and mentions of the random regime.
     pub random: Sharing,
-    /// What equal scores do.
+    /// Places of equal scores.
     pub ties: Ties,
     /// How scores are compared.
     pub scoring: Scoring,
@@ -258,7 +257,7 @@ impl RanksSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LedgerSpec {
-    /// Whether both models get the same prompt and mentions.
+    /// Sharing of prompt and mentions between both models.
     pub draws: Sharing,
 }
 
@@ -289,7 +288,7 @@ impl Default for DisparitySpec {
 }
 
 impl DisparitySpec {
-    /// Whether nothing is trained.
+    /// True if nothing is trained.
     pub(crate) fn is_off(&self) -> bool {
         self.gammas.is_empty()
     }
@@ -298,7 +297,7 @@ impl DisparitySpec {
 /// The shipped default spec.
 pub(crate) const PROMPTS_TOML: &str = include_str!("../../../assets/specs/prompts.toml");
 
-/// Whether a prompt says once where subject and object go.
+/// True if a prompt contains subject and object once each.
 pub(crate) fn is_prompt(text: &str) -> bool {
     text.matches(SUBJECT).count() == 1 && text.matches(OBJECT).count() == 1
 }

@@ -1,4 +1,4 @@
-//! What a spec of this lab may say.
+//! Specs of this lab that are allowed or refused.
 
 use super::*;
 use lab::SpecFields as _;
@@ -31,7 +31,7 @@ fn it_round_trips_through_toml_and_json_and_keeps_its_hash() {
     assert_ne!(all.hash(), Spec::shipped().hash());
 }
 
-/// What the check says of the shipped spec with a change.
+/// The refusal of the shipped spec with a change.
 fn refusal(change: impl FnOnce(&mut Spec)) -> String {
     let mut spec = Spec::shipped();
     change(&mut spec);
@@ -118,7 +118,7 @@ fn files_are_added_beside_what_is_asked_already() {
     let mut beside = DataSpec { files: vec!["lama".into()], base: "/specs".into(), ..DataSpec::default() };
     beside.add("own.jsonl".into());
     assert_eq!((beside.paths(), beside.built_in), (vec!["/specs/lama".into(), "own.jsonl".into()], false));
-    // What is asked alone in any case is not asked for beside nothing.
+    // Files that are asked alone anyway need no built-in relations besides them.
     let mut picked = DataSpec { files: vec!["lama".into()], ..DataSpec::default() };
     picked.relations = vec!["P19".into()];
     picked.add("own.jsonl".into());

@@ -8,7 +8,7 @@ use super::spec::Spec;
 use base::text::{printable_label, section};
 use stats::estimate::Estimate;
 
-/// What a run found, as lines of text.
+/// Results of a run, as lines of text.
 pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
     let mut out = Vec::new();
     let kept: usize = results.relations.iter().map(|r| r.value.kept).sum();
@@ -66,7 +66,7 @@ pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
     out
 }
 
-/// What is left out over all relations, by reason.
+/// Facts and prompts left out over all relations, by reason.
 fn left_out(results: &Results) -> Vec<String> {
     let mut reasons: Vec<(String, usize)> = Vec::new();
     for part in

@@ -50,7 +50,7 @@ impl Words {
         word(tokenizer, text, self.ignore_case)
     }
 
-    /// The tokens of a word in running text; none where it has letters that the model does not know.
+    /// The tokens of a word in running text; `None` if it has letters that the model does not know.
     pub fn tokens(&self, tokenizer: &Tokenizer, text: &str) -> Result<Option<Vec<u32>>, ModelError> {
         let ids = tokenizer.encode_bare(&format!(" {text}"))?.ids;
         let known = !ids.is_empty() && !ids.iter().any(|id| Some(*id) == tokenizer.special().unk);
@@ -58,7 +58,7 @@ impl Words {
     }
 }
 
-/// Whether a tokenizer reads upper and lower case as the same.
+/// True if a tokenizer reads upper and lower case as the same.
 fn folds(tokenizer: &Tokenizer) -> Result<bool, ModelError> {
     let ids = |text: &str| Ok::<_, ModelError>(tokenizer.encode_bare(text)?.ids);
     Ok(ids(" The Paris")? == ids(" the paris")?)
@@ -85,11 +85,11 @@ pub struct Common {
 
 /// The words that are one token in every model; function words are left out.
 pub fn common(models: &[&Words], function_words: &FunctionWords) -> Common {
-    // Where some models tell cases apart and others do not, the words are spelled as the former have them.
+    // If some models distinguish cases and others do not, the words are spelled as the former have them.
     let Some(base) = models.iter().find(|m| !m.ignore_case).or(models.first()) else {
         return Common::default();
     };
-    // What a model without capitals reads as a function word is none of its answers either.
+    // A word that a model without capitals reads as a function word is not one of its answers either.
     let shared = |w: &&String| {
         let fits = |m: &&Words| m.single(w).is_some_and(|id| !function_words.contains(m.strings.text(id)));
         !function_words.contains(w) && models.iter().all(fits)

@@ -1,5 +1,5 @@
-//! What is measured beside the comparison, at its largest size: code lengths, control tasks, six folds, and the comparison under
-//! more and more noise.
+//! Measurements besides the comparison, at its largest size: code lengths, control tasks, six folds, and the comparison
+//! under more and more noise.
 
 use super::probes::{Side, purposes, right};
 use super::report::Reporter;
@@ -15,7 +15,7 @@ use lab::fault::Fault;
 use lab::host::NoticeLevel;
 use probe::mdl::{METHODS, MdlError, uniform};
 
-/// What is at hand once the comparison has been made.
+/// Data available once the comparison has been made.
 pub(crate) struct Bench<'a> {
     pub spec: &'a Spec,
     /// Both sides.
@@ -24,7 +24,7 @@ pub(crate) struct Bench<'a> {
     pub steps: &'a [(usize, Pairs)],
 }
 
-/// What all of it weighs in the plan of a run, by the unit of [`super::probes::weight`].
+/// Weight of all of it in the plan of a run, by the unit of [`super::probes::weight`].
 pub(crate) fn weight(spec: &Spec) -> f64 {
     let also = &spec.also;
     let at = |size: usize| super::probes::weight(size);
@@ -36,12 +36,12 @@ pub(crate) fn weight(spec: &Spec) -> f64 {
         + noise * also.noise.len() as f64
 }
 
-/// What the codes of both sides weigh: a search takes the same steps whatever the size.
+/// Weight of the codes of both sides: a search takes the same steps whatever the size.
 fn codes(size: usize) -> f64 {
     CODES + 0.1 * super::probes::weight(size)
 }
 
-/// What the searches of the variational code weigh, in training sentences of a class.
+/// Weight of the searches of the variational code, in training sentences of a class.
 const CODES: f64 = 6_000.0;
 
 /// The names of the sides in findings.

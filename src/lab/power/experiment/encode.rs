@@ -18,7 +18,7 @@ use stats::rng::stream;
 /// Sentences that go through the model between two beats.
 const TOGETHER: usize = 256;
 
-/// Where and how a side reads its encoder.
+/// A side's encoder and its readout.
 #[derive(Clone)]
 pub(crate) struct Reader {
     /// The encoder.

@@ -91,7 +91,7 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// The metric that is compared: the one that was asked for, or the first that all files have. Others are told of.
+/// The metric to compare: the one that was asked for, or the first that all files have. Others are reported.
 fn chosen(spec: &Spec, a: &[Results], b: &[Results], host: &mut Host<'_>) -> Result<String, Fault> {
     let (shared, lacking) = metrics(a.iter().chain(b));
     let none = || {

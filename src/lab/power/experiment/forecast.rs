@@ -1,4 +1,4 @@
-//! What a run will need: sentences through the encoders that the cache lacks, and steps of training.
+//! Forecast of a run: sentences through the encoders that the cache lacks, and steps of training.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ const SLICE: usize = 32;
 /// Epochs of a training on average, measured on the shipped spec; each takes between [`PATIENCE`] and [`EPOCHS`].
 const EXPECTED: f64 = 9.0;
 
-/// What a run of this spec will need, one entry a model; of files of results next to nothing.
+/// Forecast of a run of this spec, one entry a model; of files of results next to nothing.
 ///
 /// # Errors
 /// [`Fault`], as the run itself would report it.
@@ -133,7 +133,7 @@ fn coding(
             beats += 1;
             if beats > STEPS { Err(Cancelled) } else { Ok(()) }
         };
-        // A few steps, then it is told to stop.
+        // A few steps, then it is stopped.
         let _ = codes(&data, &[Purpose::new(0, "forecast", "")], &mut stop);
         Ok((STEPS * step(data.len())) as f64)
     })
@@ -166,7 +166,7 @@ fn slice(side: &Side, sentences: &Sentences, drawn: &Drawn) -> Result<f64, Fault
         epochs += more;
         if epochs > recipes.len() { Err(Cancelled) } else { Ok(()) }
     };
-    // One epoch, then they are told to stop.
+    // One epoch, then they are stopped.
     let _ = train(&data, &data, &recipes, &Purpose::new(0, "forecast", ""), stop);
     Ok(data.len() as f64)
 }

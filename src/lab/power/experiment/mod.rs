@@ -117,8 +117,8 @@ impl Instrument for Power {
     }
 }
 
-/// What of a spec decides its comparisons: the sides, their data and training, the test and its order; not the wanted power, nor what
-/// a bound recommends, nor how wide intervals are.
+/// The part of a spec that decides its comparisons: the sides, their data and training, the test and its order; not the
+/// wanted power, the bound, nor the level of intervals.
 fn decisive(spec: &Spec) -> Spec {
     let usual = TestSpec::default();
     let mut spec = spec.clone();

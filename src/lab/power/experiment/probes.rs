@@ -32,7 +32,7 @@ use stats::rng::{shuffle, stream};
 
 /// One side at work.
 pub(crate) struct Side {
-    /// What it is probed for: those of the other side, too, unless that has a task of its own.
+    /// Sentences and labels: shared with the other side, unless that has a separate task.
     pub sentences: Arc<Sentences>,
     /// How it reads sentences.
     pub reader: Reader,
@@ -150,7 +150,7 @@ impl Side {
     }
 }
 
-/// What every seed draws for: training, or sending, a classifier.
+/// Purposes of each seed's random draws: training, or sending, a classifier.
 pub(crate) fn purposes(spec: &Spec, classifier: &str) -> Vec<Purpose> {
     let (task, data) = spec.task_of(true);
     let task = data.unwrap_or(task);
@@ -158,7 +158,7 @@ pub(crate) fn purposes(spec: &Spec, classifier: &str) -> Vec<Purpose> {
     (0..spec.training.seeds).map(|k| purpose.replicate(k)).collect()
 }
 
-/// Which examples a classifier gets right: 1 where it does.
+/// 1 for each example that a classifier gets right, otherwise 0.
 pub(crate) fn right(mlp: &Mlp, data: &Labelled) -> Vec<f64> {
     let logits: Matrix = mlp.logits(data.x());
     logits.iter_rows().zip(data.y()).map(|(row, y)| f64::from(u8::from(argmax(row) == *y))).collect()
@@ -176,24 +176,25 @@ fn fault(e: GalleryError, first: bool) -> Fault {
     }
 }
 
-/// What a corruption weighs in the plan of a run, in training sentences of a class.
+/// Weight of a corruption in the plan of a run, in training sentences of a class.
 const CORRUPTION: f64 = 200.0;
-/// What each training weighs beside its sentences.
+/// Weight of each training besides its sentences.
 const BASE: usize = 64;
 
-/// What training both sides at a size weighs.
+/// Weight of training both sides at a size.
 pub(crate) fn weight(size: usize) -> f64 {
     2.0 * (size + BASE) as f64
 }
 
-/// The sentences of both sides: the same, unless the spec gives them tasks of their own.
+/// The sentences of both sides: the same, unless the spec gives them separate tasks.
 pub(crate) fn sentences(spec: &Spec, host: &mut Host<'_>) -> Result<[Arc<Sentences>; 2], Fault> {
     let first = Arc::new(Sentences::of(spec, true, host)?);
     let second = if spec.is_apart() { Arc::new(Sentences::of(spec, false, host)?) } else { first.clone() };
     Ok([first, second])
 }
 
-/// Why two labellings of the same sentences are not paired; none where the sides have no test sentence in common, or all.
+/// Reason for which two labellings of the same sentences are not paired; `None` if the sides share no test sentence, or
+/// all.
 fn unpaired(spec: &Spec, sides: &[Arc<Sentences>; 2]) -> Option<Problem> {
     let size = spec.task.sizes.last().copied().filter(|_| spec.is_apart())?;
     let tested = |s: &Sentences| -> HashSet<String> {
@@ -271,9 +272,9 @@ pub(crate) fn run(
 /// Test sentences of each side that are read between two reports.
 const TOGETHER: usize = 256;
 
-/// What both sides get right of the test sentences of a size. The sentences arrive in the drawn order, a part at a time; wherever there
-/// are more of them than all that were `seen` at smaller sizes, what they say so far is reported, and where a plan counts them it
-/// counts.
+/// Right answers of both sides on the test sentences of a size. The sentences arrive in the drawn order, a part at a
+/// time; whenever there are more of them than all that were `seen` at smaller sizes, the result so far is reported, and
+/// it counts if a plan counts these sentences.
 fn tested(
     spec: &Spec,
     (size, seen): (usize, usize),
@@ -316,7 +317,7 @@ fn tested(
     Ok(if pairs.apart { pairs } else { pairs.select(&placed(&orders[0])) })
 }
 
-/// Where each place of an order stands in it.
+/// Inverse of an order: the position of each entry.
 fn placed(order: &[usize]) -> Vec<usize> {
     let mut places = vec![0; order.len()];
     order.iter().enumerate().for_each(|(at, item)| places[*item] = at);
@@ -339,7 +340,7 @@ fn surface(
     let of = |row: &usize| (sentences.texts[*row].as_str(), sentences.labels[*row]);
     let mut rows = drawn.parts[0].clone();
     if rows.len() > MOST_READ {
-        // Rows stand class by class.
+        // Rows are ordered class by class.
         shuffle(&mut stream(spec.seed, "sentences of base lines"), &mut rows);
         rows.truncate(MOST_READ);
     }

@@ -21,10 +21,10 @@ use lab::finding::Label;
 use stats::rng::{shuffle, stream};
 use stats::sequential::Sequential;
 
-/// Places of the sequential test that are told, at most.
+/// Most places at which the sequential test is reported.
 const PLACES: usize = 48;
 
-/// What a bound needs to know of the classifiers.
+/// Sizes of the classifiers, for a bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Sizes {
     /// Width of the wider vectors.
@@ -44,16 +44,16 @@ pub(crate) struct Reporter {
     made: Vec<(usize, ComparisonFinding)>,
     /// Power at the n of each of them, and whether it is of a part of the items, which a plan counted.
     powers: Vec<(f64, bool)>,
-    /// Whether what is reported next is the largest comparison that the spec asks for.
+    /// True if the next report is of the largest comparison that the spec asks for.
     last: bool,
-    /// Training examples of the probes that are compared; none for files, and for folds, which are trained many times.
+    /// Training examples of the compared probes; none for files, and for folds, which are trained many times.
     trained: Option<usize>,
     /// Differences in each fold.
     folds: Vec<f64>,
 }
 
 impl Reporter {
-    /// For a run of the spec; `sizes` are none where the classifiers are unknown.
+    /// For a run of the spec; `sizes` is `None` if the classifiers are unknown.
     pub(crate) fn new(spec: &Spec, sizes: Option<Sizes>) -> Self {
         let names = Names { a: spec.name(true), b: spec.name(false), metric: "accuracy".into() };
         let model = if spec.of_files() { format!("{},{}", names.a, names.b) } else { spec.models.join(",") };
@@ -76,13 +76,13 @@ impl Reporter {
         (self.names.metric, self.last, self.trained) = (metric, last, None);
     }
 
-    /// The same for probes trained on so many examples; whether it is the largest size.
+    /// The same for probes trained on `n_train` examples; `last` if that is the largest size.
     pub(crate) fn after(&mut self, n_train: usize, last: bool) {
         self.of(format!("accuracy after {n_train} training examples"), last);
         self.trained = Some(n_train);
     }
 
-    /// What [`told`] says, of probes that were trained on so many examples.
+    /// The notice for probes that were trained on so many examples.
     fn told(
         &self,
         tally: &Tally,
@@ -103,13 +103,13 @@ impl Reporter {
         self.folds.push(gap);
     }
 
-    /// Whether a comparison of n items is the one of the plan.
+    /// True if a comparison of n items is the one of the plan.
     fn planned(&self, n: usize) -> bool {
         let at = self.spec.plan.as_ref().filter(|plan| plan.stop == Stop::AtN);
         at.is_some_and(|plan| plan.n.map_or(self.last, |wanted| wanted == n))
     }
 
-    /// The number of items, fewer than all of the largest comparison, at which the plan makes its own; none where it has been made.
+    /// The number of items, fewer than all of the largest comparison, at which the plan compares; `None` once it has.
     pub(crate) fn planned_within(&self, all: usize) -> Option<usize> {
         let plan = self.spec.plan.as_ref().filter(|plan| plan.stop == Stop::AtN)?;
         let made = self.made.iter().any(|(_, c)| c.planned);
@@ -126,8 +126,8 @@ impl Reporter {
         self.report(pairs, &self.order(pairs.n()), (true, false), host)
     }
 
-    /// Reports what the first pairs in the drawn order say, in which they stand: the sequential test goes through them as it will go
-    /// through all. Only where a plan counts them is it a comparison that was made.
+    /// Reports on the first pairs, given in the drawn order: the sequential test goes through them as it will go
+    /// through all. It counts as a comparison only if a plan counts them.
     pub(crate) fn part(&mut self, pairs: &Pairs, counts: bool, host: &mut Host<'_>) -> Result<(), Cancelled> {
         self.report(pairs, &(0..pairs.n()).collect::<Vec<_>>(), (counts, true), host)
     }
@@ -163,7 +163,7 @@ impl Reporter {
         Ok(())
     }
 
-    /// What the first items in the drawn order say, so that other terms and smaller pilots can be asked about later.
+    /// Tallies of the first items in the drawn order, so that other terms and smaller pilots can be asked about later.
     fn tallies(&self, pairs: &Pairs, order: &[usize], all: &Tally) -> Vec<Kind> {
         let of = |at: usize| {
             let tally = if at == pairs.n() { all.clone() } else { pairs.select(&order[..at]).tally() };
@@ -186,23 +186,23 @@ impl Reporter {
         Ok(())
     }
 
-    /// Why an item is no step of the sequential test, where it is none.
+    /// Reason for which an item is not a step of the sequential test, if it is not.
     pub(crate) fn stepless(&self) -> Option<&'static str> {
         self.made.last().and_then(|(_, c)| stepless(c))
     }
 
-    /// Whether the latest comparison has less power than is wanted.
+    /// True if the latest comparison has less power than is wanted.
     pub(crate) fn is_short_of_power(&self) -> bool {
         self.powers.last().is_some_and(|(power, _)| *power < self.spec.test.target)
     }
 
-    /// Whether to give up; the last word of a run.
+    /// Reports whether to give up; the last finding of a run.
     pub(crate) fn verdict(&self, host: &mut Host<'_>) -> Result<(), Cancelled> {
         let Some((n, last)) = self.made.last() else { return Ok(()) };
         if last.both.is_none() && !last.unpaired {
             return Ok(());
         }
-        // A few of the items have a sign of their own: where a plan counted them, they are no size that was run.
+        // The sign on a few of the items does not count: where a plan counted them, they are not a size of the run.
         let sizes = || self.made.iter().zip(&self.powers).filter(|(_, (_, part))| !part);
         let all: Vec<&ComparisonFinding> = sizes().map(|((_, c), _)| c).collect();
         let best_power = sizes().map(|(_, (power, _))| *power).fold(0.0, f64::max);

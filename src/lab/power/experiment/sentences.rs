@@ -142,7 +142,8 @@ impl Sentences {
         let quarter = counts[1];
         let mut parts: [Vec<usize>; 3] = Default::default();
         for class in 0..self.classes {
-            // Grouped sentences stand in turns, so what four does not divide is left out at the end of the training part.
+            // Grouped sentences alternate, so the remainder of a division by four is left out at the end of the
+            // training part.
             let most = if self.folds.is_empty() { counts[0] } else { 4 * quarter };
             let each =
                 (0..3).flat_map(|k| self.parts[k][class].iter().take(if k == 0 { most } else { counts[k] }));
@@ -165,7 +166,7 @@ impl Sentences {
         let mut labels = self.labels.clone();
         for part in &drawn.parts {
             let mut rows = part.clone();
-            // Positive numbers stand in the order of their bits.
+            // The bits of positive numbers sort like the numbers.
             let hash =
                 |row: &usize| unit(&mut stream(seed, &format!("control {}", self.texts[*row]))).to_bits();
             rows.sort_by_cached_key(hash);

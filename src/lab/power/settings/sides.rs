@@ -1,4 +1,4 @@
-//! The rows of a side: those of the second stand beside those of the first.
+//! The rows of a side: those of the second are next to those of the first.
 
 use super::super::spec::{SideSpec, Spec};
 use base::text::{last_part, shortened};
@@ -105,7 +105,7 @@ fn encoder(first: bool) -> Setting<Spec> {
                 both[usize::from(first)] = name.clone();
             }
             spec.models = both.to_vec();
-            // One name stands for both sides.
+            // One name serves both sides.
             spec.models.dedup();
             (spec.a.results, spec.b.results) = (Vec::new(), Vec::new());
             Ok(())

@@ -31,7 +31,8 @@ struct Query<'a> {
 }
 
 impl Bench {
-    /// What can be an answer of a relation for a model; no token or word at all where there is none that every model can say.
+    /// The answers that a relation allows for a model; no token or word at all if there is none that every model can
+    /// say.
     pub(crate) fn rule(&self, relation: &Relation, member: usize) -> Result<Rule, Fault> {
         match self.spec.query.candidates {
             Candidates::Vocabulary => Ok(Rule::Vocabulary),
@@ -89,7 +90,7 @@ impl Bench {
             for (prompt, replies) in missing.into_iter().zip(asked) {
                 known.put(prompt, replies);
             }
-            // What cannot be kept is asked again next time.
+            // An answer that cannot be kept is asked again next time.
             let _ = store.keep_trained(&key, &known.bytes());
         }
         Ok(prompts.iter().map(|p| known.get(p).cloned().unwrap_or_default()).collect())
@@ -168,7 +169,7 @@ fn written<'a>(
     Ok(all.into_iter().flatten().collect())
 }
 
-/// What a model replies, in the order of the queries; `between` is told how many are done.
+/// A model's replies, in the order of the queries; `between` is called with the number done.
 fn read(
     m: &Member,
     asker: &Asker<'_>,
@@ -189,7 +190,7 @@ fn read(
     asker.read(&encoded, tokens, TOKENS_PER_BATCH, reply, between)
 }
 
-/// Why a model cannot say an object under a rule, if so.
+/// Reason for which a model cannot say an object under a rule, if so.
 pub(crate) fn unsayable(m: &Member, rule: &Rule, object: &str) -> Result<Option<String>, Fault> {
     if let Rule::Words(words) = rule {
         let is_word = words.iter().any(|w| m.words.strings.same(&w.text, object));

@@ -1,4 +1,4 @@
-//! What a run works on: the models with their words, the relations with their queries, and what has been answered.
+//! Material of a run: the models with their words, the relations with their queries, and the answers so far.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -36,7 +36,7 @@ pub(crate) struct Member {
     pub label: Label,
 }
 
-/// What a run works on.
+/// Material of a run.
 pub(crate) struct Bench {
     pub spec: Spec,
     /// The models, in the order of the spec.
@@ -151,7 +151,8 @@ impl Bench {
         Ok(())
     }
 
-    /// Whether every relation has as many weights of the user's as prompts: hours of asking may lie before the relation.
+    /// Checks that every relation has as many weights of the user's as prompts: hours of asking may come before the
+    /// relation.
     fn check_weights(&self) -> Result<(), Problem> {
         if self.spec.adjust.weights != Weighting::User {
             return Ok(());
@@ -172,7 +173,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Which words can be answers, as findings say it.
+    /// The rule of answers, as findings say it.
     pub(crate) fn candidates(&self) -> Option<Candidates> {
         Some(self.spec.query.candidates)
     }
@@ -209,7 +210,7 @@ impl Bench {
         relation.facts.iter().take(most).map(cut).collect()
     }
 
-    /// Why a fact cannot be asked of a model, if so.
+    /// Reason for which a fact cannot be asked of a model, if so.
     fn unfit(
         &self,
         fact: &Fact,
@@ -312,7 +313,7 @@ fn leave_out(list: &mut Vec<LeftOut>, reason: String, what: &str) {
     }
 }
 
-/// Why a prompt cannot be asked, if so; `causal` is a model that reads from the left only.
+/// Reason for which a prompt cannot be asked, if so; `causal` is a model that reads from the left only.
 pub fn refused(prompt: &str, causal: Option<&str>) -> Option<String> {
     if !is_prompt(prompt) {
         return Some("it does not have [X] and [Y] once each".into());
@@ -352,7 +353,7 @@ fn library(spec: &Spec, host: &mut Host<'_>) -> Result<Library, Fault> {
         return Err(Problem { what, r#where: key.into(), hint: "correct the name".into() }.into());
     }
     if !wanted.is_empty() {
-        // What a file adds to a built-in relation is asked with all of it.
+        // Facts that a file adds to a built-in relation are asked with all of it.
         let added = |r: &Relation| spec.data.whole && !built_in.relations.contains(r);
         library.relations.retain(|r| wanted.contains(&r.id) || added(r));
     }
@@ -389,7 +390,7 @@ fn unused(spec: &Spec, library: &Library, host: &mut Host<'_>) -> Result<(), Fau
     Ok(())
 }
 
-/// How many relations a notice names.
+/// Most relations that a notice names.
 const NAMED: usize = 3;
 
 /// Tells of relations that have facts and no prompt, or the other way round: an error where one of them is asked for by name.

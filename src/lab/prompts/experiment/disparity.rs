@@ -1,6 +1,6 @@
-//! Sample disparity (Cao et al. 2022, section 5, Table 3): a model goes on training on more or less of the facts before it is
-//! asked for them. The training is that of `probity gallery mix`; a mixture that was measured before is not trained again, and a
-//! training that was stopped goes on where it was, with the numbers of one that was not.
+//! Sample disparity (Cao et al. 2022, section 5, Table 3): a model is trained further on more or less of the facts
+//! before it is asked for them. The training is that of `probity gallery mix`; a mixture that was measured before is
+//! not trained again, and a training that was stopped goes on where it was, with the numbers of one that was not.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -35,14 +35,14 @@ const RELATIONS: usize = 4;
 
 /// Time between two looks at how far a training has come; a shorter one is not kept.
 const BETWEEN: Duration = Duration::from_secs(30);
-/// What is worth keeping of a training that is stopped.
+/// Shortest training that is worth keeping when it is stopped.
 const WORTH: Duration = Duration::from_secs(5);
 
-/// What the mixtures of a model take, in seconds; 0 for what was measured before.
+/// Time of a model's mixtures, in seconds; 0 for those measured before.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cost {
     pub model: String,
-    /// By diet: as it is, then each mixture.
+    /// By diet: the model as it is, then each mixture.
     pub diets: Vec<f64>,
 }
 
@@ -60,7 +60,7 @@ fn settings(spec: &Spec) -> Settings {
     }
 }
 
-/// What each model that is trained takes, by a few steps of training and a few relations that are asked.
+/// Time of each trained model, from a few steps of training and a few relations.
 pub(crate) fn forecast(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Cost>, Fault> {
     if spec.disparity.is_off() {
         return Ok(Vec::new());
@@ -143,7 +143,7 @@ pub(crate) fn train(spec: &Spec, ahead: &Ahead, host: &mut Host<'_>) -> Result<(
     Ok(())
 }
 
-/// The name under which the outcome of a diet is kept.
+/// The key under which the outcome of a diet is kept.
 fn key(start: &Start, name: &str, diet: Diet, settings: &Settings) -> Result<String, Fault> {
     let described = serde_json::to_string(&(diet, settings))
         .map_err(|e| Fault::Failed(problem(&e, name, "leave the model out of disparity.models")))?;
@@ -185,13 +185,13 @@ fn outcome(
     Ok(outcome)
 }
 
-/// How far the training of a mixture has come, in the store.
+/// State of a mixture's training in the store.
 struct Mark {
     store: Arc<dyn Store>,
     key: String,
-    /// When it was kept last, or begun.
+    /// Time of the last save, or of the start.
     kept: Instant,
-    /// What was there before.
+    /// Earlier state.
     bytes: Option<Vec<u8>>,
 }
 
@@ -205,7 +205,7 @@ impl Bookmark for Mark {
     }
 
     fn keep(&mut self, bytes: Vec<u8>) {
-        // What cannot be kept is trained again; that a whole mixture cannot is said at its end.
+        // A state that cannot be kept is trained again; for a whole mixture the failure is reported at its end.
         let _ = self.store.keep_unfinished(&self.key, &bytes);
         self.kept = Instant::now();
     }

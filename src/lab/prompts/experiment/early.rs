@@ -1,7 +1,8 @@
-//! A relation while its models are still being asked: which of its facts and prompts will be asked, told before the first
-//! query, and each model's scores as soon as that model has answered. Which facts stay is known from the tokenizers alone, but
-//! for queries that turn out to be too long; all of it is told again when every model has answered. Of the first relation the
-//! usual names alone are asked before the run is forecast: what a forecast measures takes longer than that.
+//! A relation while its models are still being asked: the facts and prompts to be asked, reported before the first
+//! query, and each model's scores as soon as it has answered. The facts follow from the tokenizers alone, except for
+//! queries that turn out to be too long; all of it is reported again when every model has answered. Of the first
+//! relation only the usual names are asked before the run is forecast, because the measurements of a forecast take
+//! longer.
 
 use super::asking::unsayable;
 use super::bench::{Bench, Entry, Replies, Said};
@@ -14,7 +15,7 @@ use crate::rule::Rule;
 use lab::fault::Fault;
 use stats::bootstrap::Resamples;
 
-/// Queries of one model from which on a relation takes long enough to be told model by model.
+/// Queries of one model from which on a relation is reported model by model.
 const LONG: usize = 2_000;
 /// Queries of one model up to which the usual names of the first relation are asked ahead of everything else.
 const FEW: usize = 1_000;
@@ -29,8 +30,8 @@ pub(crate) struct Early {
 }
 
 impl Early {
-    /// What can be said of a relation before any model is asked, where that is worth its while: of the first one, and of those
-    /// with many queries.
+    /// Report on a relation before any model is asked, if that is worthwhile: on the first one, and on those with many
+    /// queries.
     pub(crate) fn of(bench: &Bench, relation: &Relation, is_first: bool) -> Result<Option<Self>, Fault> {
         let ((prompts, prompts_left_out), facts) = (bench.prompts(relation), bench.facts(relation));
         let width: usize = facts.iter().map(|f| f.names.len()).sum();
@@ -75,8 +76,8 @@ impl Early {
         report_relation(bench, &self.entry, None, host)
     }
 
-    /// Asks every model the usual names and tells its scores, where these are few queries; whether it did. Replies that the store
-    /// has are taken from there; those that are asked here are asked again with the other names, and not kept.
+    /// Asks every model the usual names and reports its scores, if these are few queries; true if it did. Replies in
+    /// the store are used; those asked here are asked again with the other names, and not kept.
     pub(crate) fn glance(&self, bench: &Bench, host: &mut Host<'_>) -> Result<bool, Fault> {
         let Entry { relation, prompts, facts, .. } = &self.entry;
         let races = self.rules.iter().any(|rule| matches!(rule, Rule::Words(_)));
@@ -115,7 +116,7 @@ impl Early {
         self.tell(bench, member, (replies, &self.places), host)
     }
 
-    /// Tells the scores of one model: its replies by prompt, and where among them the usual name of each fact stands.
+    /// Reports the scores of one model: its replies by prompt, and the index of each fact's usual name among them.
     fn tell(
         &self,
         bench: &Bench,

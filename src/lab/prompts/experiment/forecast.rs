@@ -1,5 +1,5 @@
-//! What a run will need, before its long work begins: memory by arithmetic over counts, time by counted queries and a slice of
-//! them that is timed.
+//! Forecast of a run, before its long work begins: memory by arithmetic over counts, time by counted queries and a
+//! slice of them that is timed.
 
 use std::time::Instant;
 
@@ -22,7 +22,7 @@ const INTERVALS: f64 = 5e-6;
 /// Bytes of answers, ranks and replies for each query.
 const PER_QUERY: usize = 32;
 
-/// What a run takes, stage by stage, in seconds.
+/// Time of a run, stage by stage, in seconds.
 pub(crate) struct Ahead {
     /// One forecast a model. Each has the whole run's memory: the models of a comparison are in memory together.
     pub forecasts: Vec<Forecast>,
@@ -31,13 +31,13 @@ pub(crate) struct Ahead {
     pub mixtures: Vec<Cost>,
 }
 
-/// So many units as make a clock that has run since `begun` say the pace of the part that took `timed` seconds: what prepares a
-/// slice is no part of the work.
+/// Number of units, scaled so that a clock running since `begun` shows the pace of the part that took `timed` seconds:
+/// the preparation of a slice is not part of the work.
 pub(crate) fn units(done: f64, timed: f64, begun: Instant) -> f64 {
     done * begun.elapsed().as_secs_f64() / timed.max(f64::MIN_POSITIVE)
 }
 
-/// What the stages of a relation take, in seconds by model.
+/// Time of the stages of a relation, in seconds by model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Seconds {
     /// The queries that the store does not answer.
@@ -63,7 +63,7 @@ impl Ahead {
     }
 }
 
-/// What is to be done about a relation.
+/// Work left on a relation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Undone {
     /// Queries that the store does not answer.
@@ -80,7 +80,7 @@ impl Undone {
     }
 }
 
-/// What is counted before anything is asked, by relation.
+/// Counts before anything is asked, by relation.
 #[derive(Default)]
 struct Counted {
     /// All queries of the model.
@@ -90,7 +90,7 @@ struct Counted {
     says: Vec<Vec<bool>>,
 }
 
-/// What a run will need.
+/// The forecast of a run.
 ///
 /// # Errors
 /// [`Fault`], also where the memory limit cannot be kept.
@@ -113,7 +113,7 @@ pub(crate) fn of(bench: &Bench, host: &mut Host<'_>) -> Result<Ahead, Fault> {
         let weights = weights(bench, k, &shared, host)?;
         let intervals: Vec<f64> = shared.iter().map(|n| INTERVALS * *n as f64).collect();
         let sum = |list: &[f64]| list.iter().sum::<f64>();
-        // A model that is trained and not asked is told of with the first one.
+        // A model that is trained and not asked is reported with the first one.
         let asked = |name: &str| bench.members.iter().any(|m| m.name == name);
         let mine = |c: &&Cost| c.model == bench.members[k].name || k == 0 && !asked(&c.model);
         let trained: f64 = mixtures.iter().filter(mine).flat_map(|c| &c.diets).sum();

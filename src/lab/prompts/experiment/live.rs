@@ -40,14 +40,14 @@ fn originals(entry: &Entry) -> Vec<Fact> {
     entry.facts.iter().map(first).collect()
 }
 
-/// What a model said to a query.
+/// A model's answer to a query.
 struct Said {
     word: String,
     right: bool,
     rank: Option<u32>,
 }
 
-/// What every model said to a prompt under the original mentions.
+/// Answers of every model to a prompt under the original mentions.
 fn replies(bench: &Bench, entry: &Entry, text: &str, host: &mut Host<'_>) -> Result<Vec<Vec<Said>>, Fault> {
     let causal = bench.members.iter().find(|m| m.model.arch().is_causal()).map(|m| m.name.as_str());
     if let Some(reason) = refused(text, causal) {

@@ -1,5 +1,4 @@
-//! The procedure: relation by relation every model is asked every prompt under every mention, and what that says of the
-//! relation is told at once; then ranks are drawn and gaps are split over all relations.
+//! The procedure: relation by relation every model is asked every prompt under every mention, and the results of the relation are reported at once; then ranks are drawn and gaps are split over all relations.
 
 mod asking;
 mod bench;
@@ -95,14 +94,14 @@ impl Instrument for Prompts {
 /// A spec at work.
 struct Run {
     spec: Spec,
-    /// What questions are answered from.
+    /// Material for answers to questions.
     bench: Option<Bench>,
     /// Instances that were asked, over all relations.
     examined: usize,
     latest: Latest<Kind, Question>,
 }
 
-/// What is gathered over the relations.
+/// Results gathered over the relations.
 #[derive(Default)]
 pub(super) struct Gathered {
     /// For rank consistency.
@@ -117,7 +116,7 @@ pub(super) struct Gathered {
     pub instances: usize,
 }
 
-/// What the means over relations are of, for one model and relation.
+/// Terms of the means over relations, for one model and relation.
 #[derive(Clone)]
 pub(super) struct Spread {
     /// P@1 over prompts.

@@ -1,4 +1,4 @@
-//! What is said over all relations: ranks, spreads, ledgers; and ranks in the meantime, while relations come in.
+//! Results over all relations: ranks, spreads, ledgers; and interim ranks while relations come in.
 
 use super::bench::Bench;
 use super::{Gathered, Spread, pairs};
@@ -24,10 +24,10 @@ const MEANWHILE: usize = 200;
 const STEP: usize = 250;
 /// Draws for each number of prompts of the curve.
 const CURVE: usize = 300;
-/// Whole orders whose counts are told.
+/// Most whole orders whose counts are reported.
 const ORDERS: usize = 20;
 
-/// Ranks over the relations that are there, with draws of the same share of them; told a few times on the way.
+/// Ranks over the relations so far, with draws of the same share of them; reported a few times on the way.
 pub(crate) fn meanwhile(
     bench: &Bench,
     gathered: &Gathered,

@@ -41,7 +41,8 @@ pub(crate) fn weights(
     Ok(sums)
 }
 
-/// Perplexity per token of a prompt under each subject; `fitted` is that of the relation. `between` is told what share is done.
+/// Perplexity per token of a prompt under each subject; `fitted` is that of the relation. `between` is called with the
+/// share done.
 ///
 /// # Errors
 /// Those of the model, and of `between`.

@@ -1,4 +1,4 @@
-//! One relation: every model is asked, and what that says is told.
+//! One relation: every model is asked, and the results are reported.
 
 use super::bench::{Bench, Entry, LISTED, Scored};
 use super::early::Early;
@@ -61,8 +61,8 @@ pub(crate) fn report_data(bench: &Bench, host: &mut Host<'_>) -> Result<(), Faul
     Ok(host.find(bench.label.finding(facts, true, t, Kind::Data(data)))?)
 }
 
-/// Asks every model about a relation, tells what comes of it and gathers it. `seconds` are what its stages take about; with
-/// `early`, the scores of a model are told as soon as it has answered.
+/// Asks every model about a relation, reports the results and gathers them. `seconds` are estimates of its stages; with
+/// `early`, the scores of a model are reported as soon as it has answered.
 pub(crate) fn investigate(
     bench: &mut Bench,
     relation: &Relation,

@@ -13,7 +13,7 @@ use crate::rule::{Rule, raced};
 use lab::fault::Fault;
 use model::chunk::TOKENS_PER_BATCH;
 
-/// Queries of a slice: one of so many of the work, within bounds.
+/// Queries of a slice: one of this many of the work, within bounds.
 const ONE_OF: usize = 100;
 const FEWEST: usize = 96;
 const MOST: usize = 4096;
@@ -71,11 +71,11 @@ pub(crate) fn queries(bench: &Bench, k: usize, undone: &[Undone]) -> Result<f64,
     let begun = Instant::now();
     let all: usize = undone.iter().map(|u| u.queries).sum();
     let work: Vec<f64> = undone.iter().map(|u| u.queries as f64).collect();
-    // As many together as a relation has: what fills no batch, and leaves threads idle, does so in the run.
+    // As many together as a relation has: a batch that is not full, and leaves threads idle, does so in the run.
     let relations = undone.iter().filter(|u| u.queries > 0).count().max(1);
     let together = (all / relations).clamp(FEWEST, TOGETHER);
     let picked = picked(bench, &work, (all / ONE_OF).clamp(together, MOST));
-    // The words of one relation stand for those of all: how many they are matters little.
+    // The words of one relation serve for all: their number matters little.
     let most = (0..work.len()).max_by(|a, b| work[*a].total_cmp(&work[*b]));
     let rule = match most {
         Some(r) => bench.rule(&bench.library.relations[r], k)?,
@@ -120,7 +120,7 @@ fn ask(bench: &Bench, k: usize, rule: &Rule, picked: &[&Picked<'_>]) -> Result<(
     Ok(())
 }
 
-/// What a slice of pseudo-log-likelihood says.
+/// Rates from a slice of pseudo-log-likelihood.
 pub(crate) struct Races {
     /// Forward passes that it took.
     pub passes: usize,

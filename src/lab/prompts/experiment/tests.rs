@@ -1,4 +1,4 @@
-//! The procedure on small built-in models, with a host that keeps what it is told.
+//! The procedure on small built-in models, with a host that records its calls.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -62,7 +62,7 @@ impl Store for Memory {
     }
 }
 
-/// Keeps what it is told.
+/// Records its calls.
 struct Desk {
     found: Vec<Finding>,
     notices: Vec<Problem>,
@@ -73,9 +73,9 @@ struct Desk {
     waiting: Option<Waiting>,
     replies: Vec<Vec<Finding>>,
     asked: bool,
-    /// Who held the first model when training began: this desk, and the run.
+    /// Number of holders of the first model when training began: this desk, and the run.
     holders: usize,
-    /// Findings that were told before the run was forecast.
+    /// Findings reported before the run was forecast.
     before_forecast: Option<usize>,
 }
 
@@ -204,7 +204,7 @@ fn run(spec: &Spec, desk: &mut Desk) -> (Box<dyn Experiment<Kind, Question>>, Re
     (experiment, result)
 }
 
-/// What a run says, without the time.
+/// Findings of a run, without the time.
 fn told(desk: &Desk) -> Vec<String> {
     desk.found.iter().map(|f| serde_json::to_string(&f.body).unwrap() + &f.model).collect()
 }

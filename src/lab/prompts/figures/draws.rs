@@ -38,10 +38,10 @@ pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
 
 /// Bars of a histogram over the places of `models` models: the first number is the worst place's.
 fn bars_by_place(histogram: &[u64], draws: u64, models: usize) -> Vec<Bar> {
-    // Where ties share places, they are counted by halves.
+    // Shared places are counted by halves.
     let step = if histogram.len() > models { 0.5 } else { 1.0 };
     let bar = |(at, n): (usize, &u64)| {
-        // Places are told from 1, the best, as readers count them.
+        // Places count from 1, the best, as readers expect.
         let place = models as f64 - at as f64 * step;
         let (from, to) = (place - 0.45 * step, place + 0.45 * step);
         Bar { from, to, y: *n as f64 / draws as f64, n: (draws as usize).into(), ..Bar::default() }
@@ -56,8 +56,8 @@ pub fn some_prompts(n: usize) -> String {
     if n == 1 { "1 prompt".into() } else { format!("{n} prompts") }
 }
 
-/// How often a model came out at which place under the three regimes, and where so many prompts a relation are averaged
-/// (`prompts`; those of the curve).
+/// Counts of a model's places under the three regimes, and by number of prompts averaged in a relation (`prompts`;
+/// those of the curve).
 pub fn places_of(
     results: &Results,
     engine: Option<&EngineInfo>,

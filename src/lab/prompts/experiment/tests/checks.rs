@@ -1,4 +1,4 @@
-//! What a model that joins may change and what not, and how much is asked: beside what the forecast counts.
+//! Effects of a further model, and the number of queries against the forecast.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ fn spec_of(dir: &std::path::Path, facts: &[(&str, &str)]) -> Spec {
     spec
 }
 
-/// What all models answer under the prompt, and each of them in full about the first instance.
+/// Answers of all models under the prompt, and each of them in full about the first instance.
 fn looked(
     experiment: &mut dyn Experiment<Kind, crate::Question>,
     desk: &mut Desk,
@@ -86,12 +86,13 @@ fn a_model_that_joins_changes_no_logit_and_no_prediction_of_the_others() {
         all.iter().filter(|(k, _)| k.contains(&hash)).map(|(k, v)| (k.clone(), v.clone())).collect()
     };
     assert!(!own(&stored).is_empty() && own(&stored) == own(&now));
-    // What left is listed, with the word.
+    // The excluded fact is listed, with the word.
     assert_eq!(after.0.left_out.len(), 1);
     assert!(after.0.left_out[0].0.contains(&taken) && after.0.left_out[0].1.contains("gpt2-tiny"));
 }
 
-/// Under the rules that compare words of all models, a model that joins takes words and instances away, each of which is told.
+/// Under the rules that compare words of all models, a further model removes words and instances, each of which is
+/// reported.
 #[test]
 fn what_a_model_that_joins_takes_away_is_listed() {
     let dir = tempfile::tempdir().unwrap();
@@ -140,7 +141,7 @@ fn a_forecast_counts_the_queries_that_are_asked() {
         "perplexity takes its time too"
     );
     spec.adjust.weights = Weighting::Uniform;
-    // What the store answers takes no time but that of its intervals.
+    // Answers from the store take no time but that of their intervals.
     run(&spec, &mut desk).1.unwrap();
     let again = of(&spec, &mut desk);
     assert_eq!(again.relations[0].asks, [0.0]);

@@ -1,4 +1,4 @@
-//! What is told before all models have answered, what every finding says of its rule, and bad input that has a defined result.
+//! Reports before all models have answered, the rule stated in every finding, and bad input that has a defined result.
 
 use super::super::bench::Member;
 use super::super::stored;
@@ -27,7 +27,7 @@ fn the_first_relation_is_told_before_any_model_is_asked_and_then_model_by_model(
     assert!(!relation.r#final && first.kept > 0 && first.weights.is_empty(), "{first:?}");
     let early: Vec<&Finding> = scores.iter().take_while(|f| !f.r#final).collect();
     assert_eq!(early.len(), 3 * first.prompts.len(), "every model, prompt by prompt");
-    // What was told early is what stands in the end, where no query was too long.
+    // Early reports equal the final ones where no query was too long.
     let results = desk.results();
     let last = results.relation(&first.relation).unwrap();
     assert!(last.is_final && last.value.kept == first.kept);
@@ -52,7 +52,7 @@ fn every_score_of_a_small_first_relation_is_told_before_the_run_is_forecast() {
     let before = &desk.found[..desk.before_forecast.unwrap()];
     let scores = |some: &[Finding]| some.iter().filter(|f| matches!(kind(f), Kind::PromptScore(_))).count();
     assert_eq!((before.len(), scores(before)), (2 + 3 * 3, 3 * 3), "data, relation, three models by prompt");
-    // Usual names alone, out of the store's sight: what they say is that of all names.
+    // Scores of the usual names alone, asked without the store, equal those among all names.
     let asked = desk.store.times.load(Ordering::Relaxed);
     let stored: Vec<String> = told(&desk)[..before.len()].to_vec();
     desk.found.clear();
@@ -62,7 +62,7 @@ fn every_score_of_a_small_first_relation_is_told_before_the_run_is_forecast() {
     assert_eq!(desk.store.times.load(Ordering::Relaxed), asked);
 }
 
-/// What takes many passes would only be waited for twice.
+/// A relation of many passes would only be waited for twice.
 #[test]
 fn a_first_relation_of_many_queries_or_passes_is_forecast_first() {
     let mut long = spec();
@@ -87,7 +87,7 @@ fn every_finding_says_by_which_rule_answers_were_read() {
         let json = serde_json::to_value(finding).unwrap();
         assert_eq!(json["candidates"], "intersection", "{json}");
     }
-    // What each model takes from the words that all share is told with it.
+    // The words that each model removes from the shared ones are reported with it.
     let data = desk.results().data.unwrap().value;
     assert!(data.models.iter().any(|m| m.words_taken > 0 && !m.taken.is_empty()), "{:?}", data.models);
     assert!(data.models.iter().all(|m| m.taken.len() <= m.words_taken));
@@ -165,7 +165,7 @@ fn a_model_beside_itself_is_as_good_as_itself() {
     let parts = &ledger.value.parts;
     assert_eq!((parts.model_itself.mean, parts.total.mean, parts.prompt_share), (0.0, 0.0, None));
     assert!(!parts.sentence("a", "b").is_empty());
-    // Ties fall to the order in which they are given, so that the places stand still.
+    // Ties fall to the order in which they are given, so that the places are fixed.
     let adjusted = results.rank(super::super::super::consistency::Regime::Adjusted, None).unwrap();
     assert_eq!(adjusted.value.consistency.mean, 1.0);
     // The table gave them an order of 100 % and said nothing of where it is from.

@@ -27,7 +27,7 @@ fn own_files_are_asked_and_what_is_dropped_is_told() {
     assert!(told.what.contains("P99"), "{told}");
 }
 
-/// A relation that cannot be asked is told of, not dropped without a word; by name it is refused with its reason.
+/// A relation that cannot be asked is reported, not dropped without a word; by name it is refused with its reason.
 #[test]
 fn a_relation_without_prompts_is_told_of() {
     let dir = tempfile::tempdir().unwrap();
