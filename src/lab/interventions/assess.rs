@@ -1,4 +1,4 @@
-//! What a sweep says about a method: both bands at every strength, what is left of the other property, and the optimum.
+//! Assessment of a sweep: both bands at every strength, what is left of the other property, and the optimum.
 //!
 //! One [`assess`] is one method under one oracle with all its replicates. It never looks at hidden states or probes, only at
 //! per-example scores, so it can be called again whenever a replicate arrives.
@@ -21,17 +21,17 @@ pub struct Readable {
     pub recalls: Vec<f64>,
     /// Their mean. The interval is symmetric; each share enters it by Wilson's centre, so it never has width 0.
     pub balanced: Estimate,
-    /// Whether the lower end lies above chance. If not, the oracle reads nothing any more: its selectivity is that of a
+    /// True if the lower end is above chance. If not, the oracle reads nothing any more: its selectivity is that of a
     /// constant answer, and the strength cannot be an optimum.
     pub eligible: bool,
 }
 
-/// What became of one of several properties that should stay.
+/// Scores of one of several properties to keep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KeptStrength {
     /// Selectivity over the examples that have it.
     pub selectivity: Option<Bands>,
-    /// What is left of it.
+    /// Readability of it after the intervention.
     pub readable: Option<Readable>,
     /// Examples that have it.
     pub n: usize,
@@ -44,7 +44,8 @@ pub struct Strength {
     pub value: f64,
     /// Completeness over all examples.
     pub completeness: Bands,
-    /// Selectivity over the examples that have the other property; none if none has. Of several properties, the mean over them.
+    /// Selectivity over the examples that have the other property; none if none has. Of several properties, the mean
+    /// over them.
     pub selectivity: Option<Bands>,
     /// Harmonic mean of the two means.
     pub reliability: Option<Bands>,
@@ -52,7 +53,7 @@ pub struct Strength {
     pub(crate) completeness_where_selective: Option<Bands>,
     /// Mean over the values of the other property of the mean selectivity within; of several properties, the mean over them.
     pub(crate) selectivity_by_class: Option<Bands>,
-    /// What is left of the other property.
+    /// Readability of the other property after the intervention.
     pub readable: Option<Readable>,
     /// The same by property where there are several: the other one, then the further ones.
     pub kept: Vec<KeptStrength>,
@@ -63,7 +64,7 @@ pub struct Strength {
 }
 
 impl Strength {
-    /// Whether it can be an optimum: every property that should stay is still read better than chance. None where no example has
+    /// True if it can be an optimum: every property to keep is still read better than chance. `None` if no example has
     /// the other property.
     pub(crate) fn eligible(&self) -> Option<bool> {
         let first = self.readable.as_ref()?.eligible;
@@ -72,7 +73,7 @@ impl Strength {
     }
 }
 
-/// What a sweep says.
+/// Assessment of a sweep.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assessment {
     /// In the order of the strengths.
@@ -191,7 +192,7 @@ fn strength(
     })
 }
 
-/// How far the harmonic mean reaches when one of the two means goes to the end of its exact bound and the other stays.
+/// Reach of the harmonic mean when one of the two means goes to the end of its exact bound and the other stays.
 fn between(c: f64, of_c: Option<Estimate>, s: f64, of_s: Option<Estimate>) -> Option<Estimate> {
     let (ec, es) = (of_c.unwrap_or(Estimate::exact(c)), of_s.unwrap_or(Estimate::exact(s)));
     (of_c.is_some() || of_s.is_some()).then(|| Estimate {
@@ -201,7 +202,7 @@ fn between(c: f64, of_c: Option<Estimate>, s: f64, of_s: Option<Estimate>) -> Op
     })
 }
 
-/// What is left of the property at `j` in the set with these sums, at the strength of place `m`.
+/// Readability of the property at `j` in the set with these sums, at the strength of index `m`.
 fn readable(table: &Table, totals: &[f64], (m, j): (usize, usize), level: f64) -> Option<Readable> {
     let present = table.present(totals, j);
     let right = &totals[table.of(table.rights(m), j)];

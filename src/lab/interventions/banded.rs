@@ -28,7 +28,7 @@ pub struct Banded {
     /// Standard deviation of single replicates on these examples; none with one replicate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sd: Option<f64>,
-    /// Where the quantile of the wide band is from; none where there is no wide band.
+    /// Origin of the quantile of the wide band; none if there is no wide band.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<Form>,
 }
@@ -48,7 +48,7 @@ impl Banded {
         Estimate { mean: self.mean, lo: self.lo, hi: self.hi }
     }
 
-    /// Half the width of the narrow band, where it is told apart.
+    /// Half the width of the narrow band, if it is shown separately.
     pub fn narrow_half_width(&self) -> Option<f64> {
         self.sampling.map(|[lo, hi]| (hi - lo) / 2.0)
     }

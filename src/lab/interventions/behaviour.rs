@@ -1,5 +1,5 @@
-//! What the language model itself does after an intervention: which form it prefers, how sure it is of the right one, and where that
-//! stands among the verb forms.
+//! Behaviour of the language model itself after an intervention: its preferred form, its confidence in the right one,
+//! and the rank of that among the verb forms.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::banded::Banded;
 use super::finding::is_zero;
 use super::key::MethodKey;
 
-/// What the language model does with the changed hidden state.
+/// Behaviour of the language model with the changed hidden state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BehaviourFinding {
     /// Method in the registry.
@@ -36,14 +36,14 @@ pub struct BehaviourFinding {
     pub told: Option<Told>,
 }
 
-/// Where the correct form stands among others, and whether the intervention tells in what the model prefers.
+/// Rank of the correct form among others, and the intervention's effect on the model's preference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Told {
     /// Mean of 1 over the rank of the correct form among the verb forms of all sentences, before.
     pub rank_before: Banded,
     /// The same after.
     pub rank_after: Banded,
-    /// How many verb forms there are.
+    /// Number of verb forms.
     pub forms: usize,
     /// Examples whose correct form is preferred to the other one before and not after, by the first replicate.
     pub lost: u64,

@@ -15,7 +15,7 @@ use lab::stimuli::{Stimuli, StimuliError};
 use model::Model;
 use thiserror::Error;
 
-/// Why an evaluation failed.
+/// Reasons for which an evaluation failed.
 #[derive(Debug, Error)]
 pub(crate) enum BenchError {
     /// On the way through the model.
@@ -26,7 +26,7 @@ pub(crate) enum BenchError {
     Intervention(#[from] InterventionError),
 }
 
-/// Where an experiment reads and writes.
+/// Layers that an experiment reads and writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Site {
     /// Layer of the intervention, from 1.
@@ -74,11 +74,11 @@ pub struct Scores {
     pub predicted: Vec<f64>,
     /// Answers of the oracle of the other property by true value (rows).
     pub(crate) confusion: Vec<Vec<f64>>,
-    /// What became of the further properties that should stay.
+    /// Scores of the further properties to keep.
     pub further: Vec<Kept>,
 }
 
-/// What the model itself does with changed hidden states, per example.
+/// Behaviour of the model itself with changed hidden states, per example.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Conduct {
     /// 1 where the preferred form changes.
@@ -91,23 +91,23 @@ pub struct Conduct {
     pub rank_before: Vec<f64>,
     /// The same after.
     pub rank_after: Vec<f64>,
-    /// How many verb forms there are.
+    /// Number of verb forms.
     pub forms: usize,
 }
 
-/// Scores per oracle, and the model's conduct if it was asked for.
+/// Scores per oracle, and the model's behaviour if it was asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// One entry per oracle, in the order of the oracles.
     pub scores: Vec<Scores>,
-    /// The model's conduct.
+    /// The model's behaviour.
     pub conduct: Option<Conduct>,
-    /// How far the changed states are from real ones; empty where that was not asked for.
+    /// Distances of the changed states from real ones; empty if not asked for.
     pub distances: Distances,
 }
 
 impl Outcome {
-    /// No examples yet, for so many oracles.
+    /// No examples yet, for `oracles` oracles.
     pub fn empty(oracles: usize) -> Self {
         Self { scores: vec![Scores::default(); oracles], conduct: None, distances: Distances::default() }
     }
@@ -117,7 +117,6 @@ impl Outcome {
         self.scores.first().map_or(0, |s| s.examples.completeness.len())
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -177,7 +176,7 @@ impl Chunk {
         self.rows.len()
     }
 
-    /// What each oracle sees before any intervention.
+    /// Outputs of each oracle before any intervention.
     pub(crate) fn sights(&self, oracles: &[Oracle]) -> Vec<Sight> {
         oracles.iter().map(|o| o.see(&self.oracle_h)).collect()
     }
@@ -205,7 +204,7 @@ impl Chunk {
         Ok(Applied { chunk: self, goal: method.goal(), shifts })
     }
 
-    /// The hidden states that the oracle reads when `h` (n x D) stands in place of the chunk's own.
+    /// The hidden states that the oracle reads when `h` (n x D) replaces the chunk's own.
     pub(crate) fn later(
         &self,
         model: &Model,
@@ -219,8 +218,7 @@ impl Chunk {
         Ok(self.at_layers(model, h, &[site.oracle_layer], pulse)?.pop().unwrap_or_else(|| h.clone()))
     }
 
-    /// The hidden states (n x D) at each of the layers `later`, all behind that of the intervention, when `h` (n x D) stands in
-    /// place of the chunk's own.
+    /// The hidden states (n x D) at each of the layers `later`, all after that of the intervention, when `h` (n x D) replaces the chunk's own.
     pub(crate) fn at_layers(
         &self,
         model: &Model,
@@ -240,20 +238,20 @@ impl Chunk {
     }
 }
 
-/// What an evaluation needs besides the method.
+/// Judges of an evaluation: everything it needs besides the method.
 #[derive(Clone, Copy)]
 pub(crate) struct Court<'a> {
     pub model: &'a Model,
     pub oracles: &'a [Oracle],
-    /// What each oracle saw before, in the same order.
+    /// Outputs of each oracle before, in the same order.
     pub before: &'a [Sight],
     /// Share of each target value in the data, for the prior variant of nullifying completeness.
     pub prior: &'a [f64],
-    /// Where interventions write and oracles read.
+    /// Layers that interventions write and oracles read.
     pub site: Site,
-    /// Whether the model's own conduct is wanted too.
+    /// True to evaluate the model's own behaviour too.
     pub conduct: bool,
-    /// What measures how far the changed states are from real ones, where that is wanted too.
+    /// Distance meter for the changed states, if distances are wanted too.
     pub meter: Option<&'a Meter>,
 }
 
@@ -264,7 +262,7 @@ pub struct Reader<'a> {
     pub layer: usize,
     /// The oracles, trained on unchanged states of that layer.
     pub oracles: &'a [Oracle],
-    /// What each oracle saw before, in the same order.
+    /// Outputs of each oracle before, in the same order.
     pub before: &'a [Sight],
 }
 

@@ -1,5 +1,5 @@
-//! What the model makes of a changed hidden state: the rest of the forward pass, resumed at the layer of the intervention. In a
-//! decoder a pass cannot be resumed; it runs anew, with the hidden state put in its place.
+//! Continuation of the model from a changed hidden state: the rest of the forward pass, resumed at the layer of the
+//! intervention. In a decoder a pass cannot be resumed; it runs anew, with the hidden state replaced.
 
 use base::Pulse;
 use base::matrix::Matrix;
@@ -32,7 +32,7 @@ struct Part {
 /// The end of the pass for changed hidden states.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Continued {
-    /// Logits of the two forms, per row; none where the model has no language model head.
+    /// Logits of the two forms, per row; none if the model has no language model head.
     pub forms: Option<Vec<[f32; 2]>>,
     /// Their ranks among the verb forms of all sentences, from 1; of equals each counts as the first. None where `forms` is none.
     pub ranks: Option<Vec<[u32; 2]>>,
@@ -234,7 +234,7 @@ mod tests {
                 let apart = own.iter().flatten().zip(found.iter().flatten()).map(|(a, b)| (a - b).abs());
                 let worst = apart.fold(0.0, f32::max);
                 assert!(worst < 2e-4, "{} after block {layer}: {worst}", builtin.name);
-                // What is put in place unchanged arrives as it was, but for the rounding of other batches.
+                // A state that is put in place unchanged arrives as it was, apart from the rounding of other batches.
                 let behind: Vec<usize> = (layer + 1..=model.depth()).collect();
                 let arrived = c.run(&model, &h, &behind, &mut NoPulse).unwrap().later;
                 for (later, arrived) in behind.iter().zip(&arrived) {

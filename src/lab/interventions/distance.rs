@@ -1,7 +1,7 @@
-//! How far changed hidden states are from real ones: the off-manifold meter.
+//! Distance of changed hidden states from real ones.
 //!
-//! A state that no sentence produces tells little about the model, however completely it reads as the wanted value. Four
-//! distances are measured for the same examples, each beside its value before the change:
+//! A state that no sentence produces says little about the model, however completely it reads as the wanted value. Four
+//! distances are measured for the same examples, each with its value before the change:
 //!
 //! - to the nearest real state (Euclidean),
 //! - the Mahalanobis distance from the real states' mean, `sqrt((h - m)' S⁻¹ (h - m))`, with the covariance S shrunk as LEACE
@@ -118,7 +118,7 @@ impl Distances {
         self.nearest.len()
     }
 
-    /// Whether nothing was measured.
+    /// True if nothing was measured.
     pub(crate) fn is_empty(&self) -> bool {
         self.nearest.is_empty()
     }
@@ -136,7 +136,7 @@ impl Distances {
     }
 }
 
-/// How far the states of one method at one strength are from real ones. `n` of the finding is the examples that were
+/// Distances of one method's states at one strength from real ones. `n` of the finding is the examples that were
 /// measured; intervals are by bootstrap over them. One training of the method.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DistanceFinding {
@@ -188,7 +188,8 @@ impl Unchanged {
     }
 }
 
-/// What is held against what: the means with their intervals, the unchanged means, the number of real states.
+/// Measured distances and what they are compared with: the means with their intervals, the unchanged means, the number
+/// of real states.
 #[derive(Debug, Clone, Copy)]
 pub struct Held<'a> {
     /// Resamples of the measured examples.

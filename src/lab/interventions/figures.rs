@@ -38,7 +38,8 @@ pub fn look(method: &str) -> Role {
 }
 
 /// Completeness, selectivity and reliability against strength, for one model and oracle and one or several methods that
-/// sweep the same hyperparameter; others are left out. `marker` is a rule at that strength. None where there is no point.
+/// sweep the same hyperparameter; others are left out. `marker` is a rule at that strength. `None` if there is no
+/// point.
 pub fn curves(
     results: &Results,
     engine: Option<&EngineInfo>,
@@ -69,7 +70,7 @@ pub fn curves(
         };
         let c: Quantity = |f| datum(f.value, f.completeness, f.n_c.into());
         let s: Quantity = |f| datum(f.value, f.selectivity, f.n_s.into());
-        // Both samples go into R: its n is that of C and that of S.
+        // R uses both samples: its n is that of C and that of S.
         let r: Quantity = |f| datum(f.value, f.reliability, (f.n_c, f.n_s).into());
         layers.push(line("completeness C", 0, Dash::Dashed, c));
         let several = curve.points.iter().map(|p| p.value.beside.selectivities.len()).max().unwrap_or(0);
@@ -101,7 +102,7 @@ pub fn curves(
     })
 }
 
-/// A figure of the paper: its methods, as far as the run has them, in one figure. None where the run has none of them.
+/// A figure of the paper: its methods, as far as the run has them, in one figure. `None` if the run has none of them.
 pub(crate) fn drawing(
     results: &Results,
     engine: Option<&EngineInfo>,
@@ -194,7 +195,7 @@ fn base_lines(curve: &Curve) -> Vec<Layer> {
         .collect()
 }
 
-/// C, S and R by probes of other recipes of equal merit, as ticks.
+/// C, S and R by probes of other recipes that validate equally well, as ticks.
 fn rivals(results: &Results, curve: &Curve) -> Option<Layer> {
     let key = &curve.key;
     let mine = results.rivals.iter().filter(|r| {
@@ -283,7 +284,7 @@ fn provenance_of<'a, T: 'a>(
     origin.computed_by(engine)
 }
 
-/// What the intervals of these points cover.
+/// Sources of uncertainty that the intervals of these points cover.
 fn rests_on<'a>(points: impl Iterator<Item = &'a ReliabilityFinding> + Clone) -> String {
     let count = |p: &ReliabilityFinding| p.beside.replicates;
     let (least, most) = (points.clone().map(count).min().unwrap_or(0), points.map(count).max().unwrap_or(0));
@@ -406,7 +407,7 @@ mod tests {
         assert!(of("figure-4").is_none(), "no linear oracle ran");
     }
 
-    /// `random` once had no look of its own and took that meant for RLACE.
+    /// `random` once had no look and was given RLACE's.
     #[test]
     fn the_random_control_has_the_look_meant_for_it() {
         assert_ne!(look("random"), look("rlace"));

@@ -1,4 +1,4 @@
-//! What the lab finds: one struct a kind.
+//! Findings of the lab: one struct a kind.
 
 use std::collections::BTreeMap;
 
@@ -31,21 +31,21 @@ pub enum Kind {
     Reliability(ReliabilityFinding),
     /// The strength with the highest reliability.
     Optimum(OptimumFinding),
-    /// What the model itself does after the intervention.
+    /// Behaviour of the model itself after the intervention.
     Behaviour(BehaviourFinding),
     /// One example before and after the intervention.
     Example(ExampleFinding),
     /// Why a method has no strength of highest reliability.
     NoOptimum(NoOptimumFinding),
-    /// The scores of one strength under probes of other recipes of equal merit.
+    /// The scores of one strength under other probe settings that validate equally well.
     Rival(RivalFinding),
     /// How probable it is that one method is more reliable than another.
     Versus(VersusFinding),
     /// The order of the methods and its stability.
     Ranking(RankingFinding),
-    /// What fresh probes still find after a nullifying method.
+    /// Accuracy of fresh probes after a nullifying method.
     Leak(LeakFinding),
-    /// How far the states of one method at one strength are from real ones.
+    /// Distances of one method's states at one strength from real ones.
     Distance(DistanceFinding),
     /// The settings that trade completeness for selectivity, of all methods.
     Front(FrontFinding),
@@ -55,7 +55,7 @@ pub enum Kind {
     NoMap(NoMapFinding),
 }
 
-/// Names of the kinds, by which a reader tells what a newer program wrote from what is damaged.
+/// Names of the kinds, by which a reader distinguishes a newer program's findings from damaged ones.
 pub const KINDS: [&str; 15] = [
     "data",
     "probe",
@@ -96,14 +96,14 @@ impl FindingKind for Kind {
     }
 }
 
-/// What data the run used.
+/// Data of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataFinding {
     /// Task in the registry.
     pub task: String,
     /// Content hash of the examples (first twelve hexadecimal digits of SHA-256).
     pub data_hash: String,
-    /// Where the examples are from; none where they were generated.
+    /// Origin of the examples; none if they were generated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Provenance>,
     /// Content hash of the model: weights, configuration, tokenizer.
@@ -130,7 +130,7 @@ pub struct DataFinding {
     pub phi: (f64, f64),
     /// Median Euclidean norm of the hidden states, and the median over coordinates of their standard deviation.
     pub scale: (f64, f64),
-    /// Further properties that should stay; none where one is all there is.
+    /// Further properties to keep; empty if there is only one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub further: Vec<FurtherData>,
 }
@@ -144,7 +144,7 @@ pub struct ProbeFinding {
     pub property: String,
     /// Human description of the classifier that won the grid, for example `MLP 2x256, lr 0.001`.
     pub classifier: String,
-    /// Which oracle it is (`mlp`, `linear`); the interventional probe has none.
+    /// The oracle (`mlp`, `linear`); the interventional probe has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oracle: Option<OracleKind>,
     /// Layer whose hidden states it reads.
@@ -179,9 +179,9 @@ pub struct ChoiceFinding {
     pub validation: [f64; 2],
     /// Adam steps to the chosen validation.
     pub steps: usize,
-    /// Recipes that the validation examples cannot tell from the chosen one, the simplest first.
+    /// Recipes that validate as well as the chosen one, the simplest first.
     pub rivals: Vec<String>,
-    /// What it was trained and validated on.
+    /// Training and validation data.
     pub material: Material,
 }
 
@@ -205,7 +205,7 @@ pub struct ReliabilityFinding {
     pub options: BTreeMap<String, f64>,
     /// Layer of the intervention.
     pub layer: usize,
-    /// Which oracle judges.
+    /// The judging oracle.
     pub oracle: OracleKind,
     pub oracle_layer: usize,
     /// Name of the swept hyperparameter.
@@ -227,15 +227,15 @@ pub struct ReliabilityFinding {
     /// For nullifying methods: completeness toward the class prior in place of the uniform distribution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completeness_prior: Option<f64>,
-    /// What it rests on and what stands beside it.
+    /// Basis of the point, and its further scores.
     #[serde(flatten)]
     pub beside: Beside,
 }
 
-/// What a point rests on and what stands beside its scores; absent from the oldest recordings.
+/// Basis of a point, and its further scores; absent from the oldest recordings.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Beside {
-    /// Replicates that have been trained and judged so far; 0 where nothing is said.
+    /// Number of trainings judged so far; 0 if unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replicates: usize,
     /// True where the probes are of a provisional recipe, while the search for theirs goes on.
@@ -262,8 +262,8 @@ pub struct Beside {
     /// Its answers after the intervention by true value (rows), as mean counts over replicates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ze_confusion: Vec<Vec<f64>>,
-    /// Whether that accuracy's lower end lies above chance, and that of every further property's: if not, this strength cannot be an
-    /// optimum.
+    /// True if that accuracy's lower end is above chance, and that of every further property's: if not, this strength
+    /// cannot be an optimum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eligible: Option<bool>,
     /// By property, where several should stay: `selectivity` is the mean over them.
@@ -291,7 +291,7 @@ pub struct OptimumFinding {
     pub options: BTreeMap<String, f64>,
     /// Layer of the intervention.
     pub layer: usize,
-    /// Which oracle judges.
+    /// The judging oracle.
     pub oracle: OracleKind,
     /// Layer of the oracle; absent from the oldest recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -356,7 +356,7 @@ pub struct PaperFinding {
 /// A probability before and after the intervention.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Shift {
-    /// What has the probability: a value of a property, or a word.
+    /// A value of a property, or a word.
     pub label: String,
     pub before: f64,
     pub after: f64,

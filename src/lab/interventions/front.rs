@@ -1,17 +1,17 @@
-//! The Pareto front: which settings of all methods trade completeness for selectivity, and which only lose.
+//! The Pareto front: the settings of all methods that trade completeness for selectivity, and those that only lose.
 //!
-//! Scores are estimates, and the outermost of many noisy points make a front that is not there. So one setting dominates another
-//! only where the intervals say so: it is better by more than [`MARGIN`] on one axis (its lower end against the other's upper
-//! end) and not worse by more than [`MARGIN`] on the other, likewise. What differs within its intervals dominates
-//! nothing. The intervals are each setting's own, so a difference has to be larger than a paired test would ask for; that is
-//! also what stands against the many pairs that are looked at.
+//! Scores are estimates, and the outermost of many noisy points make a front that is not there. So one setting
+//! dominates another only where the intervals say so: it is better by more than [`MARGIN`] on one axis (its lower end
+//! against the other's upper end) and not worse by more than [`MARGIN`] on the other, likewise. Differences within the
+//! intervals dominate nothing. The intervals are each setting's own, so a difference has to be larger than a paired
+//! test would ask for; that is also a guard against the many pairs that are looked at.
 //!
-//! Of the settings that are not dominated, those whose two means no other beats are the front; the others cannot be told from it.
-//! Two settings cannot dominate each other, nor several in a circle: around it, each axis would have to lose more than it wins.
-//! A strength at which the oracle no longer reads the other property has the selectivity of a constant answer: it is neither on
-//! the front nor dominates.
+//! Of the settings that are not dominated, those whose two means no other beats are the front; the others cannot be
+//! distinguished from it. Two settings cannot dominate each other, nor several in a circle: around it, each axis would
+//! have to lose more than it wins. A strength at which the oracle no longer reads the other property has the
+//! selectivity of a constant answer: it is neither on the front nor dominates.
 //!
-//! The knee is the setting of the front that stands furthest above the straight line between the front's ends (Das 1999).
+//! The knee is the setting of the front that is furthest above the straight line between the front's ends (Das 1999).
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -29,15 +29,15 @@ pub const MARGIN: f64 = 0.01;
 pub const RULE: &str = "dominated: by the ends of both intervals, another setting is better by more than .01 on one axis and not worse by more \
                         than .01 on the other";
 
-/// What the front mixes where both kinds of method are in it, for figures and the screen.
+/// Caveat for figures and the screen if both kinds of method are in the front.
 pub const MIXED: &str = "of counterfactual methods toward another value, of nullifying ones toward no value: two definitions on one axis";
 
-/// Where a setting stands among all of them.
+/// Position of a setting among all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
     Front,
-    /// Another setting has better means, but none that the intervals can tell apart.
+    /// Another setting has better means, but within the intervals.
     Open,
     /// Worse than some other setting by the rule above.
     Dominated,
@@ -48,7 +48,7 @@ pub enum Standing {
 /// The front of some settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Front {
-    /// How each setting stands, in their order.
+    /// Position of each setting, in their order.
     pub(crate) standings: Vec<Standing>,
     /// Places of the settings on the front, by rising completeness.
     pub order: Vec<usize>,
@@ -61,20 +61,20 @@ pub struct Front {
 pub struct Knee {
     /// Its place among the settings.
     pub at: usize,
-    /// How far it stands above the line between the front's ends, in units of the scores. The ends of the interval are those of
+    /// Distance above the line between the front's ends, in units of the scores. The ends of the interval are those of
     /// completeness and selectivity taken together; the line is taken as it is.
     pub distance: Estimate,
-    /// Further settings of the front whose distance cannot be told from it: the intervals overlap.
+    /// Further settings of the front whose distance is equal up to the intervals, which overlap.
     pub ties: usize,
 }
 
-/// Why a front has no knee.
+/// Reasons for which a front has no knee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoKnee {
     /// Two ends and nothing between.
     #[error("the front has fewer than three different settings")]
     Few,
-    /// A straight front, as far as can be told.
+    /// A straight front, within the intervals.
     #[error("no setting stands above the line between the front's ends by more than its interval")]
     Straight,
 }
@@ -88,14 +88,14 @@ fn rated(p: &ReliabilityFinding) -> Option<Scores> {
     (known && p.beside.eligible != Some(false)).then_some((c, s))
 }
 
-/// Whether `a` beats `b` by the rule above.
+/// True if `a` beats `b` by the rule above.
 fn dominates(a: &Scores, b: &Scores) -> bool {
     let better = |a: &Estimate, b: &Estimate| a.lo > b.hi + MARGIN;
     let not_worse = |a: &Estimate, b: &Estimate| a.lo >= b.hi - MARGIN;
     (better(&a.0, &b.0) && not_worse(&a.1, &b.1)) || (better(&a.1, &b.1) && not_worse(&a.0, &b.0))
 }
 
-/// Whether both means of `a` are at least those of `b`, and one is higher.
+/// True if both means of `a` are at least those of `b`, and one is higher.
 fn above(a: &Scores, b: &Scores) -> bool {
     let (dc, ds) = (a.0.mean - b.0.mean, a.1.mean - b.1.mean);
     dc >= 0.0 && ds >= 0.0 && dc + ds > 0.0
@@ -133,7 +133,7 @@ impl Front {
         Self { standings, order, knee }
     }
 
-    /// How many settings stand so.
+    /// Number of settings in this position.
     pub fn count(&self, standing: Standing) -> usize {
         self.standings.iter().filter(|s| **s == standing).count()
     }
@@ -171,7 +171,7 @@ fn knee(front: &[(usize, Scores)]) -> Result<Knee, NoKnee> {
 /// The front of all settings of a run in one model under one oracle. `n` of the finding is the test examples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FrontFinding {
-    /// Which oracle judges.
+    /// The judging oracle.
     pub oracle: OracleKind,
     /// Layer of the intervention.
     pub layer: usize,
@@ -182,13 +182,13 @@ pub struct FrontFinding {
     pub margin: f64,
     /// Settings that another one dominates.
     pub dominated: usize,
-    /// Settings that cannot be told from the front.
+    /// Settings that cannot be distinguished from the front.
     pub open: usize,
     /// Settings that are not rated, see [`Standing::Unread`].
     pub unread: usize,
     /// The front by rising completeness.
     pub front: Vec<FrontSetting>,
-    /// Its knee; none where there is none.
+    /// Its knee, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knee: Option<KneeFinding>,
     /// Why there is no knee.
@@ -361,7 +361,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever the settings are: those on the front are not empty where one is rated, and none of them is beaten by another.
+        /// For any settings: the front is not empty if one is rated, and no setting on it is beaten by another.
         #[test]
         fn the_front_is_never_empty(rows in proptest::collection::vec((0.0f64..1.0, 0.0f64..1.0, 0.0f64..0.1), 1..30)) {
             let list: Vec<ReliabilityFinding> = rows.iter().map(|(c, s, h)| setting(1.0, *c, *s, *h)).collect();

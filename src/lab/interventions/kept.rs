@@ -1,4 +1,4 @@
-//! What findings say of several properties that should stay.
+//! Findings on several properties to keep.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,7 @@ pub struct OnFinding {
     pub property: String,
     /// Mean over the test examples that have it.
     pub selectivity: Banded,
-    /// How many have it.
+    /// Number of examples that have it.
     pub n: usize,
     /// Selectivity of an oracle that answers its majority value for every example.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -34,6 +34,6 @@ pub struct OnFinding {
     /// Balanced accuracy of its oracle after the intervention.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub balanced_accuracy: Option<Estimate>,
-    /// Whether that accuracy's lower end lies above chance.
+    /// True if that accuracy's lower end is above chance.
     pub eligible: bool,
 }

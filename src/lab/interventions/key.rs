@@ -1,4 +1,4 @@
-//! What a result is a result of: model, place in the model, method with its options, oracle.
+//! Key of a result: model, place in the model, method with its options, oracle.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ impl MethodKey {
     }
 }
 
-/// Where an intervention writes and an oracle reads.
+/// Layers that an intervention writes and an oracle reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct Place {
     /// Layer of the intervention, from 1.
@@ -56,16 +56,16 @@ pub struct Place {
     pub oracle_layer: Option<usize>,
 }
 
-/// What a curve is a curve of.
+/// Key of a curve.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CurveKey {
     /// Name of the model.
     pub model: String,
-    /// Where the intervention writes and the oracle reads.
+    /// Layers that the intervention writes and the oracle reads.
     pub place: Place,
     /// Method and options.
     pub method: MethodKey,
-    /// Which oracle judges.
+    /// The judging oracle.
     pub oracle: OracleKind,
 }
 

@@ -1,4 +1,4 @@
-//! What is left of a property after it was taken out: fresh probes on the changed hidden states.
+//! Remainder of a property after it was removed: fresh probes on the changed hidden states.
 //!
 //! An oracle was trained on unchanged states. That it no longer reads a property shows that the property is no longer where
 //! the oracle looks, not that it is gone. Fresh probes, a linear and a multilayer one, trained on changed states of the oracle
@@ -15,7 +15,7 @@ use probe::{Job, Labelled, Logistic, ProbeError, TrainingData, train_all};
 use stats::intervals::wilson;
 use stats::{Estimate, Purpose};
 
-/// What one kind of fresh probe finds.
+/// Accuracy of one kind of fresh probe.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Left {
     /// Accuracy on unchanged test states of a probe trained on unchanged states.
@@ -27,7 +27,7 @@ pub struct Left {
     pub share: Option<Estimate>,
 }
 
-/// What fresh probes find.
+/// Accuracy of fresh probes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Leak {
     /// Share of the largest class among the test examples: what an answer without looking gets.

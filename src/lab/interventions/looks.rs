@@ -1,4 +1,4 @@
-//! Which look each method has in figures: one table, beside the registry.
+//! Looks of the methods in figures: one table, beside the registry.
 
 /// Methods in the order that gives colours and markers: a method looks the same in every figure, whichever others are
 /// drawn with it and wherever the registry lists it. New ones are added at the end.

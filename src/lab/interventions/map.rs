@@ -15,7 +15,7 @@ use super::oracle::OracleKind;
 use super::results::Results;
 use lab::results::Tagged;
 
-/// Where the strength of a row of the map is from.
+/// Origin of the strength of a row of the map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Chosen {
@@ -41,10 +41,10 @@ impl Chosen {
 /// A cell of the map: `layer` of the point is that of the intervention, `oracle_layer` that of the oracle.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MapFinding {
-    /// The scores, with all that stands beside them at a single layer.
+    /// The scores, with all that a single layer has.
     #[serde(flatten)]
     pub point: ReliabilityFinding,
-    /// Where the strength is from.
+    /// Origin of the strength.
     pub strength: Chosen,
 }
 
@@ -60,7 +60,6 @@ pub struct NoMapFinding {
     pub layer: usize,
     /// Layers at which it would have been judged.
     pub oracle_layers: Vec<usize>,
-    /// Why.
     pub reason: String,
 }
 
@@ -84,9 +83,9 @@ pub enum Score {
     /// Harmonic mean of the other two.
     #[default]
     Reliability,
-    /// How far the target was changed.
+    /// Extent of the target's change.
     Completeness,
-    /// How far the other property was left alone.
+    /// Extent to which the other property was left alone.
     Selectivity,
 }
 
@@ -123,7 +122,7 @@ pub struct Map<'a> {
 }
 
 impl<'a> Map<'a> {
-    /// The map that results have; none where they have nothing of it.
+    /// The map of some results; `None` if they have none of it.
     pub fn of(results: &'a Results, model: &str, method: &MethodKey, oracle: OracleKind) -> Option<Self> {
         let cells: Vec<&Tagged<MapFinding>> = results
             .map
@@ -141,7 +140,7 @@ impl<'a> Map<'a> {
         (!layers.is_empty()).then_some(Self { layers, cells, unmapped })
     }
 
-    /// What a map can be drawn of: models, methods and oracles, in the order in which they were found.
+    /// Keys of possible maps: models, methods and oracles, in the order in which they were found.
     pub fn keys(results: &Results) -> Vec<(String, MethodKey, OracleKind)> {
         let mut keys = Vec::new();
         for cell in &results.map {
@@ -171,7 +170,7 @@ impl<'a> Map<'a> {
         self.cells.iter().find(|c| c.value.point.layer == layer).map(|c| c.value.point.value)
     }
 
-    /// Why the row of a layer is empty, where it has no strength.
+    /// Why the row of a layer is empty, if it has no strength.
     pub fn reason(&self, layer: usize) -> Option<&'a str> {
         self.unmapped.iter().find(|r| r.value.layer == layer).map(|r| r.value.reason.as_str())
     }

@@ -1,4 +1,4 @@
-//! What an intervention method is: fitted once, applied to embeddings, swept over its parameter.
+//! Intervention methods: fitted once, applied to embeddings, swept over their parameter.
 
 use super::options::{Options, Setting};
 use super::parameter::Parameter;
@@ -8,7 +8,7 @@ use probe::given::Content;
 use probe::subspace::SvdError;
 use probe::{Intervention, Matrix, Probe, TrainingData};
 
-/// What an intervention tries to make of the property.
+/// Goal of an intervention for the property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
     /// Another value: completeness by equation 1 of Canby et al.
@@ -17,7 +17,7 @@ pub enum Goal {
     Nullifying,
 }
 
-/// What a method needs besides embeddings and labels.
+/// Needs of a method besides embeddings and labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Needs {
     /// The perceptron trained on the intervention part.
@@ -33,7 +33,7 @@ pub struct Needs {
     pub file: bool,
 }
 
-/// What methods are fitted on. The types keep oracle and test data out.
+/// Data that methods are fitted on. The types keep oracle and test data out.
 #[derive(Debug, Clone, Copy)]
 pub struct FitData<'a> {
     /// Training and validation embeddings with labels.
@@ -42,7 +42,7 @@ pub struct FitData<'a> {
     pub mlp: Option<&'a Probe<Intervention>>,
     /// The value of the other property of each training example, where it has one; empty where nothing is known of it.
     pub other: &'a [Option<usize>],
-    /// What the user's file holds, for methods that were made elsewhere.
+    /// Content of the user's file, for methods that were made elsewhere.
     pub given: Option<&'a Content>,
     /// Seed of whatever the method draws.
     pub seed: u64,
@@ -55,7 +55,7 @@ impl<'a> FitData<'a> {
     }
 }
 
-/// What is known of the examples whose embeddings are to be changed, for methods that put others in their place.
+/// Knowledge about the examples whose embeddings are to be changed, for methods that replace them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Known<'a> {
     /// The value of the other property of each example, where it has one; empty where nothing is known of it.
@@ -66,7 +66,7 @@ pub struct Known<'a> {
     pub twins: Option<&'a Matrix>,
 }
 
-/// What can go wrong.
+/// Errors of interventions.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum InterventionError {
     /// The pulse said stop.
@@ -146,13 +146,13 @@ pub trait Method: Send + Sync {
     fn doc(&self) -> &'static str;
     /// Counterfactual or nullifying.
     fn goal(&self) -> Goal;
-    /// What [`FitData`] must hold.
+    /// Required parts of [`FitData`].
     fn needs(&self) -> Needs;
-    /// What is swept.
+    /// The swept parameter.
     fn parameter(&self) -> &'static Parameter;
-    /// What else can be set.
+    /// Further options.
     fn settings(&self) -> &'static [Setting];
-    /// Whether it is a control rather than a method under study.
+    /// True for a control rather than a method under study.
     fn is_control(&self) -> bool {
         false
     }

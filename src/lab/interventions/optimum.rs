@@ -1,9 +1,9 @@
 //! The optimum of a sweep without optimism.
 //!
-//! The largest of 29 noisy numbers is larger than the best of the 29 true ones: a strength that is chosen and reported on the
-//! same examples looks better than it is. Here it is chosen on one half of the examples and reported on the other, both ways,
-//! and averaged over random halvings; the choice is made again in every resample, so the interval covers it. The paper's
-//! way, chosen and reported on all examples, stands beside it.
+//! The largest of 29 noisy numbers is larger than the best of the 29 true ones: a strength that is chosen and reported
+//! on the same examples looks better than it is. Here it is chosen on one half of the examples and reported on the
+//! other, both ways, and averaged over random halvings; the choice is made again in every resample, so the interval
+//! covers it. The paper's way, chosen and reported on all examples, is given with it.
 //!
 //! One strength is chosen in each half, by the mean over trainings. C and S are means over halves and trainings, and R is their harmonic
 //! mean: the three belong together.
@@ -32,7 +32,7 @@ pub enum End {
 }
 
 impl End {
-    /// Whether place `index` of `count` strengths is an end; a single strength has none.
+    /// The end of the grid at index `index` of `count` strengths; a single strength has none.
     pub fn of(index: usize, count: usize) -> Option<Self> {
         match index {
             _ if count < 2 => None,
@@ -57,7 +57,7 @@ pub struct Optimum {
     pub chosen: Vec<f64>,
     /// Share of halves in which no strength was eligible.
     pub none: f64,
-    /// Whether it sits at an end of the grid.
+    /// The end of the grid that it is at, if it is.
     pub end: Option<End>,
 }
 
@@ -69,11 +69,11 @@ pub struct Paper {
     pub value: f64,
     /// Reliability there; the interval does not cover the choice.
     pub reliability: Bands,
-    /// Whether it sits at an end of the grid.
+    /// The end of the grid that it is at, if it is.
     pub end: Option<End>,
 }
 
-/// Why a sweep has no optimum.
+/// Reasons for which a sweep has no optimum.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum NoOptimum {
@@ -133,7 +133,7 @@ pub enum NoOptimum {
 pub struct Draws {
     /// On the examples as they are; none without an optimum.
     pub theta: Option<Vec<f64>>,
-    /// In each resample; none where no strength was eligible.
+    /// In each resample; none if no strength was eligible.
     pub rows: Vec<Option<Vec<f64>>>,
 }
 
@@ -149,7 +149,7 @@ impl Draws {
 }
 
 impl Paper {
-    /// The strength of the highest reliability; none where it is defined nowhere.
+    /// The strength of the highest reliability; `None` if it is defined nowhere.
     pub(super) fn of(strengths: &[Strength]) -> Option<Self> {
         let at = |s: &Strength| s.reliability.map(|r| r.narrow.mean);
         let index = best(strengths.iter().map(at))?;
@@ -178,7 +178,7 @@ pub(super) struct Halved<'a> {
     z: f64,
 }
 
-/// What was chosen on the halves.
+/// Choices on the halves.
 pub(super) struct Chosen {
     /// None where no half had an eligible strength.
     pub(super) held_out: Option<HeldOut>,
@@ -359,7 +359,7 @@ impl<'a> Halved<'a> {
     }
 }
 
-/// Which property no strength leaves readable.
+/// The property that no strength leaves readable.
 fn ruined(sweep: &Sweep<'_>, strengths: &[Strength]) -> NoOptimum {
     let best = |of: &dyn Fn(&Strength) -> Option<Estimate>| {
         strengths.iter().filter_map(of).reduce(|a, b| if b.lo > a.lo { b } else { a })

@@ -2,7 +2,7 @@
 
 use super::method::Method;
 
-/// What values a setting takes.
+/// Kinds of a setting's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettingKind {
     /// Any number within the bounds.
@@ -22,7 +22,7 @@ pub struct Setting {
     pub label: &'static str,
     /// One line of explanation, with the source of the default.
     pub doc: &'static str,
-    /// What values it takes.
+    /// Kind of its values.
     pub kind: SettingKind,
     /// Value if nothing is said.
     pub default: f64,
@@ -33,7 +33,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Whether `value` may be used.
+    /// True if `value` is allowed.
     pub fn allows(&self, value: f64) -> bool {
         (self.min..=self.max).contains(&value) && (self.kind == SettingKind::Real || value.fract() == 0.0)
     }
@@ -133,7 +133,7 @@ impl Options {
         self.real(name) as usize
     }
 
-    /// Whether the flag `name` is set.
+    /// True if the flag `name` is set.
     ///
     /// # Panics
     /// As [`Self::real`].

@@ -46,7 +46,7 @@ pub struct Oracle {
     pub further: Vec<Probe<OracleRole>>,
 }
 
-/// What an oracle sees in hidden states: probabilities, one row each.
+/// Output of an oracle on hidden states: probabilities, one row each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sight {
     /// Of the target's values.
@@ -58,7 +58,7 @@ pub struct Sight {
 }
 
 impl Oracle {
-    /// What the oracle sees in `h` (n x D).
+    /// The oracle's output on `h` (n x D).
     pub fn see(&self, h: &Matrix) -> Sight {
         let further = self.further.iter().map(|p| p.probabilities(h)).collect();
         Sight { target: self.target.probabilities(h), other: self.other.probabilities(h), further }

@@ -1,5 +1,5 @@
-//! What Canby et al. (2024) published, beside a run's own numbers: their Tables 1 to 3, and which methods and oracle their Figures 1
-//! to 6 show. Theirs are of BERT-base and Wikipedia sentences; nothing here is computed.
+//! Published numbers of Canby et al. (2024), for comparison with a run's: their Tables 1 to 3, and the methods and
+//! oracle of their Figures 1 to 6. Theirs are of BERT-base and Wikipedia sentences; nothing here is computed.
 
 use super::oracle::OracleKind;
 
@@ -30,7 +30,7 @@ pub(crate) const TABLE_3: [Published; 6] = [
     row("rlace", [0.2961, 0.7782, 0.4290, 33.0]),
 ];
 
-/// The row of a method with its default options; none where the paper has none.
+/// The row of a method with its default options; `None` if the paper has none.
 pub fn published(method: &str) -> Option<&'static Published> {
     TABLE_3.iter().find(|p| p.method == method)
 }

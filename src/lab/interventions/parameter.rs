@@ -29,9 +29,9 @@ pub struct Parameter {
     pub min: f64,
     /// Largest value that can be asked for.
     pub max: f64,
-    /// Where the marker stands first.
+    /// Initial position of the marker.
     pub default: f64,
-    /// Whether it is in the embeddings' own units, so that the same value is large for one model and small for another.
+    /// True if it is in the embeddings' own units, so that the same value is large for one model and small for another.
     pub absolute: bool,
 }
 
@@ -42,7 +42,7 @@ impl Parameter {
         (self.absolute && deviation > 0.0).then(|| value / deviation)
     }
 
-    /// Whether the method can be asked for `value`.
+    /// True if the method accepts `value`.
     pub fn allows(&self, value: f64) -> bool {
         (self.min..=self.max).contains(&value) && (self.scale != Scale::Integer || value.fract() == 0.0)
     }
@@ -138,7 +138,7 @@ pub(crate) const OWN_RANK: Parameter = Parameter {
     ..RANK
 };
 
-/// How far the embedding moves, in units of the difference of means.
+/// Distance that the embedding moves, in units of the difference of means.
 pub const SHIFT: Parameter = Parameter {
     name: "shift",
     symbol: "a",
@@ -151,7 +151,7 @@ pub const SHIFT: Parameter = Parameter {
     absolute: false,
 };
 
-/// How much of a closed-form change is made.
+/// Share of a closed-form change that is made.
 pub const SHARE: Parameter = Parameter {
     name: "share",
     symbol: "s",

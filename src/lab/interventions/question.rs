@@ -1,4 +1,4 @@
-//! What can be asked while an experiment runs, and afterwards.
+//! Questions during an experiment, and afterwards.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::key::MethodKey;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "question", rename_all = "snake_case")]
 pub enum Question {
-    /// What does one strength of one method do, and to one example?
+    /// Effect of one strength of one method, also on one example.
     Point(PointQuestion),
 }
 

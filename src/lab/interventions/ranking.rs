@@ -1,4 +1,4 @@
-//! Which method is more reliable, and how sure that is.
+//! Comparison of methods by reliability, and its certainty.
 //!
 //! Methods are compared on the same resamples of examples and of replicates: what all of them owe to the draw of examples or
 //! to a harsh oracle cancels. In each resample every method's strength has been chosen anew (see [`super::optimum`]). The
@@ -76,8 +76,8 @@ impl Ranking {
     }
 }
 
-/// The difference of two methods' reliability, tested over trainings and examples; none where one of them has no optimum, for a single
-/// training, and while they have trainings of other numbers.
+/// The difference of two methods' reliability, tested over trainings and examples; `None` if one of them has no
+/// optimum, for a single training, and while their numbers of trainings differ.
 pub fn contrast(a: &Draws, b: &Draws) -> Option<Contrast> {
     let less = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<f64>>();
     let (theta_a, theta_b) = (a.theta.as_deref()?, b.theta.as_deref()?);
@@ -151,7 +151,7 @@ mod tests {
         }
     }
 
-    /// What replicates share cancels: the same replicates are drawn for both methods.
+    /// Effects shared by trainings cancel: the same trainings are drawn for both methods.
     #[test]
     fn replicates_are_drawn_jointly() {
         let (a, b) = (draws(0.60, 0.2, 3), draws(0.62, 0.2, 3));

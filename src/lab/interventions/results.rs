@@ -1,4 +1,4 @@
-//! What a run has found so far: the fold of its findings, side by side under typed keys.
+//! Results of a run so far: the fold of its findings, by typed keys.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,9 +34,9 @@ pub struct Results {
     pub versus: Vec<Tagged<VersusFinding>>,
     /// The order of the methods under each oracle.
     pub rankings: Vec<Tagged<RankingFinding>>,
-    /// What fresh probes still find after nullifying methods.
+    /// Accuracy of fresh probes after nullifying methods.
     pub leaks: Vec<Tagged<LeakFinding>>,
-    /// How far changed states are from real ones, in the order in which they were measured.
+    /// Distances of changed states from real ones, in the order in which they were measured.
     pub distances: Vec<Tagged<DistanceFinding>>,
     /// Cells of the map of layers, in the order in which they were found.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -51,7 +51,6 @@ pub struct Results {
 /// Completeness, selectivity and reliability against strength.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
-    /// What it is a curve of.
     pub key: CurveKey,
     /// Name of the swept hyperparameter.
     pub parameter: String,
@@ -66,9 +65,9 @@ pub struct Point {
     pub ticket: u64,
     /// Reliability under each oracle.
     pub reliability: Vec<Tagged<ReliabilityFinding>>,
-    /// What the model does.
+    /// Behaviour of the model.
     pub behaviour: Option<Tagged<BehaviourFinding>>,
-    /// How far the changed states are from real ones.
+    /// Distances of the changed states from real ones.
     pub distance: Option<Tagged<DistanceFinding>>,
     pub example: Option<Tagged<ExampleFinding>>,
 }

@@ -19,7 +19,7 @@ fn tagged<T>(value: T) -> Tagged<T> {
     Tagged { spec, model, seed: 0, n: 2400, is_final: true, t: 1.0, level: Some(0.95), value }
 }
 
-/// What the experiment is on: the paper's question, its test examples by subject and attractor.
+/// Data of the sample experiment: the paper's question, its test examples by subject and attractor.
 pub fn data() -> Tagged<DataFinding> {
     let numbers = || ["Sg", "Pl"].map(str::to_owned).to_vec();
     tagged(DataFinding {

@@ -142,7 +142,7 @@ pub fn reliability(completeness: f64, selectivity: f64) -> f64 {
     harmonic_mean(completeness, selectivity)
 }
 
-/// What became of a further property that should stay, per example; defined where the example has it.
+/// Scores of a further property to keep, per example; defined if the example has it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Kept {
     pub selectivity: Vec<Option<f64>>,

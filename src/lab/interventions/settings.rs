@@ -10,7 +10,7 @@ use lab::layer::LayerRef;
 use lab::setting::rows::{level, models, row, seed};
 use lab::setting::{Kind, Known, Range, Setting, SettingError, Value, stops};
 
-/// What can be trained as oracles, in the order of the row.
+/// Choices of oracles, in the order of the row.
 const ORACLES: [&[OracleKind]; 3] =
     [&[OracleKind::Mlp, OracleKind::Linear], &[OracleKind::Mlp], &[OracleKind::Linear]];
 
@@ -35,8 +35,8 @@ pub fn settings() -> Vec<Setting<Spec>> {
     ]
 }
 
-/// The options of a method, as its registry entry lists them, after the file of one that was made elsewhere; none where the spec
-/// does not run it. A spec may run a method several times with other options: `nth` says which of these is meant.
+/// The options of a method, as its registry entry lists them, after the file of one that was made elsewhere; empty if
+/// the spec does not run it. A spec may run a method several times with other options: `nth` selects one of these.
 pub fn options(spec: &Spec, method: &str, nth: usize) -> Vec<Setting<Spec>> {
     let Some(known) = find(method).filter(|_| nth_of(spec, method, nth).is_some()) else { return Vec::new() };
     let given = known.needs().file.then(|| own_file(known.id(), nth));
@@ -51,7 +51,7 @@ fn own_file(method: &'static str, nth: usize) -> Setting<Spec> {
         move |spec: &Spec| nth_of(spec, method, nth).and_then(|i| spec.methods[i].file.clone()),
         move |spec, path| {
             if let Some(i) = nth_of(spec, method, nth) {
-                // What is typed is relative to where the program runs.
+                // Typed paths are relative to the current folder.
                 spec.methods[i].base = std::path::PathBuf::new();
                 spec.methods[i].file = path;
             }
@@ -97,7 +97,7 @@ fn data() -> Setting<Spec> {
         |s: &Spec| s.task.data.clone(),
         |s, path| {
             s.task.data = path;
-            // What is typed is relative to where the program runs, and its own rows decide the correlation.
+            // Typed paths are relative to the current folder, and the rows of the file decide the correlation.
             s.task.base = std::path::PathBuf::new();
             if s.task.data.is_some() {
                 s.task.phi = None;
@@ -127,7 +127,7 @@ fn target() -> Setting<Spec> {
     .shown(|spec, _| spec.task.target.replace('_', " "))
 }
 
-/// Further properties that should stay; they stand in the order of the task.
+/// Further properties to keep, in the order of the task.
 fn also() -> Setting<Spec> {
     let further = |spec: &Spec| TASKS.iter().find(|t| t.id == spec.task.name).map_or(&[][..], |t| t.further);
     Setting::new(

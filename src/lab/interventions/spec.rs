@@ -18,11 +18,10 @@ use lab::layer::LayerRef;
 use lab::spec::{LabSpec, Refuse, SpecError};
 use probe::grid::is_for_tests;
 
-/// What to compute, completely: the same spec with the same program gives the same findings.
+/// A complete experiment: the same spec with the same program gives the same findings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// Which instrument runs.
     pub lab: LabId,
     /// Names of the models, built in or on disk, in the order in which they run.
     pub models: Vec<String>,
@@ -35,7 +34,7 @@ pub struct Spec {
     /// The probing task and how much of it.
     #[serde(default)]
     pub task: TaskSpec,
-    /// Where in the model the intervention and the oracle read and write.
+    /// Layers that the intervention writes and the oracle reads.
     #[serde(default)]
     pub site: SiteSpec,
     /// How probes and oracles are trained.
@@ -44,7 +43,7 @@ pub struct Spec {
     /// How uncertainty is stated.
     #[serde(default)]
     pub interval: IntervalSpec,
-    /// The map of layers; none means that there is no map.
+    /// The map of layers, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub map: Option<MapSpec>,
     /// The interventions, in the order in which they run.
@@ -52,7 +51,7 @@ pub struct Spec {
     pub methods: Vec<MethodSpec>,
 }
 
-/// Where interventions write and oracles read.
+/// Layers that interventions write and oracles read.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SiteSpec {
@@ -68,7 +67,7 @@ pub struct SiteSpec {
 pub struct ProbeSpec {
     /// Name of the hyperparameter grid: `small` or `paper` (36 points).
     pub grid: String,
-    /// Which oracles judge, the first one being the one drawn by default.
+    /// Judging oracles, the first one being drawn by default.
     pub oracles: Vec<OracleKind>,
     /// How often oracles, attacked probe and method fits are trained anew on the same data.
     pub replicates: usize,
@@ -109,7 +108,7 @@ pub struct MethodSpec {
 }
 
 impl MethodSpec {
-    /// Where the method's file is, if it has one.
+    /// Path of the method's file, if it has one.
     pub(crate) fn file_path(&self) -> Option<PathBuf> {
         self.file.as_ref().map(|file| self.base.join(file))
     }

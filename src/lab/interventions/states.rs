@@ -29,7 +29,7 @@ pub struct States {
     pub part: Vec<u8>,
     /// States of the examples' true counterfactuals, where all have one and the target is what they swap, n x D.
     pub twins: Option<Matrix>,
-    /// What the table is of, by name.
+    /// Metadata of the table, by name.
     pub about: HashMap<String, String>,
 }
 
@@ -153,7 +153,7 @@ mod tests {
         let other = file.tensor("other").unwrap();
         let none = other.data().chunks(8).filter(|b| *b == (-1i64).to_le_bytes()).count();
         assert_eq!(none, states.labels.other.iter().filter(|o| o.is_none()).count());
-        // Twins are other states, and of what the swap leaves alone there is no label for them.
+        // Twins are other states; a property that the swap leaves alone has no label for them.
         assert!(states.twins.unwrap() != states.h);
         spec.task.also = vec!["subject_animacy".into()];
         let bytes = read(&spec, &model, &mut NoPulse).unwrap().to_bytes().unwrap();

@@ -16,7 +16,7 @@ pub struct Judged {
     /// 1 where the oracle still reads the other property right after the intervention and 0 where not (a mean, if there are
     /// several counterfactual values); see [`super::score::right`]. Defined where the other property is.
     pub right: Vec<Option<f64>>,
-    /// What became of the further properties.
+    /// Scores of the further properties.
     pub further: Vec<Kept>,
 }
 
@@ -66,7 +66,7 @@ pub(super) enum Statistic {
 }
 
 impl Statistic {
-    /// How many there are before those on single properties.
+    /// Number of columns before those on single properties.
     const COUNT: usize = 5;
 
     /// Its place among all.
@@ -96,12 +96,12 @@ pub(super) struct Stays {
 /// Selectivity on a property and whether it is read right, by example.
 type Told<'a> = (&'a [Option<f64>], &'a [Option<f64>]);
 
-/// Values of a column less their mean, and what is known of them.
+/// Values of a column minus their mean, with some of their properties.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Centre {
     /// The mean that was taken off.
     pub(super) mean: f64,
-    /// Whether all values are the same.
+    /// True if all values are the same.
     pub(super) constant: bool,
 }
 
@@ -284,7 +284,7 @@ impl Table {
         Statistic::COUNT + if self.stays.len() > 1 { self.stays.len() } else { 0 }
     }
 
-    /// How many examples have each value of the property at `j`.
+    /// Number of examples with each value of the property at `j`.
     pub(super) fn present<'a>(&self, totals: &'a [f64], j: usize) -> &'a [f64] {
         &totals[1 + self.stays[j].from..][..self.stays[j].classes]
     }
@@ -315,7 +315,7 @@ impl Table {
         from..from + self.replicates
     }
 
-    /// Whether completeness at a strength is the same for all examples in every replicate.
+    /// True if completeness at a strength is the same for all examples in every training.
     pub(super) fn complete_alike(&self, m: usize) -> bool {
         (0..self.replicates).all(|k| self.centres[k * self.strengths + m][0].constant)
     }

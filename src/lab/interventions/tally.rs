@@ -75,7 +75,6 @@ impl Tally {
         self.completeness.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.completeness.is_empty()
     }

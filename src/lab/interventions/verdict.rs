@@ -20,20 +20,20 @@ pub struct NoOptimumFinding {
     pub options: BTreeMap<String, f64>,
     /// Layer of the intervention.
     pub layer: usize,
-    /// Which oracle judges.
+    /// The judging oracle.
     pub oracle: OracleKind,
     pub oracle_layer: usize,
     /// Name of the swept hyperparameter.
     pub parameter: String,
-    /// Why, in words.
+    /// The reason, in words.
     pub reason: String,
-    /// What the paper's way would have called the optimum.
+    /// The optimum in the paper's way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paper: Option<PaperFinding>,
 }
 
-/// One strength under probes of another recipe that the validation examples cannot tell from the chosen one. One replicate on
-/// a part of the test examples: `n` says how many.
+/// One strength under probes of another recipe that validates as well as the chosen one. One training on a part of the
+/// test examples: `n` says how many.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RivalFinding {
     /// Method in the registry.
@@ -43,13 +43,13 @@ pub struct RivalFinding {
     pub options: BTreeMap<String, f64>,
     /// Layer of the intervention.
     pub layer: usize,
-    /// Which oracle judges.
+    /// The judging oracle.
     pub oracle: OracleKind,
     pub oracle_layer: usize,
     /// Name of the swept hyperparameter.
     pub parameter: String,
     pub value: f64,
-    /// Which rival: every probe takes its recipe of this rank among its equals, from 1.
+    /// Number of the rival: every probe takes its recipe of this rank among its equals, from 1.
     pub rival: usize,
     /// The recipes: of the oracle of the target, of those of the properties that should stay, of the attacked probe (where one is).
     pub recipes: Vec<String>,
@@ -61,14 +61,14 @@ pub struct RivalFinding {
     pub reliability: Option<f64>,
 }
 
-/// Whether `a` is more reliable than `b` at their optima.
+/// Comparison of `a` and `b` by reliability at their optima.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VersusFinding {
     /// A method with its options.
     pub a: MethodKey,
     /// Another one.
     pub b: MethodKey,
-    /// Which oracle judges.
+    /// The judging oracle.
     pub oracle: OracleKind,
     /// Share of resamples of examples and of replicates in which `a` is the more reliable, the strengths chosen anew in each; ties count
     /// half. It is not the probability that `a` is.
@@ -81,7 +81,8 @@ pub struct VersusFinding {
     /// of older programs that have none. In those that have no difference it is twice the smaller share of resamples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
-    /// What turns the verdict: `linear oracle` or `mlp oracle`, `recipe 1`, `recipe 2`. A verdict that turns is no verdict.
+    /// Changes that reverse the verdict: `linear oracle` or `mlp oracle`, `recipe 1`, `recipe 2`. A verdict that is
+    /// reversed is uncertain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub turns_with: Vec<String>,
 }
@@ -89,7 +90,7 @@ pub struct VersusFinding {
 /// The methods by reliability at their optima under one oracle.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RankingFinding {
-    /// Which oracle judges.
+    /// The judging oracle.
     pub oracle: OracleKind,
     /// The methods from the most reliable down; those without an optimum last.
     pub order: Vec<MethodKey>,
@@ -101,7 +102,7 @@ pub struct RankingFinding {
     pub replicates: usize,
 }
 
-/// What fresh probes still find of the target after a nullifying method. `n` of the finding is the test examples.
+/// Accuracy of fresh probes on the target after a nullifying method. `n` of the finding is the test examples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LeakFinding {
     /// Method in the registry.

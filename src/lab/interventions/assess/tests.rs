@@ -103,7 +103,8 @@ fn statistics_are_those_of_the_definitions() {
     assert!(bands.wide.is_none() && got.strengths[2].completeness.wide.is_none());
 }
 
-/// Trainings that trade completeness for selectivity: the R that was shown was the mean of their own, .046 off what its C and S give.
+/// Trainings that trade completeness for selectivity: the R shown used to be the mean of the trainings' R, .046 off
+/// what its C and S give.
 #[test]
 fn the_reliability_of_a_row_is_that_of_its_completeness_and_selectivity() {
     let other = labels(300);
@@ -127,7 +128,7 @@ fn the_reliability_of_a_row_is_that_of_its_completeness_and_selectivity() {
         let [c, s] = [strength.completeness, strength.selectivity.unwrap()].map(|b| b.narrow.mean);
         let r = strength.reliability.unwrap();
         assert!((r.narrow.mean - reliability(c, s)).abs() < 1e-9);
-        // What one training says is its own harmonic mean: .32 for .2 and .8.
+        // A single training shows its own harmonic mean: .32 for .2 and .8.
         assert!((r.range[0] - 0.32).abs() < 0.02, "{r:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The audit of every seat: how well its probes read the test examples, over replicates, and how their recipe was chosen.
+//! The audit of every probe of a panel: how well its trainings read the test examples, and how their recipe was chosen.
 
 use super::panel::{Panel, Seat, Seated, Which};
 use super::prepare::Bench;
@@ -19,7 +19,7 @@ use stats::intervals::wilson;
 /// Calibration error from which completeness says more of the oracle than of the intervention.
 const MISCALIBRATED: f64 = 0.1;
 
-/// Audits every seat on the test examples that have been read.
+/// Audits every probe on the test examples that have been read.
 pub(crate) fn audit_probes(bench: &Bench, is_final: bool, host: &mut Host<'_>) -> Result<(), Fault> {
     for seat in &bench.seats {
         let Some((data, audits)) = audits(bench, *seat)? else { continue };
@@ -56,7 +56,8 @@ pub(crate) fn audit_probes(bench: &Bench, is_final: bool, host: &mut Host<'_>) -
     Ok(())
 }
 
-/// Wilson's interval of a mean over replicates: where it is no whole number of answers, the ends of those on either side.
+/// Wilson's interval of a mean over trainings: between whole numbers of answers, the outer ends of the intervals on
+/// either side.
 fn wilson_of(share: f64, n: usize, level: f64) -> Estimate {
     let count = share * n as f64;
     // A mean of whole numbers may miss a whole number by rounding.
@@ -65,7 +66,7 @@ fn wilson_of(share: f64, n: usize, level: f64) -> Estimate {
     Estimate { mean: share, lo: wilson(below.min(n), n, level).lo, hi: wilson(above.min(n), n, level).hi }
 }
 
-/// The test examples that a seat is audited on, and the audit of each replicate.
+/// The test examples that a probe is audited on, and the audit of each training.
 fn audits(bench: &Bench, seat: Seat) -> Result<Option<(Labelled, Vec<Audit>)>, Fault> {
     let (labels, classes) = bench.labels.of(seat.role());
     let (mut x, mut y, mut dim) = (Vec::new(), Vec::new(), 0);
@@ -130,7 +131,7 @@ fn choice(bench: &Bench, seat: Seat, audits: &[Audit]) -> Result<Option<ChoiceFi
     }))
 }
 
-/// What the probes of a seat were trained and validated on.
+/// Training and validation data of a probe.
 fn trained_on(bench: &Bench, seat: Seat) -> Result<Material, Fault> {
     Ok(match seat {
         Seat::Oracle(_, role) => {
@@ -144,7 +145,7 @@ fn trained_on(bench: &Bench, seat: Seat) -> Result<Material, Fault> {
     })
 }
 
-/// What to say of a probe that may see nothing: every score that rests on it is in doubt.
+/// The warning about a probe that may read nothing: every score that rests on it is in doubt.
 fn doubt(bench: &Bench, seat: Seat, accuracy: Estimate, majority: f64) -> Problem {
     let property = bench.property(seat.role());
     let (who, what) = match seat {

@@ -1,4 +1,4 @@
-//! What a run will need, before its long work begins: memory by arithmetic over counts, time by counted work.
+//! Forecast of a run, before its long work begins: memory by arithmetic over counts, time by counted work.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -54,7 +54,7 @@ const ASSESSMENTS: f64 = 2.6;
 /// Strengths at which fresh probes look for what is left, and probes at each.
 const LEAKS: (f64, f64) = (2.0, 2.0);
 
-/// What a run on this bench will need, within the host's limit if there is one.
+/// Forecast of a run on this bench, within the host's limit if there is one.
 ///
 /// # Errors
 /// [`Fault::Failed`] where the limit cannot be kept, or the model refuses.
@@ -113,7 +113,7 @@ fn memory(bench: &Bench, limit: Option<u64>) -> Result<Memory, Fault> {
         map: bench.map.len(),
         map_continued: bench.map.first().map_or(0, |_| bench.test.iter().map(|r| lengths[*r] + 2).sum()),
     };
-    // Where the system does not say what is resident, the model's own count has to do.
+    // If the system does not report the resident memory, the model's own count is used.
     let resident = resident().unwrap_or((model.bytes() + (32 << 20)) as u64);
     let (tokens_per_batch, parts, bytes) =
         counts.plan(resident, limit, |tokens| model.pass_bytes(tokens, longest)).map_err(Fault::Failed)?;
@@ -175,7 +175,8 @@ fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Work, Work), Cancelled
     let mut fitted = HashSet::new();
     for (i, m) in bench.spec.methods.iter().enumerate() {
         let Some((method, options)) = resolve(m) else { continue };
-        // What rests on the attacked probe keeps it, which takes no time to speak of; what draws is fitted for each replicate.
+        // A method that uses the attacked probe keeps it, which takes hardly any time; a method with random parts is
+        // fitted for each training.
         let fits = if is_shared(method) { 1 } else { bench.spec.probe.replicates };
         for replicate in (1..=fits).filter(|_| !method.needs().mlp) {
             let key = bench.fit_key(method, &options, Which::Replicate(replicate));
@@ -187,8 +188,8 @@ fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Work, Work), Cancelled
         }
         let values = strengths(m) as f64;
         let (test, rivals) = (bench.test.len(), MOST_RIVALS * bench.test.len().min(RIVAL_EXAMPLES));
-        // What the model itself does is asked of the first replicate, and of the others where their fits differ and only the head
-        // is left to run.
+        // The model's behaviour is evaluated for the first training, and for the others if their fits differ and only
+        // the head is left to run.
         let alone = is_shared(method) || method.is_control() || !bench.model.ends_at(bench.site.layer);
         let full = if alone { test as f64 } else { test as f64 * replicates + rivals as f64 };
         let bare = test as f64 * replicates + rivals as f64 - full;
@@ -207,8 +208,8 @@ fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Work, Work), Cancelled
     Ok((work, training))
 }
 
-/// Adds the steps of the probes of a bench that the cache lacks: the search for the recipes, and the replicates with so many
-/// rivals.
+/// Adds the steps of the probes of a bench that the cache lacks: the search for the recipes, and the trainings with
+/// `rivals` rivals.
 pub(super) fn to_train(bench: &Bench, store: &dyn Store, rivals: usize, training: &mut Work) {
     let threads = rayon::current_num_threads() as f64;
     let missing: Vec<Seat> =
@@ -226,7 +227,7 @@ pub(super) fn to_train(bench: &Bench, store: &dyn Store, rivals: usize, training
     }
 }
 
-/// The smallest recipe of a seat's grid.
+/// The smallest recipe of a probe's grid.
 fn small(bench: &Bench, seat: Seat) -> Option<Recipe> {
     bench.grid_of(seat).recipes.into_iter().min_by_key(|r| r.hidden.iter().sum::<usize>())
 }
@@ -255,7 +256,7 @@ pub(crate) fn strengths(spec: &MethodSpec) -> usize {
     }
 }
 
-/// Whether fresh probes look for what a method leaves.
+/// True if fresh probes are trained on the states that a method leaves.
 fn leaves(method: &dyn Method) -> bool {
     method.goal() == Goal::Nullifying && !method.is_control()
 }
@@ -420,7 +421,7 @@ impl<'a> Slices<'a> {
         Ok(chunk.len() as f64 * all / unit.max(f64::MIN_POSITIVE))
     }
 
-    /// Assesses scores that are no one's, of as many examples and replicates as the run has.
+    /// Times `assess` on synthetic scores of as many examples and trainings as the run has.
     fn assess(&self) -> f64 {
         let begun = Instant::now();
         let bench = self.bench;
@@ -458,7 +459,7 @@ impl<'a> Slices<'a> {
     }
 }
 
-/// Whether some method attacks a perceptron of its own.
+/// True if some method attacks a separate perceptron.
 fn attacks(bench: &Bench) -> bool {
     bench.spec.methods.iter().any(|m| find(&m.name).is_some_and(|m| m.needs().mlp))
 }

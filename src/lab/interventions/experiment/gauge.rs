@@ -36,7 +36,7 @@ impl Bench {
         Ok(gauge)
     }
 
-    /// What was measured of one strength, with its n; none where nothing was.
+    /// The distances measured at one strength, with their n; `None` if nothing was measured.
     pub(crate) fn distance(&mut self, named: &Named, value: f64, d: &Distances) -> Option<(Kind, usize)> {
         let gauge = self.gauge.clone().filter(|_| !d.is_empty())?;
         let resamples = self.resamples(d.len());

@@ -69,7 +69,7 @@ impl Bench {
         }
     }
 
-    /// What the file of a method holds, once it has been read.
+    /// Content of a method's file, once it has been read.
     pub(crate) fn given_to(&self, method: &dyn Method) -> Option<&Content> {
         self.given.iter().find(|(id, _)| *id == method.id()).map(|(_, given)| &given.content)
     }

@@ -1,4 +1,4 @@
-//! What fresh probes still find after a nullifying method, at its optimum and at the end of its grid.
+//! Accuracy of fresh probes after a nullifying method, at its optimum and at the end of its grid.
 
 use super::panel::Seat;
 use super::prepare::Bench;
@@ -20,7 +20,7 @@ use probe::{Labelled, Oracle, TrainingData};
 /// Rows that are changed together.
 const TOGETHER: usize = 512;
 
-/// Looks for what every nullifying method that is no control has left.
+/// Trains fresh probes on the states that every nullifying method but the controls leaves.
 pub(crate) fn look(
     bench: &mut Bench,
     sweeps: &[Sweep],

@@ -1,4 +1,4 @@
-//! What memory a run will need: pure arithmetic over counts.
+//! Memory of a run: pure arithmetic over counts.
 
 use super::prepare::FIRST_CHUNK;
 use crate::distance::REAL_STATES;
@@ -32,7 +32,7 @@ pub(crate) struct Counts {
     pub stays: usize,
     /// Strengths of every method.
     pub strengths: Vec<usize>,
-    /// Whether fresh probes look for what a method leaves.
+    /// True if fresh probes are trained on the states that a method leaves.
     pub leaks: bool,
     /// Layers of the map; 0 without one.
     pub map: usize,
@@ -44,8 +44,8 @@ pub(crate) struct Counts {
 const TRAINING_COPIES: usize = 5;
 /// Allocator, stacks, notices, findings: measured.
 const REST: usize = 6 << 20;
-/// What the phases of a run hold resident, for each byte of the largest: the allocator keeps some of what the others
-/// have given back. Measured with the system's allocator on Linux.
+/// Resident memory of a run relative to its largest phase: the allocator keeps some of the memory that other phases
+/// have freed. Measured with the system's allocator on Linux.
 const HELD: f64 = 1.7;
 /// Bytes of an example's scores at a strength: completeness always, selectivity and its like where it is defined.
 const TALLY: usize = 6;
@@ -116,8 +116,8 @@ impl Counts {
         tallies + columns + drawn + self.draws()
     }
 
-    /// What the map holds beside the states of the spec's own place: those of the layer that is at work, with what goes on from
-    /// them; the probes of all layers, and what these saw.
+    /// Memory of the map besides the states of the spec's own layer: those of the current layer, with their
+    /// continuation; the probes of all layers, and their outputs.
     fn map(&self) -> usize {
         if self.map == 0 {
             return 0;
@@ -141,13 +141,14 @@ impl Counts {
         4 * states * (self.width + FIRST_CHUNK) + 4 * self.width * self.width
     }
 
-    /// What is kept of every method until all are compared: its optimum in every resample.
+    /// Memory of every method until all are compared: its optimum in every resample.
     fn draws(&self) -> usize {
         self.strengths.len() * self.oracles * self.resamples * (8 * self.replicates + 32)
     }
 
-    /// Chooses the tokens of a batch: as many as usual, fewer where a limit asks for it. `resident` is what the process
-    /// holds already, `pass` gives the working memory of a batch of so many tokens. Returns tokens, parts and the peak.
+    /// Chooses the tokens of a batch: as many as usual, fewer where a limit asks for it. `resident` is the process's
+    /// memory so far, `pass` gives the working memory of a batch of a number of tokens. Returns tokens, parts and the
+    /// peak.
     ///
     /// # Errors
     /// A problem that says what would fit, where not even one text does.
@@ -179,7 +180,7 @@ impl Counts {
                     show(needed),
                     show(limit.unwrap_or(0))
                 );
-                // What is resident is not the same to the page from one start to the next.
+                // Resident memory differs by some pages from one start to the next.
                 let megabytes = ((needed + needed / 20) >> 20) + 1;
                 let hint = match self.examples_within(|c| fits(sum_of(c))) {
                     Some(n) => format!("task.examples = {n} would fit, or --memory-limit {megabytes}M"),
@@ -207,7 +208,7 @@ impl Counts {
         }
     }
 
-    /// How many stimuli would fit, in round hundreds; none where fewer than 200 would.
+    /// Number of stimuli that would fit, in round hundreds; `None` if fewer than 200 would.
     fn examples_within(&self, fits: impl Fn(&Counts) -> bool) -> Option<usize> {
         let (mut low, mut high) = (1, self.stimuli / 100 + 1);
         while high - low > 1 {

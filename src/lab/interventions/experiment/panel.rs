@@ -11,10 +11,10 @@ use lab::plan::Roles;
 use probe::split::Oracle as OracleRole;
 use probe::{Intervention, Probe, Recipe};
 
-/// Rivals that are run: recipes that the validation examples cannot tell from the chosen ones.
+/// Most rivals that are run: recipes that the validation examples cannot distinguish from the chosen ones.
 pub(crate) const MOST_RIVALS: usize = 2;
 
-/// Which panel.
+/// Kind of panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Which {
     /// Trained by a provisional recipe, for a first look while the search goes on.
@@ -49,7 +49,7 @@ impl Which {
     }
 }
 
-/// A seat: which probe of a panel.
+/// Place of a probe in a panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Seat {
     /// The oracle of a kind for the property of a role.
@@ -76,7 +76,7 @@ impl Seat {
     }
 }
 
-/// A trained probe, whose role depends on its seat.
+/// A trained probe, whose role depends on its place.
 #[derive(Debug, Clone)]
 pub(crate) enum Seated {
     /// Judges.
@@ -85,7 +85,7 @@ pub(crate) enum Seated {
 }
 
 impl Seated {
-    /// Recipes that cannot be told from the chosen one, the simplest first.
+    /// Recipes that validate as well as the chosen one, the simplest first.
     pub(crate) fn rivals(&self) -> Vec<Recipe> {
         let standing = match self {
             Seated::Oracle(p) => p.rivals(),
@@ -119,7 +119,7 @@ impl Seated {
         }
     }
 
-    /// Reads what [`Self::to_bytes`] wrote for this seat.
+    /// Reads the output of [`Self::to_bytes`] for this place.
     pub(crate) fn from_bytes(seat: Seat, bytes: &[u8]) -> Option<Self> {
         match seat {
             Seat::Oracle(..) => Probe::from_bytes(bytes).ok().map(Seated::Oracle),
@@ -131,13 +131,12 @@ impl Seated {
 /// Trained probes with what they saw of the test examples before any intervention, and the fits that rest on them.
 #[derive(Clone)]
 pub(crate) struct Panel {
-    /// Which panel it is.
     pub which: Which,
     /// The oracles, in the spec's order. A provisional panel has only the first.
     pub oracles: Arc<Vec<Oracle>>,
-    /// The probe that attacks are made on; none where no method of the spec attacks.
+    /// The probe that attacks use; none if no method of the spec attacks.
     pub attacked: Option<Probe<Intervention>>,
-    /// What the oracles saw in each chunk that has been read.
+    /// Outputs of the oracles for each chunk that has been read.
     pub(crate) sights: Vec<Arc<Vec<Sight>>>,
     /// Fits that rest on this panel.
     pub fits: Vec<(MethodKey, Arc<dyn Fitted>)>,

@@ -19,7 +19,7 @@ use probe::Matrix;
 use stats::mcnemar;
 use stats::replicates::{Bands, exact_floor};
 
-/// What the model did after one strength by the fit of one panel, in single precision.
+/// Behaviour of the model after one strength by the fit of one panel, in single precision.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Behaved {
     flipped: Vec<f32>,
@@ -30,7 +30,7 @@ pub(crate) struct Behaved {
     forms: usize,
 }
 
-/// What [`Behaved`] has of each example.
+/// Number of values of [`Behaved`] for each example.
 const COLUMNS: usize = 5;
 
 impl Behaved {
@@ -67,7 +67,7 @@ pub(crate) struct Named {
     pub key: MethodKey,
 }
 
-/// What scores are held against: means over replicates before any intervention.
+/// Baseline of scores: means over trainings before any intervention.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Baseline {
     c_before: Option<f64>,
@@ -82,7 +82,8 @@ pub(crate) fn baseline(bench: &Bench, goal: Goal, o: usize, n: usize, replicates
     baseline_of(bench, goal, o, n, judges.take(replicates).map(|p| p.sights.as_slice()))
 }
 
-/// The base lines of replicates that saw this of the bench's chunks, each a list of sights by oracle for every chunk.
+/// The baselines of trainings with these oracle outputs on the bench's chunks, each a list of outputs by oracle for
+/// every chunk.
 pub(crate) fn baseline_of<'a>(
     bench: &Bench,
     goal: Goal,
@@ -247,7 +248,7 @@ fn confusion(tallies: &[&Tally]) -> Vec<Vec<f64>> {
     sum.into_iter().map(|row| row.into_iter().map(rounded).collect()).collect()
 }
 
-/// What the model does after one strength, mean over the replicates of the method.
+/// Behaviour of the model after one strength, mean over the trainings of the method.
 pub(crate) fn behaviour(
     bench: &mut Bench,
     named: &Named,

@@ -47,32 +47,31 @@ pub(crate) struct Bench {
     pub model: Arc<Model>,
     pub task: &'static Task,
     pub examples: Arc<ExampleSet>,
-    /// Where they are from, if they were not generated.
+    /// Origin, if they were not generated.
     pub source: Option<Provenance>,
     /// The examples as the model sees them.
     pub stimuli: Arc<Stimuli>,
     pub labels: PropertyLabels,
-    /// Who trains on what.
+    /// Which examples train which probes.
     pub split: Split,
     /// Test rows that have a value of the target.
     pub test: Vec<usize>,
-    /// Where interventions write and oracles read.
+    /// Layers that interventions write and oracles read.
     pub site: Site,
-    /// Layers of the map, ascending; none where the spec has no map.
+    /// Layers of the map, ascending; empty if the spec has no map.
     pub map: Vec<usize>,
     /// Trained probes: replicates in their order, then rivals; before them one provisional panel.
     pub panels: Vec<Panel>,
-    /// Which probes a panel has.
+    /// Places of a panel's probes.
     pub(crate) seats: Vec<Seat>,
-    /// The chosen recipe of each seat, with all that were tried.
+    /// The chosen recipe for each place, with all that were tried.
     pub chosen: Vec<(Seat, Seated)>,
-    /// Whether the choices came from the cache.
+    /// True where the choice came from the cache.
     pub(crate) was_stored: Vec<bool>,
     /// Test examples, ready; the first chunk is the subsample that answers sliders.
     pub chunks: Vec<Arc<Chunk>>,
     /// Share of each target value among the stimuli.
     pub prior: Vec<f64>,
-    /// What the run computes.
     pub spec: Spec,
     /// Head of every finding.
     pub label: Label,
@@ -80,17 +79,17 @@ pub(crate) struct Bench {
     pub(super) grid: Grid,
     /// Seed of data and split.
     pub(super) seed: u64,
-    /// What the keys of stored probes begin with.
+    /// Prefix of the keys of stored probes.
     pub(super) key: String,
-    /// What oracles are trained on, once it has been put together.
+    /// Training data of the oracles, once it has been put together.
     pub(super) oracle_data: Option<Arc<OracleData>>,
-    /// What the attacked probe and the methods are fitted on, once it has been put together.
+    /// Data for the attacked probe and the methods, once it has been put together.
     pub(super) material: Option<Arc<TrainingData<Intervention>>>,
     /// Values of the other property of the training half of `material`, once it has been put together.
     pub(super) beside: Vec<Option<usize>>,
     /// The twins of all test examples, once a method has asked for them.
     pub(super) twins: Option<Arc<Stimuli>>,
-    /// What measures how far changed states are from real ones, once a method is at work.
+    /// Distance meter for changed states, once a method is at work.
     pub(super) gauge: Option<Arc<Gauge>>,
     /// Files of own interventions, by method.
     pub(super) given: Vec<(&'static str, Arc<Given>)>,
@@ -102,7 +101,7 @@ pub(crate) struct Bench {
     pub(super) resample_count: usize,
 }
 
-/// The layers of the run in a model of so many, and those of its map.
+/// Resolves the run's layers (and the map's) in a model with `layers` layers.
 fn places(spec: &Spec, layers: usize) -> Result<(Site, Vec<usize>), Problem> {
     let place = |what: String| Problem {
         what,
@@ -194,8 +193,8 @@ impl Bench {
         Ok(bench)
     }
 
-    /// The same data and spec with interventions and oracles at `layer`. Nothing is read or trained there yet, but where
-    /// this bench is at that layer, what it has comes along, less the rivals.
+    /// The same data and spec with interventions and oracles at `layer`. Nothing is read or trained there yet, except
+    /// that the probes of this bench are reused at its own layer, without the rivals.
     pub(crate) fn at_layer(&self, layer: usize) -> Self {
         let site = Site { layer, oracle_layer: layer };
         let same = site == self.site;
@@ -315,7 +314,7 @@ impl Bench {
         Ok(host.find(finding)?)
     }
 
-    /// What there is of each further property; `oracle` are the rows of the oracles' part.
+    /// Data of each further property; `oracle` are the rows of the oracles' part.
     fn further_data(&self, oracle: &[usize]) -> Result<Vec<FurtherData>, Fault> {
         let one = |j: usize| -> Result<FurtherData, Fault> {
             let (role, labels) = (Roles::Further(j), &self.labels);
@@ -415,7 +414,7 @@ fn grid(spec: &Spec) -> Result<Grid, Problem> {
     })
 }
 
-/// Which probes the panels of a spec have.
+/// Places of a spec's panels.
 fn seats(spec: &Spec) -> Vec<Seat> {
     let further = (0..spec.task.also.len()).map(Roles::Further);
     let roles: Vec<Roles> = [Roles::Target, Roles::Other].into_iter().chain(further).collect();

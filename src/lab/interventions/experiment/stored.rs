@@ -1,4 +1,4 @@
-//! What the cache may hold of a bench: probes and fits, under names that tell everything that shaped them.
+//! Cached parts of a bench: probes and fits, under names made of everything that shaped them.
 
 use super::panel::{Seat, Which};
 use super::prepare::Bench;
@@ -13,7 +13,7 @@ use lab::host::NoticeLevel;
 use lab::plan::Roles;
 
 impl Bench {
-    /// Name of a seat's probe on screens.
+    /// Name of a probe on screens.
     pub(crate) fn seat_name(&self, seat: Seat) -> String {
         match seat {
             Seat::Oracle(kind, role) => format!("oracle {kind} {}", self.property(role)),
@@ -40,7 +40,7 @@ impl Bench {
 
     /// Key of a fit; methods of one family share it, and what rests on no panel serves all of them.
     pub(crate) fn fit_key(&self, method: &dyn Method, options: &Options, which: Which) -> Option<String> {
-        // What a file says may change under its name.
+        // The content of a file may change under its name.
         if method.needs().file || which == Which::Provisional && !is_shared(method) {
             return None;
         }
@@ -65,7 +65,7 @@ impl Bench {
         kind.map_or_else(|| self.recipes().describe(), |k| k.grid(self.recipes()).describe())
     }
 
-    /// Whether the choice for a seat came from the cache.
+    /// True if the choice for a probe came from the cache.
     pub(crate) fn was_cached(&self, seat: Seat) -> bool {
         let at = self.chosen.iter().position(|(s, _)| *s == seat);
         at.is_some_and(|i| self.was_stored[i])

@@ -46,7 +46,7 @@ pub(crate) struct Sweep {
     first_seconds: f64,
 }
 
-/// What a finished sweep leaves for comparisons, under one oracle.
+/// Results of a finished sweep for comparisons, under one oracle.
 pub(crate) struct Concluded {
     /// The optimum's reliability in every resample.
     pub draws: Draws,
@@ -167,8 +167,8 @@ impl Sweep {
         let (oracles, sights) = (panel.oracles.clone(), panel.sights.clone());
         // One fit for all panels changes the model's answers in one way; of a control one is enough.
         let same = at > 0 && (is_shared(self.named.method) || self.named.method.is_control());
-        // Where only the head is left the model's own answer is cheap; else the blocks in between run again for every value, and
-        // the first replicate has to do.
+        // If only the head is left, the model's own answer is cheap; else the blocks in between run again for every
+        // value, for the first training only.
         let everywhere = model.ends_at(site.layer);
         let total = self.values.len();
         let which = self.seen.len() - 1;
@@ -250,7 +250,7 @@ impl Sweep {
         Judged { values: &self.values, replicates, judged, other, classes, further }
     }
 
-    /// What the replicates have said of a strength, and what the model did.
+    /// Results of the trainings at a strength, and the model's behaviour.
     fn so_far(&self, i: usize) -> (Vec<&[Tally]>, Vec<&Behaved>) {
         let tallies = self.seen.iter().map(|s| s.tallies[i].as_slice()).collect();
         let behaved = self.seen.iter().map(|s| &s.behaved[i]).filter(|b| b.len() > 0).collect();

@@ -18,7 +18,7 @@ use lab::Tagged;
 use lab::table::Table;
 use stats::estimate::Estimate;
 
-/// What a run found, as lines of text.
+/// Results of a run, as lines of text.
 pub(crate) fn summary(results: &Results, spec: &Spec) -> Vec<String> {
     let mut out = vec![printable_label(&format!(
         "{} on {}, target {}, seed {}",
@@ -305,7 +305,7 @@ fn span([lo, hi]: [f64; 2]) -> String {
     format!("{} to {}", score(lo), score(hi))
 }
 
-/// The mean, the wide band, and where it is told apart the narrow one.
+/// The mean, the wide band, and the narrow one if it is shown separately.
 fn bands(b: &Banded) -> String {
     let wide = interval(&b.estimate());
     match b.form.and(b.sampling) {

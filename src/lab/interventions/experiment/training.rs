@@ -29,7 +29,7 @@ pub(crate) struct Fit {
     pub fitted: Arc<dyn Fitted>,
 }
 
-/// What oracles are trained on, by the role of the property that they read.
+/// Training data of the oracles, by the role of the property that they read.
 pub(crate) struct OracleData {
     target: TrainingData<Oracle>,
     other: TrainingData<Oracle>,
@@ -47,13 +47,13 @@ impl OracleData {
     }
 }
 
-/// Whether one fit serves all replicates.
+/// True if one fit serves all trainings.
 pub(crate) fn is_shared(method: &dyn Method) -> bool {
     !method.needs().mlp && !method.needs().random
 }
 
 impl Bench {
-    /// The grid that the probe of a seat is chosen from.
+    /// The grid that a probe is chosen from.
     pub(crate) fn grid_of(&self, seat: Seat) -> Grid {
         match seat {
             Seat::Oracle(kind, _) => kind.grid(self.recipes()),
@@ -107,7 +107,7 @@ impl Bench {
         Ok(all)
     }
 
-    /// Chooses a recipe for every seat, or recalls the choice.
+    /// Chooses a recipe for every probe, or recalls the choice.
     pub(crate) fn choose_recipes(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         for seat in self.seats.clone() {
             if self.searched(seat).is_some() {
@@ -146,7 +146,7 @@ impl Bench {
         })
     }
 
-    /// The choice for a seat.
+    /// The choice for a probe.
     pub(crate) fn searched(&self, seat: Seat) -> Option<&Seated> {
         self.chosen.iter().find(|(s, _)| *s == seat).map(|(_, probe)| probe)
     }
@@ -156,7 +156,7 @@ impl Bench {
         self.chosen.iter().map(|(_, probe)| probe.rivals().len()).max().unwrap_or(0).min(MOST_RIVALS)
     }
 
-    /// The recipe of a seat on a panel, and most steps of its training.
+    /// The recipe of a probe on a panel, and most steps of its training.
     pub(crate) fn recipe(&self, seat: Seat, which: Which) -> Option<(Recipe, usize)> {
         let first = || match seat {
             Seat::Oracle(OracleKind::Linear, _) => {

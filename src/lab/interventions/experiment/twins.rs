@@ -19,7 +19,7 @@ impl Bench {
     /// Gives every chunk that has been read the states of its examples' twins.
     ///
     /// # Errors
-    /// [`Fault::Failed`] with the reason where there are no twins.
+    /// [`Fault::Failed`] with the reason if there are no twins.
     pub(crate) fn seat_twins(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         let mut begin = 0;
         for i in 0..self.chunks.len() {
@@ -36,7 +36,7 @@ impl Bench {
     /// States of the twins of some test examples at the layer of the intervention, n x D.
     ///
     /// # Errors
-    /// [`Fault::Failed`] with the reason where there are no twins.
+    /// [`Fault::Failed`] with the reason if there are no twins.
     pub(crate) fn twin_states(&mut self, which: Range<usize>, host: &mut Host<'_>) -> Result<Matrix, Fault> {
         let twins = match &self.twins {
             Some(twins) => twins.clone(),
@@ -49,7 +49,7 @@ impl Bench {
         hidden::hidden(&self.model, &twins, self.site.layer, &which.collect::<Vec<_>>(), host)
     }
 
-    /// Whether every test example says what its twin is, and the model can read all of these.
+    /// True if every test example has a twin, and the model can read all of these.
     pub(crate) fn has_twins(&self, host: &mut Host<'_>) -> Result<bool, Cancelled> {
         let example = |row: &usize| &self.examples.examples[self.stimuli.list[*row].example];
         let all = self.test.len();

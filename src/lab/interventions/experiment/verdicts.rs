@@ -1,4 +1,4 @@
-//! Which method is the more reliable, how sure that is, what turns it, and the front of all settings.
+//! Comparison of methods by reliability, its certainty and what reverses it, and the front of all settings.
 
 use super::prepare::Bench;
 use super::sweep::{Concluded, Sweep};
@@ -93,7 +93,7 @@ fn report(
 ) -> Result<(), Fault> {
     let key = |i: usize| sweeps[i].named().key.clone();
     let n = bench.test.len();
-    // Every pair once, the one that stands higher first.
+    // Every pair once, the higher one first.
     for (place, a) in ranking.order.iter().enumerate() {
         for b in &ranking.order[place + 1..] {
             let turns =

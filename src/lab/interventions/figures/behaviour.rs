@@ -1,4 +1,4 @@
-//! What the model itself does after one method, against its strength.
+//! Behaviour of the model itself after one method, against its strength.
 
 use super::{datum, parameter, scale};
 use crate::banded::Banded;

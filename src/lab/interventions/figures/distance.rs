@@ -1,4 +1,4 @@
-//! How far the states of one method are from real ones, against its strength.
+//! Distance of one method's states from real ones, against its strength.
 
 use super::{parameter, scale};
 use crate::distance::DistanceFinding;

@@ -33,7 +33,7 @@ impl<'a> Rated<'a> {
         Self { points, front }
     }
 
-    /// What became of the settings, in words: `34 of 112 settings dominated, 51 not told from the front, 8 not rated`.
+    /// Counts of the settings in words: `34 of 112 settings dominated, 51 not told from the front, 8 not rated`.
     pub fn counts(&self) -> String {
         let of = |standing| self.front.count(standing);
         let [dominated, all] = self.dominated();
@@ -48,12 +48,12 @@ impl<'a> Rated<'a> {
         text
     }
 
-    /// How many settings are dominated, and how many there are.
+    /// Number of dominated settings, and of all.
     pub fn dominated(&self) -> [usize; 2] {
         [self.front.count(Standing::Dominated), self.points.len()]
     }
 
-    /// Whether both kinds of method are among the settings, whose completeness is of two definitions.
+    /// True if both kinds of method are among the settings, whose completeness is defined differently.
     pub fn is_mixed(&self) -> bool {
         let is = |goal| self.points.iter().any(|p| find(&p.value.method).is_some_and(|m| m.goal() == goal));
         is(Goal::Counterfactual) && is(Goal::Nullifying)
@@ -67,9 +67,9 @@ impl<'a> Rated<'a> {
     }
 }
 
-/// Completeness against selectivity of all methods of one model and oracle, the strength of the highest reliability starred,
-/// with lines of equal reliability, the front of all settings and its knee; what is dominated, or not rated, is faint. None
-/// where there is no point.
+/// Completeness against selectivity of all methods of one model and oracle, the strength of the highest reliability
+/// starred, with lines of equal reliability, the front of all settings and its knee; dominated and unrated settings are
+/// faint. `None` if there is no point.
 pub fn pareto(
     results: &Results,
     engine: Option<&EngineInfo>,
@@ -157,7 +157,7 @@ fn best(results: &Results, drawn: &[&Curve], model: &str, oracle: OracleKind) ->
     let optima = results.optima.iter().filter(|o| o.model == model && o.value.oracle == oracle);
     let best = optima.map(|o| {
         let s = o.value.selectivity;
-        // An optimum stands on a point of its curve, whose counts it has.
+        // An optimum lies on a point of its curve and has its counts.
         let curve = drawn.iter().find(|c| c.key.method == o.value.method_key());
         let point = curve.and_then(|c| c.points.iter().find(|p| p.value.value == o.value.value));
         let n = point.map_or(Count::from(o.n), |p| (p.value.n_c, p.value.n_s).into());

@@ -1,9 +1,10 @@
 //! Attacks that look for a point across the probe's boundary, and how they follow one another.
 //!
-//! The protocol of AutoAttack (Croce and Hein 2020): rows to which the probe already gives the wanted value stay as they are;
-//! attacks run one after the other on the rows that still stand; the first point found is kept; a row that none of them moves
-//! is returned unchanged. Such points lie just across the boundary or wherever the attack ended, so completeness stays below
-//! that of a walk that goes on (PGD). Embeddings are not images: nothing is clamped to a range, only to the ball.
+//! The protocol of AutoAttack (Croce and Hein 2020): rows to which the probe already gives the wanted value stay as
+//! they are; attacks run one after the other on the rows that have not fallen; the first point found is kept; a row
+//! that none of them moves is returned unchanged. Such points lie just across the boundary or wherever the attack
+//! ended, so completeness stays below that of a walk that goes on (PGD). Embeddings are not images: nothing is clamped
+//! to a range, only to the ball.
 
 use super::attack::Aim;
 use super::proof::{Effort, Proofs};
@@ -14,7 +15,7 @@ use base::{Cancelled, Pulse};
 use probe::bytes::malformed;
 use probe::{Intervention, Matrix, Mlp, Probe};
 
-/// Where one row is to go.
+/// Target of one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wish {
     /// Towards the class, or away from it to any other.
@@ -23,13 +24,13 @@ pub struct Wish {
 }
 
 impl Wish {
-    /// Whether a row of logits fulfils it.
+    /// True if a row of logits fulfils it.
     pub(crate) fn is_met(self, logits: &[f32]) -> bool {
         (argmax(logits) == self.class) == (self.aim == Aim::Towards)
     }
 }
 
-/// What attacks work on.
+/// Input of the attacks.
 #[derive(Debug, Clone, Copy)]
 pub struct Field<'a> {
     /// The probe under attack.
@@ -38,14 +39,14 @@ pub struct Field<'a> {
     pub h: &'a Matrix,
     /// The class that the probe gives each row.
     pub from: &'a [usize],
-    /// Where each row is to go.
+    /// Targets of the rows.
     pub wishes: &'a [Wish],
     /// Seed of whatever the attack draws. Draws belong to a row and do not depend on which others are attacked.
     pub seed: u64,
 }
 
 impl Field<'_> {
-    /// Whether a row is not yet where it is to go.
+    /// True if a row has not reached its target.
     pub fn stands(&self, row: usize) -> bool {
         (self.from[row] == self.wishes[row].class) != (self.wishes[row].aim == Aim::Towards)
     }
@@ -60,7 +61,7 @@ pub trait Attack: Send {
         epsilon: f32,
         pulse: &mut dyn Pulse,
     ) -> Result<Vec<Option<Vec<f32>>>, Cancelled>;
-    /// How many passes through the probe a row costs that does not move, where that is more than a thorough proof may cost.
+    /// Passes through the probe for a row that does not move, if they are more than a thorough proof may cost.
     fn dear(&self) -> Option<usize> {
         None
     }

@@ -107,7 +107,7 @@ pub(crate) fn unit_directions(directions: &Directions, count: usize) -> Matrix {
 struct Rows {
     /// Null-space parts.
     base: Matrix,
-    /// What one unit of alpha adds, with the sign of the target.
+    /// Change for one unit of alpha, with the sign of the target.
     push: Matrix,
 }
 

@@ -1,9 +1,9 @@
 //! APGD: projected gradient descent that halves its own steps (Croce and Hein 2020).
 //!
-//! A hundred steps with momentum from a random point of the ball. At checkpoints, a row whose loss rose in at most three
-//! quarters of the steps since the last one, or whose best loss stands where it stood there, halves its step and goes back to
-//! its best point. What is returned is the last point across the boundary, as in the authors' code, not that of the highest
-//! loss.
+//! A hundred steps with momentum from a random point of the ball. At checkpoints, a row whose loss rose in at most
+//! three quarters of the steps since the last one, or whose best loss has not changed since, halves its step and goes
+//! back to its best point. The result is the last point across the boundary, as in the authors' code, not that of the
+//! highest loss.
 
 use super::across::{Attack, Chain, Field, Plan, Target, Wish};
 use super::attack::Aim;
@@ -78,7 +78,7 @@ impl Method for Apgd {
     }
 }
 
-/// What APGD climbs.
+/// Loss that APGD climbs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
     /// The cross entropy of the class to leave, or minus that of the class to reach.
@@ -90,13 +90,12 @@ pub enum Loss {
 /// One run of APGD on rows of a field.
 #[derive(Debug, Clone, Copy)]
 pub struct Walk {
-    /// What it climbs.
     pub loss: Loss,
     /// Number of steps.
     pub iterations: usize,
 }
 
-/// Where rows ended.
+/// Final points of the rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Walked {
     /// Points of the highest loss, row after row.
@@ -105,7 +104,7 @@ pub struct Walked {
     pub losses: Vec<f32>,
     /// The last point that met its row's wish, row after row; the start where none did.
     pub met: Vec<f32>,
-    /// Whether a row never met its wish.
+    /// True for a row that never met its wish.
     pub robust: Vec<bool>,
 }
 
@@ -190,7 +189,7 @@ struct Walker<'a> {
     before: Vec<f32>,
     gradient: Vec<f32>,
     losses: Vec<f32>,
-    /// Whether the point just looked at meets its wish.
+    /// True where the point just looked at meets its wish.
     meets: Vec<bool>,
     best: Vec<f32>,
     best_gradient: Vec<f32>,
@@ -252,7 +251,7 @@ impl<'a> Walker<'a> {
         self.pass.back_to_input(self.mlp, &mut self.gradient);
     }
 
-    /// Takes the first look as the best so far.
+    /// Takes the first point as the best so far.
     fn begin(&mut self) {
         self.highest.copy_from_slice(&self.losses);
         self.checked.copy_from_slice(&self.losses);

@@ -9,7 +9,7 @@ use probe::mlp::{CHUNK, Pass};
 use probe::{Dense, Mlp};
 use rayon::prelude::*;
 
-/// Where an attack goes. With two classes both are the same up to rounding.
+/// Direction of an attack. With two classes both are the same up to rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aim {
     /// Down the cross entropy of the given classes: towards them. The default throughout.
@@ -103,7 +103,7 @@ pub fn pgd<T: Real>(
 /// steps) are taken out, and the passes through the network cover the others only.
 struct Walkers<T> {
     pass: Pass<T>,
-    /// Which row of the group each is.
+    /// Index of each row within the group.
     rows: Vec<usize>,
     classes: Vec<usize>,
     x: Vec<T>,

@@ -140,7 +140,7 @@ mod tests {
         }
     }
 
-    /// The protocol without proofs: every attack on every row that still stands.
+    /// The protocol without proofs: every attack on every row that has not fallen.
     fn plain(s: &Sample, epsilon: f64) -> Matrix {
         let (mlp, targets) = (s.probe.mlp(), s.targets());
         let from = answers(s, &s.test);
@@ -166,7 +166,7 @@ mod tests {
         moved
     }
 
-    /// What is proved to stand is attacked by none, and nothing changes.
+    /// Rows that are proved safe fall to no attack, and nothing changes.
     #[test]
     fn proofs_change_no_result() {
         for classes in [2, 3] {

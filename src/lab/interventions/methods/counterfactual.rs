@@ -1,8 +1,8 @@
 //! The true counterfactual: the state of the same sentence with the subject in the other number.
 //!
-//! What a perfect intervention would make of the embedding, as far as the grammar can say: nothing else in the sentence changes,
-//! and so whatever the state says of anything else may stay. It is the ceiling of the counterfactual methods, interchange above
-//! all. It can be had only where each example has such a twin, as generated sentences do. There is no strength.
+//! The result of a perfect intervention, as far as the grammar can say: nothing else in the sentence changes, so
+//! everything else that the state encodes may stay. It is the ceiling of the counterfactual methods, interchange above
+//! all. It needs such a twin of each example, as generated sentences have. There is no strength.
 
 use crate::method::{
     FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_binary, check_rows,

@@ -26,7 +26,8 @@ static SETTINGS: [Setting; 1] = [ITERATIONS];
 
 const CHAIN: Chain = |plan, _| vec![Box::new(Search::new(plan.iterations))];
 
-/// How far beyond the hyperplane a step goes, how far back from across it, and the most that the original weighs.
+/// Factor of a step beyond the hyperplane, factor of the way back from across it, and the largest weight of the
+/// original.
 const BEYOND: f32 = 1.05;
 const BACK: f32 = 0.9;
 const MOST_ORIGINAL: f32 = 0.1;
@@ -82,7 +83,7 @@ pub struct Nearest {
     pub distance: f32,
 }
 
-/// The search, with what it has found so far for any radius.
+/// The search, with its results so far for any radius.
 #[derive(Debug)]
 pub struct Search {
     iterations: usize,
@@ -115,7 +116,7 @@ impl Attack for Search {
 }
 
 impl Search {
-    /// A search of so many steps.
+    /// A search of `iterations` steps.
     pub fn new(iterations: usize) -> Self {
         Self { iterations, found: HashMap::new() }
     }

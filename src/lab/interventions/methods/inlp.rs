@@ -159,8 +159,8 @@ impl Directions {
         self.classes
     }
 
-    /// What the first `rounds` rounds take out, computed from their row spaces afresh. More rounds than there are count as
-    /// all of them.
+    /// The subspace removed in the first `rounds` rounds, computed from their row spaces afresh. More rounds than there
+    /// are count as all of them.
     ///
     /// # Errors
     /// [`SvdError`], which finite weights do not cause.
@@ -199,7 +199,7 @@ impl Directions {
 
 /// Directions swept by the number of rounds taken out.
 pub(crate) struct Sweep {
-    /// What the rounds found, in their order.
+    /// Directions of the rounds, in their order.
     pub(crate) directions: Directions,
 }
 

@@ -1,9 +1,10 @@
 //! Interchange: the hidden state of another input that has the wanted value (Geiger et al. 2021).
 //!
-//! The donor is drawn from the training examples of the intervention part, never from those that are tested, among all that
-//! have the wanted value; whatever else they are is not looked at, unless they shall have the same value of the other property.
-//! Where donors are many, each group is represented by a random part of it, which changes no donor's chance. The draw depends
-//! on the seed, the embedding and the wanted value alone, not on which others are changed beside it. There is no strength.
+//! The donor is drawn from the training examples of the intervention part, never from those that are tested, among all
+//! that have the wanted value; their other properties do not matter, unless they shall have the same value of the other
+//! property. Where donors are many, each group is represented by a random part of it, which changes no donor's chance.
+//! The draw depends on the seed, the embedding and the wanted value alone, not on which others are changed with it.
+//! There is no strength.
 
 use crate::method::{FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows};
 use crate::methods::put::Put;
@@ -90,7 +91,7 @@ const MOST_GROUPS: usize = 1 << 20;
 /// Embeddings to take, by wanted value and (if it matters) value of the other property, none being the last.
 struct Donors {
     classes: usize,
-    /// Values of the other property that are told apart, 1 if none is.
+    /// Number of distinguished values of the other property, 1 if none is.
     columns: usize,
     dimension: usize,
     seed: u64,

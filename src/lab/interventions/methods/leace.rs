@@ -1,9 +1,10 @@
 //! LEACE: least-squares concept erasure in closed form (Belrose et al. 2023).
 //!
-//! `h' = h - W⁺ u uᵀ W (h - m)`, with m the mean, W the whitening `Σ^(-1/2)` of the training embeddings and u the column space
-//! of `W Cov(h, Z)`, Z being one-hot: the smallest change, in mean squares, after which no linear classifier finds the property.
-//! The covariance is shrunk towards a multiple of the identity as in the authors' code (Bodnar et al. 2014) unless it is told
-//! not to. There is no strength in LEACE; here the change is scaled by a share, and share 1 is LEACE.
+//! `h' = h - W⁺ u uᵀ W (h - m)`, with m the mean, W the whitening `Σ^(-1/2)` of the training embeddings and u the
+//! column space of `W Cov(h, Z)`, Z being one-hot: the smallest change, in mean squares, after which no linear
+//! classifier finds the property. The covariance is shrunk towards a multiple of the identity as in the authors' code
+//! (Bodnar et al. 2014) unless this is switched off. There is no strength in LEACE; here the change is scaled by a
+//! share, and share 1 is LEACE.
 
 use crate::method::{
     FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows, check_value,
@@ -81,7 +82,7 @@ impl Method for Leace {
     }
 }
 
-/// What LEACE takes out: `h' = h - Lᵀ R (h - m)`.
+/// LEACE's eraser: `h' = h - Lᵀ R (h - m)`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Eraser {
     classes: usize,
@@ -134,14 +135,14 @@ impl Eraser {
         &self.bias
     }
 
-    /// What is left of centred embeddings: the matrix P of `h' = m + P (h - m)`, D x D.
+    /// Matrix P (D x D) of `h' = m + P (h - m)`, applied to centred embeddings.
     pub fn kept(&self) -> Dense<f64> {
         let mut p = Dense::identity(self.bias.len());
         p.add_scaled(-1.0, &self.left.t_dot(&self.right));
         p
     }
 
-    /// What is taken from each row of `h`, n x D.
+    /// The part removed from each row of `h`, n x D.
     fn taken(&self, h: &Matrix) -> Matrix {
         let mut centred: Dense<f64> = h.cast();
         for i in 0..h.rows() {

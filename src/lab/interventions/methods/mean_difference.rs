@@ -86,7 +86,7 @@ struct Shifts {
 
 struct Rows<'a> {
     h: &'a Matrix,
-    /// What one unit adds, n x D.
+    /// Change for one unit, n x D.
     push: Matrix,
 }
 

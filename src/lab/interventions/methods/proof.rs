@@ -1,12 +1,12 @@
-//! Proofs that no point of the ball is across a probe's boundary: what no attack can move, none has to try.
+//! Proofs that no point of the ball is across a probe's boundary: rows that no attack can move need not be attacked.
 //!
-//! The least margin over the ball is bounded from below by replacing each ReLU by lines above and below it, layer by layer from the
-//! output back to the input (CROWN, Zhang et al. 2018), where the input's range gives the bound in closed form. The range of a
-//! hidden unit comes from interval arithmetic (Gowal et al. 2018), which is exact for the first layer, or, in the thorough
-//! form, from such bounds of its own. A row whose margin stays above 0 stands whatever an attack does, and is returned
-//! unchanged by every attack of [`super::across`]: a proof changes no result and only saves the search for what is not there (but for
-//! rounding: rows that are attacked are multiplied in batches, and what is proved is missing from them).
-//! The bounds hold in exact arithmetic; an allowance for rounding is taken off each.
+//! The least margin over the ball is bounded from below by replacing each ReLU by lines above and below it, layer by
+//! layer from the output back to the input (CROWN, Zhang et al. 2018), where the input's range gives the bound in
+//! closed form. The range of a hidden unit comes from interval arithmetic (Gowal et al. 2018), which is exact for the
+//! first layer, or, in the thorough form, from its own bounds. A row whose margin stays above 0 is safe from any
+//! attack, and is returned unchanged by every attack of [`super::across`]: a proof changes no result and only saves a
+//! search in vain (apart from rounding: rows that are attacked are multiplied in batches, which then lack the proved
+//! rows). The bounds hold in exact arithmetic; an allowance for rounding is taken off each.
 
 use super::across::{Field, Wish};
 use super::attack::Aim;
@@ -20,7 +20,7 @@ use rayon::prelude::*;
 pub(crate) enum Effort {
     /// By intervals: about the work of one step of an attack.
     Quick,
-    /// By bounds of their own, unit by unit: about as many passes as the network has hidden units.
+    /// With separate bounds, unit by unit: about as many passes as the network has hidden units.
     Thorough,
 }
 
@@ -42,7 +42,7 @@ impl Proofs {
         Self { sizes: mlp.layers().iter().map(|l| size(&l.weight)).collect() }
     }
 
-    /// Those of `rows` that are not proved to stand within `epsilon`.
+    /// Those of `rows` that are not proved safe within `epsilon`.
     pub(crate) fn unproved(
         &self,
         field: &Field<'_>,
@@ -58,8 +58,8 @@ impl Proofs {
         rows.iter().zip(stands).filter(|(_, stands)| !stands).map(|(row, _)| *row).collect()
     }
 
-    /// Whether a thorough proof costs less than the `passes` of one row through the perceptron that it may save, and tells more
-    /// than a quick one.
+    /// True if a thorough proof costs less than the `passes` of one row through the perceptron that it may save, and
+    /// proves more than a quick one.
     pub(crate) fn is_worth(mlp: &Mlp, passes: usize) -> bool {
         let cost = |l: usize| mlp.layers()[l].weight.data().len();
         let hidden = mlp.layers().len() - 1;
@@ -92,7 +92,7 @@ struct Linear {
 }
 
 impl Bounds<'_> {
-    /// Whether each row is proved to stand.
+    /// For each row, true if it is proved safe.
     fn stand(&self, effort: Effort) -> Vec<bool> {
         let mlp = self.field.mlp;
         let hidden = mlp.layers().len() - 1;
@@ -116,9 +116,9 @@ impl Bounds<'_> {
         stands
     }
 
-    /// The margin that an attack has to bring down to 0, as a function of the last hidden layer: its `slot`-th for each row, and whether
-    /// a row has so many. To leave a class for any other, one margin of several will do; to reach a class, that of the class
-    /// that the row is in.
+    /// The margin that an attack has to bring down to 0, as a function of the last hidden layer: the `slot`-th for each
+    /// row, and whether the row has that many. To leave a class for any other, one margin of several is enough; to
+    /// reach a class, that of the row's current class.
     fn margin(&self, slot: usize) -> (Linear, Vec<bool>) {
         let Some(last) = self.field.mlp.layers().last() else { return (Linear::empty(), Vec::new()) };
         let (mut linear, mut asked) = (Linear::empty(), Vec::new());
@@ -174,7 +174,7 @@ impl Bounds<'_> {
         Range { low, high }
     }
 
-    /// Draws the ranges of a hidden layer in by bounds of its own for each unit.
+    /// Narrows the ranges of a hidden layer by separate bounds for each unit.
     fn tighten(&self, layer: usize, range: &mut Range, before: &[Range]) {
         let weight = &self.field.mlp.layers()[layer];
         let (n, units) = (self.rows.len(), weight.bias.len());
@@ -298,7 +298,8 @@ mod tests {
         [away, towards]
     }
 
-    /// Nothing crosses that was proved to stand: neither corners and points of the ball, drawn by the hundred, nor the attacks.
+    /// Nothing crosses that was proved safe: neither corners and points of the ball, drawn by the hundred, nor the
+    /// attacks.
     #[test]
     fn what_is_proved_to_stand_stands() {
         let shapes: [(&[usize], usize); 4] = [(&[], 3), (&[12], 2), (&[10, 8], 2), (&[8, 7, 6], 3)];

@@ -137,7 +137,7 @@ impl Method for Rlace {
     }
 }
 
-/// What is taken out at each rank, and how the game over it ended.
+/// Subspaces removed at each rank, and the end of the game over each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
     classes: usize,
@@ -148,7 +148,7 @@ pub struct Curve {
 /// The result of one rank.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Erased {
-    /// What is taken out: `rank (k - 1)` dimensions for k values, or all there are.
+    /// The removed subspace: `rank (k - 1)` dimensions for k values, or all there are.
     pub removed: Subspace,
     /// Mean cross entropy of the judge, in nats: the label entropy where nothing linear is left.
     pub loss: f64,
@@ -213,7 +213,7 @@ impl Curve {
         Ok(curve)
     }
 
-    /// What was found at a rank, from 1.
+    /// Result at a rank, from 1.
     pub fn at(&self, rank: usize) -> Option<&Erased> {
         self.ranks.get(rank.checked_sub(1)?)
     }

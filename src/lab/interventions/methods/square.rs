@@ -155,7 +155,7 @@ impl Draws {
     }
 }
 
-/// A row that still stands.
+/// A row that has not fallen.
 ///
 /// A query changes a window of its best point, which for most of the search is a few coordinates; so the first layer of the
 /// perceptron is brought up to date by what they change, and only the layers behind it are run in full.
@@ -232,12 +232,12 @@ fn first_layer(field: &Field<'_>, x: &[f32]) -> Vec<f32> {
     out
 }
 
-/// How far a row of logits is from meeting a wish; 0 or less where it does.
+/// Distance of a row of logits from meeting a wish; 0 or less if it does.
 fn margin(logits: &[f32], wish: Wish) -> f32 {
     let others = logits.iter().enumerate().filter(|(j, _)| *j != wish.class).map(|(_, z)| *z);
     let gap = logits[wish.class] - others.fold(f32::NEG_INFINITY, f32::max);
     let margin = if wish.aim == Aim::AwayFrom { gap } else { -gap };
-    // A tie is no success for a class that would lose it.
+    // A tie is not a success for a class that would lose it.
     if wish.is_met(logits) { margin.min(0.0) } else { margin.max(f32::MIN_POSITIVE) }
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// What methods are fitted on.
+    /// Data that methods are fitted on.
     pub(crate) fn fit_data(&self) -> FitData<'_> {
         FitData { mlp: Some(&self.probe), seed: 3, ..FitData::new(&self.data) }
     }
@@ -58,7 +58,7 @@ pub(crate) fn sample(classes: usize) -> Sample {
     }
 }
 
-/// Whether two matrices are the same to the last bit.
+/// True if two matrices are the same to the last bit.
 pub(crate) fn identical(a: &Matrix, b: &Matrix) -> bool {
     a == b
 }

@@ -149,7 +149,8 @@ fn two_settings_of_one_method_are_set_apart() {
     assert!(options(&spec, "pgd", 2).is_empty());
 }
 
-/// What also should stay is ticked among the further properties of the task, and those of another task go with it.
+/// Properties to keep are ticked among the further properties of the task, and those of another task are dropped with
+/// it.
 #[test]
 fn further_properties_are_ticked_and_leave_with_their_task() {
     let (known, mut spec) = (Known::default(), Spec::shipped());

@@ -44,7 +44,7 @@ impl MapSpec {
         }
     }
 
-    /// Whether a method of the spec is on the map.
+    /// True if a method of the spec is on the map.
     pub fn has(&self, method: &str) -> bool {
         let any = || find(method).is_some_and(|m| !m.needs().file);
         if self.methods.is_empty() { any() } else { self.methods.iter().any(|name| name == method) }

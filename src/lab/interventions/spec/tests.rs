@@ -77,7 +77,7 @@ fn values_out_of_range_are_refused() {
     }
 }
 
-/// What the check says of the default spec with a change.
+/// The refusal of the default spec with a change.
 fn refusal(change: impl FnOnce(&mut Spec)) -> String {
     let mut spec = Spec::shipped();
     change(&mut spec);

@@ -29,7 +29,7 @@ use crate::tally::Tally;
 use base::SharedPulse;
 use lab::fault::Fault;
 
-/// What a replicate saw of every chunk, by oracle.
+/// Oracle outputs of a training for every chunk.
 type Sights = Vec<Arc<Vec<Sight>>>;
 
 /// The oracles of a layer at or behind the intervention, by replicate, with what they saw before it.
@@ -65,7 +65,7 @@ pub(crate) fn draw(bench: &mut Bench, sweeps: &[Sweep], host: &mut Host<'_>) -> 
 }
 
 impl Bench {
-    /// Trains or recalls the replicates of a layer of the map; there are no rivals on it.
+    /// Trains or recalls the probes of a layer of the map; other recipes are not run on it.
     fn seat_judges(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         if self.panels.is_empty() {
             self.choose_recipes(host)?;

@@ -99,8 +99,8 @@ mod tests {
         counted::of(&Spec { map, ..Spec::shipped() }, &[SIZE])
     }
 
-    /// What a map adds to the count of a run: nothing without one, more for each layer, and less where strengths are given and need
-    /// not be found.
+    /// Work that a map adds to a run: nothing without one, more for each layer, and less if strengths are given and
+    /// need not be found.
     #[test]
     fn a_map_adds_to_the_count_by_layers_methods_and_strengths() {
         let at = |layers: &[usize]| layers.iter().map(|l| LayerRef::At(*l)).collect();

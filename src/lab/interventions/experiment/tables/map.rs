@@ -41,7 +41,7 @@ pub(crate) fn lines(out: &mut Vec<String>, results: &Results, model: &str) {
     section(out, "Map of layers: reliability where one layer is written and another one read", &head, rows);
 }
 
-/// Every cell with its intervals; none where nothing was mapped.
+/// Every cell with its intervals; `None` if nothing was mapped.
 pub(crate) fn table(results: &Results) -> Option<Table> {
     let mut entries = Vec::new();
     for (model, method, oracle) in Map::keys(results) {

@@ -57,7 +57,7 @@ fn target<'a>(results: &'a Results, model: &str) -> Option<&'a str> {
     mine.next().map(|p| p.value.property.as_str())
 }
 
-/// Whether the run asks what the paper asks: the number of the subject, the attractor's to stay.
+/// True if the run asks the paper's question: the number of the subject changed, the attractor's kept.
 fn is_the_papers(results: &Results, data: &Tagged<DataFinding>) -> bool {
     let d = &data.value;
     let shape = d.counts.len() == 2 && d.other_values.len() == 2;
@@ -273,7 +273,7 @@ mod tests {
         );
     }
 
-    /// Where several properties should stay, each has its column, and their mean is named so.
+    /// If several properties should stay, each has its column, and their mean is labelled.
     #[test]
     fn selectivity_by_property_is_a_table_of_its_own() {
         assert!(tables(&results()).iter().all(|t| t.name != "selectivity"), "of one property there is none");

@@ -40,7 +40,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// Both players and where they stand.
+/// Both players and their state.
 pub(super) struct Game<'a> {
     train: &'a Labelled,
     /// The subspace player's point of the Fantope.
@@ -89,7 +89,7 @@ impl<'a> Game<'a> {
         }
     }
 
-    /// Raises the trace by so many random directions.
+    /// Raises the trace by `by` random directions.
     pub(super) fn widen(&mut self, by: usize) -> Result<(), InterventionError> {
         let mut directions = Dense::zeros(by, self.weight.cols());
         directions.data_mut().iter_mut().for_each(|x| *x = StandardNormal.sample(&mut self.rng));
