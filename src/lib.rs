@@ -1,6 +1,6 @@
 //! Probity tells people who probe language models how far each probe can be trusted.
 //!
-//! This page is the project's account of its own architecture.
+//! This page describes the architecture; `assets/guide/decisions.md` says why it is so.
 //!
 //! # One loop, three sources
 //!
@@ -13,27 +13,27 @@
 //!                           (local thread | engine far away | recording | scripted fake)
 //! ```
 //!
-//! - [`engine`] takes [`engine::message::Command`]s and answers with a stream of [`engine::message::Event`]s. Nothing
-//!   above can tell its implementations apart.
-//! - [`engine::board::Board`] is what has been measured: a fold over commands and events, with no clock, no I/O and no
+//! - [`engine`] takes [`engine::message::Command`]s and answers with a stream of [`engine::message::Event`]s. All its
+//!   implementations behave alike.
+//! - [`engine::board::Board`] holds all measurements: a fold over commands and events, with no clock, no I/O and no
 //!   randomness. The terminal program, the headless run and the replay of a session all build their numbers through this
-//!   one fold, so a replay shows exactly what the live run showed. It keeps the latest run of every lab side by side. What
-//!   the user looks at (focus, theme, zoom) is kept apart, in [`tui::state`].
-//! - A [`lab::Spec`] says completely what to compute; a [`lab::Finding`] is one typed result. Every number traces to (spec
+//!   one fold, so a replay shows exactly what the live run showed. It keeps the latest run of every lab. The state of the
+//!   screen (focus, theme, zoom) is separate, in [`tui::state`].
+//! - A [`lab::Spec`] is a complete experiment; a [`lab::Finding`] is one typed result. Every number traces to (spec
 //!   hash, model hash, data hash, seed, program version, n).
-//! - Findings are anytime: each point of a curve comes first from a subsample and then from all test examples, always
+//! - Findings come early and are refined: each point of a curve comes first from a subsample and then from all test examples, always
 //!   with its n and its interval. Cancellation is polled between batches and never queues behind work.
-//! - One run computes at a time. Another one waits in [`tui::state::State::queue`] or replaces it, as the user says; a run is
-//!   sent to the engine, and recorded, when it begins, so that recordings and replays know nothing of waiting.
-//! - Whatever can be asked is one [`engine::message::Question`] with a number, and has one [`engine::message::Answer`]: points
-//!   of an experiment (only the latest survives), models (each waits its turn), data sets (answered at a desk of their own
-//!   beside the worker, so that neither waits for the other).
-//! - What was computed once is found by content: hidden states ([`engine::local::embeddings`]) and trained probes
+//! - One run computes at a time. Another one waits in [`tui::state::State::queue`] or replaces it, as the user chooses; a
+//!   run is sent to the engine, and recorded, when it begins, so that recordings and replays contain no waiting.
+//! - A question is one [`engine::message::Question`] with a number, and has one [`engine::message::Answer`]: points of an
+//!   experiment (only the latest survives), models (each waits its turn), data sets (answered on a separate thread, so that
+//!   neither they nor runs wait for each other).
+//! - Earlier results are found by content: hidden states ([`engine::local::embeddings`]) and trained probes
 //!   ([`engine::local::cache`]), each file with checksums, so that a damaged one is computed again. Labs see both as a
 //!   [`lab::Store`].
 //! - A spec with `[grid]` is many ([`lab::grid`]): cells, each a plain spec. Shards compute them into files of their own
 //!   ([`session::parts`]), as a pure function of specs, version and number of shards; merging makes one session of them.
-//! - A run says what it will need before it begins ([`lab::demand`]): memory by arithmetic over counts, time by counted work and
+//! - A run forecasts its needs before it begins ([`lab::demand`]): memory by arithmetic over counts, time by counted work and
 //!   the rate of each kind of work, measured on a slice of it. A memory limit is kept by smaller batches.
 //!
 //! # The crates, from the bottom up
@@ -78,56 +78,53 @@
 //!   It then appears in the picker, the command line, the sweep and the help.
 //! - **A family of models**: a file in `model/families/` that turns `config.json` into a [`model::Arch`] and names its
 //!   tensors, and a line in the registry there. Both executors run the description.
-//!   What is no transformer is a [`model::arch::Network`] with an executor of its own ([`model::exec::lstm`]).
+//!   Other architectures are a [`model::arch::Network`] with a separate executor ([`model::exec::lstm`]).
 //! - **A probing task**: a line in [`corpus::task::TASKS`]; over whole sentences, in [`corpus::probing::PROBING`]. It is then a
 //!   built-in set too ([`corpus::sets`]).
 //! - **A format of data on disk**: a file in `corpus/readers/` and a line in its registry.
 //! - **Another layout for the built-in sets as files**: a variant of [`corpus::make::Layout`] and the sets that have it.
-//! - **Examples of a task from files**: [`corpus::own`] reads them and counts what it drops; what makes a row an example is in
-//!   [`corpus::agreement`]. A spec names the file; the `data` finding says where each number's examples are from.
-//! - **An axis of grids**: an entry in the lab's `AXES`, and in the table of the README.
+//! - **Examples of a task from files**: [`corpus::own`] reads them and counts dropped rows; [`corpus::agreement`] turns rows
+//!   into examples. A spec names the file; the `data` finding names the source of the examples.
+//! - **An axis of grids**: an entry in the lab's `AXES`.
 //! - **A preset** (a spec that `probity run --preset` and a lab's screen know by name): a file in `assets/specs/` and a
 //!   line in the lab's list, as in [`lab::power::studies`].
-//! - **A format of results** (what a model got right, item by item): a shape in [`corpus::results`].
+//! - **A format of results** (right and wrong, item by item): a shape in [`corpus::results`].
 //! - **A construction of Micro-English**: a file in `corpus/micro/` and a variant of [`corpus::micro::Construction`].
 //! - **A built-in model**: a folder in `assets/models`, a recipe, and its name in [`model::builtin`].
-//! - **A command of the terminal program**: a row in the table of commands of its screen; it feeds keymap, footer, help, palette
-//!   and README.
+//! - **A command of the terminal program**: a row in the table of commands of its screen; it feeds keymap, footer, help and
+//!   palette.
 //!
-//! # Words of this house
+//! # Words in the code
 //!
-//! | word | what it means here |
+//! Terms of the field are in `assets/guide/glossary.md`. The rest:
+//!
+//! | word | meaning |
 //! | --- | --- |
-//! | anytime | said of an estimate that comes first from a subsample and is refined until it rests on all examples |
 //! | bench | one model with its data, split, probes and test examples, ready for any intervention |
-//! | board | everything measured in a session, folded from commands and events |
-//! | cell | one experiment of a grid: a combination of the values of its axes, and a plain spec |
+//! | board | all measurements of a session, folded from commands and events |
+//! | cell | one experiment of a grid: a combination of values of its axes, and a plain spec |
 //! | chunk | test examples that are changed and judged together |
-//! | court | everything that judges a changed hidden state: oracles, what they saw before, the model itself |
 //! | desk | the thread that answers questions about data sets |
-//! | dossier | what has been asked and found out about one model or one data set |
-//! | family | every comparison that was shown in a session, for corrections over all of them |
+//! | family | comparisons whose p-values are corrected for one another |
 //! | finding | one typed result with its provenance |
-//! | frame | the terminal program without its screens: title, tabs, status line, footer, popups, setup pane |
-//! | generation | the number of a run by which its events are told from those of older runs |
-//! | host | whatever runs an experiment, as the experiment sees it |
-//! | inbox | the commands that wait for the worker, and which of them supersede which |
-//! | keeper | the process on another machine that owns an engine, its journal and its session; a bridge connects it to a link |
-//! | notice | something worth reporting that is not a result |
-//! | oracle | a probe that judges interventions, trained on data that no intervention saw |
-//! | part | the file of what one cell of a grid found |
-//! | place, site | where an intervention writes and an oracle reads |
-//! | point | reliability and its parts at one strength of a method, as a run or a slider's question measures it |
-//! | pulse | what long work calls between batches, and what tells it to stop |
-//! | queue | the runs that wait for the one in progress; they are recorded when they begin |
-//! | role | what a series of a figure means, from which each renderer derives colour, dash and marker |
-//! | setup | a lab's experiment as the user has set it up, which may differ from what was run |
-//! | shelf | the models that the worker keeps in memory; also the list of recorded sessions |
+//! | frame | the terminal program without its screens: title, tabs, status line, footer, popups, settings |
+//! | generation | the number of a run, which separates its events from those of older runs |
+//! | host | the surroundings of an experiment, as it sees them |
+//! | inbox | commands that wait for the worker, and the rule by which they supersede each other |
+//! | keeper | the process on another machine that owns an engine, its journal and its session |
+//! | notice | a message to the user that is not a result |
+//! | part | the file of the findings of one cell of a grid |
+//! | place, site | the layers that an intervention writes and an oracle reads |
+//! | pulse | progress and cancellation of long work, called between batches |
+//! | recipe | the settings that a probe is trained with |
+//! | replicate | one training of several with the same recipe on the same data |
+//! | rival | another recipe that validates equally well |
+//! | role | the meaning of a series of a figure, from which each renderer derives colour, dash and marker |
 //! | shard | a share of the cells of a grid, computed by one machine; a lane is a part of it for one of several processes |
-//! | sight | what an oracle sees in hidden states: probabilities of values |
-//! | space | one model at one point, read in one way: where hidden states are comparable and cached together |
-//! | store | what is kept between runs, as a lab sees it: trained probes and hidden states |
-//! | ticket | the number of a question, by which its answer is recognised |
+//! | shelf | the models that the worker keeps in memory; also the list of recorded sessions |
+//! | space | one model at one point, read in one way: hidden states in it are comparable and cached together |
+//! | store | the cache between runs, as a lab sees it: trained probes and hidden states |
+//! | ticket | the number of a question, which its answer carries |
 
 pub use base;
 pub use cli;
