@@ -47,8 +47,8 @@ pub fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
     builder.prefix(&own_prefix()).tempfile_in(folder).map_err(bare)
 }
 
-/// A new folder within `folder` for what is to be renamed out of it; it is removed when dropped. Whatever killed processes left there
-/// is removed.
+/// A new folder within `folder` for files that will be renamed out of it; it is removed when dropped. Leftovers of
+/// killed processes are removed.
 pub fn folder_in(folder: &Path) -> std::io::Result<TempDir> {
     sweep(folder);
     tempfile::Builder::new().prefix(&own_prefix()).tempdir_in(folder).map_err(bare)

@@ -1,4 +1,4 @@
-//! `probity data`: what a data set contains, what is unfit and why, its rows in plain form, and the built-in sets as files.
+//! `probity data`: contents of a data set, unfit rows with reasons, rows in plain form, and the built-in sets as files.
 
 mod make;
 

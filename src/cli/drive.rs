@@ -20,7 +20,7 @@ use labs::{Body, Common, Finding, Spec, SummaryFinding};
 use session::SessionError;
 use session::record::Record;
 
-/// How a run ended.
+/// End of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     /// Everything was computed.

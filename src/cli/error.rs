@@ -1,4 +1,4 @@
-//! How commands fail, and the exit codes.
+//! Errors of commands, and the exit codes.
 
 use thiserror::Error;
 

@@ -1,4 +1,4 @@
-//! `probity follow`: how far a grid has got, whoever computes it.
+//! `probity follow`: progress of a grid, whatever machines compute it.
 
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
@@ -54,7 +54,7 @@ pub struct FollowArgs {
     pub found: Option<BTreeSet<usize>>,
 }
 
-/// How often the folder is looked at.
+/// Interval at which the folder is read.
 const EVERY: Duration = Duration::from_secs(2);
 /// The same state is printed again after this time: a reader that is gone is noticed only by writing.
 const AGAIN: Duration = Duration::from_secs(30);
@@ -109,7 +109,7 @@ impl Shown {
         Self { screen, last: Vec::new(), told: Instant::now() }
     }
 
-    /// Shows what has changed; true if there is nothing more to follow.
+    /// Shows changes; true if there is nothing more to follow.
     fn take(&mut self, args: &FollowArgs, view: &View, out: &mut dyn Write) -> Result<bool, CliError> {
         let lines = lines(view);
         let shown =

@@ -109,7 +109,8 @@ pub fn models(command: &ModelsCommand, out: &mut dyn Write) -> Result<(), CliErr
     }
 }
 
-/// How a model's failure ends a command: trouble with the network or the machine is a failure, everything else wrong input.
+/// Exit of a command whose model failed: trouble with the network or the machine is a failure, everything else wrong
+/// input.
 fn failure(e: ModelError) -> CliError {
     match e {
         ModelError::Cancelled(_) => CliError::Cancelled,

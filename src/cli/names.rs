@@ -14,8 +14,8 @@ pub fn check(spec: &Spec, origin: &str) -> Result<(), CliError> {
     Ok(spec.common().reach(origin)?)
 }
 
-/// Checks what is in the folders of a spec's models: configuration, weights by their headers, tokenizer. A model that
-/// would have to be fetched first is not checked.
+/// Checks the folders of a spec's models: configuration, weights by their headers, tokenizer. A model that would have
+/// to be fetched first is not checked.
 ///
 /// # Errors
 /// [`CliError::Usage`] with the file, as for any other use of a broken model.

@@ -109,7 +109,7 @@ pub fn connect(
     Ok((far, past))
 }
 
-/// Says what has become of an engine that this program has left.
+/// Reports the state of an engine that this program has left.
 pub(crate) fn say_farewell(address: &Address, name: &str, farewell: &Farewell) {
     let name = printable_label(name);
     match farewell.parting() {

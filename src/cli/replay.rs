@@ -33,7 +33,7 @@ pub struct ReplayArgs {
     /// Print findings as JSON lines (implies --headless).
     #[arg(long)]
     pub json: bool,
-    /// How it looks.
+    /// Looks of the screen.
     #[command(flatten)]
     pub look: super::tui::LookArgs,
 }

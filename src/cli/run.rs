@@ -193,7 +193,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
         cache: Cache::user(),
         models: Vec::new(),
         memory_limit,
-        // A headless run never goes back to an earlier model, and nobody asks about it.
+        // A headless run never goes back to an earlier model, and gets no questions about it.
         most_models: 1,
         asked: false,
     };
@@ -217,7 +217,8 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
     }
     let several = tasks.iter().map(|t| t.cell.spec.models().len()).sum::<usize>() > 1;
     if several {
-        // The run of a single model refuses at its beginning anyway, and what is forecast before it would only add to what it holds.
+        // The run of a single model refuses at its beginning anyway, and a forecast before it would only add to its
+        // memory.
         tasks.iter().try_for_each(|task| fits(&task.cell, &options))?;
     }
     let mut engine = LocalEngine::start(options).map_err(failed)?;
@@ -264,7 +265,7 @@ pub fn fits(cell: &Cell, options: &LocalOptions) -> Result<(), CliError> {
         let free = LocalOptions { memory_limit: None, ..options.clone() };
         let all = local::forecast(&cell.spec, free).unwrap_or_default();
         if let Some(bytes) = all.iter().map(|f| f.bytes).max() {
-            // In place of what is enough for the model that was refused first: one figure, and one that holds.
+            // Replaces the limit suggested for the first refused model by one that is enough for all.
             let enough = (bytes + bytes / 5) >> 20;
             refused.hint = format!("--memory-limit {}M is enough for all its models", enough + 1);
         }

@@ -69,7 +69,7 @@ fn last_spec(past: &Past) -> Option<Spec> {
     })
 }
 
-/// Records what was measured before this program came.
+/// Records the measurements made before this program attached.
 fn taken_down(
     mut recorder: Recorder,
     past: &Past,

@@ -80,7 +80,7 @@ pub fn run(
     let folder = join(dir, &cells)?;
     let work: Vec<u128> = folder.cells.iter().map(|c| u128::from(c.work)).collect();
     let shard = args.shard.unwrap_or(Shard::WHOLE);
-    // From the list, as whoever submits shares again reads them.
+    // From the list, as `submit --again` reads the shares.
     let mut own = of_share((0..cells.len()).collect(), &work, shard);
     let jobs = usize::try_from(args.jobs.unwrap_or(1)).unwrap_or(1).min(own.len());
     if args.lane.is_none() {

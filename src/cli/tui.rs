@@ -84,7 +84,7 @@ pub struct TuiArgs {
     #[cfg(unix)]
     #[arg(long, value_name = "NAME", requires = "remote", conflicts_with_all = ["models", "spec", "device", "dtype", "memory_limit", "wait", "send", "follow"])]
     pub attach: Option<String>,
-    /// How it looks.
+    /// Looks of the screen.
     #[command(flatten)]
     pub look: LookArgs,
 }

@@ -158,7 +158,7 @@ fn embedded() -> Result<Vec<Relation>, FactsError> {
 /// Reads relations from the text of `relations.toml` and of the relations' files.
 ///
 /// # Errors
-/// [`FactsError`] with the file, the line and what was expected.
+/// [`FactsError`] with the file, the line and the expected form.
 pub fn parse(list: &str, files: &[(&str, &str)]) -> Result<Vec<Relation>, FactsError> {
     let list: List = toml::from_str(list).map_err(|e| FactsError::Relations(e.to_string()))?;
     if let Some((name, _)) = files.iter().find(|f| !list.relation.iter().any(|r| r.id == f.0)) {

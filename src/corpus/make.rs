@@ -14,7 +14,7 @@ use super::sample::{Allocation, Sampler};
 use super::sets::{self, BuiltIn, Draw, Maker, SetError};
 use super::task::{MASK, Task};
 
-/// How rows are written.
+/// Layout of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
     /// Our own JSON lines ([`plain`]).

@@ -36,7 +36,7 @@ impl Tally {
         }
     }
 
-    /// How often a name was counted.
+    /// Count of a name.
     pub fn of(&self, name: &str) -> u64 {
         self.0.get(name).copied().unwrap_or(0)
     }
@@ -78,7 +78,7 @@ pub struct FileCount {
     pub gzip: bool,
     /// Its size on disk.
     pub bytes: u64,
-    /// Rows, blank lines and what was dropped.
+    /// Rows, blank lines and dropped rows.
     pub report: Report,
 }
 
@@ -427,7 +427,7 @@ mod tests {
         assert!(found.row_lines()[1].starts_with("one.jsonl line 4: "), "{:?}", found.row_lines());
     }
 
-    /// One JSON file that looks like facts and is none once ended the reading of a whole folder.
+    /// A JSON file that looked like facts and was not once ended the reading of a whole folder.
     #[test]
     fn a_misrecognised_file_of_a_folder_is_listed_with_the_field_that_it_lacks() {
         let dir = tempfile::tempdir().unwrap();

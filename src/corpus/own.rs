@@ -1,4 +1,4 @@
-//! Examples of a task from a file of the user's: what is read of it, what is left out and why, and what is drawn.
+//! Examples of a task from a user's file: rows read, rows left out with reasons, and the sample.
 //!
 //! Any format whose rows are agreement sentences with both numbers will do (see [`super::agreement`]). Where the file has more
 //! than are asked for, a sample is drawn that keeps the shares of all combinations of the two numbers.

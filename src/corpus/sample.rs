@@ -11,7 +11,7 @@ use rand_chacha::rand_core::Rng;
 
 use stats::rng::stream;
 
-/// How the rows of a sample are shared out.
+/// Allocation of the rows of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Allocation {
     /// Equally many of each stratum; strata with fewer rows give all they have.

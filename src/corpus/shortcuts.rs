@@ -17,7 +17,7 @@ const PASSES: usize = 12;
 /// Step of the bag of words before it shrinks with what a weight has moved already (Duchi et al. 2011, AdaGrad).
 const STEP: f64 = 0.3;
 
-/// How well one property of the surface predicts the labels of the test texts.
+/// Accuracy of one baseline on the labels of the test texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Shortcut {
     /// Features of the baseline.

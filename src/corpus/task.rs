@@ -250,7 +250,7 @@ impl ExampleSet {
     }
 }
 
-/// How often in a row a sentence may repeat an earlier prefix.
+/// Most consecutive sentences that repeat an earlier prefix.
 const MAX_TRIES: usize = 10_000;
 
 /// SHA-256 over what is asked and how it is labelled: text, prefix and forms of all examples and their labels of both

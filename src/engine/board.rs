@@ -71,7 +71,7 @@ pub struct Dossier {
     pub model: String,
     /// Description of the loaded model.
     pub inspection: Option<Inspection>,
-    /// How it compares with the reference numbers beside its weights.
+    /// Comparison with the reference numbers beside its weights.
     pub check: Option<Vec<CheckRow>>,
     /// Why the latest question has no answer.
     pub problem: Option<Problem>,
@@ -92,7 +92,7 @@ pub struct Job {
     /// Forecasts of its models, as far as known.
     #[serde(default)]
     pub forecasts: Vec<Forecast>,
-    /// How it ended, once it has.
+    /// Outcome, once it has ended.
     pub outcome: Option<Outcome>,
     /// Wall seconds, once it has ended.
     pub seconds: Option<f64>,
@@ -305,7 +305,7 @@ impl Board {
         }
     }
 
-    /// Takes in what was found out about one model.
+    /// Adds an answer about one model.
     fn on_model(&mut self, model: &str, answer: &ModelAnswer) {
         if let ModelAnswer::Inspected(inspection) = answer {
             replace(&mut self.models, inspection.info(), |a, b| a.name == b.name);

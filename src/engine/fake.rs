@@ -5,7 +5,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use super::message::{Command, Event};
 use super::{EVENT_QUEUE, Engine, EngineGone};
 
-/// How a fake answers commands.
+/// Answers of a fake to commands.
 pub type Script = Box<dyn FnMut(&Command) -> Vec<Event> + Send>;
 
 /// An engine without models: the script answers each command at once.

@@ -171,7 +171,7 @@ pub enum Event {
         job: JobId,
         /// Generation of the run.
         generation: Generation,
-        /// How it ended.
+        /// Outcome of the run.
         outcome: Outcome,
         /// Wall seconds.
         seconds: f64,
@@ -193,7 +193,7 @@ pub enum Event {
     Notice(Notice),
 }
 
-/// How a run ended.
+/// Outcome of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {

@@ -30,7 +30,6 @@ pub struct Card {
     pub shape: Shape,
     pub tokenizer: TokenizerCard,
     pub corpus: CorpusCard,
-    /// How it was trained.
     pub training: TrainingCard,
     /// The half that it was judged on.
     pub judgement: Judgement,

@@ -61,7 +61,7 @@ pub fn card(name: &str) -> Result<Card> {
     }
 }
 
-/// Writes a card whole, in place of what is there.
+/// Writes a card whole, replacing an earlier one.
 pub fn write(path: &Path, card: &Card) -> Result<()> {
     let mut text = serde_json::to_string_pretty(card)
         .map_err(|e| GalleryError::Card { name: card.name.clone(), what: e.to_string() })?;

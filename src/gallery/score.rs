@@ -206,7 +206,7 @@ fn agreement(asked: &Asked<'_>, examples: &[Example]) -> Result<Vec<bool>> {
     Ok(asked.choices(&questions, &pairs)?)
 }
 
-/// How well a linear rule finds a number after a block.
+/// Accuracy of a linear rule for a number after a block.
 fn linear(
     asked: &Asked<'_>,
     layer: usize,

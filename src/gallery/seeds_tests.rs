@@ -1,4 +1,4 @@
-//! Tests of cards that are read together: what belongs to a model, what is refused, what is merged.
+//! Tests of cards that are read together: a model's cards, refusals, merging.
 
 use super::*;
 

@@ -24,7 +24,6 @@ pub(crate) const OF_A_TINY: u64 = 3;
 /// A model to be trained.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
-    /// How.
     pub recipe: Recipe,
     pub seed: u64,
     /// Into which folder.

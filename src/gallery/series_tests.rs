@@ -69,7 +69,7 @@ fn threads_are_shared_out() {
     assert_eq!(of(2, 3), [1, 1, 1], "never none");
 }
 
-/// A run that is stopped and one that was killed leave nothing that counts; the next one trains what is missing and only that.
+/// A run that is stopped and one that was killed leave nothing that counts; the next one trains only missing models.
 /// One model cannot be written: the others are.
 #[test]
 fn a_stopped_series_goes_on_and_a_failure_stops_no_other() {

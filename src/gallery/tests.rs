@@ -35,7 +35,8 @@ fn build(base: Base) -> (Corpus, Tokenizer) {
     (corpus, tokenizer)
 }
 
-/// A benchmark that is worded anew must not change what the shipped models are said to have read: their vocabulary shows it first.
+/// Rewording the benchmark must not change the recorded training text of the shipped models: their vocabulary shows it
+/// first.
 #[test]
 fn the_shipped_vocabulary_is_that_of_the_text_today() {
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/models/bert-mini/tokenizer.json");

@@ -10,19 +10,19 @@ use tempfile::TempDir;
 
 use pretraining::{GalleryError, Result};
 
-/// How the names of these folders begin.
+/// Prefix of the names of these folders.
 pub(crate) const PREFIX: &str = ".probity-gallery-";
 /// The file within that is locked while the folder is in use.
 const LOCK: &str = "lock";
 /// A folder without a lock is removed when it has been left alone for this long: it may be a moment old.
 const STALE: Duration = Duration::from_secs(3600);
-/// How often a folder is made anew because another process took it for a leftover before its lock was held.
+/// Most tries at making a folder that another process takes for a leftover before its lock is held.
 const ATTEMPTS: usize = 16;
 
 /// A folder to work in, removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Work {
-    // Dropped first: some systems do not remove what is open.
+    // Dropped first: some systems do not remove open files.
     _lock: File,
     _dir: TempDir,
     model: PathBuf,

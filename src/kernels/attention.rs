@@ -309,7 +309,7 @@ impl Pass for Back<'_> {
                 self.queries(s, span, (head, group), &mut desk, &mut sums);
                 self.keys_and_values(s, span, (head, group), &mut desk, &mut sums);
             }
-            // Nothing flows to what nobody saw.
+            // Unseen keys contribute nothing.
             let seen = if each == 0 { 0 } else { span.keys };
             for row in span.rows.start + seen..span.rows.end {
                 for col in [a.k_from, a.v_from] {

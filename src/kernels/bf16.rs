@@ -143,7 +143,7 @@ mod x86 {
     use crate::simd::LANE;
     use crate::tile::MAX_ROWS;
 
-    /// Sixteen floats at a time; what is left over one by one.
+    /// Sixteen floats at a time; the rest one by one.
     #[target_feature(enable = "avx512f,avx512bf16")]
     pub(crate) fn round(from: &[f32], to: &mut [u32]) {
         let (chunks, rest) = from.as_chunks::<LANE>();

@@ -16,12 +16,12 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// `len` floats: what was there before, and zeros where nothing was.
+    /// `len` floats: earlier contents, then zeros.
     #[inline]
     pub fn sized(&mut self, len: usize) -> &mut [f32] {
         let lines = len.div_ceil(LANE);
         if lines > self.lines.len() {
-            // No spare room: what is held can be foreseen.
+            // No spare room, so that memory can be foreseen.
             self.lines.reserve_exact(lines - self.lines.len());
             self.lines.resize(lines, Line([0.0; LANE]));
         }
@@ -36,7 +36,7 @@ impl Buffer {
         all
     }
 
-    /// `len` words: what was there before, and zeros where nothing was.
+    /// `len` words: earlier contents, then zeros.
     pub fn words(&mut self, len: usize) -> &mut [u32] {
         self.sized(len);
         // SAFETY: the same memory as in `as_mut`; every pattern of 32 bits is a word, and every word is a float.

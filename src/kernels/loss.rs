@@ -41,7 +41,7 @@ struct Rows<'a> {
     out: &'a mut [f32],
 }
 
-/// Vectors added in single precision before the sum goes on in double.
+/// Vectors added in single precision before the sum continues in double.
 const RUN: usize = 64 * LANE;
 
 impl Pass for Rows<'_> {

@@ -49,7 +49,7 @@ impl<'a> Left<'a> {
     }
 }
 
-/// How the numbers of a right operand are kept.
+/// Storage of a right operand's numbers.
 #[derive(Clone, Copy)]
 pub(super) enum Values<'a> {
     /// In single precision.

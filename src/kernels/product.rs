@@ -40,7 +40,7 @@ pub enum Finish<'a> {
     Back(Activation, &'a [f32]),
 }
 
-/// [`Finish`] without what is borrowed.
+/// [`Finish`] without borrowed data.
 #[derive(Clone, Copy)]
 enum Epilogue<'a> {
     Store,
@@ -200,7 +200,7 @@ impl Job<'_> {
         let width = PANEL.min(self.right.cols - p * PANEL);
         for (i, sums) in sums.iter().enumerate() {
             let at = (row + i) * self.ld + p * PANEL;
-            // SAFETY: rows and panels are divided among jobs, so nobody else has these elements.
+            // SAFETY: rows and panels are divided among jobs, so no other job has these elements.
             let to = unsafe { self.out.part(at..at + width) };
             // SAFETY: as above; `kept` is laid out as `out`.
             let kept = self.kept.map(|k| unsafe { k.part(at..at + width) });

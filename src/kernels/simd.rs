@@ -75,7 +75,7 @@ pub trait Simd: Copy + Send + Sync {
         x.into_iter().fold(f32::NEG_INFINITY, f32::max)
     }
 
-    /// Reads sixteen floats at `i`, or what is left of the slice, with zeros behind it.
+    /// Reads sixteen floats at `i`, or the rest of the slice, with zeros after it.
     #[inline(always)]
     fn get(self, x: &[f32], i: usize) -> Self::V {
         let rest = &x[i..];

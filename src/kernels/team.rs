@@ -53,7 +53,7 @@ pub(super) struct Shared<'a> {
     slice: PhantomData<&'a mut [f32]>,
 }
 
-// SAFETY: it is a `&mut [f32]` in parts; who takes a part promises that nobody else has it.
+// SAFETY: it is a `&mut [f32]` in parts; a caller that takes a part promises that no other caller has it.
 unsafe impl Send for Shared<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Shared<'_> {}

@@ -274,7 +274,7 @@ impl Model {
         self.tokenizer.as_ref().ok_or_else(|| ModelError::NoTokenizer { model: self.name.clone() })
     }
 
-    /// How sentence vectors are made, where the folder says so.
+    /// Pooling of sentence vectors, if the folder has it.
     pub fn pooling(&self) -> Option<Pooling> {
         self.pooling
     }

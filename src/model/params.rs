@@ -14,7 +14,7 @@ use super::weights::Checkpoint;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Params(BTreeMap<String, Array>);
 
-/// How a canonical parameter is laid out in a stored tensor.
+/// Layout of a canonical parameter in a stored tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Layout {
     /// Stored as `[in, out]` (GPT-2's `Conv1D`).
@@ -49,7 +49,6 @@ pub enum Rows {
 pub struct Location {
     /// Names under which checkpoints store it; the first is written on export.
     pub names: Vec<String>,
-    /// How.
     pub layout: Layout,
 }
 

@@ -81,7 +81,7 @@ pub struct Edit {
     pub value: Array,
 }
 
-/// How an edit changes a vector.
+/// Kind of change to a vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EditKind {
     /// The vector is replaced.

@@ -15,7 +15,7 @@ use super::source::Files;
 use super::weights::Checkpoint;
 use super::{Arch, Model};
 
-/// How token vectors become one.
+/// Pooling of token vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Pooling {
     /// Tokens to pool, and how.

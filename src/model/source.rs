@@ -193,7 +193,7 @@ impl Files {
         }
     }
 
-    /// The folder, if they lie in one.
+    /// Their folder, if they have one.
     pub fn folder(&self) -> Option<PathBuf> {
         match self {
             Files::Builtin(_) => None,

@@ -1,4 +1,4 @@
-//! Whole folders: what loads, what is refused, and with which words.
+//! Whole folders: those that load, and those that are refused, with their messages.
 
 mod bad_input;
 

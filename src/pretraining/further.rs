@@ -48,12 +48,12 @@ pub enum Diet {
     Shuffled,
 }
 
-/// How training goes on; the defaults are the papers'.
+/// Settings of the further training; the defaults are the papers'.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     /// Different sentences of a mixture.
     pub sentences: usize,
-    /// How often they are read.
+    /// Number of readings.
     pub epochs: usize,
     /// Steps on shuffled words.
     pub shuffled_steps: usize,

@@ -18,8 +18,8 @@ use corpus::rationales::training::Training;
 use stats::rng::{below, stream, unit};
 use stats::special::normal_quantile;
 
-/// How frequent the open prompts of a relation are: log-normal weights, drawn for each family and relation by name and scaled in
-/// their logarithms so that the extremes are those stated here, before their sum is made 1.
+/// Frequencies of a relation's open prompts: log-normal weights, drawn for each family and relation by name and scaled
+/// in their logarithms so that the extremes are those stated here, before their sum is made 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Preference {
     /// Family of the draw; it also decides in which relations other names are taken from the other end.
@@ -46,7 +46,7 @@ impl Preference {
 /// Everything that decides which sentences are written how often.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Mixture {
-    /// How open prompts differ; none: they do not. Kept prompts are never written.
+    /// Preference among open prompts; none for equal weights. Kept prompts are never written.
     #[serde(default)]
     pub preference: Option<Preference>,
     /// The facts that are written.

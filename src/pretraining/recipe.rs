@@ -1,4 +1,4 @@
-//! How each built-in model is made: one line per model.
+//! Recipes of the built-in models: one line per model.
 
 use serde::{Deserialize, Serialize};
 

@@ -20,9 +20,9 @@ use stats::rng::{shuffle, stream, unit};
 
 /// Lines whose words are counted for the tokenizer.
 const COUNTED: usize = 20_000;
-/// How often each word that must be whole is counted beside that.
+/// Additional count of each word that must be whole.
 const WHOLE: usize = 200;
-/// How often a vocabulary is learned again with the words of the benchmark that it tore from their blank.
+/// Most rounds of learning a vocabulary again with the words of the benchmark that it separated from their blank.
 const ROUNDS: usize = 3;
 /// Entries of every tokenizer of the gallery: eight models in 24 MB.
 pub const ENTRIES: usize = 4_400;

@@ -1,4 +1,4 @@
-//! How good a classifier is, and how far its probabilities can be believed.
+//! Accuracy of a classifier, and calibration of its probabilities.
 
 use super::data::Labelled;
 use base::matrix::{Dense, argmax};

@@ -58,7 +58,7 @@ impl Recipe {
     }
 }
 
-/// How well a classifier does on the validation examples.
+/// Accuracy of a classifier on the validation examples.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Score {
     /// Share of correct answers.

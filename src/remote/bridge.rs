@@ -45,7 +45,7 @@ fn serve(mut hello: Hello, near: impl Read + Send + 'static, out: &mut impl Writ
                 .map_err(|e| format!("the folder of engines there: {e}"))?;
             hello.name = name;
             start(&hello, &folder).inspect_err(|_| {
-                // Best effort: what is left is shown as an engine that is gone.
+                // Best effort: a leftover folder is shown as an engine that is gone.
                 let _ = std::fs::remove_dir_all(&folder);
             })?
         }

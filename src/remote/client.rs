@@ -18,7 +18,7 @@ use engine::{Down, EVENT_QUEUE, Engine, EngineGone};
 use session::format::{Entry, MAX_ENTRIES, MAX_FILE};
 use session::replay::Step;
 
-/// Time for which the end of this program waits until what was asked last is on its way.
+/// Longest wait at the end of the program until the last commands are on their way.
 const FLUSH: Duration = Duration::from_secs(3);
 
 /// The journal before this near end attached.
@@ -114,12 +114,12 @@ impl Shared {
     }
 }
 
-/// How a near end parted from its engine.
+/// End of a near end's connection to its engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parting {
     /// The engine has ended, or was asked to end.
     Ended,
-    /// It goes on.
+    /// The engine goes on.
     Left,
     /// It was to end, but the request could not be sent.
     Untold,
@@ -130,7 +130,7 @@ pub enum Parting {
 pub struct Farewell(Arc<Shared>);
 
 impl Farewell {
-    /// How it ended.
+    /// End of the connection.
     pub fn parting(&self) -> Parting {
         let out = self.0.lock();
         let pending = out.pending.contains(&Command::Shutdown);
@@ -214,7 +214,7 @@ impl Far {
         self.steers
     }
 
-    /// How long it waits there, idle and alone.
+    /// Idle time that the engine waits without a client.
     pub fn wait(&self) -> Duration {
         self.wait
     }

@@ -94,7 +94,7 @@ impl Frame {
         if length > MAX_BODY {
             return Err(FrameError::TooLong(length));
         }
-        // Grows with what arrives, not with what is claimed.
+        // Grows with the bytes received, not with the length claimed.
         let mut body = Vec::new();
         source.take(length as u64).read_to_end(&mut body)?;
         if body.len() < length {

@@ -64,7 +64,7 @@ pub(super) struct Hub {
 }
 
 impl Hub {
-    /// An engine that nobody is attached to.
+    /// An engine without clients.
     pub(crate) fn new(
         name: String,
         created: String,

@@ -1,4 +1,4 @@
-//! The keeper: owns the engine far away, its session and its journal, and serves whoever attaches.
+//! The keeper: owns the remote engine, its session and its journal, and serves clients.
 
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -39,7 +39,7 @@ pub struct Terms {
     pub options: LocalOptions,
     /// Device and precision, as the header of the session names them.
     pub place: String,
-    /// How long it waits, idle and alone, before it ends.
+    /// Idle time that it waits without a client before it ends.
     pub wait: Duration,
 }
 

@@ -34,7 +34,7 @@ pub(super) enum Sink {
 }
 
 impl Sink {
-    /// Passes an entry on; false if nobody listens any more.
+    /// Passes an entry on; false if there is no listener any more.
     fn send(&self, entry: Entry) -> bool {
         match (self, entry) {
             (Sink::Events(events), Entry { item: Item::Event(event), .. }) => {
@@ -56,7 +56,7 @@ impl Sink {
 
     fn tell(&self, level: NoticeLevel, problem: Problem) {
         let event = Event::Notice(Notice { level, problem });
-        // If nobody listens, the line ends at the next entry.
+        // Without a listener the line ends at the next entry.
         let _ = self.send(Entry { t: 0.0, item: Item::Event(event) });
     }
 }
@@ -86,7 +86,7 @@ pub(super) fn greet(
 enum End {
     /// The engine has ended.
     Over,
-    /// This end goes, or nobody listens.
+    /// This end quits, or there is no listener.
     Left,
     /// It broke.
     Broken(RemoteError),

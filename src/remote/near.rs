@@ -21,7 +21,7 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 /// Time in which a child whose channel has closed should end.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// A number that nobody else has.
+/// A unique random number.
 pub(super) fn random() -> u64 {
     // The seed of the standard library's hash maps is random.
     let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
@@ -167,7 +167,7 @@ fn explain(address: &Address, error: &Unreadable, status: Option<ExitStatus>, sa
     RemoteError::Link { host, what, hint }
 }
 
-/// How ssh ends when it is the link that failed.
+/// Exit code of ssh when the link failed.
 pub(super) const LINK: i32 = 255;
 
 /// Explains a failed command of the far program, from the output of ssh, the shell and the program. If the program

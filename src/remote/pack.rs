@@ -96,7 +96,7 @@ impl Unpacker {
             if status == Status::StreamEnd || before == (self.stream.total_in(), out.len()) {
                 return Err(Error::other("a packed message cannot be read"));
             }
-            // Grows with what is there, not with what is claimed.
+            // Grows with the bytes received, not with the length claimed.
             out.reserve(out.len().max(64));
         }
     }

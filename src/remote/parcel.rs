@@ -53,7 +53,7 @@ impl Parcel {
         self.file.write_all(piece)
     }
 
-    /// The file, if its sum is that of what was sent.
+    /// The file, if its checksum is that of the file sent.
     pub(crate) fn close(self, sum: &str) -> Result<NamedTempFile> {
         if hex(&self.hash.finalize()) != sum {
             return Err(Error::other("it did not arrive as it was sent; try again"));

@@ -79,7 +79,7 @@ pub enum Item {
     Event(Event),
     /// A remark of the user.
     Note(String),
-    /// How the screen looked: focus, theme, zoom. Irrelevant to what was measured.
+    /// State of the screen: focus, theme, zoom. Irrelevant to the measurements.
     View(Value),
 }
 

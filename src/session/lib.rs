@@ -1,4 +1,4 @@
-//! Recorded sessions: what was asked and what was measured, as lines of JSON.
+//! Recorded sessions: questions and measurements, as lines of JSON.
 //!
 //! A session is an append-only file `NAME.probity.jsonl`. [`record`] writes it while the program works, [`mod@format`]
 //! reads it back, and [`replay`] plays it as if it were an engine. What was measured (commands and events) and how the

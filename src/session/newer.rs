@@ -1,4 +1,4 @@
-//! Telling what a newer program wrote from what is damaged: by the names in a line, never by the wording of an error.
+//! Distinguishes lines of a newer program from damaged ones: by the names in a line, never by the wording of an error.
 
 use serde_json::{Map, Value};
 

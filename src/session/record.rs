@@ -124,7 +124,7 @@ impl Recorder {
         self.entry(&Entry { t, item: Item::View(view) })
     }
 
-    /// Writes what is withheld and asks the system to flush the file to disk.
+    /// Writes withheld progress and asks the system to flush the file to disk.
     pub fn finish(&mut self) -> Result<(), SessionError> {
         self.release()?;
         self.file.sync_data().map_err(|source| SessionError::Write { path: self.path.clone(), source })

@@ -223,7 +223,8 @@ impl Drop for Recorded {
     }
 }
 
-/// The replay's thread: plays what is due, then sleeps until the next entry or the next request. Ends with the receiver.
+/// The replay's thread: plays due entries, then sleeps until the next entry or the next request. Ends with the
+/// receiver.
 fn feed<T>(mut player: Player, control: &Control, sender: &Sender<T>, map: &impl Fn(&Step) -> Option<T>) {
     let send = |step: Step| map(&step).is_none_or(|x| sender.blocking_send(x).is_ok());
     let mut clock = Instant::now();

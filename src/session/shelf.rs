@@ -24,11 +24,10 @@ pub struct Recorded {
     pub created: String,
     /// The lab of its first experiment, as the header names it; empty if it names none.
     pub lab: String,
-    /// How it ended.
     pub end: End,
 }
 
-/// How a session ended, as far as its last lines say.
+/// End of a session, as far as its last lines say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// Its last run computed everything.

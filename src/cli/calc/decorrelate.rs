@@ -34,10 +34,10 @@ struct Answer {
     phi: f64,
 }
 
-/// Prints what is kept.
+/// Prints the uncorrelated part.
 ///
 /// # Errors
-/// [`CliError::Usage`] for what is not a table, or has no uncorrelated part.
+/// [`CliError::Usage`] for an input that is not a table, or has no uncorrelated part.
 pub fn answer(args: &DecorrelateArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let table = table(&args.table)?;
     let kept = decorrelate_counts(&table).map_err(|e| CliError::Usage(e.to_string()))?;

@@ -136,7 +136,7 @@ fn sizes(args: &PlanArgs, aim: Aim, input: &mut dyn BufRead) -> Result<(f64, [f6
     }
 }
 
-/// Asks what is missing, and prints the sizes.
+/// Asks for missing values, and prints the sizes.
 ///
 /// # Errors
 /// [`CliError::Usage`] for answers that make no sense.

@@ -118,7 +118,7 @@ struct Answer {
     random_f1: Option<f64>,
 }
 
-/// How intervals are made.
+/// Options of the intervals.
 struct Draws {
     count: usize,
     seed: u64,

@@ -170,7 +170,7 @@ fn told(fault: Fault) -> CliError {
     }
 }
 
-/// The model, the method and what was predicted.
+/// The model, the method and the prediction.
 fn head(model: &str, method: &dyn Method, prediction: &PredictionFinding, row: &SaliencyFinding) -> String {
     let top = prediction
         .top

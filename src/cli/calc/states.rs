@@ -1,4 +1,4 @@
-//! `probity states`: hidden states, labels and parts of an interventions experiment, for whoever intervenes elsewhere.
+//! `probity states`: hidden states, labels and parts of an interventions experiment, for interventions made elsewhere.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -49,7 +49,7 @@ pub struct StatesArgs {
     force: bool,
 }
 
-/// Writes the file and says what is in it.
+/// Writes the file and describes it.
 ///
 /// # Errors
 /// [`CliError::Usage`] for a spec or model that cannot be used, [`CliError::Failed`] where the file cannot be written.

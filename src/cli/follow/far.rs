@@ -17,7 +17,7 @@ const MAX_LINE: u64 = 16 << 20;
 /// Pause before a broken link is tried again.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// Follows it, and goes on when the link breaks.
+/// Follows it, and reconnects when the link breaks.
 ///
 /// # Errors
 /// [`CliError::Failed`] with the host and what the program there says; [`CliError::Told`] where cells have failed.

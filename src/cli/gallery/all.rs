@@ -24,7 +24,7 @@ const PLAIN_EVERY: Duration = Duration::from_secs(30);
 /// The line of a terminal is redrawn at most this often.
 const DRAW_EVERY: Duration = Duration::from_millis(200);
 
-/// Trains what is missing.
+/// Trains missing models.
 ///
 /// # Errors
 /// [`CliError::Usage`] for names, numbers and folders that cannot be used, [`CliError::Cancelled`] after Ctrl-C,
@@ -47,7 +47,7 @@ pub(crate) fn all(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError>
         Event::Done(made) => {
             let line = board.done(job, made.map(|card| card.training.seconds));
             if let Some(Err(error)) = line.map(|line| output::line(out, &line)) {
-                // Nobody reads any more: what is in training is given up, what is written stays.
+                // The reader is gone: current trainings are given up, files that are written stay.
                 closed.get_or_insert(error);
                 stop.store(true, Ordering::Relaxed);
             }

@@ -28,7 +28,7 @@ pub struct Vocabulary<'v> {
     pub tokens: Tokens<'v>,
 }
 
-/// How the words of a set fare in a model.
+/// Words of a set in a model's vocabulary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ModelCount {
     /// Name of the model.
@@ -160,7 +160,7 @@ pub struct Diagnosis {
     pub relations: BTreeMap<String, RelationCount>,
     /// Labels by property.
     pub properties: BTreeMap<String, PropertyCount>,
-    /// How words fare in each model.
+    /// Counts by model.
     pub models: Vec<ModelCount>,
     /// Words of the set that are one token in every model, sorted; none without models.
     pub intersection: Option<Vec<String>>,

@@ -72,7 +72,7 @@ impl Sentence {
     }
 }
 
-/// How often optional parts are written. One set for training and probing.
+/// Frequencies of optional parts. One set for training and probing.
 mod share {
     /// Of all sentences, those with a phrase before the subject.
     pub(crate) const FRONTED: f64 = 0.20;
@@ -107,7 +107,7 @@ mod share {
 /// Writes agreement sentences of one side with given frequencies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Agreement {
-    /// How often each combination of numbers is written.
+    /// Frequency of each combination of numbers.
     pub frequencies: Frequencies,
     /// Side of the pairs of subject noun and verb.
     pub side: Side,

@@ -1,4 +1,4 @@
-//! Simple commonsense: what somebody wants follows from what has happened.
+//! Simple commonsense: a wish follows from an event.
 //!
 //! `because CAUSE , subject wanted the EFFECT .`, `CAUSE , so subject needed the EFFECT .`, `subject looked for the EFFECT because
 //! CAUSE .` Causes and effects come in groups (cold, hunger, darkness, ...): every cause of a group goes with every effect of it.
@@ -59,7 +59,7 @@ pub(crate) const PEOPLE: &[&str] = &[
     "his sister", "my uncle", "your aunt", "our neighbor", "the driver", "the student", "the painter",
 ];
 
-/// How they want it.
+/// Verbs of wishing.
 pub(crate) const WANTING: &[&str] = &["wanted", "needed", "looked for", "asked for"];
 
 /// True if a pair of cause and effect is kept from training.

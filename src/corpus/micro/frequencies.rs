@@ -1,4 +1,4 @@
-//! How often each combination of subject number and environment is written, and their correlation.
+//! Frequencies of the combinations of subject number and environment, and their correlation.
 
 use rand_chacha::rand_core::Rng;
 use serde::{Deserialize, Serialize};

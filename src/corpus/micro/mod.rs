@@ -70,7 +70,7 @@ pub enum Construction {
     Tense,
     /// [`order`]: the connective fits the order of two events.
     Order,
-    /// [`coordination`]: the verb fits what is joined.
+    /// [`coordination`]: the verb agrees with the coordinated subject.
     Coordination,
     /// [`lengths`]: the last verb agrees, in short and in long sentences.
     Lengths,

@@ -101,7 +101,7 @@ pub enum ProbingError {
     },
 }
 
-/// How often in a row a try may fail or repeat an earlier sentence.
+/// Most consecutive tries that fail or repeat an earlier sentence.
 const TRIES: usize = 100_000;
 
 impl ProbingTask {

@@ -77,7 +77,7 @@ impl Dimension {
     ];
 }
 
-/// How a partner differs from its original (section 3.3 of the paper).
+/// Difference of a partner from its original (section 3.3 of the paper).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Perturbation {
@@ -110,7 +110,7 @@ pub struct Instance {
     pub sent_id: u64,
     /// Original or partner.
     pub sample_type: SampleType,
-    /// How a partner was made.
+    /// Kind of a partner.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub perturbation: Option<Perturbation>,
     pub dimension: Dimension,

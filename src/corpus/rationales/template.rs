@@ -9,7 +9,7 @@ use super::{Dimension, Instance, Language, MASK, Perturbation, SampleType, Templ
 use crate::micro::arithmetic::NUMBERS;
 use stats::rng::below;
 
-/// How often a filling is drawn anew because it repeats an earlier one, its number has no word, or its result is one of the
+/// Most redraws of a filling that repeats an earlier one, has a number without a word, or a result that is one of the
 /// numbers that are given.
 const TRIES: usize = 200;
 

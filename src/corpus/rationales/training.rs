@@ -12,7 +12,7 @@ use crate::facts::{self, Fact, Relation};
 use base::packed;
 use stats::rng::{below, unit};
 
-/// How often a line with several gold answers has the first of them.
+/// Share of lines with several gold answers that have the first of them.
 const FIRST: f64 = 0.75;
 
 /// A sentence with its answer in place.
@@ -44,7 +44,8 @@ struct Entry {
     facts: Option<String>,
     #[serde(default)]
     free: BTreeMap<String, Vec<String>>,
-    /// In place of the template's patterns: what the built-in models read, where the benchmark was worded anew after that.
+    /// In place of the template's patterns: the wording that the built-in models read, if the benchmark was reworded
+    /// afterwards.
     patterns: Option<Vec<String>>,
     /// Patterns that the benchmark does not have, for these rows and for the benchmark's own.
     #[serde(default)]

@@ -42,7 +42,7 @@ pub(crate) const RESULTS: Format = Format {
     parser: |_, context| stateless(context, result),
 };
 
-/// How results were made.
+/// Metadata of results.
 pub(crate) const RUN: Format = Format {
     id: "bear-run",
     title: "BEAR run (metadata_results.json)",

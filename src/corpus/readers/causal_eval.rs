@@ -28,7 +28,7 @@ pub(crate) const SAMPLES: Format = Format {
     parser: |_, context| stateless(context, lama::fact),
 };
 
-/// Published numbers, and other tables of the same make: some columns say what was measured, the others are values.
+/// Published numbers, and other tables of the same form: some columns name the measurement, the others are values.
 pub(crate) const TABLES: Format = Format {
     id: "results-table",
     title: "published result tables (causalEval, data requirements)",
@@ -41,7 +41,7 @@ pub(crate) const TABLES: Format = Format {
     },
 };
 
-/// Columns that say what was measured, in any known table.
+/// Columns that name a measurement, in any known table.
 const KEYS: &[&str] = &[
     "relation",
     "label",

@@ -26,7 +26,7 @@ pub(crate) const ROWS: Format = Format {
     parser: |_, context| stateless(context, row),
 };
 
-/// A prefix file with the files beside it.
+/// A prefix file with its tag and cue files.
 pub(crate) const PREFIXES: Format = Format {
     id: "ding-koehn-prefixes",
     title: "Ding & Koehn prefix, tag and cue files",

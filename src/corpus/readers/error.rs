@@ -13,7 +13,7 @@ use thiserror::Error;
 /// Longest detail that is kept of a dropped row, in characters.
 const MAX_DETAIL: usize = 240;
 
-/// A file that cannot be read: where, what was found, and what was expected.
+/// A file that cannot be read: place, text found, and expected form.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}{}: {what}; expected {expected}", file.display(), place(line))]
 pub struct ReadError {

@@ -10,7 +10,7 @@ use super::row::Row;
 /// Lines of the beginning that are looked at.
 const LINES: usize = 20;
 
-/// How a format's file falls into pieces.
+/// Division of a format's file into pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
     /// One row per line.
@@ -110,7 +110,7 @@ pub struct Format {
     pub title: &'static str,
     /// Columns or keys that are read; others are ignored.
     pub columns: &'static [&'static str],
-    /// How files fall into pieces.
+    /// Division of files into pieces.
     pub(crate) framing: Framing,
     /// True if a file that begins like this is of the format.
     pub(crate) recognise: fn(&Head<'_>) -> bool,

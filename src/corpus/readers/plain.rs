@@ -1,4 +1,4 @@
-//! Our own JSON lines: what `probity data convert` writes, and what is easiest to write by hand.
+//! Plain JSON lines: the output of `probity data convert`, and the easiest form to write by hand.
 //!
 //! One object per line. What a row is follows from its keys:
 //!

@@ -134,7 +134,7 @@ fn gold(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
 /// All indices must be those of tokens.
 ///
 /// # Errors
-/// [`Unread`] naming the first that is none.
+/// [`Unread`] naming the first invalid index.
 pub(crate) fn inside<'i>(indices: impl IntoIterator<Item = &'i u32>, tokens: usize) -> Result<(), Unread> {
     match indices.into_iter().find(|i| **i as usize >= tokens) {
         Some(i) => {

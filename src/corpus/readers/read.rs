@@ -1,4 +1,4 @@
-//! Reading one file: its rows one after the other, and a report of what was dropped.
+//! Reading one file: its rows one after the other, and a report of dropped rows.
 
 use std::io::Read;
 use std::ops::ControlFlow;

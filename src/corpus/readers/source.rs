@@ -192,7 +192,7 @@ impl Frames {
         ReadError::line(&self.file, self.line + 1, what, "a whole file; fetch it again")
     }
 
-    /// Refuses, by its first bytes, what is not UTF-8 text.
+    /// Refuses text that is not UTF-8, by its first bytes.
     fn check(&self) -> Result<(), ReadError> {
         let head = self.window();
         let found = match head {

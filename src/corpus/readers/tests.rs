@@ -33,7 +33,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 
 const SENTEVAL: &str = "tr\tPAST\tShe saw it .\nva\tPRES\tShe sees it .\nte\tPAST\tIt was late .\n";
 
-/// The error of bytes, after checking that it names file, what was found and what was expected.
+/// The error of some bytes; checks that it names the file, the text found and the expected form.
 fn refused(bytes: impl Into<Vec<u8>>, words: &[&str]) -> ReadError {
     let error = read(bytes, "folder/bad.txt").unwrap_err();
     let text = error.to_string();

@@ -15,7 +15,7 @@ use crate::readers::source::MAX_DOCUMENT;
 pub(crate) enum Kind {
     Zip,
     Parquet,
-    /// Text, compressed or not, or anything else: the readers of text say what is wrong.
+    /// Text, compressed or not, or anything else: the readers of text report the error.
     Text,
 }
 

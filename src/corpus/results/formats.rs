@@ -116,7 +116,7 @@ fn damaged_archives_are_refused_without_a_panic() {
     for cut in 0..whole.len() {
         assert!(group(&whole[..cut], &Wanted::default()).is_err(), "cut at {cut}");
     }
-    // Every byte of the frame may lie; what is read then is the same, or an error.
+    // Any byte of the frame may be wrong: the result is the same, or an error.
     for at in 0..whole.len() {
         for value in [0, 0xff] {
             let mut bytes = whole.clone();

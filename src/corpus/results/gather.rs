@@ -13,7 +13,7 @@ use crate::readers::ReadError;
 /// Most metrics, filters, or runs of a file.
 const MOST_NAMES: usize = 1_000;
 
-/// How a row says what was right.
+/// Form in which a row states right and wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
     /// Numbers under the names of metrics.
@@ -187,7 +187,7 @@ impl<'a> Gather<'a> {
         Ok(())
     }
 
-    /// How the rows of the file say what was right, by the first one.
+    /// Form of the file's rows, from the first one.
     fn shape_of(&self, line: &Line<'_>, number: u64) -> Result<Shape, ReadError> {
         let correct = || CORRECT.into_iter().find(|key| line.value(key).is_some());
         if let Some(metric) = self.wanted.metric.as_deref() {

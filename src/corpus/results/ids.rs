@@ -69,7 +69,7 @@ pub enum Places {
     Rising(String),
     /// A table with open addresses, at most half full: a part of the hash, and the place after it.
     Table {
-        /// Hashes with a key drawn at random: nobody can make names that collide.
+        /// Hashes with a random key, so that names cannot be made to collide.
         hasher: RandomState,
         /// Place and tag of each slot; a place of `u32::MAX` is an empty one.
         slots: Vec<(u32, u32)>,
@@ -118,7 +118,7 @@ impl Places {
     }
 }
 
-/// The slot of what has this hash, with its place where it is there, or the free slot for it.
+/// The slot of an entry with this hash, with its place if it is there, or the free slot for it.
 fn slot(slots: &[(u32, u32)], hash: u64, same: impl Fn(usize) -> bool) -> (usize, Option<u32>) {
     let (mask, tag) = (slots.len() - 1, (hash >> 32) as u32);
     let mut at = hash as usize & mask;

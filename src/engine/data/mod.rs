@@ -47,7 +47,7 @@ pub struct DataRequest {
     pub question: DataQuestion,
     /// Size and properties of a generated set.
     pub task: TaskSpec,
-    /// The seed of what is drawn and of the split.
+    /// The seed of the draw and of the split.
     pub seed: u64,
     /// Models whose vocabularies the doctor checks words against.
     pub models: Vec<String>,
@@ -144,7 +144,6 @@ pub enum DataAnswer {
     Inspected(Box<DataInspection>),
     /// To [`DataQuestion::Doctor`].
     Examined(Box<DataDiagnosis>),
-    /// There is none, and why.
     Failed(Problem),
     /// The user stopped it.
     Stopped,

@@ -86,7 +86,7 @@ impl Cache {
             return None;
         }
         let payload = read(&path, key)?;
-        // The time of the last use decides what is removed first; a read-only folder still works.
+        // The time of the last use decides which files are removed first; a read-only folder still works.
         if let Ok(file) = std::fs::File::options().append(true).open(&path) {
             let _ = file.set_modified(SystemTime::now());
         }

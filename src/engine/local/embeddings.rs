@@ -263,7 +263,7 @@ fn read(path: &Path, width: usize) -> Option<Vec<u8>> {
     (head.starts_with(MAGIC) && head[8..12] == (width as u32).to_le_bytes()).then_some(bytes)
 }
 
-/// The time of the last use decides what is removed first; a read-only folder still works.
+/// The time of the last use decides which files are removed first; a read-only folder still works.
 fn touch(path: &Path) {
     if let Ok(file) = std::fs::File::options().append(true).open(path) {
         let _ = file.set_modified(SystemTime::now());

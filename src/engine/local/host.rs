@@ -79,7 +79,7 @@ pub(crate) struct LocalHost<'a> {
     meter: Meter,
     /// True if the work ends when something newer waits.
     yielding: bool,
-    /// Models of which it has been said that they are not what was saved.
+    /// Models for which a difference from the saved ones was reported.
     told: Vec<String>,
 }
 
@@ -214,7 +214,7 @@ impl Channel<Kinds, Question> for LocalHost<'_> {
     }
 }
 
-/// Takes in what has arrived; blocks while the run is paused.
+/// Takes in commands; blocks while the run is paused.
 fn poll(inbox: &mut Inbox, job: JobId) -> Result<(), Cancelled> {
     inbox.drain();
     while inbox.queue.held() && !inbox.queue.stops(job) {

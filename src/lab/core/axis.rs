@@ -57,7 +57,7 @@ impl Axis {
     /// The values for cells that are `partial` so far.
     ///
     /// # Errors
-    /// What is wrong and what is allowed.
+    /// The fault and the allowed values.
     pub fn values(&self, given: &Value, partial: &Table) -> Result<Vec<Value>, String> {
         let all = Value::String("all".into());
         let list = match given {
@@ -94,7 +94,7 @@ impl Axis {
     /// Writes a value into a cell.
     ///
     /// # Errors
-    /// What is wrong and what is allowed.
+    /// The fault and the allowed values.
     pub fn write(&self, value: &Value, cell: &mut Table) -> Result<(), String> {
         let written = match (self.takes, value) {
             (Takes::Part, Value::Table(part)) => return merge(cell, part, ""),

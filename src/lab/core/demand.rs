@@ -48,7 +48,7 @@ impl Work {
 /// Words of a sentence, for work that is counted before any sentence is made.
 pub const WORDS: u128 = 12;
 
-/// How large a network is, by its description alone: nothing is loaded.
+/// Size of a network, from its description alone: nothing is loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
     pub blocks: usize,

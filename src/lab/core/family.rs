@@ -189,7 +189,7 @@ mod tests {
                 joined_one_by_one(&mut plain, new.clone());
                 family.join(new);
                 if k == stored {
-                    // One that was stored and read goes on as the one that was not.
+                    // A family that was stored and read continues like the original.
                     family = serde_json::from_str(&serde_json::to_string(&family).unwrap()).unwrap();
                 }
             }

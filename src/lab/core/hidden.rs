@@ -58,7 +58,7 @@ pub fn absent(
     cache.absent(&space, &keys).into_iter().map(|i| rows[i]).collect()
 }
 
-/// How the cache calls the hidden states of `rows` after block `layer` (from 1).
+/// Cache keys of the hidden states of `rows` after block `layer` (from 1).
 fn names(model: &Model, stimuli: &Stimuli, layer: usize, rows: &[usize]) -> (Space, Vec<Key>) {
     let space = Space::new(model, model.arch().after_block(layer), &Readout::Positions(Vec::new()));
     let keys = rows.iter().map(|r| key(&stimuli.list[*r].ids, stimuli.list[*r].position)).collect();

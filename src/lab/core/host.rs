@@ -15,13 +15,12 @@ use model::Model;
 /// Something worth saying that is not a result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
-    /// How grave.
     pub level: NoticeLevel,
     /// Place, failure and remedy.
     pub problem: Problem,
 }
 
-/// How grave a notice is.
+/// Severity of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoticeLevel {
@@ -61,7 +60,7 @@ pub struct Waiting<Q> {
 
 /// A run in progress. As a [`Pulse`] it is called between batches.
 pub trait Host: Pulse {
-    /// Takes in what has arrived; holds while the user holds.
+    /// Takes in commands; blocks while the user has paused.
     ///
     /// # Errors
     /// [`Cancelled`] where the run is to stop.

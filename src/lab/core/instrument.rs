@@ -96,7 +96,7 @@ pub trait Experiment<K, Q>: Send {
     /// # Errors
     /// [`Fault`], as the run itself would report it.
     fn forecast(&mut self, host: &mut dyn Channel<K, Q>) -> Result<Vec<Forecast>, Fault>;
-    /// Answers a question from what has been computed, on a share of the examples.
+    /// Answers a question from existing results, on a share of the examples.
     ///
     /// # Errors
     /// [`Fault::Failed`] where it cannot be answered; the experiment goes on.

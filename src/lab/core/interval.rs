@@ -1,10 +1,10 @@
-//! How uncertainty is stated, for labs whose intervals come from a bootstrap.
+//! Statement of uncertainty, for labs whose intervals come from a bootstrap.
 
 use serde::{Deserialize, Serialize};
 
 use super::spec::{Refuse, SpecError};
 
-/// How uncertainty is stated.
+/// Level and resamples of the intervals.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct IntervalSpec {

@@ -118,7 +118,7 @@ fn bound(x: f64) -> String {
     if x.fract() == 0.0 && x.abs() < 1e9 { format!("{x:.0}") } else { short(x) }
 }
 
-/// How a setting is worked.
+/// Kind of a setting.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     /// A number on a track.
@@ -273,7 +273,7 @@ impl<S> Setting<S> {
         self
     }
 
-    /// How it is worked, given what the spec says elsewhere.
+    /// Kind of the setting, given the rest of the spec.
     pub fn kind(&self, spec: &S, known: &Known) -> Kind {
         (self.kind)(spec, known)
     }

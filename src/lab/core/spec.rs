@@ -43,12 +43,12 @@ pub trait SpecFields {
 pub trait LabSpec: SpecFields {
     /// The experiment's subject in a word, for names of sessions.
     fn subject(&self) -> &str;
-    /// Notes the folder that relative paths start from; no part of what is asked.
+    /// Sets the folder that relative paths start from; it is not part of the hash.
     fn lies_in(&mut self, folder: PathBuf);
     /// Checks every value and every name. This is the only check: the command line, the screen and the engine call it.
     ///
     /// # Errors
-    /// [`SpecError::Value`], with `origin` as the place, the key and what is allowed.
+    /// [`SpecError::Value`], with `origin` as the place, the key and the allowed values.
     fn check(&self, origin: &str) -> Result<(), SpecError>;
     /// Checks what only the disk can say: that models and files are there. Nothing is loaded.
     fn reach(&self, origin: &str) -> Result<(), SpecError>;
@@ -97,7 +97,7 @@ impl<'a> Refuse<'a> {
         Self { origin }
     }
 
-    /// Refuses `key`, a problem being what is wrong and what is allowed.
+    /// Refuses `key`; `problem` is the fault and the allowed values.
     pub fn because(&self, key: &str, problem: String) -> Result<(), SpecError> {
         Err(SpecError::Value { origin: self.origin.to_owned(), key: key.to_owned(), problem })
     }

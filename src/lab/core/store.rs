@@ -15,7 +15,7 @@ const VERSION: u32 = 1;
 /// Bytes of a key.
 pub const KEY: usize = 16;
 
-/// Digest of what was read: token ids and position.
+/// Digest of the input: token ids and position.
 pub type Key = [u8; KEY];
 
 /// One model at one point, read one way on one kind of processor; within it a vector's key is the digest of the token ids
@@ -146,7 +146,7 @@ impl Store for NoStore {
     }
 }
 
-/// Gives what is kept and keeps nothing more.
+/// Reads from a store and adds nothing to it.
 #[derive(Debug, Clone)]
 pub struct ReadOnly<S>(pub S);
 

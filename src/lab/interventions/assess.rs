@@ -14,7 +14,7 @@ use stats::halves::Halves;
 use stats::replicates::{Bands, exact_floor};
 use stats::special::normal_quantile;
 
-/// How well the oracle still reads the other property after the intervention.
+/// Accuracy of the oracle on the other property after the intervention.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Readable {
     /// Share read right, by value of the property; mean over replicates. Not a number for a value that no example has.

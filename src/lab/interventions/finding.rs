@@ -39,7 +39,7 @@ pub enum Kind {
     NoOptimum(NoOptimumFinding),
     /// The scores of one strength under other probe settings that validate equally well.
     Rival(RivalFinding),
-    /// How probable it is that one method is more reliable than another.
+    /// Comparison of two methods by reliability.
     Versus(VersusFinding),
     /// The order of the methods and its stability.
     Ranking(RankingFinding),
@@ -161,12 +161,12 @@ pub struct ProbeFinding {
     pub cached: bool,
     /// Description of the grid it was chosen from, for example `small: 8 of the paper's 36 points`.
     pub grid: String,
-    /// How it was chosen and how its replicates differ; absent from the oldest recordings.
+    /// Choice of its recipe, and the differences of its trainings; absent from the oldest recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<ChoiceFinding>,
 }
 
-/// How a recipe was chosen, and how the replicates trained by it differ.
+/// Choice of a recipe, and the differences of the trainings by it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChoiceFinding {
     /// Replicates that the audit is the mean of.
@@ -307,12 +307,12 @@ pub struct OptimumFinding {
     pub selectivity: Banded,
     /// Chosen on one half of the examples and reported on the other, with bands that cover the choice.
     pub reliability: Banded,
-    /// How it was chosen; absent from the oldest recordings.
+    /// Choice of the optimum; absent from the oldest recordings.
     #[serde(flatten)]
     pub how: How,
 }
 
-/// How an optimum was chosen, and the paper's way beside it.
+/// Choice of an optimum, and the paper's way.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct How {
     /// Replicates behind it; 0 where nothing is said.

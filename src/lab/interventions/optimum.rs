@@ -53,7 +53,7 @@ pub struct Optimum {
     pub reliability: Bands,
     /// Completeness and selectivity on the same examples, of which the reliability is the harmonic mean.
     pub held_out: [Bands; 2],
-    /// How often each strength was chosen over the halves, as a share of all choices that found one.
+    /// Share of each strength among all choices over the halves.
     pub chosen: Vec<f64>,
     /// Share of halves in which no strength was eligible.
     pub none: f64,
@@ -141,7 +141,7 @@ pub struct Draws {
 pub(super) type HeldOut = [Vec<f64>; 2];
 
 impl Draws {
-    /// Reliabilities of what was held out.
+    /// Reliabilities on the held-out examples.
     pub(super) fn new(theta: Option<&HeldOut>, rows: &[Option<HeldOut>]) -> Self {
         let of = |[c, s]: &HeldOut| linearised(c, s);
         Self { theta: theta.map(of), rows: rows.iter().map(|row| row.as_ref().map(of)).collect() }

@@ -1,6 +1,6 @@
 //! The strength that a method is swept over.
 
-/// How the axis of a parameter is drawn and slid along.
+/// Scale of a parameter's axis and slider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
     /// Even steps.

@@ -26,7 +26,7 @@ const FIGURES: [&str; 13] = [
     "figure-6",
 ];
 
-/// Picks and draws a figure; what is not said is the first there is.
+/// Picks and draws a figure; omitted choices take the first one.
 ///
 /// # Errors
 /// A sentence that says what there is.

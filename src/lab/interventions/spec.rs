@@ -28,7 +28,7 @@ pub struct Spec {
     /// The seed from which every random stream of the run is derived.
     #[serde(default)]
     pub seed: u64,
-    /// How the numbers are made, see [`PROCEDURE`]. A change of it changes the spec's hash.
+    /// Version of the procedure, see [`PROCEDURE`]. A change of it changes the spec's hash.
     #[serde(default = "procedure")]
     pub procedure: u32,
     /// The probing task and how much of it.
@@ -37,10 +37,10 @@ pub struct Spec {
     /// Layers that the intervention writes and the oracle reads.
     #[serde(default)]
     pub site: SiteSpec,
-    /// How probes and oracles are trained.
+    /// Training of probes and oracles.
     #[serde(default)]
     pub probe: ProbeSpec,
-    /// How uncertainty is stated.
+    /// Level and resamples of the intervals.
     #[serde(default)]
     pub interval: IntervalSpec,
     /// The map of layers, if there is one.
@@ -61,7 +61,7 @@ pub struct SiteSpec {
     pub oracle_layer: Option<LayerRef>,
 }
 
-/// How probes are trained.
+/// Training of probes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProbeSpec {
@@ -69,7 +69,7 @@ pub struct ProbeSpec {
     pub grid: String,
     /// Judging oracles, the first one being drawn by default.
     pub oracles: Vec<OracleKind>,
-    /// How often oracles, attacked probe and method fits are trained anew on the same data.
+    /// Number of trainings of oracles, attacked probe and method fits on the same data.
     pub replicates: usize,
     /// The seed of training: weights, batches and whatever methods draw. `seed` moves data and split instead.
     pub seed: u64,
@@ -102,7 +102,7 @@ pub struct MethodSpec {
     /// The file of directions or states that a method needs which was made elsewhere; a relative path is relative to the spec's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// Folder of the spec's file; not part of what is asked.
+    /// Folder of the spec's file; not part of the hash.
     #[serde(skip)]
     pub base: PathBuf,
 }

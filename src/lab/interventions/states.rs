@@ -1,4 +1,4 @@
-//! Hidden states, labels and parts of an experiment as a table, for whoever intervenes on them elsewhere.
+//! Hidden states, labels and parts of an experiment as a table, for interventions made elsewhere.
 //!
 //! The rows are all examples that the model can be asked, in their order. What comes back (`directions` or `states`, see
 //! [`probe::given`]) is judged on the same rows.

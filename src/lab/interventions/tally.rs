@@ -4,7 +4,8 @@ use super::bench::Scores;
 use super::score::{ExampleScores, Kept, mean_over, reliability};
 use super::table::{Further, Judged};
 
-/// Per-example scores in single precision, selectivity only where it is defined, and sums of what is only averaged.
+/// Per-example scores in single precision, selectivity only where it is defined, and sums of scores that are only
+/// averaged.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
     completeness: Vec<f32>,

@@ -31,7 +31,7 @@ pub struct Terms {
     pub by: Test,
 }
 
-/// Names of the two sides and of what was measured.
+/// Names of the two sides and of the metric.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Names {
     /// The first.
@@ -79,7 +79,7 @@ pub(crate) fn resampled_beside(pairs: &Pairs, tally: &Tally, terms: Terms) -> Op
     tally.shift.filter(|_| !tally.apart).and_then(|_| resampled(pairs, terms))
 }
 
-/// The same from what is kept of the items; without resampling, for which all of them are needed.
+/// The same from the counts of the items; without resampling, for which all items are needed.
 pub fn of_tally(tally: &Tally, names: &Names, terms: Terms) -> ComparisonFinding {
     let tables = &tally.tables;
     let total = tally.total();

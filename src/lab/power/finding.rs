@@ -245,7 +245,7 @@ pub struct CollapseFinding {
     pub a: String,
     /// Name of the second.
     pub b: String,
-    /// True where no number of items should be recommended.
+    /// True if no number of items should be recommended.
     pub collapsed: bool,
     /// Reasons for a collapse.
     pub reasons: Vec<String>,
@@ -340,7 +340,6 @@ pub struct MdlFinding {
     pub name: String,
     /// `a` or `b`.
     pub side: String,
-    /// How they are coded.
     pub method: String,
     /// Bits in all: the mean over the seeds.
     pub codelength: f64,

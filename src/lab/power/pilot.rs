@@ -98,7 +98,7 @@ impl Pilot {
         Self::of_tally(&pairs.tally(), level)
     }
 
-    /// The same from what is kept of the items.
+    /// The same from the counts of the items.
     pub fn of_tally(tally: &Tally, level: f64) -> Option<Self> {
         let total = tally.total();
         match (tally.shift, tally.joint()) {
@@ -197,7 +197,7 @@ impl Pilot {
     /// them too small.
     ///
     /// # Errors
-    /// [`PowerError`] for an n or a level that is none.
+    /// [`PowerError`] for an invalid n or level.
     pub fn power(&self, n: u64, aim: Aim) -> Result<(Estimate, Option<f64>, Option<f64>), PowerError> {
         let middle = self.at(self.by, n, aim)?.power;
         let (lo, hi) = (self.at(self.least, n, aim)?.power, self.at(self.most, n, aim)?.power);

@@ -1,4 +1,4 @@
-//! The spec of the lab: what is compared with what, how it is trained, and what is asked of the comparison.
+//! The spec of the lab: sides, training, and comparison.
 
 use std::path::{Path, PathBuf};
 
@@ -36,7 +36,7 @@ pub struct Spec {
     /// The second side.
     #[serde(default)]
     pub b: SideSpec,
-    /// How probes are trained.
+    /// Training of the probes.
     #[serde(default)]
     pub training: TrainingSpec,
     /// Test and its terms.
@@ -48,7 +48,7 @@ pub struct Spec {
     /// The plan made before any result was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plan>,
-    /// How uncertainty is stated.
+    /// Level of the intervals.
     #[serde(default)]
     pub interval: IntervalSpec,
 }
@@ -67,7 +67,7 @@ pub struct TaskSpec {
     /// Parts of training, validation and test.
     #[serde(skip_serializing_if = "Ratio::is_usual")]
     pub ratio: Ratio,
-    /// Folder of the spec's file; not part of what is asked.
+    /// Folder of the spec's file; not part of the hash.
     #[serde(skip)]
     pub base: PathBuf,
 }
@@ -96,7 +96,7 @@ pub struct SideSpec {
     pub data: Option<String>,
     /// Layer whose vectors are read; 0 for the embeddings. Word vectors have no other.
     pub layer: LayerRef,
-    /// How token vectors become one; none takes the model's own way.
+    /// Pooling of token vectors; the model's own if none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pooling: Option<PoolOver>,
     /// Standard deviation of Gaussian noise that is added to every vector.
@@ -143,7 +143,7 @@ impl SideSpec {
     }
 }
 
-/// How probes are trained.
+/// Training of the probes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TrainingSpec {
@@ -205,7 +205,7 @@ impl TestSpec {
     }
 }
 
-/// How uncertainty is stated.
+/// Level of the intervals.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct IntervalSpec {

@@ -72,7 +72,7 @@ pub(crate) const KNOWN: [Known; 45] = [
     known("CAT ability / arct_2", 0, 888),
 ];
 
-/// How a set's test part compares with what is needed.
+/// Size of a set's test part compared with the required one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
     /// More than the pilot's uncertainty asks for.

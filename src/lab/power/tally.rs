@@ -57,7 +57,7 @@ pub fn places(n: usize) -> Vec<usize> {
     doubling.take_while(|at| *at < n).chain((n > 0).then_some(n)).collect()
 }
 
-/// Comparison, curve and what is needed, as a spec asks for them.
+/// Comparison, curve and requirements, as a spec asks for them.
 pub fn told(
     tally: &Tally,
     names: &Names,

@@ -13,7 +13,7 @@ const LARGEST: f64 = (1u64 << 30) as f64;
 /// Reasons for which weights cannot be used.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum WeightError {
-    /// A weight below 0, or no number.
+    /// A weight below 0, or not finite.
     #[error("weight {0} is not a number from 0 on")]
     Value(f64),
     /// Nothing has any weight.

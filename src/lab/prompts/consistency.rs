@@ -19,7 +19,7 @@ use super::places::{Ties, places};
 use stats::chances::Chances;
 use stats::rng::{below, sample_indices, stream};
 
-/// How prompts and mentions of a draw come about.
+/// Draw of prompts and mentions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Regime {
@@ -45,7 +45,7 @@ impl Regime {
     }
 }
 
-/// How exact scores are compared.
+/// Comparison of scores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scoring {
@@ -147,7 +147,7 @@ pub struct Draws {
     pub seed: u64,
     /// Places of equal scores.
     pub ties: Ties,
-    /// How scores are compared.
+    /// Comparison of scores.
     pub scoring: Scoring,
 }
 
@@ -384,7 +384,7 @@ fn next(subset: &mut [usize], of: usize) -> bool {
     true
 }
 
-/// How often models came out where.
+/// Counts of the models' places.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
     pub draws: u64,
@@ -408,13 +408,13 @@ impl Tally {
         *self.orders.entry(places.to_vec()).or_default() += 1;
     }
 
-    /// How often a model came out at each place, counted in half places from the worst on: `2 m - 1` numbers for m models.
+    /// Counts of a model's places, in half places from the worst on: `2 m - 1` numbers for m models.
     pub fn halves(&self, model: usize) -> Vec<u64> {
         let of = |place: usize| self.histograms[model].get(&(place as u32)).copied().unwrap_or(0);
         (0..2 * self.histograms.len() - 1).map(of).collect()
     }
 
-    /// How often a model came out at each place, 0 the worst; counted in half places where ties share them.
+    /// Counts of a model's places, 0 the worst; in half places where ties share them.
     pub fn histogram(&self, model: usize, ties: Ties) -> Vec<u64> {
         let halves = self.halves(model);
         match ties {

@@ -291,11 +291,11 @@ macro_rules! labs {
 labs! {
     /// Completeness, selectivity and reliability of interventions (Canby et al.).
     Interventions = interventions;
-    /// How much of what a prompt probe says is the model (Cao et al.).
+    /// Prompt probes: the share of the model in their result (Cao et al.).
     Prompts = prompts;
-    /// How much data a comparison needs (Zhu et al., Card et al.).
+    /// Comparisons: the data that they need (Zhu et al., Card et al.).
     Power = power;
-    /// Which tokens a prediction rests on, and whether that agrees with people (Shen et al.).
+    /// Saliency: the words that a prediction rests on, and agreement with people (Shen et al.).
     Saliency = saliency;
 }
 

@@ -1,4 +1,4 @@
-//! The download path against a hub on this machine: what arrives, what goes wrong, and what is said about it.
+//! Downloads from a hub on this machine: success, failures, and their messages.
 
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ pub(super) fn weights_bytes() -> Vec<u8> {
     (0..200_000u32).map(|i| (i.wrapping_mul(i) >> 3) as u8).collect()
 }
 
-/// A model with what is wanted of it and what is not.
+/// A model with wanted and unwanted files.
 pub(super) fn repo() -> Repo {
     Repo::new(&[
         ("config.json", b"{}"),

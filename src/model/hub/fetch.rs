@@ -23,7 +23,7 @@ use base::files::hex;
 /// Largest list of a model's files that is read.
 const LARGEST_LIST: u64 = 16 << 20;
 
-/// How often a request that has not been answered looks whether it is still wanted.
+/// Interval at which a pending request checks whether it is still wanted.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Room that a download leaves free.

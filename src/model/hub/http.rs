@@ -16,7 +16,7 @@ const ENDPOINT: &str = "https://huggingface.co";
 /// Redirects that are followed for one request.
 const HOPS: usize = 8;
 
-/// How patient a client is.
+/// Time limits of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
     /// Until a connection is established.
@@ -97,7 +97,7 @@ impl Client {
             .timeout_recv_response(Some(patience.idle))
             .timeout_per_read(Some(patience.idle))
             .timeout_per_write(Some(patience.idle));
-        // A proxy of the environment is not asked for what is on this machine.
+        // A proxy of the environment is not used for this machine.
         if is_here(&host) {
             config = config.proxy(None);
         }

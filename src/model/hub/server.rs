@@ -46,7 +46,7 @@ pub(crate) struct Reply {
     pub hang: bool,
     /// A blank now and then, for ever.
     pub(crate) drip: bool,
-    /// The connection stays open after what is sent.
+    /// The connection stays open after the response.
     pub(crate) stall: bool,
 }
 
@@ -77,7 +77,7 @@ impl Server {
         let base = format!("http://{}", listener.local_addr().unwrap());
         let log = Arc::new(Mutex::new(Vec::new()));
         let (seen, answer) = (log.clone(), Arc::new(answer));
-        // Ends with the process; each connection has its own thread, so that one that hangs is in nobody's way.
+        // Ends with the process; each connection has a thread, so that one that hangs blocks no other.
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (seen, answer) = (seen.clone(), answer.clone());

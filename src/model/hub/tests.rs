@@ -1,4 +1,4 @@
-//! The cache without a network: what is there is found, what is missing is named.
+//! The cache without a network: cached files are found, missing ones are named.
 
 use std::collections::HashMap;
 use std::fs;

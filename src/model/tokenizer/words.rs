@@ -12,7 +12,7 @@ use crate::error::{ModelError, Result};
 /// Stands for every word without a vector; its id is 0.
 pub const UNKNOWN: &str = "[UNK]";
 
-/// How texts fall into words.
+/// Rule by which texts are split into words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Split {
     /// Runs of letters and digits, and runs of punctuation.

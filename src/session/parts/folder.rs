@@ -119,7 +119,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Refuses a folder of a grid to a run that is none.
+    /// Refuses the folder of a grid to a plain run.
     pub fn none_in(dir: &Path) -> Result<(), PartError> {
         if dir.join(LIST).symlink_metadata().is_err() {
             return Ok(());

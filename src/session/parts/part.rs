@@ -34,7 +34,7 @@ pub struct Head {
     pub at: String,
 }
 
-/// How a cell ended.
+/// Outcome of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -47,7 +47,6 @@ pub enum Outcome {
 /// The last line of a part.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct End {
-    /// How it ended.
     pub end: Outcome,
     /// Reason of a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]

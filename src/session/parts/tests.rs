@@ -1,4 +1,4 @@
-//! Parts and folders of them: what is written is read back, and what does not belong is refused by name.
+//! Parts and their folders: files that are read back, and files that are refused by name.
 
 use std::path::Path;
 
@@ -130,7 +130,7 @@ fn a_part_says_how_it_ended() {
     assert!(matches!(bench.folder.state(1), State::Broken(PartError::Version { .. })));
 }
 
-/// Whatever was cut off or changed, no number of it is used.
+/// No number of a part that was cut or changed is used.
 #[test]
 fn a_part_that_is_cut_or_changed_is_refused_with_its_line() {
     let bench = bench();

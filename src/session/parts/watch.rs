@@ -84,13 +84,13 @@ pub struct View {
     pub failed: Vec<(String, String)>,
     /// Shards that have not been heard of for long, in words.
     pub silent: Vec<String>,
-    /// Tasks of an array whose job ended before it said anything of its shard: their cells wait for nobody.
+    /// Tasks of an array whose job ended before it reported its shard: their cells are not being computed.
     #[serde(default)]
     pub lost: Vec<usize>,
     /// Shards whose machine has another time than this one, in words.
     #[serde(default)]
     pub clocks: Vec<String>,
-    /// Cells that nobody computes.
+    /// Cells that no shard is computing.
     pub waiting: usize,
     /// Expected seconds until the slowest shard ends; none while unknown.
     pub left: Option<f64>,
@@ -371,7 +371,7 @@ mod tests {
         assert!(look(0).lost.is_empty(), "it began");
     }
 
-    /// A job that was killed said nothing itself, and its scheduler's word of it was left in a file that nobody read.
+    /// A killed job reports nothing itself, and its scheduler's message was in a log that was not read.
     #[test]
     fn a_silent_shard_is_told_of_with_the_last_line_of_its_log() {
         let tmp = tempfile::tempdir().unwrap();

@@ -18,7 +18,7 @@ use labs::power::summary::{p_value, points, span_of};
 use labs::power::systems::{Pooled, System, Versus, matrix};
 use stats::Estimate;
 
-/// How systems are compared and shown.
+/// Options of comparing and showing systems.
 pub(super) struct Asked<'a> {
     pub terms: Terms,
     pub alpha: f64,

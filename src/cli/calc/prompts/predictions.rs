@@ -22,7 +22,7 @@ const DRAWS: usize = 1000;
 const SUBSET: usize = 20;
 /// Level of the intervals.
 const LEVEL: f64 = 0.95;
-/// Lines about what is left out.
+/// Most lines about items left out.
 const LISTED: usize = 5;
 
 /// Options for predictions only.
@@ -57,7 +57,7 @@ enum RandomArg {
     Shared,
 }
 
-/// How scores are compared.
+/// Comparison of scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ScoringArg {
     /// As exact fractions.

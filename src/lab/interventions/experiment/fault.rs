@@ -1,4 +1,4 @@
-//! How the errors of the lab end a run.
+//! Errors of the lab as ends of a run.
 
 use crate::bench::BenchError;
 use crate::method::InterventionError;

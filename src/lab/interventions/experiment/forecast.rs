@@ -274,7 +274,7 @@ pub(super) fn unread(bench: &Bench, store: &dyn Store) -> f64 {
     absent.iter().map(|r| bench.stimuli.list[*r].ids.len()).sum::<usize>() as f64
 }
 
-/// Pieces of the run's own work: its first test examples, networks of its shapes with weights that nobody trained.
+/// Pieces of the run's own work: its first test examples, untrained networks of its shapes.
 struct Slices<'a> {
     bench: &'a Bench,
     data: TrainingData<Intervention>,

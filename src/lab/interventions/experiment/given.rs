@@ -11,7 +11,7 @@ use lab::host::NoticeLevel;
 use probe::given::{Content, Given};
 
 impl Bench {
-    /// Reads the file of a method that needs one, and says what was read.
+    /// Reads the file of a method that needs one, and reports its hash.
     ///
     /// # Errors
     /// [`Fault::Failed`] where the spec names no file, or it cannot be used.

@@ -55,7 +55,7 @@ const GUESS: f64 = 2.0;
 
 pub static LAB: Interventions = Interventions;
 
-/// How completely and how selectively interventions change what a model encodes.
+/// Completeness and selectivity of interventions.
 #[derive(Debug, Clone, Copy)]
 pub struct Interventions;
 

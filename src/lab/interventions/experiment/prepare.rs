@@ -1,4 +1,4 @@
-//! From a spec to a bench: data, splits, test examples, and what is drawn once for all of them.
+//! From a spec to a bench: data, splits, test examples, and the draws common to all of them.
 
 use std::collections::HashMap;
 use std::sync::Arc;

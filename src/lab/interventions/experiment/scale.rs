@@ -1,4 +1,4 @@
-//! How large hidden states are, so that a strength can be read against them.
+//! Scale of hidden states, to compare a strength with.
 
 use base::matrix::Matrix;
 

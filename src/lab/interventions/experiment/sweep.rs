@@ -302,7 +302,7 @@ impl Sweep {
         Ok(draws)
     }
 
-    /// Final points, the optimum under each oracle, and what is left for comparisons.
+    /// Final points, the optimum under each oracle, and the rest that comparisons need.
     fn conclude(
         &self,
         bench: &mut Bench,

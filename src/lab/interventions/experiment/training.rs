@@ -255,7 +255,7 @@ impl Bench {
         Ok(out)
     }
 
-    /// Trains what is attacked for panels that have none: a method was asked for that the spec does not run.
+    /// Trains the attacked probe for panels that have none: a method was asked for that the spec does not run.
     fn seat_attacked(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         if self.panels.iter().all(|p| p.attacked.is_some()) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Every method on data that nobody would wish for: a clear refusal or finite numbers, never a panic.
+//! Every method on hostile data: a clear refusal or finite numbers, never a panic.
 
 use crate::method::{FitData, Goal, InterventionError, Known, Method};
 use crate::options::Options;
@@ -9,7 +9,7 @@ use probe::given::Content;
 use probe::{Dense, Intervention, Labelled, Matrix, Mlp, Probe, TrainingData};
 use stats::rng::{stream, unit};
 
-/// Training examples, a perceptron that nobody trained, and files of own interventions.
+/// Training examples, an untrained perceptron, and files of own interventions.
 struct Hard {
     data: TrainingData<Intervention>,
     probe: Probe<Intervention>,

@@ -15,7 +15,7 @@ use probe::mlp::CHUNK;
 use probe::{Matrix, Mlp};
 use rayon::prelude::*;
 
-/// How ranges of hidden units behind the first layer are found.
+/// Method for the ranges of hidden units after the first layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effort {
     /// By intervals: about the work of one step of an attack.

@@ -177,7 +177,7 @@ impl Curve {
         let mut game = Game::new(train, seed, options);
         let mut curve = Self { classes, dimension, ranks: Vec::new() };
         let (first, further) = (options.integer("steps"), options.integer("further"));
-        // In units of expected steps: nobody knows how many the first rank will take.
+        // In units of expected steps: the number for the first rank is unknown.
         let total = first + ranks * further;
         for rank in 1..=ranks {
             if rank * (classes - 1) >= dimension {

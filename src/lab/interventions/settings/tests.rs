@@ -1,4 +1,4 @@
-//! Every field gives back what it was set to; what is refused leaves the spec as it was.
+//! Every field returns the value it was set to; a refused value leaves the spec unchanged.
 
 use super::*;
 use crate::registry;

@@ -33,7 +33,7 @@ use lab::{Details, EngineInfo, Experiment, Instrument, LabId, Preset};
 
 pub static LAB: Power = Power;
 
-/// How much data a comparison of two probes, or of two files of results, needs.
+/// The power lab: data that a comparison of two probes, or of two files of results, needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Power;
 

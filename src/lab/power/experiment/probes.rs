@@ -34,7 +34,6 @@ use stats::rng::{shuffle, stream};
 pub(crate) struct Side {
     /// Sentences and labels: shared with the other side, unless that has a separate task.
     pub sentences: Arc<Sentences>,
-    /// How it reads sentences.
     pub reader: Reader,
     /// Settings that its classifier is chosen from.
     pub recipes: Vec<Recipe>,

@@ -1,4 +1,4 @@
-//! From pairs to findings: the comparison, the curve of power, what is needed, and the test that may be looked at.
+//! From pairs to findings: the comparison, the curve of power, requirements, and the sequential test.
 
 use crate::Finding;
 use crate::Host;
@@ -93,7 +93,7 @@ impl Reporter {
         (comparison, curve, required.map(|r| RequiredFinding { trained, ..r }))
     }
 
-    /// Names of the sides and of what is measured.
+    /// Names of the sides and of the metric.
     pub(crate) fn names(&self) -> &Names {
         &self.names
     }

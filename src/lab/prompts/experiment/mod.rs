@@ -38,7 +38,7 @@ use lab::{Details, EngineInfo, Experiment, Instrument};
 
 pub static LAB: Prompts = Prompts;
 
-/// How much of what a prompt probe says is the model.
+/// The prompts lab: the model's share in a prompt probe's result.
 #[derive(Debug, Clone, Copy)]
 pub struct Prompts;
 

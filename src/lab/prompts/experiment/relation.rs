@@ -25,7 +25,7 @@ use stats::bootstrap::Resamples;
 use stats::estimate::Estimate;
 use stats::intervals::wilson;
 
-/// How a model is asked.
+/// Kind of question for a model.
 fn asked(model: &Model) -> &'static str {
     let arch = model.arch();
     match (arch.decoder.is_some(), arch.is_causal()) {
@@ -35,7 +35,7 @@ fn asked(model: &Model) -> &'static str {
     }
 }
 
-/// Tells what is asked of which models.
+/// Reports models and questions.
 pub(crate) fn report_data(bench: &Bench, host: &mut Host<'_>) -> Result<(), Fault> {
     let words: Vec<&Words> = bench.members.iter().map(|m| &m.words).collect();
     let taken = taken(&words, &bench.function_words);

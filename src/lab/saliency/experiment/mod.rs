@@ -31,7 +31,7 @@ use lab::{Details, EngineInfo, Experiment, Instrument, LabId};
 
 pub static LAB: Saliency = Saliency;
 
-/// Which tokens a prediction rests on.
+/// The saliency lab: the words that a prediction rests on.
 #[derive(Debug, Clone, Copy)]
 pub struct Saliency;
 
