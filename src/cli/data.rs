@@ -44,12 +44,12 @@ pub enum DataCommand {
 What is written is read back by `probity data show` and `doctor`. Probing tasks are balanced and split 10:1:1, stratified by
 label. Agreement sentences have the frequencies of the lab's own; `data = \"agreement.jsonl\"` under [task] of a spec runs them.")]
     Make(make::MakeArgs),
-    /// Say what a file or folder is, count its rows, and show the first ones.
+    /// Recognise a file or folder, count its rows, and show the first ones.
     #[command(
         after_help = "Examples:\n  probity data show facts.jsonl.gz\n  probity data show LAMA/data --limit 3\n  probity data show agreement facts"
     )]
     Show(ShowArgs),
-    /// Say what is dropped and why: duplicates, objects of several tokens, N-M relations, skewed labels and more.
+    /// List unfit rows with reasons: duplicates, objects of several tokens, N-M relations, skewed labels and more.
     #[command(
         after_help = "Examples:\n  probity data doctor facts.jsonl.gz --model bert-mini --model gpt2-mini\n  probity data doctor past_present.txt --json"
     )]

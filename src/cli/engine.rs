@@ -10,7 +10,7 @@ use engine::local::{Cache, LocalOptions, MOST_MODELS};
 use remote::message::Hello;
 use remote::{bridge, keeper};
 
-/// Compute for a Probity on another machine, which starts this through ssh (see --remote).
+/// Compute for another machine, which starts this through ssh (see --remote).
 #[derive(Debug, Clone, Args)]
 pub struct EngineArgs {
     /// Speak with it over standard input and output.

@@ -22,7 +22,7 @@ pub mod screen;
 
 use found::{Found, Told};
 
-/// Show how far the shards of a grid have got: cells done, running and failed, and the time that is left.
+/// Show the progress of a grid: cells done, running and failed, and the time left.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   probity follow grid

@@ -59,7 +59,7 @@ enum Command {
     Merge(merge::MergeArgs),
     Follow(follow::FollowArgs),
     Submit(submit::SubmitArgs),
-    /// Look after engines on other machines.
+    /// List and end engines on other machines, and fetch their sessions.
     #[cfg(unix)]
     #[command(subcommand)]
     Remote(remote::RemoteCommand),
@@ -70,7 +70,7 @@ enum Command {
     /// List models, or load one and describe it.
     #[command(subcommand)]
     Models(models::ModelsCommand),
-    /// Look at data sets: what a file or folder contains, what is unfit for probing and why, its rows in plain form.
+    /// Inspect, check, convert and write data sets.
     #[command(subcommand)]
     Data(data::DataCommand),
     Gallery(gallery::GalleryArgs),

@@ -20,7 +20,7 @@ use session::parts::folder::Folder;
 use session::parts::merge::{Merged, Survey, write};
 use stats::corrections::{benjamini_hochberg, holm};
 
-/// Join what the cells of a grid found into one session, which replays.
+/// Join the results of a grid's cells into one session.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   probity merge grid
@@ -37,13 +37,13 @@ pub struct MergeArgs {
     /// The session to write [default: merged.probity.jsonl in DIR].
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Join what is there, although cells are missing or failed.
+    /// Join the cells that are done, although others are missing or failed.
     #[arg(long)]
     pub partial: bool,
     /// Replace the file if it exists.
     #[arg(long)]
     pub force: bool,
-    /// Print what was joined as JSON.
+    /// Print a summary as JSON.
     #[arg(long)]
     pub json: bool,
 }

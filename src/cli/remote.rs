@@ -23,7 +23,7 @@ pub struct RemoteArgs {
     /// them; --device and --memory-limit are its own.
     #[arg(long, value_name = "ADDRESS")]
     pub remote: Option<Address>,
-    /// How long the engine there waits for somebody when nothing runs, for example 90m or 3d [default: 24h].
+    /// Time that the engine there waits without a client when nothing runs, for example 90m or 3d [default: 24h].
     #[arg(long, value_name = "TIME", requires = "remote", value_parser = duration)]
     pub wait: Option<u64>,
     /// Send this file along, named as the spec names it, relative to the spec's folder. All relative files of specs are then those that
@@ -125,7 +125,7 @@ pub(crate) fn say_farewell(address: &Address, name: &str, farewell: &Farewell) {
     }
 }
 
-/// Look after engines on other machines.
+/// List and end engines on other machines, and fetch their sessions.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   probity remote list ssh://gpu1

@@ -38,7 +38,7 @@ pub struct SubmitArgs {
     /// Submit to Slurm with sbatch, on the machine that has it.
     #[arg(long, required_unless_present = "again")]
     pub slurm: bool,
-    /// Submit what was submitted before again, as far as its cells failed or were left by jobs that have ended.
+    /// Submit again the tasks whose cells failed or were left by jobs that have ended.
     #[arg(long, conflicts_with_all = ["specs", "array", "device", "dtype", "memory_limit", "dry_run", "options", "received"])]
     pub again: bool,
     /// The folder of the grid; every job must see it.

@@ -10,7 +10,7 @@ use crate::output;
 use base::text::shortened;
 use probe::decorrelate::{association, decorrelate_counts};
 
-/// Say what is left of a table of two properties when they are made uncorrelated (Canby et al.).
+/// Make a table of two properties uncorrelated and show the remaining counts (Canby et al.).
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   probity decorrelate --table 273,65,115,39

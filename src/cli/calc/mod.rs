@@ -26,23 +26,23 @@ pub enum Calculator {
     Score(score::ScoreArgs),
     /// Combine a completeness and a selectivity into a reliability (Canby et al., equation 4).
     Reliability(score::ReliabilityArgs),
-    /// Say how far scores depend on the prompt, and how often models keep their places, from a table or from predictions.
+    /// Measure how much scores and the order of models depend on the prompt, from a table or from predictions.
     Prompts(prompts::PromptsArgs),
     /// Recommend a number of training examples to distinguish two probes (Zhu et al. 2022).
     N(n::NArgs),
     /// Test whether two classifiers differ on the same items (McNemar 1947).
     Mcnemar(mcnemar::McnemarArgs),
-    /// Say what a comparison on n items would show, or how many items it needs.
+    /// Compute the power of a comparison on n items, or the number of items that it needs.
     Power(power::PowerArgs),
     /// Compare two models by their results on the same items.
     Compare(compare::CompareArgs),
-    /// Judge saliency scores that were computed anywhere, against gold rationales and perturbed inputs.
+    /// Judge saliency scores of any program against gold rationales and perturbed inputs.
     Rationale(rationale::RationaleArgs),
-    /// Say what a model predicts for the mask of one sentence, and which words that rests on.
+    /// Predict the mask of one sentence, and score the words that the prediction rests on.
     Saliency(saliency::SaliencyArgs),
     /// Write the hidden states of an interventions experiment, with labels and parts, as a safetensors file.
     States(states::StatesArgs),
-    /// Say what is left of a table of two properties when they are made uncorrelated (Canby et al.).
+    /// Make a table of two properties uncorrelated and show the remaining counts (Canby et al.).
     Decorrelate(decorrelate::DecorrelateArgs),
 }
 

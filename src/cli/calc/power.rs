@@ -13,7 +13,7 @@ use stats::mcnemar::Test;
 use stats::power::{Discord, PowerError, power};
 use stats::required::{Aim, required};
 
-/// Say what a comparison on n items would show, or how many items it needs.
+/// Compute the power of a comparison on n items, or the number of items that it needs.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("wanted").args(["n", "target", "plan"]).required(true).multiple(true))]
 #[command(after_help = "Examples:

@@ -19,7 +19,7 @@ use labs::prompts::published::{Report, ScoreTable};
 /// Largest table that is read.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// Say how far scores depend on the prompt, and how often models keep their places, from a table or from predictions.
+/// Measure how much scores and the order of models depend on the prompt, from a table or from predictions.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   probity prompts scores.tsv

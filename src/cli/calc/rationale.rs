@@ -25,7 +25,7 @@ use labs::table::Form;
 use stats::Estimate;
 use stats::bootstrap::Resamples;
 
-/// Judge saliency scores that were computed anywhere: token-F1 against gold rationales, MAP and PCC against perturbed inputs.
+/// Judge saliency scores of any program: token-F1 against gold rationales, MAP and PCC against perturbed inputs.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   probity rationale scores.jsonl

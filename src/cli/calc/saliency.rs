@@ -20,7 +20,7 @@ use labs::saliency::spec::{Baseline, HeadRef, Spec, TargetKind};
 use labs::spec::LabSpec;
 use model::{Model, ModelError};
 
-/// Say what a model predicts for the mask of one sentence, and which words that rests on.
+/// Predict the mask of one sentence, and score the words that the prediction rests on.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   probity saliency \"The dogs near the gate [MASK] barking.\"
