@@ -116,7 +116,7 @@ pub fn pad(text: &str, columns: usize) -> String {
 
 /// Text in lines of at most `room` columns, broken at blanks, or within a word that is too long.
 pub fn wrapped(text: &str, room: usize) -> Vec<String> {
-    // Each line as full as it gets: what comes later must not move the lines before it.
+    // Each line is filled completely: later text must not move earlier lines.
     let options = Options::new(room.max(1))
         .wrap_algorithm(WrapAlgorithm::FirstFit)
         .word_separator(WordSeparator::AsciiSpace)

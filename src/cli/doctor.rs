@@ -1,4 +1,4 @@
-//! `probity doctor`: what works here, and what to do about what does not.
+//! `probity doctor`: checks of this machine, with a remedy for each failure.
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;

@@ -49,7 +49,7 @@ pub struct FollowArgs {
     #[cfg(unix)]
     #[arg(long, value_name = "ADDRESS")]
     pub remote: Option<remote::Address>,
-    /// Print what finished cells found as well, but for the cells of these numbers, as a screen elsewhere asks for it.
+    /// Print the results of finished cells as well, except for cells with these numbers, for a remote screen.
     #[arg(long, hide = true, requires = "json", value_name = "CELLS", value_parser = ranges::read)]
     pub found: Option<BTreeSet<usize>>,
 }

@@ -42,7 +42,7 @@ enum GalleryCommand {
     Score(ScoreArgs),
     /// Continue training a model on mixtures with more or fewer of the facts, and query them after each mixture.
     Mix(super::mix::MixArgs),
-    /// Show what a model was made from and what it can do.
+    /// Show the training and the scores of a model.
     Card {
         /// Built-in name, or a folder with a card.json.
         model: String,

@@ -90,8 +90,8 @@ enum Command {
     Man,
 }
 
-/// Reads the command line, does what it says, and returns the exit code: 0 done, 1 failed, 2 bad usage or input, 128 and
-/// the number of the signal if one ended it (130 for Ctrl-C).
+/// Runs the command line and returns the exit code: 0 done, 1 failed, 2 bad usage or input, 128 and the number of the
+/// signal if one ended it (130 for Ctrl-C).
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

@@ -91,7 +91,7 @@ pub enum CacheCommand {
     },
 }
 
-/// Does what the subcommand says.
+/// Runs the subcommand.
 ///
 /// # Errors
 /// [`CliError::Usage`] for a model that cannot be loaded, [`CliError::Failed`] for one that cannot be fetched,

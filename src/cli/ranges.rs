@@ -18,7 +18,7 @@ pub(super) fn listed(numbers: &BTreeSet<usize>) -> String {
 /// Largest number that is read.
 const MOST: usize = 10_000_000;
 
-/// Reads what [`listed`] writes.
+/// Reads the output of [`listed`].
 pub(super) fn read(text: &str) -> Result<BTreeSet<usize>, String> {
     let bad = || format!("write numbers from 0 to {MOST}, such as 1,3-5");
     let number = |text: &str| text.parse::<usize>().ok().filter(|n| *n <= MOST).ok_or_else(bad);

@@ -108,7 +108,7 @@ pub fn headless(args: &ReplayArgs, out: &mut dyn Write) -> Result<(), CliError> 
     Ok(())
 }
 
-/// Prints what a cell of a grid found, and makes room for the next one.
+/// Prints the results of a cell of a grid, and clears the board for the next one.
 fn cell(board: &mut Board, out: &mut dyn Write) -> Result<(), CliError> {
     for run in board.runs.drain(..) {
         table::results(&run).iter().try_for_each(|line| output::line(out, line))?;

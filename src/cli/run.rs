@@ -273,7 +273,7 @@ pub fn fits(cell: &Cell, options: &LocalOptions) -> Result<(), CliError> {
     Err(CliError::Failed(refused.to_string()))
 }
 
-/// Prints what a spec would need, one line per model.
+/// Prints the forecast of a spec, one line per model.
 fn foresee(args: &RunArgs, task: &Task, options: LocalOptions, out: &mut dyn Write) -> Result<(), CliError> {
     let list = local::forecast(&task.cell.spec, options).map_err(|p| CliError::Failed(p.to_string()))?;
     for forecast in &list {

@@ -1,4 +1,4 @@
-//! The summary of a run as text: what its lab prints, notices, how it ended.
+//! The summary of a run as text: the lab's tables, notices, outcome.
 
 use base::text::printable_label;
 use engine::board::{Board, Run};

@@ -80,7 +80,7 @@ pub struct TuiArgs {
     #[cfg(unix)]
     #[command(flatten)]
     pub far: super::remote::RemoteArgs,
-    /// Come back to the engine of this name there; if somebody else steers it, see what it does.
+    /// Reconnect to the engine of this name there; if another client steers it, watch.
     #[cfg(unix)]
     #[arg(long, value_name = "NAME", requires = "remote", conflicts_with_all = ["models", "spec", "device", "dtype", "memory_limit", "wait", "send", "follow"])]
     pub attach: Option<String>,

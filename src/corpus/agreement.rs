@@ -129,7 +129,7 @@ impl Collector {
         self.examples.is_empty()
     }
 
-    /// The set, with the frequencies that were found, and what became of the rows. Its seed is 0: nothing was drawn.
+    /// The set, with the frequencies found, and the counts of its rows. Its seed is 0: nothing was drawn.
     ///
     /// # Errors
     /// [`ConversionError`] where no row serves or one of the subject's numbers never occurs.

@@ -13,7 +13,7 @@ use thiserror::Error;
 use super::shipped;
 use base::packed::Packed;
 
-/// Stands for the subject in a prompt.
+/// Placeholder of the subject in a prompt.
 pub const SUBJECT: &str = "[X]";
 /// Stands for the object in a prompt.
 pub const OBJECT: &str = "[Y]";

@@ -346,7 +346,7 @@ mod tests {
         }
     }
 
-    /// Frozen: a change here changes what every spec with this task means.
+    /// Frozen: a change here changes the meaning of every spec with this task.
     #[test]
     fn examples_are_stable() {
         let set = task().examples(200, 0, &Frequencies::natural()).unwrap();

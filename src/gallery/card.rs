@@ -1,4 +1,4 @@
-//! The card of a built-in model: what it was made from and what it can do, as `card.json` and as text.
+//! The card of a built-in model: its training and its scores, as `card.json` and as text.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The built-in gallery: how its models are made, from a seed, and what they can do.
+//! The built-in gallery: training of its models from a seed, and their scores.
 //!
 //! `recipe` has one line per model, `mixture` says what each family reads, `splits` which facts and names are for what and which half
 //! of the questions recipes are chosen on. `train` writes the text (`text`), learns a tokenizer, trains, measures (`score`, `recall`,

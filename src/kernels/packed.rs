@@ -37,7 +37,7 @@ impl Packed {
         self.set(depth, rows.len(), |j| rows[j]);
     }
 
-    /// Nothing yet, and in this dtype what will be set.
+    /// An empty matrix of this dtype.
     pub fn empty(dtype: Dtype) -> Packed {
         Packed { dtype, ..Packed::default() }
     }

@@ -1,4 +1,4 @@
-//! Matrix products with what follows them: bias, activation, residual sum, the derivative of an activation.
+//! Matrix products with a fused last step: bias, activation, residual sum, the derivative of an activation.
 //!
 //! Every number is one chain of multiply-adds in the order of the inner axis, so a row's result is the same to the last
 //! bit whatever other rows there are and however the work is split.

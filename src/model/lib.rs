@@ -244,7 +244,7 @@ impl Model {
         &self.arch
     }
 
-    /// Width D of the hidden states: what a probe reads.
+    /// Width D of the hidden states that a probe reads.
     pub fn embed_dim(&self) -> usize {
         self.arch.hidden
     }
@@ -326,7 +326,7 @@ impl Model {
     }
 }
 
-/// The hash of what was loaded: what is rounded gives other numbers, and so has another one.
+/// The hash of the loaded model: rounding changes its numbers, and so its hash.
 fn identity(mut hash: Sha256, dtype: Dtype) -> String {
     if dtype != Dtype::F32 {
         hash.update(dtype.to_string());

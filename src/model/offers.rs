@@ -107,7 +107,7 @@ impl Model {
         self.arch().offers()
     }
 
-    /// Refuses, before anything is computed, what this model cannot give.
+    /// Refuses a request that this model cannot serve, before anything is computed.
     ///
     /// # Errors
     /// [`ModelError::NoHead`] for logits without a head, else [`ModelError::NotOffered`].

@@ -210,7 +210,7 @@ impl Params {
 /// BART's bias over the vocabulary is stored as one row, not as a vector; transformers refuses the vector.
 const AS_ROW: &str = "final_logits_bias";
 
-/// Takes away what of the head the weights do not hold.
+/// Removes the parts of the head that the weights lack.
 fn settle_head(arch: &mut Arch, family: &Family, weights: &Checkpoint) {
     let stored = |name: &str| family.locate(name).names.iter().any(|n| weights.contains(n));
     let head = arch.head_parameters();

@@ -33,7 +33,7 @@ impl Tally {
         self.hits as f64 / self.n as f64
     }
 
-    /// Both together.
+    /// The sum of both.
     pub fn and(self, other: Tally) -> Tally {
         Tally { hits: self.hits + other.hits, n: self.n + other.n }
     }

@@ -26,7 +26,7 @@ pub fn share(purpose: &str, key: &[&str]) -> f64 {
 pub enum Lot {
     /// In the training text of the built-in models.
     Trained,
-    /// In what `probity gallery mix` teaches, and in no other text.
+    /// In the text of `probity gallery mix` only.
     Taught,
     /// In no text.
     Never,

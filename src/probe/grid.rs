@@ -281,7 +281,7 @@ impl<R: Role> Probe<R> {
         w.finish()
     }
 
-    /// Reads what [`Self::to_bytes`] wrote.
+    /// Reads the output of [`Self::to_bytes`].
     ///
     /// # Errors
     /// [`BytesError`] for anything else, including a probe of the other role.

@@ -24,7 +24,7 @@ pub const SEARCH_STEPS: usize = 2_000;
 /// Most steps of a replicate whose recipe was still rising when the search cut it off.
 pub const MOST_STEPS: usize = 10_000;
 
-/// One point of a grid: what network, trained how.
+/// One point of a grid: a network and its training.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recipe {
     /// Widths of the hidden layers; empty for a linear classifier.
@@ -91,7 +91,7 @@ pub(super) fn count(pass: &mut Pass<f32>, mlp: &Mlp, data: &Labelled) -> (usize,
     (correct, loss / data.len() as f64)
 }
 
-/// The course of one training: what each validation said.
+/// The course of one training: the result of each validation.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Run {
     /// Validation examples.

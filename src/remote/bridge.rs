@@ -1,4 +1,4 @@
-//! The bridge: what ssh starts far away. It finds or starts the keeper and copies bytes between it and the link.
+//! The bridge: the process that ssh starts on the remote machine. It finds or starts the keeper and copies bytes between it and the link.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -26,7 +26,7 @@ pub fn bridge(mut near: impl Read + Send + 'static, mut out: impl Write) {
         Ok(_) | Err(_) => Some("the first message is not a greeting".into()),
     };
     if let Some(why) = refusal {
-        // If nobody reads it, nobody needs it.
+        // Without a reader the message is not needed.
         let _ = Message::Refused(why).write(&mut out);
     }
 }
@@ -52,7 +52,7 @@ fn serve(mut hello: Hello, near: impl Read + Send + 'static, out: &mut impl Writ
         Want::Attach => place::connect(&folder).map_err(|_| gone(&root, &hello.name))?,
         Want::Stop => match place::connect(&folder) {
             Ok(stream) => stream,
-            // It was killed; what is left of it goes.
+            // It was killed; its folder is removed.
             Err(_) if std::fs::remove_dir_all(&folder).is_ok() => {
                 return Message::Bye.write(out).map_err(|e| e.to_string());
             }

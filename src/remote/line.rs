@@ -45,7 +45,7 @@ impl Sink {
         }
     }
 
-    /// Passes on what may be dropped.
+    /// Passes on an entry that may be dropped.
     fn offer(&self, entry: Entry) {
         match (self, entry) {
             (Sink::Events(events), Entry { item: Item::Event(event), .. }) => drop(events.try_send(event)),

@@ -48,7 +48,7 @@ pub enum Want {
     Open,
     /// One that is there.
     Attach,
-    /// To know what runs.
+    /// A list of engines and sessions.
     List,
     /// One to end.
     Stop,

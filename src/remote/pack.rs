@@ -12,7 +12,7 @@ use super::message::{Message, Unreadable};
 /// Most bytes of frames that are packed together, unless one alone is longer.
 pub const MOST: usize = 256 << 10;
 
-/// Packs what goes through one connection.
+/// Packs the messages of one connection.
 pub(crate) struct Packer(Compress);
 
 impl Default for Packer {

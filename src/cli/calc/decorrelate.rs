@@ -1,4 +1,4 @@
-//! `probity decorrelate`: what is left of a table of two properties when they are made uncorrelated.
+//! `probity decorrelate`: the largest uncorrelated part of a table of two properties.
 
 use std::io::Write;
 

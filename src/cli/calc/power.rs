@@ -1,4 +1,4 @@
-//! `probity power`: what a comparison on n items would show, or how many items it needs.
+//! `probity power`: power of a comparison on n items, or the number of items that it needs.
 
 use std::io::Write;
 

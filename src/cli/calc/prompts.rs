@@ -103,7 +103,7 @@ struct Answer {
     relations_total: usize,
 }
 
-/// Prints what the table or the predictions say.
+/// Prints the statistics of the table or the predictions.
 ///
 /// # Errors
 /// [`CliError::Usage`] for a file that cannot be read or makes no sense.

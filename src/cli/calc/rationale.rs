@@ -222,7 +222,7 @@ fn size(text: &str) -> Result<SizeRule, CliError> {
     }
 }
 
-/// All rows of the files, and what their readers have to say.
+/// All rows of the files, and the messages of their readers.
 fn gather(files: &[PathBuf]) -> Result<(Gathered, Vec<String>), CliError> {
     let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
     let (mut gathered, mut notes) = (Gathered::default(), Vec::new());

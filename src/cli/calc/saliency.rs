@@ -1,4 +1,4 @@
-//! `probity saliency`: what a model predicts in one sentence, and from which words. The one answer here that needs a model.
+//! `probity saliency`: prediction and saliency of one sentence. The one answer here that needs a model.
 
 use std::io::Write;
 

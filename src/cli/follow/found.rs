@@ -21,9 +21,9 @@ const AT_ONCE: usize = 64;
 pub(super) enum Told {
     /// State of the grid.
     View(Box<View>),
-    /// A line of what a cell found.
+    /// A line of a cell's results.
     Entry(Box<Entry>),
-    /// That was all of the cell of this number, from 1.
+    /// End of the results of the cell with this number, from 1.
     Whole(usize),
 }
 
@@ -55,7 +55,7 @@ impl Told {
     }
 }
 
-/// Reads what finished cells found, each once.
+/// Reads the results of finished cells, each once.
 pub(super) struct Found<'a> {
     folder: &'a Folder,
     told: Vec<bool>,
@@ -68,7 +68,7 @@ impl<'a> Found<'a> {
         Self { folder, told }
     }
 
-    /// Tells of cells that have been done since; true if there are more. Ends when `each` fails.
+    /// Reports cells finished since the last call; true if there are more. Ends when `each` fails.
     pub(super) fn tell<E>(
         &mut self,
         view: &View,

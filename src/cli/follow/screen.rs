@@ -91,7 +91,7 @@ fn show(
     )
 }
 
-/// Looks at the folder until the screen goes, and plays what finished cells found.
+/// Reads the folder until the screen goes, and plays the results of finished cells.
 fn feed(folder: &Folder, actions: &Sender<Action>) {
     let mut watch = Watch::default();
     let mut found = Found::new(folder, &BTreeSet::new());

@@ -1,4 +1,4 @@
-//! `probity gallery judge`: what models trained from several seeds have in common, and how far they differ.
+//! `probity gallery judge`: scores of models trained from several seeds, and their ranges.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -77,7 +77,7 @@ fn arguments(args: &SubmitArgs, dir: String) -> Vec<String> {
     all
 }
 
-/// Runs the program there, and gives what it printed.
+/// Runs the program there, and returns its output.
 ///
 /// # Errors
 /// [`CliError::Failed`] with the host, what failed there and the way out.
@@ -148,7 +148,7 @@ pub(super) struct Arrived {
     files: Vec<PathBuf>,
 }
 
-/// Unpacks what another machine sends, into the folder of the grid.
+/// Unpacks the files sent by another machine, into the folder of the grid.
 ///
 /// # Errors
 /// [`CliError::Usage`] for an invalid or damaged parcel, or one that leads out of the folder; [`CliError::Failed`] if

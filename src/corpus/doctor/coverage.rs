@@ -44,7 +44,7 @@ pub(super) struct Coverage {
 }
 
 impl Coverage {
-    /// Counts the words of a text: what blanks part, without the marks around it.
+    /// Counts the words of a text: separated by blanks, without surrounding punctuation.
     pub(crate) fn add(&mut self, text: &str, models: &[Vocabulary<'_>]) {
         if models.is_empty() {
             return;

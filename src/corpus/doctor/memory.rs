@@ -32,7 +32,7 @@ impl Memory {
         Self { files, ..Self::default() }
     }
 
-    /// Says where the row is that comes next.
+    /// Sets the place of the next row.
     pub(crate) fn at(&mut self, file: usize, line: u64) {
         self.file = u32::try_from(file).unwrap_or(u32::MAX);
         self.line = u32::try_from(line).unwrap_or(u32::MAX);

@@ -1,4 +1,4 @@
-//! The data doctor: which rows of a data set are fit for probing, which are dropped and why, and what else deserves a look.
+//! The data doctor: rows of a data set that are fit for probing, rows dropped with reasons, and further warnings.
 //!
 //! Rows are examined one after the other. What is kept of them are 64-bit hashes (for duplicates and for what each subject
 //! has been said to have; a [`Survey`] knows which subjects have several objects before the first is judged), counts, and the first few rows of each finding, so that sets of millions of rows fit.

@@ -47,7 +47,7 @@ impl Frequencies {
         Self::scaled(TABLE_1)
     }
 
-    /// All six combinations equally often: what accuracies are measured on.
+    /// All six combinations equally often, for measuring accuracies.
     pub fn balanced() -> Self {
         Self::scaled([[1.0; 3]; 2])
     }

@@ -77,7 +77,7 @@ fn labels_are_written_into_the_sentences() {
     }
 }
 
-/// Frozen as they were: what a spec with these tasks means has not changed.
+/// Frozen: the meaning of a spec with these tasks has not changed.
 #[test]
 fn lengths_and_depths_are_stable() {
     let hash = |id: &str| ProbingTask::named(id).unwrap().examples(12_000, 0).unwrap().hash;

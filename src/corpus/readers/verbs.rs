@@ -1,4 +1,4 @@
-//! The other form of a present-tense verb, by rule: what LGD leaves out.
+//! The other form of a present-tense verb, by rule, because LGD lacks it.
 
 /// Forms that no rule makes: singular, plural.
 const IRREGULAR: &[(&str, &str)] = &[

@@ -10,7 +10,7 @@ use serde::de::{
 use super::nested::{Scorers, Stats};
 use super::value::{Digest, Excerpt, Scalar, digest_of_text, own};
 
-/// Digests of what an item asked and expected; 0 where the row does not say.
+/// Digests of an item's question and target; 0 if the row lacks them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Print {
     /// `doc_hash`.

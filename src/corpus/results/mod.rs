@@ -96,7 +96,7 @@ pub struct Results {
     pub metrics: Vec<Metric>,
     /// The group of each item, where the file has groups.
     pub clusters: Option<Names>,
-    /// Digests of what each item asked and expected.
+    /// Digests of each item's question and target.
     pub prints: Vec<Print>,
     /// Answers and facts, where they were wanted.
     pub details: Vec<Detail>,

@@ -1,4 +1,4 @@
-//! The fold: what commands and events add up to, in whatever order they come.
+//! The fold of commands and events, in any order.
 
 use proptest::prelude::*;
 

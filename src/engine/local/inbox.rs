@@ -1,4 +1,4 @@
-//! The queue policy of the worker: what waits, what supersedes what, what cancels what.
+//! The queue policy of the worker: waiting, superseding and cancelling.
 //!
 //! Cancellation never queues behind work, and only the latest of a slider's requests survives.
 

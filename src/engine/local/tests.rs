@@ -75,7 +75,7 @@ fn small(model: &str) -> Spec {
     spec
 }
 
-/// The same without anything that is trained by steps, where it matters that something is run, not what.
+/// The same without probes trained by steps, for tests that need any run.
 fn plain(model: &str) -> Spec {
     let mut spec = small(model);
     spec.probe.oracles = vec![OracleKind::Linear];

@@ -22,7 +22,7 @@ pub enum Takes {
     Value,
     /// One entry of a field that is a list: a cell has that entry alone.
     One,
-    /// A list: what belongs together in one cell.
+    /// A list whose elements are used together in one cell.
     List,
     /// A layer, or `"all"`: each layer that every model of the cell has.
     Layer,

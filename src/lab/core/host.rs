@@ -67,7 +67,7 @@ pub trait Host: Pulse {
     fn poll(&mut self) -> Result<(), Cancelled>;
     /// Begins a stage of the work that takes about `weight` of the whole.
     fn stage(&mut self, name: String, unit: &'static str, weight: f64);
-    /// Says what all stages weigh together.
+    /// Sets the total weight of all stages.
     fn plan(&mut self, weight: f64);
     /// Reports that `done` of `total` units of the stage are done, without taking anything in.
     fn progress(&mut self, done: usize, total: usize);
@@ -83,9 +83,9 @@ pub trait Host: Pulse {
     }
     /// Bytes of resident memory that the run may take at most.
     fn memory_limit(&self) -> Option<u64>;
-    /// Says something that is not a result.
+    /// Reports a message that is not a result.
     fn notice(&mut self, level: NoticeLevel, problem: Problem) -> Result<(), Cancelled>;
-    /// Says what the run will need.
+    /// Reports the forecast of the run.
     fn foretell(&mut self, forecast: Forecast) -> Result<(), Cancelled>;
     /// Seconds that a unit of this kind of work takes. Measured once on `slice`, a piece of real work that says how many
     /// units it did, and remembered.

@@ -42,7 +42,7 @@ pub trait Instrument: Send + Sync + 'static {
     /// The figure that a name asks for, with details as the lab understands them.
     ///
     /// # Errors
-    /// A sentence that says what there is.
+    /// A sentence that lists the choices.
     fn pick(
         name: &str,
         details: &Details<'_>,

@@ -1,4 +1,4 @@
-//! A field of a spec as data: what it is called, what values it takes, how it is read and set.
+//! A field of a spec as data: name, values, reading and setting.
 //!
 //! A lab lists its fields as [`Setting`]s over its own spec; the one setup pane draws them, steps them and takes typed values.
 //! So a parameter of a spec is one row of that list, and no screen has code for it.

@@ -50,7 +50,7 @@ pub trait LabSpec: SpecFields {
     /// # Errors
     /// [`SpecError::Value`], with `origin` as the place, the key and the allowed values.
     fn check(&self, origin: &str) -> Result<(), SpecError>;
-    /// Checks what only the disk can say: that models and files are there. Nothing is loaded.
+    /// Checks on disk that models and files exist. Nothing is loaded.
     fn reach(&self, origin: &str) -> Result<(), SpecError>;
 }
 

@@ -107,7 +107,7 @@ pub trait Store: Send + Sync {
     fn place(&self) -> Option<PathBuf>;
     /// Fills rows of `to` whose keys are known; returns those that were not.
     fn fetch(&self, space: &Space, keys: &[Key], to: &mut Matrix) -> Fetched;
-    /// Indices of the keys that are not there; whether those that are there are sound is not looked at.
+    /// Indices of missing keys; entries are not checked.
     fn absent(&self, space: &Space, keys: &[Key]) -> Vec<usize>;
     /// Keeps vectors: row i of `rows` under `keys[i]`.
     ///

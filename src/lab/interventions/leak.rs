@@ -30,7 +30,7 @@ pub struct Left {
 /// Accuracy of fresh probes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Leak {
-    /// Share of the largest class among the test examples: what an answer without looking gets.
+    /// Share of the largest class among the test examples: the accuracy of a constant answer.
     pub chance: f64,
     /// Logistic regression (C = 1).
     pub linear: Left,

@@ -29,7 +29,7 @@ const FIGURES: [&str; 13] = [
 /// Picks and draws a figure; omitted choices take the first one.
 ///
 /// # Errors
-/// A sentence that says what there is.
+/// A sentence that lists the choices.
 pub fn pick(
     name: &str,
     details: &Details<'_>,

@@ -103,7 +103,7 @@ pub struct ComparisonFinding {
     pub only_b: Option<u64>,
     /// Items that neither gets right.
     pub neither: Option<u64>,
-    /// Mean of the first less mean of the second.
+    /// Mean of the first minus mean of the second.
     pub difference: Estimate,
     /// Exact McNemar; with several seeds twice the median of theirs, at most 1.
     pub exact_p: Option<f64>,
@@ -390,7 +390,7 @@ pub struct NoiseFinding {
     pub n_train: u64,
     /// Test items.
     pub at_n: u64,
-    /// Mean of the first less mean of the second.
+    /// Mean of the first minus mean of the second.
     pub difference: Estimate,
     /// The p-value of the comparison.
     pub p: f64,

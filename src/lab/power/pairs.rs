@@ -185,9 +185,9 @@ pub enum MatchError {
     /// Not as many runs on one side as on the other.
     #[error("{a} file(s) on the first side and {b} on the second: give as many runs of one as of the other")]
     Runs {
-        /// Of the first.
+        /// Number on the first side.
         a: usize,
-        /// Of the second.
+        /// Number on the second side.
         b: usize,
     },
     /// A file without the metric.

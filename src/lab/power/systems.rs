@@ -29,7 +29,7 @@ pub struct TaskComparison {
     pub n: usize,
     pub unmatched_a: usize,
     pub unmatched_b: usize,
-    /// Means of both.
+    /// Means of both systems.
     pub means: [f64; 2],
     pub finding: ComparisonFinding,
     /// Metrics that were not compared.

@@ -242,7 +242,7 @@ impl Squad {
         }
     }
 
-    /// Counts what every network gets right of some validation examples.
+    /// Counts the right answers of every network on some validation examples.
     fn judge(&mut self, x: &[f32], y: &[usize]) {
         self.below.forward(x, &mut self.z);
         let all = self.each * self.nets.len();

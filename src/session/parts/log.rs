@@ -1,4 +1,4 @@
-//! The last words of a job that has gone silent: what the scheduler caught of it (`out of memory`, `cancelled`), which the job itself
+//! The last words of a silent job, as its scheduler logged them (`out of memory`, `cancelled`), which the job itself
 //! could not write down.
 
 use std::collections::BTreeMap;

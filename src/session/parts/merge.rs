@@ -1,4 +1,4 @@
-//! Joining parts: what belongs together is checked first, then streamed into one session, one line in memory at a time.
+//! Joining parts: they are checked first, then streamed into one session, one line in memory at a time.
 
 use std::collections::HashMap;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! A grid on disk: what each of its cells found, one file a cell, written by any number of machines that share a folder.
+//! A grid on disk: the findings of its cells, one file a cell, written by any number of machines that share a folder.
 //!
 //! ```text
 //! DIR/grid.jsonl            what the set is: a header, then a line a cell (the same bytes from every machine)

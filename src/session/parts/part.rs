@@ -1,4 +1,4 @@
-//! One part: what one cell found, from its header to the line that closes it.
+//! One part: the findings of one cell, from its header to the closing line.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};

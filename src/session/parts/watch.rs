@@ -175,7 +175,7 @@ impl Watch {
         }
         for status in statuses {
             let index = status.cell.and_then(|c| c.checked_sub(1)).filter(|i| *i < folder.cells.len());
-            // Another shard has computed what this one left: it will not be heard of again, and need not be.
+            // Another shard has computed the rest of this one, which will not report again.
             let settled = index.is_some_and(|i| map[i] == sign::DONE);
             let pace =
                 if status.ended || settled { Pace::Ended } else { self.pace(&status, now, clock, &mut view) };

@@ -118,7 +118,7 @@ struct Whole {
     left_out: Vec<Left>,
 }
 
-/// Prints what predictions say.
+/// Prints the statistics of predictions.
 ///
 /// # Errors
 /// [`CliError::Usage`] for a file that makes no sense, or a subset of more relations than it has.

@@ -10,7 +10,7 @@ use crate::distance::{DistanceFinding, Distances, Held, Meter, Unchanged};
 use crate::finding::Kind;
 use lab::fault::Fault;
 
-/// A meter, and what it says of the first chunk of test examples as they are.
+/// A distance meter, and its values on the first chunk of unchanged test examples.
 pub(crate) struct Gauge {
     pub meter: Meter,
     /// The unchanged examples.

@@ -51,7 +51,7 @@ const HELD: f64 = 1.7;
 const TALLY: usize = 6;
 /// The same for each further property that should stay, which most examples have.
 const FURTHER: usize = 8;
-/// Bytes of what an oracle sees in an example of one property: two probabilities, or three.
+/// Bytes of an oracle's output on an example: two probabilities, or three.
 const SIGHT: usize = 16;
 /// Statistics that are followed through the resamples.
 const STATISTICS: usize = 5;

@@ -123,7 +123,7 @@ impl Instrument for Interventions {
 struct Run {
     spec: Spec,
     methods: Vec<&'static dyn Method>,
-    /// One bench a model whose oracles are trained: what questions are answered from.
+    /// One bench a model with trained oracles, to answer questions.
     benches: Vec<Bench>,
     /// See [`Experiment::examined`].
     examined: usize,

@@ -276,7 +276,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Keeps what the last look found.
+    /// Keeps the result of the last step.
     fn note(&mut self, first: bool) {
         let d = self.mlp.inputs();
         for i in 0..self.losses.len() {

@@ -1,4 +1,4 @@
-//! The control that does nothing: what completeness and selectivity are when the embedding is left alone.
+//! The control that does nothing: completeness and selectivity of the unchanged embedding.
 
 use crate::method::{
     FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows, check_value,

@@ -50,7 +50,7 @@ impl MapSpec {
         if self.methods.is_empty() { any() } else { self.methods.iter().any(|name| name == method) }
     }
 
-    /// Refuses what no model could make a map of.
+    /// Refuses a map that no model could have.
     pub fn check(&self, spec: &Spec, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         refuse.twice("map.layers", &self.layers)?;
         refuse.twice("map.methods", &self.methods)?;

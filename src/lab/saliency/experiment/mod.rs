@@ -102,7 +102,7 @@ impl Instrument for Saliency {
     }
 }
 
-/// A spec at work.
+/// A run of a spec.
 struct Run {
     spec: Spec,
     bench: Option<Bench>,

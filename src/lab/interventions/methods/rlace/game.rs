@@ -1,4 +1,4 @@
-//! The two players of RLACE, and the judge of what they find.
+//! The two players of RLACE, and their judge.
 
 use crate::method::InterventionError;
 use crate::options::Options;
