@@ -23,7 +23,8 @@ struct Swap {
     instead: u32,
 }
 
-/// P@1 as asked and with another subject's sentence in the encoder, the share of answers with the other's object, and the loss. `None` if no relation has two facts to compare.
+/// P@1 as asked and with another subject's sentence in the encoder, the share of answers with the other's object, and
+/// the loss. `None` if no relation has two facts to compare.
 pub(super) fn scores(asked: &Asked<'_>, mixture: &Mixture, relations: &[Relation]) -> Result<Vec<Score>> {
     let mut swaps = Vec::new();
     for relation in relations {

@@ -6,7 +6,7 @@
 //! was:
 //!
 //! - *infilled*: the encoder reads one mask for a span of words, as in Lewis et al. (2020), section 2.2, and the decoder the
-//! true line. Text to the right of the span helps to restore it, and only the encoder sees that.
+//!   true line. Text to the right of the span helps to restore it, and only the encoder sees that.
 //! - *hidden*: most words of the decoder's input are masks (the word dropout of Bowman et al. 2016), the focus
 //!   without exception. There is little to say the line from but the encoder.
 //! - *swapped*: the decoder reads the beginning of another line, the one in the batch that is most like its own: the same

@@ -120,7 +120,8 @@ impl Address {
     pub fn program(&self, can_ask: bool, arguments: &[String]) -> Command {
         let mut command = Command::new(&self.ssh);
         if can_ask && self.has_ssh() {
-            // Ctrl-C is for this program; the channel must live so that the far end can be told what to do. In a separate process group it could not ask for a password.
+            // Ctrl-C is for this program; the channel must live so that the far end can be told what to do. In a
+            // separate process group it could not ask for a password.
             command = Command::new("sh");
             command.args(["-c", r#"trap '' INT; exec "$0" "$@""#]).arg(&self.ssh);
         }

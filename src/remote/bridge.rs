@@ -1,4 +1,5 @@
-//! The bridge: the process that ssh starts on the remote machine. It finds or starts the keeper and copies bytes between it and the link.
+//! The bridge: the process that ssh starts on the remote machine. It finds or starts the keeper and copies bytes
+//! between it and the link.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

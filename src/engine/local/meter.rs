@@ -99,7 +99,8 @@ impl Meter {
     }
 }
 
-/// True if the time left is reliable: until a fiftieth is done, the estimate would jump about. For a run of hours less is enough once the pace is steady, for a fiftieth of it is minutes.
+/// True if the time left is reliable: until a fiftieth is done, the estimate would jump about. For a run of hours less
+/// is enough once the pace is steady, for a fiftieth of it is minutes.
 fn is_told(overall: f64, seconds: f64) -> bool {
     overall > 0.02 || overall > 0.002 && seconds > LONG
 }

@@ -1,4 +1,5 @@
-//! Forecast of a run: bytes and seconds, before it begins. A lab counts its work in units of each kind; the host measures the time of a unit of each kind once, on a slice of real work, and multiplies.
+//! Forecast of a run: bytes and seconds, before it begins. A lab counts its work in units of each kind; the host
+//! measures the time of a unit of each kind once, on a slice of real work, and multiplies.
 
 use serde::{Deserialize, Serialize};
 

@@ -218,7 +218,8 @@ impl Chunk {
         Ok(self.at_layers(model, h, &[site.oracle_layer], pulse)?.pop().unwrap_or_else(|| h.clone()))
     }
 
-    /// The hidden states (n x D) at each of the layers `later`, all after that of the intervention, when `h` (n x D) replaces the chunk's own.
+    /// The hidden states (n x D) at each of the layers `later`, all after that of the intervention, when `h` (n x D)
+    /// replaces the chunk's own.
     pub(crate) fn at_layers(
         &self,
         model: &Model,

@@ -1,7 +1,7 @@
 //! The rules by which a word is read off a model's logits, and the result.
 //!
 //! - `vocabulary`: of the ten best tokens the first that is not a function word; if all ten are, the tenth (Cao et al. 2022 as
-//! their code has it). The rank of an object is among all tokens that are not function words.
+//!   their code has it). The rank of an object is among all tokens that are not function words.
 //! - `intersection`: the best of the words that are one token in every model of the run, without function words.
 //! - `relation`: the best of the relation's own answers.
 //!

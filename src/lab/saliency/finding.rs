@@ -1,4 +1,5 @@
-//! Findings of the lab: one struct a kind. Words are counted from 0; a score belongs to a word, and is the sum over its sub-words.
+//! Findings of the lab: one struct a kind. Words are counted from 0; a score belongs to a word, and is the sum over its
+//! sub-words.
 
 use lab::FindingKind;
 use serde::{Deserialize, Serialize};

@@ -40,7 +40,8 @@ pub struct Input {
 }
 
 impl Input {
-    /// The input followed by the answer of a causal model, all but its last token, which nothing follows: a slot for each token. They are not in the sentence: they stay on every path and have score 0.
+    /// The input followed by the answer of a causal model, all but its last token, which nothing follows: a slot for
+    /// each token. They are not in the sentence: they stay on every path and have score 0.
     pub fn answered(&self, answer: &[u32], tokenizer: &Tokenizer) -> Cow<'_, Self> {
         let given = &answer[..self.further.min(answer.len())];
         if given.is_empty() {

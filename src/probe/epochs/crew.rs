@@ -357,7 +357,8 @@ impl Crew {
         Ok(())
     }
 
-    /// Validates every network after an epoch; those that have ended leave, each with its place and its best state: `None` if its weights were not finite from the first epoch on.
+    /// Validates every network after an epoch; those that have ended leave, each with its place and its best state:
+    /// `None` if its weights were not finite from the first epoch on.
     pub(crate) fn validate(&mut self, validation: &Labelled, epoch: usize) -> Vec<(usize, Option<Chosen>)> {
         let n = validation.len();
         for from in (0..n).step_by(self.block) {

@@ -32,7 +32,8 @@ fn name(job: Option<&str>, task: Option<&str>) -> Option<String> {
     Some(format!("{job}-{task}.log"))
 }
 
-/// The last line of a log that is not empty, fit to be shown. `None` if there is no such file, if its name is not one of [`of_this_job`]'s (the folder may be anybody's), or if it is empty.
+/// The last line of a log that is not empty, fit to be shown. `None` if there is no such file, if its name is not one
+/// of [`of_this_job`]'s (the folder may be anybody's), or if it is empty.
 pub(crate) fn last_line(dir: &Path, log: &str) -> Option<String> {
     let (job, task) = log.strip_suffix(".log")?.split_once('-')?;
     let path = dir.join(LOGS).join(name(Some(job), Some(task))?);

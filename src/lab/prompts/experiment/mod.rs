@@ -1,4 +1,5 @@
-//! The procedure: relation by relation every model is asked every prompt under every mention, and the results of the relation are reported at once; then ranks are drawn and gaps are split over all relations.
+//! The procedure: relation by relation every model is asked every prompt under every mention, and the results of the
+//! relation are reported at once; then ranks are drawn and gaps are split over all relations.
 
 mod asking;
 mod bench;

@@ -1,4 +1,5 @@
-//! The procedure: every sentence goes through every model, every method explains the prediction, and the scores are reported row by row; then the rows are put together.
+//! The procedure: every sentence goes through every model, every method explains the prediction, and the scores are
+//! reported row by row; then the rows are put together.
 
 mod bench;
 mod counted;
