@@ -65,13 +65,13 @@ impl Drop for Guard {
     }
 }
 
-/// Whether the terminal on standard input is gone: its settings can no longer be read.
+/// True if the terminal on standard input is gone: its settings can no longer be read.
 pub(crate) fn gone() -> bool {
     rustix::termios::tcgetattr(io::stdin()).is_err()
 }
 
-/// Whether anything can resume this process after a stop: a shell in another process group of the session. A program
-/// that is alone in its terminal has none.
+/// True if a shell in another process group of the session can resume this process after a stop. A program that is
+/// alone in its terminal has none.
 pub(crate) fn job_control() -> bool {
     rustix::process::getsid(None).is_ok_and(|session| session != rustix::process::getpgrp())
 }
@@ -93,7 +93,7 @@ mod tests {
 
     use super::*;
 
-    /// What the shell writes when it is told so and the pipe then ends.
+    /// The shell's output when it gets these lines and the pipe then ends.
     fn told(lines: &[u8]) -> String {
         let mut shell = Command::new("sh")
             .args(["-c", SCRIPT, "probity-guard", "sane"])

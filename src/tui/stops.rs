@@ -1,4 +1,4 @@
-//! Where sliders stop.
+//! Stops of sliders.
 
 /// Position of a value on a track with evenly spaced stops, from 0 to 1.
 pub(crate) fn share_of(stops: &[f64], value: f64) -> f64 {

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use base::text::printable;
 
-/// What a colour is for.
+/// Use of a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
@@ -83,7 +83,7 @@ pub struct Theme {
     series: Vec<Style>,
 }
 
-/// Why a theme cannot be used.
+/// Errors of a theme.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ThemeError {
     /// The text is not a theme.
@@ -91,15 +91,15 @@ pub enum ThemeError {
     Parse {
         /// The theme.
         name: String,
-        /// What is wrong, with the line.
+        /// The fault, with the line.
         message: String,
     },
     /// No theme of that name ships.
     #[error("there is no theme `{name}`; known are {known}")]
     Unknown {
-        /// What was asked for.
+        /// The name asked for.
         name: String,
-        /// What there is.
+        /// Known names.
         known: String,
     },
 }
@@ -210,7 +210,7 @@ impl Theme {
     }
 }
 
-/// What the environment says about colours.
+/// Settings of the environment for colours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Surroundings {
     /// `NO_COLOR` has any value but the empty string.

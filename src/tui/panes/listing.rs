@@ -17,7 +17,7 @@ const WIDE: u16 = 100;
 pub(crate) struct Listing {
     /// Its lines.
     pub len: usize,
-    /// Which one the cursor is on; any position past the end counts as the last.
+    /// Index under the cursor; any position past the end counts as the last.
     pub cursor: usize,
 }
 

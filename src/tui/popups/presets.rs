@@ -14,7 +14,7 @@ pub(crate) struct Presets {
     pub lab: LabId,
     /// The picker's name, see [`Picker::name`].
     pub name: &'static str,
-    /// What the list is of.
+    /// Kind of the list's entries.
     pub what: &'static str,
     /// Puts the spec of a preset into the lab's setup.
     pub(crate) adopt: fn(&mut State, Spec),

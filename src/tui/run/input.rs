@@ -4,7 +4,7 @@ use crossterm::event::{Event as Input, KeyEventKind, MouseButton, MouseEventKind
 
 use crate::action::{Action, Mouse, MouseKind};
 
-/// An input event as an action; none for events of no interest.
+/// An input event as an action; `None` for irrelevant events.
 pub fn translate(input: Input) -> Option<Action> {
     match input {
         Input::Key(key) if key.kind != KeyEventKind::Release => Some(Action::Key(key.into())),

@@ -19,7 +19,7 @@ pub(super) enum Feed {
     Closed,
 }
 
-/// What a source yields.
+/// Item of a source.
 pub(super) enum Item {
     Event(Event),
     Step(Step),
@@ -94,7 +94,7 @@ impl Link {
         }
     }
 
-    /// Whether the link to the engine is down.
+    /// Some if the link to the engine is down.
     pub(super) fn down(&self) -> Option<Down> {
         match self {
             Link::Live { engine, .. } | Link::Seen { engine, .. } => engine.down(),

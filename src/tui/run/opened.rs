@@ -1,4 +1,4 @@
-//! What is taken from a session that was read: its name, and the spec to resume from.
+//! Parts of a session that was read: its name, and the spec to resume from.
 
 use std::path::Path;
 

@@ -1,8 +1,8 @@
-//! When frames are drawn.
+//! Timing of frames.
 
 use std::time::{Duration, Instant};
 
-/// When the next frame is due.
+/// Time of the next frame.
 pub(super) struct Pace {
     pub drawn: Instant,
     pub wanted: Option<Duration>,
@@ -14,7 +14,7 @@ impl Pace {
         self.wanted = Some(self.wanted.map_or(gap, |w| w.min(gap)));
     }
 
-    /// When it is due; none if nothing is to be drawn.
+    /// Time of the next frame; `None` if nothing is to be drawn.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.wanted.map(|gap| self.drawn + gap)
     }

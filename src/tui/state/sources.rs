@@ -1,4 +1,4 @@
-//! What the screen shows in place of an engine of its own, and where that is.
+//! Sources of the screen other than an engine of this program, and their state.
 
 use std::time::Duration;
 
@@ -15,11 +15,10 @@ pub struct ReplayState {
     pub length: f64,
     /// Multiple of the original speed.
     pub speed: f64,
-    /// Whether it is held.
     pub held: bool,
-    /// Whether everything has been played.
+    /// True if everything has been played.
     pub ended: bool,
-    /// Whether it is no recording but an engine far away that another screen steers.
+    /// True for a remote engine that another screen steers; false for a recording.
     pub live: bool,
 }
 
@@ -41,11 +40,11 @@ pub struct Followed {
     pub host: Option<String>,
     /// Its folder.
     pub dir: String,
-    /// How far it was when it was last seen.
+    /// The state last seen.
     pub view: View,
-    /// Why it cannot be seen now.
+    /// Reason for which it cannot be seen now.
     pub problem: Option<Problem>,
-    /// Whether failed cells are being submitted again.
+    /// True while failed cells are being submitted again.
     pub submitting: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the state itself promises: one place a screen, popups, cursors.
+//! Properties of the state: one place a screen, popups, cursors.
 
 use super::*;
 use crate::popups;

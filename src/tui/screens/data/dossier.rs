@@ -1,4 +1,4 @@
-//! What is known of one data set: what it holds, how it is split, and what the data doctor says.
+//! Details of one data set: contents, split, and findings of the data doctor.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -173,7 +173,7 @@ fn spaced(json: &str) -> String {
     out
 }
 
-/// What the latest run of each lab made of these very examples.
+/// Results of the latest run of each lab on these very examples.
 fn runs(state: &State, found: &DataInspection) -> Vec<String> {
     let Some(hash) = &found.hash else { return Vec::new() };
     SCREENS.iter().flat_map(|screen| screen.made_of(state, hash)).map(|line| format!("  {line}")).collect()

@@ -39,7 +39,7 @@ fn entry(state: &State, name: &str, here: bool) -> String {
     let known = state.board.set_of(name);
     let catalog = state.screens.data.sets.iter().find(|s| s.id == name);
     let inspection = known.and_then(|d| d.inspection.as_ref());
-    // What was counted, or else what will be drawn.
+    // The counts, or else the size of the draw.
     let drawn = || match setup::row(state, "task.examples").map(|row| row.value) {
         Some(Value::Number(n)) => Some(n as u64),
         _ => None,
@@ -53,7 +53,7 @@ fn entry(state: &State, name: &str, here: bool) -> String {
         (None, None) => String::new(),
     };
     let state_of = known.map_or(String::new(), doing);
-    // What is being done comes first: a long title would push it out of the list.
+    // The current work comes first: a long title would push it out of the list.
     let text = [state_of, kind].into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join("; ");
     format!("{}{rows:>ROWS$}  {text}", pad(&format!("{mark} {}", ending(&printable(name), NAME - 3)), NAME))
 }

@@ -1,4 +1,4 @@
-//! What the screen can offer: the methods of the registry, with what their curves and sliders need.
+//! Methods of the registry, with the data that their curves and sliders need.
 
 use figure::Scale;
 use labs::interventions::{Goal, Scale as ParameterScale, registry};
@@ -19,7 +19,7 @@ pub struct MethodEntry {
     pub title: String,
     /// One line: what it does, with its source.
     pub doc: String,
-    /// What it aims at, for example `counterfactual` or `nullify`.
+    /// Goal of the method, for example `counterfactual` or `nullify`.
     pub goal: String,
     /// The swept hyperparameter.
     pub parameter: ParameterEntry,
@@ -40,7 +40,7 @@ pub struct ParameterEntry {
     pub max: f64,
     /// The slider's initial position.
     pub default: f64,
-    /// Whether only whole numbers make sense (a rank).
+    /// True if only whole numbers make sense (a rank).
     pub integer: bool,
     /// Values of the sweep, rising; the slider steps along them.
     pub grid: Vec<f64>,

@@ -1,4 +1,4 @@
-//! What is known of one model: description, tokens, and the comparison with another implementation.
+//! Details of one model: description, tokens, and the comparison with another implementation.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;

@@ -46,7 +46,7 @@ fn entry(state: &State, name: &str, on: bool, here: bool) -> String {
     match state.board.models.iter().find(|m| m.name == name) {
         Some(m) => {
             text.push_str(&pad(&printable(&m.family), 12));
-            // There is no room for both where the page stands beside, which has the numbers too.
+            // There is no room for both next to the page, which has the numbers too.
             match m.serves.as_str() {
                 "" | ALL_LABS => {
                     text.push_str(&pad(&m.layers.to_string(), 7));

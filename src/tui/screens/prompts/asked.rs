@@ -43,7 +43,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let inner = inside(area);
     let models = results(state).models();
     let wide = usize::from(inner.width);
-    // What does not fit beside a readable prompt is left out; the figure and `copy` have all.
+    // Scores that do not fit next to a readable prompt are left out; the figure and `copy` have all.
     let shown = models.len().min(wide.saturating_sub(24) / SCORE);
     let weights = found.map_or(&[][..], |r| uneven(&r.weights));
     let column = if weights.is_empty() { 0 } else { WEIGHT };
@@ -53,7 +53,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let header = format!("{}{heads}", pad("prompt", text - column));
     let (all, not) = (prompts(state), left_out(state));
     let listing = Listing { len: all.len() + not.len(), cursor: state.place(ID).scrolled(ASKED) };
-    // Beside every single prompt, in sight whichever of them is: the score that is averaged over all.
+    // Next to every single prompt, whichever is shown: the score that is averaged over all.
     let average = adjusted(state, id, &models[..shown], text)
         .filter(|_| inner.height >= 4 && measure == Measure::First);
     let list = Rect { height: inner.height - u16::from(average.is_some()), ..inner };
@@ -94,7 +94,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     });
 }
 
-/// The weights of a relation's prompts where they differ, none where all are the same.
+/// The weights of a relation's prompts if they differ; empty if all are the same.
 fn uneven(weights: &[f64]) -> &[f64] {
     let same = weights.iter().all(|w| (w - weights[0]).abs() < 1e-12);
     if same { &[] } else { weights }

@@ -1,4 +1,4 @@
-//! What the user adds: prompts that are typed, tried and kept, and data of their own.
+//! Additions of the user: prompts that are typed, tried and kept, and data.
 
 use super::{ASKED, ID, INSTANCES, ask, prompt, prompts, relation, results, view, view_mut};
 use crate::action::Effect;
@@ -44,7 +44,7 @@ pub(crate) fn kept<'a>(state: &'a State, relation: &str) -> &'a [String] {
     view(state).spec.data.own.get(relation).map_or(&[], Vec::as_slice)
 }
 
-/// Whether the prompt under the cursor was typed, now or for this run.
+/// True if the prompt under the cursor was typed, now or for this run.
 pub(crate) fn can_keep(state: &State) -> bool {
     let (Some(id), Some(text)) = (relation(state), prompt(state)) else { return false };
     let own = |found: &Tagged<RelationFinding>| !found.value.prompts.iter().any(|p| p == text);

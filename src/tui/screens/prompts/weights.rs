@@ -26,7 +26,7 @@ pub(crate) fn ask(state: &mut State) -> Vec<Effect> {
     look::ask_from(state, &FIELD, &text)
 }
 
-/// How many prompts the next run asks of a relation, where that is known: its own, and those that are kept.
+/// Number of prompts that the next run asks of a relation, if known: its own, and those that are kept.
 fn asked(state: &State, id: &str) -> Option<usize> {
     let (then, now) = (&ran(state)?.data, &view(state).spec.data);
     let found = &results(state).relation(id)?.value;

@@ -34,7 +34,7 @@ pub(crate) fn attention(state: &State) -> Option<&Tagged<AttentionFinding>> {
     here.then_some(found)
 }
 
-/// What is asked about the sentence under the cursor.
+/// The question about the sentence under the cursor.
 pub(crate) fn question(state: &State) -> Option<AttentionQuestion> {
     let pointed = heat::pointed(state)?;
     let model = view(state).model.clone();
@@ -56,7 +56,7 @@ pub(crate) fn head(state: &State) -> Option<(usize, usize)> {
     Some((layer, head.min(scores[layer].len().checked_sub(1)?)))
 }
 
-/// The cursor so many layers and heads further.
+/// Moves the cursor by `layers` and `heads`.
 pub(crate) fn step(state: &State, layers: i64, heads: i64) -> Option<(usize, usize)> {
     let ((layer, head), scores) = (head(state)?, &attention(state)?.value.scores);
     let layer = moved(layer, layers, scores.len());
@@ -71,7 +71,7 @@ fn word(state: &State) -> usize {
     pointed.map(|p| p.word).or(first).unwrap_or(0)
 }
 
-/// The table of heads; none where nothing was asked.
+/// The table of heads; `None` if nothing was asked.
 pub(crate) fn figure(state: &State) -> Option<Figure> {
     heatmap::heads(state.board.engine.as_ref(), attention(state)?, word(state))
 }
@@ -154,14 +154,14 @@ const FRAME: usize = 3;
 const MARGIN: usize = 4;
 const CELL: usize = 5;
 
-/// What there is room for.
+/// The part of the table that fits.
 struct Part {
     figure: Figure,
     layers: Range<usize>,
     heads: Range<usize>,
 }
 
-/// As many of so many as there is room for, with the cursor among them.
+/// The window of entries that fits and contains the cursor.
 fn around(cursor: usize, count: usize, room: usize) -> Range<usize> {
     let room = room.clamp(1, count.max(1));
     let first = scrolled(cursor, count, room);
@@ -175,7 +175,7 @@ fn part(whole: &Figure, scores: &[Vec<Vec<f32>>], (layer, head): (usize, usize),
     Part { figure: heatmap::heads_part(whole, &layers, &heads), layers, heads }
 }
 
-/// The room of the table; below it are the words of one head, where every layer keeps a row of its own.
+/// The room of the table; below it are the words of one head, if every layer still has a row.
 fn table(inner: Rect, layers: usize) -> Rect {
     let spare = usize::from(inner.height).saturating_sub(layers + FRAME);
     let below = if spare >= 3 { spare.min(4) as u16 } else { 0 };

@@ -24,7 +24,7 @@ use labs::saliency::heatmap::{self, Choice, Side, short_method};
 use labs::saliency::methods::RANDOM;
 use labs::saliency::results::Own;
 
-/// What stands beside the method of the model in view.
+/// Second method or model, shown with the one in view.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Beside {
     #[default]
@@ -46,7 +46,7 @@ impl Beside {
     }
 }
 
-/// What is drawn: the model and method in view, and what stands beside them.
+/// Strips to draw: the model and method in view, and the second ones.
 pub(crate) fn choices(state: &State) -> Vec<Choice> {
     let (found, view) = (results(state), view(state));
     let first = Choice { model: view.model.clone(), method: view.method.clone() };
@@ -110,7 +110,7 @@ fn pairs(state: &State, sides: &[Side<'_>]) -> Vec<(usize, usize)> {
     }
 }
 
-/// The figure; none where there is no sentence.
+/// The figure; `None` if there is no sentence.
 pub(crate) fn figure(state: &State) -> Option<Figure> {
     let choices = choices(state);
     let sides = sides(state, &choices);
@@ -141,7 +141,7 @@ pub(crate) fn sideways(state: &State, by: i64) -> Option<(usize, usize)> {
     Some((strip, moved(word, by, tokens(state)?.strips[strip].tokens.len())))
 }
 
-/// The cursor a number of strips further down, at the word that stands nearest.
+/// The cursor a number of strips further down, at the nearest word.
 pub(crate) fn across(state: &State, by: i64) -> Option<(usize, usize)> {
     let (tokens, (strip, word)) = (tokens(state)?, cursor(state)?);
     let next = moved(strip, by, tokens.strips.len());
@@ -156,12 +156,12 @@ pub(crate) struct Pointed<'a> {
     pub sentence: &'a SentenceFinding,
     /// Its scores.
     pub row: Option<&'a Tagged<SaliencyFinding>>,
-    /// Which side it is, from the top.
+    /// Index of the side, from the top.
     pub side: usize,
     pub word: usize,
 }
 
-/// What is under the cursor.
+/// The word under the cursor.
 pub(crate) fn pointed(state: &State) -> Option<Pointed<'_>> {
     let (strip, word) = cursor(state)?;
     let choices = choices(state);
@@ -194,7 +194,7 @@ pub(crate) fn strips<'a>(state: &'a State, figure: &'a Figure) -> Strips<'a> {
     Strips { chart, cursor: cursor(state) }
 }
 
-/// Where the strips are drawn in the pane.
+/// Area of the strips in the pane.
 pub(crate) fn strips_area(state: &State, pane: Rect) -> Rect {
     let inner = inside(pane);
     let lines = told(state, usize::from(inner.width)).len();
@@ -238,7 +238,7 @@ fn prediction<'a>(state: &'a State, model: &str, id: &str) -> Option<&'a Tagged<
     }
 }
 
-/// Why there is no prediction or score of a sentence.
+/// Reason for which a sentence has no prediction or score.
 fn missing(state: &State, what: &str) -> String {
     match run(state).map(|job| &job.outcome) {
         Some(Some(Outcome::Done)) if matches!(shown(state), Some(Shown::Data(..))) => {
@@ -248,7 +248,7 @@ fn missing(state: &State, what: &str) -> String {
     }
 }
 
-/// What the model says in a sentence, in a line.
+/// The model's answers to a sentence, in a line.
 fn answers(state: &State, name: &str, (found, gold): Predicted<'_>) -> String {
     let Some(found) = found else { return format!(" {name} {}", missing(state, "prediction")) };
     let v = &found.value;
@@ -298,7 +298,7 @@ fn predicted<'a>(state: &'a State, choices: &[Choice]) -> Vec<(String, Predicted
     all
 }
 
-/// The lines below the strips, in so many columns.
+/// The lines below the strips, in `room` columns.
 fn told(state: &State, room: usize) -> Vec<(Role, String)> {
     let all = predicted(state, &choices(state));
     let wide = all.iter().map(|(name, _)| width(name)).max().unwrap_or(0);
@@ -356,7 +356,7 @@ fn rounded(score: f32) -> f64 {
     (f64::from(score) * 1e5).round() / 1e5
 }
 
-/// Why there is no heatmap.
+/// Explains why there is no heatmap.
 fn nothing(frame: &mut Frame, area: Rect, state: &State) {
     let text = match run(state).map(|job| &job.outcome) {
         Some(Some(Outcome::Failed(p))) => return problem(frame, area, p, state),

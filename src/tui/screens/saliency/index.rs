@@ -1,4 +1,4 @@
-//! Where the sentences, predictions and rows of a run are found: a benchmark has thousands of each.
+//! Index of the sentences, predictions and rows of a run: a benchmark has thousands of each.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ pub(crate) struct Index {
     of: HashMap<String, Entry>,
 }
 
-/// What there is of one sentence.
+/// Places of one sentence.
 #[derive(Debug, Clone, Default)]
 struct Entry {
     sentence: Option<usize>,
@@ -57,7 +57,7 @@ impl Index {
         results.sentences.get(self.of.get(id)?.sentence?)
     }
 
-    /// What a model predicts in it.
+    /// Prediction of a model in it.
     pub(crate) fn prediction<'r>(
         &self,
         results: &'r Results,

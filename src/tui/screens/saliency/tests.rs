@@ -1,4 +1,4 @@
-//! What the screen remembers and finds, without an engine.
+//! Memory and look-up of the screen, without an engine.
 
 use super::*;
 use crate::action::Action;

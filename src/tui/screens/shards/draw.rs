@@ -44,7 +44,7 @@ fn signs(map: &str, room: usize) -> (Vec<char>, usize) {
     (all.chunks(each).map(worst).collect(), each)
 }
 
-/// The rows that the cells want in a pane of so many columns.
+/// Rows that the cells need in a pane of `columns` columns.
 pub(crate) fn rows(state: &State, columns: u16) -> u16 {
     let Some(followed) = &state.followed else { return 0 };
     let room = usize::from(columns.saturating_sub(4)).max(1);
@@ -53,7 +53,7 @@ pub(crate) fn rows(state: &State, columns: u16) -> u16 {
     u16::try_from(5 + map + said).unwrap_or(u16::MAX)
 }
 
-/// What is to be told of besides numbers: why the grid cannot be seen, silent shards, clocks that are off.
+/// Messages besides numbers: why the grid cannot be seen, silent shards, clocks that are off.
 fn told(followed: &Followed, room: usize) -> Vec<(String, Role)> {
     let mut all = Vec::new();
     if let Some(problem) = &followed.problem {
@@ -66,7 +66,7 @@ fn told(followed: &Followed, room: usize) -> Vec<(String, Role)> {
     all
 }
 
-/// How far all of it is: the numbers, a sign for each cell, and on a small screen what runs and what failed.
+/// Progress of the whole: the numbers, a sign for each cell, and on a small screen running and failed cells.
 pub(crate) fn cells(frame: &mut Frame, area: Rect, state: &State, followed: &Followed) {
     let view = &followed.view;
     let place =
@@ -97,7 +97,7 @@ pub(crate) fn cells(frame: &mut Frame, area: Rect, state: &State, followed: &Fol
         Line::from(row.iter().map(span).collect::<Vec<_>>())
     }));
     lines.push(legend(state, each));
-    // Where the other panes are on tabs of their own, what matters of them is here, too.
+    // If the other panes are on separate tabs, their main content is repeated here.
     if inner.height > lines.len() as u16 + 2 {
         lines.push(Line::default());
         lines.extend(view.running.iter().map(|r| {
@@ -152,7 +152,7 @@ fn counts(view: &View) -> String {
     )
 }
 
-/// What each shard does.
+/// State of each shard.
 pub(crate) fn shards(frame: &mut Frame, area: Rect, state: &State, followed: &Followed) {
     frame.render_widget(pane_block(state, SHARDS, "Shards"), area);
     let inner = inside(area);

@@ -38,7 +38,7 @@ const TALL: u16 = 10;
 /// Rows below the horizontal axis: two where names of categories are too long for their span and can be parted.
 pub(crate) fn name_rows(figure: &Figure, x: &Fitted, area: Rect) -> u16 {
     let wants = |names: &[String]| {
-        // As wide as the data can be: the span only has to be told from one that is far too small.
+        // As wide as the data can be: it only has to be distinguished from a span that is far too small.
         let slot = usize::from(area.width.saturating_sub(Y_AXIS + END)) / names.len().max(1);
         slot >= LEAST_SLOT && names.iter().any(|n| width(n) > slot - 2)
     };
@@ -46,8 +46,8 @@ pub(crate) fn name_rows(figure: &Figure, x: &Fitted, area: Rect) -> u16 {
     if area.height >= TALL && !ranks && x.categories().is_some_and(wants) { 2 } else { 1 }
 }
 
-/// A name in two rows of so many columns, parted behind a hyphen, a low line, a slash or a blank, or before it where it is too much
-/// for the first; the second is empty where the name fits into one.
+/// A name in two rows of `columns` columns, divided after a hyphen, a low line, a slash or a blank, or before it if it
+/// is too long for the first; the second is empty where the name fits into one.
 fn parted(name: &str, columns: usize) -> (String, String) {
     if width(name) <= columns {
         return (name.to_owned(), String::new());
@@ -135,7 +135,7 @@ impl Chart<'_> {
         }
     }
 
-    /// The name of the horizontal axis: there is no room for the explanation after it, nor for a long name on a short axis.
+    /// The name of the horizontal axis: without the explanation after it, and shortened on a short axis.
     fn x_name(&self, room: u16) -> String {
         let name = printable(self.figure.x.label.split(" (").next().unwrap_or_default()).into_owned();
         let long = width(&name) * 4 > usize::from(room);

@@ -114,7 +114,7 @@ impl Chart<'_> {
                 let rows = stage.row(range.ends.0).zip(stage.row(range.ends.1));
                 let Some((column, rows)) = stage.column((from + to) / 2.0).zip(rows) else { continue };
                 self.whisker(column, rows, style, buffer);
-                // Dots are drawn beside the line, where they can be told from it.
+                // Dots are drawn next to the line, where they are visible.
                 for row in range.dots.iter().filter_map(|d| stage.row(*d)) {
                     if column + 1 < stage.plot.right() {
                         buffer.set_string(column + 1, row, self.pick("•", "."), style);

@@ -13,7 +13,7 @@ struct Cell {
     dots: u8,
     /// Dots of bands; drawn only if no line runs.
     shade: u8,
-    /// Whether the narrow of two bands runs here.
+    /// True where the narrower of two bands runs.
     dense: bool,
     style: Style,
     ascii: Option<char>,

@@ -127,7 +127,7 @@ impl Chart<'_> {
         }
     }
 
-    /// What the highlighted path looks like.
+    /// Legend of the highlighted path.
     pub(super) fn graph_keys(&self, graph: &Graph) -> Vec<Key> {
         if !graph.edges.iter().any(|e| e.lit) {
             return Vec::new();

@@ -31,22 +31,21 @@ const Y_AXIS: u16 = 5;
 const END: u16 = 2;
 /// Most columns of the names at the ends of rank lines.
 const NAMES: u16 = 16;
-/// What the theme shows accents 0, 1 and 2 in: theme files name their three accents so.
+/// Roles of the theme's accents 0, 1 and 2, which theme files name so.
 const ACCENTS: [Role; 3] = [Role::Completeness, Role::Selectivity, Role::Reliability];
 
 /// A figure as a widget.
 pub(crate) struct Chart<'a> {
-    /// What is drawn.
     pub figure: &'a Figure,
     /// Its colours.
     pub theme: &'a Theme,
     /// The characters it is drawn with.
     pub glyphs: Glyphs,
-    /// Which part of its lines is drawn.
+    /// Part of its lines that is drawn.
     pub form: Form,
 }
 
-/// Which part of lines is drawn: cells are too coarse for lines and markers at once. Other layers have one form.
+/// Part of lines that is drawn: cells are too coarse for lines and markers at once. Other layers have one form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Lines with bands.
@@ -54,7 +53,7 @@ pub(crate) enum Form {
     Markers,
 }
 
-/// Where the data are drawn: below the legend, right of the axis, above the ticks.
+/// Area of the data: below the legend, right of the axis, above the ticks.
 struct Stage {
     plot: Rect,
     x: Fitted,
@@ -87,7 +86,7 @@ impl Stage {
         (plot.width >= 4 && plot.height >= 2).then_some(Self { plot, x, y, name_rows })
     }
 
-    /// The column of a value; none if it is off the axis.
+    /// The column of a value; `None` if it is off the axis.
     fn column(&self, value: f64) -> Option<u16> {
         let share = self.x.place(value).filter(|_| self.x.shows(value))?;
         Some(if self.x.categories().is_some() {
@@ -97,7 +96,7 @@ impl Stage {
         })
     }
 
-    /// The row of a value; none if it is off the axis.
+    /// The row of a value; `None` if it is off the axis.
     fn row(&self, value: f64) -> Option<u16> {
         let share = 1.0 - self.y.place(value).filter(|_| self.y.shows(value))?;
         Some(if let Some(names) = self.y.categories() {
@@ -109,7 +108,7 @@ impl Stage {
         })
     }
 
-    /// The dot of a pair of values, clamped to the axes; none if an axis cannot show it.
+    /// The dot of a pair of values, clamped to the axes; `None` if an axis cannot show it.
     fn dot(&self, canvas: &Canvas, (x, y): (f64, f64)) -> Option<(i64, i64)> {
         let (columns, rows) = canvas.dots();
         let (h, v) = (self.x.place(x)?, 1.0 - self.y.place(y)?);
@@ -127,7 +126,7 @@ fn slot(k: usize, count: usize, room: u16) -> (u16, u16) {
     (edge(k), edge(k + 1))
 }
 
-/// The value of the horizontal axis at a column of the screen, clamped to the axis; none if nothing is drawn.
+/// The value of the horizontal axis at a column of the screen, clamped to the axis; `None` if nothing is drawn.
 pub(crate) fn value_at(figure: &Figure, area: Rect, column: u16) -> Option<f64> {
     if !figure.has_axes() {
         return None;
@@ -138,7 +137,7 @@ pub(crate) fn value_at(figure: &Figure, area: Rect, column: u16) -> Option<f64> 
     ))
 }
 
-/// Where the cell of a row and a column of a table is drawn; none where it is not.
+/// Area of a cell of a table; `None` if it is not drawn.
 pub(crate) fn cell_area(figure: &Figure, area: Rect, row: usize, column: usize) -> Option<Rect> {
     let Stage { plot, x, y, .. } = Stage::new(figure, area, Form::Lines)?;
     let (columns, rows) = (x.categories()?.len(), y.categories()?.len());
@@ -210,7 +209,7 @@ impl Chart<'_> {
         if self.ascii() { ascii } else { unicode }
     }
 
-    /// Whether the theme has colours; without them density and signs say what colours would.
+    /// True if the theme has colours; without them density and signs replace them.
     fn coloured(&self) -> bool {
         (0..8).any(|hue| self.theme.series(hue).fg.is_some())
     }

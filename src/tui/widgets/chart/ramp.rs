@@ -1,4 +1,4 @@
-//! Values as density where there is no colour: fuller glyphs for larger values, other glyphs below zero.
+//! Values as density in themes without colour: fuller glyphs for larger values, other glyphs below zero.
 
 use figure::layers::{Cells, Shades};
 use figure::palette::{self, Rgb};

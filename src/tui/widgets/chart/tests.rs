@@ -1,4 +1,4 @@
-//! What each kind of layer looks like on cells.
+//! Looks of each kind of layer on cells.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

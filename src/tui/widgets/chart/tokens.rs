@@ -21,7 +21,7 @@ use figure::palette;
 /// Longest name of a strip, and longest token.
 const LONGEST: usize = 18;
 
-/// A figure of tokens with a cursor on one of them, in sight whatever the room.
+/// A figure of tokens with a cursor on one of them, which is always visible.
 pub(crate) struct Strips<'a> {
     /// The figure and how it is drawn.
     pub chart: Chart<'a>,
@@ -29,7 +29,7 @@ pub(crate) struct Strips<'a> {
     pub cursor: Option<(usize, usize)>,
 }
 
-/// Where a token stands.
+/// Position of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Spot {
     strip: usize,
@@ -226,7 +226,7 @@ impl Chart<'_> {
             paper.put((x, y + 1), &self.pick("╱", "/").repeat(wide), self.theme.style(Role::Dim));
         }
         if token.gold {
-            // In doubt the hatch stays in sight beside the line of the gold rationale.
+            // In doubt the hatch stays visible next to the line of the gold rationale.
             let line = if doubtful { wide.div_ceil(2) } else { wide };
             paper.put((x, y + 1), &self.pick("▔", "~").repeat(line), text);
         }
