@@ -253,7 +253,7 @@ mod tests {
         for set in sets::built_in() {
             for layout in layouts(&set) {
                 for n in [None, Some(60)] {
-                    // The usual size of drawn sets is for those who have time.
+                    // The usual size of drawn sets would take too long.
                     let n = n.or_else(|| set.is_drawn().then_some(360));
                     let made = lines(&set, *layout, n, 7).unwrap();
                     assert_eq!(made, lines(&set, *layout, n, 7).unwrap(), "seeded");

@@ -16,7 +16,7 @@ use stats::choice::Answers;
 /// Correct answers of a number of questions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
-    /// Correct ones.
+    /// Correct answers.
     pub hits: u64,
     pub n: u64,
 }

@@ -69,9 +69,9 @@ impl Listed {
 /// State of a cell.
 #[derive(Debug)]
 pub enum State {
-    /// Nothing.
+    /// There is no file.
     Absent,
-    /// Everything.
+    /// The file is complete.
     Done,
     /// It failed, with the reason.
     Failed(String),

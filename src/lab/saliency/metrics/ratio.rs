@@ -32,7 +32,7 @@ pub(crate) struct Bin {
 /// How the intervals are made.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Draws {
-    /// Resamples.
+    /// Number of resamples.
     pub count: usize,
     pub seed: u64,
     /// Level of the intervals.

@@ -331,7 +331,7 @@ pub(crate) fn mean_by_original(values: &[Vec<f64>], resamples: &Resamples, level
     Resampled::new(vec![all], resamples, level).resampled(0)
 }
 
-/// Mean of `after` less mean of `before` with its interval, one list of each for every original. `None` where either is empty.
+/// Mean of `after` minus mean of `before` with its interval, one list of each for every original. `None` where either is empty.
 ///
 /// # Panics
 /// If `resamples` are of another number of originals.

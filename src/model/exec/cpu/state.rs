@@ -136,7 +136,7 @@ pub(super) struct StackState {
     pub d: Buffer,
 }
 
-/// Everything.
+/// Working memory of a pass.
 #[derive(Default)]
 pub(super) struct State {
     /// The only stack, or the encoder.

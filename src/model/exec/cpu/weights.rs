@@ -57,7 +57,7 @@ impl Linear {
 
 /// A normalisation.
 pub(super) struct NormWeights {
-    /// The scale.
+    /// Parameter of the scale.
     pub(crate) weight_id: Id,
     /// The shift.
     pub(crate) bias_id: Option<Id>,
@@ -155,7 +155,7 @@ pub(super) struct HeadWeights {
     pub tied: bool,
 }
 
-/// Everything.
+/// Parameters of a model, packed for products.
 pub(super) struct Weights {
     /// Of matrices and tables.
     pub dtype: Dtype,
