@@ -58,6 +58,7 @@
 //! | [`engine`] | commands, events, the board, the worker that runs any lab and its cache, answers to questions about data |
 //! | [`session`] | recordings and their replay; parts of grids |
 //! | `remote` | an engine on another machine: frames, the keeper that owns it there, the bridge that ssh starts, the link (Unix) |
+//! | [`guide`] | the pages of the guide, which the command line and the help of the terminal program show |
 //! | [`tui`], [`cli`] | the terminal program; the command line |
 //!
 //! No crate up to the labs depends on ratatui, crossterm or tokio. `tests/house.rs` checks that no file outside a lab's own folders
@@ -132,6 +133,7 @@ pub use corpus;
 pub use engine;
 pub use figure;
 pub use gallery;
+pub use guide;
 pub use interventions;
 pub use kernels;
 pub use labs as lab;

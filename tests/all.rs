@@ -6,6 +6,7 @@ mod common;
 
 #[path = "cli/main.rs"]
 mod cli;
+mod documents;
 #[path = "flows/main.rs"]
 mod flows;
 mod forecast;
@@ -17,7 +18,7 @@ mod pins;
 #[cfg(unix)]
 #[path = "pty/main.rs"]
 mod pty;
-mod readme;
+
 #[path = "replay/main.rs"]
 mod replay;
 mod screens;

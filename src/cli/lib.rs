@@ -8,8 +8,10 @@ pub(crate) mod drive;
 pub mod engine;
 pub mod error;
 pub mod export;
+pub mod findings;
 pub mod follow;
 pub mod gallery;
+pub mod guide;
 pub mod jobs;
 pub mod merge;
 pub mod mix;
@@ -67,6 +69,7 @@ enum Command {
     Engine(engine::EngineArgs),
     Replay(replay::ReplayArgs),
     Export(export::ExportArgs),
+    Findings(findings::FindingsArgs),
     /// List models, or load one and describe it.
     #[command(subcommand)]
     Models(models::ModelsCommand),
@@ -74,6 +77,7 @@ enum Command {
     #[command(subcommand)]
     Data(data::DataCommand),
     Gallery(gallery::GalleryArgs),
+    Guide(guide::GuideArgs),
     #[command(flatten)]
     Calculate(calc::Calculator),
     /// Check device, terminal, folders and fonts.
@@ -163,10 +167,12 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), CliError> {
         #[cfg(unix)]
         Command::Engine(args) => engine::engine(&args),
         Command::Export(args) => export::export(&args),
+        Command::Findings(args) => findings::findings(&args, out),
         Command::Models(command) => models::models(&command, out),
         Command::Calculate(calculator) => calc::answer(&calculator, out),
         Command::Data(command) => data::data(&command, out),
         Command::Gallery(args) => gallery::run(&args, out),
+        Command::Guide(args) => guide::guide(&args, out),
         Command::Doctor => doctor::doctor(out),
         Command::Completions { shell } => shell::completions(shell, out),
         Command::Man => shell::man(out),

@@ -3,7 +3,7 @@
 use clap::CommandFactory;
 use probity::corpus::sets::built_in;
 use probity::lab::{Details, LABS, Lab, LabId, Results};
-use probity::lab::{interventions, power, prompts, saliency};
+use probity::lab::{interventions, saliency};
 use probity::tui::commands::COMMANDS;
 
 use super::list::List;
@@ -24,13 +24,8 @@ fn refused(lab: &dyn Lab, name: &str, details: Details<'_>) -> Vec<String> {
     }
 }
 
-fn kinds(lab: LabId) -> &'static [&'static str] {
-    match lab {
-        LabId::Interventions => &interventions::KINDS,
-        LabId::Power => &power::KINDS,
-        LabId::Prompts => &prompts::KINDS,
-        LabId::Saliency => &saliency::KINDS,
-    }
+fn kinds(lab: LabId) -> Vec<&'static str> {
+    probity::lab::kinds(lab).iter().map(|k| k.name).collect()
 }
 
 fn labs(list: &mut List) {

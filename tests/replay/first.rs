@@ -104,3 +104,23 @@ fn a_finding_of_every_kind_is_read_and_written_with_the_same_keys_and_values() {
     let expected = ["data", "probe", "reliability", "behaviour", "example", "optimum", "summary"];
     assert_eq!(kinds, expected);
 }
+
+#[test]
+fn every_key_of_a_finding_is_a_declared_column() {
+    let head = ["lab", "spec", "model", "seed", "n", "final", "t", "level", "kind"];
+    for line in std::fs::read_to_string(fixture("kinds.jsonl")).unwrap().lines() {
+        let finding: Finding = serde_json::from_str(line).unwrap();
+        let value: Value = serde_json::from_str(line).unwrap();
+        let Some(kind) = probity::lab::kinds(finding.lab).iter().find(|k| value["kind"] == k.name) else {
+            continue;
+        };
+        let columns: Vec<&str> = (kind.columns)().iter().map(|c| c.key).collect();
+        let undeclared: Vec<&String> = value
+            .as_object()
+            .unwrap()
+            .keys()
+            .filter(|k| !head.contains(&k.as_str()) && !columns.contains(&k.as_str()))
+            .collect();
+        assert!(undeclared.is_empty(), "{}: {undeclared:?}", kind.name);
+    }
+}

@@ -3,8 +3,11 @@
 //! A lab is a crate that implements [`Instrument`]; the `labs` crate lists them. Nothing here knows a terminal, a
 //! thread or a lab's own types.
 
+extern crate self as lab;
+
 pub mod asked;
 pub mod axis;
+pub mod columns;
 pub mod demand;
 pub mod examples;
 pub mod family;
@@ -26,6 +29,7 @@ pub mod store;
 pub mod table;
 
 pub use axis::Axis;
+pub use columns::{Columns, Kinds};
 pub use demand::{Forecast, Size};
 pub use fault::Fault;
 pub use finding::{Body, Common, Finding, FindingKind, Head, SummaryFinding};

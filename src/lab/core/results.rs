@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::columns::Columns;
 use super::finding::Head;
 
 /// A result with its provenance.
@@ -39,6 +40,11 @@ impl<T: Clone> Tagged<T> {
             value: value.clone(),
         }
     }
+}
+
+/// Puts a finding in the place of the one that it replaces, or at the end.
+pub fn put<T: Columns + Clone>(list: &mut Vec<Tagged<T>>, finding: Head<'_>, value: &T) {
+    replace(list, Tagged::new(finding, value), |a, b| a.model == b.model && a.value.same(&b.value));
 }
 
 /// Puts `new` in the place of the entry that is the same thing, or at the end.

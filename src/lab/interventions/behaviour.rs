@@ -1,6 +1,7 @@
 //! Behaviour of the language model itself after an intervention: its preferred form, its confidence in the right one,
 //! and the rank of that among the verb forms.
 
+use lab::Columns;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -10,17 +11,21 @@ use super::finding::is_zero;
 use super::key::MethodKey;
 
 /// Behaviour of the language model with the changed hidden state.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct BehaviourFinding {
     /// Method in the registry.
+    #[id]
     pub method: String,
     /// Hyperparameters that differ from the method's defaults.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[id]
     pub options: BTreeMap<String, f64>,
     /// Layer of the intervention.
+    #[id]
     pub layer: usize,
     /// Name of the swept hyperparameter.
     pub parameter: String,
+    #[id]
     pub value: f64,
     /// Share of examples whose preferred word form changes.
     pub flip_rate: Banded,
@@ -37,7 +42,7 @@ pub struct BehaviourFinding {
 }
 
 /// Rank of the correct form among others, and the intervention's effect on the model's preference.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct Told {
     /// Mean of 1 over the rank of the correct form among the verb forms of all sentences, before.
     pub rank_before: Banded,

@@ -11,6 +11,7 @@
 //!
 //! Real states are those that interventions are fitted on, never those that are changed.
 
+use lab::Columns;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -138,17 +139,21 @@ impl Distances {
 
 /// Distances of one method's states at one strength from real ones. `n` of the finding is the examples that were
 /// measured; intervals are by bootstrap over them. One training of the method.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct DistanceFinding {
     /// Method in the registry.
+    #[id]
     pub method: String,
     /// Hyperparameters that differ from the method's defaults.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[id]
     pub options: BTreeMap<String, f64>,
     /// Layer of the intervention.
+    #[id]
     pub layer: usize,
     /// Name of the swept hyperparameter.
     pub parameter: String,
+    #[id]
     pub value: f64,
     /// Mean Euclidean distance to the nearest real state.
     pub nearest: Estimate,

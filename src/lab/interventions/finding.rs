@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lab::FindingKind;
+use lab::{Columns, Kinds};
 use serde::{Deserialize, Serialize};
 
 use super::banded::Banded;
@@ -20,22 +20,27 @@ use lab::plan::Material;
 use stats::estimate::{Estimate, number_or_null};
 
 /// The kinds of finding.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Kinds)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Kind {
     /// The data behind the run and how it was split.
     Data(DataFinding),
     /// A trained probe and its audit.
+    #[interval]
     Probe(ProbeFinding),
     /// Completeness, selectivity and reliability of one method at one strength.
+    #[interval]
     Reliability(ReliabilityFinding),
     /// The strength with the highest reliability.
+    #[interval]
     Optimum(OptimumFinding),
     /// Behaviour of the model itself after the intervention.
+    #[interval]
     Behaviour(BehaviourFinding),
     /// One example before and after the intervention.
     Example(ExampleFinding),
     /// Why a method has no strength of highest reliability.
+    #[interval]
     NoOptimum(NoOptimumFinding),
     /// The scores of one strength under other probe settings that validate equally well.
     Rival(RivalFinding),
@@ -44,60 +49,23 @@ pub enum Kind {
     /// The order of the methods and its stability.
     Ranking(RankingFinding),
     /// Accuracy of fresh probes after a nullifying method.
+    #[interval]
     Leak(LeakFinding),
     /// Distances of one method's states at one strength from real ones.
+    #[interval]
     Distance(DistanceFinding),
     /// The settings that trade completeness for selectivity, of all methods.
+    #[interval]
     Front(FrontFinding),
     /// The scores of one method that writes at one layer, judged at it or at a later one.
+    #[interval]
     Map(MapFinding),
     /// Why a row of the map is empty.
     NoMap(NoMapFinding),
 }
 
-/// Names of the kinds, by which a reader distinguishes a newer program's findings from damaged ones.
-pub const KINDS: [&str; 15] = [
-    "data",
-    "probe",
-    "reliability",
-    "optimum",
-    "behaviour",
-    "example",
-    "no_optimum",
-    "rival",
-    "versus",
-    "ranking",
-    "leak",
-    "distance",
-    "front",
-    "map",
-    "no_map",
-];
-
-impl FindingKind for Kind {
-    fn has_interval(&self) -> bool {
-        match self {
-            Kind::Probe(_)
-            | Kind::Reliability(_)
-            | Kind::Optimum(_)
-            | Kind::Behaviour(_)
-            | Kind::NoOptimum(_)
-            | Kind::Leak(_)
-            | Kind::Distance(_)
-            | Kind::Front(_)
-            | Kind::Map(_) => true,
-            Kind::Data(_)
-            | Kind::Example(_)
-            | Kind::Rival(_)
-            | Kind::Versus(_)
-            | Kind::Ranking(_)
-            | Kind::NoMap(_) => false,
-        }
-    }
-}
-
 /// Data of the run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct DataFinding {
     /// Task in the registry.
     pub task: String,
@@ -136,18 +104,22 @@ pub struct DataFinding {
 }
 
 /// A trained probe. `n` of the finding is the number of test examples that its accuracy is measured on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ProbeFinding {
     /// `oracle` or `interventional`.
+    #[id]
     pub role: ProbeRole,
     /// The property it predicts.
+    #[id]
     pub property: String,
     /// Human description of the classifier that won the grid, for example `MLP 2x256, lr 0.001`.
     pub classifier: String,
     /// The oracle (`mlp`, `linear`); the interventional probe has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[id]
     pub oracle: Option<OracleKind>,
     /// Layer whose hidden states it reads.
+    #[id]
     pub layer: usize,
     /// Test accuracy with its Wilson interval.
     pub accuracy: Estimate,
@@ -196,20 +168,27 @@ pub enum ProbeRole {
 }
 
 /// Completeness, selectivity, reliability at one strength (Canby et al., equations 1 to 4).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ReliabilityFinding {
     /// Method in the registry.
+    #[id]
     pub method: String,
     /// Hyperparameters that differ from the method's defaults.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[id]
     pub options: BTreeMap<String, f64>,
     /// Layer of the intervention.
+    #[id]
     pub layer: usize,
     /// The judging oracle.
+    #[id]
     pub oracle: OracleKind,
+    #[id]
     pub oracle_layer: usize,
     /// Name of the swept hyperparameter.
+    #[id]
     pub parameter: String,
+    #[id]
     pub value: f64,
     /// Mean over all test examples.
     pub completeness: Banded,
@@ -233,7 +212,7 @@ pub struct ReliabilityFinding {
 }
 
 /// Basis of a point, and its further scores; absent from the oldest recordings.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, Columns)]
 pub struct Beside {
     /// Number of trainings judged so far; 0 if unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -282,19 +261,24 @@ fn is_false(b: &bool) -> bool {
 }
 
 /// The best strength of a method.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct OptimumFinding {
     /// Method in the registry.
+    #[id]
     pub method: String,
     /// Hyperparameters that differ from the method's defaults.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[id]
     pub options: BTreeMap<String, f64>,
     /// Layer of the intervention.
+    #[id]
     pub layer: usize,
     /// The judging oracle.
+    #[id]
     pub oracle: OracleKind,
     /// Layer of the oracle; absent from the oldest recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[id]
     pub oracle_layer: Option<usize>,
     /// Name of the swept hyperparameter.
     pub parameter: String,
@@ -313,7 +297,7 @@ pub struct OptimumFinding {
 }
 
 /// Choice of an optimum, and the paper's way.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, Columns)]
 pub struct How {
     /// Replicates behind it; 0 where nothing is said.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -363,7 +347,7 @@ pub struct Shift {
 }
 
 /// One example before and after.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ExampleFinding {
     /// Index in the test split, from 0.
     pub index: usize,

@@ -13,6 +13,7 @@
 //!
 //! The knee is the setting of the front that is furthest above the straight line between the front's ends (Das 1999).
 
+use lab::Columns;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -169,12 +170,15 @@ fn knee(front: &[(usize, Scores)]) -> Result<Knee, NoKnee> {
 }
 
 /// The front of all settings of a run in one model under one oracle. `n` of the finding is the test examples.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct FrontFinding {
     /// The judging oracle.
+    #[id]
     pub oracle: OracleKind,
     /// Layer of the intervention.
+    #[id]
     pub layer: usize,
+    #[id]
     pub oracle_layer: usize,
     /// Settings (method, options and strength) that were looked at.
     pub settings: usize,
@@ -196,7 +200,7 @@ pub struct FrontFinding {
     pub no_knee: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct FrontSetting {
     /// Method in the registry.
     pub method: String,

@@ -4,6 +4,7 @@
 //! states of that layer, judge what arrives there. On the diagonal, where both layers are one, nothing lies between: the scores are
 //! those of the lab at that layer alone, bit for bit.
 
+use lab::Columns;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -39,7 +40,7 @@ impl Chosen {
 }
 
 /// A cell of the map: `layer` of the point is that of the intervention, `oracle_layer` that of the oracle.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct MapFinding {
     /// The scores, with all that a single layer has.
     #[serde(flatten)]
@@ -49,14 +50,17 @@ pub struct MapFinding {
 }
 
 /// A row of the map that has no strength, and therefore no cells.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct NoMapFinding {
     /// Method in the registry.
+    #[id]
     pub method: String,
     /// Hyperparameters that differ from the method's defaults.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[id]
     pub options: BTreeMap<String, f64>,
     /// Layer of the intervention.
+    #[id]
     pub layer: usize,
     /// Layers at which it would have been judged.
     pub oracle_layers: Vec<usize>,

@@ -11,7 +11,7 @@ use super::map::{MapFinding, NoMapFinding};
 use super::oracle::OracleKind;
 use super::verdict::{LeakFinding, NoOptimumFinding, RankingFinding, RivalFinding, VersusFinding};
 use lab::Head;
-use lab::results::{Tagged, replace};
+use lab::results::{Tagged, put, replace};
 
 /// Results of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -76,58 +76,19 @@ impl Results {
     /// Takes in a finding of the run.
     pub fn take(&mut self, finding: Head<'_>, kind: &Kind) {
         match kind {
-            Kind::Data(x) => {
-                replace(&mut self.data, Tagged::new(finding, x), |a, b| a.model == b.model);
-            }
-            Kind::Probe(x) => replace(&mut self.probes, Tagged::new(finding, x), |a, b| {
-                let key = |t: &Tagged<ProbeFinding>| {
-                    let x = &t.value;
-                    (t.model.clone(), x.role as u8, x.property.clone(), x.oracle, x.layer)
-                };
-                key(a) == key(b)
-            }),
+            Kind::Data(x) => put(&mut self.data, finding, x),
+            Kind::Probe(x) => put(&mut self.probes, finding, x),
             Kind::Reliability(x) => self.add_point(Tagged::new(finding, x)),
-            Kind::Optimum(x) => replace(&mut self.optima, Tagged::new(finding, x), |a, b| {
-                let key = |t: &Tagged<OptimumFinding>| {
-                    let x = &t.value;
-                    (t.model.clone(), x.method_key(), x.oracle, x.layer, x.oracle_layer)
-                };
-                key(a) == key(b)
-            }),
-            Kind::Behaviour(x) => self.add_behaviour(Tagged::new(finding, x)),
+            Kind::Optimum(x) => put(&mut self.optima, finding, x),
+            Kind::Behaviour(x) => self.add_behaviour(finding, x),
             // The front follows from the points of the curves.
             Kind::Example(_) | Kind::Front(_) => {}
-            Kind::NoOptimum(x) => replace(&mut self.without, Tagged::new(finding, x), |a, b| {
-                let key = |t: &Tagged<NoOptimumFinding>| {
-                    (
-                        t.model.clone(),
-                        t.value.method_key(),
-                        t.value.oracle,
-                        t.value.layer,
-                        t.value.oracle_layer,
-                    )
-                };
-                key(a) == key(b)
-            }),
-            Kind::Rival(x) => replace(&mut self.rivals, Tagged::new(finding, x), |a, b| {
-                let key = |t: &Tagged<RivalFinding>| {
-                    let x = &t.value;
-                    (t.model.clone(), x.method_key(), x.oracle, x.layer, x.oracle_layer, x.rival)
-                };
-                key(a) == key(b) && a.value.value == b.value.value
-            }),
-            Kind::Versus(x) => replace(&mut self.versus, Tagged::new(finding, x), |a, b| {
-                (&a.model, &a.value.a, &a.value.b, a.value.oracle)
-                    == (&b.model, &b.value.a, &b.value.b, b.value.oracle)
-            }),
-            Kind::Ranking(x) => replace(&mut self.rankings, Tagged::new(finding, x), |a, b| {
-                (&a.model, a.value.oracle) == (&b.model, b.value.oracle)
-            }),
-            Kind::Distance(x) => replace(&mut self.distances, Tagged::new(finding, x), |a, b| {
-                a.model == b.model
-                    && a.value.method_key() == b.value.method_key()
-                    && (a.value.layer, a.value.value) == (b.value.layer, b.value.value)
-            }),
+            Kind::NoOptimum(x) => put(&mut self.without, finding, x),
+            Kind::Rival(x) => put(&mut self.rivals, finding, x),
+            Kind::Versus(x) => put(&mut self.versus, finding, x),
+            Kind::Ranking(x) => put(&mut self.rankings, finding, x),
+            Kind::Distance(x) => put(&mut self.distances, finding, x),
+            // A map has one strength for each place.
             Kind::Map(x) => replace(&mut self.map, Tagged::new(finding, x), |a, b| {
                 let key = |t: &Tagged<MapFinding>| {
                     let p = &t.value.point;
@@ -135,16 +96,8 @@ impl Results {
                 };
                 key(a) == key(b)
             }),
-            Kind::NoMap(x) => replace(&mut self.unmapped, Tagged::new(finding, x), |a, b| {
-                a.model == b.model
-                    && a.value.layer == b.value.layer
-                    && a.value.method_key() == b.value.method_key()
-            }),
-            Kind::Leak(x) => replace(&mut self.leaks, Tagged::new(finding, x), |a, b| {
-                a.model == b.model
-                    && a.value.method_key() == b.value.method_key()
-                    && a.value.value == b.value.value
-            }),
+            Kind::NoMap(x) => put(&mut self.unmapped, finding, x),
+            Kind::Leak(x) => put(&mut self.leaks, finding, x),
         }
     }
 
@@ -204,13 +157,8 @@ impl Results {
         }
     }
 
-    fn add_behaviour(&mut self, new: Tagged<BehaviourFinding>) {
-        replace(&mut self.behaviour, new, |a, b| {
-            let key = |t: &Tagged<BehaviourFinding>| {
-                (t.model.clone(), t.value.method_key(), t.value.layer, t.value.value)
-            };
-            key(a) == key(b)
-        });
+    fn add_behaviour(&mut self, finding: Head<'_>, x: &BehaviourFinding) {
+        put(&mut self.behaviour, finding, x);
         self.behaviour.sort_by(|a, b| {
             (&a.model, &a.value.method)
                 .cmp(&(&b.model, &b.value.method))

@@ -1,5 +1,6 @@
 //! Findings that compare: methods with each other, a verdict under other probes, and what a fresh probe still sees.
 
+use lab::Columns;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -11,17 +12,22 @@ use super::oracle::OracleKind;
 use stats::Estimate;
 
 /// Why a method has no strength of highest reliability under an oracle.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct NoOptimumFinding {
     /// Method in the registry.
+    #[id]
     pub method: String,
     /// Hyperparameters that differ from the method's defaults.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[id]
     pub options: BTreeMap<String, f64>,
     /// Layer of the intervention.
+    #[id]
     pub layer: usize,
     /// The judging oracle.
+    #[id]
     pub oracle: OracleKind,
+    #[id]
     pub oracle_layer: usize,
     /// Name of the swept hyperparameter.
     pub parameter: String,
@@ -34,22 +40,29 @@ pub struct NoOptimumFinding {
 
 /// One strength under probes of another recipe that validates as well as the chosen one. One training on a part of the
 /// test examples: `n` says how many.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct RivalFinding {
     /// Method in the registry.
+    #[id]
     pub method: String,
     /// Hyperparameters that differ from the method's defaults.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[id]
     pub options: BTreeMap<String, f64>,
     /// Layer of the intervention.
+    #[id]
     pub layer: usize,
     /// The judging oracle.
+    #[id]
     pub oracle: OracleKind,
+    #[id]
     pub oracle_layer: usize,
     /// Name of the swept hyperparameter.
     pub parameter: String,
+    #[id]
     pub value: f64,
     /// Number of the rival: every probe takes its recipe of this rank among its equals, from 1.
+    #[id]
     pub rival: usize,
     /// The recipes: of the oracle of the target, of those of the properties that should stay, of the attacked probe (where one is).
     pub recipes: Vec<String>,
@@ -62,13 +75,16 @@ pub struct RivalFinding {
 }
 
 /// Comparison of `a` and `b` by reliability at their optima.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct VersusFinding {
     /// A method with its options.
+    #[id]
     pub a: MethodKey,
     /// Another one.
+    #[id]
     pub b: MethodKey,
     /// The judging oracle.
+    #[id]
     pub oracle: OracleKind,
     /// Share of resamples of examples and of replicates in which `a` is the more reliable, the strengths chosen anew in each; ties count
     /// half. It is not the probability that `a` is.
@@ -88,9 +104,10 @@ pub struct VersusFinding {
 }
 
 /// The methods by reliability at their optima under one oracle.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct RankingFinding {
     /// The judging oracle.
+    #[id]
     pub oracle: OracleKind,
     /// The methods from the most reliable down; those without an optimum last.
     pub order: Vec<MethodKey>,
@@ -103,12 +120,14 @@ pub struct RankingFinding {
 }
 
 /// Accuracy of fresh probes on the target after a nullifying method. `n` of the finding is the test examples.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct LeakFinding {
     /// Method in the registry.
+    #[id]
     pub method: String,
     /// Hyperparameters that differ from the method's defaults.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[id]
     pub options: BTreeMap<String, f64>,
     /// Layer of the intervention.
     pub layer: usize,
@@ -116,6 +135,7 @@ pub struct LeakFinding {
     pub oracle_layer: usize,
     /// Name of the swept hyperparameter.
     pub parameter: String,
+    #[id]
     pub value: f64,
     /// Share of the largest class.
     pub chance: f64,

@@ -1,7 +1,7 @@
 //! Findings of the lab: one struct a kind. The upper end of an interval may be missing (no number of items is enough);
 //! it is null then.
 
-use lab::FindingKind;
+use lab::{Columns, Kinds};
 use serde::{Deserialize, Serialize};
 
 use super::plan::Hypothesis;
@@ -10,20 +10,29 @@ use stats::estimate::Estimate;
 use stats::mcnemar::Test;
 
 /// The kinds of finding.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Kinds)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Kind {
     /// One side of the comparison at one size of training data.
+    #[interval]
     Configuration(ConfigurationFinding),
     /// Both sides on the same items.
+    #[interval]
     Comparison(ComparisonFinding),
     /// Power at a number of items, as the pilot has it.
+    #[interval]
     Power(PowerFinding),
+<<<<<<< HEAD
     /// Number of items needed.
+=======
+    /// How many items are needed.
+    #[interval]
+>>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
     Required(RequiredFinding),
     /// Whether the comparison carries information.
     Collapse(CollapseFinding),
     /// The test that may be looked at at any time.
+    #[interval]
     Sequential(SequentialFinding),
     /// Accuracy against what the bound promises.
     Margin(MarginFinding),
@@ -32,9 +41,12 @@ pub enum Kind {
     /// Bits that the labels take where the encoder's vectors are known.
     Mdl(MdlFinding),
     /// Accuracy against that on random labels.
+    #[interval]
     Control(ControlFinding),
     /// The comparison with more or less noise on the second side.
+    #[interval]
     Noise(NoiseFinding),
+<<<<<<< HEAD
     /// Baselines from the surface of the sentences.
     Baseline(BaselineFinding),
 }
@@ -61,12 +73,24 @@ impl FindingKind for Kind {
     }
 }
 
+=======
+    /// What the surface of the sentences gives away of their labels.
+    #[interval]
+    Baseline(BaselineFinding),
+}
+
+>>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
 /// One side of the comparison at one size of training data. `n` of the finding is the number of test items.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ConfigurationFinding {
     /// Its name in the comparison.
     pub name: String,
+<<<<<<< HEAD
     /// `a` or `b`.
+=======
+    /// Which side it is, `a` or `b`.
+    #[id]
+>>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
     pub side: String,
     pub task: String,
     /// The model, or the file of results.
@@ -76,6 +100,7 @@ pub struct ConfigurationFinding {
     /// Classifier of the vectors; of results from a file, the metric.
     pub classifier: String,
     /// Training examples.
+    #[id]
     pub n_train: usize,
     /// Mean over the seeds, with the interval over test items.
     pub accuracy: Estimate,
@@ -88,12 +113,19 @@ pub struct ConfigurationFinding {
 }
 
 /// Both sides on the same items.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ComparisonFinding {
     /// Name of the first.
+    #[id]
     pub a: String,
     /// Name of the second.
+    #[id]
     pub b: String,
+<<<<<<< HEAD
+=======
+    /// What was measured.
+    #[id]
+>>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
     pub metric: String,
     /// Items that both get right, summed over seeds; none for metrics that are not 0 or 1.
     pub both: Option<u64>,
@@ -177,13 +209,14 @@ pub struct Open {
 }
 
 /// Power at a number of items, as the pilot has it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct PowerFinding {
     /// Name of the first.
     pub a: String,
     /// Name of the second.
     pub b: String,
     /// Items.
+    #[id]
     pub at_n: u64,
     /// Power, with the interval that the pilot's own uncertainty leaves.
     pub power: Estimate,
@@ -200,8 +233,13 @@ pub struct PowerFinding {
     pub student: bool,
 }
 
+<<<<<<< HEAD
 /// Number of items needed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+=======
+/// How many items are needed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
+>>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
 pub struct RequiredFinding {
     /// Name of the first.
     pub a: String,
@@ -226,6 +264,7 @@ pub struct RequiredFinding {
     pub design: Option<f64>,
     /// Training examples of the probes; none if results are from files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[id]
     pub trained: Option<u64>,
     /// Training examples by the bound; none if the difference is too small for one.
     pub n_train: Option<u64>,
@@ -238,8 +277,13 @@ pub struct RequiredFinding {
     pub parameters: Option<u64>,
 }
 
+<<<<<<< HEAD
 /// Whether the comparison carries information.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+=======
+/// Whether there is a difference worth a recommendation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
+>>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
 pub struct CollapseFinding {
     /// Name of the first.
     pub a: String,
@@ -252,13 +296,14 @@ pub struct CollapseFinding {
 }
 
 /// The test that may be looked at at any time, after `at_n` items in an order drawn by the seed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct SequentialFinding {
     /// Name of the first.
     pub a: String,
     /// Name of the second.
     pub b: String,
     /// Items seen.
+    #[id]
     pub at_n: u64,
     /// The e-value; none beyond what a number holds.
     pub e_value: Option<f64>,
@@ -320,13 +365,23 @@ impl SequentialFinding {
     }
 }
 
+<<<<<<< HEAD
 /// Counts of the first items in the order drawn by the seed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+=======
+/// What the first items in the order drawn by the seed say.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
+>>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
 pub struct TallyFinding {
     /// Name of the first.
     pub a: String,
     /// Name of the second.
     pub b: String,
+<<<<<<< HEAD
+=======
+    /// What was measured.
+    #[id]
+>>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
     pub metric: String,
     /// The items.
     pub tally: Tally,
@@ -334,12 +389,20 @@ pub struct TallyFinding {
 
 /// Bits that the labels take where the encoder's vectors are known (Voita and Titov 2020). `n` of the finding is the number
 /// of coded examples.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct MdlFinding {
     /// The side.
     pub name: String,
+<<<<<<< HEAD
     /// `a` or `b`.
     pub side: String,
+=======
+    /// Which side it is, `a` or `b`.
+    #[id]
+    pub side: String,
+    /// How they are coded.
+    #[id]
+>>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
     pub method: String,
     /// Bits in all: the mean over the seeds.
     pub codelength: f64,
@@ -356,11 +419,16 @@ pub struct MdlFinding {
 
 /// Accuracy against that on random labels (Hewitt and Liang 2019): one label a sentence by its hash, classes as balanced as in
 /// the task. Their difference is the control-task selectivity, which has nothing to do with that of interventions.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ControlFinding {
     /// The side.
     pub name: String,
+<<<<<<< HEAD
     /// `a` or `b`.
+=======
+    /// Which side it is, `a` or `b`.
+    #[id]
+>>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
     pub side: String,
     /// Training examples.
     pub at_n: u64,
@@ -375,13 +443,14 @@ pub struct ControlFinding {
 }
 
 /// The comparison with noise of a standard deviation on the second side (Zhu et al. 2022, Figure 3).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct NoiseFinding {
     /// Name of the first.
     pub a: String,
     /// Name of the second, with this noise.
     pub b: String,
     /// Standard deviation of the noise.
+    #[id]
     pub(crate) sigma: f64,
     /// True for the comparison of the spec itself, repeated so that the curve has all of its points.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -389,6 +458,7 @@ pub struct NoiseFinding {
     /// Training examples.
     pub n_train: u64,
     /// Test items.
+    #[id]
     pub at_n: u64,
     /// Mean of the first minus mean of the second.
     pub difference: Estimate,
@@ -402,25 +472,34 @@ pub struct NoiseFinding {
 /// Baselines from the surface of the sentences: the majority class, the bag of words, the number of words or the first
 /// word, learned from the same sentences as the probes ([`corpus::shortcuts`]). `n` of the finding is the number of
 /// test sentences, the probes' own.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct BaselineFinding {
+<<<<<<< HEAD
     /// Name of the baseline.
+=======
+    /// What it goes by.
+    #[id]
+>>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
     pub name: String,
     /// The side whose task it answers, `a` or `b`; none if both have the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[id]
     pub side: Option<String>,
     /// Training examples.
+    #[id]
     pub at_n: u64,
     /// Its accuracy, with Wilson's interval.
     pub accuracy: Estimate,
 }
 
 /// Accuracy against what the bound promises.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct MarginFinding {
     /// The side.
+    #[id]
     pub name: String,
     /// Training examples.
+    #[id]
     pub at_n: u64,
     /// Mean accuracy over the seeds.
     pub accuracy: f64,

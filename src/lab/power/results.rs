@@ -7,7 +7,7 @@ use super::finding::{
     MarginFinding, MdlFinding, NoiseFinding, PowerFinding, RequiredFinding, SequentialFinding, TallyFinding,
 };
 use lab::Head;
-use lab::results::{Tagged, replace};
+use lab::results::{Tagged, put, replace};
 use stats::Estimate;
 
 /// Everything that a run has found.
@@ -73,11 +73,7 @@ impl Results {
     /// Takes in a finding of the run.
     pub fn take(&mut self, finding: Head<'_>, kind: &Kind) {
         match kind {
-            Kind::Configuration(x) => {
-                replace(&mut self.configurations, Tagged::new(finding, x), |a, b| {
-                    (&a.value.side, a.value.n_train) == (&b.value.side, b.value.n_train)
-                });
-            }
+            Kind::Configuration(x) => put(&mut self.configurations, finding, x),
             Kind::Comparison(x) => {
                 // More items are another comparison than the one that was asked about.
                 if self.comparisons.last().is_none_or(|last| last.n < finding.n) {
@@ -93,7 +89,7 @@ impl Results {
                 if self.power.first().is_some_and(|p| p.n != finding.n) {
                     self.power.clear();
                 }
-                replace(&mut self.power, Tagged::new(finding, x), |a, b| a.value.at_n == b.value.at_n);
+                put(&mut self.power, finding, x);
                 self.power.sort_by_key(|p| p.value.at_n);
             }
             Kind::Required(x) => self.take_required(finding, x),
@@ -101,30 +97,17 @@ impl Results {
                 if self.sequential.first().is_some_and(|p| p.n != finding.n) {
                     self.sequential.clear();
                 }
-                replace(&mut self.sequential, Tagged::new(finding, x), |a, b| a.value.at_n == b.value.at_n);
+                put(&mut self.sequential, finding, x);
                 self.sequential.sort_by_key(|p| p.value.at_n);
             }
-            Kind::Margin(x) => {
-                replace(&mut self.margins, Tagged::new(finding, x), |a, b| {
-                    (&a.value.name, a.value.at_n) == (&b.value.name, b.value.at_n)
-                });
-            }
-            Kind::Baseline(x) => {
-                let key = |b: &BaselineFinding| (b.side.clone(), b.name.clone(), b.at_n);
-                replace(&mut self.baselines, Tagged::new(finding, x), |a, b| key(&a.value) == key(&b.value));
-            }
+            Kind::Margin(x) => put(&mut self.margins, finding, x),
+            Kind::Baseline(x) => put(&mut self.baselines, finding, x),
             Kind::Collapse(x) => self.collapse = Some(Tagged::new(finding, x)),
             Kind::Tally(x) => self.take_tally(finding, x),
-            Kind::Mdl(x) => replace(&mut self.mdl, Tagged::new(finding, x), |a, b| {
-                (&a.value.side, &a.value.method) == (&b.value.side, &b.value.method)
-            }),
-            Kind::Control(x) => {
-                replace(&mut self.controls, Tagged::new(finding, x), |a, b| a.value.side == b.value.side);
-            }
+            Kind::Mdl(x) => put(&mut self.mdl, finding, x),
+            Kind::Control(x) => put(&mut self.controls, finding, x),
             Kind::Noise(x) => {
-                replace(&mut self.noise, Tagged::new(finding, x), |a, b| {
-                    (a.value.sigma, a.value.at_n) == (b.value.sigma, b.value.at_n)
-                });
+                put(&mut self.noise, finding, x);
                 self.noise.sort_by(|a, b| {
                     let key = |t: &Tagged<NoiseFinding>| (t.value.sigma, t.value.at_n);
                     key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal)

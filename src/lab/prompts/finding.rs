@@ -1,7 +1,7 @@
 //! Findings of the lab: one struct a kind. Shares and scores are 0 to 1; a finding about all models has `all` as its
 //! model.
 
-use lab::FindingKind;
+use lab::{Columns, Kinds};
 use serde::{Deserialize, Serialize};
 
 use super::candidates::Candidates;
@@ -19,7 +19,7 @@ pub const ALL: &str = "all";
 pub(crate) const TOP_TOKEN: &str = "top_token";
 
 /// The kinds of finding.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Kinds)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Kind {
     /// Models and questions.
@@ -27,22 +27,39 @@ pub enum Kind {
     /// One relation: its prompts, and which of its facts are left out and why.
     Relation(RelationFinding),
     /// A model's score under one prompt.
+    #[interval]
     PromptScore(PromptScoreFinding),
     /// How a model's score on a relation spreads over prompts.
+    #[interval]
     PromptPreference(PromptPreferenceFinding),
     /// The same over all relations.
+    #[interval]
     PreferenceSummary(PreferenceSummaryFinding),
+<<<<<<< HEAD
     /// Stability of a model's answers over the names of a subject.
+=======
+    /// Whether a model says the same under every name of a subject.
+    #[interval]
+>>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
     Verbalization(VerbalizationFinding),
     /// A model's score averaged over prompts and mentions.
+    #[interval]
     Adjusted(AdjustedFinding),
     /// How often models keep their places.
+    #[interval]
     RankConsistency(RankConsistencyFinding),
     /// The same against the number of prompts that are averaged.
+    #[interval]
     RankCurve(RankCurveFinding),
+<<<<<<< HEAD
     /// Parts of the gap between two models.
+=======
+    /// What the gap of two models is made of.
+    #[interval]
+>>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
     Ledger(LedgerFinding),
     /// The score after further pretraining on a mixture.
+    #[interval]
     Disparity(DisparityFinding),
     /// Answers of every model to the instances of a relation under one prompt.
     Instances(InstancesFinding),
@@ -50,6 +67,7 @@ pub enum Kind {
     Instance(InstanceFinding),
 }
 
+<<<<<<< HEAD
 /// Names of the kinds, by which a reader distinguishes a newer program's findings from damaged ones.
 pub const KINDS: [&str; 13] = [
     "data",
@@ -75,6 +93,10 @@ impl FindingKind for Kind {
 
 /// Models and questions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+=======
+/// What is asked of which models.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
+>>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
 pub struct DataFinding {
     /// Files and folders; empty if the relations are built in.
     pub sources: Vec<Source>,
@@ -120,9 +142,10 @@ pub struct LeftOut {
 }
 
 /// One relation. `n` of the finding is the number of instances that are kept.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct RelationFinding {
     /// Its identifier.
+    #[id]
     pub relation: String,
     /// The relation, in words.
     pub label: String,
@@ -148,11 +171,14 @@ pub struct RelationFinding {
 }
 
 /// A model's score under one prompt, original mentions. Intervals: Wilson's for P@1 and P@k, bootstrap over instances for MRR.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct PromptScoreFinding {
+    #[id]
     pub relation: String,
+    #[id]
     pub prompt: String,
     /// Its place among the relation's prompts, from 0; none for one that was typed.
+    #[id]
     pub prompt_index: Option<usize>,
     /// Rule of answers.
     pub candidates: Candidates,
@@ -166,8 +192,9 @@ pub struct PromptScoreFinding {
 }
 
 /// How a model's score on a relation spreads over prompts. Intervals by bootstrap over instances.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct PromptPreferenceFinding {
+    #[id]
     pub relation: String,
     /// Number of prompts.
     pub prompts: usize,
@@ -197,7 +224,7 @@ pub struct PromptPreferenceFinding {
 }
 
 /// Prompt preference over relations. Intervals by bootstrap over relations. `n` is the number of relations.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct PreferenceSummaryFinding {
     pub relations: usize,
     /// Share of relations with a gap above 10 points; for all models, of all pairs of model and relation.
@@ -233,8 +260,9 @@ pub struct PreferenceSummaryFinding {
 }
 
 /// Verbalisation stability, first prompt. `n` is `kept`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct VerbalizationFinding {
+    #[id]
     pub relation: String,
     /// Share of the kept instances with one answer under all mentions (Wilson); none if none is kept.
     pub stability: Option<Estimate>,
@@ -248,8 +276,9 @@ pub struct VerbalizationFinding {
 }
 
 /// The score averaged over prompts and mentions. Interval by bootstrap over instances.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct AdjustedFinding {
+    #[id]
     pub relation: String,
     /// The adjusted P@1.
     pub p_at_1: Estimate,
@@ -265,9 +294,10 @@ pub struct AdjustedFinding {
 }
 
 /// Rank consistency of a model, or of the whole order where the model is `all`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct RankConsistencyFinding {
     /// How prompts and mentions came about.
+    #[id]
     pub regime: Regime,
     /// Share of the most frequent place (of the most frequent order). Wilson's interval over the draws: it says how exactly
     /// the draws give it, not how it would be with other relations. Exact where every draw was counted.
@@ -296,10 +326,16 @@ pub struct RankConsistencyFinding {
     pub candidates: Option<Candidates>,
 }
 
+<<<<<<< HEAD
 /// Rank consistency of the whole order by the number of prompts averaged in a relation, drawn anew for each draw.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+=======
+/// Rank consistency of the whole order where so many prompts a relation are averaged, drawn anew for each draw.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
+>>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
 pub struct RankCurveFinding {
     /// Prompts that are averaged.
+    #[id]
     pub prompts: usize,
     /// Share of the most frequent whole order.
     pub consistency: Estimate,
@@ -316,11 +352,13 @@ pub struct RankCurveFinding {
 }
 
 /// The gap of two models split. `n` is the number of instances; the intervals are by bootstrap over relations.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct LedgerFinding {
     /// First model.
+    #[id]
     pub a: String,
     /// Second model.
+    #[id]
     pub b: String,
     /// Whether both get the same prompt and mentions.
     pub draws: Sharing,
@@ -333,9 +371,10 @@ pub struct LedgerFinding {
 }
 
 /// The score after further pretraining.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct DisparityFinding {
     /// Share of sentences that state facts; none for the model as it was.
+    #[id]
     pub gamma: Option<f64>,
     /// P@1 over all facts: first prompt, usual name, the token with the largest logit (Wilson).
     pub p_at_1: Estimate,
@@ -346,10 +385,17 @@ pub struct DisparityFinding {
     pub candidates: Option<String>,
 }
 
+<<<<<<< HEAD
 /// Answers of every model under one prompt, original mentions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+=======
+/// What every model answered under one prompt, original mentions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
+>>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
 pub struct InstancesFinding {
+    #[id]
     pub relation: String,
+    #[id]
     pub prompt: String,
     /// The models, in the order of the answers.
     pub models: Vec<String>,
@@ -376,12 +422,21 @@ pub struct InstanceRow {
     pub stable: Vec<bool>,
 }
 
+<<<<<<< HEAD
 /// One model's answer to one query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+=======
+/// What one model makes of one query.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
+>>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
 pub struct InstanceFinding {
+    #[id]
     pub relation: String,
+    #[id]
     pub prompt: String,
+    #[id]
     pub mention: String,
+    #[id]
     pub object: String,
     /// Input of the model.
     pub text: String,

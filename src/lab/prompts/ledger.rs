@@ -6,6 +6,7 @@
 //! contributions of the choice of prompt, of mentions and of instances, and a residual, in which prompt and instance
 //! cannot be separated.
 
+use lab::Columns;
 use serde::{Deserialize, Serialize};
 
 use super::adjust::Weights;
@@ -146,7 +147,7 @@ pub fn parts(a: &Answers, b: &Answers, weights: &Weights, shared: bool) -> Optio
 }
 
 /// The ledger of two models, with intervals by bootstrap over relations.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Columns)]
 pub struct Ledger {
     /// The adjusted gap, first model less second.
     pub model_itself: Estimate,

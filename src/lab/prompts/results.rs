@@ -10,7 +10,7 @@ use super::finding::{
     RankConsistencyFinding, RankCurveFinding, RelationFinding, VerbalizationFinding,
 };
 use lab::Head;
-use lab::results::{Tagged, replace};
+use lab::results::{Tagged, put};
 
 /// Results of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -59,45 +59,18 @@ impl Results {
     pub fn take(&mut self, finding: Head<'_>, kind: &Kind) {
         match kind {
             Kind::Data(x) => self.data = Some(Tagged::new(finding, x)),
-            Kind::Relation(x) => replace(&mut self.relations, Tagged::new(finding, x), |a, b| {
-                a.value.relation == b.value.relation
-            }),
-            Kind::PromptScore(x) => self.add_score(Tagged::new(finding, x)),
-            Kind::PromptPreference(x) => {
-                replace(&mut self.preferences, Tagged::new(finding, x), |a, b| {
-                    a.model == b.model && a.value.relation == b.value.relation
-                });
-            }
-            Kind::PreferenceSummary(x) => {
-                replace(&mut self.summaries, Tagged::new(finding, x), |a, b| a.model == b.model);
-            }
-            Kind::Verbalization(x) => replace(&mut self.stability, Tagged::new(finding, x), |a, b| {
-                a.model == b.model && a.value.relation == b.value.relation
-            }),
-            Kind::Adjusted(x) => replace(&mut self.adjusted, Tagged::new(finding, x), |a, b| {
-                a.model == b.model && a.value.relation == b.value.relation
-            }),
-            Kind::RankConsistency(x) => replace(&mut self.ranks, Tagged::new(finding, x), |a, b| {
-                a.model == b.model && a.value.regime == b.value.regime
-            }),
-            Kind::RankCurve(x) => {
-                replace(&mut self.curve, Tagged::new(finding, x), |a, b| a.value.prompts == b.value.prompts);
-            }
-            Kind::Ledger(x) => replace(&mut self.ledgers, Tagged::new(finding, x), |a, b| {
-                (&a.value.a, &a.value.b) == (&b.value.a, &b.value.b)
-            }),
-            Kind::Disparity(x) => replace(&mut self.disparity, Tagged::new(finding, x), |a, b| {
-                a.model == b.model && a.value.gamma == b.value.gamma
-            }),
+            Kind::Relation(x) => put(&mut self.relations, finding, x),
+            Kind::PromptScore(x) => put(&mut self.scores, finding, x),
+            Kind::PromptPreference(x) => put(&mut self.preferences, finding, x),
+            Kind::PreferenceSummary(x) => put(&mut self.summaries, finding, x),
+            Kind::Verbalization(x) => put(&mut self.stability, finding, x),
+            Kind::Adjusted(x) => put(&mut self.adjusted, finding, x),
+            Kind::RankConsistency(x) => put(&mut self.ranks, finding, x),
+            Kind::RankCurve(x) => put(&mut self.curve, finding, x),
+            Kind::Ledger(x) => put(&mut self.ledgers, finding, x),
+            Kind::Disparity(x) => put(&mut self.disparity, finding, x),
             Kind::Instances(_) | Kind::Instance(_) => {}
         }
-    }
-
-    fn add_score(&mut self, new: Tagged<PromptScoreFinding>) {
-        replace(&mut self.scores, new, |a, b| {
-            let key = |t: &Tagged<PromptScoreFinding>| (t.value.prompt_index, t.model.clone());
-            a.value.relation == b.value.relation && a.value.prompt == b.value.prompt && key(a) == key(b)
-        });
     }
 
     /// Takes in the answer to the question of this number. False where it is older than the one that is there.
@@ -113,7 +86,7 @@ impl Results {
         let mut look = Look { ticket, ..Look::default() };
         for (finding, kind) in findings {
             match kind {
-                Kind::PromptScore(x) => self.add_score(Tagged::new(finding, x)),
+                Kind::PromptScore(x) => put(&mut self.scores, finding, x),
                 Kind::Instances(x) => look.instances = Some(Tagged::new(finding, x)),
                 Kind::Instance(x) => look.one.push(Tagged::new(finding, x)),
                 _ => {}

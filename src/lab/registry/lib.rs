@@ -185,8 +185,13 @@ macro_rules! labs {
             }
 
             fn knows(lab: LabId, kind: &str) -> bool {
-                match lab { $( LabId::$Lab => $module::KINDS.contains(&kind), )+ }
+                match lab { $( LabId::$Lab => $module::KINDS.iter().any(|k| k.name == kind), )+ }
             }
+        }
+
+        /// The kinds of finding of a lab, with their columns.
+        pub fn kinds(lab: LabId) -> &'static [lab::columns::KindInfo] {
+            match lab { $( LabId::$Lab => &$module::KINDS, )+ }
         }
 
         $( impl From<$module::Kind> for Kinds {

@@ -1,7 +1,7 @@
 //! Findings of the lab: one struct a kind. Words are counted from 0; a score belongs to a word, and is the sum over its
 //! sub-words.
 
-use lab::FindingKind;
+use lab::{Columns, Kinds};
 use serde::{Deserialize, Serialize};
 
 use super::spec::Direction;
@@ -13,7 +13,7 @@ pub const ALL: &str = "all";
 pub const OWN: &str = "own";
 
 /// The kinds of finding.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Kinds)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Kind {
     /// Sentences and models of the run.
@@ -25,38 +25,23 @@ pub enum Kind {
     /// Scores of the words behind it, by a method.
     Saliency(SaliencyFinding),
     /// Share of right predictions.
+    #[interval]
     Accuracy(AccuracyFinding),
     /// Agreement with people and with the perturbed form.
+    #[interval]
     Interpretability(Box<InterpretabilityFinding>),
     /// Agreement among inputs of like rationale ratio.
+    #[interval]
     Ratio(RatioFinding),
     /// Two models or two methods on the same inputs.
+    #[interval]
     Difference(DifferenceFinding),
     /// Attention of all heads.
     Attention(AttentionFinding),
 }
 
-/// Names of the kinds, by which a reader distinguishes a newer program's findings from damaged ones.
-pub const KINDS: [&str; 9] = [
-    "data",
-    "sentence",
-    "prediction",
-    "saliency",
-    "accuracy",
-    "interpretability",
-    "ratio",
-    "difference",
-    "attention",
-];
-
-impl FindingKind for Kind {
-    fn has_interval(&self) -> bool {
-        matches!(self, Kind::Accuracy(_) | Kind::Interpretability(_) | Kind::Ratio(_) | Kind::Difference(_))
-    }
-}
-
 /// Sentences and models of the run. Its model is `all`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct DataFinding {
     /// The file as the spec names it, or what is built in.
     pub source: String,
@@ -140,9 +125,10 @@ impl Sample {
 }
 
 /// A sentence. Its model is `all`; `n` is the number of its words.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct SentenceFinding {
     /// Identifier: that of the data, or `own`.
+    #[id]
     pub sentence: String,
     /// Dimension; empty where there is none.
     pub dimension: String,
@@ -183,8 +169,9 @@ pub struct Guess {
 }
 
 /// Prediction of a model in a sentence. `n` is 1.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct PredictionFinding {
+    #[id]
     pub sentence: String,
     pub dimension: String,
     pub sample: Sample,
@@ -213,14 +200,16 @@ pub struct Subword {
 }
 
 /// Scores of the words behind a prediction. `n` is the number of words.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct SaliencyFinding {
+    #[id]
     pub sentence: String,
     pub dimension: String,
     pub sample: Sample,
     /// How it was perturbed.
     pub perturbation: Option<String>,
     /// Identifier of the method.
+    #[id]
     pub method: String,
     /// The words, the mask among them.
     pub tokens: Vec<String>,
@@ -254,13 +243,16 @@ pub struct SaliencyFinding {
 }
 
 /// Share of right predictions. `n` is the number of inputs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct AccuracyFinding {
     /// Dimension, or `all`.
+    #[id]
     pub dimension: String,
     /// `original`, `perturbed`, or `all`.
+    #[id]
     pub sample: String,
     /// Kind of perturbation, or `all`; of originals those that have such a partner.
+    #[id]
     pub perturbation: String,
     /// The first answer is right.
     pub top1: Estimate,
@@ -272,13 +264,16 @@ pub struct AccuracyFinding {
 }
 
 /// Agreement with people and with the perturbed form. `n` is the number of inputs behind token-F1.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct InterpretabilityFinding {
     /// Dimension, or `all`.
+    #[id]
     pub dimension: String,
     /// Kind of perturbation, or `all`.
+    #[id]
     pub perturbation: String,
     /// Identifier of the method.
+    #[id]
     pub method: String,
     /// Token-F1 against the gold rationales; of originals and partners where `perturbation` is `all`, else of the partners.
     /// None where nothing is known of gold rationales.
@@ -327,13 +322,16 @@ pub struct InterpretabilityFinding {
 }
 
 /// Agreement among inputs of like rationale ratio. `n` is the number of inputs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct RatioFinding {
     /// Dimension, or `all`.
+    #[id]
     pub dimension: String,
     /// Identifier of the method.
+    #[id]
     pub method: String,
     /// Least ratio.
+    #[id]
     pub from: f64,
     /// Ratios are below this.
     pub to: f64,
@@ -349,13 +347,16 @@ pub struct RatioFinding {
 }
 
 /// Two models or two methods on the same inputs. Its model is `all`; `n` is the number of originals, which are the units.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct DifferenceFinding {
     /// The first, for example `bert-mini attention`.
+    #[id]
     pub a: String,
     /// The second.
+    #[id]
     pub b: String,
     /// `token_f1`, `map`, or `top1`.
+    #[id]
     pub metric: String,
     /// Mean of the first less mean of the second.
     pub difference: Estimate,
@@ -365,8 +366,9 @@ pub struct DifferenceFinding {
 }
 
 /// Attention of all heads between the mask and the words. `n` is the number of words.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct AttentionFinding {
+    #[id]
     pub sentence: String,
     pub words: Vec<String>,
     /// Words that are masks or that the model does not see.

@@ -7,7 +7,7 @@ use super::finding::{
     PredictionFinding, RatioFinding, SaliencyFinding, SentenceFinding,
 };
 use lab::Head;
-use lab::results::{Tagged, replace};
+use lab::results::{Tagged, put};
 
 /// Results of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -57,30 +57,10 @@ impl Results {
             Kind::Sentence(x) => self.sentences.push(Tagged::new(finding, x)),
             Kind::Prediction(x) => self.predictions.push(Tagged::new(finding, x)),
             Kind::Saliency(x) => self.rows.push(Tagged::new(finding, x)),
-            Kind::Accuracy(x) => replace(&mut self.accuracy, Tagged::new(finding, x), |a, b| {
-                let key = |t: &Tagged<AccuracyFinding>| {
-                    let v = &t.value;
-                    (v.dimension.clone(), v.sample.clone(), v.perturbation.clone())
-                };
-                a.model == b.model && key(a) == key(b)
-            }),
-            Kind::Interpretability(x) => {
-                replace(&mut self.interpretability, Tagged::new(finding, x), |a, b| {
-                    let (v, w) = (&a.value, &b.value);
-                    a.model == b.model
-                        && (&v.method, &v.dimension, &v.perturbation)
-                            == (&w.method, &w.dimension, &w.perturbation)
-                });
-            }
-            Kind::Ratio(x) => replace(&mut self.ratios, Tagged::new(finding, x), |a, b| {
-                let (v, w) = (&a.value, &b.value);
-                a.model == b.model
-                    && (&v.method, &v.dimension, v.from.to_bits())
-                        == (&w.method, &w.dimension, w.from.to_bits())
-            }),
-            Kind::Difference(x) => replace(&mut self.differences, Tagged::new(finding, x), |a, b| {
-                (&a.value.a, &a.value.b, &a.value.metric) == (&b.value.a, &b.value.b, &b.value.metric)
-            }),
+            Kind::Accuracy(x) => put(&mut self.accuracy, finding, x),
+            Kind::Interpretability(x) => put(&mut self.interpretability, finding, x.as_ref()),
+            Kind::Ratio(x) => put(&mut self.ratios, finding, x),
+            Kind::Difference(x) => put(&mut self.differences, finding, x),
             Kind::Attention(x) => self.attention = Some(Tagged::new(finding, x)),
         }
     }

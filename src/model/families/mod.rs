@@ -43,7 +43,7 @@ pub const FAMILIES: &[Family] = &[
 
 pub struct Family {
     /// Values of `model_type` that it reads; the first is the one it writes.
-    pub(crate) model_types: &'static [&'static str],
+    pub model_types: &'static [&'static str],
     /// Prefixes that checkpoints put before the names of the base model (also tried: none); the first is written.
     pub prefixes: &'static [&'static str],
     /// Canonical stems to stored stems.
@@ -151,7 +151,7 @@ fn old_norm_name(name: &str) -> Option<String> {
 }
 
 /// Every family: those with open blocks first, then those that are run by their logits.
-fn all() -> impl Iterator<Item = &'static Family> {
+pub fn all() -> impl Iterator<Item = &'static Family> {
     FAMILIES.iter().chain(served::SERVED.iter().map(|s| &s.family))
 }
 

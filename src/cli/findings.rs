@@ -1,0 +1,316 @@
+//! `probity findings`: every finding of one kind of a session as a table. The columns are those that the kind declares.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Map, Value};
+
+use super::error::CliError;
+use super::{output, replay};
+use base::files::{FileError, Whole};
+use base::numbers::short;
+use base::suggest;
+use base::text::printable_label;
+use engine::message::Event;
+use figure::csv_text;
+use labs::columns::{Column, KindInfo};
+use labs::table::Form;
+use session::format::{Item, Session};
+
+/// Print the findings of one kind as a table, or list the kinds that a session has.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  probity findings agreement-2
+  probity findings agreement-2 optimum
+  probity findings agreement-2 reliability -o points.csv")]
+pub struct FindingsArgs {
+    /// Name or file of the session.
+    session: String,
+    /// Kind of finding [default: list the kinds].
+    kind: Option<String>,
+    /// File to write; its extension determines the format [default: Markdown on standard output].
+    #[arg(long, short, value_name = "FILE.csv|.md|.tex", requires = "kind")]
+    out: Option<PathBuf>,
+    /// Replace the file if it already exists.
+    #[arg(long, requires = "out")]
+    force: bool,
+}
+
+/// Prints or writes what was asked for.
+///
+/// # Errors
+/// [`CliError::Usage`] for a session or kind that does not exist and for a file that does, [`CliError::Failed`] if it cannot be written.
+pub fn findings(args: &FindingsArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let rows = rows(&replay::open(&args.session)?)?;
+    let Some(name) = &args.kind else { return list(&rows, out) };
+    let present = kinds(&rows);
+    let Some(kind) = present.iter().find(|k| k.name == *name) else {
+        let names: Vec<&str> = present.iter().map(|k| k.name).collect();
+        return Err(CliError::Usage(suggest::unknown("kind of finding in this session", name, &names)));
+    };
+    let table = Flat::new(kind, rows.into_iter().filter(|r| r.kind.name == kind.name).collect());
+    match &args.out {
+        None => out.write_all(table.markdown().as_bytes()).map_err(|e| CliError::Failed(e.to_string())),
+        Some(path) => {
+            write(&table, path, args.force)?;
+            output::say(&format!("wrote {}", output::full(path)));
+            Ok(())
+        }
+    }
+}
+
+/// A finding that no later one replaced.
+struct Row {
+    kind: &'static KindInfo,
+    /// Which run of the session, from 1.
+    run: u64,
+    model: String,
+    body: Value,
+}
+
+/// The findings of all runs in the order in which they came; a later one takes the place of the one that it replaces.
+fn rows(session: &Session) -> Result<Vec<Row>, CliError> {
+    let mut rows: Vec<Row> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for entry in &session.entries {
+        let Item::Event(Event::Finding { generation, finding }) = &entry.item else { continue };
+        let body = serde_json::to_value(finding).map_err(|e| CliError::Failed(e.to_string()))?;
+        let name = body.get("kind").and_then(Value::as_str).unwrap_or_default();
+        let Some(kind) = labs::kinds(finding.lab).iter().find(|k| k.name == name) else { continue };
+        let row = Row { kind, run: *generation, model: finding.model.clone(), body };
+        match places.entry(row.identity()) {
+            Entry::Occupied(place) => rows[*place.get()] = row,
+            Entry::Vacant(place) => {
+                place.insert(rows.len());
+                rows.push(row);
+            }
+        }
+    }
+    Ok(rows)
+}
+
+impl Row {
+    /// The same text for findings of which the later one counts.
+    fn identity(&self) -> String {
+        let ids = (self.kind.columns)().into_iter().filter(|c| c.id);
+        let ids: Vec<String> = ids.map(|c| plain(self.body.get(c.key))).collect();
+        format!("{}\n{}\n{}\n{}", self.kind.name, self.run, self.model, ids.join("\n"))
+    }
+}
+
+/// The kinds that occur, in the order of their first finding.
+fn kinds(rows: &[Row]) -> Vec<&'static KindInfo> {
+    let mut kinds: Vec<&'static KindInfo> = Vec::new();
+    for row in rows {
+        if kinds.iter().all(|k| k.name != row.kind.name) {
+            kinds.push(row.kind);
+        }
+    }
+    kinds
+}
+
+fn list(rows: &[Row], out: &mut dyn Write) -> Result<(), CliError> {
+    for kind in kinds(rows) {
+        let count = rows.iter().filter(|r| r.kind.name == kind.name).count();
+        output::line(out, &format!("{:20} {count:6}  {}", kind.name, kind.doc))?;
+    }
+    Ok(())
+}
+
+/// A table with one row a finding.
+struct Flat {
+    caption: String,
+    columns: Vec<Column>,
+    rows: Vec<Row>,
+}
+
+/// The ends of an estimate.
+const ESTIMATE: [&str; 3] = ["mean", "lo", "hi"];
+
+impl Flat {
+    /// The table of the columns that have a value in any row.
+    fn new(kind: &KindInfo, rows: Vec<Row>) -> Self {
+        let has = |c: &Column| rows.iter().any(|r| r.body.get(c.key).is_some_and(|v| !v.is_null()));
+        let columns: Vec<Column> = (kind.columns)().into_iter().filter(has).collect();
+        Self { caption: kind.doc.to_owned(), columns, rows }
+    }
+
+    fn several_runs(&self) -> bool {
+        self.rows.iter().any(|r| r.run != self.rows[0].run)
+    }
+
+    /// True if the column holds estimates.
+    fn is_estimate(&self, column: &Column) -> bool {
+        self.rows.iter().any(|r| r.body.get(column.key).is_some_and(|v| v.get("mean").is_some()))
+    }
+
+    /// One number a cell: an estimate takes three columns.
+    fn csv(&self) -> String {
+        let mut head = vec!["run".to_owned(), "model".to_owned(), "n".to_owned()];
+        for column in &self.columns {
+            match self.is_estimate(column) {
+                true => head.extend(ESTIMATE.map(|end| format!("{}_{end}", column.key))),
+                false => head.push(column.key.to_owned()),
+            }
+        }
+        let mut text = head.join(",") + "\n";
+        for row in &self.rows {
+            let mut cells = vec![row.run.to_string(), csv_text(&row.model), plain(row.body.get("n"))];
+            for column in &self.columns {
+                let value = row.body.get(column.key);
+                match self.is_estimate(column) {
+                    true => cells.extend(ESTIMATE.map(|end| plain(value.and_then(|v| v.get(end))))),
+                    false => cells.push(csv_text(&plain(value))),
+                }
+            }
+            text.push_str(&(cells.join(",") + "\n"));
+        }
+        text
+    }
+
+    /// Head and cells for a reader: numbers with three digits, an estimate with its interval; lists and objects are left out.
+    fn readable(&self) -> (Vec<String>, Vec<Vec<String>>) {
+        let simple = |c: &&Column| {
+            let fits = |v: &Value| {
+                !(v.is_array() || v.is_object())
+                    || ESTIMATE.iter().chain(&["name"]).any(|k| v.get(k).is_some())
+            };
+            self.rows.iter().all(|r| r.body.get(c.key).is_none_or(fits))
+        };
+        let columns: Vec<&Column> = self.columns.iter().filter(simple).collect();
+        let runs = self.several_runs();
+        let mut head: Vec<String> = if runs { vec!["run".into()] } else { Vec::new() };
+        head.extend(["model".into(), "n".into()]);
+        head.extend(columns.iter().map(|c| c.key.replace('_', " ")));
+        let cells = self.rows.iter().map(|row| {
+            let mut cells = if runs { vec![row.run.to_string()] } else { Vec::new() };
+            cells.extend([printable_label(&row.model), plain(row.body.get("n"))]);
+            cells.extend(columns.iter().map(|c| shown(row.body.get(c.key))));
+            cells
+        });
+        (head, cells.collect())
+    }
+
+    fn markdown(&self) -> String {
+        let (head, rows) = self.readable();
+        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+        let rule: Vec<String> = head.iter().map(|_| "---".to_owned()).collect();
+        let body: String = rows.iter().map(|r| line(r)).collect();
+        format!("{}\n\n{}{}{body}", self.caption, line(&head), line(&rule))
+    }
+
+    fn latex(&self) -> String {
+        let (head, rows) = self.readable();
+        let escape = |cell: &String| {
+            cell.chars().fold(String::new(), |text, c| match c {
+                '&' | '%' | '#' | '_' | '$' | '{' | '}' => text + "\\" + &c.to_string(),
+                '\\' | '~' | '^' => text + " ",
+                c => text + &c.to_string(),
+            })
+        };
+        let line = |cells: &[String]| cells.iter().map(escape).collect::<Vec<_>>().join(" & ") + " \\\\\n";
+        let body: String = rows.iter().map(|r| line(r)).collect();
+        format!(
+            "% {}\n\\begin{{tabular}}{{{}}}\n\\toprule\n{}\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n",
+            self.caption,
+            "l".repeat(head.len()),
+            line(&head)
+        )
+    }
+}
+
+/// A value in full.
+fn plain(value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Object(fields)) if fields.contains_key("name") => named(fields),
+        Some(other) => other.to_string(),
+    }
+}
+
+/// A method with its options: `inlp`, or `random seed=2`.
+fn named(fields: &Map<String, Value>) -> String {
+    let name = plain(fields.get("name"));
+    fields
+        .iter()
+        .filter(|(key, _)| *key != "name")
+        .fold(name, |text, (key, value)| format!("{text} {key}={value}"))
+}
+
+/// A value for a reader.
+fn shown(value: Option<&Value>) -> String {
+    let number = |v: Option<&Value>| v.and_then(Value::as_f64).map_or_else(|| "∞".to_owned(), short);
+    match value {
+        Some(Value::Number(x)) if x.is_f64() => short(x.as_f64().unwrap_or(f64::NAN)),
+        Some(v) if v.get("mean").is_some() => {
+            format!("{} [{}, {}]", number(v.get("mean")), number(v.get("lo")), number(v.get("hi")))
+        }
+        other => printable_label(&plain(other)),
+    }
+}
+
+/// Writes the table in the form that the extension names; the file appears whole or not at all.
+fn write(table: &Flat, path: &Path, force: bool) -> Result<(), CliError> {
+    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
+    let text = match Form::of_extension(extension) {
+        Some(Form::Csv) => table.csv(),
+        Some(Form::Markdown) => table.markdown(),
+        Some(Form::Latex) => table.latex(),
+        None => {
+            let why = format!(
+                "{}: tables are written as .csv, .md or .tex",
+                printable_label(&path.display().to_string())
+            );
+            return Err(CliError::Usage(why));
+        }
+    };
+    let mut whole = Whole::new(path, force)?;
+    let fail = |source| FileError::Write { path: path.to_owned(), source };
+    whole.file().write_all(text.as_bytes()).map_err(fail)?;
+    Ok(whole.place()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session() -> Session {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sessions/agreement.probity.jsonl");
+        Session::read(&path).unwrap()
+    }
+
+    #[test]
+    fn a_later_finding_takes_the_place_of_the_one_that_it_replaces() {
+        let session = session();
+        let told = session.entries.iter().filter(|e| {
+            matches!(&e.item, Item::Event(Event::Finding { finding, .. }) if serde_json::to_value(finding).unwrap()["kind"] == "optimum")
+        });
+        let rows = rows(&session).unwrap();
+        let kept = rows.iter().filter(|r| r.kind.name == "optimum").count();
+        assert!(kept > 0 && kept <= told.count());
+        let points: Vec<String> = rows.iter().map(Row::identity).collect();
+        let mut distinct = points.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert_eq!(distinct.len(), points.len());
+        assert!(rows.iter().all(|r| r.body["final"] == true));
+    }
+
+    #[test]
+    fn a_table_has_the_declared_columns_and_an_estimate_takes_three() {
+        let rows: Vec<Row> =
+            rows(&session()).unwrap().into_iter().filter(|r| r.kind.name == "versus").collect();
+        let kind = rows[0].kind;
+        let table = Flat::new(kind, rows);
+        let csv = table.csv();
+        assert!(csv.starts_with("run,model,n,a,b,oracle,"), "{csv}");
+        assert!(csv.contains("difference_mean,difference_lo,difference_hi"));
+        assert!(csv.contains(",inlp,alterrep,mlp,"), "{csv}");
+        assert!(table.markdown().contains("| inlp | alterrep | mlp |"));
+        assert!(table.latex().contains("p\\_greater") || table.latex().contains("p greater"));
+    }
+}

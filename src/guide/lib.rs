@@ -1,0 +1,96 @@
+//! The guide: one page a topic, read on the web, by `probity guide` and in the program's help. A page marks the tables that the
+//! program writes from its own declarations with `<!-- table: NAME -->` and `<!-- end -->`.
+
+use base::suggest;
+
+/// Start of a marker.
+const TABLE: &str = "<!-- table: ";
+/// End of a table.
+const END: &str = "<!-- end -->";
+
+/// A page of the guide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Page {
+    /// The file's name without its ending; `probity guide NAME` shows it.
+    pub name: &'static str,
+    /// Markdown.
+    pub text: &'static str,
+}
+
+/// All pages: `start`, then by name.
+pub static PAGES: &[Page] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
+
+impl Page {
+    /// The heading.
+    pub fn title(&self) -> &'static str {
+        self.text.lines().find_map(|l| l.strip_prefix("# ")).unwrap_or(self.name)
+    }
+
+    /// The question that the page answers: its first line after the heading.
+    pub fn question(&self) -> &'static str {
+        self.text
+            .lines()
+            .skip_while(|l| !l.starts_with("# "))
+            .skip(1)
+            .find(|l| !l.is_empty())
+            .unwrap_or_default()
+    }
+}
+
+/// The page of that name.
+///
+/// # Errors
+/// A sentence with the nearest name.
+pub fn page(name: &str) -> Result<&'static Page, String> {
+    PAGES.iter().find(|p| p.name == name).ok_or_else(|| {
+        let names: Vec<&str> = PAGES.iter().map(|p| p.name).collect();
+        suggest::unknown("page of the guide", name, &names)
+    })
+}
+
+/// The text of a page with its tables written anew. `table` gives the Markdown of a table by its name.
+///
+/// # Errors
+/// A sentence that names the table that is unknown or whose end is missing.
+pub fn fill(text: &str, table: impl Fn(&str) -> Option<String>) -> Result<String, String> {
+    let mut filled = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(TABLE) {
+        let (name, after) = after.split_once(" -->").ok_or("a table's marker does not end with ` -->`")?;
+        let (_, after) = after.split_once(END).ok_or_else(|| format!("the table `{name}` has no `{END}`"))?;
+        let rows = table(name).ok_or_else(|| format!("there is no table `{name}`"))?;
+        filled.push_str(&format!("{before}{TABLE}{name} -->\n{rows}{END}"));
+        rest = after;
+    }
+    filled.push_str(rest);
+    Ok(filled)
+}
+
+/// The text for a reader: without the markers.
+pub fn readable(text: &str) -> String {
+    text.lines().filter(|l| !l.starts_with("<!--")).fold(String::new(), |text, l| text + l + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_replaced_between_its_markers_and_the_rest_stays() {
+        let page = "# A\n\nWhy?\n<!-- table: x -->\nold\n<!-- end -->\nmore\n";
+        let filled = fill(page, |name| (name == "x").then(|| "| new |\n".into()));
+        assert_eq!(filled.as_deref(), Ok("# A\n\nWhy?\n<!-- table: x -->\n| new |\n<!-- end -->\nmore\n"));
+        assert_eq!(readable(page), "# A\n\nWhy?\nold\nmore\n");
+        assert!(fill(page, |_| None).is_err_and(|e| e.contains("`x`")));
+        assert!(fill("<!-- table: x -->\n", |_| Some(String::new())).is_err());
+    }
+
+    #[test]
+    fn every_page_has_a_title_and_a_question() {
+        for page in PAGES {
+            assert!(page.text.starts_with("# "), "{}", page.name);
+            assert!(page.question().len() > 10, "{}", page.name);
+        }
+        assert!(page("strat").is_err_and(|e| e.contains("start")));
+    }
+}
