@@ -22,12 +22,8 @@ pub enum Kind {
     /// Power at a number of items, as the pilot has it.
     #[interval]
     Power(PowerFinding),
-<<<<<<< HEAD
     /// Number of items needed.
-=======
-    /// How many items are needed.
     #[interval]
->>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
     Required(RequiredFinding),
     /// Whether the comparison carries information.
     Collapse(CollapseFinding),
@@ -46,51 +42,18 @@ pub enum Kind {
     /// The comparison with more or less noise on the second side.
     #[interval]
     Noise(NoiseFinding),
-<<<<<<< HEAD
     /// Baselines from the surface of the sentences.
-    Baseline(BaselineFinding),
-}
-
-/// Names of the kinds, by which a reader distinguishes a newer program's findings from damaged ones.
-pub const KINDS: [&str; 12] = [
-    "configuration",
-    "comparison",
-    "power",
-    "required",
-    "collapse",
-    "sequential",
-    "margin",
-    "tally",
-    "mdl",
-    "control",
-    "noise",
-    "baseline",
-];
-
-impl FindingKind for Kind {
-    fn has_interval(&self) -> bool {
-        !matches!(self, Kind::Collapse(_) | Kind::Margin(_) | Kind::Tally(_) | Kind::Mdl(_))
-    }
-}
-
-=======
-    /// What the surface of the sentences gives away of their labels.
     #[interval]
     Baseline(BaselineFinding),
 }
 
->>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
 /// One side of the comparison at one size of training data. `n` of the finding is the number of test items.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ConfigurationFinding {
     /// Its name in the comparison.
     pub name: String,
-<<<<<<< HEAD
     /// `a` or `b`.
-=======
-    /// Which side it is, `a` or `b`.
     #[id]
->>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
     pub side: String,
     pub task: String,
     /// The model, or the file of results.
@@ -121,11 +84,7 @@ pub struct ComparisonFinding {
     /// Name of the second.
     #[id]
     pub b: String,
-<<<<<<< HEAD
-=======
-    /// What was measured.
     #[id]
->>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
     pub metric: String,
     /// Items that both get right, summed over seeds; none for metrics that are not 0 or 1.
     pub both: Option<u64>,
@@ -233,13 +192,8 @@ pub struct PowerFinding {
     pub student: bool,
 }
 
-<<<<<<< HEAD
 /// Number of items needed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-=======
-/// How many items are needed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
->>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
 pub struct RequiredFinding {
     /// Name of the first.
     pub a: String,
@@ -277,13 +231,8 @@ pub struct RequiredFinding {
     pub parameters: Option<u64>,
 }
 
-<<<<<<< HEAD
 /// Whether the comparison carries information.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-=======
-/// Whether there is a difference worth a recommendation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
->>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
 pub struct CollapseFinding {
     /// Name of the first.
     pub a: String,
@@ -365,23 +314,14 @@ impl SequentialFinding {
     }
 }
 
-<<<<<<< HEAD
 /// Counts of the first items in the order drawn by the seed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-=======
-/// What the first items in the order drawn by the seed say.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
->>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
 pub struct TallyFinding {
     /// Name of the first.
     pub a: String,
     /// Name of the second.
     pub b: String,
-<<<<<<< HEAD
-=======
-    /// What was measured.
     #[id]
->>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
     pub metric: String,
     /// The items.
     pub tally: Tally,
@@ -393,16 +333,11 @@ pub struct TallyFinding {
 pub struct MdlFinding {
     /// The side.
     pub name: String,
-<<<<<<< HEAD
     /// `a` or `b`.
-    pub side: String,
-=======
-    /// Which side it is, `a` or `b`.
     #[id]
     pub side: String,
     /// How they are coded.
     #[id]
->>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
     pub method: String,
     /// Bits in all: the mean over the seeds.
     pub codelength: f64,
@@ -423,12 +358,8 @@ pub struct MdlFinding {
 pub struct ControlFinding {
     /// The side.
     pub name: String,
-<<<<<<< HEAD
     /// `a` or `b`.
-=======
-    /// Which side it is, `a` or `b`.
     #[id]
->>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
     pub side: String,
     /// Training examples.
     pub at_n: u64,
@@ -474,12 +405,8 @@ pub struct NoiseFinding {
 /// test sentences, the probes' own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct BaselineFinding {
-<<<<<<< HEAD
     /// Name of the baseline.
-=======
-    /// What it goes by.
     #[id]
->>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
     pub name: String,
     /// The side whose task it answers, `a` or `b`; none if both have the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]

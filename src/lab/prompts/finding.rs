@@ -35,12 +35,8 @@ pub enum Kind {
     /// The same over all relations.
     #[interval]
     PreferenceSummary(PreferenceSummaryFinding),
-<<<<<<< HEAD
     /// Stability of a model's answers over the names of a subject.
-=======
-    /// Whether a model says the same under every name of a subject.
     #[interval]
->>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
     Verbalization(VerbalizationFinding),
     /// A model's score averaged over prompts and mentions.
     #[interval]
@@ -51,12 +47,8 @@ pub enum Kind {
     /// The same against the number of prompts that are averaged.
     #[interval]
     RankCurve(RankCurveFinding),
-<<<<<<< HEAD
     /// Parts of the gap between two models.
-=======
-    /// What the gap of two models is made of.
     #[interval]
->>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
     Ledger(LedgerFinding),
     /// The score after further pretraining on a mixture.
     #[interval]
@@ -67,36 +59,8 @@ pub enum Kind {
     Instance(InstanceFinding),
 }
 
-<<<<<<< HEAD
-/// Names of the kinds, by which a reader distinguishes a newer program's findings from damaged ones.
-pub const KINDS: [&str; 13] = [
-    "data",
-    "relation",
-    "prompt_score",
-    "prompt_preference",
-    "preference_summary",
-    "verbalization",
-    "adjusted",
-    "rank_consistency",
-    "rank_curve",
-    "ledger",
-    "disparity",
-    "instances",
-    "instance",
-];
-
-impl FindingKind for Kind {
-    fn has_interval(&self) -> bool {
-        !matches!(self, Kind::Data(_) | Kind::Relation(_) | Kind::Instances(_) | Kind::Instance(_))
-    }
-}
-
 /// Models and questions.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-=======
-/// What is asked of which models.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
->>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
 pub struct DataFinding {
     /// Files and folders; empty if the relations are built in.
     pub sources: Vec<Source>,
@@ -326,13 +290,8 @@ pub struct RankConsistencyFinding {
     pub candidates: Option<Candidates>,
 }
 
-<<<<<<< HEAD
 /// Rank consistency of the whole order by the number of prompts averaged in a relation, drawn anew for each draw.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-=======
-/// Rank consistency of the whole order where so many prompts a relation are averaged, drawn anew for each draw.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
->>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
 pub struct RankCurveFinding {
     /// Prompts that are averaged.
     #[id]
@@ -385,13 +344,8 @@ pub struct DisparityFinding {
     pub candidates: Option<String>,
 }
 
-<<<<<<< HEAD
 /// Answers of every model under one prompt, original mentions.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-=======
-/// What every model answered under one prompt, original mentions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
->>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
 pub struct InstancesFinding {
     #[id]
     pub relation: String,
@@ -422,13 +376,8 @@ pub struct InstanceRow {
     pub stable: Vec<bool>,
 }
 
-<<<<<<< HEAD
 /// One model's answer to one query.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-=======
-/// What one model makes of one query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
->>>>>>> 8157bc1 (A kind of finding is declared once: its keys with their sentences, its identity and its intervals are derived)
 pub struct InstanceFinding {
     #[id]
     pub relation: String,
