@@ -3,7 +3,7 @@
 use corpus::readers::FORMATS;
 use corpus::sets::built_in;
 use interventions::Goal;
-use labs::setting::{Kind, Known, KnownModel, Setting};
+use labs::setting::{Known, KnownModel};
 use labs::{LABS, Lab, LabId};
 use model::builtin::BUILTINS;
 use model::families::{self, FAMILIES};
@@ -12,6 +12,12 @@ use tui::keymap::Keymap;
 
 /// The table of that name as Markdown; none if there is no such table.
 pub fn table(name: &str) -> Option<String> {
+    if let Some(lab) = name.strip_prefix("kinds-") {
+        return LabId::named(lab).map(kinds);
+    }
+    if let Some(lab) = name.strip_prefix("settings-") {
+        return LabId::named(lab).map(settings);
+    }
     Some(match name {
         "keys" => keys(),
         "methods" => methods(),
@@ -22,16 +28,6 @@ pub fn table(name: &str) -> Option<String> {
         "builtin" => built_in_models(),
         "axes" => axes(),
         "presets" => presets(),
-        "kinds-interventions" => kinds(LabId::Interventions),
-        "kinds-prompts" => kinds(LabId::Prompts),
-        "kinds-power" => kinds(LabId::Power),
-        "kinds-saliency" => kinds(LabId::Saliency),
-        "settings-interventions" => {
-            settings(interventions::settings::settings(), &interventions::Spec::shipped())
-        }
-        "settings-prompts" => settings(prompts::settings::settings(), &prompts::Spec::shipped()),
-        "settings-power" => settings(power::settings::settings(), &power::Spec::shipped()),
-        "settings-saliency" => settings(saliency::settings::settings(), &saliency::Spec::shipped()),
         _ => return None,
     })
 }
@@ -132,27 +128,15 @@ fn presets() -> String {
     rows(["name", "what it shows"], LABS.iter().flat_map(of_lab))
 }
 
-/// The settings of a lab with the values of its default spec.
-fn settings<S>(settings: Vec<Setting<S>>, spec: &S) -> String {
+/// The settings of a lab with the values of its shipped experiment.
+fn settings(lab: LabId) -> String {
     let models = BUILTINS.iter().map(|b| KnownModel { name: b.name.to_owned(), layers: 3 });
     let known = Known { models: models.collect() };
-    let of_setting = settings.iter().map(|s| {
-        let default = s.text(spec, &known);
-        [format!("`{}`", s.key), s.label.clone(), default, allowed(&s.kind(spec, &known)), s.help.clone()]
-    });
-    rows(["key", "on screen", "default", "allowed", "meaning"], of_setting)
-}
-
-/// The values that a setting takes.
-fn allowed(kind: &Kind) -> String {
-    match kind {
-        Kind::Slider { range, unset: Some(word), .. } => format!("{range}, or {word}"),
-        Kind::Slider { range, .. } | Kind::Integer(range) => range.to_string(),
-        Kind::Choice(names) | Kind::Marks(names) if names.len() <= 12 => names.join(", "),
-        Kind::Choice(names) | Kind::Marks(names) => format!("one of {}", names.len()),
-        Kind::Text(_) => "text".to_owned(),
-        Kind::File(_) => "a path".to_owned(),
-    }
+    let of_setting = labs::settings(lab, &known).into_iter();
+    rows(
+        ["key", "on screen", "default", "allowed", "meaning"],
+        of_setting.map(|s| [format!("`{}`", s.key), s.label, s.value, s.allowed, s.help]),
+    )
 }
 
 /// The kinds of finding of a lab: a heading each, its sentence, and its keys.

@@ -208,6 +208,18 @@ impl Kind {
         }
     }
 
+    /// The values that it takes, in words.
+    fn allowed(&self) -> String {
+        match self {
+            Kind::Slider { range, unset: Some(word), .. } => format!("{range}, or {word}"),
+            Kind::Slider { range, .. } | Kind::Integer(range) => range.to_string(),
+            Kind::Choice(names) | Kind::Marks(names) if names.len() <= 12 => names.join(", "),
+            Kind::Choice(names) | Kind::Marks(names) => format!("{} names", names.len()),
+            Kind::Text(_) => "text".to_owned(),
+            Kind::File(_) => "a path".to_owned(),
+        }
+    }
+
     /// A value as text.
     pub fn show(&self, value: &Value) -> String {
         match (self, value) {
@@ -300,6 +312,31 @@ impl<S> std::fmt::Debug for Setting<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Setting").field("key", &self.key).finish_non_exhaustive()
     }
+}
+
+/// A setting as a table shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Described {
+    pub key: String,
+    pub label: String,
+    /// The value of the spec that was asked about.
+    pub value: String,
+    /// The values that it takes.
+    pub allowed: String,
+    /// One sentence.
+    pub help: String,
+}
+
+/// Describes settings with the values of a spec.
+pub fn describe<S>(settings: &[Setting<S>], spec: &S, known: &Known) -> Vec<Described> {
+    let described = |s: &Setting<S>| Described {
+        key: s.key.clone(),
+        label: s.label.clone(),
+        value: s.text(spec, known),
+        allowed: s.kind(spec, known).allowed(),
+        help: s.help.clone(),
+    };
+    settings.iter().map(described).collect()
 }
 
 /// Stops for a range: every whole number of a short one, else its ends and the default among 1, 2, 5, 10, ….

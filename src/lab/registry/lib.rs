@@ -194,6 +194,13 @@ macro_rules! labs {
             match lab { $( LabId::$Lab => &$module::KINDS, )+ }
         }
 
+        /// The settings of a lab with the values of its shipped experiment.
+        pub fn settings(lab: LabId, known: &setting::Known) -> Vec<setting::Described> {
+            match lab {
+                $( LabId::$Lab => setting::describe(&$module::settings::settings(), &$module::Spec::shipped(), known), )+
+            }
+        }
+
         $( impl From<$module::Kind> for Kinds {
             fn from(kind: $module::Kind) -> Self {
                 Kinds::$Lab(kind)
