@@ -25,15 +25,16 @@ pub struct BehaviourFinding {
     pub layer: usize,
     /// Name of the swept hyperparameter.
     pub parameter: String,
+    /// Strength of the method.
     #[id]
     pub value: f64,
     /// Share of examples whose preferred word form changes.
     pub flip_rate: Banded,
     /// Probability of the correct form before, relative to both forms.
     pub correct_before: Banded,
-    /// The same after the intervention.
+    /// Probability of the correct form after, relative to both forms.
     pub correct_after: Banded,
-    /// Replicates of the method behind it; 0 where nothing is said.
+    /// Number of trainings behind it; 0 if unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replicates: usize,
     /// Ranks and the paired test; none in older recordings.
@@ -46,15 +47,15 @@ pub struct BehaviourFinding {
 pub struct Told {
     /// Mean of 1 over the rank of the correct form among the verb forms of all sentences, before.
     pub rank_before: Banded,
-    /// The same after.
+    /// Mean of 1 over the rank of the correct form among the verb forms of all sentences, after.
     pub rank_after: Banded,
     /// Number of verb forms.
     pub forms: usize,
-    /// Examples whose correct form is preferred to the other one before and not after, by the first replicate.
+    /// Examples whose correct form is preferred to the other one before and not after, by the first training.
     pub lost: u64,
-    /// Those where it is after and not before.
+    /// Examples whose correct form is preferred to the other one after and not before.
     pub won: u64,
-    /// Exact McNemar of the two counts.
+    /// McNemar's exact p-value of `lost` and `won`.
     pub p: f64,
 }
 

@@ -153,6 +153,7 @@ pub struct DistanceFinding {
     pub layer: usize,
     /// Name of the swept hyperparameter.
     pub parameter: String,
+    /// Strength of the method.
     #[id]
     pub value: f64,
     /// Mean Euclidean distance to the nearest real state.
@@ -164,9 +165,9 @@ pub struct DistanceFinding {
     /// Mean Euclidean distance to the state of the true counterfactual, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterfactual: Option<Estimate>,
-    /// The same of the same examples, unchanged.
+    /// The same distances of the same examples, unchanged.
     pub before: Unchanged,
-    /// Real states that they are held against.
+    /// Number of real states.
     pub real_states: usize,
 }
 

@@ -67,7 +67,7 @@ pub enum Kind {
 /// Data of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct DataFinding {
-    /// Task in the registry.
+    /// Name of the task.
     pub task: String,
     /// Content hash of the examples (first twelve hexadecimal digits of SHA-256).
     pub data_hash: String,
@@ -82,11 +82,11 @@ pub struct DataFinding {
     pub layers: usize,
     /// Width of the hidden states.
     pub dim: usize,
-    /// Counts by target value (rows) and environment value (columns; the last column has none), test split.
+    /// Test examples by value of the target (rows) and of the other property (columns; the last column has none).
     pub counts: Vec<Vec<usize>>,
     /// Names of the target's values.
     pub target_values: Vec<String>,
-    /// Names of the environment's values.
+    /// Names of the other property's values.
     pub other_values: Vec<String>,
     /// Training examples of the oracles before and after decorrelation.
     pub n_oracle: (usize, usize),
@@ -94,7 +94,7 @@ pub struct DataFinding {
     pub n_intervention: usize,
     /// Test examples.
     pub n_test: usize,
-    /// Phi between target and environment in the oracle training data, before and after decorrelation.
+    /// Phi between target and other property in the oracles' training data, before and after decorrelation.
     pub phi: (f64, f64),
     /// Median Euclidean norm of the hidden states, and the median over coordinates of their standard deviation.
     pub scale: (f64, f64),
@@ -112,7 +112,7 @@ pub struct ProbeFinding {
     /// The property it predicts.
     #[id]
     pub property: String,
-    /// Human description of the classifier that won the grid, for example `MLP 2x256, lr 0.001`.
+    /// The classifier that was chosen, for example `MLP 2x256, lr 0.001`.
     pub classifier: String,
     /// The oracle (`mlp`, `linear`); the interventional probe has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -129,11 +129,11 @@ pub struct ProbeFinding {
     pub balanced_accuracy: f64,
     /// Expected calibration error, 15 bins of equal width.
     pub calibration_error: f64,
-    /// True where the probe came from the cache.
+    /// True if the probe came from the cache.
     pub cached: bool,
     /// Description of the grid it was chosen from, for example `small: 8 of the paper's 36 points`.
     pub grid: String,
-    /// Choice of its recipe, and the differences of its trainings; absent from the oldest recordings.
+    /// The choice of its settings, and the differences of its trainings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<ChoiceFinding>,
 }
@@ -183,24 +183,26 @@ pub struct ReliabilityFinding {
     /// The judging oracle.
     #[id]
     pub oracle: OracleKind,
+    /// Layer whose hidden states the oracle reads.
     #[id]
     pub oracle_layer: usize,
     /// Name of the swept hyperparameter.
     #[id]
     pub parameter: String,
+    /// Strength of the method.
     #[id]
     pub value: f64,
-    /// Mean over all test examples.
+    /// Completeness: mean over all test examples.
     pub completeness: Banded,
-    /// Mean over the test examples that have an environment value; of several properties that should stay, the mean over them.
+    /// Mean over the test examples that have the other property; of several properties, the mean over them.
     pub selectivity: Banded,
-    /// Harmonic mean of the two means; 0 where both are 0.
+    /// Reliability: harmonic mean of `completeness` and `selectivity`; 0 if both are 0.
     pub reliability: Banded,
     /// Examples behind the completeness.
     pub n_c: usize,
-    /// Examples behind the selectivity: those that have a property that should stay.
+    /// Examples behind the selectivity: those that have a property to keep.
     pub n_s: usize,
-    /// Mean over examples of the harmonic mean per example, for comparison.
+    /// Mean over examples of the examples' harmonic means, for comparison.
     #[serde(deserialize_with = "number_or_null")]
     pub mean_harmonic: f64,
     /// For nullifying methods: completeness toward the class prior in place of the uniform distribution.
@@ -217,7 +219,7 @@ pub struct Beside {
     /// Number of trainings judged so far; 0 if unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replicates: usize,
-    /// True where the probes are of a provisional recipe, while the search for theirs goes on.
+    /// True while the probes have provisional settings.
     #[serde(default, skip_serializing_if = "is_false")]
     pub provisional: bool,
     /// Selectivity of an oracle that answers the majority value of the other property for every example.
@@ -229,7 +231,7 @@ pub struct Beside {
     /// Completeness on the examples that have the other property.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub c_on_s: Option<Banded>,
-    /// Completeness toward another value of what the oracle predicted, rather than of the true one.
+    /// Completeness toward another value than the predicted one, rather than the true one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub c_predicted: Option<f64>,
     /// Completeness before any intervention.
@@ -238,14 +240,15 @@ pub struct Beside {
     /// Balanced accuracy of the oracle of the other property after the intervention.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ze_balanced_accuracy: Option<Estimate>,
-    /// Its answers after the intervention by true value (rows), as mean counts over replicates.
+    /// Answers of the oracle of the other property after the intervention, by true value (rows), as mean counts over
+    /// trainings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ze_confusion: Vec<Vec<f64>>,
-    /// True if that accuracy's lower end is above chance, and that of every further property's: if not, this strength
-    /// cannot be an optimum.
+    /// True if the oracle still reads every property to keep better than chance (lower ends of the intervals);
+    /// otherwise this strength cannot be an optimum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eligible: Option<bool>,
-    /// By property, where several should stay: `selectivity` is the mean over them.
+    /// Selectivity by property, if several should stay.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub selectivities: Vec<OnFinding>,
 }
@@ -282,14 +285,13 @@ pub struct OptimumFinding {
     pub oracle_layer: Option<usize>,
     /// Name of the swept hyperparameter.
     pub parameter: String,
-    /// Its value at the highest reliability.
+    /// The best strength.
     pub value: f64,
-    /// On examples that had no part in the choice, at the strengths chosen in each half. Of recordings of older programs: at that value, on
-    /// all examples.
+    /// Completeness on examples that had no part in the choice.
     pub completeness: Banded,
-    /// Likewise.
+    /// Selectivity on examples that had no part in the choice.
     pub selectivity: Banded,
-    /// Chosen on one half of the examples and reported on the other, with bands that cover the choice.
+    /// Reliability on examples that had no part in the choice; its bands cover the choice.
     pub reliability: Banded,
     /// Choice of the optimum; absent from the oldest recordings.
     #[serde(flatten)]
@@ -299,25 +301,25 @@ pub struct OptimumFinding {
 /// Choice of an optimum, and the paper's way.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, Columns)]
 pub struct How {
-    /// Replicates behind it; 0 where nothing is said.
+    /// Number of trainings behind it; 0 if unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replicates: usize,
-    /// `held_out`.
+    /// `held_out`: chosen on one half of the examples and measured on the other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chosen: Option<String>,
     /// Share of the strengths that were eligible on all examples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eligible: Option<f64>,
-    /// Strengths that were chosen on halves of the examples, each with its share of the choices.
+    /// Strengths chosen on halves of the examples, each with its share of the choices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<(f64, f64)>,
-    /// The end of the grid that it sits at.
+    /// The end of the grid that it is at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_end: Option<End>,
-    /// The paper's way: chosen and reported on the same examples.
+    /// The paper's way: chosen and measured on the same examples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paper: Option<PaperFinding>,
-    /// Selectivity by property at the value, where several should stay.
+    /// Selectivity by property at the value, if several should stay.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub selectivities: Vec<OnFinding>,
 }
@@ -325,14 +327,15 @@ pub struct How {
 /// The optimum in the paper's way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PaperFinding {
+    /// The strength.
     pub value: f64,
-    /// At that value.
+    /// Completeness at that strength.
     pub completeness: Banded,
-    /// At that value.
+    /// Selectivity at that strength.
     pub selectivity: Banded,
-    /// At that value; the bands do not cover the choice.
+    /// Reliability at that strength; the bands do not cover the choice.
     pub reliability: Banded,
-    /// The end of the grid that it sits at.
+    /// The end of the grid that it is at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_end: Option<End>,
 }
@@ -362,12 +365,13 @@ pub struct ExampleFinding {
     pub options: BTreeMap<String, f64>,
     /// Name of the swept hyperparameter.
     pub parameter: String,
+    /// Strength of the method.
     pub value: f64,
-    /// The oracle's view: per property its name and the probability of each value.
+    /// Output of the oracles: for each property its name and the probability of each value.
     pub oracle: Vec<(String, Vec<Shift>)>,
     /// The model's own probabilities of the two forms (full softmax over its vocabulary).
     pub words: Vec<Shift>,
-    /// The form that the grammar asks for: index into `words`.
+    /// Index of the correct form in `words`.
     pub correct: usize,
 }
 

@@ -178,17 +178,18 @@ pub struct FrontFinding {
     /// Layer of the intervention.
     #[id]
     pub layer: usize,
+    /// Layer whose hidden states the oracle reads.
     #[id]
     pub oracle_layer: usize,
-    /// Settings (method, options and strength) that were looked at.
+    /// Number of settings (method, options and strength).
     pub settings: usize,
-    /// See [`MARGIN`].
+    /// The difference by which a setting must be better to dominate, and may be worse.
     pub margin: f64,
     /// Settings that another one dominates.
     pub dominated: usize,
-    /// Settings that cannot be distinguished from the front.
+    /// Settings that are neither dominated nor on the front.
     pub open: usize,
-    /// Settings that are not rated, see [`Standing::Unread`].
+    /// Settings that are not rated, because the oracle no longer reads the other property.
     pub unread: usize,
     /// The front by rising completeness.
     pub front: Vec<FrontSetting>,
@@ -209,6 +210,7 @@ pub struct FrontSetting {
     pub options: BTreeMap<String, f64>,
     /// Name of the swept hyperparameter.
     pub parameter: String,
+    /// Strength of the method.
     pub value: f64,
     /// Mean over all test examples.
     pub completeness: Banded,
@@ -221,9 +223,9 @@ pub struct FrontSetting {
 pub struct KneeFinding {
     #[serde(flatten)]
     pub setting: FrontSetting,
-    /// See [`Knee::distance`].
+    /// Distance above the line between the front's ends.
     pub distance: Estimate,
-    /// See [`Knee::ties`].
+    /// Further settings of the front whose distance is equal up to the intervals.
     pub ties: usize,
 }
 

@@ -23,6 +23,7 @@ pub struct FurtherData {
 /// Selectivity on one of several properties that should stay.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OnFinding {
+    /// Name of the property.
     pub property: String,
     /// Mean over the test examples that have it.
     pub selectivity: Banded,

@@ -45,7 +45,7 @@ pub struct MapFinding {
     /// The scores, with all that a single layer has.
     #[serde(flatten)]
     pub point: ReliabilityFinding,
-    /// Origin of the strength.
+    /// Origin of the strength: `optimum`, `spec` or `only`.
     pub strength: Chosen,
 }
 
@@ -64,6 +64,7 @@ pub struct NoMapFinding {
     pub layer: usize,
     /// Layers at which it would have been judged.
     pub oracle_layers: Vec<usize>,
+    /// Why the row has no strength.
     pub reason: String,
 }
 

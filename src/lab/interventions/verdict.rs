@@ -27,13 +27,14 @@ pub struct NoOptimumFinding {
     /// The judging oracle.
     #[id]
     pub oracle: OracleKind,
+    /// Layer whose hidden states the oracle reads.
     #[id]
     pub oracle_layer: usize,
     /// Name of the swept hyperparameter.
     pub parameter: String,
-    /// The reason, in words.
+    /// Why the method has no best strength.
     pub reason: String,
-    /// The optimum in the paper's way.
+    /// The best strength in the paper's way, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paper: Option<PaperFinding>,
 }
@@ -55,22 +56,24 @@ pub struct RivalFinding {
     /// The judging oracle.
     #[id]
     pub oracle: OracleKind,
+    /// Layer whose hidden states the oracle reads.
     #[id]
     pub oracle_layer: usize,
     /// Name of the swept hyperparameter.
     pub parameter: String,
+    /// Strength of the method.
     #[id]
     pub value: f64,
-    /// Number of the rival: every probe takes its recipe of this rank among its equals, from 1.
+    /// Number of the other settings: each probe has those of this rank among its equals, from 1.
     #[id]
     pub rival: usize,
-    /// The recipes: of the oracle of the target, of those of the properties that should stay, of the attacked probe (where one is).
+    /// Settings of the probes: oracle of the target, oracles of the properties to keep, attacked probe.
     pub recipes: Vec<String>,
-    /// Mean over these examples.
+    /// Mean completeness over these examples.
     pub completeness: f64,
-    /// Mean over those of them that have the other property; none if none has.
+    /// Mean selectivity over the examples that have the other property; none if none has.
     pub selectivity: Option<f64>,
-    /// Harmonic mean of the two.
+    /// Harmonic mean of the two means.
     pub reliability: Option<f64>,
 }
 
@@ -80,7 +83,7 @@ pub struct VersusFinding {
     /// A method with its options.
     #[id]
     pub a: MethodKey,
-    /// Another one.
+    /// Another method with its options.
     #[id]
     pub b: MethodKey,
     /// The judging oracle.
@@ -115,7 +118,7 @@ pub struct RankingFinding {
     pub places: Vec<Vec<f64>>,
     /// Share of resamples with exactly this order.
     pub stability: f64,
-    /// Replicates behind it.
+    /// Number of trainings behind it.
     pub replicates: usize,
 }
 
@@ -135,13 +138,15 @@ pub struct LeakFinding {
     pub oracle_layer: usize,
     /// Name of the swept hyperparameter.
     pub parameter: String,
+    /// Strength of the method.
     #[id]
     pub value: f64,
     /// Share of the largest class.
     pub chance: f64,
-    /// Logistic regression.
+    /// Accuracy of a fresh logistic regression before and after, and the share of the accuracy above chance that is
+    /// left.
     pub linear: Left,
-    /// A perceptron of the oracle's recipe.
+    /// The same of a fresh MLP.
     pub mlp: Left,
 }
 

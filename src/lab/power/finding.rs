@@ -55,6 +55,7 @@ pub struct ConfigurationFinding {
     /// `a` or `b`.
     #[id]
     pub side: String,
+    /// Task of the side.
     pub task: String,
     /// The model, or the file of results.
     pub encoder: String,
@@ -84,6 +85,7 @@ pub struct ComparisonFinding {
     /// Name of the second.
     #[id]
     pub b: String,
+    /// Name of the metric.
     #[id]
     pub metric: String,
     /// Items that both get right, summed over seeds; none for metrics that are not 0 or 1.
@@ -98,12 +100,12 @@ pub struct ComparisonFinding {
     pub difference: Estimate,
     /// Exact McNemar; with several seeds twice the median of theirs, at most 1.
     pub exact_p: Option<f64>,
-    /// McNemar's mid-p-value, likewise; none in findings of older programs.
+    /// McNemar's mid-p-value; with several seeds twice the median of theirs. None in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mid_p: Option<f64>,
-    /// McNemar by χ² without correction, likewise.
+    /// McNemar's p-value by χ² without correction; with several seeds twice the median of theirs.
     pub chi2_p: Option<f64>,
-    /// McNemar by χ² with continuity correction, likewise.
+    /// McNemar's p-value by χ² with continuity correction; with several seeds twice the median of theirs.
     pub corrected_p: Option<f64>,
     /// Student's t on the differences of items, or of clusters; of right and wrong not below the chance that all units that differ lie on
     /// one side.
@@ -118,7 +120,7 @@ pub struct ComparisonFinding {
     pub family: usize,
     /// Items that become right from the first to the second.
     pub wrong_to_right: Option<u64>,
-    /// Items that become wrong.
+    /// Items that become wrong from the first to the second.
     pub right_to_wrong: Option<u64>,
     /// The margin of equivalence.
     pub margin: f64,
@@ -147,7 +149,7 @@ pub struct ComparisonFinding {
     /// for other metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differing: Option<usize>,
-    /// True if the interval of [`Self::difference`] is a bound: all units have the same difference and show no spread.
+    /// True if the interval of `difference` is a bound: all units have the same difference and show no spread.
     #[serde(default)]
     pub bound: bool,
     /// Percentile interval of the difference by resampling items or clusters, for metrics that are not 0 or 1, several seeds, and
@@ -174,7 +176,7 @@ pub struct PowerFinding {
     pub a: String,
     /// Name of the second.
     pub b: String,
-    /// Items.
+    /// Number of items.
     #[id]
     pub at_n: u64,
     /// Power, with the interval that the pilot's own uncertainty leaves.
@@ -203,13 +205,13 @@ pub struct RequiredFinding {
     pub target: f64,
     /// Level of the test.
     pub alpha: f64,
-    /// Test items for it.
+    /// Test items for the wanted power.
     pub n_test: Open,
     /// The smallest difference that these items would show with the wanted power; none if not even the largest.
     pub mde: Option<f64>,
     /// Power with the items at hand.
     pub power: f64,
-    /// The same with the interval that the pilot leaves.
+    /// Power with the items at hand, with the interval that the pilot leaves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub band: Option<Estimate>,
     /// Design effect of clusters: variance of the difference relative to that of as many independent items. Power is
@@ -256,18 +258,18 @@ pub struct SequentialFinding {
     pub at_n: u64,
     /// The e-value; none beyond what a number holds.
     pub e_value: Option<f64>,
-    /// Its logarithm.
+    /// Logarithm of the e-value.
     pub log_e: f64,
     /// Lower end of the confidence sequence of the share of discordant items that favour the first.
     pub lo: f64,
-    /// Upper end.
+    /// Upper end of the confidence sequence.
     pub hi: f64,
-    /// That share as it was seen; none before there is a discordant item.
+    /// Observed share of discordant items that favour the first; none before there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
     /// True if the largest e-value so far allows to stop.
     pub may_stop: bool,
-    /// Logarithm of that value, by which other levels are judged.
+    /// Largest logarithm of the e-value so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest: Option<f64>,
     /// True for the decision of a plan that stops early: the first step at which it may stop or, if there is none, the
@@ -321,9 +323,10 @@ pub struct TallyFinding {
     pub a: String,
     /// Name of the second.
     pub b: String,
+    /// Name of the metric.
     #[id]
     pub metric: String,
-    /// The items.
+    /// Counts of the items.
     pub tally: Tally,
 }
 
@@ -331,12 +334,12 @@ pub struct TallyFinding {
 /// of coded examples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct MdlFinding {
-    /// The side.
+    /// Name of the side.
     pub name: String,
     /// `a` or `b`.
     #[id]
     pub side: String,
-    /// How they are coded.
+    /// The code: `prequential` or `variational`.
     #[id]
     pub method: String,
     /// Bits in all: the mean over the seeds.
@@ -356,7 +359,7 @@ pub struct MdlFinding {
 /// the task. Their difference is the control-task selectivity, which has nothing to do with that of interventions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ControlFinding {
-    /// The side.
+    /// Name of the side.
     pub name: String,
     /// `a` or `b`.
     #[id]
@@ -369,7 +372,7 @@ pub struct ControlFinding {
     pub(crate) control_accuracy: Estimate,
     /// Control-task selectivity: accuracy minus control accuracy.
     pub difference: Estimate,
-    /// Share of the random labels of the training sentences that the probe has learned by heart.
+    /// Share of the random labels of the training sentences that the probe has memorised.
     pub memorised: f64,
 }
 
@@ -395,6 +398,7 @@ pub struct NoiseFinding {
     pub difference: Estimate,
     /// The p-value of the comparison.
     pub p: f64,
+    /// The test that decides.
     pub test: String,
     /// Power at that number of items, with the interval that they leave.
     pub power: Estimate,
@@ -422,7 +426,7 @@ pub struct BaselineFinding {
 /// Accuracy against what the bound promises.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct MarginFinding {
-    /// The side.
+    /// Name of the side.
     #[id]
     pub name: String,
     /// Training examples.

@@ -121,7 +121,7 @@ pub struct RelationFinding {
     pub facts: usize,
     /// Those that are asked of every model.
     pub kept: usize,
-    /// Facts that are not, by reason.
+    /// Facts that are not asked, by reason.
     pub left_out: Vec<LeftOut>,
     /// Prompts that are not asked, by reason.
     pub prompts_left_out: Vec<LeftOut>,
@@ -137,8 +137,10 @@ pub struct RelationFinding {
 /// A model's score under one prompt, original mentions. Intervals: Wilson's for P@1 and P@k, bootstrap over instances for MRR.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct PromptScoreFinding {
+    /// Identifier of the relation.
     #[id]
     pub relation: String,
+    /// Text of the prompt.
     #[id]
     pub prompt: String,
     /// Its place among the relation's prompts, from 0; none for one that was typed.
@@ -150,6 +152,7 @@ pub struct PromptScoreFinding {
     pub p_at_1: Estimate,
     /// Share of instances with the object among the first k candidates.
     pub p_at_k: Estimate,
+    /// The k of `p_at_k`.
     pub k: usize,
     /// Mean reciprocal rank; 0 where the object is not a candidate.
     pub mrr: Estimate,
@@ -158,6 +161,7 @@ pub struct PromptScoreFinding {
 /// How a model's score on a relation spreads over prompts. Intervals by bootstrap over instances.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct PromptPreferenceFinding {
+    /// Identifier of the relation.
     #[id]
     pub relation: String,
     /// Number of prompts.
@@ -166,7 +170,7 @@ pub struct PromptPreferenceFinding {
     pub worst: Estimate,
     /// Highest P@1.
     pub best: Estimate,
-    /// Their difference.
+    /// Highest minus lowest P@1.
     pub gap: Estimate,
     /// Population standard deviation over prompts.
     pub std: Estimate,
@@ -174,12 +178,12 @@ pub struct PromptPreferenceFinding {
     pub mean: Estimate,
     /// The gap with best and worst chosen on other instances; none for one prompt or one instance.
     pub gap_held_out: Option<f64>,
-    /// Its interval, by bootstrap over what each instance adds to it; none in what was recorded before.
+    /// Its interval, by bootstrap over the instances; none in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap_held_out_interval: Option<[f64; 2]>,
     /// The gap that equally good prompts would show.
     pub gap_by_chance: Option<f64>,
-    /// The range in which gaps of equally good prompts lie, at the level of the intervals; none in what was recorded before.
+    /// The range of gaps of equally good prompts, at the level of the intervals; none in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap_by_chance_interval: Option<[f64; 2]>,
     /// Rule of answers; none in older recordings.
@@ -190,33 +194,35 @@ pub struct PromptPreferenceFinding {
 /// Prompt preference over relations. Intervals by bootstrap over relations. `n` is the number of relations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct PreferenceSummaryFinding {
+    /// Number of relations.
     pub relations: usize,
     /// Share of relations with a gap above 10 points; for all models, of all pairs of model and relation.
     pub over_10: Estimate,
-    /// The same as a count.
+    /// Number of relations with a gap above 10 points.
     pub relations_over_10: usize,
     /// Mean over relations of the lowest P@1; none for all models together, like the following.
     pub mean_worst: Option<Estimate>,
-    /// Of the highest.
+    /// Mean over relations of the highest P@1.
     pub mean_best: Option<Estimate>,
+    /// Mean over relations of the gap.
     pub mean_gap: Option<Estimate>,
-    /// Of the standard deviation.
+    /// Mean over relations of the standard deviation.
     pub mean_std: Option<Estimate>,
     /// Mean adjusted score.
     pub mean_adjusted: Option<Estimate>,
-    /// Of the gap with best and worst chosen on other instances, over the relations that have one; none in what was recorded
-    /// before, like the following two.
+    /// Mean of the gap with best and worst chosen on other instances, over the relations that have one; none in older
+    /// recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_gap_held_out: Option<Estimate>,
-    /// Of the gap that equally good prompts would show.
+    /// Mean of the gap that equally good prompts would show; none in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_gap_by_chance: Option<Estimate>,
-    /// Of the verbalisation stability, over the relations that have one.
+    /// Mean of the verbalisation stability, over the relations that have one; none in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_stability: Option<Estimate>,
     /// For all models together: share of relations on which the order of the models changes with the prompt.
     pub unstable: Option<Estimate>,
-    /// The same as a count.
+    /// Number of relations on which the order of the models changes with the prompt.
     pub unstable_relations: Option<usize>,
     /// Rule of answers; none in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -226,6 +232,7 @@ pub struct PreferenceSummaryFinding {
 /// Verbalisation stability, first prompt. `n` is `kept`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct VerbalizationFinding {
+    /// Identifier of the relation.
     #[id]
     pub relation: String,
     /// Share of the kept instances with one answer under all mentions (Wilson); none if none is kept.
@@ -242,6 +249,7 @@ pub struct VerbalizationFinding {
 /// The score averaged over prompts and mentions. Interval by bootstrap over instances.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct AdjustedFinding {
+    /// Identifier of the relation.
     #[id]
     pub relation: String,
     /// The adjusted P@1.
@@ -250,7 +258,7 @@ pub struct AdjustedFinding {
     pub prompts: usize,
     /// The most mentions of an instance that are averaged.
     pub mentions: usize,
-    /// How they are weighted.
+    /// Kind of the weights: `uniform`, `user` or `perplexity`.
     pub weights: Weighting,
     /// Rule of answers; none in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -260,12 +268,13 @@ pub struct AdjustedFinding {
 /// Rank consistency of a model, or of the whole order where the model is `all`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct RankConsistencyFinding {
-    /// How prompts and mentions came about.
+    /// `original`, `random` or `adjusted`.
     #[id]
     pub regime: Regime,
     /// Share of the most frequent place (of the most frequent order). Wilson's interval over the draws: it says how exactly
     /// the draws give it, not how it would be with other relations. Exact where every draw was counted.
     pub consistency: Estimate,
+    /// Number of draws.
     pub draws: u64,
     /// Relations of a draw.
     pub subset: usize,
@@ -304,6 +313,7 @@ pub struct RankCurveFinding {
     /// recorded before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub histograms: Vec<Vec<u64>>,
+    /// Number of draws.
     pub draws: u64,
     /// Rule of answers; none in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -319,8 +329,9 @@ pub struct LedgerFinding {
     /// Second model.
     #[id]
     pub b: String,
-    /// Whether both get the same prompt and mentions.
+    /// `shared` if both models get the same prompt and mentions.
     pub draws: Sharing,
+    /// Number of relations.
     pub relations: usize,
     /// Rule of answers; none in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -339,7 +350,7 @@ pub struct DisparityFinding {
     pub p_at_1: Estimate,
     /// Steps of training.
     pub steps: usize,
-    /// Rule of answers: [`TOP_TOKEN`], whatever the rule of the run; none in older recordings.
+    /// Rule of answers: `top_token`, whatever the rule of the run; none in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<String>,
 }
@@ -347,8 +358,10 @@ pub struct DisparityFinding {
 /// Answers of every model under one prompt, original mentions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct InstancesFinding {
+    /// Identifier of the relation.
     #[id]
     pub relation: String,
+    /// Text of the prompt.
     #[id]
     pub prompt: String,
     /// The models, in the order of the answers.
@@ -379,12 +392,16 @@ pub struct InstanceRow {
 /// One model's answer to one query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct InstanceFinding {
+    /// Identifier of the relation.
     #[id]
     pub relation: String,
+    /// Text of the prompt.
     #[id]
     pub prompt: String,
+    /// Name of the subject that was used.
     #[id]
     pub mention: String,
+    /// The right answer.
     #[id]
     pub object: String,
     /// Input of the model.

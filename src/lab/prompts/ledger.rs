@@ -149,19 +149,19 @@ pub fn parts(a: &Answers, b: &Answers, weights: &Weights, shared: bool) -> Optio
 /// The ledger of two models, with intervals by bootstrap over relations.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Columns)]
 pub struct Ledger {
-    /// The adjusted gap, first model less second.
+    /// The adjusted gap, first model minus second.
     pub model_itself: Estimate,
     /// Variance of the gap under one draw.
     pub total: Estimate,
-    /// Of it, by the choice of prompt.
+    /// Part of the variance from the choice of prompt.
     pub prompt: Estimate,
-    /// By the choice of mentions.
+    /// Part of the variance from the choice of mentions.
     pub mention: Estimate,
-    /// By the choice of instances.
+    /// Part of the variance from the choice of instances.
     pub sample: Estimate,
-    /// Interaction of prompt and instance.
+    /// Part of the variance from the interaction of prompt and instance.
     pub residual: Estimate,
-    /// The variance by prompt without what chance puts into it.
+    /// `prompt` corrected for chance.
     pub prompt_unbiased: Estimate,
     /// `prompt / total`; none if the total is 0.
     pub prompt_share: Option<Estimate>,

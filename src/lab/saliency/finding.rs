@@ -45,7 +45,7 @@ pub enum Kind {
 pub struct DataFinding {
     /// The file as the spec names it, or what is built in.
     pub source: String,
-    /// SHA-256 of what the sentences are from.
+    /// SHA-256 of the source.
     pub sha256: String,
     /// Originals that are asked.
     pub originals: usize,
@@ -55,8 +55,9 @@ pub struct DataFinding {
     pub dimensions: Vec<DimensionNote>,
     /// Inputs that were left out, by reason.
     pub left_out: Vec<LeftOut>,
+    /// The models, with what each can be asked.
     pub models: Vec<ModelNote>,
-    /// How large a predicted rationale is, in words.
+    /// Rule for the length of a predicted rationale, in words.
     pub k: String,
 }
 
@@ -132,8 +133,9 @@ pub struct SentenceFinding {
     pub sentence: String,
     /// Dimension; empty where there is none.
     pub dimension: String,
+    /// `original`, `perturbed` or `own`.
     pub sample: Sample,
-    /// How a perturbed one was made: `dispens`, `import`, `trans`.
+    /// Kind of perturbation: `dispens`, `import`, `trans`.
     pub perturbation: Option<String>,
     /// The original of a perturbed one.
     pub original: Option<String>,
@@ -171,11 +173,14 @@ pub struct Guess {
 /// Prediction of a model in a sentence. `n` is 1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct PredictionFinding {
+    /// Identifier of the sentence.
     #[id]
     pub sentence: String,
+    /// Dimension of the benchmark; empty if there is none.
     pub dimension: String,
+    /// `original`, `perturbed` or `own`.
     pub sample: Sample,
-    /// How it was perturbed.
+    /// Kind of perturbation: `dispens`, `import`, `trans`.
     pub perturbation: Option<String>,
     /// Number of mask tokens for the answer in this model.
     pub masks: usize,
@@ -185,7 +190,7 @@ pub struct PredictionFinding {
     pub answer_probability: Option<f64>,
     /// True if the first is one of the gold answers.
     pub top1: Option<bool>,
-    /// True if one of the first three is.
+    /// True if one of the first three is one of the gold answers.
     pub top3: Option<bool>,
 }
 
@@ -202,11 +207,14 @@ pub struct Subword {
 /// Scores of the words behind a prediction. `n` is the number of words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct SaliencyFinding {
+    /// Identifier of the sentence.
     #[id]
     pub sentence: String,
+    /// Dimension of the benchmark; empty if there is none.
     pub dimension: String,
+    /// `original`, `perturbed` or `own`.
     pub sample: Sample,
-    /// How it was perturbed.
+    /// Kind of perturbation: `dispens`, `import`, `trans`.
     pub perturbation: Option<String>,
     /// Identifier of the method.
     #[id]
@@ -215,7 +223,7 @@ pub struct SaliencyFinding {
     pub tokens: Vec<String>,
     /// A score a word; signed. Words that take no part have 0.
     pub scores: Vec<f32>,
-    /// Words that take no part in the ranking: the masks, and what a causal model does not see.
+    /// Words outside the ranking: the masks, and words that a causal model does not see.
     pub excluded: Vec<usize>,
     /// The words that take part, highest score first; ties in the order of the sentence.
     pub ranking: Vec<usize>,
@@ -254,11 +262,11 @@ pub struct AccuracyFinding {
     /// Kind of perturbation, or `all`; of originals those that have such a partner.
     #[id]
     pub perturbation: String,
-    /// The first answer is right.
+    /// Share of inputs whose first answer is right.
     pub top1: Estimate,
-    /// One of the first three is.
+    /// Share of inputs with a right answer among the first three.
     pub top3: Estimate,
-    /// Of the partners of one kind: their `top1` less that of the originals that have such a partner.
+    /// Of the partners of one kind: their `top1` minus that of the originals that have such a partner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<Estimate>,
 }
@@ -280,7 +288,7 @@ pub struct InterpretabilityFinding {
     pub token_f1: Option<Estimate>,
     /// F1 of a random ranking, computed over all rankings.
     pub random_f1: Option<Estimate>,
-    /// The first minus the second, paired by input; none if one of them is missing.
+    /// `token_f1` minus `random_f1`, paired by input; none if one of them is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub f1_above: Option<Estimate>,
     /// Mean average precision of the partners' rankings; none without partners.
@@ -289,21 +297,21 @@ pub struct InterpretabilityFinding {
     pub random_map: Option<Estimate>,
     /// Mean correlation of aligned scores, over pairs with p < .05.
     pub pcc: Option<Estimate>,
-    /// The same over all pairs: the filter leaves the high ones.
+    /// Mean correlation over all pairs; the filter by p leaves the high ones.
     pub pcc_all: Option<Estimate>,
     /// Pairs with p < .05.
     pub pcc_kept: usize,
     /// Pairs for which a correlation is made.
     pub pcc_total: usize,
-    /// Those of them that have none: constant scores, or fewer than three words.
+    /// Pairs without a correlation: constant scores, or fewer than three words.
     pub pcc_undefined: usize,
     /// MAP over the pairs that PCC is suited to (all but syntactic transformations).
     pub map_star: Option<Estimate>,
-    /// |mean F1 of the originals that have such a partner − mean F1 of the partners|.
+    /// The absolute value of `f1_delta_signed`.
     pub f1_delta: Option<Estimate>,
-    /// The same with its sign.
+    /// Mean F1 of the originals that have such a partner minus mean F1 of the partners.
     pub f1_delta_signed: Option<Estimate>,
-    /// Mean of |differences| pair by pair.
+    /// Mean absolute difference pair by pair.
     pub f1_delta_pairs: Option<Estimate>,
     /// Mean share of the words that the gold rationale takes.
     pub ratio: Option<f64>,
@@ -337,6 +345,7 @@ pub struct RatioFinding {
     pub to: f64,
     /// Mean ratio.
     pub ratio: f64,
+    /// Mean token-F1 of inputs with such a ratio.
     pub token_f1: Option<Estimate>,
     /// F1 of a random ranking, which rises with the ratio.
     pub random_f1: Option<Estimate>,
@@ -362,14 +371,17 @@ pub struct DifferenceFinding {
     pub difference: Estimate,
     /// Two-sided p-value.
     pub p: f64,
+    /// Name of the test.
     pub test: String,
 }
 
 /// Attention of all heads between the mask and the words. `n` is the number of words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct AttentionFinding {
+    /// Identifier of the sentence.
     #[id]
     pub sentence: String,
+    /// The words of the sentence.
     pub words: Vec<String>,
     /// Words that are masks or that the model does not see.
     pub excluded: Vec<usize>,
