@@ -4,6 +4,7 @@
 //! A task is one line in [`TASKS`].
 
 use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
 
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,8 @@ enum Label {
     Subject,
     Attractor,
     Animacy,
+    /// One of a file's own labels: the first is `zc`, the others are at their place in [`Example::own`].
+    Own(usize),
 }
 
 impl Property {
@@ -52,6 +55,8 @@ impl Property {
             Label::Subject => Some(example.zc),
             Label::Attractor => example.ze,
             Label::Animacy => example.animacy,
+            Label::Own(0) => Some(example.zc),
+            Label::Own(place) => example.own.get(place - 1).copied().flatten(),
         }
     }
 }
@@ -68,7 +73,8 @@ pub struct Task {
     pub properties: [Property; 2],
     /// Further labels of generated examples: properties that should stay as they are.
     pub further: &'static [Property],
-    write: fn(seed: u64, Frequencies) -> Writer,
+    /// Writes examples; none where a file has them.
+    write: Option<fn(seed: u64, Frequencies) -> Writer>,
 }
 
 /// Writes the next example of a stream; given the labels of an example, another one with the same labels.
@@ -98,21 +104,21 @@ pub const TASKS: &[Task] = &[
         title: "subject-verb agreement",
         properties: [SUBJECT, ATTRACTOR],
         further: &[ANIMACY],
-        write: agreement,
+        write: Some(agreement),
     },
     Task {
         id: "attractors",
         title: "agreement past an attractor",
         properties: [SUBJECT, ATTRACTOR],
         further: &[ANIMACY],
-        write: attractors,
+        write: Some(attractors),
     },
     Task {
         id: "animacy",
         title: "agreement and animacy",
         properties: [SUBJECT, ANIMACY],
         further: &[ATTRACTOR],
-        write: agreement,
+        write: Some(agreement),
     },
 ];
 
@@ -135,9 +141,32 @@ pub struct Example {
     /// [`Example::counterfactual`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub twin: Option<String>,
+    /// Values of the properties of a task of one's own after the first, which is `zc`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own: Vec<Option<u8>>,
+    /// Where hidden states are changed and read, if that is not the mask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
+}
+
+/// A token of a text without a mask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// The first token that the model is shown, a special one included.
+    First,
+    /// The last token of the text itself.
+    Last,
+    /// The last token of the characters from and to (exclusive) that the row marks.
+    Marked(u32, u32),
 }
 
 impl Example {
+    /// True if the row gives the words that a model could say at the mask.
+    pub fn has_forms(&self) -> bool {
+        self.forms.iter().all(|f| !f.is_empty())
+    }
+
     /// The sentence with `mask` at the place of the verb: a tokenizer's mask token, or a verb form.
     pub fn filled(&self, mask: &str) -> String {
         self.text.replacen(MASK, mask, 1)
@@ -199,6 +228,50 @@ impl Task {
         })
     }
 
+    /// A task over a file's own labels, each with the names of its values: the first is changed, the others should stay.
+    ///
+    /// Names of tasks are static. A program sees few different files, and the same labels give the same task, so that what is kept
+    /// for ever is small.
+    ///
+    /// # Panics
+    /// Never: fewer than two labels repeat the first.
+    pub fn own(labels: &[(String, Vec<String>)]) -> &'static Task {
+        static KNOWN: Mutex<Vec<&'static Task>> = Mutex::new(Vec::new());
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |task: &&&'static Task| {
+            task.labelled().count() == labels.len()
+                && task
+                    .labelled()
+                    .zip(labels)
+                    .all(|(p, (id, values))| p.id == id && p.values == values.as_slice())
+        };
+        if let Some(task) = known.iter().find(same) {
+            return task;
+        }
+        let keep = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
+        let property = |place: usize| {
+            let (id, values) = &labels[place.min(labels.len() - 1)];
+            let values: Vec<&'static str> = values.iter().map(|v| keep(v)).collect();
+            let id = keep(id);
+            Property { id, title: id, values: Box::leak(values.into_boxed_slice()), label: Label::Own(place) }
+        };
+        let further: Vec<Property> = (2..labels.len()).map(property).collect();
+        let task: &'static Task = Box::leak(Box::new(Task {
+            id: "own",
+            title: "own properties",
+            properties: [property(0), property(1)],
+            further: Box::leak(further.into_boxed_slice()),
+            write: None,
+        }));
+        known.push(task);
+        task
+    }
+
+    /// True for a task over a file's own labels.
+    pub fn is_own(&self) -> bool {
+        self.write.is_none()
+    }
+
     /// Index of the property with this name.
     pub fn property(&self, id: &str) -> Option<usize> {
         self.properties.iter().position(|p| p.id == id)
@@ -221,7 +294,8 @@ impl Task {
     /// # Errors
     /// [`TaskError::Exhausted`] when the grammar repeats itself too often.
     pub fn examples(&self, n: usize, seed: u64, frequencies: &Frequencies) -> Result<ExampleSet, TaskError> {
-        let mut write = (self.write)(seed, *frequencies);
+        let write = self.write.ok_or(TaskError::Exhausted { task: self.id, wanted: n, found: 0 })?;
+        let mut write = write(seed, *frequencies);
         let mut seen = HashSet::with_capacity(n);
         let mut examples = Vec::with_capacity(n);
         for found in 0..n {
@@ -245,7 +319,7 @@ impl Task {
 impl ExampleSet {
     /// A set of these examples, with the hash of their content.
     pub fn of(task: &Task, seed: u64, frequencies: Frequencies, examples: Vec<Example>) -> Self {
-        let hash = content_hash(&task.properties, &examples);
+        let hash = content_hash(task, &examples);
         Self { task: task.id, seed, frequencies, examples, hash }
     }
 }
@@ -255,7 +329,7 @@ const MAX_TRIES: usize = 10_000;
 
 /// SHA-256 over what is asked and how it is labelled: text, prefix and forms of all examples and their labels of both
 /// properties, each field with its length before it. Twins and further labels follow from the text.
-fn content_hash(properties: &[Property; 2], examples: &[Example]) -> String {
+fn content_hash(task: &Task, examples: &[Example]) -> String {
     let mut hash = Sha256::new();
     let mut field = |bytes: &[u8]| {
         hash.update((bytes.len() as u64).to_le_bytes());
@@ -265,7 +339,13 @@ fn content_hash(properties: &[Property; 2], examples: &[Example]) -> String {
         field(e.text.as_bytes());
         field(e.prefix.as_bytes());
         e.forms.iter().for_each(|f| field(f.as_bytes()));
-        field(&[e.zc, properties[1].of(e).map_or(0, |z| z + 1)]);
+        field(&[e.zc, task.properties[1].of(e).map_or(0, |z| z + 1)]);
+        if task.is_own() {
+            field(format!("{:?} {:?}", e.own, e.place).as_bytes());
+        }
+    }
+    for p in task.labelled().filter(|_| task.is_own()) {
+        field(format!("{} {:?}", p.id, p.values).as_bytes());
     }
     hex(&hash.finalize())
 }
@@ -297,177 +377,11 @@ fn written(mut rng: ChaCha8Rng, frequencies: Frequencies) -> Writer {
             animacy: Some(sentence.kind.animacy() as u8),
             twin: Some(sentence.twin().masked(MASK)),
             forms: sentence.forms,
+            own: Vec::new(),
+            place: None,
         }
     })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn task() -> &'static Task {
-        Task::named("agreement").unwrap()
-    }
-
-    #[test]
-    fn unknown_names_are_refused_with_the_known_ones() {
-        let error = Task::named("tense").unwrap_err().to_string();
-        assert!(error.contains("tense") && error.contains("agreement"), "{error}");
-        assert_eq!(task().property("attractor_number"), Some(1));
-        assert_eq!(task().property("colour"), None);
-    }
-
-    #[test]
-    fn identifiers_are_unique_and_labels_name_values() {
-        let ids: HashSet<_> = TASKS.iter().map(|t| t.id).collect();
-        assert_eq!(ids.len(), TASKS.len());
-        for task in TASKS {
-            assert_ne!(task.properties[0].id, task.properties[1].id);
-            for e in task.examples(300, 1, &Frequencies::natural()).unwrap().examples {
-                for property in task.labelled() {
-                    assert!(property.of(&e).is_none_or(|l| usize::from(l) < property.values.len()));
-                }
-                assert_eq!(task.properties[0].of(&e), Some(e.zc), "the form agrees with the first property");
-            }
-        }
-    }
-
-    #[test]
-    fn examples_are_whole() {
-        let set = task().examples(3_000, 9, &Frequencies::natural()).unwrap();
-        let prefixes: HashSet<_> = set.examples.iter().map(|e| &e.prefix).collect();
-        assert_eq!(prefixes.len(), 3_000);
-        for e in &set.examples {
-            assert_eq!(e.text.matches(MASK).count(), 1);
-            assert!(e.text.starts_with(&format!("{} {MASK}", e.prefix)), "{}", e.text);
-            let filled = e.filled(&e.forms[usize::from(e.zc)]);
-            assert!(!filled.contains(MASK) && filled.starts_with(&e.prefix));
-        }
-    }
-
-    /// Frozen: a change here changes the meaning of every spec with this task.
-    #[test]
-    fn examples_are_stable() {
-        let set = task().examples(200, 0, &Frequencies::natural()).unwrap();
-        assert_eq!(set.examples[0].text, FIRST);
-        assert_eq!(set.hash, HASH);
-    }
-
-    const FIRST: &str = "The long shirt [MASK] from my rabbit.";
-    const HASH: &str = "5304d249595fee12ab0cdfa861f79cf05fa8cd43871a9e4b16925bad3aeb8f29";
-
-    /// The sentences of `agreement`, and the same hash for the same labels alone.
-    #[test]
-    fn animacy_has_three_values_on_every_sentence_of_agreement() {
-        let task = Task::named("animacy").unwrap();
-        let set = task.examples(2_000, 0, &Frequencies::natural()).unwrap();
-        let mut counts = [[0.0f64; 3]; 2];
-        for (e, same) in set.examples.iter().zip(
-            Task::named("agreement").unwrap().examples(2_000, 0, &Frequencies::natural()).unwrap().examples,
-        ) {
-            assert_eq!(*e, same);
-            counts[usize::from(e.zc)][usize::from(task.properties[1].of(e).unwrap())] += 1.0;
-        }
-        println!("{counts:?}");
-        assert_eq!(
-            set.examples[..200],
-            self::task().examples(200, 0, &Frequencies::natural()).unwrap().examples[..]
-        );
-        assert_ne!(task.examples(200, 0, &Frequencies::natural()).unwrap().hash, HASH);
-        assert!(counts.iter().flatten().all(|n| *n > 50.0), "{counts:?}");
-        // Number is drawn independently of the noun: each share of singulars within 5 standard deviations of all of them.
-        let sg: f64 = counts[0].iter().sum::<f64>() / 2_000.0;
-        for k in 0..3 {
-            let n = counts[0][k] + counts[1][k];
-            assert!((counts[0][k] / n - sg).abs() < 5.0 * (sg * (1.0 - sg) / n).sqrt(), "{counts:?}");
-        }
-    }
-
-    /// The probes for the attractor's number need it: in `agreement` one example in six has one.
-    #[test]
-    fn every_sentence_of_attractors_has_one_at_the_natural_shares() {
-        let set = Task::named("attractors").unwrap().examples(6_000, 3, &Frequencies::natural()).unwrap();
-        let mut counts = [[0.0f64; 3]; 2];
-        set.examples.iter().for_each(|e| counts[usize::from(e.zc)][1 + usize::from(e.ze.unwrap())] += 1.0);
-        let found = Frequencies::from_cells(counts).unwrap();
-        let few = task().examples(6_000, 3, &Frequencies::natural()).unwrap().examples;
-        let few = few.iter().filter(|e| e.ze.is_some()).count();
-        println!("6000 with an attractor, {few} in agreement; phi {:.3}", found.phi());
-        assert!(few * 5 < 6_000 && (found.phi() - Frequencies::natural().phi()).abs() < 0.05);
-    }
-
-    #[test]
-    fn counterfactuals_swap_the_number_and_nothing_else() {
-        for task in TASKS {
-            for e in task.examples(300, 4, &Frequencies::natural()).unwrap().examples {
-                let twin = e.counterfactual().unwrap();
-                assert_eq!((twin.zc, twin.ze, twin.animacy), (1 - e.zc, e.ze, e.animacy));
-                assert!(twin.text.starts_with(&format!("{} {MASK}", twin.prefix)), "{}", twin.text);
-                let other = e.text.split(' ').zip(twin.text.split(' ')).filter(|(a, b)| a != b).count();
-                assert_eq!(
-                    (other, e.text.split(' ').count()),
-                    (1, twin.text.split(' ').count()),
-                    "{}",
-                    e.text
-                );
-                assert_eq!(twin.counterfactual(), Some(e));
-            }
-        }
-    }
-
-    /// Within 6 standard deviations, at the sizes that the lab uses.
-    #[test]
-    fn frequencies_and_correlation_are_met() {
-        for phi in [None, Some(-0.2), Some(0.0), Some(0.6)] {
-            let frequencies = phi.map_or(Frequencies::natural(), |p| Frequencies::with_phi(p).unwrap());
-            let n = 20_000;
-            let mut counts = [[0.0f64; 3]; 2];
-            for e in task().examples(n, 2, &frequencies).unwrap().examples {
-                counts[usize::from(e.zc)][e.ze.map_or(0, |z| 1 + usize::from(z))] += 1.0;
-            }
-            println!("phi {phi:?}: {counts:?}");
-            for (count, share) in counts.iter().flatten().zip(frequencies.cells().iter().flatten()) {
-                let tolerance = 6.0 * (n as f64 * share * (1.0 - share)).sqrt();
-                assert!((count - n as f64 * share).abs() < tolerance, "{count} for {share}");
-            }
-            let found = Frequencies::from_cells(counts).unwrap().phi();
-            assert!((found - frequencies.phi()).abs() < 0.1, "{found} for {}", frequencies.phi());
-        }
-    }
-
-    #[test]
-    fn a_grammar_that_repeats_itself_is_an_error() {
-        fn one(seed: u64, f: Frequencies) -> Writer {
-            let example = agreement(seed, f)(None);
-            Box::new(move |_| example.clone())
-        }
-        let stuck = Task { write: one, ..*task() };
-        assert!(stuck.examples(1, 0, &Frequencies::natural()).is_ok());
-        let error = stuck.examples(2, 0, &Frequencies::natural()).unwrap_err();
-        assert_eq!(error, TaskError::Exhausted { task: "agreement", wanted: 2, found: 1 });
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(32))]
-        #[test]
-        fn smaller_sets_begin_larger_ones(seed: u64, n in 0usize..60, more in 0usize..60) {
-            let f = Frequencies::natural();
-            let small = task().examples(n, seed, &f).unwrap();
-            let large = task().examples(n + more, seed, &f).unwrap();
-            prop_assert_eq!(&small.examples[..], &large.examples[..n]);
-            prop_assert_eq!(small.hash == large.hash, more == 0);
-            prop_assert_eq!(task().examples(n, seed, &f).unwrap(), small);
-        }
-
-        #[test]
-        fn the_form_of_the_label_agrees(seed: u64) {
-            for e in task().examples(20, seed, &Frequencies::balanced()).unwrap().examples {
-                let number = Number::ALL[usize::from(e.zc)];
-                prop_assert_ne!(&e.forms[0], &e.forms[1]);
-                let verb = super::super::micro::lexicon::VERBS.iter().find(|v| v.forms[number.index()] == e.forms[number.index()]);
-                prop_assert!(verb.is_some());
-            }
-        }
-    }
-}
+mod tests;

@@ -5,12 +5,14 @@
 //! executor needs nothing else but the parameters that [`Arch::parameters`] lists.
 
 mod list;
+mod scaling;
 
 pub use kernels::kind::{Activation, NormKind};
 use serde::{Deserialize, Serialize};
 
 use self::list::List;
 pub use self::list::{Parameter, Role};
+pub use self::scaling::Scaling;
 use super::hook::HookPoint;
 use super::offers::LogitsOnly;
 
@@ -115,6 +117,9 @@ pub enum Positions {
         theta: f64,
         /// Rotated share of a head.
         fraction: f64,
+        /// How frequencies differ from theta^(-2 i / share).
+        #[serde(default, skip_serializing_if = "Scaling::is_none")]
+        scaling: Scaling,
     },
 }
 
@@ -348,6 +353,11 @@ impl Arch {
         self.attention.causal
     }
 
+    /// True if the output matrix is the word-embedding table.
+    pub fn is_tied(&self) -> bool {
+        matches!(self.head, Head::Masked { tied: true, .. } | Head::Causal { tied: true, .. })
+    }
+
     /// Checks that the numbers fit together.
     ///
     /// # Errors
@@ -419,14 +429,23 @@ impl Arch {
                 return Err(format!("start token {} is outside the vocabulary", second.start_token));
             }
         }
-        if let Positions::Rotary { fraction, theta } = self.positions {
-            let sound = fraction > 0.0 && fraction <= 1.0 && theta > 0.0 && theta.is_finite();
-            if !sound || self.rotated() == 0 || self.rotated() > self.head_dim {
-                return Err(format!("rotary positions with share {fraction} and base {theta}"));
-            }
-        }
+        self.validate_rotary()?;
         if !(self.norm.eps > 0.0 && self.norm.eps < 1.0) {
             return Err(format!("norm epsilon {}; it must lie between 0 and 1", self.norm.eps));
+        }
+        Ok(())
+    }
+
+    fn validate_rotary(&self) -> std::result::Result<(), String> {
+        let Positions::Rotary { fraction, theta, scaling } = self.positions else { return Ok(()) };
+        if !scaling.is_sound() {
+            return Err(format!(
+                "rotary scaling {scaling:?}: factors and lengths are positive, low below high"
+            ));
+        }
+        let sound = fraction > 0.0 && fraction <= 1.0 && theta > 0.0 && theta.is_finite();
+        if !sound || self.rotated() == 0 || self.rotated() > self.head_dim {
+            return Err(format!("rotary positions with share {fraction} and base {theta}"));
         }
         Ok(())
     }
@@ -435,6 +454,16 @@ impl Arch {
     /// it makes one frequency for every second dimension and doubles them.
     pub(crate) fn rotated(&self) -> usize {
         self.rotary_share().next_multiple_of(2)
+    }
+
+    /// Angle per position of each pair of rotated dimensions, and what cosines and sines are multiplied by; none without
+    /// rotary positions.
+    pub(crate) fn rotation(&self) -> Option<(Vec<f64>, f64)> {
+        let Positions::Rotary { theta, scaling, .. } = self.positions else { return None };
+        let share = self.rotary_share() as f64;
+        let frequency = |i: usize| scaling.apply(theta.powf(-2.0 * i as f64 / share), i, theta, share);
+        let scale = if let Scaling::Yarn { attention, .. } = scaling { attention } else { 1.0 };
+        Some(((0..self.rotated() / 2).map(frequency).collect(), scale))
     }
 
     /// The share of a head that the frequencies are spread over: base^(-2 i / share). One less than [`Arch::rotated`]
