@@ -225,7 +225,7 @@ fn rivals(results: &Results, curve: &Curve) -> Vec<Layer> {
         // In the middle of its range.
         points.iter_mut().for_each(|p| p.y = p.band.map_or(p.y, |(lo, hi)| f64::midpoint(lo, hi)));
         let role = Role { dash: None, marker: None, ..look(&key.method.name).accent(accent).faint() };
-        let label = format!("{name}, range over equally good probes");
+        let label = format!("{name}: range over equally good probes");
         (!points.is_empty()).then_some(Layer::Line(Line { label, role, points }))
     };
     scores.into_iter().enumerate().filter_map(range).collect()
