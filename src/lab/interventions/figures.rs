@@ -19,10 +19,11 @@ use super::map::{Map, Score};
 use super::oracle::OracleKind;
 use super::paper::{Drawing, FIGURES};
 use super::results::{Curve, Results};
+use super::verdict::RivalFinding;
 use super::{find, looks};
-use figure::layers::{Count, Datum, Line, Points, Rule, Spot, grouped};
+use figure::layers::{Count, Datum, Line, Rule, grouped};
 use figure::role::{BLACK, MARKERS};
-use figure::{Axis, Dash, Figure, Layer, Marker, Provenance, Role, Scale};
+use figure::{Axis, Dash, Figure, Layer, Provenance, Role, Scale};
 use lab::{EngineInfo, Origin, Tagged};
 use model::source::in_print;
 
@@ -31,10 +32,10 @@ pub fn title(method: &str) -> String {
     find(method).map_or(method, |m| m.title()).to_owned()
 }
 
-/// The look of a method: its hue and its marker, from the table beside the registry of methods.
+/// The look of a method: its hue and its marker, from the table beside the registry of methods. Black is for what belongs to no method.
 pub fn look(method: &str) -> Role {
     let i = looks::number(method);
-    Role::points(i, MARKERS[i % MARKERS.len()])
+    Role::points(i + usize::from(i >= BLACK), MARKERS[i % MARKERS.len()])
 }
 
 /// Completeness, selectivity and reliability against strength, for one model and oracle and one or several methods that
@@ -195,22 +196,39 @@ fn base_lines(curve: &Curve) -> Vec<Layer> {
         .collect()
 }
 
-/// C, S and R by probes of other recipes that validate equally well, as ticks.
-fn rivals(results: &Results, curve: &Curve) -> Option<Layer> {
+/// The ranges of C, S and R over other probe settings that validate equally well, in the look of their score.
+fn rivals(results: &Results, curve: &Curve) -> Vec<Layer> {
     let key = &curve.key;
-    let mine = results.rivals.iter().filter(|r| {
-        r.model == key.model && r.value.method_key() == key.method && r.value.oracle == key.oracle
-    });
-    let mut points: Vec<Spot> = Vec::new();
-    for r in mine {
-        let v = &r.value;
-        for y in [Some(v.completeness), v.selectivity, v.reliability].into_iter().flatten() {
-            points.push(Spot { x: v.value, y, n: r.n.into(), ..Spot::default() });
+    let mine = || {
+        let of_curve = |r: &&Tagged<RivalFinding>| {
+            r.model == key.model && r.value.method_key() == key.method && r.value.oracle == key.oracle
+        };
+        results.rivals.iter().filter(of_curve)
+    };
+    let scores: [(&str, fn(&RivalFinding) -> Option<f64>); 3] =
+        [("C", |v| Some(v.completeness)), ("S", |v| v.selectivity), ("R", |v| v.reliability)];
+    let range = |(accent, (name, score)): (usize, (&str, fn(&RivalFinding) -> Option<f64>))| {
+        let mut points: Vec<Datum> = Vec::new();
+        for (r, y) in mine().filter_map(|r| Some((r, score(&r.value)?))) {
+            match points.iter_mut().find(|p| p.x == r.value.value) {
+                Some(p) => p.band = p.band.map(|(lo, hi)| (lo.min(y), hi.max(y))),
+                None => points.push(Datum {
+                    x: r.value.value,
+                    y,
+                    band: Some((y, y)),
+                    n: r.n.into(),
+                    ..Datum::default()
+                }),
+            }
         }
-    }
-    let role = Role::points(BLACK, Marker::Plus);
-    let label = "C, S, R by other recipes of equal merit".to_owned();
-    (!points.is_empty()).then_some(Layer::Points(Points { label, role, points }))
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        // In the middle of its range.
+        points.iter_mut().for_each(|p| p.y = p.band.map_or(p.y, |(lo, hi)| f64::midpoint(lo, hi)));
+        let role = Role { dash: None, marker: None, ..look(&key.method.name).accent(accent).faint() };
+        let label = format!("{name}: range over equally good probes");
+        (!points.is_empty()).then_some(Layer::Line(Line { label, role, points }))
+    };
+    scores.into_iter().enumerate().filter_map(range).collect()
 }
 
 fn judge(oracle: OracleKind) -> &'static str {
@@ -299,7 +317,7 @@ fn rests_on<'a>(points: impl Iterator<Item = &'a ReliabilityFinding> + Clone) ->
 mod tests {
     use super::*;
     use crate::sample;
-    use figure::render;
+    use figure::{Format, Options, render};
 
     #[test]
     fn curves_follow_the_paper() {
@@ -358,7 +376,7 @@ mod tests {
         let at = |k: usize| drawn[k].points[9].y;
         assert!((at(1) - 0.5 * (at(3) + at(4))).abs() < 1e-9, "the mean lies in the middle");
         assert_eq!(drawn[4].points[9].n, Count::from(2400));
-        let csv = String::from_utf8(render(&figure, "csv").unwrap().unwrap()).unwrap();
+        let csv = String::from_utf8(render(&figure, Format::Csv, &Options::default()).unwrap()).unwrap();
         assert!(csv.lines().any(|l| l.starts_with("S on subject animacy")), "{csv}");
         let both =
             curves(&results, None, "bert-mini", &keys(&["fgsm", "pgd"]), OracleKind::Mlp, None).unwrap();
@@ -381,7 +399,7 @@ mod tests {
         let figure = curves(&results, None, "bert-mini", &keys(&["pgd"]), OracleKind::Mlp, None).unwrap();
         let counts: Vec<String> = lines(&figure).iter().map(|l| l.points[0].n.to_string()).collect();
         assert_eq!(counts, ["2,400", "410", "2,400 / 410"]);
-        let csv = String::from_utf8(render(&figure, "csv").unwrap().unwrap()).unwrap();
+        let csv = String::from_utf8(render(&figure, Format::Csv, &Options::default()).unwrap()).unwrap();
         let row = csv.lines().find(|l| l.starts_with("reliability R")).unwrap();
         assert!(row.ends_with(",2400,410"), "{row}");
         let plane = pareto(&results, None, "bert-mini", OracleKind::Mlp).unwrap();
@@ -411,7 +429,7 @@ mod tests {
     #[test]
     fn the_random_control_has_the_look_meant_for_it() {
         assert_ne!(look("random"), look("rlace"));
-        assert_eq!(look("random"), Role::points(9, MARKERS[4]));
+        assert_eq!(look("random"), Role::points(10, MARKERS[4]));
     }
 
     #[test]
@@ -421,7 +439,7 @@ mod tests {
         let names: Vec<&str> = figures.iter().map(|f| f.name.as_str()).collect();
         assert_eq!((names.len(), names.contains(&"figure-1-bert-mini")), (6, true), "{names:?}");
         for figure in &figures {
-            assert!(render(figure, "svg").unwrap().is_some(), "{}", figure.name);
+            assert!(render(figure, Format::Svg, &Options::default()).is_ok(), "{}", figure.name);
         }
     }
 }

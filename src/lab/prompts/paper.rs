@@ -1,6 +1,10 @@
 //! Results of Cao et al. (2022), to be laid beneath figures: Table 1, Figure 5, Table 3 and Table 4, as their published
 //! result files give them (32 relations of LAMA's T-REx without N-M relations).
 
+mod tables;
+
+pub use self::tables::all as tables;
+
 use super::consistency::Regime;
 use super::figures::ORDER;
 use super::results::Results;
@@ -118,9 +122,7 @@ fn preference(figure: &Figure) -> Vec<Layer> {
     };
     let ranges = PREFERENCE.iter().enumerate().map(range).collect();
     let (label, role) = ("published".into(), Role::points(BLACK, Marker::Plus).faint());
-    let points = PREFERENCE.iter().enumerate().map(|(k, p)| spot((first + k, p.std))).collect();
-    let std = Points { label: "published std".into(), role: Role::points(7, Marker::Cross), points };
-    vec![Layer::Ranges(Ranges { label, role, ranges }), Layer::Points(std)]
+    vec![Layer::Ranges(Ranges { label, role, ranges })]
 }
 
 /// Beside the bars the paper's four models, and on that of the order theirs.
@@ -188,7 +190,7 @@ mod tests {
     use super::super::figures;
     use super::super::testing::results;
     use super::*;
-    use figure::render;
+    use figure::{Format, Options, render};
 
     /// Means that the paper states beside the same numbers: the gap, and that adjusting steadies the order.
     #[test]
@@ -225,9 +227,9 @@ mod tests {
             let rest = if bars { &both.layers[..own.layers.len()] } else { &both.layers[more..] };
             assert_eq!(rest, &own.layers[..], "{name}");
             assert!(both.provenance.entries.iter().any(|(_, v)| v.contains("Cao et al. 2022")));
-            for format in ["svg", "csv"] {
-                let bytes = render(&both, format).unwrap().unwrap();
-                assert!(String::from_utf8(bytes).unwrap().contains("published"), "{name} as {format}");
+            for format in [Format::Svg, Format::Csv] {
+                let bytes = render(&both, format, &Options::default()).unwrap();
+                assert!(String::from_utf8(bytes).unwrap().contains("published"), "{name} as {format:?}");
             }
         }
         assert_eq!(beneath("curve", None, &results), None);

@@ -10,8 +10,8 @@ use lab::family::Comparison;
 use lab::fault::problem;
 use lab::table::Table;
 use lab::{
-    Axis, Channel, Details, EngineInfo, Experiment, Fault, Forecast, Host, Instrument, LabId, LabSpec,
-    NoticeLevel, Preset, Share, Size, Store,
+    Axis, Channel, Details, EngineInfo, Experiment, Fault, FigureEntry, Forecast, Host, Instrument, LabId,
+    LabSpec, NoticeLevel, Preset, Share, Size, Store,
 };
 use model::Model;
 
@@ -52,6 +52,10 @@ impl<I: Listed> Lab for I {
 
     fn figures(&self, results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
         I::Results::within(results).map_or_else(Vec::new, |r| I::figures(r, engine))
+    }
+
+    fn figure_entries(&self) -> &'static [FigureEntry] {
+        I::FIGURES
     }
 
     fn figure(

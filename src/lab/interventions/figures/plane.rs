@@ -162,7 +162,8 @@ fn best(results: &Results, drawn: &[&Curve], model: &str, oracle: OracleKind) ->
         let point = curve.and_then(|c| c.points.iter().find(|p| p.value.value == o.value.value));
         let n = point.map_or(Count::from(o.n), |p| (p.value.n_c, p.value.n_s).into());
         let (x, y) = (o.value.completeness.mean, s.mean);
-        Spot { x, y, y_band: Some((s.lo, s.hi)), n, ..Spot::default() }
+        let label = o.value.method_key().title();
+        Spot { x, y, y_band: Some((s.lo, s.hi)), n, label, ..Spot::default() }
     });
     let mut best: Vec<Spot> = best.collect();
     best.sort_by(|a, b| a.x.total_cmp(&b.x));
@@ -187,7 +188,7 @@ fn equal_reliability(r: f64) -> Layer {
 mod tests {
     use super::*;
     use crate::sample;
-    use figure::render;
+    use figure::{Format, Options, render};
 
     #[test]
     fn the_plane_has_every_method_its_optima_and_equal_reliability() {
@@ -221,7 +222,7 @@ mod tests {
         }
         let dominated = rated.front.count(Standing::Dominated);
         assert!(dominated > 0 && rated.front.count(Standing::Open) > 0, "{}", rated.counts());
-        let csv = String::from_utf8(render(&figure, "csv").unwrap().unwrap()).unwrap();
+        let csv = String::from_utf8(render(&figure, Format::Csv, &Options::default()).unwrap()).unwrap();
         assert_eq!(csv.lines().filter(|l| l.ends_with(",faint")).count(), dominated);
         assert!(
             csv.contains(&format!("# front: {dominated} of 108 settings dominated"))
