@@ -31,11 +31,7 @@ pub fn settings() -> Vec<Setting<Spec>> {
         membership(),
         erasure(),
     ];
-    all.extend([
-        resamples(),
-        level(),
-        seed("The seed from which every random stream of the run is derived."),
-    ]);
+    all.extend([level(), seed("The seed from which every random stream of the run is derived.")]);
     all
 }
 
@@ -283,23 +279,13 @@ fn membership() -> Setting<Spec> {
 }
 
 fn erasure() -> Setting<Spec> {
-    let help = "Sufficiency and comprehensiveness: what probability loses with the predicted rationale alone, and without it.";
+    let help = "Sufficiency and comprehensiveness: the probability lost with the predicted rationale alone, and without it. One size K, words replaced by the baseline token; ERASER deletes words and averages five sizes.";
     row("saliency.erasure", "Erasure", help).one_of(
         &[false, true],
         |on| if *on { "on".into() } else { "off".to_owned() },
         |s: &Spec, on| s.saliency.erasure == *on,
         |s, on| s.saliency.erasure = *on,
     )
-}
-
-fn resamples() -> Setting<Spec> {
-    row("interval.resamples", "Resamples", "Bootstrap resamples of the originals, each with its partners.")
-        .count(
-            &[200, 500, 1_000, 2_000, 5_000],
-            100..=100_000,
-            |s: &Spec| s.interval.resamples,
-            |s, n| s.interval.resamples = n,
-        )
 }
 
 #[cfg(test)]
@@ -314,12 +300,7 @@ mod tests {
         for setting in settings() {
             let mut spec = Spec::shipped();
             let values: Vec<Value> = match setting.kind(&spec, &known) {
-                // More resamples are wanted for a higher level than the row before it may have left.
-                Kind::Slider { stops, .. }
-                    if setting.key != "interval.level" && setting.key != "interval.resamples" =>
-                {
-                    stops.into_iter().map(Value::Number).collect()
-                }
+                Kind::Slider { stops, .. } => stops.into_iter().map(Value::Number).collect(),
                 Kind::Choice(names) => (0..names.len()).map(|i| Value::Choice(Some(i))).collect(),
                 Kind::Integer(_) => vec![Value::Number(7.0)],
                 Kind::Marks(names) => (0..names.len())
