@@ -87,26 +87,26 @@ fn a_slider_is_answered_at_once() {
 fn what_was_seen_once_in_a_session_cannot_be_planned_any_more() {
     let mut h = has_compared(120, 40);
     let planned = |h: &Harness| h.state.screens.power.spec.plan.is_some();
-    h.keys("P");
-    assert!(h.screen().contains("too late") && !planned(&h), "{}", h.screen());
-    h.keys("x P");
+    h.keys("t p");
+    assert!(h.screen().contains("preregistered") && !planned(&h), "{}", h.screen());
+    h.keys("t x t p");
     assert!(
-        h.screen().contains("too late") && !planned(&h),
+        h.screen().contains("preregistered") && !planned(&h),
         "the other way round is the same: {}",
         h.screen()
     );
     // Other sentences, which nobody has seen.
     h.state.screens.power.spec.seed = 7;
-    h.keys("P");
+    h.keys("t p");
     assert!(planned(&h), "{}", h.screen());
-    h.keys("enter");
+    h.keys("r");
     let spec_hash = lab::Spec::from(h.state.screens.power.spec.clone()).hash();
     h.event(Event::Started { job: 3, generation: 3, spec_hash });
-    h.keys("P P P");
+    h.keys("t p t p t p");
     assert!(!planned(&h));
     h.state.screens.power.spec.seed = 0;
-    h.keys("P");
-    assert!(h.screen().contains("too late") && !planned(&h), "{}", h.screen());
+    h.keys("t p");
+    assert!(h.screen().contains("preregistered") && !planned(&h), "{}", h.screen());
 }
 
 /// The bug: with results on the screen another level could be chosen, and the run that followed said that it was planned.
@@ -114,7 +114,7 @@ fn what_was_seen_once_in_a_session_cannot_be_planned_any_more() {
 fn terms_chosen_after_results_are_not_what_was_planned() {
     let mut h = Harness::started(120, 40);
     h.event(Event::Finished { job: 1, generation: 1, outcome: Outcome::Cancelled, seconds: 0.1 });
-    h.keys("3 P enter");
+    h.keys("3 t p r");
     let planned = |h: &Harness| match SCREEN.setup().unwrap().spec(&h.state) {
         lab::Spec::Power(spec) => spec.plan.is_some(),
         other => panic!("{other:?}"),
@@ -154,7 +154,7 @@ fn another_order_of_a_files_items_is_no_new_comparison() {
     let text = "lab = \"power\"\n[a]\nresults = [\"x.jsonl\"]\n[b]\nresults = [\"y.jsonl\"]\n[plan]\nhypothesis = \"differ\"\n";
     start.spec = lab::Spec::parse(text, "x").unwrap();
     let mut h = Harness::of(start);
-    h.keys("3 enter");
+    h.keys("3 r");
     let setup = SCREEN.setup().unwrap();
     let spec_hash = setup.spec(&h.state).hash();
     h.event(Event::Started { job: 1, generation: 1, spec_hash });
@@ -204,7 +204,7 @@ fn base_lines_stand_beside_the_probes() {
 fn comparisons_join_the_family_of_the_session() {
     let mut h = has_compared(120, 40);
     assert_eq!(h.state.board.family.len(), 2);
-    h.keys("f");
+    h.keys("F");
     assert!(h.screen().contains("bert-mini"), "{}", h.screen());
     assert_eq!(fold(&h.record).family, h.state.board.family);
 }
@@ -214,7 +214,7 @@ fn comparisons_join_the_family_of_the_session() {
 fn the_same_comparison_for_another_power_is_the_same_question() {
     let mut h = has_compared(120, 40);
     let before = h.state.board.family.len();
-    h.keys("l enter");
+    h.keys("l r");
     let hash = lab::Spec::from(h.state.screens.power.spec.clone()).hash();
     assert_eq!(h.state.screens.power.spec.test.target, 0.9);
     h.event(Event::Started { job: 3, generation: 3, spec_hash: hash.clone() });
@@ -273,6 +273,6 @@ fn before_a_comparison_sliders_ask_nothing() {
     let mut h = comparing(120, 40);
     assert!(sent(&h.keys("l")).is_empty());
     assert!(h.screen().contains("Verdict"));
-    h.keys("x");
+    h.keys("t x");
     assert_eq!(h.state.screens.power.spec.encoder(false), "bert-mini");
 }

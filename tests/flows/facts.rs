@@ -41,7 +41,7 @@ fn another_relation_has_other_prompts_and_its_instances_are_asked_for() {
     assert!(h.screen().contains("Shops in [X] take the [Y]") && h.screen().contains("shows the instances"));
     h.focus(ASKED);
     h.keys("j");
-    let effects = h.keys("d");
+    let effects = h.keys("enter");
     let Some(Asked::Look(look)) = asked(&effects) else { panic!("{effects:?}") };
     assert_eq!(
         (look.relation.as_str(), look.prompt.as_str()),
@@ -50,7 +50,7 @@ fn another_relation_has_other_prompts_and_its_instances_are_asked_for() {
     h.answer_facts();
     h.focus(INSTANCES);
     h.keys("j j");
-    let Some(Asked::Look(look)) = asked(&h.keys("d")) else { panic!() };
+    let Some(Asked::Look(look)) = asked(&h.keys("enter")) else { panic!() };
     assert_eq!((look.instance, look.mention), (2, 0));
 }
 
@@ -64,7 +64,7 @@ fn every_figure_is_drawn_at_both_sizes_and_exported() {
             let screen = h.screen();
             assert!(screen.contains("/13") || screen.contains("further pretraining"), "{screen}");
         }
-        assert!(h.keys("e").iter().any(|e| matches!(e, Effect::Export(..))));
+        assert!(h.keys("x").iter().any(|e| matches!(e, Effect::Export(..))));
     }
 }
 
@@ -76,7 +76,7 @@ fn what_was_published_is_laid_beneath_by_a_key_and_taken_away_again() {
     assert!(h.screen().contains("this one has none"), "{}", h.screen());
     h.keys("] ]");
     assert!(h.screen().contains("+ published"), "{}", h.screen());
-    let effects = h.keys("e");
+    let effects = h.keys("x");
     assert!(effects.iter().any(|e| matches!(e, Effect::Export(..))), "{effects:?}");
     h.keys("b");
     assert!(!h.screen().contains("+ published"), "{}", h.screen());
@@ -104,7 +104,7 @@ fn nothing_that_matters_is_cut_on_the_usual_screen() {
 #[test]
 fn results_of_one_lab_stay_while_another_runs() {
     let mut h = Harness::recalling(120, 40, true);
-    h.keys("2 enter");
+    h.keys("2 r");
     h.events_of(2, measured(480, false));
     h.keys("1");
     assert!(h.screen().contains("The capital of [X] is [Y] ."), "{}", h.screen());

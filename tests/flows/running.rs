@@ -80,7 +80,8 @@ fn looped(tape: Tape, keys: &[(u64, &str)]) -> (Board, ExitReason, String, Vec<u
     let options = Options {
         start: Start::new(),
         outside: outside(),
-        copy: Box::new(|_| {}),
+        copy: Box::new(|_| "copied"),
+        mouse: Box::new(|_| {}),
         frame: Box::new(move |begins| counter.set(counter.get() + usize::from(begins))),
         notices: Vec::new(),
         stop: Box::pin(std::future::pending()),

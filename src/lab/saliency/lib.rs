@@ -5,6 +5,7 @@
 //! compared with the tokens that people need (plausibility) and with those of the same sentence in another form
 //! (faithfulness). Where the numbers come from files, no model is needed.
 
+pub mod answer;
 pub mod annotation;
 pub mod data;
 pub mod elsewhere;

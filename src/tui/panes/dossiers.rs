@@ -62,12 +62,6 @@ impl Dossiers {
         }
     }
 
-    /// Scrolls the page.
-    pub(crate) fn scroll(&self, state: &mut State, by: i64) -> Vec<Effect> {
-        self.travel(state, self.page, by);
-        Vec::new()
-    }
-
     /// Puts the cursor on the entry that the mouse was pressed on.
     pub(crate) fn press(&self, state: &mut State, pane: Pane, area: Rect, mouse: Mouse) -> Vec<Effect> {
         if let Some(row) = self.listing(state).at(area, mouse.x, mouse.y).filter(|_| pane == self.list) {

@@ -13,22 +13,26 @@ pub use sources::{Followed, ReplayState, Seat};
 
 use super::action::Effect;
 use super::keymap::Keymap;
+use super::memory::Memory;
+use super::panes::table::Listed;
 use super::popups::{Held, Page, Picker};
 use super::reduce::replay;
 use super::screen::{Pane, Screen, ScreenId};
-use super::screens::{SCREENS, Views, labs, screen};
-use super::setup::Setup;
+use super::screens::{SCREENS, Views, home, labs, screen};
+use super::setup::{History, Setup};
 use super::theme::Theme;
 use engine::Down;
 use engine::board::Board;
 use engine::message::Notice;
-use labs::{LABS, Spec};
+use labs::{LABS, LabId, Spec};
 use session::format::Entry;
 use session::shelf::Recorded;
 
 /// The state of the terminal program.
 #[derive(Debug, Clone)]
 pub struct State {
+    /// Earlier and later settings of each lab.
+    pub(crate) history: BTreeMap<LabId, History>,
     /// What has been measured: a fold over commands and events, and nothing else.
     pub board: Board,
     /// What each screen remembers, including how its experiment is set up.
@@ -83,8 +87,20 @@ pub struct View {
     pub glyphs: Glyphs,
     /// Index into the themes.
     pub theme: usize,
-    /// A message that stays until the next key.
+    /// The generations of two runs that are compared.
+    pub(crate) compared: (u64, u64),
+    /// The row of the settings whose choices are picked in a popup.
+    pub(crate) picked: Option<String>,
+    /// Names of the commands that were chosen by name, the latest first.
+    pub recent: Vec<&'static str>,
+    /// How the program began; the strip of the first start goes when it is dismissed.
+    pub opening: Opening,
+    /// Whether the mouse is the terminal's own.
+    pub mouse_free: bool,
+    /// A message that stays for a few seconds, or until the next key.
     pub toast: Option<String>,
+    /// The message that the latest tick saw, and how many ticks have seen it.
+    pub(crate) toast_age: (Option<String>, usize),
     /// What the mouse drags.
     pub(crate) drag: Option<Drag>,
     /// Counts ticks, for the spinner.
@@ -98,8 +114,14 @@ pub struct Place {
     pub focus: Pane,
     /// Whether that pane fills the screen.
     pub zoom: bool,
-    /// The line of the setup pane that the cursor is on.
+    /// The line of the settings that the cursor is on.
     pub row: usize,
+    /// Whether all settings are shown as a form.
+    pub form: bool,
+    /// The pane that was looked at last in each slot, by the slot's first pane.
+    pub tabs: BTreeMap<Pane, Pane>,
+    /// How lists are filtered and sorted.
+    pub listed: BTreeMap<Pane, Listed>,
     /// Cursor of a list, or lines scrolled away, per pane.
     pub scroll: BTreeMap<Pane, usize>,
     /// The row of the setup that refused a value, by its key, and why; until the next key.
@@ -108,7 +130,17 @@ pub struct Place {
 
 impl Place {
     fn at(focus: Pane) -> Self {
-        Self { focus, zoom: false, row: 0, scroll: BTreeMap::new(), refused: None }
+        let (scroll, tabs) = (BTreeMap::new(), BTreeMap::new());
+        Self { focus, zoom: false, row: 0, form: false, tabs, listed: BTreeMap::new(), scroll, refused: None }
+    }
+
+    /// The pane of a slot that is in sight.
+    pub fn shown(&self, slot: &[Pane]) -> Pane {
+        if slot.contains(&self.focus) {
+            return self.focus;
+        }
+        let last = self.tabs.get(&slot[0]).copied().filter(|pane| slot.contains(pane));
+        last.unwrap_or(slot[0])
     }
 
     /// The cursor of a list, or the lines scrolled away.
@@ -128,6 +160,9 @@ pub fn moved(at: usize, by: i64, len: usize) -> usize {
     let last = len.saturating_sub(1) as i64;
     (at as i64).saturating_add(by).clamp(0, last) as usize
 }
+
+/// The slot of a lab's figures.
+pub(crate) const FIGURES: usize = 2;
 
 /// Something on top of the panes.
 #[derive(Clone)]
@@ -152,6 +187,11 @@ pub enum Popup {
         /// Lines scrolled away.
         scroll: usize,
     },
+    /// The menu of the shown screen.
+    Menu {
+        /// Which entry is under the cursor.
+        selected: usize,
+    },
     /// Something to choose from.
     Pick {
         picker: &'static dyn Picker,
@@ -166,6 +206,7 @@ impl Popup {
         match self {
             Popup::Help { .. } => "help",
             Popup::Palette { .. } => "palette",
+            Popup::Menu { .. } => "menu",
             Popup::Page { page, .. } => page.name(),
             Popup::Pick { picker, .. } => picker.name(),
         }
@@ -249,9 +290,25 @@ pub enum Recording {
     Failed(String),
 }
 
+/// How the program begins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Opening {
+    /// The first start ever: the default experiment runs, under a strip that says what it asks.
+    First,
+    /// The experiment that was asked for runs.
+    #[default]
+    Work,
+    /// The opening screen; nothing runs.
+    Home,
+}
+
 /// What a state is made from.
 #[derive(Debug, Clone)]
 pub struct Start {
+    /// How the program begins.
+    pub opening: Opening,
+    /// What was kept of the last start.
+    pub memory: Option<Memory>,
     /// The experiment that runs first.
     pub spec: Spec,
     /// Which key does what.
@@ -280,6 +337,8 @@ impl Start {
     /// The default experiment at 120 columns and 40 rows, not recorded.
     pub fn new() -> Self {
         Self {
+            opening: Opening::Work,
+            memory: None,
             spec: default_spec(),
             keymap: Keymap::default(),
             themes: Theme::shipped(),
@@ -312,7 +371,8 @@ impl State {
     /// A state before anything has happened: the lab of the spec is shown.
     pub fn new(start: Start) -> Self {
         let screens = Views::new(&start);
-        let Start { spec, keymap, themes, glyphs, size, recording, replay, far, followed, past, .. } = start;
+        let Start { opening, memory, spec, keymap, themes, glyphs, size, recording, replay, far, followed, past, .. } =
+            start;
         let first = labs().find(|s| s.setup().is_some_and(|setup| setup.lab() == spec.lab()));
         let lab = first.or(labs().next()).unwrap_or(SCREENS[0]).id();
         let view = View {
@@ -324,11 +384,18 @@ impl State {
             entry: None,
             glyphs,
             theme: 0,
+            compared: (0, 0),
+            picked: None,
+            recent: Vec::new(),
+            opening,
+            mouse_free: false,
             toast: None,
+            toast_age: (None, 0),
             drag: None,
             ticks: 0,
         };
         let mut state = Self {
+            history: BTreeMap::new(),
             board: Board::default(),
             screens,
             view,
@@ -346,6 +413,18 @@ impl State {
             sessions: None,
             held: None,
         };
+        // A spec that was asked for stands before what was kept of its lab.
+        if let Some(memory) = memory.filter(|_| state.replay.is_none()) {
+            memory.restore(&mut state);
+        }
+        if let (Opening::Work, Some(setup)) = (opening, screen(lab).setup()) {
+            setup.take(&mut state, &spec);
+            state.view.lab = lab;
+        }
+        if opening == Opening::Home && state.followed.is_none() {
+            state.view.screen = home::ID;
+            state.here_mut().focus = home::SESSIONS;
+        }
         for entry in &past {
             replay::follow(&mut state, entry);
         }
@@ -402,6 +481,38 @@ impl State {
         self.here().focus == pane
     }
 
+    /// Gives a pane of the shown screen the focus; the slot that had it keeps its pane in sight.
+    pub fn focus_on(&mut self, pane: Pane) {
+        let slots = self.screen().slots();
+        let place = self.here_mut();
+        if let Some(slot) = slots.iter().find(|slot| slot.contains(&place.focus)) {
+            place.tabs.insert(slot[0], place.focus);
+        }
+        place.focus = pane;
+    }
+
+    /// Puts a pane of the shown screen in sight; the focus moves only within its slot.
+    pub fn turn_to(&mut self, pane: Pane) {
+        let slots = self.screen().slots();
+        let Some(slot) = slots.iter().find(|slot| slot.contains(&pane)) else { return };
+        let place = self.here_mut();
+        if slot.contains(&place.focus) {
+            place.focus = pane;
+        }
+        place.tabs.insert(slot[0], pane);
+    }
+
+    /// The pane whose figure and numbers are meant on a screen: the one with the focus, or for settings and lists the figure in sight.
+    pub fn looked_at(&self, id: ScreenId) -> Pane {
+        let place = self.place(id);
+        let slots = screen(id).slots();
+        let of_figures = slots.get(FIGURES).filter(|_| screen(id).setup().is_some());
+        match of_figures {
+            Some(slot) if slots[..FIGURES].iter().any(|slot| slot.contains(&place.focus)) => place.shown(slot),
+            _ => place.focus,
+        }
+    }
+
     /// Whether the engine is working on a run.
     pub fn busy(&self) -> bool {
         self.replay.is_none() && self.board.running()
@@ -420,7 +531,7 @@ impl State {
 
     /// Whether the popup offers something to choose.
     pub(crate) fn picking(&self) -> bool {
-        matches!(self.view.popup, Some(Popup::Pick { .. }))
+        matches!(self.view.popup, Some(Popup::Pick { .. } | Popup::Menu { .. }))
     }
 
     /// Whether the popup's entries have checkboxes that can be toggled now.

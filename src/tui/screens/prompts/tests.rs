@@ -104,7 +104,7 @@ fn every_pane_with_numbers_can_be_copied_and_says_where_they_come_from() {
         let origin = SCREEN.origin(&state).unwrap();
         assert!(origin.what.contains(what), "{}", origin.what);
         assert!(origin.entries.iter().any(|(_, v)| v.contains(told)), "{:?}", origin.entries);
-        assert_eq!(origin.command, "probity run assets/specs/prompts.toml --json");
+        assert_eq!(origin.command, "probity run prompts --json");
     }
     assert!(SCREEN.origin(&State::new(Start::new())).is_none());
 }
@@ -231,8 +231,7 @@ fn every_number_leads_down_to_instances() {
     ] {
         let mut state = finished();
         view_mut(&mut state).spread = Spread::Std;
-        view_mut(&mut state).drawn = drawn;
-        state.place_mut(ID).focus = pane;
+        state.place_mut(ID).focus = if pane == FIGURE { drawn.pane() } else { pane };
         assert!(drill::can(&state));
         let effects = drill::down(&mut state);
         if let Some(spread) = spread {
@@ -246,7 +245,7 @@ fn every_number_leads_down_to_instances() {
         assert_eq!(state.place(ID).focus, INSTANCES);
     }
     let mut state = finished();
-    (view_mut(&mut state).drawn, state.place_mut(ID).focus) = (Drawn::Disparity, FIGURE);
+    state.place_mut(ID).focus = Drawn::Disparity.pane();
     assert!(drill::down(&mut state).is_empty());
     assert!(state.view.toast.is_some_and(|t| t.contains("no instances")));
 }
