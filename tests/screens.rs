@@ -156,7 +156,8 @@ fn question_answer_and_doubt_are_seen_at_every_size() {
             if let Some(doubt) = answer.doubt() {
                 assert!(screen.contains(&begins(&doubt)), "{name} {c}x{r}:\n{screen}");
             }
-            let asked = lab::by_id(h.state.setup().unwrap().lab()).asks(&h.state.setup().unwrap().spec(&h.state));
+            let asked =
+                lab::by_id(h.state.setup().unwrap().lab()).asks(&h.state.setup().unwrap().spec(&h.state));
             assert!(screen.contains(&begins(&asked)), "{name} {c}x{r}:\n{screen}");
         }
     }
@@ -177,9 +178,26 @@ fn no_label_of_a_setting_is_cut() {
 
 /// Words that only the authors know. Each was on a screen.
 const PRIVATE: [&str; 20] = [
-    "Ze too", "of them", "their s", "spoil", "pool own", "equal merit", "Ze read after", "waits for the first probe",
-    "comes when all", "read at ", "dossier", "no point of", "would stay unseen", "less chance", "recipes of",
-    "Peeking allowed", "twin ", "worth a look", "has been told", "the court",
+    "Ze too",
+    "of them",
+    "their s",
+    "spoil",
+    "pool own",
+    "equal merit",
+    "Ze read after",
+    "waits for the first probe",
+    "comes when all",
+    "read at ",
+    "dossier",
+    "no point of",
+    "would stay unseen",
+    "less chance",
+    "recipes of",
+    "Peeking allowed",
+    "twin ",
+    "worth a look",
+    "has been told",
+    "the court",
 ];
 
 #[test]

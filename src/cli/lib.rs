@@ -24,9 +24,9 @@ mod ranges;
 pub mod remote;
 pub mod replay;
 pub mod run;
-pub mod sessions;
 #[cfg(unix)]
 mod seat;
+pub mod sessions;
 pub mod shard;
 pub mod shell;
 pub mod signals;
@@ -205,7 +205,9 @@ fn tell_panic() {
 fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), CliError> {
     match command {
         Command::Tui(args) => tui::live(&args),
-        Command::Replay(args) if args.headless || args.json || args.run.is_some() => replay::headless(&args, out),
+        Command::Replay(args) if args.headless || args.json || args.run.is_some() => {
+            replay::headless(&args, out)
+        }
         Command::Replay(args) => {
             let session = replay::open(&args.session)?;
             tui::replay(session, &args.session, args.speed.unwrap_or(1.0), &args.look)

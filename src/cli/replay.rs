@@ -74,7 +74,9 @@ pub fn open(what: &str) -> Result<Session, CliError> {
 /// [`CliError::Usage`] if there is no such run.
 pub(crate) fn pick(board: &mut Board, n: usize) -> Result<(), CliError> {
     let generation = n.checked_sub(1).and_then(|at| board.runs.get(at)).map(|run| run.job.generation);
-    let missing = || CliError::Usage(format!("there is no run {n}: the session has {}, counted from 1", board.runs.len()));
+    let missing = || {
+        CliError::Usage(format!("there is no run {n}: the session has {}, counted from 1", board.runs.len()))
+    };
     let generation = generation.ok_or_else(missing)?;
     board.pick(generation);
     // The table of one run, not of every lab.

@@ -149,7 +149,6 @@ pub fn tasks(
     let mut stems: Vec<String> = Vec::new();
     let mut sound: HashSet<Vec<String>> = HashSet::new();
     let read = |path: &PathBuf| {
-        // A lab's name is its shipped experiment, unless there is a file of that name; `-` is the standard input.
         let lab = path.to_str().and_then(LabId::named).filter(|_| !path.exists());
         Ok(match lab {
             Some(lab) => (vec![Cell::plain(labs::Spec::shipped(lab), lab.name())], path.clone()),

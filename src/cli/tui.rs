@@ -185,7 +185,11 @@ pub(super) fn spec(args: &TuiArgs, here: bool) -> Result<Spec, CliError> {
             let named = args.lab.as_deref().map(|name| LabId::named(name).ok_or(name)).transpose();
             let unknown = |name: &str| {
                 let all: Vec<&str> = LABS.iter().map(|lab| lab.id().name()).collect();
-                CliError::Usage(format!("--lab: `{}` is not one of {}", printable_label(name), all.join(", ")))
+                CliError::Usage(format!(
+                    "--lab: `{}` is not one of {}",
+                    printable_label(name),
+                    all.join(", ")
+                ))
             };
             Spec::shipped(named.map_err(unknown)?.unwrap_or(LABS[0].id()))
         }

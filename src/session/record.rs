@@ -136,7 +136,8 @@ impl Recorder {
     /// [`SessionError::Write`] if it cannot be removed.
     pub fn discard(&mut self) -> Result<(), SessionError> {
         self.withheld = None;
-        std::fs::remove_file(&self.path).map_err(|source| SessionError::Write { path: self.path.clone(), source })
+        std::fs::remove_file(&self.path)
+            .map_err(|source| SessionError::Write { path: self.path.clone(), source })
     }
 
     /// Renames the session; recording continues in the same file.

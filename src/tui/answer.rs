@@ -33,7 +33,8 @@ pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
         all.push(nothing(state));
     }
     let kept = LINES.saturating_sub(doubt.as_ref().map_or(0, |text| wrapped(text, room).len().min(2)));
-    let broken = |(role, text): (Role, String)| wrapped(&text, room).into_iter().map(move |line| (role, line));
+    let broken =
+        |(role, text): (Role, String)| wrapped(&text, room).into_iter().map(move |line| (role, line));
     let mut out: Vec<(Role, String)> = all.into_iter().flat_map(broken).take(kept).collect();
     let doubts = doubt.into_iter().flat_map(|text| wrapped(&text, room)).take(LINES - kept);
     out.extend(doubts.map(|line| (Role::Warning, line)));
@@ -51,14 +52,17 @@ fn nothing(state: &State) -> (Role, String) {
         };
     };
     match &run.job.outcome {
-        Some(Outcome::Failed(problem)) => (Role::Error, format!("Failed: {}", printable(&problem.to_string()))),
+        Some(Outcome::Failed(problem)) => {
+            (Role::Error, format!("Failed: {}", printable(&problem.to_string())))
+        }
         Some(Outcome::Cancelled) => {
             (Role::Dim, format!("Cancelled before there was an answer; {} runs it again.", key("run")))
         }
         Some(Outcome::Done) => (Role::Dim, "The run is done and has no answer: the lists say why.".into()),
         None => {
             let left = run.job.progress.as_ref().and_then(|p| p.left);
-            let left = left.map_or(String::new(), |t| format!("; the run takes about {} more", seconds(t.round())));
+            let left =
+                left.map_or(String::new(), |t| format!("; the run takes about {} more", seconds(t.round())));
             (Role::Dim, format!("No answer yet{left}."))
         }
     }

@@ -285,7 +285,7 @@ pub(crate) fn number_of(name: &str) -> Option<usize> {
     COMMANDS.iter().position(|e| e.name == name)
 }
 
-/// The commands with their keys as a Markdown table, for the README.
+/// The commands with their keys as a Markdown table, for the guide.
 pub fn commands_markdown() -> String {
     let keymap = Keymap::default();
     let mut text = String::from("| keys | command | what it does |\n|---|---|---|\n");
@@ -320,19 +320,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unique_and_every_command_has_a_key_and_a_sentence() {
+    fn names_are_unique_and_every_command_has_a_sentence() {
         let mut names: Vec<_> = COMMANDS.iter().map(|e| e.name).collect();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), COMMANDS.len());
         for e in COMMANDS.iter() {
-            assert!(!e.keys.is_empty() && e.doc.ends_with('.') && e.doc.len() > 8, "{}", e.name);
+            assert!(e.doc.ends_with('.') && e.doc.len() > 8, "{}", e.name);
         }
     }
 
     #[test]
     fn no_key_means_two_things_in_one_context() {
-        for context in Context::all() {
+        for context in Context::all(SCREENS[0].id()) {
             let mut seen = BTreeMap::new();
             for e in COMMANDS.iter().filter(|e| e.context == context || e.context == Context::Everywhere) {
                 for key in e.keys {
@@ -353,17 +353,17 @@ mod tests {
             .filter(|(key, _)| GLOBAL.iter().any(|g| g.keys.contains(key)))
             .collect();
         let listed = [
-            ("enter", "home-take"),
+            ("r", "home-resume"),
+            ("space", "mark-word"),
             ("space", "select-model"),
-            ("i", "inspect-model"),
-            ("i", "inspect-data"),
+            ("r", "submit-again"),
         ];
         assert_eq!(taken, listed);
     }
 
     #[test]
     fn every_command_belongs_to_a_context_of_the_help() {
-        let all = Context::all();
+        let all = Context::all(SCREENS[0].id());
         for e in COMMANDS.iter() {
             assert!(all.contains(&e.context), "{}", e.name);
             assert_eq!(COMMANDS[number_of(e.name).unwrap()].name, e.name);

@@ -106,7 +106,9 @@ pub fn compute(state: &State) -> Option<Layout> {
 /// column of its own.
 pub(crate) fn lab_panes(state: &State, body: Rect) -> Vec<(Pane, Rect)> {
     let screen = state.screen();
-    let (Some(of), [settings, list, figure, detail]) = (screen.setup(), screen.slots()) else { return Vec::new() };
+    let (Some(of), [settings, list, figure, detail]) = (screen.setup(), screen.slots()) else {
+        return Vec::new();
+    };
     let side = if body.width >= 150 { 44 } else { SIDE };
     let wanted = setup::shown(state, of, &of.rows(state)).len() as u16 + 3;
     let [left, right] = Split::horizontal([Constraint::Length(side), Constraint::Fill(1)]).areas(body);
@@ -118,7 +120,9 @@ pub(crate) fn lab_panes(state: &State, body: Rect) -> Vec<(Pane, Rect)> {
         Split::vertical([Constraint::Fill(screen.figure_share()), Constraint::Fill(2)]).areas(right)
     };
     let place = state.here();
-    [(settings, a), (list, b), (figure, c), (detail, d)].map(|(slot, rect)| (place.shown(slot), rect)).to_vec()
+    [(settings, a), (list, b), (figure, c), (detail, d)]
+        .map(|(slot, rect)| (place.shown(slot), rect))
+        .to_vec()
 }
 
 /// Rows of the strip of the first start.

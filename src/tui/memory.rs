@@ -52,7 +52,11 @@ impl Memory {
         };
         Self {
             theme: state.theme().name.clone(),
-            glyphs: GLYPHS.iter().find(|(_, g)| *g == state.view.glyphs).map_or("", |(name, _)| name).to_owned(),
+            glyphs: GLYPHS
+                .iter()
+                .find(|(_, g)| *g == state.view.glyphs)
+                .map_or("", |(name, _)| name)
+                .to_owned(),
             lab: state.view.lab.0.to_owned(),
             models: added(models.filter(added_by_user).collect()),
             data: added(data.filter(|set| set.contains(['/', '\\'])).collect()),
@@ -103,7 +107,11 @@ impl Memory {
     /// Why it cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), Problem> {
         let fail = |what: &dyn std::fmt::Display| {
-            Problem::new(&format!("the settings are not kept for the next start: {what}"), &path.display().to_string(), "")
+            Problem::new(
+                &format!("the settings are not kept for the next start: {what}"),
+                &path.display().to_string(),
+                "",
+            )
         };
         let text = toml::to_string(self).map_err(|e| fail(&e))?;
         if let Some(folder) = path.parent() {
@@ -157,7 +165,8 @@ mod tests {
         assert!(problem.hint.contains("state.damaged"), "{problem:?}");
         assert_eq!(Memory::read(&path), Ok(None));
         // Settings that no version takes are left out.
-        let memory = Memory { settings: [("interventions".into(), "lab = 3".into())].into(), ..Memory::default() };
+        let memory =
+            Memory { settings: [("interventions".into(), "lab = 3".into())].into(), ..Memory::default() };
         let mut state = State::new(Start::new());
         let before = state.screens.interventions.spec.clone();
         memory.restore(&mut state);

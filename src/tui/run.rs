@@ -23,11 +23,11 @@ pub use input::translate;
 
 use self::input::add;
 use self::link::{Feed, Item, Link};
-use self::opened::{called, last_spec};
+use self::opened::{called, last_spec, worth_keeping};
 use self::pace::Pace;
 use super::action::{Action, Effect, ReplayControl};
-pub use super::outside::Outside;
 use super::memory::Memory;
+pub use super::outside::Outside;
 use super::panes;
 use super::recording::Recorder;
 use super::reduce::reduce;
@@ -36,7 +36,7 @@ use super::state::{ReplayState, Start, State};
 use base::Problem;
 use base::text::printable;
 use engine::Engine;
-use engine::message::{Command, Notice, NoticeLevel};
+use engine::message::{Notice, NoticeLevel};
 use session::format::Session;
 use session::replay::{Recorded, Step};
 
@@ -303,7 +303,8 @@ impl App {
     /// Folds an action into the state that is shown.
     fn on_top(&mut self, action: Action) {
         let over = self.over.is_some();
-        let by_user = matches!(action, Action::Key(_) | Action::Mouse(_) | Action::Command(_) | Action::Paste(_));
+        let by_user =
+            matches!(action, Action::Key(_) | Action::Mouse(_) | Action::Command(_) | Action::Paste(_));
         let effects = reduce(self.over.as_mut().map_or(&mut self.state, |over| &mut over.state), action);
         self.asked |= by_user && !over && effects.iter().any(worth_keeping);
         self.carry_out(effects, over);
@@ -484,15 +485,6 @@ impl App {
             taken += 1;
             next = if taken < BATCH && !self.quit { feed.try_next() } else { None };
         }
-    }
-}
-
-/// Whether an effect makes a session worth keeping.
-fn worth_keeping(effect: &Effect) -> bool {
-    match effect {
-        Effect::Send(command) => matches!(command, Command::Run { .. } | Command::Ask { .. }),
-        Effect::Export(..) | Effect::Save(..) | Effect::NameSession(_) => true,
-        _ => false,
     }
 }
 

@@ -155,9 +155,7 @@ fn job_line(state: &State, room: usize) -> Line<'static> {
         Some(Outcome::Failed(p)) => plain(format!("failed: {}", printable(&p.to_string())), Role::Error),
         None if job.held => plain(format!("paused; {} resumes", state.keymap.label("pause")), Role::Warning),
         None => match &job.progress {
-            Some(progress) => {
-                stage_line(state, progress, progress.overall, room, state.cancelling.is_some())
-            }
+            Some(progress) => stage_line(state, progress, progress.overall, room, state.cancelling.is_some()),
             None => plain(format!("{} starting", spinner(state)), Role::Dim),
         },
     }

@@ -60,7 +60,10 @@ fn a_newcomer_needs_at_most_25_keys() {
     let memory = Some(Memory::of(&hands.h.state));
     let mut again = Harness::of(Start { opening: Opening::Home, memory, ..start() });
     let effects = again.act(Action::Start);
-    assert!(!sent(&effects).iter().any(|c| matches!(c, Command::Run { .. })) && effects.contains(&Effect::ListSessions));
+    assert!(
+        !sent(&effects).iter().any(|c| matches!(c, Command::Run { .. }))
+            && effects.contains(&Effect::ListSessions)
+    );
     let recorded = probity::session::shelf::Recorded {
         name: "agreement-2".into(),
         path: "/sessions/agreement-2.probity.jsonl".into(),

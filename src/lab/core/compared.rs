@@ -63,14 +63,27 @@ pub fn table((a, b): (usize, usize), numbers: &[Common]) -> Vec<String> {
             c.a.name.clone(),
             format!("{} (n {})", show(c.a.value.mean), c.a.n),
             format!("{} (n {})", show(c.b.value.mean), c.b.n),
-            format!("{:+.decimals$} [{:+.decimals$}, {:+.decimals$}]{unit}", factor * d.mean, factor * d.lo, factor * d.hi),
+            format!(
+                "{:+.decimals$} [{:+.decimals$}, {:+.decimals$}]{unit}",
+                factor * d.mean,
+                factor * d.lo,
+                factor * d.hi
+            ),
             p,
         ]
     };
     let (first, second) = (format!("run {a}"), format!("run {b}"));
     let mut out = Vec::new();
-    section(&mut out, "Numbers of both", &["number", &first, &second, "difference", "p"], numbers.iter().map(row).collect());
-    out.push("Unpaired: the runs do not say which examples they share, so a paired comparison would be narrower.".into());
+    section(
+        &mut out,
+        "Numbers of both",
+        &["number", &first, &second, "difference", "p"],
+        numbers.iter().map(row).collect(),
+    );
+    out.push(
+        "Unpaired: the runs do not say which examples they share, so a paired comparison would be narrower."
+            .into(),
+    );
     out
 }
 
@@ -85,7 +98,10 @@ mod tests {
 
     #[test]
     fn only_what_both_runs_have_is_compared() {
-        let (a, b) = ([number("x", 0.5, 0.03), number("y", 0.1, 0.0)], [number("x", 0.6, 0.04), number("z", 1.0, 0.1)]);
+        let (a, b) = (
+            [number("x", 0.5, 0.03), number("y", 0.1, 0.0)],
+            [number("x", 0.6, 0.04), number("z", 1.0, 0.1)],
+        );
         let both = common(&a, &b);
         assert_eq!(both.len(), 1);
         let d = both[0].difference;

@@ -60,7 +60,8 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     for model in &spec.models {
         let order = ranked(results, model, oracle);
         let Some(best) = order.first() else { continue };
-        let prefix = if spec.models.len() > 1 { format!("{}: ", base::text::last_part(model)) } else { String::new() };
+        let prefix =
+            if spec.models.len() > 1 { format!("{}: ", base::text::last_part(model)) } else { String::new() };
         says.push(format!("{prefix}{}", best_sentence(best)));
         says.extend(next_sentence(results, model, oracle, &order).map(|text| format!("{prefix}{text}")));
         doubts.extend(overturned(results, model, best));
@@ -115,9 +116,10 @@ fn next_sentence(
     order: &[&Tagged<OptimumFinding>],
 ) -> Option<String> {
     let (best, second) = (order.first()?, order.get(1)?);
-    let rest = order[1..].iter().take(NEXT).map(|o| {
-        format!("{} {}", o.value.method_key().title(), score(o.value.reliability.mean))
-    });
+    let rest = order[1..]
+        .iter()
+        .take(NEXT)
+        .map(|o| format!("{} {}", o.value.method_key().title(), score(o.value.reliability.mean)));
     let text = format!("Ahead of {}", rest.collect::<Vec<_>>().join(", "));
     let (best, second) = (best.value.method_key(), second.value.method_key());
     let versus = results.versus.iter().find(|v| {
@@ -147,16 +149,27 @@ fn difference(versus: &VersusFinding, best: &MethodKey) -> Option<String> {
 /// Where no method has a best strength, why.
 fn without(results: &Results, oracle: OracleKind) -> Option<String> {
     let none = results.without.iter().find(|w| w.value.oracle == oracle)?;
-    Some(format!("No method has a best strength so far. {}: {}.", none.value.method_key().title(), none.value.reason))
+    Some(format!(
+        "No method has a best strength so far. {}: {}.",
+        none.value.method_key().title(),
+        none.value.reason
+    ))
 }
 
 /// An oracle that is no better than the majority answer, or else one whose probabilities are off.
 fn weak_oracle(results: &Results, spec: &Spec, oracle: OracleKind) -> Vec<String> {
     let judges = || {
-        results.probes.iter().filter(move |p| p.value.role == ProbeRole::Oracle && p.value.oracle == Some(oracle))
+        results
+            .probes
+            .iter()
+            .filter(move |p| p.value.role == ProbeRole::Oracle && p.value.oracle == Some(oracle))
     };
     let of = |p: &Tagged<ProbeFinding>| {
-        let model = if spec.models.len() > 1 { format!(" in {}", base::text::last_part(&p.model)) } else { String::new() };
+        let model = if spec.models.len() > 1 {
+            format!(" in {}", base::text::last_part(&p.model))
+        } else {
+            String::new()
+        };
         format!("the {} of {}{model}", oracle_name(oracle), words(&p.value.property))
     };
     let useless = judges().find(|p| p.value.accuracy.lo <= p.value.majority).map(|p| {
@@ -175,10 +188,12 @@ fn weak_oracle(results: &Results, spec: &Spec, oracle: OracleKind) -> Vec<String
 fn overturned(results: &Results, model: &str, best: &Tagged<OptimumFinding>) -> Option<String> {
     let key = best.value.method_key();
     let mine = results.versus.iter().filter(|v| v.model == model && v.value.oracle == best.value.oracle);
-    let turned = mine.filter(|v| v.value.a == key || v.value.b == key).find(|v| !v.value.turns_with.is_empty())?;
+    let turned =
+        mine.filter(|v| v.value.a == key || v.value.b == key).find(|v| !v.value.turns_with.is_empty())?;
     let other = if turned.value.a == key { &turned.value.b } else { &turned.value.a };
     let recipe = turned.value.turns_with.iter().any(|with| with.starts_with("recipe"));
-    let how = if recipe { "with probe settings that validate equally well" } else { "judged by the other oracle" };
+    let how =
+        if recipe { "with probe settings that validate equally well" } else { "judged by the other oracle" };
     Some(format!("{how}, {} comes out ahead of {}", other.title(), key.title()))
 }
 
@@ -189,7 +204,12 @@ fn left_over(results: &Results, model: &str, best: &Tagged<OptimumFinding>, targ
     let shares = [leak.value.linear.share, leak.value.mlp.share].into_iter().flatten();
     let most = shares.map(|s| s.mean).fold(f64::NEG_INFINITY, f64::max);
     (most > LEFT).then(|| {
-        format!("fresh probes still read {:.0} % of the {} that {} removed", 100.0 * most, words(target), key.title())
+        format!(
+            "fresh probes still read {:.0} % of the {} that {} removed",
+            100.0 * most,
+            words(target),
+            key.title()
+        )
     })
 }
 

@@ -22,7 +22,10 @@ pub(crate) fn question(spec: &Spec) -> String {
         let (name, data) = spec.task_of(first);
         data.map_or_else(|| name.replace('_', " "), |data| last_part(data).to_owned())
     };
-    format!("Is {a} better than {b} at telling {}, and how many sentences does it take to see it?", task(true))
+    format!(
+        "Is {a} better than {b} at telling {}, and how many sentences does it take to see it?",
+        task(true)
+    )
 }
 
 /// What items are called.
@@ -60,7 +63,11 @@ fn verdict(c: &Tagged<ComparisonFinding>, alpha: f64, items: &str) -> String {
         (true, _, false) => "Not shown: ahead by".to_owned(),
         (false, _, false) => format!("Not shown: {} is ahead by", v.b),
     };
-    let amount = if d.mean == 0.0 { format!("{word} [{lo}, {hi}]{unit}") } else { format!("{word} {mean}{unit} [{lo}, {hi}]") };
+    let amount = if d.mean == 0.0 {
+        format!("{word} [{lo}, {hi}]{unit}")
+    } else {
+        format!("{word} {mean}{unit} [{lo}, {hi}]")
+    };
     let seeds = if v.seeds > 1 { format!(" over {} seeds", v.seeds) } else { String::new() };
     let so_far = if c.is_final { "" } else { " so far" };
     let p = p_value(v.deciding_p());

@@ -229,12 +229,13 @@ fn seeds() -> Setting<Spec> {
 }
 
 fn alpha() -> Setting<Spec> {
-    row("test.alpha", "Level α", "How often the test may find a difference where there is none, two-sided.").number(
-        &[0.001, 0.005, 0.01, 0.05, 0.1],
-        Range::real(1e-6, 0.5),
-        |s: &Spec| s.test.alpha,
-        |s, x| s.test.alpha = x,
-    )
+    row("test.alpha", "Level α", "How often the test may find a difference where there is none, two-sided.")
+        .number(
+            &[0.001, 0.005, 0.01, 0.05, 0.1],
+            Range::real(1e-6, 0.5),
+            |s: &Spec| s.test.alpha,
+            |s, x| s.test.alpha = x,
+        )
 }
 
 fn by() -> Setting<Spec> {
@@ -259,7 +260,12 @@ fn planned_items() -> Setting<Spec> {
 }
 
 fn target() -> Setting<Spec> {
-    row("test.target", "Wanted power", "How often the comparison should show the difference; .8 in Card et al. and Zhu et al.").number(
+    row(
+        "test.target",
+        "Wanted power",
+        "How often the comparison should show the difference; .8 in Card et al. and Zhu et al.",
+    )
+    .number(
         &[0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99],
         Range::real(0.05, 0.999),
         |s: &Spec| s.test.target,

@@ -39,7 +39,10 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let facts: usize = results.relations.iter().map(|r| r.value.facts).sum();
     if facts > 0 && (facts - asked) as f64 > LEFT_OUT * facts as f64 {
         let lost = grouped(facts - asked);
-        doubts.push(format!("{lost} of {} facts are left out because not every model can be asked them", grouped(facts)));
+        doubts.push(format!(
+            "{lost} of {} facts are left out because not every model can be asked them",
+            grouped(facts)
+        ));
     }
     Answer::new(says.into_iter().flatten().collect(), doubts)
 }
@@ -65,7 +68,8 @@ fn averaged(results: &Results, asked: usize, relations: usize) -> Option<String>
     let mut all: Vec<(String, Estimate)> =
         results.summaries.iter().filter(|s| s.model != ALL).filter_map(adjusted).collect();
     all.sort_by(|a, b| b.1.mean.total_cmp(&a.1.mean));
-    let (widest, more) = (all.iter().map(|(_, e)| e.half_width()).fold(0.0, f64::max), all.len().saturating_sub(NAMED));
+    let (widest, more) =
+        (all.iter().map(|(_, e)| e.half_width()).fold(0.0, f64::max), all.len().saturating_sub(NAMED));
     let named: Vec<String> =
         all.iter().take(NAMED).map(|(m, e)| format!("{} {}", last_part(m), whole(e.mean))).collect();
     let more = if more > 0 { format!(" and {more} more below") } else { String::new() };
@@ -84,9 +88,9 @@ fn decides(results: &Results) -> Option<String> {
     let first = results.models().into_iter().next()?;
     let v = &results.summaries.iter().find(|s| s.model == first)?.value;
     let (worst, best, gap) = (v.mean_worst?, v.mean_best?, v.mean_gap?);
-    let held = v.mean_gap_held_out.map_or(String::new(), |e| {
-        format!("; {:.0} with both chosen on other facts", 100.0 * e.mean)
-    });
+    let held = v
+        .mean_gap_held_out
+        .map_or(String::new(), |e| format!("; {:.0} with both chosen on other facts", 100.0 * e.mean));
     Some(format!(
         "One prompt decides much: {} finds {} of its facts under the best and {} under the worst, {:.0} points apart [{:.0}, {:.0}]{held}.",
         last_part(first),
@@ -102,7 +106,10 @@ fn decides(results: &Results) -> Option<String> {
 fn unstable(results: &Results) -> Option<String> {
     let v = &results.summaries.iter().find(|s| s.value.unstable.is_some())?.value;
     let changed = v.unstable_relations?;
-    Some(format!("The order of the models changes with the prompt in {changed} of {} relations.", v.relations))
+    Some(format!(
+        "The order of the models changes with the prompt in {changed} of {} relations.",
+        v.relations
+    ))
 }
 
 /// How often an answer stays the same under every name of its subject.

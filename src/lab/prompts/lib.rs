@@ -5,8 +5,8 @@
 //! asked. [`adjust`] averages over prompts and names, [`consistency`] says how often models keep their places under one prompt
 //! and under all, and [`ledger`] splits the gap of two models into what is the models and what is the drawing.
 
-pub mod answer;
 pub mod adjust;
+pub mod answer;
 pub mod answers;
 pub mod candidates;
 pub mod causal;

@@ -211,37 +211,41 @@ const ALL: &str = "all";
 const MOST: usize = 1_000_000;
 
 fn most_prompts() -> Setting<Spec> {
-    row("data.prompts", "Prompts, most", "The most prompts of a relation that are asked, the first ones.").count_or(
-        ALL,
-        &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17],
-        1..=MOST,
-        |s: &Spec| s.data.prompts,
-        |s, n| s.data.prompts = n,
-    )
+    row("data.prompts", "Prompts, most", "The most prompts of a relation that are asked, the first ones.")
+        .count_or(
+            ALL,
+            &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17],
+            1..=MOST,
+            |s: &Spec| s.data.prompts,
+            |s, n| s.data.prompts = n,
+        )
 }
 
 fn instances() -> Setting<Spec> {
-    row("data.instances", "Facts, most", "The most facts of a relation that are asked, the first ones.").count_or(
-        ALL,
-        &[10, 20, 40, 100, 200, 500, 1000],
-        1..=MOST,
-        |s: &Spec| s.data.instances,
-        |s, n| s.data.instances = n,
-    )
+    row("data.instances", "Facts, most", "The most facts of a relation that are asked, the first ones.")
+        .count_or(
+            ALL,
+            &[10, 20, 40, 100, 200, 500, 1000],
+            1..=MOST,
+            |s: &Spec| s.data.instances,
+            |s, n| s.data.instances = n,
+        )
 }
 
 fn sampled_prompts() -> Setting<Spec> {
-    row("adjust.prompts", "Prompts averaged", "Prompts and names that are drawn for the adjusted score.").count_or(
-        ALL,
-        &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
-        1..=MOST,
-        |s: &Spec| s.adjust.prompts,
-        |s, n| (s.adjust.prompts, s.adjust.mentions) = (n, n),
-    )
+    row("adjust.prompts", "Prompts averaged", "Prompts and names that are drawn for the adjusted score.")
+        .count_or(
+            ALL,
+            &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+            1..=MOST,
+            |s: &Spec| s.adjust.prompts,
+            |s, n| (s.adjust.prompts, s.adjust.mentions) = (n, n),
+        )
 }
 
 fn mentions() -> Setting<Spec> {
-    let help = "The most names of a subject that are asked, the usual one among them (Cao et al. 2022: five).";
+    let help =
+        "The most names of a subject that are asked, the usual one among them (Cao et al. 2022: five).";
     row("data.mentions", "Names, most", help).count(
         &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
         1..=10,
@@ -261,12 +265,12 @@ fn draws() -> Setting<Spec> {
 }
 
 fn subset() -> Setting<Spec> {
-    row("ranks.subset", "Relations drawn", "Relations in each draw of the ranking (Cao et al. 2022: 20 of 32).").count(
-        &[2, 5, 10, 15, 20, 25, 30],
-        1..=10_000,
-        |s: &Spec| s.ranks.subset,
-        |s, n| s.ranks.subset = n,
+    row(
+        "ranks.subset",
+        "Relations drawn",
+        "Relations in each draw of the ranking (Cao et al. 2022: 20 of 32).",
     )
+    .count(&[2, 5, 10, 15, 20, 25, 30], 1..=10_000, |s: &Spec| s.ranks.subset, |s, n| s.ranks.subset = n)
 }
 
 fn k() -> Setting<Spec> {

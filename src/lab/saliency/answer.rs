@@ -56,7 +56,10 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
 type Row<'a> = &'a Tagged<InterpretabilityFinding>;
 
 /// The best method by a measure, and the others behind it.
-fn ordered<'a>(all: &[Row<'a>], of: impl Fn(&InterpretabilityFinding) -> Option<Estimate>) -> Vec<(Row<'a>, Estimate)> {
+fn ordered<'a>(
+    all: &[Row<'a>],
+    of: impl Fn(&InterpretabilityFinding) -> Option<Estimate>,
+) -> Vec<(Row<'a>, Estimate)> {
     let mut rows: Vec<_> = all.iter().filter_map(|i| of(&i.value).map(|e| (*i, e))).collect();
     rows.sort_by(|a, b| b.1.mean.total_cmp(&a.1.mean));
     rows
@@ -92,7 +95,8 @@ fn holds(all: &[Row<'_>], who: &impl Fn(Row<'_>) -> String) -> Option<String> {
     let rows = ordered(all, |v| v.map);
     let (best, map) = rows.first()?;
     let chance = best.value.random_map?;
-    let keeps = if map.lo > chance.mean { "keeps its ranking" } else { "keeps its ranking no better than chance" };
+    let keeps =
+        if map.lo > chance.mean { "keeps its ranking" } else { "keeps its ranking no better than chance" };
     Some(format!(
         "When words change, {} {keeps}: MAP {}, chance {} ({} pairs){}.",
         who(best),
@@ -108,7 +112,8 @@ fn wrong(results: &Results) -> Option<String> {
     let all = |a: &&Tagged<super::finding::AccuracyFinding>| {
         a.value.dimension == ALL && a.value.perturbation == ALL && a.value.top1.mean < OFTEN_RIGHT
     };
-    let worst = results.accuracy.iter().filter(all).min_by(|a, b| a.value.top1.mean.total_cmp(&b.value.top1.mean))?;
+    let worst =
+        results.accuracy.iter().filter(all).min_by(|a, b| a.value.top1.mean.total_cmp(&b.value.top1.mean))?;
     Some(format!(
         "{} answers {:.0} % of these sentences correctly (n {}), and wrong answers are explained too",
         last_part(&worst.model),
@@ -121,7 +126,10 @@ fn wrong(results: &Results) -> Option<String> {
 fn incomplete(all: &[Row<'_>]) -> Option<String> {
     let worst = all.iter().filter(|i| i.value.incomplete > 0).max_by_key(|i| i.value.incomplete)?;
     let share = 100.0 * worst.value.incomplete as f64 / worst.n.max(1) as f64;
-    Some(format!("{share:.0} % of the sums of {} miss the tolerance of completeness", title(&worst.value.method)))
+    Some(format!(
+        "{share:.0} % of the sums of {} miss the tolerance of completeness",
+        title(&worst.value.method)
+    ))
 }
 
 /// Token-F1 and MAP of every model and method, and the share of right answers.
@@ -133,7 +141,8 @@ pub(crate) fn numbers(results: &Results) -> Vec<Number> {
         level: level.unwrap_or(0.95),
         unit: (1.0, ""),
     };
-    let overall = results.interpretability.iter().filter(|i| i.value.dimension == ALL && i.value.perturbation == ALL);
+    let overall =
+        results.interpretability.iter().filter(|i| i.value.dimension == ALL && i.value.perturbation == ALL);
     let scores = overall.flat_map(|i| {
         let head = format!("{} on {}", title(&i.value.method), i.model);
         let named = [("token-F1", i.value.token_f1), ("MAP", i.value.map)];

@@ -5,8 +5,8 @@
 //! compared with the tokens that people need (plausibility) and with those of the same sentence in another form
 //! (faithfulness). Where the numbers come from files, no model is needed.
 
-pub mod answer;
 pub mod annotation;
+pub mod answer;
 pub mod data;
 pub mod elsewhere;
 pub mod experiment;

@@ -78,4 +78,3 @@ fn the_lamp_says_whether_and_what_is_recorded_or_replayed() {
     state.replay.as_mut().unwrap().ended = false;
     assert!(drawn(&state, title).contains("> replay theirs"));
 }
-

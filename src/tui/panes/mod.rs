@@ -95,7 +95,9 @@ fn several(state: &State, pane: Pane) -> Option<&'static [Pane]> {
 fn tabs(slot: &[Pane], here: Pane, width: u16) -> Vec<(&'static str, bool)> {
     let at = slot.iter().position(|pane| *pane == here).unwrap_or(0);
     let room = usize::from(width).saturating_sub(6);
-    let columns = |range: &std::ops::Range<usize>| slot[range.clone()].iter().map(|p| text_width(p.0) + 2).sum::<usize>();
+    let columns = |range: &std::ops::Range<usize>| {
+        slot[range.clone()].iter().map(|p| text_width(p.0) + 2).sum::<usize>()
+    };
     let mut range = at..at + 1;
     loop {
         let mut grown = range.clone();
@@ -108,7 +110,8 @@ fn tabs(slot: &[Pane], here: Pane, width: u16) -> Vec<(&'static str, bool)> {
         }
         range = grown;
     }
-    let mut names: Vec<(&'static str, bool)> = slot[range.clone()].iter().map(|p| (p.0, *p == here)).collect();
+    let mut names: Vec<(&'static str, bool)> =
+        slot[range.clone()].iter().map(|p| (p.0, *p == here)).collect();
     if range.start > 0 {
         names.insert(0, ("…", false));
     }

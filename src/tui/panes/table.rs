@@ -53,7 +53,8 @@ impl Table {
         let wanted = listed.map_or(String::new(), |l| l.filter.to_lowercase());
         let (column, down) = self.sorting(listed);
         let begins = |i: usize| self.rows[i].cells[0].0.to_lowercase().starts_with(&wanted);
-        let occurs = |i: &usize| self.rows[*i].cells.iter().any(|(text, _)| text.to_lowercase().contains(&wanted));
+        let occurs =
+            |i: &usize| self.rows[*i].cells.iter().any(|(text, _)| text.to_lowercase().contains(&wanted));
         let mut order: Vec<usize> = (0..self.rows.len()).filter(occurs).collect();
         order.sort_by(|a, b| {
             let (x, y) = (&self.rows[*a], &self.rows[*b]);
@@ -68,7 +69,10 @@ impl Table {
                 (None, None) => x.cells[column].0.cmp(&y.cells[column].0),
             };
             let prefix = begins(*b).cmp(&begins(*a));
-            x.last.cmp(&y.last).then(if wanted.is_empty() { std::cmp::Ordering::Equal } else { prefix }).then(values)
+            x.last
+                .cmp(&y.last)
+                .then(if wanted.is_empty() { std::cmp::Ordering::Equal } else { prefix })
+                .then(values)
         });
         order
     }
@@ -94,7 +98,14 @@ impl Table {
     }
 
     /// Draws the list in a pane, with the cursor on the row at `cursor` of its order.
-    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, state: &State, (pane, name): (Pane, &str), cursor: usize) {
+    pub(crate) fn draw(
+        &self,
+        frame: &mut Frame,
+        area: Rect,
+        state: &State,
+        (pane, name): (Pane, &str),
+        cursor: usize,
+    ) {
         let place = state.here();
         let (order, listed) = (self.order(place, pane), place.listed.get(&pane));
         let filter = listed.map_or("", |l| l.filter.as_str());
@@ -103,7 +114,10 @@ impl Table {
             "" => format!("{name} ({})  {key} filter", order.len()),
             text => format!("{name} ({} of {})  {key} {text}", order.len(), self.rows.len()),
         };
-        frame.render_widget(pane_block(state, pane, &fit(&title, usize::from(area.width.saturating_sub(6)))), area);
+        frame.render_widget(
+            pane_block(state, pane, &fit(&title, usize::from(area.width.saturating_sub(6)))),
+            area,
+        );
         let inner = inside(area);
         let room = usize::from(inner.width).saturating_sub(2);
         let (widths, first) = self.fitting(room);
@@ -117,11 +131,14 @@ impl Table {
             (true, false, true) => "^",
         };
         let cells = |texts: &[String]| -> String {
-            let number = |(text, columns): (&String, &usize)| format!(" {}{text}", " ".repeat(columns.saturating_sub(width(text))));
+            let number = |(text, columns): (&String, &usize)| {
+                format!(" {}{text}", " ".repeat(columns.saturating_sub(width(text))))
+            };
             let rest: String = texts[1..].iter().zip(&widths[1..]).map(number).collect();
             format!("{}{rest}", pad(&fit(&texts[0], first), first))
         };
-        let heads: Vec<String> = (0..widths.len()).map(|k| format!("{}{}", self.columns[k], sign(k))).collect();
+        let heads: Vec<String> =
+            (0..widths.len()).map(|k| format!("{}{}", self.columns[k], sign(k))).collect();
         let mut rows = inner.rows();
         if let Some(row) = rows.next() {
             frame.render_widget(Line::styled(format!("  {}", cells(&heads)), theme.style(Role::Dim)), row);
@@ -131,14 +148,18 @@ impl Table {
         for (row, at) in rows.zip(from..order.len()) {
             let entry = &self.rows[order[at]];
             let here = at == cursor;
-            let texts: Vec<String> = entry.cells.iter().take(widths.len()).map(|(text, _)| text.clone()).collect();
+            let texts: Vec<String> =
+                entry.cells.iter().take(widths.len()).map(|(text, _)| text.clone()).collect();
             let role = match (here, entry.last) {
                 (true, _) => Role::Selection,
                 (false, true) => Role::Dim,
                 (false, false) => Role::Text,
             };
             let mark = state.view.glyphs.cursor(here);
-            frame.render_widget(Line::from(Span::styled(format!("{mark} {}", cells(&texts)), theme.style(role))), row);
+            frame.render_widget(
+                Line::from(Span::styled(format!("{mark} {}", cells(&texts)), theme.style(role))),
+                row,
+            );
         }
         scroll_mark(frame, area, state, (from, height, order.len()));
     }
@@ -154,7 +175,12 @@ impl Table {
 }
 
 /// Marks on the right border of a pane that there is more above or below.
-pub(crate) fn scroll_mark(frame: &mut Frame, area: Rect, state: &State, (from, height, len): (usize, usize, usize)) {
+pub(crate) fn scroll_mark(
+    frame: &mut Frame,
+    area: Rect,
+    state: &State,
+    (from, height, len): (usize, usize, usize),
+) {
     let ascii = state.view.glyphs == crate::state::Glyphs::Ascii;
     let style = state.theme().style(Role::Dim);
     let mut put = |y: u16, text: &'static str| {
@@ -174,8 +200,12 @@ pub(crate) fn scroll_mark(frame: &mut Frame, area: Rect, state: &State, (from, h
 fn target(state: &State) -> Option<(Pane, Table)> {
     let screen = state.screen();
     let focus = state.here().focus;
-    let list = screen.slots().get(1).filter(|_| screen.setup().is_some()).map(|slot| state.here().shown(slot));
-    [Some(focus), list].into_iter().flatten().find_map(|pane| screen.table(state, pane).map(|table| (pane, table)))
+    let list =
+        screen.slots().get(1).filter(|_| screen.setup().is_some()).map(|slot| state.here().shown(slot));
+    [Some(focus), list]
+        .into_iter()
+        .flatten()
+        .find_map(|pane| screen.table(state, pane).map(|table| (pane, table)))
 }
 
 /// Whether there is a list to filter and sort.

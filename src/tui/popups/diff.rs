@@ -58,7 +58,9 @@ impl Picker for Compare {
 
     fn take(&self, state: &mut State, entry: usize) -> Vec<Effect> {
         let generation = |place: usize| runs::all(state).get(place).map(|run| run.job.generation);
-        let (Some(a), Some(b)) = (generation(entry), runs::shown(state).and_then(generation)) else { return Vec::new() };
+        let (Some(a), Some(b)) = (generation(entry), runs::shown(state).and_then(generation)) else {
+            return Vec::new();
+        };
         state.view.compared = (a.min(b), a.max(b));
         show(state, &Diff)
     }
@@ -71,7 +73,9 @@ pub(crate) struct Diff;
 fn text(state: &State) -> Vec<String> {
     let all = runs::all(state);
     let find = |generation| all.iter().position(|run| run.job.generation == generation);
-    let (Some(a), Some(b)) = (find(state.view.compared.0), find(state.view.compared.1)) else { return Vec::new() };
+    let (Some(a), Some(b)) = (find(state.view.compared.0), find(state.view.compared.1)) else {
+        return Vec::new();
+    };
     let (first, second) = (all[a], all[b]);
     let lab = labs::by_id(first.job.spec.lab());
     let mut out = vec!["Settings that differ:".to_owned()];
@@ -93,7 +97,8 @@ impl Page for Diff {
 
     fn title(&self, state: &State) -> String {
         let all = runs::all(state);
-        let place = |generation| all.iter().position(|run| run.job.generation == generation).map_or(0, |i| i + 1);
+        let place =
+            |generation| all.iter().position(|run| run.job.generation == generation).map_or(0, |i| i + 1);
         format!("Run {} and run {}", place(state.view.compared.0), place(state.view.compared.1))
     }
 

@@ -12,9 +12,9 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
+pub(crate) use diff::{Compare, Diff, Runs};
 pub(crate) use pages::{Family, Glossary, Notices, Provenance};
 pub(crate) use pickers::entries;
-pub(crate) use diff::{Compare, Diff, Runs};
 pub(crate) use pickers::{Choices, Held, Kept, Overwrite, Quit, SecondRun, Unsaved, WaitingRuns};
 pub(crate) use presets::Presets;
 
@@ -135,7 +135,9 @@ fn content(state: &State, popup: &Popup, area: Rect) -> Content {
         Popup::Palette { query, selected } => {
             (format!("Command: {query}_"), palette_text(state, query, *selected))
         }
-        Popup::Menu { selected } => (format!("{}: press a letter", state.screen().title()), menu_text(state, *selected, room)),
+        Popup::Menu { selected } => {
+            (format!("{}: press a letter", state.screen().title()), menu_text(state, *selected, room))
+        }
         Popup::Page { page, .. } => (page.title(state), page.lines(state, room)),
         Popup::Pick { picker, selected } => (picker.title(state), picker.lines(state, *selected)),
     };

@@ -60,13 +60,16 @@ impl Picker for Choices {
             }
             _ => return Vec::new(),
         };
-        let text = |(name, on): (&String, bool)| format!("{} {}", state.view.glyphs.check(on), printable(name));
+        let text =
+            |(name, on): (&String, bool)| format!("{} {}", state.view.glyphs.check(on), printable(name));
         entries(state, selected, names.iter().zip(on).map(text))
     }
 
     fn take(&self, state: &mut State, entry: usize) -> Vec<Effect> {
         match Self::row(state) {
-            Some(row) if matches!(row.kind, Kind::Choice(_)) => setup::set(state, &row, Value::Choice(Some(entry))),
+            Some(row) if matches!(row.kind, Kind::Choice(_)) => {
+                setup::set(state, &row, Value::Choice(Some(entry)))
+            }
             _ => Vec::new(),
         }
     }

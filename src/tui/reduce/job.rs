@@ -197,7 +197,8 @@ pub fn interrupt(state: &mut State) -> Vec<Effect> {
             state.view.toast = Some(format!("the run is being stopped; {key} quits"));
             return Vec::new();
         }
-        let then = if state.queue.is_empty() { "what was measured stays" } else { "the waiting one begins then" };
+        let then =
+            if state.queue.is_empty() { "what was measured stays" } else { "the waiting one begins then" };
         state.view.toast = Some(format!("stopping the run; {then}"));
         return cancel(state);
     }

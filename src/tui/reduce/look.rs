@@ -65,7 +65,11 @@ pub(crate) fn open(state: &mut State) -> Vec<Effect> {
 /// Gives the mouse to the terminal, or takes it back.
 pub(crate) fn mouse(state: &mut State) -> Vec<Effect> {
     state.view.mouse_free = !state.view.mouse_free;
-    let text = if state.view.mouse_free { "the mouse selects text now" } else { "the mouse works in the program again" };
+    let text = if state.view.mouse_free {
+        "the mouse selects text now"
+    } else {
+        "the mouse works in the program again"
+    };
     state.view.toast = Some(text.into());
     vec![Effect::Mouse(!state.view.mouse_free)]
 }

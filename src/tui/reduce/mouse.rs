@@ -3,11 +3,11 @@
 use super::{look, perform, popup};
 use crate::action::{Effect, Mouse, MouseKind};
 use crate::bars;
-use crate::status;
 use crate::layout::{Layout, compute};
 use crate::panes::tab_at;
 use crate::setup;
 use crate::state::{Drag, State};
+use crate::status;
 
 /// Handles a mouse event.
 pub(super) fn on_mouse(state: &mut State, mouse: Mouse) -> Vec<Effect> {

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::action::{Existing, Mouse, MouseKind, ReplayControl};
-use crate::layout::compute;
 use crate::commands::Context;
+use crate::layout::compute;
 use crate::screens::labs;
 use crate::state::{Popup, Purpose, ReplayState, Start};
 use engine::message::{Command, Outcome};
@@ -198,9 +198,7 @@ fn ctrl_c_stops_and_never_quits() {
 /// One key meant one thing on one screen and another on the next: `t` a filter, a study, an experiment; `x` an axis, a swap, an export.
 #[test]
 fn a_key_has_one_intent_on_all_screens() {
-    let outside = |e: &&&Entry| {
-        !matches!(e.context, Context::Menu(_) | Context::Popup | Context::Typing)
-    };
+    let outside = |e: &&&Entry| !matches!(e.context, Context::Menu(_) | Context::Popup | Context::Typing);
     let mut intents: std::collections::BTreeMap<&str, Vec<&Entry>> = Default::default();
     for entry in COMMANDS.iter().filter(outside) {
         for key in entry.keys {
@@ -210,7 +208,11 @@ fn a_key_has_one_intent_on_all_screens() {
     let intent = |e: &Entry| e.title.split(' ').next().unwrap_or_default().to_owned();
     for (key, entries) in intents {
         let first = intent(entries[0]);
-        assert!(entries.iter().all(|e| intent(e) == first), "{key}: {:?}", entries.iter().map(|e| e.title).collect::<Vec<_>>());
+        assert!(
+            entries.iter().all(|e| intent(e) == first),
+            "{key}: {:?}",
+            entries.iter().map(|e| e.title).collect::<Vec<_>>()
+        );
     }
 }
 

@@ -304,10 +304,16 @@ fn what_was_refused_is_forgotten_with_the_next_key() {
 #[test]
 fn space_is_offered_on_boxes_alone() {
     let mut state = state();
-    let keys: Vec<(String, bool)> = state.setup().unwrap().rows(&state).into_iter().map(|r| {
-        let marks = matches!(r.kind, Kind::Marks(_));
-        (r.key, marks)
-    }).collect();
+    let keys: Vec<(String, bool)> = state
+        .setup()
+        .unwrap()
+        .rows(&state)
+        .into_iter()
+        .map(|r| {
+            let marks = matches!(r.kind, Kind::Marks(_));
+            (r.key, marks)
+        })
+        .collect();
     for (key, marks) in keys {
         go_to(&mut state, &key);
         assert_eq!(can_select(&state), marks, "{key}");

@@ -2,20 +2,22 @@
 
 mod glyphs;
 mod notices;
+mod place;
+mod popup;
 mod sources;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
 use std::time::Duration;
 
 pub use glyphs::Glyphs;
+pub use place::{Place, moved};
+pub use popup::{Popup, Prompt, Purpose, TextEntry};
 pub use sources::{Followed, ReplayState, Seat};
 
 use super::action::Effect;
 use super::keymap::Keymap;
 use super::memory::Memory;
-use super::panes::table::Listed;
-use super::popups::{Held, Page, Picker};
+use super::popups::Held;
 use super::reduce::replay;
 use super::screen::{Pane, Screen, ScreenId};
 use super::screens::{SCREENS, Views, home, labs, screen};
@@ -107,168 +109,8 @@ pub struct View {
     pub ticks: usize,
 }
 
-/// Where the user is on a screen.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// The pane that keys go to.
-    pub focus: Pane,
-    /// Whether that pane fills the screen.
-    pub zoom: bool,
-    /// The line of the settings that the cursor is on.
-    pub row: usize,
-    /// Whether all settings are shown as a form.
-    pub form: bool,
-    /// The pane that was looked at last in each slot, by the slot's first pane.
-    pub tabs: BTreeMap<Pane, Pane>,
-    /// How lists are filtered and sorted.
-    pub listed: BTreeMap<Pane, Listed>,
-    /// Cursor of a list, or lines scrolled away, per pane.
-    pub scroll: BTreeMap<Pane, usize>,
-    /// The row of the setup that refused a value, by its key, and why; until the next key.
-    pub refused: Option<(String, String)>,
-}
-
-impl Place {
-    fn at(focus: Pane) -> Self {
-        let (scroll, tabs) = (BTreeMap::new(), BTreeMap::new());
-        Self { focus, zoom: false, row: 0, form: false, tabs, listed: BTreeMap::new(), scroll, refused: None }
-    }
-
-    /// The pane of a slot that is in sight.
-    pub fn shown(&self, slot: &[Pane]) -> Pane {
-        if slot.contains(&self.focus) {
-            return self.focus;
-        }
-        let last = self.tabs.get(&slot[0]).copied().filter(|pane| slot.contains(pane));
-        last.unwrap_or(slot[0])
-    }
-
-    /// The cursor of a list, or the lines scrolled away.
-    pub fn scrolled(&self, pane: Pane) -> usize {
-        self.scroll.get(&pane).copied().unwrap_or(0)
-    }
-
-    /// Moves the cursor of a pane by a number of steps among `len` entries.
-    pub fn travel(&mut self, pane: Pane, by: i64, len: usize) {
-        let at = self.scroll.entry(pane).or_default();
-        *at = moved(*at, by, len);
-    }
-}
-
-/// A cursor moved by a number of steps among `len` entries.
-pub fn moved(at: usize, by: i64, len: usize) -> usize {
-    let last = len.saturating_sub(1) as i64;
-    (at as i64).saturating_add(by).clamp(0, last) as usize
-}
-
 /// The slot of a lab's figures.
 pub(crate) const FIGURES: usize = 2;
-
-/// Something on top of the panes.
-#[derive(Clone)]
-pub enum Popup {
-    /// Every key, searchable.
-    Help {
-        /// What is searched for.
-        query: String,
-        /// Lines scrolled away.
-        scroll: usize,
-    },
-    /// Every command by name.
-    Palette {
-        /// What was typed.
-        query: String,
-        /// Which match is under the cursor.
-        selected: usize,
-    },
-    /// Something to read.
-    Page {
-        page: &'static dyn Page,
-        /// Lines scrolled away.
-        scroll: usize,
-    },
-    /// The menu of the shown screen.
-    Menu {
-        /// Which entry is under the cursor.
-        selected: usize,
-    },
-    /// Something to choose from.
-    Pick {
-        picker: &'static dyn Picker,
-        /// Which entry is under the cursor.
-        selected: usize,
-    },
-}
-
-impl Popup {
-    /// Identifies the popup.
-    pub(crate) fn name(&self) -> &'static str {
-        match self {
-            Popup::Help { .. } => "help",
-            Popup::Palette { .. } => "palette",
-            Popup::Menu { .. } => "menu",
-            Popup::Page { page, .. } => page.name(),
-            Popup::Pick { picker, .. } => picker.name(),
-        }
-    }
-}
-
-impl fmt::Debug for Popup {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// A line of text that is being typed.
-#[derive(Debug, Clone)]
-pub struct TextEntry {
-    pub purpose: Purpose,
-    /// What was typed.
-    pub buffer: String,
-    /// Characters between the caret and the end.
-    pub after: usize,
-    /// Why it cannot be taken.
-    pub error: Option<String>,
-}
-
-impl TextEntry {
-    /// A field for a purpose, with text already in it.
-    pub(crate) fn new(purpose: Purpose, buffer: impl Into<String>) -> Self {
-        Self { purpose, buffer: buffer.into(), after: 0, error: None }
-    }
-
-    /// The byte at which the caret stands.
-    pub(crate) fn caret(&self) -> usize {
-        let from_the_end = self.buffer.char_indices().rev().take(self.after).last();
-        from_the_end.map_or(self.buffer.len(), |(at, _)| at)
-    }
-}
-
-/// What a text is typed for.
-#[derive(Debug, Clone)]
-pub enum Purpose {
-    /// A row of the setup, by its key.
-    Setting(String),
-    /// Something else that is asked for.
-    Ask(&'static Prompt),
-}
-
-/// Something that is asked for in a text field.
-pub struct Prompt {
-    pub label: &'static str,
-    /// What can be typed.
-    pub hint: &'static str,
-    /// Takes what was typed; the error says why it cannot be taken.
-    pub take: fn(&mut State, &str) -> Result<Vec<Effect>, String>,
-    /// Follows the typing, key by key.
-    pub follow: Option<fn(&mut State, &str) -> Vec<Effect>>,
-}
-
-impl fmt::Debug for Prompt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.label)
-    }
-}
 
 /// What the mouse drags.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -371,8 +213,21 @@ impl State {
     /// A state before anything has happened: the lab of the spec is shown.
     pub fn new(start: Start) -> Self {
         let screens = Views::new(&start);
-        let Start { opening, memory, spec, keymap, themes, glyphs, size, recording, replay, far, followed, past, .. } =
-            start;
+        let Start {
+            opening,
+            memory,
+            spec,
+            keymap,
+            themes,
+            glyphs,
+            size,
+            recording,
+            replay,
+            far,
+            followed,
+            past,
+            ..
+        } = start;
         let first = labs().find(|s| s.setup().is_some_and(|setup| setup.lab() == spec.lab()));
         let lab = first.or(labs().next()).unwrap_or(SCREENS[0]).id();
         let view = View {
@@ -508,7 +363,9 @@ impl State {
         let slots = screen(id).slots();
         let of_figures = slots.get(FIGURES).filter(|_| screen(id).setup().is_some());
         match of_figures {
-            Some(slot) if slots[..FIGURES].iter().any(|slot| slot.contains(&place.focus)) => place.shown(slot),
+            Some(slot) if slots[..FIGURES].iter().any(|slot| slot.contains(&place.focus)) => {
+                place.shown(slot)
+            }
             _ => place.focus,
         }
     }

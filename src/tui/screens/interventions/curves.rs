@@ -57,7 +57,10 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     let title = match pane {
         BEHAVIOUR => format!("{drawn}: what the model itself does by strength {symbol} · {model}"),
         DISTANCE => format!("{drawn}: distance from real states by strength {symbol} · {model}"),
-        _ => format!("{drawn}: scores by strength {symbol} · {model}, judged by the {}", oracle_name(view.oracle)),
+        _ => format!(
+            "{drawn}: scores by strength {symbol} · {model}, judged by the {}",
+            oracle_name(view.oracle)
+        ),
     };
     frame.render_widget(pane_block(state, pane, &fit(&printable(&title), room)), area);
     let inner = inside(area);
@@ -310,13 +313,17 @@ fn nothing(frame: &mut Frame, area: Rect, state: &State) {
                     key("run")
                 )
             }
-            Some(Outcome::Cancelled) => format!("Cancelled before the first result of {method}; {} runs it again.", key("run")),
+            Some(Outcome::Cancelled) => {
+                format!("Cancelled before the first result of {method}; {} runs it again.", key("run"))
+            }
             Some(Outcome::Done) => {
                 format!("the run gave no point of {method} under the {} oracle", view(state).oracle)
             }
             None => match &job.progress {
                 Some(progress) => {
-                    let left = progress.left.map_or(String::new(), |t| format!(" The run takes about {} more.", seconds(t.round())));
+                    let left = progress.left.map_or(String::new(), |t| {
+                        format!(" The run takes about {} more.", seconds(t.round()))
+                    });
                     format!("{method}: no result yet.{left}")
                 }
                 None => "the experiment is starting".into(),

@@ -19,7 +19,11 @@ use labs::interventions::finding::{ExampleFinding, Shift};
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let Some(example) = example(state) else {
         frame.render_widget(pane_block(state, EXAMPLE, "Example"), area);
-        let text = if state.board.running() { "One sentence before and after the edit, once a probe is trained." } else { "no example yet" };
+        let text = if state.board.running() {
+            "One sentence before and after the edit, once a probe is trained."
+        } else {
+            "no example yet"
+        };
         return message(frame, inside(area), text, state.theme().style(Role::Dim));
     };
     let v = &example.value;

@@ -309,16 +309,7 @@ impl Screen for Interventions {
     }
 
     fn about(&self, state: &State, pane: Pane) -> String {
-        match pane {
-            METHODS => measured::method(state).map_or(String::new(), |m| format!("{}: {}", m.title, m.doc)),
-            CURVES => "How completely (C) and selectively (S) the method edits, and both in one (R), by its strength.".into(),
-            PARETO => "Every strength of every method: up is more selective, right is more complete.".into(),
-            BEHAVIOUR => "What the model itself says after the edit: how often its preferred verb form changes.".into(),
-            DISTANCE => "How far edited states lie from real ones; 1 is as far as unedited ones.".into(),
-            PROBES => "How accurate and how well calibrated the probes are that judge and that are attacked.".into(),
-            EXAMPLE => "One sentence before and after the edit: the oracle's view, then the model's own.".into(),
-            _ => "The score by the layer that is edited (down) and the layer at which the oracle reads (across).".into(),
-        }
+        methods::about(state, pane)
     }
 
     fn table(&self, state: &State, pane: Pane) -> Option<Table> {

@@ -321,9 +321,7 @@ fn each_empty_pane_says_why_it_is_empty() {
     let mut state = state();
     state.view.size = (140, 45);
     let text = drawn(&state);
-    for part in
-        ["r runs these settings", "no example yet"]
-    {
+    for part in ["r runs these settings", "no example yet"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     job::run(&mut state);

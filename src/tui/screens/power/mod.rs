@@ -50,12 +50,8 @@ pub(crate) const NOISE: Pane = Pane("noise");
 /// The 2 × 2 table and the verdict in full.
 pub const VERDICT: Pane = Pane("verdict");
 
-static SLOTS: &[&[Pane]] = &[
-    &[frame_setup::PANE],
-    &[SIZES],
-    &[CURVE, MARGINS, BY_SIZE, RECOMMENDED, SEQUENTIAL, NOISE],
-    &[VERDICT],
-];
+static SLOTS: &[&[Pane]] =
+    &[&[frame_setup::PANE], &[SIZES], &[CURVE, MARGINS, BY_SIZE, RECOMMENDED, SEQUENTIAL, NOISE], &[VERDICT]];
 
 /// What this screen remembers.
 #[derive(Debug, Clone)]
@@ -327,12 +323,18 @@ impl Screen for Power {
 
     fn about(&self, _: &State, pane: Pane) -> String {
         match pane {
-            SIZES => "How many sentences the probes were trained on, and the comparison on the test sentences.",
-            CURVE => "How often a comparison on so many items would show the difference, if it is as observed.",
+            SIZES => {
+                "How many sentences the probes were trained on, and the comparison on the test sentences."
+            }
+            CURVE => {
+                "How often a comparison on so many items would show the difference, if it is as observed."
+            }
             MARGINS => "Accuracy of both sides by training size, and the margin that the bound allows.",
             BY_SIZE => "Power at the test items at hand, by training size.",
             RECOMMENDED => "Test items needed for the wanted power, by training size.",
-            SEQUENTIAL => "Whether one may stop after the first items: a test that may be looked at at any time.",
+            SEQUENTIAL => {
+                "Whether one may stop after the first items: a test that may be looked at at any time."
+            }
             NOISE => "Power if the vectors of the second side get more noise.",
             _ => "Items that both sides, one or neither get right, and what follows from them.",
         }
@@ -345,7 +347,9 @@ impl Screen for Power {
 
     fn answer(&self, state: &State) -> labs::Answer {
         let ran = ran(state);
-        ran.map_or_else(labs::Answer::default, |spec| <labs::power::Power as labs::Instrument>::answer(results(state), spec))
+        ran.map_or_else(labs::Answer::default, |spec| {
+            <labs::power::Power as labs::Instrument>::answer(results(state), spec)
+        })
     }
 
     fn setup(&self) -> Option<&'static dyn frame_setup::Setup> {

@@ -44,7 +44,18 @@ impl Setup for PowerSetup {
     }
 
     fn short(&self) -> &'static [&'static str] {
-        &["a.encoder", "a.layer", "b.encoder", "b.layer", "task.name", "a.results", "b.results", "task.sizes", PILOT, "test.target"]
+        &[
+            "a.encoder",
+            "a.layer",
+            "b.encoder",
+            "b.layer",
+            "task.name",
+            "a.results",
+            "b.results",
+            "task.sizes",
+            PILOT,
+            "test.target",
+        ]
     }
 
     fn rows(&self, state: &State) -> Vec<Row> {

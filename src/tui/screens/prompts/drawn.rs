@@ -78,17 +78,27 @@ impl Drawn {
     /// What it shows, in one sentence.
     pub(crate) fn about(self) -> &'static str {
         match self {
-            Self::Prompts => "The share of right answers (P@1) of every model under every prompt of the relation.",
+            Self::Prompts => {
+                "The share of right answers (P@1) of every model under every prompt of the relation."
+            }
             Self::Ranks => "The order of the models under every prompt of the relation.",
             Self::Preference => "How far apart the worst and the best prompt are, over all relations.",
-            Self::Turned => "Share of relations where prompts differ by more than 10 points; last bar: where the order of the models flips.",
+            Self::Turned => {
+                "Share of relations where prompts differ by more than 10 points; last bar: where the order of the models flips."
+            }
             Self::Stability => "How often an answer is the same under every name of its subject.",
-            Self::Consistency => "How often the models keep their places when relations are drawn anew: original prompt, random prompt, averaged.",
-            Self::Places => "The places that one model takes when relations are drawn anew; v shows the next model.",
+            Self::Consistency => {
+                "How often the models keep their places when relations are drawn anew: original prompt, random prompt, averaged."
+            }
+            Self::Places => {
+                "The places that one model takes when relations are drawn anew; v shows the next model."
+            }
             Self::Curve => "How steady the order of the models becomes as more prompts are averaged.",
             Self::Ledger => "What one drawn prompt, name and sample add to the gap of two models.",
             Self::Disparity => "How much better models know facts after further training on them.",
-            Self::Causal(_) => "Where prompt, name and sample act; averaging cuts the lit path; t c lights the next.",
+            Self::Causal(_) => {
+                "Where prompt, name and sample act; averaging cuts the lit path; t c lights the next."
+            }
         }
     }
 
@@ -153,7 +163,9 @@ fn waits_for_all(state: &State) -> String {
     let job = run(state);
     let key = state.keymap.short_label("run");
     match job.map(|job| &job.outcome) {
-        Some(Some(Outcome::Cancelled)) => format!("Cancelled at {done} of {all} relations; {key} runs it again."),
+        Some(Some(Outcome::Cancelled)) => {
+            format!("Cancelled at {done} of {all} relations; {key} runs it again.")
+        }
         Some(None) => {
             let left = job.and_then(|job| job.progress.as_ref()?.left);
             let left = left.map_or(String::new(), |t| format!(", about {}", seconds(t.round())));

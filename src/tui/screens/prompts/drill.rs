@@ -2,9 +2,7 @@
 //! the instances.
 
 use super::measures::Spread;
-use super::{
-    ID, INSTANCES, LEDGER, RELATIONS, ask, can_ask, ledger, prompt, relation, results, view_mut,
-};
+use super::{ID, INSTANCES, LEDGER, RELATIONS, ask, can_ask, ledger, prompt, relation, results, view_mut};
 use crate::action::Effect;
 use crate::screens::prompts::drawn::Drawn;
 use crate::state::State;

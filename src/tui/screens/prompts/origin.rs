@@ -1,8 +1,8 @@
 //! Where the numbers of a pane come from: every number that the pane shows, by model, with its interval, and how it is reproduced.
 
 use super::{
-    ASKED, ID, INSTANCES, LEDGER, RELATIONS, copying, instances, ledger, prompts, ran, relation,
-    results, view,
+    ASKED, ID, INSTANCES, LEDGER, RELATIONS, copying, instances, ledger, prompts, ran, relation, results,
+    view,
 };
 use crate::screen::Origin;
 use crate::screens::prompts::drawn::Drawn;

@@ -3,9 +3,7 @@
 use super::annotate::{self, marking};
 use super::heat::{self, Beside};
 use super::sentences::{self, Filter, PERTURBATIONS};
-use super::{
-    ID, SENTENCES, Shown, another_sentence, ask, heads, results, shown, typed, view, view_mut,
-};
+use super::{ID, SENTENCES, Shown, another_sentence, ask, heads, results, shown, typed, view, view_mut};
 use crate::action::Effect;
 use crate::commands::{Context, Entry, always, rows};
 use crate::state::State;

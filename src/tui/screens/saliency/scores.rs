@@ -165,10 +165,14 @@ pub(crate) fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
 /// What the table of a pane shows.
 pub(crate) fn about(pane: Pane) -> &'static str {
     match table_of(pane) {
-        Some(Table::Perturbations) => "Agreement by the kind of change: unimportant words, important words, another form.",
+        Some(Table::Perturbations) => {
+            "Agreement by the kind of change: unimportant words, important words, another form."
+        }
         Some(Table::Accuracy) => "How often the models answer correctly, by task.",
         Some(Table::Differences) => "Paired comparisons of methods and models.",
-        _ => "Token-F1: overlap with the words that people marked; MAP: how well the ranking survives a change.",
+        _ => {
+            "Token-F1: overlap with the words that people marked; MAP: how well the ranking survives a change."
+        }
     }
 }
 
