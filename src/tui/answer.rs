@@ -97,7 +97,8 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let small = is_small(state);
     let inner = if small { area } else { super::layout::inside(area) };
     if !small {
-        frame.render_widget(block(state, "Answer", false), area);
+        let title = crate::reduce::runs::place(state).map_or("Answer".into(), |of| format!("Answer: {of}"));
+        frame.render_widget(block(state, &title, false), area);
     }
     for (row, (role, text)) in inner.rows().zip(lines) {
         frame.render_widget(Line::styled(format!(" {text}"), state.theme().style(role)), row);

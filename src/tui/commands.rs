@@ -113,6 +113,10 @@ fn set_up(state: &State) -> bool {
     state.screen().setup().is_some()
 }
 
+fn paned(state: &State) -> bool {
+    state.screen().panes().len() > 1
+}
+
 fn folds(state: &State) -> bool {
     state.screen().folds()
 }
@@ -152,9 +156,9 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
     "far-right", "five steps right", "Moves five steps to the right.",
         ["shift-right"], None, set_up => |s| setup::adjust(s, setup::FAR);
     "next-pane", "next pane", "Moves the focus to the next pane.",
-        ["tab"], Some(("pane", 4)), folds => |s| look::focus(s, true);
+        ["tab"], Some(("pane", 4)), paned => |s| look::focus(s, true);
     "previous-pane", "previous pane", "Moves the focus to the previous pane.",
-        ["shift-tab"], None, folds => |s| look::focus(s, false);
+        ["shift-tab"], None, paned => |s| look::focus(s, false);
     "open", "open", "Opens what is under the cursor: a row its figure or detail, a session its replay, a setting its choices.",
         ["enter"], Some(("open", 3)), always => look::open;
     "back", "back", "Closes the form of settings, or leaves the zoom.", ["esc"], None, always => look::back;
@@ -352,12 +356,8 @@ mod tests {
             .flat_map(|e| e.keys.iter().map(move |k| (*k, e.name)))
             .filter(|(key, _)| GLOBAL.iter().any(|g| g.keys.contains(key)))
             .collect();
-        let listed = [
-            ("r", "home-resume"),
-            ("space", "mark-word"),
-            ("space", "select-model"),
-            ("r", "submit-again"),
-        ];
+        let listed =
+            [("r", "home-resume"), ("space", "mark-word"), ("space", "select-model"), ("r", "submit-again")];
         assert_eq!(taken, listed);
     }
 

@@ -38,7 +38,7 @@ pub(crate) fn about(frame: &mut Frame, area: Rect, state: &State) {
         Some(toast) => (toast.clone(), Role::Title),
         None => (under_cursor(state), Role::Dim),
     };
-    frame.render_widget(Line::styled(format!(" {}", fit(&text, room)), theme.style(role)), area);
+    frame.render_widget(Line::styled(format!(" {}", fit(&printable(&text), room)), theme.style(role)), area);
     frame.render_widget(counts.right_aligned(), area);
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn message(frame: &mut Frame, layout: &Layout, state: &State) {
     if width(toast) <= room {
         return;
     }
-    let mut lines = wrapped(toast, usize::from(layout.about.width).saturating_sub(2));
+    let mut lines = wrapped(&printable(toast), usize::from(layout.about.width).saturating_sub(2));
     lines.truncate(TOAST.min(usize::from(layout.body.height)));
     let rows = lines.len() as u16;
     let area = Rect { y: layout.about.bottom() - rows, height: rows, ..layout.about };

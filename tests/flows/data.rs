@@ -78,8 +78,7 @@ fn a_set_that_is_added_joins_the_list_with_its_rows() {
     h.event(common::held(TICKET));
     assert_eq!(data_screen::under_cursor(&h.state).as_deref(), Some(FOLDER));
     assert!(h.screen().contains("12000  plain JSON lines"), "{}", h.screen());
-    h.keys("space");
-    assert!(h.state.view.toast.is_none(), "there is nothing to select");
+    assert!(h.keys("space").is_empty(), "there is nothing to select");
 }
 
 #[test]
@@ -112,7 +111,7 @@ fn the_cancel_key_stops_what_is_asked_and_quits_when_nothing_is() {
     h.keys("6 t d");
     h.event(common::data_progress(TICKET));
     let screen = h.screen();
-    assert!(screen.contains("examining /data/facts") && screen.contains("812k rows/s"), "{screen}");
+    assert!(screen.contains("examining /data/facts"), "{screen}");
     let effects = h.keys("ctrl-c");
     assert!(matches!(sent(&effects)[..], [Command::Withdraw { topic: Topic::Data }]) && !quits(&effects));
     h.event(common::answer(TICKET, DataAnswer::Stopped));
@@ -127,7 +126,7 @@ fn the_cancel_key_stops_what_is_asked_and_quits_when_nothing_is() {
 #[test]
 fn the_cancel_key_stops_the_run_first_except_in_the_data_lab() {
     let mut h = Harness::running(120, 40);
-    let [data, run] = [&["6", "i"][..], &["2"]].map(|keys| keys.join(" "));
+    let [data, run] = [&["6", "enter"][..], &["2"]].map(|keys| keys.join(" "));
     h.keys(&data);
     assert!(matches!(sent(&h.keys("ctrl-c"))[..], [Command::Withdraw { topic: Topic::Data }]));
     h.event(common::answer(TICKET, DataAnswer::Stopped));
@@ -154,12 +153,13 @@ fn a_long_answer_scrolls_to_its_end_and_no_further() {
     h.keys("6 enter");
     h.event(common::held(TICKET));
     assert!(!h.screen().contains("这些钥匙"), "{}", h.screen());
+    h.keys("tab");
     for _ in 0..20 {
-        h.keys("tab pagedown tab");
+        h.keys("pagedown");
     }
     assert!(h.screen().contains("打开哪一扇门"), "{}", h.screen());
     for _ in 0..20 {
-        h.keys("tab pageup tab");
+        h.keys("pageup");
     }
     assert_eq!(h.state.place(data_screen::ID).scrolled(data_screen::PAGE), 0);
 }

@@ -58,7 +58,7 @@ fn a_model_that_is_added_joins_the_list_and_can_be_run() {
     assert_eq!(models_screen::under_cursor(&h.state).as_deref(), Some(FOLDER));
     h.keys("space");
     assert!(h.lab().spec.models.contains(&FOLDER.to_owned()));
-    let effects = h.keys("enter");
+    let effects = h.keys("2 r");
     let runs =
         |c: &&&Command| matches!(c, Command::Run { spec, .. } if spec.models().contains(&FOLDER.to_owned()));
     assert_eq!(sent(&effects).iter().filter(runs).count(), 1);
@@ -94,12 +94,13 @@ fn a_long_description_scrolls_to_its_end_and_no_further() {
     h.event(common::inspected("bert-mini"));
     h.event(common::checked("bert-mini"));
     assert!(!h.screen().contains("##question"), "{}", h.screen());
+    h.keys("tab");
     for _ in 0..20 {
-        h.keys("tab pagedown tab");
+        h.keys("pagedown");
     }
     assert!(h.screen().contains("##question"), "{}", h.screen());
     for _ in 0..20 {
-        h.keys("tab pageup tab");
+        h.keys("pageup");
     }
     assert_eq!(h.state.place(models_screen::ID).scrolled(models_screen::PAGE), 0);
 }

@@ -209,7 +209,7 @@ fn rivals(results: &Results, curve: &Curve) -> Option<Layer> {
         }
     }
     let role = Role::points(BLACK, Marker::Plus);
-    let label = "C, S, R by other recipes of equal merit".to_owned();
+    let label = "C, S, R by recipes that did as well".to_owned();
     (!points.is_empty()).then_some(Layer::Points(Points { label, role, points }))
 }
 

@@ -38,15 +38,21 @@ fn interval(e: Estimate) -> String {
 pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let overall = |i: &&Tagged<InterpretabilityFinding>| {
         let v = &i.value;
-        v.dimension == ALL && v.perturbation == ALL && v.method != RANDOM
+        v.perturbation == ALL && v.method != RANDOM
     };
-    let all: Vec<_> = results.interpretability.iter().filter(overall).collect();
+    let mut all: Vec<_> = results.interpretability.iter().filter(overall).collect();
+    // A run of one dimension has nothing to pool.
+    let pooled =
+        all.iter().find(|i| i.value.dimension == ALL).or(all.first()).map(|i| i.value.dimension.clone());
+    all.retain(|i| Some(&i.value.dimension) == pooled.as_ref());
     let several = spec.models.len() > 1;
     let who = |i: &Tagged<InterpretabilityFinding>| match several {
         true => format!("{} by {}", last_part(&i.model), title(&i.value.method)),
         false => title(&i.value.method),
     };
-    let says = [agrees(&all, &who), holds(&all, &who)];
+    // The name of a model keeps its own spelling at the head of a sentence.
+    let begins = |i: &Tagged<InterpretabilityFinding>| if several { who(i) } else { capital(&who(i)) };
+    let says = [agrees(&all, &begins, &who), holds(&all, &who)];
     let mut doubts = Vec::new();
     doubts.extend(wrong(results));
     doubts.extend(incomplete(&all));
@@ -71,7 +77,11 @@ fn others(rows: &[(Row<'_>, Estimate)], who: &impl Fn(Row<'_>) -> String) -> Str
 }
 
 /// Agreement with people.
-fn agrees(all: &[Row<'_>], who: &impl Fn(Row<'_>) -> String) -> Option<String> {
+fn agrees(
+    all: &[Row<'_>],
+    begins: &impl Fn(Row<'_>) -> String,
+    who: &impl Fn(Row<'_>) -> String,
+) -> Option<String> {
     let rows = ordered(all, |v| v.token_f1);
     let (best, f1) = rows.first()?;
     let chance = best.value.random_f1?;
@@ -83,7 +93,7 @@ fn agrees(all: &[Row<'_>], who: &impl Fn(Row<'_>) -> String) -> Option<String> {
     let n = grouped(best.value.originals);
     Some(format!(
         "{} {verdict}: token-F1 {}, chance {} ({n} originals){}.",
-        capital(&who(best)),
+        begins(best),
         interval(*f1),
         score(chance.mean),
         others(&rows, who)

@@ -179,7 +179,7 @@ mod tests {
             },
         ] {
             let before = of.under_cursor(&state);
-            of.scroll(&mut state, 5);
+            of.travel(&mut state, PAGE, 5);
             assert_eq!(state.place(of.id).scrolled(PAGE), 5);
             go(&of, &mut state);
             assert_ne!(of.under_cursor(&state), before);
@@ -190,13 +190,13 @@ mod tests {
     #[test]
     fn a_page_scrolls_as_far_as_it_has_lines_and_not_further() {
         let (of, mut state) = dossiers(long);
-        of.scroll(&mut state, 1_000);
+        of.travel(&mut state, PAGE, 1_000);
         let pane = compute(&state).unwrap().pane(PAGE).unwrap();
         assert_eq!(state.place(of.id).scrolled(PAGE), 100 - usize::from(inside(pane).height));
-        of.scroll(&mut state, -1_000);
+        of.travel(&mut state, PAGE, -1_000);
         assert_eq!(state.place(of.id).scrolled(PAGE), 0);
         let (empty, mut state) = dossiers(|_, _| Vec::new());
-        empty.scroll(&mut state, 5);
+        empty.travel(&mut state, PAGE, 5);
         assert_eq!(state.place(empty.id).scrolled(PAGE), 0, "an empty page does not scroll");
     }
 

@@ -123,7 +123,8 @@ impl Table {
         let (widths, first) = self.fitting(room);
         let (column, down) = self.sorting(listed);
         let theme = state.theme();
-        let sign = |k: usize| match (k == column, down, state.view.glyphs == crate::state::Glyphs::Ascii) {
+        let ascii = state.view.glyphs == crate::state::Glyphs::Ascii;
+        let sign = |k: usize| match (k == column, down, ascii) {
             (false, ..) => "",
             (true, true, false) => "▾",
             (true, false, false) => "▴",
@@ -149,7 +150,7 @@ impl Table {
             let entry = &self.rows[order[at]];
             let here = at == cursor;
             let texts: Vec<String> =
-                entry.cells.iter().take(widths.len()).map(|(text, _)| text.clone()).collect();
+                entry.cells.iter().take(widths.len()).map(|(text, _)| dashed(text, ascii)).collect();
             let role = match (here, entry.last) {
                 (true, _) => Role::Selection,
                 (false, true) => Role::Dim,
@@ -172,6 +173,11 @@ impl Table {
         let at = scrolled(cursor, order.len(), usize::from(inner.height).saturating_sub(1)) + line;
         (at < order.len()).then_some(at)
     }
+}
+
+/// A cell made printable, whose sign for "nothing" is a hyphen where there are no other signs.
+fn dashed(text: &str, ascii: bool) -> String {
+    if ascii && text == "–" { "-".into() } else { base::text::printable(text).into_owned() }
 }
 
 /// Marks on the right border of a pane that there is more above or below.

@@ -12,7 +12,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
-pub(crate) use diff::{Compare, Diff, Runs};
+pub(crate) use diff::{Compare, Runs};
 pub(crate) use pages::{Family, Glossary, Notices, Provenance};
 pub(crate) use pickers::entries;
 pub(crate) use pickers::{Choices, Held, Kept, Overwrite, Quit, SecondRun, Unsaved, WaitingRuns};

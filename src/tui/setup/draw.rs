@@ -118,7 +118,12 @@ fn row_line(
 fn facts(state: &State, row: &Row, used: usize, room: usize) -> Vec<Span<'static>> {
     let gap = " ".repeat((usize::from(FORM) + 1).saturating_sub(used));
     let default = if row.default.is_empty() { String::new() } else { format!("default {}", row.default) };
-    let text = format!("{}{}{}", pad(&range(row), RANGE), pad(&default, DEFAULT + 2), row.help);
+    let text = format!(
+        "{}{}{}",
+        pad(&fit(&range(row), RANGE - 1), RANGE),
+        pad(&fit(&default, DEFAULT + 1), DEFAULT + 2),
+        row.help
+    );
     let text = fit(&text, room.saturating_sub(used + gap.len())).into_owned();
     vec![Span::raw(gap), Span::styled(text, state.theme().style(Role::Dim))]
 }

@@ -14,7 +14,6 @@ pub use place::{Place, moved};
 pub use popup::{Popup, Prompt, Purpose, TextEntry};
 pub use sources::{Followed, ReplayState, Seat};
 
-use super::action::Effect;
 use super::keymap::Keymap;
 use super::memory::Memory;
 use super::popups::Held;

@@ -53,7 +53,7 @@ fn moving_to_another_model_shows_its_page_show_from_top() {
     state.place_mut(ID).scroll.insert(PAGE, 7);
     SCREEN.travel(&mut state, LIST, 1);
     assert_eq!((state.place(ID).scrolled(LIST), state.place(ID).scrolled(PAGE)), (1, 0));
-    DOSSIERS.scroll(&mut state, 5);
+    DOSSIERS.travel(&mut state, PAGE, 5);
     assert_eq!(state.place(ID).scrolled(PAGE), 0, "an empty page does not scroll");
 }
 

@@ -71,13 +71,15 @@ fn an_own_prompt_is_asked_of_the_relation_under_the_cursor_or_refused_in_the_fie
 fn figures_go_round_and_every_one_is_drawn_where_there_are_results() {
     let mut state = finished();
     let first = view(&state).drawn;
-    for _ in 0..13 {
+    for _ in drawn::PANES {
         SCREEN.refresh(&mut state);
         assert!(view(&state).figure.is_some(), "{:?}", view(&state).drawn);
-        turn_figure(&mut state, true);
+        crate::reduce::look::turn(&mut state, true);
     }
+    SCREEN.refresh(&mut state);
     assert_eq!(view(&state).drawn, first);
-    turn_figure(&mut state, false);
+    crate::reduce::look::turn(&mut state, false);
+    SCREEN.refresh(&mut state);
     assert_ne!(view(&state).drawn, first);
     let pairs: Vec<String> = (0..4)
         .map(|_| {
@@ -389,6 +391,6 @@ fn the_prompts_of_a_relation_that_cannot_be_asked_have_no_scores_once_the_run_is
     take(&mut state, Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 1.0 });
     let over = shown(&state, asked::draw);
     assert!(over.contains("n/a") && !over.contains('…'), "{over}");
-    let figure = shown(&state, drawn::draw);
+    let figure = shown(&state, |frame, area, state| drawn::draw(frame, area, state, FIGURE));
     assert!(figure.contains("n/a: of no relation"), "{figure}");
 }
