@@ -117,11 +117,11 @@ mod tests {
         let at = |state: &State, name: &str| {
             (0..120).find(|x| status::key_at(state, footer, *x).is_some_and(|e| e.name == name)).unwrap()
         };
-        let x = at(&state, "palette");
+        let x = at(&state, "help");
         press_at(&mut state, x, footer.y);
-        assert_eq!(state.popup_name(), Some("palette"));
+        assert_eq!(state.popup_name(), Some("help"));
         press_at(&mut state, x, footer.y);
-        assert_eq!(state.popup_name(), Some("palette"), "beneath a popup nothing is pressed");
+        assert_eq!(state.popup_name(), Some("help"), "beneath a popup nothing is pressed");
         state.view.popup = None;
         let x = at(&state, "quit");
         assert!(press_at(&mut state, x, footer.y).contains(&Effect::Quit));

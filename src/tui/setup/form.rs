@@ -33,7 +33,7 @@ pub(crate) fn group(row: &Row) -> Group {
         Group::Shown
     } else if begins(&["models", "site.", "a.", "b.", "attention.", "disparity."]) {
         Group::Model
-    } else if begins(&["task.", "data.", "query.", "method.", "saliency.methods", "plan."]) {
+    } else if begins(&["task.", "data.", "query.", "method.", "plan."]) || row.key.ends_with(".methods") {
         Group::Asked
     } else {
         Group::Measured

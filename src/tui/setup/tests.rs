@@ -325,6 +325,8 @@ fn the_pane_shows_few_rows_with_two_bars_and_says_how_many_more_there_are() {
     for lab in crate::screens::labs() {
         let mut state = state();
         state.show(lab.id());
+        state.here_mut().form = false;
+        state.place_mut(state.view.lab).form = false;
         let setup = lab.setup().unwrap();
         let rows = setup.rows(&state);
         let short = shown(&state, setup, &rows);

@@ -343,7 +343,7 @@ mod tests {
     fn the_properties_behind_s_are_told() {
         let point = |results: &labs::interventions::Results| results.curves[0].points[0].value.clone();
         let one = point(&sample::results());
-        assert_eq!((by_property(&one, 200), lost(&one)), (None, "Ze".to_owned()));
+        assert_eq!((by_property(&one, 200), lost(&one)), (None, "the other property".to_owned()));
         let mut two = point(&sample::several(sample::results()));
         let [long, middle, short] = [100, 65, 50].map(|room| by_property(&two, room).unwrap());
         assert!(

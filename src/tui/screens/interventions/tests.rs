@@ -332,7 +332,7 @@ fn each_empty_pane_says_why_it_is_empty() {
         state.board.on_event(&Event::Finished { job: 1, generation: 1, outcome, seconds: 1.0 });
         drawn(&state)
     };
-    assert!(ended(&state, Outcome::Cancelled).contains("cancelled before the first point"));
+    assert!(ended(&state, Outcome::Cancelled).contains("Cancelled before the first"));
     assert!(ended(&state, Outcome::Done).contains("the run gave no point"));
     let problem = base::Problem { what: "no weights".into(), r#where: "m".into(), hint: "fetch".into() };
     assert!(ended(&state, Outcome::Failed(problem)).contains("✗ no weights"));
