@@ -212,7 +212,7 @@ fn screens_speak_without_private_words() {
                 all.push((format!("{name} {}", p.0), h.screen()));
             }
         }
-        for keys in ["e", "esc t", "esc ?", "esc :", "esc !", "esc F", "esc K"] {
+        for keys in ["e", "esc t", "esc ?", "esc :", "esc !", "esc F"] {
             h.keys(keys);
             all.push((format!("{name} {keys}"), h.screen()));
         }

@@ -247,7 +247,7 @@ fn power_and_what_is_recommended_by_training_size_are_a_key_away() {
         seen += &h.screen();
         h.keys("]");
     }
-    for title in ["Power by training size", "Recommended n"] {
+    for title in ["Power by training size", "Recommended test items"] {
         assert!(seen.contains(title), "no {title} in\n{seen}");
     }
 }
