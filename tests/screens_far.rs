@@ -6,11 +6,12 @@ use probity::engine::Down;
 use probity::tui::state::{ReplayState, Seat};
 
 use crate::common::Harness;
-use crate::screens::{SIZES, shows};
+use crate::screens::shows;
 
 #[test]
 fn far_quitting() {
-    for (c, r) in SIZES {
+    {
+        let (c, r) = (80, 24);
         let mut h = Harness::running(c, r);
         let wait = Duration::from_secs(24 * 3600);
         h.state.far = Some(Seat { host: "gpu1".into(), name: "agreement-2".into(), wait });
@@ -21,7 +22,8 @@ fn far_quitting() {
 
 #[test]
 fn far_down() {
-    for (c, r) in SIZES {
+    {
+        let (c, r) = (80, 24);
         let mut h = Harness::running(c, r);
         let wait = Duration::from_secs(24 * 3600);
         h.state.far = Some(Seat { host: "gpu1".into(), name: "agreement-2".into(), wait });
@@ -32,7 +34,8 @@ fn far_down() {
 
 #[test]
 fn far_seen() {
-    for (c, r) in SIZES {
+    {
+        let (c, r) = (80, 24);
         let mut h = Harness::finished(c, r);
         h.state.replay = Some(ReplayState { live: true, ..ReplayState::new("agreement-2".into(), 1.0, 1.0) });
         shows(&format!("far_seen_{c}x{r}"), &h.screen());

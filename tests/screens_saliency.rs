@@ -1,105 +1,43 @@
 //! What the screen of the saliency lab looks like.
 
-use probity::engine::message::{Event, Outcome};
+use probity::tui::action::Action;
 use probity::tui::screens::saliency::{HEADS, HEATMAP, SCORES};
 use probity::tui::state::{Glyphs, Start};
 use probity::tui::theme::{Surroundings, Theme};
 use ratatui::style::Color;
 
-use super::common::saliency::{answer_latest, asks_two, has_scored, scored, scoring, unasked};
+use super::common::saliency::{answer_latest, asks_two, has_scored};
 use super::common::{self, Harness};
-use super::screens::{SIZES, failure, shows};
 
-fn at_both_sizes(name: &str, make: impl Fn(u16, u16) -> Harness) {
-    for (columns, rows) in SIZES {
-        shows(&format!("saliency_{name}_{columns}x{rows}"), &make(columns, rows).screen());
-    }
-}
-
-#[test]
-fn before_the_first_run_it_says_which_key_begins_it() {
-    at_both_sizes("empty", unasked);
-}
-
-#[test]
-fn a_run_under_way_shows_the_first_sentence() {
-    at_both_sizes("running", |c, r| {
-        let mut h = scoring(c, r);
-        h.events(scored(false));
-        h.event(common::progress(1));
-        h
-    });
-}
-
-#[test]
-fn a_run_that_failed_says_why_in_the_pane_that_asked() {
-    at_both_sizes("failed", |c, r| {
-        let mut h = scoring(c, r);
-        let outcome = Outcome::Failed(failure());
-        h.event(Event::Finished { job: 1, generation: 1, outcome, seconds: 0.4 });
-        h
-    });
-}
-
-#[test]
-fn a_finished_run_shows_the_pair_the_tables_and_the_heads() {
-    at_both_sizes("finished", has_scored);
-    for (name, pane) in [("heatmap", HEATMAP), ("scores", SCORES), ("heads", HEADS)] {
-        let mut h = has_scored(80, 24);
-        h.focus(pane);
-        h.keys("l");
-        shows(&format!("saliency_{name}_80x24"), &h.screen());
-    }
+/// What the heatmap shows.
+fn heatmap(h: &mut Harness) -> String {
+    h.state.focus_on(HEATMAP);
+    h.act(Action::Paste(String::new()));
+    h.screen()
 }
 
 #[test]
 fn two_methods_and_two_models_stand_side_by_side() {
-    at_both_sizes("two_methods", |c, r| {
-        let mut h = has_scored(c, r);
-        h.focus(HEATMAP);
-        h.keys("c l l");
-        h
-    });
-    at_both_sizes("two_models", |c, r| {
-        let mut h = has_scored(c, r);
-        h.focus(HEATMAP);
-        h.keys("c c j");
-        h
-    });
-}
-
-#[test]
-fn an_integral_that_misses_its_tolerance_is_hatched_and_wide_characters_align() {
-    at_both_sizes("incomplete", |c, r| {
-        let mut h = has_scored(c, r);
-        h.keys("m j");
-        h.focus(HEATMAP);
-        h
-    });
+    let mut h = has_scored(120, 40);
+    h.state.focus_on(HEATMAP);
+    h.keys("t s l l");
+    let screen = h.screen();
+    assert!(screen.contains("ATT") && screen.contains("IG"), "{screen}");
+    h.keys("t s j");
+    assert!(h.screen().contains("gpt2-mini"), "{}", h.screen());
 }
 
 #[test]
 fn a_sentence_of_ones_own_stands_below_what_it_was() {
-    at_both_sizes("own", |c, r| {
-        let mut h = has_scored(c, r);
-        h.focus(HEATMAP);
-        h.keys("O");
-        for _ in 0.." on the table .".len() {
-            h.keys("left");
-        }
-        h.typed(" not");
-        answer_latest(&mut h);
-        h
-    });
-}
-
-#[test]
-fn rationales_are_marked_in_the_sentence_in_view() {
-    at_both_sizes("marking", |c, r| {
-        let mut h = has_scored(c, r);
-        h.keys("a l l l l . S S C j j");
-        h
-    });
+    let mut h = has_scored(120, 40);
+    h.state.focus_on(HEATMAP);
+    h.keys("t e");
+    for _ in 0.." on the table .".len() {
+        h.keys("left");
+    }
+    h.typed(" not");
+    answer_latest(&mut h);
+    assert!(heatmap(&mut h).contains(" not"), "{}", h.screen());
 }
 
 fn mono(columns: u16, rows: u16) -> Harness {
@@ -110,16 +48,10 @@ fn mono(columns: u16, rows: u16) -> Harness {
 }
 
 #[test]
-fn without_colour_the_density_of_glyphs_is_the_score() {
-    at_both_sizes("no_colour", |c, r| {
-        let mut h = mono(c, r);
-        h.focus(HEATMAP);
-        h.keys("m l");
-        h
-    });
+fn without_colour_no_cell_has_one() {
     let mut h = mono(120, 40);
     h.focus(HEATMAP);
-    for keys in ["", "c", "c", "a", "esc a", "A"] {
+    for keys in ["", "t s", "t s", "t a", "esc t a", "t 2"] {
         h.keys(keys);
         for cell in h.buffer().content() {
             assert_eq!((cell.fg, cell.bg), (Color::Reset, Color::Reset), "{:?}", cell.symbol());
@@ -131,26 +63,25 @@ fn without_colour_the_density_of_glyphs_is_the_score() {
 fn ascii_is_ascii_but_for_the_words_themselves() {
     let mut h = mono(120, 40);
     h.state.view.glyphs = Glyphs::Ascii;
-    for keys in ["", "c", "c m", "c", "x", "] ] ]", "a . , S C"] {
+    for keys in ["", "t s", "t s m", "t s", "t h", "] ] ]", "t a space t l t u t o"] {
         h.keys(keys);
         let strange = h.screen().chars().find(|c| {
             let word = matches!(c, '\u{4e00}'..='\u{9fff}' | 'א'..='ת' | '。' | '\u{fffd}' | '␛');
-            !c.is_ascii() && !word && !"±→·»…×Δ".contains(*c)
+            !c.is_ascii() && !word && !"±→·»…×Δ≤−".contains(*c)
         });
         assert_eq!(strange, None, "after {keys}\n{}", h.screen());
     }
 }
 
 #[test]
-fn a_tiny_screen_says_what_it_needs() {
+fn no_size_is_too_odd() {
     let mut h = has_scored(20, 5);
-    shows("saliency_tiny_20x5", &h.screen());
-    h.keys("c a . o x m t d r");
+    h.keys("t s t a space o esc t h m t p t d t c");
     for size in [(0, 0), (1, 1), (40, 10), (41, 11), (300, 12), (45, 80)] {
         let mut h = has_scored(size.0, size.1);
         for pane in [HEATMAP, SCORES, HEADS] {
             h.focus(pane);
-            h.keys("c l j z");
+            h.keys("t s l j z");
             h.buffer();
         }
     }
@@ -160,9 +91,9 @@ fn a_tiny_screen_says_what_it_needs() {
 #[test]
 fn hostile_words_cannot_steer_the_terminal() {
     let mut h = has_scored(120, 40);
-    h.keys("j j x");
+    h.keys("j j t h");
     answer_latest(&mut h);
-    for keys in ["", "c", "a . l .", "i", "esc O", "esc esc ?", "esc !"] {
+    for keys in ["", "t s", "t a space l space", "i", "esc t e", "esc esc ?", "esc !"] {
         h.keys(keys);
         for cell in h.buffer().content() {
             assert!(!cell.symbol().contains(char::is_control), "{:?} after {keys}", cell.symbol());

@@ -12,7 +12,7 @@ use clap::Args;
 
 use self::figures::FigureArgs;
 use super::error::CliError;
-use super::{output, replay};
+use super::{output, replay, table};
 use base::files::{FileError, Whole};
 use base::numbers::number;
 use base::suggest::{is_unknown, unknown};
@@ -185,9 +185,11 @@ fn pick(board: &Board, args: &ExportArgs) -> Result<Figure, CliError> {
     if !board.runs.is_empty() && !names.contains(&name) {
         return Err(CliError::Usage(format!("{}: {}", args.session, unknown("figure", name, &names))));
     }
-    // A session may contain runs of several labs; the latest one with such a figure draws it.
+    // A session may contain runs of several labs; the latest one with such a figure draws it, a cancelled one only where none was
+    // finished.
     let mut refused = None;
-    for run in board.runs.iter().rev() {
+    let shown = board.runs.iter().rev().filter(|run| table::is_shown(board, run));
+    for run in shown.chain(board.runs.iter().rev()) {
         let lab = labs::by_id(run.job.spec.lab());
         match lab.figure(name, &details, &run.results, board.engine.as_ref()) {
             Ok(figure) => return Ok(figure),

@@ -26,6 +26,7 @@ pub mod replay;
 pub mod run;
 #[cfg(unix)]
 mod seat;
+pub mod sessions;
 pub mod shard;
 pub mod shell;
 pub mod signals;
@@ -44,9 +45,56 @@ use clap_complete::Shell;
 use self::error::CliError;
 use base::text::printable_label;
 
+/// The help: the subcommands by what they are for; a test compares them with those that there are.
+const TEMPLATE: &str = "\
+{about-with-newline}
+{usage-heading} {usage}
+
+Look and run:
+  tui          Open the terminal program (the default)
+  run          Run experiments without a terminal
+  replay       Show a recorded session again
+  sessions     List, describe, rename and delete recorded sessions
+  diff         Compare two runs
+  export       Write a figure or a table of a session
+
+Models and data:
+  models       List models, or load one and describe it
+  data         Look at data sets: what they contain, what is unfit and why
+  gallery      Train and score the built-in models
+
+One question, answered at once:
+  score        Score one intervention from an oracle's probabilities
+  reliability  Combine a completeness and a selectivity
+  prompts      How far scores depend on the prompt
+  n            How many training examples tell two probes apart
+  mcnemar      Whether two classifiers differ on the same items
+  power        What a comparison on n items would show
+  compare      Compare two models by their results
+  rationale    Judge saliency scores against gold rationales
+  saliency     Which words a prediction rests on
+  states       Write the hidden states of an experiment
+  decorrelate  What is left of a table of two properties
+
+Large experiments and other machines:
+  merge        Join the parts of a grid
+  follow       Say how far a grid is
+  submit       Submit a grid to a cluster
+  remote       Look after engines on other machines
+
+This program:
+  doctor       Check device, terminal, folders and fonts
+  completions  Print completions for a shell
+  man          Print the manual page
+  help         Print the help of a subcommand
+
+Options:
+{options}{after-help}";
+
 /// How far can a probe of a language model be trusted?
 #[derive(Debug, Parser)]
 #[command(name = "probity", version, about, args_conflicts_with_subcommands = true, max_term_width = 110)]
+#[command(help_template = TEMPLATE)]
 pub struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -68,6 +116,10 @@ enum Command {
     #[cfg(unix)]
     Engine(engine::EngineArgs),
     Replay(replay::ReplayArgs),
+    /// List, describe, rename and delete recorded sessions.
+    #[command(subcommand)]
+    Sessions(sessions::SessionsCommand),
+    Diff(sessions::DiffArgs),
     Export(export::ExportArgs),
     Findings(findings::FindingsArgs),
     /// List models, or load one and describe it.
@@ -153,11 +205,15 @@ fn tell_panic() {
 fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), CliError> {
     match command {
         Command::Tui(args) => tui::live(&args),
-        Command::Replay(args) if args.headless || args.json => replay::headless(&args, out),
+        Command::Replay(args) if args.headless || args.json || args.run.is_some() => {
+            replay::headless(&args, out)
+        }
         Command::Replay(args) => {
             let session = replay::open(&args.session)?;
             tui::replay(session, &args.session, args.speed.unwrap_or(1.0), &args.look)
         }
+        Command::Sessions(command) => sessions::sessions(&command, out),
+        Command::Diff(args) => sessions::diff(&args, out),
         Command::Run(args) => run::run(&args, out),
         Command::Merge(args) => merge::merge(&args, out),
         Command::Follow(args) => follow::follow(&args, out),
@@ -176,5 +232,20 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), CliError> {
         Command::Doctor => doctor::doctor(out),
         Command::Completions { shell } => shell::completions(shell, out),
         Command::Man => shell::man(out),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    /// The help listed 22 commands in one column.
+    #[test]
+    fn the_help_lists_every_command_in_one_group() {
+        for command in Cli::command().get_subcommands().filter(|c| !c.is_hide_set()) {
+            let line = format!("\n  {} ", command.get_name());
+            assert_eq!(TEMPLATE.matches(&line).count(), 1, "{}", command.get_name());
+        }
     }
 }

@@ -30,6 +30,9 @@ pub struct ReplayArgs {
     /// Print the results instead of showing them in the terminal program.
     #[arg(long)]
     pub headless: bool,
+    /// The run whose results are printed, from 1; without it the latest of each lab (implies --headless).
+    #[arg(long, value_name = "N")]
+    pub run: Option<usize>,
     /// Print findings as JSON lines (implies --headless).
     #[arg(long)]
     pub json: bool,
@@ -63,6 +66,22 @@ pub fn open(what: &str) -> Result<Session, CliError> {
         output::say(&format!("warning: {}: {sentence}", printable_label(&path.display().to_string())));
     }
     Ok(session)
+}
+
+/// Looks at the run with a number, from 1.
+///
+/// # Errors
+/// [`CliError::Usage`] if there is no such run.
+pub(crate) fn pick(board: &mut Board, n: usize) -> Result<(), CliError> {
+    let generation = n.checked_sub(1).and_then(|at| board.runs.get(at)).map(|run| run.job.generation);
+    let missing = || {
+        CliError::Usage(format!("there is no run {n}: the session has {}, counted from 1", board.runs.len()))
+    };
+    let generation = generation.ok_or_else(missing)?;
+    board.pick(generation);
+    // The table of one run, not of every lab.
+    board.runs.retain(|run| run.job.generation == generation);
+    Ok(())
 }
 
 /// Prints a session's findings or its table.
@@ -101,6 +120,9 @@ pub fn headless(args: &ReplayArgs, out: &mut dyn Write) -> Result<(), CliError> 
     }
     if of_a_grid && !args.json {
         cell(&mut board, out)?;
+    }
+    if let Some(n) = args.run {
+        pick(&mut board, n)?;
     }
     if !args.json {
         table::table(&board).iter().try_for_each(|line| output::line(out, line))?;

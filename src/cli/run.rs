@@ -19,6 +19,7 @@ use engine::Engine;
 use engine::board::Board;
 use engine::local::{self, Cache, LocalEngine, LocalOptions};
 use engine::message::{EngineInfo, Event};
+use labs::LabId;
 use labs::grid::{self, Cell};
 use session::format::Header;
 use session::name;
@@ -28,15 +29,16 @@ use session::record::{Record, Recorder};
 /// Run specs without a terminal.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  probity run assets/specs/agreement.toml
-  probity run assets/specs/agreement.toml --json > findings.jsonl
+  probity run interventions
+  probity run my-spec.toml --json > findings.jsonl
+  probity run - < my-spec.toml
   probity run --preset margins
   probity run a.toml b.toml --out results --seed 7
   probity run grid.toml --out grid --jobs 2
   probity run grid.toml --out grid --shard 3/8")]
 pub struct RunArgs {
-    /// Specs to run, one after the other. One with [grid] is as many experiments as its axes have combinations.
-    #[arg(required_unless_present = "preset", value_name = "SPEC.toml")]
+    /// Specs to run, one after the other: files, `-` for the standard input, or the name of a lab for its shipped experiment. One with [grid] is as many experiments as its axes have combinations.
+    #[arg(required_unless_present = "preset", value_name = "SPEC")]
     pub specs: Vec<PathBuf>,
     /// Run an experiment that is shipped under a name; an unknown name lists them. May be given several times.
     #[arg(long, value_name = "NAME")]
@@ -153,7 +155,14 @@ pub fn tasks(
     let mut tasks: Vec<Task> = Vec::new();
     let mut stems: Vec<String> = Vec::new();
     let mut sound: HashSet<Vec<String>> = HashSet::new();
-    let read = |path: &PathBuf| Ok((grid::read(path)?, path.clone()));
+    let read = |path: &PathBuf| {
+        let lab = path.to_str().and_then(LabId::named).filter(|_| !path.exists());
+        Ok(match lab {
+            Some(lab) => (vec![Cell::plain(labs::Spec::shipped(lab), lab.name())], path.clone()),
+            None if path.as_os_str() == "-" => (grid::read(Path::new("/dev/stdin"))?, PathBuf::from("stdin")),
+            None => (grid::read(path)?, path.clone()),
+        })
+    };
     let shipped = |name: &String| {
         let preset = labs::preset(name).map_err(CliError::Usage)?;
         Ok((vec![Cell::plain(labs::Spec::of_preset(preset)?, preset.name)], PathBuf::from(preset.name)))

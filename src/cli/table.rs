@@ -6,7 +6,8 @@ use engine::message::{NoticeLevel, Outcome};
 
 /// The results of every lab that has run as lines of text.
 pub fn table(board: &Board) -> Vec<String> {
-    let mut out: Vec<String> = board.runs.iter().flat_map(results).collect();
+    let shown = || board.runs.iter().filter(|run| is_shown(board, run));
+    let mut out: Vec<String> = shown().flat_map(results).collect();
     let mut told = None;
     for notice in &board.notices {
         // A failed run reports it in a finding and at its end.
@@ -20,7 +21,7 @@ pub fn table(board: &Board) -> Vec<String> {
         };
         out.push(format!("{level}: {}", printable_label(&notice.problem.to_string())));
     }
-    for (run, s) in board.runs.iter().filter_map(|run| Some((run, run.summary.as_ref()?))) {
+    for (run, s) in shown().filter_map(|run| Some((run, run.summary.as_ref()?))) {
         let state = match &run.job.outcome {
             Some(Outcome::Failed(_)) => "failed after",
             _ if s.value.cancelled => "cancelled after",
@@ -32,6 +33,11 @@ pub fn table(board: &Board) -> Vec<String> {
         out.push(printable_label(&text));
     }
     out
+}
+
+/// Whether a run is the one of its lab that is shown.
+pub(crate) fn is_shown(board: &Board, run: &Run) -> bool {
+    board.run_of(run.job.spec.lab()).is_some_and(|shown| shown.job.generation == run.job.generation)
 }
 
 /// Results of one run as lines of text.

@@ -11,19 +11,21 @@ use super::error::CliError;
 use super::names;
 use base::Problem;
 use base::files::Whole;
+use base::text::printable_label;
 use base::{signals, size};
 use engine::local::{Cache, LocalEngine, LocalOptions, MOST_MODELS};
 use engine::message::{Notice, NoticeLevel};
 use figure::{self, Figure};
-use labs::{LABS, Spec};
+use labs::{LABS, LabId, Spec};
 use session::format::{Header, Session};
 use session::record::Recorder;
 use session::replay::Recorded;
 use session::{SessionError, name, shelf};
 use tui::action::{Document, Existing, Exported, Saved};
 use tui::keymap::Keymap;
+use tui::memory::Memory;
 use tui::run::{ExitReason, Options, Outside, Source};
-use tui::state::{Glyphs, ReplayState, Start};
+use tui::state::{Glyphs, Opening, ReplayState, Start};
 use tui::terminal;
 use tui::theme::{Surroundings, Theme};
 
@@ -49,7 +51,7 @@ pub struct LookArgs {
 #[command(after_help = "Examples:
   probity
   probity --model gpt2-mini
-  probity --model ./my-model --spec assets/specs/agreement.toml --session first-look
+  probity --model ./my-model --spec my-spec.toml --session first-look
   probity --follow grid")]
 pub struct TuiArgs {
     /// Model to open with: a built-in name, a folder, or a hub id; several may be given.
@@ -58,6 +60,9 @@ pub struct TuiArgs {
     /// Experiment to open with [default: the agreement experiment].
     #[arg(long, value_name = "SPEC.toml")]
     pub spec: Option<PathBuf>,
+    /// Lab to open: interventions, prompts, power or saliency.
+    #[arg(long, value_name = "LAB", conflicts_with = "spec")]
+    pub lab: Option<String>,
     /// Name of the recorded session [default: task and time].
     #[arg(long, value_name = "NAME", conflicts_with = "no_session")]
     pub session: Option<String>,
@@ -94,6 +99,7 @@ impl Default for TuiArgs {
         Self {
             models: Vec::new(),
             spec: None,
+            lab: None,
             session: None,
             no_session: false,
             device: "auto".into(),
@@ -121,6 +127,7 @@ pub fn live(args: &TuiArgs) -> Result<(), CliError> {
     if let Some(address) = &args.far.remote {
         return super::seat::live(args, address);
     }
+    let named = args.spec.is_some() || !args.models.is_empty() || args.lab.is_some();
     let spec = spec(args, true)?;
     let (device, dtype) = (names::device(&args.device)?, names::dtype(&args.dtype)?);
     let mut notices = Vec::new();
@@ -138,16 +145,54 @@ pub fn live(args: &TuiArgs) -> Result<(), CliError> {
         .map_err(|e| CliError::Failed(format!("the engine's thread cannot be started: {e}")))?;
     let mut start = look(&args.look, &mut notices)?;
     start.spec = spec;
+    match memory_file().map(|path| Memory::read(&path)) {
+        Some(Ok(memory)) => start.memory = memory.map(|memory| unless_said(memory, &args.look)),
+        Some(Err(problem)) => notices.push(Notice { level: NoticeLevel::Warning, problem }),
+        None => {}
+    }
+    start.opening = match (named, &start.memory) {
+        (true, _) => Opening::Work,
+        (false, Some(_)) => Opening::Home,
+        (false, None) => Opening::First,
+    };
     start.recording = recorder.as_ref().map(Recorder::name);
     let recorder = recorder.map(|r| Box::new(r) as Box<dyn tui::recording::Recorder>);
     open(Source::Live(Box::new(engine), recorder), start, notices, !args.look.no_mouse)
+}
+
+/// What was kept, without what the command line or the surroundings say otherwise.
+fn unless_said(mut memory: Memory, args: &LookArgs) -> Memory {
+    if args.ascii || args.blocks || plain_locale() {
+        memory.glyphs.clear();
+    }
+    if args.theme.is_some() || std::env::var_os("NO_COLOR").is_some() {
+        memory.theme.clear();
+    }
+    memory
+}
+
+/// Whether the locale says that the terminal has ASCII alone.
+fn plain_locale() -> bool {
+    let said = ["LC_ALL", "LC_CTYPE", "LANG"].iter().filter_map(|name| std::env::var(name).ok());
+    said.into_iter().find(|value| !value.is_empty()).is_some_and(|value| value == "C" || value == "POSIX")
 }
 
 /// The experiment to open with; if it is to run `here`, its models and files must be.
 pub(super) fn spec(args: &TuiArgs, here: bool) -> Result<Spec, CliError> {
     let mut spec = match &args.spec {
         Some(path) => Spec::read(path)?,
-        None => Spec::shipped(LABS[0].id()),
+        None => {
+            let named = args.lab.as_deref().map(|name| LabId::named(name).ok_or(name)).transpose();
+            let unknown = |name: &str| {
+                let all: Vec<&str> = LABS.iter().map(|lab| lab.id().name()).collect();
+                CliError::Usage(format!(
+                    "--lab: `{}` is not one of {}",
+                    printable_label(name),
+                    all.join(", ")
+                ))
+            };
+            Spec::shipped(named.map_err(unknown)?.unwrap_or(LABS[0].id()))
+        }
     };
     if !args.models.is_empty() {
         spec.common_mut().set_models(args.models.clone());
@@ -193,6 +238,11 @@ pub(super) fn outside() -> Outside {
     }
 }
 
+/// The file of what is kept between starts.
+fn memory_file() -> Option<PathBuf> {
+    Some(name::folder().ok()?.parent()?.join("state.toml"))
+}
+
 pub(super) fn open(source: Source, start: Start, notices: Vec<Notice>, mouse: bool) -> Result<(), CliError> {
     open_with(source, start, notices, mouse, outside())
 }
@@ -208,11 +258,18 @@ pub(super) fn open_with(
         start,
         outside,
         copy: Box::new(terminal::copy),
+        mouse: Box::new(terminal::mouse),
         frame: Box::new(terminal::synchronize),
         notices,
         stop: Box::pin(terminal::stop_signal()),
     };
-    match terminal::launch(source, options, mouse) {
+    let live = matches!(source, Source::Live(..));
+    let report = terminal::launch(source, options, mouse);
+    if let (true, Ok(report), Some(path)) = (live, &report, memory_file()) {
+        // Settings that cannot be kept are a matter of the next start.
+        let _ = report.memory.write(&path);
+    }
+    match report {
         Ok(report) if report.reason == ExitReason::User => Ok(()),
         Ok(_) => Err(CliError::Cancelled),
         // A terminal that is gone cannot be drawn on: the former is the cause, the latter its consequence.
@@ -229,6 +286,7 @@ pub(super) fn look(args: &LookArgs, notices: &mut Vec<Notice>) -> Result<Start, 
     start.glyphs = match (args.ascii, args.blocks) {
         (true, _) => Glyphs::Ascii,
         (_, true) => Glyphs::Blocks,
+        _ if plain_locale() => Glyphs::Ascii,
         _ => Glyphs::Braille,
     };
     if let Some(path) = base::folders::config().map(|d| d.join("probity/keymap.toml")).filter(|p| p.exists())

@@ -36,9 +36,11 @@ pub struct Board {
     pub sets: Vec<DataDossier>,
     /// Number of the latest question.
     pub ticket: Ticket,
-    /// The latest run of each lab, in the order in which the labs were first run. A run in one lab leaves the others'
-    /// results as they are.
+    /// Every run of every lab, in the order in which they began.
     pub runs: Vec<Run>,
+    /// The run that is looked at in a lab, where the user has chosen one; not part of what was measured.
+    #[serde(skip)]
+    pub picked: Vec<(LabId, Generation)>,
     /// Generation whose run is in progress or was the last.
     pub generation: Generation,
     /// Every comparison that was shown, of all labs.
@@ -138,7 +140,8 @@ impl Board {
         }
         let lab = spec.lab();
         let run = Run { job, asked: 0, results: Results::new(lab), summary: None };
-        replace(&mut self.runs, run, |old, _| old.job.spec.lab() == lab);
+        self.picked.retain(|(of, _)| *of != lab);
+        self.runs.push(run);
     }
 
     fn on_question(&mut self, ticket: Ticket, question: &Question) {
@@ -218,12 +221,35 @@ impl Board {
         }
     }
 
-    /// The latest run of a lab.
-    pub fn run_of(&self, lab: LabId) -> Option<&Run> {
-        self.runs.iter().find(|r| r.job.spec.lab() == lab)
+    /// Every run of a lab, the first one first.
+    pub fn runs_of(&self, lab: LabId) -> impl DoubleEndedIterator<Item = &Run> {
+        self.runs.iter().filter(move |r| r.job.spec.lab() == lab)
     }
 
-    /// Results of the latest run of a lab; empty if it has not run.
+    /// The run of a lab that is shown: the one that was picked, or else the latest one; a cancelled one only where none was finished.
+    pub fn run_of(&self, lab: LabId) -> Option<&Run> {
+        let picked = self.picked.iter().find(|(of, _)| *of == lab).map(|(_, generation)| *generation);
+        if let Some(run) = self.runs_of(lab).find(|run| Some(run.job.generation) == picked) {
+            return Some(run);
+        }
+        let latest = self.runs_of(lab).next_back()?;
+        let finished = || self.runs_of(lab).rfind(|run| run.job.outcome == Some(Outcome::Done));
+        match latest.job.outcome {
+            Some(Outcome::Cancelled) => finished().or(Some(latest)),
+            _ => Some(latest),
+        }
+    }
+
+    /// Looks at a run, by its generation.
+    pub fn pick(&mut self, generation: Generation) {
+        let lab = self.runs.iter().find(|run| run.job.generation == generation).map(|run| run.job.spec.lab());
+        if let Some(lab) = lab {
+            self.picked.retain(|(of, _)| *of != lab);
+            self.picked.push((lab, generation));
+        }
+    }
+
+    /// Results of the run of a lab that is shown; empty if it has not run.
     pub fn results<R: LabResults>(&self) -> &R {
         self.run_of(R::LAB).and_then(|run| R::within(&run.results)).unwrap_or(R::none())
     }

@@ -130,6 +130,16 @@ impl Recorder {
         self.file.sync_data().map_err(|source| SessionError::Write { path: self.path.clone(), source })
     }
 
+    /// Removes the session's file.
+    ///
+    /// # Errors
+    /// [`SessionError::Write`] if it cannot be removed.
+    pub fn discard(&mut self) -> Result<(), SessionError> {
+        self.withheld = None;
+        std::fs::remove_file(&self.path)
+            .map_err(|source| SessionError::Write { path: self.path.clone(), source })
+    }
+
     /// Renames the session; recording continues in the same file.
     ///
     /// # Errors

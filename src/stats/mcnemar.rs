@@ -75,7 +75,7 @@ pub struct Tested {
 }
 
 /// P(χ²₁ >= x).
-pub(crate) fn chi2_tail(x: f64) -> f64 {
+pub fn chi2_tail(x: f64) -> f64 {
     if x <= 0.0 { 1.0 } else { libm::erfc((0.5 * x).sqrt()) }
 }
 

@@ -54,6 +54,8 @@ pub enum Action {
     Followed(Result<Box<View>, Problem>),
     /// Cells of that grid were submitted again, or could not be.
     Submitted(Result<String, Problem>),
+    /// Text was put somewhere for pasting; says where.
+    Copied(&'static str),
     /// The session is no longer being recorded.
     RecordingFailed(Problem),
     /// Something worth reporting that the engine does not know about.
@@ -118,6 +120,8 @@ pub enum Effect {
     NameSession(String),
     /// Try the link to the engine now.
     TryLink,
+    /// Take the mouse, or leave it to the terminal.
+    Mouse(bool),
     /// Put text on the clipboard.
     Copy(String),
     /// Control the recording.

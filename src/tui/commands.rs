@@ -5,12 +5,13 @@ use std::sync::LazyLock;
 
 use super::action::Effect;
 use super::keymap::Keymap;
+use super::panes::table;
 use super::popups;
-use super::reduce::{job, look, popup, replay, typing};
+use super::reduce::{job, look, popup, replay, runs, typing};
 use super::screen::ScreenId;
 use super::screens::{SCREENS, screen};
 use super::setup;
-use super::state::State;
+use super::state::{Popup, State};
 
 /// Where a command's keys apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,6 +22,8 @@ pub enum Context {
     Global,
     /// On one screen; takes precedence over [`Context::Global`].
     Screen(ScreenId),
+    /// In the menu of one screen; takes precedence over [`Context::Popup`].
+    Menu(ScreenId),
     /// While a recording plays; takes precedence over the screen's own.
     Replay,
     /// In a popup without a text field.
@@ -35,18 +38,21 @@ impl Context {
         match self {
             Context::Everywhere => "Everywhere".into(),
             Context::Global => "On every screen".into(),
-            Context::Screen(id) => format!("Screen: {}", screen(id).title()),
+            Context::Screen(id) => format!("On {}", screen(id).title()),
+            Context::Menu(id) => format!("Menu of {}", screen(id).title()),
             Context::Replay => "In a replay".into(),
             Context::Popup => "In a popup".into(),
             Context::Typing => "While typing".into(),
         }
     }
 
-    /// All contexts in the order of the help.
-    pub fn all() -> Vec<Context> {
-        let mut all = vec![Context::Global, Context::Everywhere];
-        all.extend(SCREENS.iter().map(|s| Context::Screen(s.id())));
-        all.extend([Context::Replay, Context::Popup, Context::Typing]);
+    /// All contexts, those of a screen first.
+    pub fn all(shown: ScreenId) -> Vec<Context> {
+        let of = |id: ScreenId| [Context::Screen(id), Context::Menu(id)];
+        let mut all = of(shown).to_vec();
+        all.extend([Context::Global, Context::Everywhere, Context::Replay]);
+        all.extend(SCREENS.iter().filter(|s| s.id() != shown).flat_map(|s| of(s.id())));
+        all.extend([Context::Popup, Context::Typing]);
         all
     }
 }
@@ -107,8 +113,21 @@ fn set_up(state: &State) -> bool {
     state.screen().setup().is_some()
 }
 
+fn paned(state: &State) -> bool {
+    state.screen().panes().len() > 1
+}
+
 fn folds(state: &State) -> bool {
     state.screen().folds()
+}
+
+fn has_menu(state: &State) -> bool {
+    !state.screen().menu().is_empty()
+}
+
+/// Whether the shown screen has something to run.
+fn can_run(state: &State) -> bool {
+    live(state) && set_up(state)
 }
 
 fn measures(state: &State) -> bool {
@@ -120,75 +139,98 @@ fn in_field(state: &State) -> bool {
 }
 
 static GLOBAL: &[Entry] = rows! { Context::Global;
-    "adjust-down", "step down", "Steps the focused slider, or the lab's main slider, one stop down.",
-        ["h", "left"], Some(("adjust", 1)), set_up => |s| setup::adjust(s, -1);
-    "adjust-up", "step up", "Steps the focused slider, or the lab's main slider, one stop up.",
-        ["l", "right"], Some(("adjust", 1)), set_up => |s| setup::adjust(s, 1);
-    "adjust-far-down", "step far down", "Steps five stops down.",
-        ["H", "shift-left"], None, set_up => |s| setup::adjust(s, -setup::FAR);
-    "adjust-far-up", "step far up", "Steps five stops up.",
-        ["L", "shift-right"], None, set_up => |s| setup::adjust(s, setup::FAR);
-    "adjust-first", "smallest value", "Moves the slider to its smallest value.",
-        ["home"], None, set_up => |s| setup::adjust(s, -setup::END);
-    "adjust-last", "largest value", "Moves the slider to its largest value.",
-        ["end"], None, set_up => |s| setup::adjust(s, setup::END);
-    "type-value", "type a value", "Opens a text field for the focused row; in the setup pane, typing a digit does the same.",
-        ["="], None, set_up => setup::open;
     "up", "up", "Moves the cursor up, or scrolls up.", ["k", "up"], None, always => |s| look::travel(s, -1);
     "down", "down", "Moves the cursor down, or scrolls down.", ["j", "down"], None, always => |s| look::travel(s, 1);
-    "run", "run", "Runs the lab's experiment as it is set up; asks first while another run is in progress.",
-        ["enter"], Some(("run", 2)), live => job::run;
+    "first", "first", "Moves the cursor to the first row.", ["g", "home"], None, always => |s| look::travel(s, -setup::END);
+    "last", "last", "Moves the cursor to the last row.", ["G", "end"], None, always => |s| look::travel(s, setup::END);
+    "page-up", "page up", "Moves the cursor up by ten rows.",
+        ["ctrl-u", "pageup"], None, always => |s| look::travel(s, -popup::PAGE);
+    "page-down", "page down", "Moves the cursor down by ten rows.",
+        ["ctrl-d", "pagedown"], None, always => |s| look::travel(s, popup::PAGE);
+    "left", "one step left", "Moves one step to the left: a setting or the main slider a stop, a table a column, words a word.",
+        ["h", "left"], None, set_up => |s| setup::adjust(s, -1);
+    "right", "one step right", "Moves one step to the right: a setting or the main slider a stop, a table a column, words a word.",
+        ["l", "right"], None, set_up => |s| setup::adjust(s, 1);
+    "far-left", "five steps left", "Moves five steps to the left.",
+        ["shift-left"], None, set_up => |s| setup::adjust(s, -setup::FAR);
+    "far-right", "five steps right", "Moves five steps to the right.",
+        ["shift-right"], None, set_up => |s| setup::adjust(s, setup::FAR);
+    "next-pane", "next pane", "Moves the focus to the next pane.",
+        ["tab"], Some(("pane", 4)), paned => |s| look::focus(s, true);
+    "previous-pane", "previous pane", "Moves the focus to the previous pane.",
+        ["shift-tab"], None, paned => |s| look::focus(s, false);
+    "open", "open", "Opens what is under the cursor: a row its figure or detail, a session its replay, a setting its choices.",
+        ["enter"], Some(("open", 3)), always => look::open;
+    "back", "back", "Closes the form of settings, or leaves the zoom.", ["esc"], None, always => look::back;
+    "run", "run", "Runs the settings; asks first while another run is in progress.",
+        ["r"], Some(("run", 2)), can_run => job::run;
+    "pause", "pause", "Pauses or resumes the run.", ["p"], Some(("pause", 6)), State::busy => job::pause;
+    "earlier-run", "earlier run", "Shows the run of this lab before the one that is shown, with its settings.",
+        ["{"], None, runs::several => |s| runs::turn(s, -1);
+    "later-run", "later run", "Shows the run of this lab after the one that is shown, with its settings.",
+        ["}"], None, runs::several => |s| runs::turn(s, 1);
+    "runs", "all runs", "Lists the runs of this lab: what each changed, how long it took, how it ended.",
+        ["H"], None, |s| !runs::all(s).is_empty() => runs::list;
+    "compare-runs", "compare two runs", "Lays another run beside the one that is shown: settings that differ and every number of both.",
+        ["D"], None, runs::several => runs::compare;
     "waiting-runs", "waiting runs", "Lists the runs that are waiting for the one in progress; choosing one withdraws it.",
         ["w"], None, |s| !s.queue.is_empty() => |s| popups::pick(s, &popups::WaitingRuns, 0);
-    "select", "select", "Toggles the checkbox under the cursor, or opens the row's picker.",
-        ["space"], Some(("select", 3)), setup::can_select => setup::select;
-    "next-pane", "next pane", "Moves the focus to the next pane.",
-        ["tab"], Some(("pane", 4)), folds => |s| look::focus(s, true);
-    "previous-pane", "previous pane", "Moves the focus to the previous pane.",
-        ["shift-tab"], None, folds => |s| look::focus(s, false);
-    "zoom", "zoom pane", "Toggles whether the focused pane fills the screen.",
-        ["z"], Some(("zoom", 14)), folds => look::zoom;
-    "back", "leave zoom", "Leaves the zoom.", ["esc"], None, always => look::back;
-    "glyphs", "switch glyphs", "Switches between Braille dots, half blocks and ASCII.",
-        ["g"], None, always => look::glyphs;
-    "theme", "next theme", "Shows the next theme.", ["T"], None, |s| s.themes.len() > 1 => look::theme;
-    "undo-setup", "undo setup", "Resets the setup to the lab's last run.",
-        ["u"], None, |s| live(s) && setup::changed(s) => setup::undo;
-    "pause", "pause run", "Pauses or resumes the run.", ["p"], Some(("pause", 6)), State::busy => job::pause;
-    "try-link", "try the link now", "Tries the link to an engine far away that is down, without waiting for the next time.",
-        ["ctrl-r"], None, |s| s.down.is_some() => |_| vec![Effect::TryLink];
+    "filter", "filter", "Filters the list: what is typed must occur.", ["/"], None, table::lists => table::filter;
+    "sort", "sort", "Sorts the list by its next column.", ["s"], None, table::lists => table::next_column;
+    "sort-direction", "turn sorting", "Turns the direction in which the list is sorted.",
+        ["S"], None, table::lists => table::turn;
+    "select", "mark", "Ticks or unticks the box under the cursor.", ["space"], Some(("tick", 5)), setup::can_select => setup::select;
+    "next-figure", "next figure", "Shows the next figure.", ["]"], Some(("figure", 7)), look::turns => |s| look::turn(s, true);
+    "previous-figure", "previous figure", "Shows the previous figure.",
+        ["["], Some(("figure", 7)), look::turns => |s| look::turn(s, false);
+    "settings", "all settings", "Opens the form of all settings, or closes it.",
+        ["e"], Some(("settings", 8)), set_up => setup::toggle_form;
+    "type-value", "type a value", "Opens a text field for the focused row; in the settings, typing a digit does the same.",
+        ["="], None, set_up => setup::open;
+    "undo-setup", "undo", "Undoes the last change of the settings.", ["u"], None, setup::can_undo => |s| setup::undo(s, false);
+    "redo-setup", "redo", "Makes the change of the settings again that was undone last.",
+        ["U"], None, setup::can_redo => |s| setup::undo(s, true);
     "export", "export figure", "Writes the figure of the focused pane as PNG, SVG and CSV.",
-        ["e"], Some(("export", 7)), measures => look::export;
-    "name-session", "name session", "Names the session.", ["s"], Some(("save", 8)), live => look::name_session;
-    "provenance", "provenance", "Shows where the numbers in the focused pane come from and how to reproduce them.",
-        ["i"], Some(("info", 15)), measures => |s| popups::show(s, &popups::Provenance);
+        ["x"], Some(("export", 9)), measures => look::export;
     "copy", "copy numbers", "Copies the numbers of the focused pane to the clipboard.",
         ["y"], None, measures => look::copy;
-    "notices", "notices", "Lists problems and everything else worth a look.",
+    "name-session", "name session", "Names the session.", ["ctrl-s"], None, live => look::name_session;
+    "provenance", "where this comes from", "Shows where the numbers in the focused pane come from and how to reproduce them.",
+        ["i"], None, measures => |s| popups::show(s, &popups::Provenance);
+    "glossary", "glossary", "Explains the terms of this pane, then all others.",
+        ["K"], Some(("terms", 12)), always => |s| popups::show(s, &popups::Glossary);
+    "notices", "messages", "Lists warnings and messages.",
         ["!"], None, always => |s| popups::show(s, &popups::Notices);
     "family", "comparisons",
-        "Lists every comparison shown in this session, by family, with its p-value corrected within it.",
-        ["f"], None, always => |s| popups::show(s, &popups::Family);
+        "Lists every comparison of this session, by family, with its p-value corrected within it.",
+        ["F"], None, always => |s| popups::show(s, &popups::Family);
+    "menu", "menu", "Opens the menu of this screen's further commands.", ["t"], Some(("menu", 10)), has_menu => popups::menu;
     "palette", "command palette", "Opens the palette: every command by name.",
-        [":"], Some(("palette", 5)), always => popups::palette;
-    "help", "help", "Shows every key; type to search.", ["?"], Some(("help", 0)), always => popups::help;
+        [":"], Some(("commands", 11)), always => popups::palette;
+    "help", "help", "Shows every key, those of this pane first; type to search.", ["?"], Some(("help", 0)), always => popups::help;
     "quit", "quit", "Quits the program, or leaves a replay that was opened from it; asks first while a run is in progress or marks are not saved.",
-        ["q"], Some(("quit", 9)), always => job::ask_quit;
+        ["q"], Some(("quit", 1)), always => job::ask_quit;
+    "zoom", "zoom pane", "Toggles whether the focused pane fills the screen.",
+        ["z"], None, folds => look::zoom;
+    "theme", "next theme", "Shows the next theme.", ["T"], None, |s| s.themes.len() > 1 => look::theme;
+    "glyphs", "other characters", "Switches between Braille dots, half blocks and ASCII.", [], None, always => look::glyphs;
+    "mouse", "mouse on or off", "Releases the mouse to the terminal, so that text can be selected, or takes it back.",
+        [], None, always => look::mouse;
+    "try-link", "reconnect", "Reconnects to the remote engine now.", [], None, |s| s.down.is_some() => |_| vec![Effect::TryLink];
 };
 
 static EVERYWHERE: &[Entry] = rows! { Context::Everywhere;
-    "cancel", "cancel, then quit",
-        "Cancels what the screen has asked for, or else the run; quits when there is nothing to cancel, or when pressed again.",
-        ["ctrl-c"], Some(("cancel", 10)), always => job::interrupt;
+    "cancel", "stop", "Stops what the screen has asked for, or else the run. It never quits.",
+        ["ctrl-c"], Some(("stop", 6)), always => job::interrupt;
 };
 
 static REPLAY: &[Entry] = rows! { Context::Replay;
     "replay-pause", "pause replay", "Pauses or resumes the replay.",
-        ["space"], Some(("pause", 2)), replayed => replay::pause;
+        ["p"], Some(("pause", 2)), replayed => replay::pause;
     "replay-back", "seek back", "Jumps back five seconds in the recording.",
-        ["left"], Some(("seek", 3)), replayed => |s| replay::seek(s, -replay::SEEK);
+        ["<"], Some(("seek", 3)), replayed => |s| replay::seek(s, -replay::SEEK);
     "replay-forward", "seek forward", "Jumps forward five seconds in the recording.",
-        ["right"], Some(("seek", 3)), replayed => |s| replay::seek(s, replay::SEEK);
+        [">"], Some(("seek", 3)), replayed => |s| replay::seek(s, replay::SEEK);
     "replay-slower", "slower", "Halves the speed of the replay.",
         ["-"], Some(("speed", 4)), replayed => |s| replay::pace(s, 0.5);
     "replay-faster", "faster", "Doubles the speed of the replay.",
@@ -237,7 +279,7 @@ static TYPING: &[Entry] = rows! { Context::Typing;
 
 /// Every command, in the order of the help. A command's number is its place here.
 pub static COMMANDS: LazyLock<Vec<&'static Entry>> = LazyLock::new(|| {
-    let screens = SCREENS.iter().flat_map(|s| s.commands());
+    let screens = SCREENS.iter().flat_map(|s| s.commands().iter().chain(s.menu()));
     let frame = GLOBAL.iter().chain(SCREENS.iter().map(|s| s.tab())).chain(EVERYWHERE);
     frame.chain(screens).chain(REPLAY).chain(POPUP).chain(TYPING).collect()
 });
@@ -247,7 +289,7 @@ pub(crate) fn number_of(name: &str) -> Option<usize> {
     COMMANDS.iter().position(|e| e.name == name)
 }
 
-/// The commands with their keys as a Markdown table, for the README.
+/// The commands with their keys as a Markdown table, for the guide.
 pub fn commands_markdown() -> String {
     let keymap = Keymap::default();
     let mut text = String::from("| keys | command | what it does |\n|---|---|---|\n");
@@ -262,6 +304,8 @@ pub fn commands_markdown() -> String {
 pub fn contexts(state: &State) -> Vec<Context> {
     let mut contexts = if state.typing() {
         vec![Context::Typing]
+    } else if let Some(Popup::Menu { .. }) = state.view.popup {
+        vec![Context::Menu(state.view.screen), Context::Popup]
     } else if state.view.popup.is_some() {
         vec![Context::Popup]
     } else {
@@ -280,19 +324,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unique_and_every_command_has_a_key_and_a_sentence() {
+    fn names_are_unique_and_every_command_has_a_sentence() {
         let mut names: Vec<_> = COMMANDS.iter().map(|e| e.name).collect();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), COMMANDS.len());
         for e in COMMANDS.iter() {
-            assert!(!e.keys.is_empty() && e.doc.ends_with('.') && e.doc.len() > 8, "{}", e.name);
+            assert!(e.doc.ends_with('.') && e.doc.len() > 8, "{}", e.name);
         }
     }
 
     #[test]
     fn no_key_means_two_things_in_one_context() {
-        for context in Context::all() {
+        for context in Context::all(SCREENS[0].id()) {
             let mut seen = BTreeMap::new();
             for e in COMMANDS.iter().filter(|e| e.context == context || e.context == Context::Everywhere) {
                 for key in e.keys {
@@ -312,18 +356,14 @@ mod tests {
             .flat_map(|e| e.keys.iter().map(move |k| (*k, e.name)))
             .filter(|(key, _)| GLOBAL.iter().any(|g| g.keys.contains(key)))
             .collect();
-        let listed = [
-            ("enter", "home-take"),
-            ("space", "select-model"),
-            ("i", "inspect-model"),
-            ("i", "inspect-data"),
-        ];
+        let listed =
+            [("r", "home-resume"), ("space", "mark-word"), ("space", "select-model"), ("r", "submit-again")];
         assert_eq!(taken, listed);
     }
 
     #[test]
     fn every_command_belongs_to_a_context_of_the_help() {
-        let all = Context::all();
+        let all = Context::all(SCREENS[0].id());
         for e in COMMANDS.iter() {
             assert!(all.contains(&e.context), "{}", e.name);
             assert_eq!(COMMANDS[number_of(e.name).unwrap()].name, e.name);

@@ -3,38 +3,57 @@
 //! ```text
 //! wide                                        folded
 //! ┌ title ─────────────────────────────────┐  ┌ title ──────────┐
-//! │ the panes as the screen lays them out   │  │ tabs            │
-//! │                                         │  │ the focused     │
-//! │                                         │  │ pane            │
-//! ├ progress ──────────────────────────────┤  ├ progress ───────┤
-//! └ footer ────────────────────────────────┘  └ footer ─────────┘
+//! │ question                                │  │ question        │
+//! ├ answer ────────────────────────────────┤  │ answer, doubt   │
+//! │ settings │ figure                       │  │ tabs            │
+//! │ list     │ detail                       │  │ the focused pane│
+//! ├ about ─────────────────────────────────┤  ├ about ──────────┤
+//! └ status ────────────────────────────────┘  └ status ─────────┘
 //! ```
+//!
+//! A screen has slots, each with one pane or several that share it as tabs.
 
 use ratatui::layout::{Constraint, Layout as Split, Rect};
 
+use super::answer;
 use super::screen::Pane;
-use super::state::State;
+use super::setup;
+use super::state::{Opening, State};
 
 /// Smallest screen on which panes are drawn.
 pub(crate) const SMALLEST: (u16, u16) = (40, 10);
-/// Smallest screen that shows all panes at once.
+/// Smallest screen that shows all slots at once.
 const WIDE: (u16, u16) = (100, 32);
+/// Rows of a screen from which the answer has lines of its own beside a pane.
+const LOW: u16 = 16;
 
 /// Rectangles of the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
-    /// Title and labs.
+    /// Title and screens.
     pub title: Rect,
-    /// Tabs of the folded panes.
+    /// The question of a lab.
+    pub question: Option<Rect>,
+    /// Its answer.
+    pub answer: Option<Rect>,
+    /// The strip of the first start.
+    pub welcome: Option<Rect>,
+    /// Tabs of the folded slots.
     pub tabs: Option<Rect>,
-    /// Between title and progress.
+    /// Between these and the lines at the bottom.
     pub body: Rect,
     /// The panes that are drawn.
     pub panes: Vec<(Pane, Rect)>,
-    /// Progress, messages, text fields.
-    pub progress: Rect,
-    /// Keys.
-    pub footer: Rect,
+    /// What is under the cursor, messages, text fields.
+    pub about: Rect,
+    /// Progress and keys.
+    pub status: Rect,
+}
+
+/// Whether the slots become tabs: on a small screen, or when one is zoomed.
+pub(crate) fn is_small(state: &State) -> bool {
+    let (columns, rows) = state.view.size;
+    columns < WIDE.0 || rows < WIDE.1
 }
 
 /// Lays out the screen; none if it is too small.
@@ -44,24 +63,78 @@ pub fn compute(state: &State) -> Option<Layout> {
         return None;
     }
     let shown = state.screen();
-    let small = columns < WIDE.0 || rows < WIDE.1;
-    let tabbed = shown.folds() && (small || state.here().zoom);
-    let [title, tabs, body, progress, footer] = Split::vertical([
+    let is_lab = shown.setup().is_some();
+    let form = is_lab && state.here().form;
+    let tabbed = !form && shown.folds() && (is_small(state) || state.here().zoom);
+    let answer_rows = match (is_lab, is_small(state)) {
+        (false, _) => 0,
+        (true, false) => answer::lines(state, columns).len() as u16 + 2,
+        (true, true) if rows < LOW => 0,
+        (true, true) => answer::lines(state, columns).len() as u16,
+    };
+    let welcome = u16::from(is_lab && state.view.opening == Opening::First && !form) * WELCOME;
+    let [title, question, answer, welcome, tabs, body, about, status] = Split::vertical([
         Constraint::Length(1),
+        Constraint::Length(u16::from(is_lab)),
+        Constraint::Length(answer_rows),
+        Constraint::Length(if rows < LOW { 0 } else { welcome }),
         Constraint::Length(u16::from(tabbed)),
         Constraint::Fill(1),
         Constraint::Length(1),
         Constraint::Length(1),
     ])
     .areas(Rect::new(0, 0, columns, rows));
-    let panes = if tabbed { vec![(state.here().focus, body)] } else { shown.layout(state, body) };
-    Some(Layout { title, tabs: tabbed.then_some(tabs), body, panes, progress, footer })
+    let panes = match (form, tabbed) {
+        (true, _) => vec![(setup::PANE, body)],
+        (false, true) => vec![(state.here().focus, body)],
+        (false, false) => shown.layout(state, body),
+    };
+    Some(Layout {
+        title,
+        question: is_lab.then_some(question),
+        answer: (answer_rows > 0).then_some(answer),
+        welcome: (welcome.height > 0).then_some(welcome),
+        tabs: tabbed.then_some(tabs),
+        body,
+        panes,
+        about,
+        status,
+    })
 }
 
+/// The panes of a lab: settings above the list at the left, the figure above the detail at the right; on a wide screen the detail has a
+/// column of its own.
+pub(crate) fn lab_panes(state: &State, body: Rect) -> Vec<(Pane, Rect)> {
+    let screen = state.screen();
+    let (Some(of), [settings, list, figure, detail]) = (screen.setup(), screen.slots()) else {
+        return Vec::new();
+    };
+    let side = if body.width >= 150 { 44 } else { SIDE };
+    let wanted = setup::shown(state, of, &of.rows(state)).len() as u16 + 3;
+    let [left, right] = Split::horizontal([Constraint::Length(side), Constraint::Fill(1)]).areas(body);
+    let rows = wanted.min(body.height * 3 / 5);
+    let [a, b] = Split::vertical([Constraint::Length(rows), Constraint::Fill(1)]).areas(left);
+    let [c, d] = if body.width >= 150 {
+        Split::horizontal([Constraint::Fill(3), Constraint::Fill(2)]).areas(right)
+    } else {
+        Split::vertical([Constraint::Fill(screen.figure_share()), Constraint::Fill(2)]).areas(right)
+    };
+    let place = state.here();
+    [(settings, a), (list, b), (figure, c), (detail, d)]
+        .map(|(slot, rect)| (place.shown(slot), rect))
+        .to_vec()
+}
+
+/// Rows of the strip of the first start.
+const WELCOME: u16 = 3;
+/// Columns of settings and list.
+const SIDE: u16 = 41;
+
 impl Layout {
-    /// Everything between title and progress.
+    /// Everything between title and the lines at the bottom.
     pub(crate) fn under_title(&self) -> Rect {
-        self.tabs.map_or(self.body, |tabs| tabs.union(self.body))
+        let top = self.title.bottom();
+        Rect { y: top, height: self.about.y.saturating_sub(top), ..self.body }
     }
 
     /// The rectangle of a pane, if it is drawn.
@@ -85,14 +158,17 @@ pub fn inside(pane: Rect) -> Rect {
     }
 }
 
-/// Columns of the labels of the setup pane.
-pub const LABEL: u16 = 10;
+/// Columns of the labels of settings.
+pub const LABEL: u16 = 19;
 /// Columns of the value beside a slider.
-pub(crate) const VALUE: u16 = 7;
+pub(crate) const VALUE: u16 = 8;
+/// Columns of label and value in the form.
+pub(crate) const FORM: u16 = 46;
 
-/// The columns of a slider's track on a line: first column and length.
-pub fn track(line: Rect) -> (u16, u16) {
-    (line.x + LABEL, line.width.saturating_sub(LABEL + VALUE + 1))
+/// The columns of a slider's track on a line of the pane or of the form: first column and length.
+pub fn track(line: Rect, form: bool) -> (u16, u16) {
+    let columns = if form { line.width.min(FORM) } else { line.width };
+    (line.x + LABEL, columns.saturating_sub(LABEL + VALUE + 1))
 }
 
 /// Rows of a list that are scrolled away to keep the cursor visible.
@@ -122,8 +198,9 @@ mod tests {
             let mut wide = state(120, 40);
             wide.show(screen.id());
             let layout = compute(&wide).unwrap();
-            assert_eq!(layout.panes.len(), screen.panes().len(), "{}", screen.title());
-            assert!(screen.panes().iter().all(|p| layout.pane(*p).is_some()), "{}", screen.title());
+            assert_eq!(layout.panes.len(), screen.slots().len(), "{}", screen.title());
+            let in_sight = |slot: &&[Pane]| slot.iter().any(|p| layout.pane(*p).is_some());
+            assert!(screen.slots().iter().all(in_sight), "{}", screen.title());
             assert!(layout.tabs.is_none());
             let mut small = state(80, 24);
             small.show(screen.id());
@@ -139,11 +216,11 @@ mod tests {
     }
 
     #[test]
-    fn title_panes_progress_and_footer_fill_the_screen() {
+    fn title_panes_and_the_lines_below_fill_the_screen() {
         for (columns, rows) in [(120, 40), (80, 24), (40, 10)] {
             let layout = compute(&state(columns, rows)).unwrap();
             assert_eq!((layout.title.y, layout.under_title().y), (0, 1));
-            assert_eq!((layout.progress.y, layout.footer.y), (rows - 2, rows - 1));
+            assert_eq!((layout.about.y, layout.status.y), (rows - 2, rows - 1));
             assert_eq!(layout.under_title().height, rows - 3);
         }
     }
@@ -161,8 +238,9 @@ mod tests {
     #[test]
     fn the_track_of_a_slider_leaves_room_for_its_label_and_value() {
         let line = Rect::new(3, 2, 29, 1);
-        assert_eq!(track(line), (3 + LABEL, 29 - LABEL - VALUE - 1));
-        assert_eq!(track(Rect::new(0, 0, 5, 1)).1, 0, "no room, no track");
+        assert_eq!(track(line, false), (3 + LABEL, 29 - LABEL - VALUE - 1));
+        assert_eq!(track(Rect::new(0, 0, 120, 1), true).1, FORM - LABEL - VALUE - 1);
+        assert_eq!(track(Rect::new(0, 0, 5, 1), false).1, 0, "no room, no track");
         assert_eq!(inside(Rect::new(0, 0, 1, 1)).area(), 0);
     }
 

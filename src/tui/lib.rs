@@ -8,6 +8,7 @@
 //! ([`labs::setting`]). A theme is a file in `assets/themes/`.
 
 pub mod action;
+mod answer;
 mod bars;
 pub mod commands;
 #[cfg(unix)]
@@ -15,6 +16,7 @@ mod guard;
 pub mod key;
 pub mod keymap;
 pub mod layout;
+pub mod memory;
 pub mod outside;
 pub mod panes;
 pub(crate) mod popups;
@@ -26,6 +28,7 @@ pub mod screens;
 pub mod search;
 pub mod setup;
 pub mod state;
+mod status;
 pub mod stops;
 pub mod terminal;
 pub mod theme;

@@ -26,6 +26,9 @@ pub trait Recorder {
 
     /// Makes sure that everything is on disk; called once, at the end.
     fn finish(&mut self);
+
+    /// Removes the recording, in place of [`Self::finish`]: nobody asked for anything in it.
+    fn discard(&mut self);
 }
 
 impl Recorder for record::Recorder {
@@ -46,6 +49,11 @@ impl Recorder for record::Recorder {
     fn finish(&mut self) {
         // Every line is written already; what remains at stake is a crash of the machine itself.
         let _ = record::Recorder::finish(self);
+    }
+
+    fn discard(&mut self) {
+        // A file that cannot be removed is a session with nothing in it.
+        let _ = record::Recorder::discard(self);
     }
 }
 

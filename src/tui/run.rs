@@ -23,9 +23,10 @@ pub use input::translate;
 
 use self::input::add;
 use self::link::{Feed, Item, Link};
-use self::opened::{called, last_spec};
+use self::opened::{called, last_spec, worth_keeping};
 use self::pace::Pace;
 use super::action::{Action, Effect, ReplayControl};
+use super::memory::Memory;
 pub use super::outside::Outside;
 use super::panes;
 use super::recording::Recorder;
@@ -68,8 +69,10 @@ pub struct Options {
     pub start: Start,
     /// Writes figures, lists and reads sessions.
     pub outside: Outside,
-    /// Puts text on the clipboard.
-    pub copy: Box<dyn FnMut(&str)>,
+    /// Puts text on the clipboard and says where it went.
+    pub copy: Box<dyn FnMut(&str) -> &'static str>,
+    /// Takes the mouse, or leaves it to the terminal.
+    pub mouse: Box<dyn FnMut(bool)>,
     /// Called with true before and with false after each frame, for synchronized updates.
     pub frame: Box<dyn FnMut(bool)>,
     /// Shown at the start, for example what is wrong in the keymap.
@@ -150,7 +153,8 @@ where
         }
     };
 
-    Ok(ExitReport { reason: app.finish(reason)?, board: app.state.board })
+    let memory = Memory::of(&app.state);
+    Ok(ExitReport { reason: app.finish(reason)?, board: app.state.board, memory })
 }
 
 /// A recorded session replayed on top of the live program, which carries on beneath it.
@@ -171,10 +175,13 @@ struct App {
     link: Link,
     over: Option<Over>,
     outside: Outside,
-    copy: Box<dyn FnMut(&str)>,
+    copy: Box<dyn FnMut(&str) -> &'static str>,
+    mouse: Box<dyn FnMut(bool)>,
     frame: Box<dyn FnMut(bool)>,
     results: UnboundedSender<Done>,
     started: Instant,
+    /// The user has asked, exported or named something: the session is worth keeping.
+    asked: bool,
     /// The screen may hold anything: the next frame is drawn whole.
     repaint: bool,
     quit: bool,
@@ -188,7 +195,7 @@ impl App {
         options: Options,
         results: UnboundedSender<Done>,
     ) -> (Self, Stop) {
-        let Options { start, outside, copy, frame, notices, stop } = options;
+        let Options { start, outside, copy, mouse, frame, notices, stop } = options;
         let now = Instant::now();
         let mut app = Self {
             // Times of a recording go on from where those of an engine that was there already are.
@@ -198,8 +205,10 @@ impl App {
             over: None,
             outside,
             copy,
+            mouse,
             frame,
             results,
+            asked: false,
             repaint: false,
             quit: false,
         };
@@ -215,7 +224,11 @@ impl App {
             self.link.lose(self.started);
         }
         if let Link::Live { recorder: Some(recorder), .. } = &mut self.link {
-            recorder.finish();
+            // A program that was killed keeps what it recorded.
+            match (self.asked, &reason) {
+                (false, Ok(ExitReason::User)) => recorder.discard(),
+                _ => recorder.finish(),
+            }
         }
         reason
     }
@@ -266,7 +279,7 @@ impl App {
     /// Whether something moves on the screen without events.
     fn animated(&self) -> bool {
         let state = self.top();
-        if state.down.is_some() {
+        if state.down.is_some() || state.view.toast.is_some() {
             return true;
         }
         let held = state.board.job().is_some_and(|job| job.held);
@@ -290,7 +303,10 @@ impl App {
     /// Folds an action into the state that is shown.
     fn on_top(&mut self, action: Action) {
         let over = self.over.is_some();
+        let by_user =
+            matches!(action, Action::Key(_) | Action::Mouse(_) | Action::Command(_) | Action::Paste(_));
         let effects = reduce(self.over.as_mut().map_or(&mut self.state, |over| &mut over.state), action);
+        self.asked |= by_user && !over && effects.iter().any(worth_keeping);
         self.carry_out(effects, over);
     }
 
@@ -357,7 +373,8 @@ impl App {
                 self.spawn(move || Done::of(Action::Submitted(submit())));
             }
             Effect::TryLink => self.link.try_now(),
-            Effect::Copy(text) => (self.copy)(&text),
+            Effect::Copy(text) => return vec![Action::Copied((self.copy)(&text))],
+            Effect::Mouse(on) => (self.mouse)(on),
             Effect::Replay(control) => self.steer(control),
             Effect::Quit if over => self.over = None,
             Effect::Quit => self.quit = true,
@@ -411,7 +428,10 @@ impl App {
                 };
                 let mut state = State::new(start);
                 state.view.theme = top.view.theme;
+                let end = session.duration();
                 let mut recorded = Recorded::new(Arc::new(*session), 1.0);
+                // A session opens at its end: whoever wants to watch it goes back.
+                recorded.control().seek(end);
                 *feed = recorded.take_steps().map_or(Feed::Closed, Feed::Steps);
                 self.over = Some(Over { state, recorded });
                 for what in losses {

@@ -10,11 +10,13 @@ use ratatui::layout::Rect;
 
 use super::action::{Document, Effect, Mouse};
 use super::commands::Entry;
-use super::layout::Layout;
+use super::layout::{Layout, lab_panes};
+use super::panes::table::Table;
 use super::setup::Setup;
 use super::state::State;
 use engine::message::{Command, Event, Progress};
 use figure::Figure;
+use labs::Answer;
 
 /// Identifies a screen; also its name in text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -65,12 +67,36 @@ pub trait Screen: Sync {
     /// The question it answers, in one line for the opening screen, which omits screens that have none.
     fn question(&self) -> Option<&'static str>;
 
-    /// Its panes, in the order in which the focus visits them; never empty.
-    fn panes(&self) -> &'static [Pane];
+    /// Its places, in the order in which the focus visits them, each with its panes as tabs; never empty. A lab has four: settings,
+    /// list, figures, detail.
+    fn slots(&self) -> &'static [&'static [Pane]];
+
+    /// All its panes.
+    fn panes(&self) -> Vec<Pane> {
+        self.slots().concat()
+    }
 
     /// The pane that initially has the focus.
     fn first(&self) -> Pane {
-        self.panes()[0]
+        self.slots()[0][0]
+    }
+
+    /// The height of a lab's figure as a multiple of half that of its detail.
+    fn figure_share(&self) -> u16 {
+        3
+    }
+
+    /// What is under the cursor in a pane, in one sentence.
+    fn about(&self, _state: &State, _pane: Pane) -> String {
+        String::new()
+    }
+
+    /// The answer of a lab's run that is shown.
+    fn answer(&self, state: &State) -> Answer {
+        let run = self.setup().and_then(|setup| state.board.run_of(setup.lab()));
+        run.map_or_else(Answer::default, |run| {
+            labs::by_id(run.job.spec.lab()).answer(&run.results, &run.job.spec)
+        })
     }
 
     /// Whether the panes become tabs on a small screen or when zoomed.
@@ -78,8 +104,10 @@ pub trait Screen: Sync {
         true
     }
 
-    /// The areas of the panes when none is folded away.
-    fn layout(&self, state: &State, body: Rect) -> Vec<(Pane, Rect)>;
+    /// The areas of the panes in sight when no slot is folded away.
+    fn layout(&self, state: &State, body: Rect) -> Vec<(Pane, Rect)> {
+        lab_panes(state, body)
+    }
 
     fn draw(&self, pane: Pane, frame: &mut Frame, area: Rect, state: &State);
 
@@ -88,11 +116,28 @@ pub trait Screen: Sync {
         None
     }
 
+    /// Its further commands, in its own menu.
+    fn menu(&self) -> &'static [Entry] {
+        &[]
+    }
+
     /// Its commands, in their own context.
     fn commands(&self) -> &'static [Entry];
 
+    /// The rows of a pane that is a list with columns.
+    fn table(&self, _state: &State, _pane: Pane) -> Option<Table> {
+        None
+    }
+
     /// Moves the cursor of a pane, or scrolls it.
-    fn travel(&self, _state: &mut State, _pane: Pane, _by: i64) {}
+    fn travel(&self, _state: &mut State, _pane: Pane, _by: i64) -> Vec<Effect> {
+        Vec::new()
+    }
+
+    /// Opens what is under the cursor of a pane; none if there is nothing to open.
+    fn open(&self, _state: &mut State, _pane: Pane) -> Option<Vec<Effect>> {
+        None
+    }
 
     /// The mouse was pressed in a pane other than the setup pane; the focus has already moved there.
     fn press(&self, _state: &mut State, _pane: Pane, _area: Rect, _mouse: Mouse) -> Vec<Effect> {

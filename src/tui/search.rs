@@ -1,10 +1,6 @@
-//! Fuzzy search over the table of commands, for help and palette.
-
-use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
-use nucleo_matcher::{Config, Matcher, Utf32Str};
+//! Search over the table of commands, for help and palette: every word that is typed must occur, in names first.
 
 use super::commands::{COMMANDS, Context, Entry};
-use super::keymap::Keymap;
 use super::state::State;
 
 #[derive(Clone, Copy)]
@@ -14,52 +10,53 @@ pub enum HelpLine {
     Command(&'static Entry),
 }
 
-/// The commands of the palette that match, best first; all of them for an empty query.
+/// How well a command matches: 0 if its name or title begins with what is typed, 1 if they hold it, 2 if its sentence does.
+fn rank(entry: &Entry, keys: &str, query: &str) -> Option<usize> {
+    let query = query.trim().to_lowercase();
+    let (name, doc) = (format!("{} {}", entry.name, entry.title).to_lowercase(), entry.doc.to_lowercase());
+    let all_in = |text: &str| query.split_whitespace().all(|word| text.contains(word));
+    match () {
+        () if entry.name.starts_with(&query) || entry.title.starts_with(&query) => Some(0),
+        () if all_in(&name) || keys == query => Some(1),
+        () if all_in(&format!("{name} {doc}")) => Some(2),
+        () => None,
+    }
+}
+
+/// The commands of the palette that match, best first; all of them for an empty query, the ones used last before the others.
 pub fn palette(state: &State, query: &str) -> Vec<&'static Entry> {
-    let here = [Context::Global, Context::Everywhere, Context::Replay, Context::Screen(state.view.screen)];
+    let shown = state.view.screen;
+    let here =
+        [Context::Global, Context::Everywhere, Context::Replay, Context::Screen(shown), Context::Menu(shown)];
     let offered =
         |e: &&&'static Entry| here.contains(&e.context) && e.name != "palette" && (e.enabled)(state);
-    let mut ranked: Vec<(u32, &'static Entry)> = Vec::new();
-    let mut score = scorer(query);
-    for entry in COMMANDS.iter().filter(offered) {
-        if let Some(score) = score(&format!("{} {}", entry.name, entry.title)) {
-            ranked.push((score, entry));
-        }
-    }
+    let recent = |e: &Entry| state.view.recent.iter().position(|name| *name == e.name).unwrap_or(usize::MAX);
+    let ranked = COMMANDS
+        .iter()
+        .filter(offered)
+        .filter_map(|e| Some((rank(e, &state.keymap.label(e.name), query)?, *e)));
+    let mut ranked: Vec<(usize, &'static Entry)> = ranked.collect();
     // A stable sort keeps the table's order among equals.
-    ranked.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    ranked.sort_by_key(|(rank, entry)| (*rank, recent(entry)));
     ranked.into_iter().map(|(_, entry)| entry).collect()
 }
 
-/// The lines of the help that match, under the headings of their contexts.
-pub fn help(keymap: &Keymap, query: &str) -> Vec<HelpLine> {
+/// The lines of the help that match, under the headings of their contexts: those of the shown screen first.
+pub fn help(state: &State, query: &str) -> Vec<HelpLine> {
     let mut lines = Vec::new();
-    let mut score = scorer(query);
-    for context in Context::all() {
-        let heading = context.title();
-        let matching: Vec<HelpLine> = COMMANDS
-            .iter()
-            .filter(|e| e.context == context)
-            .filter(|e| {
-                let text = format!("{} {} {} {} {heading}", keymap.label(e.name), e.name, e.title, e.doc);
-                score(&text).is_some()
-            })
-            .map(|e| HelpLine::Command(e))
-            .collect();
+    for context in Context::all(state.view.screen) {
+        let mine = COMMANDS.iter().filter(|e| e.context == context);
+        let mut matching: Vec<(usize, &'static Entry)> =
+            mine.filter_map(|e| Some((rank(e, &state.keymap.label(e.name), query)?, *e))).collect();
+        if !query.is_empty() {
+            matching.sort_by_key(|(rank, _)| *rank);
+        }
         if !matching.is_empty() {
             lines.push(HelpLine::Heading(context));
-            lines.extend(matching);
+            lines.extend(matching.into_iter().map(|(_, entry)| HelpLine::Command(entry)));
         }
     }
     lines
-}
-
-/// A function that scores texts against a query; none if a text does not match.
-fn scorer(query: &str) -> impl FnMut(&str) -> Option<u32> {
-    let mut matcher = Matcher::new(Config::DEFAULT);
-    let pattern = Pattern::parse(query, CaseMatching::Smart, Normalization::Smart);
-    let mut buffer = Vec::new();
-    move |text| pattern.score(Utf32Str::new(text, &mut buffer), &mut matcher)
 }
 
 #[cfg(test)]
@@ -67,70 +64,38 @@ mod tests {
     use super::*;
     use crate::state::Start;
 
-    fn names(found: &[&'static Entry]) -> Vec<&'static str> {
-        found.iter().map(|e| e.name).collect()
+    fn names(state: &State, query: &str) -> Vec<&'static str> {
+        palette(state, query).into_iter().map(|e| e.name).collect()
     }
 
-    fn commands(lines: &[HelpLine]) -> Vec<&'static str> {
-        let name = |line: &HelpLine| if let HelpLine::Command(e) = line { Some(e.name) } else { None };
-        lines.iter().filter_map(name).collect()
-    }
-
+    /// A fuzzy search found "command palette" for "plane" and put it before the pane.
     #[test]
-    fn the_palette_finds_by_fragments_and_offers_only_what_can_be_done() {
+    fn what_is_typed_must_occur_and_names_come_first() {
         let state = State::new(Start::new());
-        assert_eq!(palette(&state, "exfig")[0].name, "export");
-        let all = names(&palette(&state, ""));
-        assert!(!all.contains(&"replay-pause") && !all.contains(&"palette"));
-        assert!(palette(&state, "zzzz").is_empty());
+        assert_eq!(names(&state, "theme")[0], "theme");
+        assert!(names(&state, "zqx").is_empty());
+        let found = names(&state, "figure");
+        let first = found.iter().position(|n| *n == "next-figure").unwrap();
+        assert!(found.iter().skip(first).any(|n| *n == "open"), "{found:?}");
     }
 
     #[test]
-    fn the_palette_opens_every_screen_and_offers_no_commands_of_another() {
+    fn the_palette_names_each_command_once_and_recent_ones_first() {
+        let mut state = State::new(Start::new());
+        let all = names(&state, "");
+        let mut once = all.clone();
+        once.sort_unstable();
+        once.dedup();
+        assert_eq!(once.len(), all.len());
+        state.view.recent = vec!["glossary", "theme"];
+        assert_eq!(names(&state, "")[..2], ["glossary", "theme"]);
+    }
+
+    #[test]
+    fn the_help_begins_with_the_shown_screen() {
         let state = State::new(Start::new());
-        let all = names(&palette(&state, ""));
-        for screen in crate::screens::SCREENS {
-            // There is a grid to show only where one is followed.
-            let there = screen.id() != crate::screens::shards::ID;
-            assert_eq!(all.contains(&screen.tab().name), there, "{}", screen.title());
-        }
-        assert!(!all.contains(&"inspect-model") && !all.contains(&"popup-up"));
-    }
-
-    #[test]
-    fn the_help_is_searched_by_key_by_word_and_by_screen() {
-        let keymap = Keymap::default();
-        assert_eq!(help(&keymap, "").len(), COMMANDS.len() + Context::all().len());
-        assert!(commands(&help(&keymap, "clipboard")).contains(&"copy"));
-        assert!(commands(&help(&keymap, "ctrl-c")).contains(&"cancel"));
-        assert!(commands(&help(&keymap, "popup")).contains(&"popup-close"));
-        assert!(help(&keymap, "zzzz").is_empty());
-    }
-
-    #[test]
-    fn the_best_match_of_the_palette_comes_first_and_equals_keep_the_order_of_the_table() {
-        let state = State::new(Start::new());
-        assert_eq!(palette(&state, "zoom")[0].name, "zoom");
-        let all = names(&palette(&state, ""));
-        let table: Vec<&str> = COMMANDS.iter().map(|e| e.name).filter(|n| all.contains(n)).collect();
-        assert_eq!(all, table);
-    }
-
-    #[test]
-    fn in_a_replay_the_palette_offers_its_commands_and_none_that_run_anything() {
-        let replay = Some(crate::state::ReplayState::new("s".into(), 1.0, 1.0));
-        let state = State::new(Start { replay, ..Start::new() });
-        let all = names(&palette(&state, ""));
-        assert!(all.contains(&"replay-pause") && !all.contains(&"run") && !all.contains(&"name-session"));
-    }
-
-    #[test]
-    fn headings_stand_only_over_commands_that_match() {
-        let lines = help(&Keymap::default(), "'halves");
-        assert!(
-            matches!(lines[..], [HelpLine::Heading(Context::Replay), HelpLine::Command(_)]),
-            "{}",
-            lines.len()
-        );
+        let first = help(&state, "").into_iter().next();
+        assert!(matches!(first, Some(HelpLine::Heading(Context::Screen(id))) if id == state.view.screen));
+        assert!(help(&state, "zqx").is_empty());
     }
 }

@@ -1,32 +1,36 @@
-//! The one setup pane, for every lab: its rows are settings ([`labs::setting`]) and rows that the lab adds for its view.
+//! The settings of every lab: rows of [`labs::setting`] and rows that the lab adds for its view.
 //!
-//! A lab implements [`Setup`]; sliders, typed values, checkboxes, the mouse and the drawing are here.
+//! A lab implements [`Setup`]. The pane shows the rows that are changed often; the form shows all of them in groups, each with its
+//! range, its default and a sentence. Sliders, typed values, checkboxes, the mouse and the drawing are here.
 
-mod columns;
 mod draw;
+mod form;
+mod history;
+mod row;
 #[cfg(test)]
 mod tests;
 
 use ratatui::layout::Rect;
 
-pub use columns::{Place, shelves};
 pub use draw::draw;
+pub(crate) use form::{close as close_form, group, toggle as toggle_form};
+pub(crate) use history::{History, can_redo, can_undo, undo};
+pub use row::Row;
 
-use columns::{columns, top};
+use history::remember;
 
 use super::action::{Effect, Mouse};
-use super::layout::{inside, track};
+use super::layout::{inside, scrolled, track};
+use super::popups;
 use super::screen::Pane;
 use super::state::{Drag, Purpose, State, TextEntry, moved};
-use super::stops::{share_of, step_along};
-use base::text::printable;
 use engine::board::Job;
 use labs::examples::TaskSpec;
 use labs::setting::{Kind, Known, KnownModel, Setting, SettingError, Value};
 use labs::{LabId, Spec};
 
-/// The setup pane of a lab.
-pub const PANE: Pane = Pane("Setup");
+/// The pane of a lab's settings.
+pub const PANE: Pane = Pane("Settings");
 /// Steps of a far move.
 pub const FAR: i64 = 5;
 /// Steps that lead to the end of any track.
@@ -37,7 +41,10 @@ pub trait Setup: Sync {
     /// The lab that is set up.
     fn lab(&self) -> LabId;
 
-    /// The rows of the pane.
+    /// The keys of the rows that the pane shows; the form shows all.
+    fn short(&self) -> &'static [&'static str];
+
+    /// All rows, in the order of the form within each group.
     fn rows(&self, state: &State) -> Vec<Row>;
 
     /// Sets a row.
@@ -76,6 +83,10 @@ pub struct Plain<S: 'static> {
     pub lab: LabId,
     /// Key of the row that steps change while another pane has the focus.
     pub main: &'static str,
+    /// Keys of the rows that the pane shows.
+    pub short: &'static [&'static str],
+    /// The spec that is shipped, whose values are the defaults.
+    pub shipped: fn() -> S,
     pub settings: fn() -> Vec<Setting<S>>,
     /// The experiment as the user has set it up.
     pub spec: fn(&State) -> &S,
@@ -92,9 +103,17 @@ impl<S: Clone + Into<Spec> + 'static> Setup for Plain<S> {
         self.lab
     }
 
+    fn short(&self) -> &'static [&'static str] {
+        self.short
+    }
+
     fn rows(&self, state: &State) -> Vec<Row> {
         let (spec, ran, known) = ((self.spec)(state), (self.ran)(state), known(state));
-        (self.settings)().iter().map(|s| Row::of(s, spec, ran, &known)).collect()
+        let shipped = (self.shipped)();
+        (self.settings)()
+            .iter()
+            .map(|s| Row::of(s, spec, ran, &known).with_default(s, &shipped, &known))
+            .collect()
     }
 
     fn set(&self, state: &mut State, key: &str, value: Value) -> Result<Vec<Effect>, SettingError> {
@@ -119,118 +138,6 @@ impl<S: Clone + Into<Spec> + 'static> Setup for Plain<S> {
     }
 }
 
-/// A row of the pane.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Row {
-    /// Its key, unique in the pane.
-    pub key: String,
-    pub label: String,
-    /// One sentence about it.
-    pub help: String,
-    /// How it is operated.
-    pub kind: Kind,
-    pub value: Value,
-    /// Its value as text.
-    pub text: String,
-    /// The text after each checkbox.
-    pub notes: Vec<String>,
-    /// Whether it differs from the last run.
-    pub changed: bool,
-    /// Whether it only affects the view and so can be changed in a replay, too.
-    pub view: bool,
-    /// How much of its line it takes.
-    pub place: Place,
-}
-
-impl Row {
-    /// A row of a setting, compared with the spec that was run.
-    pub fn of<S>(setting: &Setting<S>, spec: &S, ran: Option<&S>, known: &Known) -> Self {
-        let value = setting.get(spec, known);
-        let kind = setting.kind(spec, known);
-        let changed = ran.is_some_and(|ran| match (&kind, &value) {
-            // What can be picked depends on the spec itself, so the names are compared, not the places.
-            (Kind::Marks(_), value) => {
-                kind.show(value) != setting.kind(ran, known).show(&setting.get(ran, known))
-            }
-            _ => setting.get(ran, known) != value,
-        });
-        Self {
-            key: setting.key.clone(),
-            label: setting.label.clone(),
-            help: setting.help.clone(),
-            text: printable(&setting.text(spec, known)).into_owned(),
-            kind,
-            value,
-            notes: Vec::new(),
-            changed,
-            view: false,
-            place: Place::Whole,
-        }
-    }
-
-    /// A row of the view, which no spec holds.
-    pub(crate) fn of_view(key: &str, label: &str, help: &str, kind: Kind, value: Value) -> Self {
-        let text = printable(&kind.show(&value)).into_owned();
-        let (key, label, help) = (key.to_owned(), printable(label).into_owned(), help.to_owned());
-        let (notes, changed, view, place) = (Vec::new(), false, true, Place::Whole);
-        Self { key, label, help, kind, value, text, notes, changed, view, place }
-    }
-
-    /// The value a number of steps away; none if the row has no steps.
-    pub fn stepped(&self, by: i64) -> Option<Value> {
-        match (&self.kind, &self.value) {
-            (Kind::Choice(names), _) if names.is_empty() => None,
-            (Kind::Choice(_), Value::Choice(None)) => Some(Value::Choice(Some(0))),
-            (Kind::Choice(names), Value::Choice(Some(at))) => {
-                let next = (*at as i64 + by.signum()).rem_euclid(names.len() as i64);
-                Some(Value::Choice(Some(next as usize)))
-            }
-            // A count has no end to go to.
-            (Kind::Integer(range), Value::Number(x)) if by.abs() <= FAR => {
-                Some(Value::Number((x + by as f64).clamp(range.min, range.max)))
-            }
-            (Kind::Slider { stops, .. }, Value::Unset) => {
-                let at = usize::try_from(by - 1).ok()?;
-                stops.get(at.min(stops.len().checked_sub(1)?)).copied().map(Value::Number)
-            }
-            (Kind::Slider { stops, unset, .. }, Value::Number(x)) => {
-                let below = stops.partition_point(|s| s < x) as i64;
-                if unset.is_some() && by < 0 && below.saturating_add(by) < 0 {
-                    return Some(Value::Unset);
-                }
-                Some(Value::Number(step_along(stops, *x, by)))
-            }
-            _ => None,
-        }
-    }
-
-    /// Position of a slider on its track, from 0 to 1.
-    pub fn share(&self) -> f64 {
-        match (&self.kind, &self.value) {
-            (Kind::Slider { stops, unset, .. }, Value::Number(x)) => {
-                let before = f64::from(u8::from(unset.is_some()));
-                let steps = stops.len().saturating_sub(1) as f64;
-                let all = before + steps;
-                if all > 0.0 { (before + share_of(stops, *x) * steps) / all } else { 0.0 }
-            }
-            _ => 0.0,
-        }
-    }
-
-    /// The stop nearest to a position on the track; none if the row is not a slider.
-    pub(crate) fn at_share(&self, share: f64) -> Option<Value> {
-        let Kind::Slider { stops, unset, .. } = &self.kind else { return None };
-        let before = usize::from(unset.is_some());
-        let last = (before + stops.len()).checked_sub(1)?;
-        let at = (share.clamp(0.0, 1.0) * last as f64).round() as usize;
-        if at < before { Some(Value::Unset) } else { stops.get(at - before).copied().map(Value::Number) }
-    }
-
-    fn lines(&self) -> usize {
-        if let Kind::Marks(names) = &self.kind { names.len() } else { 1 }
-    }
-}
-
 /// A line of the pane: the row, and which of its checkboxes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowLine {
@@ -240,10 +147,41 @@ pub struct RowLine {
     pub mark: usize,
 }
 
-/// The lines of the pane: one per row, or one per checkbox.
+/// Checkboxes of a row that the pane shows; the form shows all.
+const MARKS: usize = 3;
+
+/// One line per row, or one per checkbox.
 pub fn lines(rows: &[Row]) -> Vec<RowLine> {
     let of = |(row, r): (usize, &Row)| (0..r.lines()).map(move |mark| RowLine { row, mark });
     rows.iter().enumerate().flat_map(of).collect()
+}
+
+/// The lines that are shown: in the form all of them by groups, in the pane those of the rows that are changed often, with the first
+/// checkboxes of each, those that are on before the others.
+pub fn shown(state: &State, setup: &dyn Setup, rows: &[Row]) -> Vec<RowLine> {
+    if state.place(state.view.lab).form {
+        let mut all = lines(rows);
+        all.sort_by_key(|line| group(&rows[line.row]));
+        return all;
+    }
+    let mut out = Vec::new();
+    for key in setup.short() {
+        let Some(row) = rows.iter().position(|row| row.key == *key) else { continue };
+        let on = |mark: &usize| matches!(&rows[row].value, Value::Marks(on) if !on.get(*mark).copied().unwrap_or(false));
+        let mut marks: Vec<usize> = (0..rows[row].lines()).collect();
+        marks.sort_by_key(on);
+        let mut first: Vec<usize> = marks.into_iter().take(MARKS).collect();
+        // In the order of the form, so that a box stays where it is when it is toggled among the first.
+        first.sort_unstable();
+        out.extend(first.into_iter().map(|mark| RowLine { row, mark }));
+    }
+    out
+}
+
+/// Rows that the form has and the pane does not.
+pub(crate) fn hidden(setup: &dyn Setup, rows: &[Row]) -> usize {
+    let is_hidden = |row: &&Row| !setup.short().contains(&row.key.as_str()) || row.lines() > MARKS;
+    rows.iter().filter(is_hidden).count()
 }
 
 /// What the settings of a lab know besides its spec.
@@ -264,8 +202,9 @@ pub fn row(state: &State, key: &str) -> Option<Row> {
 
 /// The line under the cursor: its row, and which of its checkboxes.
 pub fn under_cursor(state: &State) -> Option<(Row, usize)> {
-    let rows = state.setup()?.rows(state);
-    let lines = lines(&rows);
+    let setup = state.setup()?;
+    let rows = setup.rows(state);
+    let lines = shown(state, setup, &rows);
     let line = lines.get(state.place(state.view.lab).row.min(lines.len().checked_sub(1)?))?;
     Some((rows[line.row].clone(), line.mark))
 }
@@ -305,9 +244,15 @@ pub fn set(state: &mut State, row: &Row, value: Value) -> Vec<Effect> {
 fn take(state: &mut State, row: &Row, value: Value) -> Result<Vec<Effect>, SettingError> {
     let Some(setup) = state.setup() else { return Ok(Vec::new()) };
     if state.replay.is_some() && !row.view {
-        return Err(SettingError::Refused("the setup of a replay cannot be changed".into()));
+        return Err(SettingError::Refused("the settings of a replay cannot be changed".into()));
     }
-    if row.value == value { Ok(Vec::new()) } else { setup.set(state, &row.key, value) }
+    if row.value == value {
+        return Ok(Vec::new());
+    }
+    let before = setup.spec(state);
+    let effects = setup.set(state, &row.key, value)?;
+    remember(state, &row.key, before);
+    Ok(effects)
 }
 
 /// Steps a row by its key.
@@ -333,25 +278,35 @@ pub fn adjust(state: &mut State, by: i64) -> Vec<Effect> {
     turn(state, &row.key, by)
 }
 
-/// Whether a checkbox or a picker is under the cursor.
+/// Whether a box that can be ticked is under the cursor.
 pub(crate) fn can_select(state: &State) -> bool {
-    state.replay.is_none() && state.screen().setup().is_some() && state.focused(PANE)
+    let here = state.replay.is_none() && state.screen().setup().is_some() && state.focused(PANE);
+    here && under_cursor(state).is_some_and(|(row, _)| matches!(row.kind, Kind::Marks(_)))
 }
 
-/// Toggles the checkbox under the cursor, or opens the row's picker.
+/// Ticks or unticks the box under the cursor.
 pub fn select(state: &mut State) -> Vec<Effect> {
+    under_cursor(state).map_or(Vec::new(), |(row, mark)| toggle(state, &row, mark))
+}
+
+/// Opens the row under the cursor: its choices, or a text field.
+pub(crate) fn open_row(state: &mut State) -> Vec<Effect> {
     let (Some(setup), Some((row, mark))) = (state.setup(), under_cursor(state)) else { return Vec::new() };
-    if let Kind::Marks(_) = row.kind {
-        return toggle(state, &row, mark);
+    if setup.open(state, &row.key) {
+        return Vec::new();
     }
-    if let Kind::Text(_) | Kind::File(_) = row.kind {
-        return open(state);
+    match row.kind {
+        Kind::Marks(_) => {
+            state.view.picked = Some(row.key);
+            popups::pick(state, &popups::Choices, mark)
+        }
+        Kind::Choice(_) => {
+            let at = row.value.choice().unwrap_or(0);
+            state.view.picked = Some(row.key);
+            popups::pick(state, &popups::Choices, at)
+        }
+        _ => open(state),
     }
-    if !setup.open(state, &row.key) {
-        let (down, up) = (state.keymap.short_label("adjust-down"), state.keymap.short_label("adjust-up"));
-        state.view.toast = Some(format!("{down} and {up} change this row"));
-    }
-    Vec::new()
 }
 
 /// Toggles a checkbox of a row.
@@ -399,54 +354,45 @@ pub fn typed(state: &mut State, key: &str, text: &str) -> Result<Vec<Effect>, St
     take(state, &row, value).map_err(|e| e.to_string())
 }
 
-/// Resets the setup to the last run.
-pub(crate) fn undo(state: &mut State) -> Vec<Effect> {
-    let ran = state.setup().and_then(|setup| Some((setup, ran(state)?.spec.clone())));
-    if let Some((setup, spec)) = ran {
-        setup.take(state, &spec);
-        state.view.toast = Some("the setup is back to the last run".into());
-    }
-    Vec::new()
-}
-
 /// Moves the cursor.
 pub fn travel(state: &mut State, by: i64) {
     let Some(setup) = state.screen().setup() else { return };
-    let len = lines(&setup.rows(state)).len();
+    let len = shown(state, setup, &setup.rows(state)).len();
     let place = state.here_mut();
     place.row = moved(place.row, by, len);
 }
 
-/// The line of the pane at a row of the screen: its number, what it is, and where. Of two columns the first.
+/// The line at a row of the screen: its number, what it is, and where.
 pub fn line_at(state: &State, pane: Rect, y: u16) -> Option<(usize, RowLine, Rect)> {
     let inner = inside(pane);
-    let rows = state.screen().setup()?.rows(state);
-    let lines = lines(&rows);
-    let shelves = shelves(&rows, &lines);
-    let line = y.checked_sub(inner.y).filter(|l| *l < inner.height)?;
-    let shelf = top(&shelves, state.here().row, inner.height) + usize::from(line);
-    let number = shelves.iter().position(|s| *s == shelf)?;
-    Some((number, *lines.get(number)?, Rect { y, height: 1, ..inner }))
+    let setup = state.screen().setup()?;
+    let rows = setup.rows(state);
+    let shown = shown(state, setup, &rows);
+    let at = usize::from(y.checked_sub(inner.y).filter(|l| *l < inner.height)?);
+    let drawn = form::drawn(state, &rows, &shown);
+    let first = first_drawn(&drawn, state.here().row, inner.height);
+    let number = (*drawn.get(first + at)?)?;
+    Some((number, *shown.get(number)?, Rect { y, height: 1, ..inner }))
+}
+
+/// The first drawn line that is in sight with the cursor on line `here`; headings of the form have no number.
+fn first_drawn(drawn: &[Option<usize>], here: usize, height: u16) -> usize {
+    let cursor = drawn.iter().position(|line| *line == Some(here)).unwrap_or(0);
+    scrolled(cursor, drawn.len(), height.into())
 }
 
 /// The mouse was pressed in the pane.
 pub fn press(state: &mut State, pane: Rect, mouse: Mouse) -> Vec<Effect> {
-    let (Some(setup), Some((mut number, mut at, line))) = (state.setup(), line_at(state, pane, mouse.y))
-    else {
+    let (Some(setup), Some((number, at, line))) = (state.setup(), line_at(state, pane, mouse.y)) else {
         return Vec::new();
     };
     let mut rows = setup.rows(state);
-    if let Some(Row { place: place @ Place::Right(_), .. }) = rows.get(at.row + 1)
-        && columns(*place, line).1.x <= mouse.x
-    {
-        (number, at) = (number + 1, RowLine { row: at.row + 1, mark: 0 });
-    }
     let again = state.here().row == number;
     state.here_mut().row = number;
     let row = rows.swap_remove(at.row);
-    let (start, length) = track(line);
+    let (start, length) = track(line, state.here().form);
     match row.kind {
-        Kind::Slider { .. } if row.place == Place::Whole && (start..start + length).contains(&mouse.x) => {
+        Kind::Slider { .. } if (start..start + length).contains(&mouse.x) => {
             state.view.drag = Some(Drag::Setting(row.key.clone()));
             slide(state, &row, line, mouse.x)
         }
@@ -463,7 +409,7 @@ pub(crate) fn drag(state: &mut State, key: &str, pane: Rect, x: u16) -> Vec<Effe
 }
 
 fn slide(state: &mut State, row: &Row, line: Rect, x: u16) -> Vec<Effect> {
-    let (start, length) = track(line);
+    let (start, length) = track(line, state.here().form);
     let share = f64::from(x.saturating_sub(start)) / f64::from(length.saturating_sub(1).max(1));
     row.at_share(share).map_or(Vec::new(), |value| set(state, row, value))
 }

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::mem::ManuallyDrop;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 use std::task::{Context, Poll};
@@ -286,13 +287,51 @@ pub fn synchronize(begin: bool) {
     };
 }
 
-/// Puts text on the clipboard of the user's terminal, also over ssh (OSC 52).
-pub fn copy(text: &str) {
+/// Programs that take a text for pasting, each with the variable that says that it is there, and what is said then.
+const TAKERS: [(&str, &[&str], &str, &str); 3] = [
+    ("TMUX", &["load-buffer", "-w", "-"], "tmux", "copied to tmux's buffer and to the terminal's clipboard"),
+    ("WAYLAND_DISPLAY", &[], "wl-copy", "copied to the clipboard"),
+    ("DISPLAY", &["-selection", "clipboard"], "xclip", "copied to the clipboard"),
+];
+
+/// Puts text where it can be pasted from and says where: tmux's buffer, the desktop's clipboard, or else the terminal's own, also over ssh
+/// (OSC 52), which not every terminal allows.
+pub fn copy(text: &str) -> &'static str {
+    for (variable, arguments, program, said) in TAKERS {
+        if std::env::var_os(variable).is_some() && give(program, arguments, text).is_ok_and(|taken| taken) {
+            return said;
+        }
+    }
     let end = (0..=MAX_CLIPBOARD.min(text.len())).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
     let mut out = io::stdout();
     // As above: the next draw reports a terminal that is gone.
     let _ = write!(out, "\x1b]52;c;{}\x07", BASE64_STANDARD.encode(&text.as_bytes()[..end]))
         .and_then(|()| out.flush());
+    "sent to the terminal's clipboard (OSC 52), if it allows that"
+}
+
+/// Runs a program with a text on its input; true if it succeeded.
+fn give(program: &str, arguments: &[&str], text: &str) -> io::Result<bool> {
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    if let Some(mut input) = child.stdin.take() {
+        input.write_all(text.as_bytes())?;
+    }
+    Ok(child.wait()?.success())
+}
+
+/// Takes the mouse, or leaves it to the terminal.
+pub fn mouse(on: bool) {
+    // As above.
+    let _ = if on {
+        execute!(io::stdout(), EnableMouseCapture)
+    } else {
+        execute!(io::stdout(), DisableMouseCapture)
+    };
 }
 
 /// Resolves when the system asks the program to end, or the terminal is gone.

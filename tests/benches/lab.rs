@@ -174,7 +174,7 @@ fn screen(folder: &Path) {
         .filter_map(|_| {
             let begun = Instant::now();
             let screen = Screen::open(folder);
-            screen.until(Duration::from_secs(10), |s| s.contains("Setup"))?;
+            screen.until(Duration::from_secs(10), |s| s.contains("Settings"))?;
             Some(begun.elapsed().as_secs_f64())
         })
         .collect();

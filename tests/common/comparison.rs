@@ -168,7 +168,7 @@ pub(crate) fn answered(spec: &Spec, generation: u64, ticket: u64, n: usize) -> E
 pub(crate) fn comparing(columns: u16, rows: u16) -> Harness {
     let mut h = Harness::started(columns, rows);
     h.event(Event::Finished { job: 1, generation: 1, outcome: Outcome::Cancelled, seconds: 0.1 });
-    h.keys("3 enter");
+    h.keys("3 r");
     let spec_hash = lab::Spec::from(Spec::shipped()).hash();
     h.event(Event::Started { job: 2, generation: 2, spec_hash });
     h

@@ -67,11 +67,13 @@ impl Harness {
         self.state.here_mut().focus = pane;
     }
 
-    /// Puts the cursor of the setup pane on a row and gives the pane the focus.
+    /// Opens the form of all settings with the cursor on a row.
     pub(crate) fn row(&mut self, key: &str) {
         self.focus(setup::PANE);
-        let rows = self.state.setup().expect("a lab").rows(&self.state);
-        let at = setup::lines(&rows).iter().position(|l| rows[l.row].key == key);
+        self.state.here_mut().form = true;
+        let setup = self.state.setup().expect("a lab");
+        let rows = setup.rows(&self.state);
+        let at = setup::shown(&self.state, setup, &rows).iter().position(|l| rows[l.row].key == key);
         self.state.here_mut().row = at.expect(key);
     }
 

@@ -52,7 +52,7 @@ fn a_replay_answers_other_terms_without_a_model() {
     assert!(replay.keys("l").is_empty(), "a replay asks nothing");
     let after = needed(&replay);
     assert!(after.target == 0.9 && after.n_test.mean > before.n_test.mean, "{after:?}");
-    assert!(replay.screen().contains("needed for 0.9"), "{}", replay.screen());
+    assert!(replay.screen().contains("90 % power needs"), "{}", replay.screen());
     // The command that would make it has a line for each line of the spec.
     let origin = probity::tui::screen::Screen::origin(&SCREEN, &replay.state).unwrap();
     assert!(origin.command.contains("\ntarget = 0.9\n"), "{}", origin.command);
@@ -61,7 +61,7 @@ fn a_replay_answers_other_terms_without_a_model() {
     replay.keys("h");
     let shown = replay.state.screens.power.shown.comparison().unwrap().clone();
     assert_eq!(shown.n, 256);
-    assert!(replay.screen().contains("pilot of 256"), "{}", replay.screen());
+    assert!(replay.screen().contains("256 test sentences"), "{}", replay.screen());
     // The run itself is as it was.
     assert_eq!(replay.state.board, live.state.board);
 }
@@ -87,26 +87,26 @@ fn a_slider_is_answered_at_once() {
 fn what_was_seen_once_in_a_session_cannot_be_planned_any_more() {
     let mut h = has_compared(120, 40);
     let planned = |h: &Harness| h.state.screens.power.spec.plan.is_some();
-    h.keys("P");
-    assert!(h.screen().contains("too late") && !planned(&h), "{}", h.screen());
-    h.keys("x P");
+    h.keys("t p");
+    assert!(h.screen().contains("preregistered") && !planned(&h), "{}", h.screen());
+    h.keys("t x t p");
     assert!(
-        h.screen().contains("too late") && !planned(&h),
+        h.screen().contains("preregistered") && !planned(&h),
         "the other way round is the same: {}",
         h.screen()
     );
     // Other sentences, which nobody has seen.
     h.state.screens.power.spec.seed = 7;
-    h.keys("P");
+    h.keys("t p");
     assert!(planned(&h), "{}", h.screen());
-    h.keys("enter");
+    h.keys("r");
     let spec_hash = lab::Spec::from(h.state.screens.power.spec.clone()).hash();
     h.event(Event::Started { job: 3, generation: 3, spec_hash });
-    h.keys("P P P");
+    h.keys("t p t p t p");
     assert!(!planned(&h));
     h.state.screens.power.spec.seed = 0;
-    h.keys("P");
-    assert!(h.screen().contains("too late") && !planned(&h), "{}", h.screen());
+    h.keys("t p");
+    assert!(h.screen().contains("preregistered") && !planned(&h), "{}", h.screen());
 }
 
 /// The bug: with results on the screen another level could be chosen, and the run that followed said that it was planned.
@@ -114,7 +114,7 @@ fn what_was_seen_once_in_a_session_cannot_be_planned_any_more() {
 fn terms_chosen_after_results_are_not_what_was_planned() {
     let mut h = Harness::started(120, 40);
     h.event(Event::Finished { job: 1, generation: 1, outcome: Outcome::Cancelled, seconds: 0.1 });
-    h.keys("3 P enter");
+    h.keys("3 t p r");
     let planned = |h: &Harness| match SCREEN.setup().unwrap().spec(&h.state) {
         lab::Spec::Power(spec) => spec.plan.is_some(),
         other => panic!("{other:?}"),
@@ -154,7 +154,7 @@ fn another_order_of_a_files_items_is_no_new_comparison() {
     let text = "lab = \"power\"\n[a]\nresults = [\"x.jsonl\"]\n[b]\nresults = [\"y.jsonl\"]\n[plan]\nhypothesis = \"differ\"\n";
     start.spec = lab::Spec::parse(text, "x").unwrap();
     let mut h = Harness::of(start);
-    h.keys("3 enter");
+    h.keys("3 r");
     let setup = SCREEN.setup().unwrap();
     let spec_hash = setup.spec(&h.state).hash();
     h.event(Event::Started { job: 1, generation: 1, spec_hash });
@@ -176,18 +176,16 @@ fn another_order_of_a_files_items_is_no_new_comparison() {
 }
 
 #[test]
-fn two_sides_are_set_up_in_two_columns() {
+fn two_sides_are_set_up_by_name() {
     let mut h = has_compared(120, 40);
     let screen = h.screen();
-    let line = screen.lines().find(|l| l.contains("│ model ")).unwrap_or_else(|| panic!("{screen}"));
-    assert!(line.contains("A bert-mini") && line.contains("B …d:bert-mini"), "{line}");
+    assert!(screen.contains("A model           bert-mini"), "{screen}");
+    assert!(screen.contains("B model           untrained:bert-mini"), "{screen}");
     h.focus(probity::tui::setup::PANE);
     h.row("b.classifier");
     h.keys("l");
     assert_eq!(h.state.screens.power.spec.b.classifier, "mlp:20");
-    // The frame of the pane that has the focus is another one.
-    let line = h.screen().lines().find(|l| l.contains(" probe  ")).map(str::to_owned).unwrap();
-    assert!(line.contains("A logistic") && line.contains("B* mlp:20"), "{line}");
+    assert!(h.screen().contains("mlp:20"), "{}", h.screen());
 }
 
 #[test]
@@ -204,7 +202,7 @@ fn base_lines_stand_beside_the_probes() {
 fn comparisons_join_the_family_of_the_session() {
     let mut h = has_compared(120, 40);
     assert_eq!(h.state.board.family.len(), 2);
-    h.keys("f");
+    h.keys("F");
     assert!(h.screen().contains("bert-mini"), "{}", h.screen());
     assert_eq!(fold(&h.record).family, h.state.board.family);
 }
@@ -214,7 +212,7 @@ fn comparisons_join_the_family_of_the_session() {
 fn the_same_comparison_for_another_power_is_the_same_question() {
     let mut h = has_compared(120, 40);
     let before = h.state.board.family.len();
-    h.keys("l enter");
+    h.keys("l r");
     let hash = lab::Spec::from(h.state.screens.power.spec.clone()).hash();
     assert_eq!(h.state.screens.power.spec.test.target, 0.9);
     h.event(Event::Started { job: 3, generation: 3, spec_hash: hash.clone() });
@@ -244,13 +242,14 @@ fn a_typed_pilot_is_what_the_engine_answers_and_not_the_next_power_of_two() {
 #[test]
 fn power_and_what_is_recommended_by_training_size_are_a_key_away() {
     let mut h = has_compared(120, 40);
-    assert!(h.screen().contains("Accuracy ± margin"), "{}", h.screen());
-    h.keys("n");
-    assert!(h.screen().contains("Power by training size"), "{}", h.screen());
-    h.keys("n");
-    assert!(h.screen().contains("Recommended n by training size"), "{}", h.screen());
-    h.keys("n");
-    assert!(h.screen().contains("Accuracy ± margin"), "{}", h.screen());
+    let mut seen = String::new();
+    for _ in 0..8 {
+        seen += &h.screen();
+        h.keys("]");
+    }
+    for title in ["Power by training size", "Recommended test items"] {
+        assert!(seen.contains(title), "no {title} in\n{seen}");
+    }
 }
 
 /// A plan's own comparison of fewer items has the words of that of all items, and stands before it.
@@ -273,6 +272,6 @@ fn before_a_comparison_sliders_ask_nothing() {
     let mut h = comparing(120, 40);
     assert!(sent(&h.keys("l")).is_empty());
     assert!(h.screen().contains("Verdict"));
-    h.keys("x");
+    h.keys("t x");
     assert_eq!(h.state.screens.power.spec.encoder(false), "bert-mini");
 }

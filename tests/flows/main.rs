@@ -4,6 +4,7 @@ mod comparison;
 mod data;
 mod facts;
 mod models;
+mod newcomer;
 mod running;
 mod scored;
 
@@ -87,7 +88,7 @@ fn the_slider_moves_at_once_and_asks_for_its_value() {
     assert_eq!((ticket, p.value), (next, 0.136));
     let readout = readout(&h.state).unwrap();
     assert!(readout.exact && readout.point.value.value == 0.136, "the curve knows the value already");
-    h.keys("end");
+    h.keys(&"shift-right ".repeat(20));
     assert!(h.keys("l").is_empty(), "at the end of the track nothing is asked");
 }
 
@@ -116,34 +117,34 @@ fn a_point_on_fewer_examples_does_not_replace_the_curve() {
 #[test]
 fn another_method_is_drawn_without_a_new_run() {
     let mut h = Harness::finished(120, 40);
-    let effects = h.keys("]");
+    let effects = h.keys("m");
     let p = only_point(&effects);
     let best = optimum(&h.state).unwrap();
     assert_eq!((p.method.as_str(), p.value), ("inlp", best), "an untouched marker is at the best");
     assert!(!setup::changed(&h.state));
-    h.keys("[ [ [");
+    h.keys("M M M");
     assert_eq!(h.lab().method, "alterrep");
 }
 
 #[test]
 fn the_best_strength_is_one_key_away() {
     let mut h = Harness::finished(120, 40);
-    let effects = h.keys("[ [ l l b");
+    let effects = h.keys("M M l l t b");
     let p = point(sent(&effects)[4]).unwrap().1;
     assert_eq!((p.method.as_str(), p.value), ("alterrep", 0.7));
-    assert!(Harness::started(120, 40).keys("b").is_empty());
+    assert!(Harness::started(120, 40).keys("t b").is_empty());
 }
 
 #[test]
 fn every_method_keeps_its_own_slider() {
     let mut h = Harness::finished(120, 40);
     let pgd = marker(&h.state);
-    h.keys("l l ] l [");
+    h.keys("l l m l M");
     let moved = marker(&h.state);
     assert!(moved > pgd);
-    h.keys("]");
+    h.keys("m");
     let inlp = marker(&h.state);
-    h.keys("[");
+    h.keys("M");
     assert_eq!((marker(&h.state), inlp.fract()), (moved, 0.0));
 }
 
@@ -154,7 +155,7 @@ fn a_changed_setup_runs_as_a_new_generation_and_old_events_no_longer_count() {
     assert!(h.keys("h").is_empty(), "a change alone runs nothing");
     assert!(setup::changed(&h.state));
     assert_eq!(h.lab().spec.site.layer, LayerRef::At(3));
-    let effects = h.keys("enter j enter");
+    let effects = h.keys("r j enter");
     assert!(matches!(sent(&effects)[0], Command::Run { job: 2, generation: 2, .. }));
     assert!(!setup::changed(&h.state) && results(&h.state).curves.is_empty());
     h.events(measured(100, false));
@@ -166,10 +167,12 @@ fn a_changed_setup_can_be_taken_back() {
     let mut h = Harness::finished(120, 40);
     let before = h.lab().spec.clone();
     h.focus(setup::PANE);
-    h.keys("j space j j j l l");
+    h.keys("j space j j l");
     assert!(setup::changed(&h.state));
-    h.keys("u");
+    h.keys("u u");
     assert_eq!(h.lab().spec, before);
+    h.keys("U U");
+    assert!(setup::changed(&h.state), "and made again");
 }
 
 #[test]
@@ -189,7 +192,7 @@ fn space_selects_models_and_none_at_all_is_refused() {
     assert_eq!(h.lab().spec.models, ["bert-mini", "gpt2-mini"]);
     h.keys("space k space");
     assert!(h.lab().spec.models.is_empty());
-    assert!(h.keys("enter").is_empty());
+    assert!(h.keys("r").is_empty());
     assert!(h.state.view.toast.as_deref().unwrap().contains("models"));
     assert!(!h.state.notices().is_empty());
 }
@@ -198,7 +201,7 @@ fn space_selects_models_and_none_at_all_is_refused() {
 fn several_models_run_in_one_spec_and_are_drawn_in_turn() {
     let mut h = Harness::finished(120, 40);
     h.focus(setup::PANE);
-    h.keys("j space enter");
+    h.keys("j space r");
     assert_eq!(run_models(&h.state).len(), 2);
     let effects = h.keys("v");
     assert_eq!(only_point(&effects).model, "gpt2-mini");
@@ -207,20 +210,20 @@ fn several_models_run_in_one_spec_and_are_drawn_in_turn() {
 #[test]
 fn the_oracle_is_switched_without_asking() {
     let mut h = Harness::finished(120, 40);
-    assert!(h.keys("o").is_empty());
+    assert!(h.keys("t o").is_empty());
     assert_eq!(h.lab().oracle, OracleKind::Linear);
     assert_eq!(curve(&h.state).unwrap().key.oracle, OracleKind::Linear);
 }
 
 #[test]
-fn ctrl_c_cancels_first_and_quits_second() {
+fn ctrl_c_stops_and_never_quits() {
     let mut h = Harness::running(120, 40);
     let effects = h.keys("ctrl-c");
     assert!(matches!(sent(&effects)[..], [Command::Cancel { job: 1 }]) && !quits(&effects));
-    assert!(quits(&h.keys("ctrl-c")));
+    assert!(h.keys("ctrl-c").is_empty());
     let mut idle = Harness::finished(120, 40);
-    let effects = idle.keys("ctrl-c");
-    assert!(matches!(sent(&effects)[..], [Command::Shutdown]) && quits(&effects));
+    assert!(idle.keys("ctrl-c").is_empty());
+    assert_eq!(idle.state.view.toast.as_deref(), Some("nothing runs; q quits"));
 }
 
 #[test]
@@ -228,7 +231,7 @@ fn a_new_run_after_a_cancelled_one_can_be_cancelled_too() {
     let mut h = Harness::running(120, 40);
     h.keys("ctrl-c");
     h.event(Event::Finished { job: 1, generation: 1, outcome: Outcome::Cancelled, seconds: 3.0 });
-    h.keys("enter");
+    h.keys("r");
     let effects = h.keys("ctrl-c");
     assert!(matches!(sent(&effects)[..], [Command::Cancel { job: 2 }]));
 }
@@ -250,7 +253,7 @@ fn quitting_while_a_run_is_in_progress_asks_first() {
 
 #[test]
 fn typing_q_never_quits() {
-    for keys in [": q", "? q", "s q", "= q"] {
+    for keys in [": q", "? q", "ctrl-s q", "= q"] {
         let mut h = Harness::finished(120, 40);
         assert!(!quits(&h.keys(keys)), "{keys}");
         assert!(h.state.typing(), "{keys}");
@@ -280,7 +283,7 @@ fn digits_type_into_the_slider_under_the_cursor_and_elsewhere_choose_the_lab() {
 #[test]
 fn a_pasted_name_is_made_harmless() {
     let mut h = Harness::finished(120, 40);
-    h.keys("s");
+    h.keys("ctrl-s");
     h.act(Action::Paste("my\n\u{1b}[31msession\r\n".into()));
     let effects = h.keys("enter");
     assert_eq!(effects, [Effect::NameSession("my ␛[31msession".into())]);
@@ -294,7 +297,7 @@ fn a_pasted_name_is_made_harmless() {
 fn the_palette_carries_out_what_it_finds() {
     let mut h = Harness::finished(120, 40);
     h.keys(":");
-    h.typed("exfi");
+    h.typed("export");
     assert!(matches!(h.keys("enter")[..], [Effect::Export(..)]));
     assert!(h.state.view.popup.is_none());
 }
@@ -306,13 +309,13 @@ fn export_writes_the_focused_figure_and_says_where() {
         [Effect::Export(figure, _)] => figure.name.clone(),
         other => panic!("{other:?}"),
     };
-    assert_eq!(name(&h.keys("e")), "reliability-bert-mini-pgd-mlp");
+    assert_eq!(name(&h.keys("x")), "reliability-bert-mini-pgd-mlp");
     h.focus(PARETO);
-    assert_eq!(name(&h.keys("o e")), "pareto-bert-mini-linear");
+    assert_eq!(name(&h.keys("t o x")), "pareto-bert-mini-linear");
     let paths = vec!["/f/a.png".into(), "/f/a.csv".into(), "/b/c.svg".into()];
     h.act(Action::Exported(Ok(Exported::Wrote(paths))));
     assert_eq!(h.state.view.toast.as_deref(), Some("wrote /f/a.png, .csv, /b/c.svg"));
-    assert!(Harness::started(120, 40).keys("e").is_empty(), "nothing to export yet");
+    assert!(Harness::started(120, 40).keys("x").is_empty(), "nothing to export yet");
 }
 
 #[test]
@@ -338,7 +341,7 @@ fn the_shell_command_of_a_changed_experiment_carries_its_spec() {
     let mut h = Harness::finished(120, 40);
     h.focus(setup::PANE);
     h.row("task.examples");
-    h.keys("l enter");
+    h.keys("l r");
     h.events(Vec::new());
     let findings = measured(500, true).into_iter();
     for finding in findings {
@@ -382,7 +385,7 @@ fn the_mouse_drags_sliders_and_the_marker() {
         })
         .unwrap()
         .2;
-    let (first, length) = track(line);
+    let (first, length) = track(line, false);
     mouse(&mut h, MouseKind::Press, first, line.y);
     assert_eq!(marker(&h.state), 0.005);
     let effects = mouse(&mut h, MouseKind::Drag, first + length + 30, line.y + 5);
@@ -407,10 +410,16 @@ fn the_mouse_clicks_models_tabs_labs_and_footer() {
     assert_eq!(h.state.view.screen, models_screen::ID);
     mouse(&mut h, MouseKind::Press, 33, 0);
     assert_eq!(h.state.view.screen, interventions::ID);
-    mouse(&mut h, MouseKind::Press, 3, 39);
-    assert_eq!(h.state.popup_name(), Some("help"), "the footer begins with help");
+    let keys = h
+        .screen()
+        .lines()
+        .last()
+        .and_then(|l| l.split_once("? help").map(|(before, _)| before.chars().count()));
+    mouse(&mut h, MouseKind::Press, keys.unwrap() as u16 + 2, 39);
+    assert_eq!(h.state.popup_name(), Some("help"), "the keys begin with help");
     let mut folded = Harness::finished(80, 24);
-    mouse(&mut folded, MouseKind::Press, 2, 1);
+    let tabs = folded.screen().lines().position(|l| l.starts_with(" Settings")).unwrap();
+    mouse(&mut folded, MouseKind::Press, 2, tabs as u16);
     assert_eq!(folded.state.here().focus, setup::PANE);
 }
 
@@ -431,12 +440,12 @@ fn replayed(record: &[Record], columns: u16, rows: u16) -> Harness {
 #[test]
 fn a_replay_shows_what_the_live_run_showed() {
     let mut live = Harness::finished(120, 40);
-    live.keys("l l ] l l o");
+    live.keys("l l m l l t o");
     live.answer(2400);
     let mut replay = replayed(&live.record, 120, 40);
     assert_eq!(replay.state.board, live.state.board);
-    replay.keys("o");
-    let body = |screen: String| screen.lines().skip(1).take(37).map(str::to_owned).collect::<Vec<_>>();
+    replay.keys("t o");
+    let body = |screen: String| screen.lines().skip(2).take(36).map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(body(replay.screen()), body(live.screen()));
     replay.act(Action::Played(Step::Rewound));
     assert_eq!(replay.state.board, Board::default());
@@ -447,13 +456,13 @@ fn a_replay_is_steered_and_never_sends() {
     let live = Harness::finished(120, 40);
     let mut h = replayed(&live.record, 120, 40);
     let length = live.record.len() as f64;
-    assert_eq!(h.keys("space"), [Effect::Replay(ReplayControl::Pause(true))]);
-    assert_eq!(h.keys("space"), [Effect::Replay(ReplayControl::Pause(false))]);
-    assert_eq!(h.keys("left"), [Effect::Replay(ReplayControl::Seek(length - 6.0))]);
-    assert_eq!(h.keys("right right"), [length - 1.0, length].map(|t| Effect::Replay(ReplayControl::Seek(t))));
+    assert_eq!(h.keys("p"), [Effect::Replay(ReplayControl::Pause(true))]);
+    assert_eq!(h.keys("p"), [Effect::Replay(ReplayControl::Pause(false))]);
+    assert_eq!(h.keys("<"), [Effect::Replay(ReplayControl::Seek(length - 6.0))]);
+    assert_eq!(h.keys("> >"), [length - 1.0, length].map(|t| Effect::Replay(ReplayControl::Seek(t))));
     assert_eq!(h.keys("+"), [Effect::Replay(ReplayControl::Speed(2.0))]);
     assert_eq!(h.keys("- -"), [1.0, 0.5].map(|s| Effect::Replay(ReplayControl::Speed(s))));
-    assert!(h.keys("l enter p s").is_empty());
+    assert!(h.keys("l enter r ctrl-s").is_empty());
     assert_eq!(marker(&h.state), 0.136, "the marker still moves along the curve");
     assert_eq!(h.keys("q"), [Effect::Quit]);
 }

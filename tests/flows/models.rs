@@ -33,13 +33,13 @@ fn added() -> Harness {
 #[test]
 fn i_inspects_and_c_checks_the_model_under_the_cursor() {
     let mut h = Harness::finished(120, 40);
-    assert!(h.keys("c").is_empty(), "the key means nothing in the other lab");
-    let effects = h.keys("5 j i");
+    assert!(h.keys("a").is_empty(), "the key means nothing in the other lab");
+    let effects = h.keys("5 j enter");
     asks(&effects, "gpt2-mini".into(), ModelQuestion::Inspect);
     assert!(h.screen().contains("loading"), "{}", h.screen());
     h.event(common::inspected("gpt2-mini"));
     assert!(h.screen().contains("109514298"), "{}", h.screen());
-    let effects = h.keys("c");
+    let effects = h.keys("t c");
     asks(&effects, "gpt2-mini".into(), ModelQuestion::Check);
     h.event(common::checked("gpt2-mini"));
     let screen = h.screen();
@@ -58,7 +58,7 @@ fn a_model_that_is_added_joins_the_list_and_can_be_run() {
     assert_eq!(models_screen::under_cursor(&h.state).as_deref(), Some(FOLDER));
     h.keys("space");
     assert!(h.lab().spec.models.contains(&FOLDER.to_owned()));
-    let effects = h.keys("enter");
+    let effects = h.keys("2 r");
     let runs =
         |c: &&&Command| matches!(c, Command::Run { spec, .. } if spec.models().contains(&FOLDER.to_owned()));
     assert_eq!(sent(&effects).iter().filter(runs).count(), 1);
@@ -72,7 +72,7 @@ fn a_model_that_cannot_be_loaded_says_why_in_its_pane_and_in_the_notices() {
     assert!(screen.contains("config.json is missing") && screen.contains("could not be loaded"), "{screen}");
     assert!(h.state.notices().iter().any(|n| n.problem.r#where == FOLDER));
     // Once the folder is mended the same question is answered, and the failure is forgotten.
-    h.keys("i");
+    h.keys("enter");
     h.event(common::inspected(FOLDER));
     assert!(!h.screen().contains("is missing"), "{}", h.screen());
 }
@@ -90,10 +90,11 @@ fn an_empty_address_is_refused_and_escape_asks_nothing() {
 #[test]
 fn a_long_description_scrolls_to_its_end_and_no_further() {
     let mut h = Harness::finished(80, 24);
-    h.keys("5 i");
+    h.keys("5 enter");
     h.event(common::inspected("bert-mini"));
     h.event(common::checked("bert-mini"));
     assert!(!h.screen().contains("##question"), "{}", h.screen());
+    h.keys("tab");
     for _ in 0..20 {
         h.keys("pagedown");
     }
@@ -108,9 +109,9 @@ fn a_long_description_scrolls_to_its_end_and_no_further() {
 fn commands_and_answers_rebuild_the_same_board() {
     let mut h = added();
     h.event(failure());
-    h.keys("i");
+    h.keys("enter");
     h.event(common::inspected(FOLDER));
-    h.keys("c");
+    h.keys("t c");
     h.event(common::checked(FOLDER));
     assert_eq!(fold(&h.record), h.state.board);
 }

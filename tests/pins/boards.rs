@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use probity::engine::board::Board;
 use probity::figure::{Format, Options, Style, render, text_overlaps};
 use probity::lab::table::Form;
-use probity::lab::{self as labs, Details, Lab};
+use probity::lab::{self as labs, Details, LABS, Lab};
 use serde::Serialize;
 
 use super::BOARDS;
@@ -25,7 +25,7 @@ fn recorded_sessions_fold_to_their_boards() {
         add(&mut list, format!("{name} family"), &board.family);
         add(&mut list, format!("{name} notices"), &board.notices);
         list.add(format!("{name} counts"), format!("{} {} {}", board.ticket, board.generation, board.stale));
-        for run in &board.runs {
+        for run in LABS.iter().filter_map(|lab| board.run_of(lab.id())) {
             let name = format!("{name} {}", run.job.spec.lab());
             list.add(format!("{name} spec"), &run.job.spec_hash);
             add(&mut list, format!("{name} job"), &run.job);
@@ -95,7 +95,7 @@ fn no_texts_of_a_figure_lie_on_each_other() {
 fn tables_and_figures_are_exported_as_they_were() {
     let mut list = List::default();
     for (name, board) in BOARDS.iter() {
-        for run in &board.runs {
+        for run in LABS.iter().filter_map(|lab| board.run_of(lab.id())) {
             files(probity::lab::by_id(run.job.spec.lab()), board, name, &mut list);
         }
     }

@@ -48,7 +48,7 @@ fn a_screen_that_dies_leaves_an_engine_for_the_next_one_and_a_second_one_only_se
     let there = There::new();
     let mut first = there.screen(&["--spec", "spec.toml", "--session", "one"]);
     first.sees("gpu1 ");
-    first.sees("rec one");
+    first.sees("saved as one");
     first.until("the end of the run", |s| s.contents().contains("done in"));
     let mut second = there.screen(&["--attach", "one"]);
     second.sees("seeing one");
@@ -65,14 +65,14 @@ fn a_screen_that_dies_leaves_an_engine_for_the_next_one_and_a_second_one_only_se
     again.sees("INLP");
     again.until("a screen that steers or sees", |s| {
         let text = s.contents();
-        text.contains("rec one") || text.contains("seeing one")
+        text.contains("saved as one") || text.contains("seeing one")
     });
-    let steers = again.text().contains("rec one");
+    let steers = again.text().contains("saved as one");
     again.press("q");
     assert_eq!(wait(&mut *again.child), 0);
     if !steers {
         let mut last = there.screen(&["--attach", "one"]);
-        last.sees("rec one");
+        last.sees("saved as one");
         last.press("q");
         assert_eq!(last.ended(), 0);
     }

@@ -273,7 +273,7 @@ impl Screen {
 fn the_lab_runs_answers_keys_and_gives_the_terminal_back() {
     let mut screen = Screen::start(SMALL, &["--spec", "spec.toml", "--session", "first"]);
     screen.sees("Interventions");
-    screen.sees("rec first");
+    screen.sees("saved as first");
     // The whole experiment: the probes' audit and the readout of the curve at its end.
     screen.sees("INLP");
     screen.until("the end of the run", |s| s.contents().contains("done in"));
@@ -283,7 +283,7 @@ fn the_lab_runs_answers_keys_and_gives_the_terminal_back() {
     screen.until("the help gone", |s| !s.contents().contains("Help"));
     screen.press("6");
     screen.sees("built in, and what you add");
-    screen.press("i");
+    screen.press("\r");
     screen.sees("oracle, largest uncorrelated subset");
     screen.press("2");
     for (rows, cols, text) in [(24, 80, "Interventions"), (5, 20, "20×5"), (40, 120, "Interventions")] {
@@ -303,12 +303,14 @@ fn the_lab_runs_answers_keys_and_gives_the_terminal_back() {
 }
 
 #[test]
-fn ctrl_c_stops_training_first_and_quits_second() {
+fn ctrl_c_stops_training_and_never_quits() {
     let mut screen = Screen::start(LARGE, &["--spec", "spec.toml"]);
     screen.sees("oracle");
     screen.press("\u{3}");
     screen.sees("cancelled");
+    // Nothing runs now, so the second one ends nothing either.
     screen.press("\u{3}");
+    screen.press("q");
     assert_eq!(screen.ended(), 0);
     let board = Session::read(&screen.session()).unwrap().board();
     assert_eq!(board.runs[0].summary.as_ref().map(|s| s.value.cancelled), Some(true));
@@ -371,7 +373,9 @@ fn with_no_color_in_the_environment_nothing_is_drawn_in_colour() {
         } else {
             screen.until("the chosen entry in colour", |s| !cells(s).all(is_plain));
         }
-        screen.press("\u{3}\u{3}");
+        screen.press("\u{1b}");
+        screen.until("the palette gone", |s| !s.contents().contains("Command:"));
+        screen.press("q");
         assert_eq!(screen.ended(), 0);
     }
 }

@@ -110,11 +110,21 @@ fn typed_at(blow: &str, rng: &mut ChaCha8Rng) -> Option<f64> {
         keys += &stroke;
         pause(rng, 100);
     }
-    // Whatever is open: escapes close it, and Ctrl-C stops what runs, then quits.
-    screen.press("\u{1b}");
-    std::thread::sleep(Duration::from_millis(50));
+    // Whatever is open: escapes close it, one at a time, since two in a row are another key.
+    for key in ["\u{1b}", "\u{1b}", "\u{1b}", "\u{3}"] {
+        screen.press(key);
+        std::thread::sleep(Duration::from_millis(60));
+    }
     let begun = Instant::now();
-    screen.press("\u{3}\u{3}\u{3}");
+    screen.press("q");
+    // It may ask what becomes of what is not saved, and of the run: the second entry of either leaves at once.
+    while screen.child.try_wait().unwrap().is_none() {
+        assert!(begun.elapsed() < super::PATIENCE, "it goes on after {keys:?}");
+        std::thread::sleep(Duration::from_millis(200));
+        if screen.child.try_wait().unwrap().is_none() {
+            screen.press("j\r");
+        }
+    }
     assert_eq!(screen.ended(), 0, "after {keys:?}");
     let seconds = begun.elapsed().as_secs_f64();
     if blow == "keys, live lab" {

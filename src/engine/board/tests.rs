@@ -130,7 +130,7 @@ fn a_failure_of_an_older_run_is_not_told() {
 }
 
 #[test]
-fn each_lab_keeps_its_latest_run_beside_those_of_the_others() {
+fn each_lab_keeps_its_runs_beside_those_of_the_others() {
     let mut board = Board::default();
     for (job, lab) in (1..).zip(LABS) {
         board.on_command(&run(job, Spec::shipped(lab.id())));
@@ -141,13 +141,29 @@ fn each_lab_keeps_its_latest_run_beside_those_of_the_others() {
         let run = board.run_of(lab.id()).unwrap();
         assert_eq!((run.job.id, run.summary.is_some()), (job, true), "{}", lab.title());
     }
-    // Another run of the first lab replaces its own results and leaves the others'.
+    // Another run of the first lab is shown and leaves the others as they are.
     let again = 1 + LABS.len() as u64;
-    let others = board.runs[1..].to_vec();
+    let before = board.runs.clone();
     board.on_command(&run(again, shipped()));
-    assert_eq!((board.runs.len(), &board.runs[1..]), (LABS.len(), &others[..]));
-    assert_eq!((board.runs[0].job.id, &board.runs[0].summary), (again, &None));
+    assert_eq!(board.runs[..LABS.len()], before);
+    assert_eq!(board.run_of(shipped().lab()).unwrap().job.id, again);
     assert_eq!(board.job().unwrap().id, again);
+}
+
+/// A cancelled run wiped the finished one before it.
+#[test]
+fn a_cancelled_run_does_not_take_the_place_of_a_finished_one() {
+    let lab = shipped().lab();
+    let mut board = fold(&of_run(1), begun(1));
+    board.on_command(&run(2, shipped()));
+    let shown = |board: &Board| board.run_of(lab).unwrap().job.generation;
+    assert_eq!(shown(&board), 2, "while it goes on it is shown");
+    board.on_event(&finished(2, Outcome::Cancelled));
+    assert_eq!(shown(&board), 1);
+    board.pick(2);
+    assert_eq!(shown(&board), 2, "it can still be looked at");
+    board.on_command(&run(3, shipped()));
+    assert_eq!((shown(&board), board.runs_of(lab).count()), (3, 3), "a new run is shown");
 }
 
 /// A run that gave way to one of another lab looked as if it went on for ever.

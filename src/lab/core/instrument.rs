@@ -1,12 +1,13 @@
 //! A lab's own types of spec, finding, question and results, and an experiment of it.
 
+use super::compared::Number;
 use super::family::Comparison;
 use super::fault::Fault;
 use super::finding::{Finding, FindingKind, Head};
 use super::host::{Channel, Share};
 use super::spec::LabSpec;
 use super::table::Table;
-use super::{Axis, EngineInfo, Forecast, LabId, Size};
+use super::{Answer, Axis, EngineInfo, Forecast, LabId, Size};
 use figure::Figure;
 
 /// A lab in its own types.
@@ -35,6 +36,12 @@ pub trait Instrument: Send + Sync + 'static {
     fn begin(spec: Self::Spec) -> Box<dyn Experiment<Self::Kind, Self::Question>>;
     /// The work of a run in multiply-adds, counted from the spec and from the sizes of its models, in their order.
     fn counted(spec: &Self::Spec, sizes: &[Size]) -> u128;
+    /// The question of a run, made from its spec.
+    fn asks(spec: &Self::Spec) -> String;
+    /// What a run answers to it, as far as it has got.
+    fn answer(results: &Self::Results, spec: &Self::Spec) -> Answer;
+    /// The main numbers of a run, by which two runs are compared.
+    fn numbers(results: &Self::Results) -> Vec<Number>;
     /// Results of a run, as lines for a reader.
     fn summary(results: &Self::Results, spec: &Self::Spec) -> Vec<String>;
     /// The figures of a run on the engine that is named.

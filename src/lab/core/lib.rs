@@ -5,9 +5,11 @@
 
 extern crate self as lab;
 
+pub mod answer;
 pub mod asked;
 pub mod axis;
 pub mod columns;
+pub mod compared;
 pub mod demand;
 pub mod examples;
 pub mod family;
@@ -27,7 +29,9 @@ pub mod spec;
 pub mod stimuli;
 pub mod store;
 pub mod table;
+pub mod terms;
 
+pub use answer::Answer;
 pub use axis::Axis;
 pub use columns::{Columns, Kinds};
 pub use demand::{Forecast, Size};

@@ -235,7 +235,7 @@ impl DistanceFinding {
         MethodKey { name: self.method.clone(), options: self.options.clone() }
     }
 
-    /// The distances in units of the unchanged states' own, with their names (the twin is the true counterfactual); where those
+    /// The distances in units of the unchanged states' own, with their names (the counterpart is the true counterfactual); where those
     /// are 0, as they are.
     pub fn relative(&self) -> Vec<(&'static str, Estimate)> {
         let by = |e: Estimate, unit: f64| {
@@ -248,7 +248,7 @@ impl DistanceFinding {
             ("norm", self.norm_ratio),
         ];
         let twin = self.counterfactual.zip(self.before.counterfactual);
-        list.extend(twin.map(|(e, unit)| ("twin", by(e, unit))));
+        list.extend(twin.map(|(e, unit)| ("counterpart", by(e, unit))));
         list
     }
 }

@@ -4,6 +4,7 @@
 //! [`score`] says how completely and how selectively it changed what oracles read. To add a method: one file in `methods/`,
 //! one line in [`registry()`].
 
+pub mod answer;
 pub mod assess;
 pub mod banded;
 pub mod behaviour;

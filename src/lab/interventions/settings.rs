@@ -46,7 +46,7 @@ pub fn options(spec: &Spec, method: &str, nth: usize) -> Vec<Setting<Spec>> {
 /// The file of a method that was made elsewhere.
 fn own_file(method: &'static str, nth: usize) -> Setting<Spec> {
     let help = "A safetensors file with `directions`, or with the edited `states` of what `probity states` wrote; the method needs one.";
-    row(option_key(method, "file"), "file", help).file(
+    row(option_key(method, "file"), "Method file", help).file(
         "none yet",
         move |spec: &Spec| nth_of(spec, method, nth).and_then(|i| spec.methods[i].file.clone()),
         move |spec, path| {
@@ -118,7 +118,7 @@ fn target() -> Setting<Spec> {
     Setting::new(
         "task.target",
         "Target",
-        "The property that the intervention changes (Zc in Canby et al.): of a file, the name of any of its labels.",
+        "The property that the edit changes; the other one is to stay. Of a file, the name of any of its labels.",
         move |spec: &Spec, _| match spec.task.data {
             Some(_) => Kind::Text("subject_number"),
             None => Kind::Choice(ids(spec).iter().map(|p| p.replace('_', " ")).collect()),
@@ -145,8 +145,8 @@ fn also() -> Setting<Spec> {
     let further = |spec: &Spec| TASKS.iter().find(|t| t.id == spec.task.name).map_or(&[][..], |t| t.further);
     Setting::new(
         "task.also",
-        "Ze too",
-        "Further properties that are to stay: S is then the mean over Ze and these, each judged by its own oracle.",
+        "Also keep intact",
+        "Further properties that are to stay: selectivity is then the mean over them, each judged by its own oracle.",
         move |spec: &Spec, _| match spec.task.data {
             Some(_) => Kind::Text("none"),
             None => Kind::Marks(further(spec).iter().map(|p| p.title.to_owned()).collect()),
@@ -185,7 +185,7 @@ fn also() -> Setting<Spec> {
 
 fn examples() -> Setting<Spec> {
     let help = "Number of examples before the split into oracle (40 %), intervention (40 %) and test (20 %).";
-    row("task.examples", "n", help).count(
+    row("task.examples", "Examples", help).count(
         &[500, 1000, 2000, 3000, 4000, 6000, 8000, 12_000, 16_000, 24_000, 48_000, 100_000],
         FEWEST_EXAMPLES..=MAX_EXAMPLES,
         |s: &Spec| s.task.examples,
@@ -196,7 +196,7 @@ fn examples() -> Setting<Spec> {
 fn phi() -> Setting<Spec> {
     Setting::new(
         "task.phi",
-        "φ",
+        "Correlation φ",
         "Correlation of the two properties among the examples that have both; natural keeps what the language has.",
         |_, _| Kind::Slider {
             stops: (-9..=9).map(|i| f64::from(i) / 10.0).collect(),
@@ -261,13 +261,13 @@ fn oracle_layers(spec: &Spec, known: &Known) -> (usize, usize) {
 fn oracle_layer() -> Setting<Spec> {
     Setting::new(
         "site.oracle_layer",
-        "read at",
+        "Oracle layer",
         "The layer at which the oracles read: that of the intervention, or a later one.",
         |spec, known| {
             let (first, layers) = oracle_layers(spec, known);
             let stops = (first + 1..=layers).map(|l| l as f64).collect();
             let range = Range::whole(first as f64, layers as f64);
-            Kind::Slider { stops, range, unset: Some("same") }
+            Kind::Slider { stops, range, unset: Some("same as edit") }
         },
         |spec: &Spec, known| {
             let (first, layers) = oracle_layers(spec, known);
@@ -285,7 +285,7 @@ fn oracle_layer() -> Setting<Spec> {
             Ok(())
         },
     )
-    .shown(|spec, _| spec.site.oracle_layer.map_or("same".into(), |l| l.to_string()))
+    .shown(|spec, _| spec.site.oracle_layer.map_or("same as edit".into(), |l| l.to_string()))
 }
 
 fn oracle_names(oracles: &[OracleKind]) -> String {
@@ -293,7 +293,7 @@ fn oracle_names(oracles: &[OracleKind]) -> String {
 }
 
 fn oracles() -> Setting<Spec> {
-    row("probe.oracles", "trained", "The oracles that are trained; the first one is drawn at first.")
+    row("probe.oracles", "Oracles", "The probes that judge edits; the answer is that of the first one.")
         .one_of(
             &ORACLES,
             |oracles| oracle_names(oracles),
@@ -305,7 +305,7 @@ fn oracles() -> Setting<Spec> {
 
 fn grid() -> Setting<Spec> {
     let help = "The grid of hyperparameters from which each probe is chosen; `paper` has the 36 points of Canby et al.";
-    row("probe.grid", "Grid", help)
+    row("probe.grid", "Probe grid", help)
         .one_of(
             &GRIDS,
             |g| (*g).to_owned(),
@@ -328,7 +328,7 @@ fn replicates() -> Setting<Spec> {
 fn training_seed() -> Setting<Spec> {
     let help =
         "The seed of training: weights, batches, and what methods draw. Data and split stay as they are.";
-    row("probe.seed", "their seed", help).seed(|s: &Spec| s.probe.seed, |s, seed| s.probe.seed = seed)
+    row("probe.seed", "Training seed", help).seed(|s: &Spec| s.probe.seed, |s, seed| s.probe.seed = seed)
 }
 
 /// An option of a method. A value equal to the default leaves the spec, so that it says nothing needless.

@@ -4,6 +4,7 @@
 //! Two sides (encoders, layers, classifiers, noise; or files of results) are put on the same items ([`pairs`]) and compared
 //! ([`compare`]); what the pilot says of a comparison yet to be made is in [`pilot`], what bounds recommend in [`bound`].
 
+pub mod answer;
 pub mod bound;
 pub mod compare;
 pub mod experiment;

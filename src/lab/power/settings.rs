@@ -65,7 +65,7 @@ fn data() -> Setting<Spec> {
 fn sizes() -> Setting<Spec> {
     let help =
         "Training sentences of each class in the largest step; earlier steps have a quarter of the next.";
-    row("task.sizes", "Train", help).count(
+    row("task.sizes", "Train per class", help).count(
         &[64, 256, 1_024, 4_096, 16_384],
         SIZES.0..=SIZES.1,
         |s: &Spec| s.task.sizes.last().copied().unwrap_or(64),
@@ -107,7 +107,7 @@ fn list<T: 'static>(
 fn steps() -> Setting<Spec> {
     let help = "Training sentences of each class, step by step, with commas between; rising.";
     list(
-        ("task.steps", "Steps", help),
+        ("task.steps", "Size steps", help),
         "none",
         |s| s.task.sizes.iter().map(usize::to_string).collect(),
         |part| {
@@ -149,7 +149,7 @@ fn also() -> Setting<Spec> {
         || ["code length (mdl)", "control task", "six folds", "noise on B"].map(String::from).to_vec();
     Setting::new(
         "also",
-        "Also",
+        "Extra checks",
         "What is measured beside the comparison. Code lengths are prequential and variational.",
         move |_, _| Kind::Marks(names()),
         |s: &Spec, _| {
@@ -174,7 +174,7 @@ fn sigmas() -> Setting<Spec> {
     let help =
         "Standard deviations of the noise on B with which the comparison is made again, with commas between.";
     list(
-        ("also.noise", "Sigmas", help),
+        ("also.noise", "Noise levels", help),
         "none",
         |s| s.also.noise.iter().map(|sigma| sigma.to_string()).collect(),
         |part| number(part).map_err(|e| e.to_string()),
@@ -210,7 +210,7 @@ fn metric() -> Setting<Spec> {
 
 fn grid() -> Setting<Spec> {
     let help = "Settings of training: the paper's 20 (five learning rates, four batches), or 4 of them.";
-    row("training.grid", "Grid", help).one_of(
+    row("training.grid", "Probe grid", help).one_of(
         &GRIDS,
         |g| (*g).to_owned(),
         |s: &Spec, g| s.training.grid == *g,
@@ -229,12 +229,13 @@ fn seeds() -> Setting<Spec> {
 }
 
 fn alpha() -> Setting<Spec> {
-    row("test.alpha", "α", "Level of the test, two-sided.").number(
-        &[0.001, 0.005, 0.01, 0.05, 0.1],
-        Range::real(1e-6, 0.5),
-        |s: &Spec| s.test.alpha,
-        |s, x| s.test.alpha = x,
-    )
+    row("test.alpha", "Level α", "How often the test may find a difference where there is none, two-sided.")
+        .number(
+            &[0.001, 0.005, 0.01, 0.05, 0.1],
+            Range::real(1e-6, 0.5),
+            |s: &Spec| s.test.alpha,
+            |s, x| s.test.alpha = x,
+        )
 }
 
 fn by() -> Setting<Spec> {
@@ -249,7 +250,7 @@ fn by() -> Setting<Spec> {
 
 fn planned_items() -> Setting<Spec> {
     let help = "Of a plan: test items after which it counts or, where it may stop early, beyond which it does not look.";
-    row("plan.n", "Plan n", help).count_or(
+    row("plan.n", "Planned items", help).count_or(
         "all items",
         &[32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384],
         1..=1_000_000_000,
@@ -259,7 +260,12 @@ fn planned_items() -> Setting<Spec> {
 }
 
 fn target() -> Setting<Spec> {
-    row("test.target", "power", "The power that is wanted; .8 in Card et al. and Zhu et al.").number(
+    row(
+        "test.target",
+        "Wanted power",
+        "How often the comparison should show the difference; .8 in Card et al. and Zhu et al.",
+    )
+    .number(
         &[0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99],
         Range::real(0.05, 0.999),
         |s: &Spec| s.test.target,
@@ -268,7 +274,7 @@ fn target() -> Setting<Spec> {
 }
 
 fn margin() -> Setting<Spec> {
-    row("test.margin", "margin", "Differences within this are as good as none (equivalence).").number(
+    row("test.margin", "Equal within", "Differences within this are as good as none (equivalence).").number(
         &[0.005, 0.01, 0.02, 0.03, 0.05, 0.1],
         Range::real(1e-6, 1.0),
         |s: &Spec| s.test.margin,
@@ -296,7 +302,7 @@ const OWN: f64 = 100.0;
 
 fn own_bound() -> Setting<Spec> {
     let help = "The constant of your own bound: it recommends n = C / ε² training examples, with ε half the difference.";
-    row("test.own", "C", help).number(
+    row("test.own", "Bound's C", help).number(
         &[10.0, 30.0, 100.0, 300.0, 1_000.0],
         Range::real(1e-6, MOST_CONSTANT),
         |s: &Spec| if let Bound::Own(constant) = s.test.bound { constant } else { OWN },
@@ -305,7 +311,7 @@ fn own_bound() -> Setting<Spec> {
 }
 
 fn delta() -> Setting<Spec> {
-    row("test.delta", "δ", "Probability that the bound fails; 1e-8 in the paper.").number(
+    row("test.delta", "Bound's δ", "Probability that the bound fails; 1e-8 in the paper.").number(
         &[1e-8, 1e-4, 0.01, 0.05],
         Range::real(1e-300, 0.5),
         |s: &Spec| s.test.delta,

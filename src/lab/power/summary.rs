@@ -140,7 +140,7 @@ pub fn too_few(c: &Tagged<ComparisonFinding>) -> Option<String> {
 }
 
 /// A share of the time, as people say it: no decimals, unless they would turn nearly always into always.
-fn often(share: f64) -> String {
+pub(crate) fn often(share: f64) -> String {
     let whole = (100.0 * share).round();
     match share {
         s if s > 0.0 && whole == 0.0 => "less than 1 %".into(),

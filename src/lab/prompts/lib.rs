@@ -6,6 +6,7 @@
 //! and under all, and [`ledger`] splits the gap of two models into what is the models and what is the drawing.
 
 pub mod adjust;
+pub mod answer;
 pub mod answers;
 pub mod candidates;
 pub mod causal;

@@ -75,7 +75,7 @@ fn candidates() -> Setting<Spec> {
     let help = "Which words can be answers: the model's vocabulary without function words (Cao et al. 2022), the words that all \
                 models share, or the answers of the relation; the last by pseudo-log-likelihood too, so that answers of several \
                 tokens take part.";
-    row("query.candidates", "Answers", help).one_of(
+    row("query.candidates", "Answers from", help).one_of(
         &Candidates::ALL,
         |c| spaced(c.name()),
         |s: &Spec, c| s.query.candidates == *c,
@@ -86,7 +86,7 @@ fn candidates() -> Setting<Spec> {
 fn weights() -> Setting<Spec> {
     let help = "How prompts are weighted in the adjusted score, the same for every model: uniform (Cao et al. 2022), by your \
                 own numbers (typed beside the prompts, or in a spec), or by how likely the models find them.";
-    row("adjust.weights", "Weights", help).one_of(
+    row("adjust.weights", "Prompt weights", help).one_of(
         &Weighting::ALL,
         |w| spaced(w.name()),
         |s: &Spec, w| s.adjust.weights == *w,
@@ -106,7 +106,7 @@ fn sharing(s: &Sharing) -> String {
 fn random() -> Setting<Spec> {
     let help = "Whether each model draws its own prompts and mentions in the random regime, as the published code does, or all \
                 share them.";
-    row("ranks.random", "random", help).one_of(
+    row("ranks.random", "Random draws", help).one_of(
         &SHARING,
         sharing,
         |s: &Spec, r| s.ranks.random == *r,
@@ -116,7 +116,7 @@ fn random() -> Setting<Spec> {
 
 fn ledger() -> Setting<Spec> {
     let help = "Whether both models of a ledger get the same prompt and mentions, or each its own.";
-    row("ledger.draws", "Ledger", help).one_of(
+    row("ledger.draws", "Ledger draws", help).one_of(
         &SHARING,
         sharing,
         |s: &Spec, r| s.ledger.draws == *r,
@@ -159,7 +159,7 @@ fn trained() -> Setting<Spec> {
     let names = |spec: &Spec, known: &Known| known.names(&spec.models);
     Setting::new(
         "disparity.models",
-        "Trained",
+        "Trained models",
         "The models that go on training on the mixtures; none trains the first of the run.",
         move |spec: &Spec, known| Kind::Marks(names(spec, known)),
         move |spec: &Spec, known| {
@@ -188,7 +188,7 @@ fn ties() -> Setting<Spec> {
 fn scoring() -> Setting<Spec> {
     let help =
         "How scores are compared: as exact fractions, or rounded to two decimals of a per cent as published.";
-    row("ranks.scoring", "Scores", help).one_of(
+    row("ranks.scoring", "Scores as", help).one_of(
         &Scoring::ALL,
         |t| spaced(t.name()),
         |s: &Spec, t| s.ranks.scoring == *t,
@@ -211,38 +211,42 @@ const ALL: &str = "all";
 const MOST: usize = 1_000_000;
 
 fn most_prompts() -> Setting<Spec> {
-    row("data.prompts", "Prompts", "Prompts of a relation at most, the first ones.").count_or(
-        ALL,
-        &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17],
-        1..=MOST,
-        |s: &Spec| s.data.prompts,
-        |s, n| s.data.prompts = n,
-    )
+    row("data.prompts", "Prompts, most", "The most prompts of a relation that are asked, the first ones.")
+        .count_or(
+            ALL,
+            &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17],
+            1..=MOST,
+            |s: &Spec| s.data.prompts,
+            |s, n| s.data.prompts = n,
+        )
 }
 
 fn instances() -> Setting<Spec> {
-    row("data.instances", "Facts", "Facts of a relation at most, the first ones.").count_or(
-        ALL,
-        &[10, 20, 40, 100, 200, 500, 1000],
-        1..=MOST,
-        |s: &Spec| s.data.instances,
-        |s, n| s.data.instances = n,
-    )
+    row("data.instances", "Facts, most", "The most facts of a relation that are asked, the first ones.")
+        .count_or(
+            ALL,
+            &[10, 20, 40, 100, 200, 500, 1000],
+            1..=MOST,
+            |s: &Spec| s.data.instances,
+            |s, n| s.data.instances = n,
+        )
 }
 
 fn sampled_prompts() -> Setting<Spec> {
-    row("adjust.prompts", "K", "Prompts and mentions that are drawn for the adjusted score, K × K.").count_or(
-        ALL,
-        &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
-        1..=MOST,
-        |s: &Spec| s.adjust.prompts,
-        |s, n| (s.adjust.prompts, s.adjust.mentions) = (n, n),
-    )
+    row("adjust.prompts", "Prompts averaged", "Prompts and names that are drawn for the adjusted score.")
+        .count_or(
+            ALL,
+            &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+            1..=MOST,
+            |s: &Spec| s.adjust.prompts,
+            |s, n| (s.adjust.prompts, s.adjust.mentions) = (n, n),
+        )
 }
 
 fn mentions() -> Setting<Spec> {
-    let help = "Names of a subject at most, the usual one among them (Cao et al. 2022: five).";
-    row("data.mentions", "Names", help).count(
+    let help =
+        "The most names of a subject that are asked, the usual one among them (Cao et al. 2022: five).";
+    row("data.mentions", "Names, most", help).count(
         &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
         1..=10,
         |s: &Spec| s.data.mentions,
@@ -252,7 +256,7 @@ fn mentions() -> Setting<Spec> {
 
 fn draws() -> Setting<Spec> {
     let help = "Draws of relations behind the rank consistency (Cao et al. 2022: 1,000).";
-    row("ranks.draws", "Draws", help).count(
+    row("ranks.draws", "Ranking draws", help).count(
         &[100, 200, 500, 1000, 2000, 5000, 10_000],
         1..=100_000,
         |s: &Spec| s.ranks.draws,
@@ -261,16 +265,16 @@ fn draws() -> Setting<Spec> {
 }
 
 fn subset() -> Setting<Spec> {
-    row("ranks.subset", "of them", "Relations of a draw (Cao et al. 2022: 20 of 32).").count(
-        &[2, 5, 10, 15, 20, 25, 30],
-        1..=10_000,
-        |s: &Spec| s.ranks.subset,
-        |s, n| s.ranks.subset = n,
+    row(
+        "ranks.subset",
+        "Relations drawn",
+        "Relations in each draw of the ranking (Cao et al. 2022: 20 of 32).",
     )
+    .count(&[2, 5, 10, 15, 20, 25, 30], 1..=10_000, |s: &Spec| s.ranks.subset, |s, n| s.ranks.subset = n)
 }
 
 fn k() -> Setting<Spec> {
-    row("query.k", "k", "The k of P@k.").count(
+    row("query.k", "Top-k", "How many answers count for P@k.").count(
         &[1, 2, 5, 10, 20, 50, 100],
         1..=1000,
         |s: &Spec| s.query.k,
@@ -281,7 +285,7 @@ fn k() -> Setting<Spec> {
 fn function_words() -> Setting<Spec> {
     let help =
         "Function words that are passed over: `own` for the program's list, `none`, or a file of words.";
-    row("query.function_words", "Skipped", help)
+    row("query.function_words", "Skipped words", help)
         .file(
             OWN_WORDS,
             |s: &Spec| Some(s.query.function_words.clone()).filter(|words| words != OWN_WORDS),

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use base::{Cancelled, Problem, Pulse};
 use figure::Figure;
+use lab::compared::Number;
 use lab::demand::Slice;
 use lab::family::Comparison;
 use lab::fault::problem;
 use lab::table::Table;
 use lab::{
-    Axis, Channel, Details, EngineInfo, Experiment, Fault, FigureEntry, Forecast, Host, Instrument, LabId,
-    LabSpec, NoticeLevel, Preset, Share, Size, Store,
+    Answer, Axis, Channel, Details, EngineInfo, Experiment, Fault, FigureEntry, Forecast, Host, Instrument,
+    LabId, LabSpec, NoticeLevel, Preset, Share, Size, Store,
 };
 use model::Model;
 
@@ -43,9 +44,28 @@ impl<I: Listed> Lab for I {
         Ok(Box::new(Opened::<I>(I::begin(spec.clone()))))
     }
 
+    fn asks(&self, spec: &Spec) -> String {
+        I::Spec::within(spec).map_or_else(String::new, I::asks)
+    }
+
+    fn answer(&self, results: &Results, spec: &Spec) -> Answer {
+        match (I::Results::within(results), I::Spec::within(spec)) {
+            (Some(results), Some(spec)) => I::answer(results, spec),
+            _ => Answer::default(),
+        }
+    }
+
+    fn numbers(&self, results: &Results) -> Vec<Number> {
+        I::Results::within(results).map_or_else(Vec::new, I::numbers)
+    }
+
     fn summary(&self, results: &Results, spec: &Spec) -> Vec<String> {
         match (I::Results::within(results), I::Spec::within(spec)) {
-            (Some(results), Some(spec)) => I::summary(results, spec),
+            (Some(results), Some(spec)) => {
+                let mut lines = I::answer(results, spec).lines();
+                lines.extend(I::summary(results, spec));
+                lines
+            }
             _ => Vec::new(),
         }
     }

@@ -5,6 +5,7 @@
 //! [`Experiment`]. What labs share (`lab`) is exported from here too, with these types in place.
 
 mod adapter;
+mod changes;
 pub mod grid;
 mod specs;
 
@@ -18,6 +19,7 @@ pub use power;
 pub use prompts;
 pub use saliency;
 
+pub use changes::changes;
 pub use specs::preset;
 
 /// Findings of any lab.
@@ -60,7 +62,13 @@ pub trait Lab: Sync {
     /// # Errors
     /// [`Fault::Failed`] for a spec that does not pass [`LabSpec::check`] or belongs to another lab.
     fn open(&self, spec: &Spec) -> Result<AnyExperiment, Fault>;
-    /// A run's findings as lines of text.
+    /// The question of a run, made from its spec.
+    fn asks(&self, spec: &Spec) -> String;
+    /// What a run answers to it, as far as it has got.
+    fn answer(&self, results: &Results, spec: &Spec) -> Answer;
+    /// The main numbers of a run, by which two runs are compared.
+    fn numbers(&self, results: &Results) -> Vec<compared::Number>;
+    /// A run's answer and findings as lines of text.
     fn summary(&self, results: &Results, spec: &Spec) -> Vec<String>;
     /// The figures of a run. `engine` is named in their provenance.
     fn figures(&self, results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure>;

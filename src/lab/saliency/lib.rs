@@ -6,6 +6,7 @@
 //! (faithfulness). Where the numbers come from files, no model is needed.
 
 pub mod annotation;
+pub mod answer;
 pub mod data;
 pub mod elsewhere;
 pub mod experiment;

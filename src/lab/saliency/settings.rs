@@ -60,7 +60,7 @@ fn dimensions() -> Setting<Spec> {
     let names = || Dimension::ALL.map(dimension_name);
     Setting::new(
         "data.dimensions",
-        "Dims",
+        "Dimensions",
         "What the masked words ask of a model.",
         move |_: &Spec, _| Kind::Marks(names().map(str::to_owned).to_vec()),
         move |s, _| {
@@ -82,7 +82,7 @@ fn dimensions() -> Setting<Spec> {
 
 fn inputs() -> Setting<Spec> {
     let help = "Originals and their perturbed partners together, drawn evenly over the dimensions; the benchmark has some 3,100.";
-    row("data.inputs", "Inputs", help).count(
+    row("data.inputs", "Sentences", help).count(
         &[60, 150, 300, 600, 1_200, 3_200],
         1..=MOST_INPUTS,
         |s: &Spec| s.data.inputs,
@@ -121,7 +121,7 @@ fn layer() -> Setting<Spec> {
     let layers = |spec: &Spec, known: &Known| known.layers(&spec.models).unwrap_or(12);
     Setting::new(
         "attention.layer",
-        "Layer",
+        "Attention layer",
         "The layer whose attention is read; the last one in the paper.",
         move |spec: &Spec, known| {
             let most = layers(spec, known);
@@ -161,7 +161,7 @@ const HEADS: [HeadRef; 14] = [
 ];
 
 fn head() -> Setting<Spec> {
-    row("attention.head", "Head", "One head of the attention, or the mean or the sum of all.")
+    row("attention.head", "Attention head", "One head of the attention, or the mean or the sum of all.")
         .one_of(
             &HEADS,
             ToString::to_string,
@@ -173,7 +173,7 @@ fn head() -> Setting<Spec> {
 
 fn direction() -> Setting<Spec> {
     let help = "from mask: what the mask attends to, as the authors' code has it; to mask: what attends to it, as the paper's formula reads.";
-    row("attention.direction", "Reads", help).one_of(
+    row("attention.direction", "Attention", help).one_of(
         &[Direction::FromMask, Direction::ToMask],
         |d| d.name().replace('_', " "),
         |s: &Spec, d| s.attention.direction == *d,
@@ -188,7 +188,7 @@ fn direction() -> Setting<Spec> {
 
 fn scores() -> Setting<Spec> {
     let help = "Attention after the softmax, or before it up to a constant that no ranking depends on.";
-    row("attention.scores", "Scores", help).one_of(
+    row("attention.scores", "Attention as", help).one_of(
         &[ScoreKind::Softmax, ScoreKind::Raw],
         |k| if *k == ScoreKind::Raw { "raw".into() } else { "softmax".to_owned() },
         |s: &Spec, k| s.attention.scores == *k,
@@ -218,7 +218,7 @@ fn baseline() -> Setting<Spec> {
 fn target() -> Setting<Spec> {
     row(
         "integrated_gradients.target",
-        "Target",
+        "Explained",
         "What is explained: the probability of the predicted token, or its logit.",
     )
     .one_of(
@@ -230,7 +230,7 @@ fn target() -> Setting<Spec> {
 }
 
 fn steps() -> Setting<Spec> {
-    row("integrated_gradients.steps", "Steps", "Steps of the integral; 100 in the paper.").count(
+    row("integrated_gradients.steps", "Path steps", "Steps of the integral; 100 in the paper.").count(
         &[10, 20, 50, 100, 200, 400],
         1..=10_000,
         |s: &Spec| s.integrated_gradients.steps,
@@ -244,7 +244,7 @@ fn steps() -> Setting<Spec> {
 
 fn tolerance() -> Setting<Spec> {
     let help = "Completeness error that is accepted; steps are doubled until it is kept, up to `most_steps`.";
-    row("integrated_gradients.tolerance", "Error ≤", help).number(
+    row("integrated_gradients.tolerance", "Path error, most", help).number(
         &[0.005, 0.01, 0.02, 0.05, 0.1, 0.2],
         Range::real(1e-6, 1e6),
         |s: &Spec| s.integrated_gradients.tolerance,
@@ -254,7 +254,7 @@ fn tolerance() -> Setting<Spec> {
 
 fn top_k() -> Setting<Spec> {
     let help = "Words of a predicted rationale: the dimension's ratio times the length (paper), as many as the gold has, or five (public code).";
-    row("metrics.k", "K", help)
+    row("metrics.k", "Rationale size", help)
         .one_of(
             &[TopK::Ratio, TopK::Gold, TopK::Fixed(5)],
             ToString::to_string,

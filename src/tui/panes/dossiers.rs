@@ -62,12 +62,6 @@ impl Dossiers {
         }
     }
 
-    /// Scrolls the page.
-    pub(crate) fn scroll(&self, state: &mut State, by: i64) -> Vec<Effect> {
-        self.travel(state, self.page, by);
-        Vec::new()
-    }
-
     /// Puts the cursor on the entry that the mouse was pressed on.
     pub(crate) fn press(&self, state: &mut State, pane: Pane, area: Rect, mouse: Mouse) -> Vec<Effect> {
         if let Some(row) = self.listing(state).at(area, mouse.x, mouse.y).filter(|_| pane == self.list) {
@@ -185,7 +179,7 @@ mod tests {
             },
         ] {
             let before = of.under_cursor(&state);
-            of.scroll(&mut state, 5);
+            of.travel(&mut state, PAGE, 5);
             assert_eq!(state.place(of.id).scrolled(PAGE), 5);
             go(&of, &mut state);
             assert_ne!(of.under_cursor(&state), before);
@@ -196,13 +190,13 @@ mod tests {
     #[test]
     fn a_page_scrolls_as_far_as_it_has_lines_and_not_further() {
         let (of, mut state) = dossiers(long);
-        of.scroll(&mut state, 1_000);
+        of.travel(&mut state, PAGE, 1_000);
         let pane = compute(&state).unwrap().pane(PAGE).unwrap();
         assert_eq!(state.place(of.id).scrolled(PAGE), 100 - usize::from(inside(pane).height));
-        of.scroll(&mut state, -1_000);
+        of.travel(&mut state, PAGE, -1_000);
         assert_eq!(state.place(of.id).scrolled(PAGE), 0);
         let (empty, mut state) = dossiers(|_, _| Vec::new());
-        empty.scroll(&mut state, 5);
+        empty.travel(&mut state, PAGE, 5);
         assert_eq!(state.place(empty.id).scrolled(PAGE), 0, "an empty page does not scroll");
     }
 

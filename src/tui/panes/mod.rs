@@ -2,6 +2,7 @@
 
 pub mod dossiers;
 pub mod listing;
+pub mod table;
 
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Rect};
@@ -14,9 +15,9 @@ use super::layout::{SMALLEST, compute};
 use super::screen::Pane;
 use super::state::{Glyphs, State};
 use super::theme::Role;
-use super::{bars, popups, setup};
+use super::{answer, bars, popups, setup, status};
 use base::Problem;
-use base::text::{printable, width};
+use base::text::{printable, width as text_width};
 
 /// Draws the whole screen.
 pub fn draw(frame: &mut Frame, state: &State) {
@@ -27,6 +28,15 @@ pub fn draw(frame: &mut Frame, state: &State) {
     }
     let Some(layout) = compute(state) else { return too_small(frame, state) };
     bars::title(frame, layout.title, state);
+    if let Some(area) = layout.question {
+        answer::question(frame, area, state);
+    }
+    if let Some(area) = layout.answer {
+        answer::draw(frame, area, state);
+    }
+    if let Some(area) = layout.welcome {
+        answer::welcome(frame, area, state);
+    }
     if let Some(tabs) = layout.tabs {
         bars::tabs(frame, tabs, state);
     }
@@ -36,10 +46,10 @@ pub fn draw(frame: &mut Frame, state: &State) {
             _ => state.screen().draw(*pane, frame, *rect, state),
         }
     }
-    bars::progress(frame, layout.progress, state);
-    bars::footer(frame, layout.footer, state);
+    status::about(frame, layout.about, state);
+    status::draw(frame, layout.status, state);
     popups::draw(frame, layout.under_title(), state);
-    bars::toast(frame, &layout, state);
+    status::message(frame, &layout, state);
 }
 
 fn too_small(frame: &mut Frame, state: &State) {
@@ -54,19 +64,87 @@ fn too_small(frame: &mut Frame, state: &State) {
     frame.render_widget(Paragraph::new(text).style(style).wrap(Wrap { trim: true }), frame.area());
 }
 
-/// The border of a pane of the screen.
+/// The border of a pane of the screen. Where several panes share a place their names stand in the border, and the title below.
 pub(crate) fn pane_block(state: &State, pane: Pane, title: &str) -> Block<'static> {
-    block(state, title, state.focused(pane))
+    let focused = state.focused(pane);
+    let Some(slot) = several(state, pane) else { return block(state, title, focused) };
+    let width = compute(state).and_then(|layout| layout.pane(pane)).map_or(0, |rect| rect.width);
+    let theme = state.theme();
+    let mark = if focused { "»" } else { "" };
+    let spans = tabs(slot, pane, width).into_iter().map(|(name, here)| {
+        let role = match (here, focused) {
+            (true, true) => Role::Focus,
+            (true, false) => Role::Title,
+            (false, _) => Role::Dim,
+        };
+        let text = if here { format!(" {mark}[{name}]") } else { format!(" {name} ") };
+        Span::styled(text, theme.style(role))
+    });
+    let style = theme.style(Role::Dim);
+    let caption = Line::styled(format!(" {} ", printable(title)), style).right_aligned();
+    border(state, focused).title(Line::from(spans.collect::<Vec<_>>())).title_bottom(caption)
+}
+
+/// The slot of a pane, if others share it.
+fn several(state: &State, pane: Pane) -> Option<&'static [Pane]> {
+    let slots = state.screen().slots();
+    slots.iter().copied().find(|slot| slot.len() > 1 && slot.contains(&pane))
+}
+
+/// The names of a slot's panes that fit a border, with whether each is in sight: all of them, or those around that one.
+fn tabs(slot: &[Pane], here: Pane, width: u16) -> Vec<(&'static str, bool)> {
+    let at = slot.iter().position(|pane| *pane == here).unwrap_or(0);
+    let room = usize::from(width).saturating_sub(6);
+    let columns = |range: &std::ops::Range<usize>| {
+        slot[range.clone()].iter().map(|p| text_width(p.0) + 2).sum::<usize>()
+    };
+    let mut range = at..at + 1;
+    loop {
+        let mut grown = range.clone();
+        grown.end = (grown.end + 1).min(slot.len());
+        if columns(&grown) > room || grown == range {
+            grown = range.start.saturating_sub(1)..range.end;
+        }
+        if grown == range || columns(&grown) > room {
+            break;
+        }
+        range = grown;
+    }
+    let mut names: Vec<(&'static str, bool)> =
+        slot[range.clone()].iter().map(|p| (p.0, *p == here)).collect();
+    if range.start > 0 {
+        names.insert(0, ("…", false));
+    }
+    if range.end < slot.len() {
+        names.push(("…", false));
+    }
+    names
+}
+
+/// The pane whose name is at a column of the border of one that is in sight.
+pub(crate) fn tab_at(state: &State, pane: Pane, rect: Rect, x: u16) -> Option<Pane> {
+    let slot = several(state, pane)?;
+    let mark = usize::from(state.focused(pane));
+    let mut start = usize::from(rect.x) + 1;
+    let hit = tabs(slot, pane, rect.width).into_iter().find(|(name, here)| {
+        let span = start..start + text_width(name) + 2 + if *here { mark + 1 } else { 0 };
+        start = span.end;
+        span.contains(&usize::from(x))
+    });
+    slot.iter().copied().find(|pane| hit.is_some_and(|(name, _)| pane.0 == name))
 }
 
 /// A border with a title. A focused pane differs by the weight of its border and by a mark, not by colour alone.
 pub fn block(state: &State, title: &str, focused: bool) -> Block<'static> {
-    let role = if focused { Role::Focus } else { Role::Border };
-    let style = state.theme().style(role);
+    let role = if focused { Role::Focus } else { Role::Title };
     let mark = if focused { "» " } else { "" };
-    let title_style = if focused { style } else { state.theme().style(Role::Title) };
-    let title = Span::styled(format!(" {mark}{} ", printable(title)), title_style);
-    let block = Block::bordered().border_style(style).title(title);
+    let title = Span::styled(format!(" {mark}{} ", printable(title)), state.theme().style(role));
+    border(state, focused).title(title)
+}
+
+fn border(state: &State, focused: bool) -> Block<'static> {
+    let role = if focused { Role::Focus } else { Role::Border };
+    let block = Block::bordered().border_style(state.theme().style(role));
     match (state.view.glyphs, focused) {
         (Glyphs::Ascii, true) => block.border_set(ASCII_FOCUS),
         (Glyphs::Ascii, false) => block.border_set(ASCII),
@@ -100,7 +178,7 @@ const ASCII_FOCUS: border::Set = border::Set {
 /// A message in the middle of an empty pane.
 pub fn message(frame: &mut Frame, area: Rect, text: &str, style: Style) {
     let columns = usize::from(area.width.max(1));
-    let rows = printable(text).lines().map(|l| width(l).div_ceil(columns).max(1)).sum::<usize>() as u16;
+    let rows = printable(text).lines().map(|l| text_width(l).div_ceil(columns).max(1)).sum::<usize>() as u16;
     let top = area.height.saturating_sub(rows) / 2;
     let area = Rect { y: area.y + top, height: area.height - top, ..area };
     let lines: Vec<Line> = text.split('\n').map(|l| Line::from(printable(l).into_owned())).collect();

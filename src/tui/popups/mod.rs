@@ -1,5 +1,6 @@
 //! What is drawn on top of the panes: help, palette, pages to read, and pickers.
 
+mod diff;
 mod pages;
 mod pickers;
 mod presets;
@@ -11,9 +12,10 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
-pub(crate) use pages::{Family, Notices, Provenance};
+pub(crate) use diff::{Compare, Runs};
+pub(crate) use pages::{Family, Glossary, Notices, Provenance};
 pub(crate) use pickers::entries;
-pub(crate) use pickers::{Held, Kept, Overwrite, Quit, SecondRun, Unsaved, WaitingRuns};
+pub(crate) use pickers::{Choices, Held, Kept, Overwrite, Quit, SecondRun, Unsaved, WaitingRuns};
 pub(crate) use presets::Presets;
 
 use super::action::Effect;
@@ -88,6 +90,12 @@ pub(crate) fn palette(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
+/// Opens the menu of the shown screen.
+pub(crate) fn menu(state: &mut State) -> Vec<Effect> {
+    state.view.popup = Some(Popup::Menu { selected: 0 });
+    Vec::new()
+}
+
 /// Opens a page.
 pub(crate) fn show(state: &mut State, page: &'static dyn Page) -> Vec<Effect> {
     state.view.popup = Some(Popup::Page { page, scroll: 0 });
@@ -127,13 +135,16 @@ fn content(state: &State, popup: &Popup, area: Rect) -> Content {
         Popup::Palette { query, selected } => {
             (format!("Command: {query}_"), palette_text(state, query, *selected))
         }
+        Popup::Menu { selected } => {
+            (format!("{}: press a letter", state.screen().title()), menu_text(state, *selected, room))
+        }
         Popup::Page { page, .. } => (page.title(state), page.lines(state, room)),
         Popup::Pick { picker, selected } => (picker.title(state), picker.lines(state, *selected)),
     };
     let height = rows_in(area, lines.len());
     let first = match popup {
         Popup::Help { scroll, .. } | Popup::Page { scroll, .. } => (*scroll).min(lines.len() - height),
-        Popup::Palette { selected, .. } | Popup::Pick { selected, .. } => {
+        Popup::Palette { selected, .. } | Popup::Pick { selected, .. } | Popup::Menu { selected } => {
             scrolled(*selected, lines.len(), height)
         }
     };
@@ -145,6 +156,7 @@ pub(crate) fn last(state: &State) -> usize {
     match &state.view.popup {
         None => 0,
         Some(Popup::Palette { query, .. }) => palette_entries(state, query).len().saturating_sub(1),
+        Some(Popup::Menu { .. }) => menu_entries(state).len().saturating_sub(1),
         Some(Popup::Pick { picker, selected }) => picker.lines(state, *selected).len().saturating_sub(1),
         Some(Popup::Help { .. } | Popup::Page { .. }) => {
             compute(state).map_or(0, |layout| overflow(state, layout.under_title()))
@@ -176,7 +188,7 @@ pub(crate) fn mark(state: &State, here: bool) -> String {
 
 fn help_text(state: &State, query: &str, room: usize) -> Vec<Line<'static>> {
     let theme = state.theme();
-    let found = help_lines(&state.keymap, query);
+    let found = help_lines(state, query);
     if found.is_empty() {
         return vec![Line::styled("no command matches", theme.style(Role::Dim))];
     }
@@ -197,6 +209,30 @@ fn help_text(state: &State, query: &str, room: usize) -> Vec<Line<'static>> {
         }
     }
     lines
+}
+
+/// The commands of the shown screen's menu that can be used now.
+pub(crate) fn menu_entries(state: &State) -> Vec<&'static Entry> {
+    state.screen().menu().iter().filter(|entry| (entry.enabled)(state)).collect()
+}
+
+fn menu_text(state: &State, selected: usize, room: usize) -> Vec<Line<'static>> {
+    let theme = state.theme();
+    let line = |(i, entry): (usize, &Entry)| {
+        let role = if i == selected { Role::Selection } else { Role::Text };
+        let doc = fit(entry.doc, room.saturating_sub(32)).into_owned();
+        Line::from(vec![
+            Span::styled(mark(state, i == selected), theme.style(role)),
+            Span::styled(pad(&state.keymap.short_label(entry.name), 4), theme.style(Role::Key)),
+            Span::styled(pad(entry.title, 24), theme.style(role)),
+            Span::styled(doc, theme.style(Role::Dim)),
+        ])
+    };
+    let entries = menu_entries(state);
+    if entries.is_empty() {
+        return vec![Line::styled("nothing can be done here yet", theme.style(Role::Dim))];
+    }
+    entries.into_iter().enumerate().map(line).collect()
 }
 
 fn palette_text(state: &State, query: &str, selected: usize) -> Vec<Line<'static>> {

@@ -9,6 +9,7 @@ use base::numbers::{probability, short};
 use base::text::{fit, pad, printable, wrapped};
 use engine::message::NoticeLevel;
 use labs::family::{ALPHA, Corrected, Corrections, Standing};
+use labs::terms::{self, Term};
 
 /// Columns of what stands before a value.
 const KEY: usize = 16;
@@ -58,7 +59,43 @@ impl Page for Provenance {
     }
 }
 
-/// Problems and other notices, newest first.
+/// The terms of the shown lab, then all others.
+pub(crate) struct Glossary;
+
+/// Columns of a term and its symbol.
+const TERM: usize = 30;
+
+impl Page for Glossary {
+    fn name(&self) -> &'static str {
+        "glossary"
+    }
+
+    fn title(&self, _: &State) -> String {
+        "Glossary".into()
+    }
+
+    fn lines(&self, state: &State, room: usize) -> Vec<Line<'static>> {
+        let theme = state.theme();
+        let own: Vec<&Term> = state.setup().map_or(Vec::new(), |setup| terms::of(setup.lab()).collect());
+        let rest = terms::TERMS.iter().filter(|t| !own.contains(t));
+        let line = |term: &Term| {
+            let symbol = if term.symbol.is_empty() { String::new() } else { format!(" ({})", term.symbol) };
+            let mut head = format!("{}{symbol}", term.name);
+            let broken = wrapped(term.meaning, room.saturating_sub(TERM).max(TERM));
+            let part = |part| {
+                let head = pad(&std::mem::take(&mut head), TERM);
+                Line::from(vec![
+                    Span::styled(head, theme.style(Role::Title)),
+                    Span::styled(part, theme.style(Role::Text)),
+                ])
+            };
+            broken.into_iter().map(part).collect::<Vec<_>>()
+        };
+        own.iter().copied().chain(rest).flat_map(line).collect()
+    }
+}
+
+/// Warnings and messages, newest first.
 pub(crate) struct Notices;
 
 impl Page for Notices {
@@ -67,7 +104,7 @@ impl Page for Notices {
     }
 
     fn title(&self, _: &State) -> String {
-        "Notices, newest first".into()
+        "Messages, newest first".into()
     }
 
     fn lines(&self, state: &State, room: usize) -> Vec<Line<'static>> {

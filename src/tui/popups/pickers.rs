@@ -8,12 +8,14 @@ use super::{Picker, mark};
 use crate::action::{Document, Effect, Existing};
 use crate::reduce::job;
 use crate::screens::SCREENS;
+use crate::setup::{self, Row};
 use crate::state::State;
 use crate::theme::Role;
 use base::numbers::seconds;
 use base::text::{printable, shortened};
 use figure::Figure;
 use labs::Spec;
+use labs::setting::{Kind, Value};
 
 /// Columns for the models of a waiting run.
 const MODELS: usize = 40;
@@ -29,6 +31,57 @@ pub(crate) fn entries(
         Line::styled(format!("{}{text}", mark(state, i == selected)), state.theme().style(role))
     };
     texts.enumerate().map(line).collect()
+}
+
+/// The choices of a row of the settings.
+pub(crate) struct Choices;
+
+impl Choices {
+    fn row(state: &State) -> Option<Row> {
+        setup::row(state, state.view.picked.as_deref()?)
+    }
+}
+
+impl Picker for Choices {
+    fn name(&self) -> &'static str {
+        "choices"
+    }
+
+    fn title(&self, state: &State) -> String {
+        Self::row(state).map_or(String::new(), |row| format!("{}: {}", row.label, row.help))
+    }
+
+    fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
+        let Some(row) = Self::row(state) else { return Vec::new() };
+        let (names, on) = match (&row.kind, &row.value) {
+            (Kind::Marks(names), Value::Marks(on)) => (names, on.clone()),
+            (Kind::Choice(names), Value::Choice(at)) => {
+                (names, (0..names.len()).map(|i| Some(i) == *at).collect())
+            }
+            _ => return Vec::new(),
+        };
+        let text =
+            |(name, on): (&String, bool)| format!("{} {}", state.view.glyphs.check(on), printable(name));
+        entries(state, selected, names.iter().zip(on).map(text))
+    }
+
+    fn take(&self, state: &mut State, entry: usize) -> Vec<Effect> {
+        match Self::row(state) {
+            Some(row) if matches!(row.kind, Kind::Choice(_)) => {
+                setup::set(state, &row, Value::Choice(Some(entry)))
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn marks(&self, state: &State) -> bool {
+        let row = Self::row(state).filter(|row| state.replay.is_none() || row.view);
+        row.is_some_and(|row| matches!(row.kind, Kind::Marks(_)))
+    }
+
+    fn mark(&self, state: &mut State, entry: usize) -> Vec<Effect> {
+        Self::row(state).map_or(Vec::new(), |row| setup::toggle(state, &row, entry))
+    }
 }
 
 /// A run is in progress: what now?

@@ -5,18 +5,20 @@ use crate::popups::{self, Picker};
 use crate::screen::Screen;
 use crate::screens::{SCREENS, labs};
 use crate::setup::Setup;
-use crate::state::{Popup, State};
+use crate::state::{Opening, Popup, State};
 use base::Problem;
 use engine::message::{Command, Event, Outcome, Question};
 use labs::{self, LabId, Spec};
 
-/// Asks for the models and runs the first experiment; on an engine that has run one already, only what it has not been asked yet.
+/// Asks for the models and runs the first experiment, or lists the sessions for the opening screen; on an engine that has run one already, only what it has not been asked yet.
 pub(super) fn start(state: &mut State) -> Vec<Effect> {
     let mut effects = Vec::new();
     if state.board.models.is_empty() {
         effects.extend(send(state, Command::ListModels));
     }
-    if state.board.job().is_none() {
+    if state.view.opening == Opening::Home {
+        effects.push(Effect::ListSessions);
+    } else if state.board.job().is_none() {
         effects.extend(run(state));
     }
     effects
@@ -32,8 +34,14 @@ pub fn send(state: &mut State, command: Command) -> Vec<Effect> {
     vec![Effect::Send(command)]
 }
 
-/// Asks the engine, under a new number.
+/// Asks the engine, under a new number. It has kept the experiment of a lab's latest run only.
 pub fn ask(state: &mut State, question: Question) -> Vec<Effect> {
+    if let Question::Experiment { generation, question } = &question {
+        let latest = state.board.runs_of(question.lab()).next_back();
+        if latest.is_some_and(|run| run.job.generation != *generation) {
+            return Vec::new();
+        }
+    }
     let ticket = state.board.ticket + 1;
     send(state, Command::Ask { ticket, question })
 }
@@ -63,7 +71,7 @@ fn ready(state: &mut State) -> Option<Spec> {
     let setup = state.setup().filter(|_| state.replay.is_none())?;
     let spec = setup.spec(state);
     if let Err(error) = spec.check("setup") {
-        let hint = "change it in the setup pane".into();
+        let hint = "change it in the settings".into();
         state.fail(Problem { what: error.to_string(), r#where: "run".into(), hint });
         return None;
     }
@@ -173,23 +181,32 @@ pub fn pause(state: &mut State) -> Vec<Effect> {
     send(state, Command::Pause { hold })
 }
 
-/// Cancels what the shown screen has asked, or else the run, or else what any screen has asked; if there is nothing to
-/// cancel, or when called again, ends the program.
+/// Stops what the shown screen has asked, or else the run, or else what any screen has asked. It never quits.
 pub fn interrupt(state: &mut State) -> Vec<Effect> {
     if let Some(effects) = state.screen().interrupt(state) {
         return effects;
     }
+    let key = state.keymap.short_label("quit");
     if state.busy() {
         let running = state.board.job().map(|job| job.id);
         if state.cancelling == running {
-            return quit(state);
+            // Whoever waits for the end of a run in order to quit can have it at once.
+            if state.quitting {
+                return quit(state);
+            }
+            state.view.toast = Some(format!("the run is being stopped; {key} quits"));
+            return Vec::new();
         }
-        let then = if state.queue.is_empty() { "press again to quit" } else { "the waiting one begins then" };
-        state.view.toast = Some(format!("cancelling the run; {then}"));
+        let then =
+            if state.queue.is_empty() { "what was measured stays" } else { "the waiting one begins then" };
+        state.view.toast = Some(format!("stopping the run; {then}"));
         return cancel(state);
     }
     let other = SCREENS.iter().find_map(|screen| screen.interrupt(state));
-    other.unwrap_or_else(|| ask_unsaved(state, quit))
+    other.unwrap_or_else(|| {
+        state.view.toast = Some(format!("nothing runs; {key} quits"));
+        Vec::new()
+    })
 }
 
 /// Asks the engine to stop the run.

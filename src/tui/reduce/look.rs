@@ -1,27 +1,77 @@
 //! How the user looks at it: focus, zoom, glyphs, themes, figures and numbers of the focused pane.
 
 use crate::action::{Effect, Existing};
+use crate::screen::Pane;
 use crate::setup;
-use crate::state::{Glyphs, Prompt, Purpose, State, TextEntry};
+use crate::state::{Glyphs, Opening, Prompt, Purpose, State, TextEntry};
 use base::text::printable;
 
 /// Moves the cursor of the focused pane, or scrolls it.
 pub fn travel(state: &mut State, by: i64) -> Vec<Effect> {
     let (screen, pane) = (state.screen(), state.here().focus);
     match pane {
-        setup::PANE if screen.setup().is_some() => setup::travel(state, by),
+        setup::PANE if screen.setup().is_some() => {
+            setup::travel(state, by);
+            Vec::new()
+        }
         _ => screen.travel(state, pane, by),
     }
+}
+
+/// Moves the focus to the next slot, or to the previous one.
+pub fn focus(state: &mut State, on: bool) -> Vec<Effect> {
+    let slots = state.screen().slots();
+    let at = slots.iter().position(|slot| slot.contains(&state.here().focus)).unwrap_or(0);
+    let by = if on { 1 } else { slots.len() - 1 };
+    let next = state.here().shown(slots[(at + by) % slots.len()]);
+    state.focus_on(next);
     Vec::new()
 }
 
-/// Moves the focus to the next pane, or to the previous one.
-pub fn focus(state: &mut State, on: bool) -> Vec<Effect> {
-    let panes = state.screen().panes();
-    let at = panes.iter().position(|p| state.focused(*p)).unwrap_or(0);
-    let by = if on { 1 } else { panes.len() - 1 };
-    state.here_mut().focus = panes[(at + by) % panes.len()];
+/// The slot whose panes are turned: the focused one, or else the first with several.
+fn turning(state: &State) -> Option<&'static [Pane]> {
+    let slots = state.screen().slots();
+    let several = || slots.iter().copied().filter(|slot| slot.len() > 1);
+    several().find(|slot| slot.contains(&state.here().focus)).or(several().next())
+}
+
+/// Whether the shown screen has panes to turn.
+pub(crate) fn turns(state: &State) -> bool {
+    turning(state).is_some()
+}
+
+/// Puts the next figure of the focused slot in sight, or that of the figures.
+pub fn turn(state: &mut State, on: bool) -> Vec<Effect> {
+    let Some(slot) = turning(state) else { return Vec::new() };
+    let now = state.here().shown(slot);
+    let at = slot.iter().position(|pane| *pane == now).unwrap_or(0);
+    let by = if on { 1 } else { slot.len() - 1 };
+    state.turn_to(slot[(at + by) % slot.len()]);
     Vec::new()
+}
+
+/// Opens what is under the cursor. It never runs anything.
+pub(crate) fn open(state: &mut State) -> Vec<Effect> {
+    let (screen, pane) = (state.screen(), state.here().focus);
+    if screen.setup().is_some() && pane == setup::PANE {
+        return setup::open_row(state);
+    }
+    screen.open(state, pane).unwrap_or_else(|| {
+        state.view.toast = Some("there is nothing to open here".into());
+        Vec::new()
+    })
+}
+
+/// Gives the mouse to the terminal, or takes it back.
+pub(crate) fn mouse(state: &mut State) -> Vec<Effect> {
+    state.view.mouse_free = !state.view.mouse_free;
+    let text = if state.view.mouse_free {
+        "the mouse selects text now"
+    } else {
+        "the mouse works in the program again"
+    };
+    state.view.toast = Some(text.into());
+    vec![Effect::Mouse(!state.view.mouse_free)]
 }
 
 /// Toggles whether the focused pane fills the screen.
@@ -30,9 +80,16 @@ pub fn zoom(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Leaves the zoom.
+/// Closes the form, or else leaves the zoom, or dismisses the strip of the first start.
 pub fn back(state: &mut State) -> Vec<Effect> {
-    state.here_mut().zoom = false;
+    if setup::close_form(state) {
+        return Vec::new();
+    }
+    if state.here().zoom {
+        state.here_mut().zoom = false;
+    } else if state.view.opening == Opening::First {
+        state.view.opening = Opening::Work;
+    }
     Vec::new()
 }
 
@@ -67,10 +124,11 @@ pub fn copy(state: &mut State) -> Vec<Effect> {
     copied(state, text)
 }
 
-/// Puts text on the clipboard and says so.
+/// Puts text on the clipboard; the loop says where it went.
 pub fn copied(state: &mut State, text: Option<String>) -> Vec<Effect> {
-    let said = if text.is_some() { "copied" } else { "nothing to copy yet" };
-    state.view.toast = Some(said.into());
+    if text.is_none() {
+        state.view.toast = Some("nothing to copy yet".into());
+    }
     text.map_or(Vec::new(), |text| vec![Effect::Copy(text)])
 }
 
@@ -146,16 +204,17 @@ mod tests {
             let mut state = state();
             state.show(screen.id());
             let mut seen = Vec::new();
-            for _ in screen.panes() {
+            for _ in screen.slots() {
                 focus(&mut state, true);
                 seen.push(state.here().focus);
             }
             seen.sort_unstable();
             seen.dedup();
-            assert_eq!(seen.len(), screen.panes().len(), "{}", screen.title());
+            assert_eq!(seen.len(), screen.slots().len(), "{}", screen.title());
+            let before = state.here().focus;
             focus(&mut state, false);
             focus(&mut state, true);
-            assert_eq!(state.here().focus, screen.first(), "{}", screen.title());
+            assert_eq!(state.here().focus, before, "{}", screen.title());
         }
     }
 
@@ -167,7 +226,6 @@ mod tests {
         assert!(copied(&mut state, None).is_empty());
         assert_eq!(state.view.toast.as_deref(), Some("nothing to copy yet"));
         assert_eq!(copied(&mut state, Some("x".into())), [Effect::Copy("x".into())]);
-        assert_eq!(state.view.toast.as_deref(), Some("copied"));
     }
 
     #[test]
@@ -176,13 +234,13 @@ mod tests {
             for pane in screen.panes() {
                 let mut state = state();
                 state.show(screen.id());
-                state.here_mut().focus = *pane;
+                state.focus_on(pane);
                 travel(&mut state, i64::MAX);
-                let end = (state.here().row, state.here().scrolled(*pane));
+                let end = (state.here().row, state.here().scrolled(pane));
                 travel(&mut state, 1);
-                assert_eq!((state.here().row, state.here().scrolled(*pane)), end, "{pane:?}");
+                assert_eq!((state.here().row, state.here().scrolled(pane)), end, "{pane:?}");
                 travel(&mut state, i64::MIN);
-                assert_eq!((state.here().row, state.here().scrolled(*pane)), (0, 0), "{pane:?}");
+                assert_eq!((state.here().row, state.here().scrolled(pane)), (0, 0), "{pane:?}");
             }
         }
     }

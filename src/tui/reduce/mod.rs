@@ -5,6 +5,7 @@ pub mod look;
 mod mouse;
 pub mod popup;
 pub mod replay;
+pub(crate) mod runs;
 #[cfg(test)]
 mod tests;
 pub mod typing;
@@ -17,7 +18,7 @@ use super::key::Key;
 use super::popups::{self, Held, Kept};
 use super::screens::{SCREENS, screen};
 use super::setup;
-use super::state::{Recording, State};
+use super::state::{Popup, Recording, State};
 use base::Problem;
 use base::text::printable;
 use engine::message::{Event, Notice, NoticeLevel};
@@ -32,6 +33,7 @@ pub fn reduce(state: &mut State, action: Action) -> Vec<Effect> {
             | Action::Down(_)
             | Action::Exported(_)
             | Action::Named(_)
+            | Action::Copied(_)
             | Action::Notice(_)
             | Action::Followed(_)
             | Action::Submitted(_)
@@ -53,7 +55,7 @@ fn apply(state: &mut State, action: Action) -> Vec<Effect> {
         Action::Paste(text) => return typing::insert(state, &text),
         Action::Mouse(event) => return mouse::on_mouse(state, event),
         Action::Resize(columns, rows) => state.view.size = (columns, rows),
-        Action::Tick => state.view.ticks = state.view.ticks.wrapping_add(1),
+        Action::Tick => tick(state),
         Action::Event(event) => return job::on_event(state, &event),
         Action::Down(down) => state.down = down,
         Action::EngineGone => {
@@ -72,6 +74,7 @@ fn apply(state: &mut State, action: Action) -> Vec<Effect> {
             state.view.toast = Some(format!("the session is saved as {}", printable(&name)));
             state.recording = Recording::On(name);
         }
+        Action::Copied(place) => state.view.toast = Some(place.into()),
         Action::Followed(seen) => followed(state, seen),
         Action::Submitted(done) => submitted(state, done),
         Action::Exported(Err(problem))
@@ -87,6 +90,22 @@ fn apply(state: &mut State, action: Action) -> Vec<Effect> {
         Action::Notice(notice) => state.notify(notice),
     }
     Vec::new()
+}
+
+/// Ticks that a message stays: four seconds.
+const TOAST: usize = 27;
+
+/// Moves what is animated, and takes away a message that has been there long enough.
+fn tick(state: &mut State) {
+    let view = &mut state.view;
+    view.ticks = view.ticks.wrapping_add(1);
+    if view.toast_age.0 != view.toast {
+        view.toast_age = (view.toast.clone(), 0);
+    }
+    view.toast_age.1 += 1;
+    if view.toast_age.1 > TOAST {
+        view.toast = None;
+    }
 }
 
 /// Says where a figure was written, or asks about the files that it would replace.
@@ -169,9 +188,21 @@ fn shortened(paths: &[PathBuf]) -> String {
     text
 }
 
-/// Carries out a command, if it can be used now.
+/// Carries out a command, or says why it cannot be used now. A command of a menu closes it.
 pub(super) fn perform(state: &mut State, command: &Entry) -> Vec<Effect> {
-    if (command.enabled)(state) { (command.run)(state) } else { Vec::new() }
+    if let Some(Popup::Menu { .. }) = state.view.popup {
+        state.view.popup = None;
+    }
+    if (command.enabled)(state) {
+        return (command.run)(state);
+    }
+    let why = match () {
+        () if state.replay.is_some() => "not in a replay, which computes nothing",
+        () if state.screen().setup().is_none() => "this screen has nothing for it",
+        () => "there is nothing for it here yet",
+    };
+    state.view.toast = Some(format!("{}: {why}", command.title));
+    Vec::new()
 }
 
 fn on_key(state: &mut State, key: Key) -> Vec<Effect> {
@@ -187,6 +218,10 @@ fn on_key(state: &mut State, key: Key) -> Vec<Effect> {
             if let Some(c) = key.character() {
                 return typing::insert(state, c.encode_utf8(&mut [0; 4]));
             }
+        }
+        None if state.view.popup.is_none() => {
+            let help = state.keymap.short_label("help");
+            state.view.toast = Some(format!("{key} does nothing here; {help} shows the keys"));
         }
         None => {}
     }

@@ -4,8 +4,10 @@ use super::{look, perform, popup};
 use crate::action::{Effect, Mouse, MouseKind};
 use crate::bars;
 use crate::layout::{Layout, compute};
+use crate::panes::tab_at;
 use crate::setup;
 use crate::state::{Drag, State};
+use crate::status;
 
 /// Handles a mouse event.
 pub(super) fn on_mouse(state: &mut State, mouse: Mouse) -> Vec<Effect> {
@@ -45,20 +47,24 @@ fn press(state: &mut State, layout: &Layout, mouse: Mouse) -> Vec<Effect> {
         let hit = bars::screen_at(state, mouse.x).map(crate::screens::screen);
         return hit.map_or(Vec::new(), |screen| perform(state, screen.tab()));
     }
-    if mouse.y == layout.footer.y {
-        let hit = bars::footer_at(state, layout.footer, mouse.x);
+    if mouse.y == layout.status.y {
+        let hit = status::key_at(state, layout.status, mouse.x);
         return hit.map_or(Vec::new(), |command| perform(state, command));
     }
     if layout.tabs.is_some_and(|t| t.y == mouse.y) {
         if let Some(pane) = bars::tab_at(state, mouse.x) {
-            state.here_mut().focus = pane;
+            state.focus_on(pane);
         }
         return Vec::new();
     }
     let Some((pane, rect)) = layout.pane_at(mouse.x, mouse.y) else { return Vec::new() };
     let screen = state.screen();
     if screen.folds() {
-        state.here_mut().focus = pane;
+        state.focus_on(pane);
+    }
+    if let Some(other) = (mouse.y == rect.y).then(|| tab_at(state, pane, rect, mouse.x)).flatten() {
+        state.focus_on(other);
+        return Vec::new();
     }
     match pane {
         setup::PANE if screen.setup().is_some() => setup::press(state, rect, mouse),
@@ -107,15 +113,15 @@ mod tests {
     #[test]
     fn a_press_on_the_footer_does_what_the_word_says() {
         let mut state = state(120, 40);
-        let footer = compute(&state).unwrap().footer;
+        let footer = compute(&state).unwrap().status;
         let at = |state: &State, name: &str| {
-            (0..120).find(|x| bars::footer_at(state, footer, *x).is_some_and(|e| e.name == name)).unwrap()
+            (0..120).find(|x| status::key_at(state, footer, *x).is_some_and(|e| e.name == name)).unwrap()
         };
-        let x = at(&state, "palette");
+        let x = at(&state, "help");
         press_at(&mut state, x, footer.y);
-        assert_eq!(state.popup_name(), Some("palette"));
+        assert_eq!(state.popup_name(), Some("help"));
         press_at(&mut state, x, footer.y);
-        assert_eq!(state.popup_name(), Some("palette"), "beneath a popup nothing is pressed");
+        assert_eq!(state.popup_name(), Some("help"), "beneath a popup nothing is pressed");
         state.view.popup = None;
         let x = at(&state, "quit");
         assert!(press_at(&mut state, x, footer.y).contains(&Effect::Quit));
@@ -125,11 +131,12 @@ mod tests {
     fn a_press_on_a_folded_pane_shows_it() {
         let mut state = state(80, 24);
         let tabs = compute(&state).unwrap().tabs.unwrap();
-        for pane in state.screen().panes() {
-            let x = (0..80).find(|x| bars::tab_at(&state, *x) == Some(*pane)).unwrap();
+        for slot in state.screen().slots() {
+            let pane = state.here().shown(slot);
+            let x = (0..80).find(|x| bars::tab_at(&state, *x) == Some(pane)).unwrap();
             press_at(&mut state, x, tabs.y);
-            assert_eq!(state.here().focus, *pane);
-            assert_eq!(compute(&state).unwrap().panes[0].0, *pane);
+            assert_eq!(state.here().focus, pane);
+            assert_eq!(compute(&state).unwrap().panes[0].0, pane);
         }
     }
 

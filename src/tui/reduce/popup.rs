@@ -14,6 +14,7 @@ pub fn travel(state: &mut State, by: i64) -> Vec<Effect> {
     if let Some(
         Popup::Help { scroll: at, .. }
         | Popup::Palette { selected: at, .. }
+        | Popup::Menu { selected: at }
         | Popup::Page { scroll: at, .. }
         | Popup::Pick { selected: at, .. },
     ) = &mut state.view.popup
@@ -27,6 +28,10 @@ pub fn travel(state: &mut State, by: i64) -> Vec<Effect> {
 pub fn accept(state: &mut State) -> Vec<Effect> {
     match state.view.popup.take() {
         Some(Popup::Pick { picker, selected }) => picker.take(state, selected),
+        Some(Popup::Menu { selected }) => {
+            let entry = popups::menu_entries(state).get(selected).copied();
+            entry.map_or(Vec::new(), |entry| super::perform(state, entry))
+        }
         other => {
             state.view.popup = other;
             Vec::new()

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::action::{Existing, Mouse, MouseKind, ReplayControl};
+use crate::commands::Context;
 use crate::layout::compute;
 use crate::screens::labs;
 use crate::state::{Popup, Purpose, ReplayState, Start};
@@ -102,9 +103,9 @@ fn a_message_goes_with_the_next_key() {
 #[test]
 fn the_focus_goes_round_in_both_directions() {
     let mut state = state();
-    let panes = state.screen().panes();
+    let slots = state.screen().slots();
     let first = state.here().focus;
-    for _ in 0..panes.len() {
+    for _ in slots {
         keys(&mut state, "tab");
     }
     assert_eq!(state.here().focus, first);
@@ -115,7 +116,7 @@ fn the_focus_goes_round_in_both_directions() {
 #[test]
 fn typed_text_is_kept_short_and_harmless() {
     let mut state = state();
-    keys(&mut state, "s");
+    keys(&mut state, "ctrl-s");
     reduce(&mut state, Action::Paste("a\u{1b}[31m\nb\r\n".into()));
     assert_eq!(state.view.entry.as_ref().unwrap().buffer, "a␛[31m b");
     reduce(&mut state, Action::Paste("x".repeat(5000)));
@@ -184,12 +185,84 @@ fn a_run_that_ends_takes_its_question_and_its_messages_with_it() {
 }
 
 #[test]
-fn cancelling_twice_quits() {
+fn ctrl_c_stops_and_never_quits() {
     let mut state = state();
+    assert!(keys(&mut state, "ctrl-c").is_empty());
+    assert_eq!(state.view.toast.as_deref(), Some("nothing runs; q quits"));
     reduce(&mut state, Action::Start);
     let first = keys(&mut state, "ctrl-c");
     assert!(matches!(sent(&first)[..], [Command::Cancel { job: 1 }]));
-    assert!(keys(&mut state, "ctrl-c").contains(&Effect::Quit));
+    assert!(keys(&mut state, "ctrl-c").is_empty());
+}
+
+/// One key meant one thing on one screen and another on the next: `t` a filter, a study, an experiment; `x` an axis, a swap, an export.
+#[test]
+fn a_key_has_one_intent_on_all_screens() {
+    let outside = |e: &&&Entry| !matches!(e.context, Context::Menu(_) | Context::Popup | Context::Typing);
+    let mut intents: std::collections::BTreeMap<&str, Vec<&Entry>> = Default::default();
+    for entry in COMMANDS.iter().filter(outside) {
+        for key in entry.keys {
+            intents.entry(key).or_default().push(entry);
+        }
+    }
+    let intent = |e: &Entry| e.title.split(' ').next().unwrap_or_default().to_owned();
+    for (key, entries) in intents {
+        let first = intent(entries[0]);
+        assert!(
+            entries.iter().all(|e| intent(e) == first),
+            "{key}: {:?}",
+            entries.iter().map(|e| e.title).collect::<Vec<_>>()
+        );
+    }
+}
+
+/// Within a menu every letter is one command.
+#[test]
+fn the_letters_of_a_menu_are_its_own() {
+    for screen in SCREENS {
+        let mut keys: Vec<&str> = screen.menu().iter().flat_map(|e| e.keys).copied().collect();
+        let all = keys.len();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), all, "{}", screen.title());
+    }
+}
+
+#[test]
+fn enter_opens_and_never_runs() {
+    for screen in SCREENS {
+        for pane in screen.panes() {
+            let mut state = state();
+            state.show(screen.id());
+            state.focus_on(pane);
+            let effects = keys(&mut state, "enter");
+            let runs = sent(&effects).iter().any(|c| matches!(c, Command::Run { .. }));
+            assert!(!runs, "{} {pane:?}", screen.title());
+        }
+    }
+}
+
+#[test]
+fn a_key_that_does_nothing_says_so() {
+    let mut state = state();
+    keys(&mut state, "Q");
+    assert_eq!(state.view.toast.as_deref(), Some("Q does nothing here; ? shows the keys"));
+    keys(&mut state, "p");
+    assert_eq!(state.view.toast.as_deref(), Some("pause: there is nothing for it here yet"));
+    let mut replay = replayed();
+    keys(&mut replay, "r");
+    assert!(replay.view.toast.as_deref().unwrap().starts_with("run: not in a replay"));
+}
+
+#[test]
+fn a_menu_shows_its_choices_and_a_letter_takes_one() {
+    let mut state = state();
+    keys(&mut state, "t");
+    assert_eq!(state.popup_name(), Some("menu"));
+    let before = state.setup().unwrap().rows(&state);
+    keys(&mut state, "o");
+    assert_eq!(state.popup_name(), None);
+    assert_ne!(state.setup().unwrap().rows(&state), before, "another oracle");
 }
 
 #[test]
@@ -197,7 +270,7 @@ fn a_spec_that_cannot_run_says_why_and_sends_nothing() {
     let mut state = state();
     let models = setup::row(&state, "models").unwrap();
     setup::toggle(&mut state, &models, 0);
-    assert!(keys(&mut state, "enter").is_empty());
+    assert!(keys(&mut state, "r").is_empty());
     assert!(state.view.toast.as_deref().unwrap().contains("models"));
     assert_eq!(state.notices().len(), 1);
 }
@@ -258,10 +331,10 @@ fn sessions_that_were_listed_are_kept_and_a_failure_is_said() {
 #[test]
 fn a_replay_is_steered_within_its_length_and_between_its_speeds() {
     let mut state = replayed();
-    assert_eq!(keys(&mut state, "space"), [Effect::Replay(ReplayControl::Pause(true))]);
-    assert_eq!(keys(&mut state, "left"), [Effect::Replay(ReplayControl::Seek(0.0))]);
+    assert_eq!(keys(&mut state, "p"), [Effect::Replay(ReplayControl::Pause(true))]);
+    assert_eq!(keys(&mut state, "<"), [Effect::Replay(ReplayControl::Seek(0.0))]);
     let at = |t| Effect::Replay(ReplayControl::Seek(t));
-    assert_eq!(keys(&mut state, "right right right right right"), [5.0, 10.0, 15.0, 20.0, 20.0].map(at));
+    assert_eq!(keys(&mut state, "> > > > >"), [5.0, 10.0, 15.0, 20.0, 20.0].map(at));
     for _ in 0..20 {
         keys(&mut state, "+");
     }

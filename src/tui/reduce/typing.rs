@@ -113,7 +113,11 @@ fn accept_query(state: &mut State) -> Vec<Effect> {
     match state.view.popup.take() {
         Some(Popup::Palette { query, selected }) => {
             let found = search::palette(state, &query);
-            found.get(selected).map_or(Vec::new(), |command| super::perform(state, command))
+            found.get(selected).map_or(Vec::new(), |command| {
+                state.view.recent.retain(|name| *name != command.name);
+                state.view.recent.insert(0, command.name);
+                super::perform(state, command)
+            })
         }
         // Accepting its query closes the help, too.
         _ => Vec::new(),

@@ -4,6 +4,7 @@ use std::io;
 
 use thiserror::Error;
 
+use crate::memory::Memory;
 use engine::board::Board;
 
 /// How the program ended.
@@ -11,6 +12,8 @@ use engine::board::Board;
 pub struct ExitReport {
     /// What was measured.
     pub board: Board,
+    /// What is kept for the next start.
+    pub memory: Memory,
     /// Why it ended.
     pub reason: ExitReason,
 }

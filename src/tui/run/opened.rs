@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::action::Effect;
 use base::Problem;
 use engine::message::Command;
 use labs::Spec;
@@ -24,6 +25,15 @@ pub(super) fn last_spec(path: &Path, session: &Session) -> Result<Box<Spec>, Pro
         r#where: path.display().to_string(),
         hint: "replay it, or choose another one".into(),
     })
+}
+
+/// Whether an effect makes a session worth keeping.
+pub(super) fn worth_keeping(effect: &Effect) -> bool {
+    match effect {
+        Effect::Send(command) => matches!(command, Command::Run { .. } | Command::Ask { .. }),
+        Effect::Export(..) | Effect::Save(..) | Effect::NameSession(_) => true,
+        _ => false,
+    }
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ mod tests {
             assert!(SCREENS[..i].iter().all(|b| a.id() != b.id() && a.title() != b.title()));
             assert!(a.panes().contains(&a.first()), "{}", a.title());
             assert_eq!(a.tab().context, crate::commands::Context::Global, "{}", a.title());
-            let mut panes = a.panes().to_vec();
+            let mut panes = a.panes();
             panes.sort_unstable();
             panes.dedup();
             assert_eq!(panes.len(), a.panes().len(), "{}", a.title());

@@ -1,84 +1,87 @@
-//! Draws the setup pane.
+//! Draws the settings: the short pane and the whole form.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::columns::{columns, top};
-use super::{PANE, Place, Row, RowLine, Setup, changed, lines, shelves, waits};
-use crate::layout::{LABEL, VALUE, inside, track};
+use super::form::{drawn, group, range};
+use super::{PANE, Row, RowLine, Setup, changed, first_drawn, hidden, shown, waits};
+use crate::layout::{FORM, LABEL, VALUE, inside, track};
 use crate::panes::pane_block;
 use crate::state::{Purpose, State};
 use crate::theme::Role;
 use crate::widgets::slider::slider;
-use base::text::{fit, fit_end, pad, printable, width};
+use base::text::{fit, fit_end, last_part, pad, printable, width};
 use labs::setting::{Kind, Value};
 use model::offers::ALL_LABS;
 
-/// Draws the pane.
+/// Columns of range and default in the form.
+const RANGE: usize = 24;
+const DEFAULT: usize = 18;
+/// Fewest columns of a model's name beside what it serves.
+const NAME: usize = 16;
+
+/// Draws the pane, or the form in its place.
 pub fn draw(frame: &mut Frame, area: Rect, state: &State, setup: &dyn Setup) {
-    let run = state.keymap.label("run");
-    let title = match (changed(state), waits(state)) {
-        (true, true) => "Setup*: waits to run".into(),
-        (true, false) => format!("Setup*: {run} runs it"),
-        (false, _) => "Setup".into(),
-    };
-    frame.render_widget(pane_block(state, PANE, &title), area);
+    let form = state.here().form;
+    frame.render_widget(pane_block(state, PANE, &title(state, form)), area);
     let inner = inside(area);
     let rows = setup.rows(state);
-    let lines = lines(&rows);
+    let lines = shown(state, setup, &rows);
     let here = state.here().row.min(lines.len().saturating_sub(1));
-    let shelves = shelves(&rows, &lines);
-    let first = top(&shelves, here, inner.height);
-    for (number, (at, shelf)) in lines.iter().zip(&shelves).enumerate() {
-        let Some(line) = shelf.checked_sub(first).and_then(|k| inner.rows().nth(k)) else { continue };
-        let (cursor, row) = (state.focused(PANE) && number == here, &rows[at.row]);
-        match row.place {
-            Place::Whole => frame.render_widget(row_line(state, row, *at, line, cursor), line),
-            place => half(frame, state, row, (place, line), cursor),
-        }
+    let drawn = drawn(state, &rows, &lines);
+    // The pane keeps a line for what it does not show.
+    let more = if form { 0 } else { hidden(setup, &rows) };
+    let height = inner.height.saturating_sub(u16::from(more > 0));
+    let first = first_drawn(&drawn, here, height);
+    for (at, area) in (first..drawn.len()).zip(inner.rows().take(height.into())) {
+        let line = match drawn[at] {
+            None => heading(state, &rows, &lines, drawn.get(at + 1).copied().flatten()),
+            Some(number) => {
+                let line = lines[number];
+                let begins =
+                    at == first || lines.get(number.wrapping_sub(1)).is_none_or(|l| l.row != line.row);
+                row_line(state, &rows[line.row], line, (area, begins), state.focused(PANE) && number == here)
+            }
+        };
+        frame.render_widget(line, area);
+    }
+    if let Some(area) = inner.rows().next_back().filter(|_| more > 0) {
+        let key = state.keymap.short_label("settings");
+        let text = format!(" … {more} more ({key})");
+        frame.render_widget(Line::styled(text, state.theme().style(Role::Dim)), area);
     }
 }
 
-/// A row in one of two columns: the sign of the side and the value, without a track.
-fn half(frame: &mut Frame, state: &State, row: &Row, (place, line): (Place, Rect), cursor: bool) {
-    let theme = state.theme();
-    let (label, area) = columns(place, line);
-    let (Place::Left(side) | Place::Right(side)) = place else { return };
-    let bare = row.label.strip_prefix(side).unwrap_or(&row.label).trim_start();
-    // The label stands where those of other rows do, behind the room of a cursor.
-    let text = match label {
-        0 => String::new(),
-        _ => pad(&format!("{}{bare}", state.view.glyphs.cursor(false)), usize::from(label)),
+fn title(state: &State, form: bool) -> String {
+    let run = state.keymap.short_label("run");
+    let close = state.keymap.short_label("back");
+    let star = if changed(state) { "*" } else { "" };
+    let tail = match (changed(state), waits(state)) {
+        (true, true) => ": waits to run".to_owned(),
+        (true, false) => format!(": {run} runs them"),
+        (false, _) => String::new(),
     };
-    let star = if row.changed { "*" } else { "" };
-    let head = format!("{}{side}{star} ", state.view.glyphs.cursor(cursor));
-    let room = usize::from(area.width).saturating_sub(width(&text) + width(&head) + 1);
-    let role = match (row.changed, cursor) {
-        (true, _) => Role::Changed,
-        (false, true) => Role::Selection,
-        (false, false) => Role::Value,
-    };
-    let (role, text_of) = match refusal(state, row) {
-        Some(why) => (Role::Error, fit(&why, room).into_owned()),
-        // Names of models and files differ at their ends.
-        None => (role, fit_end(&typed(state, row).unwrap_or_else(|| row.text.clone()), room).into_owned()),
-    };
-    let head_role = if cursor { Role::Selection } else { Role::Dim };
-    let spans = vec![
-        Span::styled(text, theme.style(Role::Dim)),
-        Span::styled(head, theme.style(head_role)),
-        Span::styled(text_of, theme.style(role)),
-    ];
-    frame.render_widget(Line::from(spans), area);
+    if form { format!("All settings{star}{tail}  ({close} closes)") } else { format!("Settings{star}{tail}") }
 }
 
-fn row_line(state: &State, row: &Row, at: RowLine, area: Rect, cursor: bool) -> Line<'static> {
-    let theme = state.theme();
+fn heading(state: &State, rows: &[Row], lines: &[RowLine], next: Option<usize>) -> Line<'static> {
+    let title = next.map_or("", |number| group(&rows[lines[number].row]).title());
+    Line::styled(format!(" {title}"), state.theme().style(Role::Title))
+}
+
+fn row_line(
+    state: &State,
+    row: &Row,
+    at: RowLine,
+    (area, begins): (Rect, bool),
+    cursor: bool,
+) -> Line<'static> {
+    let (theme, form) = (state.theme(), state.here().form);
     let mark = state.view.glyphs.cursor(cursor);
     let star = if row.changed { "*" } else { "" };
     // Only the first of several checkboxes has the label.
-    let label = if at.mark == 0 { format!("{mark}{}{star}", row.label) } else { mark.to_owned() };
+    let label = if begins { format!("{mark}{}{star}", row.label) } else { mark.to_owned() };
     let label = format!("{} ", pad(&label, usize::from(LABEL) - 1));
     let label_role = if cursor { Role::Selection } else { Role::Dim };
     let value_role = match (row.changed, cursor) {
@@ -86,15 +89,17 @@ fn row_line(state: &State, row: &Row, at: RowLine, area: Rect, cursor: bool) -> 
         (false, true) => Role::Selection,
         (false, false) => Role::Value,
     };
-    let room = usize::from(area.width.saturating_sub(LABEL));
+    let columns = if form { area.width.min(FORM) } else { area.width };
+    let room = usize::from(columns.saturating_sub(LABEL));
     let mut spans = vec![Span::styled(label, theme.style(label_role))];
     if let Some(why) = refusal(state, row) {
+        let room = usize::from(area.width.saturating_sub(LABEL));
         spans.push(Span::styled(fit(&why, room).into_owned(), theme.style(Role::Error)));
         return Line::from(spans);
     }
     let typed = typed(state, row);
     if let Kind::Slider { .. } = row.kind {
-        let (_, columns) = track(area);
+        let (_, columns) = track(area, form);
         let text = slider(row.share(), columns.into(), state.view.glyphs);
         spans.push(Span::styled(text, theme.style(if cursor { Role::Selection } else { Role::Dim })));
         let text = pad(&typed.unwrap_or_else(|| row.text.clone()), VALUE.into());
@@ -103,7 +108,24 @@ fn row_line(state: &State, row: &Row, at: RowLine, area: Rect, cursor: bool) -> 
         let text = typed.unwrap_or_else(|| words(state, row, at.mark, room));
         spans.push(Span::styled(fit(&text, room).into_owned(), theme.style(value_role)));
     }
+    if form && at.mark == 0 {
+        spans.extend(facts(state, row, spans.iter().map(Span::width).sum(), area.width.into()));
+    }
     Line::from(spans)
+}
+
+/// Range, default and sentence of a row of the form, behind the `used` columns of its value.
+fn facts(state: &State, row: &Row, used: usize, room: usize) -> Vec<Span<'static>> {
+    let gap = " ".repeat((usize::from(FORM) + 1).saturating_sub(used));
+    let default = if row.default.is_empty() { String::new() } else { format!("default {}", row.default) };
+    let text = format!(
+        "{}{}{}",
+        pad(&fit(&range(row), RANGE - 1), RANGE),
+        pad(&fit(&default, DEFAULT + 1), DEFAULT + 2),
+        row.help
+    );
+    let text = fit(&text, room.saturating_sub(used + gap.len())).into_owned();
+    vec![Span::raw(gap), Span::styled(text, state.theme().style(Role::Dim))]
 }
 
 /// The text being typed into a row.
@@ -127,9 +149,6 @@ fn limits(state: &State, name: &str) -> String {
     }
 }
 
-/// Fewest columns of a model's name beside what it serves.
-const NAME: usize = 16;
-
 /// A row without a track, in about `room` columns.
 fn words(state: &State, row: &Row, mark: usize, room: usize) -> String {
     match (&row.kind, &row.value) {
@@ -140,10 +159,12 @@ fn words(state: &State, row: &Row, mark: usize, room: usize) -> String {
             if row.key != "models" {
                 return format!("{sign} {name}{note}");
             }
+            let unique = names.iter().filter(|other| last_part(other) == last_part(&name)).count() == 1;
+            let short = if unique { last_part(&name) } else { &name };
             let rest = format!("{note}{}", limits(state, &names[mark]));
             let left = room.saturating_sub(width(sign) + 1 + width(&rest)).max(NAME);
-            format!("{sign} {}{rest}", fit_end(&name, left))
+            format!("{sign} {}{rest}", fit_end(short, left))
         }
-        _ => row.text.clone(),
+        _ => fit_end(&row.text, room).into_owned(),
     }
 }

@@ -31,13 +31,15 @@ fn state() -> State {
     };
     state.board.models = vec![model("bert-mini"), model("gpt2-mini")];
     state.here_mut().focus = PANE;
+    state.here_mut().form = true;
     state
 }
 
 fn go_to(state: &mut State, key: &str) -> Row {
-    let rows = state.setup().unwrap().rows(state);
-    let at = lines(&rows).iter().position(|l| rows[l.row].key == key).unwrap_or_else(|| panic!("{key}"));
-    state.here_mut().row = at;
+    let setup = state.setup().unwrap();
+    let rows = setup.rows(state);
+    let at = shown(state, setup, &rows).iter().position(|l| rows[l.row].key == key);
+    state.here_mut().row = at.unwrap_or_else(|| panic!("{key}"));
     under_cursor(state).unwrap().0
 }
 
@@ -107,7 +109,7 @@ fn each_model_is_a_checkbox_with_a_line_of_its_own() {
     let row = go_to(&mut state, "models");
     assert_eq!(row.lines(), 2);
     assert!(can_select(&state));
-    state.here_mut().row = 1;
+    state.here_mut().row += 1;
     select(&mut state);
     assert_eq!(self::row(&state, "models").unwrap().value, Value::Marks(vec![true, true]));
     select(&mut state);
@@ -179,7 +181,7 @@ fn the_mouse_slides_where_the_track_is_drawn() {
         (pane.y..pane.bottom()).find_map(hit).unwrap()
     };
     let (number, _, line) = examples(&state);
-    let (start, length) = track(line);
+    let (start, length) = track(line, true);
     press(&mut state, pane, Mouse { kind: MouseKind::Press, x: start, y: line.y });
     assert_eq!(
         (state.here().row, state.view.drag.clone()),
@@ -196,8 +198,9 @@ fn the_mouse_slides_where_the_track_is_drawn() {
 fn a_scrolled_pane_is_hit_where_its_lines_are_drawn() {
     let mut state = state();
     let pane = Rect::new(0, 1, 30, 7);
-    let rows = state.setup().unwrap().rows(&state);
-    let all = lines(&rows).len();
+    state.here_mut().form = false;
+    let setup = state.setup().unwrap();
+    let all = shown(&state, setup, &setup.rows(&state)).len();
     state.here_mut().row = all - 1;
     let (number, _, _) = line_at(&state, pane, 6).unwrap();
     assert_eq!(number, all - 1, "the last line in sight is the last of all");
@@ -272,6 +275,7 @@ fn a_replay_can_be_looked_at_and_not_set_up() {
     let replay = Some(crate::state::ReplayState::new("s".into(), 1.0, 1.0));
     let mut state = State::new(Start { replay, ..Start::new() });
     state.here_mut().focus = PANE;
+    state.here_mut().form = true;
     assert!(!can_select(&state));
     let keys: Vec<String> = state.setup().unwrap().rows(&state).into_iter().map(|r| r.key).collect();
     for key in keys {
@@ -296,14 +300,61 @@ fn what_was_refused_is_forgotten_with_the_next_key() {
     assert_eq!(state.here().refused, None);
 }
 
+/// The footer offered `space` on every row, and on most of them it did nothing.
 #[test]
-fn select_on_a_row_without_checkbox_or_picker_says_which_keys_change_it() {
+fn space_is_offered_on_boxes_alone() {
     let mut state = state();
-    let rows = state.setup().unwrap().rows(&state);
-    let key = rows.iter().find(|r| matches!(r.kind, Kind::Integer(_))).unwrap().key.clone();
-    go_to(&mut state, &key);
-    select(&mut state);
-    assert_eq!(state.view.toast.as_deref(), Some("h and l change this row"));
+    let keys: Vec<(String, bool)> = state
+        .setup()
+        .unwrap()
+        .rows(&state)
+        .into_iter()
+        .map(|r| {
+            let marks = matches!(r.kind, Kind::Marks(_));
+            (r.key, marks)
+        })
+        .collect();
+    for (key, marks) in keys {
+        go_to(&mut state, &key);
+        assert_eq!(can_select(&state), marks, "{key}");
+    }
+}
+
+#[test]
+fn the_pane_shows_few_rows_with_two_bars_and_says_how_many_more_there_are() {
+    for lab in crate::screens::labs() {
+        let mut state = state();
+        state.show(lab.id());
+        state.here_mut().form = false;
+        state.place_mut(state.view.lab).form = false;
+        let setup = lab.setup().unwrap();
+        let rows = setup.rows(&state);
+        let short = shown(&state, setup, &rows);
+        assert!(short.len() <= 14, "{}: {}", lab.title(), short.len());
+        let bars = short.iter().filter(|l| matches!(rows[l.row].kind, Kind::Slider { .. })).count();
+        assert!(bars >= 2, "{}: {bars} bars", lab.title());
+        assert!(hidden(setup, &rows) > 0, "{}", lab.title());
+        for key in setup.short().iter().filter(|key| rows.iter().all(|row| row.key != **key)) {
+            assert!(key.contains("results"), "{}: {key} is no row", lab.title());
+        }
+    }
+}
+
+#[test]
+fn changes_are_undone_one_by_one_and_made_again() {
+    let mut state = state();
+    let seed = |state: &State| row(state, "seed").unwrap().value;
+    let before = seed(&state);
+    typed(&mut state, "seed", "3").unwrap();
+    typed(&mut state, "task.examples", "500").unwrap();
+    undo(&mut state, false);
+    assert_eq!(seed(&state), Value::Number(3.0));
+    undo(&mut state, false);
+    assert!(seed(&state) == before && !can_undo(&state));
+    undo(&mut state, true);
+    assert_eq!(seed(&state), Value::Number(3.0));
+    typed(&mut state, "seed", "4").unwrap();
+    assert!(!can_redo(&state), "a new change ends what was undone");
 }
 
 #[test]

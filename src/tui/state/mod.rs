@@ -2,33 +2,38 @@
 
 mod glyphs;
 mod notices;
+mod place;
+mod popup;
 mod sources;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
 use std::time::Duration;
 
 pub use glyphs::Glyphs;
+pub use place::{Place, moved};
+pub use popup::{Popup, Prompt, Purpose, TextEntry};
 pub use sources::{Followed, ReplayState, Seat};
 
-use super::action::Effect;
 use super::keymap::Keymap;
-use super::popups::{Held, Page, Picker};
+use super::memory::Memory;
+use super::popups::Held;
 use super::reduce::replay;
 use super::screen::{Pane, Screen, ScreenId};
-use super::screens::{SCREENS, Views, labs, screen};
-use super::setup::Setup;
+use super::screens::{SCREENS, Views, home, labs, screen};
+use super::setup::{History, Setup};
 use super::theme::Theme;
 use engine::Down;
 use engine::board::Board;
 use engine::message::Notice;
-use labs::{LABS, Spec};
+use labs::{LABS, LabId, Spec};
 use session::format::Entry;
 use session::shelf::Recorded;
 
 /// The state of the terminal program.
 #[derive(Debug, Clone)]
 pub struct State {
+    /// Earlier and later settings of each lab.
+    pub(crate) history: BTreeMap<LabId, History>,
     /// What has been measured: a fold over commands and events, and nothing else.
     pub board: Board,
     /// What each screen remembers, including how its experiment is set up.
@@ -83,151 +88,28 @@ pub struct View {
     pub glyphs: Glyphs,
     /// Index into the themes.
     pub theme: usize,
-    /// A message that stays until the next key.
+    /// The generations of two runs that are compared.
+    pub(crate) compared: (u64, u64),
+    /// The row of the settings whose choices are picked in a popup.
+    pub(crate) picked: Option<String>,
+    /// Names of the commands that were chosen by name, the latest first.
+    pub recent: Vec<&'static str>,
+    /// How the program began; the strip of the first start goes when it is dismissed.
+    pub opening: Opening,
+    /// Whether the mouse is the terminal's own.
+    pub mouse_free: bool,
+    /// A message that stays for a few seconds, or until the next key.
     pub toast: Option<String>,
+    /// The message that the latest tick saw, and how many ticks have seen it.
+    pub(crate) toast_age: (Option<String>, usize),
     /// What the mouse drags.
     pub(crate) drag: Option<Drag>,
     /// Counts ticks, for the spinner.
     pub ticks: usize,
 }
 
-/// Where the user is on a screen.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// The pane that keys go to.
-    pub focus: Pane,
-    /// Whether that pane fills the screen.
-    pub zoom: bool,
-    /// The line of the setup pane that the cursor is on.
-    pub row: usize,
-    /// Cursor of a list, or lines scrolled away, per pane.
-    pub scroll: BTreeMap<Pane, usize>,
-    /// The row of the setup that refused a value, by its key, and why; until the next key.
-    pub refused: Option<(String, String)>,
-}
-
-impl Place {
-    fn at(focus: Pane) -> Self {
-        Self { focus, zoom: false, row: 0, scroll: BTreeMap::new(), refused: None }
-    }
-
-    /// The cursor of a list, or the lines scrolled away.
-    pub fn scrolled(&self, pane: Pane) -> usize {
-        self.scroll.get(&pane).copied().unwrap_or(0)
-    }
-
-    /// Moves the cursor of a pane by a number of steps among `len` entries.
-    pub fn travel(&mut self, pane: Pane, by: i64, len: usize) {
-        let at = self.scroll.entry(pane).or_default();
-        *at = moved(*at, by, len);
-    }
-}
-
-/// A cursor moved by a number of steps among `len` entries.
-pub fn moved(at: usize, by: i64, len: usize) -> usize {
-    let last = len.saturating_sub(1) as i64;
-    (at as i64).saturating_add(by).clamp(0, last) as usize
-}
-
-/// Something on top of the panes.
-#[derive(Clone)]
-pub enum Popup {
-    /// Every key, searchable.
-    Help {
-        /// What is searched for.
-        query: String,
-        /// Lines scrolled away.
-        scroll: usize,
-    },
-    /// Every command by name.
-    Palette {
-        /// What was typed.
-        query: String,
-        /// Which match is under the cursor.
-        selected: usize,
-    },
-    /// Something to read.
-    Page {
-        page: &'static dyn Page,
-        /// Lines scrolled away.
-        scroll: usize,
-    },
-    /// Something to choose from.
-    Pick {
-        picker: &'static dyn Picker,
-        /// Which entry is under the cursor.
-        selected: usize,
-    },
-}
-
-impl Popup {
-    /// Identifies the popup.
-    pub(crate) fn name(&self) -> &'static str {
-        match self {
-            Popup::Help { .. } => "help",
-            Popup::Palette { .. } => "palette",
-            Popup::Page { page, .. } => page.name(),
-            Popup::Pick { picker, .. } => picker.name(),
-        }
-    }
-}
-
-impl fmt::Debug for Popup {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// A line of text that is being typed.
-#[derive(Debug, Clone)]
-pub struct TextEntry {
-    pub purpose: Purpose,
-    /// What was typed.
-    pub buffer: String,
-    /// Characters between the caret and the end.
-    pub after: usize,
-    /// Why it cannot be taken.
-    pub error: Option<String>,
-}
-
-impl TextEntry {
-    /// A field for a purpose, with text already in it.
-    pub(crate) fn new(purpose: Purpose, buffer: impl Into<String>) -> Self {
-        Self { purpose, buffer: buffer.into(), after: 0, error: None }
-    }
-
-    /// The byte at which the caret stands.
-    pub(crate) fn caret(&self) -> usize {
-        let from_the_end = self.buffer.char_indices().rev().take(self.after).last();
-        from_the_end.map_or(self.buffer.len(), |(at, _)| at)
-    }
-}
-
-/// What a text is typed for.
-#[derive(Debug, Clone)]
-pub enum Purpose {
-    /// A row of the setup, by its key.
-    Setting(String),
-    /// Something else that is asked for.
-    Ask(&'static Prompt),
-}
-
-/// Something that is asked for in a text field.
-pub struct Prompt {
-    pub label: &'static str,
-    /// What can be typed.
-    pub hint: &'static str,
-    /// Takes what was typed; the error says why it cannot be taken.
-    pub take: fn(&mut State, &str) -> Result<Vec<Effect>, String>,
-    /// Follows the typing, key by key.
-    pub follow: Option<fn(&mut State, &str) -> Vec<Effect>>,
-}
-
-impl fmt::Debug for Prompt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.label)
-    }
-}
+/// The slot of a lab's figures.
+pub(crate) const FIGURES: usize = 2;
 
 /// What the mouse drags.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -249,9 +131,25 @@ pub enum Recording {
     Failed(String),
 }
 
+/// How the program begins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Opening {
+    /// The first start ever: the default experiment runs, under a strip that says what it asks.
+    First,
+    /// The experiment that was asked for runs.
+    #[default]
+    Work,
+    /// The opening screen; nothing runs.
+    Home,
+}
+
 /// What a state is made from.
 #[derive(Debug, Clone)]
 pub struct Start {
+    /// How the program begins.
+    pub opening: Opening,
+    /// What was kept of the last start.
+    pub memory: Option<Memory>,
     /// The experiment that runs first.
     pub spec: Spec,
     /// Which key does what.
@@ -280,6 +178,8 @@ impl Start {
     /// The default experiment at 120 columns and 40 rows, not recorded.
     pub fn new() -> Self {
         Self {
+            opening: Opening::Work,
+            memory: None,
             spec: default_spec(),
             keymap: Keymap::default(),
             themes: Theme::shipped(),
@@ -312,7 +212,21 @@ impl State {
     /// A state before anything has happened: the lab of the spec is shown.
     pub fn new(start: Start) -> Self {
         let screens = Views::new(&start);
-        let Start { spec, keymap, themes, glyphs, size, recording, replay, far, followed, past, .. } = start;
+        let Start {
+            opening,
+            memory,
+            spec,
+            keymap,
+            themes,
+            glyphs,
+            size,
+            recording,
+            replay,
+            far,
+            followed,
+            past,
+            ..
+        } = start;
         let first = labs().find(|s| s.setup().is_some_and(|setup| setup.lab() == spec.lab()));
         let lab = first.or(labs().next()).unwrap_or(SCREENS[0]).id();
         let view = View {
@@ -324,11 +238,18 @@ impl State {
             entry: None,
             glyphs,
             theme: 0,
+            compared: (0, 0),
+            picked: None,
+            recent: Vec::new(),
+            opening,
+            mouse_free: false,
             toast: None,
+            toast_age: (None, 0),
             drag: None,
             ticks: 0,
         };
         let mut state = Self {
+            history: BTreeMap::new(),
             board: Board::default(),
             screens,
             view,
@@ -346,6 +267,18 @@ impl State {
             sessions: None,
             held: None,
         };
+        // A spec that was asked for stands before what was kept of its lab.
+        if let Some(memory) = memory.filter(|_| state.replay.is_none()) {
+            memory.restore(&mut state);
+        }
+        if let (Opening::Work, Some(setup)) = (opening, screen(lab).setup()) {
+            setup.take(&mut state, &spec);
+            state.view.lab = lab;
+        }
+        if opening == Opening::Home && state.followed.is_none() {
+            state.view.screen = home::ID;
+            state.here_mut().focus = home::SESSIONS;
+        }
         for entry in &past {
             replay::follow(&mut state, entry);
         }
@@ -402,6 +335,40 @@ impl State {
         self.here().focus == pane
     }
 
+    /// Gives a pane of the shown screen the focus; the slot that had it keeps its pane in sight.
+    pub fn focus_on(&mut self, pane: Pane) {
+        let slots = self.screen().slots();
+        let place = self.here_mut();
+        if let Some(slot) = slots.iter().find(|slot| slot.contains(&place.focus)) {
+            place.tabs.insert(slot[0], place.focus);
+        }
+        place.focus = pane;
+    }
+
+    /// Puts a pane of the shown screen in sight; the focus moves only within its slot.
+    pub fn turn_to(&mut self, pane: Pane) {
+        let slots = self.screen().slots();
+        let Some(slot) = slots.iter().find(|slot| slot.contains(&pane)) else { return };
+        let place = self.here_mut();
+        if slot.contains(&place.focus) {
+            place.focus = pane;
+        }
+        place.tabs.insert(slot[0], pane);
+    }
+
+    /// The pane whose figure and numbers are meant on a screen: the one with the focus, or for settings and lists the figure in sight.
+    pub fn looked_at(&self, id: ScreenId) -> Pane {
+        let place = self.place(id);
+        let slots = screen(id).slots();
+        let of_figures = slots.get(FIGURES).filter(|_| screen(id).setup().is_some());
+        match of_figures {
+            Some(slot) if slots[..FIGURES].iter().any(|slot| slot.contains(&place.focus)) => {
+                place.shown(slot)
+            }
+            _ => place.focus,
+        }
+    }
+
     /// Whether the engine is working on a run.
     pub fn busy(&self) -> bool {
         self.replay.is_none() && self.board.running()
@@ -420,7 +387,7 @@ impl State {
 
     /// Whether the popup offers something to choose.
     pub(crate) fn picking(&self) -> bool {
-        matches!(self.view.popup, Some(Popup::Pick { .. }))
+        matches!(self.view.popup, Some(Popup::Pick { .. } | Popup::Menu { .. }))
     }
 
     /// Whether the popup's entries have checkboxes that can be toggled now.

@@ -3,6 +3,7 @@
 use super::panel::{Panel, Seat, Seated, Which};
 use super::prepare::Bench;
 use crate::Host;
+use crate::answer::MISCALIBRATED;
 use crate::finding::{ChoiceFinding, Kind, ProbeFinding, ProbeRole};
 use base::Problem;
 use base::matrix::{Dense, Matrix};
@@ -15,9 +16,6 @@ use probe::grid::Standing;
 use probe::train::EPOCH;
 use stats::Estimate;
 use stats::intervals::wilson;
-
-/// Calibration error from which completeness says more of the oracle than of the intervention.
-const MISCALIBRATED: f64 = 0.1;
 
 /// Audits every probe on the test examples that have been read.
 pub(crate) fn audit_probes(bench: &Bench, is_final: bool, host: &mut Host<'_>) -> Result<(), Fault> {

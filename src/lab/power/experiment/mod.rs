@@ -69,6 +69,18 @@ impl Instrument for Power {
         counted::of(spec, sizes)
     }
 
+    fn asks(spec: &Spec) -> String {
+        super::answer::question(spec)
+    }
+
+    fn numbers(results: &super::Results) -> Vec<lab::compared::Number> {
+        super::answer::numbers(results)
+    }
+
+    fn answer(results: &super::Results, spec: &Spec) -> lab::Answer {
+        super::answer::answer(results, spec)
+    }
+
     fn summary(results: &super::Results, spec: &Spec) -> Vec<String> {
         summary::lines(results, Some(spec))
     }

@@ -147,9 +147,9 @@ fn layer(first: bool) -> Setting<Spec> {
 
 fn pooling(first: bool) -> Setting<Spec> {
     let help = "How token vectors become one; the model's own way is the mean for most.";
-    row(key(first, "pooling"), label(first, "pool"), help).one_of(
+    row(key(first, "pooling"), label(first, "vector"), help).one_of(
         &POOLINGS,
-        |p| p.map_or("own".to_owned(), |p| p.to_string()),
+        |p| p.map_or("model's own".to_owned(), |p| p.to_string()),
         move |s: &Spec, p| s.side(first).pooling == *p,
         move |s, p| side_mut(s, first).pooling = *p,
     )
@@ -179,7 +179,7 @@ fn noise(first: bool) -> Setting<Spec> {
 
 fn corrupted(first: bool) -> Setting<Spec> {
     let help = "Steps of training on shuffled words before the encoder is read (Zhu et al., Table 2: 200).";
-    row(key(first, "corrupted"), label(first, "spoil"), help).count(
+    row(key(first, "corrupted"), label(first, "corruption"), help).count(
         &[0, 50, 100, 200, 500],
         0..=20_000,
         move |s: &Spec| s.side(first).corrupted,
@@ -194,7 +194,7 @@ fn results(first: bool) -> Setting<Spec> {
         [one] => last_part(one).to_owned(),
         [one, more @ ..] => format!("{} +{}", last_part(one), more.len()),
     };
-    row(key(first, "results"), label(first, "file"), help)
+    row(key(first, "results"), label(first, "results"), help)
         .file(
             "none",
             move |s: &Spec| Some(s.side(first).results.join(", ")).filter(|names| !names.is_empty()),

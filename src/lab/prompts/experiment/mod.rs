@@ -76,6 +76,18 @@ impl Instrument for Prompts {
         counted::of(spec, sizes)
     }
 
+    fn asks(spec: &Spec) -> String {
+        super::answer::question(spec)
+    }
+
+    fn numbers(results: &super::Results) -> Vec<lab::compared::Number> {
+        super::answer::numbers(results)
+    }
+
+    fn answer(results: &super::Results, spec: &Spec) -> lab::Answer {
+        super::answer::answer(results, spec)
+    }
+
     fn summary(results: &super::Results, spec: &Spec) -> Vec<String> {
         super::summary::summary(results, spec)
     }

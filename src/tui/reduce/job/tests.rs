@@ -31,7 +31,7 @@ fn seed(state: &mut State, seed: u64) {
 fn queued(state: &mut State, seeds: &[u64]) {
     for seed in seeds {
         self::seed(state, *seed);
-        assert!(keys(state, "enter enter").is_empty());
+        assert!(keys(state, "r enter").is_empty());
     }
 }
 
@@ -56,13 +56,13 @@ fn seeds(state: &State) -> Vec<u64> {
 #[test]
 fn a_second_run_asks_first_and_nothing_is_sent_before_the_answer() {
     let mut state = running();
-    assert!(keys(&mut state, "enter").is_empty());
+    assert!(keys(&mut state, "r").is_empty());
     assert_eq!(state.popup_name(), Some("second-run"));
     assert!(state.queue.is_empty() && state.board.generation == 1);
     for back in ["esc", "j j enter"] {
         assert!(keys(&mut state, back).is_empty());
         assert!(state.popup_name().is_none() && state.queue.is_empty() && state.board.generation == 1);
-        keys(&mut state, "enter");
+        keys(&mut state, "r");
     }
 }
 
@@ -97,7 +97,7 @@ fn runs_begin_in_the_order_in_which_they_were_asked_for() {
 #[test]
 fn the_end_of_an_older_run_begins_nothing() {
     let mut state = running();
-    keys(&mut state, "enter j enter");
+    keys(&mut state, "r j enter");
     queued(&mut state, &[9]);
     assert!(ended(&mut state, 1, Outcome::Cancelled).is_empty(), "it was replaced");
     assert_eq!(seeds(&state), [9]);
@@ -109,7 +109,7 @@ fn a_run_that_replaces_begins_at_once_and_leaves_those_that_wait() {
     let mut state = running();
     queued(&mut state, &[5]);
     seed(&mut state, 8);
-    assert_eq!(runs(&keys(&mut state, "enter j enter")), [(2, 2, 8)]);
+    assert_eq!(runs(&keys(&mut state, "r j enter")), [(2, 2, 8)]);
     assert_eq!(seeds(&state), [5]);
 }
 
@@ -164,12 +164,12 @@ fn the_cursor_among_waiting_runs_stays_on_its_run_when_the_first_begins() {
 fn a_question_about_a_second_run_is_settled_by_the_end_of_the_first() {
     let mut state = running();
     seed(&mut state, 4);
-    keys(&mut state, "enter");
+    keys(&mut state, "r");
     assert_eq!(runs(&ended(&mut state, 1, Outcome::Done)), [(2, 2, 4)]);
     assert_eq!(state.popup_name(), None);
     queued(&mut state, &[5]);
     seed(&mut state, 6);
-    keys(&mut state, "enter");
+    keys(&mut state, "r");
     assert_eq!(runs(&ended(&mut state, 2, Outcome::Done)), [(3, 3, 5)]);
     assert_eq!(state.popup_name(), Some("second-run"), "another run is in progress, so it still counts");
 }
@@ -178,7 +178,7 @@ fn a_question_about_a_second_run_is_settled_by_the_end_of_the_first() {
 fn a_run_that_is_asked_for_while_the_other_is_cancelled_waits_without_a_question() {
     let mut state = running();
     keys(&mut state, "ctrl-c");
-    assert!(keys(&mut state, "enter").is_empty());
+    assert!(keys(&mut state, "r").is_empty());
     assert_eq!((state.popup_name(), state.queue.len()), (None, 1));
     let effects = ended(&mut state, 1, Outcome::Cancelled);
     assert_eq!(runs(&effects).len(), 1);
@@ -190,7 +190,7 @@ fn a_spec_that_cannot_run_neither_asks_nor_waits() {
     let mut state = running();
     let models = setup::row(&state, "models").unwrap();
     setup::toggle(&mut state, &models, 0);
-    assert!(keys(&mut state, "enter").is_empty());
+    assert!(keys(&mut state, "r").is_empty());
     assert!(state.view.popup.is_none() && state.queue.is_empty());
     assert!(state.view.toast.as_deref().unwrap().contains("models"));
 }
@@ -284,12 +284,13 @@ fn an_engine_far_away_is_left_stopped_or_waited_for_as_the_user_says() {
 fn a_link_that_is_down_can_be_tried_at_once_and_one_that_holds_cannot() {
     let mut state = State::new(Start { far: far(), ..Start::new() });
     reduce(&mut state, Action::Start);
-    assert!(keys(&mut state, "ctrl-r").is_empty(), "the link holds");
+    let retry = |state: &mut State| reduce(state, Action::Command("try-link"));
+    assert!(retry(&mut state).is_empty(), "the link holds");
     let down = Down { next: Some(7) };
     assert!(reduce(&mut state, Action::Down(Some(down))).is_empty());
-    assert_eq!((state.down, keys(&mut state, "ctrl-r")), (Some(down), vec![Effect::TryLink]));
+    assert_eq!((state.down, retry(&mut state)), (Some(down), vec![Effect::TryLink]));
     reduce(&mut state, Action::Down(None));
-    assert!(keys(&mut state, "ctrl-r").is_empty());
+    assert!(retry(&mut state).is_empty());
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
 }
 
 fn invitation(state: &State) -> String {
-    let key = |id| state.keymap.label(id);
+    let key = |id| state.keymap.short_label(id);
     let models = match setup::row(state, "models").map(|row| row.value) {
         Some(Value::Marks(on)) => on.iter().filter(|on| **on).count(),
         _ => 0,
@@ -39,8 +39,9 @@ fn invitation(state: &State) -> String {
         n => format!("with the vocabularies of the {n} selected models"),
     };
     format!(
-        "{} shows what it contains: counts, drops, splits, rows\n{} asks the data doctor, {with}\n{} adds a file or a folder",
-        key("inspect-data"),
+        "{} shows what it contains: counts, drops, splits, rows\n{} {} asks the data doctor, {with}\n{} adds a file or a folder",
+        key("open"),
+        key("menu"),
         key("check-data"),
         key("add-data")
     )

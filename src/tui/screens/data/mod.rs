@@ -68,18 +68,18 @@ static TAB: &[Entry] = rows! { Context::Global;
 };
 
 static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
-    "inspect-data", "inspect data set",
-        "Shows what the data set under the cursor contains: its format, dropped rows, counts, splits and first rows.",
-        ["i"], Some(("inspect", 4)), can_ask => |s| ask(s, DataQuestion::Inspect);
-    "check-data", "examine data set",
-        "Asks the data doctor which rows of the set under the cursor are unfit, given the vocabularies of the selected models.",
-        ["c"], Some(("doctor", 5)), can_ask => |s| ask(s, DataQuestion::Doctor);
     "add-data", "add data set", "Adds a data set: a file or a folder in any known format.",
         ["a"], Some(("add", 6)), live => |s| look::ask(s, &ADD);
-    "data-page-up", "scroll data up", "Scrolls what is known of the data set up.",
-        ["pageup"], None, always => |s| DOSSIERS.scroll(s, -5);
-    "data-page-down", "scroll data down", "Scrolls what is known of the data set down.",
-        ["pagedown"], None, always => |s| DOSSIERS.scroll(s, 5);
+};
+
+/// Further commands, in the screen's own menu.
+static MENU: &[Entry] = rows! { Context::Menu(ID);
+    "inspect-data", "inspect data set",
+        "Shows what the data set under the cursor contains, as enter does: format, dropped rows, counts, splits, first rows.",
+        ["i"], None, can_ask => |s| ask(s, DataQuestion::Inspect);
+    "check-data", "examine data set",
+        "Asks which rows of the set under the cursor are unfit, given the vocabularies of the selected models.",
+        ["d"], None, can_ask => |s| ask(s, DataQuestion::Doctor);
 };
 
 static ADD: Prompt = Prompt { label: "data set", hint: "file or folder", take: add, follow: None };
@@ -164,8 +164,8 @@ impl Screen for Data {
         Some("What is in a data set, and what of it is unfit?")
     }
 
-    fn panes(&self) -> &'static [Pane] {
-        &[LIST, PAGE]
+    fn slots(&self) -> &'static [&'static [Pane]] {
+        &[&[LIST], &[PAGE]]
     }
 
     fn folds(&self) -> bool {
@@ -187,8 +187,21 @@ impl Screen for Data {
         COMMANDS
     }
 
-    fn travel(&self, state: &mut State, pane: Pane, by: i64) {
+    fn menu(&self) -> &'static [Entry] {
+        MENU
+    }
+
+    fn open(&self, state: &mut State, _: Pane) -> Option<Vec<Effect>> {
+        can_ask(state).then(|| ask(state, DataQuestion::Inspect))
+    }
+
+    fn about(&self, _: &State, _: Pane) -> String {
+        "Data sets, built in and added; enter shows what one contains, the menu examines it.".into()
+    }
+
+    fn travel(&self, state: &mut State, pane: Pane, by: i64) -> Vec<Effect> {
         DOSSIERS.travel(state, pane, by);
+        Vec::new()
     }
 
     fn press(&self, state: &mut State, pane: Pane, area: Rect, mouse: Mouse) -> Vec<Effect> {
@@ -214,7 +227,7 @@ impl Screen for Data {
             return None;
         }
         state.screens.data.cancelling = Some(state.board.ticket);
-        state.view.toast = Some("cancelling the questions about data; press again to quit".into());
+        state.view.toast = Some("cancelling the questions about data; which takes a moment".into());
         Some(job::send(state, Command::Withdraw { topic: Topic::Data }))
     }
 }

@@ -48,10 +48,8 @@ static TAB: &[Entry] = rows! { Context::Global;
 };
 
 static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
-    "home-take", "open", "Opens the lab or replays the session under the cursor, or toggles the model there.",
-        ["enter"], Some(("open", 1)), always => take;
-    "home-resume", "resume session", "Sets the lab up as in the last run of the session under the cursor.",
-        ["c"], Some(("resume", 2)), can_resume => resume;
+    "home-resume", "run on from session", "Sets the lab up as in the last run of the session under the cursor.",
+        ["r"], Some(("go on", 2)), can_resume => resume;
 };
 
 /// Shows the screen and lists the sessions again.
@@ -141,8 +139,8 @@ impl Screen for Home {
         None
     }
 
-    fn panes(&self) -> &'static [Pane] {
-        &[LABS, SESSIONS, MODELS]
+    fn slots(&self) -> &'static [&'static [Pane]] {
+        &[&[LABS], &[SESSIONS], &[MODELS]]
     }
 
     fn layout(&self, _: &State, body: Rect) -> Vec<(Pane, Rect)> {
@@ -164,9 +162,14 @@ impl Screen for Home {
         COMMANDS
     }
 
-    fn travel(&self, state: &mut State, pane: Pane, by: i64) {
+    fn open(&self, state: &mut State, _: Pane) -> Option<Vec<Effect>> {
+        Some(take(state))
+    }
+
+    fn travel(&self, state: &mut State, pane: Pane, by: i64) -> Vec<Effect> {
         let len = listing(state, pane).len;
         state.place_mut(ID).travel(pane, by, len);
+        Vec::new()
     }
 
     fn press(&self, state: &mut State, pane: Pane, area: Rect, mouse: Mouse) -> Vec<Effect> {

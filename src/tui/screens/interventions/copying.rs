@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::measured::{curve, example, results};
-use super::{CURVES, EXAMPLE, ID, PARETO, PROBES, map, view};
+use super::{CURVES, EXAMPLE, ID, MAPS, METHODS, PARETO, PROBES, map, view};
 use crate::setup;
 use crate::state::State;
 use stats::estimate::Estimate;
@@ -12,7 +12,8 @@ use stats::estimate::Estimate;
 pub(crate) fn copy_text(state: &State) -> Option<String> {
     match state.place(ID).focus {
         setup::PANE => Some(labs::Spec::from(view(state).spec.clone()).to_toml()),
-        CURVES if map::is_drawn(state) => map::text(state),
+        METHODS => optima_text(state),
+        pane if MAPS.contains(&pane) => map::text(state),
         CURVES => curve_text(state),
         PARETO => optima_text(state),
         EXAMPLE => example_text(state),

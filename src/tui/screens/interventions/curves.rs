@@ -8,16 +8,18 @@ use super::measured::{
     awaiting_point, behaviour as measured_behaviour, closest_rival, distances, marker, method,
     readout as measured, results, without,
 };
-use super::{CURVES, ran, run, view};
+use super::{BEHAVIOUR, DISTANCE, ran, run, view};
 use crate::layout::inside;
 use crate::panes::{message, pane_block, problem};
+use crate::screen::Pane;
 use crate::state::State;
 use crate::theme::Role;
 use crate::widgets::chart::{Chart, Form};
-use base::numbers::{decimals, percent, plus_minus, probability, score, short};
-use base::text::{fit, printable, width};
+use base::numbers::{decimals, percent, plus_minus, probability, score, seconds, short};
+use base::text::{fit, last_part, printable, width};
 use engine::message::Outcome;
 use figure::layers::Count;
+use labs::interventions::answer::oracle_name;
 use labs::interventions::banded::Banded;
 use labs::interventions::figures;
 use labs::interventions::finding::ReliabilityFinding;
@@ -46,19 +48,23 @@ pub(crate) fn chart_area(inner: Rect, state: &State) -> Rect {
 }
 
 /// Draws the pane.
-pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     let drawn = title(state);
     let symbol = method(state).map_or("strength", |m| m.parameter.symbol.as_str());
     let view = view(state);
     let room = usize::from(area.width.saturating_sub(6));
-    let long = match view.behaviour {
-        Some(_) => format!("What the model does vs {symbol}: {drawn} on {}", view.model),
-        None => format!("C, S, R vs {symbol}: {drawn} on {}, {} oracle", view.model, view.oracle),
+    let model = last_part(&view.model);
+    let title = match pane {
+        BEHAVIOUR => format!("{drawn}: what the model itself does by strength {symbol} · {model}"),
+        DISTANCE => format!("{drawn}: distance from real states by strength {symbol} · {model}"),
+        _ => format!(
+            "{drawn}: scores by strength {symbol} · {model}, judged by the {}",
+            oracle_name(view.oracle)
+        ),
     };
-    let title = if width(&long) <= room { long } else { format!("{drawn} vs {symbol}, {}", view.model) };
-    frame.render_widget(pane_block(state, CURVES, &fit(&printable(&title), room)), area);
+    frame.render_widget(pane_block(state, pane, &fit(&printable(&title), room)), area);
     let inner = inside(area);
-    let Some(figure) = super::lines(state) else { return nothing(frame, inner, state) };
+    let Some(figure) = super::lines(state, pane) else { return nothing(frame, inner, state) };
     let chart = Chart { figure, theme: state.theme(), glyphs: state.view.glyphs, form: Form::Lines };
     let area = chart_area(inner, state);
     frame.render_widget(chart, area);
@@ -152,7 +158,7 @@ fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
     let b = &p.beside;
     let trainings = match (b.replicates, b.provisional) {
         (0, _) => return None,
-        (_, true) => "provisional recipe".to_owned(),
+        (_, true) => "first probe settings, still searching".to_owned(),
         (1, _) => "1 training".to_owned(),
         (k, _) => format!("{k} trainings"),
     };
@@ -162,10 +168,10 @@ fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
         text.push_str(&format!("  ! {} is no longer read: no optimum here", lost(p)));
     }
     let apart = b.replicates > 1 && !b.provisional && scores(state, p, room).0.narrow;
-    let legend = apart.then(|| " (±: with them/examples alone)".to_owned());
+    let legend = apart.then(|| " (± outer: examples and trainings; inner: examples)".to_owned());
     let beside = [
-        ("constant answer's S", b.s_floor),
-        ("Ze read after", b.ze_balanced_accuracy.map(|e| e.mean)),
+        ("S of a constant answer", b.s_floor),
+        ("accuracy on the other property", b.ze_balanced_accuracy.map(|e| e.mean)),
         ("S by class", b.s_by_class.map(|s| s.mean)),
         ("C where S", b.c_on_s.map(|c| c.mean)),
     ];
@@ -181,10 +187,10 @@ fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
     Some(Line::styled(text, state.theme().style(role)))
 }
 
-/// The first property that is no longer read; Ze where it is the only one that should stay.
+/// The first property that is no longer read; the other property where it is the only one that should stay.
 fn lost(p: &ReliabilityFinding) -> String {
     let lost = p.beside.selectivities.iter().find(|on| !on.eligible);
-    lost.map_or_else(|| "Ze".into(), |on| printable(&on.property).replace('_', " "))
+    lost.map_or_else(|| "the other property".into(), |on| printable(&on.property).replace('_', " "))
 }
 
 /// Of what S is the mean, where several properties should stay, in the longest form that fits `room`: with intervals and n, with
@@ -263,17 +269,20 @@ fn p_value(p: f64) -> String {
 /// there is room for them, and in short where there is little.
 fn distance(state: &State, room: usize) -> Option<Line<'static>> {
     let d = distances(state)?;
-    let factors = |head: &str, with: bool| {
-        let one = |(name, e): (&'static str, Estimate)| {
-            let half = if with { format!(" {}", plus_minus(e.half_width())) } else { String::new() };
-            format!("{name} {}x{half}", decimals(e.mean, 2))
-        };
-        let list: Vec<String> = d.value.relative().into_iter().map(one).collect();
-        format!(" {head} at {} (n {}): {}", short(d.value.value), d.n, list.join(", "))
+    // The first factor in words; the others, and the intervals, where there is room.
+    let all = d.value.relative();
+    let one = |(name, e): &(&'static str, Estimate), with: bool| {
+        let half = if with { format!(" {}", plus_minus(e.half_width())) } else { String::new() };
+        format!("{name} {}×{half}", decimals(e.mean, 2))
     };
-    let forms = [factors("distance", true), factors("distance", false)];
-    let terse = || factors("dist.", false).replace("Mahalanobis", "Mahal.");
-    let text = forms.into_iter().find(|form| width(form) <= room).unwrap_or_else(terse);
+    let near = all.first().map_or(String::new(), |(_, e)| decimals(e.mean, 1));
+    let form = |more: usize, with: bool| {
+        let list: Vec<String> = all.iter().skip(1).take(more).map(|entry| one(entry, with)).collect();
+        let list = if list.is_empty() { String::new() } else { format!("; {}", list.join(", ")) };
+        format!(" edited states lie {near}× as far from real ones as unedited (n {}){list}", d.n)
+    };
+    let forms = [form(9, true), form(9, false), form(1, false)];
+    let text = forms.into_iter().find(|form| width(form) <= room).unwrap_or_else(|| form(0, false));
     Some(Line::styled(fit(&text, room).into_owned(), state.theme().style(Role::Dim)))
 }
 
@@ -292,24 +301,32 @@ fn nothing(frame: &mut Frame, area: Rect, state: &State) {
     let key = |id| state.keymap.label(id);
     let method = title(state);
     let text = match run(state) {
-        None if state.replay.is_some() => "nothing has been played yet".into(),
-        None => format!("{} runs the experiment", key("run")),
+        None if state.replay.is_some() => "This lab ran nothing up to here in the recording.".into(),
+        None => format!("Not run yet: {} runs these settings.", key("run")),
         Some(job) => match &job.outcome {
             Some(Outcome::Failed(p)) => return problem(frame, area, p, state),
             _ if !ran(state).is_some_and(|s| s.methods.iter().any(|m| m.name == view(state).method)) => {
                 format!(
-                    "{method} is not in this run\n{} opens the picker, {} adds it to the run, {} starts",
+                    "{method} is not in this run.\n{} {} lists all methods, {} ticks one, {} runs",
+                    key("menu"),
                     key("methods"),
                     key("popup-select"),
                     key("run")
                 )
             }
-            Some(Outcome::Cancelled) => format!("cancelled before the first point of {method}"),
+            Some(Outcome::Cancelled) => {
+                format!("Cancelled before the first result of {method}; {} runs it again.", key("run"))
+            }
             Some(Outcome::Done) => {
                 format!("the run gave no point of {method} under the {} oracle", view(state).oracle)
             }
             None => match &job.progress {
-                Some(progress) => format!("no point of {method} yet\n{}", progress.stage),
+                Some(progress) => {
+                    let left = progress.left.map_or(String::new(), |t| {
+                        format!(" The run takes about {} more.", seconds(t.round()))
+                    });
+                    format!("{method}: no result yet.{left}")
+                }
                 None => "the experiment is starting".into(),
             },
         },
@@ -327,7 +344,7 @@ mod tests {
     fn the_properties_behind_s_are_told() {
         let point = |results: &labs::interventions::Results| results.curves[0].points[0].value.clone();
         let one = point(&sample::results());
-        assert_eq!((by_property(&one, 200), lost(&one)), (None, "Ze".to_owned()));
+        assert_eq!((by_property(&one, 200), lost(&one)), (None, "the other property".to_owned()));
         let mut two = point(&sample::several(sample::results()));
         let [long, middle, short] = [100, 65, 50].map(|room| by_property(&two, room).unwrap());
         assert!(

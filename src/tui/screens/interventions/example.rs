@@ -19,7 +19,11 @@ use labs::interventions::finding::{ExampleFinding, Shift};
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let Some(example) = example(state) else {
         frame.render_widget(pane_block(state, EXAMPLE, "Example"), area);
-        let text = if state.board.running() { "waits for the first probe" } else { "no example yet" };
+        let text = if state.board.running() {
+            "One sentence before and after the edit, once a probe is trained."
+        } else {
+            "no example yet"
+        };
         return message(frame, inside(area), text, state.theme().style(Role::Dim));
     };
     let v = &example.value;
@@ -56,8 +60,7 @@ fn text(state: &State, v: &ExampleFinding, area: Rect) -> Vec<Line<'static>> {
     }
     let target = ran(state).map_or("", |spec| spec.task.target.as_str());
     for (property, shifts) in &v.oracle {
-        // Z_c is the property that was to change, Z_e one that was to stay (Canby et al.).
-        let sign = if property == target { "Zc" } else { "Ze" };
+        let sign = if property == target { "edit" } else { "keep" };
         lines.extend(group(state, form, &format!("{sign} {}", property.replace('_', " ")), shifts, None));
     }
     lines.extend(group(state, form, "model", &v.words, Some(v.correct)));

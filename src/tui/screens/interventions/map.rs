@@ -1,4 +1,4 @@
-//! The map of layers, in the place of the curves: a score by the layer that is written and the layer that is read, with the numbers
+//! The map of layers: a score by the layer that is written and the layer that is read, with the numbers
 //! of the cell under the cursor.
 
 use std::fmt::Write;
@@ -9,11 +9,12 @@ use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 
 use super::curves::estimate;
-use super::measured::{behaviour_figure, method, method_key, results};
-use super::{CURVES, view, view_mut};
-use crate::action::{Effect, Mouse};
+use super::measured::{method, method_key, results};
+use super::{MAPS, view, view_mut};
+use crate::action::Mouse;
 use crate::layout::inside;
-use crate::panes::pane_block;
+use crate::panes::{message, pane_block};
+use crate::screen::Pane;
 use crate::state::{State, moved};
 use crate::theme::Role;
 use crate::widgets::chart::{Chart, Form, cell_area};
@@ -45,36 +46,12 @@ fn map(state: &State) -> Option<Map<'_>> {
     Map::of(results(state), &view(state).model, &key(state)?, view(state).oracle)
 }
 
-/// Whether a map stands in the place of the curves: one is wanted, and the drawn method has one.
-pub(crate) fn is_drawn(state: &State) -> bool {
-    view(state).map.is_some()
-}
-
-/// The figure of the wanted score; none where the curves are wanted, or before the first cell.
-pub(crate) fn figure(state: &State) -> Option<Figure> {
-    let (score, key) = (view(state).score?, key(state)?);
+/// The figure of a pane's score; none for other panes, or before the first cell.
+pub(crate) fn figure(state: &State, pane: Pane) -> Option<Figure> {
+    let score = MAPS.iter().zip(Score::ALL).find(|(map, _)| **map == pane).map(|(_, score)| score)?;
+    let key = key(state)?;
     let of = (view(state).model.as_str(), &key, view(state).oracle);
     figures::map(results(state), state.board.engine.as_ref(), of, score)
-}
-
-/// Draws the next of the figures that there are: the curves, what the model does, then the map of each score.
-pub(crate) fn turn(state: &mut State, on: bool) -> Vec<Effect> {
-    let asked = behaviour_figure(state).is_some();
-    let scores = if map(state).is_some() { &Score::ALL[..] } else { &[] };
-    let mut all = vec![(None, false)];
-    all.extend(asked.then_some((None, true)));
-    all.extend(scores.iter().map(|s| (Some(*s), false)));
-    if all.len() == 1 {
-        let title = method_key(state).title();
-        state.view.toast = Some(format!("no map of layers of {title}: a spec asks for one by [map]"));
-        return Vec::new();
-    }
-    let drawn = (view(state).score, view(state).conduct);
-    let at = all.iter().position(|shown| *shown == drawn).unwrap_or(0);
-    let by = if on { 1 } else { all.len() - 1 };
-    let view = view_mut(state);
-    (view.score, view.conduct) = all[(at + by) % all.len()];
-    Vec::new()
 }
 
 /// Row and column of the cursor, from 0, among those that there are.
@@ -117,11 +94,15 @@ fn chart_area(inner: Rect) -> Rect {
 }
 
 /// Draws the pane.
-pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     let view = view(state);
-    let Some((figure, map)) = view.map.as_ref().zip(map(state)) else { return };
+    let Some((figure, map)) = view.map.as_ref().zip(map(state)) else {
+        frame.render_widget(pane_block(state, pane, "Map of layers"), area);
+        let text = "No map of layers in this run.\nA spec asks for one with [map].";
+        return message(frame, inside(area), text, state.theme().style(Role::Dim));
+    };
     let room = usize::from(area.width.saturating_sub(6));
-    frame.render_widget(pane_block(state, CURVES, &fit(&printable(&figure.title), room)), area);
+    frame.render_widget(pane_block(state, pane, &fit(&printable(&figure.title), room)), area);
     let inner = inside(area);
     let chart = chart_area(inner);
     let widget = Chart { figure, theme: state.theme(), glyphs: state.view.glyphs, form: Form::Lines };
@@ -180,10 +161,14 @@ fn numbers(state: &State, cell: &Tagged<MapFinding>, room: usize) -> Vec<Line<'s
         1 => " 1 training".to_owned(),
         k => format!(" {k} trainings (±: with them/examples alone)"),
     };
-    let read =
-        p.beside.ze_balanced_accuracy.map_or(String::new(), |e| format!("; Ze read after {}", score(e.mean)));
+    let read = p
+        .beside
+        .ze_balanced_accuracy
+        .map_or(String::new(), |e| format!("; other property still read with accuracy {}", score(e.mean)));
     let last = match p.beside.eligible {
-        Some(false) => Line::styled(" ! Ze is no longer read here".to_owned(), theme.style(Role::Warning)),
+        Some(false) => {
+            Line::styled(" ! what should stay is no longer read here".to_owned(), theme.style(Role::Warning))
+        }
         _ => Line::styled(format!("{trainings}{read}"), theme.style(Role::Dim)),
     };
     vec![Line::styled(place, theme.style(Role::Marker)), scores, last]

@@ -226,6 +226,14 @@ pub(crate) fn behaviour_figure(state: &State) -> Option<Figure> {
     Some(figure)
 }
 
+/// Distances from real states against the strength; none where nothing was measured.
+pub(crate) fn distance_figure(state: &State) -> Option<Figure> {
+    let (engine, view) = (state.board.engine.as_ref(), view(state));
+    let mut figure = figures::distance(results(state), engine, &view.model, &method_key(state))?;
+    figure.x.scale = scale(state);
+    Some(figure)
+}
+
 /// The knee of the front, or why there is none, and how many settings are dominated, from the longest form to the shortest; whether there
 /// is a knee. Every form has the count before what may be cut away.
 pub fn front(state: &State) -> Option<(bool, Vec<String>)> {

@@ -1,4 +1,4 @@
-//! The screen of the interventions lab: setup, curves, the plane of completeness and selectivity, an example, the probes.
+//! The screen of the interventions lab: methods, figures of the one under the cursor, an example.
 //!
 //! What it reads from the board is in [`measured`]; what it asks the engine is in `ask_point`.
 
@@ -8,6 +8,7 @@ mod curves;
 mod example;
 mod map;
 pub mod measured;
+mod methods;
 mod origin;
 mod pareto;
 mod picker;
@@ -19,7 +20,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout as Split, Rect};
+use ratatui::layout::Rect;
 
 use self::catalog::Catalog;
 use self::measured::{
@@ -29,31 +30,46 @@ use self::measured::{
 use crate::action::{Effect, Mouse};
 use crate::commands::{Context, Entry, always, live, rows};
 use crate::layout::{Layout, inside};
+use crate::panes::table::Table;
 use crate::popups;
 use crate::reduce::job;
 use crate::screen::{Origin, Pane, Screen, ScreenId};
 use crate::setup as frame_setup;
-use crate::state::{Drag, Start, State};
+use crate::state::{Drag, FIGURES, Start, State};
 use crate::widgets::chart;
 use engine::board::Job;
 use engine::message::{Command, Event, Outcome, Question};
 use figure::{Figure, Scale};
 use labs::interventions::Spec;
-use labs::interventions::map::Score;
 use labs::interventions::oracle::OracleKind;
 use labs::interventions::question::{PointQuestion, Question as Asked};
 use labs::setting::Value;
 use labs::{self, LabId};
 
 pub const ID: ScreenId = ScreenId("interventions");
+/// The methods of the run.
+pub const METHODS: Pane = Pane("methods");
 /// C, S and R against the strength.
-pub const CURVES: Pane = Pane("Curves");
+pub const CURVES: Pane = Pane("scores");
 /// C against S for all methods.
-pub const PARETO: Pane = Pane("Pareto");
-/// One example before and after.
-pub const EXAMPLE: Pane = Pane("Example");
+pub const PARETO: Pane = Pane("trade-off");
+/// What the model itself does.
+pub const BEHAVIOUR: Pane = Pane("the model itself");
+/// How far edited states are from real ones.
+pub const DISTANCE: Pane = Pane("distance");
+/// Scores by the layer that is written and the layer that is read: R, C, S.
+pub const MAPS: [Pane; 3] = [Pane("layers R"), Pane("layers C"), Pane("layers S")];
 /// The audit of oracles and probes.
-pub const PROBES: Pane = Pane("Probes");
+pub const PROBES: Pane = Pane("probes");
+/// One example before and after.
+pub const EXAMPLE: Pane = Pane("example");
+
+static SLOTS: &[&[Pane]] = &[
+    &[frame_setup::PANE],
+    &[METHODS],
+    &[CURVES, PARETO, BEHAVIOUR, DISTANCE, MAPS[0], MAPS[1], MAPS[2], PROBES],
+    &[EXAMPLE],
+];
 
 /// What this screen remembers.
 #[derive(Debug, Clone)]
@@ -78,12 +94,10 @@ pub struct View {
     pub scale: Option<Scale>,
     /// The figure of the curves; none before the first point.
     pub curves: Option<Figure>,
-    /// The score whose map is wanted in the place of the curves; none means the curves.
-    pub score: Option<Score>,
-    /// Whether what the model does is wanted in the place of the oracle's view.
-    pub conduct: bool,
     /// The figure of what the model does; none where another is drawn.
     pub behaviour: Option<Figure>,
+    /// The figure of distances from real states; none where another is drawn.
+    pub distance: Option<Figure>,
     /// Row and column of the cursor on the map, from 0.
     pub cell: (usize, usize),
     /// The figure of the map; none where the curves are drawn.
@@ -115,9 +129,8 @@ impl View {
             example: 0,
             scale: None,
             curves: None,
-            score: None,
-            conduct: false,
             behaviour: None,
+            distance: None,
             cell: (0, 0),
             map: None,
             pareto: None,
@@ -140,31 +153,32 @@ static TAB: &[Entry] = rows! { Context::Global;
 };
 
 static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
-    "best", "best strength", "Moves the marker to the strength with the highest reliability.",
-        ["b"], None, |s| optimum(s).is_some() => best;
-    "methods", "pick methods", "Opens the method picker: which one is drawn, and which ones run.",
-        ["m"], Some(("methods", 11)), always => picker::open;
-    "experiments", "experiments of the paper", "Sets the lab up as the whole experiment of Canby et al. (2024).",
-        ["t"], None, |s| s.replay.is_none() => |s| popups::pick(s, &picker::EXPERIMENTS, 0);
     "next-method", "next method", "Draws the next method.",
-        ["]"], None, always => |s| frame_setup::turn(s, setup::METHOD, 1);
+        ["m"], Some(("method", 11)), always => |s| methods::turn(s, 1);
     "previous-method", "previous method", "Draws the previous method.",
-        ["["], None, always => |s| frame_setup::turn(s, setup::METHOD, -1);
+        ["M"], None, always => |s| methods::turn(s, -1);
     "next-model", "next model", "Draws the next model of the run.",
-        ["v"], None, |s| run_models(s).len() > 1 => next_model;
-    "oracle", "switch oracle", "Switches to the next oracle.",
-        ["o"], Some(("oracle", 12)), always => |s| frame_setup::turn(s, setup::ORACLE, 1);
+        ["v"], Some(("model", 12)), |s| run_models(s).len() > 1 => |s| methods::turn_model(s, true);
+    "previous-model", "previous model", "Draws the previous model of the run.",
+        ["V"], None, |s| run_models(s).len() > 1 => |s| methods::turn_model(s, false);
     "next-example", "next example", "Shows the next example.",
         ["n"], Some(("example", 13)), live => |s| step_example(s, true);
     "previous-example", "previous example", "Shows the previous example.",
-        ["N"], Some(("example", 13)), live => |s| step_example(s, false);
-    "axis", "switch axis", "Switches the horizontal axis between linear and logarithmic.",
+        ["N"], None, live => |s| step_example(s, false);
+};
+
+/// Further commands, in the lab's own menu.
+static MENU: &[Entry] = rows! { Context::Menu(ID);
+    "best", "best strength", "Moves the marker to the strength with the highest reliability.",
+        ["b"], None, |s| optimum(s).is_some() => best;
+    "oracle", "other oracle", "Draws what the next oracle judges: MLP or linear.",
+        ["o"], None, always => |s| frame_setup::turn(s, setup::ORACLE, 1);
+    "methods", "pick methods", "Opens the list of all methods: which one is drawn, and which ones run.",
+        ["m"], None, always => picker::open;
+    "axis", "other axis", "Switches the horizontal axis between linear and logarithmic.",
         ["x"], None, always => switch_axis;
-    "next-map", "next figure",
-        "Draws the next figure: the curves, what the model does, or the map of layers by reliability, completeness, selectivity.",
-        ["}"], None, always => |s| map::turn(s, true);
-    "previous-map", "previous figure", "Draws the previous figure.",
-        ["{"], None, always => |s| map::turn(s, false);
+    "experiments", "experiment of the paper", "Sets the lab up as the whole experiment of Canby et al. (2024).",
+        ["e"], None, live => |s| popups::pick(s, &picker::EXPERIMENTS, 0);
 };
 
 fn view(state: &State) -> &View {
@@ -212,15 +226,6 @@ fn ask_point(state: &mut State) -> Vec<Effect> {
 fn best(state: &mut State) -> Vec<Effect> {
     let row = frame_setup::row(state, setup::STRENGTH).zip(optimum(state));
     row.map_or(Vec::new(), |(row, value)| frame_setup::set(state, &row, Value::Number(value)))
-}
-
-fn next_model(state: &mut State) -> Vec<Effect> {
-    let models = run_models(state);
-    let at = models.iter().position(|m| *m == view(state).model).map_or(0, |i| i + 1);
-    if let Some(model) = models.get(at % models.len().max(1)).cloned() {
-        view_mut(state).model = model;
-    }
-    ask_point(state)
 }
 
 fn step_example(state: &mut State, on: bool) -> Vec<Effect> {
@@ -281,42 +286,34 @@ impl Screen for Interventions {
         Some(labs::by_id(LabId::Interventions).question())
     }
 
-    fn panes(&self) -> &'static [Pane] {
-        &[frame_setup::PANE, CURVES, PARETO, EXAMPLE, PROBES]
+    fn slots(&self) -> &'static [&'static [Pane]] {
+        SLOTS
     }
 
     fn first(&self) -> Pane {
-        CURVES
-    }
-
-    fn layout(&self, state: &State, body: Rect) -> Vec<(Pane, Rect)> {
-        let side = if body.width >= 150 { 40 } else { 31 };
-        let [left, right] = Split::horizontal([Constraint::Length(side), Constraint::Fill(1)]).areas(body);
-        // The probes take what the setup leaves, at least a third.
-        let rows = self.setup().map_or(Vec::new(), |setup| setup.rows(state));
-        let wanted = frame_setup::lines(&rows).len() as u16 + 2;
-        let setup_rows = wanted.min(body.height * 2 / 3);
-        let [setup, probes] =
-            Split::vertical([Constraint::Length(setup_rows), Constraint::Fill(1)]).areas(left);
-        let [curves, below] = Split::vertical([Constraint::Fill(3), Constraint::Fill(2)]).areas(right);
-        let [pareto, example] = Split::horizontal([Constraint::Fill(5), Constraint::Fill(6)]).areas(below);
-        vec![
-            (frame_setup::PANE, setup),
-            (CURVES, curves),
-            (PARETO, pareto),
-            (EXAMPLE, example),
-            (PROBES, probes),
-        ]
+        METHODS
     }
 
     fn draw(&self, pane: Pane, frame: &mut Frame, area: Rect, state: &State) {
         match pane {
-            CURVES if map::is_drawn(state) => map::draw(frame, area, state),
-            CURVES => curves::draw(frame, area, state),
+            METHODS => {
+                let cursor = methods::cursor(state, METHODS);
+                methods::table(state).draw(frame, area, state, (METHODS, "Methods"), cursor);
+            }
             PARETO => pareto::draw(frame, area, state),
             EXAMPLE => example::draw(frame, area, state),
-            _ => probes::draw(frame, area, state),
+            PROBES => probes::draw(frame, area, state),
+            pane if MAPS.contains(&pane) => map::draw(frame, area, state, pane),
+            pane => curves::draw(frame, area, state, pane),
         }
+    }
+
+    fn about(&self, state: &State, pane: Pane) -> String {
+        methods::about(state, pane)
+    }
+
+    fn table(&self, state: &State, pane: Pane) -> Option<Table> {
+        (pane == METHODS).then(|| methods::table(state))
     }
 
     fn setup(&self) -> Option<&'static dyn frame_setup::Setup> {
@@ -327,43 +324,65 @@ impl Screen for Interventions {
         COMMANDS
     }
 
-    fn travel(&self, state: &mut State, pane: Pane, by: i64) {
-        if pane == CURVES && map::is_drawn(state) {
-            return map::step(state, by, 0);
+    fn menu(&self) -> &'static [Entry] {
+        MENU
+    }
+
+    fn travel(&self, state: &mut State, pane: Pane, by: i64) -> Vec<Effect> {
+        if pane == METHODS {
+            return methods::travel(state, pane, by);
+        }
+        if MAPS.contains(&pane) {
+            map::step(state, by, 0);
+            return Vec::new();
         }
         let len = if pane == PROBES { results(state).probes.len() } else { 0 };
         state.place_mut(ID).travel(pane, by, len);
+        Vec::new()
+    }
+
+    fn open(&self, state: &mut State, pane: Pane) -> Option<Vec<Effect>> {
+        let to = match pane {
+            METHODS => PROBES,
+            EXAMPLE => return Some(popups::show(state, &crate::popups::Provenance)),
+            _ => EXAMPLE,
+        };
+        state.focus_on(to);
+        Some(Vec::new())
     }
 
     fn sideways(&self, state: &mut State, pane: Pane, by: i64) -> Option<Vec<Effect>> {
-        let on_map = pane == CURVES && map::is_drawn(state);
-        on_map.then(|| {
+        MAPS.contains(&pane).then(|| {
             map::step(state, 0, by);
             Vec::new()
         })
     }
 
     fn press(&self, state: &mut State, pane: Pane, area: Rect, mouse: Mouse) -> Vec<Effect> {
-        if pane == CURVES && map::is_drawn(state) {
-            map::press(state, area, mouse);
-            return Vec::new();
+        match pane {
+            METHODS => {
+                let cursor = methods::cursor(state, METHODS);
+                let hit = methods::table(state).at(state, METHODS, area, cursor, mouse.y);
+                hit.map_or(Vec::new(), |at| methods::draw_nth(state, METHODS, at))
+            }
+            CURVES | BEHAVIOUR => {
+                state.view.drag = Some(Drag::Pane(pane));
+                drag_marker(state, pane, area, mouse.x)
+            }
+            pane if MAPS.contains(&pane) => {
+                map::press(state, area, mouse);
+                Vec::new()
+            }
+            _ => Vec::new(),
         }
-        if pane != CURVES {
-            return Vec::new();
-        }
-        state.view.drag = Some(Drag::Pane(CURVES));
-        drag_marker(state, area, mouse.x)
     }
 
     fn drag(&self, state: &mut State, pane: Pane, layout: &Layout, mouse: Mouse) -> Vec<Effect> {
-        layout.pane(pane).map_or(Vec::new(), |area| drag_marker(state, area, mouse.x))
+        layout.pane(pane).map_or(Vec::new(), |area| drag_marker(state, pane, area, mouse.x))
     }
 
     fn figure<'a>(&self, state: &'a State) -> Option<&'a Figure> {
-        match state.place(ID).focus {
-            PARETO => view(state).pareto.as_ref(),
-            _ => view(state).map.as_ref().or(lines(state)),
-        }
+        lines(state, state.looked_at(ID))
     }
 
     fn copy(&self, state: &State) -> Option<String> {
@@ -379,11 +398,13 @@ impl Screen for Interventions {
     }
 
     fn refresh(&self, state: &mut State) {
+        let shown = state.place(ID).shown(SLOTS[FIGURES]);
         let (curves, pareto) = (measured::curves_figure(state), measured::pareto_figure(state));
-        let (front, map) = (measured::front(state), map::figure(state));
-        let behaviour = view(state).conduct.then(|| measured::behaviour_figure(state)).flatten();
+        let (front, map) = (measured::front(state), map::figure(state, shown));
+        let behaviour = (shown == BEHAVIOUR).then(|| measured::behaviour_figure(state)).flatten();
+        let distance = (shown == DISTANCE).then(|| measured::distance_figure(state)).flatten();
         let view = view_mut(state);
-        (view.map, view.behaviour) = (map, behaviour);
+        (view.map, view.behaviour, view.distance) = (map, behaviour, distance);
         (view.curves, view.pareto, view.front) = (curves, pareto, front);
     }
 
@@ -447,13 +468,20 @@ fn follow_point(view: &mut View, point: &PointQuestion) {
     view.example = point.example;
 }
 
-/// The lines in the pane of the curves: what the model does, if that is wanted, or the oracle's view.
-fn lines(state: &State) -> Option<&Figure> {
-    view(state).behaviour.as_ref().or(view(state).curves.as_ref())
+/// The figure of a pane.
+fn lines(state: &State, pane: Pane) -> Option<&Figure> {
+    let view = view(state);
+    match pane {
+        PARETO => view.pareto.as_ref(),
+        BEHAVIOUR => view.behaviour.as_ref(),
+        DISTANCE => view.distance.as_ref(),
+        pane if MAPS.contains(&pane) => view.map.as_ref(),
+        _ => view.curves.as_ref(),
+    }
 }
 
-fn drag_marker(state: &mut State, area: Rect, x: u16) -> Vec<Effect> {
-    let figure = lines(state);
+fn drag_marker(state: &mut State, pane: Pane, area: Rect, x: u16) -> Vec<Effect> {
+    let figure = lines(state, pane);
     let value = figure.and_then(|figure| chart::value_at(figure, curves::chart_area(inside(area), state), x));
     let stop = value.and_then(|value| nearest_stop(state, value));
     let row = frame_setup::row(state, setup::STRENGTH).zip(stop);

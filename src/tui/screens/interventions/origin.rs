@@ -1,7 +1,7 @@
 //! Where the numbers in a pane come from, and the shell command that reproduces them.
 
 use super::measured::{example, method_key, readout, results};
-use super::{CURVES, EXAMPLE, ID, PARETO, PROBES, map, ran, view};
+use super::{EXAMPLE, ID, MAPS, PARETO, PROBES, map, ran, view};
 use crate::screen::Origin;
 use crate::state::State;
 use base::numbers::{plus_minus, score, short};
@@ -14,7 +14,7 @@ use labs::interventions::spec::Spec;
 
 /// The provenance of the number in the focused pane; none before anything has been measured.
 pub(crate) fn focused_origin(state: &State) -> Option<Origin> {
-    match state.place(ID).focus {
+    match state.looked_at(ID) {
         PROBES => {
             let at = state.place(ID).scrolled(PROBES);
             let probes = &results(state).probes;
@@ -35,7 +35,7 @@ pub(crate) fn focused_origin(state: &State) -> Option<Origin> {
             origin.entries.retain(|(key, _)| key != "state");
             Some(origin)
         }
-        CURVES if map::is_drawn(state) => {
+        pane if MAPS.contains(&pane) => {
             let cell = map::pointed(state)?;
             let mut origin = point_origin(state, cell, &cell.value.point);
             origin.entries.insert(3, ("strength".into(), cell.value.strength.title().into()));
@@ -94,11 +94,11 @@ fn origin<T>(state: &State, number: &Tagged<T>) -> Vec<(String, String)> {
 /// A shell command that runs a spec, complete in itself.
 fn shell_command(spec: &Spec) -> String {
     if *spec == Spec::shipped() {
-        return "probity run assets/specs/agreement.toml --json".into();
+        return "probity run interventions --json".into();
     }
     // A spec on standard input has no folder that its data could be relative to.
     let data = spec.task.data_path().map(|p| p.display().to_string());
     let spec = Spec { task: TaskSpec { data, ..spec.task.clone() }, ..spec.clone() };
     // The quoted delimiter keeps the shell from reading anything into the spec.
-    format!("probity run /dev/stdin --json <<'SPEC'\n{}\nSPEC", labs::Spec::from(spec).to_toml().trim_end())
+    format!("probity run - --json <<'SPEC'\n{}\nSPEC", labs::Spec::from(spec).to_toml().trim_end())
 }

@@ -47,7 +47,7 @@ fn name(p: &Tagged<ProbeFinding>) -> String {
     let role = match (p.value.role, p.value.oracle) {
         (ProbeRole::Oracle, Some(kind)) => format!("{kind} oracle"),
         (ProbeRole::Oracle, None) => "oracle".into(),
-        (ProbeRole::Interventional, _) => "attacked".into(),
+        (ProbeRole::Interventional, _) => "attacked probe".into(),
     };
     format!("{role}: {}", printable(&p.value.property).replace('_', " "))
 }
@@ -60,7 +60,7 @@ fn useless(p: &ProbeFinding) -> bool {
 fn header(state: &State, room: u16) -> Line<'static> {
     let style = state.theme().style(Role::Dim);
     if room < WIDE {
-        return Line::styled(" acc. %     maj.  bal.  ECE", style);
+        return Line::styled(" accuracy %  majority  balanced  calibr. error", style);
     }
     let columns = [("probe", 32), ("classifier", 26), ("accuracy", 15), ("majority", 10), ("balanced", 10)];
     let mut text: String = columns.iter().map(|(name, columns)| pad(name, *columns)).collect();
@@ -114,7 +114,7 @@ fn narrow(state: &State, p: &Tagged<ProbeFinding>, room: usize) -> Vec<Line<'sta
 fn trainings(p: &ProbeFinding) -> Option<String> {
     let c = p.choice.as_ref()?;
     let [lo, hi] = c.accuracy_range.map(|a| format!("{:.1}", 100.0 * a));
-    Some(format!("{} trainings {lo}-{hi}, {} equals", c.replicates, c.rivals.len()))
+    Some(format!("{} trainings: {lo}-{hi} %; {} other settings tie", c.replicates, c.rivals.len()))
 }
 
 /// The grid, and how much of the correlation is left in the data.

@@ -68,12 +68,12 @@ fn method_row(state: &State) -> Row {
 
 fn strength_row(state: &State) -> Row {
     let parameter = method(state).map(|m| &m.parameter);
-    let label = parameter.map_or("value", |p| p.symbol.as_str());
+    let label = parameter.map_or("Strength".to_owned(), |p| format!("Strength {}", p.symbol));
     let range =
         parameter.map_or(Range::real(0.0, 0.0), |p| Range { min: p.min, max: p.max, whole: p.integer });
     let kind = Kind::Slider { stops: marker_stops(state), range, unset: None };
     let help = "The strength whose numbers and example are shown: the marker on the curves.";
-    let mut row = Row::of_view(STRENGTH, label, help, kind, Value::Number(marker(state)));
+    let mut row = Row::of_view(STRENGTH, &label, help, kind, Value::Number(marker(state)));
     row.text = short(marker(state));
     row
 }
@@ -106,9 +106,14 @@ impl Setup for InterventionsSetup {
         LabId::Interventions
     }
 
+    fn short(&self) -> &'static [&'static str] {
+        &["models", "task.target", METHOD, STRENGTH, ORACLE, "site.layer", "task.examples"]
+    }
+
     fn rows(&self, state: &State) -> Vec<Row> {
         let (view, ran, known) = (view(state), ran(state), known(state));
-        let row = |s: &Setting<_>| Row::of(s, &view.spec, ran, &known);
+        let shipped = super::Spec::shipped();
+        let row = |s: &Setting<_>| Row::of(s, &view.spec, ran, &known).with_default(s, &shipped, &known);
         let mut rows = Vec::new();
         for setting in settings() {
             if BEFORE.contains(&setting.key.as_str()) {

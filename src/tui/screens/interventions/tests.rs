@@ -135,7 +135,8 @@ fn undo_takes_the_setup_back_to_what_was_run() {
     typed(&mut state, "task.examples", "500").unwrap();
     typed(&mut state, "seed", "9").unwrap();
     assert!(frame_setup::changed(&state));
-    undo(&mut state);
+    undo(&mut state, false);
+    undo(&mut state, false);
     assert_eq!(view(&state).spec, before);
 }
 
@@ -256,7 +257,7 @@ fn the_setup_shows_which_of_several_models_is_drawn() {
     let models = row(&state, "models").unwrap();
     assert_eq!(models.notes, [" (drawn)", ""]);
     job::run(&mut state);
-    assert_eq!(points(&next_model(&mut state))[0].model, "gpt2-mini");
+    assert_eq!(points(&methods::turn_model(&mut state, true))[0].model, "gpt2-mini");
     assert_eq!(row(&state, "models").unwrap().notes, ["", " (drawn)"]);
 }
 
@@ -300,9 +301,9 @@ fn the_picker_marks_what_runs_and_draws_what_is_taken() {
 fn before_anything_is_measured_only_the_setup_has_something_to_copy() {
     let mut state = started();
     for pane in SCREEN.panes() {
-        state.place_mut(ID).focus = *pane;
+        state.focus_on(pane);
         let copied = SCREEN.copy(&state);
-        assert_eq!(copied.is_some(), *pane == frame_setup::PANE, "{pane:?}");
+        assert_eq!(copied.is_some(), pane == frame_setup::PANE, "{pane:?}");
         assert!(SCREEN.origin(&state).is_none() && SCREEN.figure(&state).is_none(), "{pane:?}");
     }
     state.place_mut(ID).focus = frame_setup::PANE;
@@ -320,19 +321,18 @@ fn each_empty_pane_says_why_it_is_empty() {
     let mut state = state();
     state.view.size = (140, 45);
     let text = drawn(&state);
-    for part in
-        ["enter runs the experiment", "no points yet", "no example yet", "no probe has been trained yet"]
-    {
+    for part in ["r runs these settings", "no example yet"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     job::run(&mut state);
+    state.focus_on(CURVES);
     assert!(drawn(&state).contains("the experiment is starting"));
     let ended = |state: &State, outcome| {
         let mut state = state.clone();
         state.board.on_event(&Event::Finished { job: 1, generation: 1, outcome, seconds: 1.0 });
         drawn(&state)
     };
-    assert!(ended(&state, Outcome::Cancelled).contains("cancelled before the first point"));
+    assert!(ended(&state, Outcome::Cancelled).contains("Cancelled before the first"));
     assert!(ended(&state, Outcome::Done).contains("the run gave no point"));
     let problem = base::Problem { what: "no weights".into(), r#where: "m".into(), hint: "fetch".into() };
     assert!(ended(&state, Outcome::Failed(problem)).contains("✗ no weights"));

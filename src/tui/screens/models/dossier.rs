@@ -21,10 +21,11 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let failed = known.filter(|d| d.inspection.is_none() && d.check.is_none());
     let failed = failed.and_then(|d| d.problem.as_ref());
     DOSSIERS.draw_page(frame, area, state, failed, || {
-        let key = |id| state.keymap.label(id);
+        let key = |id| state.keymap.short_label(id);
         format!(
-            "{} loads and inspects it\n{} compares it with the expected.* beside its weights\n{} adds a folder or a hub id",
-            key("inspect-model"),
+            "{} loads and inspects it\n{} {} compares it with the expected.* beside its weights\n{} adds a folder or a hub id",
+            key("open"),
+            key("menu"),
             key("check-model"),
             key("add-model")
         )

@@ -50,19 +50,19 @@ static TAB: &[Entry] = rows! { Context::Global;
 };
 
 static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
-    "select-model", "select model", "Toggles whether the lab's next run uses the model under the cursor.",
+    "select-model", "mark model", "Toggles whether the lab's next run uses the model under the cursor.",
         ["space"], Some(("select", 3)), live => select;
-    "inspect-model", "inspect model", "Loads the model under the cursor and describes it.",
-        ["i"], Some(("inspect", 4)), can_ask => |s| ask(s, ModelQuestion::Inspect);
-    "check-model", "check model",
-        "Compares the model under the cursor with the reference numbers of another implementation beside its weights.",
-        ["c"], Some(("check", 5)), can_ask => |s| ask(s, ModelQuestion::Check);
     "add-model", "add model", "Adds a model: a folder in Hugging Face layout, a hub id, or any name that a spec takes.",
         ["a"], Some(("add", 6)), live => |s| look::ask(s, &ADD);
-    "model-page-up", "scroll model up", "Scrolls the description of the model up.",
-        ["pageup"], None, always => |s| DOSSIERS.scroll(s, -5);
-    "model-page-down", "scroll model down", "Scrolls the description of the model down.",
-        ["pagedown"], None, always => |s| DOSSIERS.scroll(s, 5);
+};
+
+/// Further commands, in the screen's own menu.
+static MENU: &[Entry] = rows! { Context::Menu(ID);
+    "inspect-model", "inspect model", "Loads the model under the cursor and describes it, as enter does.",
+        ["i"], None, can_ask => |s| ask(s, ModelQuestion::Inspect);
+    "check-model", "check model",
+        "Compares the model under the cursor with the reference numbers of another implementation beside its weights.",
+        ["c"], None, can_ask => |s| ask(s, ModelQuestion::Check);
 };
 
 static ADD: Prompt =
@@ -142,8 +142,8 @@ impl Screen for Models {
         Some("Which models are at hand, and do they compute what other implementations compute?")
     }
 
-    fn panes(&self) -> &'static [Pane] {
-        &[LIST, PAGE]
+    fn slots(&self) -> &'static [&'static [Pane]] {
+        &[&[LIST], &[PAGE]]
     }
 
     fn folds(&self) -> bool {
@@ -165,8 +165,21 @@ impl Screen for Models {
         COMMANDS
     }
 
-    fn travel(&self, state: &mut State, pane: Pane, by: i64) {
+    fn menu(&self) -> &'static [Entry] {
+        MENU
+    }
+
+    fn open(&self, state: &mut State, _: Pane) -> Option<Vec<Effect>> {
+        can_ask(state).then(|| ask(state, ModelQuestion::Inspect))
+    }
+
+    fn about(&self, _: &State, _: Pane) -> String {
+        "Models that can be probed; space selects one for the next run, enter describes it.".into()
+    }
+
+    fn travel(&self, state: &mut State, pane: Pane, by: i64) -> Vec<Effect> {
         DOSSIERS.travel(state, pane, by);
+        Vec::new()
     }
 
     fn press(&self, state: &mut State, pane: Pane, area: Rect, mouse: Mouse) -> Vec<Effect> {

@@ -53,7 +53,7 @@ fn moving_to_another_model_shows_its_page_show_from_top() {
     state.place_mut(ID).scroll.insert(PAGE, 7);
     SCREEN.travel(&mut state, LIST, 1);
     assert_eq!((state.place(ID).scrolled(LIST), state.place(ID).scrolled(PAGE)), (1, 0));
-    DOSSIERS.scroll(&mut state, 5);
+    DOSSIERS.travel(&mut state, PAGE, 5);
     assert_eq!(state.place(ID).scrolled(PAGE), 0, "an empty page does not scroll");
 }
 
@@ -92,7 +92,7 @@ fn a_long_folder_shows_its_end_and_which_labs_it_serves() {
     state.board.models[1].name.clone_from(&folder);
     let pane = state.setup().unwrap();
     let shown = drawn(76, |frame| setup::draw(frame, frame.area(), &state, pane));
-    assert!(shown.contains("models/mamba-130m: logits only: prompts"), "{shown}");
+    assert!(shown.contains("mamba-130m: logits only: prompts"), "{shown}");
 }
 
 #[test]
@@ -120,13 +120,12 @@ fn problem() -> base::Problem {
 
 #[test]
 fn the_page_says_what_is_being_done_and_that_it_waits_for_a_run() {
-    use crate::action::Action;
     let mut state = state();
     ask(&mut state, ModelQuestion::Inspect);
     assert_eq!(text(&dossier::lines(&state, 60)), ["loading"]);
     ask(&mut state, ModelQuestion::Check);
     assert!(text(&dossier::lines(&state, 60))[0].starts_with("checking"));
-    crate::reduce::reduce(&mut state, Action::Command("run"));
+    crate::reduce::job::run(&mut state);
     assert!(text(&dossier::lines(&state, 60))[0].ends_with("it waits for the run"));
 }
 

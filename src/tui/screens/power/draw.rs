@@ -4,14 +4,14 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::{CURVE, MARGINS, SEQUENTIAL, VERDICT, results, run, view, words};
+use super::{BY_SIZE, MARGINS, NOISE, RECOMMENDED, SEQUENTIAL, VERDICT, results, run, view, words};
 use crate::layout::inside;
 use crate::panes::{message, pane_block, problem};
 use crate::screen::Pane;
 use crate::state::State;
 use crate::theme::Role;
 use crate::widgets::chart::{Chart, Form};
-use base::text::{fit, printable, width};
+use base::text::{fit, printable};
 use engine::message::Outcome;
 use figure::Figure;
 use figure::layers::grouped;
@@ -39,78 +39,74 @@ fn chart(
     }
 }
 
-/// Power against n.
-pub(crate) fn curve(frame: &mut Frame, area: Rect, state: &State) {
-    let spec = &view(state).spec;
-    let title = match results(state).comparison() {
-        Some(c) => format!("Power vs n: {} against {}", c.value.a, c.value.b),
-        None => format!("Power vs n: {} against {}", spec.name(true), spec.name(false)),
-    };
+/// A figure with a line of numbers.
+pub(crate) fn figure(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     let found = results(state);
-    let below = found.needed().map(|r| {
-        let v = &r.value;
-        let state = if r.is_final { "" } else { "  refining" };
-        let pilot = grouped(r.n);
-        if found.collapsed().is_some() {
-            return format!(" no n is recommended; pilot of {pilot}{state}");
-        }
-        format!(" needed for {}: {} test items; pilot of {pilot}{state}", v.target, span(&v.n_test))
-    });
-    chart(frame, area, state, (CURVE, &title), view(state).curve.as_ref(), below);
-}
-
-/// Accuracies against the bound, power and what is recommended by training size, or the study of noise: the user turns from one to the
-/// next.
-pub(crate) fn margins(frame: &mut Frame, area: Rect, state: &State) {
-    let found = results(state);
-    if view(state).spec.of_files() && found.margins.is_empty() {
-        let title = "Margin of the bound";
-        frame.render_widget(pane_block(state, MARGINS, title), area);
-        let text = "bounds are about training, of which results from files say nothing";
+    let shown = view(state).figure(pane);
+    if view(state).spec.of_files() && [MARGINS, BY_SIZE, RECOMMENDED].contains(&pane) && shown.is_none() {
+        frame.render_widget(pane_block(state, pane, "Training size"), area);
+        let text = "Results from files say nothing about training sizes.";
         return message(frame, inside(area), text, state.theme().style(Role::Dim));
     }
-    let (now, next) = view(state).below();
-    let of = |figure: &Figure| match figure.name.as_str() {
-        "noise" => ("Power vs n by noise on B", "noise"),
-        "sizes" => ("Power by training size", "power by size"),
-        "recommended" => ("Recommended n by training size", "n by size"),
-        _ => ("Accuracy ± margin of the bound", "bound"),
+    if found.comparison().is_some() && shown.is_none() {
+        frame.render_widget(pane_block(state, pane, pane.0), area);
+        let why = match pane {
+            SEQUENTIAL => {
+                let why = found.comparison().and_then(|c| stepless(&c.value)).unwrap_or("no item is a step");
+                format!("The sequential test cannot be made: {why}.")
+            }
+            NOISE => "Noise was not studied: tick it in the row Extra checks of the settings.".to_owned(),
+            _ => "This run has one training size: give several in the row Steps of the settings.".to_owned(),
+        };
+        return message(frame, inside(area), &why, state.theme().style(Role::Dim));
+    }
+    let (title, below) = match pane {
+        MARGINS => ("Accuracy and the margin of the bound by training size".to_owned(), trained(state)),
+        BY_SIZE => ("Power by training size".to_owned(), None),
+        RECOMMENDED => ("Recommended test items by training size".to_owned(), None),
+        NOISE => ("Power by noise on B".to_owned(), None),
+        SEQUENTIAL => ("Early stopping: A's share of disagreements by items seen".to_owned(), stops(state)),
+        _ => (curve_title(state), needed(state)),
     };
-    let title = now.map_or("Accuracy ± margin of the bound", |figure| of(figure).0);
-    let train = found.recommended().filter(|_| now.is_some_and(|figure| figure.name == "margins"));
-    let train = train.map(|(n, bound)| format!(" {bound} bound: train on {}", grouped(n as usize)));
-    let turn = next.map(|figure| format!(" {}: {}", state.keymap.short_label("noise"), of(figure).1));
-    // The key is in the help as well; half of its hint would say nothing.
-    let both: String = [train.clone(), turn.clone()].into_iter().flatten().collect();
-    let below =
-        if width(&both) + 2 <= usize::from(area.width) { both } else { train.or(turn).unwrap_or_default() };
-    chart(frame, area, state, (MARGINS, title), now, Some(below).filter(|text| !text.is_empty()));
+    chart(frame, area, state, (pane, &title), shown, below);
 }
 
-/// The test that may be looked at.
-pub(crate) fn sequential(frame: &mut Frame, area: Rect, state: &State) {
-    let found = results(state);
-    let below = found.steps().last().map(|last| match found.stop() {
-        Some(stop) => format!(" one may stop after {} items", grouped(stop.value.at_n as usize)),
-        None => {
-            let e = last.value.log_e.exp();
-            format!(" not yet after {} items: e {e:.2}", grouped(last.value.at_n as usize))
-        }
-    });
-    if below.is_none() && found.comparison().is_some() {
-        frame.render_widget(pane_block(state, SEQUENTIAL, "Peeking allowed"), area);
-        let why = found.comparison().and_then(|c| stepless(&c.value)).unwrap_or("no item is a step");
-        let text = format!("the sequential test cannot be made, as {why}");
-        return message(frame, inside(area), &text, state.theme().style(Role::Dim));
+fn curve_title(state: &State) -> String {
+    let spec = &view(state).spec;
+    match results(state).comparison() {
+        Some(c) => format!("Power by test items: {} against {}", c.value.a, c.value.b),
+        None => format!("Power by test items: {} against {}", spec.name(true), spec.name(false)),
     }
-    chart(
-        frame,
-        area,
-        state,
-        (SEQUENTIAL, "Peeking allowed: A's share of wins"),
-        view(state).sequential.as_ref(),
-        below,
-    );
+}
+
+/// How many items are needed.
+fn needed(state: &State) -> Option<String> {
+    let found = results(state);
+    let r = found.needed()?;
+    let (v, pilot) = (&r.value, grouped(r.n));
+    if found.collapsed().is_some() {
+        return Some(format!(" No number of items is recommended; pilot of {pilot}."));
+    }
+    Some(format!(" {:.0} % power needs {} items; pilot of {pilot}.", 100.0 * v.target, span(&v.n_test)))
+}
+
+/// How many sentences the bound recommends to train on.
+fn trained(state: &State) -> Option<String> {
+    let (n, bound) = results(state).recommended()?;
+    Some(format!(" The {bound} bound: train on {}.", grouped(n as usize)))
+}
+
+/// Whether one may stop early.
+fn stops(state: &State) -> Option<String> {
+    let found = results(state);
+    let last = found.steps().last()?;
+    Some(match found.stop() {
+        Some(stop) => format!(" One may stop after {} items.", grouped(stop.value.at_n as usize)),
+        None => {
+            let (n, e) = (grouped(last.value.at_n as usize), last.value.log_e.exp());
+            format!(" One may not stop yet after {n} items (e-value {e:.2}).")
+        }
+    })
 }
 
 /// The verdict, and the 2×2 table beside it or, in a narrow pane, below.

@@ -3,16 +3,18 @@
 
 mod draw;
 mod setup;
+mod sizes;
 mod studies;
 #[cfg(test)]
 mod tests;
 mod words;
 
 use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout as Split, Rect};
+use ratatui::layout::Rect;
 
 use crate::action::Effect;
-use crate::commands::{Context, Entry, always, rows};
+use crate::commands::{Context, Entry, always, live, rows};
+use crate::panes::table::Table;
 use crate::popups;
 use crate::reduce::job;
 use crate::screen::{Origin, Pane, Screen, ScreenId};
@@ -31,14 +33,25 @@ use labs::power::{Results, Spec};
 use labs::{self, LabId};
 
 pub const ID: ScreenId = ScreenId("power");
+/// Sizes of training data with the comparison at each.
+pub const SIZES: Pane = Pane("sizes");
 /// Power against n.
-pub const CURVE: Pane = Pane("Power");
-/// What is to be said.
-pub const VERDICT: Pane = Pane("Verdict");
+pub const CURVE: Pane = Pane("power");
 /// Accuracies against the bound.
-pub(crate) const MARGINS: Pane = Pane("Margins");
-/// The test that may be looked at.
-pub(crate) const SEQUENTIAL: Pane = Pane("Sequential");
+pub(crate) const MARGINS: Pane = Pane("bound");
+/// Power by training size.
+pub(crate) const BY_SIZE: Pane = Pane("by size");
+/// Recommended test items by training size.
+pub(crate) const RECOMMENDED: Pane = Pane("n by size");
+/// The test that allows early stopping.
+pub(crate) const SEQUENTIAL: Pane = Pane("early stopping");
+/// Power by noise on the second side.
+pub(crate) const NOISE: Pane = Pane("noise");
+/// The 2 × 2 table and the verdict in full.
+pub const VERDICT: Pane = Pane("verdict");
+
+static SLOTS: &[&[Pane]] =
+    &[&[frame_setup::PANE], &[SIZES], &[CURVE, MARGINS, BY_SIZE, RECOMMENDED, SEQUENTIAL, NOISE], &[VERDICT]];
 
 /// What this screen remembers.
 #[derive(Debug, Clone)]
@@ -53,11 +66,8 @@ pub struct View {
     answered: Option<(Adjust, (usize, usize))>,
     /// The figures; none before there is anything to draw.
     pub curve: Option<Figure>,
-    /// What the lower left pane can show, in turn: the study of noise where one ran, accuracies against the bound, power and what is
-    /// recommended by training size.
+    /// The figures of bound, sizes and noise that there are.
     pub below: Vec<Figure>,
-    /// How often that pane was turned.
-    pub turned: usize,
     /// The sequential test.
     pub sequential: Option<Figure>,
     /// Comparisons of this session that have shown anything: too late for a plan.
@@ -75,7 +85,6 @@ impl View {
             answered: None,
             curve: None,
             below: Vec::new(),
-            turned: 0,
             sequential: None,
             seen: Vec::new(),
         }
@@ -83,10 +92,17 @@ impl View {
 }
 
 impl View {
-    /// What the lower left pane shows, and what it shows when it is turned.
-    fn below(&self) -> (Option<&Figure>, Option<&Figure>) {
-        let at = |turned: usize| self.below.get(turned % self.below.len().max(1));
-        (at(self.turned), at(self.turned + 1).filter(|_| self.below.len() > 1))
+    /// The figure of a pane.
+    fn figure(&self, pane: Pane) -> Option<&Figure> {
+        let named = |name: &str| self.below.iter().find(|figure| figure.name == name);
+        match pane {
+            MARGINS => named("margins"),
+            BY_SIZE => named("sizes"),
+            RECOMMENDED => named("recommended"),
+            NOISE => named("noise"),
+            SEQUENTIAL => self.sequential.as_ref(),
+            _ => self.curve.as_ref(),
+        }
     }
 }
 
@@ -102,19 +118,17 @@ static TAB: &[Entry] = rows! { Context::Global;
         ["3", "alt-3"], None, always => |s| { s.show(ID); Vec::new() };
 };
 
-static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
+/// Further commands, in the lab's own menu.
+static MENU: &[Entry] = rows! { Context::Menu(ID);
     "swap", "swap sides", "Makes the first side the second and the second the first.",
-        ["x"], Some(("swap", 12)), |s| s.replay.is_none() => swap;
+        ["x"], None, live => swap;
     "studies", "studies of the paper", "Sets the lab up as one of the studies of Zhu et al. (2022).",
-        ["t"], Some(("study", 13)), |s| s.replay.is_none() => |s| popups::pick(s, &studies::STUDIES, 0);
+        ["s"], None, live => |s| popups::pick(s, &studies::STUDIES, 0);
     "survey", "known data sets", "Shows for known data sets whether they are large enough for this comparison.",
-        ["d"], Some(("data sets", 16)), always => |s| popups::show(s, &studies::SURVEY);
-    "noise", "margins, sizes or noise",
-        "Shows in the lower left pane, in turn, accuracies against the bound, power and what is recommended by training size, and power by noise where that was studied.",
-        ["n"], None, |s| view(s).below.len() > 1 => turn;
+        ["d"], None, always => |s| popups::show(s, &studies::SURVEY);
     "plan", "freeze a plan",
-        "Writes into the setup, before any result is seen, what the run is to show; again for the next plan, and for none.",
-        ["P"], Some(("plan", 17)), |s| s.replay.is_none() => plan;
+        "Writes into the settings, before any result is seen, what the run is to show; again for the next plan, and for none.",
+        ["p"], None, live => plan;
 };
 
 fn view(state: &State) -> &View {
@@ -196,12 +210,6 @@ fn answer(state: &mut State) {
     (view.shown, view.answered) = (shown, Some(key).filter(|_| !same));
 }
 
-fn turn(state: &mut State) -> Vec<Effect> {
-    let view = view_mut(state);
-    view.turned += 1;
-    Vec::new()
-}
-
 fn swap(state: &mut State) -> Vec<Effect> {
     let spec = &mut view_mut(state).spec;
     *spec = turned(spec);
@@ -229,7 +237,7 @@ fn turned(spec: &Spec) -> Spec {
 }
 
 /// Why nothing is planned any more.
-const TOO_LATE: &str = "results of this comparison have been seen: a plan would come too late";
+const TOO_LATE: &str = "you have seen results, so this comparison cannot be preregistered any more";
 
 /// Whether the comparison that is set up has shown anything in this session.
 fn has_shown(view: &View) -> bool {
@@ -293,39 +301,55 @@ impl Screen for Power {
         Some(labs::by_id(LabId::Power).question())
     }
 
-    fn panes(&self) -> &'static [Pane] {
-        &[frame_setup::PANE, CURVE, VERDICT, MARGINS, SEQUENTIAL]
+    fn slots(&self) -> &'static [&'static [Pane]] {
+        SLOTS
     }
 
     fn first(&self) -> Pane {
-        CURVE
+        SIZES
     }
 
-    fn layout(&self, _state: &State, body: Rect) -> Vec<(Pane, Rect)> {
-        let side = if body.width >= 150 { 50 } else { 44 };
-        let [setup, right] = Split::horizontal([Constraint::Length(side), Constraint::Fill(1)]).areas(body);
-        let said = if body.height >= 36 { 15 } else { 13 };
-        let [curve, verdict, below] =
-            Split::vertical([Constraint::Fill(5), Constraint::Length(said), Constraint::Fill(4)])
-                .areas(right);
-        let [margins, sequential] =
-            Split::horizontal([Constraint::Fill(1), Constraint::Fill(1)]).areas(below);
-        vec![
-            (frame_setup::PANE, setup),
-            (CURVE, curve),
-            (VERDICT, verdict),
-            (MARGINS, margins),
-            (SEQUENTIAL, sequential),
-        ]
+    fn figure_share(&self) -> u16 {
+        2
     }
 
     fn draw(&self, pane: Pane, frame: &mut Frame, area: Rect, state: &State) {
         match pane {
-            CURVE => draw::curve(frame, area, state),
-            MARGINS => draw::margins(frame, area, state),
-            SEQUENTIAL => draw::sequential(frame, area, state),
-            _ => draw::verdict(frame, area, state),
+            SIZES => sizes::table(state).draw(frame, area, state, (SIZES, "Sizes"), sizes::cursor(state)),
+            VERDICT => draw::verdict(frame, area, state),
+            pane => draw::figure(frame, area, state, pane),
         }
+    }
+
+    fn about(&self, _: &State, pane: Pane) -> String {
+        match pane {
+            SIZES => {
+                "How many sentences the probes were trained on, and the comparison on the test sentences."
+            }
+            CURVE => {
+                "How often a comparison on so many items would show the difference, if it is as observed."
+            }
+            MARGINS => "Accuracy of both sides by training size, and the margin that the bound allows.",
+            BY_SIZE => "Power at the test items at hand, by training size.",
+            RECOMMENDED => "Test items needed for the wanted power, by training size.",
+            SEQUENTIAL => {
+                "Whether one may stop after the first items: a test that may be looked at at any time."
+            }
+            NOISE => "Power if the vectors of the second side get more noise.",
+            _ => "Items that both sides, one or neither get right, and what follows from them.",
+        }
+        .to_owned()
+    }
+
+    fn table(&self, state: &State, pane: Pane) -> Option<Table> {
+        (pane == SIZES).then(|| sizes::table(state))
+    }
+
+    fn answer(&self, state: &State) -> labs::Answer {
+        let ran = ran(state);
+        ran.map_or_else(labs::Answer::default, |spec| {
+            <labs::power::Power as labs::Instrument>::answer(results(state), spec)
+        })
     }
 
     fn setup(&self) -> Option<&'static dyn frame_setup::Setup> {
@@ -333,21 +357,30 @@ impl Screen for Power {
     }
 
     fn commands(&self) -> &'static [Entry] {
-        COMMANDS
+        &[]
     }
 
-    fn travel(&self, state: &mut State, pane: Pane, by: i64) {
-        let len = if pane == VERDICT { words::lines(state, 60, 0).len() } else { 0 };
+    fn menu(&self) -> &'static [Entry] {
+        MENU
+    }
+
+    fn travel(&self, state: &mut State, pane: Pane, by: i64) -> Vec<Effect> {
+        let len = match pane {
+            VERDICT => words::lines(state, 60, 0).len(),
+            SIZES => sizes::table(state).order(state.here(), pane).len(),
+            _ => 0,
+        };
         state.place_mut(ID).travel(pane, by, len);
+        Vec::new()
+    }
+
+    fn open(&self, state: &mut State, pane: Pane) -> Option<Vec<Effect>> {
+        state.focus_on(if pane == VERDICT { CURVE } else { VERDICT });
+        Some(Vec::new())
     }
 
     fn figure<'a>(&self, state: &'a State) -> Option<&'a Figure> {
-        let view = view(state);
-        match state.place(ID).focus {
-            MARGINS => view.below().0,
-            SEQUENTIAL => view.sequential.as_ref(),
-            _ => view.curve.as_ref(),
-        }
+        view(state).figure(state.looked_at(ID))
     }
 
     fn copy(&self, state: &State) -> Option<String> {

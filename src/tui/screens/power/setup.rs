@@ -2,12 +2,12 @@
 
 use super::{DEPARTED, TOO_LATE, ask, departs, has_shown, own, ran, results, view, view_mut};
 use crate::action::Effect;
-use crate::setup::{Place, Row, Setup, known};
+use crate::setup::{Row, Setup, known};
 use crate::state::State;
 use labs::power::Spec;
 use labs::power::bound::Bound;
 use labs::power::settings::settings;
-use labs::setting::{Kind, Range, SettingError, Value};
+use labs::setting::{Kind, Range, Setting, SettingError, Value};
 use labs::{self, LabId};
 
 /// The setup, for the screen.
@@ -35,28 +35,27 @@ fn pilot(state: &State) -> Row {
     Row::of_view(PILOT, "Pilot", help, kind, Value::Number(now))
 }
 
-/// The rows of the two sides in two columns.
-fn side_by_side(rows: Vec<Row>) -> Vec<Row> {
-    let (second, rest): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|r| r.key.starts_with("b."));
-    let mut second = second.into_iter();
-    let mut out = Vec::new();
-    for mut row in rest {
-        let Some(partner) = row.key.strip_prefix("a.").and_then(|_| second.next()) else {
-            out.push(row);
-            continue;
-        };
-        row.place = Place::Left("A");
-        out.extend([row, Row { place: Place::Right("B"), ..partner }]);
-    }
-    out
-}
-
 /// The setup of the lab.
 pub(crate) struct PowerSetup;
 
 impl Setup for PowerSetup {
     fn lab(&self) -> LabId {
         LabId::Power
+    }
+
+    fn short(&self) -> &'static [&'static str] {
+        &[
+            "a.encoder",
+            "a.layer",
+            "b.encoder",
+            "b.layer",
+            "task.name",
+            "a.results",
+            "b.results",
+            "task.sizes",
+            PILOT,
+            "test.target",
+        ]
     }
 
     fn rows(&self, state: &State) -> Vec<Row> {
@@ -82,14 +81,15 @@ impl Setup for PowerSetup {
             }
             if files { !of_probes } else { !OF_FILES.contains(&key) }
         };
-        let mut rows: Vec<Row> =
-            settings().iter().filter(|s| shown(&s.key)).map(|s| Row::of(s, spec, ran, &known)).collect();
+        let shipped = Spec::shipped();
+        let row = |s: &Setting<Spec>| Row::of(s, spec, ran, &known).with_default(s, &shipped, &known);
+        let mut rows: Vec<Row> = settings().iter().filter(|s| shown(&s.key)).map(row).collect();
         // These are answered from what the run has told, in a replay too.
         rows.iter_mut().filter(|r| LIVE.contains(&r.key.as_str())).for_each(|r| r.view = true);
         if let Some(at) = rows.iter().position(|r| r.key == LIVE[0]) {
             rows.insert(at, pilot(state));
         }
-        side_by_side(rows)
+        rows
     }
 
     fn set(&self, state: &mut State, key: &str, value: Value) -> Result<Vec<Effect>, SettingError> {

@@ -53,7 +53,7 @@ fn sides_are_swapped_with_their_encoders() {
 }
 
 #[test]
-fn margins_and_noise_share_a_pane_and_both_can_be_seen() {
+fn each_figure_has_its_pane() {
     let mut state = state();
     let figure = |name: &str| Figure {
         name: name.into(),
@@ -64,19 +64,11 @@ fn margins_and_noise_share_a_pane_and_both_can_be_seen() {
         provenance: Provenance::default(),
     };
     view_mut(&mut state).below = vec![figure("margins")];
-    let shown = |state: &State| {
-        let mut state = state.clone();
-        state.place_mut(ID).focus = MARGINS;
-        SCREEN.figure(&state).map(|f| f.name.clone())
-    };
-    assert_eq!(shown(&state).as_deref(), Some("margins"));
-    turn(&mut state);
-    assert_eq!(shown(&state).as_deref(), Some("margins"));
-    view_mut(&mut state).turned = 0;
+    let shown = |state: &State, pane: Pane| view(state).figure(pane).map(|f| f.name.clone());
+    assert_eq!((shown(&state, MARGINS).as_deref(), shown(&state, NOISE)), (Some("margins"), None));
     view_mut(&mut state).below = vec![figure("noise"), figure("margins"), figure("sizes")];
-    for name in ["noise", "margins", "sizes", "noise"] {
-        assert_eq!(shown(&state).as_deref(), Some(name));
-        turn(&mut state);
+    for (pane, name) in [(NOISE, "noise"), (MARGINS, "margins"), (BY_SIZE, "sizes")] {
+        assert_eq!(shown(&state, pane).as_deref(), Some(name));
     }
 }
 
@@ -116,27 +108,5 @@ fn a_plan_is_given_its_items_in_the_setup_until_results_are_seen() {
     let seen = view(&state).spec.clone();
     view_mut(&mut state).seen.push(seen);
     let refused = setup::PowerSetup.set(&mut state, "plan.n", Value::Number(9.0)).unwrap_err();
-    assert!(refused.to_string().contains("too late") && n(&state).is_none(), "{refused}");
-}
-
-#[test]
-fn two_sides_stand_in_two_columns_and_the_mouse_finds_both() {
-    use crate::action::{Mouse, MouseKind};
-    use crate::setup::{PANE, line_at, press, under_cursor};
-    let mut state = state();
-    state.place_mut(ID).focus = PANE;
-    let rows = setup::SETUP.rows(&state);
-    for side in rows.windows(2).filter(|pair| pair[0].key.starts_with("a.")) {
-        assert_eq!(side[0].key.replace("a.", "b."), side[1].key);
-    }
-    let body = Rect::new(0, 1, 120, 37);
-    let pane = SCREEN.layout(&state, body).into_iter().find(|(pane, _)| *pane == PANE).unwrap().1;
-    let y = (pane.y..pane.bottom())
-        .find(|y| line_at(&state, pane, *y).is_some_and(|(_, at, _)| rows[at.row].key == "a.layer"))
-        .unwrap();
-    let mut at = |x: u16| {
-        press(&mut state, pane, Mouse { x, y, kind: MouseKind::Press });
-        under_cursor(&state).unwrap().0.key
-    };
-    assert_eq!([at(pane.x + 14), at(pane.right() - 4), at(pane.x + 14)], ["a.layer", "b.layer", "a.layer"]);
+    assert!(refused.to_string().contains("preregistered") && n(&state).is_none(), "{refused}");
 }

@@ -1,7 +1,7 @@
 //! The verdict as lines, the numbers as text to copy, and where they come from.
 
 use super::setup::SETUP;
-use super::{CURVE, ID, MARGINS, SEQUENTIAL, ran, results, terms, view};
+use super::{BY_SIZE, CURVE, ID, RECOMMENDED, SEQUENTIAL, ran, results, terms};
 use crate::screen::Origin;
 use crate::setup::{self, Setup};
 use crate::state::State;
@@ -120,7 +120,7 @@ fn family(state: &State, c: &Tagged<ComparisonFinding>) -> Option<String> {
 /// The numbers of the focused pane as tab-separated text.
 pub(crate) fn copied(state: &State) -> Option<String> {
     let found = results(state);
-    match state.place(ID).focus {
+    match state.looked_at(ID) {
         setup::PANE => Some(SETUP.spec(state).to_toml()),
         CURVE if !found.curve().is_empty() => {
             let row = |p: &Tagged<labs::power::finding::PowerFinding>| {
@@ -136,9 +136,7 @@ pub(crate) fn copied(state: &State) -> Option<String> {
             };
             Some(format!("n\tlog_e\tlo\thi\n{}", found.steps().iter().map(row).collect::<String>()))
         }
-        MARGINS
-            if view(state).below().0.is_some_and(|f| ["sizes", "recommended"].contains(&f.name.as_str())) =>
-        {
+        BY_SIZE | RECOMMENDED => {
             let whole = |n: Option<f64>| n.map_or(String::new(), |n| n.to_string());
             let row = |r: &Tagged<RequiredFinding>| {
                 let (v, band) = (&r.value, r.value.band.unwrap_or(Estimate::exact(r.value.power)));
@@ -178,6 +176,6 @@ pub(crate) fn origin(state: &State) -> Option<Origin> {
     let spec = ran.map_or(String::new(), |spec| Spec::from(asked.of(&spec)).to_toml());
     // Line by line: what makes a text printable shows line ends as signs.
     let spec: Vec<_> = spec.trim().lines().map(printable).collect();
-    let command = format!("probity run /dev/stdin <<'END'\n{}\nEND", spec.join("\n"));
+    let command = format!("probity run - <<'END'\n{}\nEND", spec.join("\n"));
     Some(Origin { what: lead(c, results(state).alpha()), entries, command })
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{
-    ASKED, FIGURE, ID, INSTANCES, LEDGER, RELATIONS, instances, ledger, prompts, relation, results, view,
+    ASKED, Drawn, ID, INSTANCES, LEDGER, RELATIONS, instances, ledger, prompts, relation, results, view,
 };
 use crate::setup;
 use crate::state::State;
@@ -12,11 +12,11 @@ use labs::prompts::spec::{DataSpec, NO_WORDS, OWN_WORDS, QuerySpec, Spec};
 
 /// The numbers of the focused pane as tab-separated text; none where there are none.
 pub(crate) fn copy_text(state: &State) -> Option<String> {
-    match state.place(ID).focus {
+    match state.looked_at(ID) {
         setup::PANE => Some(labs::Spec::from(view(state).spec.clone()).to_toml()),
         RELATIONS => relations(state),
         ASKED => scores(state),
-        FIGURE => {
+        pane if Drawn::of(pane).is_some() => {
             let csv = render(view(state).figure.as_ref()?, Format::Csv, &Options::default()).ok()?;
             String::from_utf8(csv).ok()
         }
@@ -73,7 +73,7 @@ fn answers(state: &State) -> Option<String> {
 /// A shell command that runs a spec, complete in itself.
 pub(crate) fn shell_command(spec: &Spec) -> String {
     if *spec == Spec::shipped() {
-        return "probity run assets/specs/prompts.toml --json".into();
+        return "probity run prompts --json".into();
     }
     // A spec on standard input lies in no folder that its files could be relative to.
     let files = spec.data.paths().iter().map(|p| p.display().to_string()).collect();
@@ -85,5 +85,5 @@ pub(crate) fn shell_command(spec: &Spec) -> String {
     let query = QuerySpec { function_words: words, ..spec.query.clone() };
     let spec = Spec { data, query, ..spec.clone() };
     // The quoted delimiter keeps the shell from reading anything into the spec.
-    format!("probity run /dev/stdin --json <<'SPEC'\n{}\nSPEC", labs::Spec::from(spec).to_toml().trim_end())
+    format!("probity run - --json <<'SPEC'\n{}\nSPEC", labs::Spec::from(spec).to_toml().trim_end())
 }

@@ -4,12 +4,14 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::{FIGURE, ran, relation, results, rule, run, view};
+use super::{ran, relation, results, rule, run, view};
 use crate::layout::inside;
 use crate::panes::{message, pane_block};
+use crate::screen::Pane;
 use crate::state::State;
 use crate::theme::Role;
 use crate::widgets::chart::{Chart, Form};
+use base::numbers::seconds;
 use base::text::{fit, printable, wrapped};
 use engine::message::Outcome;
 use figure::Figure;
@@ -46,27 +48,58 @@ pub enum Drawn {
     Causal(Bias),
 }
 
-const ALL: [Drawn; 13] = [
-    Drawn::Prompts,
-    Drawn::Ranks,
-    Drawn::Preference,
-    Drawn::Turned,
-    Drawn::Stability,
-    Drawn::Consistency,
-    Drawn::Places,
-    Drawn::Curve,
-    Drawn::Ledger,
-    Drawn::Disparity,
-    Drawn::Causal(Bias::Prompt),
-    Drawn::Causal(Bias::Verbalization),
-    Drawn::Causal(Bias::Sample),
+/// The panes of the figures, in the order of the tabs.
+pub(crate) const PANES: [(Pane, Drawn); 11] = [
+    (Pane("by prompt"), Drawn::Prompts),
+    (Pane("places"), Drawn::Places),
+    (Pane("consistency"), Drawn::Consistency),
+    (Pane("how many prompts"), Drawn::Curve),
+    (Pane("names"), Drawn::Stability),
+    (Pane("ledger"), Drawn::Ledger),
+    (Pane("causes"), Drawn::Causal(Bias::Prompt)),
+    (Pane("training"), Drawn::Disparity),
+    (Pane("worst to best"), Drawn::Preference),
+    (Pane("order"), Drawn::Turned),
+    (Pane("ranks"), Drawn::Ranks),
 ];
 
 impl Drawn {
-    /// The next figure, or the previous one.
-    pub fn turned(self, on: bool) -> Self {
-        let at = ALL.iter().position(|d| *d == self).unwrap_or(0);
-        ALL[(at + if on { 1 } else { ALL.len() - 1 }) % ALL.len()]
+    /// The figure of a pane.
+    pub(crate) fn of(pane: Pane) -> Option<Self> {
+        PANES.iter().find(|(p, _)| *p == pane).map(|(_, drawn)| *drawn)
+    }
+
+    /// The pane of a figure.
+    pub fn pane(self) -> Pane {
+        let same = |drawn: &Drawn| std::mem::discriminant(drawn) == std::mem::discriminant(&self);
+        PANES.iter().find(|(_, drawn)| same(drawn)).map_or(PANES[0].0, |(pane, _)| *pane)
+    }
+
+    /// What it shows, in one sentence.
+    pub(crate) fn about(self) -> &'static str {
+        match self {
+            Self::Prompts => {
+                "The share of right answers (P@1) of every model under every prompt of the relation."
+            }
+            Self::Ranks => "The order of the models under every prompt of the relation.",
+            Self::Preference => "How far apart the worst and the best prompt are, over all relations.",
+            Self::Turned => {
+                "Share of relations where prompts differ by more than 10 points; last bar: where the order of the models flips."
+            }
+            Self::Stability => "How often an answer is the same under every name of its subject.",
+            Self::Consistency => {
+                "How often the models keep their places when relations are drawn anew: original prompt, random prompt, averaged."
+            }
+            Self::Places => {
+                "The places that one model takes when relations are drawn anew; v shows the next model."
+            }
+            Self::Curve => "How steady the order of the models becomes as more prompts are averaged.",
+            Self::Ledger => "What one drawn prompt, name and sample add to the gap of two models.",
+            Self::Disparity => "How much better models know facts after further training on them.",
+            Self::Causal(_) => {
+                "Where prompt, name and sample act; averaging cuts the lit path; t c lights the next."
+            }
+        }
     }
 
     /// The name of the figure, where numbers were published that can be laid beneath it.
@@ -123,48 +156,64 @@ fn averaged(state: &State) -> Option<usize> {
     view(state).averaged.or_else(|| results(state).curve.last().filter(|_| comes).map(|c| c.value.prompts))
 }
 
+/// What a figure over all relations waits for, or what to press after a cancel.
+fn waits_for_all(state: &State) -> String {
+    let all = results(state).data.as_ref().map_or(0, |d| d.value.relations.len());
+    let done = results(state).relations.len();
+    let job = run(state);
+    let key = state.keymap.short_label("run");
+    match job.map(|job| &job.outcome) {
+        Some(Some(Outcome::Cancelled)) => {
+            format!("Cancelled at {done} of {all} relations; {key} runs it again.")
+        }
+        Some(None) => {
+            let left = job.and_then(|job| job.progress.as_ref()?.left);
+            let left = left.map_or(String::new(), |t| format!(", about {}", seconds(t.round())));
+            format!("Needs all {all} relations: {done} done{left}.")
+        }
+        _ => format!("Not run yet: {key} runs these settings."),
+    }
+}
+
 /// Why what is said over all relations is not there; ranks need as many relations as a draw takes.
 pub(crate) fn missing(state: &State, ranks: bool) -> String {
     let (Some(spec), true) = (ran(state), run(state).is_some_and(|job| job.outcome == Some(Outcome::Done)))
     else {
-        return "comes when all relations have been asked".to_owned();
+        return waits_for_all(state);
     };
     let can = |r: &&Tagged<RelationFinding>| r.value.kept > 0 && !r.value.prompts.is_empty();
     let (asked, wanted) = (results(state).relations.iter().filter(can).count(), spec.ranks.subset);
     match asked {
         0 => "n/a: of no relation anything can be asked of all models; the list says why".to_owned(),
         n if ranks && n < wanted => format!(
-            "n/a: a draw takes {wanted} relations, and {n} can be asked\nlower \"of them\" in the setup, or ask more relations"
+            "n/a: a draw takes {wanted} relations, and {n} can be asked\nlower \"Relations drawn\" in the settings, or ask more relations"
         ),
         _ => "n/a".to_owned(),
     }
 }
 
 /// Draws the pane.
-pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     let room = usize::from(area.width.saturating_sub(6));
     let drawn = view(state).drawn;
-    let at = ALL.iter().position(|d| *d == drawn).map_or(1, |k| k + 1);
     let Some(figure) = &view(state).figure else {
-        frame.render_widget(pane_block(state, FIGURE, &format!("Figure {at}/{}", ALL.len())), area);
-        let (next, back) = (state.keymap.label("next-figure"), state.keymap.label("previous-figure"));
+        frame.render_widget(pane_block(state, pane, pane.0), area);
         let what = match drawn {
             Drawn::Disparity if results(state).disparity.is_empty() => {
                 format!(
-                    "further pretraining has not been asked for: give shares γ in the row Mixture of the setup\n{} shows what was published",
-                    state.keymap.label("published")
+                    "Further training was not asked for: give shares in the row Mixture of the settings.\n{} shows what was published.",
+                    state.keymap.short_label("published")
                 )
             }
             Drawn::Stability if !results(state).stability.is_empty() => {
-                "n/a: no subject that is asked has a second name; the row Names of the setup says how many are asked".to_owned()
+                "n/a: no subject that is asked has a second name; the row Names of the settings says how many are asked".to_owned()
             }
             Drawn::Curve | Drawn::Consistency | Drawn::Places => missing(state, true),
             Drawn::Ledger | Drawn::Preference | Drawn::Turned => missing(state, false),
             _ if run(state).is_some_and(|job| job.outcome == Some(Outcome::Done)) => missing(state, false),
-            _ => "nothing has been asked yet".to_owned(),
+            _ => waits_for_all(state),
         };
-        let text = format!("{what}\n{back} and {next} draw other figures");
-        return message(frame, inside(area), &text, state.theme().style(Role::Dim));
+        return message(frame, inside(area), &what, state.theme().style(Role::Dim));
     };
     let by = match drawn {
         Drawn::Causal(_) => String::new(),
@@ -172,9 +221,8 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
         Drawn::Disparity => ", best token".into(),
         _ => rule(state),
     };
-    // The rule comes first: a long title is cut at its end.
-    let title = format!("{at}/{}{by}: {}", ALL.len(), figure.title);
-    frame.render_widget(pane_block(state, FIGURE, &fit(&printable(&title), room)), area);
+    let title = format!("{}{by}", figure.title);
+    frame.render_widget(pane_block(state, pane, &fit(&printable(&title), room)), area);
     let inner = inside(area);
     let told = readout(state).filter(|_| inner.height >= 7).map(|text| {
         let mut lines = wrapped(&printable(&text), usize::from(inner.width).saturating_sub(2));

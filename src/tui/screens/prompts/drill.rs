@@ -2,9 +2,7 @@
 //! the instances.
 
 use super::measures::Spread;
-use super::{
-    FIGURE, ID, INSTANCES, LEDGER, RELATIONS, ask, can_ask, ledger, prompt, relation, results, view, view_mut,
-};
+use super::{ID, INSTANCES, LEDGER, RELATIONS, ask, can_ask, ledger, prompt, relation, results, view_mut};
 use crate::action::Effect;
 use crate::screens::prompts::drawn::Drawn;
 use crate::state::State;
@@ -33,11 +31,13 @@ pub(crate) fn next_mention(state: &mut State) -> Vec<Effect> {
 
 /// The number of each relation that the one of the focused pane is made of; none where that is of one relation, or of no instance.
 fn parts(state: &State) -> Option<Spread> {
-    match (state.place(ID).focus, view(state).drawn) {
-        (LEDGER, _) | (FIGURE, Drawn::Ledger) => ledger::shown(state).map(|_| Spread::Pair),
-        (FIGURE, Drawn::Preference | Drawn::Turned) => Some(Spread::Gap),
-        (FIGURE, Drawn::Stability) => Some(Spread::Stability),
-        (FIGURE, Drawn::Consistency | Drawn::Places | Drawn::Curve) => Some(Spread::Adjusted),
+    let focus = state.place(ID).focus;
+    let drawn = Drawn::of(focus);
+    match (focus, drawn) {
+        (LEDGER, _) | (_, Some(Drawn::Ledger)) => ledger::shown(state).map(|_| Spread::Pair),
+        (_, Some(Drawn::Preference | Drawn::Turned)) => Some(Spread::Gap),
+        (_, Some(Drawn::Stability)) => Some(Spread::Stability),
+        (_, Some(Drawn::Consistency | Drawn::Places | Drawn::Curve)) => Some(Spread::Adjusted),
         _ => None,
     }
 }
@@ -49,19 +49,18 @@ pub(crate) fn can(state: &State) -> bool {
 
 /// One step down.
 pub(crate) fn down(state: &mut State) -> Vec<Effect> {
-    let on_figure = state.place(ID).focus == FIGURE;
-    if on_figure && view(state).drawn == Drawn::Disparity {
-        let told = "further pretraining keeps counts by relation and prompt, not what was answered; no instances to show";
+    if Drawn::of(state.place(ID).focus) == Some(Drawn::Disparity) {
+        let told = "further training keeps counts by relation and prompt, not the answers; there are no instances to show";
         state.view.toast = Some(told.into());
         return Vec::new();
     }
     if let Some(spread) = parts(state) {
         view_mut(state).spread = spread;
-        state.place_mut(ID).focus = RELATIONS;
-        let (words, key) = (spread.words(state), state.keymap.label("instances"));
+        state.focus_on(RELATIONS);
+        let (words, key) = (spread.words(state), state.keymap.short_label("open"));
         state.view.toast = Some(format!("{words}; {key} shows the instances"));
         return Vec::new();
     }
-    state.place_mut(ID).focus = INSTANCES;
+    state.focus_on(INSTANCES);
     look(state, 0)
 }

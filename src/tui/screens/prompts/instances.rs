@@ -35,16 +35,11 @@ pub(crate) fn len(state: &State) -> usize {
 /// Rows of the list that stay in sight above what the models make of one instance.
 const LIST: u16 = 4;
 
-/// Rows of the pane in which everything about one instance can be read: frame, heading, some of the list, and each model.
-pub(crate) fn height(state: &State) -> u16 {
-    look(state).map_or(0, |(look, _)| 3 + LIST + 1 + look.one.len() as u16)
-}
-
 /// Draws the pane.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let Some((look, all)) = look(state) else {
         frame.render_widget(pane_block(state, INSTANCES, "Instances"), area);
-        let key = state.keymap.label("instances");
+        let key = state.keymap.short_label("open");
         let text = match under_cursor(state) {
             Err(Some(why)) => format!("this prompt is not asked: {}", printable(why)),
             Err(None) => "no instance has been asked yet".to_owned(),

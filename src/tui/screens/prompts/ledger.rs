@@ -23,7 +23,7 @@ pub(crate) fn shown(state: &State) -> Option<&Tagged<LedgerFinding>> {
 /// Draws the pane.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let Some(found) = shown(state) else {
-        frame.render_widget(pane_block(state, LEDGER, "Ledger"), area);
+        frame.render_widget(pane_block(state, LEDGER, "Gap of two models"), area);
         let few = results(state).data.as_ref().is_some_and(|d| d.value.models.len() < 2);
         let text = if few { "n/a: a ledger needs two models".to_owned() } else { missing(state, false) };
         return message(frame, inside(area), &text, state.theme().style(Role::Dim));
@@ -32,7 +32,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let room = usize::from(area.width.saturating_sub(6));
     let of = results(state).ledgers.len();
     let at = view(state).pair.min(of - 1) + 1;
-    let title = format!("Ledger {at}/{of}{}: {} - {}", rule(state), v.a, v.b);
+    let title = format!("Gap of two models {at}/{of}{}: {} − {}", rule(state), v.a, v.b);
     frame.render_widget(pane_block(state, LEDGER, &fit(&printable(&title), room)), area);
     let inner = inside(area);
     let theme = state.theme();
@@ -62,7 +62,7 @@ pub(crate) fn parts(found: &Tagged<LedgerFinding>) -> Vec<String> {
         let fair = fair.as_deref().filter(|_| name == "prompt").unwrap_or_default();
         lines.push(format!("{name:<9}{share}{fair}  ± {:.2} points", 100.0 * e.mean.max(0.0).sqrt()));
     }
-    let bracket = if fair.is_some() { "; (less chance)" } else { "" };
+    let bracket = if fair.is_some() { "; in brackets: corrected for chance" } else { "" };
     lines.push(format!("n {}, {} relations{bracket}", found.n, v.relations));
     lines
 }

@@ -85,12 +85,12 @@ impl Spread {
     pub fn heading(self) -> &'static str {
         match self {
             Self::Gap => "gap",
-            Self::HeldOut => "held",
+            Self::HeldOut => "held out",
             Self::ByChance => "chance",
             Self::Std => "std",
             Self::Stability => "stable",
-            Self::Adjusted => "adj",
-            Self::Pair => "a-b",
+            Self::Adjusted => "adjusted",
+            Self::Pair => "a − b",
         }
     }
 

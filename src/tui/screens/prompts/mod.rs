@@ -17,34 +17,56 @@ mod tests;
 mod weights;
 
 use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout as Split, Rect};
+use ratatui::layout::Rect;
 
 pub use self::drawn::Drawn;
 use self::measures::{Measure, Spread};
 use crate::action::{Effect, Mouse};
 use crate::commands::{Context, Entry, always, live, rows};
 use crate::panes::listing::Listing;
+use crate::panes::table::Table;
 use crate::reduce::{job, look};
 use crate::screen::{Origin, Pane, Screen, ScreenId};
 use crate::setup as frame_setup;
-use crate::state::{Start, State};
+use crate::state::{FIGURES, Start, State};
 use engine::board::Job;
 use engine::message::{Command, Event, Outcome};
 use figure::Figure;
 use labs::prompts::Spec;
+use labs::prompts::causal::Bias;
 use labs::prompts::question::Question as Asked;
 use labs::prompts::results::Results;
 use labs::{self, LabId};
 
 pub const ID: ScreenId = ScreenId("prompts");
-pub const RELATIONS: Pane = Pane("Relations");
+pub const RELATIONS: Pane = Pane("relations");
 /// The prompts of the relation under the cursor.
-pub const ASKED: Pane = Pane("Asked");
-pub const FIGURE: Pane = Pane("Figure");
-/// The gap of two models.
-pub const LEDGER: Pane = Pane("Ledger");
+pub const ASKED: Pane = Pane("prompts");
+/// The figure that is shown first.
+pub const FIGURE: Pane = drawn::PANES[0].0;
+/// What the gap of two models is made of.
+pub const LEDGER: Pane = Pane("gap of two models");
 /// The instances behind a number.
-pub const INSTANCES: Pane = Pane("Instances");
+pub const INSTANCES: Pane = Pane("instances");
+
+static SLOTS: &[&[Pane]] = &[
+    &[frame_setup::PANE],
+    &[RELATIONS],
+    &[
+        drawn::PANES[0].0,
+        drawn::PANES[1].0,
+        drawn::PANES[2].0,
+        drawn::PANES[3].0,
+        drawn::PANES[4].0,
+        drawn::PANES[5].0,
+        drawn::PANES[6].0,
+        drawn::PANES[7].0,
+        drawn::PANES[8].0,
+        drawn::PANES[9].0,
+        drawn::PANES[10].0,
+    ],
+    &[ASKED, INSTANCES, LEDGER],
+];
 
 /// What this screen remembers beside its cursors.
 #[derive(Debug, Clone)]
@@ -53,6 +75,8 @@ pub struct View {
     pub spec: Spec,
     /// Which figure is drawn.
     pub drawn: Drawn,
+    /// The path that is lit in the causal graph.
+    pub cause: Bias,
     /// Number of the model whose places are drawn, among those of the run.
     pub model: usize,
     /// Of how many prompts the average is drawn beside the places under the three regimes; none draws the regimes alone.
@@ -76,6 +100,7 @@ impl View {
         Self {
             spec,
             drawn: Drawn::Prompts,
+            cause: Bias::Prompt,
             model: 0,
             averaged: None,
             pair: 0,
@@ -100,42 +125,40 @@ static TAB: &[Entry] = rows! { Context::Global;
 };
 
 static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
-    "next-figure", "next figure", "Draws the next figure.",
-        ["]"], Some(("figure", 11)), always => |s| turn_figure(s, true);
-    "previous-figure", "previous figure", "Draws the previous figure.",
-        ["["], Some(("figure", 11)), always => |s| turn_figure(s, false);
-    "published", "published numbers",
-        "Lays what Cao et al. 2022 published beneath the figure, where they published such numbers, or takes it away.",
-        ["b"], Some(("published", 15)), always => turn_published;
     "drawn-model", "next model", "Draws the places of the next model.",
-        ["v"], None, |s| !results(s).models().is_empty() => next_model;
-    "more-prompts", "average more prompts",
-        "Draws beside the places of the model those under the average of one prompt more, up to all.",
-        [">"], Some(("K", 16)), |s| !results(s).curve.is_empty() => |s| turn_averaged(s, true);
-    "fewer-prompts", "average fewer prompts", "The same with one prompt fewer.",
-        ["<"], Some(("K", 16)), |s| !results(s).curve.is_empty() => |s| turn_averaged(s, false);
-    "next-pair", "next pair", "Shows the ledger of the next pair of models.",
-        ["x"], Some(("pair", 12)), |s| !results(s).ledgers.is_empty() => |s| turn_pair(s, true);
-    "previous-pair", "previous pair", "Shows the ledger of the previous pair of models.",
-        ["X"], Some(("pair", 12)), |s| !results(s).ledgers.is_empty() => |s| turn_pair(s, false);
-    "measure", "next measure",
-        "Lists another number: of relations the gap, the one held out, the one by chance, the standard deviation, stability, adjusted scores or the gap of the ledger's models; of prompts P@1, P@k or MRR.",
-        ["m"], None, |s| !results(s).models().is_empty() => measures::turn;
-    "own-prompt", "own prompt", "Types a prompt of your own, which every model is asked at once.",
-        ["o"], Some(("own prompt", 13)), can_ask => |s| look::ask(s, &own::PROMPT);
-    "keep-prompt", "keep prompt",
-        "Asks the typed prompt under the cursor with the relation's own in the next runs, which then average over it too; or no longer.",
-        ["O"], None, own::can_keep => own::keep;
-    "prompt-weights", "weights of the prompts",
-        "Types weights for the prompts of the relation under the cursor, by which the next run averages their scores: one for each prompt, or a row for each by name, with semicolons between. Nothing typed makes them equal again.",
-        ["W"], None, |s| live(s) && relation(s).is_some() => weights::ask;
-    "instances", "show instances",
-        "Goes down from a number: from a prompt to what every model answered to its instances, and makes of one; from a figure over all relations, or a ledger, to the number of each relation. Where the mark is half filled, or a tilde, a model answers otherwise under another name.",
-        ["d"], Some(("instances", 14)), drill::can => drill::down;
+        ["v"], None, |s| !results(s).models().is_empty() => |s| turn_model(s, true);
+    "previous-drawn-model", "previous model", "Draws the places of the previous model.",
+        ["V"], None, |s| !results(s).models().is_empty() => |s| turn_model(s, false);
     "next-mention", "next name", "Shows the same instance under the next name of its subject.",
         ["n"], None, can_ask => drill::next_mention;
-    "add-facts", "own data", "Asks a file or folder with facts and prompts too, beside what is asked already; the row Data asks it alone.",
+    "own-prompt", "own prompt", "Types a prompt of your own, which every model is asked at once.",
+        ["o"], Some(("own prompt", 11)), can_ask => |s| look::ask(s, &own::PROMPT);
+    "add-facts", "add facts", "Asks a file or folder with facts and prompts too, beside what is asked already.",
         ["a"], None, live => |s| look::ask(s, &own::FILES);
+    "published", "published numbers",
+        "Lays what Cao et al. 2022 published beneath the figure, where they published such numbers, or takes it away.",
+        ["b"], None, always => turn_published;
+};
+
+/// Further commands, in the lab's own menu.
+static MENU: &[Entry] = rows! { Context::Menu(ID);
+    "measure", "next measure",
+        "Lists another number: of relations the gap, the one held out, the one by chance, and more; of prompts P@1, P@k or MRR.",
+        ["m"], None, |s| !results(s).models().is_empty() => measures::turn;
+    "instances", "instances", "Goes from a number down to the instances that it is made of.",
+        ["i"], None, drill::can => drill::down;
+    "next-pair", "next pair of models", "Shows the gap of the next pair of models.",
+        ["p"], None, |s| !results(s).ledgers.is_empty() => |s| turn_pair(s, true);
+    "more-prompts", "average more prompts", "Draws the places of a model under the average of one prompt more, up to all.",
+        ["a"], None, |s| !results(s).curve.is_empty() => |s| turn_averaged(s, true);
+    "fewer-prompts", "average fewer prompts", "Draws them under the average of one prompt fewer.",
+        ["f"], None, |s| !results(s).curve.is_empty() => |s| turn_averaged(s, false);
+    "next-cause", "next cause", "Lights the next path of the causal graph: prompt, name, sample.",
+        ["c"], None, always => next_cause;
+    "keep-prompt", "keep typed prompt", "Asks the typed prompt under the cursor in the next runs too, or no longer.",
+        ["o"], None, own::can_keep => own::keep;
+    "prompt-weights", "weights of the prompts", "Types weights by which the next run averages the prompts of this relation.",
+        ["w"], None, |s| live(s) && relation(s).is_some() => weights::ask;
 };
 
 fn view(state: &State) -> &View {
@@ -173,8 +196,9 @@ fn rule(state: &State) -> String {
 /// The relation under the cursor.
 fn relation(state: &State) -> Option<&str> {
     let all = &results(state).relations;
-    let at = state.place(ID).scrolled(RELATIONS).min(all.len().checked_sub(1)?);
-    Some(&all[at].value.relation)
+    let order = relations::table(state).order(state.place(ID), RELATIONS);
+    let at = order.get(state.place(ID).scrolled(RELATIONS).min(order.len().checked_sub(1)?))?;
+    all.get(*at).map(|r| r.value.relation.as_str())
 }
 
 /// The prompts of that relation.
@@ -210,12 +234,6 @@ fn ask(state: &mut State, asked: Asked) -> Vec<Effect> {
     job::ask_run(state, LabId::Prompts, asked.into())
 }
 
-fn turn_figure(state: &mut State, on: bool) -> Vec<Effect> {
-    let drawn = view(state).drawn.turned(on);
-    view_mut(state).drawn = drawn;
-    Vec::new()
-}
-
 fn turn_published(state: &mut State) -> Vec<Effect> {
     let view = view_mut(state);
     view.published = !view.published;
@@ -229,10 +247,22 @@ fn turn_published(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-fn next_model(state: &mut State) -> Vec<Effect> {
+fn turn_model(state: &mut State, on: bool) -> Vec<Effect> {
     let of = results(state).models().len().max(1);
     let view = view_mut(state);
-    (view.model, view.drawn) = ((view.model + 1) % of, Drawn::Places);
+    view.model = (view.model.min(of - 1) + if on { 1 } else { of - 1 }) % of;
+    state.turn_to(Drawn::Places.pane());
+    Vec::new()
+}
+
+fn next_cause(state: &mut State) -> Vec<Effect> {
+    let view = view_mut(state);
+    view.cause = match view.cause {
+        Bias::Prompt => Bias::Verbalization,
+        Bias::Verbalization => Bias::Sample,
+        Bias::Sample => Bias::Prompt,
+    };
+    state.turn_to(Drawn::Causal(Bias::Prompt).pane());
     Vec::new()
 }
 
@@ -243,7 +273,7 @@ fn turn_averaged(state: &mut State, on: bool) -> Vec<Effect> {
     let view = view_mut(state);
     let at = stops.iter().position(|k| *k == view.averaged).unwrap_or(0);
     view.averaged = stops[(at + if on { 1 } else { stops.len() - 1 }) % stops.len()];
-    view.drawn = Drawn::Places;
+    state.turn_to(Drawn::Places.pane());
     Vec::new()
 }
 
@@ -257,7 +287,7 @@ fn turn_pair(state: &mut State, on: bool) -> Vec<Effect> {
 /// Number of lines of a pane that is a list.
 fn length(state: &State, pane: Pane) -> usize {
     match pane {
-        RELATIONS => results(state).relations.len(),
+        RELATIONS => relations::table(state).order(state.place(ID), RELATIONS).len(),
         ASKED => prompts(state).len() + left_out(state).len(),
         INSTANCES => instances::len(state),
         _ => 0,
@@ -281,55 +311,39 @@ impl Screen for Prompts {
         Some(labs::by_id(LabId::Prompts).question())
     }
 
-    fn panes(&self) -> &'static [Pane] {
-        &[frame_setup::PANE, RELATIONS, ASKED, FIGURE, LEDGER, INSTANCES]
+    fn slots(&self) -> &'static [&'static [Pane]] {
+        SLOTS
     }
 
     fn first(&self) -> Pane {
         RELATIONS
     }
 
-    fn layout(&self, state: &State, body: Rect) -> Vec<(Pane, Rect)> {
-        // At 38 columns the built-in relations have their names in full, and the figure has room for those of four models.
-        let side = if body.width >= 150 { 46 } else { 38 };
-        let [left, right] = Split::horizontal([Constraint::Length(side), Constraint::Fill(1)]).areas(body);
-        let rows = self.setup().map_or(Vec::new(), |setup| setup.rows(state));
-        let wanted = frame_setup::lines(&rows).len() as u16 + 2;
-        let setup_rows = wanted.min(body.height / 2);
-        let [setup, relations] =
-            Split::vertical([Constraint::Length(setup_rows), Constraint::Fill(1)]).areas(left);
-        // Sentence, gap, four parts and their number: what the ledger says does not fit into less.
-        let below = if body.height >= 36 { 12 } else { 10 };
-        // Frame, header, prompts, and the adjusted scores.
-        let asked_rows = (length(state, ASKED).min(12) as u16 + 4).clamp(8, 12);
-        // Who looks at instances sees what every model makes of one, and has the ledger's room for it.
-        let looking = state.place(ID).focus == INSTANCES;
-        let (asked_rows, below) = match looking {
-            true => (8, instances::height(state).clamp(below, body.height.saturating_sub(16).max(below))),
-            false => (asked_rows, below),
-        };
-        let [figure, asked, below] =
-            Split::vertical([Constraint::Fill(1), Constraint::Length(asked_rows), Constraint::Length(below)])
-                .areas(right);
-        let mut panes =
-            vec![(frame_setup::PANE, setup), (RELATIONS, relations), (ASKED, asked), (FIGURE, figure)];
-        if looking {
-            panes.push((INSTANCES, below));
-        } else {
-            let [ledger, instances] = Split::horizontal([Constraint::Fill(1); 2]).areas(below);
-            panes.extend([(LEDGER, ledger), (INSTANCES, instances)]);
-        }
-        panes
-    }
-
     fn draw(&self, pane: Pane, frame: &mut Frame, area: Rect, state: &State) {
         match pane {
             RELATIONS => relations::draw(frame, area, state),
             ASKED => asked::draw(frame, area, state),
-            FIGURE => drawn::draw(frame, area, state),
             LEDGER => ledger::draw(frame, area, state),
-            _ => instances::draw(frame, area, state),
+            INSTANCES => instances::draw(frame, area, state),
+            pane => drawn::draw(frame, area, state, pane),
         }
+    }
+
+    fn about(&self, state: &State, pane: Pane) -> String {
+        match pane {
+            RELATIONS => {
+                let spread = view(state).spread;
+                format!("{}: {}.", spread.heading(), spread.words(state))
+            }
+            ASKED => "The prompts of the relation with every model's share of right answers; enter shows the instances.".into(),
+            INSTANCES => "What every model answered to each fact under the prompt; n asks for the next name.".into(),
+            LEDGER => "How much of the gap of two models is the models, and how much the luck of prompt, name and sample.".into(),
+            pane => Drawn::of(pane).map_or("", Drawn::about).into(),
+        }
+    }
+
+    fn table(&self, state: &State, pane: Pane) -> Option<Table> {
+        (pane == RELATIONS).then(|| relations::table(state))
     }
 
     fn setup(&self) -> Option<&'static dyn frame_setup::Setup> {
@@ -340,7 +354,11 @@ impl Screen for Prompts {
         COMMANDS
     }
 
-    fn travel(&self, state: &mut State, pane: Pane, by: i64) {
+    fn menu(&self) -> &'static [Entry] {
+        MENU
+    }
+
+    fn travel(&self, state: &mut State, pane: Pane, by: i64) -> Vec<Effect> {
         let len = length(state, pane);
         let place = state.place_mut(ID);
         place.travel(pane, by, len);
@@ -355,15 +373,27 @@ impl Screen for Prompts {
             }
             _ => {}
         }
+        Vec::new()
+    }
+
+    fn open(&self, state: &mut State, pane: Pane) -> Option<Vec<Effect>> {
+        match pane {
+            RELATIONS => {
+                state.focus_on(ASKED);
+                Some(Vec::new())
+            }
+            // Another instance is looked at in full.
+            INSTANCES => Some(drill::look(state, 0)),
+            _ if drill::can(state) => Some(drill::down(state)),
+            _ => None,
+        }
     }
 
     fn press(&self, state: &mut State, pane: Pane, area: Rect, mouse: Mouse) -> Vec<Effect> {
         let listing = Listing { len: length(state, pane), cursor: state.place(ID).scrolled(pane) };
-        if let Some(row) = listing.at(area, mouse.x, mouse.y) {
-            let by = row as i64 - state.place(ID).scrolled(pane) as i64;
-            self.travel(state, pane, by);
-        }
-        Vec::new()
+        let Some(row) = listing.at(area, mouse.x, mouse.y) else { return Vec::new() };
+        let by = row as i64 - state.place(ID).scrolled(pane) as i64;
+        self.travel(state, pane, by)
     }
 
     fn figure<'a>(&self, state: &'a State) -> Option<&'a Figure> {
@@ -383,6 +413,10 @@ impl Screen for Prompts {
     }
 
     fn refresh(&self, state: &mut State) {
+        let shown = Drawn::of(state.place(ID).shown(SLOTS[FIGURES])).unwrap_or(Drawn::Prompts);
+        let cause = view(state).cause;
+        let shown = if let Drawn::Causal(_) = shown { Drawn::Causal(cause) } else { shown };
+        view_mut(state).drawn = shown;
         view_mut(state).figure = drawn::figure(state);
     }
 

@@ -1,8 +1,8 @@
 //! Where the numbers of a pane come from: every number that the pane shows, by model, with its interval, and how it is reproduced.
 
 use super::{
-    ASKED, FIGURE, ID, INSTANCES, LEDGER, RELATIONS, copying, instances, ledger, prompts, ran, relation,
-    results, view,
+    ASKED, ID, INSTANCES, LEDGER, RELATIONS, copying, instances, ledger, prompts, ran, relation, results,
+    view,
 };
 use crate::screen::Origin;
 use crate::screens::prompts::drawn::Drawn;
@@ -25,10 +25,10 @@ const OVER_RELATIONS: &str = "bootstrap over relations";
 
 /// Where the numbers of the focused pane come from.
 pub(crate) fn origin(state: &State) -> Option<Origin> {
-    match state.place(ID).focus {
+    match state.looked_at(ID) {
         RELATIONS => relations(state, "facts are asked of every model"),
         LEDGER => of_ledger(state),
-        FIGURE => figure(state),
+        pane if Drawn::of(pane).is_some() => figure(state),
         ASKED => scores(state),
         INSTANCES if instances::look(state).is_some() => one(state),
         _ => scores(state),

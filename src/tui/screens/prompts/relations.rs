@@ -4,29 +4,23 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 
 use super::measures::Spread;
-use super::{ID, RELATIONS, results, rule, run, view};
+use super::{ID, RELATIONS, results, run, view};
 use crate::layout::inside;
-use crate::panes::listing::Listing;
+use crate::panes::table::{Row, Table};
 use crate::panes::{message, pane_block, problem};
 use crate::state::State;
 use crate::theme::Role;
-use base::text::{fit, pad, printable};
+use base::text::printable;
 use engine::message::Outcome;
+use labs::prompts::finding::RelationFinding;
 
 /// Draws the pane.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let all = &results(state).relations;
-    let of = results(state).data.as_ref().map_or(all.len(), |d| d.value.relations.len());
-    let title = match all.len() {
-        0 => "Relations".to_owned(),
-        n if n < of => format!("Relations ({n} of {of})"),
-        n => format!("Relations ({n})"),
-    };
-    let title = format!("{title}{}", rule(state));
-    frame.render_widget(pane_block(state, RELATIONS, &title), area);
     let inner = inside(area);
     if all.is_empty() {
         let dim = state.theme().style(Role::Dim);
+        frame.render_widget(pane_block(state, RELATIONS, "Relations"), area);
         let text = match run(state) {
             None if state.replay.is_some() => "nothing has been played yet".into(),
             None => format!("{} asks the models", state.keymap.label("run")),
@@ -42,34 +36,36 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
         };
         return message(frame, inner, &text, dim);
     }
-    let listing = Listing { len: all.len(), cursor: state.place(ID).scrolled(RELATIONS) };
-    let counts: Vec<String> = all.iter().map(|r| format!("{}/{}", r.value.kept, r.value.facts)).collect();
-    let gaps: Vec<String> = all.iter().map(|r| listed(state, &r.value.relation)).collect();
+    let of = results(state).data.as_ref().map_or(all.len(), |d| d.value.relations.len());
+    let name = if all.len() < of { format!("Relations, {of} in all") } else { "Relations".to_owned() };
+    let len = table(state).order(state.here(), RELATIONS).len();
+    let cursor = state.place(ID).scrolled(RELATIONS).min(len.saturating_sub(1));
+    table(state).draw(frame, area, state, (RELATIONS, &name), cursor);
+}
+
+/// Relations with their facts, their prompts, and how far the prompts are apart.
+pub(crate) fn table(state: &State) -> Table {
     let spread = view(state).spread;
-    // The numbers take what they need, and the names the rest.
-    let widest = |list: &[String], least: usize| list.iter().map(String::len).fold(least, usize::max);
-    let (facts, points) = (widest(&counts, 5), widest(&gaps, spread.heading().len().max(4)));
-    let name = usize::from(inner.width).saturating_sub(11 + facts + points).max(8);
-    let header = format!(
-        "{} {:>4} {:>facts$} {:>2} {:>points$}",
-        pad("relation", name),
-        "type",
-        "facts",
-        "p",
-        spread.heading()
-    );
-    listing.draw(frame, inner, state, &header, |k, _| {
-        let r = &all[k].value;
-        let id = printable(&r.relation).into_owned();
-        format!(
-            "{} {:>4} {:>facts$} {:>2} {:>points$}",
-            pad(&fit(&id, name), name),
-            fit(&printable(&r.relation_kind), 4),
-            counts[k],
-            r.prompts.len(),
-            gaps[k]
-        )
-    });
+    let row = |r: &labs::Tagged<RelationFinding>| {
+        let v = &r.value;
+        let number = |x: usize| (x.to_string(), Some(x as f64));
+        let value = spread.of(state, &v.relation);
+        Row {
+            cells: vec![
+                (printable(&v.relation).into_owned(), None),
+                (listed(state, &v.relation), value),
+                number(v.kept),
+                number(v.prompts.len()),
+                (printable(&v.relation_kind).into_owned(), None),
+            ],
+            last: v.kept == 0,
+        }
+    };
+    Table {
+        columns: vec!["relation", spread.heading(), "facts", "prompts", "type"],
+        rows: results(state).relations.iter().map(row).collect(),
+        sort: (1, true),
+    }
 }
 
 /// The number that is listed, in points.

@@ -10,6 +10,8 @@ use labs::prompts::settings::settings;
 pub(crate) static SETUP: Plain<Spec> = Plain {
     lab: LabId::Prompts,
     main: "ranks.subset",
+    short: &["models", "data.prompts", "data.instances", "data.mentions", "query.candidates", "ranks.subset"],
+    shipped: Spec::shipped,
     settings,
     spec: |state| &view(state).spec,
     spec_mut: |state| &mut view_mut(state).spec,

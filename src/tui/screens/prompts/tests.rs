@@ -71,13 +71,15 @@ fn an_own_prompt_is_asked_of_the_relation_under_the_cursor_or_refused_in_the_fie
 fn figures_go_round_and_every_one_is_drawn_where_there_are_results() {
     let mut state = finished();
     let first = view(&state).drawn;
-    for _ in 0..13 {
+    for _ in drawn::PANES {
         SCREEN.refresh(&mut state);
         assert!(view(&state).figure.is_some(), "{:?}", view(&state).drawn);
-        turn_figure(&mut state, true);
+        crate::reduce::look::turn(&mut state, true);
     }
+    SCREEN.refresh(&mut state);
     assert_eq!(view(&state).drawn, first);
-    turn_figure(&mut state, false);
+    crate::reduce::look::turn(&mut state, false);
+    SCREEN.refresh(&mut state);
     assert_ne!(view(&state).drawn, first);
     let pairs: Vec<String> = (0..4)
         .map(|_| {
@@ -100,11 +102,12 @@ fn every_pane_with_numbers_can_be_copied_and_says_where_they_come_from() {
         (LEDGER, "adjusted gap of a and b", "of the variance"),
         (RELATIONS, "facts are asked of every model", "held out"),
     ] {
-        state.place_mut(ID).focus = pane;
+        state.focus_on(pane);
+        SCREEN.refresh(&mut state);
         let origin = SCREEN.origin(&state).unwrap();
         assert!(origin.what.contains(what), "{}", origin.what);
         assert!(origin.entries.iter().any(|(_, v)| v.contains(told)), "{:?}", origin.entries);
-        assert_eq!(origin.command, "probity run assets/specs/prompts.toml --json");
+        assert_eq!(origin.command, "probity run prompts --json");
     }
     assert!(SCREEN.origin(&State::new(Start::new())).is_none());
 }
@@ -231,8 +234,7 @@ fn every_number_leads_down_to_instances() {
     ] {
         let mut state = finished();
         view_mut(&mut state).spread = Spread::Std;
-        view_mut(&mut state).drawn = drawn;
-        state.place_mut(ID).focus = pane;
+        state.place_mut(ID).focus = if pane == FIGURE { drawn.pane() } else { pane };
         assert!(drill::can(&state));
         let effects = drill::down(&mut state);
         if let Some(spread) = spread {
@@ -246,7 +248,7 @@ fn every_number_leads_down_to_instances() {
         assert_eq!(state.place(ID).focus, INSTANCES);
     }
     let mut state = finished();
-    (view_mut(&mut state).drawn, state.place_mut(ID).focus) = (Drawn::Disparity, FIGURE);
+    state.place_mut(ID).focus = Drawn::Disparity.pane();
     assert!(drill::down(&mut state).is_empty());
     assert!(state.view.toast.is_some_and(|t| t.contains("no instances")));
 }
@@ -315,8 +317,9 @@ fn places_are_drawn_under_the_average_of_as_many_prompts_as_the_user_says() {
     // While a run draws, those of the prompts that it has come to are drawn unasked.
     for (averaged, wanted) in [(Some(1), 4), (Some(2), 4), (None, 4)] {
         turn_averaged(&mut state, true);
+        let layers = layers(&mut state);
         let drawn = (view(&state).drawn, view(&state).averaged);
-        assert_eq!((drawn, layers(&mut state)), ((Drawn::Places, averaged), wanted));
+        assert_eq!((drawn, layers), ((Drawn::Places, averaged), wanted));
     }
     turn_averaged(&mut state, false);
     assert_eq!(view(&state).averaged, Some(2));
@@ -355,7 +358,7 @@ fn what_a_run_cannot_say_is_na_with_its_reason() {
         reduce(state, Action::Event(Box::new(event)));
     };
     findings().into_iter().take(2).for_each(|f| take(&mut state, f));
-    assert!(drawn::missing(&state, true).contains("comes when"), "it is still running");
+    assert!(!drawn::missing(&state, true).starts_with("n/a"), "it is still running");
     let end = Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 1.0 };
     reduce(&mut state, Action::Event(Box::new(end)));
     let told = drawn::missing(&state, true);
@@ -390,6 +393,6 @@ fn the_prompts_of_a_relation_that_cannot_be_asked_have_no_scores_once_the_run_is
     take(&mut state, Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 1.0 });
     let over = shown(&state, asked::draw);
     assert!(over.contains("n/a") && !over.contains('…'), "{over}");
-    let figure = shown(&state, drawn::draw);
+    let figure = shown(&state, |frame, area, state| drawn::draw(frame, area, state, FIGURE));
     assert!(figure.contains("n/a: of no relation"), "{figure}");
 }

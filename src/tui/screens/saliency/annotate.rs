@@ -83,7 +83,7 @@ pub(crate) fn toggle(state: &mut State) -> Vec<Effect> {
     annotation.held = None;
     if annotation.on {
         view_mut(state).typed_shown = false;
-        state.place_mut(ID).focus = super::HEATMAP;
+        state.focus_on(super::HEATMAP);
     }
     Vec::new()
 }

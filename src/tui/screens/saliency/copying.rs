@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{CURVE, HEADS, HEATMAP, ID, SCORES, SENTENCES, heads, heat, ran, results, scores, view};
+use super::{HEADS, HEATMAP, ID, SENTENCES, curve_of, heads, heat, ran, results, scores, table_of, view};
 use crate::screen::Origin;
 use crate::setup;
 use crate::state::State;
@@ -18,13 +18,13 @@ pub(crate) fn copy_text(state: &State) -> Option<String> {
     let csv = |figure: Option<&figure::Figure>| {
         String::from_utf8(render(figure?, Format::Csv, &Options::default()).ok()?).ok()
     };
-    match state.place(ID).focus {
+    match state.looked_at(ID) {
         setup::PANE => Some(labs::Spec::from(view(state).spec.clone()).to_toml()),
         SENTENCES => sentences(state),
         HEATMAP => csv(view(state).heat.as_ref()),
         HEADS => csv(view(state).heads.as_ref()),
-        SCORES => scores::copy(state),
-        CURVE => csv(view(state).curve.as_ref()),
+        pane if table_of(pane).is_some() => scores::copy(state),
+        pane if curve_of(pane).is_some() => csv(view(state).curve.as_ref()),
         _ => None,
     }
 }
@@ -55,7 +55,7 @@ fn sentences(state: &State) -> Option<String> {
 /// Where the number under the cursor comes from.
 pub(crate) fn origin(state: &State) -> Option<Origin> {
     let found = results(state);
-    match state.place(ID).focus {
+    match state.looked_at(ID) {
         HEADS => {
             let (attention, (layer, head)) = (heads::attention(state)?, heads::head(state)?);
             let what = format!(
@@ -67,8 +67,8 @@ pub(crate) fn origin(state: &State) -> Option<Origin> {
             );
             Some(of(state, what, attention, Vec::new()))
         }
-        SCORES | CURVE => {
-            let at = state.place(ID).scrolled(SCORES);
+        pane if table_of(pane).is_some() || curve_of(pane).is_some() => {
+            let at = state.place(ID).scrolled(pane);
             let all = scores::rows(state, view(state).table);
             let at = at.min(all.len().checked_sub(1)?);
             let row = all.get(at)?;
@@ -127,11 +127,11 @@ fn of<T>(state: &State, what: String, number: &Tagged<T>, more: Vec<(String, Str
 /// A shell command that runs a spec, complete in itself.
 fn shell_command(spec: &Spec) -> String {
     if *spec == Spec::shipped() {
-        return "probity run assets/specs/saliency.toml --json".into();
+        return "probity run saliency --json".into();
     }
     // A spec on standard input lies in no folder that its file could be relative to.
     let data = DataSpec { file: spec.file().map(|f| f.display().to_string()), ..spec.data.clone() };
     let spec = Spec { data, ..spec.clone() };
     // The quoted delimiter keeps the shell from reading anything into the spec.
-    format!("probity run /dev/stdin --json <<'SPEC'\n{}\nSPEC", labs::Spec::from(spec).to_toml().trim_end())
+    format!("probity run - --json <<'SPEC'\n{}\nSPEC", labs::Spec::from(spec).to_toml().trim_end())
 }

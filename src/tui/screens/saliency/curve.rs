@@ -3,9 +3,10 @@
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
-use super::{CURVE, results, view};
+use super::{results, view};
 use crate::layout::inside;
 use crate::panes::{message, pane_block};
+use crate::screen::Pane;
 use crate::state::State;
 use crate::theme::Role;
 use crate::widgets::chart::{Chart, Form};
@@ -14,8 +15,8 @@ use figure::Figure;
 use labs::saliency::figures;
 use labs::{Details, EngineInfo};
 
-/// Names of the figures, in the order in which the keys turn to them.
-pub(crate) const DRAWN: [&str; 3] = ["f1-ratio", "map-ratio", "accuracy"];
+/// Names of the figures, in the order of their panes.
+const DRAWN: [&str; 3] = ["f1-ratio", "map-ratio", "accuracy"];
 
 /// The figure; none before there is anything to draw.
 pub(crate) fn figure(state: &State) -> Option<Figure> {
@@ -24,19 +25,17 @@ pub(crate) fn figure(state: &State) -> Option<Figure> {
 }
 
 /// Draws the pane.
-pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     let room = usize::from(area.width.saturating_sub(6));
-    let at = view(state).drawn % DRAWN.len() + 1;
     let Some(figure) = &view(state).curve else {
-        frame.render_widget(pane_block(state, CURVE, &format!("Figure {at}/{}", DRAWN.len())), area);
+        frame.render_widget(pane_block(state, pane, pane.0), area);
         let text = match results(state).sentences.is_empty() {
-            true => "nothing has been scored yet",
-            false => "comes when the sentences have been scored",
+            true => "Not run yet.".to_owned(),
+            false => "Comes when all sentences have been scored.".to_owned(),
         };
-        return message(frame, inside(area), text, state.theme().style(Role::Dim));
+        return message(frame, inside(area), &text, state.theme().style(Role::Dim));
     };
-    let title = format!("{} ({at}/{})", figure.title, DRAWN.len());
-    frame.render_widget(pane_block(state, CURVE, &fit(&printable(&title), room)), area);
+    frame.render_widget(pane_block(state, pane, &fit(&printable(&figure.title), room)), area);
     let widget = Chart { figure, theme: state.theme(), glyphs: state.view.glyphs, form: Form::Lines };
     frame.render_widget(widget, inside(area));
 }

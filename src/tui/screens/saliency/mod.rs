@@ -19,7 +19,7 @@ mod typed;
 use std::path::Path;
 
 use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout as Split, Rect};
+use ratatui::layout::Rect;
 
 use self::annotate::Annotations;
 use self::heat::Beside;
@@ -43,14 +43,46 @@ use labs::saliency::results::{Own, Results};
 use labs::{self, LabId};
 
 pub const ID: ScreenId = ScreenId("saliency");
-pub const SENTENCES: Pane = Pane("Sentences");
+pub const SENTENCES: Pane = Pane("sentences");
 /// The sentence in view, word by word.
-pub const HEATMAP: Pane = Pane("Heatmap");
+pub const HEATMAP: Pane = Pane("words");
 /// Attention by layer and head.
-pub const HEADS: Pane = Pane("Heads");
-/// Tables.
-pub const SCORES: Pane = Pane("Scores");
-pub const CURVE: Pane = Pane("Figure");
+pub const HEADS: Pane = Pane("heads");
+/// Agreement with people and with changed sentences.
+pub const SCORES: Pane = Pane("agreement");
+/// Token-F1 by the length of rationales.
+pub const CURVE: Pane = Pane("F1 by length");
+
+static SLOTS: &[&[Pane]] = &[
+    &[frame_setup::PANE],
+    &[SENTENCES],
+    &[HEATMAP, HEADS],
+    &[
+        SCORES,
+        CURVE,
+        Pane("MAP by length"),
+        Pane("right answers"),
+        Pane("by change"),
+        Pane("answers by task"),
+        Pane("tests"),
+    ],
+];
+
+/// The table of a pane.
+fn table_of(pane: Pane) -> Option<Table> {
+    let tables = [
+        (0, Table::Interpretability),
+        (4, Table::Perturbations),
+        (5, Table::Accuracy),
+        (6, Table::Differences),
+    ];
+    tables.into_iter().find(|(at, _)| SLOTS[3][*at] == pane).map(|(_, table)| table)
+}
+
+/// The number of the figure of a pane.
+fn curve_of(pane: Pane) -> Option<usize> {
+    SLOTS[3][1..4].iter().position(|curve| *curve == pane)
+}
 
 /// What this screen remembers beside its cursors.
 #[derive(Debug, Clone)]
@@ -194,8 +226,7 @@ fn another_sentence(state: &mut State) {
 fn length(state: &State, pane: Pane) -> usize {
     match pane {
         SENTENCES => view(state).listed.len(),
-        SCORES => scores::rows(state, view(state).table).len(),
-        _ => 0,
+        pane => table_of(pane).map_or(0, |table| scores::rows(state, table).len()),
     }
 }
 
@@ -227,39 +258,12 @@ impl Screen for Saliency {
         Some(labs::by_id(LabId::Saliency).question())
     }
 
-    fn panes(&self) -> &'static [Pane] {
-        &[frame_setup::PANE, SENTENCES, HEATMAP, SCORES, HEADS, CURVE]
+    fn slots(&self) -> &'static [&'static [Pane]] {
+        SLOTS
     }
 
     fn first(&self) -> Pane {
         SENTENCES
-    }
-
-    fn layout(&self, state: &State, body: Rect) -> Vec<(Pane, Rect)> {
-        let side = if body.width >= 150 { 46 } else { 36 };
-        let [left, right] = Split::horizontal([Constraint::Length(side), Constraint::Fill(1)]).areas(body);
-        let rows = self.setup().map_or(Vec::new(), |setup| setup.rows(state));
-        let wanted = frame_setup::lines(&rows).len() as u16 + 2;
-        let setup_rows = wanted.min(body.height / 2);
-        let [setup, sentences] =
-            Split::vertical([Constraint::Length(setup_rows), Constraint::Fill(1)]).areas(left);
-        let below = if body.height >= 36 { 12 } else { 10 };
-        let scores_rows = if body.height >= 36 { 9 } else { 7 };
-        let [heat, scores, below] = Split::vertical([
-            Constraint::Fill(1),
-            Constraint::Length(scores_rows),
-            Constraint::Length(below),
-        ])
-        .areas(right);
-        let [heads, curve] = Split::horizontal([Constraint::Fill(1), Constraint::Fill(1)]).areas(below);
-        vec![
-            (frame_setup::PANE, setup),
-            (SENTENCES, sentences),
-            (HEATMAP, heat),
-            (SCORES, scores),
-            (HEADS, heads),
-            (CURVE, curve),
-        ]
     }
 
     fn draw(&self, pane: Pane, frame: &mut Frame, area: Rect, state: &State) {
@@ -267,8 +271,30 @@ impl Screen for Saliency {
             SENTENCES => sentences::draw(frame, area, state),
             HEATMAP => heat::draw(frame, area, state),
             HEADS => heads::draw(frame, area, state),
-            SCORES => scores::draw(frame, area, state),
-            _ => curve::draw(frame, area, state),
+            pane if table_of(pane).is_some() => scores::draw(frame, area, state, pane),
+            pane => curve::draw(frame, area, state, pane),
+        }
+    }
+
+    fn about(&self, state: &State, pane: Pane) -> String {
+        match pane {
+            SENTENCES => match shown(state) {
+                Some(Shown::Data(original, _)) => original.text.clone(),
+                _ => {
+                    "The sentences with the model's answer: right, wrong, and the same for changed partners."
+                        .into()
+                }
+            },
+            HEATMAP => {
+                "How much the answer rests on each word; underlined words are those that people marked."
+                    .into()
+            }
+            HEADS => "How much every head of every layer attends to the word under the cursor.".into(),
+            pane if table_of(pane).is_some() => scores::about(pane).into(),
+            _ => {
+                "The score by the share of words that the rationale takes; long rationales are easier to hit."
+                    .into()
+            }
         }
     }
 
@@ -280,7 +306,11 @@ impl Screen for Saliency {
         commands::COMMANDS
     }
 
-    fn travel(&self, state: &mut State, pane: Pane, by: i64) {
+    fn menu(&self) -> &'static [Entry] {
+        commands::MENU
+    }
+
+    fn travel(&self, state: &mut State, pane: Pane, by: i64) -> Vec<Effect> {
         match pane {
             HEATMAP => {
                 if let Some(cursor) = heat::across(state, by) {
@@ -302,6 +332,20 @@ impl Screen for Saliency {
                 }
             }
         }
+        Vec::new()
+    }
+
+    fn open(&self, state: &mut State, pane: Pane) -> Option<Vec<Effect>> {
+        match pane {
+            SENTENCES => state.focus_on(HEATMAP),
+            HEATMAP => {
+                let effects = if typed::can_ask(state) { commands::ask_heads(state) } else { Vec::new() };
+                state.focus_on(HEADS);
+                return Some(effects);
+            }
+            _ => return None,
+        }
+        Some(Vec::new())
     }
 
     fn sideways(&self, state: &mut State, pane: Pane, by: i64) -> Option<Vec<Effect>> {
@@ -316,7 +360,7 @@ impl Screen for Saliency {
                 let view = view_mut(state);
                 view.head = head.unwrap_or(view.head);
             }
-            SCORES => {
+            pane if table_of(pane).is_some() => {
                 let view = view_mut(state);
                 view.columns_gone = moved(view.columns_gone, by, view.table.most_gone() + 1);
             }
@@ -343,7 +387,7 @@ impl Screen for Saliency {
                 let listing = Listing { len: length(state, pane), cursor: state.place(ID).scrolled(pane) };
                 if let Some(row) = listing.at(area, mouse.x, mouse.y) {
                     let by = row as i64 - state.place(ID).scrolled(pane) as i64;
-                    self.travel(state, pane, by);
+                    return self.travel(state, pane, by);
                 }
             }
         }
@@ -351,9 +395,9 @@ impl Screen for Saliency {
     }
 
     fn figure<'a>(&self, state: &'a State) -> Option<&'a Figure> {
-        match state.place(ID).focus {
+        match state.looked_at(ID) {
             HEADS => view(state).heads.as_ref(),
-            CURVE | SCORES => view(state).curve.as_ref(),
+            pane if SLOTS[3].contains(&pane) => view(state).curve.as_ref(),
             _ => view(state).heat.as_ref(),
         }
     }
@@ -371,6 +415,10 @@ impl Screen for Saliency {
     }
 
     fn refresh(&self, state: &mut State) {
+        let shown = state.place(ID).shown(SLOTS[3]);
+        let seen = view_mut(state);
+        seen.table = table_of(shown).unwrap_or(seen.table);
+        seen.drawn = curve_of(shown).unwrap_or(seen.drawn);
         let generation = run(state).map_or(0, |job| job.generation);
         let mut index = std::mem::take(&mut view_mut(state).index);
         index.follow(results(state), generation);

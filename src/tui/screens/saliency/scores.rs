@@ -3,13 +3,14 @@
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
-use super::{ID, SCORES, results, view};
+use super::{ID, results, table_of, view};
 use crate::layout::inside;
 use crate::panes::listing::Listing;
 use crate::panes::{message, pane_block};
+use crate::screen::Pane;
 use crate::state::State;
 use crate::theme::Role;
-use base::numbers::decimals;
+use base::numbers::{decimals, probability};
 use base::text::{fit, last_part, pad, printable};
 use labs::saliency::finding::{ALL, AccuracyFinding, Sample};
 use labs::saliency::heatmap::short_method;
@@ -29,16 +30,7 @@ pub enum Table {
     Differences,
 }
 
-const TABLES: [Table; 4] =
-    [Table::Interpretability, Table::Perturbations, Table::Accuracy, Table::Differences];
-
 impl Table {
-    /// The next table, or the previous one.
-    pub fn turned(self, on: bool) -> Self {
-        let at = TABLES.iter().position(|t| *t == self).unwrap_or(0);
-        TABLES[(at + if on { 1 } else { TABLES.len() - 1 }) % TABLES.len()]
-    }
-
     fn title(self) -> &'static str {
         match self {
             Table::Interpretability => "Agreement with people and with the perturbed form",
@@ -162,10 +154,24 @@ pub(crate) fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
         Table::Differences => {
             let row = |f: &labs::Tagged<labs::saliency::finding::DifferenceFinding>| {
                 let v = &f.value;
-                let (difference, p) = (span(&v.difference), decimals(v.p, 4));
+                let (difference, p) = (span(&v.difference), probability(v.p));
                 vec![v.a.clone(), v.b.clone(), v.metric.clone(), difference, p, f.n.to_string()]
             };
             found.differences.iter().map(row).collect()
+        }
+    }
+}
+
+/// What the table of a pane shows.
+pub(crate) fn about(pane: Pane) -> &'static str {
+    match table_of(pane) {
+        Some(Table::Perturbations) => {
+            "Agreement by the kind of change: unimportant words, important words, another form."
+        }
+        Some(Table::Accuracy) => "How often the models answer correctly, by task.",
+        Some(Table::Differences) => "Paired comparisons of methods and models.",
+        _ => {
+            "Token-F1: overlap with the words that people marked; MAP: how well the ranking survives a change."
         }
     }
 }
@@ -199,25 +205,22 @@ pub(crate) fn copy(state: &State) -> Option<String> {
 }
 
 /// Draws the pane.
-pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
+pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     let room = usize::from(area.width.saturating_sub(6));
-    let at = TABLES.iter().position(|t| *t == view(state).table).map_or(1, |k| k + 1);
     let level = results(state).interpretability.first().and_then(|i| i.level);
-    let level = level.map_or(String::new(), |l| format!(", {} %", (l * 1e6).round() / 1e4));
+    let level = level.map_or(String::new(), |l| format!(", {} % intervals", (l * 1e6).round() / 1e4));
     let k = results(state).data.as_ref().map_or(String::new(), |d| format!(", {}", d.value.k));
-    let title = format!("{} ({at}/{}){level}{k}", view(state).table.title(), TABLES.len());
-    frame.render_widget(pane_block(state, SCORES, &fit(&printable(&title), room)), area);
+    let title = format!("{}{level}{k}", view(state).table.title());
+    frame.render_widget(pane_block(state, pane, &fit(&printable(&title), room)), area);
     let inner = inside(area);
     let laid = laid(state);
     if laid.rows.is_empty() {
         let text = match results(state).sentences.is_empty() {
-            true => "nothing has been scored yet".to_owned(),
-            false => {
-                format!("nothing in this table yet\n{} turns to others", state.keymap.label("next-table"))
-            }
+            true => "Not run yet.",
+            false => "Comes when all sentences have been scored.",
         };
-        return message(frame, inner, &text, state.theme().style(Role::Dim));
+        return message(frame, inner, text, state.theme().style(Role::Dim));
     }
-    let listing = Listing { len: laid.rows.len(), cursor: state.place(ID).scrolled(SCORES) };
+    let listing = Listing { len: laid.rows.len(), cursor: state.place(ID).scrolled(pane) };
     listing.draw(frame, inner, state, &laid.header, |k, _| laid.rows[k].clone());
 }

@@ -25,13 +25,16 @@ pub struct Filter {
     pub perturbation: Option<String>,
     /// Only where the first answer of the model in view is right, or is not.
     pub right: Option<bool>,
+    /// Only sentences in which this occurs.
+    pub text: String,
 }
 
 impl Filter {
     /// In words, as a title.
     fn words(&self) -> String {
         let right = self.right.map(|right| if right { "right" } else { "wrong" }.to_owned());
-        let parts = [self.dimension.clone(), self.perturbation.clone(), right];
+        let text = Some(format!("\"{}\"", self.text)).filter(|_| !self.text.is_empty());
+        let parts = [self.dimension.clone(), self.perturbation.clone(), right, text];
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 }
@@ -41,8 +44,10 @@ pub(crate) fn listed(state: &State) -> Vec<usize> {
     let (found, view) = (results(state), view(state));
     let passes = |s: &SentenceFinding| {
         let dimension = view.filter.dimension.as_ref().is_none_or(|d| *d == s.dimension);
+        let wanted = view.filter.text.to_lowercase();
         s.sample == Sample::Original
             && dimension
+            && (wanted.is_empty() || s.text.to_lowercase().contains(&wanted))
             && (view.filter.perturbation.is_none() || !partners(state, s).is_empty())
             && view.filter.right.is_none_or(|right| is_right(state, &s.sentence) == Some(right))
     };
@@ -124,8 +129,8 @@ fn nothing(frame: &mut Frame, area: Rect, state: &State) {
     let dim = state.theme().style(Role::Dim);
     let text = match run(state) {
         _ if !results(state).sentences.is_empty() => {
-            let keys = ["dimension", "perturbation", "right-or-wrong"].map(|c| state.keymap.short_label(c));
-            format!("no sentence passes the filter\n{} change it", keys.join(", "))
+            let (filter, menu) = (state.keymap.short_label("filter"), state.keymap.short_label("menu"));
+            format!("No sentence passes the filter.\n{filter} and {menu} change it.")
         }
         None if state.replay.is_some() => "nothing has been played yet".into(),
         None => format!("{} asks the models", state.keymap.label("run")),

@@ -10,6 +10,8 @@ use labs::saliency::settings::settings;
 pub(crate) static SETUP: Plain<Spec> = Plain {
     lab: LabId::Saliency,
     main: "integrated_gradients.steps",
+    short: &["models", "saliency.methods", "data.inputs", "attention.layer", "integrated_gradients.steps"],
+    shipped: Spec::shipped,
     settings,
     spec: |state| &view(state).spec,
     spec_mut: |state| &mut view_mut(state).spec,

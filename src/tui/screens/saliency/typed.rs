@@ -34,7 +34,7 @@ pub(crate) fn open(state: &mut State) -> Vec<Effect> {
 
 /// Where panes are tabs, the one that shows the answer comes to the front.
 fn in_sight(state: &mut State) {
-    state.here_mut().focus = HEATMAP;
+    state.focus_on(HEATMAP);
 }
 
 /// Opens the field with the sentence under the cursor.

@@ -48,7 +48,7 @@ static TAB: &[Entry] = rows! { Context::Global;
 };
 
 static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
-    "submit-again", "submit failed cells again",
+    "submit-again", "run failed cells again",
         "Submits the cells that failed, or that jobs left which have ended, to Slurm again; asks first.",
         ["r"], Some(("submit again", 1)), can_submit => ask;
 };
@@ -129,8 +129,8 @@ impl Screen for Shards {
         None
     }
 
-    fn panes(&self) -> &'static [Pane] {
-        &[CELLS, SHARDS, FAILED]
+    fn slots(&self) -> &'static [&'static [Pane]] {
+        &[&[CELLS], &[SHARDS], &[FAILED]]
     }
 
     fn layout(&self, state: &State, body: Rect) -> Vec<(Pane, Rect)> {
@@ -156,9 +156,10 @@ impl Screen for Shards {
         COMMANDS
     }
 
-    fn travel(&self, state: &mut State, pane: Pane, by: i64) {
+    fn travel(&self, state: &mut State, pane: Pane, by: i64) -> Vec<Effect> {
         let len = if pane == CELLS { 1 } else { listing(state, pane).len };
         state.place_mut(ID).travel(pane, by, len);
+        Vec::new()
     }
 
     fn press(&self, state: &mut State, pane: Pane, area: Rect, mouse: Mouse) -> Vec<Effect> {

@@ -1,6 +1,5 @@
-//! The map of layers in the place of the curves.
+//! The map of layers.
 
-use super::super::map;
 use super::*;
 use crate::action::Action;
 use crate::reduce::reduce;
@@ -33,8 +32,9 @@ fn mapped() -> State {
     state
 }
 
-fn press(state: &mut State, turn: impl Fn(&mut State)) {
-    turn(state);
+/// Puts a pane in sight.
+fn look_at(state: &mut State, pane: Pane) {
+    state.focus_on(pane);
     SCREEN.refresh(state);
 }
 
@@ -57,32 +57,24 @@ fn what_was_recorded_is_the_map_that_was_found() {
 }
 
 #[test]
-fn the_figures_follow_one_another_and_without_a_map_it_is_said() {
+fn each_score_has_a_pane_and_without_a_map_it_is_said() {
     let mut state = mapped();
-    assert!(drawn(&state).contains("C, S, R vs ε"));
-    let mut seen = Vec::new();
-    for _ in 0..4 {
-        press(&mut state, |s| drop(map::turn(s, true)));
-        seen.push(SCREEN.figure(&state).unwrap().name.clone());
+    let names = ["map-reliability", "map-completeness", "map-selectivity"];
+    for (pane, name) in MAPS.into_iter().zip(names) {
+        look_at(&mut state, pane);
+        assert_eq!(SCREEN.figure(&state).unwrap().name, format!("{name}-bert-mini-pgd-mlp"));
     }
-    let names = ["map-reliability", "map-completeness", "map-selectivity", "reliability"];
-    let expected = names.map(|name| format!("{name}-bert-mini-pgd-mlp"));
-    assert_eq!(seen, expected);
-    press(&mut state, |s| drop(map::turn(s, false)));
-    assert!(SCREEN.figure(&state).unwrap().name.starts_with("map-selectivity"));
     view_mut(&mut state).method = "inlp".into();
     SCREEN.refresh(&mut state);
-    assert!(SCREEN.figure(&state).unwrap().name.starts_with("reliability-bert-mini-inlp"));
-    map::turn(&mut state, true);
-    assert_eq!(state.view.toast.as_deref(), Some("no map of layers of INLP: a spec asks for one by [map]"));
+    assert!(SCREEN.figure(&state).is_none() && drawn(&state).contains("No map of layers in this run."));
 }
 
 #[test]
 fn the_cursor_tells_the_numbers_of_its_cell_or_why_there_are_none() {
     let mut state = mapped();
-    press(&mut state, |s| drop(map::turn(s, true)));
-    SCREEN.travel(&mut state, CURVES, 1);
-    SCREEN.sideways(&mut state, CURVES, 3).unwrap();
+    look_at(&mut state, MAPS[0]);
+    SCREEN.travel(&mut state, MAPS[0], 1);
+    SCREEN.sideways(&mut state, MAPS[0], 3).unwrap();
     let text = drawn(&state);
     for part in [
         "written at layer 2, read at layer 4; ε = .165 (best of its layer)  n 2,400 / 410",
@@ -95,20 +87,20 @@ fn the_cursor_tells_the_numbers_of_its_cell_or_why_there_are_none() {
     assert!(SCREEN.copy(&state).unwrap().contains("\n2\t4\t0.165\t"));
     let origin = SCREEN.origin(&state).unwrap();
     assert!(origin.entries.contains(&("site".into(), "layer 2, mlp oracle at layer 4".into())), "{origin:?}");
-    SCREEN.travel(&mut state, CURVES, 1);
+    SCREEN.travel(&mut state, MAPS[0], 1);
     let text = drawn(&state);
     // A long reason was cut at the edge of the pane.
     assert!(
         text.contains("n/a: layer 3: at no strength does the oracle") && text.contains("chance is 0.500)"),
         "{text}"
     );
-    SCREEN.travel(&mut state, CURVES, 1);
-    SCREEN.sideways(&mut state, CURVES, -3).unwrap();
+    SCREEN.travel(&mut state, MAPS[0], 1);
+    SCREEN.sideways(&mut state, MAPS[0], -3).unwrap();
     assert!(drawn(&state).contains("n/a: an oracle at layer 1 reads before layer 4 is written"));
     assert!(SCREEN.copy(&state).is_some() && SCREEN.origin(&state).is_none());
-    SCREEN.travel(&mut state, CURVES, -3);
-    SCREEN.sideways(&mut state, CURVES, 9).unwrap();
-    assert!(drawn(&state).contains("! Ze is no longer read here"));
+    SCREEN.travel(&mut state, MAPS[0], -3);
+    SCREEN.sideways(&mut state, MAPS[0], 9).unwrap();
+    assert!(drawn(&state).contains("! what should stay is no longer read here"));
     state.place_mut(ID).focus = PARETO;
     assert!(SCREEN.sideways(&mut state, PARETO, 1).is_none(), "elsewhere the slider moves");
 }
@@ -116,12 +108,10 @@ fn the_cursor_tells_the_numbers_of_its_cell_or_why_there_are_none() {
 #[test]
 fn without_colour_the_density_of_glyphs_is_the_score() {
     let mut state = mapped();
-    // Selectivity is the last of the figures.
-    press(&mut state, |s| drop(map::turn(s, false)));
+    look_at(&mut state, MAPS[2]);
     // The scores of the first row fall from .89 to .59: full, three quarters, half.
     let row = |state: &State| {
         let text = drawn(state);
-        println!("{text}");
         assert!(
             text.contains("S .89 ±.030") && text.contains("n 2,400 / 410"),
             "the numbers of the first cell: {text}"

@@ -1,0 +1,178 @@
+//! `probity sessions` and `probity diff`: recorded sessions as documents.
+
+use std::io::Write;
+
+use clap::{Args, Subcommand};
+
+use super::error::CliError;
+use super::{output, replay};
+use base::numbers::seconds;
+use base::text::printable_label;
+use engine::board::{Board, Run};
+use engine::message::Outcome;
+use labs::compared::{common, table};
+use session::{name, shelf};
+
+/// Most sessions that are listed.
+const MOST: usize = 200;
+
+/// Recorded sessions.
+#[derive(Debug, Subcommand)]
+pub enum SessionsCommand {
+    /// List the recorded sessions, newest first.
+    #[command(after_help = "Example:\n  probity sessions list")]
+    List,
+    /// Describe a session: its runs with what each changed, and what they answer.
+    #[command(after_help = "Example:\n  probity sessions show agreement-2")]
+    Show {
+        /// Name or file of the session.
+        session: String,
+    },
+    /// Give a session another name; nothing is overwritten.
+    #[command(after_help = "Example:\n  probity sessions rename agreement-2 first-look")]
+    Rename {
+        /// Name or file of the session.
+        session: String,
+        /// Its new name.
+        name: String,
+    },
+    /// Delete a session; without --yes it only says what would be deleted.
+    #[command(after_help = "Example:\n  probity sessions delete agreement-2 --yes")]
+    Delete {
+        /// Name or file of the session.
+        session: String,
+        /// Delete without asking.
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// Compare two runs: settings that differ, and every number of both with its difference, interval and p-value.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  probity diff agreement-2 agreement-3
+  probity diff agreement-2:1 agreement-2:3")]
+pub struct DiffArgs {
+    /// A session by name or file, with `:N` for its run N; without it the latest.
+    pub first: String,
+    /// The other one.
+    pub second: String,
+}
+
+/// Carries out a subcommand.
+///
+/// # Errors
+/// [`CliError::Usage`] if there is no such session or the new name is taken.
+pub fn sessions(command: &SessionsCommand, out: &mut dyn Write) -> Result<(), CliError> {
+    match command {
+        SessionsCommand::List => list(out),
+        SessionsCommand::Show { session } => show(session, out),
+        SessionsCommand::Rename { session, name } => {
+            let path = name::find(&name::folder()?, session)?;
+            let target = name::file(path.parent().unwrap_or(&path), name);
+            if target.exists() {
+                let taken = printable_label(&target.display().to_string());
+                return Err(CliError::Usage(format!("{taken} exists: choose another name")));
+            }
+            std::fs::rename(&path, &target).map_err(|e| failed(&path, &e))?;
+            output::line(out, &format!("renamed to {}", output::full(&target)))
+        }
+        SessionsCommand::Delete { session, yes } => {
+            let path = name::find(&name::folder()?, session)?;
+            let shown = output::full(&path);
+            if !yes {
+                return Err(CliError::Usage(format!("{shown} would be deleted; say --yes to delete it")));
+            }
+            std::fs::remove_file(&path).map_err(|e| failed(&path, &e))?;
+            output::line(out, &format!("deleted {shown}"))
+        }
+    }
+}
+
+fn failed(path: &std::path::Path, error: &std::io::Error) -> CliError {
+    CliError::Failed(format!("{}: {error}", output::full(path)))
+}
+
+fn list(out: &mut dyn Write) -> Result<(), CliError> {
+    let all = shelf::recent(&name::folder()?, MOST)?;
+    if all.is_empty() {
+        return output::line(out, "no session has been recorded yet");
+    }
+    for session in all {
+        let created = session.created.get(..16).unwrap_or(&session.created).replace('T', " ");
+        let line = format!("{:<40} {created:<17} {:<14} {}", session.name, session.lab, session.end.word());
+        output::line(out, &printable_label(&line))?;
+    }
+    Ok(())
+}
+
+/// Everything that a session measured.
+fn board(session: &str) -> Result<Board, CliError> {
+    let mut board = Board::default();
+    replay::open(session)?.entries.iter().for_each(|entry| entry.fold(&mut board));
+    Ok(board)
+}
+
+fn show(session: &str, out: &mut dyn Write) -> Result<(), CliError> {
+    let board = board(session)?;
+    for (at, run) in board.runs.iter().enumerate() {
+        let lab = run.job.spec.lab();
+        let before = board.runs[..at].iter().rev().find(|earlier| earlier.job.spec.lab() == lab);
+        let changed = before.map_or_else(Vec::new, |before| labs::changes(&before.job.spec, &run.job.spec));
+        let end = match &run.job.outcome {
+            None => "unfinished".to_owned(),
+            Some(Outcome::Done) => format!("done in {}", run.job.seconds.map_or("–".into(), seconds)),
+            Some(Outcome::Cancelled) => "cancelled".into(),
+            Some(Outcome::Failed(problem)) => format!("failed: {}", printable_label(&problem.to_string())),
+        };
+        output::line(out, &format!("run {}: {lab}, {end}", at + 1))?;
+        output::line(out, &format!("  {}", printable_label(&labs::by_id(lab).asks(&run.job.spec))))?;
+        for change in changed {
+            output::line(out, &format!("  changed: {change}"))?;
+        }
+        for sentence in labs::by_id(lab).answer(&run.results, &run.job.spec).lines() {
+            output::line(out, &format!("  {sentence}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// The run that an argument names.
+fn run_of(argument: &str) -> Result<(usize, Run), CliError> {
+    let numbered =
+        argument.rsplit_once(':').and_then(|(session, n)| Some((session, n.parse::<usize>().ok()?)));
+    let (session, n) = numbered.map_or((argument, None), |(session, n)| (session, Some(n)));
+    let mut board = board(session)?;
+    let n = n.unwrap_or(board.runs.len());
+    replay::pick(&mut board, n)?;
+    let run = board
+        .runs
+        .pop()
+        .ok_or_else(|| CliError::Usage(format!("{} ran nothing", printable_label(session))))?;
+    Ok((n, run))
+}
+
+/// Prints two runs beside each other.
+///
+/// # Errors
+/// [`CliError::Usage`] if there is no such session or run, or the two are of different labs.
+pub fn diff(args: &DiffArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let ((n, first), (m, second)) = (run_of(&args.first)?, run_of(&args.second)?);
+    let (a, b) = (first.job.spec.lab(), second.job.spec.lab());
+    if a != b {
+        return Err(CliError::Usage(format!(
+            "a run of the {a} lab cannot be compared with one of the {b} lab"
+        )));
+    }
+    output::line(out, "Settings that differ:")?;
+    let changes = labs::changes(&first.job.spec, &second.job.spec);
+    if changes.is_empty() {
+        output::line(out, "  none")?;
+    }
+    for change in changes {
+        output::line(out, &format!("  {change}"))?;
+    }
+    let lab = labs::by_id(a);
+    let numbers = common(&lab.numbers(&first.results), &lab.numbers(&second.results));
+    table((n, m), &numbers).iter().try_for_each(|line| output::line(out, &printable_label(line)))
+}

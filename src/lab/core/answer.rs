@@ -1,0 +1,72 @@
+//! What a run says to its question: sentences that a reader from another field understands, and what to doubt.
+
+use base::text::last_part;
+
+/// Most sentences of an answer.
+const SENTENCES: usize = 4;
+/// Most doubts beside it.
+const DOUBTS: usize = 2;
+
+/// The answer to a lab's question.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// What was found, the most important first: one claim a sentence, with n and interval.
+    pub says: Vec<String>,
+    /// What to doubt, the gravest first.
+    pub doubts: Vec<String>,
+}
+
+impl Answer {
+    /// Keeps the first sentences and doubts. Outside text is made printable.
+    pub fn new(says: Vec<String>, doubts: Vec<String>) -> Self {
+        let keep = |all: Vec<String>, most: usize| -> Vec<String> {
+            all.iter().take(most).map(|text| base::text::printable_message(text)).collect()
+        };
+        Self { says: keep(says, SENTENCES), doubts: keep(doubts, DOUBTS) }
+    }
+
+    /// The doubts as one sentence; none if there are none.
+    pub fn doubt(&self) -> Option<String> {
+        (!self.doubts.is_empty()).then(|| format!("Doubt: {}.", self.doubts.join("; ")))
+    }
+
+    /// All sentences, the doubts last.
+    pub fn lines(&self) -> Vec<String> {
+        self.says.iter().cloned().chain(self.doubt()).collect()
+    }
+}
+
+/// Names as prose has them: `a`, `a and b`, `a, b and c`, or `8 models` beyond three. Paths keep their last part.
+pub fn listed(names: &[String], what: &str) -> String {
+    let short: Vec<&str> = names.iter().map(|name| last_part(name)).collect();
+    match short.as_slice() {
+        [] => format!("no {what}"),
+        [one] => (*one).to_owned(),
+        [first @ .., last] if first.len() < 3 => format!("{} and {last}", first.join(", ")),
+        all => format!("{} {what}", all.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_keeps_four_sentences_and_two_doubts() {
+        let many = |n: usize| (0..n).map(|i| format!("{i}\u{1b}")).collect::<Vec<_>>();
+        let answer = Answer::new(many(6), many(3));
+        assert_eq!((answer.says.len(), answer.doubts.len(), answer.lines().len()), (4, 2, 5));
+        assert!(answer.lines().iter().all(|line| !line.contains('\u{1b}')));
+        assert_eq!(Answer::default().doubt(), None);
+    }
+
+    #[test]
+    fn names_read_as_prose() {
+        let of =
+            |names: &[&str]| listed(&names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>(), "models");
+        assert_eq!(of(&["/far/away/bert"]), "bert");
+        assert_eq!(of(&["a", "b", "c"]), "a, b and c");
+        assert_eq!(of(&["a", "b", "c", "d"]), "4 models");
+        assert_eq!(of(&[]), "no models");
+    }
+}

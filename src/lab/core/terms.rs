@@ -1,0 +1,260 @@
+//! The terms of the field that screens, forms and the guide use: symbol, meaning, unit. One table, from which every explanation comes.
+
+use super::LabId::{Interventions, Power, Prompts, Saliency};
+
+/// A term and its meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Term {
+    pub name: &'static str,
+    /// The symbol on axes and in tables; empty if there is none.
+    pub symbol: &'static str,
+    /// What it is, in one sentence, with its range or unit.
+    pub meaning: &'static str,
+    /// The labs that use it; empty for all.
+    pub labs: &'static [super::LabId],
+}
+
+const fn term(
+    name: &'static str,
+    symbol: &'static str,
+    labs: &'static [super::LabId],
+    meaning: &'static str,
+) -> Term {
+    Term { name, symbol, meaning, labs }
+}
+
+/// Every term, in the order of the glossary.
+pub const TERMS: &[Term] = &[
+    term(
+        "completeness",
+        "C",
+        &[Interventions],
+        "How far an edit moves the oracle's reading of the target to where it should be; 0 to 1.",
+    ),
+    term(
+        "selectivity",
+        "S",
+        &[Interventions],
+        "How little the edit changes the oracle's reading of what should stay; 0 to 1.",
+    ),
+    term(
+        "reliability",
+        "R",
+        &[Interventions],
+        "Harmonic mean of completeness and selectivity: high only if both are; 0 to 1.",
+    ),
+    term(
+        "strength",
+        "ε, rank",
+        &[Interventions],
+        "How hard a method edits: the radius ε of its ball, or the rank of what it removes.",
+    ),
+    term(
+        "oracle",
+        "",
+        &[Interventions],
+        "A probe that judges edits; it was trained on data that no method saw.",
+    ),
+    term(
+        "calibration error",
+        "ECE",
+        &[Interventions],
+        "How far a probe's probabilities are from its accuracy on average (15 bins); 0 is perfect.",
+    ),
+    term(
+        "majority",
+        "",
+        &[Interventions],
+        "Accuracy of always answering the most frequent value; a probe must beat it to say anything.",
+    ),
+    term(
+        "dominated",
+        "",
+        &[Interventions],
+        "Another setting is clearly better in completeness or selectivity and not worse in the other.",
+    ),
+    term(
+        "knee",
+        "◇",
+        &[Interventions],
+        "The best trade-off: the setting furthest from the line between the ends of the front.",
+    ),
+    term(
+        "counterfactual method",
+        "",
+        &[Interventions],
+        "Edits toward another value of the property, for example from singular to plural.",
+    ),
+    term("nullifying method", "", &[Interventions], "Removes the property, so that no value can be read."),
+    term(
+        "distance",
+        "×",
+        &[Interventions],
+        "How far edited states lie from real ones, as a multiple of the distance of unedited ones.",
+    ),
+    term(
+        "training",
+        "",
+        &[Interventions, Power],
+        "All probes trained anew with another seed; bands over trainings show the luck of training.",
+    ),
+    term(
+        "outer and inner band",
+        "±",
+        &[],
+        "The outer interval covers the choice of examples and the luck of training, the inner one examples alone.",
+    ),
+    term("P@1", "", &[Prompts], "Share of facts whose first answer is right."),
+    term("P@k", "", &[Prompts], "Share of facts with the right answer among the first k."),
+    term("gap", "", &[Prompts], "Best minus worst prompt of a relation, in points."),
+    term(
+        "held-out gap",
+        "held",
+        &[Prompts],
+        "The gap with the best and the worst prompt chosen on other facts, so that luck in the choice does not count.",
+    ),
+    term(
+        "gap by chance",
+        "chance",
+        &[Prompts],
+        "The gap that equally good prompts would show on so few facts.",
+    ),
+    term("stability", "stable", &[Prompts], "Share of subjects with the same answer under every name."),
+    term(
+        "adjusted score",
+        "adj",
+        &[Prompts],
+        "P@1 averaged over prompts and names, which removes the luck of either.",
+    ),
+    term(
+        "rank consistency",
+        "",
+        &[Prompts],
+        "How often the models keep their most frequent places when relations are drawn anew.",
+    ),
+    term(
+        "ledger",
+        "",
+        &[Prompts],
+        "What a gap of two models under one draw is made of: models, prompt, name, sample, and the rest.",
+    ),
+    term(
+        "power",
+        "",
+        &[Power],
+        "How often a comparison would show a difference that is really there; .80 is the custom.",
+    ),
+    term(
+        "level",
+        "α",
+        &[Power],
+        "How often a test may find a difference where there is none; .05 is the custom.",
+    ),
+    term(
+        "smallest visible difference",
+        "MDE",
+        &[Power],
+        "The smallest difference that the items at hand would show with the wanted power.",
+    ),
+    term(
+        "McNemar's test",
+        "",
+        &[Power],
+        "Tests two sides on the same items, by the items that only one of them gets right.",
+    ),
+    term("equivalence", "", &[Power], "The sides differ by less than a margin that was fixed beforehand."),
+    term(
+        "type M, type S",
+        "",
+        &[Power],
+        "How much too large, and how often of the wrong sign, a significant difference is on average.",
+    ),
+    term("e-value", "e", &[Power], "Evidence that may be looked at after every item; at 1/α one may stop."),
+    term(
+        "bound",
+        "n",
+        &[Power],
+        "Training sentences that learning theory recommends for a difference of this size.",
+    ),
+    term("rationale", "", &[Saliency], "The words that people marked as needed for the answer."),
+    term(
+        "token-F1",
+        "F1",
+        &[Saliency],
+        "Overlap of the highest-scored words with the words that people marked; 0 to 1.",
+    ),
+    term(
+        "mean average precision",
+        "MAP",
+        &[Saliency],
+        "How well the ranking of words survives a change of the sentence; 0 to 1.",
+    ),
+    term(
+        "correlation of pairs",
+        "PCC",
+        &[Saliency],
+        "Correlation of word scores between a sentence and its changed partner.",
+    ),
+    term(
+        "completeness error",
+        "",
+        &[Saliency],
+        "How far integrated gradients are from adding up to the change of the prediction.",
+    ),
+    term(
+        "sufficiency",
+        "",
+        &[Saliency],
+        "What the model's probability loses when only the predicted rationale is left.",
+    ),
+    term(
+        "comprehensiveness",
+        "",
+        &[Saliency],
+        "What the model's probability loses without the predicted rationale.",
+    ),
+    term(
+        "interval",
+        "[ ]",
+        &[],
+        "The range that covers the true value 95 % of the time, unless the settings say another level.",
+    ),
+    term("n", "n", &[], "The number of examples, facts or items behind a number."),
+    term(
+        "p-value",
+        "p",
+        &[],
+        "How often chance alone would show at least such a difference if there were none.",
+    ),
+    term(
+        "Holm, BH",
+        "",
+        &[],
+        "Corrections of p-values for several comparisons: Holm bounds any false finding, BH their expected share.",
+    ),
+    term(
+        "seed",
+        "",
+        &[],
+        "The number from which all random choices follow; the same seed gives the same numbers.",
+    ),
+];
+
+/// The terms of a lab, then those of all labs.
+pub fn of(lab: super::LabId) -> impl Iterator<Item = &'static Term> {
+    let own = TERMS.iter().filter(move |t| t.labs.contains(&lab));
+    own.chain(TERMS.iter().filter(|t| t.labs.is_empty()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_term_has_one_sentence_and_stands_once() {
+        for (i, term) in TERMS.iter().enumerate() {
+            assert!(term.meaning.ends_with('.') && term.meaning.len() < 120, "{}", term.name);
+            assert!(TERMS[..i].iter().all(|other| other.name != term.name), "{}", term.name);
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! The answer of the lab in sentences: the most reliable method, how it compares, and what to doubt.
+
+use std::cmp::Ordering;
+
+use super::Results;
+use super::finding::{OptimumFinding, ProbeFinding, ProbeRole};
+use super::key::MethodKey;
+use super::optimum::End;
+use super::oracle::OracleKind;
+use super::registry::find;
+use super::spec::Spec;
+use super::verdict::VersusFinding;
+use base::numbers::{percent, plus_minus, probability, score, short};
+use figure::layers::grouped;
+use lab::answer::listed;
+use lab::compared::Number;
+use lab::layer::LayerRef;
+use lab::{Answer, Tagged};
+
+/// Calibration error above which an oracle counts as poorly calibrated.
+pub(crate) const MISCALIBRATED: f64 = 0.1;
+/// Share of the accuracy above chance that fresh probes may recover before that is a doubt.
+const LEFT: f64 = 0.1;
+/// Methods that are named behind the best one.
+const NEXT: usize = 4;
+
+/// The question of a run.
+pub(crate) fn question(spec: &Spec) -> String {
+    let layer = match spec.site.layer {
+        LayerRef::Last => "last layer".to_owned(),
+        LayerRef::At(layer) => format!("layer {layer}"),
+    };
+    let target = words(&spec.task.target);
+    let models = listed(&spec.models, "models");
+    format!("Can the {target} be changed in {models}, {layer}, and everything else left alone?")
+}
+
+fn words(name: &str) -> String {
+    name.replace('_', " ")
+}
+
+/// An oracle as sentences name it.
+pub fn oracle_name(oracle: OracleKind) -> &'static str {
+    match oracle {
+        OracleKind::Mlp => "MLP oracle",
+        OracleKind::Linear => "linear oracle",
+    }
+}
+
+/// `rank 2`, `ε .84`.
+fn strength(parameter: &str, value: f64) -> String {
+    let name = if parameter == "epsilon" { "ε".to_owned() } else { words(parameter) };
+    format!("{name} {}", short(value))
+}
+
+/// The answer of a run so far: for each of its first models, as its first oracle judges.
+pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
+    let Some(oracle) = spec.probe.oracles.first().copied() else { return Answer::default() };
+    let (mut says, mut doubts) = (Vec::new(), Vec::new());
+    for model in &spec.models {
+        let order = ranked(results, model, oracle);
+        let Some(best) = order.first() else { continue };
+        let prefix =
+            if spec.models.len() > 1 { format!("{}: ", base::text::last_part(model)) } else { String::new() };
+        says.push(format!("{prefix}{}", best_sentence(best)));
+        says.extend(next_sentence(results, model, oracle, &order).map(|text| format!("{prefix}{text}")));
+        doubts.extend(overturned(results, model, best));
+        doubts.extend(left_over(results, model, best, &spec.task.target));
+        doubts.extend(at_end(best));
+    }
+    if says.is_empty() {
+        says.extend(without(results, oracle));
+    }
+    let mut all = weak_oracle(results, spec, oracle);
+    all.extend(doubts);
+    Answer::new(says, all)
+}
+
+/// The optima of a model under an oracle, the most reliable first; controls are left out.
+fn ranked<'a>(results: &'a Results, model: &str, oracle: OracleKind) -> Vec<&'a Tagged<OptimumFinding>> {
+    let control = |name: &str| find(name).is_some_and(|method| method.is_control());
+    let mine = |o: &&Tagged<OptimumFinding>| {
+        o.model == model && o.value.oracle == oracle && !control(&o.value.method)
+    };
+    let mut all: Vec<_> = results.optima.iter().filter(mine).collect();
+    let mean = |o: &Tagged<OptimumFinding>| o.value.reliability.mean;
+    all.sort_by(|a, b| mean(b).partial_cmp(&mean(a)).unwrap_or(Ordering::Equal));
+    all
+}
+
+fn best_sentence(best: &Tagged<OptimumFinding>) -> String {
+    let v = &best.value;
+    let trainings = match v.how.replicates {
+        0 => String::new(),
+        1 => ", 1 training".to_owned(),
+        k => format!(", {k} trainings"),
+    };
+    let so_far = if best.is_final { "" } else { " so far" };
+    format!(
+        "Best{so_far}: {} at {}, reliability R {} {} (completeness C {}, selectivity S {}); {} examples{trainings}.",
+        v.method_key().title(),
+        strength(&v.parameter, v.value),
+        score(v.reliability.mean),
+        plus_minus(v.reliability.half_width()),
+        score(v.completeness.mean),
+        score(v.selectivity.mean),
+        grouped(best.n),
+    )
+}
+
+/// The methods behind the best one, and whether it is ahead of the second by more than chance.
+fn next_sentence(
+    results: &Results,
+    model: &str,
+    oracle: OracleKind,
+    order: &[&Tagged<OptimumFinding>],
+) -> Option<String> {
+    let (best, second) = (order.first()?, order.get(1)?);
+    let rest = order[1..]
+        .iter()
+        .take(NEXT)
+        .map(|o| format!("{} {}", o.value.method_key().title(), score(o.value.reliability.mean)));
+    let text = format!("Ahead of {}", rest.collect::<Vec<_>>().join(", "));
+    let (best, second) = (best.value.method_key(), second.value.method_key());
+    let versus = results.versus.iter().find(|v| {
+        let pair = (&v.value.a, &v.value.b);
+        v.model == model && v.value.oracle == oracle && (pair == (&best, &second) || pair == (&second, &best))
+    });
+    let apart = versus.and_then(|v| difference(&v.value, &best));
+    Some(apart.map_or(format!("{text}."), |apart| format!("{text}; {apart}.")))
+}
+
+/// The difference of the best method and the second with its interval.
+fn difference(versus: &VersusFinding, best: &MethodKey) -> Option<String> {
+    let (d, p) = (versus.difference?, versus.p?);
+    let d = if versus.a == *best { d } else { stats::Estimate { mean: -d.mean, lo: -d.hi, hi: -d.lo } };
+    let other = if versus.a == *best { &versus.b } else { &versus.a };
+    let could = if p <= 0.05 { "" } else { ", which could be chance" };
+    Some(format!(
+        "from {} by {} [{}, {}], p {}{could}",
+        other.title(),
+        score(d.mean),
+        score(d.lo),
+        score(d.hi),
+        probability(p)
+    ))
+}
+
+/// Where no method has a best strength, why.
+fn without(results: &Results, oracle: OracleKind) -> Option<String> {
+    let none = results.without.iter().find(|w| w.value.oracle == oracle)?;
+    Some(format!(
+        "No method has a best strength so far. {}: {}.",
+        none.value.method_key().title(),
+        none.value.reason
+    ))
+}
+
+/// An oracle that is no better than the majority answer, or else one whose probabilities are off.
+fn weak_oracle(results: &Results, spec: &Spec, oracle: OracleKind) -> Vec<String> {
+    let judges = || {
+        results
+            .probes
+            .iter()
+            .filter(move |p| p.value.role == ProbeRole::Oracle && p.value.oracle == Some(oracle))
+    };
+    let of = |p: &Tagged<ProbeFinding>| {
+        let model = if spec.models.len() > 1 {
+            format!(" in {}", base::text::last_part(&p.model))
+        } else {
+            String::new()
+        };
+        format!("the {} of {}{model}", oracle_name(oracle), words(&p.value.property))
+    };
+    let useless = judges().find(|p| p.value.accuracy.lo <= p.value.majority).map(|p| {
+        let v = &p.value;
+        let (accuracy, majority) = (percent(v.accuracy.mean), percent(v.majority));
+        format!("{} is no better than the most frequent answer ({accuracy} against {majority})", of(p))
+    });
+    let worst = judges().max_by(|a, b| a.value.calibration_error.total_cmp(&b.value.calibration_error));
+    let off = worst.filter(|p| p.value.calibration_error > MISCALIBRATED).map(|p| {
+        format!("{} is poorly calibrated (calibration error {})", of(p), score(p.value.calibration_error))
+    });
+    useless.or(off).into_iter().collect()
+}
+
+/// A verdict on the best method that other probe settings or another oracle overturn.
+fn overturned(results: &Results, model: &str, best: &Tagged<OptimumFinding>) -> Option<String> {
+    let key = best.value.method_key();
+    let mine = results.versus.iter().filter(|v| v.model == model && v.value.oracle == best.value.oracle);
+    let turned =
+        mine.filter(|v| v.value.a == key || v.value.b == key).find(|v| !v.value.turns_with.is_empty())?;
+    let other = if turned.value.a == key { &turned.value.b } else { &turned.value.a };
+    let recipe = turned.value.turns_with.iter().any(|with| with.starts_with("recipe"));
+    let how =
+        if recipe { "with probe settings that validate equally well" } else { "judged by the other oracle" };
+    Some(format!("{how}, {} comes out ahead of {}", other.title(), key.title()))
+}
+
+/// What fresh probes still read after the best method.
+fn left_over(results: &Results, model: &str, best: &Tagged<OptimumFinding>, target: &str) -> Option<String> {
+    let key = best.value.method_key();
+    let leak = results.leaks.iter().find(|l| l.model == model && l.value.method_key() == key)?;
+    let shares = [leak.value.linear.share, leak.value.mlp.share].into_iter().flatten();
+    let most = shares.map(|s| s.mean).fold(f64::NEG_INFINITY, f64::max);
+    (most > LEFT).then(|| {
+        format!(
+            "fresh probes still read {:.0} % of the {} that {} removed",
+            100.0 * most,
+            words(target),
+            key.title()
+        )
+    })
+}
+
+fn at_end(best: &Tagged<OptimumFinding>) -> Option<String> {
+    let v = &best.value;
+    let end = match v.how.at_end? {
+        End::First => "smallest",
+        End::Last => "largest",
+    };
+    Some(format!("{} is best at the {end} {} that was tried", v.method_key().title(), words(&v.parameter)))
+}
+
+/// R, C and S of every method at its best strength.
+pub(crate) fn numbers(results: &Results) -> Vec<Number> {
+    let of = |o: &Tagged<OptimumFinding>| {
+        let v = &o.value;
+        let head = format!("{} on {}, {}", v.method_key().title(), o.model, oracle_name(v.oracle));
+        [("R", v.reliability), ("C", v.completeness), ("S", v.selectivity)].map(|(name, value)| Number {
+            name: format!("{name} of {head}"),
+            value: value.estimate(),
+            n: o.n,
+            level: o.level.unwrap_or(0.95),
+            unit: (1.0, ""),
+        })
+    };
+    results.optima.iter().flat_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn the_question_names_property_model_and_layer() {
+        let mut spec = Spec::shipped();
+        spec.models = vec!["/far/bert".into(), "b".into()];
+        let asked = question(&spec);
+        assert!(asked.contains("subject number") && asked.contains("bert and b"), "{asked}");
+    }
+
+    #[test]
+    fn the_answer_names_the_best_method_with_interval_and_n_and_the_next_ones() {
+        let (results, spec) = (sample::results(), Spec::shipped());
+        let answer = answer(&results, &spec);
+        assert!(answer.says[0].starts_with("Best"), "{answer:?}");
+        for part in ["reliability R", "±", "examples"] {
+            assert!(answer.says[0].contains(part), "{part}: {answer:?}");
+        }
+        assert!(answer.says[1].starts_with("Ahead of"), "{answer:?}");
+        let order = ranked(&results, &spec.models[0], OracleKind::Mlp);
+        let means: Vec<f64> = order.iter().map(|o| o.value.reliability.mean).collect();
+        assert!(means.windows(2).all(|w| w[0] >= w[1]), "{means:?}");
+    }
+
+    #[test]
+    fn a_weak_oracle_is_the_first_doubt() {
+        let (mut results, spec) = (sample::results(), Spec::shipped());
+        let before = answer(&results, &spec).doubts;
+        let oracle = results.probes.iter_mut().find(|p| p.value.oracle == Some(OracleKind::Mlp)).unwrap();
+        oracle.value.calibration_error = 0.2;
+        let doubts = answer(&results, &spec).doubts;
+        assert!(doubts[0].contains("poorly calibrated (calibration error .20)"), "{doubts:?}");
+        assert_ne!(before, doubts);
+        let oracle = results.probes.iter_mut().find(|p| p.value.oracle == Some(OracleKind::Mlp)).unwrap();
+        oracle.value.majority = 1.0;
+        assert!(answer(&results, &spec).doubts[0].contains("no better than the most frequent answer"));
+    }
+
+    #[test]
+    fn without_results_there_is_nothing_to_say() {
+        assert_eq!(answer(&Results::default(), &Spec::shipped()), Answer::default());
+    }
+}

@@ -1,0 +1,143 @@
+//! The answer of the lab in sentences: which side is ahead, how many items show it, how many to train on.
+
+use super::finding::ComparisonFinding;
+use super::results::Results;
+use super::spec::Spec;
+use super::summary::{exaggerated, none_enough, often, p_value, seen, too_few, unbounded};
+use base::numbers::score;
+use base::text::last_part;
+use figure::layers::grouped;
+use lab::compared::Number;
+use lab::{Answer, Tagged};
+use stats::Estimate;
+use stats::mcnemar::Test;
+
+/// The question of a run.
+pub(crate) fn question(spec: &Spec) -> String {
+    let (a, b) = (spec.name(true), spec.name(false));
+    if spec.of_files() {
+        return format!("Is {a} better than {b}, and how many items does it take to see it?");
+    }
+    let task = |first: bool| {
+        let (name, data) = spec.task_of(first);
+        data.map_or_else(|| name.replace('_', " "), |data| last_part(data).to_owned())
+    };
+    format!(
+        "Is {a} better than {b} at telling {}, and how many sentences does it take to see it?",
+        task(true)
+    )
+}
+
+/// What items are called.
+fn items(spec: &Spec) -> &'static str {
+    if spec.of_files() { "items" } else { "test sentences" }
+}
+
+/// The answer of a run so far.
+pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
+    let Some(c) = results.comparison() else { return Answer::default() };
+    let mut says = vec![verdict(c, results.alpha(), items(spec))];
+    says.extend(needed(results, c, items(spec)));
+    if let Some((n, bound)) = results.recommended() {
+        says.push(format!("To train on: {} sentences ({bound} bound).", grouped(n as usize)));
+    }
+    let mut doubts: Vec<String> = results.collapsed().map_or(Vec::new(), <[String]>::to_vec);
+    doubts.extend(too_few(c));
+    doubts.extend(results.needed().and_then(|r| unbounded(&c.value, &r.value.n_test)));
+    doubts.extend(results.at_hand().and_then(|p| exaggerated(p.value.type_m, p.value.type_s)));
+    Answer::new(says, doubts)
+}
+
+/// Whether the first side is ahead, by how much, on how many items.
+fn verdict(c: &Tagged<ComparisonFinding>, alpha: f64, items: &str) -> String {
+    let v = &c.value;
+    let d = v.difference;
+    let turned = if d.mean >= 0.0 { d } else { Estimate { mean: -d.mean, lo: -d.hi, hi: -d.lo } };
+    let by = |x: f64| v.amount(x).trim_start_matches('+').to_owned();
+    let (mean, lo, hi, unit) = (by(turned.mean), by(turned.lo), by(turned.hi), v.unit());
+    let shown = v.deciding_p() <= alpha;
+    let word = match (d.mean > 0.0, d.mean == 0.0, shown) {
+        (_, true, _) => "No: both are level".to_owned(),
+        (true, _, true) => "Yes: ahead by".to_owned(),
+        (false, _, true) => format!("No: {} is ahead by", v.b),
+        (true, _, false) => "Not shown: ahead by".to_owned(),
+        (false, _, false) => format!("Not shown: {} is ahead by", v.b),
+    };
+    let amount = if d.mean == 0.0 {
+        format!("{word} [{lo}, {hi}]{unit}")
+    } else {
+        format!("{word} {mean}{unit} [{lo}, {hi}]")
+    };
+    let seeds = if v.seeds > 1 { format!(" over {} seeds", v.seeds) } else { String::new() };
+    let so_far = if c.is_final { "" } else { " so far" };
+    let p = p_value(v.deciding_p());
+    let adjusted = if v.family > 1 && !v.planned {
+        format!(" (adjusted for {} comparisons)", v.family)
+    } else {
+        String::new()
+    };
+    let equal = if v.equivalence_p < alpha {
+        format!("; equal within {} points (p {})", score(100.0 * v.margin), p_value(v.equivalence_p))
+    } else {
+        String::new()
+    };
+    format!("{amount} on {} {items}{so_far}{seeds}, p {p}{adjusted}{equal}.", grouped(c.n))
+}
+
+/// How many items would show the difference, and the smallest difference that these show.
+fn needed(results: &Results, c: &Tagged<ComparisonFinding>, items: &str) -> Option<String> {
+    let r = &results.needed()?.value;
+    let by = results.at_hand().map_or(Test::default(), |p| p.value.test);
+    let text = match r.n_test.mean.filter(|_| results.collapsed().is_none()) {
+        Some(n) => seen(&c.value, (n as usize, items), &often(r.target), by, r.design),
+        None => {
+            let text = seen(&c.value, (c.n, items), &often(r.power), by, r.design);
+            if results.collapsed().is_some() { text } else { format!("{text}{}", none_enough(&c.value)) }
+        }
+    };
+    let smallest = r.mde.map_or(String::new(), |mde| {
+        let (amount, unit) = (c.value.amount(mde), c.value.unit());
+        format!("; {} show any difference above {}{unit}", grouped(c.n), amount.trim_start_matches('+'))
+    });
+    let mut chars = text.chars();
+    let first = chars.next().map_or(String::new(), |c| c.to_uppercase().to_string());
+    Some(format!("{first}{}{smallest}.", chars.as_str()))
+}
+
+/// Accuracies of both sides, their difference and its power.
+pub(crate) fn numbers(results: &Results) -> Vec<Number> {
+    let share = |name: String, value: Estimate, n: usize, level: Option<f64>| Number {
+        name,
+        value,
+        n,
+        level: level.unwrap_or(0.95),
+        unit: (100.0, " points"),
+    };
+    let accuracy = results.configurations.iter().map(|c| {
+        let v = &c.value;
+        let name = format!("accuracy of {} trained on {}", v.name, grouped(v.n_train));
+        share(name, v.accuracy, c.n, c.level)
+    });
+    let compared = results.comparisons.iter().filter(|c| c.value.is_share()).map(|c| {
+        let v = &c.value;
+        share(format!("{} minus {} ({})", v.a, v.b, v.metric), v.difference, c.n, c.level)
+    });
+    let power = results.at_hand().map(|p| share("power".into(), p.value.power, p.n, p.level));
+    accuracy.chain(compared).chain(power).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_question_names_both_sides_and_the_task() {
+        let asked = question(&Spec::shipped());
+        assert!(asked.starts_with("Is bert-mini better than untrained:bert-mini at telling"), "{asked}");
+    }
+
+    #[test]
+    fn without_a_comparison_there_is_nothing_to_say() {
+        assert_eq!(answer(&Results::default(), &Spec::shipped()), Answer::default());
+    }
+}

@@ -1,0 +1,184 @@
+//! The answer of the lab in sentences: what the models know, how much the prompt decides, and what to doubt.
+
+use super::finding::{ALL, LedgerFinding, PreferenceSummaryFinding};
+use super::results::Results;
+use super::spec::Spec;
+use base::text::last_part;
+use figure::layers::grouped;
+use lab::answer::listed;
+use lab::compared::Number;
+use lab::{Answer, Tagged};
+use stats::Estimate;
+
+/// Models that are named in a sentence.
+const NAMED: usize = 4;
+/// Share of facts left out from which that is a doubt.
+const LEFT_OUT: f64 = 0.1;
+
+/// The question of a run.
+pub(crate) fn question(spec: &Spec) -> String {
+    let models = listed(&spec.models, "models");
+    let seem = if spec.models.len() == 1 { "seems" } else { "seem" };
+    format!("How much of what {models} {seem} to know is the prompt, the name or the sample?")
+}
+
+fn whole(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
+/// The answer of a run so far.
+pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
+    let asked: usize = results.relations.iter().map(|r| r.value.kept).sum();
+    let done = results.relations.len();
+    let all = results.data.as_ref().map_or(done, |d| d.value.relations.len());
+    if results.summaries.is_empty() {
+        return Answer::new(so_far(results, done, all), Vec::new());
+    }
+    let says = [averaged(results, asked, done), decides(results), unstable(results), stability(results)];
+    let mut doubts: Vec<String> = luck(results, spec).into_iter().collect();
+    let facts: usize = results.relations.iter().map(|r| r.value.facts).sum();
+    if facts > 0 && (facts - asked) as f64 > LEFT_OUT * facts as f64 {
+        let lost = grouped(facts - asked);
+        doubts.push(format!(
+            "{lost} of {} facts are left out because not every model can be asked them",
+            grouped(facts)
+        ));
+    }
+    Answer::new(says.into_iter().flatten().collect(), doubts)
+}
+
+/// How far the run is, and the relation on which the prompt matters most so far.
+fn so_far(results: &Results, done: usize, all: usize) -> Vec<String> {
+    let widest = results.preferences.iter().max_by(|a, b| a.value.gap.mean.total_cmp(&b.value.gap.mean));
+    let Some(widest) = widest else { return Vec::new() };
+    let v = &widest.value;
+    vec![format!(
+        "{done} of {all} relations asked. The prompt matters most for {} so far: {} finds {} of its facts under the worst prompt and {} under the best (n {}).",
+        v.relation.replace('_', " "),
+        last_part(&widest.model),
+        whole(v.worst.mean),
+        whole(v.best.mean),
+        grouped(widest.n)
+    )]
+}
+
+/// The adjusted scores of the models, the highest first.
+fn averaged(results: &Results, asked: usize, relations: usize) -> Option<String> {
+    let adjusted = |s: &Tagged<PreferenceSummaryFinding>| s.value.mean_adjusted.map(|e| (s.model.clone(), e));
+    let mut all: Vec<(String, Estimate)> =
+        results.summaries.iter().filter(|s| s.model != ALL).filter_map(adjusted).collect();
+    all.sort_by(|a, b| b.1.mean.total_cmp(&a.1.mean));
+    let (widest, more) =
+        (all.iter().map(|(_, e)| e.half_width()).fold(0.0, f64::max), all.len().saturating_sub(NAMED));
+    let named: Vec<String> =
+        all.iter().take(NAMED).map(|(m, e)| format!("{} {}", last_part(m), whole(e.mean))).collect();
+    let more = if more > 0 { format!(" and {more} more below") } else { String::new() };
+    (!named.is_empty()).then(|| {
+        format!(
+            "Averaged over prompts and names: {}{more} (±{:.0} at most; {} facts of {relations} relations).",
+            named.join(", "),
+            100.0 * widest,
+            grouped(asked)
+        )
+    })
+}
+
+/// What one prompt decides, for the first model.
+fn decides(results: &Results) -> Option<String> {
+    let first = results.models().into_iter().next()?;
+    let v = &results.summaries.iter().find(|s| s.model == first)?.value;
+    let (worst, best, gap) = (v.mean_worst?, v.mean_best?, v.mean_gap?);
+    let held = v
+        .mean_gap_held_out
+        .map_or(String::new(), |e| format!("; {:.0} with both chosen on other facts", 100.0 * e.mean));
+    Some(format!(
+        "One prompt decides much: {} finds {} of its facts under the best and {} under the worst, {:.0} points apart [{:.0}, {:.0}]{held}.",
+        last_part(first),
+        whole(best.mean),
+        whole(worst.mean),
+        100.0 * gap.mean,
+        100.0 * gap.lo,
+        100.0 * gap.hi
+    ))
+}
+
+/// On how many relations the order of the models changes.
+fn unstable(results: &Results) -> Option<String> {
+    let v = &results.summaries.iter().find(|s| s.value.unstable.is_some())?.value;
+    let changed = v.unstable_relations?;
+    Some(format!(
+        "The order of the models changes with the prompt in {changed} of {} relations.",
+        v.relations
+    ))
+}
+
+/// How often an answer stays the same under every name of its subject.
+fn stability(results: &Results) -> Option<String> {
+    let first = results.models().into_iter().next()?;
+    let v = &results.summaries.iter().find(|s| s.model == first)?.value;
+    let e = v.mean_stability?;
+    Some(format!(
+        "{} gives the same answer under every name of a subject {} of the time [{:.0}, {:.0}].",
+        last_part(first),
+        whole(e.mean),
+        100.0 * e.lo,
+        100.0 * e.hi
+    ))
+}
+
+/// The share of the choice of prompt in the gap of the first two models.
+fn luck(results: &Results, spec: &Spec) -> Option<String> {
+    let first = |l: &&Tagged<LedgerFinding>| spec.models.first().is_some_and(|m| l.value.a == *m);
+    let v = &results.ledgers.iter().find(first).or(results.ledgers.first())?.value;
+    let share = v.parts.prompt_share?;
+    Some(format!(
+        "{} of the luck in a one-prompt gap between {} and {} is the choice of the prompt",
+        whole(share.mean),
+        last_part(&v.a),
+        last_part(&v.b)
+    ))
+}
+
+/// Adjusted score, gap, worst and best prompt of every model.
+pub(crate) fn numbers(results: &Results) -> Vec<Number> {
+    let of = |s: &Tagged<PreferenceSummaryFinding>| {
+        let v = &s.value;
+        let named = [
+            ("adjusted score", v.mean_adjusted),
+            ("gap of prompts", v.mean_gap),
+            ("worst prompt", v.mean_worst),
+            ("best prompt", v.mean_best),
+            ("stability under names", v.mean_stability),
+        ];
+        let number = |(name, value): (&str, Option<Estimate>)| {
+            Some(Number {
+                name: format!("{name} of {}", s.model),
+                value: value?,
+                n: s.n,
+                level: s.level.unwrap_or(0.95),
+                unit: (100.0, " points"),
+            })
+        };
+        named.into_iter().filter_map(number).collect::<Vec<_>>()
+    };
+    results.summaries.iter().filter(|s| s.model != ALL).flat_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_question_counts_many_models() {
+        let mut spec = Spec::shipped();
+        spec.models = ["a", "b", "c", "d", "e"].map(String::from).to_vec();
+        assert!(question(&spec).starts_with("How much of what 5 models seem to know"), "{}", question(&spec));
+        spec.models.truncate(1);
+        assert!(question(&spec).contains("what a seems to know"));
+    }
+
+    #[test]
+    fn without_results_there_is_nothing_to_say() {
+        assert_eq!(answer(&Results::default(), &Spec::shipped()), Answer::default());
+    }
+}

@@ -1,0 +1,47 @@
+//! Two specs beside each other: the fields in which they differ.
+
+use super::Spec;
+use base::text::printable_label;
+
+/// The fields in which two specs differ, each with both values.
+pub fn changes(a: &Spec, b: &Spec) -> Vec<String> {
+    let fields = |spec: &Spec| -> Vec<(String, String)> {
+        let text = spec.to_toml();
+        let mut section = String::new();
+        let mut out = Vec::new();
+        for line in text.lines().map(str::trim) {
+            match (line.strip_prefix('['), line.split_once(" = ")) {
+                (Some(head), None) => section = head.trim_matches(['[', ']']).to_owned(),
+                (_, Some((key, value))) if section.is_empty() => out.push((key.to_owned(), value.to_owned())),
+                (_, Some((key, value))) => out.push((format!("{section}.{key}"), value.to_owned())),
+                _ => {}
+            }
+        }
+        out
+    };
+    let (old, new) = (fields(a), fields(b));
+    let was = |entry: &(String, String)| !old.contains(entry);
+    let now = new.iter().filter(|entry| was(entry)).map(|(key, value)| {
+        let before = old.iter().find(|(k, _)| k == key).map_or("default", |(_, v)| v.as_str());
+        printable_label(&format!("{key} {before} → {value}"))
+    });
+    let gone = old.iter().filter(|(key, _)| !new.iter().any(|(k, _)| k == key));
+    let gone = gone.map(|(key, value)| printable_label(&format!("{key} {value} → default")));
+    now.chain(gone).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LABS;
+
+    #[test]
+    fn changes_name_the_field_and_both_values() {
+        let a = Spec::shipped(LABS[0].id());
+        let mut b = a.clone();
+        assert!(changes(&a, &b).is_empty());
+        b.common_mut().set_models(vec!["gpt2-mini".into()]);
+        let told = changes(&a, &b);
+        assert!(told[0].starts_with("models ") && told[0].contains("gpt2-mini"), "{told:?}");
+    }
+}

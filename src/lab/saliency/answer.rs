@@ -1,0 +1,185 @@
+//! The answer of the lab in sentences: whether scores find the words that people marked, whether they hold when words change.
+
+use super::finding::{ALL, InterpretabilityFinding};
+use super::methods::{RANDOM, named};
+use super::results::Results;
+use super::spec::Spec;
+use base::numbers::score;
+use base::text::last_part;
+use figure::layers::grouped;
+use lab::answer::listed;
+use lab::compared::Number;
+use lab::{Answer, Tagged};
+use stats::Estimate;
+
+/// Accuracy below which a model's explanations are those of wrong answers too often.
+const OFTEN_RIGHT: f64 = 0.8;
+
+/// The question of a run.
+pub(crate) fn question(spec: &Spec) -> String {
+    let models = listed(&spec.models, "models");
+    format!("Which words do the answers of {models} rest on, and are they the words that people need?")
+}
+
+fn title(method: &str) -> String {
+    named(method).map_or(method, |m| m.title()).to_owned()
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |c| format!("{}{}", c.to_uppercase(), chars.as_str()))
+}
+
+fn interval(e: Estimate) -> String {
+    format!("{} [{}, {}]", score(e.mean), score(e.lo), score(e.hi))
+}
+
+/// The answer of a run so far.
+pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
+    let overall = |i: &&Tagged<InterpretabilityFinding>| {
+        let v = &i.value;
+        v.perturbation == ALL && v.method != RANDOM
+    };
+    let mut all: Vec<_> = results.interpretability.iter().filter(overall).collect();
+    // A run of one dimension has nothing to pool.
+    let pooled =
+        all.iter().find(|i| i.value.dimension == ALL).or(all.first()).map(|i| i.value.dimension.clone());
+    all.retain(|i| Some(&i.value.dimension) == pooled.as_ref());
+    let several = spec.models.len() > 1;
+    let who = |i: &Tagged<InterpretabilityFinding>| match several {
+        true => format!("{} by {}", last_part(&i.model), title(&i.value.method)),
+        false => title(&i.value.method),
+    };
+    // The name of a model keeps its own spelling at the head of a sentence.
+    let begins = |i: &Tagged<InterpretabilityFinding>| if several { who(i) } else { capital(&who(i)) };
+    let says = [agrees(&all, &begins, &who), holds(&all, &who)];
+    let mut doubts = Vec::new();
+    doubts.extend(wrong(results));
+    doubts.extend(incomplete(&all));
+    Answer::new(says.into_iter().flatten().collect(), doubts)
+}
+
+type Row<'a> = &'a Tagged<InterpretabilityFinding>;
+
+/// The best method by a measure, and the others behind it.
+fn ordered<'a>(
+    all: &[Row<'a>],
+    of: impl Fn(&InterpretabilityFinding) -> Option<Estimate>,
+) -> Vec<(Row<'a>, Estimate)> {
+    let mut rows: Vec<_> = all.iter().filter_map(|i| of(&i.value).map(|e| (*i, e))).collect();
+    rows.sort_by(|a, b| b.1.mean.total_cmp(&a.1.mean));
+    rows
+}
+
+fn others(rows: &[(Row<'_>, Estimate)], who: &impl Fn(Row<'_>) -> String) -> String {
+    let rest = rows.iter().skip(1).take(3).map(|(i, e)| format!("; {} {}", who(i), score(e.mean)));
+    rest.collect()
+}
+
+/// Agreement with people.
+fn agrees(
+    all: &[Row<'_>],
+    begins: &impl Fn(Row<'_>) -> String,
+    who: &impl Fn(Row<'_>) -> String,
+) -> Option<String> {
+    let rows = ordered(all, |v| v.token_f1);
+    let (best, f1) = rows.first()?;
+    let chance = best.value.random_f1?;
+    let verdict = match best.value.f1_above {
+        Some(above) if above.lo > 0.0 => "finds the words that people marked better than chance",
+        Some(above) if above.hi < 0.0 => "finds the words that people marked worse than chance",
+        _ => "cannot be told from chance in finding the words that people marked",
+    };
+    let n = grouped(best.value.originals);
+    Some(format!(
+        "{} {verdict}: token-F1 {}, chance {} ({n} originals){}.",
+        begins(best),
+        interval(*f1),
+        score(chance.mean),
+        others(&rows, who)
+    ))
+}
+
+/// Agreement of a sentence with its changed partners.
+fn holds(all: &[Row<'_>], who: &impl Fn(Row<'_>) -> String) -> Option<String> {
+    let rows = ordered(all, |v| v.map);
+    let (best, map) = rows.first()?;
+    let chance = best.value.random_map?;
+    let keeps =
+        if map.lo > chance.mean { "keeps its ranking" } else { "keeps its ranking no better than chance" };
+    Some(format!(
+        "When words change, {} {keeps}: MAP {}, chance {} ({} pairs){}.",
+        who(best),
+        interval(*map),
+        score(chance.mean),
+        grouped(best.value.pairs),
+        others(&rows, who)
+    ))
+}
+
+/// A model that often answers wrongly: what its wrong answers rest on is explained too.
+fn wrong(results: &Results) -> Option<String> {
+    let all = |a: &&Tagged<super::finding::AccuracyFinding>| {
+        a.value.dimension == ALL && a.value.perturbation == ALL && a.value.top1.mean < OFTEN_RIGHT
+    };
+    let worst =
+        results.accuracy.iter().filter(all).min_by(|a, b| a.value.top1.mean.total_cmp(&b.value.top1.mean))?;
+    Some(format!(
+        "{} answers {:.0} % of these sentences correctly (n {}), and wrong answers are explained too",
+        last_part(&worst.model),
+        100.0 * worst.value.top1.mean,
+        grouped(worst.n)
+    ))
+}
+
+/// Rows of integrated gradients that miss the tolerance.
+fn incomplete(all: &[Row<'_>]) -> Option<String> {
+    let worst = all.iter().filter(|i| i.value.incomplete > 0).max_by_key(|i| i.value.incomplete)?;
+    let share = 100.0 * worst.value.incomplete as f64 / worst.n.max(1) as f64;
+    Some(format!(
+        "{share:.0} % of the sums of {} miss the tolerance of completeness",
+        title(&worst.value.method)
+    ))
+}
+
+/// Token-F1 and MAP of every model and method, and the share of right answers.
+pub(crate) fn numbers(results: &Results) -> Vec<Number> {
+    let number = |name: String, value: Estimate, n: usize, level: Option<f64>| Number {
+        name,
+        value,
+        n,
+        level: level.unwrap_or(0.95),
+        unit: (1.0, ""),
+    };
+    let overall =
+        results.interpretability.iter().filter(|i| i.value.dimension == ALL && i.value.perturbation == ALL);
+    let scores = overall.flat_map(|i| {
+        let head = format!("{} on {}", title(&i.value.method), i.model);
+        let named = [("token-F1", i.value.token_f1), ("MAP", i.value.map)];
+        let of = |(name, value): (&str, Option<Estimate>)| {
+            Some(number(format!("{name} of {head}"), value?, i.value.originals, i.level))
+        };
+        named.into_iter().filter_map(of).collect::<Vec<_>>()
+    });
+    let right = results.accuracy.iter().filter(|a| a.value.dimension == ALL && a.value.perturbation == ALL);
+    let right = right.map(|a| {
+        number(format!("right answers of {} ({})", a.model, a.value.sample), a.value.top1, a.n, a.level)
+    });
+    scores.chain(right).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_question_names_the_models() {
+        let asked = question(&Spec::shipped());
+        assert!(asked.starts_with("Which words do the answers of bert-mini rest on"), "{asked}");
+    }
+
+    #[test]
+    fn without_results_there_is_nothing_to_say() {
+        assert_eq!(answer(&Results::default(), &Spec::shipped()), Answer::default());
+    }
+}

@@ -1,0 +1,127 @@
+//! The question of a lab and its answer, above the panes.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::layout::is_small;
+use super::panes::block;
+use super::setup;
+use super::state::State;
+use super::theme::Role;
+use base::numbers::seconds;
+use base::text::{fit, printable, width, wrapped};
+use engine::message::Outcome;
+
+/// Most lines of the answer on a large screen.
+const LINES: usize = 5;
+
+/// The lines of the answer on a screen of so many columns, with how they are drawn; never empty. A small screen has the first sentence
+/// and the doubt.
+pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
+    let room = usize::from(columns).saturating_sub(4);
+    let answer = state.screen().answer(state);
+    let doubt = answer.doubt();
+    if is_small(state) {
+        let first = answer.says.first().cloned().map(|text| (Role::Text, text));
+        let first = first.unwrap_or_else(|| nothing(state));
+        let both = [Some(first), doubt.map(|text| (Role::Warning, text))].into_iter().flatten();
+        return both.map(|(role, text)| (role, fit(&text, room).into_owned())).collect();
+    }
+    let mut all: Vec<(Role, String)> = answer.says.into_iter().map(|text| (Role::Text, text)).collect();
+    if all.is_empty() {
+        all.push(nothing(state));
+    }
+    let kept = LINES.saturating_sub(doubt.as_ref().map_or(0, |text| wrapped(text, room).len().min(2)));
+    let broken =
+        |(role, text): (Role, String)| wrapped(&text, room).into_iter().map(move |line| (role, line));
+    let mut out: Vec<(Role, String)> = all.into_iter().flat_map(broken).take(kept).collect();
+    let doubts = doubt.into_iter().flat_map(|text| wrapped(&text, room)).take(LINES - kept);
+    out.extend(doubts.map(|line| (Role::Warning, line)));
+    out
+}
+
+/// What stands in the place of an answer that there is not yet.
+fn nothing(state: &State) -> (Role, String) {
+    let key = |name| state.keymap.short_label(name);
+    let run = state.screen().setup().and_then(|setup| state.board.run_of(setup.lab()));
+    let Some(run) = run else {
+        return match state.replay.is_some() {
+            true => (Role::Dim, "This lab ran nothing up to here in the recording.".into()),
+            false => (Role::Dim, format!("Not run yet: {} runs these settings.", key("run"))),
+        };
+    };
+    match &run.job.outcome {
+        Some(Outcome::Failed(problem)) => {
+            (Role::Error, format!("Failed: {}", printable(&problem.to_string())))
+        }
+        Some(Outcome::Cancelled) => {
+            (Role::Dim, format!("Cancelled before there was an answer; {} runs it again.", key("run")))
+        }
+        Some(Outcome::Done) => (Role::Dim, "The run is done and has no answer: the lists say why.".into()),
+        None => {
+            let left = run.job.progress.as_ref().and_then(|p| p.left);
+            let left =
+                left.map_or(String::new(), |t| format!("; the run takes about {} more", seconds(t.round())));
+            (Role::Dim, format!("No answer yet{left}."))
+        }
+    }
+}
+
+/// Draws the question, and at the right what `r` and `e` do.
+pub(crate) fn question(frame: &mut Frame, area: Rect, state: &State) {
+    let Some(of) = state.screen().setup() else { return };
+    let theme = state.theme();
+    let key = |name| state.keymap.short_label(name);
+    let (role, hint) = match (state.replay.is_some(), setup::changed(state)) {
+        (true, _) => (Role::Dim, String::new()),
+        (false, true) if setup::waits(state) => (Role::Changed, "these settings wait to run".into()),
+        (false, true) => (Role::Changed, format!("not run yet: {} runs it", key("run"))),
+        (false, false) => (Role::Dim, format!("{} run  {} settings", key("run"), key("settings"))),
+    };
+    let spec = of.spec(state);
+    let text = labs::by_id(of.lab()).asks(&spec);
+    let room = usize::from(area.width).saturating_sub(width(&hint) + 3);
+    let text = fit(&printable(&text), room).into_owned();
+    let gap = " ".repeat(usize::from(area.width).saturating_sub(width(&text) + width(&hint) + 2));
+    let line = vec![
+        Span::styled(format!(" {text}{gap}"), theme.style(Role::Title)),
+        Span::styled(hint, theme.style(role)),
+    ];
+    frame.render_widget(Line::from(line), area);
+}
+
+/// Draws the answer: framed on a large screen, two lines on a small one.
+pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
+    let lines = lines(state, area.width);
+    let small = is_small(state);
+    let inner = if small { area } else { super::layout::inside(area) };
+    if !small {
+        let title = crate::reduce::runs::place(state).map_or("Answer".into(), |of| format!("Answer: {of}"));
+        frame.render_widget(block(state, &title, false), area);
+    }
+    for (row, (role, text)) in inner.rows().zip(lines) {
+        frame.render_widget(Line::styled(format!(" {text}"), state.theme().style(role)), row);
+    }
+}
+
+/// Draws the strip of the first start: what is asked, what runs, where to go from here.
+pub(crate) fn welcome(frame: &mut Frame, area: Rect, state: &State) {
+    let key = |name| state.keymap.short_label(name);
+    let lines = [
+        "Probity tells how far a probe of a language model can be trusted. This lab edits what a model encodes and asks what changed."
+            .to_owned(),
+        "The default experiment runs now on a small built-in model; the answer above fills in as it goes.".into(),
+        format!(
+            "{} help   {} all questions   {} settings   {} closes this",
+            key("help"),
+            key("home"),
+            key("settings"),
+            key("back")
+        ),
+    ];
+    for (row, text) in area.rows().zip(lines) {
+        let text = fit(&text, usize::from(row.width).saturating_sub(2)).into_owned();
+        frame.render_widget(Line::styled(format!(" {text}"), state.theme().style(Role::Good)), row);
+    }
+}

@@ -1,0 +1,175 @@
+//! What is kept between starts: how the screen looks, the last lab, the settings of every lab, models and data that were added.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::screens::{SCREENS, labs, screen};
+use super::state::{Glyphs, State};
+use base::Problem;
+use labs::Spec;
+
+/// Largest file that is read.
+const MAX_BYTES: u64 = 1 << 20;
+/// Most models and data sets that are kept.
+const MOST: usize = 50;
+
+/// What is kept between starts.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Memory {
+    pub theme: String,
+    /// `braille`, `blocks` or `ascii`.
+    pub glyphs: String,
+    /// The screen of the lab that was shown last.
+    pub lab: String,
+    /// Models that were added.
+    pub models: Vec<String>,
+    /// Data sets that were added.
+    pub data: Vec<String>,
+    /// The settings of each lab, as the TOML of a spec.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// The characters by name.
+const GLYPHS: [(&str, Glyphs); 3] =
+    [("braille", Glyphs::Braille), ("blocks", Glyphs::Blocks), ("ascii", Glyphs::Ascii)];
+
+impl Memory {
+    /// What is to be kept of a state.
+    pub fn of(state: &State) -> Self {
+        let added = |mut names: Vec<String>| {
+            names.truncate(MOST);
+            names
+        };
+        let added_by_user = |name: &String| !model::builtin::BUILTINS.iter().any(|b| b.name == name);
+        let models = state.board.dossiers.iter().filter(|d| d.inspection.is_some()).map(|d| d.model.clone());
+        let data = state.board.sets.iter().map(|d| d.set.clone());
+        let spec = |s: &'static dyn super::screen::Screen| {
+            let spec = s.setup()?.spec(state);
+            Some((s.id().0.to_owned(), spec.to_toml()))
+        };
+        Self {
+            theme: state.theme().name.clone(),
+            glyphs: GLYPHS
+                .iter()
+                .find(|(_, g)| *g == state.view.glyphs)
+                .map_or("", |(name, _)| name)
+                .to_owned(),
+            lab: state.view.lab.0.to_owned(),
+            models: added(models.filter(added_by_user).collect()),
+            data: added(data.filter(|set| set.contains(['/', '\\'])).collect()),
+            settings: labs().filter_map(spec).collect(),
+        }
+    }
+
+    /// Sets a new state up as the last one was left. What is damaged or from another version is left out.
+    pub(crate) fn restore(&self, state: &mut State) {
+        for s in SCREENS {
+            let spec = self.settings.get(s.id().0).and_then(|text| Spec::parse(text, "state").ok());
+            if let (Some(setup), Some(spec)) = (s.setup(), spec)
+                && spec.lab() == setup.lab()
+                && spec.check("state").is_ok()
+            {
+                setup.take(state, &spec);
+            }
+        }
+        if let Some(lab) = labs().find(|s| s.id().0 == self.lab) {
+            state.view.lab = lab.id();
+        }
+        if let Some(at) = state.themes.iter().position(|theme| theme.name == self.theme) {
+            state.view.theme = at;
+        }
+        if let Some((_, glyphs)) = GLYPHS.iter().find(|(name, _)| *name == self.glyphs) {
+            state.view.glyphs = *glyphs;
+        }
+        debug_assert!(screen(state.view.lab).setup().is_some());
+    }
+
+    /// Reads what was kept; none if there is no such file. A damaged file is set aside.
+    ///
+    /// # Errors
+    /// Why it cannot be read, and where it was put.
+    pub fn read(path: &Path) -> Result<Option<Self>, Problem> {
+        match std::fs::metadata(path) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Ok(meta) if meta.len() <= MAX_BYTES => {}
+            _ => return Err(aside(path, "cannot be read or is larger than 1 MiB")),
+        }
+        let text = std::fs::read_to_string(path).map_err(|e| aside(path, &format!("cannot be read: {e}")))?;
+        toml::from_str(&text).map(Some).map_err(|e: toml::de::Error| aside(path, e.message()))
+    }
+
+    /// Writes it, whole or not at all.
+    ///
+    /// # Errors
+    /// Why it cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), Problem> {
+        let fail = |what: &dyn std::fmt::Display| {
+            Problem::new(
+                &format!("the settings are not kept for the next start: {what}"),
+                &path.display().to_string(),
+                "",
+            )
+        };
+        let text = toml::to_string(self).map_err(|e| fail(&e))?;
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(|e| fail(&e))?;
+        }
+        base::files::write_whole(path, text.as_bytes()).map_err(|e| fail(&e))
+    }
+}
+
+/// Puts a damaged file aside and says so.
+fn aside(path: &Path, why: &str) -> Problem {
+    let to = path.with_extension("damaged");
+    let moved = std::fs::rename(path, &to).is_ok();
+    let hint = if moved { format!("it was moved to {}", to.display()) } else { "remove it".to_owned() };
+    Problem {
+        what: format!("what was kept of the last start is damaged: {}", base::text::printable_label(why)),
+        r#where: path.display().to_string(),
+        hint,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::Start;
+
+    #[test]
+    fn what_is_kept_comes_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("probity/state.toml");
+        assert_eq!(Memory::read(&path), Ok(None));
+        let mut state = State::new(Start::new());
+        state.view.glyphs = Glyphs::Ascii;
+        state.view.theme = 1;
+        state.show(crate::screens::power::ID);
+        state.screens.interventions.spec.seed = 7;
+        Memory::of(&state).write(&path).unwrap();
+        let memory = Memory::read(&path).unwrap().unwrap();
+        let mut again = State::new(Start::new());
+        memory.restore(&mut again);
+        assert_eq!((again.view.glyphs, again.view.theme), (Glyphs::Ascii, 1));
+        assert_eq!((again.view.lab, again.screens.interventions.spec.seed), (crate::screens::power::ID, 7));
+    }
+
+    #[test]
+    fn a_damaged_file_is_set_aside_and_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state.toml");
+        std::fs::write(&path, "theme = [broken").unwrap();
+        let problem = Memory::read(&path).unwrap_err();
+        assert!(problem.hint.contains("state.damaged"), "{problem:?}");
+        assert_eq!(Memory::read(&path), Ok(None));
+        // Settings that no version takes are left out.
+        let memory =
+            Memory { settings: [("interventions".into(), "lab = 3".into())].into(), ..Memory::default() };
+        let mut state = State::new(Start::new());
+        let before = state.screens.interventions.spec.clone();
+        memory.restore(&mut state);
+        assert_eq!(state.screens.interventions.spec, before);
+    }
+}

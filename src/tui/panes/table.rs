@@ -1,0 +1,264 @@
+//! A list with named columns that can be filtered and sorted.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::pane_block;
+use crate::action::Effect;
+use crate::layout::{inside, scrolled};
+use crate::reduce::look;
+use crate::screen::Pane;
+use crate::state::{Place, Prompt, State};
+use crate::theme::Role;
+use base::text::{fit, pad, width};
+
+/// Fewest columns of the first, textual column.
+const FIRST: usize = 10;
+
+/// The rows of a list. The first column is text; the others are numbers, the most important first.
+pub struct Table {
+    /// Their names.
+    pub columns: Vec<&'static str>,
+    pub rows: Vec<Row>,
+    /// The column that sorts unless the user says otherwise, and whether large values come first.
+    pub sort: (usize, bool),
+}
+
+/// A row of a list.
+pub struct Row {
+    /// The text of each column, and the number that it sorts by.
+    pub cells: Vec<(String, Option<f64>)>,
+    /// Stands behind all others, in grey.
+    pub last: bool,
+}
+
+/// How the user filters and sorts a list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Listed {
+    /// What must occur in a row.
+    pub filter: String,
+    /// The column that sorts, and whether large values come first.
+    pub sort: Option<(usize, bool)>,
+}
+
+impl Table {
+    fn sorting(&self, listed: Option<&Listed>) -> (usize, bool) {
+        listed.and_then(|l| l.sort).filter(|(column, _)| *column < self.columns.len()).unwrap_or(self.sort)
+    }
+
+    /// The rows in the order in which they are listed; those whose first column begins with the filter come first.
+    pub(crate) fn order(&self, place: &Place, pane: Pane) -> Vec<usize> {
+        let listed = place.listed.get(&pane);
+        let wanted = listed.map_or(String::new(), |l| l.filter.to_lowercase());
+        let (column, down) = self.sorting(listed);
+        let begins = |i: usize| self.rows[i].cells[0].0.to_lowercase().starts_with(&wanted);
+        let occurs =
+            |i: &usize| self.rows[*i].cells.iter().any(|(text, _)| text.to_lowercase().contains(&wanted));
+        let mut order: Vec<usize> = (0..self.rows.len()).filter(occurs).collect();
+        order.sort_by(|a, b| {
+            let (x, y) = (&self.rows[*a], &self.rows[*b]);
+            let values = match (x.cells[column].1, y.cells[column].1) {
+                (Some(p), Some(q)) if down => q.total_cmp(&p),
+                (Some(p), Some(q)) => p.total_cmp(&q),
+                // What has no number stands behind what has one.
+                (Some(_), None) => std::cmp::Ordering::Less,
+                (None, Some(_)) => std::cmp::Ordering::Greater,
+                (None, None) if column > 0 => std::cmp::Ordering::Equal,
+                (None, None) if down => y.cells[column].0.cmp(&x.cells[column].0),
+                (None, None) => x.cells[column].0.cmp(&y.cells[column].0),
+            };
+            let prefix = begins(*b).cmp(&begins(*a));
+            x.last
+                .cmp(&y.last)
+                .then(if wanted.is_empty() { std::cmp::Ordering::Equal } else { prefix })
+                .then(values)
+        });
+        order
+    }
+
+    /// The columns that fit, from the first on, and the room of the first one.
+    fn fitting(&self, room: usize) -> (Vec<usize>, usize) {
+        let widths: Vec<usize> = (0..self.columns.len())
+            .map(|k| {
+                let cells = self.rows.iter().map(|row| width(&row.cells[k].0));
+                cells.max().unwrap_or(0).max(width(self.columns[k]) + 1)
+            })
+            .collect();
+        let mut count = widths.len();
+        let used = |count: usize| widths[1..count].iter().map(|w| w + 1).sum::<usize>();
+        while count > 1 && used(count) + FIRST > room {
+            count -= 1;
+        }
+        let numbers = if count > 1 { used(count) } else { 0 };
+        let first = room.saturating_sub(numbers);
+        let mut fitted = widths;
+        fitted.truncate(count.max(1));
+        (fitted, first)
+    }
+
+    /// Draws the list in a pane, with the cursor on the row at `cursor` of its order.
+    pub(crate) fn draw(
+        &self,
+        frame: &mut Frame,
+        area: Rect,
+        state: &State,
+        (pane, name): (Pane, &str),
+        cursor: usize,
+    ) {
+        let place = state.here();
+        let (order, listed) = (self.order(place, pane), place.listed.get(&pane));
+        let filter = listed.map_or("", |l| l.filter.as_str());
+        let key = state.keymap.short_label("filter");
+        let title = match filter {
+            "" => format!("{name} ({})  {key} filter", order.len()),
+            text => format!("{name} ({} of {})  {key} {text}", order.len(), self.rows.len()),
+        };
+        frame.render_widget(
+            pane_block(state, pane, &fit(&title, usize::from(area.width.saturating_sub(6)))),
+            area,
+        );
+        let inner = inside(area);
+        let room = usize::from(inner.width).saturating_sub(2);
+        let (widths, first) = self.fitting(room);
+        let (column, down) = self.sorting(listed);
+        let theme = state.theme();
+        let ascii = state.view.glyphs == crate::state::Glyphs::Ascii;
+        let sign = |k: usize| match (k == column, down, ascii) {
+            (false, ..) => "",
+            (true, true, false) => "▾",
+            (true, false, false) => "▴",
+            (true, true, true) => "v",
+            (true, false, true) => "^",
+        };
+        let cells = |texts: &[String]| -> String {
+            let number = |(text, columns): (&String, &usize)| {
+                format!(" {}{text}", " ".repeat(columns.saturating_sub(width(text))))
+            };
+            let rest: String = texts[1..].iter().zip(&widths[1..]).map(number).collect();
+            format!("{}{rest}", pad(&fit(&texts[0], first), first))
+        };
+        let heads: Vec<String> =
+            (0..widths.len()).map(|k| format!("{}{}", self.columns[k], sign(k))).collect();
+        let mut rows = inner.rows();
+        if let Some(row) = rows.next() {
+            frame.render_widget(Line::styled(format!("  {}", cells(&heads)), theme.style(Role::Dim)), row);
+        }
+        let height = usize::from(inner.height).saturating_sub(1);
+        let from = scrolled(cursor, order.len(), height);
+        for (row, at) in rows.zip(from..order.len()) {
+            let entry = &self.rows[order[at]];
+            let here = at == cursor;
+            let texts: Vec<String> =
+                entry.cells.iter().take(widths.len()).map(|(text, _)| dashed(text, ascii)).collect();
+            let role = match (here, entry.last) {
+                (true, _) => Role::Selection,
+                (false, true) => Role::Dim,
+                (false, false) => Role::Text,
+            };
+            let mark = state.view.glyphs.cursor(here);
+            frame.render_widget(
+                Line::from(Span::styled(format!("{mark} {}", cells(&texts)), theme.style(role))),
+                row,
+            );
+        }
+        scroll_mark(frame, area, state, (from, height, order.len()));
+    }
+
+    /// The row of the order at a position of the screen.
+    pub(crate) fn at(&self, state: &State, pane: Pane, area: Rect, cursor: usize, y: u16) -> Option<usize> {
+        let inner = inside(area);
+        let line = usize::from(y.checked_sub(inner.y + 1).filter(|_| y < inner.bottom())?);
+        let order = self.order(state.here(), pane);
+        let at = scrolled(cursor, order.len(), usize::from(inner.height).saturating_sub(1)) + line;
+        (at < order.len()).then_some(at)
+    }
+}
+
+/// A cell made printable, whose sign for "nothing" is a hyphen where there are no other signs.
+fn dashed(text: &str, ascii: bool) -> String {
+    if ascii && text == "–" { "-".into() } else { base::text::printable(text).into_owned() }
+}
+
+/// Marks on the right border of a pane that there is more above or below.
+pub(crate) fn scroll_mark(
+    frame: &mut Frame,
+    area: Rect,
+    state: &State,
+    (from, height, len): (usize, usize, usize),
+) {
+    let ascii = state.view.glyphs == crate::state::Glyphs::Ascii;
+    let style = state.theme().style(Role::Dim);
+    let mut put = |y: u16, text: &'static str| {
+        if area.width > 1 && (area.y..area.bottom()).contains(&y) {
+            frame.render_widget(Span::styled(text, style), Rect::new(area.right() - 1, y, 1, 1));
+        }
+    };
+    if from > 0 {
+        put(area.y + 1, if ascii { "^" } else { "▲" });
+    }
+    if from + height < len && area.height > 2 {
+        put(area.bottom() - 2, if ascii { "v" } else { "▼" });
+    }
+}
+
+/// The list that `/`, `s` and `S` act on: the focused pane, or the lab's list.
+fn target(state: &State) -> Option<(Pane, Table)> {
+    let screen = state.screen();
+    let focus = state.here().focus;
+    let list =
+        screen.slots().get(1).filter(|_| screen.setup().is_some()).map(|slot| state.here().shown(slot));
+    [Some(focus), list]
+        .into_iter()
+        .flatten()
+        .find_map(|pane| screen.table(state, pane).map(|table| (pane, table)))
+}
+
+/// Whether there is a list to filter and sort.
+pub(crate) fn lists(state: &State) -> bool {
+    target(state).is_some()
+}
+
+static FILTER: Prompt = Prompt {
+    label: "filter",
+    hint: "what is typed must occur; empty shows all",
+    take: |state, text| Ok(follow(state, text)),
+    follow: Some(follow),
+};
+
+fn follow(state: &mut State, text: &str) -> Vec<Effect> {
+    if let Some((pane, _)) = target(state) {
+        let place = state.here_mut();
+        place.listed.entry(pane).or_default().filter = text.to_owned();
+        place.scroll.remove(&pane);
+    }
+    Vec::new()
+}
+
+/// Asks what must occur in the list.
+pub(crate) fn filter(state: &mut State) -> Vec<Effect> {
+    let Some((pane, _)) = target(state) else { return Vec::new() };
+    state.focus_on(pane);
+    let now = state.here().listed.get(&pane).map_or(String::new(), |l| l.filter.clone());
+    look::ask_from(state, &FILTER, &now)
+}
+
+/// Sorts by the next column.
+pub(crate) fn next_column(state: &mut State) -> Vec<Effect> {
+    sort(state, |(column, _), columns| ((column + 1) % columns, (column + 1) % columns > 0))
+}
+
+/// Turns the direction of sorting.
+pub(crate) fn turn(state: &mut State) -> Vec<Effect> {
+    sort(state, |(column, down), _| (column, !down))
+}
+
+fn sort(state: &mut State, change: impl FnOnce((usize, bool), usize) -> (usize, bool)) -> Vec<Effect> {
+    let Some((pane, table)) = target(state) else { return Vec::new() };
+    let now = table.sorting(state.here().listed.get(&pane));
+    let next = change(now, table.columns.len());
+    state.here_mut().listed.entry(pane).or_default().sort = Some(next);
+    let way = if next.1 { "largest first" } else { "smallest first" };
+    state.view.toast = Some(format!("sorted by {}, {way}", table.columns[next.0]));
+    Vec::new()
+}

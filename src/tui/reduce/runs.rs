@@ -1,0 +1,91 @@
+//! The runs of a lab: earlier and later ones, and two of them beside each other.
+
+use crate::action::Effect;
+use crate::popups;
+use crate::state::{State, moved};
+use engine::board::Run;
+use engine::message::Outcome;
+use labs::LabId;
+
+fn lab(state: &State) -> Option<LabId> {
+    state.screen().setup().map(|setup| setup.lab())
+}
+
+/// The runs of the shown lab, the first one first.
+pub(crate) fn all(state: &State) -> Vec<&Run> {
+    lab(state).map_or(Vec::new(), |lab| state.board.runs_of(lab).collect())
+}
+
+/// The place of the run that is shown among them.
+pub(crate) fn shown(state: &State) -> Option<usize> {
+    let generation = state.board.run_of(lab(state)?)?.job.generation;
+    all(state).iter().position(|run| run.job.generation == generation)
+}
+
+/// Whether there are runs to go to.
+pub(crate) fn several(state: &State) -> bool {
+    all(state).len() > 1
+}
+
+/// `run 2 of 3`; none where there are not several.
+pub(crate) fn place(state: &State) -> Option<String> {
+    let of = all(state).len();
+    Some(format!("run {} of {of}", shown(state)? + 1)).filter(|_| of > 1)
+}
+
+/// Shows the next run, or an earlier one.
+pub(crate) fn turn(state: &mut State, by: i64) -> Vec<Effect> {
+    let Some(now) = shown(state) else { return Vec::new() };
+    let to = moved(now, by, all(state).len());
+    if to == now {
+        let end = if by > 0 { "latest" } else { "first" };
+        state.view.toast = Some(format!("this is the {end} run of this lab"));
+        return Vec::new();
+    }
+    show(state, to)
+}
+
+/// Shows a run by its place, with its settings.
+pub(crate) fn show(state: &mut State, place: usize) -> Vec<Effect> {
+    let run = all(state).get(place).map(|run| (run.job.generation, run.job.spec.clone()));
+    if let (Some((generation, spec)), Some(setup)) = (run, state.screen().setup()) {
+        state.board.pick(generation);
+        setup.take(state, &spec);
+        let of = all(state).len();
+        state.view.toast = Some(format!("run {} of {of}: {}", place + 1, words(state, place)));
+    }
+    Vec::new()
+}
+
+/// What a run changed against the one before it, how long it took and how it ended.
+pub(crate) fn words(state: &State, place: usize) -> String {
+    let all = all(state);
+    let Some(run) = all.get(place) else { return String::new() };
+    let changed = match place.checked_sub(1).map(|before| labs::changes(&all[before].job.spec, &run.job.spec))
+    {
+        None => "the first run".to_owned(),
+        Some(changes) if changes.is_empty() => "the same settings again".into(),
+        Some(changes) => changes.join(", "),
+    };
+    let took = run.job.seconds.map_or(String::new(), |t| format!(", {}", base::numbers::seconds(t)));
+    let end = match &run.job.outcome {
+        None => "in progress",
+        Some(Outcome::Done) => "done",
+        Some(Outcome::Cancelled) => "cancelled",
+        Some(Outcome::Failed(_)) => "failed",
+    };
+    format!("{changed}{took}, {end}")
+}
+
+/// Lists the runs.
+pub(crate) fn list(state: &mut State) -> Vec<Effect> {
+    let at = shown(state).unwrap_or(0);
+    popups::pick(state, &popups::Runs, at)
+}
+
+/// Asks with which run the shown one is compared.
+pub(crate) fn compare(state: &mut State) -> Vec<Effect> {
+    let now = shown(state).unwrap_or(0);
+    // The run before is compared most often.
+    popups::pick(state, &popups::Compare, now.saturating_sub(1))
+}

@@ -1,0 +1,140 @@
+//! The methods of the run with their scores at their best strengths; the one under the cursor is drawn.
+
+use super::measured::{method, results, run_models};
+use super::setup::METHOD;
+use super::{
+    BEHAVIOUR, CURVES, DISTANCE, EXAMPLE, METHODS, PARETO, PROBES, ask_point, setup, view, view_mut,
+};
+use crate::action::Effect;
+use crate::panes::table::{Row, Table};
+use crate::screen::Pane;
+use crate::setup as frame_setup;
+use crate::state::{State, moved};
+use base::numbers::{plus_minus, score, short};
+use base::text::printable;
+use labs::interventions::distance::DistanceFinding;
+use labs::interventions::finding::OptimumFinding;
+use labs::interventions::key::MethodKey;
+use labs::interventions::registry::find;
+
+/// The methods of the setup, each once for every set of options that it runs with.
+pub(crate) fn listed(state: &State) -> Vec<(String, usize)> {
+    let mut out: Vec<(String, usize)> = Vec::new();
+    for method in &view(state).spec.methods {
+        let nth = out.iter().filter(|(name, _)| *name == method.name).count();
+        out.push((method.name.clone(), nth));
+    }
+    out
+}
+
+fn key(state: &State, (name, nth): &(String, usize)) -> MethodKey {
+    let mut all = view(state).spec.methods.iter().filter(|m| m.name == *name);
+    all.nth(*nth).map_or_else(|| MethodKey::named(name), |m| m.key())
+}
+
+/// R, C, S, the best strength and the distance there.
+pub(crate) fn table(state: &State) -> Table {
+    let (found, view) = (results(state), view(state));
+    let row = |entry: &(String, usize)| {
+        let key = key(state, entry);
+        let best = found.optimum(&view.model, &key, view.oracle).map(|o| &o.value);
+        let none = || ("–".to_owned(), None);
+        let of =
+            |value: fn(&OptimumFinding) -> f64| best.map_or_else(none, |o| (score(value(o)), Some(value(o))));
+        let half = best.map_or_else(none, |o| {
+            let half = o.reliability.half_width();
+            (plus_minus(half), Some(half))
+        });
+        let at = best.map_or_else(none, |o| (short(o.value), Some(o.value)));
+        let away = best.and_then(|o| {
+            let mine =
+                found.distances.iter().filter(|d| d.model == view.model && d.value.method_key() == key);
+            let near = |d: &&labs::Tagged<DistanceFinding>| (d.value.value - o.value).abs() < 1e-9;
+            mine.filter(near).find_map(|d| d.value.relative().first().map(|(_, e)| e.mean))
+        });
+        let away = away.map_or_else(none, |d| (format!("{d:.1}×"), Some(d)));
+        let title = printable(&setup::title(state, &entry.0, entry.1)).into_owned();
+        Row {
+            cells: vec![
+                (title, None),
+                of(|o| o.reliability.mean),
+                of(|o| o.completeness.mean),
+                of(|o| o.selectivity.mean),
+                at,
+                half,
+                away,
+            ],
+            last: find(&entry.0).is_some_and(|method| method.is_control()),
+        }
+    };
+    Table {
+        columns: vec!["method", "R", "C", "S", "at", "±R", "distance"],
+        rows: listed(state).iter().map(row).collect(),
+        sort: (1, true),
+    }
+}
+
+/// The place of the drawn method in the list.
+pub(crate) fn cursor(state: &State, pane: Pane) -> usize {
+    let all = listed(state);
+    let order = table(state).order(state.here(), pane);
+    let drawn = (view(state).method.clone(), view(state).nth);
+    order.iter().position(|i| all[*i] == drawn).unwrap_or(0)
+}
+
+/// Draws the method at a place of the list.
+pub(crate) fn draw_nth(state: &mut State, pane: Pane, at: usize) -> Vec<Effect> {
+    let order = table(state).order(state.here(), pane);
+    let Some((name, nth)) = order.get(at).map(|i| listed(state)[*i].clone()) else { return Vec::new() };
+    let view = view_mut(state);
+    if (view.method.as_str(), view.nth) == (name.as_str(), nth) {
+        return Vec::new();
+    }
+    (view.method, view.nth) = (name, nth);
+    ask_point(state)
+}
+
+/// Draws the method a number of places further down the list.
+pub(crate) fn travel(state: &mut State, pane: Pane, by: i64) -> Vec<Effect> {
+    let len = table(state).order(state.here(), pane).len();
+    let to = moved(cursor(state, pane), by, len);
+    draw_nth(state, pane, to)
+}
+
+/// Draws the next method of the setup, or the previous one.
+pub(crate) fn turn(state: &mut State, by: i64) -> Vec<Effect> {
+    frame_setup::turn(state, METHOD, by)
+}
+
+/// Draws the next model of the run, or the previous one.
+pub(crate) fn turn_model(state: &mut State, on: bool) -> Vec<Effect> {
+    let models = run_models(state);
+    let len = models.len().max(1);
+    let at = models.iter().position(|m| *m == view(state).model).unwrap_or(0);
+    if let Some(model) = models.get((at + if on { 1 } else { len - 1 }) % len).cloned() {
+        view_mut(state).model = model;
+    }
+    ask_point(state)
+}
+
+/// What is under the cursor in a pane, in one sentence.
+pub(crate) fn about(state: &State, pane: Pane) -> String {
+    match pane {
+        METHODS => method(state).map_or(String::new(), |m| format!("{}: {}", m.title, m.doc)),
+        CURVES => {
+            "How completely (C) and selectively (S) the method edits, and both in one (R), by its strength."
+                .into()
+        }
+        PARETO => "Every strength of every method: up is more selective, right is more complete.".into(),
+        BEHAVIOUR => {
+            "What the model itself says after the edit: how often its preferred verb form changes.".into()
+        }
+        DISTANCE => "How far edited states lie from real ones; 1 is as far as unedited ones.".into(),
+        PROBES => {
+            "How accurate and how well calibrated the probes are that judge and that are attacked.".into()
+        }
+        EXAMPLE => "One sentence before and after the edit: the oracle's view, then the model's own.".into(),
+        _ => "The score by the layer that is edited (down) and the layer at which the oracle reads (across)."
+            .into(),
+    }
+}

@@ -1,0 +1,50 @@
+//! The sizes of training data as a list: accuracies, difference, p and power at each.
+
+use super::{ID, SIZES, results};
+use crate::panes::table::{Row, Table};
+use crate::state::State;
+use figure::layers::grouped;
+use labs::power::summary::{p_value, points};
+
+/// One row for each size that was compared; one for results from files.
+pub(crate) fn table(state: &State) -> Table {
+    let found = results(state);
+    let accuracy = |n: usize, side: &str| {
+        let of = found.configurations.iter().find(|c| c.value.n_train == n && c.value.side == side);
+        of.map_or(("–".to_owned(), None), |c| {
+            let mean = c.value.accuracy.mean;
+            (format!("{:.1} %", 100.0 * mean), Some(mean))
+        })
+    };
+    let mut sizes: Vec<usize> = found.configurations.iter().map(|c| c.value.n_train).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let last = sizes.last().copied();
+    let row = |n: &usize| {
+        let required = found.by_size().iter().find(|r| r.value.trained == Some(*n as u64));
+        let power = required.map_or(("–".to_owned(), None), |r| {
+            (format!("{:.0} %", 100.0 * r.value.power), Some(r.value.power))
+        });
+        let (a, b) = (accuracy(*n, "a"), accuracy(*n, "b"));
+        let difference = match (a.1, b.1) {
+            (Some(x), Some(y)) => (points(x - y), Some(x - y)),
+            _ => ("–".to_owned(), None),
+        };
+        // The p-value is that of the comparison on the largest size.
+        let comparison = found.comparison().filter(|_| Some(*n) == last);
+        let p = comparison.map_or(("–".to_owned(), None), |c| (p_value(c.value.p), Some(c.value.p)));
+        let trained = if *n == 0 { "files".to_owned() } else { grouped(*n) };
+        Row { cells: vec![(trained, Some(*n as f64)), difference, a, b, power, p], last: false }
+    };
+    Table {
+        columns: vec!["trained on", "diff.", "A", "B", "power", "p"],
+        rows: sizes.iter().map(row).collect(),
+        sort: (0, false),
+    }
+}
+
+/// The row under the cursor.
+pub(crate) fn cursor(state: &State) -> usize {
+    let len = table(state).order(state.here(), SIZES).len();
+    state.place(ID).scrolled(SIZES).min(len.saturating_sub(1))
+}

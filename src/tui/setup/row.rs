@@ -1,0 +1,124 @@
+//! A row of the settings: a setting of the spec, or something that only the view has.
+
+use super::FAR;
+use crate::stops::{share_of, step_along};
+use base::text::printable;
+use labs::setting::{Kind, Known, Setting, Value};
+
+/// A row of the pane.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Its key, unique in the pane.
+    pub key: String,
+    pub label: String,
+    /// One sentence about it.
+    pub help: String,
+    /// How it is operated.
+    pub kind: Kind,
+    pub value: Value,
+    /// Its value as text.
+    pub text: String,
+    /// The text after each checkbox.
+    pub notes: Vec<String>,
+    /// Whether it differs from the last run.
+    pub changed: bool,
+    /// Whether it only affects the view and so can be changed in a replay, too.
+    pub view: bool,
+    /// The value in the shipped experiment; empty for rows of the view.
+    pub default: String,
+}
+
+impl Row {
+    /// A row of a setting, compared with the spec that was run.
+    pub fn of<S>(setting: &Setting<S>, spec: &S, ran: Option<&S>, known: &Known) -> Self {
+        let value = setting.get(spec, known);
+        let kind = setting.kind(spec, known);
+        let changed = ran.is_some_and(|ran| match (&kind, &value) {
+            // What can be picked depends on the spec itself, so the names are compared, not the places.
+            (Kind::Marks(_), value) => {
+                kind.show(value) != setting.kind(ran, known).show(&setting.get(ran, known))
+            }
+            _ => setting.get(ran, known) != value,
+        });
+        Self {
+            key: setting.key.clone(),
+            label: setting.label.clone(),
+            help: setting.help.clone(),
+            text: printable(&setting.text(spec, known)).into_owned(),
+            kind,
+            value,
+            notes: Vec::new(),
+            changed,
+            view: false,
+            default: String::new(),
+        }
+    }
+
+    /// The same with its value in the spec that is shipped.
+    pub(crate) fn with_default<S>(mut self, setting: &Setting<S>, shipped: &S, known: &Known) -> Self {
+        self.default = printable(&setting.text(shipped, known)).into_owned();
+        self
+    }
+
+    /// A row of the view, which no spec holds.
+    pub(crate) fn of_view(key: &str, label: &str, help: &str, kind: Kind, value: Value) -> Self {
+        let text = printable(&kind.show(&value)).into_owned();
+        let (key, label, help) = (key.to_owned(), printable(label).into_owned(), help.to_owned());
+        let (notes, changed, view, default) = (Vec::new(), false, true, String::new());
+        Self { key, label, help, kind, value, text, notes, changed, view, default }
+    }
+
+    /// The value a number of steps away; none if the row has no steps.
+    pub fn stepped(&self, by: i64) -> Option<Value> {
+        match (&self.kind, &self.value) {
+            (Kind::Choice(names), _) if names.is_empty() => None,
+            (Kind::Choice(_), Value::Choice(None)) => Some(Value::Choice(Some(0))),
+            (Kind::Choice(names), Value::Choice(Some(at))) => {
+                let next = (*at as i64 + by.signum()).rem_euclid(names.len() as i64);
+                Some(Value::Choice(Some(next as usize)))
+            }
+            // A count has no end to go to.
+            (Kind::Integer(range), Value::Number(x)) if by.abs() <= FAR => {
+                Some(Value::Number((x + by as f64).clamp(range.min, range.max)))
+            }
+            (Kind::Slider { stops, .. }, Value::Unset) => {
+                let at = usize::try_from(by - 1).ok()?;
+                stops.get(at.min(stops.len().checked_sub(1)?)).copied().map(Value::Number)
+            }
+            (Kind::Slider { stops, unset, .. }, Value::Number(x)) => {
+                let below = stops.partition_point(|s| s < x) as i64;
+                if unset.is_some() && by < 0 && below.saturating_add(by) < 0 {
+                    return Some(Value::Unset);
+                }
+                Some(Value::Number(step_along(stops, *x, by)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Position of a slider on its track, from 0 to 1.
+    pub fn share(&self) -> f64 {
+        match (&self.kind, &self.value) {
+            (Kind::Slider { stops, unset, .. }, Value::Number(x)) => {
+                let before = f64::from(u8::from(unset.is_some()));
+                let steps = stops.len().saturating_sub(1) as f64;
+                let all = before + steps;
+                if all > 0.0 { (before + share_of(stops, *x) * steps) / all } else { 0.0 }
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// The stop nearest to a position on the track; none if the row is not a slider.
+    pub(crate) fn at_share(&self, share: f64) -> Option<Value> {
+        let Kind::Slider { stops, unset, .. } = &self.kind else { return None };
+        let before = usize::from(unset.is_some());
+        let last = (before + stops.len()).checked_sub(1)?;
+        let at = (share.clamp(0.0, 1.0) * last as f64).round() as usize;
+        if at < before { Some(Value::Unset) } else { stops.get(at - before).copied().map(Value::Number) }
+    }
+
+    pub(super) fn lines(&self) -> usize {
+        if let Kind::Marks(names) = &self.kind { names.len() } else { 1 }
+    }
+}

@@ -1,0 +1,60 @@
+//! Where the user is on a screen.
+
+use std::collections::BTreeMap;
+
+use crate::panes::table::Listed;
+use crate::screen::Pane;
+
+/// Where the user is on a screen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The pane that keys go to.
+    pub focus: Pane,
+    /// Whether that pane fills the screen.
+    pub zoom: bool,
+    /// The line of the settings that the cursor is on.
+    pub row: usize,
+    /// Whether all settings are shown as a form.
+    pub form: bool,
+    /// The pane that was looked at last in each slot, by the slot's first pane.
+    pub tabs: BTreeMap<Pane, Pane>,
+    /// How lists are filtered and sorted.
+    pub listed: BTreeMap<Pane, Listed>,
+    /// Cursor of a list, or lines scrolled away, per pane.
+    pub scroll: BTreeMap<Pane, usize>,
+    /// The row of the setup that refused a value, by its key, and why; until the next key.
+    pub refused: Option<(String, String)>,
+}
+
+impl Place {
+    pub(super) fn at(focus: Pane) -> Self {
+        let (scroll, tabs) = (BTreeMap::new(), BTreeMap::new());
+        Self { focus, zoom: false, row: 0, form: false, tabs, listed: BTreeMap::new(), scroll, refused: None }
+    }
+
+    /// The pane of a slot that is in sight.
+    pub fn shown(&self, slot: &[Pane]) -> Pane {
+        if slot.contains(&self.focus) {
+            return self.focus;
+        }
+        let last = self.tabs.get(&slot[0]).copied().filter(|pane| slot.contains(pane));
+        last.unwrap_or(slot[0])
+    }
+
+    /// The cursor of a list, or the lines scrolled away.
+    pub fn scrolled(&self, pane: Pane) -> usize {
+        self.scroll.get(&pane).copied().unwrap_or(0)
+    }
+
+    /// Moves the cursor of a pane by a number of steps among `len` entries.
+    pub fn travel(&mut self, pane: Pane, by: i64, len: usize) {
+        let at = self.scroll.entry(pane).or_default();
+        *at = moved(*at, by, len);
+    }
+}
+
+/// A cursor moved by a number of steps among `len` entries.
+pub fn moved(at: usize, by: i64, len: usize) -> usize {
+    let last = len.saturating_sub(1) as i64;
+    (at as i64).saturating_add(by).clamp(0, last) as usize
+}

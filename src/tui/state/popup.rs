@@ -1,0 +1,113 @@
+//! What is on top of the panes, and text fields.
+
+use std::fmt;
+
+use super::State;
+use crate::action::Effect;
+use crate::popups::{Page, Picker};
+
+/// Something on top of the panes.
+#[derive(Clone)]
+pub enum Popup {
+    /// Every key, searchable.
+    Help {
+        /// What is searched for.
+        query: String,
+        /// Lines scrolled away.
+        scroll: usize,
+    },
+    /// Every command by name.
+    Palette {
+        /// What was typed.
+        query: String,
+        /// Which match is under the cursor.
+        selected: usize,
+    },
+    /// Something to read.
+    Page {
+        page: &'static dyn Page,
+        /// Lines scrolled away.
+        scroll: usize,
+    },
+    /// The menu of the shown screen.
+    Menu {
+        /// Which entry is under the cursor.
+        selected: usize,
+    },
+    /// Something to choose from.
+    Pick {
+        picker: &'static dyn Picker,
+        /// Which entry is under the cursor.
+        selected: usize,
+    },
+}
+
+impl Popup {
+    /// Identifies the popup.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Popup::Help { .. } => "help",
+            Popup::Palette { .. } => "palette",
+            Popup::Menu { .. } => "menu",
+            Popup::Page { page, .. } => page.name(),
+            Popup::Pick { picker, .. } => picker.name(),
+        }
+    }
+}
+
+impl fmt::Debug for Popup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A line of text that is being typed.
+#[derive(Debug, Clone)]
+pub struct TextEntry {
+    pub purpose: Purpose,
+    /// What was typed.
+    pub buffer: String,
+    /// Characters between the caret and the end.
+    pub after: usize,
+    /// Why it cannot be taken.
+    pub error: Option<String>,
+}
+
+impl TextEntry {
+    /// A field for a purpose, with text already in it.
+    pub(crate) fn new(purpose: Purpose, buffer: impl Into<String>) -> Self {
+        Self { purpose, buffer: buffer.into(), after: 0, error: None }
+    }
+
+    /// The byte at which the caret stands.
+    pub(crate) fn caret(&self) -> usize {
+        let from_the_end = self.buffer.char_indices().rev().take(self.after).last();
+        from_the_end.map_or(self.buffer.len(), |(at, _)| at)
+    }
+}
+
+/// What a text is typed for.
+#[derive(Debug, Clone)]
+pub enum Purpose {
+    /// A row of the setup, by its key.
+    Setting(String),
+    /// Something else that is asked for.
+    Ask(&'static Prompt),
+}
+
+/// Something that is asked for in a text field.
+pub struct Prompt {
+    pub label: &'static str,
+    /// What can be typed.
+    pub hint: &'static str,
+    /// Takes what was typed; the error says why it cannot be taken.
+    pub take: fn(&mut State, &str) -> Result<Vec<Effect>, String>,
+    /// Follows the typing, key by key.
+    pub follow: Option<fn(&mut State, &str) -> Vec<Effect>>,
+}
+
+impl fmt::Debug for Prompt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.label)
+    }
+}

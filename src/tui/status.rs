@@ -1,0 +1,304 @@
+//! The two lines below the panes: what is under the cursor, a message or a text field; then progress and keys.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Clear, Paragraph};
+
+use super::commands::{COMMANDS, Entry, contexts};
+use super::key::Key;
+use super::layout::Layout;
+use super::screen::Waiting;
+use super::screens::SCREENS;
+use super::setup;
+use super::state::{Glyphs, Purpose, State, TextEntry};
+use super::theme::Role;
+use super::widgets::bar::bar;
+use base::numbers::seconds;
+use base::text::{fit, printable, width, wrapped};
+use engine::message::{NoticeLevel, Outcome, Progress};
+use labs::setting::Kind;
+
+/// A message takes at most this many lines.
+const TOAST: usize = 4;
+/// Columns of a bar of progress.
+const BAR: usize = 10;
+
+/// What is under the cursor, or in its place a text field or a message.
+pub(crate) fn about(frame: &mut Frame, area: Rect, state: &State) {
+    if state.view.entry.is_some() {
+        return prompt(frame, area, state);
+    }
+    let theme = state.theme();
+    let counts = counts(state);
+    let room = usize::from(area.width).saturating_sub(counts.width() + 3);
+    let (text, role) = match &state.view.toast {
+        // A longer message is drawn over the panes: see [`message`].
+        Some(toast) => (toast.clone(), Role::Title),
+        None => (under_cursor(state), Role::Dim),
+    };
+    frame.render_widget(Line::styled(format!(" {}", fit(&printable(&text), room)), theme.style(role)), area);
+    frame.render_widget(counts.right_aligned(), area);
+}
+
+/// The sentence about the setting or the row under the cursor.
+fn under_cursor(state: &State) -> String {
+    let pane = state.here().focus;
+    if state.screen().setup().is_some() && pane == setup::PANE {
+        return setup::under_cursor(state).map_or(String::new(), |(row, _)| row.help);
+    }
+    state.screen().about(state, pane)
+}
+
+/// How many runs wait, and how many messages there are.
+fn counts(state: &State) -> Line<'static> {
+    let theme = state.theme();
+    let (notices, runs) = (state.notices(), state.queue.len());
+    let key = |name| state.keymap.short_label(name);
+    let waiting = match runs {
+        0 => String::new(),
+        1 => format!("1 run waits ({})  ", key("waiting-runs")),
+        n => format!("{n} runs wait ({})  ", key("waiting-runs")),
+    };
+    let messages = match notices.len() {
+        0 => String::new(),
+        1 => format!("1 message ({}) ", key("notices")),
+        n => format!("{n} messages ({}) ", key("notices")),
+    };
+    let grave = notices.iter().any(|n| n.level != NoticeLevel::Info);
+    let role = if grave { Role::Warning } else { Role::Dim };
+    Line::from(vec![
+        Span::styled(waiting, theme.style(Role::Text)),
+        Span::styled(messages, theme.style(role)),
+    ])
+}
+
+/// A message too long for its line, wrapped above it.
+pub(crate) fn message(frame: &mut Frame, layout: &Layout, state: &State) {
+    let Some(toast) = state.view.toast.as_ref().filter(|_| state.view.entry.is_none()) else { return };
+    let room = usize::from(layout.about.width).saturating_sub(counts(state).width() + 3);
+    if width(toast) <= room {
+        return;
+    }
+    let mut lines = wrapped(&printable(toast), usize::from(layout.about.width).saturating_sub(2));
+    lines.truncate(TOAST.min(usize::from(layout.body.height)));
+    let rows = lines.len() as u16;
+    let area = Rect { y: layout.about.bottom() - rows, height: rows, ..layout.about };
+    let style = state.theme().style(Role::Title);
+    let lines: Vec<Line> = lines.into_iter().map(|l| Line::styled(format!(" {l}"), style)).collect();
+    frame.render_widget(Clear, area);
+    frame.render_widget(Paragraph::new(lines), area);
+}
+
+/// Progress at the left, keys at the right.
+pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
+    let theme = state.theme();
+    let mut line = progress(state, area.width.into());
+    line.spans.insert(0, Span::raw(" "));
+    frame.render_widget(line, area);
+    let mut spans = Vec::new();
+    for item in keys(state, area) {
+        spans.push(Span::styled(item.keys, theme.style(Role::Key)));
+        spans.push(Span::styled(format!(" {}  ", item.word), theme.style(Role::Dim)));
+    }
+    let line = Line::from(spans);
+    let x = area.right().saturating_sub(line.width() as u16);
+    frame.render_widget(line, Rect { x, width: area.right() - x, ..area });
+}
+
+/// What is in progress, or how the latest run ended.
+fn progress(state: &State, room: usize) -> Line<'static> {
+    down_line(state, room).or_else(|| waiting_line(state, room)).unwrap_or_else(|| job_line(state, room))
+}
+
+/// A question that a screen has asked besides the run: the shown screen's, or any screen's while nothing runs.
+fn waiting(state: &State) -> Option<Waiting<'_>> {
+    let others = SCREENS.iter().filter(|_| !state.busy());
+    state.screen().waiting(state).or_else(|| others.filter_map(|s| s.waiting(state)).next())
+}
+
+/// That the link is down, and when it is tried again.
+fn down_line(state: &State, room: usize) -> Option<Line<'static>> {
+    let (down, far) = (state.down?, state.far.as_ref()?);
+    let when = match down.next {
+        Some(seconds) => format!("tried again in {seconds} s, {} now", state.keymap.short_label("try-link")),
+        None => format!("{} trying", spinner(state)),
+    };
+    let text = format!("no link to {}: {when}; the engine there goes on", printable(&far.host));
+    Some(Line::styled(fit(&text, room).into_owned(), state.theme().style(Role::Warning)))
+}
+
+fn waiting_line(state: &State, room: usize) -> Option<Line<'static>> {
+    let waiting = waiting(state)?;
+    Some(match waiting.progress {
+        Some(progress) => stage_line(state, progress, share(progress), room, waiting.stopping),
+        None => Line::styled(format!("{} {}", spinner(state), waiting.doing), state.theme().style(Role::Dim)),
+    })
+}
+
+fn job_line(state: &State, room: usize) -> Line<'static> {
+    let theme = state.theme();
+    let plain = |text: String, role| Line::styled(fit(&text, room).into_owned(), theme.style(role));
+    if let Some(followed) = &state.followed {
+        return plain(followed.view.summary(), Role::Dim);
+    }
+    let Some(job) = state.board.job() else {
+        let text = if state.board.engine.is_some() { "ready" } else { "the engine is starting" };
+        return plain(text.into(), Role::Dim);
+    };
+    let took = job.seconds.map_or(String::new(), seconds);
+    match &job.outcome {
+        Some(Outcome::Done) => plain(format!("done in {took}"), Role::Good),
+        Some(Outcome::Cancelled) if took.is_empty() => plain("cancelled".into(), Role::Dim),
+        Some(Outcome::Cancelled) => plain(format!("cancelled after {took}"), Role::Dim),
+        Some(Outcome::Failed(p)) => plain(format!("failed: {}", printable(&p.to_string())), Role::Error),
+        None if job.held => plain(format!("paused; {} resumes", state.keymap.label("pause")), Role::Warning),
+        None => match &job.progress {
+            Some(progress) => stage_line(state, progress, progress.overall, room, state.cancelling.is_some()),
+            None => plain(format!("{} starting", spinner(state)), Role::Dim),
+        },
+    }
+}
+
+fn share(p: &Progress) -> f64 {
+    if p.total == 0 { 0.0 } else { p.done as f64 / p.total as f64 }
+}
+
+fn spinner(state: &State) -> char {
+    let frames: [char; 4] =
+        if state.view.glyphs == Glyphs::Ascii { ['|', '/', '-', '\\'] } else { ['◐', '◓', '◑', '◒'] };
+    frames[state.view.ticks % frames.len()]
+}
+
+/// The stage in words, a bar for the whole, and the time that is left. Before the end it is never at 100 % or 0 s.
+fn stage_line(state: &State, p: &Progress, share: f64, room: usize, stopping: bool) -> Line<'static> {
+    let theme = state.theme();
+    let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 0.99) };
+    let left = match p.left {
+        _ if stopping => "  stopping".to_owned(),
+        Some(t) if t < 1.0 => "  a moment".into(),
+        Some(t) => format!("  about {}", seconds(t.round())),
+        None => String::new(),
+    };
+    let after = format!(" {:.0} %{left}", share * 100.0);
+    let stage = fit(&printable(&p.stage), room * 2 / 5).into_owned();
+    let mut spans = vec![Span::raw(format!("{} {stage}  ", spinner(state)))];
+    let mut used = spans[0].width();
+    for (text, role) in [(bar(share, BAR, state.view.glyphs), Role::Bar), (after, Role::Text)] {
+        if used + width(&text) > room {
+            break;
+        }
+        used += width(&text);
+        spans.push(Span::styled(text, theme.style(role)));
+    }
+    Line::from(spans)
+}
+
+/// The text field.
+fn prompt(frame: &mut Frame, area: Rect, state: &State) {
+    let Some(entry) = &state.view.entry else { return };
+    let theme = state.theme();
+    let (name, hint) = match &entry.purpose {
+        Purpose::Ask(prompt) => (prompt.label.to_owned(), prompt.hint.to_owned()),
+        Purpose::Setting(key) => setup::row(state, key).map_or((key.clone(), String::new()), |row| {
+            let hint = match &row.kind {
+                Kind::Slider { range, unset: Some(word), .. } => format!("{range}, or {word}"),
+                Kind::Slider { range, .. } | Kind::Integer(range) => range.to_string(),
+                _ => row.help,
+            };
+            (row.label, hint)
+        }),
+    };
+    let hint = match &entry.error {
+        Some(error) => {
+            Span::styled(format!("  {} {error}", state.view.glyphs.cross()), theme.style(Role::Error))
+        }
+        None => Span::styled(format!("  {hint}"), theme.style(Role::Dim)),
+    };
+    let cursor = Style::new().add_modifier(ratatui::style::Modifier::REVERSED);
+    let room = usize::from(area.width).saturating_sub(width(&name) + 5 + hint.width()).max(12);
+    let (before, under, after) = around(entry, room);
+    let value = theme.style(Role::Value);
+    let line = Line::from(vec![
+        Span::styled(format!(" {name} = "), theme.style(Role::Title)),
+        Span::styled(before, value),
+        Span::styled(under, cursor),
+        Span::styled(after, value),
+        hint,
+    ]);
+    frame.render_widget(line, area);
+}
+
+/// What is shown of a text in `room` columns: before, under and after the caret, which always has a column.
+fn around(entry: &TextEntry, room: usize) -> (String, String, String) {
+    let (before, rest) = entry.buffer.split_at(entry.caret());
+    let mut rest = rest.chars();
+    let under = rest.next().map_or(" ".to_owned(), String::from);
+    // Typing happens at the caret, so what is before it goes first where there is little room.
+    let mut before = before;
+    while width(before) + width(&under) > room + 1 && !before.is_empty() {
+        before = before.char_indices().nth(1).map_or("", |(i, _)| &before[i..]);
+    }
+    let left = (room + 1).saturating_sub(width(before) + width(&under));
+    let after = fit(rest.as_str(), left).into_owned();
+    (before.to_owned(), under, after)
+}
+
+/// A key that is shown: its text and word, and the command that a click carries out.
+struct Item {
+    keys: String,
+    word: &'static str,
+    entry: &'static Entry,
+}
+
+/// The keys that are shown beside the progress, as many as fit.
+fn items(state: &State, room: usize) -> Vec<Item> {
+    let active = contexts(state);
+    let mut entries: Vec<_> = COMMANDS
+        .iter()
+        .filter(|e| active.contains(&e.context) && (e.enabled)(state))
+        .filter(|e| e.name != "cancel" || state.busy() || waiting(state).is_some())
+        .filter_map(|e| e.footer.map(|(word, rank)| (rank, word, *e)))
+        .collect();
+    entries.sort_by_key(|(rank, _, _)| *rank);
+    let mut items: Vec<Item> = Vec::new();
+    for (_, word, e) in entries {
+        // Keys taken over by another context are not shown.
+        let mine = |k: &&Key| state.keymap.command(**k, &active).is_some_and(|other| other.name == e.name);
+        let key = state.keymap.keys(e.name).iter().find(mine);
+        let Some(key) = key.map(ToString::to_string) else { continue };
+        match items.iter_mut().find(|i| i.word == word) {
+            Some(item) => item.keys = format!("{}/{key}", item.keys),
+            None => items.push(Item { keys: key, word, entry: e }),
+        }
+    }
+    let mut used = 0;
+    items.retain(|item| {
+        let columns = width(&item.keys) + 1 + width(item.word) + 2;
+        let fits = used + columns <= room;
+        used += if fits { columns } else { 0 };
+        fits
+    });
+    items
+}
+
+fn keys(state: &State, area: Rect) -> Vec<Item> {
+    let used = progress(state, area.width.into()).width() + 4;
+    items(state, usize::from(area.width).saturating_sub(used))
+}
+
+/// The command whose key is shown at a column of the status line.
+pub(crate) fn key_at(state: &State, area: Rect, x: u16) -> Option<&'static Entry> {
+    let columns = |item: &Item| width(&item.keys) + 1 + width(item.word) + 2;
+    let all = keys(state, area);
+    let mut start = usize::from(area.right()).saturating_sub(all.iter().map(columns).sum());
+    all.into_iter().find_map(|item| {
+        let span = start..start + columns(&item) - 2;
+        start = span.end + 2;
+        span.contains(&usize::from(x)).then_some(item.entry)
+    })
+}
+
+#[cfg(test)]
+mod tests;

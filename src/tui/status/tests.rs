@@ -1,0 +1,230 @@
+//! The lines below the panes: what they say, and what a click on them meets.
+
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+
+use super::*;
+use crate::action::Action;
+use crate::layout::compute;
+use crate::reduce::reduce;
+use crate::state::{ReplayState, Start};
+use base::Problem;
+use engine::message::{Command, EngineInfo, Event, Notice, Question};
+
+fn state(columns: u16) -> State {
+    State::new(Start { size: (columns, 24), ..Start::new() })
+}
+
+/// A line as it is drawn.
+fn drawn(state: &State, draw: fn(&mut Frame, Rect, &State)) -> String {
+    let (columns, _) = state.view.size;
+    let mut terminal = Terminal::new(TestBackend::new(columns, 1)).unwrap();
+    terminal.draw(|frame| draw(frame, frame.area(), state)).unwrap();
+    let buffer = terminal.backend().buffer();
+    (0..columns).map(|x| buffer[(x, 0)].symbol()).collect()
+}
+
+#[test]
+fn a_click_on_a_key_meets_the_word_that_is_there() {
+    let state = state(120);
+    let area = Rect::new(0, 23, 120, 1);
+    let all = keys(&state, area);
+    let columns = |item: &Item| (width(&item.keys) + 1 + width(item.word) + 2) as u16;
+    let mut x = 120 - all.iter().map(columns).sum::<u16>();
+    assert!(x > 0 && !all.is_empty(), "the words fit");
+    for item in all {
+        assert_eq!(key_at(&state, area, x).map(|e| e.name), Some(item.entry.name));
+        x += columns(&item);
+    }
+    assert!(key_at(&state, area, 0).is_none());
+}
+
+fn running(columns: u16) -> State {
+    let mut state = state(columns);
+    reduce(&mut state, Action::Start);
+    state
+}
+
+fn event(state: &mut State, event: Event) {
+    reduce(state, Action::Event(Box::new(event)));
+}
+
+fn problem() -> Problem {
+    Problem { what: "no \u{1b}model".into(), r#where: "x".into(), hint: "look".into() }
+}
+
+fn stage(name: &str) -> Progress {
+    Progress {
+        stage: name.into(),
+        done: 30,
+        total: 40,
+        unit: "ex".into(),
+        rate: 1_500.0,
+        overall: 0.25,
+        elapsed: 2.0,
+        left: Some(61.0),
+    }
+}
+
+#[test]
+fn the_line_of_progress_says_how_the_engine_and_its_run_are() {
+    let mut state = state(100);
+    assert!(drawn(&state, draw).contains("the engine is starting"));
+    event(&mut state, Event::Ready(EngineInfo { version: "1".into(), device: "cpu".into() }));
+    assert!(drawn(&state, draw).contains("ready"));
+    reduce(&mut state, Action::Start);
+    assert!(drawn(&state, draw).contains("starting"));
+    event(&mut state, Event::Progress { generation: 1, progress: stage("an oracle") });
+    let line = drawn(&state, draw);
+    for part in ["an oracle", "25 %", "about 1 min 01 s"] {
+        assert!(line.contains(part), "{part}: {line}");
+    }
+    state.cancelling = Some(1);
+    assert!(drawn(&state, draw).contains("stopping"));
+    state.board.on_command(&Command::Pause { hold: true });
+    assert!(drawn(&state, draw).contains("paused; p resumes"));
+}
+
+#[test]
+fn each_end_of_a_run_is_told_from_the_others() {
+    for (outcome, part) in [
+        (Outcome::Done, "done in 2"),
+        (Outcome::Cancelled, "cancelled after 2"),
+        (Outcome::Failed(problem()), "failed: "),
+    ] {
+        let mut state = running(100);
+        event(&mut state, Event::Finished { job: 1, generation: 1, outcome, seconds: 2.0 });
+        let line = drawn(&state, draw);
+        assert!(line.contains(part) && !line.contains('\u{1b}'), "{line}");
+    }
+}
+
+/// The bar said 100 % and 0 s for seconds before a run had ended.
+#[test]
+fn progress_is_never_at_its_end_before_the_end() {
+    let mut state = running(120);
+    let ending = Progress { overall: 1.0, left: Some(0.2), ..stage("the last stage") };
+    event(&mut state, Event::Progress { generation: 1, progress: ending });
+    let line = drawn(&state, draw);
+    assert!(line.contains("99 %") && line.contains("a moment") && !line.contains("0 s"), "{line}");
+}
+
+/// A message took the place of the progress for as long as nobody pressed a key.
+#[test]
+fn a_message_leaves_the_progress_in_sight_and_expires() {
+    let mut state = running(120);
+    event(&mut state, Event::Progress { generation: 1, progress: stage("an oracle") });
+    state.view.toast = Some("hello".into());
+    assert!(drawn(&state, draw).contains("an oracle") && drawn(&state, about).contains("hello"));
+    for _ in 0..40 {
+        reduce(&mut state, Action::Tick);
+    }
+    assert_eq!(state.view.toast, None, "after four seconds it is gone");
+}
+
+#[test]
+fn waiting_runs_and_messages_are_counted_at_the_right() {
+    let mut state = running(100);
+    assert!(!drawn(&state, about).contains("wait"));
+    let spec = state.setup().unwrap().spec(&state);
+    state.queue.push_back(spec.clone());
+    assert!(drawn(&state, about).trim_end().ends_with("1 run waits (w)"));
+    state.queue.push_back(spec);
+    let info = Notice { level: NoticeLevel::Info, problem: problem() };
+    reduce(&mut state, Action::Notice(info.clone()));
+    assert!(drawn(&state, about).trim_end().ends_with("2 runs wait (w)  1 message (!)"));
+    reduce(&mut state, Action::Notice(info));
+    assert!(drawn(&state, about).trim_end().ends_with("2 messages (!)"));
+}
+
+#[test]
+fn a_question_of_the_shown_screen_goes_before_the_run_and_one_of_another_screen_after_it() {
+    let mut state = running(100);
+    event(&mut state, Event::Progress { generation: 1, progress: stage("an oracle") });
+    let request = engine::data::DataRequest::of(
+        &Default::default(),
+        0,
+        &[],
+        "facts",
+        engine::data::DataQuestion::Inspect,
+    );
+    let ask = Command::Ask { ticket: 9, question: Question::Data(request) };
+    state.board.on_command(&ask);
+    assert!(drawn(&state, draw).contains("an oracle"), "another screen asked");
+    let screen = SCREENS.iter().find(|s| s.waiting(&state).is_some()).unwrap();
+    state.show(screen.id());
+    assert!(drawn(&state, draw).contains("looking at the data"));
+    event(&mut state, Event::AnswerProgress { ticket: 9, progress: stage("reading facts") });
+    let line = drawn(&state, draw);
+    assert!(line.contains("reading facts") && line.contains("75 %"), "such a question has one stage: {line}");
+}
+
+#[test]
+fn a_long_message_is_wrapped_over_the_panes_and_a_short_one_is_not() {
+    let mut state = state(60);
+    let screen = |state: &State| {
+        let mut terminal = Terminal::new(TestBackend::new(60, 24)).unwrap();
+        terminal.draw(|frame| crate::panes::draw(frame, state)).unwrap();
+        terminal.backend().to_string()
+    };
+    state.view.toast = Some("short".into());
+    assert!(screen(&state).contains("short"));
+    let words: Vec<String> = (0..200).map(|i| format!("word{i}")).collect();
+    state.view.toast = Some(words.join(" "));
+    let text = screen(&state);
+    assert!(text.contains("word0 ") && text.contains("word20"), "{text}");
+    assert!(!text.contains("word199"), "at most {TOAST} lines");
+    let layout = compute(&state).unwrap();
+    let last = layout.about.bottom();
+    let mut terminal = Terminal::new(TestBackend::new(60, 24)).unwrap();
+    terminal.draw(|frame| message(frame, &layout, &state)).unwrap();
+    let filled = |y: u16| (0..60).any(|x| terminal.backend().buffer()[(x, y)].symbol() != " ");
+    assert!(filled(last - 1) && filled(last - TOAST as u16) && !filled(last - TOAST as u16 - 1));
+}
+
+#[test]
+fn a_text_field_shows_the_end_of_a_long_text_and_why_it_cannot_be_taken() {
+    let mut state = state(60);
+    reduce(&mut state, Action::Command("name-session"));
+    reduce(&mut state, Action::Paste(format!("{}the-end", "x".repeat(300))));
+    let line = drawn(&state, about);
+    assert!(line.contains("name of the session") && line.contains("the-end"), "{line}");
+    state.view.entry = Some(TextEntry {
+        error: Some("type a name".into()),
+        ..TextEntry::new(state.view.entry.unwrap().purpose, "")
+    });
+    assert!(drawn(&state, about).contains("✗ type a name"));
+}
+
+#[test]
+fn the_keys_that_are_shown_can_be_used_now() {
+    let mut state = state(120);
+    assert!(!drawn(&state, draw).contains("ctrl-c"), "there is nothing to stop");
+    reduce(&mut state, Action::Start);
+    assert!(drawn(&state, draw).contains("ctrl-c/p stop") || drawn(&state, draw).contains("ctrl-c stop"));
+    reduce(&mut state, Action::Command("help"));
+    let line = drawn(&state, draw);
+    assert!(line.contains("esc back") && !line.contains("pause"), "{line}");
+    let mut replay = self::state(120);
+    replay.replay = Some(ReplayState::new("s".into(), 1.0, 1.0));
+    let line = drawn(&replay, draw);
+    assert!(line.contains("p pause") && line.contains("</> seek"), "{line}");
+    assert!(!line.contains("r run"), "a replay runs nothing: {line}");
+}
+
+#[test]
+fn a_key_that_a_screen_takes_for_itself_is_shown_once_with_its_own_word() {
+    for screen in SCREENS {
+        let mut state = state(200);
+        state.show(screen.id());
+        let items = items(&state, 400);
+        for (i, item) in items.iter().enumerate() {
+            assert!(
+                items[..i].iter().all(|other| other.keys != item.keys),
+                "{}: {} stands twice",
+                screen.title(),
+                item.keys
+            );
+        }
+    }
+}
