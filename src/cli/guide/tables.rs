@@ -9,6 +9,7 @@ use model::builtin::BUILTINS;
 use model::families::{self, FAMILIES};
 use tui::commands::{COMMANDS, Context};
 use tui::keymap::Keymap;
+use tui::screens::home;
 
 /// The table of that name as Markdown; none if there is no such table.
 pub fn table(name: &str) -> Option<String> {
@@ -46,7 +47,12 @@ fn rows<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String;
 fn keys() -> String {
     let keymap = Keymap::default();
     let mut text = String::new();
-    for context in Context::all() {
+    let mut contexts = Context::all(home::ID);
+    contexts.sort_by_key(|c| !matches!(c, Context::Global | Context::Everywhere));
+    for context in contexts {
+        if COMMANDS.iter().all(|c| c.context != context) {
+            continue;
+        }
         let of_context = COMMANDS.iter().filter(|c| c.context == context).map(|c| {
             let keys: Vec<String> = keymap.keys(c.name).iter().map(|k| format!("`{k}`")).collect();
             [keys.join(" "), c.doc.to_owned(), format!("`{}`", c.name)]

@@ -102,6 +102,7 @@ fn every_pane_with_numbers_can_be_copied_and_says_where_they_come_from() {
         (LEDGER, "adjusted gap of a and b", "of the variance"),
         (RELATIONS, "facts are asked of every model", "held out"),
     ] {
+        state.show(ID);
         state.focus_on(pane);
         SCREEN.refresh(&mut state);
         let origin = SCREEN.origin(&state).unwrap();
