@@ -42,9 +42,7 @@ fn sound(files: &Files) -> Result<(), ModelError> {
     }
     if arch.network != Network::BiLstm {
         let read = |name: &str| Ok(files.read(name)?.map(std::borrow::Cow::into_owned));
-        if let Some(tokenizer) = Tokenizer::from_files(&files.label(), read)? {
-            tokenizer.check_fits(arch.vocab)?;
-        }
+        Tokenizer::from_files(&files.label(), read)?;
     }
     Ok(())
 }

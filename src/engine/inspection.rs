@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::message::ModelInfo;
-use model::arch::{Activation, Head, Network, NormKind, Place, Positions};
+use model::arch::{Activation, Head, Network, NormKind, Place, Positions, Scaling};
 use model::check::{Row, Verdict};
 use model::hook::HookPoint;
 use model::{Arch, Model};
@@ -173,7 +173,7 @@ fn facts(model: &Model) -> Vec<(String, String)> {
         facts.push(("pooler", "tanh of a linear map of the first token".into()));
     }
     facts.push(("serves", arch.serves().into()));
-    facts.extend(model.ignored().map(|ignored| ("not used", ignored)));
+    facts.extend(model.notices().into_iter().map(|n| ("notice", n.what)));
     facts.into_iter().map(|(k, v)| (k.to_owned(), v)).collect()
 }
 
@@ -193,8 +193,16 @@ fn positions(arch: &Arch) -> String {
         Positions::None => "none".into(),
         Positions::Learned { offset: 0, .. } => "learned".into(),
         Positions::Learned { offset, .. } => format!("learned, from row {offset}"),
-        Positions::Rotary { theta, fraction: 1.0 } => format!("rotary, base {theta}"),
-        Positions::Rotary { theta, fraction } => format!("rotary over {fraction} of a head, base {theta}"),
+        Positions::Rotary { theta, fraction, scaling } => {
+            let share = if fraction == 1.0 { String::new() } else { format!(" over {fraction} of a head") };
+            let scaling = match scaling {
+                Scaling::None => String::new(),
+                Scaling::Linear { factor } => format!(", linear scaling by {factor}"),
+                Scaling::Llama3 { factor, .. } => format!(", Llama 3 scaling by {factor}"),
+                Scaling::Yarn { factor, .. } => format!(", YaRN scaling by {factor}"),
+            };
+            format!("rotary{share}, base {theta}{scaling}")
+        }
     }
 }
 

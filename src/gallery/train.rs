@@ -276,6 +276,7 @@ fn make_tokenizer(base: Base, corpus: &Corpus, seed: u64, dir: &Path) -> Result<
         weights::write_whole(&dir.join(name), format!("{value:#}\n").as_bytes())?;
     }
     let (special, class) = (special.to_string(), class.to_string());
-    let extras = Extras { special_tokens_map: Some(&special), tokenizer_config: Some(&class) };
+    let extras =
+        Extras { special_tokens_map: Some(&special), tokenizer_config: Some(&class), ..Extras::default() };
     Ok(Tokenizer::from_json("tokenizer.json", file.as_bytes(), extras)?)
 }

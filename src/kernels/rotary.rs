@@ -13,14 +13,13 @@ pub struct Angles {
 }
 
 impl Angles {
-    /// The first `positions` positions for frequencies theta^(-2 i / share); an odd share rotates one dimension more.
-    pub fn new(theta: f64, share: usize, positions: usize) -> Angles {
-        let half = share.div_ceil(2);
-        let angle = |p: usize, i: usize| p as f64 * theta.powf(-2.0 * i as f64 / share as f64);
+    /// The first `positions` positions for these angles per position; cosines and sines are multiplied by `scale`.
+    pub fn new(frequencies: &[f64], scale: f64, positions: usize) -> Angles {
+        let half = frequencies.len();
         let mut table = Vec::with_capacity(positions * 2 * half);
         for p in 0..positions {
-            table.extend((0..half).map(|i| angle(p, i).cos() as f32));
-            table.extend((0..half).map(|i| angle(p, i).sin() as f32));
+            table.extend(frequencies.iter().map(|f| (scale * (p as f64 * f).cos()) as f32));
+            table.extend(frequencies.iter().map(|f| (scale * (p as f64 * f).sin()) as f32));
         }
         Angles { half, table }
     }
@@ -102,7 +101,8 @@ mod tests {
     #[test]
     fn turns_by_the_angle_and_back() {
         for (half, dim) in [(1, 2), (3, 8), (20, 40), (16, 32)] {
-            let angles = Angles::new(100.0, 2 * half, 9);
+            let frequencies: Vec<f64> = (0..half).map(|i| 100f64.powf(-(i as f64) / half as f64)).collect();
+            let angles = Angles::new(&frequencies, 1.0, 9);
             assert_eq!(angles.positions(), 9);
             let heads = Heads { from: 3, count: 2, dim };
             let ld = 3 + 2 * dim + 1;

@@ -115,7 +115,69 @@ pub enum Positions {
         theta: f64,
         /// Rotated share of a head.
         fraction: f64,
+        /// How frequencies differ from theta^(-2 i / share).
+        #[serde(default, skip_serializing_if = "Scaling::is_none")]
+        scaling: Scaling,
     },
+}
+
+/// Rotary frequencies stretched for texts longer than those of pretraining, by the names of transformers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub enum Scaling {
+    #[default]
+    None,
+    /// All divided by the factor.
+    Linear { factor: f64 },
+    /// Low frequencies divided by the factor, high ones kept, those between interpolated (Llama 3).
+    Llama3 { factor: f64, low: f64, high: f64, original: f64 },
+    /// The same by the number of rotations over the original length, with scaled cosines and sines (Peng et al., 2023).
+    Yarn { factor: f64, slow: f64, fast: f64, original: f64, attention: f64, truncate: bool },
+}
+
+impl Scaling {
+    fn is_none(&self) -> bool {
+        *self == Scaling::None
+    }
+
+    /// One frequency, of index `i` among those of `share` dimensions.
+    fn apply(self, frequency: f64, i: usize, theta: f64, share: f64) -> f64 {
+        match self {
+            Scaling::None => frequency,
+            Scaling::Linear { factor } => frequency / factor,
+            Scaling::Llama3 { factor, low, high, original } => {
+                let turns = original * frequency / std::f64::consts::TAU;
+                let kept = ((turns - low) / (high - low)).clamp(0.0, 1.0);
+                (1.0 - kept) * frequency / factor + kept * frequency
+            }
+            Scaling::Yarn { factor, slow, fast, original, truncate, .. } => {
+                let index = |turns: f64| {
+                    share * (original / (turns * std::f64::consts::TAU)).ln() / (2.0 * theta.ln())
+                };
+                let (mut from, mut to) = (index(fast), index(slow));
+                if truncate {
+                    (from, to) = (from.floor(), to.ceil());
+                }
+                (from, to) = (from.max(0.0), to.min(share - 1.0));
+                let width = if from == to { 0.001 } else { to - from };
+                let divided = ((i as f64 - from) / width).clamp(0.0, 1.0);
+                divided * frequency / factor + (1.0 - divided) * frequency
+            }
+        }
+    }
+
+    fn is_sound(self) -> bool {
+        let positive = |values: &[f64]| values.iter().all(|v| *v > 0.0 && v.is_finite());
+        match self {
+            Scaling::None => true,
+            Scaling::Linear { factor } => positive(&[factor]),
+            Scaling::Llama3 { factor, low, high, original } => {
+                positive(&[factor, low, high, original]) && high > low
+            }
+            Scaling::Yarn { factor, slow, fast, original, attention, .. } => {
+                positive(&[factor, slow, fast, original, attention]) && fast >= slow
+            }
+        }
+    }
 }
 
 /// A normalisation.
@@ -348,6 +410,11 @@ impl Arch {
         self.attention.causal
     }
 
+    /// True if the output matrix is the word-embedding table.
+    pub fn is_tied(&self) -> bool {
+        matches!(self.head, Head::Masked { tied: true, .. } | Head::Causal { tied: true, .. })
+    }
+
     /// Checks that the numbers fit together.
     ///
     /// # Errors
@@ -419,7 +486,12 @@ impl Arch {
                 return Err(format!("start token {} is outside the vocabulary", second.start_token));
             }
         }
-        if let Positions::Rotary { fraction, theta } = self.positions {
+        if let Positions::Rotary { fraction, theta, scaling } = self.positions {
+            if !scaling.is_sound() {
+                return Err(format!(
+                    "rotary scaling {scaling:?}: factors and lengths are positive, low below high"
+                ));
+            }
             let sound = fraction > 0.0 && fraction <= 1.0 && theta > 0.0 && theta.is_finite();
             if !sound || self.rotated() == 0 || self.rotated() > self.head_dim {
                 return Err(format!("rotary positions with share {fraction} and base {theta}"));
@@ -435,6 +507,16 @@ impl Arch {
     /// it makes one frequency for every second dimension and doubles them.
     pub(crate) fn rotated(&self) -> usize {
         self.rotary_share().next_multiple_of(2)
+    }
+
+    /// Angle per position of each pair of rotated dimensions, and what cosines and sines are multiplied by; none without
+    /// rotary positions.
+    pub(crate) fn rotation(&self) -> Option<(Vec<f64>, f64)> {
+        let Positions::Rotary { theta, scaling, .. } = self.positions else { return None };
+        let share = self.rotary_share() as f64;
+        let frequency = |i: usize| scaling.apply(theta.powf(-2.0 * i as f64 / share), i, theta, share);
+        let scale = if let Scaling::Yarn { attention, .. } = scaling { attention } else { 1.0 };
+        Some(((0..self.rotated() / 2).map(frequency).collect(), scale))
     }
 
     /// The share of a head that the frequencies are spread over: base^(-2 i / share). One less than [`Arch::rotated`]

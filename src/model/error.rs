@@ -64,18 +64,6 @@ pub enum ModelError {
         /// The family that needs it.
         family: String,
     },
-    /// The tokenizer can produce ids that the model has no row for.
-    #[error(
-        "{file}: the tokenizer has ids up to {largest}, the model only {vocab} rows; they do not belong together"
-    )]
-    TokenizerTooLarge {
-        /// The tokenizer file.
-        file: String,
-        /// Its largest id.
-        largest: u32,
-        /// The model's vocabulary size.
-        vocab: usize,
-    },
     /// The question needs a tokenizer and the model has none.
     #[error("{model}: no tokenizer; add tokenizer.json (or vocab.txt, or vocab.json and merges.txt)")]
     NoTokenizer {
@@ -131,7 +119,9 @@ pub enum ModelError {
         row: usize,
     },
     /// An id outside the vocabulary.
-    #[error("token id {id} in sentence {row} is outside the vocabulary of {vocab}")]
+    #[error(
+        "token id {id} in sentence {row} has no embedding: the model has {vocab}; leave that token out of the text"
+    )]
     TokenId {
         id: u32,
         /// Row in the batch, from 0.

@@ -62,6 +62,7 @@ use self::families::{ConfigFile, bilstm};
 use self::hub::OnTransfer;
 use self::source::Files;
 use self::static_vectors::StaticVectors;
+use base::Problem;
 use base::files::hex;
 
 /// A loaded model.
@@ -74,6 +75,8 @@ pub struct Model {
     pooler: Option<Pooler>,
     card: Option<Value>,
     ignored: Vec<String>,
+    /// The stored output matrix differs from the embeddings that the configuration ties it to.
+    untied: bool,
     hash: String,
 }
 
@@ -111,6 +114,7 @@ impl Model {
         let label = format!("{}/config.json", files.label());
         let file = ConfigFile::parse(&label, &config)?;
         let (family, mut arch) = file.describe()?;
+        let ties = arch.is_tied();
         let weights = files.weights()?;
         let (tokenizer, given) = if arch.network == Network::BiLstm {
             let (tokenizer, words) = bilstm::words(&file, &mut arch, &files, &weights)?;
@@ -119,9 +123,7 @@ impl Model {
             let read = |name: &str| Ok(files.read(name)?.map(std::borrow::Cow::into_owned));
             (Tokenizer::from_files(&files.label(), read)?, Params::default())
         };
-        if let Some(t) = &tokenizer {
-            t.check_fits(arch.vocab)?;
-        }
+        let tokenizer = tokenizer.map(|t| t.for_model(&arch));
         let mut hash = Sha256::new();
         weights.hash_into(&mut hash);
         hash.update(config.as_bytes());
@@ -142,6 +144,7 @@ impl Model {
         Ok(Model {
             name: source.to_string(),
             executor,
+            untied: ties && !arch.is_tied() && arch.head != arch::Head::None,
             arch,
             tokenizer,
             pooling: sentence::pooling(&files)?,
@@ -193,9 +196,7 @@ impl Model {
         (device, dtype): (Device, Dtype),
     ) -> Result<Model> {
         arch.validate().map_err(|what| ModelError::Config { file: name.to_owned(), what })?;
-        if let Some(t) = &tokenizer {
-            t.check_fits(arch.vocab)?;
-        }
+        let tokenizer = tokenizer.map(|t| t.for_model(&arch));
         let mut hash = Sha256::new();
         params.hash_into(&mut hash);
         hash.update(tokenizer.as_ref().map_or([0; 32], Tokenizer::digest));
@@ -208,6 +209,7 @@ impl Model {
             pooler: None,
             card: None,
             ignored: Vec::new(),
+            untied: false,
             hash: identity(hash, dtype),
         })
     }
@@ -284,16 +286,26 @@ impl Model {
         self.card.as_ref()
     }
 
-    /// Stored tensors that belong to the family and that the configuration has no place for (more blocks in the weights
-    /// than in `config.json`, say), in one sentence; `None` if there are none. Such a model runs, but is not the one
-    /// that was saved.
-    pub fn ignored(&self) -> Option<String> {
-        let first = self.ignored.first()?;
-        Some(format!(
-            "{} stored tensors are not used ('{}' is the first): config.json describes a smaller network than the weights",
-            self.ignored.len(),
-            base::text::shortened(first, 80)
-        ))
+    /// Where the weights and `config.json` disagree, each with what is done about it: such a model runs, and its user must know.
+    pub fn notices(&self) -> Vec<Problem> {
+        let mut notices = Vec::new();
+        let mut add = |what: String, hint: &str| notices.push(Problem::new(&what, &self.name, hint));
+        if let Some(first) = self.ignored.first() {
+            let what = format!(
+                "{} stored tensors are not used ('{}' is the first): config.json describes a smaller network than the weights",
+                self.ignored.len(),
+                base::text::shortened(first, 80)
+            );
+            add(what, "correct config.json, or read the results as those of the smaller network");
+        }
+        if self.untied {
+            let what = "config.json ties the output matrix to the word embeddings, but the weights hold another one, which is used";
+            add(
+                what.into(),
+                "set tie_word_embeddings to false in config.json if that is the trained one, else remove it",
+            );
+        }
+        notices
     }
 
     /// SHA-256 in hexadecimal over weights, configuration and tokenizer, and over the dtype unless that is f32: the

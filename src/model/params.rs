@@ -134,7 +134,7 @@ impl Params {
 
     /// Checks by names alone that the weights hold all that `arch` needs: nothing is read.
     pub fn complete(arch: &mut Arch, family: &Family, weights: &Checkpoint) -> Result<()> {
-        settle_head(arch, family, weights);
+        settle_head(arch, family, weights)?;
         arch.parameters().iter().try_for_each(|p| stored(arch, family, weights, &p.name).map(drop))
     }
 
@@ -145,7 +145,7 @@ impl Params {
         weights: &Checkpoint,
         given: Params,
     ) -> Result<Params> {
-        settle_head(arch, family, weights);
+        settle_head(arch, family, weights)?;
         let mut params = given;
         for p in arch.parameters() {
             if params.get(&p.name).is_some_and(|given| given.shape == p.shape) {
@@ -210,8 +210,9 @@ impl Params {
 /// BART's bias over the vocabulary is stored as one row, not as a vector; transformers refuses the vector.
 const AS_ROW: &str = "final_logits_bias";
 
-/// Removes the parts of the head that the weights lack.
-fn settle_head(arch: &mut Arch, family: &Family, weights: &Checkpoint) {
+/// Removes the parts of the head that the weights lack. An output matrix that is stored beside other word embeddings is not
+/// tied to them, whatever the configuration says (as in transformers 5).
+fn settle_head(arch: &mut Arch, family: &Family, weights: &Checkpoint) -> Result<()> {
     let stored = |name: &str| family.locate(name).names.iter().any(|n| weights.contains(n));
     let head = arch.head_parameters();
     if !head.is_empty() && !head.iter().any(|p| stored(&p.name)) {
@@ -221,12 +222,29 @@ fn settle_head(arch: &mut Arch, family: &Family, weights: &Checkpoint) {
             _ => Head::None,
         };
     }
+    if let Head::Masked { tied: tied @ true, .. } | Head::Causal { tied: tied @ true, .. } = &mut arch.head {
+        let name = |parameter: &str| family.locate(parameter).names.into_iter().find(|n| weights.contains(n));
+        if let (Some(table), Some(output)) = (name(TABLE), name(OUTPUT)) {
+            *tied = weights.same(&table, &output)?;
+        }
+    }
+    Ok(())
 }
+
+/// The word embeddings, and the output matrix that may share them.
+const TABLE: &str = "embed.tokens.weight";
+const OUTPUT: &str = "head.decoder.weight";
 
 /// Location and name of a parameter in the weights.
 fn stored(arch: &Arch, family: &Family, weights: &Checkpoint, parameter: &str) -> Result<(Location, String)> {
-    let location = family.locate(parameter);
-    match location.names.iter().find(|n| weights.contains(n)).cloned() {
+    let mut location = family.locate(parameter);
+    if parameter == TABLE && arch.is_tied() {
+        // A shared matrix may be stored under the name of the output alone.
+        location.names.extend(family.locate(OUTPUT).names);
+    }
+    let found = location.names.iter().filter(|n| weights.contains(n));
+    // Of two stored biases the output layer's own counts: transformers 5 writes both where the head is untied.
+    match found.min_by_key(|n| !n.ends_with("decoder.bias")).cloned() {
         Some(name) => Ok((location, name)),
         None => Err(ModelError::MissingTensor {
             file: weights.label(),

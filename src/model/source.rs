@@ -66,7 +66,7 @@ impl FromStr for ModelSource {
             return Ok(ModelSource::Builtin(name.to_owned()));
         }
         if let Some(path) = s.strip_prefix("dir:") {
-            return Ok(ModelSource::Dir(expand(path)));
+            return Ok(ModelSource::Dir(model_path(expand(path))));
         }
         let id = s.strip_prefix("hub:");
         if id.is_none() {
@@ -77,8 +77,8 @@ impl FromStr for ModelSource {
                 return Ok(ModelSource::Vectors(Address { path: expand(s), ..Address::default() }));
             }
             let looks_like_path = s.starts_with(['/', '.', '~']) || s.ends_with('/') || s.contains('\\');
-            if looks_like_path || Path::new(s).is_dir() {
-                return Ok(ModelSource::Dir(expand(s)));
+            if looks_like_path || Path::new(s).is_dir() || is_model_file(Path::new(s)) {
+                return Ok(ModelSource::Dir(model_path(expand(s))));
             }
         }
         let id = id.unwrap_or(s);
@@ -115,6 +115,34 @@ impl ModelSource {
     }
 }
 
+/// True for a file that stands for the folder it lies in.
+fn is_model_file(path: &Path) -> bool {
+    let name = path.file_name().and_then(|n| n.to_str()).unwrap_or("");
+    (name == "config.json" || name == INDEX || name.ends_with(".safetensors")) && path.is_file()
+}
+
+/// The folder of a model's file, or the file itself where its folder has other weights than this file.
+fn model_path(path: PathBuf) -> PathBuf {
+    let name = path.file_name().and_then(|n| n.to_str()).unwrap_or("");
+    let other = name.ends_with(".safetensors") && name != "model.safetensors" && !is_shard(name);
+    if is_model_file(&path) && !other { folder_of(&path) } else { path }
+}
+
+/// `model-00001-of-00002.safetensors`.
+fn is_shard(name: &str) -> bool {
+    name.strip_suffix(".safetensors").is_some_and(|stem| {
+        let parts: Vec<&str> = stem.rsplitn(4, '-').collect();
+        matches!(parts[..], [of, "of", ..] if of.bytes().all(|b| b.is_ascii_digit()))
+    })
+}
+
+fn folder_of(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(dir) if dir != Path::new("") => dir.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
 /// The path with `~/` as the home folder.
 pub fn expand(path: &str) -> PathBuf {
     match (path.strip_prefix("~/"), base::folders::home()) {
@@ -143,6 +171,8 @@ pub enum Files {
     Builtin(&'static Builtin),
     /// In a folder.
     Dir(PathBuf),
+    /// In the folder of a weights file that has another name than `model.safetensors`.
+    Beside(PathBuf),
 }
 
 impl Files {
@@ -158,10 +188,19 @@ impl Files {
                 }
             }),
             ModelSource::Dir(path) if path.is_dir() => Ok(Files::Dir(path.clone())),
+            ModelSource::Dir(path)
+                if path.extension().is_some_and(|e| e == "safetensors") && path.is_file() =>
+            {
+                Ok(Files::Beside(path.clone()))
+            }
             ModelSource::Dir(path) => Err(ModelError::MissingFile {
                 place: path.display().to_string(),
                 file: "such folder".into(),
-                hint: "give a folder with config.json, model.safetensors and a tokenizer".into(),
+                hint: match path.is_file() {
+                    true => "a file of another kind; give config.json, a .safetensors file or their folder",
+                    false => "give a folder with config.json, model.safetensors and a tokenizer",
+                }
+                .into(),
             }),
             ModelSource::Hub { id, revision } => {
                 hub::resolve(id, revision, &Settings::of_process(), on).map(Files::Dir)
@@ -190,6 +229,7 @@ impl Files {
         match self {
             Files::Builtin(b) => b.name.to_owned(),
             Files::Dir(path) => path.display().to_string(),
+            Files::Beside(file) => folder_of(file).display().to_string(),
         }
     }
 
@@ -198,6 +238,7 @@ impl Files {
         match self {
             Files::Builtin(_) => None,
             Files::Dir(path) => Some(path.clone()),
+            Files::Beside(file) => Some(folder_of(file)),
         }
     }
 
@@ -214,6 +255,7 @@ impl Files {
                 let path = Path::new(b.name).join(name);
                 packed.bytes().map(|bytes| Some(Cow::Owned(bytes))).map_err(ModelError::io(&path))
             }
+            Files::Beside(file) => Files::Dir(folder_of(file)).read(name),
             Files::Dir(dir) => {
                 let path = dir.join(name);
                 let Some(size) = regular(&path)? else { return Ok(None) };
@@ -222,7 +264,14 @@ impl Files {
                     let what = format!("{size} bytes; at most {most} are read");
                     return Err(ModelError::Config { file: path.display().to_string(), what });
                 }
-                std::fs::read(&path).map(|b| Some(Cow::Owned(b))).map_err(ModelError::io(&path))
+                let mut bytes = std::fs::read(&path).map_err(ModelError::io(&path))?;
+                if let Some(what) = git_lfs_pointer(&bytes) {
+                    return Err(ModelError::Config { file: path.display().to_string(), what });
+                }
+                if bytes.starts_with(BYTE_ORDER_MARK) {
+                    bytes.drain(..BYTE_ORDER_MARK.len());
+                }
+                Ok(Some(Cow::Owned(bytes)))
             }
         }
     }
@@ -247,6 +296,7 @@ impl Files {
             Files::Builtin(b) => {
                 return Checkpoint::from_bytes(&format!("{}/model.safetensors", b.name), b.weights);
             }
+            Files::Beside(file) => return Checkpoint::open(&[file]),
             Files::Dir(dir) => dir,
         };
         let single = dir.join("model.safetensors");
@@ -280,10 +330,22 @@ impl Files {
     }
 }
 
+/// Describes a Git LFS pointer, which a clone without Git LFS holds in place of a large file.
+pub(super) fn git_lfs_pointer(bytes: &[u8]) -> Option<String> {
+    let text = bytes.strip_prefix(b"version https://git-lfs")?;
+    let text = String::from_utf8_lossy(&text[..text.len().min(400)]);
+    let size = text.lines().find_map(|l| l.strip_prefix("size ")).filter(|s| s.parse::<u64>().is_ok());
+    let size = size.map_or_else(String::new, |s| format!(" of {s} bytes"));
+    Some(format!("a Git LFS pointer to a file{size}, not the file; fetch it with `git lfs pull`"))
+}
+
 /// Advice for a model with pickled weights only.
 pub(super) const PICKLED: &str = "only pytorch_model.bin is there, a pickle, which can run code and is not read; convert \
     it once: python -c \"from transformers import AutoModelForMaskedLM as M; m = M.from_pretrained('.'); \
     m.save_pretrained('.')\" (AutoModelForCausalLM for GPT-like models)";
+
+/// Windows editors put it in front of UTF-8 text.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Largest tokenizer or vocabulary that is read into memory.
 pub(super) const LARGEST_TEXT: u64 = 256 << 20;

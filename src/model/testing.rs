@@ -55,7 +55,7 @@ pub(crate) fn archs() -> Vec<Arch> {
         family: "gpt_neox".into(),
         network: Network::Transformer,
         place: Place::Parallel,
-        positions: Positions::Rotary { theta: 100.0, fraction: 0.5 },
+        positions: Positions::Rotary { theta: 100.0, fraction: 0.5, scaling: crate::arch::Scaling::None },
         head: Head::Causal { tied: false, bias: false },
         ..gpt2.clone()
     };
@@ -63,7 +63,7 @@ pub(crate) fn archs() -> Vec<Arch> {
         family: "llama".into(),
         network: Network::Transformer,
         kv_heads: 1,
-        positions: Positions::Rotary { theta: 100.0, fraction: 1.0 },
+        positions: Positions::Rotary { theta: 100.0, fraction: 1.0, scaling: crate::arch::Scaling::None },
         norm: Norm { kind: NormKind::Rms, eps: 1e-6 },
         attention: Attention { causal: true, qkv_bias: false, out_bias: false },
         mlp: Mlp { activation: Activation::Silu, gated: true, bias: false },

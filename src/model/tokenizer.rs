@@ -8,6 +8,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::arch::Arch;
 use super::error::{ModelError, Result};
 use super::source::Files;
 
@@ -21,6 +22,10 @@ pub struct Tokenizer {
     digest: [u8; 32],
     /// Tokens that the vocabulary does not have are left out.
     drop_unknown: bool,
+    /// Tokens that the frame puts behind a text and that are not shown to the model.
+    closing: usize,
+    /// Ids from here on have no embeddings in the model.
+    rows: usize,
 }
 
 /// Ids of special tokens; `None` where the tokenizer has none.
@@ -64,6 +69,8 @@ pub struct Extras<'a> {
     pub special_tokens_map: Option<&'a str>,
     /// Text of `tokenizer_config.json`.
     pub tokenizer_config: Option<&'a str>,
+    /// Text of `added_tokens.json`.
+    pub added_tokens: Option<&'a str>,
 }
 
 impl Tokenizer {
@@ -74,8 +81,9 @@ impl Tokenizer {
     /// [`ModelError::Config`] if the text is not a tokenizer.
     pub fn from_json(file: &str, text: &[u8], extras: Extras<'_>) -> Result<Tokenizer> {
         let wrong = |what: String| ModelError::Config { file: file.to_owned(), what };
-        bounds::check(text).map_err(wrong)?;
-        let mut inner = guarded(|| tokenizers::Tokenizer::from_bytes(text))
+        let text = outside::honoured(text, extras).map_err(wrong)?;
+        bounds::check(&text).map_err(wrong)?;
+        let mut inner = guarded(|| tokenizers::Tokenizer::from_bytes(&text))
             .map_err(|e| wrong(format!("no tokenizer: {}", e.escape_debug())))?;
         inner.with_padding(None);
         inner.with_truncation(None).map_err(|e| wrong(e.to_string()))?;
@@ -84,8 +92,10 @@ impl Tokenizer {
             inner,
             file: file.to_owned(),
             special,
-            digest: Sha256::digest(text).into(),
+            digest: Sha256::digest(&text).into(),
             drop_unknown: false,
+            closing: 0,
+            rows: usize::MAX,
         })
     }
 
@@ -180,7 +190,12 @@ impl Tokenizer {
         };
         let map = text("special_tokens_map.json")?;
         let config = text("tokenizer_config.json")?;
-        let extras = Extras { special_tokens_map: map.as_deref(), tokenizer_config: config.as_deref() };
+        let added = text("added_tokens.json")?;
+        let extras = Extras {
+            special_tokens_map: map.as_deref(),
+            tokenizer_config: config.as_deref(),
+            added_tokens: added.as_deref(),
+        };
         if let Some(bytes) = read("tokenizer.json")? {
             return Tokenizer::from_json(&label("tokenizer.json"), &bytes, extras).map(Some);
         }
@@ -193,11 +208,43 @@ impl Tokenizer {
         Ok(None)
     }
 
-    /// Encodes a text with the tokenizer's own frame of special tokens.
+    /// The tokenizer as a model uses it. A causal model is asked what follows a text, so it does not see what the frame puts
+    /// behind one; ids without embeddings are known as such.
+    #[must_use]
+    pub fn for_model(mut self, arch: &Arch) -> Tokenizer {
+        self.rows = arch.vocab;
+        let rows = self.rows as u64;
+        self.special.pad = self.special.pad.filter(|id| u64::from(*id) < rows);
+        self.special.eos = self.special.eos.filter(|id| u64::from(*id) < rows);
+        if arch.is_causal() {
+            self.closing = ["a", ".", "0"].iter().find_map(|t| self.closing_of(t)).unwrap_or(0);
+        }
+        self
+    }
+
+    /// Tokens that the frame puts behind a text; none for a text without tokens of its own.
+    fn closing_of(&self, text: &str) -> Option<usize> {
+        let own = guarded(|| self.inner.encode(text, true)).ok()?.get_sequence_ids();
+        own.iter().rev().position(Option::is_some)
+    }
+
+    /// Encodes a text as its model is shown it, with the tokenizer's own frame of special tokens.
     ///
     /// # Errors
     /// [`ModelError::Config`] if the tokenizer fails on it (a regular expression that gives up, say).
     pub fn encode(&self, text: &str) -> Result<Encoding> {
+        let mut e = self.encode_closed(text)?;
+        let shown = e.ids.len().saturating_sub(self.closing);
+        e.ids.truncate(shown);
+        e.tokens.truncate(shown);
+        e.offsets.truncate(shown);
+        e.types.truncate(shown);
+        e.is_special.truncate(shown);
+        Ok(e)
+    }
+
+    /// The same with what the frame puts behind the text, also for a causal model.
+    pub(crate) fn encode_closed(&self, text: &str) -> Result<Encoding> {
         self.run(tokenizers::EncodeInput::from(text), true)
     }
 
@@ -247,12 +294,29 @@ impl Tokenizer {
         for text in [format!(" {word}"), word.to_owned()] {
             if let Ok(e) = self.encode_bare(&text)
                 && e.ids.len() == 1
-                && Some(e.ids[0]) != self.special.unk
+                && self.knows(&e.ids)
             {
                 return Some(e.ids[0]);
             }
         }
         None
+    }
+
+    /// True for tokens of which none is the unknown token or lacks embeddings in the model.
+    pub fn knows(&self, ids: &[u32]) -> bool {
+        ids.iter().all(|id| Some(*id) != self.special.unk && (*id as usize) < self.rows)
+    }
+
+    /// Ids of the special tokens.
+    pub fn special_ids(&self) -> Vec<u32> {
+        let added = self.inner.get_added_tokens_decoder();
+        let s = self.special;
+        let roles = [s.mask, s.cls, s.sep, s.pad, s.bos, s.eos, s.unk].into_iter().flatten();
+        let mut ids: Vec<u32> =
+            added.into_iter().filter(|(_, t)| t.special).map(|(id, _)| id).chain(roles).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids
     }
 
     /// Special tokens.
@@ -283,15 +347,6 @@ impl Tokenizer {
     /// SHA-256 of the file that defined it.
     pub fn digest(&self) -> [u8; 32] {
         self.digest
-    }
-
-    /// Checks that a model of `vocab` rows has a row for every id.
-    pub fn check_fits(&self, vocab: usize) -> Result<()> {
-        let largest = self.inner.get_vocab(true).into_values().max().unwrap_or(0);
-        if largest as usize >= vocab {
-            return Err(ModelError::TokenizerTooLarge { file: self.file.clone(), largest, vocab });
-        }
-        Ok(())
     }
 
     fn wrong(&self, what: String) -> ModelError {
@@ -340,6 +395,7 @@ impl Special {
 }
 
 mod bounds;
+mod outside;
 #[cfg(test)]
 mod tests;
 mod words;

@@ -9,6 +9,7 @@ use super::array::Array;
 use super::device::Device;
 use super::dtype::Dtype;
 use super::error::{ModelError, Result};
+use super::families::python_json;
 use super::hub::OnTransfer;
 use super::sentence::Pooler;
 use super::source::{Files, ModelSource};
@@ -72,7 +73,7 @@ fn initializer_range(of: &ModelSource) -> Result<f32> {
         return Ok(1.0);
     }
     let config = Files::at_hand(of)?.text("config.json")?;
-    let config: Option<Value> = config.and_then(|t| serde_json::from_str(&t).ok());
+    let config: Option<Value> = config.and_then(|t| python_json(&t).ok());
     let field = |key: &str| config.as_ref().and_then(|c| c.get(key)).and_then(Value::as_f64);
     let given = field("initializer_range").or_else(|| field("init_std"));
     Ok(given.filter(|sd| *sd > 0.0 && *sd <= 1.0).map_or(INITIAL_SD, |sd| sd as f32))

@@ -40,6 +40,9 @@ struct Shard {
     /// Offset of the tensor data in the file.
     start: usize,
     tensors: BTreeMap<String, TensorInfo>,
+    /// Other names of stored tensors: `safetensors.torch.save_model` writes a shared tensor once and lists its other names
+    /// in the header's metadata.
+    aliases: BTreeMap<String, String>,
 }
 
 /// All tensors of a model, in one file or several.
@@ -97,7 +100,20 @@ impl Checkpoint {
     }
 
     fn find(&self, name: &str) -> Option<(&Shard, &TensorInfo)> {
-        self.shards.iter().find_map(|p| p.tensors.get(name).map(|t| (p, t)))
+        let stored = |name: &str| self.shards.iter().find_map(|p| p.tensors.get(name).map(|t| (p, t)));
+        stored(name).or_else(|| stored(self.shards.iter().find_map(|p| p.aliases.get(name))?))
+    }
+
+    /// True if two stored tensors hold the same values; also if one is absent.
+    ///
+    /// # Errors
+    /// Those of [`Checkpoint::read`].
+    pub(crate) fn same(&self, a: &str, b: &str) -> Result<bool> {
+        let (Some((first, x)), Some((second, y))) = (self.find(a), self.find(b)) else { return Ok(true) };
+        if x.dtype == y.dtype && x.shape == y.shape && first.tensor(x) == second.tensor(y) {
+            return Ok(true);
+        }
+        Ok(first.read(a, x)? == second.read(b, y)?)
     }
 
     /// Reads a tensor as f32.
@@ -157,6 +173,9 @@ impl Shard {
     fn parse(label: String, bytes: Bytes) -> Result<Shard> {
         let wrong = |what: String| Err(ModelError::Weights { file: label.clone(), what });
         let all = bytes.as_slice();
+        if let Some(what) = super::source::git_lfs_pointer(all) {
+            return wrong(what);
+        }
         let Some((first, rest)) = all.split_first_chunk::<8>() else {
             return wrong(format!("{} bytes: too short for a safetensors file; fetch it again", all.len()));
         };
@@ -170,15 +189,15 @@ impl Shard {
                 rest.len()
             ));
         };
-        let tensors = match header_entries(text) {
-            Ok(t) => t,
+        let (tensors, aliases) = match header_entries(text) {
+            Ok(found) => found,
             Err(what) => return wrong(what),
         };
         let data = rest.len() - header;
         if let Err(what) = check_layout(&tensors, data) {
             return wrong(what);
         }
-        Ok(Shard { label, bytes, start: 8 + header, tensors })
+        Ok(Shard { label, bytes, start: 8 + header, tensors, aliases })
     }
 
     fn tensor(&self, info: &TensorInfo) -> &[u8] {
@@ -239,21 +258,26 @@ impl Shard {
     }
 }
 
-/// The header's tensors by name; `__metadata__` is skipped.
-fn header_entries(text: &[u8]) -> std::result::Result<BTreeMap<String, TensorInfo>, String> {
+/// The header's tensors by name, and the aliases in its `__metadata__`: entries whose value is a stored tensor's name.
+type Header = (BTreeMap<String, TensorInfo>, BTreeMap<String, String>);
+
+fn header_entries(text: &[u8]) -> std::result::Result<Header, String> {
     let text = std::str::from_utf8(text).map_err(|_| "its header is not UTF-8 text".to_string())?;
     let entries: BTreeMap<String, serde_json::Value> =
         serde_json::from_str(text).map_err(|e| format!("its header is no JSON object: {e}"))?;
     let mut tensors = BTreeMap::new();
+    let mut aliases = BTreeMap::new();
     for (name, value) in entries {
         if name == "__metadata__" {
+            aliases = serde_json::from_value(value).unwrap_or_default();
             continue;
         }
         let info: TensorInfo = serde_json::from_value(value)
             .map_err(|e| format!("its header entry '{}': {e}", printable(&name)))?;
         tensors.insert(name, info);
     }
-    Ok(tensors)
+    aliases.retain(|_, stored| tensors.contains_key(stored));
+    Ok((tensors, aliases))
 }
 
 /// Tensors must tile the data exactly, each as long as its shape and element type say.

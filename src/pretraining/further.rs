@@ -126,10 +126,11 @@ pub struct Start {
 }
 
 /// Files that are copied beside saved weights.
-const COPIED: [&str; 6] = [
+const COPIED: [&str; 7] = [
     "tokenizer.json",
     "tokenizer_config.json",
     "special_tokens_map.json",
+    "added_tokens.json",
     "vocab.txt",
     "vocab.json",
     "merges.txt",
@@ -159,7 +160,7 @@ impl Start {
         if arch.head_parameters().is_empty() && arch.head == model::arch::Head::None {
             return Err(missing("language-model head").into());
         }
-        tokenizer.check_fits(arch.vocab)?;
+        let tokenizer = tokenizer.for_model(&arch);
         let mut copied = Vec::new();
         for name in COPIED {
             if let Some(bytes) = files.read(name)? {

@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used)] // tests throughout
 
+mod cases;
 mod checkpoints;
 mod common;
 mod comparison;
@@ -26,6 +27,7 @@ mod tokens;
 fn main() -> std::process::ExitCode {
     harness::run(
         [
+            cases::tests(),
             checkpoints::tests(),
             comparison::tests(),
             data::tests(),

@@ -176,7 +176,7 @@ impl Case {
     /// Tokenizers rebuilt from `vocab.txt`, or from vocabulary and merges, must do what `tokenizer.json` does.
     fn old_tokenizer_files(&self, dir: &Path, report: &mut Report) {
         let config = std::fs::read_to_string(dir.join("tokenizer_config.json")).ok();
-        let extras = Extras { special_tokens_map: None, tokenizer_config: config.as_deref() };
+        let extras = Extras { tokenizer_config: config.as_deref(), ..Extras::default() };
         let file = json(&dir.join("tokenizer.json"));
         let family = self.model.arch().family.as_str();
         let rebuilt = if let Ok(vocab) = std::fs::read_to_string(dir.join("vocab.txt")) {

@@ -155,7 +155,7 @@ fn listing(dir: &Path, model: &Model, report: &mut Report) {
     let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
     let stored: usize = file.iter().map(|(_, t)| t.shape().iter().product::<usize>()).sum();
     report.equal("parameters", &listed.parameter_count(), &stored);
-    report.equal("ignored tensors", &model.ignored(), &None);
+    report.equal("notices", &model.notices(), &Vec::new());
 }
 
 fn refusals(model: &Model, batch: &Batch, report: &mut Report) {

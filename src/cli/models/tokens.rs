@@ -17,7 +17,12 @@ pub(crate) fn tokens(name: &str, text: &str, out: &mut dyn Write) -> Result<(), 
 
 /// Position, id, spelling and place in the text of each token, in columns of display width.
 fn lines(tokenizer: &Tokenizer, text: &str) -> Result<Vec<String>, CliError> {
-    let e = tokenizer.encode(text).map_err(failure)?;
+    // The labs write the mask as [MASK] for every model.
+    let text = match tokenizer.mask_token() {
+        Some(mask) => text.replace("[MASK]", &mask),
+        None => text.to_owned(),
+    };
+    let e = tokenizer.encode(&text).map_err(failure)?;
     let characters: Vec<char> = text.chars().collect();
     let row = |i: usize| {
         let (from, to) = e.offsets[i];

@@ -31,8 +31,7 @@ pub fn vocabulary(name: &str, on: &mut OnTransfer<'_>) -> Result<Vocabulary<'sta
 /// text alone.
 fn count(tokenizer: &Tokenizer, word: &str) -> Option<usize> {
     let ids = tokenizer.encode_bare(&format!(" {word}")).ok()?.ids;
-    let unknown = tokenizer.special().unk;
-    (!ids.is_empty() && !ids.iter().any(|id| Some(*id) == unknown)).then_some(ids.len())
+    (!ids.is_empty() && tokenizer.knows(&ids)).then_some(ids.len())
 }
 
 #[cfg(test)]

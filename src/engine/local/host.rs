@@ -156,10 +156,11 @@ impl Host for LocalHost<'_> {
             let problem = Problem { what: what.into(), r#where: name.to_owned(), hint: hint.into() };
             self.outbox.notice(NoticeLevel::Warning, problem)?;
         }
-        if let Some(what) = model.ignored().filter(|_| !self.told.iter().any(|m| m == name)) {
+        if !self.told.iter().any(|m| m == name) {
             self.told.push(name.to_owned());
-            let hint = "correct config.json, or read the results as those of the smaller network".into();
-            self.outbox.notice(NoticeLevel::Warning, Problem { what, r#where: name.to_owned(), hint })?;
+            for notice in model.notices() {
+                self.outbox.notice(NoticeLevel::Warning, Problem { r#where: name.to_owned(), ..notice })?;
+            }
         }
         Ok(model)
     }

@@ -1,7 +1,7 @@
 //! The rules by which a word is read off a model's logits, and the result.
 //!
 //! - `vocabulary`: of the ten best tokens the first that is not a function word; if all ten are, the tenth (Cao et al. 2022 as
-//!   their code has it). The rank of an object is among all tokens that are not function words.
+//!   their code has it). The rank of an object is among all tokens that are not function words. Special tokens do not count.
 //! - `intersection`: the best of the words that are one token in every model of the run, without function words.
 //! - `relation`: the best of the relation's own answers.
 //!
@@ -53,6 +53,8 @@ pub struct Strings {
     texts: Vec<String>,
     /// By id: whether it is passed over.
     passed: Vec<bool>,
+    /// Special tokens, which are no candidates at all.
+    special: Vec<bool>,
     /// Ids by the string they read as, in rising order.
     ids: HashMap<String, Vec<u32>>,
     ignore_case: bool,
@@ -66,7 +68,22 @@ impl Strings {
         for (id, text) in texts.iter().enumerate() {
             ids.entry(folded(text, ignore_case)).or_default().push(id as u32);
         }
-        Self { texts, passed, ids, ignore_case }
+        Self { special: vec![false; texts.len()], texts, passed, ids, ignore_case }
+    }
+
+    /// The same where these tokens are never an answer: special ones.
+    #[must_use]
+    pub fn without(mut self, special: &[u32]) -> Self {
+        for id in special.iter().map(|id| *id as usize).filter(|id| *id < self.texts.len()) {
+            self.passed[id] = true;
+            self.special[id] = true;
+        }
+        self
+    }
+
+    /// True for a token that is never an answer.
+    pub fn passes_over(&self, id: u32) -> bool {
+        self.passed.get(id as usize).copied().unwrap_or(true)
     }
 
     /// A token as text.
@@ -125,7 +142,7 @@ pub fn top(logits: &[f32], most: usize) -> Vec<u32> {
 /// The reply under the first rule.
 pub fn from_vocabulary(strings: &Strings, logits: &[f32], object: &str) -> Reply {
     let known = logits.len().min(strings.texts.len()) as u32;
-    let best = by_logit(logits, 0..known, TOP);
+    let best = by_logit(logits, (0..known).filter(|id| !strings.special[*id as usize]), TOP);
     let first = best.iter().find(|id| !strings.passed[**id as usize]);
     let id = first.or(best.last()).copied().unwrap_or(0);
     let objects = strings.reading(object).iter().copied().filter(|i| *i < known);

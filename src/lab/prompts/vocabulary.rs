@@ -36,7 +36,10 @@ impl Words {
                 single.insert(text.clone(), id);
             }
         }
-        Ok(Self { strings: Strings::new(texts, function_words, ignore_case), single, ignore_case })
+        let special = tokenizer.special_ids();
+        single.retain(|_, id| !special.contains(id));
+        let strings = Strings::new(texts, function_words, ignore_case).without(&special);
+        Ok(Self { strings, single, ignore_case })
     }
 
     /// The id of a word among those that are one token.
@@ -53,7 +56,7 @@ impl Words {
     /// The tokens of a word in running text; `None` if it has letters that the model does not know.
     pub fn tokens(&self, tokenizer: &Tokenizer, text: &str) -> Result<Option<Vec<u32>>, ModelError> {
         let ids = tokenizer.encode_bare(&format!(" {text}"))?.ids;
-        let known = !ids.is_empty() && !ids.iter().any(|id| Some(*id) == tokenizer.special().unk);
+        let known = !ids.is_empty() && tokenizer.knows(&ids);
         Ok(known.then_some(ids))
     }
 }
@@ -68,7 +71,7 @@ fn folds(tokenizer: &Tokenizer) -> Result<bool, ModelError> {
 fn word(tokenizer: &Tokenizer, text: &str, ignore_case: bool) -> Result<Option<u32>, ModelError> {
     let ids = tokenizer.encode_bare(&format!(" {text}"))?.ids;
     let [id] = ids[..] else { return Ok(None) };
-    if Some(id) == tokenizer.special().unk {
+    if !tokenizer.knows(&[id]) {
         return Ok(None);
     }
     let read = tokenizer.decode(&[id], false)?;

@@ -127,8 +127,8 @@ impl<'a> Reader<'a> {
         let before = begins.checked_sub(1).and_then(|at| sentence.text.chars().nth(at));
         let text = if before.is_some_and(char::is_whitespace) { format!(" {word}") } else { word.to_owned() };
         let ids = self.tokenizer.encode_bare(&text)?.ids;
-        let unknown = self.tokenizer.special().unk.is_some_and(|unk| ids.contains(&unk));
-        Ok(Some(ids).filter(|ids| !ids.is_empty() && !unknown))
+        let known = !ids.is_empty() && self.tokenizer.knows(&ids);
+        Ok(Some(ids).filter(|_| known))
     }
 
     /// The sentence with `masks` masks; its answers are still to be put in.

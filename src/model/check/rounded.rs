@@ -48,7 +48,7 @@ struct Text<'a> {
 impl<'a> Text<'a> {
     fn encode(model: &'a Model, case: &'a Json<'a>, place: String, table: &mut Table) -> Result<Text<'a>> {
         let text = case.field("text").text()?;
-        let encoding = model.tokenizer()?.encode(text)?;
+        let encoding = model.tokenizer()?.encode_closed(text)?;
         let want = case.field("input_ids").ids()?;
         table.equal("token ids", &place, &encoding.ids, &want);
         if case.field("tokens").is_there() {

@@ -37,7 +37,11 @@ pub(super) fn random_arch(rng: &mut ChaCha8Rng) -> Arch {
             let padding = if rng.random_bool(0.5) { Some(1) } else { None };
             Positions::Learned { offset: rng.random_range(0..3), padding }
         }
-        _ => Positions::Rotary { theta: 50.0, fraction: pick(rng, &[0.5, 1.0]) },
+        _ => Positions::Rotary {
+            theta: 50.0,
+            fraction: pick(rng, &[0.5, 1.0]),
+            scaling: crate::arch::Scaling::None,
+        },
     };
     let kind = pick(rng, &[NormKind::Layer, NormKind::Rms]);
     let arch = Arch {

@@ -23,6 +23,14 @@ use crate::weights::Checkpoint;
 /// Tokens that run together at most, padding excluded.
 const GROUP_TOKENS: usize = 2048;
 
+/// Output matrices of these families, and the embeddings that each may be tied to.
+const OUTPUTS: [(&str, &str); 4] = [
+    ("lm_head.weight", "model.embed_tokens.weight"),
+    ("lm_head.weight", "shared.weight"),
+    ("decoder.weight", "model.embeddings.tok_embeddings.weight"),
+    ("cls.predictions.decoder.weight", "deberta.embeddings.word_embeddings.weight"),
+];
+
 /// A network of candle-transformers.
 pub(crate) struct LogitsExecutor {
     /// Decoders keep what they have read in themselves, so one pass at a time.
@@ -55,6 +63,18 @@ impl LogitsExecutor {
             file: weights.label(),
             what: format!("'{}' is not run by its logits", arch.family),
         })?;
+        if arch.is_tied() {
+            for (output, table) in OUTPUTS {
+                if !weights.same(output, table)? {
+                    let what = format!(
+                        "'{output}' differs from the embeddings that config.json ties it to; '{}' is run by its logits only \
+                         where they are the same",
+                        arch.family
+                    );
+                    return Err(ModelError::Weights { file: weights.label(), what });
+                }
+            }
+        }
         let stored = Stored::new(weights, &arch.family, &device);
         let net = (family.open)(file, &stored)?;
         let ignored = stored.ignored();

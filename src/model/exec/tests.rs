@@ -391,9 +391,15 @@ fn an_odd_share_of_rotated_dimensions_is_rotated_as_in_transformers() {
     let ours = logits(&open(&odd, Device::Cpu), &b);
     assert!(distance(&ours, &logits(&open(&odd, Device::CandleCpu), &b)) < 1e-4);
     // Six of ten rotated coordinates is another network.
-    let even = Arch { positions: Positions::Rotary { theta: 100.0, fraction: 0.6 }, ..odd.clone() };
+    let even = Arch {
+        positions: Positions::Rotary { theta: 100.0, fraction: 0.6, scaling: crate::arch::Scaling::None },
+        ..odd.clone()
+    };
     assert!(distance(&ours, &logits(&open(&even, Device::Cpu), &b)) > 1e-4);
     let whole = Arch { head_dim: 5, hidden: 10, embedding: Embedding::plain(10), ..even };
-    let whole = Arch { positions: Positions::Rotary { theta: 100.0, fraction: 1.0 }, ..whole };
+    let whole = Arch {
+        positions: Positions::Rotary { theta: 100.0, fraction: 1.0, scaling: crate::arch::Scaling::None },
+        ..whole
+    };
     assert!(whole.validate().is_err(), "there is no sixth dimension to rotate");
 }

@@ -132,7 +132,7 @@ fn beside(
 ) -> Result<StaticVectors> {
     let plain =
         !name.starts_with('.') && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
-    let (Files::Dir(dir), true) = (files, plain) else {
+    let (Some(dir), true) = (files.folder(), plain) else {
         return Err(
             file.wrong("word_vectors is not a plain file name; the file lies beside config.json".into())
         );

@@ -168,6 +168,23 @@ fn unknown(file: &str, found: &str) -> ModelError {
     }
 }
 
+/// JSON as Python writes it: NaN and infinities, which JSON lacks, are read as null.
+///
+/// # Errors
+/// That of the parser for any other text.
+pub(super) fn python_json(text: &str) -> serde_json::Result<Value> {
+    serde_json::from_str(text).or_else(|e| {
+        // Every second part lies within quotes, once escaped quotes are out of the way.
+        let plain = text.replace("\\\\", "\u{0}").replace("\\\"", "\u{1}");
+        let parts = plain.split('"').enumerate().map(|(i, part)| match i % 2 {
+            0 => part.replace("-Infinity", "null").replace("Infinity", "null").replace("NaN", "null"),
+            _ => part.to_owned(),
+        });
+        let text = parts.collect::<Vec<_>>().join("\"").replace('\u{1}', "\\\"").replace('\u{0}', "\\\\");
+        serde_json::from_str(&text).map_err(|_| e)
+    })
+}
+
 /// A parsed `config.json`.
 pub struct ConfigFile {
     label: String,
@@ -181,7 +198,7 @@ impl ConfigFile {
     /// [`ModelError::Config`] if it is not a JSON object.
     pub fn parse(label: &str, text: &str) -> Result<ConfigFile> {
         let wrong = |what| ModelError::Config { file: label.to_owned(), what };
-        let value: Value = serde_json::from_str(text).map_err(|e| wrong(format!("no JSON: {e}")))?;
+        let value = python_json(text).map_err(|e| wrong(format!("no JSON: {e}")))?;
         if !value.is_object() {
             return Err(wrong("a JSON object is needed".into()));
         }

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::ConfigFile;
-use crate::arch::Positions;
+use crate::arch::{Positions, Scaling};
 use crate::error::Result;
 
 /// `rope_parameters` (new), or `rope_theta` and `rotary_emb_base`, `rotary_pct`, `rope_scaling` (old).
@@ -16,27 +16,72 @@ struct Fields {
     rotary_emb_base: Option<f64>,
     rotary_pct: Option<f64>,
     partial_rotary_factor: Option<f64>,
+    max_position_embeddings: Option<f64>,
 }
 
 /// Positions of a file; `fraction` is the family's default share of a head.
 pub(super) fn positions(file: &ConfigFile, fraction: f64) -> Result<Positions> {
     let f: Fields = file.fields()?;
     let new = f.rope_parameters.as_ref();
-    for settings in [new, f.rope_scaling.as_ref()].into_iter().flatten() {
-        let kind = settings.get("rope_type").or_else(|| settings.get("type")).and_then(Value::as_str);
-        if let Some(kind) = kind.filter(|k| *k != "default") {
-            return Err(file.wrong(format!(
-                "rotary scaling '{}' is not supported; only the default is",
-                kind.chars().take(40).collect::<String>().escape_debug()
-            )));
-        }
-    }
     let number = |key: &str| new.and_then(|p| p.get(key)).and_then(Value::as_f64);
+    let settings = new.or(f.rope_scaling.as_ref());
     Ok(Positions::Rotary {
         theta: number("rope_theta").or(f.rope_theta).or(f.rotary_emb_base).unwrap_or(10_000.0),
         fraction: number("partial_rotary_factor")
             .or(f.rotary_pct)
             .or(f.partial_rotary_factor)
             .unwrap_or(fraction),
+        scaling: settings.map_or(Ok(Scaling::None), |s| scaling(file, s, f.max_position_embeddings))?,
     })
+}
+
+/// The scaling that a file names; `longest` is its number of positions.
+fn scaling(file: &ConfigFile, settings: &Value, longest: Option<f64>) -> Result<Scaling> {
+    let kind = settings.get("rope_type").or_else(|| settings.get("type")).and_then(Value::as_str);
+    let given = |key: &str| settings.get(key).and_then(Value::as_f64);
+    let number = |key: &str| {
+        given(key).ok_or_else(|| {
+            file.wrong(format!("rotary scaling '{}' needs the number {key}", kind.unwrap_or("")))
+        })
+    };
+    let original = || {
+        let length = given("original_max_position_embeddings").or(longest);
+        length.ok_or_else(|| file.wrong("rotary scaling needs original_max_position_embeddings".into()))
+    };
+    match kind {
+        // Dynamic scaling changes nothing up to max_position_embeddings, and longer texts are refused.
+        None | Some("default" | "dynamic") => Ok(Scaling::None),
+        Some("linear") => Ok(Scaling::Linear { factor: number("factor")? }),
+        Some("llama3") => Ok(Scaling::Llama3 {
+            factor: number("factor")?,
+            low: number("low_freq_factor")?,
+            high: number("high_freq_factor")?,
+            original: original()?,
+        }),
+        Some("yarn") => {
+            let factor = match given("factor") {
+                Some(factor) => factor,
+                None => longest.unwrap_or(0.0) / original()?,
+            };
+            let scale = |weight: f64| if factor <= 1.0 { 1.0 } else { 0.1 * weight * factor.ln() + 1.0 };
+            let attention = given("attention_factor").unwrap_or_else(|| {
+                match (given("mscale").filter(|m| *m != 0.0), given("mscale_all_dim").filter(|m| *m != 0.0)) {
+                    (Some(own), Some(all)) => scale(own) / scale(all),
+                    _ => scale(1.0),
+                }
+            });
+            Ok(Scaling::Yarn {
+                factor,
+                slow: given("beta_slow").filter(|b| *b != 0.0).unwrap_or(1.0),
+                fast: given("beta_fast").filter(|b| *b != 0.0).unwrap_or(32.0),
+                original: original()?,
+                attention,
+                truncate: settings.get("truncate").and_then(Value::as_bool).unwrap_or(true),
+            })
+        }
+        Some(kind) => Err(file.wrong(format!(
+            "rotary scaling '{}' is not supported; default, dynamic, linear, llama3 and yarn are",
+            kind.chars().take(40).collect::<String>().escape_debug()
+        ))),
+    }
 }

@@ -259,11 +259,11 @@ fn a_vocabulary_with_merges_is_read_and_an_empty_text_has_no_tokens_there() {
 fn blocks_that_the_configuration_leaves_out_are_told_of() {
     let dir = folder(&bert());
     let open = || Model::load(&ModelSource::Dir(dir.path().to_owned()), Device::Cpu).unwrap();
-    assert_eq!(open().ignored(), None);
+    assert_eq!(open().notices(), []);
     let path = dir.path().join("config.json");
     let mut config: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
     config["num_hidden_layers"] = json!(1);
     std::fs::write(&path, config.to_string()).unwrap();
-    let said = open().ignored().unwrap();
+    let said = open().notices().remove(0).what;
     assert!(said.contains("16 stored tensors are not used") && said.contains("encoder.layer.1."), "{said}");
 }

@@ -23,7 +23,7 @@ fn a_vocabulary_list_becomes_a_wordpiece_tokenizer() {
     assert_eq!((s.pad, s.unk, s.cls, s.sep, s.mask), (Some(0), Some(1), Some(2), Some(3), Some(4)));
     assert_eq!((t.word_id("key"), t.word_id("keys"), t.word_id("zebra")), (Some(6), None, None));
     assert_eq!(t.mask_token().as_deref(), Some("[MASK]"));
-    let extras = Extras { tokenizer_config: Some("{\"do_lower_case\": false}"), special_tokens_map: None };
+    let extras = Extras { tokenizer_config: Some("{\"do_lower_case\": false}"), ..Extras::default() };
     let cased = Tokenizer::from_vocab_txt("vocab.txt", WORDS, extras).unwrap();
     assert_eq!(cased.encode("The").unwrap().tokens[1], "[UNK]");
 }
@@ -58,10 +58,10 @@ fn padding_and_truncation_in_the_file_are_switched_off() {
 fn special_roles_come_from_the_map_in_either_spelling() {
     let file = wordpiece().inner.to_string(false).unwrap();
     let map = r#"{"mask_token": {"content": "key", "lstrip": true}, "pad_token": "the"}"#;
-    let extras = Extras { special_tokens_map: Some(map), tokenizer_config: None };
+    let extras = Extras { special_tokens_map: Some(map), ..Extras::default() };
     let t = Tokenizer::from_json("tokenizer.json", file.as_bytes(), extras).unwrap();
     assert_eq!((t.special().mask, t.special().pad, t.special().cls), (Some(6), Some(5), Some(2)));
-    let broken = Extras { special_tokens_map: Some("{"), tokenizer_config: None };
+    let broken = Extras { special_tokens_map: Some("{"), ..Extras::default() };
     assert!(Tokenizer::from_json("t", file.as_bytes(), broken).is_err());
 }
 
@@ -99,11 +99,70 @@ fn a_frame_of_undefined_tokens_is_an_error_not_a_panic() {
 }
 
 #[test]
-fn a_tokenizer_larger_than_the_vocabulary_is_refused() {
-    let t = wordpiece();
-    assert!(t.check_fits(12).is_ok());
-    let e = t.check_fits(11);
-    assert!(matches!(e, Err(ModelError::TokenizerTooLarge { largest: 11, vocab: 11, .. })), "{e:?}");
+fn ids_without_embeddings_are_known_as_such() {
+    let arch = crate::Arch { vocab: 11, ..crate::testing::bert() };
+    let t = wordpiece().for_model(&arch);
+    assert!(t.knows(&[10]) && !t.knows(&[11]) && !t.knows(&[1]), "neither beyond the last row nor unknown");
+    assert_eq!((t.word_id("her"), t.word_id("##e")), (Some(10), None));
+}
+
+/// A causal model was asked what follows the token that closes the text.
+#[test]
+fn a_causal_model_is_not_shown_what_closes_a_text() {
+    let arch = |causal| {
+        let mut arch = crate::testing::bert();
+        arch.attention.causal = causal;
+        arch
+    };
+    for (text, shown) in [("the key", vec![2, 5, 6]), ("the [SEP]", vec![2, 5, 3]), ("", vec![2])] {
+        let (causal, masked) = (wordpiece().for_model(&arch(true)), wordpiece().for_model(&arch(false)));
+        assert_eq!(causal.encode(text).unwrap().ids, shown);
+        assert_eq!(masked.encode(text).unwrap().ids, [&shown[..], &[3]].concat());
+        assert_eq!(causal.encode_closed(text).unwrap(), masked.encode(text).unwrap());
+    }
+}
+
+#[test]
+fn tokens_outside_the_file_get_their_ids_or_are_refused() {
+    let file = wordpiece().inner.to_string(false).unwrap();
+    let read = |extras: Extras<'_>| Tokenizer::from_json("tokenizer.json", file.as_bytes(), extras);
+    let config = r#"{"added_tokens_decoder": {"14": {"content": "[B]", "special": true}, "12": {"content": "[A]"}},
+        "additional_special_tokens": ["[C]", {"content": "key"}], "mask_token": "[M]"}"#;
+    let t = read(Extras { tokenizer_config: Some(config), ..Extras::default() }).unwrap();
+    assert_eq!(
+        t.encode_bare("the[A] [B]s [C]key[M]").unwrap().ids,
+        [5, 12, 14, 1, 16, 6, 15],
+        "{:?}",
+        t.encode_bare("[C]")
+    );
+    assert!(
+        t.special_ids().ends_with(&[6, 12, 14, 15, 16]) || t.special_ids().contains(&16),
+        "{:?}",
+        t.special_ids()
+    );
+    assert_eq!(t.special().mask, Some(15));
+    let added = Extras { added_tokens: Some(r#"{"[HL]": 13}"#), ..Extras::default() };
+    assert_eq!(read(added).unwrap().encode_bare("a [HL]").unwrap().ids, [1, 13]);
+    for (added, why) in [
+        (r#"{"key": 13}"#, "gives 'key' the id 13, tokenizer.json the id 6"),
+        (r#"{"new": 6}"#, "gives 'new' the id 6, which another token"),
+        ("[1]", "added_tokens.json"),
+    ] {
+        let said = read(Extras { added_tokens: Some(added), ..Extras::default() }).err().unwrap().to_string();
+        assert!(said.contains("added_tokens.json") && said.contains(why), "{said}");
+    }
+}
+
+#[test]
+fn settings_outside_the_file_are_honoured() {
+    let lower = Extras { tokenizer_config: Some(r#"{"do_lower_case": false}"#), ..Extras::default() };
+    let file = wordpiece().inner.to_string(false).unwrap();
+    let cased = Tokenizer::from_json("tokenizer.json", file.as_bytes(), lower).unwrap();
+    assert_eq!(cased.encode_bare("The key").unwrap().ids, [1, 6]);
+    let vocab = r#"{"a": 0, "b": 1, "Ġ": 2, "ab": 3, "Ġab": 4, "<|endoftext|>": 5}"#;
+    let spaced = Extras { tokenizer_config: Some(r#"{"add_prefix_space": true}"#), ..Extras::default() };
+    let t = Tokenizer::from_bpe("vocab.json", vocab, "a b\nĠ ab\n", spaced).unwrap();
+    assert_eq!(t.encode("ab").unwrap().ids, [4]);
 }
 
 /// A word-level tokenizer with other parts put in.

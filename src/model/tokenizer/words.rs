@@ -113,6 +113,8 @@ impl Tokenizer {
             special: Special { unk: Some(0), pad: Some(0), ..Special::default() },
             digest: digest.finalize().into(),
             drop_unknown: rules.drop_unknown,
+            closing: 0,
+            rows: usize::MAX,
         })
     }
 

@@ -188,7 +188,7 @@ fn one(
         let token = |id: u32| TopToken {
             text: strings.text(id).to_owned(),
             probability: probability(id),
-            passed: bench.function_words.contains(strings.text(id)),
+            passed: strings.passes_over(id),
         };
         found.top = top(logits, SHOWN).into_iter().map(token).collect();
     };

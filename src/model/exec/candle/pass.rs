@@ -258,18 +258,17 @@ impl Network {
             (false, true) => Some(self.causal_mask(t)?),
             (false, false) => None,
         };
-        let rotation = match a.positions {
-            Positions::Rotary { theta, .. } => {
-                let half = a.rotated() / 2;
-                let share = a.rotary_share() as f64;
-                let angle = |i: usize| (i / half) as f64 * theta.powf(-2.0 * (i % half) as f64 / share);
+        let rotation = match a.rotation() {
+            Some((frequencies, scale)) => {
+                let half = frequencies.len();
                 let table = |f: fn(f64) -> f64| -> Result<Tensor> {
-                    let values: Vec<f32> = (0..t * half).map(|i| f(angle(i)) as f32).collect();
+                    let angle = |i: usize| (i / half) as f64 * frequencies[i % half];
+                    let values: Vec<f32> = (0..t * half).map(|i| (scale * f(angle(i))) as f32).collect();
                     Ok(Tensor::from_vec(values, (t, half), &self.device)?.to_dtype(self.dtype)?)
                 };
                 Some((table(f64::cos)?, table(f64::sin)?))
             }
-            _ => None,
+            None => None,
         };
         Ok(Frame {
             rows: batch.rows(),

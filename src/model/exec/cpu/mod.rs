@@ -31,7 +31,7 @@ use self::state::{Keep, StackState, State};
 use self::tap::Tap;
 use self::weights::Weights;
 use super::Executor;
-use crate::arch::{Arch, Positions};
+use crate::arch::Arch;
 use crate::batch::Batch;
 use crate::dtype::{self, Dtype};
 use crate::error::{ModelError, Result};
@@ -71,12 +71,12 @@ impl CpuExecutor {
 
     /// Rotary angles for at least `positions` positions.
     fn angles(&self, positions: usize) -> Option<Arc<Angles>> {
-        let Positions::Rotary { theta, .. } = self.arch.positions else { return None };
+        let (frequencies, scale) = self.arch.rotation()?;
         let mut held = self.angles.lock().unwrap_or_else(PoisonError::into_inner);
         let enough = held.as_ref().filter(|a| a.positions() >= positions);
         let angles = match enough {
             Some(a) => Arc::clone(a),
-            None => Arc::new(Angles::new(theta, self.arch.rotary_share(), positions.next_power_of_two())),
+            None => Arc::new(Angles::new(&frequencies, scale, positions.next_power_of_two())),
         };
         *held = Some(Arc::clone(&angles));
         Some(angles)

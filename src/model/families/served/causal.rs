@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::super::rotary;
 use super::stored::{Change, Rules};
 use super::{ConfigFile, LogitsNet, Served, Sizes, Stored, Texts, activation, columns, count, family};
-use crate::arch::{Arch, Head, Positions};
+use crate::arch::{Arch, Head, Positions, Scaling};
 use crate::error::Result;
 use crate::offers::Limit;
 
@@ -82,7 +82,11 @@ impl Common {
 /// Base of rotary positions over the whole head, without any scaling.
 fn plain_theta(file: &ConfigFile) -> Result<f64> {
     match rotary::positions(file, 1.0)? {
-        Positions::Rotary { theta, fraction: 1.0 } => Ok(theta),
+        Positions::Rotary { theta, fraction: 1.0, scaling: Scaling::None } => Ok(theta),
+        Positions::Rotary { fraction: 1.0, .. } => Err(file.wrong(
+            "rotary scaling is supported for llama, qwen2 and gpt_neox; candle-transformers has none here"
+                .into(),
+        )),
         _ => Err(file.wrong("rotary positions over a part of each head are not supported here".into())),
     }
 }

@@ -176,14 +176,22 @@ fn open(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet>> {
     };
     let root = stored.builder(Rules::default());
     let model = stored.built(DebertaV2Model::load(root.pp("deberta"), &config))?;
-    let (d, v, at) = (f.hidden_size, f.vocab_size, root.pp("lm_predictions.lm_head"));
+    let (d, v) = (f.hidden_size, f.vocab_size);
+    // Published files have the head of the paper's code, transformers writes BERT's names; both compute the same.
+    let (head, bias) = match root.contains_tensor("lm_predictions.lm_head.dense.weight") {
+        true => (root.pp("lm_predictions.lm_head"), "lm_predictions.lm_head.bias"),
+        false if root.contains_tensor("cls.predictions.decoder.bias") => {
+            (root.pp("cls.predictions.transform"), "cls.predictions.decoder.bias")
+        }
+        false => (root.pp("cls.predictions.transform"), "cls.predictions.bias"),
+    };
     let table = stored.built(root.get((v, d), "deberta.embeddings.word_embeddings.weight"))?;
-    let bias = stored.built(at.get(v, "bias"))?;
+    let bias = stored.built(root.get(v, bias))?;
     Ok(Box::new(Deberta {
         model,
-        dense: stored.built(candle_nn::linear(d, d, at.pp("dense")))?,
+        dense: stored.built(candle_nn::linear(d, d, head.pp("dense")))?,
         act: activation(act),
-        norm: stored.built(candle_nn::layer_norm(d, f.layer_norm_eps, at.pp("LayerNorm")))?,
+        norm: stored.built(candle_nn::layer_norm(d, f.layer_norm_eps, head.pp("LayerNorm")))?,
         words: Linear::new(table, Some(bias)),
         device: stored.device().clone(),
     }))

@@ -1,5 +1,7 @@
 //! ModernBERT (Warner et al., 2024): a masked LM whose blocks attend locally but for every third.
 
+use std::collections::BTreeMap;
+
 use candle_core::{DType, Device, Tensor};
 use candle_transformers::models::modernbert::{Config, ModernBertForMaskedLM};
 use serde::Deserialize;
@@ -24,10 +26,16 @@ struct Fields {
     max_position_embeddings: usize,
     #[serde(default = "eps")]
     norm_eps: f64,
-    global_attn_every_n_layers: usize,
-    global_rope_theta: f64,
+    global_attn_every_n_layers: Option<usize>,
+    global_rope_theta: Option<f64>,
     local_attention: usize,
-    local_rope_theta: f64,
+    local_rope_theta: Option<f64>,
+    /// By block, as transformers 5 writes it.
+    #[serde(default)]
+    layer_types: Vec<String>,
+    /// By type of block: how its positions rotate.
+    #[serde(default)]
+    rope_parameters: BTreeMap<String, Rope>,
     #[serde(default)]
     attention_bias: bool,
     #[serde(default)]
@@ -46,8 +54,39 @@ struct Fields {
     classifier_activation: String,
 }
 
+#[derive(Deserialize)]
+struct Rope {
+    rope_theta: f64,
+    #[serde(default = "unscaled")]
+    rope_type: String,
+}
+
 fn eps() -> f64 {
     1e-5
+}
+fn unscaled() -> String {
+    "default".into()
+}
+
+impl Fields {
+    /// Every so many blocks one attends to the whole text, from the first on.
+    fn global_every(&self) -> Option<usize> {
+        if self.layer_types.is_empty() {
+            return Some(self.global_attn_every_n_layers.unwrap_or(3)).filter(|n| *n > 0);
+        }
+        let global = |l: usize| self.layer_types.get(l).is_some_and(|t| t == "full_attention");
+        let every = (1..self.num_hidden_layers).find(|l| global(*l)).unwrap_or(self.num_hidden_layers);
+        let known = |t: &String| t == "full_attention" || t == "sliding_attention";
+        let regular = self.layer_types.len() == self.num_hidden_layers
+            && self.layer_types.iter().all(known)
+            && (0..self.num_hidden_layers).all(|l| global(l) == l.is_multiple_of(every.max(1)));
+        Some(every).filter(|n| *n > 0 && regular)
+    }
+
+    /// Base of the positions of blocks that attend globally, or locally.
+    fn theta(&self, kind: &str, old: Option<f64>, default: f64) -> f64 {
+        self.rope_parameters.get(kind).map(|r| r.rope_theta).or(old).unwrap_or(default)
+    }
 }
 
 fn fields(file: &ConfigFile) -> Result<Fields> {
@@ -58,7 +97,11 @@ fn fields(file: &ConfigFile) -> Result<Fields> {
     for name in [&f.hidden_activation, &f.classifier_activation] {
         file.only(file.activation(name)? == Activation::GeluErf, "an activation other than gelu")?;
     }
-    file.only(f.global_attn_every_n_layers > 0, "a global_attn_every_n_layers of 0")?;
+    file.only(
+        f.global_every().is_some(),
+        "blocks of full attention that do not come at one interval from the first on",
+    )?;
+    file.only(f.rope_parameters.values().all(|r| r.rope_type == "default"), "rotary scaling")?;
     let head_dim = file.head_width(f.hidden_size, f.num_attention_heads)?;
     file.only(head_dim.is_multiple_of(2), "heads of odd width")?;
     Ok(f)
@@ -103,10 +146,10 @@ fn open(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet>> {
         // transformers reads `norm_eps`; published files have both.
         layer_norm_eps: f.norm_eps,
         pad_token_id: 0,
-        global_attn_every_n_layers: f.global_attn_every_n_layers,
-        global_rope_theta: f.global_rope_theta,
+        global_attn_every_n_layers: f.global_every().unwrap_or(1),
+        global_rope_theta: f.theta("full_attention", f.global_rope_theta, 160_000.0),
         local_attention: f.local_attention,
-        local_rope_theta: f.local_rope_theta,
+        local_rope_theta: f.theta("sliding_attention", f.local_rope_theta, 10_000.0),
         classifier_config: None,
     };
     let model = stored.built(ModernBertForMaskedLM::load(stored.builder(Rules::default()), &config))?;

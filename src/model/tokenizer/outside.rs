@@ -1,0 +1,272 @@
+//! Tokens and settings that lie outside `tokenizer.json`, put into its text before the library reads it, as transformers does:
+//! `added_tokens.json`; in `tokenizer_config.json` and `special_tokens_map.json` the added and special tokens,
+//! `add_prefix_space`, and the normalizer's switches of BERT.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::Extras;
+
+/// Keys under which a special token is named.
+const ROLES: [&str; 7] =
+    ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
+
+/// The parts of a `tokenizer.json` that can differ from what lies beside it.
+#[derive(Deserialize)]
+struct Parts {
+    #[serde(default)]
+    added_tokens: Vec<Added>,
+    #[serde(default)]
+    normalizer: Value,
+    #[serde(default)]
+    pre_tokenizer: Value,
+}
+
+#[derive(Deserialize)]
+struct Added {
+    content: String,
+}
+
+/// A token that a file beside `tokenizer.json` names.
+struct Outside {
+    /// The file, for errors.
+    file: &'static str,
+    id: Option<u64>,
+    token: Map<String, Value>,
+}
+
+/// The text with everything from outside in it.
+///
+/// # Errors
+/// A sentence that names the file and the token or setting that cannot be honoured.
+pub(super) fn honoured<'a>(text: &'a [u8], extras: Extras<'_>) -> Result<Cow<'a, [u8]>, String> {
+    // A text that is not a tokenizer is refused by the library, with a better reason.
+    let Ok(parts) = serde_json::from_slice::<Parts>(text) else { return Ok(Cow::Borrowed(text)) };
+    let files = Files::parse(extras)?;
+    let mut tokens = files.tokens()?;
+    tokens.retain(|t| !parts.added_tokens.iter().any(|a| Some(a.content.as_str()) == t.content()));
+    let normalizer = files.normalizer(&parts.normalizer);
+    let pre_tokenizer = files.pre_tokenizer(&parts.pre_tokenizer);
+    if tokens.is_empty() && normalizer.is_none() && pre_tokenizer.is_none() {
+        return Ok(Cow::Borrowed(text));
+    }
+    let mut whole: Value = serde_json::from_slice(text).map_err(|e| e.to_string())?;
+    for (key, changed) in [("normalizer", normalizer), ("pre_tokenizer", pre_tokenizer)] {
+        if let Some(changed) = changed {
+            whole[key] = changed;
+        }
+    }
+    tokens.into_iter().try_for_each(|t| t.put(&mut whole))?;
+    Ok(Cow::Owned(whole.to_string().into_bytes()))
+}
+
+/// The parsed files beside a tokenizer; null where there is none.
+struct Files {
+    config: Value,
+    map: Value,
+    added: BTreeMap<String, u64>,
+}
+
+impl Files {
+    fn parse(extras: Extras<'_>) -> Result<Files, String> {
+        let parse = |name: &str, text: Option<&str>| match text {
+            None => Ok(Value::Null),
+            Some(t) => serde_json::from_str(t).map_err(|e| format!("special tokens: {name}: {e}")),
+        };
+        let added = parse("added_tokens.json", extras.added_tokens)?;
+        let added: Option<BTreeMap<String, u64>> = serde_json::from_value(added)
+            .map_err(|e| format!("added_tokens.json: {e}; it maps tokens to ids"))?;
+        Ok(Files {
+            config: parse("tokenizer_config.json", extras.tokenizer_config)?,
+            map: parse("special_tokens_map.json", extras.special_tokens_map)?,
+            added: added.unwrap_or_default(),
+        })
+    }
+
+    /// Every token that is named, those with ids first and in their order.
+    fn tokens(&self) -> Result<Vec<Outside>, String> {
+        let mut found: Vec<Outside> = Vec::new();
+        let decoder = self.config.get("added_tokens_decoder").and_then(Value::as_object);
+        for (id, token) in decoder.into_iter().flatten() {
+            let id = id.parse().map_err(|_| {
+                format!("tokenizer_config.json: added_tokens_decoder: '{}' is not an id", id.escape_debug())
+            })?;
+            found.extend(Outside::read("tokenizer_config.json", Some(id), token, true));
+        }
+        let special: Vec<Outside> =
+            [("special_tokens_map.json", &self.map), ("tokenizer_config.json", &self.config)]
+                .into_iter()
+                .flat_map(|(file, named)| {
+                    special_tokens(named).filter_map(move |t| Outside::read(file, None, t, true))
+                })
+                .collect();
+        if decoder.is_none() {
+            for (content, id) in &self.added {
+                let is_special = special.iter().any(|t| t.content() == Some(content));
+                found.extend(Outside::read("added_tokens.json", Some(*id), &json!(content), is_special));
+            }
+        }
+        found.sort_by_key(|t| t.id);
+        for token in special {
+            if !found.iter().any(|t| t.content() == token.content()) {
+                found.push(token);
+            }
+        }
+        Ok(found)
+    }
+
+    /// BERT's normalizer with the switches of `tokenizer_config.json`, if they change it.
+    fn normalizer(&self, stored: &Value) -> Option<Value> {
+        // These classes take the file as it is.
+        let as_stored = |class: &Value| class == "PreTrainedTokenizerFast" || class == "TokenizersBackend";
+        if stored.get("type")? != "BertNormalizer"
+            || self.config.get("tokenizer_class").is_some_and(as_stored)
+        {
+            return None;
+        }
+        let switches = [
+            ("do_lower_case", "lowercase"),
+            ("strip_accents", "strip_accents"),
+            ("tokenize_chinese_chars", "handle_chinese_chars"),
+        ];
+        let mut changed = stored.clone();
+        for (setting, switch) in switches {
+            if let Some(on) = self.config.get(setting).filter(|v| v.is_boolean()) {
+                changed[switch] = on.clone();
+            }
+        }
+        Some(changed).filter(|c| c != stored)
+    }
+
+    /// The byte-level step with `add_prefix_space` of `tokenizer_config.json`, if that changes it; likewise Metaspace.
+    fn pre_tokenizer(&self, stored: &Value) -> Option<Value> {
+        let wanted = self.config.get("add_prefix_space")?.as_bool()?;
+        let mut changed = stored.clone();
+        match stored.get("type")?.as_str()? {
+            "ByteLevel" => changed["add_prefix_space"] = wanted.into(),
+            "Metaspace" if !wanted => changed["prepend_scheme"] = "never".into(),
+            "Metaspace" if stored["prepend_scheme"] == "never" => changed["prepend_scheme"] = "first".into(),
+            _ => return None,
+        }
+        Some(changed).filter(|c| c != stored)
+    }
+}
+
+/// The special tokens that a file names, each as a string or as a token with its flags.
+fn special_tokens(file: &Value) -> impl Iterator<Item = &Value> {
+    let roles = ROLES.iter().filter_map(|r| file.get(*r));
+    let lists = ["additional_special_tokens", "extra_special_tokens"].into_iter().filter_map(|k| file.get(k));
+    roles.chain(lists.flat_map(|list| match list {
+        Value::Array(list) => list.iter().collect::<Vec<_>>(),
+        // transformers 5 names them: {"image_token": "<image>"}.
+        Value::Object(named) => named.values().collect(),
+        _ => Vec::new(),
+    }))
+}
+
+impl Outside {
+    /// A token as a file writes it; none for what is neither a string nor an object with a `content`.
+    fn read(file: &'static str, id: Option<u64>, written: &Value, is_special: bool) -> Option<Outside> {
+        let flags = match written {
+            Value::Object(flags) => flags.clone(),
+            _ => Map::new(),
+        };
+        let content =
+            written.as_str().or_else(|| flags.get("content")?.as_str()).filter(|c| !c.is_empty())?;
+        let flag = |key: &str, default: bool| flags.get(key).and_then(Value::as_bool).unwrap_or(default);
+        // Roles are special even where they are written without the flag.
+        let special = if id.is_some() { flag("special", is_special) } else { is_special };
+        let token = json!({
+            "content": content, "single_word": flag("single_word", false), "lstrip": flag("lstrip", false),
+            "rstrip": flag("rstrip", false), "normalized": flag("normalized", !special), "special": special,
+        });
+        Some(Outside { file, id, token: token.as_object()?.clone() })
+    }
+
+    fn content(&self) -> Option<&str> {
+        self.token.get("content")?.as_str()
+    }
+
+    /// Puts the token into the text of a `tokenizer.json`, under its id where it has one.
+    fn put(self, whole: &mut Value) -> Result<(), String> {
+        let content = self.content().unwrap_or_default().to_owned();
+        let vocabulary = Vocabulary::of(whole);
+        let known = vocabulary.id(&content);
+        let id = match (self.id, known) {
+            (Some(wanted), Some(known)) if wanted != known => {
+                return Err(format!(
+                    "{} gives '{}' the id {wanted}, tokenizer.json the id {known}; correct one of them",
+                    self.file,
+                    content.escape_debug()
+                ));
+            }
+            (Some(wanted), None) if vocabulary.holds(wanted) => {
+                return Err(format!(
+                    "{} gives '{}' the id {wanted}, which another token of tokenizer.json has; correct one of them",
+                    self.file,
+                    content.escape_debug()
+                ));
+            }
+            (Some(id), _) | (None, Some(id)) => id,
+            (None, None) => vocabulary.next(),
+        };
+        let mut token = self.token;
+        token.insert("id".into(), id.into());
+        if !whole["added_tokens"].is_array() {
+            whole["added_tokens"] = json!([]);
+        }
+        if let Some(added) = whole["added_tokens"].as_array_mut() {
+            added.push(token.into());
+        }
+        // The library numbers added tokens itself, but keeps the id of one that its model knows.
+        if let Some(vocab) = whole["model"]["vocab"].as_object_mut() {
+            vocab.insert(content, id.into());
+        }
+        Ok(())
+    }
+}
+
+/// The ids of a `tokenizer.json`.
+struct Vocabulary<'a> {
+    model: &'a Value,
+    added: &'a [Value],
+}
+
+impl<'a> Vocabulary<'a> {
+    fn of(whole: &'a Value) -> Vocabulary<'a> {
+        let added = whole["added_tokens"].as_array().map_or(&[][..], Vec::as_slice);
+        Vocabulary { model: &whole["model"]["vocab"], added }
+    }
+
+    fn id(&self, content: &str) -> Option<u64> {
+        let piece = |(id, p): (usize, &Value)| (p.get(0)? == content).then_some(id as u64);
+        match self.model {
+            Value::Object(vocab) => vocab.get(content)?.as_u64(),
+            Value::Array(pieces) => pieces.iter().enumerate().find_map(piece),
+            _ => None,
+        }
+    }
+
+    fn holds(&self, id: u64) -> bool {
+        let in_model = match self.model {
+            Value::Object(vocab) => vocab.values().any(|v| v.as_u64() == Some(id)),
+            Value::Array(pieces) => id < pieces.len() as u64,
+            _ => false,
+        };
+        in_model || self.added.iter().any(|t| t["id"].as_u64() == Some(id))
+    }
+
+    /// The id after the largest.
+    fn next(&self) -> u64 {
+        let in_model = match self.model {
+            Value::Object(vocab) => vocab.values().filter_map(Value::as_u64).map(|id| id + 1).max(),
+            Value::Array(pieces) => Some(pieces.len() as u64),
+            _ => None,
+        };
+        let added = self.added.iter().filter_map(|t| t["id"].as_u64()).map(|id| id + 1).max();
+        in_model.max(added).unwrap_or(0)
+    }
+}
