@@ -6,12 +6,12 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::micro::frequencies::{Frequencies, FrequencyError};
 use super::readers::{Row, Sentence};
-use super::task::{Example, ExampleSet, MASK, Property, TASKS, Task};
+use super::task::{Example, ExampleSet, MASK, Place, Property, TASKS, Task};
 
 /// Rows that were left out for one reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -51,7 +51,7 @@ pub enum ConversionError {
     /// No row serves.
     #[error(
         "none of {unsuited} rows is an agreement sentence ({why}); expected a text with {MASK}, two forms and a label \
-         `subject_number` (Sg or Pl)"
+         `subject_number` (Sg or Pl), or the names of other labels as task.target and task.keep"
     )]
     None {
         /// Rows that were looked at.
@@ -72,6 +72,28 @@ pub struct Collector {
     prefixes: HashSet<String>,
     counts: [[f64; 3]; 2],
     conversion: Conversion,
+    position: Position,
+}
+
+/// Where hidden states are changed and read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Position {
+    /// At `[MASK]`.
+    #[default]
+    Mask,
+    /// At the first token that the model is shown, `[CLS]` for BERT.
+    First,
+    /// At the last token of the text.
+    Last,
+    /// At the last token of the characters that a row marks as its `target`.
+    Marked,
+}
+
+/// A label of a sentence by its name; a label without a name is called `label`.
+pub(crate) fn label<'s>(sentence: &'s Sentence<'_>, name: &str) -> Option<&'s str> {
+    let named = sentence.labels.as_ref().and_then(|l| l.get(name));
+    named.or_else(|| sentence.label.as_deref().filter(|_| name == "label"))
 }
 
 impl Default for Collector {
@@ -89,6 +111,7 @@ impl Collector {
             prefixes: HashSet::new(),
             counts: [[0.0; 3]; 2],
             conversion: Conversion::default(),
+            position: Position::default(),
         }
     }
 
@@ -100,6 +123,7 @@ impl Collector {
     /// Takes a row at this line, if it serves.
     pub(crate) fn add_at(&mut self, row: &Row<'_>, line: u64) {
         let example = match row {
+            Row::Sentence(sentence) if self.task.is_own() => self.own_example(sentence),
             Row::Sentence(sentence) => example(sentence),
             _ => Err("no sentence with a masked verb"),
         };
@@ -110,13 +134,72 @@ impl Collector {
                 return self.conversion.leave_out(reason, line);
             }
         };
-        if !self.prefixes.insert(example.prefix.clone()) {
+        // Every model sees the whole of a text without agreement to test.
+        let identity = if self.task.is_own() { &example.text } else { &example.prefix };
+        if !self.prefixes.insert(identity.clone()) {
             self.conversion.repeated += 1;
             return self.conversion.leave_out(REPEATED, line);
         }
         self.conversion.taken += 1;
-        self.counts[usize::from(example.zc)][example.ze.map_or(0, |z| 1 + usize::from(z))] += 1.0;
+        if !self.task.is_own() {
+            self.counts[usize::from(example.zc)][example.ze.map_or(0, |z| 1 + usize::from(z))] += 1.0;
+        }
         self.examples.push(example);
+    }
+
+    /// The same with hidden states read there in texts without a mask.
+    pub(crate) fn reading_at(self, position: Position) -> Self {
+        Self { position, ..self }
+    }
+
+    /// The example of a row with a file's own labels, or what it lacks.
+    fn own_example(&self, sentence: &Sentence<'_>) -> Result<Example, &'static str> {
+        let masks = sentence.text.matches(MASK).count();
+        let place = match (self.position, masks, sentence.target) {
+            (Position::Mask, 1, _) => None,
+            (Position::Mask, 0, _) => {
+                return Err(
+                    "no [MASK] in the text: put it in, or set task.position to first, last or marked",
+                );
+            }
+            (Position::Mask, ..) => return Err("more than one [MASK] in the text"),
+            (Position::First, ..) => Some(Place::First),
+            (Position::Last, ..) => Some(Place::Last),
+            (Position::Marked, _, Some([from, to])) => Some(Place::Marked(from, to)),
+            (Position::Marked, ..) => return Err("no `target`, the characters of the marked word"),
+        };
+        let value = |p: &Property| {
+            let label = label(sentence, p.id)?;
+            p.values.iter().position(|v| *v == label).and_then(|i| u8::try_from(i).ok())
+        };
+        let [target, _] = &self.task.properties;
+        let zc = value(target).ok_or("the target has no value")?;
+        let forms = match (&sentence.choice, target.values.len()) {
+            // A row gives the right form first.
+            (Some([right, other]), 2) if zc == 0 => [right.to_string(), other.to_string()],
+            (Some([right, other]), 2) => [other.to_string(), right.to_string()],
+            // Rows of agreement give the singular first.
+            _ => match (&sentence.forms, target.values) {
+                (Some([singular, plural]), ["Pl", "Sg"]) => [plural.to_string(), singular.to_string()],
+                _ => Default::default(),
+            },
+        };
+        let prefix = if place.is_some() {
+            &*sentence.text
+        } else {
+            sentence.text.split_once(MASK).map_or("", |(b, _)| b)
+        };
+        Ok(Example {
+            prefix: prefix.trim_end().to_owned(),
+            text: sentence.text.to_string(),
+            forms,
+            zc,
+            ze: None,
+            animacy: None,
+            twin: None,
+            own: self.task.labelled().skip(1).map(value).collect(),
+            place,
+        })
     }
 
     /// Number of examples so far.
@@ -139,7 +222,9 @@ impl Collector {
                 self.conversion.reasons.iter().max_by_key(|(_, l)| l.count).map_or("no row", |(why, _)| *why);
             return Err(ConversionError::None { unsuited: self.conversion.unsuited, why });
         }
-        let frequencies = Frequencies::from_cells(self.counts)?;
+        // The frequencies are those of agreement; a task of one's own is not drawn by them.
+        let frequencies =
+            if self.task.is_own() { Frequencies::natural() } else { Frequencies::from_cells(self.counts)? };
         Ok((ExampleSet::of(self.task, 0, frequencies, self.examples), self.conversion))
     }
 }
@@ -183,6 +268,8 @@ fn example(sentence: &Sentence<'_>) -> Result<Example, &'static str> {
         ze,
         animacy,
         twin,
+        own: Vec::new(),
+        place: None,
     })
 }
 

@@ -3,6 +3,7 @@
 //! Any format whose rows are agreement sentences with both numbers will do (see [`super::agreement`]). Where the file has more
 //! than are asked for, a sample is drawn that keeps the shares of all combinations of the two numbers.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -12,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use super::agreement::{Collector, Conversion, ConversionError};
+use super::agreement::{Collector, Conversion, ConversionError, Position};
 use super::micro::frequencies::Frequencies;
-use super::readers::{DropKind, ReadError, Reading, Report};
+use super::readers::{DropKind, ReadError, Reading, Report, Row};
 use super::sample::{Allocation, Sampler};
 use super::task::{Example, ExampleSet, Task};
 use base::files::hex;
@@ -107,6 +108,14 @@ pub enum OwnError {
         /// The fault of the rows.
         source: ConversionError,
     },
+    /// A label that cannot be probed.
+    #[error("{}: `{key}`: {what}", file.display())]
+    Label {
+        file: PathBuf,
+        /// The key of the spec.
+        key: &'static str,
+        what: String,
+    },
     /// There are too few, or one combination is too rare.
     #[error("{}: {problem}", file.display())]
     TooFew {
@@ -115,7 +124,7 @@ pub enum OwnError {
         problem: TooFew,
     },
     /// There are too many.
-    #[error("{}: it has more than {MOST} agreement sentences; take a part of it", file.display())]
+    #[error("{}: it has more than {MOST} sentences; take a part of it", file.display())]
     TooMany { file: PathBuf },
     /// The work was cancelled.
     #[error(transparent)]
@@ -126,7 +135,7 @@ pub enum OwnError {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TooFew {
     /// All together.
-    #[error("only {0} agreement sentences; at least {FEWEST} are needed")]
+    #[error("only {0} sentences serve; at least {FEWEST} are needed")]
     All(usize),
     /// Of a combination.
     #[error(
@@ -166,12 +175,102 @@ pub fn enough<'e>(task: &Task, examples: impl Iterator<Item = &'e Example>) -> R
     Ok(())
 }
 
+/// Most values of a property of a file's own.
+const MOST_VALUES: usize = 50;
+
+/// The labels of a file's rows with the names of their values in order; of a label with more than 50 values, the first ones seen.
+///
+/// # Errors
+/// [`OwnError`] for a file that cannot be read.
+pub fn labels(file: &Path, pulse: &mut dyn Pulse) -> Result<BTreeMap<String, BTreeSet<String>>, OwnError> {
+    if file.is_dir() {
+        return Err(OwnError::Folder { file: file.to_owned() });
+    }
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let (mut rows, mut stop) = (0u64, None);
+    Reading::open(file)?.rows(&mut |row, _| {
+        rows += 1;
+        if rows.is_multiple_of(BEAT) {
+            stop = pulse.beat(0, 1).err();
+        }
+        if let Row::Sentence(s) = row {
+            let alone = s.label.iter().filter(|_| s.labels.is_none()).map(|l| ("label", &**l));
+            for (name, value) in s.labels.iter().flat_map(|l| &l.0).map(|(k, v)| (&**k, &**v)).chain(alone) {
+                if found.len() < MOST_LABELS || found.contains_key(name) {
+                    let values = found.entry(name.to_owned()).or_default();
+                    if values.len() <= MOST_VALUES {
+                        values.insert(value.to_owned());
+                    }
+                }
+            }
+        }
+        if stop.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    stop.map_or(Ok(found), |cancelled| Err(cancelled.into()))
+}
+
+/// Most labels of a file that are looked at.
+const MOST_LABELS: usize = 256;
+
+/// The task that changes a file's label `target` and keeps the labels `keep`.
+///
+/// # Errors
+/// [`OwnError`] for a file that cannot be read, a label that it does not have, and one with a single value or too many.
+pub fn task(
+    file: &Path,
+    target: &str,
+    keep: &[String],
+    pulse: &mut dyn Pulse,
+) -> Result<&'static Task, OwnError> {
+    let known = labels(file, pulse)?;
+    let wrong = |key: &'static str, what: String| OwnError::Label { file: file.to_owned(), key, what };
+    let list = |except: &[&str]| {
+        let each = known.iter().filter(|(name, _)| !except.contains(&name.as_str()));
+        let said: Vec<String> =
+            each.map(|(name, values)| format!("`{name}` ({})", counted(values))).collect();
+        if said.is_empty() { "its rows have no others".to_owned() } else { said.join(", ") }
+    };
+    let mut chosen: Vec<(String, Vec<String>)> = Vec::new();
+    for (key, name) in
+        std::iter::once(("task.target", target)).chain(keep.iter().map(|k| ("task.keep", k.as_str())))
+    {
+        let Some(values) = known.get(name) else {
+            return Err(wrong(key, format!("no row has the label `{name}`; the file has {}", list(&[]))));
+        };
+        if values.len() < 2 || values.len() > MOST_VALUES {
+            let what = format!("`{name}` has {}; 2 to {MOST_VALUES} can be probed", counted(values));
+            return Err(wrong(key, what));
+        }
+        if chosen.iter().any(|(n, _)| n == name) {
+            return Err(wrong(key, format!("`{name}` is named twice")));
+        }
+        chosen.push((name.to_owned(), values.iter().cloned().collect()));
+    }
+    if chosen.len() < 2 {
+        let what = format!(
+            "is missing: selectivity needs a property that should stay. The file has {}",
+            list(&[target])
+        );
+        return Err(wrong("task.keep", what));
+    }
+    Ok(Task::own(&chosen))
+}
+
+fn counted(values: &BTreeSet<String>) -> String {
+    match values.len() {
+        n if n > MOST_VALUES => format!("more than {MOST_VALUES} values"),
+        1 => "1 value".to_owned(),
+        n if n > 5 => format!("{n} values"),
+        _ => values.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
+    }
+}
+
 /// Up to `most` examples of a task from a file, drawn by a seed where there are more. `named` is how the spec names the file.
 ///
 /// # Errors
 /// [`OwnError`], which names the file, and the line where there is one.
 pub fn examples(
-    task: &'static Task,
+    (task, position): (&'static Task, Position),
     file: &Path,
     named: &str,
     most: usize,
@@ -183,7 +282,7 @@ pub fn examples(
     }
     let reading = Reading::open(file)?;
     let format = reading.format().id;
-    let mut collector = Collector::of(task);
+    let mut collector = Collector::of(task).reading_at(position);
     let (mut rows, mut stop) = (0u64, None);
     let report = reading.rows(&mut |row, line| {
         rows += 1;
@@ -225,6 +324,9 @@ fn drawn(task: &Task, set: ExampleSet, most: usize, seed: u64) -> Result<Example
         sampler.add(&format!("{} {:?}", e.zc, task.properties[1].of(&e)), || e);
     }
     let examples = sampler.finish(Allocation::Proportional);
+    if task.is_own() {
+        return Ok(ExampleSet::of(task, seed, set.frequencies, examples));
+    }
     let mut counts = [[0.0; 3]; 2];
     for e in &examples {
         counts[usize::from(e.zc)][e.ze.map_or(0, |z| 1 + usize::from(z))] += 1.0;
@@ -270,6 +372,7 @@ mod tests {
     use super::*;
     use crate::readers::plain;
     use crate::sets;
+    use crate::task::Place;
     use base::NoPulse;
 
     fn task() -> &'static Task {
@@ -285,7 +388,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("rows.jsonl");
         std::fs::write(&file, text).unwrap();
-        examples(task(), &file, "rows.jsonl", most, 3, &mut NoPulse)
+        examples((task(), Position::Mask), &file, "rows.jsonl", most, 3, &mut NoPulse)
     }
 
     #[test]
@@ -330,8 +433,7 @@ mod tests {
     fn what_cannot_be_run_names_the_file_and_the_fix() {
         let told = |text: &str| read(text, 1_000).unwrap_err().to_string();
         assert!(
-            told(&balanced(150).join("\n"))
-                .contains("rows.jsonl: only 150 agreement sentences; at least 200")
+            told(&balanced(150).join("\n")).contains("rows.jsonl: only 150 sentences serve; at least 200")
         );
         let no_attractor: Vec<String> =
             balanced(300).iter().map(|l| l.replace("attractor_number", "other")).collect();
@@ -341,9 +443,68 @@ mod tests {
         assert!(error.contains("none of 1 rows") && error.contains("no [MASK]"), "{error}");
         assert!(told("").contains("it is empty"));
         let folder = tempfile::tempdir().unwrap();
-        let of = |path: &Path| examples(task(), path, "x", 1_000, 0, &mut NoPulse).unwrap_err().to_string();
+        let of = |path: &Path| {
+            examples((task(), Position::Mask), path, "x", 1_000, 0, &mut NoPulse).unwrap_err().to_string()
+        };
         assert!(of(folder.path()).contains("name one of its files"));
         assert!(of(&folder.path().join("none")).contains("cannot open"));
+    }
+
+    /// A property of three values, one that exists for a part of the rows, and no forms.
+    fn own_rows() -> String {
+        let value = |k: usize| ["past", "present", "future"][k % 3];
+        let row = |k: usize| {
+            let voice = if k % 4 == 0 {
+                ""
+            } else if k % 4 == 1 {
+                "active"
+            } else {
+                "passive"
+            };
+            format!("Sentence {k} [MASK] here .,{},{voice}\n", value(k / 5))
+        };
+        std::iter::once("text,tense,voice\n".to_owned()).chain((0..600).map(row)).collect()
+    }
+
+    #[test]
+    fn any_labels_of_a_table_make_a_task() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("rows.csv");
+        std::fs::write(&file, own_rows()).unwrap();
+        let task = |target: &str, keep: &[&str]| {
+            let keep: Vec<String> = keep.iter().map(|k| (*k).to_owned()).collect();
+            super::task(&file, target, &keep, &mut NoPulse)
+        };
+        let own = task("tense", &["voice"]).unwrap();
+        assert_eq!(own.properties.map(|p| p.id), ["tense", "voice"]);
+        assert_eq!(own.properties[0].values, ["future", "past", "present"]);
+        assert!(std::ptr::eq(own, task("tense", &["voice"]).unwrap()), "one task for the same labels");
+        let (set, from) = examples((own, Position::Mask), &file, "rows.csv", 400, 1, &mut NoPulse).unwrap();
+        assert_eq!((set.examples.len(), from.fit, from.lost()), (400, 600, 0));
+        assert!(set.examples.iter().any(|e| own.properties[1].of(e).is_none()), "a value that is absent");
+        assert!(set.examples.iter().all(|e| !e.has_forms()));
+        let told = |target: &str, keep: &[&str]| task(target, keep).unwrap_err().to_string();
+        let error = told("mood", &["voice"]);
+        assert!(
+            error.contains("`task.target`: no row has the label `mood`") && error.contains("`tense` (future"),
+            "{error}"
+        );
+        let error = told("tense", &[]);
+        assert!(error.contains("`task.keep`") && error.contains("`voice` (active, passive)"), "{error}");
+        assert!(told("tense", &["tense"]).contains("named twice"));
+    }
+
+    #[test]
+    fn texts_without_a_mask_are_read_at_a_position() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("rows.csv");
+        std::fs::write(&file, own_rows().replace("[MASK] ", "")).unwrap();
+        let own = super::task(&file, "tense", &["voice".into()], &mut NoPulse).unwrap();
+        let read = |at| examples((own, at), &file, "rows.csv", 1_000, 1, &mut NoPulse);
+        let error = read(Position::Mask).unwrap_err().to_string();
+        assert!(error.contains("set task.position to first, last or marked"), "{error}");
+        assert!(read(Position::Last).unwrap().0.examples.iter().all(|e| e.place == Some(Place::Last)));
+        assert!(read(Position::Marked).unwrap_err().to_string().contains("no `target`"));
     }
 
     #[test]
@@ -352,7 +513,7 @@ mod tests {
         let file = folder.path().join("rows.jsonl");
         std::fs::write(&file, balanced(300).join("\n")).unwrap();
         let mut stop = |_: usize, _: usize| Err(Cancelled);
-        let end = examples(task(), &file, "rows.jsonl", 1_000, 0, &mut stop);
+        let end = examples((task(), Position::Mask), &file, "rows.jsonl", 1_000, 0, &mut stop);
         assert!(matches!(end, Err(OwnError::Cancelled(_))), "{end:?}");
     }
 }

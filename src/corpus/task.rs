@@ -4,6 +4,7 @@
 //! A task is one line in [`TASKS`].
 
 use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
 
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,8 @@ enum Label {
     Subject,
     Attractor,
     Animacy,
+    /// One of a file's own labels: the first is `zc`, the others are at their place in [`Example::own`].
+    Own(usize),
 }
 
 impl Property {
@@ -52,6 +55,8 @@ impl Property {
             Label::Subject => Some(example.zc),
             Label::Attractor => example.ze,
             Label::Animacy => example.animacy,
+            Label::Own(0) => Some(example.zc),
+            Label::Own(place) => example.own.get(place - 1).copied().flatten(),
         }
     }
 }
@@ -68,7 +73,8 @@ pub struct Task {
     pub properties: [Property; 2],
     /// Further labels of generated examples: properties that should stay as they are.
     pub further: &'static [Property],
-    write: fn(seed: u64, Frequencies) -> Writer,
+    /// Writes examples; none where a file has them.
+    write: Option<fn(seed: u64, Frequencies) -> Writer>,
 }
 
 /// Writes the next example of a stream; given the labels of an example, another one with the same labels.
@@ -98,21 +104,21 @@ pub const TASKS: &[Task] = &[
         title: "subject-verb agreement",
         properties: [SUBJECT, ATTRACTOR],
         further: &[ANIMACY],
-        write: agreement,
+        write: Some(agreement),
     },
     Task {
         id: "attractors",
         title: "agreement past an attractor",
         properties: [SUBJECT, ATTRACTOR],
         further: &[ANIMACY],
-        write: attractors,
+        write: Some(attractors),
     },
     Task {
         id: "animacy",
         title: "agreement and animacy",
         properties: [SUBJECT, ANIMACY],
         further: &[ATTRACTOR],
-        write: agreement,
+        write: Some(agreement),
     },
 ];
 
@@ -135,9 +141,32 @@ pub struct Example {
     /// [`Example::counterfactual`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub twin: Option<String>,
+    /// Values of the properties of a task of one's own after the first, which is `zc`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own: Vec<Option<u8>>,
+    /// Where hidden states are changed and read, if that is not the mask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
+}
+
+/// A token of a text without a mask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// The first token that the model is shown, a special one included.
+    First,
+    /// The last token of the text itself.
+    Last,
+    /// The last token of the characters from and to (exclusive) that the row marks.
+    Marked(u32, u32),
 }
 
 impl Example {
+    /// True if the row gives the words that a model could say at the mask.
+    pub fn has_forms(&self) -> bool {
+        self.forms.iter().all(|f| !f.is_empty())
+    }
+
     /// The sentence with `mask` at the place of the verb: a tokenizer's mask token, or a verb form.
     pub fn filled(&self, mask: &str) -> String {
         self.text.replacen(MASK, mask, 1)
@@ -199,6 +228,50 @@ impl Task {
         })
     }
 
+    /// A task over a file's own labels, each with the names of its values: the first is changed, the others should stay.
+    ///
+    /// Names of tasks are static. A program sees few different files, and the same labels give the same task, so that what is kept
+    /// for ever is small.
+    ///
+    /// # Panics
+    /// Never: fewer than two labels repeat the first.
+    pub fn own(labels: &[(String, Vec<String>)]) -> &'static Task {
+        static KNOWN: Mutex<Vec<&'static Task>> = Mutex::new(Vec::new());
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |task: &&&'static Task| {
+            task.labelled().count() == labels.len()
+                && task
+                    .labelled()
+                    .zip(labels)
+                    .all(|(p, (id, values))| p.id == id && p.values == values.as_slice())
+        };
+        if let Some(task) = known.iter().find(same) {
+            return task;
+        }
+        let keep = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
+        let property = |place: usize| {
+            let (id, values) = &labels[place.min(labels.len() - 1)];
+            let values: Vec<&'static str> = values.iter().map(|v| keep(v)).collect();
+            let id = keep(id);
+            Property { id, title: id, values: Box::leak(values.into_boxed_slice()), label: Label::Own(place) }
+        };
+        let further: Vec<Property> = (2..labels.len()).map(property).collect();
+        let task: &'static Task = Box::leak(Box::new(Task {
+            id: "own",
+            title: "own properties",
+            properties: [property(0), property(1)],
+            further: Box::leak(further.into_boxed_slice()),
+            write: None,
+        }));
+        known.push(task);
+        task
+    }
+
+    /// True for a task over a file's own labels.
+    pub fn is_own(&self) -> bool {
+        self.write.is_none()
+    }
+
     /// Index of the property with this name.
     pub fn property(&self, id: &str) -> Option<usize> {
         self.properties.iter().position(|p| p.id == id)
@@ -221,7 +294,8 @@ impl Task {
     /// # Errors
     /// [`TaskError::Exhausted`] when the grammar repeats itself too often.
     pub fn examples(&self, n: usize, seed: u64, frequencies: &Frequencies) -> Result<ExampleSet, TaskError> {
-        let mut write = (self.write)(seed, *frequencies);
+        let write = self.write.ok_or(TaskError::Exhausted { task: self.id, wanted: n, found: 0 })?;
+        let mut write = write(seed, *frequencies);
         let mut seen = HashSet::with_capacity(n);
         let mut examples = Vec::with_capacity(n);
         for found in 0..n {
@@ -245,7 +319,7 @@ impl Task {
 impl ExampleSet {
     /// A set of these examples, with the hash of their content.
     pub fn of(task: &Task, seed: u64, frequencies: Frequencies, examples: Vec<Example>) -> Self {
-        let hash = content_hash(&task.properties, &examples);
+        let hash = content_hash(task, &examples);
         Self { task: task.id, seed, frequencies, examples, hash }
     }
 }
@@ -255,7 +329,7 @@ const MAX_TRIES: usize = 10_000;
 
 /// SHA-256 over what is asked and how it is labelled: text, prefix and forms of all examples and their labels of both
 /// properties, each field with its length before it. Twins and further labels follow from the text.
-fn content_hash(properties: &[Property; 2], examples: &[Example]) -> String {
+fn content_hash(task: &Task, examples: &[Example]) -> String {
     let mut hash = Sha256::new();
     let mut field = |bytes: &[u8]| {
         hash.update((bytes.len() as u64).to_le_bytes());
@@ -265,7 +339,13 @@ fn content_hash(properties: &[Property; 2], examples: &[Example]) -> String {
         field(e.text.as_bytes());
         field(e.prefix.as_bytes());
         e.forms.iter().for_each(|f| field(f.as_bytes()));
-        field(&[e.zc, properties[1].of(e).map_or(0, |z| z + 1)]);
+        field(&[e.zc, task.properties[1].of(e).map_or(0, |z| z + 1)]);
+        if task.is_own() {
+            field(format!("{:?} {:?}", e.own, e.place).as_bytes());
+        }
+    }
+    for p in task.labelled().filter(|_| task.is_own()) {
+        field(format!("{} {:?}", p.id, p.values).as_bytes());
     }
     hex(&hash.finalize())
 }
@@ -297,6 +377,8 @@ fn written(mut rng: ChaCha8Rng, frequencies: Frequencies) -> Writer {
             animacy: Some(sentence.kind.animacy() as u8),
             twin: Some(sentence.twin().masked(MASK)),
             forms: sentence.forms,
+            own: Vec::new(),
+            place: None,
         }
     })
 }

@@ -77,7 +77,7 @@ fn data_sets_that_cannot_be_read_exit_2_with_file_line_and_what_was_expected() {
     refused(
         &doctor(&file("nothing \u{1b}[2J known\n")),
         2,
-        &["bad.txt, line 1", "expected one of the known formats"],
+        &["bad.txt, line 1", "expected plain (plain JSON lines)"],
     );
     let broken = "{\"text\": \"\"}\n".repeat(2);
     refused(&doctor(&file(&broken)), 2, &["line 1", "none of its 2 rows"]);

@@ -2,7 +2,8 @@
 //!
 //! A row has `annotation_id`, `query`, `evidences` (groups of `{docid, start_token, end_token, …}`, the end exclusive),
 //! `classification`, `query_type` and `docids`. Each document that a row's evidences name becomes one rationale row, whose
-//! gold sets are the groups. Document names are taken as names of files in `docs/` and nothing else.
+//! gold sets are the groups. Document names are taken as names of files in `docs/`, or as the `docid`s of `docs.jsonl` beside the
+//! rows, and as nothing else.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -31,7 +32,7 @@ pub(crate) const ROWS: Format = Format {
             ("test", Split::Test),
         ];
         let split = split.into_iter().find(|(s, _)| name.starts_with(s)).map(|(_, split)| split);
-        Ok(Box::new(Eraser { docs: context.folder().join("docs"), split, latest: None }))
+        Ok(Box::new(Eraser { folder: context.folder().to_owned(), split, latest: None, listed: None }))
     },
 };
 
@@ -70,11 +71,47 @@ struct Evidence<'a> {
     end_token: i64,
 }
 
+/// Documents in one file, where there is no folder of them.
+pub(super) const DOCUMENTS: &str = "docs.jsonl";
+
+/// Most bytes of documents in one file that are kept in memory.
+const MOST: usize = 1 << 30;
+
+#[derive(Deserialize)]
+struct Document {
+    docid: String,
+    document: String,
+}
+
 struct Eraser {
-    docs: PathBuf,
+    folder: PathBuf,
     split: Option<Split>,
     /// The latest document: neighbouring rows are often about the same.
     latest: Option<(String, String)>,
+    /// Those of [`DOCUMENTS`], once they are needed.
+    listed: Option<BTreeMap<String, String>>,
+}
+
+/// Reads `docs.jsonl`.
+fn listed(path: &Path) -> Result<BTreeMap<String, String>, super::error::ReadError> {
+    let mut frames = source::open(path)?;
+    let (mut documents, mut bytes) = (BTreeMap::new(), 0);
+    while let Some((line, range)) = frames.next_line()? {
+        let text = frames.bytes(range);
+        if text.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        let found: Document = serde_json::from_slice(text).map_err(|e| {
+            super::error::ReadError::line(path, line, e.to_string(), "an object with `docid` and `document`")
+        })?;
+        bytes += found.document.len();
+        if bytes > MOST {
+            let what = format!("more than {MOST} bytes of documents");
+            return Err(super::error::ReadError::file(path, what, "a folder `docs` with a file for each"));
+        }
+        documents.insert(found.docid, found.document);
+    }
+    Ok(documents)
 }
 
 impl Eraser {
@@ -86,14 +123,23 @@ impl Eraser {
                 let what = format!("document `{name}`; expected the name of a file in `docs`");
                 return Err(Unread::new(DropKind::Reference, what));
             }
-            let read = || {
-                let mut frames = source::open(&self.docs.join(name))?;
-                let range = frames.document()?;
-                Ok(String::from_utf8_lossy(frames.bytes(range)).into_owned())
+            let (folder, file) = (self.folder.join("docs"), self.folder.join(DOCUMENTS));
+            let unread =
+                |what: String| Unread::new(DropKind::Reference, format!("document `{name}`: {what}"));
+            let text = if folder.is_dir() || !file.is_file() {
+                let read = || {
+                    let mut frames = source::open(&folder.join(name))?;
+                    let range = frames.document()?;
+                    Ok(String::from_utf8_lossy(frames.bytes(range)).into_owned())
+                };
+                read().map_err(|e: super::error::ReadError| unread(e.what))?
+            } else {
+                if self.listed.is_none() {
+                    self.listed = Some(listed(&file).map_err(|e| unread(e.to_string()))?);
+                }
+                let found = self.listed.as_ref().and_then(|all| all.get(name)).cloned();
+                found.ok_or_else(|| unread(format!("not in {DOCUMENTS}")))?
             };
-            let text = read().map_err(|e: super::error::ReadError| {
-                Unread::new(DropKind::Reference, format!("document `{name}`: {}", e.what))
-            })?;
             self.latest = Some((name.to_owned(), text));
         }
         Ok(self.latest.as_ref().map_or("", |(_, text)| text))

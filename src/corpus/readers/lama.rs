@@ -17,7 +17,7 @@ pub(crate) const FACTS: Format = Format {
     title: "LAMA facts (T-REx, Google-RE, SQuAD)",
     columns: &[
         "predicate_id|relation|pred",
-        "sub_label",
+        "sub_label|sub",
         "obj_label",
         "uuid|id",
         "sub_uri",
@@ -28,7 +28,17 @@ pub(crate) const FACTS: Format = Format {
     ],
     framing: Framing::Json,
     recognise: |head| {
-        let by = ["predicate_id", "relation", "pred", "evidences", "masked_sentences", "sub_aliases"];
+        // mLAMA names the relation in the file's name alone.
+        let by = [
+            "predicate_id",
+            "relation",
+            "pred",
+            "evidences",
+            "masked_sentences",
+            "sub_aliases",
+            "lineid",
+            "from_english",
+        ];
         head.has(&["obj_label"]) && !head.has(&["sub_mentions"]) && by.iter().any(|k| head.has(&[k]))
     },
     parser: |_, context| stateless(context, fact),
@@ -40,9 +50,7 @@ pub(crate) const RELATIONS: Format = Format {
     title: "LAMA relations",
     columns: &["relation", "template", "label", "type"],
     framing: Framing::Json,
-    recognise: |head| {
-        head.has(&["relation", "template"]) && ["label", "type", "description"].iter().any(|k| head.has(&[k]))
-    },
+    recognise: |head| head.has(&["relation", "template"]),
     parser: |_, context| stateless(context, relation),
 };
 
@@ -50,6 +58,7 @@ pub(crate) const RELATIONS: Format = Format {
 struct FactKeys<'a> {
     #[serde(borrow)]
     sub_label: Option<Text<'a>>,
+    sub: Option<Text<'a>>,
     obj_label: Text<'a>,
     uuid: Option<Text<'a>>,
     id: Option<Text<'a>>,
@@ -79,7 +88,8 @@ pub(crate) fn fact(text: &str, context: &Context, emit: &mut Emit<'_>) -> Result
     if keys.obj_label.trim().is_empty() {
         return Err(Unread::new(DropKind::Value, "`obj_label` is empty"));
     }
-    let subject = keys.sub_label.filter(|s| !s.trim().is_empty());
+    // ConceptNet writes `sub`.
+    let subject = keys.sub_label.or(keys.sub).filter(|s| !s.trim().is_empty());
     let mut contexts = keys.masked_sentences;
     if contexts.is_none() && keys.evidences.is_some() {
         contexts = keys.evidences.map(|e| e.into_iter().filter_map(|e| e.masked_sentence).collect());

@@ -22,6 +22,7 @@ mod eraser;
 mod error;
 mod format;
 mod inseq;
+mod labelled;
 mod lama;
 mod lpaqa;
 mod pararel;

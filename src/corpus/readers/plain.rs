@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::error::{DropKind, Unread};
 use super::format::{Context, Emit, Format, Framing, Head, json, stateless};
 use super::lama::{object_final, placeholders};
-use super::rationale::inside;
+use super::rationale::{Mark, inside, positions};
 use super::row::{
     Fact, Measure, Pair, Prediction, Prompt, Rationale, Relation, RelationKind, Row, Sentence, Split, Vector,
 };
@@ -229,6 +229,11 @@ fn row(k: Keys<'_>) -> Result<Row<'_>, Unread> {
 fn rationale(k: Keys<'_>) -> Result<Row<'_>, Unread> {
     let Some(tokens) = k.tokens else { return Err(Unread::missing("tokens")) };
     let Some(rationales) = k.rationales else { return Err(Unread::missing("rationales")) };
+    let count = tokens.len();
+    let rationales: Vec<Vec<u32>> = rationales
+        .into_iter()
+        .map(|list| positions(list.into_iter().map(Mark::Number).collect(), count))
+        .collect::<Result<_, _>>()?;
     let indices = rationales.iter().flatten().chain(k.attractors.iter().flatten()).chain(&k.mask);
     inside(indices, tokens.len())?;
     inside(k.alignment.iter().flatten().map(|p| &p[1]), tokens.len())?;

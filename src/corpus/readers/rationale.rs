@@ -52,24 +52,62 @@ pub(crate) const PREDICTIONS: Format = Format {
     parser: |_, context| stateless(context, prediction),
 };
 
-/// One list of indices, or several.
+/// One list of indices, or several; a list may also be a mask (see [`positions`]).
 #[derive(Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Sets {
     /// One list; an empty one is a rationale that is empty.
-    One(Vec<u32>),
+    One(Vec<Mark>),
     /// Several lists.
-    Several(Vec<Vec<u32>>),
+    Several(Vec<Vec<Mark>>),
+}
+
+/// A position, or a mark of a mask.
+#[derive(Deserialize, Clone, Copy)]
+#[serde(untagged)]
+pub(crate) enum Mark {
+    Number(u32),
+    Truth(bool),
+    Decimal(f64),
 }
 
 impl Sets {
-    /// The lists.
-    pub(crate) fn into_sets(self) -> Vec<Vec<u32>> {
-        match self {
+    /// The positions of each list in an input of this many tokens.
+    ///
+    /// # Errors
+    /// [`Unread`] for what is neither a position nor a mark.
+    pub(crate) fn into_sets(self, tokens: usize) -> Result<Vec<Vec<u32>>, Unread> {
+        let sets = match self {
             Sets::One(set) => vec![set],
             Sets::Several(sets) => sets,
-        }
+        };
+        sets.into_iter().map(|set| positions(set, tokens)).collect()
     }
+}
+
+/// The positions that a list names, each once: the list itself, or where a mask has a 1. A list is a mask if it has an entry of
+/// 0 or 1 for every token, and could not be a list of different positions.
+pub(crate) fn positions(list: Vec<Mark>, tokens: usize) -> Result<Vec<u32>, Unread> {
+    let truths = list.iter().any(|m| matches!(m, Mark::Truth(_)));
+    let numbers: Vec<u32> = list
+        .into_iter()
+        .map(|mark| match mark {
+            Mark::Number(n) => Ok(n),
+            Mark::Truth(marked) => Ok(u32::from(marked)),
+            Mark::Decimal(v) if v >= 0.0 && v.fract() == 0.0 && v <= f64::from(u32::MAX) => Ok(v as u32),
+            Mark::Decimal(v) => Err(Unread::new(
+                DropKind::Index,
+                format!("{v} in a rationale is neither a position nor 0 or 1"),
+            )),
+        })
+        .collect::<Result<_, _>>()?;
+    let different = |list: &[u32]| list.iter().enumerate().all(|(k, n)| !list[..k].contains(n));
+    let marks = numbers.len() == tokens && numbers.iter().all(|n| *n <= 1);
+    if truths || marks && (!different(&numbers) || numbers.iter().any(|n| *n as usize >= tokens)) {
+        return Ok((0..).zip(&numbers).filter(|(_, n)| **n > 0).map(|(at, _)| at).collect());
+    }
+    let mut seen = std::collections::HashSet::new();
+    Ok(numbers.into_iter().filter(|n| seen.insert(*n)).collect())
 }
 
 #[derive(Deserialize)]
@@ -105,7 +143,7 @@ fn gold(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
     let words =
         || keys.sent_text.as_ref().map(|t| t.split_whitespace().map(|w| w.to_owned().into()).collect());
     let Some(tokens) = keys.sent_token.or_else(words) else { return Err(Unread::missing("sent_token")) };
-    let rationales = keys.rationale_ids.into_sets();
+    let rationales = keys.rationale_ids.into_sets(tokens.len())?;
     let indices = rationales.iter().flatten().chain(&keys.mask_index);
     inside(indices, tokens.len())?;
     if let Some(pairs) = &keys.alignment {

@@ -12,6 +12,7 @@ use super::format::{Context, Format, Framing, Head, Keys};
 use super::registry::FORMATS;
 use super::row::Row;
 use super::source::{self, Frames, Watch};
+use super::table::{MARKS, with_tabs};
 
 /// Result of reading a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -38,6 +39,8 @@ pub type Sink<'s> = dyn FnMut(Row<'_>, u64) -> ControlFlow<()> + 's;
 pub struct Reading {
     frames: Frames,
     format: &'static Format,
+    /// What stands between the fields of a table, unless it is a tab.
+    mark: Option<char>,
 }
 
 impl Reading {
@@ -65,8 +68,18 @@ impl Reading {
     fn of(frames: Frames) -> Result<Self, ReadError> {
         let text = String::from_utf8_lossy(frames.window());
         let mut head = Head::new(&text, frames.is_whole(), frames.file());
-        let format = recognise(&mut head, &text)?;
-        Ok(Self { frames, format })
+        let unknown = match recognise(&mut head, &text) {
+            Ok(format) => return Ok(Self { frames, format, mark: None }),
+            Err(unknown) => unknown,
+        };
+        for mark in MARKS.into_iter().filter(|_| !text.trim_start().starts_with(['{', '['])) {
+            let tabbed = tabbed(&text, mark);
+            let mut head = Head::new(&tabbed, frames.is_whole(), frames.file());
+            if let Some(format) = recognise(&mut head, &tabbed).ok().filter(|_| head.columns.len() > 1) {
+                return Ok(Self { frames, format, mark: Some(mark) });
+            }
+        }
+        Err(unknown)
     }
 
     pub fn format(&self) -> &'static Format {
@@ -83,7 +96,10 @@ impl Reading {
     /// # Errors
     /// [`ReadError`] where the framing breaks, or no row at all could be read.
     pub fn rows(mut self, sink: &mut Sink<'_>) -> Result<Report, ReadError> {
-        let text = String::from_utf8_lossy(self.frames.window()).into_owned();
+        let mut text = String::from_utf8_lossy(self.frames.window()).into_owned();
+        if let Some(mark) = self.mark {
+            text = tabbed(&text, mark);
+        }
         let file = self.frames.file().to_owned();
         let mut head = Head::new(&text, self.frames.is_whole(), &file);
         head.keys = Keys::of(text.trim_start());
@@ -123,7 +139,10 @@ impl Reading {
                 parser.end(&mut emit)
             } else {
                 match text_of(bytes) {
-                    Ok(text) => parser.piece(text, &mut emit),
+                    Ok(text) => match self.mark {
+                        Some(mark) => parser.piece(&with_tabs(text, mark), &mut emit),
+                        None => parser.piece(text, &mut emit),
+                    },
                     Err(reason) => {
                         parser.skipped();
                         Err(reason)
@@ -149,6 +168,11 @@ impl Reading {
         none_at_all(&file, self.format, &report)?;
         Ok(report)
     }
+}
+
+/// The beginning of a table with tabs between its fields.
+fn tabbed(text: &str, mark: char) -> String {
+    text.split('\n').map(|line| with_tabs(line, mark)).collect::<Vec<_>>().join("\n")
 }
 
 /// A file without any row is an error, reported here because here the reason is known.
@@ -199,12 +223,12 @@ fn text_of(bytes: &[u8]) -> Result<&str, Unread> {
 
 /// The first format of the registry that the beginning fits.
 fn recognise(head: &mut Head<'_>, text: &str) -> Result<&'static Format, ReadError> {
-    let expected = || {
-        let known: Vec<&str> = FORMATS.iter().map(|f| f.id).collect();
-        format!("one of the known formats: {}", known.join(", "))
-    };
     if text.trim().is_empty() {
-        return Err(ReadError::file(head.file, "it is empty", expected()));
+        return Err(ReadError::file(
+            head.file,
+            "it is empty",
+            "a file of a known format; `probity data list` lists them",
+        ));
     }
     if head.lines.len() == 1 && text.bytes().filter(|b| *b == b'\r').count() > 2 {
         let what = "lines end in carriage returns alone";
@@ -225,7 +249,43 @@ fn recognise(head: &mut Head<'_>, text: &str) -> Result<&'static Format, ReadErr
             return Ok(format);
         }
     }
-    Err(ReadError::line(head.file, 1, unknown(head, begin), expected()))
+    let keys = Keys::of(begin).top;
+    let names = if keys.is_empty() { columns(head) } else { keys };
+    Err(ReadError::line(head.file, 1, unknown(head, begin), nearest(&names)))
+}
+
+/// Names of the columns of a table, whatever separates them.
+fn columns(head: &Head<'_>) -> Vec<String> {
+    let first = head.lines.first().copied().unwrap_or_default();
+    let mark = MARKS.into_iter().max_by_key(|m| first.matches(*m).count()).unwrap_or(',');
+    let line = if head.columns.len() > 1 { first.to_owned() } else { with_tabs(first, mark) };
+    line.split('\t').map(|c| c.trim().to_owned()).collect()
+}
+
+/// The two formats that a file with these keys or columns comes nearest to, each with what it lacks.
+fn nearest(names: &[String]) -> String {
+    let has = |column: &str| column.split('|').any(|c| names.iter().any(|n| n.eq_ignore_ascii_case(c)));
+    let mut ranked: Vec<(&Format, usize)> =
+        FORMATS.iter().map(|f| (f, f.columns.iter().filter(|c| has(c)).count())).collect();
+    ranked.sort_by(|(f, a), (g, b)| {
+        (b * g.columns.len().max(1)).cmp(&(a * f.columns.len().max(1))).then(b.cmp(a))
+    });
+    ranked.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    let said = |(format, found): &(&Format, usize)| {
+        let lacks: Vec<&str> = format.columns.iter().filter(|c| !has(c)).take(4).copied().collect();
+        let lacks = lacks.join(", ");
+        match found {
+            0 => format!("{} ({}): {}", format.id, format.title, lacks),
+            _ => format!("{} ({}), of which it lacks {}", format.id, format.title, lacks),
+        }
+    };
+    // Without any name in common, the two that are easiest to write.
+    let plain = |id: &str| FORMATS.iter().find(|f| f.id == id).map(|f| (f, 0));
+    let two: Vec<(&Format, usize)> = match ranked.first() {
+        Some((_, 0)) | None => ["plain", "labelled"].into_iter().filter_map(plain).collect(),
+        _ => ranked.into_iter().take(2).filter(|(_, n)| *n > 0).collect(),
+    };
+    format!("{}; `probity data list` lists all", two.iter().map(said).collect::<Vec<_>>().join(", or "))
 }
 
 /// Says what an unknown file looks like.

@@ -3,8 +3,8 @@
 
 use super::format::Format;
 use super::{
-    agreement, bear, blimp, causal_eval, ding_koehn, eraser, inseq, lama, lpaqa, pararel, plain, rationale,
-    scored, senteval, vectors,
+    agreement, bear, blimp, causal_eval, ding_koehn, eraser, inseq, labelled, lama, lpaqa, pararel, plain,
+    rationale, scored, senteval, vectors,
 };
 
 pub static FORMATS: &[Format] = &[
@@ -33,6 +33,8 @@ pub static FORMATS: &[Format] = &[
     agreement::TEST_SET,
     agreement::NONCE,
     causal_eval::TABLES,
+    labelled::FORMAT,
+    labelled::COLA,
     senteval::FORMAT,
     ding_koehn::PREFIXES,
     ding_koehn::PARTS,

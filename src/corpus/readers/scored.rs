@@ -217,7 +217,7 @@ fn rows_of<'a>(
         return Err(Unread::new(DropKind::Value, what));
     }
     // No gold at all is not the same as a rationale that is empty.
-    let rationales = side.gold.map(Sets::into_sets).unwrap_or_default();
+    let rationales = side.gold.map_or(Ok(Vec::new()), |gold| gold.into_sets(side.tokens.len()))?;
     inside(rationales.iter().flatten().chain(&side.mask), words)?;
     let pairs = |pairs: Vec<[Option<u32>; 2]>| -> Vec<[u32; 2]> {
         pairs.into_iter().filter_map(|[a, b]| Some([a?, b?])).collect()

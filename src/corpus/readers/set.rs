@@ -113,7 +113,7 @@ impl Set {
             }
             // Links to folders are not followed: they may lead in circles.
             let real = fs::symlink_metadata(&path).is_ok_and(|m| m.is_dir());
-            if real && documents && path.ends_with("docs") {
+            if documents && (real && path.ends_with("docs") || path.ends_with(eraser::DOCUMENTS)) {
                 self.left_out.push((path, "documents, read with the rows that name them".to_owned()));
             } else if real && depth < DEPTH {
                 self.walk(&path, depth + 1, watch)?;

@@ -108,6 +108,36 @@ pub(crate) fn unquoted(raw: &str) -> Text<'_> {
     if plain.contains('"') { raw.into() } else { inner.replace("\"\"", "\"").into() }
 }
 
+/// What fields of tables are separated by besides tabs.
+pub(crate) const MARKS: [char; 2] = [',', ';'];
+
+/// A line of a table with tabs between its fields, which may be quoted; tabs within a field become blanks.
+pub(crate) fn with_tabs(line: &str, mark: char) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut chars = line.chars().peekable();
+    let (mut quoted, mut begins) = (false, true);
+    while let Some(c) = chars.next() {
+        let ends = matches!(chars.peek(), None | Some('\r')) || chars.peek() == Some(&mark);
+        match c {
+            '"' if begins && !quoted => quoted = true,
+            '"' if quoted && chars.peek() == Some(&'"') => {
+                chars.next();
+                out.push('"');
+            }
+            '"' if quoted && ends => quoted = false,
+            c if c == mark && !quoted => {
+                out.push('\t');
+                begins = true;
+                continue;
+            }
+            '\t' => out.push(' '),
+            c => out.push(c),
+        }
+        begins = false;
+    }
+    out
+}
+
 /// Byte offset and length of the token with this index, tokens being separated by single blanks.
 pub(crate) fn token(text: &str, index: usize) -> Option<(usize, &str)> {
     let mut at = 0;

@@ -9,6 +9,7 @@ use super::spec::{Refuse, SpecError};
 use super::stimuli::Stimuli;
 use base::suggest::is_unknown;
 use base::{Problem, Pulse};
+use corpus::agreement::Position;
 use corpus::micro::frequencies::Frequencies;
 use corpus::own::{self, Provenance};
 use corpus::readers::Reading;
@@ -41,6 +42,16 @@ pub struct TaskSpec {
     /// Further properties that should stay as they are, by name: selectivity is then the mean over the other property and these.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
+    /// With `data`: labels of the file that should stay as they are, by name; `target` is then a label of the file too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub keep: Vec<String>,
+    /// With `data` and labels of its own: where hidden states are changed and read.
+    #[serde(skip_serializing_if = "is_mask")]
+    pub position: Position,
+}
+
+fn is_mask(position: &Position) -> bool {
+    *position == Position::Mask
 }
 
 impl Default for TaskSpec {
@@ -53,11 +64,35 @@ impl Default for TaskSpec {
             phi: None,
             target: "subject_number".into(),
             also: Vec::new(),
+            keep: Vec::new(),
+            position: Position::Mask,
         }
     }
 }
 
 impl TaskSpec {
+    /// True if target and properties to keep are labels of the spec's file, not those of a task of this program.
+    pub fn is_own(&self) -> bool {
+        let known = || TASKS.iter().any(|t| t.id == self.name && t.property(&self.target).is_some());
+        self.data.is_some() && (!self.keep.is_empty() || !known())
+    }
+
+    /// The task; that of a file's own labels is known once its rows have been read.
+    ///
+    /// # Errors
+    /// [`Fault`] for a task or label that does not exist, and for a file that cannot be read.
+    pub fn task(&self, pulse: &mut dyn Pulse) -> Result<&'static Task, Fault> {
+        match self.data_path().filter(|_| self.is_own()) {
+            Some(file) => Ok(own::task(&file, &self.target, &self.keep, pulse)?),
+            None => Ok(Task::named(&self.name)?),
+        }
+    }
+
+    /// Names of the properties that should stay besides the first.
+    pub fn further(&self) -> &[String] {
+        if self.is_own() { self.keep.get(1..).unwrap_or_default() } else { &self.also }
+    }
+
     /// Checks that the file of examples, if there is one, is there and of a kind that can be read.
     pub fn reach(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         let Some(file) = self.data_path() else { return Ok(()) };
@@ -67,14 +102,26 @@ impl TaskSpec {
                 format!(": {}: it is a folder; name one of its files", file.display()),
             );
         }
-        match Reading::open(&file) {
-            Ok(_) => Ok(()),
-            Err(e) => refuse.because("task.data", format!(": {e}")),
+        if let Err(e) = Reading::open(&file) {
+            return refuse.because("task.data", format!(": {e}"));
         }
+        if self.is_own()
+            && let Err(e) = own::task(&file, &self.target, &self.keep, &mut base::NoPulse)
+        {
+            return refuse.because("task", format!(": {e}"));
+        }
+        Ok(())
     }
 
     /// Checks names and ranges.
     pub fn check(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
+        if self.is_own() {
+            return self.check_own(refuse);
+        }
+        if !self.keep.is_empty() || self.position != Position::Mask {
+            let problem = "cannot be set without `task.data`: it names labels of a file".to_owned();
+            return refuse.because(if self.keep.is_empty() { "task.position" } else { "task.keep" }, problem);
+        }
         let Some(task) = TASKS.iter().find(|t| t.id == self.name) else {
             let known: Vec<&str> = TASKS.iter().map(|t| t.id).collect();
             return refuse.because("task.name", is_unknown(&self.name, &known));
@@ -113,6 +160,25 @@ impl TaskSpec {
         Ok(())
     }
 
+    /// Checks what can be said before the file is read.
+    fn check_own(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
+        if let Some(data) = &self.data {
+            refuse.no_file("task.data", data)?;
+        }
+        if !self.also.is_empty() {
+            return refuse.because(
+                "task.also",
+                "cannot be set beside labels of a file: name all of them in `task.keep`".into(),
+            );
+        }
+        if self.phi.is_some() {
+            let problem = "cannot be set where `task.data` names a file: its rows decide".to_owned();
+            return refuse.because("task.phi", problem);
+        }
+        refuse.twice("task.keep", &self.keep)?;
+        refuse.outside("task.examples", self.examples, FEWEST_EXAMPLES..=MAX_EXAMPLES)
+    }
+
     /// Path of the file of examples, if there is one.
     pub fn data_path(&self) -> Option<PathBuf> {
         self.data.as_ref().map(|data| self.base.join(data))
@@ -132,7 +198,7 @@ pub fn of(
             let hint = "set it to natural".to_owned();
             return Err(Problem { what, r#where: "task.phi".into(), hint }.into());
         }
-        let (set, source) = own::examples(task, &file, named, spec.examples, seed, pulse)?;
+        let (set, source) = own::examples((task, spec.position), &file, named, spec.examples, seed, pulse)?;
         return Ok((set, Some(source)));
     }
     let frequencies = match spec.phi {
@@ -156,10 +222,11 @@ pub fn stimuli(
     let stimuli = Stimuli::at_least(model, &set.examples, own::FEWEST, pulse)?;
     own::enough(task, stimuli.list.iter().map(|s| &set.examples[s.example])).map_err(|e| Problem {
         what: format!(
-            "{e}; {} of {} examples have verb forms that are no single tokens of `{}`",
+            "{e}; {} of {} examples have forms that are not single tokens of `{}`, {} do not fit it",
             stimuli.dropped_forms,
             set.examples.len(),
-            model.name()
+            model.name(),
+            stimuli.dropped_texts
         ),
         r#where: "task.data".into(),
         hint: "choose another model, or a file with more sentences".into(),

@@ -7,9 +7,9 @@ use thiserror::Error;
 
 use base::matrix::Matrix;
 use base::{Cancelled, Pulse};
-use corpus::task::Example;
+use corpus::task::{Example, Place};
 use model::chunk::{TOKENS_PER_BATCH, chunks};
-use model::{Batch, Model, ModelError, Plan, Sites};
+use model::{Batch, Encoding, Model, ModelError, Plan, Sites};
 
 /// Reasons for which examples cannot be shown to a model.
 #[derive(Debug, Error)]
@@ -56,8 +56,8 @@ pub struct Stimulus {
     pub ids: Vec<u32>,
     /// Position of the mask, or the last position of the prefix.
     pub position: usize,
-    /// Token ids of the two forms.
-    pub forms: [u32; 2],
+    /// Token ids of the two forms; none where the data give none.
+    pub forms: Option<[u32; 2]>,
 }
 
 /// All examples that a model can be asked, and how many it cannot.
@@ -95,32 +95,44 @@ impl Stimuli {
         let name = || model.name().to_owned();
         let tokenizer = model.tokenizer()?;
         let causal = model.arch().is_causal();
-        let mask = match (causal, tokenizer.mask_token(), tokenizer.special().mask) {
+        let masked = examples.iter().any(|e| e.place.is_none());
+        let mask = match (causal || !masked, tokenizer.mask_token(), tokenizer.special().mask) {
             (true, ..) => None,
             (false, Some(text), Some(id)) => Some((text, id)),
             _ => return Err(StimuliError::NoMask { model: name() }),
         };
         let mut words: HashMap<&str, Option<u32>> = HashMap::new();
-        for form in examples.iter().flat_map(|e| &e.forms) {
+        for form in examples.iter().filter(|e| e.has_forms()).flat_map(|e| &e.forms) {
             words.entry(form).or_insert_with(|| tokenizer.word_id(form));
         }
         let read = |(i, e): (usize, &Example)| -> Result<Option<Stimulus>, ModelError> {
-            let [Some(a), Some(b)] = [0, 1].map(|f| words.get(e.forms[f].as_str()).copied().flatten()) else {
-                return Ok(None);
+            let forms = match [0, 1].map(|f| words.get(e.forms[f].as_str()).copied().flatten()) {
+                [Some(a), Some(b)] => Some([a, b]),
+                _ if e.has_forms() => return Ok(None),
+                _ => None,
             };
-            let ids = match &mask {
-                None => tokenizer.encode(&e.prefix)?.ids,
-                Some((text, _)) => tokenizer.encode(&e.filled(text))?.ids,
-            };
-            let position = match &mask {
-                None => ids.len().checked_sub(1),
-                Some((_, id)) => ids.iter().position(|x| x == id),
+            let (ids, position) = match (&mask, e.place) {
+                (_, Some(place)) => {
+                    let encoding = tokenizer.encode(&e.text)?;
+                    let position = position(&encoding, place);
+                    (encoding.ids, position)
+                }
+                (None, None) => {
+                    let ids = tokenizer.encode(&e.prefix)?.ids;
+                    let last = ids.len().checked_sub(1);
+                    (ids, last)
+                }
+                (Some((text, id)), None) => {
+                    let ids = tokenizer.encode(&e.filled(text))?.ids;
+                    let position = ids.iter().position(|x| x == id);
+                    (ids, position)
+                }
             };
             let fits = ids.len() <= model.arch().max_positions;
             // A text that does not fit is marked by an empty list and counted below.
             let (ids, position) = if fits { (ids, position) } else { (Vec::new(), None) };
             let ids = if position.is_some() { ids } else { Vec::new() };
-            Ok(Some(Stimulus { example: i, ids, position: position.unwrap_or(0), forms: [a, b] }))
+            Ok(Some(Stimulus { example: i, ids, position: position.unwrap_or(0), forms }))
         };
         let mut all: Vec<Option<Stimulus>> = Vec::with_capacity(examples.len());
         for some in examples.chunks(AT_ONCE) {
@@ -185,6 +197,18 @@ impl Stimuli {
         let ids: Vec<&[u32]> = group.iter().map(|p| self.list[rows[*p]].ids.as_slice()).collect();
         let sites = group.iter().enumerate().map(|(k, p)| (k, self.list[rows[*p]].position)).collect();
         Ok((Batch::new(&ids, model.tokenizer()?.pad_id())?, sites))
+    }
+}
+
+/// Where a text without a mask is read, if it has such a token.
+fn position(encoding: &Encoding, place: Place) -> Option<usize> {
+    match place {
+        Place::First => (!encoding.ids.is_empty()).then_some(0),
+        Place::Last => encoding.is_special.iter().rposition(|special| !special),
+        Place::Marked(from, to) => {
+            let within = |(a, b): &(usize, usize)| *a < to as usize && *b > from as usize;
+            encoding.offsets.iter().zip(&encoding.is_special).rposition(|(o, special)| !special && within(o))
+        }
     }
 }
 

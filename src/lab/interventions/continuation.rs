@@ -49,8 +49,10 @@ impl Continuation {
         layer: usize,
         pulse: &mut dyn Pulse,
     ) -> Result<Self, StimuliError> {
-        let forms = |r: &usize| stimuli.list[*r].forms;
-        let mut vocab: Vec<u32> = stimuli.list.iter().flat_map(|s| s.forms).collect();
+        let forms = |r: &usize| stimuli.list[*r].forms.unwrap_or_default();
+        let complete = stimuli.list.iter().all(|s| s.forms.is_some());
+        let mut vocab: Vec<u32> =
+            stimuli.list.iter().filter(|_| complete).filter_map(|s| s.forms).flatten().collect();
         vocab.sort_unstable();
         vocab.dedup();
         let column = |id: u32| vocab.partition_point(|v| *v < id);
@@ -99,8 +101,10 @@ impl Continuation {
         pulse: &mut dyn Pulse,
     ) -> Result<Continued, StimuliError> {
         // Without a head there is nothing to predict with; hidden states can be changed and read all the same.
-        let mut forms = model.has_head().then(|| vec![[0.0; 2]; self.len()]);
-        let mut ranks = model.has_head().then(|| vec![[0; 2]; self.len()]);
+        // Nor is there where the data give no forms.
+        let asks = model.has_head() && !self.vocab.is_empty();
+        let mut forms = asks.then(|| vec![[0.0; 2]; self.len()]);
+        let mut ranks = asks.then(|| vec![[0; 2]; self.len()]);
         let mut later_hidden = vec![Matrix::zeros(self.len(), h.cols()); later.len()];
         if forms.is_none() && later.is_empty() {
             return Ok(Continued { forms, ranks, later: later_hidden });
@@ -215,7 +219,7 @@ mod tests {
                     let trace =
                         model.forward(&batch, &Plan::default().logits_at(Sites::per_row(&[s.position])));
                     let logits = trace.unwrap().logits().unwrap().row(0).to_vec();
-                    s.forms.map(|f| logits[f as usize])
+                    s.forms.unwrap().map(|f| logits[f as usize])
                 })
                 .collect();
             for layer in 1..=model.depth() {

@@ -99,8 +99,12 @@ fn data() -> Setting<Spec> {
             s.task.data = path;
             // Typed paths are relative to the current folder, and the rows of the file decide the correlation.
             s.task.base = std::path::PathBuf::new();
-            if s.task.data.is_some() {
-                s.task.phi = None;
+            match s.task.data {
+                Some(_) => s.task.phi = None,
+                None => {
+                    (s.task.target, s.task.keep) = ("subject_number".into(), Vec::new());
+                    s.task.position = Default::default();
+                }
             }
         },
     )
@@ -114,13 +118,22 @@ fn target() -> Setting<Spec> {
     Setting::new(
         "task.target",
         "Target",
-        "The property that the intervention changes (Zc in Canby et al.); the other one is to stay (Ze).",
-        move |spec, _| Kind::Choice(ids(spec).iter().map(|p| p.replace('_', " ")).collect()),
-        move |spec: &Spec, _| Value::Choice(ids(spec).iter().position(|p| *p == spec.task.target)),
+        "The property that the intervention changes (Zc in Canby et al.): of a file, the name of any of its labels.",
+        move |spec: &Spec, _| match spec.task.data {
+            Some(_) => Kind::Text("subject_number"),
+            None => Kind::Choice(ids(spec).iter().map(|p| p.replace('_', " ")).collect()),
+        },
+        move |spec: &Spec, _| match spec.task.data {
+            Some(_) => Value::Text(spec.task.target.clone()),
+            None => Value::Choice(ids(spec).iter().position(|p| *p == spec.task.target)),
+        },
         move |spec, _, value| {
-            if let Some(id) = value.choice().and_then(|i| ids(spec).get(i).copied()) {
-                spec.task.target = id.into();
-            }
+            let chosen = value.choice().and_then(|i| ids(spec).get(i).map(|id| (*id).to_owned()));
+            spec.task.target = match (spec.task.data.is_some(), chosen) {
+                (true, _) => value.text().unwrap_or_else(|| "subject_number".into()),
+                (false, Some(id)) => id,
+                (false, None) => return Ok(()),
+            };
             Ok(())
         },
     )
@@ -134,11 +147,26 @@ fn also() -> Setting<Spec> {
         "task.also",
         "Ze too",
         "Further properties that are to stay: S is then the mean over Ze and these, each judged by its own oracle.",
-        move |spec, _| Kind::Marks(further(spec).iter().map(|p| p.title.to_owned()).collect()),
+        move |spec: &Spec, _| match spec.task.data {
+            Some(_) => Kind::Text("none"),
+            None => Kind::Marks(further(spec).iter().map(|p| p.title.to_owned()).collect()),
+        },
         move |spec: &Spec, _| {
+            if spec.task.data.is_some() {
+                let names = [&spec.task.also[..], &spec.task.keep].concat();
+                return if names.is_empty() { Value::Unset } else { Value::Text(names.join(", ")) };
+            }
             Value::Marks(further(spec).iter().map(|p| spec.task.also.iter().any(|id| id == p.id)).collect())
         },
         move |spec, _, value| {
+            if spec.task.data.is_some() {
+                let typed = value.text().unwrap_or_default();
+                let names: Vec<String> =
+                    typed.split(',').map(|n| n.trim().to_owned()).filter(|n| !n.is_empty()).collect();
+                let known = names.iter().all(|n| further(spec).iter().any(|p| p.id == n));
+                (spec.task.also, spec.task.keep) = if known { (names, Vec::new()) } else { (Vec::new(), names) };
+                return Ok(());
+            }
             let Value::Marks(on) = value else { return Ok(()) };
             let chosen = further(spec).iter().zip(on).filter(|(_, on)| *on);
             spec.task.also = chosen.map(|(p, _)| p.id.to_owned()).collect();
@@ -146,6 +174,9 @@ fn also() -> Setting<Spec> {
         },
     )
     .shown(move |spec, _| {
+        if !spec.task.keep.is_empty() {
+            return spec.task.keep.join(", ");
+        }
         let titles = further(spec).iter().filter(|p| spec.task.also.iter().any(|id| id == p.id)).map(|p| p.title);
         let titles: Vec<&str> = titles.collect();
         if titles.is_empty() { "none".into() } else { titles.join(", ") }

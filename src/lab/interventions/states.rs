@@ -11,7 +11,7 @@ use safetensors::{Dtype, SafeTensorError};
 use super::spec::Spec;
 use base::matrix::Matrix;
 use base::{Problem, Pulse};
-use corpus::task::{Example, Task};
+use corpus::task::Example;
 use lab::examples;
 use lab::fault::Fault;
 use lab::plan::PropertyLabels;
@@ -35,14 +35,14 @@ pub struct States {
 
 /// Reads the states of a spec's examples through a model.
 pub fn read(spec: &Spec, model: &Model, pulse: &mut dyn Pulse) -> Result<States, Fault> {
-    let task = Task::named(&spec.task.name)?;
+    let task = spec.task.task(pulse)?;
     let target = task.property(&spec.task.target).unwrap_or(0);
     let (set, source) = examples::of(task, &spec.task, spec.seed, pulse)?;
     let stimuli = examples::stimuli(task, model, &set, source.is_some(), pulse)?;
     let which = stimuli.list.iter().map(|s| s.example);
     let labels = PropertyLabels::new(task, target, &set.examples, which.clone()).with(
         task,
-        &spec.task.also,
+        spec.task.further(),
         &set.examples,
         which,
     );

@@ -35,7 +35,7 @@ pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
             let step = |recipe| BOTH_WAYS * 64 * parameters(recipe, size.width, CLASSES) as u128;
             let searched: u128 = list.iter().map(step).sum();
             let chosen = list.iter().map(step).min().unwrap_or(0);
-            let properties = 2 + spec.task.also.len() as u128;
+            let properties = 2 + spec.task.further().len() as u128;
             training += properties * STEPS as u128 * (searched + replicates * chosen);
         }
         let width = (size.width * size.width) as u128;

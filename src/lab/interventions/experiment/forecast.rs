@@ -398,7 +398,7 @@ impl<'a> Slices<'a> {
             before: &before,
             prior: &bench.prior,
             site: bench.site,
-            conduct: kind == SWEEP && bench.model.has_head() && bench.labels.target_classes == 2,
+            conduct: kind == SWEEP && bench.asks(),
             meter: None,
         };
         let begun = Instant::now();

@@ -81,7 +81,7 @@ fn judge(
     chunks: usize,
     host: &mut Host<'_>,
 ) -> Result<Answered, Fault> {
-    let (model, classes) = (bench.model.clone(), bench.labels.target_classes);
+    let (model, classes, asks) = (bench.model.clone(), bench.labels.target_classes, bench.asks());
     let (mut tallies, mut behaved, mut distances) = (Vec::new(), Vec::new(), Distances::default());
     let gauge = bench.gauge.clone();
     for at in 0..bench.replicates() {
@@ -96,7 +96,7 @@ fn judge(
                 before,
                 prior: &bench.prior,
                 site: bench.site,
-                conduct: model.has_head() && classes == 2 && (at == 0 || !is_shared(named.method)),
+                conduct: asks && (at == 0 || !is_shared(named.method)),
                 meter: gauge.as_deref().filter(|_| at == 0 && c == 0).map(|g| &g.meter),
             };
             let mut applied = chunk.apply(named.method, fit.fitted.as_ref(), classes, host)?;
@@ -164,7 +164,7 @@ fn example(
         }
     }
     let source = &bench.examples.examples[bench.stimuli.list[row].example];
-    let words = if model.has_head() {
+    let words = if bench.asks() {
         let before = chunk.words(model, 0, chunk.h.row(0))?;
         let after = chunk.words(model, 0, h.row(0))?;
         (0..2).map(|k| Shift { label: source.forms[k].clone(), before: before[k], after: after[k] }).collect()

@@ -124,7 +124,7 @@ impl Bench {
     /// Data, stimuli and split; nothing runs through the model yet.
     pub(crate) fn open(spec: &Spec, model: Arc<Model>, host: &mut Host<'_>) -> Result<Self, Fault> {
         model.require(Offer::Hidden)?;
-        let task = Task::named(&spec.task.name)?;
+        let task = spec.task.task(host)?;
         let target = task.property(&spec.task.target).ok_or_else(|| Problem {
             what: format!("task `{}` has no property `{}`", task.id, spec.task.target),
             r#where: "task.target".into(),
@@ -137,7 +137,7 @@ impl Bench {
         let stimuli = examples::stimuli(task, &model, &examples, source.is_some(), host)?;
         let which = stimuli.list.iter().map(|s| s.example);
         let labels = PropertyLabels::new(task, target, &examples.examples, which.clone());
-        let labels = labels.with(task, &spec.task.also, &examples.examples, which);
+        let labels = labels.with(task, spec.task.further(), &examples.examples, which);
         let split = Split::new(stimuli.list.len(), spec.seed)?;
         one_valued(&labels, &split)?;
         let test: Vec<usize> =
@@ -239,6 +239,13 @@ impl Bench {
         self.read_chunk(0..FIRST_CHUNK.min(self.test.len()), host)
     }
 
+    /// True if the model can be asked which of two forms it would say.
+    pub(crate) fn asks(&self) -> bool {
+        self.model.has_head()
+            && self.labels.target_classes == 2
+            && self.stimuli.list.iter().all(|s| s.forms.is_some())
+    }
+
     /// The grid from which perceptrons are chosen.
     pub(crate) fn recipes(&self) -> &Grid {
         &self.grid
@@ -282,7 +289,7 @@ impl Bench {
                 NoticeLevel::Info,
                 Problem {
                     what: format!(
-                        "{dropped} of {} examples left out ({} verb pairs are not single tokens, {} texts unreadable)",
+                        "{dropped} of {} examples left out ({} pairs of forms are not single tokens, {} texts unreadable)",
                         self.examples.examples.len(),
                         self.stimuli.dropped_forms,
                         self.stimuli.dropped_texts
@@ -416,7 +423,7 @@ fn grid(spec: &Spec) -> Result<Grid, Problem> {
 
 /// Places of a spec's panels.
 fn seats(spec: &Spec) -> Vec<Seat> {
-    let further = (0..spec.task.also.len()).map(Roles::Further);
+    let further = (0..spec.task.further().len()).map(Roles::Further);
     let roles: Vec<Roles> = [Roles::Target, Roles::Other].into_iter().chain(further).collect();
     let judges = spec.probe.oracles.iter().flat_map(|k| roles.iter().map(|role| Seat::Oracle(*k, *role)));
     let attacks = spec.methods.iter().any(|m| find(&m.name).is_some_and(|m| m.needs().mlp));

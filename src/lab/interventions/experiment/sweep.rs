@@ -170,7 +170,7 @@ impl Sweep {
         // If only the head is left, the model's own answer is cheap; else the blocks in between run again for every
         // value, for the first training only.
         let everywhere = model.ends_at(site.layer);
-        let total = self.values.len();
+        let (total, asks) = (self.values.len(), bench.asks());
         let which = self.seen.len() - 1;
         self.seen[which].tallies.resize(total, vec![Tally::default(); oracles.len()]);
         self.seen[which].behaved.resize(total, Behaved::default());
@@ -190,7 +190,7 @@ impl Sweep {
                         before: &sights[*c],
                         prior: &prior,
                         site,
-                        conduct: model.has_head() && classes == 2 && !same && (at == 0 || everywhere),
+                        conduct: asks && !same && (at == 0 || everywhere),
                         meter: gauge.as_deref().filter(|_| at == 0 && *c == 0).map(|g| &g.meter),
                     };
                     applied.judge(value, court, &mut |_, _| shared.beat())

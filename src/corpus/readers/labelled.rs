@@ -1,0 +1,217 @@
+//! Labelled texts as a table with a header: `text,label` and its relatives, GLUE's sentence pairs, and CoLA's own file, which has
+//! no header.
+//!
+//! One column is the text (or two are a pair, which is read as one text with a blank between), `split` and `id` say what they
+//! say, `form` and `other_form` are the right word for the mask and the other one, `twin` is the counterfactual text. Every
+//! other column is a label under its own name; a cell that is empty or NaN is a label that the row does not have.
+
+use super::error::{DropKind, Unread};
+use super::format::{Emit, Format, Framing, Head, Parse};
+use super::row::{Row, Sentence, Split};
+use super::table::{Fields, Header};
+use super::text::{Labels, Text};
+
+pub(crate) const FORMAT: Format = Format {
+    id: "labelled",
+    title: "labelled texts (table with a header)",
+    columns: &["text|sentence", "label", "any further label", "form", "other_form", "twin", "split", "id"],
+    framing: Framing::Lines,
+    recognise: |head| text_columns(&head.columns).is_some_and(|text| head.columns.len() > text.len()),
+    parser: |head, _| {
+        let text = text_columns(&head.columns).unwrap_or_default();
+        Ok(Box::new(Labelled { header: Header::of(head)?, text }))
+    },
+};
+
+/// CoLA as it is published: source, label, the author's star, sentence.
+pub(crate) const COLA: Format = Format {
+    id: "cola",
+    title: "CoLA (source, label, star, sentence)",
+    columns: &["source", "label (0 or 1)", "star", "sentence"],
+    framing: Framing::Lines,
+    recognise: |head| {
+        let fits = |l: &&&str| cola(l).is_some();
+        head.lines.len() > 1 && 3 * head.lines.iter().filter(fits).count() > 2 * head.lines.len()
+    },
+    parser: |_, _| {
+        Ok(Box::new(|line: &str, emit: &mut Emit<'_>| {
+            let (label, text) = cola(line).ok_or_else(|| {
+                Unread::new(
+                    DropKind::Fields,
+                    "expected source, label 0 or 1, star and sentence with tabs between",
+                )
+            })?;
+            emit(Row::Sentence(Sentence {
+                text: text.into(),
+                label: Some(label.into()),
+                ..Sentence::default()
+            }));
+            Ok(())
+        }))
+    },
+};
+
+fn cola(line: &str) -> Option<(&str, &str)> {
+    let fields: Vec<&str> = line.split('\t').collect();
+    match fields[..] {
+        [_, label @ ("0" | "1"), "" | "*" | "?" | "??" | "?*", text] => Some((label, text)),
+        _ => None,
+    }
+}
+
+/// Names of the column, or the two columns, that hold the text.
+const TEXTS: [&[&str]; 10] = [
+    &["sentence1", "sentence2"],
+    &["premise", "hypothesis"],
+    &["question1", "question2"],
+    &["question", "sentence"],
+    &["text1", "text2"],
+    &["#1 String", "#2 String"],
+    &["text"],
+    &["sentence"],
+    &["masked"],
+    &["document"],
+];
+
+fn text_columns(columns: &[&str]) -> Option<&'static [&'static str]> {
+    TEXTS.into_iter().find(|names| names.iter().all(|n| columns.contains(n)))
+}
+
+/// Columns that are no labels.
+const OTHERS: [&str; 12] = [
+    "split",
+    "id",
+    "idx",
+    "index",
+    "guid",
+    "pairID",
+    "#1 ID",
+    "#2 ID",
+    "form",
+    "other_form",
+    "twin",
+    "promptID",
+];
+
+/// Columns whose value is the label of the row, where there are several labels.
+const LABELS: [&str; 5] = ["label", "gold_label", "is_duplicate", "Quality", "score"];
+
+struct Labelled {
+    header: Header,
+    text: &'static [&'static str],
+}
+
+impl Parse for Labelled {
+    fn piece(&mut self, line: &str, emit: &mut Emit<'_>) -> Result<(), Unread> {
+        if self.header.is(line) {
+            return Ok(());
+        }
+        let fields = self.header.split(line)?;
+        let text = match self.text {
+            [first, second] => Text::from(format!("{} {}", fields.text(first)?, fields.text(second)?)),
+            names => fields.text(names.first().copied().unwrap_or("text"))?,
+        };
+        let cells: Vec<(&str, Text<'_>)> = fields
+            .iter()
+            .filter(|(name, _)| !self.text.contains(name) && !OTHERS.contains(name))
+            .filter_map(|(name, _)| Some((name, present(&fields, name)?)))
+            .collect();
+        let main = LABELS.iter().find(|l| cells.iter().any(|c| c.0 == **l));
+        let label = match (main, &cells[..]) {
+            (Some(main), _) => cells.iter().find(|c| c.0 == *main).map(|c| c.1.clone()),
+            (None, [only]) => Some(only.1.clone()),
+            _ => None,
+        };
+        let labels: Vec<(Text<'_>, Text<'_>)> =
+            cells.into_iter().map(|(name, value)| (name.to_owned().into(), value)).collect();
+        let forms = present(&fields, "form").zip(present(&fields, "other_form"));
+        emit(Row::Sentence(Sentence {
+            id: ["id", "idx", "guid", "pairID", "index"].iter().find_map(|c| present(&fields, c)),
+            text,
+            split: present(&fields, "split").map(|s| split(&s)).transpose()?,
+            label,
+            labels: Some(Labels(labels)).filter(|l| !l.0.is_empty()),
+            forms: forms.map(|(right, other)| [right, other]),
+            twin: present(&fields, "twin"),
+            ..Sentence::default()
+        }));
+        Ok(())
+    }
+}
+
+/// A cell with something in it.
+fn present<'l>(fields: &Fields<'_, 'l>, column: &str) -> Option<Text<'l>> {
+    let empty =
+        |t: &Text<'_>| ["", "nan", "na", "n/a", "null", "none"].contains(&t.trim().to_lowercase().as_str());
+    fields.text(column).ok().filter(|t| !empty(t))
+}
+
+fn split(name: &str) -> Result<Split, Unread> {
+    match name {
+        "train" | "tr" => Ok(Split::Train),
+        "validation" | "valid" | "val" | "va" | "dev" => Ok(Split::Validation),
+        "test" | "te" => Ok(Split::Test),
+        _ => Err(Unread::new(
+            DropKind::Label,
+            format!("`split` is `{name}`; expected train, validation or test"),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+    use std::path::Path;
+
+    use super::super::read::Reading;
+    use super::*;
+
+    /// Format, and text, label and named labels of each row.
+    fn read(text: &str) -> (&'static str, Vec<(String, Option<String>, Vec<String>)>) {
+        let source = Box::new(std::io::Cursor::new(text.to_owned().into_bytes()));
+        let reading = Reading::stream(source, Path::new("t.csv")).unwrap();
+        let (id, mut rows) = (reading.format().id, Vec::new());
+        reading
+            .rows(&mut |row, _| {
+                if let Row::Sentence(s) = row {
+                    let labels =
+                        s.labels.iter().flat_map(|l| &l.0).map(|(k, v)| format!("{k}={v}")).collect();
+                    rows.push((s.text.to_string(), s.label.map(|l| l.to_string()), labels));
+                }
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        (id, rows)
+    }
+
+    #[test]
+    fn tables_have_commas_semicolons_or_tabs() {
+        for mark in [",", ";", "\t"] {
+            let quoted = if mark == "\t" { "He said \"no\"." } else { "\"He said \"\"no\"\", then left.\"" };
+            let text = format!("text{mark}label\n{quoted}{mark}1\nPlain words{mark}0\n");
+            let (id, rows) = read(&text);
+            assert_eq!((id, rows.len()), ("labelled", 2), "{mark:?}");
+            let said = if mark == "\t" { "He said \"no\"." } else { "He said \"no\", then left." };
+            assert_eq!((rows[0].0.as_str(), rows[0].1.as_deref()), (said, Some("1")), "{mark:?}");
+        }
+    }
+
+    #[test]
+    fn every_other_column_is_a_label_and_empty_cells_are_none() {
+        let (id, rows) = read("id,text,atom,acyl,split\n1,C[MASK]C,nitrogen,ring,train\n2,CC,,NaN,test\n");
+        assert_eq!(id, "labelled");
+        assert_eq!(rows[0], ("C[MASK]C".into(), None, vec!["atom=nitrogen".into(), "acyl=ring".into()]));
+        assert_eq!(rows[1].2, Vec::<String>::new());
+    }
+
+    #[test]
+    fn pairs_of_glue_are_one_text_and_cola_needs_no_header() {
+        let (_, rows) = read("index\tsentence1\tsentence2\tlabel\n0\tA b .\tC d .\tentailment\n");
+        assert_eq!(
+            rows,
+            [("A b . C d .".into(), Some("entailment".into()), vec!["label=entailment".into()])]
+        );
+        let (id, rows) = read("gj04\t1\t\tThey ran.\ngj04\t0\t*\tThey runned.\n");
+        assert_eq!((id, rows[1].0.as_str(), rows[1].1.as_deref()), ("cola", "They runned.", Some("0")));
+    }
+}
