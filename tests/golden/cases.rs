@@ -86,18 +86,13 @@ fn only_texts_with_ids_beyond_the_embeddings_are_refused(root: &Path) {
     assert!(model.forward(&model.batch(&["The dogs"]).unwrap(), &Plan::default()).is_ok());
 }
 
-/// The reference has no values for these two: their tokenizers have no mask token.
+/// The reference has no values for these two: transformers found no mask token in their tokenizers.
 fn modernbert_and_deberta_load_as_transformers_writes_them(root: &Path) {
     for name in ["modernbert5", "deberta5"] {
         let model = load(&root.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
         let batch = model.batch(&["The dogs near the gate"]).unwrap();
         let trace = model.forward(&batch, &Plan::default().logits_at(Sites::All)).unwrap();
         assert!(trace.logits().unwrap().data.iter().any(|v| *v != 0.0), "{name}");
-        assert_eq!(
-            Asker::new(&model).err().map(|e| e.to_string().contains("no mask token")),
-            Some(true),
-            "{name}"
-        );
     }
 }
 

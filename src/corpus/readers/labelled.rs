@@ -6,7 +6,7 @@
 //! other column is a label under its own name; a cell that is empty or NaN is a label that the row does not have.
 
 use super::error::{DropKind, Unread};
-use super::format::{Emit, Format, Framing, Head, Parse};
+use super::format::{Emit, Format, Framing, Parse};
 use super::row::{Row, Sentence, Split};
 use super::table::{Fields, Header};
 use super::text::{Labels, Text};
