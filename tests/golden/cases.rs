@@ -1,7 +1,10 @@
 //! Model folders that were once refused or gave wrong predictions, with right values (`PROBITY_CASES`).
 
+use std::ops::ControlFlow;
 use std::path::Path;
+use std::process::Command;
 
+use probity::corpus::readers::{Row, Set};
 use probity::lab::prompts::query::Asker;
 use probity::model::{Batch, Device, Model, ModelSource, Plan, Sites};
 use serde_json::Value;
@@ -18,6 +21,94 @@ crate::harness::tests! {
         a_pointer_in_place_of_weights_is_named,
         settings_with_a_mark_or_without_numbers_and_the_weights_themselves_open_a_folder,
     ];
+    Needs::Cases("rationales") => [masks_are_read_as_masks_and_no_position_counts_twice, documents_in_one_file_are_read];
+    Needs::Cases("tables") => [
+        a_spread_over_one_prompt_is_not_available,
+        relation_and_template_suffice,
+    ];
+    Needs::Cases("data") => [facts_have_the_relation_of_their_file, facts_of_conceptnet_have_one_count];
+}
+
+/// What the program prints as JSON.
+fn printed(arguments: &[&str]) -> Value {
+    let output = Command::new(env!("CARGO_BIN_EXE_probity")).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// All rows of a file or folder.
+fn rows(path: &Path) -> Vec<Row<'static>> {
+    let (set, mut rows) = (Set::open(path).unwrap_or_else(|e| panic!("{e}")), Vec::new());
+    set.rows(&mut |_, row, _| {
+        rows.push(row.into_owned());
+        ControlFlow::Continue(())
+    })
+    .unwrap_or_else(|e| panic!("{e}"));
+    rows
+}
+
+fn gold(path: &Path) -> Vec<Vec<Vec<u32>>> {
+    rows(path)
+        .into_iter()
+        .filter_map(|r| if let Row::Rationale(r) = r { Some(r.rationales) } else { None })
+        .collect()
+}
+
+fn masks_are_read_as_masks_and_no_position_counts_twice(root: &Path) {
+    assert_eq!(gold(&root.join("mask_b.jsonl")), [[[4, 5]]]);
+    assert_eq!(gold(&root.join("dupidx.jsonl")), [[[0, 1]]]);
+}
+
+fn documents_in_one_file_are_read(root: &Path) {
+    assert_eq!(gold(&root.join("esnli")), [[[2]], [[2]]]);
+}
+
+fn a_spread_over_one_prompt_is_not_available(root: &Path) {
+    let found = printed(&["prompts", &root.join("nan.tsv").display().to_string(), "--json"]);
+    assert_eq!(found["missing_cells"], 1, "{found}");
+    assert!(
+        found["relations"]["P17"]["a"]["std"].is_null() && found["models"]["a"]["mean_std"].is_null(),
+        "{found}"
+    );
+    assert_eq!(
+        (&found["relations"]["P17"]["b"]["std"], &found["relations"]["P17"]["a"]["prompts"]),
+        (&0.0.into(), &1.into())
+    );
+}
+
+fn relation_and_template_suffice(root: &Path) {
+    let all = rows(&root.join("relation-template-only"));
+    let relations: Vec<&str> =
+        all.iter().filter_map(|r| if let Row::Relation(r) = r { Some(&*r.relation) } else { None }).collect();
+    let facts =
+        all.iter().filter(|r| matches!(r, Row::Fact(f) if f.relation.as_deref() == Some("P36"))).count();
+    assert_eq!((relations, facts > 3), (vec!["P36", "P999"], true));
+}
+
+fn facts_have_the_relation_of_their_file(root: &Path) {
+    let all = rows(&root.join("mlama"));
+    let fact = all.iter().find_map(|r| if let Row::Fact(f) = r { Some(f) } else { None }).unwrap();
+    assert_eq!(
+        (fact.relation.as_deref(), fact.subject.as_deref(), &*fact.object),
+        (Some("P17"), Some("Paris"), "Frankreich")
+    );
+    assert!(all.iter().any(|r| matches!(r, Row::Relation(_))));
+}
+
+fn facts_of_conceptnet_have_one_count(root: &Path) {
+    let path = root.join("ConceptNet");
+    let facts = rows(&path);
+    let subject =
+        |r: &Row<'_>| if let Row::Fact(f) = r { f.subject.as_deref().map(str::to_owned) } else { None };
+    assert_eq!(subject(&facts[0]).as_deref(), Some("awake"));
+    let found = printed(&["data", "doctor", &path.display().to_string(), "--json"]);
+    let relations = found["relations"].as_object().unwrap();
+    let kept: u64 = relations.values().map(|r| r["kept"].as_u64().unwrap()).sum();
+    assert_eq!(
+        Some(kept),
+        found["rows"].as_u64().zip(found["dropped"].as_u64()).map(|(n, d)| n - d),
+        "{found}"
+    );
 }
 
 fn load(dir: &Path) -> Result<Model, String> {

@@ -88,11 +88,11 @@ struct OfModel {
 #[derive(Serialize)]
 struct OfRelation {
     prompts: usize,
-    worst: f64,
-    best: f64,
-    diff: f64,
-    std: f64,
-    mean: f64,
+    worst: Option<f64>,
+    best: Option<f64>,
+    diff: Option<f64>,
+    std: Option<f64>,
+    mean: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -101,6 +101,12 @@ struct Answer {
     relations: Ordered<Ordered<OfRelation>>,
     unstable_relations: usize,
     relations_total: usize,
+    #[serde(skip_serializing_if = "is_zero")]
+    missing_cells: usize,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Prints the statistics of the table or the predictions.
@@ -144,6 +150,18 @@ fn spread(report: &Report, out: &mut dyn Write) -> Result<(), CliError> {
         let line = format!("{model}: {means}  gap above 10 points on {over} of {of} relations");
         output::line(out, &printable_label(&line))?;
     }
+    let single: Vec<String> = report
+        .relations
+        .iter()
+        .flat_map(|(r, rows)| rows.iter().filter(|m| m.2.is_none()).map(move |m| format!("{} on {r}", m.0)))
+        .collect();
+    if report.missing > 0 {
+        output::line(out, &format!("{} cells without a score", report.missing))?;
+    }
+    if !single.is_empty() {
+        let line = format!("one prompt alone has no spread (n/a): {}", single.join(", "));
+        output::line(out, &printable_label(&line))?;
+    }
     let unstable = report.unstable;
     output::line(
         out,
@@ -165,14 +183,14 @@ fn answer(report: Report) -> Answer {
     };
     let of_relation = |(name, rows): (String, Vec<_>)| {
         let rows = rows.into_iter().map(
-            |(model, prompts, p): (String, usize, labs::prompts::preference::Preference)| {
+            |(model, prompts, p): (String, usize, Option<labs::prompts::preference::Preference>)| {
                 let answer = OfRelation {
                     prompts,
-                    worst: p.worst,
-                    best: p.best,
-                    diff: p.gap,
-                    std: p.std,
-                    mean: p.mean,
+                    worst: p.map(|p| p.worst),
+                    best: p.map(|p| p.best),
+                    diff: p.map(|p| p.gap),
+                    std: p.map(|p| p.std),
+                    mean: p.map(|p| p.mean),
                 };
                 (model, answer)
             },
@@ -180,6 +198,7 @@ fn answer(report: Report) -> Answer {
         (name, Ordered(rows.collect()))
     };
     Answer {
+        missing_cells: report.missing,
         relations_total: report.relations.len(),
         unstable_relations: report.unstable,
         models: Ordered(report.models.into_iter().map(of_model).collect()),

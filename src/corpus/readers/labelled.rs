@@ -131,7 +131,7 @@ impl Parse for Labelled {
             split: present(&fields, "split").map(|s| split(&s)).transpose()?,
             label,
             labels: Some(Labels(labels)).filter(|l| !l.0.is_empty()),
-            forms: forms.map(|(right, other)| [right, other]),
+            choice: forms.map(|(right, other)| [right, other]),
             twin: present(&fields, "twin"),
             ..Sentence::default()
         }));

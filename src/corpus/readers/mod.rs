@@ -51,6 +51,7 @@ pub use row::{
 };
 pub use set::{Set, SetFile};
 pub use source::{MAX_DOCUMENT, MAX_LINE, Watch};
+pub use table::{MARKS, with_tabs};
 pub use text::{Labels, Text};
 
 use std::path::Path;

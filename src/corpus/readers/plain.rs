@@ -4,7 +4,7 @@
 //!
 //! | row | keys (those in parentheses may be left out) |
 //! | --- | --- |
-//! | sentence | `text`, with `[MASK]` for a masked word; (`label`, `labels`: object of named labels, `target`: characters `[from, to)` of the probed word, `forms`: [singular, plural] for the mask, `twin`: the text with the subject in the other number, `split`: train, validation or test, `id`) |
+//! | sentence | `text`, with `[MASK]` for a masked word; (`label`, `labels`: object of named labels, `target`: characters `[from, to)` of the probed word, `forms`: [singular, plural] for the mask, or `form` and `other_form`: the right word for it and the other one; any further key is a label of that name where there is no `labels`; `twin`: the text with the subject in the other number, `split`: train, validation or test, `id`) |
 //! | fact | `object`; (`subject`, `relation`, `aliases`, `subject_id`, `object_id`, `contexts`: sentences with `[MASK]`, `id`) |
 //! | prompt | `prompt` with `[X]` and `[Y]`; (`relation`, `source`, `weight`, `lemma`, `tense`, `object_final`) |
 //! | relation | `relation`, `templates`; (`name`, `kind`: 1-1, N-1 or N-M, `answers`) |
@@ -35,7 +35,7 @@ pub const FORMAT: Format = Format {
         "text",
         "label|labels",
         "target",
-        "forms",
+        "forms|form",
         "twin",
         "subject",
         "object",
@@ -130,6 +130,10 @@ struct Keys<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     forms: Option<[Text<'a>; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    form: Option<Text<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    other_form: Option<Text<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     twin: Option<Text<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<[u32; 2]>,
@@ -183,8 +187,31 @@ struct Keys<'a> {
 
 fn parse(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
     let keys: Keys<'_> = json(text)?;
-    emit(row(keys)?);
+    let mut row = row(keys)?;
+    if let Row::Sentence(Sentence { labels: labels @ None, .. }) = &mut row {
+        *labels = named(text);
+    }
+    emit(row);
     Ok(())
+}
+
+/// Keys of a sentence that are no labels.
+const NO_LABELS: [&str; 9] =
+    ["text", "id", "split", "target", "forms", "form", "other_form", "twin", "label"];
+
+/// Keys of a sentence's row that are nothing else, as labels under their own names: words, whole numbers, true and false.
+fn named(text: &str) -> Option<Labels<'static>> {
+    let keys: std::collections::BTreeMap<String, serde_json::Value> = serde_json::from_str(text).ok()?;
+    let label = |(name, value): (String, serde_json::Value)| {
+        let value = match value {
+            serde_json::Value::String(s) if !s.trim().is_empty() => s,
+            serde_json::Value::Number(n) if n.is_i64() || n.is_u64() => n.to_string(),
+            serde_json::Value::Bool(b) => b.to_string(),
+            _ => return None,
+        };
+        (!NO_LABELS.contains(&name.as_str())).then(|| (name.into(), value.into()))
+    };
+    Some(Labels(keys.into_iter().filter_map(label).collect())).filter(|l| !l.0.is_empty())
 }
 
 /// The row that the keys make; the most specific keys are tried first.
@@ -208,8 +235,9 @@ fn row(k: Keys<'_>) -> Result<Row<'_>, Unread> {
                 return Err(Unread::new(DropKind::Index, what));
             }
         }
-        let Keys { id, split, label, labels, target, forms, twin, .. } = k;
-        return Ok(Row::Sentence(Sentence { id, text, split, label, labels, target, forms, twin }));
+        let Keys { id, split, label, labels, target, forms, twin, form, other_form, .. } = k;
+        let choice = form.zip(other_form).map(|(right, other)| [right, other]);
+        return Ok(Row::Sentence(Sentence { id, text, split, label, labels, target, forms, choice, twin }));
     }
     if let Some(object) = k.object {
         not_empty("object", &object)?;
@@ -344,8 +372,9 @@ fn keys(row: Row<'_>) -> Keys<'_> {
         Row::Relation(Relation { relation, templates, name, kind, answers }) => {
             Keys { relation: Some(relation), templates: Some(templates), name, kind, answers, ..none }
         }
-        Row::Sentence(Sentence { id, text, split, label, labels, target, forms, twin }) => {
-            Keys { id, text: Some(text), split, label, labels, target, forms, twin, ..none }
+        Row::Sentence(Sentence { id, text, split, label, labels, target, forms, choice, twin }) => {
+            let (form, other_form) = choice.map(|[right, other]| (right, other)).unzip();
+            Keys { id, text: Some(text), split, label, labels, target, forms, form, other_form, twin, ..none }
         }
         Row::Pair(Pair { id, good, bad, paradigm, prefix, forms, labels }) => {
             Keys { id, good: Some(good), bad: Some(bad), paradigm, prefix, forms, labels, ..none }

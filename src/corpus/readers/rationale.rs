@@ -89,8 +89,19 @@ impl Sets {
 /// 0 or 1 for every token, and could not be a list of different positions.
 pub(crate) fn positions(list: Vec<Mark>, tokens: usize) -> Result<Vec<u32>, Unread> {
     let truths = list.iter().any(|m| matches!(m, Mark::Truth(_)));
-    let numbers: Vec<u32> = list
-        .into_iter()
+    let numbers = indices(list)?;
+    let different = |list: &[u32]| list.iter().enumerate().all(|(k, n)| !list[..k].contains(n));
+    let marks = numbers.len() == tokens && numbers.iter().all(|n| *n <= 1);
+    if truths || marks && (!different(&numbers) || numbers.iter().any(|n| *n as usize >= tokens)) {
+        return Ok((0..).zip(&numbers).filter(|(_, n)| **n > 0).map(|(at, _)| at).collect());
+    }
+    let mut seen = std::collections::HashSet::new();
+    Ok(numbers.into_iter().filter(|n| seen.insert(*n)).collect())
+}
+
+/// The numbers of a list, truth as 1.
+fn indices(list: Vec<Mark>) -> Result<Vec<u32>, Unread> {
+    list.into_iter()
         .map(|mark| match mark {
             Mark::Number(n) => Ok(n),
             Mark::Truth(marked) => Ok(u32::from(marked)),
@@ -100,14 +111,7 @@ pub(crate) fn positions(list: Vec<Mark>, tokens: usize) -> Result<Vec<u32>, Unre
                 format!("{v} in a rationale is neither a position nor 0 or 1"),
             )),
         })
-        .collect::<Result<_, _>>()?;
-    let different = |list: &[u32]| list.iter().enumerate().all(|(k, n)| !list[..k].contains(n));
-    let marks = numbers.len() == tokens && numbers.iter().all(|n| *n <= 1);
-    if truths || marks && (!different(&numbers) || numbers.iter().any(|n| *n as usize >= tokens)) {
-        return Ok((0..).zip(&numbers).filter(|(_, n)| **n > 0).map(|(at, _)| at).collect());
-    }
-    let mut seen = std::collections::HashSet::new();
-    Ok(numbers.into_iter().filter(|n| seen.insert(*n)).collect())
+        .collect()
 }
 
 #[derive(Deserialize)]
@@ -207,8 +211,8 @@ enum Probabilities<'a> {
 fn prediction(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
     let keys: PredictionKeys<'_> = json(text)?;
     let ranking = match keys.rationale {
-        Sets::One(ranking) => ranking,
-        Sets::Several(mut lists) if lists.len() == 1 => lists.swap_remove(0),
+        Sets::One(ranking) => indices(ranking)?,
+        Sets::Several(mut lists) if lists.len() == 1 => indices(lists.swap_remove(0))?,
         Sets::Several(lists) => {
             let what = format!("{} rationales; expected the one of a single sequence", lists.len());
             return Err(Unread::new(DropKind::Value, what));

@@ -183,6 +183,8 @@ row! {
         target: Option<[u32; 2]>,
         /// Forms for the masked word by label: singular, plural.
         forms: Option<[Text<'a>; 2]>,
+        /// The right word for the mask, and the one that another value of the property asks for.
+        choice: Option<[Text<'a>; 2]>,
         /// The counterfactual: the sentence with the subject in the other number, masked likewise.
         twin: Option<Text<'a>>,
     }

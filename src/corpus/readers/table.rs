@@ -109,10 +109,10 @@ pub(crate) fn unquoted(raw: &str) -> Text<'_> {
 }
 
 /// What fields of tables are separated by besides tabs.
-pub(crate) const MARKS: [char; 2] = [',', ';'];
+pub const MARKS: [char; 2] = [',', ';'];
 
 /// A line of a table with tabs between its fields, which may be quoted; tabs within a field become blanks.
-pub(crate) fn with_tabs(line: &str, mark: char) -> String {
+pub fn with_tabs(line: &str, mark: char) -> String {
     let mut out = String::with_capacity(line.len());
     let mut chars = line.chars().peekable();
     let (mut quoted, mut begins) = (false, true);

@@ -387,6 +387,7 @@ impl Predictions {
             models: self.models.clone(),
             relations: self.relations.iter().map(of).collect(),
             fractions: true,
+            missing: 0,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use corpus::readers::{MARKS, with_tabs};
 use thiserror::Error;
 
 use super::places::Ties;
@@ -36,8 +37,8 @@ pub enum TableError {
 
 /// A prompt with the score of each model.
 pub(crate) type PromptScores = (String, Vec<Option<f64>>);
-/// A model with the number of prompts and their spread.
-pub(crate) type ModelSpread = (String, usize, Preference);
+/// A model with the number of prompts and their spread, which takes two prompts.
+pub(crate) type ModelSpread = (String, usize, Option<Preference>);
 
 /// Scores by relation, prompt and model, in the order in which they come, in the unit of the table.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -47,6 +48,8 @@ pub struct ScoreTable {
     pub relations: Vec<(String, Vec<PromptScores>)>,
     /// True if the scores are 0 to 1, and not per cent.
     pub fractions: bool,
+    /// Cells without a score: empty, or NaN.
+    pub missing: usize,
 }
 
 /// Statistics of a table.
@@ -58,6 +61,8 @@ pub struct Report {
     pub relations: Vec<(String, Vec<ModelSpread>)>,
     /// Relations on which the order of the models changes with the prompt.
     pub unstable: usize,
+    /// Cells without a score.
+    pub missing: usize,
 }
 
 enum Columns {
@@ -66,11 +71,15 @@ enum Columns {
 }
 
 impl ScoreTable {
-    /// Reads a table: fields separated by tabs, the first line their names.
+    /// Reads a table: fields separated by tabs, commas or semicolons, the first line their names.
     pub fn parse(text: &str, file: &Path) -> Result<Self, TableError> {
         let header = |what: String| TableError::Header { file: file.to_owned(), what };
         let mut lines = text.trim_start_matches('\u{feff}').lines().enumerate();
         let first = lines.next().map_or("", |(_, l)| l);
+        let mark =
+            MARKS.into_iter().filter(|_| !first.contains('\t')).max_by_key(|m| first.matches(*m).count());
+        let tabbed = |line: &'_ str| mark.map_or(line.to_owned(), |mark| with_tabs(line, mark));
+        let first = tabbed(first);
         let names: Vec<&str> = first.split('\t').map(str::trim).take(MAX_FIELDS).collect();
         let at = |name: &str| names.iter().position(|n| *n == name);
         let relation = at("relation").ok_or_else(|| header("no column `relation`".into()))?;
@@ -87,9 +96,10 @@ impl ScoreTable {
             }
             list.iter().for_each(|k| table.models.push(names[*k].to_owned()));
         }
-        let mut signs = false;
+        let (mut signs, mut missing) = (false, 0);
         for (number, line) in lines.filter(|(_, l)| !l.trim().is_empty()) {
             let wrong = |what: String| TableError::Row { file: file.to_owned(), line: number + 1, what };
+            let line = tabbed(line);
             let fields: Vec<&str> = line.split('\t').map(str::trim).take(MAX_FIELDS).collect();
             if fields.len() != names.len() {
                 return Err(wrong(format!("{} fields where the header has {}", fields.len(), names.len())));
@@ -97,6 +107,7 @@ impl ScoreTable {
             let mut take = |model: &str, cell: &str| -> Result<(), TableError> {
                 signs |= cell.ends_with('%');
                 let score = score(cell).map_err(&wrong)?;
+                missing += usize::from(score.is_none());
                 table.put(fields[relation], fields[prompt], model, score).map_err(&wrong)
             };
             match &columns {
@@ -105,8 +116,9 @@ impl ScoreTable {
             }
         }
         let all = table.relations.iter().flat_map(|r| &r.1).flat_map(|p| &p.1).flatten();
-        table.fractions = !signs && all.clone().all(|s| *s <= 1.0);
-        if all.count() == 0 {
+        let (fractions, none) = (!signs && all.clone().all(|s| *s <= 1.0), all.count() == 0);
+        (table.fractions, table.missing) = (fractions, missing);
+        if none {
             return Err(header("no row with a score".into()));
         }
         Ok(table)
@@ -151,8 +163,9 @@ impl ScoreTable {
             let mut rows = Vec::new();
             for (k, model) in self.models.iter().enumerate() {
                 let scores: Vec<f64> = prompts.iter().filter_map(|p| score(p, k)).collect();
-                if let Some(preference) = Preference::of(&scores) {
-                    each[k].push(preference);
+                let preference = Preference::of(&scores).filter(|_| scores.len() > 1);
+                each[k].extend(preference);
+                if !scores.is_empty() {
                     rows.push((model.clone(), scores.len(), preference));
                 }
             }
@@ -172,13 +185,13 @@ impl ScoreTable {
         };
         let models = self.models.iter().zip(&each);
         let models = models.map(|(m, list)| (m.clone(), means(list), over(list))).collect();
-        Report { models, relations, unstable }
+        Report { models, relations, unstable, missing: self.missing }
     }
 }
 
 /// A score as it is written; a sign of per cent is taken off, and nothing or `nan` is none.
 fn score(cell: &str) -> Result<Option<f64>, String> {
-    if cell.is_empty() || cell.eq_ignore_ascii_case("nan") {
+    if ["", "nan", "na", "n/a", "null", "none", "-"].contains(&cell.to_lowercase().as_str()) {
         return Ok(None);
     }
     let plain = cell.trim_end_matches('%');
@@ -222,7 +235,14 @@ mod tests {
     fn what_is_missing_is_no_score_and_what_is_wrong_names_its_line() {
         let table = parse("relation\tprompt\ta\tb\nr\tp\t1\tnan\nr\tq\t2\t3\n").unwrap();
         let report = table.report(Ties::EarlierLower);
-        assert_eq!((report.relations[0].1[1].1, report.unstable), (1, 0));
+        assert_eq!((report.relations[0].1[1].1, report.unstable, report.missing), (1, 0, 1));
+        assert_eq!(
+            (report.relations[0].1[1].2, report.models[1].1),
+            (None, None),
+            "one prompt has no spread"
+        );
+        let commas = parse("relation,prompt,a,b\nr,\"p, q\",1,\nr,q,2,3\n").unwrap();
+        assert_eq!((commas.relations[0].1[0].0.as_str(), commas.missing), ("p, q", 1));
         for (text, told) in [
             ("a\tb\n", "no column `relation`"),
             ("relation\tprompt\n", "no column of a model"),
