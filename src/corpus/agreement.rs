@@ -59,6 +59,14 @@ pub enum ConversionError {
         /// The commonest reason.
         why: &'static str,
     },
+    /// No row serves for a file's own labels.
+    #[error("none of {unsuited} rows serves: {why}")]
+    NoneOwn {
+        /// Rows that were looked at.
+        unsuited: u64,
+        /// What most of them lack.
+        why: &'static str,
+    },
     /// One of the numbers never occurs.
     #[error("the sentences cannot be probed for the number of the subject: {0}")]
     OneSided(#[from] FrequencyError),
@@ -220,7 +228,11 @@ impl Collector {
         if self.examples.is_empty() {
             let why =
                 self.conversion.reasons.iter().max_by_key(|(_, l)| l.count).map_or("no row", |(why, _)| *why);
-            return Err(ConversionError::None { unsuited: self.conversion.unsuited, why });
+            let unsuited = self.conversion.unsuited;
+            return Err(match self.task.is_own() {
+                true => ConversionError::NoneOwn { unsuited, why },
+                false => ConversionError::None { unsuited, why },
+            });
         }
         // The frequencies are those of agreement; a task of one's own is not drawn by them.
         let frequencies =

@@ -1,6 +1,6 @@
 //! What four tiny models answer to prompts under every rule: ids, logits, predictions, ranks, scores.
 
-use probity::lab::prompts::candidates::{Reply, from_list, from_vocabulary, top};
+use probity::lab::prompts::candidates::{Reply, Strings, from_list, from_vocabulary, top};
 use probity::lab::prompts::function_words::FunctionWords;
 use probity::lab::prompts::query::{Asker, Encoded};
 use probity::lab::prompts::rule::{Word, replies};
@@ -37,6 +37,7 @@ struct Case {
     queries: Value,
     tensors: Tensors,
     index: Vec<Query>,
+    stop: FunctionWords,
 }
 
 impl Case {
@@ -66,8 +67,9 @@ fn queries_are_answered_as_transformers_answers_them(dir: &Path) {
     });
     let index = index.collect();
     let tensors = Tensors::load(&dir.join("queries.safetensors"));
-    let case = Case { relations: json(&dir.join("relations.json")), queries, tensors, index };
     let stop = FunctionWords::read(&dir.join("stopwords.txt")).unwrap();
+    let case =
+        Case { relations: json(&dir.join("relations.json")), queries, tensors, index, stop: stop.clone() };
     let loaded: Vec<Model> =
         MODELS.iter().map(|m| Model::load(&ModelSource::Dir(models.join(m)), Device::Cpu).unwrap()).collect();
     let words_without = |words: &FunctionWords| -> Vec<Words> {
@@ -198,7 +200,13 @@ fn reply(
         from_list(&words.strings, ids, &some, &object).unwrap()
     };
     match rule {
-        "vocabulary" => from_vocabulary(&words.strings, logits, &object),
+        // The published code lets special tokens answer; this program does not.
+        "vocabulary" => {
+            let tokenizer = model.tokenizer().unwrap();
+            let text = |id: u32| tokenizer.decode(&[id], false).unwrap().trim().to_owned();
+            let every = (0..tokenizer.len() as u32).map(text).collect();
+            from_vocabulary(&Strings::new(every, &case.stop, false), logits, &object)
+        }
         "intersection" => chosen(lists.all),
         "intersection_without_stop_words" => chosen(lists.content),
         _ => {
@@ -265,7 +273,6 @@ fn stop_words_are_passed_over_as_in_the_published_code(dir: &Path) {
     let cases = queries["stop_word_cases"].as_array().unwrap();
     assert!(!cases.is_empty());
     for case in cases {
-        use probity::lab::prompts::candidates::Strings;
         let strings = Strings::new(list(&case["strings"]), &stop, false);
         let n = list(&case["strings"]).len();
         let logits: Vec<f32> = (0..n).map(|k| -(k as f32)).collect();
