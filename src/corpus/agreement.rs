@@ -99,7 +99,7 @@ pub enum Position {
 }
 
 /// A label of a sentence by its name; a label without a name is called `label`.
-pub(crate) fn label<'s>(sentence: &'s Sentence<'_>, name: &str) -> Option<&'s str> {
+pub fn label<'s>(sentence: &'s Sentence<'_>, name: &str) -> Option<&'s str> {
     let named = sentence.labels.as_ref().and_then(|l| l.get(name));
     named.or_else(|| sentence.label.as_deref().filter(|_| name == "label"))
 }

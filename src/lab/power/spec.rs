@@ -62,6 +62,9 @@ pub struct TaskSpec {
     /// A file of labelled sentences in place of generated ones; a relative path is relative to the spec's file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
+    /// The label of the file that is probed, by name, where its rows have several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// Training examples of each class, rising. Those that validate and test follow by the ratio: a quarter as many each.
     pub sizes: Vec<usize>,
     /// Parts of training, validation and test.
@@ -77,6 +80,7 @@ impl Default for TaskSpec {
         Self {
             name: "subj_number".into(),
             data: None,
+            label: None,
             sizes: vec![64, 256, 1_024],
             ratio: Ratio::PAPER,
             base: PathBuf::new(),

@@ -41,10 +41,20 @@ impl Case<'_> {
             }
             let trace = self.model.forward(&self.batch, &plan)?;
             let hidden = trace.get(self.end())?;
-            table.close(quantity, "last hidden state", &hidden.data, &states.data, HIDDEN);
+            let place = ("last hidden state", "hidden_states");
+            self.close(quantity, place, &hidden.shape, &hidden.data, &states.data, HIDDEN, table);
             if self.model.has_head() && self.expected.has(&key("logits_at_position")) {
                 let want = self.expected.shaped(&key("logits_at_position"), &[b, self.model.arch().vocab])?;
-                table.close(quantity, "logits", &trace.logits()?.data, &want.data, LOGITS);
+                let logits = trace.logits()?;
+                self.close(
+                    quantity,
+                    ("logits", "logits"),
+                    &logits.shape,
+                    &logits.data,
+                    &want.data,
+                    LOGITS,
+                    table,
+                );
             }
             if self.expected.has(&key("mean_pooled")) {
                 let want = self.expected.shaped(&key("mean_pooled"), &[b, d])?;

@@ -8,6 +8,9 @@ use crate::arch::Network;
 use crate::{Array, Batch, HookPoint, Plan, PoolOver, Pooling, Readout, Sites, Trace};
 use base::Pulse;
 
+/// Most float32 noise of a reference that is believed.
+const MOST_NOISE: f64 = 1e-3;
+
 /// A model with the batch that its expected values are about.
 pub(super) struct Case<'a> {
     pub model: &'a Model,
@@ -152,8 +155,43 @@ impl<'a> Case<'a> {
     ) -> Result<()> {
         let got = trace.get(p)?;
         let want = self.expected.shaped(key, &got.shape)?;
-        table.close(quantity, key, &got.data, &want.data, HIDDEN);
+        self.close(quantity, (key, "hidden_states"), &got.shape, &got.data, &want.data, HIDDEN, table);
         Ok(())
+    }
+
+    /// Compares the tokens of `[B,T,W]` or `[B,H,T,K]`, without padding: what a model computes there is used by nobody. The
+    /// reference's own distance from float64 counts where the file states it.
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn close(
+        &self,
+        quantity: &str,
+        (place, noise): (&str, &str),
+        shape: &[usize],
+        got: &[f32],
+        want: &[f64],
+        tolerance: f64,
+        table: &mut Table,
+    ) {
+        let (got, want) = (self.tokens_of(shape, got), self.tokens_of(shape, want));
+        table.close(quantity, place, &got, &want, tolerance.max(self.noise(noise)));
+    }
+
+    /// The reference's float32 noise for a quantity: none where it is not stated, and at most what a pass in float32 explains.
+    fn noise(&self, quantity: &str) -> f64 {
+        let stated = self.expected.json().field("float32_noise_max_abs").field(quantity);
+        stated.number().ok().filter(|n| *n > 0.0).map_or(0.0, |n| n.min(MOST_NOISE))
+    }
+
+    fn tokens_of<T: Copy>(&self, shape: &[usize], values: &[T]) -> Vec<T> {
+        let (heads, length, width) = match *shape {
+            [_, length, width] => (1, length, width),
+            [_, heads, length, width] => (heads, length, width),
+            _ => return values.to_vec(),
+        };
+        let lengths = self.batch.lengths();
+        let is_token = |row: usize| row % length < lengths.get(row / (heads * length)).copied().unwrap_or(0);
+        let rows = values.chunks(width.max(1)).enumerate().filter(|(row, _)| is_token(*row));
+        rows.flat_map(|(_, values)| values).copied().collect()
     }
 
     /// Shape that a capture of `p` over the whole batch has.
@@ -195,7 +233,10 @@ impl<'a> Case<'a> {
             table.not_checked("attentions", "the file has no attentions.0");
         }
         match logits {
-            Some(want) => table.close("logits", "", &trace.logits()?.data, &want.data, LOGITS),
+            Some(want) => {
+                let got = trace.logits()?;
+                self.close("logits", ("", "logits"), &got.shape, &got.data, &want.data, LOGITS, table);
+            }
             None if self.expected.has("logits") => {
                 let why = "the file has logits, the weights have no head";
                 table.add("logits", why, 0, f64::INFINITY, LOGITS);
@@ -309,7 +350,15 @@ impl<'a> Case<'a> {
         let plan = Plan::default().logits_at(Sites::per_row(positions));
         let trace = self.model.forward(&self.batch, &plan)?;
         let logits = trace.logits()?;
-        table.close("logits at the position", "", &logits.data, &want.data, LOGITS);
+        self.close(
+            "logits at the position",
+            ("", "logits"),
+            &logits.shape,
+            &logits.data,
+            &want.data,
+            LOGITS,
+            table,
+        );
         let top: Tensor = self.expected.get("top5_ids")?;
         let k = top.shape.last().copied().unwrap_or(0).clamp(1, v);
         let ids = self.expected.indices("top5_ids", &[b, k], v)?;

@@ -1,7 +1,7 @@
 //! The sentences that are probed: generated, or from the user's file, split 4 : 1 : 1 (unless the spec says otherwise) within each
 //! class. Where a task keeps the words that it asks about in groups, no word is in two parts, nor in two folds.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::ControlFlow;
 
 use crate::Host;
@@ -9,7 +9,7 @@ use crate::bound::Ratio;
 use crate::spec::Spec;
 use base::{Cancelled, Problem};
 use corpus::probing::{GROUPS, ProbingTask};
-use corpus::readers::{Reading, Row};
+use corpus::readers::{Reading, Row, Sentence};
 use lab::fault::{Fault, problem};
 use lab::host::NoticeLevel;
 use stats::rng::{shuffle, stream, unit};
@@ -181,6 +181,18 @@ fn numbered(classes: usize) -> Vec<String> {
     (0..classes).map(|i| i.to_string()).collect()
 }
 
+/// The label that is probed; the names of all labels are collected until one is found.
+fn wanted(spec: &Spec, sentence: &Sentence<'_>, names: &mut BTreeSet<String>) -> Option<String> {
+    let label = match &spec.task.label {
+        Some(name) => corpus::agreement::label(sentence, name),
+        None => sentence.label.as_deref(),
+    };
+    if label.is_none() && names.len() < 100 {
+        names.extend(sentence.labels.iter().flat_map(|l| &l.0).map(|(name, _)| name.to_string()));
+    }
+    label.map(str::to_owned)
+}
+
 type Read = (Vec<String>, Vec<usize>, Vec<String>);
 
 /// Labelled sentences of a file, each once.
@@ -192,13 +204,14 @@ fn read(spec: &Spec, file: &str, host: &mut Host<'_>) -> Result<Read, Fault> {
     let mut seen: HashSet<String> = HashSet::new();
     let mut all: Vec<(String, String)> = Vec::new();
     let (mut twice, mut other, mut stopped) = (0usize, 0usize, false);
+    let mut names: BTreeSet<String> = BTreeSet::new();
     Reading::open(&path)
         .map_err(told)?
         .rows(&mut |row, line| {
             match row {
-                Row::Sentence(s) => match s.label {
+                Row::Sentence(s) => match wanted(spec, &s, &mut names) {
                     Some(label) if seen.insert(s.text.to_string()) => {
-                        all.push((s.text.to_string(), label.to_string()));
+                        all.push((s.text.to_string(), label));
                     }
                     Some(_) => twice += 1,
                     None => other += 1,
@@ -215,6 +228,12 @@ fn read(spec: &Spec, file: &str, host: &mut Host<'_>) -> Result<Read, Fault> {
         .map_err(told)?;
     if stopped {
         return Err(Cancelled.into());
+    }
+    if all.is_empty() && !names.is_empty() {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let what = format!("its rows have several labels and none of the wanted name: {}", names.join(", "));
+        let hint = "set task.label to one of them".into();
+        return Err(Problem { what, r#where: "task.data".into(), hint }.into());
     }
     if twice + other > 0 {
         let what =

@@ -83,10 +83,9 @@ impl Common {
 fn plain_theta(file: &ConfigFile) -> Result<f64> {
     match rotary::positions(file, 1.0)? {
         Positions::Rotary { theta, fraction: 1.0, scaling: Scaling::None } => Ok(theta),
-        Positions::Rotary { fraction: 1.0, .. } => Err(file.wrong(
-            "rotary scaling is supported for llama, qwen2 and gpt_neox; candle-transformers has none here"
-                .into(),
-        )),
+        Positions::Rotary { fraction: 1.0, .. } => {
+            Err(file.wrong("rotary scaling is supported for llama, qwen2 and gpt_neox".into()))
+        }
         _ => Err(file.wrong("rotary positions over a part of each head are not supported here".into())),
     }
 }
