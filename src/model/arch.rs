@@ -429,19 +429,23 @@ impl Arch {
                 return Err(format!("start token {} is outside the vocabulary", second.start_token));
             }
         }
-        if let Positions::Rotary { fraction, theta, scaling } = self.positions {
-            if !scaling.is_sound() {
-                return Err(format!(
-                    "rotary scaling {scaling:?}: factors and lengths are positive, low below high"
-                ));
-            }
-            let sound = fraction > 0.0 && fraction <= 1.0 && theta > 0.0 && theta.is_finite();
-            if !sound || self.rotated() == 0 || self.rotated() > self.head_dim {
-                return Err(format!("rotary positions with share {fraction} and base {theta}"));
-            }
-        }
+        self.validate_rotary()?;
         if !(self.norm.eps > 0.0 && self.norm.eps < 1.0) {
             return Err(format!("norm epsilon {}; it must lie between 0 and 1", self.norm.eps));
+        }
+        Ok(())
+    }
+
+    fn validate_rotary(&self) -> std::result::Result<(), String> {
+        let Positions::Rotary { fraction, theta, scaling } = self.positions else { return Ok(()) };
+        if !scaling.is_sound() {
+            return Err(format!(
+                "rotary scaling {scaling:?}: factors and lengths are positive, low below high"
+            ));
+        }
+        let sound = fraction > 0.0 && fraction <= 1.0 && theta > 0.0 && theta.is_finite();
+        if !sound || self.rotated() == 0 || self.rotated() > self.head_dim {
+            return Err(format!("rotary positions with share {fraction} and base {theta}"));
         }
         Ok(())
     }

@@ -1,3 +1,5 @@
+//! Files of one's own: what is taken and left out, samples, labels of any name, positions.
+
 use super::*;
 use crate::readers::plain;
 use crate::sets;

@@ -1,3 +1,5 @@
+//! The built-in tasks: names, labels, streams, frequencies.
+
 use super::*;
 use proptest::prelude::*;
 
