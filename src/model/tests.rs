@@ -202,11 +202,16 @@ fn a_folder_without_head_probes_but_does_not_prompt() {
 }
 
 #[test]
-fn a_tokenizer_must_fit_the_model() {
+fn only_texts_with_ids_beyond_the_embeddings_are_refused() {
     let small = Arch::bert(families::Size { vocab: 9, hidden: 8, layers: 1, heads: 2, max_positions: 10 });
     let dir = folder(&small);
-    let why = refusal(dir.path());
-    assert!(why.contains("vocab.txt") && why.contains("ids up to 9") && why.contains("9 rows"), "{why}");
+    let m = load(dir.path()).unwrap();
+    let tokenizer = m.tokenizer().unwrap();
+    assert!(tokenizer.len() > 9 && !tokenizer.knows(&[9]));
+    let ask = |id: u32| m.forward(&Batch::new(&[[2, id, 3]], 0).unwrap(), &Plan::default());
+    assert!(ask(8).is_ok());
+    let why = ask(9).unwrap_err().to_string();
+    assert!(why.contains("token id 9") && why.contains("no embedding"), "{why}");
 }
 
 #[test]

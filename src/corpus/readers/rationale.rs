@@ -92,7 +92,7 @@ pub(crate) fn positions(list: Vec<Mark>, tokens: usize) -> Result<Vec<u32>, Unre
     let numbers = indices(list)?;
     let different = |list: &[u32]| list.iter().enumerate().all(|(k, n)| !list[..k].contains(n));
     let marks = numbers.len() == tokens && numbers.iter().all(|n| *n <= 1);
-    if truths || marks && (!different(&numbers) || numbers.iter().any(|n| *n as usize >= tokens)) {
+    if truths || marks && !different(&numbers) {
         return Ok((0..).zip(&numbers).filter(|(_, n)| **n > 0).map(|(at, _)| at).collect());
     }
     let mut seen = std::collections::HashSet::new();

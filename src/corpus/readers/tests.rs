@@ -429,7 +429,7 @@ mod bad_input {
     fn no_rows_is_an_error_that_says_why() {
         refused("", &["it is empty"]);
         refused("\n \r\n\n", &["it is empty"]);
-        refused("hello\nworld\n", &["text that begins with `hello`", "lama", "senteval"]);
+        refused("hello\nworld\n", &["text that begins with `hello`", "plain JSON lines", "labelled"]);
         refused("a\tb\n1\t2\n", &["columns a, b"]);
         refused("{\"colour\": 1}\n", &["keys colour"]);
         let header = std::fs::read_to_string(rows_folder().join("agreement.tsv")).unwrap();

@@ -136,7 +136,7 @@ fn a_grammar_that_repeats_itself_is_an_error() {
         let example = agreement(seed, f)(None);
         Box::new(move |_| example.clone())
     }
-    let stuck = Task { write: one, ..*task() };
+    let stuck = Task { write: Some(one), ..*task() };
     assert!(stuck.examples(1, 0, &Frequencies::natural()).is_ok());
     let error = stuck.examples(2, 0, &Frequencies::natural()).unwrap_err();
     assert_eq!(error, TaskError::Exhausted { task: "agreement", wanted: 2, found: 1 });
