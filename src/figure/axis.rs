@@ -92,6 +92,8 @@ pub struct Fitted {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tick {
+    /// Value in data units.
+    pub value: f64,
     /// Position, 0 to 1.
     pub at: f64,
     /// Text beside it; empty at minor ticks.
@@ -220,7 +222,7 @@ impl Fitted {
             let ticks: Vec<Tick> = candidate
                 .into_iter()
                 .filter(|(v, _)| self.shows(*v))
-                .filter_map(|(v, label)| Some(Tick { at: self.place(v)?, label }))
+                .filter_map(|(v, label)| Some(Tick { value: v, at: self.place(v)?, label }))
                 .collect();
             if fits(&ticks, room) {
                 return ticks;

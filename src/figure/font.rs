@@ -141,6 +141,23 @@ impl<'a> Fonts<'a> {
         out
     }
 
+    /// The text in lines no wider than `room`, broken between words; what does not fit in `most` lines is cut with an ellipsis.
+    pub(crate) fn wrapped(&self, text: &str, size: f64, room: f64, most: usize) -> Vec<String> {
+        let mut lines = vec![String::new()];
+        for word in text.split(' ') {
+            let (count, last) = (lines.len(), lines.len() - 1);
+            let longer = format!("{} {word}", lines[last]);
+            if lines[last].is_empty() {
+                lines[last] = word.to_owned();
+            } else if count < most && self.width(&longer, size) > room {
+                lines.push(word.to_owned());
+            } else {
+                lines[last] = longer;
+            }
+        }
+        lines.iter().map(|line| self.cut(line, size, room)).collect()
+    }
+
     /// Draws a line of text from its left end on the baseline.
     pub(crate) fn draw(&self, text: &str, (mut x, y): (f64, f64), size: f64, pen: &mut dyn Pen) {
         for c in text.chars() {

@@ -5,19 +5,20 @@
 //!
 //! What the embedded font lacks is drawn in a PNG with a font of the system, where there is one (`spare`).
 //!
-//! On paper there is one drawing path: `paper` lays a figure out as a list of strokes, fills and texts (`scene`), and that list
-//! is written as SVG or painted as PNG.
+//! On paper there is one drawing path: `paper` lays a figure out with plotters, whose backend of ours (`canvas`) records strokes, fills
+//! and texts; that list is written as SVG or painted as PNG.
 
 pub mod axis;
+mod canvas;
 mod csv;
 mod font;
 pub mod layers;
+mod look;
 pub mod palette;
 mod paper;
 mod png;
 pub mod role;
 pub mod route;
-mod scene;
 mod spare;
 mod svg;
 
@@ -29,6 +30,7 @@ use thiserror::Error;
 pub use axis::{Axis, Scale};
 pub use csv::text as csv_text;
 pub use layers::Layer;
+pub use look::{Options, Style};
 pub use role::{Dash, Emphasis, Marker, Role};
 pub use spare::spare_font;
 
@@ -85,8 +87,8 @@ pub enum FigureError {
 /// A figure as the bytes of a file with the given extension (`png`, `svg`, `csv`); none for other extensions.
 pub fn render(figure: &Figure, extension: &str) -> Result<Option<Vec<u8>>, FigureError> {
     Ok(Some(match extension.to_ascii_lowercase().as_str() {
-        "png" => png::to_png(figure)?,
-        "svg" => svg::to_svg(figure)?.into_bytes(),
+        "png" => png::to_png(figure, &Options::default())?,
+        "svg" => svg::to_svg(figure, &Options::default())?.into_bytes(),
         "csv" => csv::to_csv(figure).into_bytes(),
         _ => return Ok(None),
     }))

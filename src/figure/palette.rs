@@ -5,10 +5,10 @@
 pub struct Rgb(pub u8, pub u8, pub u8);
 
 impl Rgb {
-    /// Half of it on white, for what is there for comparison.
-    pub(crate) fn pale(self) -> Self {
-        let half = |c: u8| c / 2 + 128;
-        Self(half(self.0), half(self.1), half(self.2))
+    /// The colour a share of the way to another.
+    pub(crate) fn mixed(self, other: Self, share: f64) -> Self {
+        let mix = |x: u8, y: u8| (f64::from(x) + (f64::from(y) - f64::from(x)) * share).round() as u8;
+        Self(mix(self.0, other.0), mix(self.1, other.1), mix(self.2, other.2))
     }
 }
 
@@ -95,9 +95,7 @@ fn between(stops: &[Rgb], share: f64) -> Rgb {
     let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
     let at = share * (stops.len() - 1) as f64;
     let k = (at as usize).min(stops.len() - 2);
-    let (a, b, t) = (stops[k], stops[k + 1], at - k as f64);
-    let mix = |x: u8, y: u8| (f64::from(x) + (f64::from(y) - f64::from(x)) * t).round() as u8;
-    Rgb(mix(a.0, b.0), mix(a.1, b.1), mix(a.2, b.2))
+    stops[k].mixed(stops[k + 1], at - k as f64)
 }
 
 #[cfg(test)]

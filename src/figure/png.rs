@@ -1,23 +1,22 @@
-//! PNG: the drawing painted at twice its size, with the provenance in text chunks.
+//! PNG: the drawing painted by tiny-skia, with the provenance in text chunks.
 
 use std::collections::BTreeSet;
 
 use tiny_skia::{
-    Color, FillRule, LineCap, LineJoin, Paint, PathBuilder, Pixmap, Stroke, StrokeDash, Transform,
+    FillRule, LineCap, LineJoin, Paint, PathBuilder, Pixmap, Stroke, StrokeDash, Transform,
 };
 
-use super::font::{self, Fonts, Ink};
+use super::canvas::{At, Drawn, Item, Pen, Scene};
+use super::font::{self, Ink};
+use super::look::Options;
 use super::palette::Rgb;
 use super::role::Dash;
-use super::scene::{At, Item, Pen, Scene, Side};
-use super::spare::Spare;
-use super::{Figure, FigureError, paper};
+use super::spare::{self, Spare};
+use super::{Figure, FigureError};
 use base::text::printable_label;
 
-/// Pixels of the file per logical pixel.
-const RESOLUTION: f32 = 2.0;
-/// Pixels per metre: a figure of 800 logical pixels prints 5.3 inches wide.
-const DENSITY: u32 = 11_811;
+/// Most pixels of a picture: 256 MiB in memory.
+const MOST_PIXELS: f64 = 67_108_864.0;
 /// Width of the stroke around letters, in em: the embedded font is a light one, which prints too thin.
 const WEIGHT: f64 = 0.022;
 
@@ -26,43 +25,29 @@ const WEIGHT: f64 = 0.022;
 ///
 /// # Errors
 /// [`FigureError::Draw`] if the picture cannot be made.
-pub(crate) fn to_png(figure: &Figure) -> Result<Vec<u8>, FigureError> {
-    drawn(figure, &|foreign| Spare::of_system(foreign))
+pub(crate) fn to_png(figure: &Figure, options: &Options) -> Drawn<Vec<u8>> {
+    drawn(figure, options, &|foreign| Spare::of_system(foreign))
 }
 
-/// The figure with what `find` has for the characters that the embedded font lacks.
-fn drawn(figure: &Figure, find: &dyn Fn(&BTreeSet<char>) -> Spare) -> Result<Vec<u8>, FigureError> {
-    let (mut asked, mut spare) = (BTreeSet::new(), Spare::default());
-    loop {
-        let fonts = Fonts::with(spare.faces());
-        let foreign = paper::lay_out(figure, &fonts, &[]).foreign();
-        if foreign.is_subset(&asked) {
-            let boxed: BTreeSet<char> = foreign.iter().copied().filter(|c| !fonts.draws(*c)).collect();
-            let notes = if foreign.is_empty() { Vec::new() } else { spare.notes(&boxed) };
-            return painted(figure, &paper::lay_out(figure, &fonts, &notes), &spare.names());
-        }
-        // Only the finished drawing knows which texts were cut away; with other letters, others are.
-        asked.extend(foreign);
-        let found = find(&asked);
-        drop(fonts);
-        spare = found;
-    }
+fn drawn(figure: &Figure, options: &Options, find: &dyn Fn(&BTreeSet<char>) -> Spare) -> Drawn<Vec<u8>> {
+    spare::with_fonts(figure, options.look(), find, &|scene, fonts| {
+        painted(figure, scene, fonts, options.dpi())
+    })
 }
 
-fn painted(figure: &Figure, scene: &Scene<'_>, fonts: &[String]) -> Result<Vec<u8>, FigureError> {
-    let pixels = |length: f64| (length * f64::from(RESOLUTION)).round() as u32;
-    let mut picture = Pixmap::new(pixels(scene.width), pixels(scene.height))
-        .ok_or_else(|| FigureError::Draw("the picture has no size".into()))?;
-    picture.fill(Color::WHITE);
-    paint(&mut picture, scene);
-    // The paper is opaque, so that premultiplied colours are plain ones.
+fn painted(figure: &Figure, scene: &Scene<'_>, fonts: &[String], dpi: u32) -> Drawn<Vec<u8>> {
+    let scale = scene.look.unit * f64::from(dpi) / 72.0;
+    let [width, height] = [scene.look.width, scene.height].map(|length| (length * scale).round());
+    let size = (width * height <= MOST_PIXELS).then(|| Pixmap::new(width as u32, height as u32)).flatten();
+    let mut picture = size.ok_or_else(|| {
+        FigureError::Draw(format!("{width} by {height} pixels are too many: choose fewer dots per inch"))
+    })?;
+    let mut painter = Painter { picture: &mut picture, scale: scale as f32 };
+    scene.items.iter().for_each(|item| painter.item(scene, item));
+    // The page is opaque, so that premultiplied colours are plain ones.
     let rgb: Vec<u8> = picture.data().chunks_exact(4).flat_map(|p| [p[0], p[1], p[2]]).collect();
     let size = (picture.width(), picture.height());
-    encode(figure, fonts, &rgb, size).map_err(|e| FigureError::Draw(e.to_string()))
-}
-
-fn scale() -> Transform {
-    Transform::from_scale(RESOLUTION, RESOLUTION)
+    encode(figure, fonts, &rgb, size, dpi).map_err(|e| FigureError::Draw(e.to_string()))
 }
 
 fn colour(Rgb(r, g, b): Rgb, alpha: f64) -> Paint<'static> {
@@ -71,41 +56,63 @@ fn colour(Rgb(r, g, b): Rgb, alpha: f64) -> Paint<'static> {
     paint
 }
 
-fn paint(picture: &mut Pixmap, scene: &Scene<'_>) {
-    for item in &scene.items {
+struct Painter<'a> {
+    picture: &'a mut Pixmap,
+    /// Pixels in a unit of the page.
+    scale: f32,
+}
+
+impl Painter<'_> {
+    fn transform(&self) -> Transform {
+        Transform::from_scale(self.scale, self.scale)
+    }
+
+    fn fill(&mut self, path: Option<tiny_skia::Path>, paint: &Paint<'_>) {
+        if let Some(path) = path {
+            self.picture.fill_path(&path, paint, FillRule::Winding, self.transform(), None);
+        }
+    }
+
+    fn item(&mut self, scene: &Scene<'_>, item: &Item) {
         match item {
-            Item::Line { points, pen } => line(picture, points, pen),
-            Item::Fill { points, colour: c, alpha } => {
-                if let Some(path) = polygon(points, true) {
-                    picture.fill_path(&path, &colour(*c, *alpha), FillRule::Winding, scale(), None);
-                }
-            }
+            Item::Line { points, pen } => self.line(points, pen),
+            Item::Fill { points, colour: c, alpha } => self.fill(polygon(points, true), &colour(*c, *alpha)),
             Item::Disc { at, radius, colour: c } => {
                 let circle = PathBuilder::from_circle(at.0 as f32, at.1 as f32, radius.max(0.1) as f32);
-                if let Some(path) = circle {
-                    picture.fill_path(&path, &colour(*c, 1.0), FillRule::Winding, scale(), None);
-                }
+                self.fill(circle, &colour(*c, 1.0));
             }
             Item::Text { text, at, kind } => {
                 let (x, y) = (at.0 as f32, at.1 as f32);
                 let turn =
                     if kind.upwards { Transform::from_rotate_at(-90.0, x, y) } else { Transform::identity() };
                 let long = scene.fonts.width(text, kind.size);
-                let back = match kind.along {
-                    Side::Start => 0.0,
-                    Side::Middle => long / 2.0,
-                    Side::End => long,
-                };
+                let place = turn.post_concat(self.transform());
                 let mut brush = Brush {
-                    picture,
+                    picture: self.picture,
                     path: PathBuilder::new(),
                     paint: colour(kind.colour, 1.0),
-                    place: turn.post_concat(scale()),
+                    place,
                     weight: (WEIGHT * kind.size) as f32,
                 };
-                scene.fonts.draw(text, (at.0 - back, at.1), kind.size, &mut brush);
+                let start = (at.0 - kind.along.share() * long, at.1);
+                scene.fonts.draw(text, start, kind.size, &mut brush);
             }
         }
+    }
+
+    fn line(&mut self, points: &[At], pen: &Pen) {
+        let Some(path) = polygon(points, false) else { return };
+        let dash = pen.pattern().and_then(|[on, off]| StrokeDash::new(vec![on as f32, off as f32], 0.0));
+        let round = pen.dash == Dash::Dotted;
+        let stroke = Stroke {
+            width: pen.width as f32,
+            line_cap: if round { LineCap::Round } else { LineCap::Butt },
+            line_join: LineJoin::Round,
+            dash,
+            ..Stroke::default()
+        };
+        let transform = self.transform();
+        self.picture.stroke_path(&path, &colour(pen.colour, pen.alpha), &stroke, transform, None);
     }
 }
 
@@ -119,20 +126,6 @@ fn polygon(points: &[At], closed: bool) -> Option<tiny_skia::Path> {
         path.close();
     }
     path.finish()
-}
-
-fn line(picture: &mut Pixmap, points: &[At], pen: &Pen) {
-    let Some(path) = polygon(points, false) else { return };
-    let dash = pen.pattern().and_then(|[on, off]| StrokeDash::new(vec![on as f32, off as f32], 0.0));
-    let round = pen.dash == Dash::Dotted;
-    let stroke = Stroke {
-        width: pen.width as f32,
-        line_cap: if round { LineCap::Round } else { LineCap::Butt },
-        line_join: LineJoin::Round,
-        dash,
-        ..Stroke::default()
-    };
-    picture.stroke_path(&path, &colour(pen.colour, pen.alpha), &stroke, scale(), None);
 }
 
 /// Paints letters.
@@ -181,6 +174,7 @@ fn encode(
     fonts: &[String],
     pixels: &[u8],
     (width, height): (u32, u32),
+    dpi: u32,
 ) -> Result<Vec<u8>, png::EncodingError> {
     let mut out = Vec::new();
     let mut encoder = png::Encoder::new(&mut out, width, height);
@@ -188,7 +182,8 @@ fn encode(
     encoder.set_depth(png::BitDepth::Eight);
     encoder.set_compression(png::Compression::Balanced);
     let unit = png::Unit::Meter;
-    encoder.set_pixel_dims(Some(png::PixelDimensions { xppu: DENSITY, yppu: DENSITY, unit }));
+    let density = (f64::from(dpi) / 0.0254).round() as u32;
+    encoder.set_pixel_dims(Some(png::PixelDimensions { xppu: density, yppu: density, unit }));
     encoder.add_text_chunk("Software".into(), format!("Probity {}", env!("CARGO_PKG_VERSION")))?;
     encoder.add_itxt_chunk("Title".into(), printable_label(&figure.title))?;
     for (key, value) in &figure.provenance.entries {

@@ -1,6 +1,6 @@
 //! The course of an arrow from node to node, around the nodes in between: the same on paper and on cells.
 
-use super::scene::At;
+use super::canvas::At;
 
 /// The box of a node: its middle, and half its width and height.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use super::font::Fonts;
 use super::palette::Rgb;
-use super::scene::{At, Item, Pen, Scene, Side, Type};
+use super::canvas::{At, Item, Pen, Scene, Side, Type};
+use super::look::Options;
 use super::{Figure, FigureError, paper};
 use crate::role::Dash;
 use base::text::printable_label;
@@ -15,27 +16,29 @@ use base::text::printable_label;
 ///
 /// # Errors
 /// [`FigureError::Draw`] if the figure cannot be written.
-pub(crate) fn to_svg(figure: &Figure) -> Result<String, FigureError> {
+pub(crate) fn to_svg(figure: &Figure, options: &Options) -> Result<String, FigureError> {
     let fonts = Fonts::own();
-    let scene = paper::lay_out(figure, &fonts, &[]);
+    let scene = paper::lay_out(figure, &fonts, &[], options.look())?;
     let mut out = String::new();
     write(&mut out, figure, &scene).map_err(|e| FigureError::Draw(e.to_string()))?;
     Ok(out)
 }
 
 fn write(out: &mut String, figure: &Figure, scene: &Scene<'_>) -> std::fmt::Result {
-    let (width, height) = (scene.width, scene.height);
+    let (width, height) = (short(scene.look.width), short(scene.height));
+    let points = [scene.look.width, scene.height].map(|length| short(length * scene.look.unit));
     writeln!(
         out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
-         font-family=\"'Ubuntu Light', Ubuntu, 'Helvetica Neue', Arial, sans-serif\" fill=\"none\" stroke-linejoin=\"round\">"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}pt\" height=\"{}pt\" viewBox=\"0 0 {width} {height}\" \
+         font-family=\"'Ubuntu Light', Ubuntu, 'Helvetica Neue', Arial, sans-serif\" fill=\"none\" stroke-linejoin=\"round\">",
+        points[0], points[1]
     )?;
     writeln!(out, "<title>{}</title>", escape(&printable_label(&figure.title)))?;
     writeln!(out, "<desc>Probity {}", env!("CARGO_PKG_VERSION"))?;
     for (key, value) in &figure.provenance.entries {
         writeln!(out, "{}: {}", escape(&printable_label(key)), escape(&printable_label(value)))?;
     }
-    out.push_str("</desc>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n");
+    out.push_str("</desc>\n");
     scene.items.iter().try_for_each(|item| element(out, scene.fonts, item))?;
     out.push_str("</svg>\n");
     Ok(())
@@ -131,8 +134,8 @@ mod tests {
     #[test]
     fn the_same_figure_gives_the_same_text_and_says_where_it_comes_from() {
         let figure = samples::curves();
-        let svg = to_svg(&figure).unwrap();
-        assert_eq!(svg, to_svg(&figure).unwrap());
+        let svg = to_svg(&figure, &Options::default()).unwrap();
+        assert_eq!(svg, to_svg(&figure, &Options::default()).unwrap());
         assert!(svg.starts_with("<svg xmlns") && svg.trim_end().ends_with("</svg>"));
         assert_eq!(svg.matches("<svg").count(), 1);
         for (key, value) in &figure.provenance.entries {
@@ -144,14 +147,14 @@ mod tests {
     /// The viewer draws these characters: the note about boxes was false here.
     #[test]
     fn a_text_that_the_embedded_font_lacks_is_written_without_a_note_about_boxes() {
-        let svg = to_svg(&samples::tokens()).unwrap();
+        let svg = to_svg(&samples::tokens(), &Options::default()).unwrap();
         assert!(svg.contains(">中文</text>") && !svg.contains("a box with digits"));
     }
 
     #[test]
     fn hostile_text_stays_text() {
         for figure in [samples::hostile(), samples::hostile_tokens()] {
-            let svg = to_svg(&figure).unwrap();
+            let svg = to_svg(&figure, &Options::default()).unwrap();
             assert!(!svg.contains("<script") && !svg.contains('\u{1b}') && !svg.contains("NaN"));
         }
     }
@@ -159,7 +162,7 @@ mod tests {
     #[test]
     fn every_kind_of_layer_is_well_formed() {
         for figure in samples::all() {
-            let svg = to_svg(&figure).unwrap();
+            let svg = to_svg(&figure, &Options::default()).unwrap();
             let opened = svg.matches("<text").count();
             assert!(opened > 4 && opened == svg.matches("</text>").count(), "{}", figure.name);
             assert!(!svg.contains("NaN") && !svg.contains("inf"), "{}", figure.name);

@@ -1,81 +1,111 @@
 //! Bars, histograms and ranges on paper.
 
+use plotters::element::{ErrorBar, Rectangle};
+
+use super::super::canvas::{At, Canvas, Drawn, Pen, filled};
 use super::super::layers::{Bars, Ranges};
-use super::super::palette;
 use super::super::role::{Dash, Marker, Role};
-use super::super::scene::{At, Pen, Scene};
-use super::INK;
-use super::frame::Frame;
+use super::chart::Chart;
+
+/// Widest bar of a category, in units of the page.
+const WIDEST: f64 = 60.0;
 
 /// The surface of a bar: full for solid roles, pale for dashed ones, hatched for dotted ones, so that series differ without
 /// colour.
-pub(crate) fn patch(scene: &mut Scene, a: At, b: At, role: Role) {
-    let colour = palette::series(role.hue);
+pub(crate) fn patch(canvas: &Canvas<'_>, a: At, b: At, role: Role) -> Drawn {
+    let colour = canvas.look.series(role.hue);
     let (a, b) = ((a.0.min(b.0), a.1.min(b.1)), (a.0.max(b.0), a.1.max(b.1)));
     match role.dash {
-        None | Some(Dash::Solid) => scene.rectangle(a, b, colour, 0.9),
-        Some(Dash::Dashed) => scene.rectangle(a, b, colour, 0.32),
-        Some(Dash::Dotted) => scene.hatch(a, b, Pen::new(colour, 1.2)),
+        None | Some(Dash::Solid) => canvas.rectangle(a, b, colour, 0.9)?,
+        Some(Dash::Dashed) => canvas.rectangle(a, b, colour, 0.32)?,
+        Some(Dash::Dotted) => canvas.hatch(a, b, Pen::new(colour, 1.2))?,
     }
-    scene.frame(a, b, Pen::new(colour, 0.9));
+    canvas.frame(a, b, Pen::new(colour, 0.9))
 }
 
 /// The part of a span that the k-th of several series gets.
-fn slot(from: f64, to: f64, k: usize, of: usize) -> (f64, f64) {
+fn slot((from, to): (f64, f64), (k, of): (usize, usize)) -> (f64, f64) {
     let width = (to - from) / of.max(1) as f64;
     (from + k as f64 * width, from + (k + 1) as f64 * width)
 }
 
 /// Bars from zero, with error bars: the k-th of several series.
-pub(crate) fn bars(scene: &mut Scene, frame: &Frame, bars: &Bars, k: usize, of: usize) {
+pub(crate) fn bars<'a>(
+    canvas: &Canvas<'a>,
+    chart: &mut Chart<'a>,
+    bars: &Bars,
+    place: (usize, usize),
+) -> Drawn {
     for bar in &bars.bars {
-        let (from, to) = slot(bar.from, bar.to, k, of);
-        // A logarithmic axis has no zero; bars stand on its lower end.
-        let foot = frame.y.place(0.0).map_or(frame.bottom, |share| frame.py(share));
-        let Some(((left, top), (right, _))) = frame.at(from, bar.y).zip(frame.at(to, bar.y)) else {
+        let span = if bar.bin { (bar.from, bar.to) } else { narrowed(chart, (bar.from, bar.to), place.1) };
+        let (from, to) = slot(span, place);
+        let Some(((left, top), (right, _))) = chart.at(from, bar.y).zip(chart.at(to, bar.y)) else {
             continue;
         };
+        // A logarithmic axis has no zero; bars stand on its lower end.
+        let foot = chart.at(from, 0.0).map_or(chart.bottom, |(_, y)| y);
         let gap = if bar.bin { 0.0 } else { ((right - left) * 0.06).min(2.0) };
-        patch(scene, (left + gap, top), (right - gap, foot), bars.role);
-        let middle = (left + right) / 2.0;
-        if let Some((lo, hi)) = bar.band.and_then(|(lo, hi)| frame.y.place(lo).zip(frame.y.place(hi))) {
-            whisker(
-                scene,
-                middle,
-                (frame.py(lo), frame.py(hi)),
-                ((right - left) * 0.25).min(4.0),
-                Pen::new(INK, 1.1),
-            );
+        patch(canvas, (left + gap, top), (right - gap, foot), bars.role)?;
+        if let Some(ends) = bar.band {
+            let half = ((right - left) * 0.25).min(4.0);
+            whisker(canvas, chart, ((from + to) / 2.0, bar.y), ends, half, Pen::new(canvas.look.ink, 1.1))?;
         }
     }
+    Ok(())
 }
 
-fn whisker(scene: &mut Scene, x: f64, (lo, hi): (f64, f64), half: f64, pen: Pen) {
-    scene.line(&[(x, lo), (x, hi)], pen);
-    for y in [lo, hi] {
-        scene.line(&[(x - half, y), (x + half, y)], pen);
+/// The span of a category, narrowed where few categories on a wide page would make blocks of its bars.
+fn narrowed(chart: &Chart<'_>, (from, to): (f64, f64), series: usize) -> (f64, f64) {
+    let categories = chart.x.categories().map_or(1, <[String]>::len).max(1) as f64;
+    let unit = (chart.right - chart.left) / categories;
+    let width = (to - from).min(WIDEST * series.max(1) as f64 / unit.max(1.0));
+    let middle = (from + to) / 2.0;
+    (middle - width / 2.0, middle + width / 2.0)
+}
+
+/// An interval with caps. plotters would draw a ring at the mean of an error bar that has caps.
+fn whisker<'a>(
+    canvas: &Canvas<'a>,
+    chart: &mut Chart<'a>,
+    (x, y): (f64, f64),
+    (lo, hi): (f64, f64),
+    half: f64,
+    pen: Pen,
+) -> Drawn {
+    let Some((a, b)) = chart.at(x, lo).zip(chart.at(x, hi)) else { return Ok(()) };
+    let style = Pen { width: pen.width * canvas.look.stroke, ..pen };
+    chart.draw(ErrorBar::new_vertical(x, lo, y, hi, style, 0))?;
+    for (x, y) in [a, b] {
+        canvas.line(&[(x - half, y), (x + half, y)], pen)?;
     }
+    Ok(())
 }
 
 /// Ranges with single dots and a mean: the k-th of several series.
-pub(crate) fn ranges(scene: &mut Scene, frame: &Frame, ranges: &Ranges, k: usize, of: usize) {
-    let colour = palette::series(ranges.role.hue);
+pub(crate) fn ranges<'a>(
+    canvas: &Canvas<'a>,
+    chart: &mut Chart<'a>,
+    ranges: &Ranges,
+    place: (usize, usize),
+) -> Drawn {
+    let colour = canvas.look.series(ranges.role.hue);
     for range in &ranges.ranges {
         let middle = range.category as f64;
-        let (from, to) = slot(middle - 0.4, middle + 0.4, k, of);
-        let ends = frame.at(from, range.ends.0).zip(frame.at(to, range.ends.1));
-        let Some(((left, lo), (right, hi))) = ends else { continue };
-        let (x, half) = ((left + right) / 2.0, ((right - left) * 0.3).min(7.0));
-        scene.rectangle((x - half, hi), (x + half, lo), colour, 0.16);
-        whisker(scene, x, (lo, hi), half, Pen::new(colour, 1.3));
-        for dot in &range.dots {
-            if let Some(share) = frame.y.place(*dot) {
-                scene.disc((x, frame.py(share)), 1.7, colour);
-            }
+        let (from, to) = slot(narrowed(chart, (middle - 0.4, middle + 0.4), place.1), place);
+        let (lo, hi) = range.ends;
+        let Some(((left, _), (right, _))) = chart.at(from, lo).zip(chart.at(to, hi)) else { continue };
+        let x = (from + to) / 2.0;
+        let half = ((right - left) * 0.3).min(7.0);
+        let share = half / (right - left).max(1e-9) * (to - from);
+        chart.draw(Rectangle::new([(x - share, hi), (x + share, lo)], filled(colour, 0.16)))?;
+        whisker(canvas, chart, (x, lo), (lo, hi), half, Pen::new(colour, 1.3))?;
+        for at in range.dots.iter().filter_map(|dot| chart.at(x, *dot)) {
+            canvas.disc(at, 1.7, colour)?;
         }
-        if let Some(share) = range.mean.and_then(|m| frame.y.place(m)) {
+        if let Some(at) = range.mean.and_then(|m| chart.at(x, m)) {
             let marker = ranges.role.marker.unwrap_or(Marker::Circle);
-            scene.marker((x, frame.py(share)), marker, half.clamp(2.6, 4.2), colour);
+            canvas.marker(at, marker, half.clamp(2.6, 4.2), colour)?;
         }
     }
+    Ok(())
 }

@@ -3,8 +3,8 @@
 use super::super::layers::Graph;
 use super::super::palette::Rgb;
 use super::super::route::{Room, course};
-use super::super::scene::{At, Pen, Scene, Side, WHITE};
-use super::{GREY, INK, LABEL, SMALL, type_of};
+use super::super::canvas::{At, Canvas, Drawn, Pen, Side};
+use super::{LABEL, SMALL, type_of};
 use base::text::printable_label;
 
 /// The colour of the highlighted path.
@@ -23,7 +23,7 @@ struct Placed {
 }
 
 /// Draws the graph between two edges from `top`, and returns where it ends.
-pub(crate) fn draw(scene: &mut Scene, graph: &Graph, (left, right): (f64, f64), top: f64) -> f64 {
+pub(crate) fn draw(canvas: &Canvas<'_>, graph: &Graph, (left, right): (f64, f64), top: f64) -> Drawn<f64> {
     let span = |pick: fn(At) -> f64| {
         let each = || graph.nodes.iter().map(|n| pick(n.at)).filter(|v| v.is_finite());
         (each().fold(f64::INFINITY, f64::min), each().fold(f64::NEG_INFINITY, f64::max))
@@ -34,13 +34,15 @@ pub(crate) fn draw(scene: &mut Scene, graph: &Graph, (left, right): (f64, f64), 
     let share = |v: f64, lo: f64, hi: f64| {
         if v.is_finite() && hi > lo { (v - lo) / (hi - lo) } else { 0.5 }
     };
+    let columns = if x1 > x0 { x1 - x0 + 1.0 } else { 1.0 };
+    let longest = LONGEST.min((right - left) / columns - 40.0).max(40.0);
     let nodes: Vec<Placed> = graph
         .nodes
         .iter()
         .map(|n| {
-            let label = scene.fonts.cut(&printable_label(&n.label), LABEL, LONGEST);
-            let half = scene.fonts.width(&label, LABEL) / 2.0 + 12.0;
-            let room = LONGEST / 2.0 + 12.0;
+            let label = canvas.fonts.cut(&printable_label(&n.label), LABEL, longest);
+            let half = canvas.fonts.width(&label, LABEL) / 2.0 + 12.0;
+            let room = longest / 2.0 + 12.0;
             let x = left + room + share(n.at.0, x0, x1) * (right - left - 2.0 * room);
             let y = top + 40.0 + NODE / 2.0 + share(n.at.1, y0, y1) * rows * ROW;
             Placed { room: Room { at: (x, y), half: (half, NODE / 2.0) }, label }
@@ -54,41 +56,43 @@ pub(crate) fn draw(scene: &mut Scene, graph: &Graph, (left, right): (f64, f64), 
                 let others = nodes.iter().enumerate().filter(|(k, _)| *k != edge.from && *k != edge.to);
                 let others: Vec<Room> = others.map(|(_, n)| n.room).collect();
                 let line = course(&from.room, &to.room, &others, 6.0);
-                arrow(scene, &line, lit);
+                arrow(canvas, &line, lit)?;
                 named.push((line, printable_label(&edge.label), lit));
             }
         }
     }
-    named.iter().for_each(|(line, label, lit)| name(scene, line, label, *lit));
+    for (line, label, lit) in &named {
+        name(canvas, line, label, *lit)?;
+    }
     for (node, placed) in graph.nodes.iter().zip(&nodes) {
         let Room { at: (x, y), half } = placed.room;
         let (a, b) = ((x - half.0, y - half.1), (x + half.0, y + half.1));
-        scene.rectangle(a, b, WHITE, 1.0);
-        let pen = if node.lit { Pen::new(LIT, 2.4) } else { Pen::new(INK, 1.1) };
-        scene.frame(a, b, pen);
-        scene.text(&placed.label, (x, y), type_of(LABEL, INK, Side::Middle, Side::Middle));
+        canvas.rectangle(a, b, canvas.look.paper, 1.0)?;
+        let pen = if node.lit { Pen::new(LIT, 2.4) } else { Pen::new(canvas.look.ink, 1.1) };
+        canvas.frame(a, b, pen)?;
+        canvas.text(&placed.label, (x, y), type_of(LABEL, canvas.look.ink, Side::Middle, Side::Middle))?;
     }
-    top + height
+    Ok(top + height)
 }
 
-fn arrow(scene: &mut Scene, line: &[At], lit: bool) {
-    let colour = if lit { LIT } else { GREY };
-    let (Some(&tip), true) = (line.last(), line.len() > 3) else { return };
+fn arrow(canvas: &Canvas<'_>, line: &[At], lit: bool) -> Drawn {
+    let colour = if lit { LIT } else { canvas.look.grey };
+    let (Some(&tip), true) = (line.last(), line.len() > 3) else { return Ok(()) };
     let before = line[line.len() - 3];
-    scene.line(&line[..line.len() - 1], Pen::new(colour, if lit { 2.8 } else { 1.4 }));
+    canvas.line(&line[..line.len() - 1], Pen::new(colour, if lit { 2.8 } else { 1.4 }))?;
     let length = (tip.0 - before.0).hypot(tip.1 - before.1).max(1e-9);
     let (ux, uy) = ((tip.0 - before.0) / length, (tip.1 - before.1) / length);
     let (long, half) = if lit { (11.0, 5.5) } else { (9.0, 4.5) };
     let wing = |side: f64| (tip.0 - ux * long - uy * half * side, tip.1 - uy * long + ux * half * side);
-    scene.fill(&[tip, wing(1.0), wing(-1.0)], colour, 1.0);
+    canvas.fill(&[tip, wing(1.0), wing(-1.0)], colour, 1.0)
 }
 
 /// A label on its arrow, before the middle, where arrows are less likely to cross.
-fn name(scene: &mut Scene, line: &[At], label: &str, lit: bool) {
-    let Some(&at) = line.get(line.len() * 2 / 5).filter(|_| !label.is_empty()) else { return };
-    let colour = if lit { LIT } else { GREY };
-    let label = scene.fonts.cut(label, SMALL, 140.0);
-    let half = scene.fonts.width(&label, SMALL) / 2.0 + 3.0;
-    scene.rectangle((at.0 - half, at.1 - 8.0), (at.0 + half, at.1 + 8.0), WHITE, 1.0);
-    scene.text(&label, at, type_of(SMALL, colour, Side::Middle, Side::Middle));
+fn name(canvas: &Canvas<'_>, line: &[At], label: &str, lit: bool) -> Drawn {
+    let Some(&at) = line.get(line.len() * 2 / 5).filter(|_| !label.is_empty()) else { return Ok(()) };
+    let colour = if lit { LIT } else { canvas.look.grey };
+    let label = canvas.fonts.cut(label, SMALL, 140.0);
+    let half = canvas.fonts.width(&label, SMALL) / 2.0 + 3.0;
+    canvas.rectangle((at.0 - half, at.1 - 8.0), (at.0 + half, at.1 + 8.0), canvas.look.paper, 1.0)?;
+    canvas.text(&label, at, type_of(SMALL, colour, Side::Middle, Side::Middle))
 }

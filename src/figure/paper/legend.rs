@@ -1,14 +1,27 @@
-//! Rows of legend entries between title and frame, where they cannot cover data.
+//! Legends: inside the frame where they cover nothing, else in rows above it. plotters' own legend has one line an entry and
+//! always lies on the data.
 
+use super::super::canvas::{At, Canvas, Drawn, Pen, Rect, Side};
+use super::super::font::Fonts;
+use super::super::layers::Token;
 use super::super::palette::{self, Rgb};
-use super::super::role::{Dash, Role};
-use super::super::scene::{At, Pen, Scene, Side};
+use super::super::role::{Dash, Marker, Role};
 use super::super::{Figure, Layer};
-use super::{GREY, INK, SMALL, pen, type_of};
+use super::chart::Chart;
+use super::{SMALL, pen, type_of};
 use base::text::printable_label;
 
-/// Height of a row.
-const ROW: f64 = 18.0;
+/// Height of a line of text.
+const LINE: f64 = 13.5;
+/// Space below a line of entries.
+const BELOW: f64 = 4.5;
+/// Between a sample and its label, and between entries of a row.
+const GAP: f64 = 6.0;
+const BETWEEN: f64 = 18.0;
+/// Most lines of a label.
+const LINES: usize = 4;
+/// Largest legend inside a frame, as shares of its width, height and area.
+const INSIDE: (f64, f64, f64) = (0.6, 0.6, 0.22);
 
 /// The sample before the label.
 enum Sample {
@@ -24,7 +37,7 @@ enum Sample {
 impl Sample {
     fn width(&self) -> f64 {
         match self {
-            Sample::Line(role) if role.dash.is_some() => 34.0,
+            Sample::Line(role) if role.dash.is_some() => 30.0,
             Sample::Signs => 90.0,
             Sample::Gold | Sample::Lit => 26.0,
             _ => 14.0,
@@ -39,112 +52,181 @@ impl Sample {
     }
 }
 
-/// Draws the legend from its upper left, no further than `right`, and returns its height.
-pub(crate) fn draw(scene: &mut Scene, figure: &Figure, (left, top): At, right: f64) -> f64 {
-    let text = type_of(SMALL, INK, Side::Start, Side::Middle);
-    let (mut x, mut y, mut height) = (left, top + ROW / 2.0, 0.0);
-    let named = entries(figure);
-    // If one hue has several lines, each hue gets its own row.
-    let grouped = named.windows(2).any(|w| w[0].0.hue().is_some() && w[0].0.hue() == w[1].0.hue());
-    for (k, (sample, label)) in named.iter().enumerate() {
-        let new_group = grouped && k > 0 && named[k - 1].0.hue() != sample.hue();
-        let label = scene.fonts.cut(label, SMALL, right - left - sample.width() - 6.0);
-        let width = sample.width() + 6.0 + scene.fonts.width(&label, SMALL);
-        if x > left && (new_group || x + width > right) {
-            (x, y) = (left, y + ROW);
-        }
-        height = y - top + ROW / 2.0;
-        draw_sample(scene, sample, (x, y));
-        scene.text(&label, (x + sample.width() + 6.0, y), text);
-        x += width + 18.0;
-    }
-    height
+/// The entries of a figure's legend.
+pub(crate) struct Legend {
+    entries: Vec<(Sample, String)>,
 }
 
-fn entries(figure: &Figure) -> Vec<(Sample, String)> {
-    let mut out = Vec::new();
-    for layer in &figure.layers {
-        match layer {
-            Layer::Line(l) => out.push((Sample::Line(l.role), printable_label(&l.label))),
-            Layer::Points(p) => {
-                let marker = p.role.marker.unwrap_or(super::super::Marker::Circle);
-                let role = Role { dash: None, marker: Some(marker), ..p.role };
-                out.push((Sample::Line(role), printable_label(&p.label)));
-            }
-            Layer::Bars(b) => out.push((Sample::Bar(b.role), printable_label(&b.label))),
-            Layer::Ranges(r) => {
-                let marker = r.role.marker.unwrap_or(super::super::Marker::Circle);
-                let role = Role { dash: Some(Dash::Solid), marker: Some(marker), ..r.role };
-                out.push((Sample::Line(role), printable_label(&r.label)));
-            }
-            Layer::Cells(cells) => {
-                let all = || cells.rows.iter().flatten();
-                if all().any(|c| !c.value.is_some_and(f64::is_finite)) {
-                    out.push((Sample::Hatch(0.0), "missing".into()));
-                }
-                if all().any(|c| c.doubtful) {
-                    out.push((Sample::Hatch(0.5), "in doubt".into()));
-                }
-            }
-            Layer::Tokens(tokens) => {
-                let bound = super::tokens::number(tokens.largest());
-                let label = printable_label(&tokens.label);
-                out.push((Sample::Signs, format!("{label} -{bound} to {bound}").trim_start().to_owned()));
-                let any = |pick: fn(&super::super::layers::Token) -> bool| {
-                    tokens.strips.iter().flat_map(|s| &s.tokens).any(pick)
-                };
-                if any(|t| t.gold) {
-                    out.push((Sample::Gold, "gold rationale".into()));
-                }
-                if any(|t| t.top) {
-                    out.push((Sample::Top, "among the highest K".into()));
-                }
-                for doubt in tokens.doubts() {
-                    out.push((Sample::Hatch(0.0), format!("in doubt: {}", printable_label(doubt))));
-                }
-            }
-            Layer::Graph(graph) if graph.edges.iter().any(|e| e.lit) => {
-                out.push((Sample::Lit, "highlighted path".into()));
-            }
-            Layer::Graph(_) | Layer::Ranks(_) | Layer::Rule(_) | Layer::Guide(_) => {}
-        }
-    }
-    out.retain(|(_, label)| !label.is_empty());
-    out
+/// Where an entry goes, from the legend's upper left, with its label in lines.
+struct Placed {
+    at: At,
+    lines: Vec<String>,
 }
 
-fn draw_sample(scene: &mut Scene, sample: &Sample, (x, y): At) {
+impl Legend {
+    pub(crate) fn new(figure: &Figure) -> Self {
+        let mut entries = Vec::new();
+        figure.layers.iter().for_each(|layer| add(layer, &mut entries));
+        entries.retain(|(_, label)| !label.is_empty());
+        Self { entries }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Entries in rows of this width, and the height of all. If one hue has several lines, each hue gets its own row.
+    fn rows(&self, fonts: &Fonts<'_>, room: f64) -> (Vec<Placed>, f64) {
+        let hues: Vec<Option<usize>> = self.entries.iter().map(|(sample, _)| sample.hue()).collect();
+        let grouped = hues.windows(2).any(|w| w[0].is_some() && w[0] == w[1]);
+        let (mut x, mut y, mut high) = (0.0, 0.0, 0.0f64);
+        let mut placed = Vec::new();
+        for (k, (sample, label)) in self.entries.iter().enumerate() {
+            let lines = fonts.wrapped(label, SMALL, room - sample.width() - GAP, LINES);
+            let wide = lines.iter().map(|l| fonts.width(l, SMALL)).fold(0.0, f64::max);
+            let width = sample.width() + GAP + wide;
+            if x > 0.0 && (x + width > room || grouped && hues[k - 1] != hues[k]) {
+                (x, y, high) = (0.0, y + high + BELOW, 0.0);
+            }
+            high = high.max(lines.len() as f64 * LINE);
+            placed.push(Placed { at: (x, y), lines });
+            x += width + BETWEEN;
+        }
+        let height = if placed.is_empty() { 0.0 } else { y + high };
+        (placed, height)
+    }
+
+    /// Height of the legend in rows of this width.
+    pub(crate) fn height(&self, fonts: &Fonts<'_>, room: f64) -> f64 {
+        self.rows(fonts, room).1
+    }
+
+    /// Draws the legend in rows from its upper left.
+    pub(crate) fn draw_rows(&self, canvas: &Canvas<'_>, at: At, room: f64) -> Drawn {
+        self.draw(canvas, at, &self.rows(canvas.fonts, room).0)
+    }
+
+    /// Draws the legend where it covers none of the items after the first `from`; false if there is no such place.
+    pub(crate) fn draw_inside(&self, canvas: &Canvas<'_>, from: usize, chart: &Chart<'_>) -> Drawn<bool> {
+        const AIR: f64 = 6.0;
+        let (width, height) = (chart.right - chart.left, chart.bottom - chart.top);
+        let room = width * INSIDE.0;
+        // One entry below the other.
+        let (mut placed, mut wide, mut y) = (Vec::new(), 0.0f64, 0.0);
+        for (sample, label) in &self.entries {
+            let lines = canvas.fonts.wrapped(label, SMALL, room - sample.width() - GAP, LINES);
+            let text = lines.iter().map(|l| canvas.fonts.width(l, SMALL)).fold(0.0, f64::max);
+            wide = wide.max(sample.width() + GAP + text);
+            let high = lines.len() as f64 * LINE;
+            placed.push(Placed { at: (0.0, y), lines });
+            y += high + 1.0;
+        }
+        if y > height * INSIDE.1 || wide * y > width * height * INSIDE.2 {
+            return Ok(false);
+        }
+        let (l, m, r) = (chart.left + AIR, (chart.left + chart.right - wide) / 2.0, chart.right - AIR - wide);
+        let (t, c, b) = (chart.top + AIR, (chart.top + chart.bottom - y) / 2.0, chart.bottom - AIR - y);
+        let corners = [(r, t), (l, t), (r, b), (l, b), (r, c), (l, c), (m, t), (m, b)];
+        let around = |(x, top): At| -> Rect { ((x - AIR / 2.0, top - 3.0), (x + wide + AIR / 2.0, top + y + 2.0)) };
+        let Some(at) = corners.into_iter().find(|at| canvas.is_free(from, around(*at))) else {
+            return Ok(false);
+        };
+        let (a, b) = around(at);
+        canvas.rectangle(a, b, canvas.look.paper, 0.85)?;
+        self.draw(canvas, at, &placed)?;
+        Ok(true)
+    }
+
+    fn draw(&self, canvas: &Canvas<'_>, at: At, placed: &[Placed]) -> Drawn {
+        for ((sample, _), entry) in self.entries.iter().zip(placed) {
+            let (x, y) = (at.0 + entry.at.0, at.1 + entry.at.1 + LINE / 2.0);
+            draw_sample(canvas, sample, (x, y))?;
+            let kind = type_of(SMALL, canvas.look.ink, Side::Start, Side::Middle);
+            for (k, line) in entry.lines.iter().enumerate() {
+                canvas.text(line, (x + sample.width() + GAP, y + k as f64 * LINE), kind)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn add(layer: &Layer, out: &mut Vec<(Sample, String)>) {
+    match layer {
+        Layer::Line(l) => out.push((Sample::Line(l.role), printable_label(&l.label))),
+        Layer::Points(p) => {
+            let marker = p.role.marker.unwrap_or(Marker::Circle);
+            let role = Role { dash: None, marker: Some(marker), ..p.role };
+            out.push((Sample::Line(role), printable_label(&p.label)));
+        }
+        Layer::Bars(b) => out.push((Sample::Bar(b.role), printable_label(&b.label))),
+        Layer::Ranges(r) => {
+            let marker = r.role.marker.unwrap_or(Marker::Circle);
+            let role = Role { dash: Some(Dash::Solid), marker: Some(marker), ..r.role };
+            out.push((Sample::Line(role), printable_label(&r.label)));
+        }
+        Layer::Cells(cells) => {
+            let all = || cells.rows.iter().flatten();
+            if all().any(|c| !c.value.is_some_and(f64::is_finite)) {
+                out.push((Sample::Hatch(0.0), "missing".into()));
+            }
+            if all().any(|c| c.doubtful) {
+                out.push((Sample::Hatch(0.5), "in doubt".into()));
+            }
+        }
+        Layer::Tokens(tokens) => {
+            let bound = super::tokens::number(tokens.largest());
+            let label = printable_label(&tokens.label);
+            out.push((Sample::Signs, format!("{label} -{bound} to {bound}").trim_start().to_owned()));
+            let any = |pick: fn(&Token) -> bool| tokens.strips.iter().flat_map(|s| &s.tokens).any(pick);
+            if any(|t| t.gold) {
+                out.push((Sample::Gold, "gold rationale".into()));
+            }
+            if any(|t| t.top) {
+                out.push((Sample::Top, "among the highest K".into()));
+            }
+            for doubt in tokens.doubts() {
+                out.push((Sample::Hatch(0.0), format!("in doubt: {}", printable_label(doubt))));
+            }
+        }
+        Layer::Graph(graph) if graph.edges.iter().any(|e| e.lit) => {
+            out.push((Sample::Lit, "highlighted path".into()));
+        }
+        Layer::Graph(_) | Layer::Ranks(_) | Layer::Rule(_) | Layer::Guide(_) => {}
+    }
+}
+
+fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> Drawn {
+    let look = canvas.look;
     let width = sample.width();
-    let (upper, lower) = ((x, y - 6.0), (x + width, y + 6.0));
+    let (upper, lower) = ((x, y - 5.5), (x + width, y + 5.5));
     match sample {
         Sample::Line(role) => {
             if role.dash.is_some() {
-                scene.line(&[(x, y), (x + width, y)], pen(*role));
+                canvas.line(&[(x, y), (x + width, y)], pen(&look, *role))?;
             }
-            if let Some(marker) = role.marker {
-                scene.marker((x + width / 2.0, y), marker, 3.4, palette::series(role.hue));
-            }
+            let marker = role.marker.map(|m| canvas.marker((x + width / 2.0, y), m, 3.4, look.series(role.hue)));
+            marker.unwrap_or(Ok(()))
         }
-        Sample::Bar(role) => super::bars::patch(scene, upper, lower, *role),
+        Sample::Bar(role) => super::bars::patch(canvas, upper, lower, *role),
         Sample::Hatch(share) => {
             if *share > 0.0 {
-                scene.rectangle(upper, lower, palette::rising(*share), 1.0);
+                canvas.rectangle(upper, lower, palette::rising(*share), 1.0)?;
             }
-            scene.hatch(upper, lower, Pen::new(GREY, 0.9));
-            scene.frame(upper, lower, Pen::new(GREY, 0.7));
+            canvas.hatch(upper, lower, Pen::new(look.grey, 0.9))?;
+            canvas.frame(upper, lower, Pen::new(look.grey, 0.7))
         }
-        Sample::Gold => scene.line(&[(x, y + 4.0), (x + width, y + 4.0)], Pen::new(INK, 2.4)),
-        Sample::Top => super::tokens::mark(scene, (x + width / 2.0, y - 4.0)),
-        Sample::Lit => scene.line(&[(x, y), (x + width, y)], Pen::new(super::graph::LIT, 2.8)),
+        Sample::Gold => canvas.line(&[(x, y + 4.0), (x + width, y + 4.0)], Pen::new(look.ink, 2.4)),
+        Sample::Top => super::tokens::mark(canvas, (x + width / 2.0, y - 4.0)),
+        Sample::Lit => canvas.line(&[(x, y), (x + width, y)], Pen::new(super::graph::LIT, 2.8)),
         Sample::Signs => {
             const STEPS: u32 = 30;
             for k in 0..STEPS {
                 let step = width / f64::from(STEPS);
                 let from = x + f64::from(k) * step;
                 let colour: Rgb = palette::diverging(2.0 * f64::from(k) / f64::from(STEPS - 1) - 1.0);
-                scene.rectangle((from, upper.1), (from + step + 0.3, lower.1), colour, 1.0);
+                canvas.rectangle((from, upper.1), (from + step + 0.3, lower.1), colour, 1.0)?;
             }
-            scene.frame(upper, lower, Pen::new(GREY, 0.7));
+            canvas.frame(upper, lower, Pen::new(look.grey, 0.7))
         }
     }
 }

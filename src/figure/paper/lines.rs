@@ -1,163 +1,187 @@
 //! Lines with bands, points with labels, rank lines, rules and guides on paper.
 
+use plotters::element::{ErrorBar, Polygon};
+use plotters::series::LineSeries;
+use plotters::style::ShapeStyle;
+
+use super::super::axis::Fitted;
+use super::super::canvas::{At, Canvas, Drawn, Pen, Rect, Side, Type, filled, overlap};
 use super::super::layers::{Guide, Line, Points, Ranks, Rule};
-use super::super::palette;
 use super::super::role::{Emphasis, Marker, Role};
-use super::super::scene::{At, Pen, Scene, Side, Type, WHITE};
-use super::frame::Frame;
-use super::{FINE, GREY, INK, PALE, SMALL, pen, type_of, weight};
+use super::chart::Chart;
+use super::{FINE, SMALL, pen, type_of, weight};
 use base::text::printable_label;
 
 /// Opacity of a wide band.
 const BAND: f64 = 0.14;
 /// Opacity of a narrow one, over the wide one.
 const INNER: f64 = 0.26;
+/// Widest label on the data.
+const LONGEST: f64 = 160.0;
 
 /// Consecutive points that a line may join: none is joined across the gap between zero and a logarithmic axis.
-fn runs<T: Copy>(frame: &Frame, points: &[(f64, T)]) -> Vec<Vec<T>> {
-    let mut out: Vec<Vec<T>> = Vec::new();
-    let mut before = None;
-    for &(x, what) in points {
-        match (before, out.last_mut()) {
-            (Some(b), Some(last)) if frame.x.connects(b, x) => last.push(what),
-            _ => out.push(vec![what]),
+fn runs<T: Copy>(x: &Fitted, points: &[(f64, T)]) -> Vec<Vec<(f64, T)>> {
+    let mut out: Vec<Vec<(f64, T)>> = Vec::new();
+    for &point in points {
+        match out.last_mut() {
+            Some(last) if last.last().is_some_and(|before| x.connects(before.0, point.0)) => last.push(point),
+            _ => out.push(vec![point]),
         }
-        before = Some(x);
     }
     out
 }
 
-/// The intervals, behind all lines: the wide ones, then the narrow ones.
-pub(crate) fn bands(scene: &mut Scene, frame: &Frame, line: &Line) {
-    let colour = palette::series(line.role.hue);
-    let pen = Pen { alpha: 0.6, ..Pen::new(colour, 1.1) };
+/// A pen for plotters, at the weight of the page.
+fn style(canvas: &Canvas<'_>, pen: Pen) -> ShapeStyle {
+    Pen { width: pen.width * canvas.look.stroke, ..pen }.into()
+}
+
+/// The intervals, behind all lines: the wide ones, then the narrow ones. Single points have whiskers.
+pub(crate) fn bands<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, line: &Line) -> Drawn {
+    let colour = canvas.look.series(line.role.hue);
+    let thin = Pen { alpha: 0.6, ..Pen::new(colour, 1.1) };
     for inner in [false, true] {
-        let ends: Vec<(f64, (f64, f64, f64))> = line
-            .points
-            .iter()
-            .filter_map(|p| {
-                let (lo, hi) = if inner { p.inner } else { p.band }?;
-                let (x, lo) = frame.at(p.x, lo)?;
-                Some((p.x, (x, lo, frame.at(p.x, hi)?.1)))
-            })
-            .collect();
-        for run in runs(frame, &ends) {
+        let ends = line.points.iter().filter_map(|p| {
+            let (lo, hi) = if inner { p.inner } else { p.band }?;
+            chart.at(p.x, lo).and(chart.at(p.x, hi))?;
+            Some((p.x, (lo, hi)))
+        });
+        for run in runs(&chart.x, &ends.collect::<Vec<_>>()) {
             if line.role.dash.is_none() || run.len() == 1 {
-                // Single points have whiskers.
-                run.iter().for_each(|&(x, lo, hi)| scene.line(&[(x, lo), (x, hi)], pen));
+                for (x, (lo, hi)) in run {
+                    chart.draw(ErrorBar::new_vertical(x, lo, lo, hi, style(canvas, thin), 0))?;
+                }
                 continue;
             }
-            let upper = run.iter().map(|&(x, _, hi)| (x, hi));
-            let lower = run.iter().rev().map(|&(x, lo, _)| (x, lo));
-            scene.fill(&upper.chain(lower).collect::<Vec<_>>(), colour, if inner { INNER } else { BAND });
+            let upper = run.iter().map(|&(x, (_, hi))| (x, hi));
+            let lower = run.iter().rev().map(|&(x, (lo, _))| (x, lo));
+            let alpha = if inner { INNER } else { BAND };
+            chart.draw(Polygon::new(upper.chain(lower).collect::<Vec<_>>(), filled(colour, alpha)))?;
         }
     }
+    Ok(())
 }
 
 /// The line and its markers.
-pub(crate) fn line(scene: &mut Scene, frame: &Frame, line: &Line) {
-    let at: Vec<(f64, (At, Emphasis))> =
-        line.points.iter().filter_map(|p| Some((p.x, (frame.at(p.x, p.y)?, p.emphasis)))).collect();
-    let colour = palette::series(line.role.hue);
+pub(crate) fn line<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, line: &Line) -> Drawn {
+    let shown = line.points.iter().filter(|p| chart.at(p.x, p.y).is_some());
+    let points: Vec<(f64, (f64, Emphasis))> = shown.map(|p| (p.x, (p.y, p.emphasis))).collect();
+    let colour = canvas.look.series(line.role.hue);
     let role = |emphasis: Emphasis| Role { emphasis, ..line.role };
     if line.role.dash.is_some() {
-        for run in runs(frame, &at) {
+        for run in runs(&chart.x, &points) {
             // A line of one point would be invisible.
-            if run.len() == 1 && line.role.marker.is_none() {
-                scene.disc(run[0].0, 1.8, colour);
+            if let (&[(x, (y, _))], None) = (run.as_slice(), line.role.marker) {
+                chart.at(x, y).map_or(Ok(()), |at| canvas.disc(at, 1.8, colour))?;
             }
             // A stretch with a faint end is faint; otherwise a line is as heavy as its role, whatever its points are.
-            let faint = |pair: &[(At, Emphasis)]| pair.iter().any(|(_, e)| *e == Emphasis::Faint);
+            let faint = |pair: &[(f64, (f64, Emphasis))]| pair.iter().any(|(_, (_, e))| *e == Emphasis::Faint);
             let mut rest = run.as_slice();
             while rest.len() > 1 {
                 let same = rest.windows(2).take_while(|pair| faint(pair) == faint(&rest[..2])).count();
                 let emphasis = if faint(&rest[..2]) { Emphasis::Faint } else { line.role.emphasis };
-                let stretch: Vec<At> = rest[..=same].iter().map(|(at, _)| *at).collect();
-                scene.line(&stretch, pen(role(emphasis)));
+                let stretch: Vec<(f64, f64)> = rest[..=same].iter().map(|(x, (y, _))| (*x, *y)).collect();
+                chart.draw_series(LineSeries::new(stretch, style(canvas, pen(&canvas.look, role(emphasis)))))?;
                 rest = &rest[same..];
             }
         }
     }
     if let Some(marker) = line.role.marker {
-        for (_, (p, emphasis)) in at {
+        for (x, (y, emphasis)) in points {
+            let Some(at) = chart.at(x, y) else { continue };
             let width = weight(role(emphasis.within(line.role.emphasis))).0;
-            let colour = if emphasis == Emphasis::Faint { colour.pale() } else { colour };
-            scene.marker(p, marker, width + 1.1, colour);
+            let colour = if emphasis == Emphasis::Faint { canvas.look.pale(colour) } else { colour };
+            canvas.marker(at, marker, width + 1.1, colour)?;
         }
     }
+    Ok(())
 }
 
-/// A rectangle: its upper left and its lower right.
-type Rectangle = (At, At);
-
-fn touches(a: &Rectangle, b: &Rectangle) -> bool {
-    a.0.0 < b.1.0 && b.0.0 < a.1.0 && a.0.1 < b.1.1 && b.0.1 < a.1.1
-}
-
-/// Single points with their intervals; labels where they touch neither a point nor each other.
-pub(crate) fn points(scene: &mut Scene, frame: &Frame, points: &Points) {
+/// Single points with their intervals; labels where they cover neither data nor each other.
+pub(crate) fn points<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, points: &Points) -> Drawn {
     const R: f64 = 3.6;
-    let colour = palette::series(points.role.hue);
+    let colour = canvas.look.series(points.role.hue);
     let marker = points.role.marker.unwrap_or(Marker::Circle);
-    let thin = Pen { alpha: 0.6, ..Pen::new(colour, 1.1) };
-    let mut taken: Vec<Rectangle> = Vec::new();
+    let faint = points.role.emphasis == Emphasis::Faint;
+    let thin = style(canvas, Pen { alpha: if faint { 0.3 } else { 0.6 }, ..Pen::new(colour, 1.1) });
+    let mut taken: Vec<Rect> = Vec::new();
+    let air = |a: At, b: At| ((a.0.min(b.0) - 1.0, a.1.min(b.1) - 1.0), (a.0.max(b.0) + 1.0, a.1.max(b.1) + 1.0));
     for p in &points.points {
-        let Some((x, y)) = frame.at(p.x, p.y) else { continue };
-        let across = p.x_band.and_then(|(lo, hi)| frame.at(lo, p.y).zip(frame.at(hi, p.y)));
-        let along = p.y_band.and_then(|(lo, hi)| frame.at(p.x, lo).zip(frame.at(p.x, hi)));
-        for (a, b) in [across, along].into_iter().flatten() {
-            scene.line(&[a, b], thin);
-            let box_of = |p: f64, q: f64| (p.min(q) - 1.0, p.max(q) + 1.0);
-            let ((l, r), (t, u)) = (box_of(a.0, b.0), box_of(a.1, b.1));
-            taken.push(((l, t), (r, u)));
+        let Some(at) = chart.at(p.x, p.y) else { continue };
+        if let Some((lo, hi)) = p.x_band {
+            if let Some((a, b)) = chart.at(lo, p.y).zip(chart.at(hi, p.y)) {
+                chart.draw(ErrorBar::new_horizontal(p.y, lo, p.x, hi, thin, 0))?;
+                taken.push(air(a, b));
+            }
         }
-        scene.marker((x, y), marker, R, colour);
-        taken.push(((x - R, y - R), (x + R, y + R)));
+        if let Some((lo, hi)) = p.y_band {
+            if let Some((a, b)) = chart.at(p.x, lo).zip(chart.at(p.x, hi)) {
+                chart.draw(ErrorBar::new_vertical(p.x, lo, p.y, hi, thin, 0))?;
+                taken.push(air(a, b));
+            }
+        }
+        canvas.marker(at, marker, R, if faint { canvas.look.pale(colour) } else { colour })?;
+        taken.push(air((at.0 - R, at.1 - R), (at.0 + R, at.1 + R)));
     }
     for p in points.points.iter().filter(|p| !p.label.is_empty()) {
-        let Some((x, y)) = frame.at(p.x, p.y) else { continue };
-        let label = scene.fonts.cut(&printable_label(&p.label), SMALL, 160.0);
-        let (w, h) = (scene.fonts.width(&label, SMALL), SMALL);
-        let off = R + 4.0;
-        let choices = [
-            (x + off, y - h / 2.0),
-            (x - off - w, y - h / 2.0),
-            (x - w / 2.0, y - off - h),
-            (x - w / 2.0, y + off),
-            (x + off, y - off - h),
-            (x + off, y + off),
-        ];
-        let free = choices.into_iter().map(|(l, t)| ((l, t), (l + w, t + h))).find(|r| {
+        let Some(at) = chart.at(p.x, p.y) else { continue };
+        let label = canvas.fonts.cut(&printable_label(&p.label), SMALL, LONGEST);
+        let size = (canvas.fonts.width(&label, SMALL), SMALL);
+        let free = beside(at, size, R + 4.0).into_iter().find(|r| {
             let inside =
-                r.0.0 >= frame.left && r.1.0 <= frame.right && r.0.1 >= frame.top && r.1.1 <= frame.bottom;
-            inside && !taken.iter().any(|t| touches(t, r))
+                r.0.0 >= chart.left && r.1.0 <= chart.right && r.0.1 >= chart.top && r.1.1 <= chart.bottom;
+            inside && !taken.iter().any(|t| overlap(*t, *r)) && canvas.is_free_of_text(*r)
         });
         if let Some(r) = free {
-            scene.text(
-                &label,
-                (r.0.0, (r.0.1 + r.1.1) / 2.0),
-                type_of(SMALL, INK, Side::Start, Side::Middle),
-            );
+            let kind = type_of(SMALL, canvas.look.ink, Side::Start, Side::Middle);
+            canvas.text(&label, (r.0.0, (r.0.1 + r.1.1) / 2.0), kind)?;
             taken.push(r);
         }
     }
+    Ok(())
 }
 
-/// Rank lines, each with its name at its end.
-pub(crate) fn ranks(scene: &mut Scene, frame: &Frame, ranks: &Ranks) {
+/// Places for a label around a point, the best first.
+fn beside((x, y): At, (w, h): (f64, f64), off: f64) -> [Rect; 6] {
+    let corners = [
+        (x + off, y - h / 2.0),
+        (x - off - w, y - h / 2.0),
+        (x - w / 2.0, y - off - h),
+        (x - w / 2.0, y + off),
+        (x + off, y - off - h),
+        (x + off, y + off),
+    ];
+    corners.map(|(l, t)| ((l, t), (l + w, t + h)))
+}
+
+/// Rank lines, each with its name at its end. Lines of the same rank run side by side.
+pub(crate) fn ranks<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, ranks: &Ranks) -> Drawn {
+    const APART: f64 = 4.0;
+    let rank = |line: usize, k: usize| ranks.lines[line].ranks.get(k).copied().flatten();
+    // Above and below the rank that several lines share, in the order of the lines.
+    let shift = |line: usize, k: usize| {
+        let same = |other: &usize| rank(*other, k) == rank(line, k);
+        let (before, all) = ((0..line).filter(same).count(), (0..ranks.lines.len()).filter(same).count());
+        (before as f64 - (all - 1) as f64 / 2.0) * APART
+    };
     let mut ends: Vec<(f64, f64, String)> = Vec::new();
-    for line in &ranks.lines {
-        let colour = palette::series(line.role.hue);
-        let at: Vec<Option<At>> =
-            line.ranks.iter().enumerate().map(|(k, r)| frame.at(k as f64, (*r)?)).collect();
+    for (i, line) in ranks.lines.iter().enumerate() {
+        let at = |k: usize| {
+            let (x, y) = chart.at(k as f64, rank(i, k)?)?;
+            Some((x, y + shift(i, k)))
+        };
+        let at: Vec<Option<At>> = (0..line.ranks.len()).map(at).collect();
         for run in at.split(|p| p.is_none()) {
-            scene.line(&run.iter().flatten().copied().collect::<Vec<_>>(), pen(line.role));
+            canvas.line(&run.iter().flatten().copied().collect::<Vec<_>>(), pen(&canvas.look, line.role))?;
         }
         let r = weight(line.role).0 + 1.9;
         let marker = line.role.marker.unwrap_or(Marker::Circle);
-        at.iter().flatten().for_each(|&p| scene.marker(p, marker, r, colour));
+        for p in at.iter().flatten() {
+            canvas.marker(*p, marker, r, canvas.look.series(line.role.hue))?;
+        }
         if let Some(&(x, y)) = at.iter().flatten().last() {
-            ends.push((x, y, scene.fonts.cut(&printable_label(&line.label), SMALL, 150.0)));
+            let room = LONGEST.min(canvas.look.width * 0.3);
+            ends.push((x, y, canvas.fonts.cut(&printable_label(&line.label), SMALL, room)));
         }
     }
     // Names of ties move down until they touch no other.
@@ -166,61 +190,71 @@ pub(crate) fn ranks(scene: &mut Scene, frame: &Frame, ranks: &Ranks) {
     for (x, y, label) in ends {
         let y = y.max(free);
         free = y + SMALL + 2.0;
-        scene.text(
-            &label,
-            (x.max(frame.right - 8.0) + 12.0, y),
-            type_of(SMALL, INK, Side::Start, Side::Middle),
-        );
+        let kind = type_of(SMALL, canvas.look.ink, Side::Start, Side::Middle);
+        canvas.text(&label, (x.max(chart.right - 8.0) + 12.0, y), kind)?;
     }
+    Ok(())
 }
 
 /// A label on the data, on a patch of paper that keeps it readable.
-fn label_on_data(scene: &mut Scene, text: &str, at: At, kind: Type) {
-    let wide = scene.fonts.width(text, kind.size);
-    let left = match kind.along {
-        Side::Start => at.0,
-        Side::Middle => at.0 - wide / 2.0,
-        Side::End => at.0 - wide,
-    };
+fn label_on_data(canvas: &Canvas<'_>, text: &str, at: At, kind: Type) -> Drawn {
+    let wide = canvas.fonts.width(text, kind.size);
+    let left = at.0 - kind.along.share() * wide;
     let top = if kind.across == Side::End { at.1 - kind.size } else { at.1 };
-    scene.rectangle((left - 2.0, top), (left + wide + 2.0, top + kind.size), WHITE, 0.8);
-    scene.text(text, at, kind);
+    let (a, b) = ((left - 2.0, top), (left + wide + 2.0, top + kind.size));
+    canvas.rectangle(a, b, canvas.look.paper, 0.8)?;
+    canvas.text(text, at, kind)
 }
 
 /// A rule with its label: above the frame if vertical, on the right end of the rule if horizontal.
-pub(crate) fn rule(scene: &mut Scene, frame: &Frame, rule: &Rule) {
-    let axis = if rule.upright { &frame.x } else { &frame.y };
-    let Some(share) = axis.place(rule.at).filter(|_| axis.shows(rule.at)) else { return };
-    let label = printable_label(&rule.label);
-    let pen = Pen::new(GREY, 1.1);
-    if rule.upright {
-        let x = frame.px(share);
-        scene.line(&[(x, frame.top - 3.0), (x, frame.bottom)], pen);
-        let half = scene.fonts.width(&label, SMALL) / 2.0;
-        let x = x.clamp(frame.left + half, (frame.right - half).max(frame.left + half));
-        scene.text(&label, (x, frame.top - 4.0), type_of(SMALL, INK, Side::Middle, Side::End));
-    } else {
-        let y = frame.py(share);
-        scene.line(&[(frame.left, y), (frame.right, y)], pen);
-        // Below the rule if there is no room above it.
-        let (y, across) = if y - frame.top < 16.0 { (y + 3.0, Side::Start) } else { (y - 3.0, Side::End) };
-        label_on_data(scene, &label, (frame.right - 4.0, y), type_of(SMALL, INK, Side::End, across));
+pub(crate) fn rule<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, rule: &Rule) -> Drawn {
+    let axis = if rule.upright { &chart.x } else { &chart.y };
+    if !axis.shows(rule.at) {
+        return Ok(());
     }
+    let look = canvas.look;
+    let label = canvas.fonts.cut(&printable_label(&rule.label), SMALL, chart.right - chart.left - 8.0);
+    let pen = Pen::new(look.grey, 1.1);
+    let across = if rule.upright { chart.y.value(0.5) } else { chart.x.value(0.5) };
+    let at = if rule.upright { chart.at(rule.at, across) } else { chart.at(across, rule.at) };
+    let Some((x, y)) = at else { return Ok(()) };
+    if rule.upright {
+        canvas.line(&[(x, chart.top - 3.0), (x, chart.bottom)], pen)?;
+        let half = canvas.fonts.width(&label, SMALL) / 2.0;
+        let x = x.clamp(chart.left + half, (chart.right - half).max(chart.left + half));
+        return canvas.text(&label, (x, chart.top - 4.0), type_of(SMALL, look.ink, Side::Middle, Side::End));
+    }
+    canvas.line(&[(chart.left, y), (chart.right, y)], pen)?;
+    // Where it covers the least: right or left, above or below the rule.
+    let wide = canvas.fonts.width(&label, SMALL);
+    let place = |(left, above): (bool, bool)| {
+        let x = if left { chart.left + 4.0 } else { chart.right - 4.0 - wide };
+        let top = if above { y - 3.0 - SMALL } else { y + 3.0 };
+        ((x, top), (x + wide, top + SMALL))
+    };
+    let places = [(false, true), (false, false), (true, true), (true, false)].map(place);
+    let inside = |r: &&Rect| r.0.1 >= chart.top && r.1.1 <= chart.bottom;
+    let free = places.iter().filter(inside).find(|r| canvas.is_free_of_text(**r));
+    let Some(r) = free else { return Ok(()) };
+    label_on_data(canvas, &label, r.0, type_of(SMALL, look.ink, Side::Start, Side::Start))
 }
 
 /// A guide with its ticks; its label is to the right of its last point.
-pub(crate) fn guide(scene: &mut Scene, frame: &Frame, guide: &Guide) {
-    let at: Vec<At> = guide.points.iter().filter_map(|&(x, y)| frame.at(x, y)).collect();
-    scene.line(&at, Pen::new(PALE, 1.1));
+pub(crate) fn guide<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, guide: &Guide) -> Drawn {
+    let look = canvas.look;
+    let shown: Vec<(f64, f64)> =
+        guide.points.iter().copied().filter(|&(x, y)| chart.at(x, y).is_some()).collect();
+    let last = shown.last().and_then(|&(x, y)| chart.at(x, y));
+    chart.draw_series(LineSeries::new(shown, style(canvas, Pen::new(look.pale, 1.1))))?;
     for (x, y, label) in &guide.ticks {
-        let Some((x, y)) = frame.at(*x, *y) else { continue };
-        scene.line(&[(x, y - 5.0), (x, y + 5.0)], Pen::new(INK, 1.3));
-        let label = scene.fonts.cut(&printable_label(label), SMALL, 160.0);
-        let half = scene.fonts.width(&label, SMALL) / 2.0;
-        let x = x.clamp(frame.left + half, (frame.right - half).max(frame.left + half));
-        label_on_data(scene, &label, (x, y + 8.0), type_of(SMALL, INK, Side::Middle, Side::Start));
+        let Some((x, y)) = chart.at(*x, *y) else { continue };
+        canvas.line(&[(x, y - 5.0), (x, y + 5.0)], Pen::new(look.ink, 1.3))?;
+        let label = canvas.fonts.cut(&printable_label(label), SMALL, LONGEST);
+        let half = canvas.fonts.width(&label, SMALL) / 2.0;
+        let x = x.clamp(chart.left + half, (chart.right - half).max(chart.left + half));
+        label_on_data(canvas, &label, (x, y + 8.0), type_of(SMALL, look.ink, Side::Middle, Side::Start))?;
     }
-    let Some(&(x, y)) = at.last() else { return };
-    let label = scene.fonts.cut(&printable_label(&guide.label), FINE, 150.0);
-    scene.text(&label, (x + 11.0, y), type_of(FINE, GREY, Side::Start, Side::Middle));
+    let Some((x, y)) = last else { return Ok(()) };
+    let label = canvas.fonts.cut(&printable_label(&guide.label), FINE, LONGEST);
+    canvas.text(&label, (x + 11.0, y), type_of(FINE, look.grey, Side::Start, Side::Middle))
 }

@@ -1,80 +1,122 @@
-//! The layout of a figure on paper: title, legend, frame, axes, layers, provenance. PNG and SVG share it.
+//! The layout of a figure on paper: title, legend, chart, provenance. plotters draws it on the one backend (`canvas`) that PNG, SVG and PDF share.
 
 mod bars;
 mod cells;
-mod frame;
+mod chart;
 mod graph;
 mod legend;
 mod lines;
 mod tokens;
 
-use self::frame::Frame;
+use self::chart::Chart;
+use self::legend::Legend;
+use super::canvas::{At, Canvas, Drawn, Pen, Scene, Side, Type};
 use super::font::Fonts;
+use super::look::Look;
 use super::palette::Rgb;
-use super::scene::{At, Pen, Scene, Side, Type};
 use super::{Figure, Layer};
 use base::text::printable_label;
-
-const INK: Rgb = Rgb(0x1a, 0x1a, 0x1a);
-const GREY: Rgb = Rgb(0x6b, 0x6b, 0x6b);
-const PALE: Rgb = Rgb(0xd0, 0xd0, 0xd0);
-const GRID: Rgb = Rgb(0xec, 0xec, 0xec);
 
 const TITLE: f64 = 15.0;
 const LABEL: f64 = 12.5;
 const SMALL: f64 = 11.0;
 const FINE: f64 = 8.5;
-const MARGIN: f64 = 16.0;
+/// Height of a line of the footer.
+const FOOT: f64 = FINE + 4.0;
+/// Most lines of a title.
+const TITLE_LINES: usize = 2;
 
 /// The drawing of a figure, with notes below its provenance. The same figure gives the same drawing with the same fonts.
-pub(crate) fn lay_out<'a>(figure: &Figure, fonts: &'a Fonts<'a>, notes: &[String]) -> Scene<'a> {
-    let (width, height) = size(figure);
-    let mut scene = Scene::new(fonts, width, height);
-    let left = if figure.has_axes() { frame::left(fonts, figure, height) } else { MARGIN };
-    let title = type_of(TITLE, INK, Side::Start, Side::Start);
-    let shown = fonts.cut(&printable_label(&figure.title), TITLE, width - left - MARGIN);
-    scene.text(&shown, (left, MARGIN), title);
-    let top = MARGIN + TITLE + 12.0;
-    let top = top + legend::draw(&mut scene, figure, (left, top), width - MARGIN);
+///
+/// # Errors
+/// [`super::FigureError::Draw`] if plotters cannot lay the figure out.
+pub(crate) fn lay_out<'a>(
+    figure: &Figure,
+    fonts: &'a Fonts<'a>,
+    notes: &[String],
+    look: Look,
+) -> Drawn<Scene<'a>> {
+    let legend = Legend::new(figure);
+    if look.legend_inside && figure.has_axes() && !legend.is_empty() {
+        if let Some(scene) = attempt(figure, fonts, notes, look, (&legend, true))? {
+            return Ok(scene);
+        }
+    }
+    attempt(figure, fonts, notes, look, (&legend, false))?
+        .ok_or_else(|| super::FigureError::Draw("no room for the legend".into()))
+}
+
+/// The drawing with its legend above the chart, or inside it; none where the legend finds no room inside.
+fn attempt<'a>(
+    figure: &Figure,
+    fonts: &'a Fonts<'a>,
+    notes: &[String],
+    look: Look,
+    (legend, inside): (&Legend, bool),
+) -> Drawn<Option<Scene<'a>>> {
+    let room = look.width - 2.0 * look.margin;
+    let rows = if inside { 0.0 } else { legend.height(fonts, room) };
+    let height = height(figure, look) + if look.legend_inside { rows } else { 0.0 };
+    // Figures without axes end where their content does.
+    let tallest = if figure.has_axes() { height } else { 20_000.0 };
+    let canvas = Canvas::new(fonts, look, tallest);
+    canvas.rectangle((0.0, 0.0), (look.width, tallest), look.paper, 1.0)?;
+    let left = look.margin;
+    let mut top = look.margin;
+    if look.titled {
+        let lines = fonts.wrapped(&printable_label(&figure.title), TITLE, room, TITLE_LINES);
+        canvas.text(&lines.join("\n"), (left, top), type_of(TITLE, look.ink, Side::Start, Side::Start))?;
+        top += lines.len() as f64 * TITLE * 1.2 + 9.0;
+    }
+    if !inside {
+        legend.draw_rows(&canvas, (left, top), room)?;
+        top += rows;
+    }
+    let foot = if look.footed { footer(fonts, figure, notes, room) } else { Vec::new() };
+    let foot_height = foot.len() as f64 * FOOT;
     if figure.has_axes() {
-        let foot = footer(fonts, figure, notes, width - left - MARGIN);
-        let start = height - MARGIN - foot.len() as f64 * (FINE + 4.0);
-        let frame = Frame::new(fonts, figure, (left, top), (width - MARGIN, start));
-        draw(&mut scene, figure, &frame);
-        write_footer(&mut scene, &foot, (left, start));
-        return scene;
+        let start = height - look.margin - foot_height;
+        let chart = Chart::new(&canvas, figure, top, start - if foot.is_empty() { 0.0 } else { 8.0 })?;
+        let (chart, from) = draw(&canvas, figure, chart)?;
+        if inside && !legend.draw_inside(&canvas, from, &chart)? {
+            return Ok(None);
+        }
+        write_footer(&canvas, &foot, (left, start))?;
+        return Ok(Some(canvas.finish(height)));
     }
     let mut bottom = top + 6.0;
     for layer in &figure.layers {
-        let room = (left, width - MARGIN);
         match layer {
-            Layer::Tokens(tokens) => bottom = tokens::draw(&mut scene, tokens, room, bottom),
-            Layer::Graph(graph) => bottom = graph::draw(&mut scene, graph, room, bottom),
+            Layer::Tokens(tokens) => {
+                bottom = tokens::draw(&canvas, tokens, (left, look.width - look.margin), bottom)?;
+            }
+            Layer::Graph(graph) => {
+                bottom = graph::draw(&canvas, graph, (left, look.width - look.margin), bottom)?;
+            }
             _ => {}
         }
     }
-    let foot = footer(fonts, figure, notes, width - left - MARGIN);
     bottom += 14.0;
-    write_footer(&mut scene, &foot, (left, bottom));
-    scene.height = (bottom + foot.len() as f64 * (FINE + 4.0) + MARGIN).ceil();
-    scene
+    write_footer(&canvas, &foot, (left, bottom))?;
+    Ok(Some(canvas.finish((bottom + foot_height + look.margin).ceil())))
 }
 
-/// Width and height of a figure in logical pixels. If both axes have the same range, a unit is equally long on both; tables
-/// of cells grow with their rows.
-fn size(figure: &Figure) -> (f64, f64) {
+/// Height of a page with axes. If both axes have the same range, a unit is about equally long on both; tables of cells grow with their
+/// rows.
+fn height(figure: &Figure, look: Look) -> f64 {
+    let flat = look.width * look.aspect;
     let same =
         figure.x.range.is_some() && figure.x.range == figure.y.range && figure.x.scale == figure.y.scale;
     if same {
-        return (640.0, 700.0);
+        return (look.width * 0.92).min(f64::max(flat, 560.0));
     }
     let rows = figure.layers.iter().find_map(|l| match l {
         Layer::Cells(_) => Some(figure.y.categories.len()),
         Layer::Ranks(_) => figure.y.range.map(|(_, worst)| worst as usize),
         _ => None,
     });
-    let height = rows.map_or(520.0, |rows| (220.0 + 26.0 * rows as f64).clamp(520.0, 1600.0));
-    (800.0, height)
+    let needed = rows.map_or(0.0, |rows| (120.0 + 26.0 * rows as f64).min(1600.0));
+    needed.max(flat)
 }
 
 fn footer(fonts: &Fonts<'_>, figure: &Figure, notes: &[String], room: f64) -> Vec<String> {
@@ -94,25 +136,28 @@ fn footer(fonts: &Fonts<'_>, figure: &Figure, notes: &[String], room: f64) -> Ve
     lines
 }
 
-fn write_footer(scene: &mut Scene, lines: &[String], (left, top): At) {
+fn write_footer(canvas: &Canvas<'_>, lines: &[String], (left, top): At) -> Drawn {
     for (k, line) in lines.iter().enumerate() {
-        let at = (left, top + k as f64 * (FINE + 4.0));
-        scene.text(line, at, type_of(FINE, GREY, Side::Start, Side::Start));
+        let kind = type_of(FINE, canvas.look.grey, Side::Start, Side::Start);
+        canvas.text(line, (left, top + k as f64 * FOOT), kind)?;
     }
+    Ok(())
 }
 
-/// The layers on their axes. Bands lie behind all lines, cells behind the grid's labels.
-fn draw(scene: &mut Scene, figure: &Figure, frame: &Frame) {
-    let of_cells = |l: &&Layer| matches!(l, Layer::Cells(_));
-    for layer in figure.layers.iter().filter(of_cells) {
+/// The layers on their axes, and the number of items below them. Cells lie below the axes, bands behind all lines.
+fn draw<'a>(canvas: &Canvas<'a>, figure: &Figure, mut chart: Chart<'a>) -> Drawn<(Chart<'a>, usize)> {
+    let below_cells = canvas.count();
+    let has_cells = figure.layers.iter().any(|l| matches!(l, Layer::Cells(_)));
+    for layer in &figure.layers {
         if let Layer::Cells(cells) = layer {
-            cells::draw(scene, frame, cells);
+            cells::draw(canvas, &mut chart, cells)?;
         }
     }
-    frame::axes(scene, figure, frame, figure.layers.iter().any(|l| of_cells(&l)));
+    chart.axes(canvas, has_cells)?;
+    let below = if has_cells { below_cells } else { canvas.count() };
     for layer in &figure.layers {
         if let Layer::Line(line) = layer {
-            lines::bands(scene, frame, line);
+            lines::bands(canvas, &mut chart, line)?;
         }
     }
     let bars = figure.layers.iter().filter(|l| matches!(l, Layer::Bars(_))).count();
@@ -120,22 +165,23 @@ fn draw(scene: &mut Scene, figure: &Figure, frame: &Frame) {
     let (mut bar, mut range) = (0, 0);
     for layer in &figure.layers {
         match layer {
-            Layer::Line(line) => lines::line(scene, frame, line),
-            Layer::Points(points) => lines::points(scene, frame, points),
-            Layer::Ranks(ranks) => lines::ranks(scene, frame, ranks),
-            Layer::Rule(rule) => lines::rule(scene, frame, rule),
-            Layer::Guide(guide) => lines::guide(scene, frame, guide),
+            Layer::Line(line) => lines::line(canvas, &mut chart, line)?,
+            Layer::Points(points) => lines::points(canvas, &mut chart, points)?,
+            Layer::Ranks(ranks) => lines::ranks(canvas, &chart, ranks)?,
+            Layer::Rule(rule) => lines::rule(canvas, &chart, rule)?,
+            Layer::Guide(guide) => lines::guide(canvas, &mut chart, guide)?,
             Layer::Bars(layer) => {
-                bars::bars(scene, frame, layer, bar, bars);
+                bars::bars(canvas, &mut chart, layer, (bar, bars))?;
                 bar += 1;
             }
             Layer::Ranges(layer) => {
-                bars::ranges(scene, frame, layer, range, ranges);
+                bars::ranges(canvas, &mut chart, layer, (range, ranges))?;
                 range += 1;
             }
             Layer::Cells(_) | Layer::Tokens(_) | Layer::Graph(_) => {}
         }
     }
+    Ok((chart, below))
 }
 
 fn type_of(size: f64, colour: Rgb, along: Side, across: Side) -> Type {
@@ -151,8 +197,8 @@ fn weight(role: super::Role) -> (f64, f64) {
     }
 }
 
-fn pen(role: super::Role) -> Pen {
+fn pen(look: &Look, role: super::Role) -> Pen {
     let (width, alpha) = weight(role);
     let dash = role.dash.unwrap_or(super::Dash::Solid);
-    Pen { colour: super::palette::series(role.hue), width, alpha, dash }
+    Pen { colour: look.series(role.hue), width, alpha, dash }
 }

@@ -2,8 +2,8 @@
 
 use super::super::layers::Tokens;
 use super::super::palette;
-use super::super::scene::{At, Pen, Scene, Side, WHITE};
-use super::{FINE, GREY, INK, SMALL, type_of};
+use super::super::canvas::{At, Canvas, Drawn, Pen, Side};
+use super::{FINE, SMALL, type_of};
 use base::numbers::short;
 use base::text::printable_label;
 
@@ -17,6 +17,8 @@ const BOX: f64 = 24.0;
 const BETWEEN: f64 = 10.0;
 /// Longest token and longest name of a strip.
 const LONGEST: f64 = 170.0;
+/// Longest name of a strip, as a share of the width.
+const NAME_SHARE: f64 = 0.3;
 
 /// A score in few characters.
 pub(crate) fn number(score: f64) -> String {
@@ -24,15 +26,16 @@ pub(crate) fn number(score: f64) -> String {
 }
 
 /// A small triangle that points up at `tip`: among the highest K.
-pub(crate) fn mark(scene: &mut Scene, (x, y): At) {
-    scene.fill(&[(x, y), (x + 4.0, y + 7.0), (x - 4.0, y + 7.0)], INK, 1.0);
+pub(crate) fn mark(canvas: &Canvas<'_>, (x, y): At) -> Drawn {
+    canvas.fill(&[(x, y), (x + 4.0, y + 7.0), (x - 4.0, y + 7.0)], canvas.look.ink, 1.0)
 }
 
 /// Draws the strips between two edges from `top`, broken into as many lines as they need, and returns where they end.
-pub(crate) fn draw(scene: &mut Scene, tokens: &Tokens, (left, right): (f64, f64), top: f64) -> f64 {
-    let fonts = scene.fonts;
+pub(crate) fn draw(canvas: &Canvas<'_>, tokens: &Tokens, (left, right): (f64, f64), top: f64) -> Drawn<f64> {
+    let fonts = canvas.fonts;
+    let longest = LONGEST.min((right - left) * NAME_SHARE);
     let names: Vec<String> =
-        tokens.strips.iter().map(|s| fonts.cut(&printable_label(&s.label), SMALL, LONGEST)).collect();
+        tokens.strips.iter().map(|s| fonts.cut(&printable_label(&s.label), SMALL, longest)).collect();
     let start = left + names.iter().map(|n| fonts.width(n, SMALL)).fold(0.0, f64::max) + 12.0;
     let columns = tokens.columns();
     let text = |strip: usize, at: usize| {
@@ -43,57 +46,59 @@ pub(crate) fn draw(scene: &mut Scene, tokens: &Tokens, (left, right): (f64, f64)
         each.fold(22.0, f64::max) + 10.0
     };
     let (mut x, mut y) = (start, top);
-    let head = |scene: &mut Scene, y: f64| {
+    let head = |y: f64| {
         for (k, name) in names.iter().enumerate() {
             let at = (left, y + k as f64 * STRIP + BOX / 2.0);
-            scene.text(name, at, type_of(SMALL, INK, Side::Start, Side::Middle));
+            canvas.text(name, at, type_of(SMALL, canvas.look.ink, Side::Start, Side::Middle))?;
         }
+        Drawn::Ok(())
     };
     let lines = tokens.strips.len() as f64 * STRIP + BETWEEN;
-    head(scene, y);
+    head(y)?;
     for column in &columns {
         let width = wide(column);
         if x > start && x + width > right {
             (x, y) = (start, y + lines);
-            head(scene, y);
+            head(y)?;
         }
         for (k, at) in column.iter().enumerate() {
             let Some(at) = *at else { continue };
             let upper = y + k as f64 * STRIP;
-            token(scene, tokens, k, at, &text(k, at), (x, upper), (x + width - 4.0, upper + BOX));
+            token(canvas, tokens, k, at, &text(k, at), (x, upper), (x + width - 4.0, upper + BOX))?;
         }
         x += width;
     }
-    y + lines - BETWEEN
+    Ok(y + lines - BETWEEN)
 }
 
-fn token(scene: &mut Scene, tokens: &Tokens, k: usize, at: usize, text: &str, a: At, b: At) {
+fn token(canvas: &Canvas<'_>, tokens: &Tokens, k: usize, at: usize, text: &str, a: At, b: At) -> Drawn {
     let token = &tokens.strips[k].tokens[at];
     let middle = (a.0 + b.0) / 2.0;
     let score = token.score.filter(|s| s.is_finite());
-    let colour = score.map_or(WHITE, |s| palette::diverging(s / tokens.largest()));
-    scene.rectangle(a, b, colour, 1.0);
-    scene.frame(a, b, Pen { alpha: 0.35, ..Pen::new(GREY, 0.7) });
-    let ink = if colour.is_light() { INK } else { WHITE };
+    let colour = score.map_or(canvas.look.paper, |s| palette::diverging(s / tokens.largest()));
+    canvas.rectangle(a, b, colour, 1.0)?;
+    canvas.frame(a, b, Pen { alpha: 0.35, ..Pen::new(canvas.look.grey, 0.7) })?;
+    let ink = if score.is_some() { canvas.look.ink_on(colour) } else { canvas.look.ink };
     if score.is_some() && tokens.strips[k].doubt.is_some() {
-        scene.hatch(a, b, Pen { colour: ink, alpha: 0.4, ..Pen::new(GREY, 0.8) });
+        canvas.hatch(a, b, Pen { colour: ink, alpha: 0.4, ..Pen::new(canvas.look.grey, 0.8) })?;
         // The word stays readable on a patch of its own colour.
-        let half = scene.fonts.width(text, WORD) / 2.0 + 2.0;
+        let half = canvas.fonts.width(text, WORD) / 2.0 + 2.0;
         let reach = WORD * 0.62;
         let centre = (a.1 + b.1) / 2.0;
-        scene.rectangle((middle - half, centre - reach), (middle + half, centre + reach), colour, 1.0);
+        canvas.rectangle((middle - half, centre - reach), (middle + half, centre + reach), colour, 1.0)?;
     }
-    scene.text(text, (middle, (a.1 + b.1) / 2.0), type_of(WORD, ink, Side::Middle, Side::Middle));
+    canvas.text(text, (middle, (a.1 + b.1) / 2.0), type_of(WORD, ink, Side::Middle, Side::Middle))?;
     if token.gold {
-        scene.line(&[(a.0, b.1 + 3.0), (b.0, b.1 + 3.0)], Pen::new(INK, 2.4));
+        canvas.line(&[(a.0, b.1 + 3.0), (b.0, b.1 + 3.0)], Pen::new(canvas.look.ink, 2.4))?;
     }
     let shift = if token.top { 6.0 } else { 0.0 };
     if let Some(score) = score {
-        let kind = type_of(FINE, GREY, Side::Middle, Side::Start);
-        scene.text(&number(score), (middle + shift, b.1 + 7.0), kind);
+        let kind = type_of(FINE, canvas.look.grey, Side::Middle, Side::Start);
+        canvas.text(&number(score), (middle + shift, b.1 + 7.0), kind)?;
     }
     if token.top {
-        let half = score.map_or(0.0, |s| scene.fonts.width(&number(s), FINE) / 2.0);
-        mark(scene, (middle + shift - half - 6.0, b.1 + 7.0));
+        let half = score.map_or(0.0, |s| canvas.fonts.width(&number(s), FINE) / 2.0);
+        mark(canvas, (middle + shift - half - 6.0, b.1 + 7.0))?;
     }
+    Ok(())
 }

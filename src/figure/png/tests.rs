@@ -1,6 +1,7 @@
 //! Pictures: they decode, say where they come from, and show each layer where it must be.
 
 use super::*;
+use crate::font::Fonts;
 use crate::palette::{self, SERIES};
 use crate::samples;
 
@@ -12,7 +13,7 @@ struct Picture {
 }
 
 fn decoded(figure: &Figure) -> Picture {
-    let bytes = to_png(figure).unwrap();
+    let bytes = to_png(figure, &Options::default()).unwrap();
     // For eyes: PROBITY_PICTURES names a folder that gets every picture.
     if let Some(folder) = std::env::var_os("PROBITY_PICTURES") {
         let _ = std::fs::write(std::path::Path::new(&folder).join(format!("{}.png", figure.name)), &bytes);
@@ -46,7 +47,7 @@ impl Picture {
 #[test]
 fn the_same_figure_gives_the_same_bytes() {
     let figure = samples::curves();
-    assert_eq!(to_png(&figure).unwrap(), to_png(&figure).unwrap());
+    assert_eq!(to_png(&figure, &Options::default()).unwrap(), to_png(&figure, &Options::default()).unwrap());
 }
 
 #[test]
@@ -152,7 +153,7 @@ fn the_highlighted_path_of_a_graph_is_lit() {
 #[test]
 fn hostile_text_and_numbers_are_drawn_without_harm() {
     for figure in [samples::hostile(), samples::hostile_tokens()] {
-        let bytes = to_png(&figure).unwrap();
+        let bytes = to_png(&figure, &Options::default()).unwrap();
         let reader = png::Decoder::new(std::io::Cursor::new(&bytes)).read_info().unwrap();
         let texts: Vec<String> = reader.info().utf8_text.iter().map(|c| c.get_text().unwrap()).collect();
         assert!(texts.len() >= 3 && texts.iter().all(|t| !t.contains('\u{1b}')), "{texts:?}");
@@ -167,12 +168,12 @@ fn chinese_is_drawn_with_a_font_of_the_system_and_the_file_says_with_which() {
     std::fs::write(folder.path().join("han.ttf"), font(&[('中', 'M'), ('文', 'W')], 400)).unwrap();
     let figure = samples::tokens();
     let has = |found: &Spare| Fonts::with(found.faces()).draws('中');
-    let with = drawn(&figure, &|c| {
+    let with = drawn(&figure, &Options::default(), &|c| {
         let found = Spare::search(None, &[folder.path().to_owned()], c);
         assert!(has(&found));
         found
     });
-    let without = drawn(&figure, &|_| Spare::default()).unwrap();
+    let without = drawn(&figure, &Options::default(), &|_| Spare::default()).unwrap();
     let with = with.unwrap();
     assert_ne!(with, without);
     let fonts = |bytes: &[u8]| {

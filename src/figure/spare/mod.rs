@@ -14,7 +14,10 @@ use std::path::{Path, PathBuf};
 use ttf_parser::{Face, GlyphId, Style, cmap, name, os2};
 
 use self::tables::{Directory, Source, Table};
-use super::font::SpareFace;
+use super::canvas::{Drawn, Scene};
+use super::font::{Fonts, SpareFace};
+use super::look::Look;
+use super::{Figure, paper};
 
 /// The environment variable that names a font file.
 pub(crate) const VARIABLE: &str = "PROBITY_FONT";
@@ -128,6 +131,38 @@ impl Spare {
             notes.push(format!("{VARIABLE} names no font that can be read"));
         }
         notes
+    }
+}
+
+/// Lays a figure out and hands it on with the names of the fonts of the system that it uses; `find` has fonts for the characters that the
+/// embedded ones lack.
+///
+/// # Errors
+/// What the layout or `write` refuses.
+pub(crate) fn with_fonts(
+    figure: &Figure,
+    look: Look,
+    find: &dyn Fn(&BTreeSet<char>) -> Spare,
+    write: &dyn Fn(&Scene<'_>, &[String]) -> Drawn<Vec<u8>>,
+) -> Drawn<Vec<u8>> {
+    let (mut asked, mut spare) = (BTreeSet::new(), Spare::default());
+    loop {
+        let fonts = Fonts::with(spare.faces());
+        let scene = paper::lay_out(figure, &fonts, &[], look)?;
+        let foreign = scene.foreign();
+        if foreign.is_empty() {
+            return write(&scene, &[]);
+        }
+        if foreign.is_subset(&asked) {
+            let boxed: BTreeSet<char> = foreign.iter().copied().filter(|c| !fonts.draws(*c)).collect();
+            return write(&paper::lay_out(figure, &fonts, &spare.notes(&boxed), look)?, &spare.names());
+        }
+        // Only the finished drawing knows which texts were cut away; with other letters, others are.
+        asked.extend(foreign);
+        drop(scene);
+        let found = find(&asked);
+        drop(fonts);
+        spare = found;
     }
 }
 

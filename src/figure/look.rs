@@ -1,0 +1,182 @@
+//! Styles: the size of the page, of its letters and lines, and its colours.
+
+use super::palette::{self, Rgb};
+
+/// Points in a millimetre.
+const MILLIMETRE: f64 = 72.0 / 25.4;
+/// Widths that a page may have, in millimetres.
+const WIDTHS: std::ops::RangeInclusive<f64> = 40.0..=400.0;
+/// Resolutions that a PNG may have, in dots per inch.
+const RESOLUTIONS: std::ops::RangeInclusive<u32> = 36..=1200;
+
+/// What a figure is drawn for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Style {
+    /// For a lab book: title above, provenance below.
+    #[default]
+    LabBook,
+    /// For a paper: neither title nor provenance, 8 point type, width of a column.
+    Paper,
+    /// For slides: large type, heavy lines.
+    Slides,
+    /// As for a lab book, on a dark page.
+    Dark,
+}
+
+impl Style {
+    /// All styles.
+    pub const ALL: [Self; 4] = [Self::LabBook, Self::Paper, Self::Slides, Self::Dark];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::LabBook => "lab-book",
+            Self::Paper => "paper",
+            Self::Slides => "slides",
+            Self::Dark => "dark",
+        }
+    }
+
+    /// Width of its page in millimetres, unless another is asked for.
+    pub fn usual_width(self) -> f64 {
+        match self {
+            Self::LabBook | Self::Dark => 135.5,
+            Self::Paper => 84.0,
+            Self::Slides => 254.0,
+        }
+    }
+
+    fn usual_dpi(self) -> u32 {
+        match self {
+            Self::LabBook | Self::Dark => 300,
+            Self::Paper => 600,
+            Self::Slides => 192,
+        }
+    }
+}
+
+/// How a figure is to be drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Options {
+    pub style: Style,
+    /// Width of the page in millimetres; none is the usual one of the style.
+    pub width: Option<f64>,
+    /// Dots per inch of a PNG; none is the usual resolution of the style.
+    pub dpi: Option<u32>,
+}
+
+impl Options {
+    /// The options, if a page can have them.
+    ///
+    /// # Errors
+    /// Which one it cannot have, and what it may be.
+    pub fn checked(self) -> Result<Self, String> {
+        if let Some(width) = self.width.filter(|w| !WIDTHS.contains(w)) {
+            return Err(format!("width {width} mm: a figure is {} to {} mm wide", WIDTHS.start(), WIDTHS.end()));
+        }
+        if let Some(dpi) = self.dpi.filter(|d| !RESOLUTIONS.contains(d)) {
+            return Err(format!("{dpi} dpi: a PNG has {} to {} dpi", RESOLUTIONS.start(), RESOLUTIONS.end()));
+        }
+        Ok(self)
+    }
+
+    pub(crate) fn look(&self) -> Look {
+        Look::new(self.style, self.width.unwrap_or(self.style.usual_width()) * MILLIMETRE)
+    }
+
+    pub(crate) fn dpi(&self) -> u32 {
+        self.dpi.unwrap_or(self.style.usual_dpi())
+    }
+}
+
+/// The measures and colours of a page. Lengths on it are in units in which tick labels are 11 high.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Look {
+    /// Width of the page in units.
+    pub width: f64,
+    /// Points in a unit.
+    pub unit: f64,
+    /// Height of a figure as a share of its width.
+    pub aspect: f64,
+    /// Factor on the widths of lines.
+    pub stroke: f64,
+    /// Whether the page says what it shows and where it comes from.
+    pub titled: bool,
+    pub footed: bool,
+    /// Whether the legend goes inside the frame where it covers nothing.
+    pub legend_inside: bool,
+    pub margin: f64,
+    pub paper: Rgb,
+    pub ink: Rgb,
+    pub grey: Rgb,
+    pub pale: Rgb,
+    pub grid: Rgb,
+    dark: bool,
+}
+
+impl Look {
+    /// A page of this width in points.
+    fn new(style: Style, width: f64) -> Self {
+        let light = Self {
+            width: width / 0.48,
+            unit: 0.48,
+            aspect: 0.65,
+            stroke: 1.0,
+            titled: true,
+            footed: true,
+            legend_inside: false,
+            margin: 16.0,
+            paper: Rgb(255, 255, 255),
+            ink: Rgb(0x1a, 0x1a, 0x1a),
+            grey: Rgb(0x6b, 0x6b, 0x6b),
+            pale: Rgb(0xd0, 0xd0, 0xd0),
+            grid: Rgb(0xec, 0xec, 0xec),
+            dark: false,
+        };
+        match style {
+            Style::LabBook => light,
+            Style::Paper => {
+                // Labels of axes are 12.5 units: 8 points.
+                let unit = 0.64;
+                let aspect = if width > 350.0 { 0.48 } else { 0.72 };
+                let (titled, footed) = (false, false);
+                let width = width / unit;
+                Self { width, unit, aspect, stroke: 0.6, titled, footed, legend_inside: true, margin: 3.0, ..light }
+            }
+            Style::Slides => {
+                let unit = width / 520.0;
+                Self { width: 520.0, unit, aspect: 9.0 / 16.0, stroke: 1.2, footed: false, legend_inside: true, ..light }
+            }
+            Style::Dark => Self {
+                paper: Rgb(0x16, 0x18, 0x1d),
+                ink: Rgb(0xe8, 0xe8, 0xe8),
+                grey: Rgb(0xa0, 0xa4, 0xaa),
+                pale: Rgb(0x50, 0x55, 0x5c),
+                grid: Rgb(0x2a, 0x2e, 0x35),
+                dark: true,
+                ..light
+            },
+        }
+    }
+
+    /// The colour of a series.
+    pub(crate) fn series(&self, hue: usize) -> Rgb {
+        let colour = palette::series(hue);
+        match (self.dark, hue) {
+            (false, _) => colour,
+            (true, super::role::BLACK) => self.ink,
+            // Half way to white, or blue and green would be lost.
+            (true, _) => colour.mixed(Rgb(255, 255, 255), 0.3),
+        }
+    }
+
+    /// A colour at half its strength, for what is there for comparison.
+    pub(crate) fn pale(&self, colour: Rgb) -> Rgb {
+        colour.mixed(self.paper, 0.5)
+    }
+
+    /// The colour of text on a colour.
+    pub(crate) fn ink_on(&self, colour: Rgb) -> Rgb {
+        if colour.is_light() { Rgb(0x1a, 0x1a, 0x1a) } else { Rgb(255, 255, 255) }
+    }
+}

@@ -1,0 +1,315 @@
+//! The chart of a figure with axes: plotters' coordinates, mesh, ticks and labels.
+
+use std::ops::Range;
+
+use plotters::chart::{ChartBuilder, ChartContext, LabelAreaPosition};
+use plotters::coord::cartesian::Cartesian2d;
+use plotters::coord::ranged1d::{KeyPointHint, KeyPointWeight, NoDefaultFormatting, Ranged, ValueFormatter};
+use plotters::element::{Drawable, PointCollection};
+use plotters::series::LineSeries;
+use plotters::style::{TRANSPARENT, TextStyle};
+
+use super::super::axis::{Fitted, Room, Tick};
+use super::super::canvas::{At, Canvas, Drawn, Pen, Recorder, Side, Type, pixels, position};
+use super::super::font::Fonts;
+use super::super::{Figure, Layer};
+use super::{FINE, LABEL, SMALL, type_of};
+use base::text::printable_label;
+
+/// Between the frame and the ends of the axes, so that no line runs on the frame.
+const INSET: f64 = 8.0;
+/// Widest label of a category beside the vertical axis, and highest below the horizontal one.
+const LONGEST: f64 = 150.0;
+/// Least gap between labels.
+const GAP: f64 = 8.0;
+/// Length of a tick; labels are as far again from the axis.
+const TICK: f64 = 4.5;
+/// Most lines of the label of a category, and of an axis.
+const CATEGORY_LINES: usize = 3;
+const AXIS_LINES: usize = 2;
+/// Height of a line of text, in em.
+const LINE: f64 = 1.2;
+
+/// An axis as plotters sees it: our fitted axis, with its ticks and a margin at both ends.
+#[derive(Clone)]
+pub(crate) struct Ruler {
+    fitted: Fitted,
+    ticks: Vec<Tick>,
+    inset: i32,
+}
+
+impl Ranged for Ruler {
+    type FormatOption = NoDefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, (from, to): (i32, i32)) -> i32 {
+        let inset = if to < from { -self.inset } else { self.inset };
+        let length = f64::from(to - from - 2 * inset);
+        from + inset + (self.fitted.place(*value).unwrap_or(0.0) * length).round() as i32
+    }
+
+    /// Labelled ticks are key points of their own; the others have no line and are drawn apart.
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        match hint.weight() {
+            KeyPointWeight::Any => Vec::new(),
+            KeyPointWeight::Bold => {
+                self.ticks.iter().filter(|t| !t.label.is_empty()).map(|t| t.value).collect()
+            }
+        }
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.fitted.value(0.0)..self.fitted.value(1.0)
+    }
+}
+
+impl ValueFormatter<f64> for Ruler {
+    fn format_ext(&self, value: &f64) -> String {
+        self.ticks.iter().find(|t| t.value == *value).map_or_else(String::new, |t| t.label.clone())
+    }
+}
+
+/// How the labels of the horizontal axis are written.
+#[derive(Clone, Copy, PartialEq)]
+enum Labels {
+    Straight,
+    /// In several lines, each no wider than this.
+    Wrapped(f64),
+    Upright,
+}
+
+/// Where the data are drawn.
+pub(crate) struct Chart<'a> {
+    context: ChartContext<'a, Recorder<'a>, Cartesian2d<Ruler, Ruler>>,
+    /// Edges of the frame.
+    pub left: f64,
+    pub right: f64,
+    pub top: f64,
+    pub bottom: f64,
+    pub x: Fitted,
+    pub y: Fitted,
+    labels: Labels,
+    /// Labels of the axes, in lines.
+    names: (String, String),
+}
+
+impl<'a> Chart<'a> {
+    /// The chart between two heights of the page, which also hold the axes' labels.
+    pub(crate) fn new(canvas: &Canvas<'a>, figure: &Figure, top: f64, bottom: f64) -> Drawn<Self> {
+        let (fonts, look) = (canvas.fonts, canvas.look);
+        let (x, y) = (Fitted::horizontal(figure), Fitted::vertical(figure));
+        let rules = figure.layers.iter().any(|l| matches!(l, Layer::Rule(r) if r.upright && !r.label.is_empty()));
+        // Labels of upright rules go above the frame, where there are no data.
+        let top = top + 6.0 + if rules { SMALL + 4.0 } else { 0.0 };
+        let rough = (bottom - top) * 0.7;
+        let y_name = named(fonts, &figure.y.label, rough.max(80.0));
+        let beside_ticks = y.ticks(&y_room(rough));
+        let beside_ticks = beside_ticks.iter().map(|t| fonts.width(&t.label, SMALL)).fold(0.0, f64::max);
+        let left = look.margin + height_of(&y_name, LABEL) + beside_ticks.min(longest(canvas)) + 2.0 * TICK + 4.0;
+        let right = look.width - look.margin - beside(canvas, figure);
+        let right = right.max(left + 20.0);
+        let labels = labels(fonts, &x, right - left);
+        let x_ticks = x_ticks(fonts, &x, labels, right - left);
+        let x_name = named(fonts, &figure.x.label, right - left);
+        let below_ticks = match labels {
+            Labels::Upright => {
+                x_ticks.iter().map(|t| fonts.width(&t.label, SMALL)).fold(0.0, f64::max)
+            }
+            _ => x_ticks.iter().map(|t| height_of(&t.label, SMALL)).fold(SMALL * LINE, f64::max),
+        };
+        let below = 2.0 * TICK + below_ticks + 3.0 + height_of(&x_name, LABEL);
+        let floor = (bottom - below).max(top + 20.0);
+        let inset = |axis: &Fitted| if axis.categories().is_some() { 0.0 } else { INSET };
+        let y_length = floor - top - 2.0 * inset(&y);
+        let y_ticks = y.ticks(&y_room(y_length)).into_iter();
+        let y_ticks = y_ticks.map(|t| Tick { label: fonts.cut(&t.label, SMALL, longest(canvas)), ..t });
+        let ruler = |fitted: &Fitted, ticks: Vec<Tick>| Ruler {
+            fitted: fitted.clone(),
+            ticks,
+            inset: pixels(inset(fitted)),
+        };
+        let area = canvas.area.margin(
+            pixels(top),
+            pixels(canvas_height(canvas) - floor - below),
+            pixels(look.margin),
+            pixels(look.width - right),
+        );
+        let context = ChartBuilder::on(&area)
+            .set_label_area_size(LabelAreaPosition::Left, pixels(left - look.margin))
+            .set_label_area_size(LabelAreaPosition::Bottom, pixels(below))
+            .build_cartesian_2d(ruler(&x, x_ticks), ruler(&y, y_ticks.collect()))?;
+        let names = (x_name, y_name);
+        Ok(Self { context, left, right, top, bottom: floor, x, y, labels, names })
+    }
+
+    /// The position of a pair of values; none if an axis cannot show it.
+    pub(crate) fn at(&self, x: f64, y: f64) -> Option<At> {
+        self.x.place(x)?;
+        self.y.place(y)?;
+        Some(position(self.context.backend_coord(&(x, y))))
+    }
+
+    /// Draws an element in data units.
+    pub(crate) fn draw<E>(&mut self, element: E) -> Drawn
+    where
+        for<'b> &'b E: PointCollection<'b, (f64, f64)>,
+        E: Drawable<Recorder<'a>>,
+    {
+        self.context.draw_series(std::iter::once(element))?;
+        Ok(())
+    }
+
+    /// Draws a line in data units.
+    pub(crate) fn draw_series(&mut self, line: LineSeries<Recorder<'a>, (f64, f64)>) -> Drawn {
+        self.context.draw_series(line)?;
+        Ok(())
+    }
+
+    /// Grid, ticks, axis lines and their labels. Over cells there is no grid, across categories no lines.
+    pub(crate) fn axes(&mut self, canvas: &Canvas<'a>, cells: bool) -> Drawn {
+        let look = canvas.look;
+        let scaled = |pen: Pen| Pen { width: pen.width * look.stroke, ..pen };
+        let axis = Pen::new(look.ink, 0.9);
+        let small = type_of(SMALL, look.ink, Side::Middle, Side::Start);
+        let upright = self.labels == Labels::Upright;
+        let (has_x, has_y) = (self.x.categories().is_some(), self.y.categories().is_some());
+        let (x_name, y_name) = self.names.clone();
+        let blank = |_: &f64| String::new();
+        let ticks = self.context.as_coord_spec().x_spec().ticks.clone();
+        let y_ticks = self.context.as_coord_spec().y_spec().ticks.clone();
+        let mut mesh = self.context.configure_mesh();
+        mesh.light_line_style(TRANSPARENT)
+            .bold_line_style(scaled(Pen::new(look.grid, 0.9)))
+            .axis_style(scaled(axis))
+            .label_style(TextStyle::from(small))
+            .axis_desc_style(TextStyle::from(type_of(LABEL, look.ink, Side::Middle, Side::Start)))
+            .x_desc(x_name)
+            .y_desc(y_name)
+            .set_tick_mark_size(LabelAreaPosition::Left, pixels(TICK))
+            .set_tick_mark_size(LabelAreaPosition::Bottom, pixels(TICK));
+        if cells || has_x {
+            mesh.disable_x_mesh();
+        }
+        if cells || has_y {
+            mesh.disable_y_mesh();
+        }
+        if upright {
+            mesh.x_label_formatter(&blank);
+        }
+        mesh.draw()?;
+        if upright {
+            let kind = Type { upwards: true, along: Side::End, across: Side::Middle, ..small };
+            for t in &ticks {
+                let x = self.left + self.share(t.at, &self.x) * (self.right - self.left);
+                canvas.text(&t.label, (x, self.bottom + 2.0 * TICK), kind)?;
+            }
+        }
+        self.minor_ticks(canvas, &ticks, &y_ticks)?;
+        if let Some(gap) = self.x.gap() {
+            let (x, b) = (self.left + self.share(gap, &self.x) * (self.right - self.left), self.bottom);
+            canvas.line(&[(x - 3.0, b), (x + 3.0, b)], Pen::new(look.paper, 3.0))?;
+            for x in [x - 3.0, x + 3.0] {
+                canvas.line(&[(x - 2.0, b + 5.0), (x + 2.0, b - 5.0)], axis)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A share of the horizontal axis as one of the frame, which is longer by the insets.
+    fn share(&self, share: f64, axis: &Fitted) -> f64 {
+        let inset = if axis.categories().is_some() { 0.0 } else { INSET / (self.right - self.left) };
+        inset + share * (1.0 - 2.0 * inset)
+    }
+
+    fn minor_ticks(&self, canvas: &Canvas<'a>, x: &[Tick], y: &[Tick]) -> Drawn {
+        let pen = Pen::new(canvas.look.ink, 0.7);
+        let minor = |t: &&Tick| t.label.is_empty();
+        for t in x.iter().filter(minor) {
+            let at = self.left + self.share(t.at, &self.x) * (self.right - self.left);
+            canvas.line(&[(at, self.bottom), (at, self.bottom + TICK / 2.0)], pen)?;
+        }
+        let (lowest, length) = (self.bottom - INSET, self.bottom - self.top - 2.0 * INSET);
+        for t in y.iter().filter(minor) {
+            let at = lowest - t.at * length;
+            canvas.line(&[(self.left - TICK / 2.0, at), (self.left, at)], pen)?;
+        }
+        Ok(())
+    }
+}
+
+fn canvas_height(canvas: &Canvas<'_>) -> f64 {
+    position((0, canvas.area.dim_in_pixel().1 as i32)).1
+}
+
+/// Widest label beside a frame on this page.
+fn longest(canvas: &Canvas<'_>) -> f64 {
+    LONGEST.min(canvas.look.width * 0.3)
+}
+
+fn height_of(lines: &str, size: f64) -> f64 {
+    lines.lines().count() as f64 * size * LINE
+}
+
+/// The label of an axis in lines that fit along it.
+fn named(fonts: &Fonts<'_>, label: &str, room: f64) -> String {
+    match printable_label(label) {
+        label if label.is_empty() => label,
+        label => fonts.wrapped(&label, LABEL, room, AXIS_LINES).join("\n"),
+    }
+}
+
+fn line_height(_: &str) -> f64 {
+    SMALL
+}
+
+fn y_room(length: f64) -> Room<'static> {
+    Room { length, gap: 4.0, terse: false, measure: &line_height }
+}
+
+/// How the names of categories find room below a frame of this width.
+fn labels(fonts: &Fonts<'_>, x: &Fitted, width: f64) -> Labels {
+    let Some(names) = x.categories() else { return Labels::Straight };
+    let slot = width / names.len().max(1) as f64 - GAP;
+    if names.iter().all(|n| fonts.width(n, SMALL) <= slot) {
+        return Labels::Straight;
+    }
+    let wraps = |name: &String| {
+        let lines = fonts.wrapped(name, SMALL, slot, CATEGORY_LINES);
+        lines.iter().all(|line| !line.ends_with('…'))
+    };
+    if names.iter().all(wraps) { Labels::Wrapped(slot) } else { Labels::Upright }
+}
+
+fn x_ticks(fonts: &Fonts<'_>, x: &Fitted, labels: Labels, width: f64) -> Vec<Tick> {
+    let inset = if x.categories().is_some() { 0.0 } else { INSET };
+    let length = width - 2.0 * inset;
+    let wide = |text: &str| fonts.width(text, SMALL);
+    match labels {
+        Labels::Straight => x.ticks(&Room { length, gap: GAP, terse: false, measure: &wide }),
+        Labels::Wrapped(slot) => {
+            let ticks = x.ticks(&Room { length, gap: 0.0, terse: false, measure: &|_| 0.0 });
+            let wrap = |t: Tick| Tick {
+                label: fonts.wrapped(&t.label, SMALL, slot, CATEGORY_LINES).join("\n"),
+                ..t
+            };
+            ticks.into_iter().map(wrap).collect()
+        }
+        Labels::Upright => {
+            let ticks = x.ticks(&Room { length, gap: 2.0, terse: false, measure: &line_height });
+            ticks.into_iter().map(|t| Tick { label: fonts.cut(&t.label, SMALL, LONGEST), ..t }).collect()
+        }
+    }
+}
+
+/// Room right of the frame: for labels of guides and rank lines, for the scale of cells.
+fn beside(canvas: &Canvas<'_>, figure: &Figure) -> f64 {
+    let longest = longest(canvas);
+    let long = |text: &str, size| canvas.fonts.width(&printable_label(text), size).min(longest) + 14.0;
+    let rooms = figure.layers.iter().map(|layer| match layer {
+        Layer::Guide(guide) if !guide.label.is_empty() => long(&guide.label, FINE).max(26.0),
+        Layer::Ranks(ranks) => ranks.lines.iter().map(|l| long(&l.label, SMALL)).fold(0.0, f64::max),
+        Layer::Cells(_) => super::cells::SCALE_ROOM,
+        _ => 0.0,
+    });
+    rooms.fold(0.0, f64::max)
+}
