@@ -457,7 +457,12 @@ impl Report {
                 name = format!("{name}-{}", taken + 1);
             }
             for extension in FIGURES {
-                figure::export(figure, &folder.join(format!("{name}.{extension}")), self.force)?;
+                figure::export(
+                    figure,
+                    &folder.join(format!("{name}.{extension}")),
+                    &figure::Options::default(),
+                    self.force,
+                )?;
             }
         }
         if !self.quiet {

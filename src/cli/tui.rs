@@ -363,13 +363,14 @@ fn export(figure: &Figure, folder: &Path, existing: Existing) -> Result<Exported
             .unwrap_or(stem),
     };
     let write = |path: PathBuf| {
-        figure::export(figure, &path, true).map_err(|e| Problem {
+        figure::export(figure, &path, &figure::Options::default(), true).map_err(|e| Problem {
             what: e.to_string(),
             r#where: path.display().to_string(),
             hint: "start the program in a folder that can be written".into(),
         })
     };
-    files(&stem).into_iter().map(write).collect::<Result<_, _>>().map(Exported::Wrote)
+    let written: Vec<Vec<PathBuf>> = files(&stem).into_iter().map(write).collect::<Result<_, _>>()?;
+    Ok(Exported::Wrote(written.concat()))
 }
 
 /// Largest text file that is read into the screen.

@@ -501,11 +501,11 @@ fn reaches(fonts: &Fonts<'_>, item: &Item, room: Rect) -> bool {
     let crossed = |points: &[At]| points.windows(2).any(|w| crosses(w[0], w[1], room));
     match item {
         Item::Line { points, .. } => crossed(points),
-        Item::Disc { at, radius, .. } => overlap(((at.0 - radius, at.1 - radius), (at.0 + radius, at.1 + radius)), room),
-        Item::Text { text, at, kind } => overlap(text_box(fonts, text, *at, kind), room),
-        Item::Fill { points, .. } => {
-            points.iter().any(inside) || crossed(points) || contains(points, room.0)
+        Item::Disc { at, radius, .. } => {
+            overlap(((at.0 - radius, at.1 - radius), (at.0 + radius, at.1 + radius)), room)
         }
+        Item::Text { text, at, kind } => overlap(text_box(fonts, text, *at, kind), room),
+        Item::Fill { points, .. } => points.iter().any(inside) || crossed(points) || contains(points, room.0),
     }
 }
 
@@ -518,8 +518,7 @@ pub(crate) fn overlap(a: Rect, b: Rect) -> bool {
 fn crosses(p: At, q: At, room: Rect) -> bool {
     let (dx, dy) = (q.0 - p.0, q.1 - p.1);
     let (mut from, mut to) = (0.0f64, 1.0f64);
-    let edges =
-        [(-dx, p.0 - room.0.0), (dx, room.1.0 - p.0), (-dy, p.1 - room.0.1), (dy, room.1.1 - p.1)];
+    let edges = [(-dx, p.0 - room.0.0), (dx, room.1.0 - p.0), (-dy, p.1 - room.0.1), (dy, room.1.1 - p.1)];
     for (step, left) in edges {
         if step == 0.0 {
             if left < 0.0 {

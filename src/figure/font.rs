@@ -19,15 +19,29 @@ pub(crate) const ASCENT: f64 = 0.78;
 /// Depth of letters below the baseline, in em.
 pub(crate) const DESCENT: f64 = 0.2;
 
+/// Width of the stroke around letters, in em: the embedded font is a light one, which prints too thin.
+pub(crate) const WEIGHT: f64 = 0.022;
+
+/// The files of the embedded fonts, unpacked once; they stay as long as the program runs.
+fn files() -> &'static [Vec<u8>] {
+    static BYTES: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
+    let fonts = [packed!("fonts/ubuntu-light.ttf"), packed!("fonts/hack-regular.ttf")];
+    BYTES.get_or_init(|| fonts.iter().filter_map(|font| font.bytes().ok()).collect())
+}
+
 fn faces() -> &'static [Face<'static>] {
     static FACES: OnceLock<Vec<Face<'static>>> = OnceLock::new();
-    FACES.get_or_init(|| {
-        // Unpacked once; they stay as long as the program runs.
-        static BYTES: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
-        let fonts = [packed!("fonts/ubuntu-light.ttf"), packed!("fonts/hack-regular.ttf")];
-        let bytes = BYTES.get_or_init(|| fonts.iter().filter_map(|font| font.bytes().ok()).collect());
-        bytes.iter().filter_map(|data| Face::parse(data, 0).ok()).collect()
-    })
+    FACES.get_or_init(|| files().iter().filter_map(|data| Face::parse(data, 0).ok()).collect())
+}
+
+/// The file of an embedded font.
+pub(crate) fn data(number: usize) -> Option<&'static [u8]> {
+    files().get(number).map(Vec::as_slice)
+}
+
+/// The embedded font that draws a character, and its glyph there.
+pub(crate) fn embedded(c: char) -> Option<(usize, u16)> {
+    faces().iter().enumerate().find_map(|(k, face)| Some((k, face.glyph_index(c)?.0)))
 }
 
 /// Whether the embedded fonts have this character.

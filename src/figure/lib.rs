@@ -6,7 +6,10 @@
 //! What the embedded font lacks is drawn in a PNG with a font of the system, where there is one (`spare`).
 //!
 //! On paper there is one drawing path: `paper` lays a figure out with plotters, whose backend of ours (`canvas`) records strokes, fills
-//! and texts; that list is written as SVG or painted as PNG.
+//! and texts; that list is written as SVG or PDF, or painted as PNG. The terminal keeps its own widget (`tui::widgets::chart`), which shares
+//! axes and ticks ([`axis`]). A plotters backend of cells was not taken: it would place lines, markers and labels to the pixel of a grid on
+//! which a label is as high as five pixels of braille, has one colour a cell, and knows neither a cursor nor half blocks; the widget
+//! chooses by cell which of two lines is seen, and keeps labels off data. What would change it: a backend that lays labels out in cells.
 
 pub mod axis;
 mod canvas;
@@ -16,6 +19,7 @@ pub mod layers;
 mod look;
 pub mod palette;
 mod paper;
+mod pdf;
 mod png;
 pub mod role;
 pub mod route;
@@ -35,6 +39,7 @@ pub use role::{Dash, Emphasis, Marker, Role};
 pub use spare::spare_font;
 
 use base::files::{FileError, Whole};
+use base::text::printable_label;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Figure {
@@ -71,7 +76,7 @@ pub struct Provenance {
 #[derive(Debug, Error)]
 pub enum FigureError {
     /// The extension names no format.
-    #[error("{}: figures are written as .png, .svg or .csv", path.display())]
+    #[error("{}: figures are written as .png, .svg, .pdf or .csv", path.display())]
     Extension {
         /// The file.
         path: PathBuf,
@@ -84,35 +89,92 @@ pub enum FigureError {
     Draw(String),
 }
 
-/// A figure as the bytes of a file with the given extension (`png`, `svg`, `csv`); none for other extensions.
-pub fn render(figure: &Figure, extension: &str) -> Result<Option<Vec<u8>>, FigureError> {
-    Ok(Some(match extension.to_ascii_lowercase().as_str() {
-        "png" => png::to_png(figure, &Options::default())?,
-        "svg" => svg::to_svg(figure, &Options::default())?.into_bytes(),
-        "csv" => csv::to_csv(figure).into_bytes(),
-        _ => return Ok(None),
-    }))
+/// A format of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    Png,
+    Svg,
+    Pdf,
+    Csv,
 }
 
-/// Writes a figure to `path`, in the format that its extension names, and returns the full path of the file. The file appears
+impl Format {
+    /// All formats.
+    pub const ALL: [Self; 4] = [Self::Png, Self::Svg, Self::Pdf, Self::Csv];
+
+    /// The extension of its files, which is its name on the command line.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Png => "png",
+            Self::Svg => "svg",
+            Self::Pdf => "pdf",
+            Self::Csv => "csv",
+        }
+    }
+
+    /// The format of a file, by its extension.
+    ///
+    /// # Errors
+    /// [`FigureError::Extension`] where it names none.
+    pub fn of_file(path: &Path) -> Result<Self, FigureError> {
+        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
+        let found = Self::ALL.into_iter().find(|f| extension.eq_ignore_ascii_case(f.extension()));
+        found.ok_or_else(|| FigureError::Extension { path: path.to_owned() })
+    }
+}
+
+/// A figure as the bytes of a file.
+///
+/// # Errors
+/// [`FigureError::Draw`] if it cannot be drawn.
+pub fn render(figure: &Figure, format: Format, options: &Options) -> Result<Vec<u8>, FigureError> {
+    match format {
+        Format::Png => png::to_png(figure, options),
+        Format::Svg => svg::to_svg(figure, options).map(String::into_bytes),
+        Format::Pdf => pdf::to_pdf(figure, options),
+        Format::Csv => Ok(csv::to_csv(figure).into_bytes()),
+    }
+}
+
+/// Writes a figure to `path`, in the format that its extension names, and returns the full paths of what was written: in
+/// [`Style::Paper`], which has neither title nor provenance on the page, a picture has its caption beside it as text. Each file appears
 /// whole or not at all: it is written under a temporary name and then moved. What already exists is replaced only with `force`.
 ///
 /// # Errors
-/// [`FigureError::Extension`] for other extensions than `.png`, `.svg` and `.csv`, [`FigureError::File`] if a file is in
-/// the way or cannot be written.
-pub fn export(figure: &Figure, path: &Path, force: bool) -> Result<PathBuf, FigureError> {
-    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
-    let known = ["png", "svg", "csv"].iter().any(|e| extension.eq_ignore_ascii_case(e));
-    if !known {
-        return Err(FigureError::Extension { path: path.to_owned() });
-    }
-    let fail = |source| FileError::Write { path: path.to_owned(), source };
+/// [`FigureError::Extension`] for other extensions than those of [`Format`], [`FigureError::File`] if a file is in the way or cannot be
+/// written.
+pub fn export(
+    figure: &Figure,
+    path: &Path,
+    options: &Options,
+    force: bool,
+) -> Result<Vec<PathBuf>, FigureError> {
+    let format = Format::of_file(path)?;
+    let captioned = options.style == Style::Paper && format != Format::Csv;
     // Checked before drawing, which takes a moment.
-    let mut whole = Whole::new(path, force)?;
-    let bytes = render(figure, extension)?.unwrap_or_default();
-    whole.file().write_all(&bytes).map_err(fail)?;
+    let whole = Whole::new(path, force)?;
+    let beside = path.with_extension("txt");
+    let beside = captioned.then(|| Whole::new(&beside, force).map(|whole| (whole, beside))).transpose()?;
+    let mut written = vec![placed(whole, path, &render(figure, format, options)?)?];
+    if let Some((whole, path)) = beside {
+        written.push(placed(whole, &path, caption(figure).as_bytes())?);
+    }
+    Ok(written)
+}
+
+fn placed(mut whole: Whole, path: &Path, bytes: &[u8]) -> Result<PathBuf, FigureError> {
+    let fail = |source| FileError::Write { path: path.to_owned(), source };
+    whole.file().write_all(bytes).map_err(fail)?;
     whole.place()?;
     Ok(std::path::absolute(path).map_err(fail)?)
+}
+
+/// The caption of a figure, ready to paste: its title, and where its numbers come from.
+pub fn caption(figure: &Figure) -> String {
+    let entries = figure.provenance.entries.iter();
+    let entries: Vec<String> =
+        entries.map(|(k, v)| format!("{} {}", printable_label(k), printable_label(v))).collect();
+    format!("{}. {}.\n", printable_label(&figure.title), entries.join("; "))
 }
 
 #[cfg(any(test, feature = "samples"))]
@@ -126,16 +188,39 @@ mod tests {
     fn export_goes_by_the_extension_and_leaves_nothing_half_written() {
         let folder = tempfile::tempdir().unwrap();
         let figure = samples::curves();
-        for name in ["a.png", "a.svg", "a.CSV"] {
+        let options = Options::default();
+        for name in ["a.png", "a.svg", "a.pdf", "a.CSV"] {
             let path = folder.path().join(name);
-            export(&figure, &path, false).unwrap();
+            assert_eq!(export(&figure, &path, &options, false).unwrap(), [path.clone()]);
             assert!(std::fs::metadata(&path).unwrap().len() > 100, "{name}");
         }
-        let error = export(&figure, &folder.path().join("a.pdf"), true).unwrap_err();
+        let error = export(&figure, &folder.path().join("a.gif"), &options, true).unwrap_err();
         assert!(matches!(error, FigureError::Extension { .. }), "{error}");
-        let error = export(&figure, &folder.path().join("missing/a.csv"), true).unwrap_err();
+        let error = export(&figure, &folder.path().join("missing/a.csv"), &options, true).unwrap_err();
         assert!(error.to_string().contains("a.csv"), "{error}");
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4);
+    }
+
+    #[test]
+    fn a_figure_for_a_paper_has_its_caption_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options { style: Style::Paper, ..Options::default() };
+        let [picture, caption] = [folder.path().join("a.pdf"), folder.path().join("a.txt")];
+        assert_eq!(
+            export(&samples::curves(), &picture, &options, false).unwrap(),
+            [picture.clone(), caption.clone()]
+        );
+        let said = std::fs::read_to_string(&caption).unwrap();
+        assert!(said.starts_with("PGD on bert-mini, layer 4") && said.contains("level 95 %"), "{said}");
+        // A caption of the user's own is not replaced, and then nothing is.
+        std::fs::remove_file(&picture).unwrap();
+        assert!(export(&samples::curves(), &picture, &options, false).is_err() && !picture.exists());
+        let svg = |options: &Options| render(&samples::curves(), Format::Svg, options).unwrap();
+        let drawn = String::from_utf8(svg(&options)).unwrap();
+        assert!(drawn.contains("width=\"238.11pt\""));
+        assert!(!drawn.lines().any(|line| line.starts_with("<text") && line.contains("PGD on")));
+        let wide = Options { width: Some(174.0), ..options };
+        assert!(String::from_utf8(svg(&wide)).unwrap().contains("width=\"493.23pt\""));
     }
 
     #[test]
@@ -143,11 +228,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.csv");
         std::fs::write(&path, "mine").unwrap();
-        let error = export(&samples::curves(), &path, false).unwrap_err();
+        let options = Options::default();
+        let error = export(&samples::curves(), &path, &options, false).unwrap_err();
         assert!(matches!(&error, FigureError::File(FileError::There(p)) if *p == path), "{error}");
         assert_eq!(std::fs::read(&path).unwrap(), b"mine");
-        let written = export(&samples::curves(), &path, true).unwrap();
-        assert!(written.is_absolute() && written == path);
+        let written = export(&samples::curves(), &path, &options, true).unwrap();
+        assert!(path.is_absolute() && written == [path.clone()]);
         assert!(std::fs::read_to_string(&path).unwrap().starts_with("# figure"));
     }
 }

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tiny_skia::{
-    FillRule, LineCap, LineJoin, Paint, PathBuilder, Pixmap, Stroke, StrokeDash, Transform,
-};
+use tiny_skia::{FillRule, LineCap, LineJoin, Paint, PathBuilder, Pixmap, Stroke, StrokeDash, Transform};
 
 use super::canvas::{At, Drawn, Item, Pen, Scene};
 use super::font::{self, Ink};
@@ -17,8 +15,6 @@ use base::text::printable_label;
 
 /// Most pixels of a picture: 256 MiB in memory.
 const MOST_PIXELS: f64 = 67_108_864.0;
-/// Width of the stroke around letters, in em: the embedded font is a light one, which prints too thin.
-const WEIGHT: f64 = 0.022;
 
 /// The figure as a PNG file. The same figure gives the same bytes; where it holds characters that the embedded font lacks, on the same
 /// machine.
@@ -92,7 +88,7 @@ impl Painter<'_> {
                     path: PathBuilder::new(),
                     paint: colour(kind.colour, 1.0),
                     place,
-                    weight: (WEIGHT * kind.size) as f32,
+                    weight: (font::WEIGHT * kind.size) as f32,
                 };
                 let start = (at.0 - kind.along.share() * long, at.1);
                 scene.fonts.draw(text, start, kind.size, &mut brush);

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use super::font::Fonts;
-use super::palette::Rgb;
 use super::canvas::{At, Item, Pen, Scene, Side, Type};
+use super::font::Fonts;
 use super::look::Options;
+use super::palette::Rgb;
 use super::{Figure, FigureError, paper};
 use crate::role::Dash;
 use base::text::printable_label;

@@ -1,5 +1,6 @@
 //! The saliency lab: what its keys ask, what follows an answer, and what marking saves.
 
+use probity::figure::{Format, Options, render};
 use probity::lab::saliency::question::Question as Asked;
 use probity::tui::screens::saliency::{HEADS, HEATMAP, ID, SENTENCES};
 
@@ -265,8 +266,8 @@ fn the_pair_in_view_is_exported_as_it_is_drawn() {
     let effects = h.keys("x");
     let Some(Effect::Export(figure, _)) = effects.last() else { panic!("{effects:?}") };
     assert_eq!(figure.name, "heatmap-bert-mini-attention-1");
-    for extension in ["png", "svg", "csv"] {
-        assert!(probity::figure::render(figure, extension).unwrap().is_some_and(|bytes| bytes.len() > 100));
+    for format in Format::ALL {
+        assert!(render(figure, format, &Options::default()).unwrap().len() > 100);
     }
     assert!(matches!(h.keys("y")[..], [Effect::Copy(_)]), "{}", h.screen());
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use probity::engine::board::Board;
-use probity::figure::render;
+use probity::figure::{Format, Options, render};
 use probity::lab::table::Form;
 use probity::lab::{Details, LABS, Lab};
 use serde::Serialize;
@@ -59,9 +59,9 @@ fn files(lab: &dyn Lab, board: &Board, name: &str, list: &mut List) {
         }
     }
     for (key, figure) in figures {
-        for extension in ["csv", "svg"] {
-            let bytes = render(&figure, extension).unwrap().unwrap();
-            list.add(format!("{name} figure {key}.{extension}"), sha256(bytes));
+        for format in [Format::Csv, Format::Svg] {
+            let bytes = render(&figure, format, &Options::default()).unwrap();
+            list.add(format!("{name} figure {key}.{}", format.extension()), sha256(bytes));
         }
     }
     list.add(

@@ -98,23 +98,23 @@ impl<'a> Chart<'a> {
     pub(crate) fn new(canvas: &Canvas<'a>, figure: &Figure, top: f64, bottom: f64) -> Drawn<Self> {
         let (fonts, look) = (canvas.fonts, canvas.look);
         let (x, y) = (Fitted::horizontal(figure), Fitted::vertical(figure));
-        let rules = figure.layers.iter().any(|l| matches!(l, Layer::Rule(r) if r.upright && !r.label.is_empty()));
+        let rules =
+            figure.layers.iter().any(|l| matches!(l, Layer::Rule(r) if r.upright && !r.label.is_empty()));
         // Labels of upright rules go above the frame, where there are no data.
         let top = top + 6.0 + if rules { SMALL + 4.0 } else { 0.0 };
         let rough = (bottom - top) * 0.7;
         let y_name = named(fonts, &figure.y.label, rough.max(80.0));
         let beside_ticks = y.ticks(&y_room(rough));
         let beside_ticks = beside_ticks.iter().map(|t| fonts.width(&t.label, SMALL)).fold(0.0, f64::max);
-        let left = look.margin + height_of(&y_name, LABEL) + beside_ticks.min(longest(canvas)) + 2.0 * TICK + 4.0;
+        let left =
+            look.margin + height_of(&y_name, LABEL) + beside_ticks.min(longest(canvas)) + 2.0 * TICK + 4.0;
         let right = look.width - look.margin - beside(canvas, figure);
         let right = right.max(left + 20.0);
         let labels = labels(fonts, &x, right - left);
         let x_ticks = x_ticks(fonts, &x, labels, right - left);
         let x_name = named(fonts, &figure.x.label, right - left);
         let below_ticks = match labels {
-            Labels::Upright => {
-                x_ticks.iter().map(|t| fonts.width(&t.label, SMALL)).fold(0.0, f64::max)
-            }
+            Labels::Upright => x_ticks.iter().map(|t| fonts.width(&t.label, SMALL)).fold(0.0, f64::max),
             _ => x_ticks.iter().map(|t| height_of(&t.label, SMALL)).fold(SMALL * LINE, f64::max),
         };
         let below = 2.0 * TICK + below_ticks + 3.0 + height_of(&x_name, LABEL);

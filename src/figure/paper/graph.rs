@@ -1,9 +1,9 @@
 //! Small directed graphs on paper.
 
+use super::super::canvas::{At, Canvas, Drawn, Pen, Side};
 use super::super::layers::Graph;
 use super::super::palette::Rgb;
 use super::super::route::{Room, course};
-use super::super::canvas::{At, Canvas, Drawn, Pen, Side};
 use super::{LABEL, SMALL, type_of};
 use base::text::printable_label;
 

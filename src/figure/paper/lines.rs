@@ -75,13 +75,17 @@ pub(crate) fn line<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, line: &Line) 
                 chart.at(x, y).map_or(Ok(()), |at| canvas.disc(at, 1.8, colour))?;
             }
             // A stretch with a faint end is faint; otherwise a line is as heavy as its role, whatever its points are.
-            let faint = |pair: &[(f64, (f64, Emphasis))]| pair.iter().any(|(_, (_, e))| *e == Emphasis::Faint);
+            let faint =
+                |pair: &[(f64, (f64, Emphasis))]| pair.iter().any(|(_, (_, e))| *e == Emphasis::Faint);
             let mut rest = run.as_slice();
             while rest.len() > 1 {
                 let same = rest.windows(2).take_while(|pair| faint(pair) == faint(&rest[..2])).count();
                 let emphasis = if faint(&rest[..2]) { Emphasis::Faint } else { line.role.emphasis };
                 let stretch: Vec<(f64, f64)> = rest[..=same].iter().map(|(x, (y, _))| (*x, *y)).collect();
-                chart.draw_series(LineSeries::new(stretch, style(canvas, pen(&canvas.look, role(emphasis)))))?;
+                chart.draw_series(LineSeries::new(
+                    stretch,
+                    style(canvas, pen(&canvas.look, role(emphasis))),
+                ))?;
                 rest = &rest[same..];
             }
         }
@@ -105,7 +109,8 @@ pub(crate) fn points<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, points: &Po
     let faint = points.role.emphasis == Emphasis::Faint;
     let thin = style(canvas, Pen { alpha: if faint { 0.3 } else { 0.6 }, ..Pen::new(colour, 1.1) });
     let mut taken: Vec<Rect> = Vec::new();
-    let air = |a: At, b: At| ((a.0.min(b.0) - 1.0, a.1.min(b.1) - 1.0), (a.0.max(b.0) + 1.0, a.1.max(b.1) + 1.0));
+    let air =
+        |a: At, b: At| ((a.0.min(b.0) - 1.0, a.1.min(b.1) - 1.0), (a.0.max(b.0) + 1.0, a.1.max(b.1) + 1.0));
     for p in &points.points {
         let Some(at) = chart.at(p.x, p.y) else { continue };
         if let Some((lo, hi)) = p.x_band {

@@ -37,10 +37,9 @@ pub(crate) fn lay_out<'a>(
     look: Look,
 ) -> Drawn<Scene<'a>> {
     let legend = Legend::new(figure);
-    if look.legend_inside && figure.has_axes() && !legend.is_empty() {
-        if let Some(scene) = attempt(figure, fonts, notes, look, (&legend, true))? {
-            return Ok(scene);
-        }
+    let inside = look.legend_inside && figure.has_axes() && !legend.is_empty();
+    if inside && let Some(scene) = attempt(figure, fonts, notes, look, (&legend, true))? {
+        return Ok(scene);
     }
     attempt(figure, fonts, notes, look, (&legend, false))?
         .ok_or_else(|| super::FigureError::Draw("no room for the legend".into()))

@@ -1,8 +1,8 @@
 //! Sentences with scored tokens on paper.
 
+use super::super::canvas::{At, Canvas, Drawn, Pen, Side};
 use super::super::layers::Tokens;
 use super::super::palette;
-use super::super::canvas::{At, Canvas, Drawn, Pen, Side};
 use super::{FINE, SMALL, type_of};
 use base::numbers::short;
 use base::text::printable_label;

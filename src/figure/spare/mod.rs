@@ -134,6 +134,9 @@ impl Spare {
     }
 }
 
+/// Writes a drawing, given the names of the fonts of the system that it uses.
+pub(crate) type Writer<'a> = &'a dyn Fn(&Scene<'_>, &[String]) -> Drawn<Vec<u8>>;
+
 /// Lays a figure out and hands it on with the names of the fonts of the system that it uses; `find` has fonts for the characters that the
 /// embedded ones lack.
 ///
@@ -143,7 +146,7 @@ pub(crate) fn with_fonts(
     figure: &Figure,
     look: Look,
     find: &dyn Fn(&BTreeSet<char>) -> Spare,
-    write: &dyn Fn(&Scene<'_>, &[String]) -> Drawn<Vec<u8>>,
+    write: Writer<'_>,
 ) -> Drawn<Vec<u8>> {
     let (mut asked, mut spare) = (BTreeSet::new(), Spare::default());
     loop {

@@ -299,7 +299,7 @@ fn rests_on<'a>(points: impl Iterator<Item = &'a ReliabilityFinding> + Clone) ->
 mod tests {
     use super::*;
     use crate::sample;
-    use figure::render;
+    use figure::{Format, Options, render};
 
     #[test]
     fn curves_follow_the_paper() {
@@ -358,7 +358,7 @@ mod tests {
         let at = |k: usize| drawn[k].points[9].y;
         assert!((at(1) - 0.5 * (at(3) + at(4))).abs() < 1e-9, "the mean lies in the middle");
         assert_eq!(drawn[4].points[9].n, Count::from(2400));
-        let csv = String::from_utf8(render(&figure, "csv").unwrap().unwrap()).unwrap();
+        let csv = String::from_utf8(render(&figure, Format::Csv, &Options::default()).unwrap()).unwrap();
         assert!(csv.lines().any(|l| l.starts_with("S on subject animacy")), "{csv}");
         let both =
             curves(&results, None, "bert-mini", &keys(&["fgsm", "pgd"]), OracleKind::Mlp, None).unwrap();
@@ -381,7 +381,7 @@ mod tests {
         let figure = curves(&results, None, "bert-mini", &keys(&["pgd"]), OracleKind::Mlp, None).unwrap();
         let counts: Vec<String> = lines(&figure).iter().map(|l| l.points[0].n.to_string()).collect();
         assert_eq!(counts, ["2,400", "410", "2,400 / 410"]);
-        let csv = String::from_utf8(render(&figure, "csv").unwrap().unwrap()).unwrap();
+        let csv = String::from_utf8(render(&figure, Format::Csv, &Options::default()).unwrap()).unwrap();
         let row = csv.lines().find(|l| l.starts_with("reliability R")).unwrap();
         assert!(row.ends_with(",2400,410"), "{row}");
         let plane = pareto(&results, None, "bert-mini", OracleKind::Mlp).unwrap();
@@ -421,7 +421,7 @@ mod tests {
         let names: Vec<&str> = figures.iter().map(|f| f.name.as_str()).collect();
         assert_eq!((names.len(), names.contains(&"figure-1-bert-mini")), (6, true), "{names:?}");
         for figure in &figures {
-            assert!(render(figure, "svg").unwrap().is_some(), "{}", figure.name);
+            assert!(render(figure, Format::Svg, &Options::default()).is_ok(), "{}", figure.name);
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::super::finding::{Kind, PromptScoreFinding};
 use super::super::testing::results;
 use super::*;
-use figure::render;
+use figure::{Format, Options, render};
 
 #[test]
 fn an_empty_board_has_no_figures_and_a_full_one_all() {
@@ -27,8 +27,8 @@ fn an_empty_board_has_no_figures_and_a_full_one_all() {
         assert!(names.contains(&name), "{name} of {names:?}");
     }
     for figure in &figures {
-        for format in ["svg", "csv"] {
-            assert!(render(figure, format).unwrap().is_some(), "{}", figure.name);
+        for format in [Format::Svg, Format::Csv] {
+            assert!(render(figure, format, &Options::default()).is_ok(), "{}", figure.name);
         }
     }
 }

@@ -188,7 +188,7 @@ mod tests {
     use super::super::figures;
     use super::super::testing::results;
     use super::*;
-    use figure::render;
+    use figure::{Format, Options, render};
 
     /// Means that the paper states beside the same numbers: the gap, and that adjusting steadies the order.
     #[test]
@@ -225,9 +225,9 @@ mod tests {
             let rest = if bars { &both.layers[..own.layers.len()] } else { &both.layers[more..] };
             assert_eq!(rest, &own.layers[..], "{name}");
             assert!(both.provenance.entries.iter().any(|(_, v)| v.contains("Cao et al. 2022")));
-            for format in ["svg", "csv"] {
-                let bytes = render(&both, format).unwrap().unwrap();
-                assert!(String::from_utf8(bytes).unwrap().contains("published"), "{name} as {format}");
+            for format in [Format::Svg, Format::Csv] {
+                let bytes = render(&both, format, &Options::default()).unwrap();
+                assert!(String::from_utf8(bytes).unwrap().contains("published"), "{name} as {format:?}");
             }
         }
         assert_eq!(beneath("curve", None, &results), None);

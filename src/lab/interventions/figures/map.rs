@@ -63,7 +63,7 @@ pub fn map(
 mod tests {
     use super::*;
     use crate::sample;
-    use figure::render;
+    use figure::{Format, Options, render};
 
     #[test]
     fn the_map_is_the_upper_half_with_the_strength_of_each_row() {
@@ -89,7 +89,7 @@ mod tests {
         told("layer 3", "n/a: at no strength");
         told("strength", "best of its layer");
         told("n", "2,400 (C) / 410 (S)");
-        let csv = String::from_utf8(render(&figure, "csv").unwrap().unwrap()).unwrap();
+        let csv = String::from_utf8(render(&figure, Format::Csv, &Options::default()).unwrap()).unwrap();
         assert_eq!(csv.lines().filter(|l| l.contains("false") || l.contains("true")).count(), 16, "{csv}");
         assert!(map(&results, None, (key.0, &MethodKey::named("inlp"), key.2), Score::Reliability).is_none());
     }

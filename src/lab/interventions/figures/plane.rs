@@ -187,7 +187,7 @@ fn equal_reliability(r: f64) -> Layer {
 mod tests {
     use super::*;
     use crate::sample;
-    use figure::render;
+    use figure::{Format, Options, render};
 
     #[test]
     fn the_plane_has_every_method_its_optima_and_equal_reliability() {
@@ -221,7 +221,7 @@ mod tests {
         }
         let dominated = rated.front.count(Standing::Dominated);
         assert!(dominated > 0 && rated.front.count(Standing::Open) > 0, "{}", rated.counts());
-        let csv = String::from_utf8(render(&figure, "csv").unwrap().unwrap()).unwrap();
+        let csv = String::from_utf8(render(&figure, Format::Csv, &Options::default()).unwrap()).unwrap();
         assert_eq!(csv.lines().filter(|l| l.ends_with(",faint")).count(), dominated);
         assert!(
             csv.contains(&format!("# front: {dominated} of 108 settings dominated"))

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::setup;
 use crate::state::State;
-use figure::render;
+use figure::{Format, Options, render};
 use labs::prompts::spec::{DataSpec, NO_WORDS, OWN_WORDS, QuerySpec, Spec};
 
 /// The numbers of the focused pane as tab-separated text; none where there are none.
@@ -17,7 +17,7 @@ pub(crate) fn copy_text(state: &State) -> Option<String> {
         RELATIONS => relations(state),
         ASKED => scores(state),
         pane if Drawn::of(pane).is_some() => {
-            let csv = render(view(state).figure.as_ref()?, "csv").ok().flatten()?;
+            let csv = render(view(state).figure.as_ref()?, Format::Csv, &Options::default()).ok()?;
             String::from_utf8(csv).ok()
         }
         LEDGER => {

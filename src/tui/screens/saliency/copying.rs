@@ -7,7 +7,7 @@ use crate::screen::Origin;
 use crate::setup;
 use crate::state::State;
 use base::numbers::decimals;
-use figure::render;
+use figure::{Format, Options, render};
 use labs::Tagged;
 use labs::saliency::finding::ALL;
 use labs::saliency::heatmap::short_method;
@@ -15,8 +15,9 @@ use labs::saliency::spec::{DataSpec, Spec};
 
 /// The numbers of the focused pane as text; none where there are none.
 pub(crate) fn copy_text(state: &State) -> Option<String> {
-    let csv =
-        |figure: Option<&figure::Figure>| String::from_utf8(render(figure?, "csv").ok().flatten()?).ok();
+    let csv = |figure: Option<&figure::Figure>| {
+        String::from_utf8(render(figure?, Format::Csv, &Options::default()).ok()?).ok()
+    };
     match state.looked_at(ID) {
         setup::PANE => Some(labs::Spec::from(view(state).spec.clone()).to_toml()),
         SENTENCES => sentences(state),

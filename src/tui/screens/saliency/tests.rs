@@ -141,7 +141,7 @@ fn scores_that_are_not_numbers_are_drawn_as_none() {
     };
     take(&mut state, 1, finding("m", Kind::Saliency(row)));
     let figure = view(&state).heat.as_ref().unwrap();
-    assert!(figure::render(figure, "svg").unwrap().is_some());
+    assert!(figure::render(figure, figure::Format::Svg, &figure::Options::default()).is_ok());
     state.place_mut(ID).focus = HEATMAP;
     for _ in 0..3 {
         assert!(heat::pointed(&state).is_some() && SCREEN.origin(&state).is_some());
