@@ -1,45 +1,65 @@
-//! `probity export`: a figure of a recorded session as PNG, SVG or CSV, or a table as Markdown, LaTeX or CSV.
+//! `probity export`: figures of a recorded session as PNG, SVG, PDF or CSV, tables as Markdown, LaTeX or CSV, and a report on all of it.
+
+pub mod figures;
+mod list;
+mod report;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use self::figures::FigureArgs;
 use super::error::CliError;
 use super::{output, replay, table};
 use base::files::{FileError, Whole};
 use base::numbers::number;
-use base::suggest::is_unknown;
+use base::suggest::{is_unknown, unknown};
 use engine::board::Board;
-use figure::{self, Figure};
+use figure::{self, Figure, Format};
 use labs::Details;
 use labs::table::{Form, Table};
 
-/// Write a figure or a table of a recorded session to a file.
+/// Write figures and tables of a recorded session to files.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
+  probity export agreement-2 --list
   probity export agreement-2 --figure pareto -o pareto.png
+  probity export agreement-2 --figure pareto -o pareto.pdf --style paper --width 84mm
   probity export agreement-2 --figure reliability --method fgsm,pgd --oracle linear -o curves.svg
   probity export agreement-2 --figure reliability --method pgd --marker .112 -o pgd.csv
-  probity export paper --figure figure-1 -o figure-1.png
+  probity export agreement-2 --all figures --style paper --format pdf,csv
+  probity export agreement-2 --report agreement.md
   probity export paper --table optimum -o table-3.tex
-  probity export benchmark --figure heatmap --sentence 311 --method attention,ig -o pair.svg
-  probity export benchmark --table interpretability -o table.tex")]
+  probity export benchmark --figure heatmap --sentence 311 --method attention,ig -o pair.svg")]
 pub struct ExportArgs {
     /// Name or file of the session.
     pub session: String,
-    /// The figure, for example `reliability` (C, S and R against the strength), `pareto` (C against S, all methods),
-    /// `figure-1` to `figure-6` (of Canby et al.) or `heatmap`; an unknown name lists those of the session's lab.
-    #[arg(long, value_name = "NAME", required_unless_present = "table")]
+    /// Which figure, for example `pareto` or `figure-1`; --list shows those of the session.
+    #[arg(long, value_name = "NAME", requires = "out", required_unless_present_any = ["table", "list", "all", "report"])]
     pub figure: Option<String>,
-    /// The table of the paper, in place of a figure: `accuracy`, `interpretability`, `accuracy-perturbations`,
-    /// `perturbations` (of the saliency lab), `contingency`, `probes`, `optimum`, `optimum-linear`, `map` (of the
-    /// interventions lab).
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["figure", "model", "with", "relation", "method", "oracle", "sentence", "partner", "marker"])]
+    /// Which table of the papers, in place of a figure; --list shows those of the session.
+    #[arg(long, value_name = "NAME", requires = "out", conflicts_with_all = ["figure", "model", "with", "relation", "method", "oracle", "sentence", "partner", "marker"])]
     pub table: Option<String>,
+    /// List the figures and tables of the session, each with a sentence on what it shows.
+    #[arg(long, conflicts_with_all = ["figure", "table", "all", "report", "out"])]
+    pub list: bool,
+    /// Write all figures and tables of the session to this folder.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["figure", "table", "report", "out"])]
+    pub all: Option<PathBuf>,
+    /// Write one page on the session: question, answer, tables, figures, provenance, and how to compute it again. Figures go to a folder
+    /// beside it.
+    #[arg(long, value_name = "FILE.md", conflicts_with_all = ["figure", "table", "out"])]
+    pub report: Option<PathBuf>,
     /// File to write; its extension determines the format.
-    #[arg(long, short, value_name = "FILE.png|.svg|.csv|.md|.tex")]
-    pub out: PathBuf,
+    #[arg(long, short, value_name = "FILE.png|.svg|.pdf|.csv|.md|.tex")]
+    pub out: Option<PathBuf>,
+    /// How figures look.
+    #[command(flatten)]
+    pub look: FigureArgs,
+    /// Formats of the figures of --all, separated by commas: png, svg, pdf, csv.
+    #[arg(long, value_delimiter = ',', value_parser = figures::format, default_value = "png,pdf,csv", value_name = "FORMATS")]
+    pub format: Vec<Format>,
     /// Model to draw [default: the first].
     #[arg(long)]
     pub model: Option<String>,
@@ -64,27 +84,42 @@ pub struct ExportArgs {
     /// Strength at which to draw a vertical line.
     #[arg(long, value_parser = |t: &str| number(t).map_err(|e| e.to_string()))]
     pub marker: Option<f64>,
-    /// Replace the file if it already exists.
+    /// Replace files that already exist.
     #[arg(long)]
     pub force: bool,
 }
 
-/// Draws the figure or lays out the table, and writes it.
+/// Draws what is asked for and writes it, or lists what there is.
 ///
 /// # Errors
 /// [`CliError::Usage`] for a session, figure, table, model, method or oracle that does not exist and for a file that does,
 /// [`CliError::Failed`] if it cannot be written.
-pub fn export(args: &ExportArgs) -> Result<(), CliError> {
+pub fn export(args: &ExportArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let options = args.look.options()?;
     let session = replay::open(&args.session)?;
-    let written = match &args.table {
-        Some(name) => write(&table(&session.board(), name, &args.session)?, &args.out, args.force)?,
-        None => {
-            let mut figure = pick(&session.board(), args)?;
-            figure.provenance.entries.push(("session".into(), args.session.clone()));
-            figure::export(&figure, &args.out, args.force)?
+    let board = session.board();
+    if args.list {
+        return list::print(&board, out);
+    }
+    let written = if let Some(folder) = &args.all {
+        figures::write_all(&board, &args.session, folder, (&args.format, &options), args.force)?
+    } else if let Some(path) = &args.report {
+        report::write(&board, &args.session, path, &options, args.force)?
+    } else {
+        // clap asks for a file with a figure and with a table.
+        let path = args.out.as_deref().unwrap_or_else(|| Path::new(""));
+        match &args.table {
+            Some(name) => vec![write_table(&table(&board, name, &args.session)?, path, args.force)?],
+            None => {
+                let mut figure = pick(&board, args)?;
+                figure.provenance.entries.push(("session".into(), args.session.clone()));
+                figure::export(&figure, path, &options, args.force)?
+            }
         }
     };
-    output::say(&base::text::printable_label(&format!("wrote {}", written.display())));
+    for path in &written {
+        output::say(&base::text::printable_label(&format!("wrote {}", path.display())));
+    }
     Ok(())
 }
 
@@ -110,7 +145,7 @@ fn table(board: &Board, name: &str, session: &str) -> Result<Table, CliError> {
 }
 
 /// Writes a table in the form that the extension names; the file appears whole or not at all.
-fn write(table: &Table, path: &Path, force: bool) -> Result<PathBuf, CliError> {
+pub(crate) fn write_table(table: &Table, path: &Path, force: bool) -> Result<PathBuf, CliError> {
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
     let form = Form::of_extension(extension).ok_or_else(|| {
         CliError::Usage(format!("{}: tables are written as .md, .tex or .csv", path.display()))
@@ -146,7 +181,9 @@ fn pick(board: &Board, args: &ExportArgs) -> Result<Figure, CliError> {
         let lab = labs::by_id(run.job.spec.lab());
         match lab.figure(name, &details, &run.results, board.engine.as_ref()) {
             Ok(figure) => return Ok(figure),
-            Err(why) => refused = Some(why),
+            // What a lab without such a figure says helps nobody.
+            Err(why) if lab.figure_entries().iter().any(|e| e.name == name) => refused = Some(why),
+            Err(_) => {}
         }
     }
     let why = refused.unwrap_or_else(|| "nothing was run in it".into());
@@ -169,12 +206,12 @@ mod tests {
             ("t.csv", "model,group"),
         ] {
             let path = folder.path().join(name);
-            write(&table, &path, false).unwrap();
+            write_table(&table, &path, false).unwrap();
             assert!(std::fs::read_to_string(&path).unwrap().starts_with(begins), "{name}");
-            assert!(matches!(write(&table, &path, false), Err(CliError::Usage(_))), "{name}");
-            write(&table, &path, true).unwrap();
+            assert!(matches!(write_table(&table, &path, false), Err(CliError::Usage(_))), "{name}");
+            write_table(&table, &path, true).unwrap();
         }
-        let Err(CliError::Usage(told)) = write(&table, Path::new("t.png"), false) else { panic!() };
+        let Err(CliError::Usage(told)) = write_table(&table, Path::new("t.png"), false) else { panic!() };
         assert!(told.contains(".md, .tex or .csv"), "{told}");
     }
 }

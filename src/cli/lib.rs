@@ -222,7 +222,7 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), CliError> {
         Command::Remote(command) => remote::remote(&command, out),
         #[cfg(unix)]
         Command::Engine(args) => engine::engine(&args),
-        Command::Export(args) => export::export(&args),
+        Command::Export(args) => export::export(&args, out),
         Command::Findings(args) => findings::findings(&args, out),
         Command::Models(command) => models::models(&command, out),
         Command::Calculate(calculator) => calc::answer(&calculator, out),

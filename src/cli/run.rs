@@ -9,6 +9,7 @@ use clap::Args;
 
 use super::drive::{End, Sinks, drive};
 use super::error::CliError;
+use super::export::figures::{FigureArgs, of_run};
 use super::progress::Meter;
 use super::shard::Shard;
 use super::{names, output, shard, signals, table};
@@ -46,6 +47,12 @@ pub struct RunArgs {
     /// Of a grid, and with --shard: one file a cell, which `probity merge` joins; cells that are there are skipped.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Which figures --out draws: `paper` (the ten or so that a paper would show) or `all`.
+    #[arg(long, value_name = "paper|all", requires = "out", default_value = "paper", value_parser = ["paper", "all"])]
+    pub figures: String,
+    /// How figures look.
+    #[command(flatten)]
+    pub look: FigureArgs,
     /// Compute only share I of N, counted from 1: which cells those are follows from the specs and N alone.
     #[arg(long, value_name = "I/N", requires = "out", value_parser = Shard::parse,
           conflicts_with_all = ["json", "session", "no_session", "force", "forecast"])]
@@ -397,6 +404,9 @@ struct Report {
     recorder: Option<Recorder>,
     folder: Option<PathBuf>,
     findings: Option<Whole>,
+    /// Whether every figure is drawn, not only those that a paper would show.
+    all_figures: bool,
+    options: figure::Options,
     force: bool,
     quiet: bool,
 }
@@ -416,8 +426,9 @@ impl Report {
             None => None,
         };
         let recorder = if args.no_session { None } else { record(args, task, folder, info) };
-        let (force, quiet) = (args.force, args.quiet);
-        Ok(Self { recorder, folder: folder.map(Path::to_owned), findings, force, quiet })
+        let (folder, options) = (folder.map(Path::to_owned), args.look.options()?);
+        let (all_figures, force, quiet) = (args.figures == "all", args.force, args.quiet);
+        Ok(Self { recorder, folder, findings, all_figures, options, force, quiet })
     }
 
     fn writer(&self) -> Result<Option<Written>, CliError> {
@@ -442,25 +453,15 @@ impl Report {
             return Ok(());
         }
         findings.place()?;
-        let mut figures = Vec::new();
-        for run in board.runs.iter().filter(|_| end == End::Done) {
-            let lab = labs::by_id(run.job.spec.lab());
-            figures.extend(lab.figures(&run.results, board.engine.as_ref()));
-        }
-        let mut names: Vec<String> = Vec::new();
-        for figure in &figures {
-            // Two folders may have the same last part.
-            let mut name = name::sanitise(&figure.name);
-            let taken = names.iter().filter(|n| **n == name).count();
-            names.push(name.clone());
-            if taken > 0 {
-                name = format!("{name}-{}", taken + 1);
-            }
+        let runs = board.runs.iter().filter(|_| end == End::Done);
+        let figures: Vec<_> =
+            runs.flat_map(|run| of_run(run, board.engine.as_ref(), self.all_figures)).collect();
+        for (name, figure) in &figures {
             for extension in FIGURES {
                 figure::export(
                     figure,
                     &folder.join(format!("{name}.{extension}")),
-                    &figure::Options::default(),
+                    &self.options,
                     self.force,
                 )?;
             }

@@ -87,6 +87,8 @@ pub struct Fitted {
     /// Whether zero has its own place at the beginning of a logarithmic axis.
     zero: bool,
     flipped: bool,
+    /// Whether its values are whole numbers: ranks.
+    whole: bool,
     categories: Vec<String>,
 }
 
@@ -132,7 +134,7 @@ impl Fitted {
         let flipped = axis.reversed != (upright && scale == Scale::Categories);
         if scale == Scale::Categories {
             let hi = categories.len().max(1) as f64 - 0.5;
-            return Self { scale, lo: -0.5, hi, zero: false, flipped, categories };
+            return Self { scale, lo: -0.5, hi, zero: false, flipped, whole: true, categories };
         }
         let usable = |v: f64| v.is_finite() && (!log || v > 0.0);
         let (mut lo, mut hi, mut zero) = (f64::INFINITY, f64::NEG_INFINITY, false);
@@ -149,7 +151,7 @@ impl Fitted {
             None if lo > hi => (if log { 0.01 } else { 0.0 }, 1.0),
             None => widened(log, lo, hi),
         };
-        Self { scale, lo, hi, zero, flipped, categories: Vec::new() }
+        Self { scale, lo, hi, zero, flipped, whole: axis.reversed, categories: Vec::new() }
     }
 
     /// Position of a value, clamped to the axis; none for values that the axis cannot show.
@@ -241,7 +243,7 @@ impl Fitted {
     fn candidates(&self, terse: bool) -> Vec<Vec<(f64, String)>> {
         let (lo, hi) = (self.lo, self.hi);
         match self.scale {
-            Scale::Linear => linear(lo, hi, terse),
+            Scale::Linear => linear(lo, hi, terse, if self.whole { 1.0 } else { 0.0 }),
             Scale::Log => {
                 let mut sets = logarithmic(lo, hi, terse);
                 if self.zero {
@@ -333,12 +335,12 @@ fn widened(log: bool, lo: f64, hi: f64) -> (f64, f64) {
     (from.max(f64::MIN), to.min(f64::MAX))
 }
 
-/// Multiples of 1, 2 or 5 times a power of ten, from the finest step to the whole range.
-fn linear(lo: f64, hi: f64, terse: bool) -> Vec<Vec<(f64, String)>> {
+/// Multiples of 1, 2 or 5 times a power of ten, from the finest step (at least `least`) to the whole range.
+fn linear(lo: f64, hi: f64, terse: bool, least: f64) -> Vec<Vec<(f64, String)>> {
     let raw = hi / STEPS - lo / STEPS;
     let power = 10f64.powf(raw.log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0].into_iter().map(|m| m * power);
-    let steps = steps.filter(|s| s.is_normal() && *s >= raw * 0.999);
+    let steps = steps.filter(|s| s.is_normal() && *s >= raw * 0.999 && *s >= least);
     steps
         .map(|step| {
             let first = (lo / step - 1e-9).ceil();
@@ -356,7 +358,7 @@ fn linear(lo: f64, hi: f64, terse: bool) -> Vec<Vec<(f64, String)>> {
 fn logarithmic(lo: f64, hi: f64, terse: bool) -> Vec<Vec<(f64, String)>> {
     let decades = hi.log10() - lo.log10();
     if decades < 0.8 {
-        return linear(lo, hi, terse);
+        return linear(lo, hi, terse, 0.0);
     }
     let (first, last) = (lo.log10().floor() as i32, hi.log10().ceil() as i32);
     let sets: [(&[i32], i32); 6] =

@@ -29,6 +29,20 @@ pub enum Layer {
     Guide(Guide),
 }
 
+impl Layer {
+    /// How many examples are behind each of its numbers; none for what is not data.
+    pub(crate) fn counts(&self) -> Vec<usize> {
+        let each: Vec<Count> = match self {
+            Self::Line(line) => line.points.iter().map(|p| p.n).collect(),
+            Self::Points(points) => points.points.iter().map(|p| p.n).collect(),
+            Self::Bars(bars) => bars.bars.iter().map(|b| b.n).collect(),
+            Self::Ranges(ranges) => ranges.ranges.iter().map(|r| r.n).collect(),
+            _ => Vec::new(),
+        };
+        each.into_iter().map(|n| n.first).collect()
+    }
+}
+
 /// How many examples are behind a number: of one kind, or of two where two samples go into it (reliability).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Count {

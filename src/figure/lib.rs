@@ -65,6 +65,20 @@ impl Figure {
     }
 }
 
+impl Figure {
+    /// The figure with the range of its points' own n in place of the one n of its provenance, where they differ.
+    pub fn with_counts(mut self) -> Self {
+        let counts = || self.layers.iter().flat_map(Layer::counts).filter(|n| *n > 0);
+        if let (Some(least), Some(most)) = (counts().min(), counts().max())
+            && least < most
+            && let Some((_, n)) = self.provenance.entries.iter_mut().find(|(key, _)| key == "n")
+        {
+            *n = format!("{} to {} a point", layers::grouped(least), layers::grouped(most));
+        }
+        self
+    }
+}
+
 /// Where the numbers of a figure come from; written into every export.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Provenance {

@@ -12,8 +12,9 @@ impl Rgb {
     }
 }
 
-/// Okabe and Ito's colours, which people with any kind of colour vision can tell apart; the pale yellow comes last.
-pub(crate) const SERIES: [Rgb; 8] = [
+/// Okabe and Ito's colours, which people with any kind of colour vision can tell apart; the pale yellow comes last of them. Four more, for
+/// figures with every method and its controls, are also told apart by their markers.
+pub(crate) const SERIES: [Rgb; 12] = [
     Rgb(0x00, 0x72, 0xb2),
     Rgb(0xd5, 0x5e, 0x00),
     Rgb(0x00, 0x9e, 0x73),
@@ -22,6 +23,10 @@ pub(crate) const SERIES: [Rgb; 8] = [
     Rgb(0x56, 0xb4, 0xe9),
     Rgb(0x00, 0x00, 0x00),
     Rgb(0xb8, 0xa9, 0x0a),
+    Rgb(0x88, 0x88, 0x88),
+    Rgb(0x8c, 0x51, 0x0a),
+    Rgb(0x6a, 0x3d, 0x9a),
+    Rgb(0x01, 0x5e, 0x55),
 ];
 
 /// From pale to dark: lightness alone orders the values.

@@ -4,7 +4,7 @@
 /// The look of a series. A lab gives the same thing the same role in all of its figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Role {
-    /// Number of the hue; palettes have eight and begin again after the last. [`BLACK`] belongs to nothing in particular.
+    /// Number of the hue; palettes have eight or twelve and begin again after the last. [`BLACK`] belongs to nothing in particular.
     pub hue: usize,
     /// Number of the accent (0, 1 or 2) that a terminal shows in place of the hue: cells are too coarse for three dashes of one hue.
     pub accent: Option<usize>,

@@ -35,6 +35,9 @@ fn ticks_are_round_numbers() {
     assert_eq!(labels(&unit, 700.0), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
     assert_eq!(labels(&unit, 60.0), ["0.0", "0.5", "1.0"]);
     assert_eq!(terse(&unit, 70.0), ["0", ".2", ".4", ".6", ".8", "1"]);
+    // Two ranks had a tick at 1.5.
+    let two = Fitted::new(&Axis::ranks("rank", 2), [], true);
+    assert_eq!(labels(&two, 700.0), ["1", "2"]);
     let rank = fitted(Scale::Linear, None, &[1.0, 40.0]);
     assert_eq!(labels(&rank, 700.0), ["10", "20", "30", "40"]);
     let epsilon = fitted(Scale::Log, None, &[0.005, 5.0]);

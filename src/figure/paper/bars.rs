@@ -9,6 +9,8 @@ use super::chart::Chart;
 
 /// Widest bar of a category, in units of the page.
 const WIDEST: f64 = 60.0;
+/// Fewest examples whose interval is drawn like others.
+const FEW: usize = 10;
 
 /// The surface of a bar: full for solid roles, pale for dashed ones, hatched for dotted ones, so that series differ without
 /// colour.
@@ -48,7 +50,14 @@ pub(crate) fn bars<'a>(
         patch(canvas, (left + gap, top), (right - gap, foot), bars.role)?;
         if let Some(ends) = bar.band {
             let half = ((right - left) * 0.25).min(4.0);
-            whisker(canvas, chart, ((from + to) / 2.0, bar.y), ends, half, Pen::new(canvas.look.ink, 1.1))?;
+            // An interval of a handful of examples spans the figure, and would be all that is seen of it.
+            let few = bar.n.first > 0 && bar.n.first < FEW;
+            let pen = if few {
+                Pen::new(canvas.look.pale(canvas.look.grey), 0.8)
+            } else {
+                Pen::new(canvas.look.ink, 1.1)
+            };
+            whisker(canvas, chart, ((from + to) / 2.0, bar.y), ends, half, pen)?;
         }
     }
     Ok(())

@@ -7,7 +7,7 @@ use plotters::style::ShapeStyle;
 use super::super::axis::Fitted;
 use super::super::canvas::{At, Canvas, Drawn, Pen, Rect, Side, Type, filled, overlap};
 use super::super::layers::{Guide, Line, Points, Ranks, Rule};
-use super::super::role::{Emphasis, Marker, Role};
+use super::super::role::{Dash, Emphasis, Marker, Role};
 use super::chart::Chart;
 use super::{FINE, SMALL, pen, type_of, weight};
 use base::text::printable_label;
@@ -16,6 +16,8 @@ use base::text::printable_label;
 const BAND: f64 = 0.14;
 /// Opacity of a narrow one, over the wide one.
 const INNER: f64 = 0.26;
+/// A band that takes more of the axis than this on average has edges and is paler: several such bands lie on each other.
+const WIDE: f64 = 0.3;
 /// Widest label on the data.
 const LONGEST: f64 = 160.0;
 
@@ -53,10 +55,21 @@ pub(crate) fn bands<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, line: &Line)
                 }
                 continue;
             }
-            let upper = run.iter().map(|&(x, (_, hi))| (x, hi));
-            let lower = run.iter().rev().map(|&(x, (lo, _))| (x, lo));
-            let alpha = if inner { INNER } else { BAND };
-            chart.draw(Polygon::new(upper.chain(lower).collect::<Vec<_>>(), filled(colour, alpha)))?;
+            let upper: Vec<(f64, f64)> = run.iter().map(|&(x, (_, hi))| (x, hi)).collect();
+            let lower: Vec<(f64, f64)> = run.iter().rev().map(|&(x, (lo, _))| (x, lo)).collect();
+            let length = |&(_, (lo, hi)): &(f64, (f64, f64))| {
+                chart.y.place(hi).zip(chart.y.place(lo)).map_or(0.0, |(a, b)| (a - b).abs())
+            };
+            let wide = run.iter().map(length).sum::<f64>() / run.len() as f64 > WIDE;
+            let alpha = if inner { INNER } else { BAND * if wide { 0.5 } else { 1.0 } };
+            let around: Vec<(f64, f64)> = upper.iter().chain(&lower).copied().collect();
+            chart.draw(Polygon::new(around, filled(colour, alpha)))?;
+            if wide {
+                let edge = Pen { dash: line.role.dash.unwrap_or(Dash::Solid), ..thin };
+                for ends in [upper, lower] {
+                    chart.draw_series(LineSeries::new(ends, style(canvas, edge)))?;
+                }
+            }
         }
     }
     Ok(())

@@ -120,8 +120,9 @@ fn height(figure: &Figure, look: Look) -> f64 {
 
 fn footer(fonts: &Fonts<'_>, figure: &Figure, notes: &[String], room: f64) -> Vec<String> {
     let entries = figure.provenance.entries.iter();
-    let mut words: Vec<String> =
-        entries.map(|(k, v)| format!("{} {}", printable_label(k), printable_label(v))).collect();
+    let entries = entries.map(|(k, v)| format!("{} {}", printable_label(k), printable_label(v)));
+    // What is longer than a line is a rule or a list: the file has it, and the caption of a paper.
+    let mut words: Vec<String> = entries.filter(|word| fonts.width(word, FINE) <= room).collect();
     words.extend(notes.iter().cloned());
     let mut lines: Vec<String> = Vec::new();
     for word in words {

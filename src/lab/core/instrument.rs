@@ -46,6 +46,8 @@ pub trait Instrument: Send + Sync + 'static {
     fn summary(results: &Self::Results, spec: &Self::Spec) -> Vec<String>;
     /// The figures of a run on the engine that is named.
     fn figures(results: &Self::Results, engine: Option<&EngineInfo>) -> Vec<Figure>;
+    /// The figures that can be asked for by name.
+    const FIGURES: &'static [FigureEntry];
     /// The figure that a name asks for, with details as the lab understands them.
     ///
     /// # Errors
@@ -79,6 +81,28 @@ pub struct Preset {
     /// Title in a few words.
     pub title: &'static str,
     pub toml: &'static str,
+}
+
+/// A figure that a lab draws under a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FigureEntry {
+    pub name: &'static str,
+    /// One sentence on what it shows.
+    pub shows: &'static str,
+    /// Whether a paper on such a run would show it: a headless run draws these unless all are asked for.
+    pub headline: bool,
+}
+
+impl FigureEntry {
+    /// A figure that a paper would show.
+    pub const fn headline(name: &'static str, shows: &'static str) -> Self {
+        Self { name, shows, headline: true }
+    }
+
+    /// A figure for a closer look.
+    pub const fn further(name: &'static str, shows: &'static str) -> Self {
+        Self { name, shows, headline: false }
+    }
 }
 
 /// Arguments of a figure, besides its name.

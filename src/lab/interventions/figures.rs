@@ -31,10 +31,10 @@ pub fn title(method: &str) -> String {
     find(method).map_or(method, |m| m.title()).to_owned()
 }
 
-/// The look of a method: its hue and its marker, from the table beside the registry of methods.
+/// The look of a method: its hue and its marker, from the table beside the registry of methods. Black is for what belongs to no method.
 pub fn look(method: &str) -> Role {
     let i = looks::number(method);
-    Role::points(i, MARKERS[i % MARKERS.len()])
+    Role::points(i + usize::from(i >= BLACK), MARKERS[i % MARKERS.len()])
 }
 
 /// Completeness, selectivity and reliability against strength, for one model and oracle and one or several methods that
@@ -195,17 +195,30 @@ fn base_lines(curve: &Curve) -> Vec<Layer> {
         .collect()
 }
 
-/// C, S and R by probes of other recipes that validate equally well, as ticks.
-fn rivals(results: &Results, curve: &Curve) -> Option<Layer> {
+/// The ranges of C, S and R over other probe settings that validate equally well, in the look of their score.
+fn rivals(results: &Results, curve: &Curve) -> Vec<Layer> {
     let key = &curve.key;
-    let mine = results.rivals.iter().filter(|r| {
-        r.model == key.model && r.value.method_key() == key.method && r.value.oracle == key.oracle
-    });
-    let mut points: Vec<Spot> = Vec::new();
-    for r in mine {
-        let v = &r.value;
-        for y in [Some(v.completeness), v.selectivity, v.reliability].into_iter().flatten() {
-            points.push(Spot { x: v.value, y, n: r.n.into(), ..Spot::default() });
+    let mine = || {
+        let of_curve = |r: &&Tagged<RivalFinding>| {
+            r.model == key.model && r.value.method_key() == key.method && r.value.oracle == key.oracle
+        };
+        results.rivals.iter().filter(of_curve)
+    };
+    let scores: [(&str, fn(&RivalFinding) -> Option<f64>); 3] =
+        [("C", |v| Some(v.completeness)), ("S", |v| v.selectivity), ("R", |v| v.reliability)];
+    let range = |(accent, (name, score)): (usize, (&str, fn(&RivalFinding) -> Option<f64>))| {
+        let mut points: Vec<Datum> = Vec::new();
+        for (r, y) in mine().filter_map(|r| Some((r, score(&r.value)?))) {
+            match points.iter_mut().find(|p| p.x == r.value.value) {
+                Some(p) => p.band = p.band.map(|(lo, hi)| (lo.min(y), hi.max(y))),
+                None => points.push(Datum {
+                    x: r.value.value,
+                    y,
+                    band: Some((y, y)),
+                    n: r.n.into(),
+                    ..Datum::default()
+                }),
+            }
         }
     }
     let role = Role::points(BLACK, Marker::Plus);
@@ -411,7 +424,7 @@ mod tests {
     #[test]
     fn the_random_control_has_the_look_meant_for_it() {
         assert_ne!(look("random"), look("rlace"));
-        assert_eq!(look("random"), Role::points(9, MARKERS[4]));
+        assert_eq!(look("random"), Role::points(10, MARKERS[4]));
     }
 
     #[test]

@@ -7,23 +7,44 @@ use super::paper;
 use super::results::{Curve, Results};
 use base::suggest::unknown;
 use figure::Figure;
-use lab::{Details, EngineInfo};
+use lab::{Details, EngineInfo, FigureEntry};
 
 /// The figures that have names: the lab's own, and those of the paper.
-const FIGURES: [&str; 13] = [
-    "reliability",
-    "behaviour",
-    "pareto",
-    "distance",
-    "map",
-    "map-completeness",
-    "map-selectivity",
-    "figure-1",
-    "figure-2",
-    "figure-3",
-    "figure-4",
-    "figure-5",
-    "figure-6",
+pub const ENTRIES: &[FigureEntry] = &[
+    FigureEntry::headline(
+        "pareto",
+        "Completeness against selectivity of every method's settings, with their front and best strengths.",
+    ),
+    FigureEntry::headline(
+        "figure-1",
+        "C, S and R of the gradient attacks by strength, judged by the MLP oracle (Canby et al., Figure 1).",
+    ),
+    FigureEntry::headline(
+        "figure-2",
+        "C, S and R of AlterRep by step size, judged by the MLP oracle (Canby et al., Figure 2).",
+    ),
+    FigureEntry::headline(
+        "figure-3",
+        "C, S and R of INLP and RLACE by rank, judged by the MLP oracle (Canby et al., Figure 3).",
+    ),
+    FigureEntry::headline("figure-4", "As figure-1, judged by the linear oracle (Canby et al., Figure 4)."),
+    FigureEntry::headline("figure-5", "As figure-2, judged by the linear oracle (Canby et al., Figure 5)."),
+    FigureEntry::headline("figure-6", "As figure-3, judged by the linear oracle (Canby et al., Figure 6)."),
+    FigureEntry::headline("distance", "How far edited states lie from real ones, by strength of one method."),
+    FigureEntry::headline("behaviour", "What the model itself does after one method's edit, by strength."),
+    FigureEntry::headline("map", "Reliability of one method by the layer written at and the layer read at."),
+    FigureEntry::further(
+        "reliability",
+        "C, S and R of one or several methods by strength, with rivals and base lines of a single one.",
+    ),
+    FigureEntry::further(
+        "map-completeness",
+        "Completeness of one method by the layer written at and the layer read at.",
+    ),
+    FigureEntry::further(
+        "map-selectivity",
+        "Selectivity of one method by the layer written at and the layer read at.",
+    ),
 ];
 
 /// Picks and draws a figure; omitted choices take the first one.
@@ -36,8 +57,9 @@ pub fn pick(
     results: &Results,
     engine: Option<&EngineInfo>,
 ) -> Result<Figure, String> {
-    if !FIGURES.contains(&name) {
-        return Err(unknown("figure", name, &FIGURES));
+    let names: Vec<&str> = ENTRIES.iter().map(|e| e.name).collect();
+    if !names.contains(&name) {
+        return Err(unknown("figure", name, &names));
     }
     let detail = |key: &str| details.more.iter().find(|(k, _)| *k == key).map(|(_, v)| *v);
     let all: Vec<&Curve> = results.curves.iter().collect();

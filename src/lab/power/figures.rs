@@ -7,10 +7,35 @@ use base::text::printable_label;
 use figure::layers::{Datum, Line, Rule, grouped};
 use figure::{Axis, Dash, Figure, Layer, Provenance, Role};
 use lab::origin::Origin;
-use lab::{Details, EngineInfo, Tagged};
+use lab::{Details, EngineInfo, FigureEntry, Tagged};
 
 /// The figures that have names.
-const FIGURES: [&str; 6] = ["power", "margins", "sequential", "noise", "sizes", "recommended"];
+pub const ENTRIES: &[FigureEntry] = &[
+    FigureEntry::headline(
+        "power",
+        "Power of the paired test by the number of test items, with the pilot's own uncertainty.",
+    ),
+    FigureEntry::headline(
+        "sizes",
+        "Power by the number of training examples (Zhu et al., Figures 4 to 6, lower halves).",
+    ),
+    FigureEntry::headline(
+        "recommended",
+        "Training and test examples recommended by training size (Zhu et al., Figures 4 to 6, upper halves).",
+    ),
+    FigureEntry::headline(
+        "margins",
+        "Accuracy by training examples, its spread over seeds and the margin of the bound.",
+    ),
+    FigureEntry::headline(
+        "noise",
+        "Power by the number of test items for each noise on one side (Zhu et al., Figure 3).",
+    ),
+    FigureEntry::headline(
+        "sequential",
+        "The confidence sequence of the share of discordant items that favour the first side.",
+    ),
+];
 
 /// Everything that there is to draw.
 pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
@@ -35,7 +60,7 @@ pub fn pick(
         "noise" => noise(results, engine),
         "sizes" => sizes(results, engine),
         "recommended" => recommended(results, engine),
-        _ => return Err(unknown("figure", name, &FIGURES)),
+        _ => return Err(unknown("figure", name, &ENTRIES.iter().map(|e| e.name).collect::<Vec<_>>())),
     };
     figure.ok_or_else(|| "the session has no points to draw".into())
 }
@@ -73,14 +98,17 @@ pub fn power(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
             }));
         }
     }
-    Some(Figure {
-        name: "power".into(),
-        title: printable_label(&format!("Power: {} against {}", first.value.a, first.value.b)),
-        x: Axis::doubling("test items"),
-        y: Axis::linear("power").from_to(0.0, 1.0),
-        layers,
-        provenance: provenance(first, engine),
-    })
+    Some(
+        Figure {
+            name: "power".into(),
+            title: printable_label(&format!("Power: {} against {}", first.value.a, first.value.b)),
+            x: Axis::doubling("test items"),
+            y: Axis::linear("power").from_to(0.0, 1.0),
+            layers,
+            provenance: provenance(first, engine),
+        }
+        .with_counts(),
+    )
 }
 
 /// The part of the curve in which something happens: from where the band leaves 0 to where it reaches 1, with the n at hand
@@ -116,17 +144,20 @@ pub fn sizes(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
         Layer::Line(Line { label, role, points: by.iter().map(point).collect() }),
         Layer::Rule(Rule { at: target, upright: false, label: format!("wanted power {target}") }),
     ];
-    Some(Figure {
-        name: "sizes".into(),
-        title: printable_label(&format!(
-            "Power by training size: {} against {}",
-            first.value.a, first.value.b
-        )),
-        x: Axis::doubling("training examples"),
-        y: Axis::linear("power").from_to(0.0, 1.0),
-        layers,
-        provenance: provenance(first, engine),
-    })
+    Some(
+        Figure {
+            name: "sizes".into(),
+            title: printable_label(&format!(
+                "Power by training size: {} against {}",
+                first.value.a, first.value.b
+            )),
+            x: Axis::doubling("training examples"),
+            y: Axis::linear("power").from_to(0.0, 1.0),
+            layers,
+            provenance: provenance(first, engine),
+        }
+        .with_counts(),
+    )
 }
 
 /// Recommendations after each number of training examples: training examples by the bound, and test items for the
@@ -155,13 +186,16 @@ pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
         .filter(|(.., points)| !points.is_empty())
         .map(|(label, role, points)| Layer::Line(Line { label, role, points }))
         .collect();
-    (!layers.is_empty()).then(|| Figure {
-        name: "recommended".into(),
-        title: printable_label(&format!("Recommended n: {} against {}", first.value.a, first.value.b)),
-        x: Axis::doubling("training examples"),
-        y: Axis::log("examples"),
-        layers,
-        provenance: provenance(first, engine),
+    (!layers.is_empty()).then(|| {
+        Figure {
+            name: "recommended".into(),
+            title: printable_label(&format!("Recommended n: {} against {}", first.value.a, first.value.b)),
+            x: Axis::doubling("training examples"),
+            y: Axis::log("examples"),
+            layers,
+            provenance: provenance(first, engine),
+        }
+        .with_counts()
     })
 }
 
@@ -201,14 +235,17 @@ pub fn noise(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
             label: format!("wanted power {target}"),
         }));
     }
-    Some(Figure {
-        name: "noise".into(),
-        title: printable_label(&format!("Power by noise on the second side: {a} against {b}")),
-        x: Axis::doubling("test items"),
-        y: Axis::linear("power").from_to(0.0, 1.0),
-        layers,
-        provenance: provenance(first, engine),
-    })
+    Some(
+        Figure {
+            name: "noise".into(),
+            title: printable_label(&format!("Power by noise on the second side: {a} against {b}")),
+            x: Axis::doubling("test items"),
+            y: Axis::linear("power").from_to(0.0, 1.0),
+            layers,
+            provenance: provenance(first, engine),
+        }
+        .with_counts(),
+    )
 }
 
 /// Accuracies by training examples, with their spread over seeds and the excess risk that the bound allows.
@@ -240,14 +277,17 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
     };
     let mut layers: Vec<Layer> = names.iter().enumerate().map(line).collect();
     layers.extend(surface(results));
-    Some(Figure {
-        name: "margins".into(),
-        title: "Accuracy, its spread over seeds, and the margin of the bound".into(),
-        x: Axis::doubling("training examples"),
-        y: Axis::linear("accuracy").from_to(0.0, 1.0),
-        layers,
-        provenance: provenance(first, engine),
-    })
+    Some(
+        Figure {
+            name: "margins".into(),
+            title: "Accuracy, its spread over seeds, and the margin of the bound".into(),
+            x: Axis::doubling("training examples"),
+            y: Axis::linear("accuracy").from_to(0.0, 1.0),
+            layers,
+            provenance: provenance(first, engine),
+        }
+        .with_counts(),
+    )
 }
 
 /// The base line that is best at the largest size, at every size.
@@ -291,14 +331,20 @@ pub fn sequential(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
             label: format!("may stop at {}", grouped(at as usize)),
         }));
     }
-    Some(Figure {
-        name: "sequential".into(),
-        title: printable_label(&format!("Confidence sequence: {} against {}", first.value.a, first.value.b)),
-        x: Axis::doubling("items seen"),
-        y: Axis::linear("share of discordant items").from_to(0.0, 1.0),
-        layers,
-        provenance: provenance(first, engine),
-    })
+    Some(
+        Figure {
+            name: "sequential".into(),
+            title: printable_label(&format!(
+                "Confidence sequence: {} against {}",
+                first.value.a, first.value.b
+            )),
+            x: Axis::doubling("items seen"),
+            y: Axis::linear("share of discordant items").from_to(0.0, 1.0),
+            layers,
+            provenance: provenance(first, engine),
+        }
+        .with_counts(),
+    )
 }
 
 fn provenance<T>(point: &Tagged<T>, engine: Option<&EngineInfo>) -> Provenance {

@@ -15,22 +15,59 @@ use base::suggest::{is_unknown, unknown};
 use figure::layers::{Bar, Bars, Datum, Graph, Line, Points, Range, Ranges, RankLine, Ranks, Rule, Spot};
 use figure::role::{BLACK, MARKERS};
 use figure::{Axis, Figure, Layer, Marker, Provenance, Role};
-use lab::{Details, EngineInfo, Origin, Tagged};
+use lab::{Details, EngineInfo, FigureEntry, Origin, Tagged};
 use model::source::in_print;
 use stats::estimate::Estimate;
 
-/// The figures that have names.
-const FIGURES: [&str; 10] = [
-    "prompts",
-    "ranks",
-    "preference",
-    "turned",
-    "stability",
-    "consistency",
-    "places",
-    "curve",
-    "ledger",
-    "disparity",
+/// The figures that have names, those of the paper first. With `-published` behind some of the names, the numbers of Cao et al. (2022) stand
+/// beside the run's.
+pub const ENTRIES: &[FigureEntry] = &[
+    FigureEntry::headline(
+        "preference",
+        "P@1 of each model from its worst to its best prompt, mean over relations (Cao et al., Table 1).",
+    ),
+    FigureEntry::headline(
+        "turned",
+        "Share of relations on which the choice of the prompt matters, by model (Cao et al., Table 1).",
+    ),
+    FigureEntry::headline(
+        "stability",
+        "Share of subjects with one answer under all their names, by model (Cao et al., Figure 5).",
+    ),
+    FigureEntry::headline(
+        "consistency",
+        "How often draws of prompts give the same rank to a model, by regime (Cao et al., Table 4).",
+    ),
+    FigureEntry::headline(
+        "disparity",
+        "P@1 after further pretraining on more or less of the facts (Cao et al., Table 3).",
+    ),
+    FigureEntry::headline(
+        "prompts",
+        "P@1 of each model over the prompts of one relation, with the adjusted score.",
+    ),
+    FigureEntry::headline("ranks", "Ranks of the models under each prompt of one relation."),
+    FigureEntry::headline("ledger", "What each choice of a study adds to the gap between two models."),
+    FigureEntry::headline("curve", "How an estimate settles as more prompts are averaged."),
+    FigureEntry::further("places", "How often one model takes each place over draws of prompts, by regime."),
+    FigureEntry::further("causal", "The causal model of a prompt probe (Cao et al., Figure 2)."),
+    FigureEntry::further(
+        "causal-prompt",
+        "The backdoor path by which the choice of the prompt biases a probe.",
+    ),
+    FigureEntry::further(
+        "causal-verbalization",
+        "The backdoor path by which the names of an instance bias a probe.",
+    ),
+    FigureEntry::further(
+        "causal-sample",
+        "The backdoor path by which the choice of instances biases a probe.",
+    ),
+    FigureEntry::further("preference-published", "As preference, beside the numbers of Cao et al."),
+    FigureEntry::further("turned-published", "As turned, beside the numbers of Cao et al."),
+    FigureEntry::further("stability-published", "As stability, beside the numbers of Cao et al."),
+    FigureEntry::further("consistency-published", "As consistency, beside the numbers of Cao et al."),
+    FigureEntry::further("disparity-published", "As disparity, beside the numbers of Cao et al."),
 ];
 
 /// The causal model with no path lit; with one, the name of its bias follows.
@@ -55,7 +92,7 @@ fn figure<T>(
         return None;
     }
     let provenance = provenance(results, engine, behind);
-    Some(Figure { name, title, x, y, layers, provenance })
+    Some(Figure { name, title, x, y, layers, provenance }.with_counts())
 }
 
 fn provenance<T>(results: &Results, engine: Option<&EngineInfo>, behind: Option<&Tagged<T>>) -> Provenance {
@@ -93,9 +130,7 @@ fn models(results: &Results) -> Vec<String> {
 
 /// P@1 of every model over the prompts of a relation: a dot for each prompt, their range and mean, and the adjusted score.
 pub fn prompts(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> Option<Figure> {
-    let mut ranges = Vec::new();
-    let mut adjusted = Vec::new();
-    let mut behind = None;
+    let (mut ranges, mut adjusted, mut behind) = (Vec::new(), Vec::new(), None);
     for (category, model) in results.models().into_iter().enumerate() {
         let mine = results.scores.iter().filter(|s| s.model == model && s.value.relation == relation);
         let dots: Vec<f64> = mine.clone().map(|s| s.value.p_at_1.mean).collect();
@@ -106,27 +141,28 @@ pub fn prompts(results: &Results, engine: Option<&EngineInfo>, relation: &str) -
         behind = behind.or(Some(first));
         ranges.push(Range { category, ends: (lo, hi), mean, dots, n: first.n.into() });
         if let Some(a) = results.adjusted_of(relation, model) {
-            let y_band = band(a.value.p_at_1);
-            let (x, y) = (category as f64 + 0.25, a.value.p_at_1.mean);
-            adjusted.push(Spot { x, y, y_band, n: a.n.into(), ..Spot::default() });
+            let e = a.value.p_at_1;
+            let ends = (e.lo, e.hi);
+            adjusted.push(Range { category, ends, mean: Some(e.mean), dots: Vec::new(), n: a.n.into() });
         }
     }
     let mut layers = Vec::new();
     if !ranges.is_empty() {
         layers.push(Layer::Ranges(Ranges {
-            label: "mean over prompts, usual name".into(),
+            label: "mean over prompts, usual name (range)".into(),
             role: Role::points(0, Marker::Circle),
             ranges,
         }));
     }
     if !adjusted.is_empty() {
         let role = Role::points(1, Marker::Square);
-        layers.push(Layer::Points(Points { label: ADJUSTED.into(), role, points: adjusted }));
+        let label = format!("{ADJUSTED} (interval)");
+        layers.push(Layer::Ranges(Ranges { label, role, ranges: adjusted }));
     }
     figure(
         (results, engine),
         (format!("prompts-{relation}"), format!("P@1 over prompts: {relation}")),
-        (Axis::of("model", models(results)), Axis::linear(by_rule(results, "P@1")).from_to(0.0, 1.0)),
+        (Axis::of("model", models(results)), Axis::linear(by_rule(results, "P@1"))),
         layers,
         behind,
     )
@@ -155,7 +191,7 @@ pub fn ranks(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> 
         (results, engine),
         (format!("ranks-{relation}"), format!("Ranks of models over prompts: {relation}")),
         (
-            Axis::of("prompt", (1..=prompts.len()).map(|p| p.to_string())),
+            Axis::of("prompt", prompts.iter().map(|p| (*p).to_owned())),
             Axis::ranks(by_rule(results, "rank"), names.len()),
         ),
         layers,
@@ -335,11 +371,9 @@ pub fn pick(
         let below = paper::beneath(own, pick(own, details, results, engine).ok(), results);
         return below.ok_or_else(|| format!("the session has nothing to draw as `{own}`"));
     }
-    if !FIGURES.contains(&name) {
-        let biases = Bias::ALL.map(causal_name);
-        let beneath = paper::FIGURES.map(|own| format!("{own}{}", paper::SUFFIX));
-        let more = std::iter::once(CAUSAL).chain(biases.iter().chain(&beneath).map(String::as_str));
-        return Err(unknown("figure", name, &FIGURES.into_iter().chain(more).collect::<Vec<_>>()));
+    let names: Vec<&str> = ENTRIES.iter().map(|e| e.name).collect();
+    if !names.contains(&name) {
+        return Err(unknown("figure", name, &names));
     }
     let detail = |key: &str| details.more.iter().find(|(k, _)| *k == key).map(|(_, v)| *v);
     let ids: Vec<&str> = results.relations.iter().map(|r| r.value.relation.as_str()).collect();

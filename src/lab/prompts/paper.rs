@@ -118,9 +118,7 @@ fn preference(figure: &Figure) -> Vec<Layer> {
     };
     let ranges = PREFERENCE.iter().enumerate().map(range).collect();
     let (label, role) = ("published".into(), Role::points(BLACK, Marker::Plus).faint());
-    let points = PREFERENCE.iter().enumerate().map(|(k, p)| spot((first + k, p.std))).collect();
-    let std = Points { label: "published std".into(), role: Role::points(7, Marker::Cross), points };
-    vec![Layer::Ranges(Ranges { label, role, ranges }), Layer::Points(std)]
+    vec![Layer::Ranges(Ranges { label, role, ranges })]
 }
 
 /// Beside the bars the paper's four models, and on that of the order theirs.

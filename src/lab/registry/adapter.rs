@@ -74,6 +74,10 @@ impl<I: Listed> Lab for I {
         I::Results::within(results).map_or_else(Vec::new, |r| I::figures(r, engine))
     }
 
+    fn figure_entries(&self) -> &'static [FigureEntry] {
+        I::FIGURES
+    }
+
     fn figure(
         &self,
         name: &str,

@@ -72,6 +72,8 @@ pub trait Lab: Sync {
     fn summary(&self, results: &Results, spec: &Spec) -> Vec<String>;
     /// The figures of a run. `engine` is named in their provenance.
     fn figures(&self, results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure>;
+    /// The figures that can be asked for by name.
+    fn figure_entries(&self) -> &'static [FigureEntry];
     /// The figure of that name, with details as the lab understands them.
     ///
     /// # Errors

@@ -8,11 +8,26 @@ use base::suggest::unknown;
 use base::text::{last_part, printable_label};
 use figure::layers::{Bar, Bars, Datum, Line, grouped};
 use figure::{Axis, Figure, Layer, Provenance, Role};
-use lab::{Details, EngineInfo, Origin, Tagged};
+use lab::{Details, EngineInfo, FigureEntry, Origin, Tagged};
 use stats::Estimate;
 
 /// The figures that have names.
-const FIGURES: [&str; 5] = ["heatmap", "own", "f1-ratio", "map-ratio", "accuracy"];
+pub const ENTRIES: &[FigureEntry] = &[
+    FigureEntry::headline(
+        "heatmap",
+        "Scores of the tokens of a sentence and its perturbed partner, by method.",
+    ),
+    FigureEntry::headline(
+        "accuracy",
+        "Share of right predictions by dimension, on originals and on perturbed partners.",
+    ),
+    FigureEntry::headline(
+        "f1-ratio",
+        "Token-F1 against the length of the rationale (Shen et al., Figure 1).",
+    ),
+    FigureEntry::headline("map-ratio", "MAP against the length of the rationale."),
+    FigureEntry::further("own", "Scores of the tokens of a sentence that was typed."),
+];
 
 /// Everything that there is to draw without a choice.
 pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
@@ -71,7 +86,7 @@ pub fn pick(
         "f1-ratio" => against_ratio(results, engine, Agreement::TokenF1, Some((details.model, method))),
         "map-ratio" => against_ratio(results, engine, Agreement::Map, Some((details.model, method))),
         "accuracy" => accuracy(results, engine),
-        _ => return Err(unknown("figure", name, &FIGURES)),
+        _ => return Err(unknown("figure", name, &ENTRIES.iter().map(|e| e.name).collect::<Vec<_>>())),
     };
     figure.ok_or_else(|| "the session has nothing of that to draw".into())
 }
@@ -196,7 +211,7 @@ pub(crate) fn against_ratio(
         })
     };
     let line = |(k, (label, points)): (usize, &(String, Vec<&Tagged<RatioFinding>>))| {
-        let points = points.iter().filter_map(|r| point(r, agreement.of(&r.value))).collect();
+        let points = sorted(points.iter().filter_map(|r| point(r, agreement.of(&r.value))).collect());
         Layer::Line(Line { label: printable_label(label), role: Role::nth(k), points })
     };
     let mut layers: Vec<Layer> = lines.iter().enumerate().map(line).collect();
@@ -205,7 +220,7 @@ pub(crate) fn against_ratio(
         v.dimension == ALL && (&r.model, &v.method) == (&first.model, &first.value.method)
     });
     let points = chance.filter_map(|r| point(&r, agreement.by_chance(&r.value)));
-    let points: Vec<Datum> = points.map(|p| Datum { band: None, ..p }).collect();
+    let points = sorted(points.map(|p| Datum { band: None, ..p }).collect());
     layers.push(Layer::Line(Line {
         label: "by chance".into(),
         role: Role::nth(lines.len()).faint(),
@@ -217,14 +232,23 @@ pub(crate) fn against_ratio(
     };
     let of = chosen
         .map_or(String::new(), |(model, method)| format!(": {} {}", printable_label(model), short(method)));
-    Some(Figure {
-        name: name.into(),
-        title: format!("{word} against the rationale ratio{of}"),
-        x: Axis::linear("rationale length / sentence length").from_to(0.0, 1.0),
-        y: Axis::linear(word).from_to(0.0, 1.0),
-        layers,
-        provenance: provenance(first, engine),
-    })
+    Some(
+        Figure {
+            name: name.into(),
+            title: format!("{word} against the rationale ratio{of}"),
+            x: Axis::linear("rationale length / sentence length").from_to(0.0, 1.0),
+            y: Axis::linear(word).from_to(0.0, 1.0),
+            layers,
+            provenance: provenance(first, engine),
+        }
+        .with_counts(),
+    )
+}
+
+/// Points by rising x: findings arrive bin by bin in the order in which their examples came.
+fn sorted(mut points: Vec<Datum>) -> Vec<Datum> {
+    points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    points
 }
 
 /// Accuracy by dimension: Top-1 of originals and of perturbed partners, by model.
@@ -259,14 +283,17 @@ pub fn accuracy(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure
             }
         }
     }
-    Some(Figure {
-        name: "accuracy".into(),
-        title: "Right predictions (Top-1) by dimension".into(),
-        x: Axis::of("dimension", dimensions.iter().map(|d| printable_label(d))),
-        y: Axis::linear("share of right predictions").from_to(0.0, 1.0),
-        layers,
-        provenance: provenance(first, engine),
-    })
+    Some(
+        Figure {
+            name: "accuracy".into(),
+            title: "Right predictions (Top-1) by dimension".into(),
+            x: Axis::of("dimension", dimensions.iter().map(|d| printable_label(d))),
+            y: Axis::linear("share of right predictions").from_to(0.0, 1.0),
+            layers,
+            provenance: provenance(first, engine),
+        }
+        .with_counts(),
+    )
 }
 
 /// Provenance of a figure's numbers.

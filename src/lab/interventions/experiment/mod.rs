@@ -44,7 +44,7 @@ use lab::family::Comparison;
 use lab::fault::Fault;
 use lab::host::Share;
 use lab::table::Table;
-use lab::{Details, EngineInfo, Experiment, Instrument, Preset};
+use lab::{Details, EngineInfo, Experiment, FigureEntry, Instrument, Preset};
 
 /// Weights of the stages of one model, in seconds of the default experiment on two cores.
 const PREPARE_WEIGHT: f64 = 0.5 + 2.0 * 3.0 + 5.0;
@@ -71,6 +71,7 @@ impl Instrument for Interventions {
     const DEFAULT: &'static str = AGREEMENT_TOML;
     const PRESETS: &'static [Preset] = &PRESETS;
 
+    const FIGURES: &'static [FigureEntry] = super::pick::ENTRIES;
     const AXES: &'static [Axis] = &[
         axis::MODEL,
         Axis::new("layer", &["site.layer"], Takes::Layer),

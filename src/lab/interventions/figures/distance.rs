@@ -43,7 +43,7 @@ pub fn distance(
         name: format!("distance-{short}-{}", method.file_name()),
         title: format!("Distance from real states: {}, {short}, layer {}", method.title(), first.value.layer),
         x: Axis { scale: scale(&method.name), ..Axis::linear(parameter(&first.value.parameter).1) },
-        y: Axis::linear("distance (1: unchanged states)"),
+        y: Axis::log("distance (1: unchanged states)"),
         layers,
         provenance: origin.computed_by(engine),
     })

@@ -162,7 +162,8 @@ fn best(results: &Results, drawn: &[&Curve], model: &str, oracle: OracleKind) ->
         let point = curve.and_then(|c| c.points.iter().find(|p| p.value.value == o.value.value));
         let n = point.map_or(Count::from(o.n), |p| (p.value.n_c, p.value.n_s).into());
         let (x, y) = (o.value.completeness.mean, s.mean);
-        Spot { x, y, y_band: Some((s.lo, s.hi)), n, ..Spot::default() }
+        let label = o.value.method_key().title();
+        Spot { x, y, y_band: Some((s.lo, s.hi)), n, label, ..Spot::default() }
     });
     let mut best: Vec<Spot> = best.collect();
     best.sort_by(|a, b| a.x.total_cmp(&b.x));

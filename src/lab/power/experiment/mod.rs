@@ -29,7 +29,7 @@ use lab::demand::{Forecast, Size};
 use lab::family::Comparison;
 use lab::fault::Fault;
 use lab::host::Share;
-use lab::{Details, EngineInfo, Experiment, Instrument, LabId, Preset};
+use lab::{Details, EngineInfo, Experiment, FigureEntry, Instrument, LabId, Preset};
 
 pub static LAB: Power = Power;
 
@@ -48,6 +48,7 @@ impl Instrument for Power {
     const DEFAULT: &'static str = POWER_TOML;
     const PRESETS: &'static [Preset] = &STUDIES;
 
+    const FIGURES: &'static [FigureEntry] = figures::ENTRIES;
     const AXES: &'static [Axis] = &[
         axis::MODEL_SETS,
         Axis::new("pair", &[], Takes::Part),

@@ -35,7 +35,7 @@ use lab::axis::{self, Axis};
 use lab::demand::{Forecast, Size};
 use lab::fault::{Fault, problem};
 use lab::host::Share;
-use lab::{Details, EngineInfo, Experiment, Instrument};
+use lab::{Details, EngineInfo, Experiment, FigureEntry, Instrument};
 
 pub static LAB: Prompts = Prompts;
 
@@ -54,6 +54,7 @@ impl Instrument for Prompts {
         "How much of what a prompt probe says is the model, and how much the prompt, the name and the facts?";
     const DEFAULT: &'static str = PROMPTS_TOML;
 
+    const FIGURES: &'static [FigureEntry] = super::figures::ENTRIES;
     const AXES: &'static [Axis] = &[
         axis::MODEL_SETS,
         axis::SEED,

@@ -12,10 +12,10 @@ use stats::estimate::Estimate;
 /// The last category of [`turned`], which belongs to all models together.
 pub const ORDER: &str = "order of models";
 
-/// Worst and best P@1 of every model, averaged over relations (Table 1 of the paper), with the standard deviation over prompts and
-/// the adjusted score.
+/// Worst and best P@1 of every model, averaged over relations (Table 1 of the paper), with the adjusted score. The standard deviation
+/// over prompts is in the table: on the axis of P@1 it would be read as a score.
 pub fn preference(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
-    let (mut ranges, mut adjusted, mut deviations) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut ranges, mut adjusted) = (Vec::new(), Vec::new());
     for (category, model) in results.models().into_iter().enumerate() {
         let Some(s) = results.summaries.iter().find(|s| s.model == model) else { continue };
         let (Some(worst), Some(best)) = (s.value.mean_worst, s.value.mean_best) else { continue };
@@ -26,17 +26,13 @@ pub fn preference(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
             Spot { x, y, y_band: band(e), n: s.n.into(), ..Spot::default() }
         };
         adjusted.extend(s.value.mean_adjusted.map(spot));
-        deviations.extend(s.value.mean_std.map(spot));
     }
     let mut layers = Vec::new();
     if !ranges.is_empty() {
         let (label, role) = ("worst to best".into(), Role::points(0, Marker::Circle));
         layers.push(Layer::Ranges(Ranges { label, role, ranges }));
-        let points = |label: &str, k, marker, points| {
-            Layer::Points(Points { label: label.into(), role: Role::points(k, marker), points })
-        };
-        layers.push(points(ADJUSTED, 1, Marker::Square, adjusted));
-        layers.push(points("std", 2, Marker::Triangle, deviations));
+        let role = Role::points(1, Marker::Square);
+        layers.push(Layer::Points(Points { label: ADJUSTED.into(), role, points: adjusted }));
     }
     figure(
         (results, engine),
@@ -44,7 +40,7 @@ pub fn preference(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
             "preference".into(),
             "P@1 from the worst to the best prompt, usual name, mean over relations".into(),
         ),
-        (Axis::of("model", models(results)), Axis::linear(by_rule(results, "P@1")).from_to(0.0, 1.0)),
+        (Axis::of("model", models(results)), Axis::linear(by_rule(results, "P@1"))),
         layers,
         results.summaries.first(),
     )
@@ -68,7 +64,7 @@ pub fn turned(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> 
     let layers = match bars.is_empty() {
         true => Vec::new(),
         false => {
-            let label = "gap above 10 points; the last: order changes".into();
+            let label = "gap above 10 points; last bar: the order of models changes".into();
             vec![Layer::Bars(Bars { label, role: Role::nth(0), bars })]
         }
     };
@@ -76,7 +72,10 @@ pub fn turned(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> 
         (results, engine),
         ("turned".into(), "Relations on which the choice of the prompt matters".into()),
         (
-            Axis::of("model", models(results).into_iter().chain([ORDER.to_owned()])),
+            Axis::of(
+                "gap between prompts, by model; order of the models",
+                models(results).into_iter().chain([ORDER.to_owned()]),
+            ),
             Axis::linear(by_rule(results, "share of relations")).from_to(0.0, 1.0),
         ),
         layers,

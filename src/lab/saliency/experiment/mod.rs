@@ -28,7 +28,7 @@ use lab::family::Comparison;
 use lab::fault::Fault;
 use lab::host::Share;
 use lab::table::Table;
-use lab::{Details, EngineInfo, Experiment, Instrument, LabId};
+use lab::{Details, EngineInfo, Experiment, FigureEntry, Instrument, LabId};
 
 pub static LAB: Saliency = Saliency;
 
@@ -47,6 +47,7 @@ impl Instrument for Saliency {
         "Which tokens does a prediction rest on, and do they agree with people and with themselves?";
     const DEFAULT: &'static str = SALIENCY_TOML;
 
+    const FIGURES: &'static [FigureEntry] = figures::ENTRIES;
     const AXES: &'static [Axis] = &[
         axis::MODEL,
         Axis::new("layer", &["attention.layer"], Takes::Layer),

@@ -1,0 +1,143 @@
+//! How figures look, and which of a run are written.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::super::error::CliError;
+use super::write_table;
+use base::numbers::number;
+use base::suggest::unknown;
+use engine::EngineInfo;
+use engine::board::{Board, Run};
+use figure::{Figure, Format, Options, Style};
+use labs::Details;
+use session::name;
+
+/// How figures look.
+#[derive(Debug, Clone, Args)]
+pub struct FigureArgs {
+    /// Style of figures: lab-book (title and provenance on the page), paper (neither; 8 point type, the caption as text beside), slides, dark.
+    #[arg(long, value_parser = style, default_value = "lab-book")]
+    pub style: Style,
+    /// Width of figures in millimetres, for example 84mm or 174mm, the columns of a journal [default: 84mm in the style `paper`].
+    #[arg(long, value_parser = millimetres, value_name = "MM")]
+    pub width: Option<f64>,
+    /// Dots per inch of PNGs [default: 600 in the style `paper`, 192 in `slides`, else 300].
+    #[arg(long)]
+    pub dpi: Option<u32>,
+}
+
+impl FigureArgs {
+    /// The options for drawing.
+    ///
+    /// # Errors
+    /// [`CliError::Usage`] for a width or a resolution that no page can have.
+    pub fn options(&self) -> Result<Options, CliError> {
+        let options = Options { style: self.style, width: self.width, dpi: self.dpi };
+        options.checked().map_err(CliError::Usage)
+    }
+}
+
+fn style(text: &str) -> Result<Style, String> {
+    let names = Style::ALL.map(Style::name);
+    Style::ALL.into_iter().find(|s| s.name() == text).ok_or_else(|| unknown("style", text, &names))
+}
+
+/// A format of figures by its name.
+pub(super) fn format(text: &str) -> Result<Format, String> {
+    let names = Format::ALL.map(Format::extension);
+    Format::ALL.into_iter().find(|f| f.extension() == text).ok_or_else(|| unknown("format", text, &names))
+}
+
+fn millimetres(text: &str) -> Result<f64, String> {
+    number(text.trim_end_matches("mm").trim_end())
+        .map_err(|e| format!("{e}; a width is in millimetres, as in 84mm"))
+}
+
+/// The figures of a run: those that a paper would show, or all. No two have the same file name.
+pub(crate) fn of_run(run: &Run, engine: Option<&EngineInfo>, all: bool) -> Vec<(String, Figure)> {
+    let lab = labs::by_id(run.job.spec.lab());
+    let named = lab.figure_entries().iter().filter(|entry| all || entry.headline);
+    let mut figures = if all { lab.figures(&run.results, engine) } else { Vec::new() };
+    for entry in named {
+        // A run has not measured everything that its lab can draw.
+        if let Ok(figure) = lab.figure(entry.name, &Details::default(), &run.results, engine)
+            && !figures.contains(&figure)
+        {
+            figures.push(figure);
+        }
+    }
+    let mut taken = BTreeSet::new();
+    let mut distinct = |figure: Figure| {
+        // Two models may have the same last part of their name.
+        let stem = name::sanitise(&figure.name);
+        let numbered = (2..).map(|k| format!("{stem}-{k}"));
+        let free = std::iter::once(stem.clone()).chain(numbered).find(|n| !taken.contains(n)).unwrap_or(stem);
+        taken.insert(free.clone());
+        (free, figure)
+    };
+    figures.into_iter().map(&mut distinct).collect()
+}
+
+/// Writes all figures and tables of a session to a folder, those of several runs to a folder for each, and returns their paths.
+///
+/// # Errors
+/// [`CliError::Usage`] for a file that already exists, [`CliError::Failed`] for one that cannot be written.
+pub(super) fn write_all(
+    board: &Board,
+    session: &str,
+    folder: &Path,
+    (formats, options): (&[Format], &Options),
+    force: bool,
+) -> Result<Vec<PathBuf>, CliError> {
+    let mut written = Vec::new();
+    for (k, run) in board.runs.iter().enumerate() {
+        let lab = labs::by_id(run.job.spec.lab());
+        let folder = match board.runs.len() {
+            1 => folder.to_owned(),
+            _ => folder.join(format!("{}-{}", k + 1, lab.id())),
+        };
+        let made = std::fs::create_dir_all(&folder);
+        made.map_err(|e| CliError::Failed(format!("cannot make {}: {e}", folder.display())))?;
+        for (stem, mut figure) in of_run(run, board.engine.as_ref(), true) {
+            figure.provenance.entries.push(("session".into(), session.to_owned()));
+            for format in formats {
+                let path = folder.join(format!("{stem}.{}", format.extension()));
+                // Pictures in several formats have one caption.
+                let again = format != &formats[0];
+                written.extend(figure::export(&figure, &path, options, force || again)?);
+            }
+        }
+        for table in lab.tables(&run.results) {
+            for extension in ["md", "tex", "csv"] {
+                let path = folder.join(format!("table-{}.{extension}", name::sanitise(&table.name)));
+                written.push(write_table(&table, &path, force)?);
+            }
+        }
+    }
+    written.dedup();
+    Ok(written)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn styles_formats_and_widths_go_by_name_and_a_slip_is_answered() {
+        assert_eq!(style("paper"), Ok(Style::Paper));
+        assert!(style("papper").unwrap_err().contains("did you mean `paper`?"));
+        assert_eq!(format("pdf"), Ok(Format::Pdf));
+        assert!(format("gif").unwrap_err().contains("png, svg, pdf, csv"));
+        assert_eq!(
+            (millimetres("84mm"), millimetres("174 mm"), millimetres("90")),
+            (Ok(84.0), Ok(174.0), Ok(90.0))
+        );
+        assert!(millimetres("8cm").unwrap_err().contains("84mm"));
+        let args = |width, dpi| FigureArgs { style: Style::Paper, width, dpi };
+        assert!(args(Some(84.0), Some(600)).options().is_ok());
+        assert!(args(Some(4.0), None).options().is_err() && args(None, Some(9000)).options().is_err());
+    }
+}

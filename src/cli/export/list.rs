@@ -1,0 +1,33 @@
+//! `probity export SESSION --list`.
+
+use std::io::Write;
+
+use super::super::error::CliError;
+use super::super::output;
+use base::text::printable_label;
+use engine::board::Board;
+use labs::Details;
+
+/// Prints the figures and tables of every run of a session, each with a sentence on what it shows.
+///
+/// # Errors
+/// [`CliError::Closed`] and [`CliError::Failed`] as [`output::line`].
+pub(super) fn print(board: &Board, out: &mut dyn Write) -> Result<(), CliError> {
+    for run in &board.runs {
+        let lab = labs::by_id(run.job.spec.lab());
+        output::line(out, &format!("{} ({})", lab.title(), lab.id()))?;
+        let drawn =
+            |name: &str| lab.figure(name, &Details::default(), &run.results, board.engine.as_ref()).is_ok();
+        for entry in lab.figure_entries().iter().filter(|entry| drawn(entry.name)) {
+            output::line(out, &format!("  --figure {:<24} {}", entry.name, entry.shows))?;
+        }
+        for table in lab.tables(&run.results) {
+            let line = format!("  --table  {:<24} {}", table.name, table.caption);
+            output::line(out, &printable_label(&line))?;
+        }
+    }
+    if board.runs.is_empty() {
+        output::line(out, "nothing was run in this session")?;
+    }
+    Ok(())
+}
