@@ -21,13 +21,12 @@ use plotters_backend::{BackendColor, BackendCoord, BackendStyle, BackendTextStyl
 use super::FigureError;
 use super::font::{self, Fonts};
 use super::look::Look;
+use super::overlap::{Rect, reaches};
 use super::palette::Rgb;
 use super::role::{Dash, Marker};
 
 /// A position on the page, from the upper left.
 pub(crate) type At = (f64, f64);
-/// Two opposite corners of a rectangle, the upper left first.
-pub(crate) type Rect = (At, At);
 /// The area of the whole page.
 pub(crate) type Area<'a> = DrawingArea<Recorder<'a>, Shift>;
 /// Result of drawing.
@@ -198,17 +197,6 @@ impl Type {
         };
         let upwards = matches!(style.transform(), FontTransform::Rotate270);
         Self { size: style.size() / UNIT, colour: rgb(style.color()), along, across, upwards }
-    }
-}
-
-/// The room of a recorded text.
-pub(crate) fn text_box(fonts: &Fonts<'_>, text: &str, (x, y): At, kind: &Type) -> Rect {
-    let long = fonts.width(text, kind.size);
-    let back = kind.along.share() * long;
-    let (up, down) = (font::ASCENT * kind.size, font::DESCENT * kind.size);
-    match kind.upwards {
-        false => ((x - back, y - up), (x - back + long, y + down)),
-        true => ((x - up, y + back - long), (x + down, y + back)),
     }
 }
 
@@ -493,51 +481,4 @@ impl<'a> Canvas<'a> {
             }
         }
     }
-}
-
-/// Whether an item reaches into a rectangle.
-fn reaches(fonts: &Fonts<'_>, item: &Item, room: Rect) -> bool {
-    let inside = |p: &At| (room.0.0..=room.1.0).contains(&p.0) && (room.0.1..=room.1.1).contains(&p.1);
-    let crossed = |points: &[At]| points.windows(2).any(|w| crosses(w[0], w[1], room));
-    match item {
-        Item::Line { points, .. } => crossed(points),
-        Item::Disc { at, radius, .. } => {
-            overlap(((at.0 - radius, at.1 - radius), (at.0 + radius, at.1 + radius)), room)
-        }
-        Item::Text { text, at, kind } => overlap(text_box(fonts, text, *at, kind), room),
-        Item::Fill { points, .. } => points.iter().any(inside) || crossed(points) || contains(points, room.0),
-    }
-}
-
-/// Whether two rectangles share more than an edge.
-pub(crate) fn overlap(a: Rect, b: Rect) -> bool {
-    a.0.0 < b.1.0 && b.0.0 < a.1.0 && a.0.1 < b.1.1 && b.0.1 < a.1.1
-}
-
-/// Whether a line between two points passes through a rectangle (clipped as by Liang and Barsky).
-fn crosses(p: At, q: At, room: Rect) -> bool {
-    let (dx, dy) = (q.0 - p.0, q.1 - p.1);
-    let (mut from, mut to) = (0.0f64, 1.0f64);
-    let edges = [(-dx, p.0 - room.0.0), (dx, room.1.0 - p.0), (-dy, p.1 - room.0.1), (dy, room.1.1 - p.1)];
-    for (step, left) in edges {
-        if step == 0.0 {
-            if left < 0.0 {
-                return false;
-            }
-        } else if step < 0.0 {
-            from = from.max(left / step);
-        } else {
-            to = to.min(left / step);
-        }
-    }
-    from <= to
-}
-
-/// Whether a polygon contains a point, by the even-odd rule.
-fn contains(points: &[At], p: At) -> bool {
-    let pairs = points.iter().zip(points.iter().cycle().skip(1));
-    let crossed = |(a, b): &(&At, &At)| {
-        (a.1 > p.1) != (b.1 > p.1) && p.0 < (b.0 - a.0) * (p.1 - a.1) / (b.1 - a.1) + a.0
-    };
-    pairs.filter(crossed).count() % 2 == 1
 }

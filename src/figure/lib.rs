@@ -17,6 +17,7 @@ mod csv;
 mod font;
 pub mod layers;
 mod look;
+mod overlap;
 pub mod palette;
 mod paper;
 mod pdf;
@@ -183,6 +184,15 @@ fn placed(mut whole: Whole, path: &Path, bytes: &[u8]) -> Result<PathBuf, Figure
     Ok(std::path::absolute(path).map_err(fail)?)
 }
 
+/// Pairs of texts that lie on each other in the drawing of a figure.
+///
+/// # Errors
+/// [`FigureError::Draw`] if it cannot be drawn.
+pub fn text_overlaps(figure: &Figure, options: &Options) -> Result<Vec<(String, String)>, FigureError> {
+    let fonts = font::Fonts::own();
+    Ok(overlap::texts(&paper::lay_out(figure, &fonts, &[], options.look())?))
+}
+
 /// The caption of a figure, ready to paste: its title, and where its numbers come from.
 pub fn caption(figure: &Figure) -> String {
     let entries = figure.provenance.entries.iter();
@@ -249,5 +259,36 @@ mod tests {
         let written = export(&samples::curves(), &path, &options, true).unwrap();
         assert!(path.is_absolute() && written == [path.clone()]);
         assert!(std::fs::read_to_string(&path).unwrap().starts_with("# figure"));
+    }
+
+    /// The samples hold every kind of layer, long names and hostile ones.
+    #[test]
+    fn no_texts_lie_on_each_other_in_any_style() {
+        let figures = samples::all();
+        for style in Style::ALL {
+            for width in [None, Some(84.0), Some(174.0)] {
+                let options = Options { style, width, dpi: None };
+                for figure in &figures {
+                    let found = text_overlaps(figure, &options).unwrap();
+                    assert!(found.is_empty(), "{} as {} {width:?}: {found:?}", figure.name, style.name());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_n_of_a_figure_is_the_range_of_its_points() {
+        let n =
+            |figure: Figure| figure.provenance.entries.into_iter().find(|(k, _)| k == "n").map(|(_, n)| n);
+        let mut figure = samples::bars();
+        assert_eq!(
+            n(figure.clone().with_counts()).as_deref(),
+            Some("2,400 (C) / 408 (S)"),
+            "all alike: as given"
+        );
+        if let Layer::Bars(bars) = &mut figure.layers[0] {
+            bars.bars[0].n = 3.into();
+        }
+        assert_eq!(n(figure.with_counts()).as_deref(), Some("3 to 120 a point"));
     }
 }

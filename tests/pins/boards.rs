@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use probity::engine::board::Board;
-use probity::figure::{Format, Options, render};
+use probity::figure::{Format, Options, Style, render, text_overlaps};
 use probity::lab::table::Form;
 use probity::lab::{Details, LABS, Lab};
 use serde::Serialize;
@@ -68,6 +68,27 @@ fn files(lab: &dyn Lab, board: &Board, name: &str, list: &mut List) {
         format!("{name} summary of {}", lab.id()),
         sha256(lab.summary(&run.results, &run.job.spec).join("\n")),
     );
+}
+
+/// Every figure of every session, in each style and at both widths of a journal's column.
+#[test]
+fn no_texts_of_a_figure_lie_on_each_other() {
+    let looks = Style::ALL.map(|style| (style, None)).into_iter().chain([(Style::Paper, Some(174.0))]);
+    let looks: Vec<Options> = looks.map(|(style, width)| Options { style, width, dpi: None }).collect();
+    let mut wrong = Vec::new();
+    for (name, board) in BOARDS.iter() {
+        for run in &board.runs {
+            for figure in labs::by_id(run.job.spec.lab()).figures(&run.results, board.engine.as_ref()) {
+                for options in &looks {
+                    for (a, b) in text_overlaps(&figure, options).unwrap() {
+                        let look = (options.style.name(), options.width);
+                        wrong.push(format!("{name} {} {look:?}: `{a}` on `{b}`", figure.name));
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} overlaps\n{}", wrong.len(), wrong.join("\n"));
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Legends: inside the frame where they cover nothing, else in rows above it. plotters' own legend has one line an entry and
 //! always lies on the data.
 
-use super::super::canvas::{At, Canvas, Drawn, Pen, Rect, Side};
+use super::super::canvas::{At, Canvas, Drawn, Pen, Side};
 use super::super::font::Fonts;
 use super::super::layers::Token;
+use super::super::overlap::Rect;
 use super::super::palette::{self, Rgb};
 use super::super::role::{Dash, Marker, Role};
 use super::super::{Figure, Layer};

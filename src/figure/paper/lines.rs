@@ -5,8 +5,9 @@ use plotters::series::LineSeries;
 use plotters::style::ShapeStyle;
 
 use super::super::axis::Fitted;
-use super::super::canvas::{At, Canvas, Drawn, Pen, Rect, Side, Type, filled, overlap};
+use super::super::canvas::{At, Canvas, Drawn, Pen, Side, Type, filled};
 use super::super::layers::{Guide, Line, Points, Ranks, Rule};
+use super::super::overlap::{Rect, overlap};
 use super::super::role::{Dash, Emphasis, Marker, Role};
 use super::chart::Chart;
 use super::{FINE, SMALL, pen, type_of, weight};

@@ -3,7 +3,7 @@
 use super::*;
 use crate::font::Fonts;
 use crate::palette::{self, SERIES};
-use crate::samples;
+use crate::{Style, samples};
 
 struct Picture {
     width: u32,
@@ -41,6 +41,29 @@ impl Picture {
 
     fn anywhere(&self, colour: Rgb) -> usize {
         self.count(colour, (0.0, 1.0), (0.0, 1.0))
+    }
+}
+
+/// For eyes: with PROBITY_PICTURES, every sample in every style.
+#[test]
+fn every_style_has_its_own_size_and_page() {
+    for (style, width, across) in [
+        (Style::LabBook, None, 1600),
+        (Style::Paper, None, 1984),
+        (Style::Paper, Some(174.0), 4110),
+        (Style::Slides, None, 1920),
+        (Style::Dark, None, 1600),
+    ] {
+        let options = Options { style, width, dpi: None };
+        for figure in samples::all() {
+            let bytes = to_png(&figure, &options).unwrap();
+            if let Some(folder) = std::env::var_os("PROBITY_PICTURES") {
+                let name = format!("{}-{}{}.png", figure.name, style.name(), width.unwrap_or_default());
+                let _ = std::fs::write(std::path::Path::new(&folder).join(name), &bytes);
+            }
+            let reader = png::Decoder::new(std::io::Cursor::new(&bytes)).read_info().unwrap();
+            assert!(reader.info().width.abs_diff(across) <= 2, "{}: {}", style.name(), reader.info().width);
+        }
     }
 }
 

@@ -1,6 +1,10 @@
 //! Results of Cao et al. (2022), to be laid beneath figures: Table 1, Figure 5, Table 3 and Table 4, as their published
 //! result files give them (32 relations of LAMA's T-REx without N-M relations).
 
+mod tables;
+
+pub use self::tables::all as tables;
+
 use super::consistency::Regime;
 use super::figures::ORDER;
 use super::results::Results;

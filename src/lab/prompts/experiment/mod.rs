@@ -35,6 +35,7 @@ use lab::axis::{self, Axis};
 use lab::demand::{Forecast, Size};
 use lab::fault::{Fault, problem};
 use lab::host::Share;
+use lab::table::Table;
 use lab::{Details, EngineInfo, Experiment, FigureEntry, Instrument};
 
 pub static LAB: Prompts = Prompts;
@@ -93,6 +94,10 @@ impl Instrument for Prompts {
 
     fn figures(results: &super::Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
         super::figures::all(results, engine)
+    }
+
+    fn tables(results: &super::Results) -> Vec<Table> {
+        super::paper::tables(results)
     }
 
     fn pick(

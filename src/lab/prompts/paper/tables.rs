@@ -1,0 +1,114 @@
+//! Tables 1, 3 and 4 of Cao et al. (2022): the run's rows, and below them the published ones.
+
+use super::{CONSISTENCY, DISPARITY, DRAWS, GAMMAS, PREFERENCE, RELATIONS, WHOLE};
+use crate::consistency::Regime;
+use crate::results::Results;
+use lab::table::{Entry, Table};
+use stats::estimate::Estimate;
+
+/// The source of a row, in its second stub column.
+const RUN: &str = "this run";
+const PUBLISHED: &str = "published";
+
+/// The tables that the run has rows for: `preference`, `disparity`, `consistency`.
+pub fn all(results: &Results) -> Vec<Table> {
+    [preference(results), disparity(results), consistency(results)].into_iter().flatten().collect()
+}
+
+fn table(name: &str, caption: &str, mine: Vec<Entry>, published: Vec<Entry>) -> Option<Table> {
+    (!mine.is_empty()).then(|| Table {
+        name: name.into(),
+        caption: caption.into(),
+        stub: vec!["Model".into(), "Source".into()],
+        decimals: 1,
+        scale: 100.0,
+        entries: mine.into_iter().chain(published).collect(),
+    })
+}
+
+fn entry(model: &str, source: &str, column: &str, value: Option<Estimate>, n: usize) -> Entry {
+    let row = vec![model.to_owned(), source.to_owned()];
+    Entry { row, group: String::new(), column: column.into(), value, n }
+}
+
+/// A published number, which has no interval.
+fn printed(model: &str, column: &str, y: f64, n: usize) -> Entry {
+    entry(model, PUBLISHED, column, Some(Estimate { mean: y, lo: y, hi: y }), n)
+}
+
+fn preference(results: &Results) -> Option<Table> {
+    let columns = ["worst", "best", "std", "gap above 10"];
+    let mine = results.models().into_iter().flat_map(|model| {
+        let found = results.summaries.iter().find(move |s| s.model == model);
+        found.into_iter().flat_map(move |s| {
+            let v = &s.value;
+            let values = [v.mean_worst, v.mean_best, v.mean_std, Some(v.over_10)];
+            columns.into_iter().zip(values).map(move |(column, e)| entry(model, RUN, column, e, s.n))
+        })
+    });
+    let published = PREFERENCE.iter().flat_map(|p| {
+        let values = [p.worst, p.best, p.std, p.over_10 as f64 / RELATIONS as f64];
+        columns.into_iter().zip(values).map(|(column, y)| printed(p.model, column, y, RELATIONS))
+    });
+    let caption = "P@1 over prompts, mean over relations, and share of relations with a gap above 10 points (Cao et al., Table 1)";
+    table("preference", caption, mine.collect(), published.collect())
+}
+
+fn disparity(results: &Results) -> Option<Table> {
+    let column = |gamma: Option<f64>| gamma.map_or("as it is".to_owned(), |g| format!("γ = {g}"));
+    let mut mine: Vec<_> = results.disparity.iter().collect();
+    let key = |gamma: Option<f64>| gamma.unwrap_or(f64::INFINITY);
+    mine.sort_by(|a, b| key(a.value.gamma).total_cmp(&key(b.value.gamma)));
+    let mine = mine.iter().map(|d| entry(&d.model, RUN, &column(d.value.gamma), Some(d.value.p_at_1), d.n));
+    let published = DISPARITY.iter().flat_map(|(model, scores, untouched)| {
+        let gammas = GAMMAS.iter().map(|g| Some(*g)).chain([None]);
+        gammas
+            .zip(scores.iter().chain([untouched]))
+            .map(move |(g, y)| printed(model, &column(g), *y, RELATIONS))
+    });
+    let caption =
+        "P@1 after further pretraining, by the share γ of sentences that state facts (Cao et al., Table 3)";
+    table("disparity", caption, mine.collect(), published.collect())
+}
+
+fn consistency(results: &Results) -> Option<Table> {
+    let of = |model: Option<&str>, name: &str| {
+        Regime::ALL
+            .into_iter()
+            .filter_map(|regime| {
+                let r = results.rank(regime, model)?;
+                Some(entry(name, RUN, regime.name(), Some(r.value.consistency), r.value.draws as usize))
+            })
+            .collect::<Vec<_>>()
+    };
+    let whole = "whole order";
+    let models = results.models();
+    let mine = models.iter().flat_map(|m| of(Some(m), m)).chain(of(None, whole));
+    let published = CONSISTENCY.iter().copied().chain([(whole, WHOLE)]).flat_map(|(model, shares)| {
+        Regime::ALL.into_iter().zip(shares).map(move |(r, y)| printed(model, r.name(), y, DRAWS))
+    });
+    let caption = "Rank consistency: share of draws with the most frequent place (Cao et al., Table 4)";
+    table("consistency", caption, mine.collect(), published.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::results;
+    use lab::table::Form;
+
+    #[test]
+    fn the_runs_rows_come_first_and_every_published_model_has_its_own() {
+        let tables = all(&results());
+        let names: Vec<&str> = tables.iter().map(|t| t.name.as_str()).collect();
+        assert_eq!(names, ["preference", "disparity", "consistency"]);
+        for (table, published) in tables.iter().zip([4, 3, 9]) {
+            let text = table.write(Form::Markdown);
+            let rows = |source: &str| text.lines().filter(|l| l.contains(&format!("| {source} |"))).count();
+            assert_eq!(rows(PUBLISHED), published, "{text}");
+            assert!(rows(RUN) > 0 && text.find(RUN) < text.find(PUBLISHED), "{text}");
+        }
+        assert!(tables[0].write(Form::Csv).contains("8.75") || tables[0].write(Form::Csv).contains("0.0875"));
+        assert!(all(&Results::default()).is_empty());
+    }
+}
