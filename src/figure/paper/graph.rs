@@ -20,6 +20,7 @@ const LONGEST: f64 = 170.0;
 struct Placed {
     room: Room,
     label: String,
+    size: f64,
 }
 
 /// Draws the graph between two edges from `top`, and returns where it ends.
@@ -40,12 +41,17 @@ pub(crate) fn draw(canvas: &Canvas<'_>, graph: &Graph, (left, right): (f64, f64)
         .nodes
         .iter()
         .map(|n| {
-            let label = canvas.fonts.cut(&printable_label(&n.label), LABEL, longest);
-            let half = canvas.fonts.width(&label, LABEL) / 2.0 + 12.0;
+            let name = printable_label(&n.label);
+            // A long name has two lines of smaller letters.
+            let whole = canvas.fonts.width(&name, LABEL) <= longest;
+            let (size, most) = if whole { (LABEL, 1) } else { (SMALL, 2) };
+            let lines = canvas.fonts.wrapped(&name, size, longest, most);
+            let wide = lines.iter().map(|l| canvas.fonts.width(l, size)).fold(0.0, f64::max);
+            let (label, half) = (lines.join("\n"), wide / 2.0 + 12.0);
             let room = longest / 2.0 + 12.0;
             let x = left + room + share(n.at.0, x0, x1) * (right - left - 2.0 * room);
             let y = top + 40.0 + NODE / 2.0 + share(n.at.1, y0, y1) * rows * ROW;
-            Placed { room: Room { at: (x, y), half: (half, NODE / 2.0) }, label }
+            Placed { room: Room { at: (x, y), half: (half, NODE / 2.0) }, label, size }
         })
         .collect();
     // The highlighted path is drawn over the rest, and labels over all arrows.
@@ -70,7 +76,11 @@ pub(crate) fn draw(canvas: &Canvas<'_>, graph: &Graph, (left, right): (f64, f64)
         canvas.rectangle(a, b, canvas.look.paper, 1.0)?;
         let pen = if node.lit { Pen::new(LIT, 2.4) } else { Pen::new(canvas.look.ink, 1.1) };
         canvas.frame(a, b, pen)?;
-        canvas.text(&placed.label, (x, y), type_of(LABEL, canvas.look.ink, Side::Middle, Side::Middle))?;
+        canvas.text(
+            &placed.label,
+            (x, y),
+            type_of(placed.size, canvas.look.ink, Side::Middle, Side::Middle),
+        )?;
     }
     Ok(top + height)
 }

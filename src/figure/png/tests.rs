@@ -48,13 +48,13 @@ impl Picture {
 #[test]
 fn every_style_has_its_own_size_and_page() {
     for (style, width, across) in [
-        (Style::LabBook, None, 1600),
-        (Style::Paper, None, 1984),
-        (Style::Paper, Some(174.0), 4110),
-        (Style::Slides, None, 1920),
-        (Style::Dark, None, 1600),
+        (Style::LabBook, None, 533),
+        (Style::Paper, None, 331),
+        (Style::Paper, Some(174.0), 685),
+        (Style::Slides, None, 1000),
+        (Style::Dark, None, 533),
     ] {
-        let options = Options { style, width, dpi: None };
+        let options = Options { style, width, dpi: Some(100) };
         for figure in samples::all() {
             let bytes = to_png(&figure, &options).unwrap();
             if let Some(folder) = std::env::var_os("PROBITY_PICTURES") {
