@@ -2,6 +2,7 @@
 
 pub mod figures;
 mod list;
+mod preview;
 mod report;
 
 use std::io::Write;
@@ -118,7 +119,13 @@ pub fn export(args: &ExportArgs, out: &mut dyn Write) -> Result<(), CliError> {
         }
     };
     for path in &written {
-        output::say(&base::text::printable_label(&format!("wrote {}", path.display())));
+        let size = std::fs::metadata(path).map_or(0, |about| about.len().div_ceil(1024));
+        output::say(&base::text::printable_message(&format!("wrote {} ({size} KiB)", path.display())));
+    }
+    if let [picture, ..] = &written[..]
+        && args.figure.is_some()
+    {
+        preview::show(picture);
     }
     Ok(())
 }

@@ -94,7 +94,7 @@ fn replays(probity: &Probity, session: &Path, findings: &[u8]) {
     refused(&export(&fgms), 2, &["did you mean `fgsm`?"]);
     let both = ["--figure", "reliability", "--method", "fgsm,inlp", "-o", &png_name];
     refused(&export(&both), 2, &["different hyperparameters"]);
-    refused(&export(&["--figure", "pareto", "-o", "x.pdf"]), 2, &[".png, .svg or .csv"]);
+    refused(&export(&["--figure", "pareto", "-o", "x.gif"]), 2, &[".png, .svg, .pdf or .csv"]);
     refused(&export(&["--table", "accuracy", "-o", "x.md"]), 2, &["contingency, probes, optimum"]);
     refused(
         &export(&["--table", "accuracy", "--figure", "pareto", "-o", "x.md"]),

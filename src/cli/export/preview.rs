@@ -1,0 +1,88 @@
+//! Shows a written PNG in terminals that can: those with the protocol of kitty or of iTerm2.
+
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+/// Largest picture that is sent to a terminal.
+const MOST_BYTES: u64 = 8 << 20;
+/// Bytes of base64 in a message of kitty's protocol.
+const CHUNK: usize = 4096;
+
+/// How a terminal takes pictures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Protocol {
+    Kitty,
+    Iterm,
+}
+
+/// The protocol of a terminal by what it says of itself in its environment; none inside a multiplexer, which would garble it.
+fn protocol(variable: &dyn Fn(&str) -> Option<String>) -> Option<Protocol> {
+    let is = |name: &str, values: &[&str]| variable(name).is_some_and(|v| values.contains(&v.as_str()));
+    if variable("TMUX").is_some() || variable("STY").is_some() {
+        return None;
+    }
+    if is("TERM", &["xterm-kitty", "xterm-ghostty"]) || variable("KITTY_WINDOW_ID").is_some() {
+        return Some(Protocol::Kitty);
+    }
+    is("TERM_PROGRAM", &["iTerm.app", "WezTerm"]).then_some(Protocol::Iterm)
+}
+
+/// Shows a PNG on standard error, where that is a terminal that can show it. One that cannot is not told of it.
+pub(super) fn show(path: &Path) {
+    let is_png = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png"));
+    let small = || std::fs::metadata(path).is_ok_and(|m| m.len() <= MOST_BYTES);
+    if !is_png || !std::io::stderr().is_terminal() || !small() {
+        return;
+    }
+    let Some(protocol) = protocol(&|name| std::env::var(name).ok()) else { return };
+    if let Ok(bytes) = std::fs::read(path) {
+        // A picture that cannot be shown is in its file all the same.
+        let _ = std::io::stderr().write_all(message(protocol, &bytes).as_bytes());
+    }
+}
+
+/// The picture as the terminal takes it.
+fn message(protocol: Protocol, png: &[u8]) -> String {
+    let data = STANDARD.encode(png);
+    match protocol {
+        Protocol::Iterm => format!("\x1b]1337;File=inline=1;size={}:{data}\x07\n", png.len()),
+        Protocol::Kitty => {
+            let count = data.len().div_ceil(CHUNK);
+            let chunk = |(k, part): (usize, &[u8])| {
+                let head = if k == 0 { "a=T,f=100," } else { "" };
+                let more = u8::from(k + 1 < count);
+                format!("\x1b_G{head}m={more};{}\x1b\\", String::from_utf8_lossy(part))
+            };
+            data.as_bytes().chunks(CHUNK).enumerate().map(chunk).collect::<String>() + "\n"
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terminals_are_known_by_their_environment_and_multiplexers_get_none() {
+        let with = |pairs: &'static [(&str, &str)]| {
+            protocol(&move |name| pairs.iter().find(|(k, _)| *k == name).map(|(_, v)| (*v).to_owned()))
+        };
+        assert_eq!(with(&[("TERM", "xterm-kitty")]), Some(Protocol::Kitty));
+        assert_eq!(with(&[("TERM_PROGRAM", "iTerm.app"), ("TERM", "xterm-256color")]), Some(Protocol::Iterm));
+        assert_eq!(with(&[("TERM", "xterm-256color")]), None);
+        assert_eq!(with(&[("TERM", "xterm-kitty"), ("TMUX", "/tmp/x,1,0")]), None);
+    }
+
+    #[test]
+    fn a_picture_is_sent_whole_and_in_chunks() {
+        let png = vec![7u8; 5000];
+        let said = message(Protocol::Kitty, &png);
+        assert_eq!(said.matches("\x1b_G").count(), 2);
+        let parts = said.split("\x1b_G").skip(1).map(|p| p.split(['\x1b', ';']).nth(1).unwrap());
+        assert_eq!(STANDARD.decode(parts.collect::<String>()).unwrap(), png);
+        assert!(message(Protocol::Iterm, &png).starts_with("\x1b]1337;File=inline=1;size=5000:"));
+    }
+}
