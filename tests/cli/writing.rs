@@ -185,3 +185,41 @@ fn what_a_kill_leaves_unfinished_goes_with_the_next_run_an_hour_later() {
     assert!(left.iter().all(|n| !n.starts_with(".probity-")), "{left:?}");
     assert!(left.contains(&"findings.jsonl".to_owned()), "{left:?}");
 }
+
+/// A session says what it can draw, writes all of it, and one page about itself.
+#[test]
+fn a_session_lists_its_figures_writes_all_and_a_report() {
+    let probity = Probity::new();
+    let session = format!("{}/tests/replay/first.probity.jsonl", env!("CARGO_MANIFEST_DIR"));
+    let listed = probity.run(&["export", &session, "--list"]);
+    let listed = text(&listed.stdout);
+    for line in ["--figure pareto", "--figure reliability", "--table"] {
+        assert!(listed.contains(line), "no `{line}` in {listed}");
+    }
+    let all = probity.state.path().join("all");
+    let all_name = all.display().to_string();
+    let export = |more: &[&str]| probity.run(&[&["export", &session], more].concat());
+    let style = ["--all", &all_name, "--style", "paper", "--format", "pdf,csv"];
+    let output = export(&style);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let files: Vec<String> =
+        std::fs::read_dir(&all).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
+    let count = |end: &str| files.iter().filter(|f| f.ends_with(end)).count();
+    let tables = files.iter().filter(|f| f.starts_with("table-")).count();
+    assert!(count(".pdf") > 4 && tables % 3 == 0, "{files:?}");
+    assert_eq!((count(".pdf"), count(".pdf")), (count(".txt"), count(".csv") - tables / 3), "{files:?}");
+    refused(&export(&style), 2, &["already exists", "--force"]);
+    let page = probity.state.path().join("report.md");
+    let page_name = page.display().to_string();
+    let output = export(&["--report", &page_name, "--dpi", "72"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let page = std::fs::read_to_string(&page).unwrap();
+    for part in
+        ["**Question.**", "**Answer.**", "### Figures", "](report-figures/", "### Provenance", "```toml"]
+    {
+        assert!(page.contains(part), "no `{part}` in {page}");
+    }
+    refused(&export(&["--figure", "paretto", "-o", "x.png"]), 2, &["did you mean `pareto`?"]);
+    refused(&export(&["--list", "--width", "3mm"]), 2, &["40 to 400 mm"]);
+    refused(&export(&["--figure", "pareto"]), 2, &["--out"]);
+}
