@@ -19,10 +19,11 @@ use super::map::{Map, Score};
 use super::oracle::OracleKind;
 use super::paper::{Drawing, FIGURES};
 use super::results::{Curve, Results};
+use super::verdict::RivalFinding;
 use super::{find, looks};
-use figure::layers::{Count, Datum, Line, Points, Rule, Spot, grouped};
+use figure::layers::{Count, Datum, Line, Rule, grouped};
 use figure::role::{BLACK, MARKERS};
-use figure::{Axis, Dash, Figure, Layer, Marker, Provenance, Role, Scale};
+use figure::{Axis, Dash, Figure, Layer, Provenance, Role, Scale};
 use lab::{EngineInfo, Origin, Tagged};
 use model::source::in_print;
 
