@@ -165,14 +165,16 @@ pub fn export(
     force: bool,
 ) -> Result<Vec<PathBuf>, FigureError> {
     let format = Format::of_file(path)?;
-    let captioned = options.style == Style::Paper && format != Format::Csv;
     // Checked before drawing, which takes a moment.
     let whole = Whole::new(path, force)?;
-    let beside = path.with_extension("txt");
-    let beside = captioned.then(|| Whole::new(&beside, force).map(|whole| (whole, beside))).transpose()?;
+    let (beside, words) = (path.with_extension("txt"), caption(figure));
+    // Several formats of a figure have one caption.
+    let is_written = || std::fs::read(&beside).is_ok_and(|there| there == words.as_bytes());
+    let captioned = options.style == Style::Paper && format != Format::Csv && !is_written();
+    let text = captioned.then(|| Whole::new(&beside, force)).transpose()?;
     let mut written = vec![placed(whole, path, &render(figure, format, options)?)?];
-    if let Some((whole, path)) = beside {
-        written.push(placed(whole, &path, caption(figure).as_bytes())?);
+    if let Some(text) = text {
+        written.push(placed(text, &beside, words.as_bytes())?);
     }
     Ok(written)
 }
@@ -236,8 +238,11 @@ mod tests {
         );
         let said = std::fs::read_to_string(&caption).unwrap();
         assert!(said.starts_with("PGD on bert-mini, layer 4") && said.contains("level 95 %"), "{said}");
-        // A caption of the user's own is not replaced, and then nothing is.
+        // The same caption serves another format; a text of the user's own is not replaced, and then nothing is.
+        let other = folder.path().join("a.svg");
+        assert_eq!(export(&samples::curves(), &other, &options, false).unwrap(), [other]);
         std::fs::remove_file(&picture).unwrap();
+        std::fs::write(&caption, "mine").unwrap();
         assert!(export(&samples::curves(), &picture, &options, false).is_err() && !picture.exists());
         let svg = |options: &Options| render(&samples::curves(), Format::Svg, options).unwrap();
         let drawn = String::from_utf8(svg(&options)).unwrap();

@@ -105,9 +105,7 @@ pub(super) fn write_all(
             figure.provenance.entries.push(("session".into(), session.to_owned()));
             for format in formats {
                 let path = folder.join(format!("{stem}.{}", format.extension()));
-                // Pictures in several formats have one caption.
-                let again = format != &formats[0];
-                written.extend(figure::export(&figure, &path, options, force || again)?);
+                written.extend(figure::export(&figure, &path, options, force)?);
             }
         }
         for table in lab.tables(&run.results) {
@@ -117,7 +115,6 @@ pub(super) fn write_all(
             }
         }
     }
-    written.dedup();
     Ok(written)
 }
 

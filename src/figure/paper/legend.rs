@@ -3,7 +3,7 @@
 
 use super::super::canvas::{At, Canvas, Drawn, Pen, Side};
 use super::super::font::Fonts;
-use super::super::layers::Token;
+use super::super::layers::{Line, Token};
 use super::super::overlap::Rect;
 use super::super::palette::{self, Rgb};
 use super::super::role::{Dash, Marker, Role};
@@ -27,6 +27,7 @@ const INSIDE: (f64, f64, f64) = (0.6, 0.6, 0.22);
 /// The sample before the label.
 enum Sample {
     Line(Role),
+    Range(Role),
     Bar(Role),
     Hatch(f64),
     Gold,
@@ -47,7 +48,7 @@ impl Sample {
 
     fn hue(&self) -> Option<usize> {
         match self {
-            Sample::Line(role) | Sample::Bar(role) => Some(role.hue),
+            Sample::Line(role) | Sample::Bar(role) | Sample::Range(role) => Some(role.hue),
             _ => None,
         }
     }
@@ -76,10 +77,10 @@ impl Legend {
         self.entries.is_empty()
     }
 
-    /// Entries in rows of this width, and the height of all. If one hue has several lines, each hue gets its own row.
+    /// Entries in rows of this width, and the height of all. If each hue has several entries, each gets rows of its own.
     fn rows(&self, fonts: &Fonts<'_>, room: f64) -> (Vec<Placed>, f64) {
         let hues: Vec<Option<usize>> = self.entries.iter().map(|(sample, _)| sample.hue()).collect();
-        let grouped = hues.windows(2).any(|w| w[0].is_some() && w[0] == w[1]);
+        let grouped = hues.len() > 1 && hues.chunk_by(|a, b| a == b).all(|same| same.len() > 1);
         let (mut x, mut y, mut high) = (0.0, 0.0, 0.0f64);
         let mut placed = Vec::new();
         for (k, (sample, label)) in self.entries.iter().enumerate() {
@@ -154,6 +155,7 @@ impl Legend {
 
 fn add(layer: &Layer, out: &mut Vec<(Sample, String)>) {
     match layer {
+        Layer::Line(l) if l.role.dash.is_none() && l.role.marker.is_none() => add_range(l, out),
         Layer::Line(l) => out.push((Sample::Line(l.role), printable_label(&l.label))),
         Layer::Points(p) => {
             let marker = p.role.marker.unwrap_or(Marker::Circle);
@@ -197,6 +199,19 @@ fn add(layer: &Layer, out: &mut Vec<(Sample, String)>) {
     }
 }
 
+/// Adds ranges without a line. Those of one kind, `C: range of …` and `S: range of …`, are one entry.
+fn add_range(line: &Line, out: &mut Vec<(Sample, String)>) {
+    let label = printable_label(&line.label);
+    if let Some((Sample::Range(_), before)) = out.last_mut()
+        && let (Some((names, kind)), Some((name, same))) = (before.split_once(": "), label.split_once(": "))
+        && kind == same
+    {
+        *before = format!("{names}, {name}: {kind}");
+        return;
+    }
+    out.push((Sample::Range(line.role), label));
+}
+
 fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> Drawn {
     let look = canvas.look;
     let width = sample.width();
@@ -209,6 +224,9 @@ fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> Drawn {
             let marker =
                 role.marker.map(|m| canvas.marker((x + width / 2.0, y), m, 3.4, look.series(role.hue)));
             marker.unwrap_or(Ok(()))
+        }
+        Sample::Range(role) => {
+            canvas.rectangle(upper, lower, look.series(role.hue), 3.0 * super::lines::RANGE)
         }
         Sample::Bar(role) => super::bars::patch(canvas, upper, lower, *role),
         Sample::Hatch(share) => {

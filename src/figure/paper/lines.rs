@@ -17,6 +17,8 @@ use base::text::printable_label;
 const BAND: f64 = 0.14;
 /// Opacity of a narrow one, over the wide one.
 const INNER: f64 = 0.26;
+/// Opacity of a range without a line.
+pub(crate) const RANGE: f64 = 0.09;
 /// A band that takes more of the axis than this on average has edges and is paler: several such bands lie on each other.
 const WIDE: f64 = 0.3;
 /// Widest label on the data.
@@ -50,7 +52,8 @@ pub(crate) fn bands<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, line: &Line)
             Some((p.x, (lo, hi)))
         });
         for run in runs(&chart.x, &ends.collect::<Vec<_>>()) {
-            if line.role.dash.is_none() || run.len() == 1 {
+            let range = line.role.dash.is_none() && line.role.marker.is_none();
+            if line.role.dash.is_none() && !range || run.len() == 1 {
                 for (x, (lo, hi)) in run {
                     chart.draw(ErrorBar::new_vertical(x, lo, lo, hi, style(canvas, thin), 0))?;
                 }
@@ -61,8 +64,12 @@ pub(crate) fn bands<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, line: &Line)
             let length = |&(_, (lo, hi)): &(f64, (f64, f64))| {
                 chart.y.place(hi).zip(chart.y.place(lo)).map_or(0.0, |(a, b)| (a - b).abs())
             };
-            let wide = run.iter().map(length).sum::<f64>() / run.len() as f64 > WIDE;
-            let alpha = if inner { INNER } else { BAND * if wide { 0.5 } else { 1.0 } };
+            let wide = !range && run.iter().map(length).sum::<f64>() / run.len() as f64 > WIDE;
+            let alpha = match (range, inner) {
+                (true, _) => RANGE,
+                (false, true) => INNER,
+                (false, false) => BAND * if wide { 0.5 } else { 1.0 },
+            };
             let around: Vec<(f64, f64)> = upper.iter().chain(&lower).copied().collect();
             chart.draw(Polygon::new(around, filled(colour, alpha)))?;
             if wide {
