@@ -15,6 +15,8 @@ pub struct Axis {
     pub categories: Vec<String>,
     /// Whether it runs from its largest value to its smallest.
     pub reversed: bool,
+    /// Whether its ticks are at whole numbers only: ranks, places.
+    pub whole: bool,
 }
 
 impl Axis {
@@ -42,7 +44,12 @@ impl Axis {
     /// The vertical axis of rank lines: the best, 1, on top.
     pub fn ranks(label: impl Into<String>, worst: usize) -> Self {
         let range = Some((1.0, worst.max(2) as f64));
-        Self { label: label.into(), range, reversed: true, ..Self::default() }
+        Self { label: label.into(), range, reversed: true, whole: true, ..Self::default() }
+    }
+
+    /// The axis with ticks at whole numbers only.
+    pub fn in_whole_numbers(self) -> Self {
+        Self { whole: true, ..self }
     }
 
     /// The axis with a fixed range.
@@ -151,7 +158,7 @@ impl Fitted {
             None if lo > hi => (if log { 0.01 } else { 0.0 }, 1.0),
             None => widened(log, lo, hi),
         };
-        Self { scale, lo, hi, zero, flipped, whole: axis.reversed, categories: Vec::new() }
+        Self { scale, lo, hi, zero, flipped, whole: axis.whole, categories: Vec::new() }
     }
 
     /// Position of a value, clamped to the axis; none for values that the axis cannot show.

@@ -102,8 +102,9 @@ impl<'a> Chart<'a> {
             figure.layers.iter().any(|l| matches!(l, Layer::Rule(r) if r.upright && !r.label.is_empty()));
         // Labels of upright rules go above the frame, where there are no data.
         let top = top + 6.0 + if rules { SMALL + 4.0 } else { 0.0 };
-        let rough = (bottom - top) * 0.7;
-        let y_name = named(fonts, &figure.y.label, rough.max(80.0));
+        // The height of the frame, before the width of its labels is known.
+        let rough = (bottom - top - 40.0 - label_height(fonts, &x, look.width * 0.8)).max(40.0);
+        let y_name = named(fonts, &figure.y.label, rough);
         let beside_ticks = y.ticks(&y_room(rough));
         let beside_ticks = beside_ticks.iter().map(|t| fonts.width(&t.label, SMALL)).fold(0.0, f64::max);
         let left =
@@ -234,6 +235,18 @@ impl<'a> Chart<'a> {
             canvas.line(&[(self.left - TICK / 2.0, at), (self.left, at)], pen)?;
         }
         Ok(())
+    }
+}
+
+/// What the labels of categories take below a frame of this width, more than a line.
+pub(super) fn label_height(fonts: &Fonts<'_>, x: &Fitted, width: f64) -> f64 {
+    let names = x.categories().unwrap_or_default();
+    match labels(fonts, x, width) {
+        Labels::Straight => 0.0,
+        Labels::Wrapped(_) => SMALL * LINE,
+        Labels::Upright => {
+            names.iter().map(|n| fonts.width(n, SMALL)).fold(0.0, f64::max).min(LONGEST) - SMALL
+        }
     }
 }
 

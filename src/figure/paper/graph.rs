@@ -4,7 +4,7 @@ use super::super::canvas::{At, Canvas, Drawn, Pen, Side};
 use super::super::layers::Graph;
 use super::super::palette::Rgb;
 use super::super::route::{Room, course};
-use super::{LABEL, SMALL, type_of};
+use super::{FINE, LABEL, SMALL, type_of};
 use base::text::printable_label;
 
 /// The colour of the highlighted path.
@@ -36,22 +36,26 @@ pub(crate) fn draw(canvas: &Canvas<'_>, graph: &Graph, (left, right): (f64, f64)
         if v.is_finite() && hi > lo { (v - lo) / (hi - lo) } else { 0.5 }
     };
     let columns = if x1 > x0 { x1 - x0 + 1.0 } else { 1.0 };
-    let longest = LONGEST.min((right - left) / columns - 40.0).max(40.0);
+    // Narrow pages have less air in their boxes and between them.
+    let air = (12.0f64).min((right - left) / 50.0);
+    let longest = LONGEST.min((right - left) / columns - 3.0 * air).max(40.0);
     let nodes: Vec<Placed> = graph
         .nodes
         .iter()
         .map(|n| {
             let name = printable_label(&n.label);
-            // A long name has two lines of smaller letters.
-            let whole = canvas.fonts.width(&name, LABEL) <= longest;
-            let (size, most) = if whole { (LABEL, 1) } else { (SMALL, 2) };
-            let lines = canvas.fonts.wrapped(&name, size, longest, most);
+            // A long name has several lines of smaller letters.
+            let wrapped = |(size, most)| (size, canvas.fonts.wrapped(&name, size, longest, most));
+            let choices = [(LABEL, 1), (SMALL, 2), (FINE, 3)].map(wrapped);
+            let fits = |choice: &&(f64, Vec<String>)| !choice.1.iter().any(|line| line.ends_with('…'));
+            let (size, lines) = choices.iter().find(fits).unwrap_or(&choices[2]).clone();
             let wide = lines.iter().map(|l| canvas.fonts.width(l, size)).fold(0.0, f64::max);
-            let (label, half) = (lines.join("\n"), wide / 2.0 + 12.0);
-            let room = longest / 2.0 + 12.0;
+            let (label, half) = (lines.join("\n"), wide / 2.0 + air);
+            let high = (lines.len() as f64 * size * 0.6 + 4.0).max(NODE / 2.0);
+            let room = longest / 2.0 + air;
             let x = left + room + share(n.at.0, x0, x1) * (right - left - 2.0 * room);
             let y = top + 40.0 + NODE / 2.0 + share(n.at.1, y0, y1) * rows * ROW;
-            Placed { room: Room { at: (x, y), half: (half, NODE / 2.0) }, label, size }
+            Placed { room: Room { at: (x, y), half: (half, high) }, label, size }
         })
         .collect();
     // The highlighted path is drawn over the rest, and labels over all arrows.

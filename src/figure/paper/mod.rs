@@ -10,6 +10,7 @@ mod tokens;
 
 use self::chart::Chart;
 use self::legend::Legend;
+use super::axis::Fitted;
 use super::canvas::{At, Canvas, Drawn, Pen, Scene, Side, Type};
 use super::font::Fonts;
 use super::look::Look;
@@ -55,7 +56,9 @@ fn attempt<'a>(
 ) -> Drawn<Option<Scene<'a>>> {
     let room = look.width - 2.0 * look.margin;
     let rows = if inside { 0.0 } else { legend.height(fonts, room) };
-    let height = height(figure, look) + if look.legend_inside { rows } else { 0.0 };
+    // A page for a paper grows with what is above and below its frame; one of a lab book keeps its size.
+    let labels = || chart::label_height(fonts, &Fitted::horizontal(figure), look.width * 0.8);
+    let height = height(figure, look) + if look.legend_inside { rows + labels() } else { 0.0 };
     // Figures without axes end where their content does.
     let tallest = if figure.has_axes() { height } else { 20_000.0 };
     let canvas = Canvas::new(fonts, look, tallest);

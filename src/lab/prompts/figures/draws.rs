@@ -83,7 +83,10 @@ pub fn places_of(
     figure(
         (results, engine),
         (format!("places-{}", in_print(model)), title),
-        (Axis::linear("place"), Axis::linear(by_rule(results, "share of draws")).from_to(0.0, 1.0)),
+        (
+            Axis::linear("place").in_whole_numbers(),
+            Axis::linear(by_rule(results, "share of draws")).from_to(0.0, 1.0),
+        ),
         layers,
         behind,
     )
