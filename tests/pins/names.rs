@@ -24,6 +24,18 @@ fn refused(lab: &dyn Lab, name: &str, details: Details<'_>) -> Vec<String> {
     }
 }
 
+/// A figure of a lab's table that its lab does not draw would be offered and refused.
+#[test]
+fn every_figure_of_a_table_is_known_to_its_lab() {
+    for lab in LABS {
+        for entry in lab.figure_entries() {
+            let drawn = lab.figure(entry.name, &Details::default(), &Results::new(lab.id()), None);
+            assert!(drawn.is_ok() || drawn.is_err_and(|said| !said.contains("Known: ")), "{}", entry.name);
+            assert!(entry.shows.ends_with('.'), "{}: a sentence", entry.name);
+        }
+    }
+}
+
 fn kinds(lab: LabId) -> Vec<&'static str> {
     probity::lab::kinds(lab).iter().map(|k| k.name).collect()
 }

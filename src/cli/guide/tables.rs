@@ -29,6 +29,7 @@ pub fn table(name: &str) -> Option<String> {
         "builtin" => built_in_models(),
         "axes" => axes(),
         "presets" => presets(),
+        "figures" => figures(),
         _ => return None,
     })
 }
@@ -127,6 +128,14 @@ fn axes() -> String {
             [lab.title().to_lowercase(), names.join(", ")]
         }),
     )
+}
+
+fn figures() -> String {
+    let of_lab = |lab: &'static dyn Lab| {
+        let entries = lab.figure_entries().iter();
+        entries.map(move |e| [format!("`{}`", e.name), lab.id().to_string(), e.shows.to_owned()])
+    };
+    rows(["figure", "lab", "shows"], LABS.iter().flat_map(|lab| of_lab(*lab)))
 }
 
 fn presets() -> String {
