@@ -217,7 +217,7 @@ mod tests {
         let options = Options::default();
         for name in ["a.png", "a.svg", "a.pdf", "a.CSV"] {
             let path = folder.path().join(name);
-            assert_eq!(export(&figure, &path, &options, false).unwrap(), [path.clone()]);
+            assert_eq!(export(&figure, &path, &options, false).unwrap(), std::slice::from_ref(&path));
             assert!(std::fs::metadata(&path).unwrap().len() > 100, "{name}");
         }
         let error = export(&figure, &folder.path().join("a.gif"), &options, true).unwrap_err();

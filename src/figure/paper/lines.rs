@@ -134,17 +134,17 @@ pub(crate) fn points<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, points: &Po
         |a: At, b: At| ((a.0.min(b.0) - 1.0, a.1.min(b.1) - 1.0), (a.0.max(b.0) + 1.0, a.1.max(b.1) + 1.0));
     for p in &points.points {
         let Some(at) = chart.at(p.x, p.y) else { continue };
-        if let Some((lo, hi)) = p.x_band {
-            if let Some((a, b)) = chart.at(lo, p.y).zip(chart.at(hi, p.y)) {
-                chart.draw(ErrorBar::new_horizontal(p.y, lo, p.x, hi, thin, 0))?;
-                taken.push(air(a, b));
-            }
+        if let Some((lo, hi)) = p.x_band
+            && let Some((a, b)) = chart.at(lo, p.y).zip(chart.at(hi, p.y))
+        {
+            chart.draw(ErrorBar::new_horizontal(p.y, lo, p.x, hi, thin, 0))?;
+            taken.push(air(a, b));
         }
-        if let Some((lo, hi)) = p.y_band {
-            if let Some((a, b)) = chart.at(p.x, lo).zip(chart.at(p.x, hi)) {
-                chart.draw(ErrorBar::new_vertical(p.x, lo, p.y, hi, thin, 0))?;
-                taken.push(air(a, b));
-            }
+        if let Some((lo, hi)) = p.y_band
+            && let Some((a, b)) = chart.at(p.x, lo).zip(chart.at(p.x, hi))
+        {
+            chart.draw(ErrorBar::new_vertical(p.x, lo, p.y, hi, thin, 0))?;
+            taken.push(air(a, b));
         }
         canvas.marker(at, marker, R, if faint { canvas.look.pale(colour) } else { colour })?;
         taken.push(air((at.0 - R, at.1 - R), (at.0 + R, at.1 + R)));
