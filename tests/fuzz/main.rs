@@ -12,7 +12,7 @@ use probity::base::NoPulse;
 use probity::cli::table::table;
 use probity::corpus::doctor::Doctor;
 use probity::corpus::readers::{ReadError, Reading, Set, plain};
-use probity::figure::{Format, Options, render};
+use probity::figure::{self, Format, render};
 use probity::lab::Spec;
 use probity::lab::interventions::spec::AGREEMENT_TOML;
 use probity::lab::interventions::{self, Options, registry};
@@ -174,8 +174,8 @@ fn open(bytes: &[u8]) {
     for run in &board.runs {
         let figures = probity::lab::by_id(run.job.spec.lab()).figures(&run.results, board.engine.as_ref());
         for figure in figures.iter().take(2) {
-            timed(|| render(figure, Format::Svg, &Options::default()).unwrap());
-            render(figure, Format::Csv, &Options::default()).unwrap();
+            timed(|| render(figure, Format::Svg, &figure::Options::default()).unwrap());
+            render(figure, Format::Csv, &figure::Options::default()).unwrap();
         }
     }
     let replay = Some(ReplayState::new("fuzz".to_owned(), session.duration(), 1.0));
