@@ -180,6 +180,11 @@ fn pick(board: &Board, args: &ExportArgs) -> Result<Figure, CliError> {
         marker: args.marker,
     };
     let name = args.figure.as_deref().unwrap_or_default();
+    let labs = || board.runs.iter().rev().map(|run| labs::by_id(run.job.spec.lab()));
+    let names: Vec<&str> = labs().flat_map(|lab| lab.figure_entries()).map(|entry| entry.name).collect();
+    if !board.runs.is_empty() && !names.contains(&name) {
+        return Err(CliError::Usage(format!("{}: {}", args.session, unknown("figure", name, &names))));
+    }
     // A session may contain runs of several labs; the latest one with such a figure draws it, a cancelled one only where none was
     // finished.
     let mut refused = None;

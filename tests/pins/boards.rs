@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use probity::engine::board::Board;
 use probity::figure::{Format, Options, Style, render, text_overlaps};
 use probity::lab::table::Form;
-use probity::lab::{Details, LABS, Lab};
+use probity::lab::{self as labs, Details, LABS, Lab};
 use serde::Serialize;
 
 use super::BOARDS;

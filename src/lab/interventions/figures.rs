@@ -221,10 +221,14 @@ fn rivals(results: &Results, curve: &Curve) -> Vec<Layer> {
                 }),
             }
         }
-    }
-    let role = Role::points(BLACK, Marker::Plus);
-    let label = "C, S, R by recipes that did as well".to_owned();
-    (!points.is_empty()).then_some(Layer::Points(Points { label, role, points }))
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        // In the middle of its range.
+        points.iter_mut().for_each(|p| p.y = p.band.map_or(p.y, |(lo, hi)| f64::midpoint(lo, hi)));
+        let role = Role { dash: None, marker: None, ..look(&key.method.name).accent(accent).faint() };
+        let label = format!("{name}: range over equally good probes");
+        (!points.is_empty()).then_some(Layer::Line(Line { label, role, points }))
+    };
+    scores.into_iter().enumerate().filter_map(range).collect()
 }
 
 fn judge(oracle: OracleKind) -> &'static str {

@@ -11,8 +11,8 @@ use lab::family::Comparison;
 use lab::fault::problem;
 use lab::table::Table;
 use lab::{
-    Answer, Axis, Channel, Details, EngineInfo, Experiment, Fault, Forecast, Host, Instrument, LabId,
-    LabSpec, NoticeLevel, Preset, Share, Size, Store,
+    Answer, Axis, Channel, Details, EngineInfo, Experiment, Fault, FigureEntry, Forecast, Host, Instrument,
+    LabId, LabSpec, NoticeLevel, Preset, Share, Size, Store,
 };
 use model::Model;
 
