@@ -67,7 +67,7 @@ fn write(figure: &Figure, scene: &Scene<'_>, fonts: &[String]) -> Drawn<Vec<u8>>
             real(height)
         ),
     );
-    file.stream(CONTENT, "", page.out.as_bytes());
+    file.packed(CONTENT, "", page.out.as_bytes());
     let state = |a: &u32| format!("/A{a} << /CA {0} /ca {0} >> ", f64::from(*a) / 100.0);
     let states: String = page.alphas.iter().map(state).collect();
     file.object(STATES, &format!("<< {states}>>"));
@@ -124,7 +124,7 @@ impl File {
         self.bytes.extend_from_slice(format!("{number} 0 obj\n{body}\nendobj\n").as_bytes());
     }
 
-    fn stream(&mut self, number: usize, entries: &str, data: &[u8]) {
+    fn packed(&mut self, number: usize, entries: &str, data: &[u8]) {
         let mut packed = ZlibEncoder::new(Vec::new(), Compression::best());
         // Writing to memory cannot fail.
         let packed = packed.write_all(data).and_then(|()| packed.finish()).unwrap_or_default();
@@ -333,7 +333,7 @@ fn font_objects(file: &mut File, first: usize, bytes: &[u8], used: &BTreeMap<u16
             real(ascent)
         ),
     );
-    file.stream(outlines, &format!("/Length1 {} ", data.len()), &data);
+    file.packed(outlines, &format!("/Length1 {} ", data.len()), &data);
     let mut map = "/CIDInit /ProcSet findresource begin 12 dict begin begincmap\n\
          /CIDSystemInfo << /Registry (Adobe) /Ordering (UCS) /Supplement 0 >> def\n\
          /CMapName /Adobe-Identity-UCS def /CMapType 2 def\n\
@@ -344,7 +344,7 @@ fn font_objects(file: &mut File, first: usize, bytes: &[u8], used: &BTreeMap<u16
         map += &format!("1 beginbfchar <{glyph:04X}> <{units}> endbfchar\n");
     }
     map += "endcmap CMapName currentdict /CMap defineresource pop end end\n";
-    file.stream(characters, "", map.as_bytes());
+    file.packed(characters, "", map.as_bytes());
     Ok(())
 }
 

@@ -67,7 +67,8 @@ fn a_run_takes_its_examples_from_the_file_says_what_it_dropped_and_replays_witho
     assert!(words.iter().all(|w| table.contains(w)), "{table}");
     let csv = std::fs::read_dir(&out).unwrap().find_map(|f| {
         let path = f.unwrap().path();
-        path.extension().is_some_and(|e| e == "csv").then_some(path)
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        (name.starts_with("pareto") && name.ends_with(".csv")).then_some(path)
     });
     let figure = std::fs::read_to_string(csv.unwrap()).unwrap();
     assert!(figure.contains("2003 rows, 3 dropped"), "provenance of figures: {figure}");
