@@ -167,7 +167,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
     "notices", "notices", "Lists problems and everything else worth a look.",
         ["!"], None, always => |s| popups::show(s, &popups::Notices);
     "family", "comparisons",
-        "Lists every comparison shown in this session, with its p-value corrected for all of them.",
+        "Lists every comparison shown in this session, by family, with its p-value corrected within it.",
         ["f"], None, always => |s| popups::show(s, &popups::Family);
     "palette", "command palette", "Opens the palette: every command by name.",
         [":"], Some(("palette", 5)), always => popups::palette;
