@@ -32,7 +32,7 @@ use super::panes;
 use super::recording::Recorder;
 use super::reduce::reduce;
 use super::screens::SCREENS;
-use super::state::{ReplayState, Start, State};
+use super::state::{Opening, ReplayState, Start, State};
 use base::Problem;
 use base::text::printable;
 use engine::Engine;
@@ -180,7 +180,7 @@ struct App {
     frame: Box<dyn FnMut(bool)>,
     results: UnboundedSender<Done>,
     started: Instant,
-    /// The user has asked, exported or named something: the session is worth keeping.
+    /// The user has asked (on the command line, too), exported or named something: the session is worth keeping.
     asked: bool,
     /// The screen may hold anything: the next frame is drawn whole.
     repaint: bool,
@@ -198,6 +198,7 @@ impl App {
         let Options { start, outside, copy, mouse, frame, notices, stop } = options;
         let now = Instant::now();
         let mut app = Self {
+            asked: start.opening == Opening::Work,
             // Times of a recording go on from where those of an engine that was there already are.
             started: now.checked_sub(start.age).unwrap_or(now),
             state: State::new(Start { size, ..start }),
@@ -208,7 +209,6 @@ impl App {
             mouse,
             frame,
             results,
-            asked: false,
             repaint: false,
             quit: false,
         };

@@ -90,7 +90,7 @@ fn encoder(first: bool) -> Setting<Spec> {
     Setting::new(
         key(first, "encoder"),
         label(first, "model"),
-        "The model whose vectors this side reads; an untrained twin has its shape and fresh parameters.",
+        "The model whose vectors this side reads; an untrained model has the shape of a trained one and fresh parameters.",
         |spec, known| Kind::Choice(encoders(spec, known)),
         move |spec: &Spec, known| {
             Value::Choice(encoders(spec, known).iter().position(|n| n == spec.encoder(first)))
