@@ -13,12 +13,11 @@ use base::files::Whole;
 use base::numbers::probability;
 use base::size::show;
 use base::text::printable_label;
-use labs::family::Comparison;
+use labs::family::{ALPHA, Comparison, Corrected, Corrections, correct};
 use session::format::{MAX_ENTRIES, MAX_FILE};
 use session::name;
 use session::parts::folder::Folder;
 use session::parts::merge::{Merged, Survey, write};
-use stats::corrections::{benjamini_hochberg, holm};
 
 /// Join the results of a grid's cells into one session.
 #[derive(Debug, Args)]
@@ -27,7 +26,7 @@ use stats::corrections::{benjamini_hochberg, holm};
   probity replay grid/merged.probity.jsonl
   probity merge grid -o so-far.probity.jsonl --partial
 
-Comparisons of all cells are corrected together, from the p-values that each of them recorded. Ranks, verdicts and common
+Comparisons are corrected within their families (one question of one cell), and families are selected among those of all cells. Ranks, verdicts and common
 vocabularies compare what is within a cell: models that are to be ranked together belong into one. More than a replay reads (256 MiB) becomes
 several sessions, of whole cells: FILE, FILE-2 and so on.")]
 pub struct MergeArgs {
@@ -96,7 +95,7 @@ pub fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
         )));
     }
     let (merged, volumes) = join(args, &folder, &survey)?;
-    let corrected = corrected(&merged);
+    let corrected = correct(merged.family.iter().map(|(_, c)| c));
     if args.json {
         return output::json(out, &report(&folder, &survey, &merged, &corrected, volumes));
     }
@@ -189,39 +188,41 @@ fn absent(folder: &Folder, survey: &Survey) -> Vec<String> {
     out
 }
 
-/// p-values as they were recorded, by Holm, by Benjamini and Hochberg.
-struct Corrected {
-    holm: Vec<f64>,
-    bh: Vec<f64>,
+/// Comparisons below .05: alone, adjusted within their family, and in the families that are selected among all cells.
+fn below(corrected: &Corrections<'_>) -> [usize; 3] {
+    let count =
+        |is_in: &dyn Fn(&Corrected<'_>) -> bool| corrected.rows.iter().filter(|row| is_in(row)).count();
+    [
+        count(&|row| row.comparison.p <= ALPHA),
+        count(&|row| row.adjusted().is_some_and(|p| p <= ALPHA)),
+        count(&|row| corrected.is_found(row)),
+    ]
 }
 
-fn corrected(merged: &Merged) -> Corrected {
-    // A p-value that is not a number counts as a test and is never rejected, as in the family of a session.
-    let p: Vec<f64> = merged.family.iter().map(|(_, c)| if c.p.is_nan() { 1.0 } else { c.p }).collect();
-    Corrected { holm: holm(&p), bh: benjamini_hochberg(&p) }
-}
-
-/// Comparisons below .05: alone, by Holm, by Benjamini and Hochberg.
-fn below(merged: &Merged, corrected: &Corrected) -> [usize; 3] {
-    let count = |list: &[f64]| list.iter().filter(|p| **p < 0.05).count();
-    [merged.family.iter().filter(|(_, c)| c.p < 0.05).count(), count(&corrected.holm), count(&corrected.bh)]
-}
-
-fn family(folder: &Folder, merged: &Merged, corrected: &Corrected) -> Vec<String> {
+fn family(folder: &Folder, merged: &Merged, corrected: &Corrections<'_>) -> Vec<String> {
     if merged.family.is_empty() {
         return vec!["comparisons over all cells: none, because no finding of these cells is a test".into()];
     }
-    let [alone, by_holm, by_bh] = below(merged, corrected);
-    let mut out = vec![format!(
-        "comparisons over all cells: {}; p < .05: {alone} alone, {by_holm} after Holm, {by_bh} after Benjamini-Hochberg",
-        merged.family.len()
-    )];
-    let mut order: Vec<usize> = (0..merged.family.len()).filter(|k| corrected.bh[*k] < 0.05).collect();
-    order.sort_by(|a, b| corrected.bh[*a].total_cmp(&corrected.bh[*b]).then(a.cmp(b)));
+    let [alone, adjusted, found] = below(corrected);
+    let Corrections { families, exploratory, selected, .. } = corrected;
+    let mut out = vec![
+        format!(
+            "comparisons over all cells: {} in {} families; p at most .05: {alone} alone, {adjusted} after Holm within the family",
+            merged.family.len(),
+            families.len()
+        ),
+        format!(
+            "exploratory, across families (Benjamini and Bogomolov): {selected} of {exploratory} families selected, {found} comparisons found in them"
+        ),
+    ];
+    let mut order: Vec<usize> =
+        (0..corrected.rows.len()).filter(|k| corrected.is_found(&corrected.rows[*k])).collect();
+    let adjusted = |k: usize| corrected.rows[k].adjusted().unwrap_or(1.0);
+    order.sort_by(|a, b| adjusted(*a).total_cmp(&adjusted(*b)).then(a.cmp(b)));
     let line = |k: &usize| {
         let (cell, Comparison { what, test, p, .. }) = &merged.family[*k];
-        let [p, holm, bh] = [*p, corrected.holm[*k], corrected.bh[*k]].map(probability);
-        format!("  {}: {what} ({test}): p {p}, Holm {holm}, BH {bh}", folder.cells[*cell].name())
+        let [p, holm] = [*p, adjusted(*k)].map(probability);
+        format!("  {}: {what} ({test}): p {p}, Holm {holm}", folder.cells[*cell].name())
     };
     out.extend(order.iter().take(SHOWN).map(line));
     if order.len() > SHOWN {
@@ -235,7 +236,7 @@ fn report<'a>(
     folder: &'a Folder,
     survey: &Survey,
     merged: &Merged,
-    corrected: &Corrected,
+    corrected: &Corrections<'_>,
     sessions: Vec<Volume>,
 ) -> Report<'a> {
     Report {
@@ -247,7 +248,7 @@ fn report<'a>(
         entries: merged.entries,
         bytes: merged.bytes,
         comparisons: merged.family.len(),
-        below_05: below(merged, corrected),
+        below_05: below(corrected),
         sessions,
     }
 }

@@ -1,4 +1,4 @@
-//! Corrections for several tests: Holm (1979) and Benjamini and Hochberg (1995), as adjusted p-values.
+//! Corrections for several tests: Holm (1979), Benjamini and Hochberg (1995) as adjusted p-values, and Simes (1986).
 
 /// Indices in the order of rising p.
 fn order(p: &[f64]) -> Vec<usize> {
@@ -33,6 +33,12 @@ pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
+/// Simes' p-value of the hypothesis that all nulls are true, `min m p_(k) / k`, for independent or positively dependent tests; 1 without
+/// any.
+pub fn simes(p: &[f64]) -> f64 {
+    benjamini_hochberg(p).into_iter().fold(1.0, f64::min)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,6 +51,7 @@ mod tests {
         assert!(near(holm(&p), [0.03, 0.06, 0.06, 0.02]));
         assert!(near(benjamini_hochberg(&p), [0.02, 0.04, 0.04, 0.02]));
         assert!(holm(&[]).is_empty() && benjamini_hochberg(&[]).is_empty());
+        assert_eq!((simes(&p), simes(&[0.2]), simes(&[])), (0.02, 0.2, 1.0));
     }
 
     proptest! {

@@ -23,6 +23,7 @@ pub mod rng;
 pub mod sequential;
 pub mod special;
 pub mod student;
+pub mod sweep;
 
 pub use estimate::Estimate;
 pub use purpose::Purpose;

@@ -7,6 +7,7 @@
 
 use super::estimate::Estimate;
 use super::folded::normal_at_most;
+use super::replicates::exact_floor;
 use super::special::{beta_cdf, normal_quantile, student_quantile};
 
 /// A table of two classifiers on the same items.
@@ -158,6 +159,24 @@ impl Differences {
     pub fn equivalence(&self, margin: f64) -> f64 {
         self.shift().equivalence(margin)
     }
+}
+
+/// Mean of one value for each of several independent units, with Student's t, within `limits`. A single unit says nothing of another: its
+/// interval is all of these. Values that are all alike show no spread; as shares they have the exact interval of so many successes.
+pub fn mean_within(values: &[f64], limits: (f64, f64), level: f64) -> Estimate {
+    let (least, most) = limits;
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    if values.len() < 2 {
+        return Estimate { mean, lo: least, hi: most };
+    }
+    let alike = values.iter().all(|v| *v == values[0]);
+    if let Some(exact) =
+        exact_floor(mean, values.len(), true, level).filter(|_| alike && limits == (0.0, 1.0))
+    {
+        return exact;
+    }
+    let e = Differences::of_items(values.to_vec()).interval(level);
+    Estimate { mean, lo: e.lo.max(least), hi: e.hi.min(most) }
 }
 
 /// A mean with its standard error over units that were drawn independently: all that Student's t asks for.

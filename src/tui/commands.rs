@@ -202,7 +202,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
     "notices", "messages", "Lists warnings and messages.",
         ["!"], None, always => |s| popups::show(s, &popups::Notices);
     "family", "comparisons",
-        "Lists every comparison of this session, with its p-value corrected for all of them.",
+        "Lists every comparison of this session by family, with its p-value corrected within it.",
         ["F"], None, always => |s| popups::show(s, &popups::Family);
     "menu", "menu", "Opens the menu of this screen's further commands.", ["t"], Some(("menu", 10)), has_menu => popups::menu;
     "palette", "command palette", "Opens the palette: every command by name.",

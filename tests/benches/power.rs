@@ -107,7 +107,7 @@ fn files() {
     let (a, b) = (dir.join("a.jsonl"), dir.join("b.jsonl"));
     write(&a, 1);
     write(&b, 2);
-    let terms = Terms { level: 0.95, margin: 0.02, seed: 0, by: Test::Exact };
+    let terms = Terms { level: 0.95, margin: 0.02, alpha: 0.05, seed: 0, by: Test::Exact };
     let begin = Instant::now();
     let wanted = Wanted::default();
     let (first, second) = rayon::join(|| read(&a, &wanted), || read(&b, &wanted));
@@ -180,7 +180,7 @@ fn coverage() {
 /// The same for items that belong together. Of an interval that is shown as a bound only "at least" is promised: both are told apart.
 fn together_covered(units: usize, seeds: bool, (p01, p10): (f64, f64)) {
     let names = Names { a: "a".into(), b: "b".into(), metric: "correct".into() };
-    let terms = Terms { level: 0.95, margin: 0.02, seed: 0, by: Test::Exact };
+    let terms = Terms { level: 0.95, margin: 0.02, alpha: 0.05, seed: 0, by: Test::Exact };
     let mut rng = stream(units as u64, &format!("coverage of {seeds} {p01} {p10}"));
     let (mut held, mut runs) = ([0usize; 2], [0usize; 2]);
     for _ in 0..RUNS {

@@ -24,6 +24,7 @@ pub(crate) fn compared(n: usize) -> Vec<Kind> {
                 p_greater: 0.97 - 0.3 * (i % 2) as f64,
                 difference: None,
                 p: None,
+                holm_p: None,
                 turns_with,
             }));
         }

@@ -255,7 +255,7 @@ fn power_and_what_is_recommended_by_training_size_are_a_key_away() {
 /// A plan's own comparison of fewer items has the words of that of all items, and stands before it.
 #[test]
 fn the_verdict_quotes_the_comparison_that_it_is_of() {
-    let whole = has_compared(120, 40).state.board.family.corrected()[1].comparison.clone();
+    let whole = has_compared(120, 40).state.board.family.members()[1].clone();
     let mut h = comparing(120, 40);
     let smaller =
         Comparison { n: whole.n / 2, p: 0.987, planned: true, spec: "other".into(), ..whole.clone() };
@@ -264,7 +264,7 @@ fn the_verdict_quotes_the_comparison_that_it_is_of() {
     h.focus(VERDICT);
     h.keys("z");
     let screen = h.screen();
-    assert!(screen.contains("over 3 comparisons so far: Holm p .004"), "{screen}");
+    assert!(screen.contains("in its family of 2 comparisons: Holm p .004"), "{screen}");
 }
 
 #[test]

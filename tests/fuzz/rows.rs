@@ -6,7 +6,6 @@ use probity::lab::saliency::metrics::judge::{Judged, Rules};
 use probity::lab::saliency::metrics::map::Membership;
 use probity::lab::saliency::metrics::summary::cell;
 use probity::lab::saliency::metrics::top_k::Size;
-use probity::stats::bootstrap::Resamples;
 
 /// Reads a data set and does with its rows all that the program does.
 pub(crate) fn rows(file: &str, bytes: Vec<u8>) {
@@ -104,7 +103,7 @@ proptest! {
         let rules = Rules { membership: Membership::Position, ..Rules::new(Size::Gold) };
         if let Ok(found) = timed(|| gathered.judge(None, SizeRule::Own, &rules)) {
             let all: Vec<&Judged> = found.judged.iter().map(|(_, j)| j).collect();
-            let whole = timed(|| cell(&all, None, &Resamples::new(all.len(), 20, 1), 0.05, 0.95));
+            let whole = timed(|| cell(&all, None, 0.05, 0.95));
             for e in [whole.token_f1, whole.random_f1, whole.map, whole.random_map].into_iter().flatten() {
                 assert!(e.lo <= e.mean + 1e-9 && e.mean <= e.hi + 1e-9 && (-1e-9..=1.0 + 1e-9).contains(&e.mean), "{e:?}");
             }

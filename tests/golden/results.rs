@@ -35,7 +35,7 @@ fn comparison(
     let (shared, _) = metrics(a.iter().chain(&b));
     let found = matched(&a, &b, &shared[0]).map_err(|e| e.to_string())?;
     let names = Names { a: "a".into(), b: "b".into(), metric: shared.join(",") };
-    let terms = Terms { level: 0.95, margin: 0.02, seed: 0, by: Test::Exact };
+    let terms = Terms { level: 0.95, margin: 0.02, alpha: 0.05, seed: 0, by: Test::Exact };
     Ok((compare(&found.pairs, &names, terms), notes))
 }
 
@@ -98,7 +98,11 @@ fn differences_are_in_the_metrics_own_unit(dir: &Path) {
     let [a, b] = ["out_a.jsonl", "out_b.jsonl"].map(|f| read(&dir.join(f), &wanted).unwrap().runs);
     let found = matched(&a, &b, "score").unwrap();
     let names = Names { a: "a".into(), b: "b".into(), metric: "score".into() };
-    let c = compare(&found.pairs, &names, Terms { level: 0.95, margin: 0.02, seed: 0, by: Test::Exact });
+    let c = compare(
+        &found.pairs,
+        &names,
+        Terms { level: 0.95, margin: 0.02, alpha: 0.05, seed: 0, by: Test::Exact },
+    );
     assert!(!c.is_share() && c.unit().is_empty());
     assert!((c.difference.mean - 20_000.09).abs() < 0.01 && c.difference.hi.is_finite(), "{c:?}");
     assert!(c.amount(c.difference.mean).starts_with("+20000.1"), "{}", c.amount(c.difference.mean));

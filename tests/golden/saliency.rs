@@ -15,7 +15,6 @@ use probity::lab::saliency::metrics::pcc::{ALPHA, facing, without_noise};
 use probity::lab::saliency::metrics::rationale::token_f1;
 use probity::lab::saliency::metrics::summary::cell;
 use probity::lab::saliency::metrics::top_k::{Size, order, top_k};
-use probity::stats::bootstrap::Resamples;
 use probity::stats::correlation::{Undefined, pearson};
 use serde_json::Value;
 
@@ -269,7 +268,7 @@ fn published_vectors_of_two_models(dir: &Path) {
         })
         .collect();
     let all: Vec<&Judged> = judged.iter().collect();
-    let found = cell(&all, None, &Resamples::new(all.len(), 200, 1), ALPHA, 0.95);
+    let found = cell(&all, None, ALPHA, 0.95);
     report.close64("position MAP", &[found.map.unwrap().mean], &[0.750781], WRITTEN);
     report.equal("correlations", &(found.pcc_kept, found.pcc_total), &(2187, 6280));
     report.close64("PCC of those with p < .05", &[found.pcc.unwrap().mean], &[0.904427], WRITTEN);
@@ -344,7 +343,7 @@ fn hand_made_rationales(dir: &Path) {
     }
     let found = gathered.judge(None, SizeRule::Fixed(Size::Gold), &Rules::new(Size::Gold)).unwrap();
     let all: Vec<&Judged> = found.judged.iter().map(|(_, j)| j).collect();
-    let whole = cell(&all, None, &Resamples::new(all.len(), 200, 1), ALPHA, 0.95);
+    let whole = cell(&all, None, ALPHA, 0.95);
     report.equal(
         "originals, pairs, missing, left out",
         &(whole.originals, whole.pairs, whole.missing, found.left_out.is_empty()),

@@ -186,7 +186,15 @@ fn behaviour() -> BoxedStrategy<Kind> {
                 correct_before: b,
                 correct_after: a,
                 replicates: 3,
-                told: Some(Told { rank_before: b, rank_after: a, forms: 80, lost: 7, won: 2, p: 0.18 }),
+                told: Some(Told {
+                    rank_before: b,
+                    rank_after: a,
+                    forms: 80,
+                    lost: 7,
+                    won: 2,
+                    p: 0.18,
+                    sweep_p: None,
+                }),
             })
         })
         .boxed()

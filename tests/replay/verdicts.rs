@@ -59,6 +59,7 @@ pub(crate) fn verdict() -> BoxedStrategy<Kind> {
                         p_greater: value,
                         difference: None,
                         p: Some(value),
+                        holm_p: Some(value),
                         turns_with,
                     })
                 }

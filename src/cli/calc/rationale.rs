@@ -12,7 +12,6 @@ use crate::output;
 use base::numbers::{number, probability_of};
 use base::text::{printable_label, section};
 use corpus::readers::Set;
-use labs::interval::resamples_for;
 use labs::saliency::elsewhere::{Gathered, Judgement, SizeRule};
 use labs::saliency::metrics::judge::{Judged, Rules};
 use labs::saliency::metrics::map::Membership;
@@ -23,7 +22,6 @@ use labs::saliency::metrics::tables::{Interpretability, by_perturbation, interpr
 use labs::saliency::metrics::top_k::Size;
 use labs::table::Form;
 use stats::Estimate;
-use stats::bootstrap::Resamples;
 
 /// Judge saliency scores of any program: token-F1 against gold rationales, MAP and PCC against perturbed inputs.
 #[derive(Debug, Args)]
@@ -62,12 +60,6 @@ pub struct RationaleArgs {
     /// Level of the intervals.
     #[arg(long, default_value = ".95", value_name = "LEVEL", allow_hyphen_values = true)]
     level: String,
-    /// Resamples behind the intervals.
-    #[arg(long, default_value_t = 2_000, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=100_000))]
-    resamples: u32,
-    /// Seed of the resamples.
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
     /// Print the paper's tables in this form.
     #[arg(long, value_enum, conflicts_with = "json", value_name = "FORM")]
     table: Option<FormArg>,
@@ -118,20 +110,6 @@ struct Answer {
     random_f1: Option<f64>,
 }
 
-/// Options of the intervals.
-struct Draws {
-    count: usize,
-    seed: u64,
-    level: f64,
-}
-
-impl Draws {
-    fn cell(&self, judged: &[&Judged], perturbation: Option<&str>) -> Cell {
-        let resamples = Resamples::new(judged.len(), self.count, self.seed);
-        cell(judged, perturbation, &resamples, ALPHA, self.level)
-    }
-}
-
 /// Judges and prints.
 ///
 /// # Errors
@@ -141,15 +119,7 @@ pub fn answer(args: &RationaleArgs, out: &mut dyn Write) -> Result<(), CliError>
     if level <= 0.0 || level >= 1.0 {
         return Err(CliError::Usage(format!("--level is {level}: it must be between 0 and 1")));
     }
-    let needed = resamples_for(level);
-    if (args.resamples as usize) < needed {
-        return Err(CliError::Usage(format!(
-            "--resamples is {}: a level of {level} needs at least {needed}",
-            args.resamples
-        )));
-    }
     let size = size(&args.k)?;
-    let draws = Draws { count: args.resamples as usize, seed: args.seed, level };
     let rules = Rules {
         membership: match args.matching {
             Match::String => Membership::String,
@@ -174,9 +144,9 @@ pub fn answer(args: &RationaleArgs, out: &mut dyn Write) -> Result<(), CliError>
     let all: Vec<&Judged> = found.judged.iter().map(|(_, j)| j).collect();
     if let Some(form) = args.table {
         notes.iter().for_each(|note| output::say(&printable_label(note)));
-        return tables(&found, &draws, form, out);
+        return tables(&found, level, form, out);
     }
-    let whole = draws.cell(&all, None);
+    let whole = cell(&all, None, ALPHA, level);
     if args.json {
         notes.iter().for_each(|note| output::say(&printable_label(note)));
         let mean = |e: Option<Estimate>| e.map(|e| e.mean);
@@ -194,7 +164,7 @@ pub fn answer(args: &RationaleArgs, out: &mut dyn Write) -> Result<(), CliError>
         );
     }
     let mut lines = told(&found, &whole, &rules, level);
-    parts(&found, &draws, &mut lines);
+    parts(&found, level, &mut lines);
     lines.extend(notes);
     lines.iter().try_for_each(|line| output::line(out, &printable_label(line)))
 }
@@ -347,7 +317,7 @@ fn dimensions(found: &Judgement) -> Vec<(&str, Vec<&Judged>)> {
 }
 
 /// Parts by dimension and by perturbation, where there are several.
-fn parts(found: &Judgement, draws: &Draws, lines: &mut Vec<String>) {
+fn parts(found: &Judgement, level: f64, lines: &mut Vec<String>) {
     let columns = ["", "token-F1", "by chance", "MAP", "MAP*", "PCC", "kept", "F1Δ", "ratio", "n"];
     let row = |name: &str, c: &Cell| {
         let delta = c.f1_delta.map(|d| d.absolute);
@@ -359,24 +329,24 @@ fn parts(found: &Judgement, draws: &Draws, lines: &mut Vec<String>) {
     };
     let groups = dimensions(found);
     if groups.len() > 1 && groups.len() <= 40 {
-        let rows = groups.iter().map(|(name, group)| row(name, &draws.cell(group, None))).collect();
+        let rows = groups.iter().map(|(name, group)| row(name, &cell(group, None, ALPHA, level))).collect();
         section(lines, "By dimension", &columns, rows);
     }
     let all: Vec<&Judged> = found.judged.iter().map(|(_, j)| j).collect();
     let kinds = kinds(&all);
     if kinds.len() > 1 && kinds.len() <= 40 {
-        let rows = kinds.iter().map(|kind| row(kind, &draws.cell(&all, Some(kind)))).collect();
+        let rows = kinds.iter().map(|kind| row(kind, &cell(&all, Some(kind), ALPHA, level))).collect();
         section(lines, "By perturbation", &columns, rows);
     }
 }
 
 /// The tables of interpretability, over all perturbations and by perturbation.
-fn tables(found: &Judgement, draws: &Draws, form: FormArg, out: &mut dyn Write) -> Result<(), CliError> {
+fn tables(found: &Judgement, level: f64, form: FormArg, out: &mut dyn Write) -> Result<(), CliError> {
     let mut rows = Vec::new();
     for (dimension, group) in dimensions(found) {
         let kinds = kinds(&group);
         for kind in std::iter::once(None).chain(kinds.into_iter().map(Some)) {
-            let c = draws.cell(&group, kind);
+            let c = cell(&group, kind, ALPHA, level);
             let delta = c.f1_delta.map(|d| d.absolute);
             let measures = [
                 ("F1", c.token_f1, c.inputs),

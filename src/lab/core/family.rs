@@ -1,7 +1,9 @@
-//! The family of comparisons: everything that was tested and shown in a session, corrected for its number.
+//! The comparisons that were tested and shown in a session, and what their p-values become where several of them answer one question.
 //!
-//! A p-value means what it says for one test that was planned. Anyone who looks at twenty comparisons and reports the best has
-//! made twenty; the corrections here are over all of them.
+//! A family is one question of one run: the pairs of methods under one oracle, the sweeps of one model, the sizes of one comparison. Within
+//! a family p-values are adjusted by Holm (1979). Across families, those that Simes' test (1986) and the procedure of Benjamini and
+//! Hochberg (1995) select at q, R of m, are tested inside at q R / m (Benjamini and Bogomolov 2014); what is found so is exploratory. The
+//! planned comparisons of a run are a family of their own, tested at α whatever else was looked at.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,7 +11,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use serde::{Deserialize, Serialize};
 
 use super::LabId;
-use stats::corrections::{benjamini_hochberg, holm};
+use stats::corrections::{benjamini_hochberg, holm, simes};
+
+/// The level of the tests of a session, and the share of false ones among selected families that is allowed.
+pub const ALPHA: f64 = 0.05;
 
 /// A comparison that was shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,30 +23,55 @@ pub struct Comparison {
     pub lab: LabId,
     /// Hash of the spec that it comes from.
     pub spec: String,
+    /// The question that it is one answer to: the same words make a family of the comparisons of a run.
+    #[serde(default)]
+    pub question: String,
     /// The comparison in words: the same words for the same comparison.
     pub what: String,
     /// The test, for example `exact McNemar`.
     pub test: String,
     /// Examples behind it.
     pub n: usize,
-    /// The p-value of this comparison alone.
+    /// The p-value of this comparison alone; of a sweep that of all its strengths together.
     pub p: f64,
+    /// The smallest p-value that the examples could have given.
+    #[serde(default)]
+    pub least: f64,
     /// True if it belongs to a plan that was fixed before the results were seen.
     #[serde(default)]
     pub planned: bool,
-}
-
-/// A comparison with what its p-value becomes over the family.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Corrected<'a> {
-    pub comparison: &'a Comparison,
-    /// Its p-value adjusted by Holm: controls the chance of any false rejection.
-    pub holm: f64,
-    /// Its q-value by Benjamini and Hochberg: controls the expected share of false ones among the rejections.
-    pub bh: f64,
+    /// True if more examples were still to come, so that its p-value is not one of a fixed number of them.
+    #[serde(default)]
+    pub interim: bool,
+    /// The p-value that holds whenever one looks, where there is one.
+    #[serde(default)]
+    pub anytime: Option<f64>,
+    /// The strengths of a sweep with their own p-values.
+    #[serde(default)]
+    pub curve: Vec<(f64, f64)>,
 }
 
 impl Comparison {
+    /// A comparison in a run of `spec`, without its numbers.
+    pub fn of(lab: LabId, spec: &str, question: String, what: String, test: &str) -> Self {
+        let (spec, test) = (spec.to_owned(), test.to_owned());
+        let (planned, interim, anytime, curve) = (false, false, None, Vec::new());
+        Self {
+            lab,
+            spec,
+            question,
+            what,
+            test,
+            n: 0,
+            p: f64::NAN,
+            least: 0.0,
+            planned,
+            interim,
+            anytime,
+            curve,
+        }
+    }
+
     /// True if two of them answer one question.
     fn same(&self, other: &Self) -> bool {
         self.lab == other.lab && self.spec == other.spec && self.what == other.what && self.test == other.test
@@ -52,6 +82,147 @@ impl Comparison {
         let mut hasher = DefaultHasher::new();
         (self.lab, &self.spec, &self.what, &self.test).hash(&mut hasher);
         hasher.finish()
+    }
+
+    /// A p-value that is not a number counts as a test and is never rejected.
+    fn counted_p(&self) -> f64 {
+        if self.p.is_nan() { 1.0 } else { self.p }
+    }
+
+    /// Takes over the strengths that an earlier finding of the same sweep brought.
+    fn continue_curve(&mut self, earlier: &mut Self) {
+        if self.curve.is_empty() {
+            return;
+        }
+        let mut curve = std::mem::take(&mut earlier.curve);
+        curve.retain(|(value, _)| self.curve.iter().all(|(new, _)| new != value));
+        curve.append(&mut self.curve);
+        curve.sort_by(|a, b| a.0.total_cmp(&b.0));
+        self.curve = curve;
+        self.least = self.least.min(earlier.least);
+    }
+
+    /// The smallest strength from which on every p-value of the sweep is at most `level`: strengths are tested in turn from the largest down.
+    fn reached(&self, level: f64) -> Option<f64> {
+        self.curve.iter().rev().take_while(|(_, p)| *p <= level).last().map(|(value, _)| *value)
+    }
+}
+
+/// A family: one question of one run, or the planned comparisons of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tested<'a> {
+    /// The question; of planned comparisons that of the first.
+    pub question: &'a str,
+    pub planned: bool,
+    /// Comparisons in it, without interim ones.
+    pub size: usize,
+    /// p-value of no difference in any of them, by Simes.
+    pub simes: f64,
+    /// The level of the tests inside: α for planned ones, q R / m where it is selected, none where it is not.
+    pub level: Option<f64>,
+}
+
+/// A comparison beside the others of its family.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Corrected<'a> {
+    pub comparison: &'a Comparison,
+    /// Its family's place in [`Corrections::families`].
+    pub family: usize,
+    pub standing: Standing,
+    /// Of a sweep whose p-value is below its level: the smallest strength from which on that holds of all.
+    pub from: Option<f64>,
+}
+
+/// The adjusted p-value, or why there is none.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Standing {
+    /// More examples were to come: no adjusted p-value.
+    Interim,
+    /// With these examples the adjusted p-value cannot reach α, however they fall.
+    CannotDecide,
+    /// The p-value adjusted by Holm within the family.
+    Adjusted(f64),
+}
+
+impl Corrected<'_> {
+    /// The adjusted p-value, where there is one.
+    pub fn adjusted(&self) -> Option<f64> {
+        match self.standing {
+            Standing::Adjusted(p) => Some(p),
+            _ => None,
+        }
+    }
+}
+
+/// Comparisons with their families.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Corrections<'a> {
+    /// In the order of their first members.
+    pub families: Vec<Tested<'a>>,
+    /// In the order in which they were shown.
+    pub rows: Vec<Corrected<'a>>,
+    /// Families without a plan, m.
+    pub exploratory: usize,
+    /// Those of them that are selected, R.
+    pub selected: usize,
+}
+
+impl Corrections<'_> {
+    /// True if a comparison is found at the level of its family.
+    pub fn is_found(&self, row: &Corrected<'_>) -> bool {
+        row.adjusted().zip(self.families[row.family].level).is_some_and(|(p, level)| p <= level)
+    }
+}
+
+/// Adjusts comparisons within their families and selects among those.
+pub fn correct<'a>(members: impl IntoIterator<Item = &'a Comparison>) -> Corrections<'a> {
+    let mut found = Corrections::default();
+    let mut place: HashMap<(LabId, &str, &str, bool), usize> = HashMap::new();
+    let mut inside: Vec<Vec<usize>> = Vec::new();
+    for c in members {
+        let question = if c.planned { "" } else { c.question.as_str() };
+        let family = *place.entry((c.lab, &c.spec, question, c.planned)).or_insert_with(|| {
+            let (question, planned) = (c.question.as_str(), c.planned);
+            found.families.push(Tested { question, planned, size: 0, simes: 1.0, level: None });
+            inside.push(Vec::new());
+            inside.len() - 1
+        });
+        if !c.interim {
+            inside[family].push(found.rows.len());
+        }
+        found.rows.push(Corrected { comparison: c, family, standing: Standing::Interim, from: None });
+    }
+    for (family, rows) in found.families.iter_mut().zip(&inside) {
+        let p: Vec<f64> = rows.iter().map(|row| found.rows[*row].comparison.counted_p()).collect();
+        (family.size, family.simes) = (p.len(), simes(&p));
+        family.level = Some(ALPHA).filter(|_| family.planned);
+    }
+    let mut open: Vec<&mut Tested<'_>> =
+        found.families.iter_mut().filter(|f| !f.planned && f.size > 0).collect();
+    let q = benjamini_hochberg(&open.iter().map(|f| f.simes).collect::<Vec<_>>());
+    found.exploratory = open.len();
+    found.selected = q.iter().filter(|q| **q <= ALPHA).count();
+    let level = ALPHA * found.selected as f64 / found.exploratory.max(1) as f64;
+    open.iter_mut().zip(q).for_each(|(family, q)| family.level = (q <= ALPHA).then_some(level));
+    for (family, rows) in found.families.iter().zip(&inside) {
+        adjust(&mut found.rows, rows, family.level);
+    }
+    found
+}
+
+/// Holm's p-values of the members of one family.
+fn adjust(all: &mut [Corrected<'_>], members: &[usize], level: Option<f64>) {
+    let p: Vec<f64> = members.iter().map(|row| all[*row].comparison.counted_p()).collect();
+    let mut rising = p.clone();
+    rising.sort_by(f64::total_cmp);
+    let hypotheses = |p: f64| (members.len() - rising.partition_point(|other| *other < p)) as f64;
+    for ((row, p), holm) in members.iter().zip(&p).zip(holm(&p)) {
+        let row = &mut all[*row];
+        let least = row.comparison.least;
+        let mute = least > 0.0 && least * hypotheses(least) > ALPHA;
+        row.standing = if mute { Standing::CannotDecide } else { Standing::Adjusted(holm) };
+        let level = level.filter(|level| holm <= *level && !mute).map(|level| level / hypotheses(*p));
+        row.from = level.and_then(|level| row.comparison.reached(level));
     }
 }
 
@@ -92,17 +263,25 @@ impl Family {
     /// Adds a comparison. The same comparison of the same spec, made again on more examples, replaces itself: looking
     /// twice at one question is one question. A planned comparison stays, and an exploratory one about the same is
     /// separate.
-    pub fn join(&mut self, new: Comparison) {
+    pub fn join(&mut self, mut new: Comparison) {
         let places = self.places.entry(new.number()).or_default();
         let mut same = places.iter().filter(|at| self.members[**at].same(&new));
         let like = same.clone().find(|at| self.members[**at].planned == new.planned);
         match like.or_else(|| same.next().filter(|_| new.planned)) {
-            Some(at) => self.members[*at] = new,
+            Some(at) => {
+                new.continue_curve(&mut self.members[*at]);
+                self.members[*at] = new;
+            }
             None => {
                 places.push(self.members.len());
                 self.members.push(new);
             }
         }
+    }
+
+    /// All comparisons in the order in which they were first shown.
+    pub fn members(&self) -> &[Comparison] {
+        &self.members
     }
 
     /// Number of comparisons.
@@ -115,106 +294,12 @@ impl Family {
         self.members.is_empty()
     }
 
-    /// All comparisons in the order in which they were first shown, corrected over the family. One whose p-value is not
-    /// a number counts as a test and is never rejected.
-    pub fn corrected(&self) -> Vec<Corrected<'_>> {
-        let p: Vec<f64> = self.members.iter().map(|c| if c.p.is_nan() { 1.0 } else { c.p }).collect();
-        let (holm, bh) = (holm(&p), benjamini_hochberg(&p));
-        let each = self.members.iter().zip(holm).zip(bh);
-        each.map(|((comparison, holm), bh)| Corrected { comparison, holm, bh }).collect()
+    /// All comparisons, adjusted within their families.
+    pub fn corrected(&self) -> Corrections<'_> {
+        correct(&self.members)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn comparison(what: &str, p: f64) -> Comparison {
-        let (lab, spec) = (LabId::Interventions, "s".to_owned());
-        Comparison { lab, spec, what: what.into(), test: "sign test".into(), n: 10, p, planned: false }
-    }
-
-    /// The bug: the comparison that a plan made at its n was overwritten by that of all items.
-    #[test]
-    fn what_a_plan_made_stays_beside_what_is_looked_at_later() {
-        let mut family = Family::default();
-        let new = |n: usize, p: f64, planned: bool| Comparison { n, planned, ..comparison("a", p) };
-        family.join(new(64, 0.5, false));
-        family.join(new(200, 0.64, true));
-        assert_eq!(family.len(), 1, "looks on the way are the same question");
-        // As a run reports it: interim comparisons, then all final ones once more.
-        for next in [new(256, 0.2, false), new(200, 0.64, true), new(400, 0.04, false), new(200, 0.64, true)]
-        {
-            family.join(next);
-        }
-        let all = family.corrected();
-        let told: Vec<_> = all.iter().map(|c| (c.comparison.n, c.comparison.planned, c.holm)).collect();
-        assert_eq!(told, [(200, true, 0.64), (400, false, 0.08)]);
-    }
-
-    #[test]
-    fn a_question_that_is_asked_again_is_one_question() {
-        let mut family = Family::default();
-        family.join(comparison("a", 0.5));
-        family.join(comparison("b", 0.01));
-        family.join(comparison("a", 0.02));
-        assert_eq!(family.len(), 2);
-        let all = family.corrected();
-        assert_eq!(all.iter().map(|c| c.comparison.p).collect::<Vec<_>>(), [0.02, 0.01]);
-        assert_eq!(all.iter().map(|c| c.holm).collect::<Vec<_>>(), [0.02, 0.02]);
-        assert_eq!(all.iter().map(|c| c.bh).collect::<Vec<_>>(), [0.02, 0.02]);
-    }
-
-    /// [`Family::join`] by its definition: looks at every member.
-    fn joined_one_by_one(members: &mut Vec<Comparison>, new: Comparison) {
-        let of = |planned: bool| members.iter().position(|c| c.same(&new) && c.planned == planned);
-        let at = if new.planned { of(true).or(of(false)) } else { of(false) };
-        match at {
-            Some(at) => members[at] = new,
-            None => members.push(new),
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn joining_by_number_is_joining_by_looking_at_every_member(
-            all in proptest::collection::vec((0..2_usize, "[ab]", "[a-c]{1,2}", "[tu]", 0.0..1.0_f64), 0..120), stored in 0..120_usize,
-        ) {
-            let (mut family, mut plain) = (Family::default(), Vec::new());
-            for (k, (lab, spec, what, test, p)) in all.into_iter().enumerate() {
-                let lab = [LabId::Interventions, LabId::Power][lab];
-                let new = Comparison { lab, spec, what, test, n: k, p, planned: k % 3 == 0 };
-                joined_one_by_one(&mut plain, new.clone());
-                family.join(new);
-                if k == stored {
-                    // A family that was stored and read continues like the original.
-                    family = serde_json::from_str(&serde_json::to_string(&family).unwrap()).unwrap();
-                }
-            }
-            prop_assert_eq!(&family.members, &plain);
-        }
-    }
-
-    /// A grid of ten thousand cells took minutes to join: each comparison was compared with all that were there.
-    #[test]
-    fn a_large_family_is_joined_in_time_that_grows_with_its_size() {
-        let mut family = Family::default();
-        let begun = std::time::Instant::now();
-        for k in 0..200_000 {
-            family.join(comparison(&format!("comparison {k}"), 0.5));
-        }
-        assert_eq!(family.len(), 200_000);
-        assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
-    }
-
-    #[test]
-    fn what_is_no_number_counts_and_is_never_rejected() {
-        let mut family = Family::default();
-        family.join(comparison("a", f64::NAN));
-        family.join(comparison("b", 0.03));
-        let all = family.corrected();
-        assert_eq!((all[0].holm, all[1].holm), (1.0, 0.06));
-    }
-}
+#[path = "family_tests.rs"]
+mod tests;

@@ -57,6 +57,9 @@ pub struct Told {
     pub won: u64,
     /// McNemar's exact p-value of `lost` and `won`.
     pub p: f64,
+    /// p-value of no change at any strength of the sweep: max-T over all of them. None before the sweep is complete, and in older recordings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep_p: Option<f64>,
 }
 
 impl BehaviourFinding {

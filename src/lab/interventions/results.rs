@@ -144,6 +144,17 @@ impl Results {
             .find(|o| o.model == model && o.value.method_key() == *method && o.value.oracle == oracle)
     }
 
+    /// The largest p-value of a sweep from this strength up: strengths are tested in turn from the largest down. None for a strength above all
+    /// of them, and before the sweep is complete.
+    pub fn p_from(&self, at: &Tagged<BehaviourFinding>) -> Option<f64> {
+        let key = at.value.method_key();
+        let mine = self.behaviour.iter().filter(|b| {
+            let same = b.model == at.model && b.value.layer == at.value.layer && b.value.method_key() == key;
+            same && b.is_final && b.value.value >= at.value.value
+        });
+        mine.filter_map(|b| b.value.told.as_ref().map(|t| t.p)).reduce(f64::max)
+    }
+
     fn add_point(&mut self, new: Tagged<ReliabilityFinding>) {
         let key = new.value.key(&new.model);
         let at = self.curves.iter().position(|c| c.key == key).unwrap_or_else(|| {

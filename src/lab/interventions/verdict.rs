@@ -9,6 +9,7 @@ use super::finding::PaperFinding;
 use super::key::MethodKey;
 use super::leak::Left;
 use super::oracle::OracleKind;
+use lab::family::ALPHA;
 use stats::Estimate;
 
 /// Why a method has no strength of highest reliability under an oracle.
@@ -100,6 +101,9 @@ pub struct VersusFinding {
     /// of older programs that have none. In those that have no difference it is twice the smaller share of resamples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
+    /// That p-value adjusted by Holm over the pairs of methods under the oracle; none where there is none, and in older recordings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holm_p: Option<f64>,
     /// Changes that reverse the verdict: `linear oracle` or `mlp oracle`, `recipe 1`, `recipe 2`. A verdict that is
     /// reversed is uncertain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -148,6 +152,18 @@ pub struct LeakFinding {
     pub linear: Left,
     /// The same of a fresh MLP.
     pub mlp: Left,
+}
+
+impl VersusFinding {
+    /// The p-value that verbs follow: adjusted for the other pairs, where it is.
+    pub fn deciding_p(&self) -> Option<f64> {
+        self.holm_p.or(self.p)
+    }
+
+    /// The first beside the second, in words: more reliable only if the test rejects.
+    pub fn verb(&self) -> &'static str {
+        if self.deciding_p().is_some_and(|p| p <= ALPHA) { "more reliable than" } else { "ahead of" }
+    }
 }
 
 impl LeakFinding {

@@ -6,7 +6,7 @@ use super::tally::Tally;
 use base::matrix::Matrix;
 use lab::interval::resamples_for;
 use stats::bootstrap::{Resamples, interval};
-use stats::corrections::{benjamini_hochberg, holm};
+use stats::corrections::benjamini_hochberg;
 use stats::estimate::Estimate;
 use stats::mcnemar::{self, Test};
 use stats::paired::{difference, equivalence};
@@ -25,6 +25,8 @@ pub struct Terms {
     pub level: f64,
     /// Margin of equivalence.
     pub margin: f64,
+    /// Level of the tests, by which an equivalence is claimed.
+    pub alpha: f64,
     /// Seed of the bootstrap.
     pub seed: u64,
     /// The test that decides for one run of each side on independent items.
@@ -130,6 +132,8 @@ pub fn of_tally(tally: &Tally, names: &Names, terms: Terms) -> ComparisonFinding
         right_to_wrong: count(total.only_a),
         margin: terms.margin,
         equivalence_p: sound(margin_p),
+        equivalence_holm_p: Some(sound(margin_p)),
+        anytime_p: None,
         test: title(tally, terms.by),
         planned: false,
         hypothesis: None,
@@ -194,13 +198,31 @@ fn draws(level: f64) -> usize {
     RESAMPLES.max(resamples_for(level.min(MOST_LEVEL)))
 }
 
-/// Adjusts the p-values of the comparisons of a run for their number.
-pub fn adjust(all: &mut [&mut ComparisonFinding]) {
-    let p: Vec<f64> = all.iter().map(|c| c.p).collect();
-    let (holm, bh) = (holm(&p), benjamini_hochberg(&p));
+/// Adjusts the p-values of the comparisons of a run for their number. An equivalence that `alpha` would claim is one more hypothesis; of a
+/// comparison's two at most one is false, so that the step-down counts comparisons (Shaffer 1986).
+pub fn adjust(all: &mut [&mut ComparisonFinding], alpha: f64) {
     let family = all.len();
-    for ((c, h), q) in all.iter_mut().zip(holm).zip(bh) {
-        (c.holm_p, c.bh_q, c.family) = (h, q, family);
+    let q = benjamini_hochberg(&all.iter().map(|c| c.p).collect::<Vec<_>>());
+    let mut hypotheses: Vec<(f64, usize, bool)> = Vec::new();
+    for (i, c) in all.iter_mut().enumerate() {
+        (c.bh_q, c.family) = (q[i], family);
+        c.equivalence_holm_p = Some((family as f64 * c.equivalence_p).min(1.0));
+        hypotheses.push((c.p, i, false));
+        if c.equivalence_p <= alpha {
+            hypotheses.push((c.equivalence_p, i, true));
+        }
+    }
+    hypotheses.sort_by(|x, y| x.0.total_cmp(&y.0));
+    let (mut open, mut largest) = (family, 0.0f64);
+    for (p, i, equivalence) in hypotheses {
+        largest = largest.max((open as f64 * p).min(1.0));
+        if equivalence {
+            all[i].equivalence_holm_p = Some(largest);
+        } else {
+            all[i].holm_p = largest;
+            // With its equivalence in play, one of the two may still be false.
+            open -= usize::from(all[i].equivalence_p > alpha);
+        }
     }
 }
 
@@ -209,7 +231,7 @@ mod tests {
     use super::*;
 
     fn terms() -> Terms {
-        Terms { level: 0.95, margin: 0.05, seed: 1, by: Test::Exact }
+        Terms { level: 0.95, margin: 0.05, alpha: 0.05, seed: 1, by: Test::Exact }
     }
 
     fn names() -> Names {
@@ -393,7 +415,7 @@ mod tests {
     fn the_family_is_that_of_the_run() {
         let mut x = compare(&items([40, 10, 2, 8]), &names(), terms());
         let mut y = compare(&items([40, 9, 8, 3]), &names(), terms());
-        adjust(&mut [&mut x, &mut y]);
+        adjust(&mut [&mut x, &mut y], 0.05);
         assert_eq!((x.family, y.family), (2, 2));
         assert!((x.holm_p - 2.0 * x.p).abs() < 1e-12 && y.holm_p == y.p.max(x.holm_p));
     }

@@ -126,6 +126,12 @@ pub struct ComparisonFinding {
     pub margin: f64,
     /// p-value of equivalence within the margin.
     pub equivalence_p: f64,
+    /// That p-value adjusted with those of the differences, where it is small enough for a claim; none in findings of older programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub equivalence_holm_p: Option<f64>,
+    /// While more items are to come: the p-value that holds whenever one looks, where an item is a step of the sequential test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anytime_p: Option<f64>,
     /// The test that counts, and how the interval was made.
     pub test: String,
     /// True if a plan fixed it before any result was seen.
@@ -282,6 +288,21 @@ impl ComparisonFinding {
     /// The p-value that verbs follow: of the planned comparison its own, of the others that adjusted within the run.
     pub fn deciding_p(&self) -> f64 {
         if self.planned { self.p } else { self.holm_p }
+    }
+
+    /// True if the sides are as good as equal within the margin, by two one-sided tests at `alpha`: the interval at level 1 - 2 alpha lies
+    /// inside.
+    pub fn is_equivalent(&self, alpha: f64) -> bool {
+        self.equivalence_holm_p.unwrap_or(self.equivalence_p) <= alpha
+    }
+
+    /// The smallest p-value that the items on which the sides differ could give; 0 where there is no such limit.
+    pub fn least_p(&self) -> f64 {
+        match (self.mcnemar(), self.only_a.zip(self.only_b), self.differing) {
+            (Some(test), Some((a, b)), _) => test.p(a + b, 0),
+            (_, _, Some(differing)) => 2f64.powf(1.0 - differing as f64).min(1.0),
+            _ => 0.0,
+        }
     }
 
     /// McNemar's test if the p-value that counts is one of his.

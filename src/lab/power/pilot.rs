@@ -416,7 +416,7 @@ mod tests {
     fn two_reasons_make_a_collapse() {
         use crate::compare::{Names, Terms, compare};
         let names = Names { a: "x".into(), b: "y".into(), metric: "correct".into() };
-        let terms = Terms { level: 0.95, margin: 0.05, seed: 0, by: Test::Exact };
+        let terms = Terms { level: 0.95, margin: 0.05, alpha: 0.05, seed: 0, by: Test::Exact };
         let pairs = |a: &[f64], b: &[f64]| Pairs {
             a: vec![a.to_vec()],
             b: vec![b.to_vec()],

@@ -332,7 +332,8 @@ impl Spec {
 
     /// Terms of the comparison.
     pub fn terms(&self) -> Terms {
-        Terms { level: self.interval.level, margin: self.test.margin, seed: self.seed, by: self.test.by }
+        let (margin, alpha) = (self.test.margin, self.test.alpha);
+        Terms { level: self.interval.level, margin, alpha, seed: self.seed, by: self.test.by }
     }
 
     /// A path of the spec, from where its file lies.

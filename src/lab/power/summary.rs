@@ -81,7 +81,9 @@ pub fn lead(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
     let text = if d.mean == 0.0 {
         format!("{first} and {second} are level: {} [{}, {}]{how}", by(0.0), by(turned.lo), by(turned.hi))
     } else {
-        let (verb, whose) = match v.deciding_p() <= alpha {
+        // Before all items are there, only a p-value that holds at any time decides.
+        let deciding = if c.is_final { v.deciding_p() } else { v.anytime_p.unwrap_or(1.0) };
+        let (verb, whose) = match deciding <= alpha {
             true => ("beats", ""),
             false => ("is ahead of", " in these items"),
         };
@@ -94,6 +96,10 @@ pub fn lead(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
 /// The p-value with its test, what it was adjusted for, and why the interval seems to contradict it where it does.
 pub fn evidence(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
     let v = &c.value;
+    if !c.is_final {
+        let anytime = v.anytime_p.map_or(String::new(), |p| format!("; p at any time {}", p_value(p)));
+        return format!("interim p {}, which holds only for an n fixed beforehand{anytime}", p_value(v.p));
+    }
     let mut text = format!("p {}", p_value(v.p));
     if v.family > 1 && !v.planned {
         text += &format!(", Holm p {} over {} comparisons", p_value(v.holm_p), v.family);
@@ -160,9 +166,8 @@ pub fn verdict(results: &Results) -> Vec<String> {
         out.push(needed(results, &required.value, c));
         out.extend(unbounded(v, &required.value.n_test).filter(|_| results.collapsed().is_none()));
     }
-    if v.equivalence_p < alpha {
-        let margin = score(100.0 * v.margin);
-        out.push(format!("as good as equal within {margin} points (p {})", p_value(v.equivalence_p)));
+    if c.is_final && v.is_equivalent(alpha) {
+        out.push(equivalent(v, alpha));
     }
     if let Some(reasons) = results.collapsed() {
         out.push(format!("no n is recommended: {}", reasons.join("; ")));
@@ -184,6 +189,15 @@ pub fn verdict(results: &Results) -> Vec<String> {
     }
     out.extend(results.at_hand().and_then(|p| exaggerated(p.value.type_m, p.value.type_s)));
     out
+}
+
+/// The claim of equivalence, by the interval that its two one-sided tests at `alpha` are read from.
+pub fn equivalent(c: &ComparisonFinding, alpha: f64) -> String {
+    let (level, margin) = (percent(1.0 - 2.0 * alpha), c.amount(c.margin));
+    let margin = margin.trim_start_matches('+');
+    let of = if c.family > 1 { format!(" over {} comparisons", c.family) } else { String::new() };
+    let p = p_value(c.equivalence_holm_p.unwrap_or(c.equivalence_p));
+    format!("as good as equal: the {level} interval lies within ±{margin}{} (p {p}{of})", c.unit())
 }
 
 /// How often a comparison would be seen, and by what. Power is that of the test that counts; only where the sides ran

@@ -127,7 +127,7 @@ pub fn versus(a: &System, b: &System, metric: Option<&str>, terms: Terms) -> Res
             second: first(b),
         });
     }
-    adjust(&mut tasks.iter_mut().map(|t| &mut t.finding).collect::<Vec<_>>());
+    adjust(&mut tasks.iter_mut().map(|t| &mut t.finding).collect::<Vec<_>>(), terms.alpha);
     let n = units.sizes.iter().sum::<f64>() as usize;
     let pooled = |units: Differences, fewest: usize| {
         let count = units.sums.len();

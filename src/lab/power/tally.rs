@@ -110,6 +110,7 @@ pub fn under(results: &Results, ran: &Spec, asked: &Adjust) -> Option<Answer> {
     if let Some(whole) = whole {
         (comparison.holm_p, comparison.bh_q) = (whole.value.holm_p, whole.value.bh_q);
         comparison.family = whole.value.family;
+        comparison.equivalence_holm_p = Some((comparison.family as f64 * comparison.equivalence_p).min(1.0));
     }
     let hash = spec.hash();
     let sizes = results.sizes.iter().filter_map(|size| {

@@ -166,19 +166,19 @@ pub struct PromptPreferenceFinding {
     pub relation: String,
     /// Number of prompts.
     pub prompts: usize,
-    /// Lowest P@1.
+    /// Lowest P@1. Its interval, like those of the highest and the gap, is by limits that hold for all prompts at once.
     pub worst: Estimate,
     /// Highest P@1.
     pub best: Estimate,
     /// Highest minus lowest P@1.
     pub gap: Estimate,
-    /// Population standard deviation over prompts.
+    /// Population standard deviation over prompts; it has no interval (null), but in what older programs recorded.
     pub std: Estimate,
     /// Mean over prompts.
     pub mean: Estimate,
     /// The gap with best and worst chosen on other instances; none for one prompt or one instance.
     pub gap_held_out: Option<f64>,
-    /// Its interval, by bootstrap over the instances; none in older recordings.
+    /// Its interval by Student's t over what each instance adds to it; none in what was recorded before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap_held_out_interval: Option<[f64; 2]>,
     /// The gap that equally good prompts would show.
@@ -191,7 +191,7 @@ pub struct PromptPreferenceFinding {
     pub candidates: Option<Candidates>,
 }
 
-/// Prompt preference over relations. Intervals by bootstrap over relations. `n` is the number of relations.
+/// Prompt preference over relations. Intervals by Student's t over relations. `n` is the number of relations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct PreferenceSummaryFinding {
     /// Number of relations.

@@ -5,9 +5,11 @@ use rand_chacha::rand_core::Rng;
 
 use super::answers::Answers;
 use super::places::{Ties, places};
-use base::matrix::Matrix;
-use stats::bootstrap::{Resamples, interval};
+use stats::bootstrap::interval;
 use stats::estimate::Estimate;
+use stats::intervals::clopper_pearson;
+use stats::paired::mean_within;
+use stats::replicates::exact_floor;
 use stats::rng::{shuffle, stream};
 
 /// The spread that the paper counts as large: 10 points.
@@ -51,10 +53,6 @@ impl Preference {
         let std = (scores.iter().map(|s| (s - mean) * (s - mean)).sum::<f64>() / n).sqrt();
         Some(Self { worst, best, gap: best - worst, std, mean })
     }
-
-    fn all(self) -> [f64; 5] {
-        [self.worst, self.best, self.gap, self.std, self.mean]
-    }
 }
 
 /// True if a gap is more than `large`; rounding does not count.
@@ -62,39 +60,59 @@ pub fn is_over(gap: f64, large: f64) -> bool {
     gap > large + 1e-9
 }
 
-/// [`Preference`] with intervals by bootstrap over the instances of the relation: worst, best, gap, std, mean. `resamples`
-/// must be of as many examples as there are instances, of which a single one leaves the intervals all that there may be. None
-/// without prompts or instances.
-pub fn resampled(answers: &Answers, resamples: &Resamples, level: f64) -> Option<[Estimate; 5]> {
+/// [`Preference`] with intervals over the instances of the relation: worst, best, gap, std, mean. None without prompts or instances.
+///
+/// Worst, best and gap are those of the true scores of these prompts. A bootstrap of extremes misses them (it covers the gap of prompts with
+/// scores from .50 to .65 half of the time, and that of equal ones never), so they are bounded by limits that hold for all prompts at once:
+/// Clopper and Pearson's at level 1 - (1 - level) / prompts. The standard deviation has no interval (its ends are NaN), the mean Student's t.
+pub fn bounded(answers: &Answers, level: f64) -> Option<[Estimate; 5]> {
     let (n, prompts) = (answers.shape.instances(), answers.shape.prompts());
-    if n == 0 {
-        return None;
-    }
-    let centre = Preference::of(&answers.p_at_1())?.all();
-    let columns = Matrix::from_fn(n, prompts, |i, p| f32::from(u8::from(answers.is_right(p, i, 0))));
-    let each: Vec<[f64; 5]> = resamples.block_sums(&columns, &[(0..n).collect()], |_, sums| {
-        let scores: Vec<f64> = sums.iter().map(|s| f64::from(*s) / n as f64).collect();
-        Preference::of(&scores).map_or([f64::NAN; 5], Preference::all)
-    });
-    let within = [SHARE, SHARE, SHARE, STD, SHARE];
-    let of = |k: usize| interval(centre[k], each.iter().map(|e| e[k]).collect(), level);
-    Some(std::array::from_fn(|k| of(k).unless_single(n, within[k])))
+    let p = Preference::of(&answers.p_at_1()).filter(|_| n > 0)?;
+    let right = |prompt: usize| (0..n).filter(move |i| answers.is_right(prompt, *i, 0));
+    let each = 1.0 - (1.0 - level) / prompts as f64;
+    let limits: Vec<Estimate> =
+        (0..prompts).map(|prompt| clopper_pearson(right(prompt).count() as u64, n as u64, each)).collect();
+    let ends = |of: fn(f64, f64) -> f64| {
+        let fold = |end: fn(&Estimate) -> f64| limits.iter().map(end).reduce(of).unwrap_or(f64::NAN);
+        (fold(|e| e.lo), fold(|e| e.hi))
+    };
+    let ((min_lo, min_hi), (max_lo, max_hi)) = (ends(f64::min), ends(f64::max));
+    let gap = match prompts {
+        1 => Estimate::exact(0.0),
+        _ => Estimate { mean: p.gap, lo: (max_lo - min_hi).max(0.0), hi: max_hi - min_lo },
+    };
+    let share =
+        |i: usize| (0..prompts).filter(|p| answers.is_right(*p, i, 0)).count() as f64 / prompts as f64;
+    let of_each: Vec<f64> = (0..n).map(share).collect();
+    Some([
+        Estimate { mean: p.worst, lo: min_lo, hi: min_hi },
+        Estimate { mean: p.best, lo: max_lo, hi: max_hi },
+        gap,
+        Estimate { mean: p.std, lo: f64::NAN, hi: f64::NAN },
+        Estimate { mean: p.mean, ..mean_of_shares(&of_each, level) },
+    ])
+}
+
+/// Mean of shares of instances with Student's t, no narrower than the exact interval where few of them are 0 or few are 1.
+pub(crate) fn mean_of_shares(values: &[f64], level: f64) -> Estimate {
+    let found = mean_within(values, SHARE, level);
+    let floor = exact_floor(found.mean, values.len(), false, level);
+    floor.map_or(found, |f| Estimate { lo: found.lo.min(f.lo), hi: found.hi.max(f.hi), ..found })
 }
 
 /// The gap of best and worst prompt without the luck of choosing them on the instances that they are judged on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Honest {
-    /// The mean gap on one half of the instances where best and worst were chosen on the other. Interval by bootstrap over what
-    /// each instance adds to it, with the choices as they fell.
+    /// The mean gap on one half of the instances where best and worst were chosen on the other: of the prompts that half of these instances
+    /// would choose. Student's t over what each instance adds to it, with the choices as they fell.
     pub held_out: Estimate,
     /// The mean gap that equally good prompts would show: each instance's answers permuted over the prompts. Its interval is the
     /// range in which such gaps lie.
     pub by_chance: Estimate,
 }
 
-/// See [`Honest`]. `resamples` must be of as many examples as there are instances. None where there are fewer than two prompts or
-/// two instances.
-pub fn honest(answers: &Answers, resamples: &Resamples, level: f64, seed: u64) -> Option<Honest> {
+/// See [`Honest`]. None where there are fewer than two prompts or two instances.
+pub fn honest(answers: &Answers, level: f64, seed: u64) -> Option<Honest> {
     let (n, prompts) = (answers.shape.instances(), answers.shape.prompts());
     if n < 2 || prompts < 2 {
         return None;
@@ -113,7 +131,10 @@ pub fn honest(answers: &Answers, resamples: &Resamples, level: f64, seed: u64) -
         by_chance.push(Preference::of(&scores).map_or(0.0, |p| p.gap));
     }
     let mean = by_chance.iter().sum::<f64>() / REPEATS as f64;
-    Some(Honest { held_out: resamples.mean(&adds, level), by_chance: interval(mean, by_chance, level) })
+    Some(Honest {
+        held_out: mean_within(&adds, DIFFERENCE, level),
+        by_chance: interval(mean, by_chance, level),
+    })
 }
 
 /// Adds to each instance of one random half its part in the gap between the prompts that are best and worst on the other: the mean
@@ -216,8 +237,7 @@ mod tests {
         let table: Vec<bool> = (0..6 * 60).map(|_| unit(&mut rng) < 0.4).collect();
         let equal = answers(6, &[1; 60], |p, i, _| table[p * 60 + i]);
         let seen = Preference::of(&equal.p_at_1()).unwrap().gap;
-        let r = Resamples::new(60, 400, 2);
-        let of = |answers: &Answers| honest(answers, &r, 0.95, 1).unwrap();
+        let of = |answers: &Answers| honest(answers, 0.95, 1).unwrap();
         let found = of(&equal);
         assert!(seen > 0.08 && (found.by_chance.mean - seen).abs() < 0.1, "{seen} {found:?}");
         assert!(found.held_out.mean.abs() < 0.08, "{found:?}");
@@ -229,25 +249,51 @@ mod tests {
         assert!(found.held_out.mean > 0.25 && found.held_out.lo > 0.1, "{found:?}");
         assert!(found.by_chance.mean < 0.25, "{found:?}");
         let one = answers(1, &[1; 9], |_, _, _| true);
-        assert_eq!(honest(&one, &Resamples::new(9, 100, 0), 0.95, 0), None);
+        assert_eq!(honest(&one, 0.95, 0), None);
+    }
+
+    /// A bootstrap of extremes covered the gap of unequal prompts half of the time and that of equal ones never.
+    #[test]
+    fn the_extremes_over_prompts_are_covered() {
+        let (runs, mut rng) = (300, stream(11, "extremes"));
+        for (scores, least) in
+            [([0.5, 0.53, 0.56, 0.6, 0.63, 0.65], 0.95), ([0.6; 6], 0.95), ([0.02; 6], 0.95)]
+        {
+            let (worst, best) = (scores[0], scores[5]);
+            let mut held = [0; 3];
+            for _ in 0..runs {
+                // Prompts ask about the same instances, which are hard or easy for all of them.
+                let hard: Vec<f64> = (0..53).map(|_| unit(&mut rng)).collect();
+                let own: Vec<f64> = (0..53 * 6).map(|_| unit(&mut rng)).collect();
+                let drawn = |p: usize, i: usize| {
+                    if own[p * 53 + i] < 0.5 { hard[i] } else { (own[p * 53 + i] - 0.5) * 2.0 }
+                };
+                let found = bounded(&answers(6, &[1; 53], |p, i, _| drawn(p, i) < scores[p]), 0.95).unwrap();
+                for (k, truth) in [worst, best, best - worst].into_iter().enumerate() {
+                    held[k] += usize::from(found[k].lo <= truth && truth <= found[k].hi);
+                }
+            }
+            assert!(
+                held.iter().all(|h| f64::from(*h as u32) >= least * f64::from(runs)),
+                "{scores:?}: {held:?} of {runs}"
+            );
+        }
     }
 
     #[test]
-    fn intervals_hold_the_estimate_and_shrink_to_nothing_where_all_is_equal() {
-        let all = answers(3, &[1; 40], |p, i, _| i % (p + 2) == 0);
-        let r = Resamples::new(40, 400, 2);
-        for e in resampled(&all, &r, 0.9).unwrap() {
-            assert!(e.lo <= e.hi && e.hi - e.lo < 0.5, "{e:?}");
-        }
+    fn one_instance_and_equal_answers_claim_no_certainty() {
         let single = answers(3, &[1], |p, _, _| p > 0);
-        let [worst, best, _, std, _] = resampled(&single, &Resamples::new(1, 400, 2), 0.9).unwrap();
-        assert_eq!((worst.mean, worst.lo, worst.hi), (0.0, 0.0, 1.0));
-        assert_eq!((best.mean, best.lo, best.hi), (1.0, 0.0, 1.0));
-        assert_eq!((std.lo, std.hi), STD);
-        let sure = answers(2, &[1; 40], |_, _, _| true);
-        let [worst, best, gap, std, mean] = resampled(&sure, &r, 0.9).unwrap();
-        assert_eq!([worst, best, mean], [Estimate::exact(1.0); 3]);
-        assert_eq!([gap, std], [Estimate::exact(0.0); 2]);
+        let [worst, best, gap, std, mean] = bounded(&single, 0.9).unwrap();
+        assert!(
+            worst.mean == 0.0 && best.mean == 1.0 && worst.hi > 0.9 && best.lo < 0.1,
+            "{worst:?} {best:?}"
+        );
+        assert!(gap.lo == 0.0 && gap.hi == 1.0 && (mean.lo, mean.hi) == SHARE, "{gap:?} {mean:?}");
+        assert!(std.mean > 0.0 && std.lo.is_nan() && std.hi.is_nan(), "{std:?}");
+        let [worst, best, gap, _, mean] = bounded(&answers(2, &[1; 40], |_, _, _| true), 0.9).unwrap();
+        assert!(worst.lo < 0.95 && best.hi == 1.0 && gap.lo == 0.0 && gap.hi > 0.05 && mean.lo < 0.95);
+        let [.., gap, _, _] = bounded(&answers(1, &[1; 40], |_, i, _| i % 2 == 0), 0.9).unwrap();
+        assert_eq!(gap, Estimate::exact(0.0), "one prompt has no gap");
     }
 
     #[test]

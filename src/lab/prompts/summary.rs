@@ -94,7 +94,7 @@ fn words(results: &Results) -> Vec<String> {
 }
 
 const MODEL_HEAD: [&str; 9] =
-    ["model", "adjusted", "worst", "best", "gap", "held out", "by chance", "std", "stability"];
+    ["model", "adjusted", "gap held out", "by chance", "worst", "best", "gap", "std", "stability"];
 
 fn models(results: &Results) -> Vec<Vec<String>> {
     let row = |model: &str| {
@@ -105,11 +105,11 @@ fn models(results: &Results) -> Vec<Vec<String>> {
         Some(vec![
             model.to_owned(),
             v.mean_adjusted.map_or("n/a".into(), interval),
+            v.mean_gap_held_out.map_or_else(|| mean(mine().filter_map(|p| p.value.gap_held_out)), interval),
+            v.mean_gap_by_chance.map_or_else(|| mean(mine().filter_map(|p| p.value.gap_by_chance)), interval),
             v.mean_worst.map_or("n/a".into(), interval),
             v.mean_best.map_or("n/a".into(), interval),
             v.mean_gap.map_or("n/a".into(), interval),
-            v.mean_gap_held_out.map_or_else(|| mean(mine().filter_map(|p| p.value.gap_held_out)), interval),
-            v.mean_gap_by_chance.map_or_else(|| mean(mine().filter_map(|p| p.value.gap_by_chance)), interval),
             v.mean_std.map_or("n/a".into(), interval),
             v.mean_stability
                 .map_or_else(|| mean(stable.filter_map(|s| s.value.stability.map(|e| e.mean))), interval),
@@ -166,6 +166,9 @@ fn disparity(results: &Results) -> Vec<Vec<String>> {
 
 /// An estimate with its interval, in per cent with one decimal.
 pub fn interval(e: Estimate) -> String {
+    if e.lo.is_nan() {
+        return format!("{:.1}", 100.0 * e.mean);
+    }
     format!("{:.1} [{:.1}, {:.1}]", 100.0 * e.mean, 100.0 * e.lo, 100.0 * e.hi)
 }
 

@@ -31,11 +31,7 @@ pub fn settings() -> Vec<Setting<Spec>> {
         membership(),
         erasure(),
     ];
-    all.extend([
-        resamples(),
-        level(),
-        seed("The seed from which every random stream of the run is derived."),
-    ]);
+    all.extend([level(), seed("The seed from which every random stream of the run is derived.")]);
     all
 }
 
@@ -292,16 +288,6 @@ fn erasure() -> Setting<Spec> {
     )
 }
 
-fn resamples() -> Setting<Spec> {
-    row("interval.resamples", "Resamples", "Bootstrap resamples of the originals, each with its partners.")
-        .count(
-            &[200, 500, 1_000, 2_000, 5_000],
-            100..=100_000,
-            |s: &Spec| s.interval.resamples,
-            |s, n| s.interval.resamples = n,
-        )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -314,12 +300,7 @@ mod tests {
         for setting in settings() {
             let mut spec = Spec::shipped();
             let values: Vec<Value> = match setting.kind(&spec, &known) {
-                // More resamples are wanted for a higher level than the row before it may have left.
-                Kind::Slider { stops, .. }
-                    if setting.key != "interval.level" && setting.key != "interval.resamples" =>
-                {
-                    stops.into_iter().map(Value::Number).collect()
-                }
+                Kind::Slider { stops, .. } => stops.into_iter().map(Value::Number).collect(),
                 Kind::Choice(names) => (0..names.len()).map(|i| Value::Choice(Some(i))).collect(),
                 Kind::Integer(_) => vec![Value::Number(7.0)],
                 Kind::Marks(names) => (0..names.len())

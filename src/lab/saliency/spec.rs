@@ -8,7 +8,6 @@ use super::methods::NAMES;
 use super::metrics::map::Membership;
 use corpus::rationales::{Dimension, Language};
 use lab::LabId;
-pub use lab::interval::IntervalSpec;
 use lab::layer::LayerRef;
 use lab::spec::{LabSpec, Refuse, SpecError};
 
@@ -40,6 +39,27 @@ pub struct Spec {
     /// How uncertainty is stated.
     #[serde(default)]
     pub interval: IntervalSpec,
+}
+
+/// How uncertainty is stated.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct IntervalSpec {
+    /// Level of the intervals.
+    pub level: f64,
+    /// Accepted and ignored, as older specs have it: intervals are by Student's t and need no resamples.
+    #[serde(skip_serializing, deserialize_with = "ignored")]
+    resamples: (),
+}
+
+impl Default for IntervalSpec {
+    fn default() -> Self {
+        Self { level: 0.95, resamples: () }
+    }
+}
+
+fn ignored<'de, D: serde::Deserializer<'de>>(from: D) -> Result<(), D::Error> {
+    serde::de::IgnoredAny::deserialize(from).map(|_| ())
 }
 
 /// The sentences.
@@ -358,7 +378,11 @@ impl LabSpec for Spec {
         self.check_data(&refuse)?;
         self.check_methods(&refuse)?;
         self.check_choices(&refuse)?;
-        self.interval.check(&refuse)
+        let level = self.interval.level;
+        if (0.5..1.0).contains(&level) {
+            return Ok(());
+        }
+        refuse.because("interval.level", format!("is {level}: allowed are 0.5 to below 1"))
     }
 
     fn reach(&self, origin: &str) -> Result<(), SpecError> {

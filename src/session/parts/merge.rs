@@ -173,7 +173,7 @@ pub fn write(
             }
             tape.put(entry)?;
         }
-        let members = family.corrected().into_iter().map(|c| (index, c.comparison.clone()));
+        let members = family.members().iter().map(|c| (index, c.clone()));
         tape.merged.family.extend(members);
         tape.merged.cells += 1;
         tape.offset = tape.last;

@@ -5,9 +5,10 @@ use ratatui::text::{Line, Span};
 use super::{Page, hanging};
 use crate::state::State;
 use crate::theme::Role;
-use base::numbers::probability;
+use base::numbers::{probability, short};
 use base::text::{fit, pad, printable, wrapped};
 use engine::message::NoticeLevel;
+use labs::family::{ALPHA, Corrected, Corrections, Standing};
 use labs::terms::{self, Term};
 
 /// Columns of what stands before a value.
@@ -130,12 +131,44 @@ impl Page for Notices {
     }
 }
 
-/// Every comparison shown in the session, corrected for all of them.
+/// Every comparison shown in the session, by family.
 pub(crate) struct Family;
 
 /// Columns of a comparison's words and of each number.
 const WHAT: usize = 48;
-const NUMBER: usize = 9;
+const NUMBER: usize = 11;
+
+impl Family {
+    /// The heading of a family: its question, its size, and the level of the tests inside.
+    fn heading(all: &Corrections<'_>, family: usize) -> String {
+        let f = &all.families[family];
+        if f.planned {
+            return format!("planned, tested at α = {}", probability(ALPHA));
+        }
+        let count = if f.size == 1 { "1 comparison".into() } else { format!("{} comparisons", f.size) };
+        let chosen = match f.level {
+            Some(level) if all.exploratory > 1 => format!(
+                "{} of {} families selected, tested at {}",
+                all.selected,
+                all.exploratory,
+                probability(level)
+            ),
+            Some(level) => format!("tested at {}", probability(level)),
+            None => "not selected".into(),
+        };
+        format!("{} ({count}; Simes p {}, {chosen})", f.question, probability(f.simes))
+    }
+
+    /// The adjusted p-value, or why there is none.
+    fn adjusted(row: &Corrected<'_>) -> String {
+        match (row.standing, row.comparison.anytime) {
+            (Standing::Interim, Some(p)) => format!("any n {}", probability(p)),
+            (Standing::Interim, None) => "interim".into(),
+            (Standing::CannotDecide, _) => "too few".into(),
+            (Standing::Adjusted(p), _) => probability(p),
+        }
+    }
+}
 
 impl Page for Family {
     fn name(&self) -> &'static str {
@@ -151,34 +184,38 @@ impl Page for Family {
 
     fn lines(&self, state: &State, room: usize) -> Vec<Line<'static>> {
         let theme = state.theme();
+        let dim = |text: &str, room: usize| {
+            hanging(text, room)
+                .into_iter()
+                .map(|l| Line::styled(l, theme.style(Role::Dim)))
+                .collect::<Vec<_>>()
+        };
         if state.board.family.is_empty() {
             let text =
                 "no comparison has been shown yet; every comparison that any lab shows is counted here";
-            return hanging(text, room)
-                .into_iter()
-                .map(|l| Line::styled(l, theme.style(Role::Dim)))
-                .collect();
+            return dim(text, room);
         }
-        let what = WHAT.min(room.saturating_sub(4 * NUMBER)).max(12);
-        let columns = ["p", "Holm", "BH", "n"].map(|c| format!("{c:>NUMBER$}")).concat();
+        let what = WHAT.min(room.saturating_sub(3 * NUMBER)).max(12);
+        let columns = ["p", "Holm", "n"].map(|c| format!("{c:>NUMBER$}")).concat();
         let header = format!("{}{columns}", pad("comparison", what));
         let mut lines = vec![Line::styled(header, theme.style(Role::Title))];
-        for c in state.board.family.corrected() {
-            let mark = if c.comparison.planned { "planned: " } else { "" };
-            let shown = format!("{mark}{}", printable(&c.comparison.what));
-            let shown = pad(&fit(&shown, what - 1), what);
-            let numbers = [c.comparison.p, c.holm, c.bh].map(|p| format!("{:>NUMBER$}", probability(p)));
-            let n = c.comparison.n;
-            let text = format!("{shown}{}{n:>NUMBER$}", numbers.concat());
-            lines.push(Line::styled(text, theme.style(Role::Text)));
+        let all = state.board.family.corrected();
+        for family in 0..all.families.len() {
+            lines.extend(dim(&printable(&Self::heading(&all, family)), room));
+            for row in all.rows.iter().filter(|row| row.family == family) {
+                let c = row.comparison;
+                let from = row.from.map_or(String::new(), |from| format!(" (from {} up)", short(from)));
+                let shown = format!(" {}{from}", printable(&c.what));
+                let shown = pad(&fit(&shown, what - 1), what);
+                let numbers = [probability(c.p), Self::adjusted(row), c.n.to_string()];
+                let numbers = numbers.map(|text| format!("{text:>NUMBER$}")).concat();
+                let role = if all.is_found(row) { Role::Text } else { Role::Dim };
+                lines.push(Line::styled(format!("{shown}{numbers}"), theme.style(role)));
+            }
         }
-        let about = "Holm bounds the chance of any false finding among them, BH (Benjamini and Hochberg) the expected share of false ones among those called findings.";
+        let about = "Holm bounds the chance of any false finding in a family: one question of one run. Families are selected by Simes' test and tested inside at 5 % times the share that is selected (Benjamini and Bogomolov 2014): these findings are exploratory. A planned comparison is tested alone. Too few: with these items no adjusted p could reach 5 %. Interim: more items are to come, and p holds only for an n fixed beforehand; \"any n\" holds whenever one looks.";
         lines.push(Line::default());
-        lines.extend(
-            hanging(about, room.min(what + 4 * NUMBER))
-                .into_iter()
-                .map(|l| Line::styled(l, theme.style(Role::Dim))),
-        );
+        lines.extend(dim(about, room.min(what + 3 * NUMBER)));
         lines
     }
 
@@ -186,11 +223,17 @@ impl Page for Family {
         if state.board.family.is_empty() {
             return None;
         }
-        let mut text = String::from("lab\tspec\tcomparison\ttest\tn\tp\tholm\tbh\tplanned\n");
-        for c in state.board.family.corrected() {
-            let x = c.comparison;
-            let numbers = format!("{}\t{}\t{}\t{}\t{}", x.n, x.p, c.holm, c.bh, x.planned);
-            text.push_str(&format!("{}\t{}\t{}\t{}\t{numbers}\n", x.lab, x.spec, x.what, x.test));
+        let mut text = String::from(
+            "lab\tspec\tfamily\tcomparison\ttest\tn\tp\tholm\tlevel\tfound\tinterim\tanytime_p\tplanned\n",
+        );
+        let all = state.board.family.corrected();
+        let number = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
+        for row in &all.rows {
+            let (x, family) = (row.comparison, &all.families[row.family]);
+            let (holm, level) = (number(row.adjusted()), number(family.level));
+            text.push_str(&format!("{}\t{}\t{}\t{}\t{}\t", x.lab, x.spec, x.question, x.what, x.test));
+            text.push_str(&format!("{}\t{}\t{holm}\t{level}\t{}\t", x.n, x.p, all.is_found(row)));
+            text.push_str(&format!("{}\t{}\t{}\n", x.interim, number(x.anytime), x.planned));
         }
         Some(text)
     }

@@ -77,21 +77,22 @@ fn an_overwrite_that_is_refused_writes_nothing() {
 }
 
 #[test]
-fn the_family_lists_each_comparison_with_both_corrections_and_copies_them() {
+fn the_family_lists_each_comparison_by_question_and_copies_them() {
     use labs::family::Comparison;
     let mut state = state();
     assert!(
         Family.copy(&state).is_none() && Family.lines(&state, 70)[0].to_string().contains("no comparison")
     );
     for (what, p, planned) in [("a against b", 0.01, false), ("a against \u{1b}c", 0.04, true)] {
-        let (lab, spec) = (labs::LABS[0].id(), "s".to_owned());
-        let comparison = Comparison { lab, spec, what: what.into(), test: "sign".into(), n: 9, p, planned };
-        state.board.family.join(comparison);
+        let lab = labs::LABS[0].id();
+        let about = Comparison::of(lab, "s", "which is better".into(), what.into(), "sign");
+        state.board.family.join(Comparison { n: 9, p, planned, ..about });
     }
     let lines: Vec<String> = Family.lines(&state, 70).iter().map(ToString::to_string).collect();
-    assert!(lines[1].starts_with("a against b") && lines[1].contains("020"), "{lines:?}");
+    assert!(lines[1].starts_with("which is better (1 comparison"), "{lines:?}");
+    assert!(lines[2].starts_with(" a against b") && lines[2].contains("010"), "{lines:?}");
     assert!(lines.iter().all(|l| !l.contains('\u{1b}') && width(l) <= 70), "{lines:?}");
-    assert!(lines[2].starts_with("planned: a against"), "{lines:?}");
+    assert!(lines[3].starts_with("planned") && lines[4].starts_with(" a against"), "{lines:?}");
     let copied = Family.copy(&state).unwrap();
     let planned: Vec<&str> = copied.lines().filter_map(|l| l.rsplit('\t').next()).collect();
     assert_eq!(planned, ["planned", "false", "true"]);

@@ -61,7 +61,7 @@ fn verdict(c: &ComparisonFinding, alpha: f64) -> &'static str {
     match c {
         c if c.holm_p < alpha && c.difference.mean > 0.0 => "A better",
         c if c.holm_p < alpha => "B better",
-        c if c.equivalence_p < alpha => "equivalent",
+        c if c.is_equivalent(alpha) => "equivalent",
         _ => "open",
     }
 }

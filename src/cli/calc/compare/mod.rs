@@ -26,7 +26,7 @@ use labs::power::finding::{ComparisonFinding, Open};
 use labs::power::pairs::{Matched, matched};
 use labs::power::pilot::Pilot;
 use labs::power::summary::{
-    evidence, exaggerated, lead, none_enough, p_value, seen, span, too_few, unbounded,
+    equivalent, evidence, exaggerated, lead, none_enough, p_value, seen, span, too_few, unbounded,
 };
 use labs::results::Tagged;
 use stats::Estimate;
@@ -195,7 +195,7 @@ pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
         return Err(CliError::Usage(format!("--margin is {margin}: it must be above 0")));
     }
     let gates = Gates::parse(args.fail_if.as_deref(), args.fail_unless.as_deref())?;
-    let terms = Terms { level, margin, seed: args.seed, by };
+    let terms = Terms { level, margin, alpha: aim.level, seed: args.seed, by };
     let wanted = Wanted {
         filter: args.filter.clone(),
         metric: args.metric.clone(),
@@ -314,7 +314,7 @@ fn files(
         let comparison = compare(&found.pairs, &names(metric), terms);
         all.push((found, comparison));
     }
-    adjust(&mut all.iter_mut().map(|(_, c)| c).collect::<Vec<_>>());
+    adjust(&mut all.iter_mut().map(|(_, c)| c).collect::<Vec<_>>(), aim.level);
     let mut outcome = Ok(());
     for (found, comparison) in all {
         let metric = comparison.metric.clone();
@@ -413,7 +413,13 @@ fn tell(
         output::line(out, &format!("resampled: [{}, {}]{}", c.amount(boot.lo), c.amount(boot.hi), c.unit()))?;
     }
     let margin = c.amount(c.margin).trim_start_matches('+').to_owned();
-    output::line(out, &format!("equivalent within {margin}{}: p {}", c.unit(), p_value(c.equivalence_p)))?;
+    let equivalence = match c.is_equivalent(aim.level) {
+        true => equivalent(c, aim.level),
+        false => {
+            format!("not shown to be equal within ±{margin}{}: p {}", c.unit(), p_value(c.equivalence_p))
+        }
+    };
+    output::line(out, &equivalence)?;
     if c.family > 1 {
         output::line(
             out,

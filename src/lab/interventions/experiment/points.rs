@@ -18,6 +18,7 @@ use lab::plan::Roles;
 use probe::Matrix;
 use stats::mcnemar;
 use stats::replicates::{Bands, exact_floor};
+use stats::sweep::largest;
 
 /// Behaviour of the model after one strength by the fit of one panel, in single precision.
 #[derive(Debug, Clone, Default)]
@@ -52,10 +53,22 @@ impl Behaved {
         (count((true, false)), count((false, true)))
     }
 
+    /// The change of an example: 1 where only after the intervention its correct form is preferred, -1 where only before.
+    fn change(&self, example: usize) -> i8 {
+        i8::from(self.after[example] > 0.5) - i8::from(self.before[example] > 0.5)
+    }
+
     /// Number of examples.
     pub(crate) fn len(&self) -> usize {
         self.flipped.len()
     }
+}
+
+/// p-value of no change of preference at any strength, by what the model did at each; none where it did nothing at one of them.
+pub(crate) fn sweep_p(strengths: &[&Behaved], seed: u64) -> Option<f64> {
+    let n = strengths.first()?.len();
+    let whole = n > 0 && strengths.iter().all(|b| b.len() == n);
+    whole.then(|| largest((0..n).map(|i| strengths.iter().map(|b| b.change(i)).collect()), seed))
 }
 
 /// A method as findings name it.
@@ -298,6 +311,7 @@ pub(crate) fn behaviour(
             lost,
             won,
             p: mcnemar::exact(lost, won),
+            sweep_p: None,
         }),
     });
     Some((kind, n))

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::panel::Which;
 use super::point;
-use super::points::{Baseline, Behaved, Named, baseline, behaviour, kinds, reliability};
+use super::points::{Baseline, Behaved, Named, baseline, behaviour, kinds, reliability, sweep_p};
 use super::prepare::{Bench, RIVAL_CHUNKS};
 use super::training::is_shared;
 use crate::Host;
@@ -15,7 +15,7 @@ use crate::assess::{Assessment, Strength, assess, bands};
 use crate::banded::Banded;
 use crate::bench::{Applied, Chunk, Court, Outcome};
 use crate::distance::Distances;
-use crate::finding::{How, Kind, OptimumFinding, PaperFinding, ReliabilityFinding};
+use crate::finding::{BehaviourFinding, How, Kind, OptimumFinding, PaperFinding, ReliabilityFinding};
 use crate::method::Method;
 use crate::optimum::{Draws, Optimum};
 use crate::options::Options;
@@ -339,10 +339,15 @@ impl Sweep {
             let rivals = rivals.iter().filter_map(|r| r.get(o).cloned()).collect();
             out.push(Concluded { draws: all.draws, rivals, best, points });
         }
+        let firsts: Vec<&Behaved> = self.seen[0].behaved.iter().collect();
+        let sweep_p = sweep_p(&firsts, bench.spec.probe.seed);
         for i in 0..self.values.len() {
             let (_, behaved) = self.so_far(i);
             let value = self.values[i];
-            let conduct = behaviour(bench, &self.named, value, &behaved);
+            let mut conduct = behaviour(bench, &self.named, value, &behaved);
+            if let Some((Kind::Behaviour(BehaviourFinding { told: Some(told), .. }), _)) = &mut conduct {
+                told.sweep_p = sweep_p;
+            }
             let distance = bench.distance(&self.named, value, &self.seen[0].distances[i]);
             for (body, n) in conduct.into_iter().chain(distance) {
                 host.find(bench.label.finding(n, true, host.elapsed(), body))?;

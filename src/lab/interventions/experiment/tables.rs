@@ -194,8 +194,8 @@ fn kept(results: &Results, model: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-const VERSUS_HEAD: [&str; 6] =
-    ["oracle", "order", "share of resamples", "difference of R", "p", "turns with"];
+const VERSUS_HEAD: [&str; 7] =
+    ["oracle", "order", "share of resamples", "difference of R", "p", "Holm p", "turns with"];
 
 /// The order of the methods, then each neighbouring pair of it.
 fn verdicts(results: &Results, model: &str) -> Vec<Vec<String>> {
@@ -205,8 +205,9 @@ fn verdicts(results: &Results, model: &str) -> Vec<Vec<String>> {
         let names: Vec<String> = order.iter().map(|m| m.title()).collect();
         rows.push(vec![
             oracle.to_string(),
-            names.join(" > "),
+            names.join(", "),
             score(*stability),
+            "-".into(),
             "-".into(),
             "-".into(),
             String::new(),
@@ -218,11 +219,12 @@ fn verdicts(results: &Results, model: &str) -> Vec<Vec<String>> {
             let Some(v) = found.map(|v| &v.value) else { continue };
             rows.push(vec![
                 oracle.to_string(),
-                format!("{} > {}", v.a.title(), v.b.title()),
+                format!("{} {} {}", v.a.title(), v.verb(), v.b.title()),
                 score(v.p_greater),
                 v.difference
                     .map_or("-".into(), |d| format!("{} [{}, {}]", score(d.mean), score(d.lo), score(d.hi))),
                 v.p.map_or("-".into(), probability),
+                v.holm_p.map_or("-".into(), probability),
                 v.turns_with.join(", "),
             ]);
         }

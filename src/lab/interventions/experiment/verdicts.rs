@@ -14,6 +14,9 @@ use lab::Head;
 use lab::LabId;
 use lab::family::Comparison;
 use lab::fault::Fault;
+use stats::corrections::holm;
+use stats::mcnemar;
+use stats::replicates::Contrast;
 
 /// Compares all methods under every oracle, and then all their settings. `concluded` is by method, then by oracle.
 pub(crate) fn compare(
@@ -50,37 +53,36 @@ pub(crate) fn compare(
 
 /// The comparison that a finding makes: two methods under an oracle, or the model's answers before and after an intervention.
 pub(crate) fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
-    let (what, test, p) = match kind {
+    let about = |question: String, what: String, test: &str| Comparison {
+        n: finding.n,
+        ..Comparison::of(LabId::Interventions, finding.spec, question, what, test)
+    };
+    match kind {
         Kind::Versus(v) => {
-            let what = format!(
-                "{} against {}: reliability, {} oracle, {}",
-                v.a.title(),
-                v.b.title(),
-                v.oracle,
-                finding.model
-            );
+            let question = format!("reliability, {} oracle, {}", v.oracle, finding.model);
+            let what = format!("{} against {}: {question}", v.a.title(), v.b.title());
             let test = match v.difference {
                 Some(_) => "paired t over trainings and examples",
                 None => "bootstrap paired over examples and trainings",
             };
-            (what, test, v.p?)
+            Some(Comparison { p: v.p?, ..about(question, what, test) })
         }
         Kind::Behaviour(b) if finding.r#final => {
-            let at = format!("{} at {} {}", b.method_key().title(), b.parameter, short(b.value));
-            let what = format!("{at}: correct form preferred after and before, {}", finding.model);
-            (what, "exact McNemar", b.told.as_ref()?.p)
+            let told = b.told.as_ref()?;
+            let question = format!("correct form preferred after and before, {}", finding.model);
+            let method = b.method_key().title();
+            let least = mcnemar::exact(told.lost + told.won, 0);
+            // A recording of an older program has no test of the whole sweep: each of its strengths is a comparison.
+            let Some(p) = told.sweep_p else {
+                let what = format!("{method} at {} {}: {question}", b.parameter, short(b.value));
+                return Some(Comparison { p: told.p, least, ..about(question, what, "exact McNemar") });
+            };
+            let test = "max-T over the strengths, paired";
+            let about = about(question.clone(), format!("{method}: {question}"), test);
+            Some(Comparison { p, least, curve: vec![(b.value, told.p)], ..about })
         }
-        _ => return None,
-    };
-    Some(Comparison {
-        lab: LabId::Interventions,
-        spec: finding.spec.to_owned(),
-        what,
-        test: test.into(),
-        n: finding.n,
-        p,
-        planned: false,
-    })
+        _ => None,
+    }
 }
 
 fn report(
@@ -94,22 +96,26 @@ fn report(
     let key = |i: usize| sweeps[i].named().key.clone();
     let n = bench.test.len();
     // Every pair once, the higher one first.
-    for (place, a) in ranking.order.iter().enumerate() {
-        for b in &ranking.order[place + 1..] {
-            let turns =
-                turned.iter().filter(|(_, pairs)| pairs.contains(&(*a, *b)) || pairs.contains(&(*b, *a)));
-            let contrast = contrast(draws[*a], draws[*b]);
-            let body = Kind::Versus(VersusFinding {
-                a: key(*a),
-                b: key(*b),
-                oracle,
-                p_greater: ranking.better[*a][*b],
-                difference: contrast.map(|c| c.interval(bench.label.level())),
-                p: contrast.map(|c| c.p()),
-                turns_with: turns.map(|(name, _)| name.clone()).collect(),
-            });
-            host.find(bench.label.finding(n, true, host.elapsed(), body))?;
-        }
+    let order = ranking.order.iter().enumerate();
+    let pairs: Vec<(usize, usize)> =
+        order.flat_map(|(place, a)| ranking.order[place + 1..].iter().map(|b| (*a, *b))).collect();
+    let contrasts: Vec<Option<Contrast>> =
+        pairs.iter().map(|(a, b)| contrast(draws[*a], draws[*b])).collect();
+    let tested: Vec<f64> = contrasts.iter().flatten().map(Contrast::p).collect();
+    let mut adjusted = holm(&tested).into_iter();
+    for ((a, b), contrast) in pairs.into_iter().zip(contrasts) {
+        let turns = turned.iter().filter(|(_, pairs)| pairs.contains(&(a, b)) || pairs.contains(&(b, a)));
+        let body = Kind::Versus(VersusFinding {
+            a: key(a),
+            b: key(b),
+            oracle,
+            p_greater: ranking.better[a][b],
+            difference: contrast.map(|c| c.interval(bench.label.level())),
+            p: contrast.map(|c| c.p()),
+            holm_p: contrast.and_then(|_| adjusted.next()),
+            turns_with: turns.map(|(name, _)| name.clone()).collect(),
+        });
+        host.find(bench.label.finding(n, true, host.elapsed(), body))?;
     }
     let body = Kind::Ranking(RankingFinding {
         oracle,
@@ -143,11 +149,16 @@ mod tests {
         let oracle = OracleKind::Mlp;
         let difference = Some(Estimate { mean: 0.1, lo: 0.01, hi: 0.19 });
         let (p, turns_with) = (Some(0.04), Vec::new());
-        let versus = VersusFinding { a, b, oracle, p_greater: 0.98, difference, p, turns_with };
+        let versus =
+            VersusFinding { a, b, oracle, p_greater: 0.98, difference, p, holm_p: Some(0.08), turns_with };
         let joined = compared_of(&label.finding(2400, true, 1.0, Kind::Versus(versus))).unwrap();
         assert_eq!(
-            (joined.what.as_str(), joined.p),
-            ("PGD against INLP: reliability, mlp oracle, bert-mini", 0.04)
+            (joined.what.as_str(), joined.question.as_str(), joined.p),
+            (
+                "PGD against INLP: reliability, mlp oracle, bert-mini",
+                "reliability, mlp oracle, bert-mini",
+                0.04
+            )
         );
         let some: Banded = Estimate::exact(0.5).into();
         let behaviour = |told| {
@@ -164,9 +175,14 @@ mod tests {
                 told,
             })
         };
-        let told = Some(Told { rank_before: some, rank_after: some, forms: 90, lost: 9, won: 1, p: 0.02 });
+        let (rank_before, rank_after) = (some, some);
+        let one = Told { rank_before, rank_after, forms: 90, lost: 9, won: 1, p: 0.02, sweep_p: None };
+        let told = Some(Told { sweep_p: Some(0.03), ..one.clone() });
         let joined = compared_of(&label.finding(2400, true, 1.0, behaviour(told.clone()))).unwrap();
-        assert!(joined.what.starts_with("PGD at epsilon .112") && joined.p == 0.02, "{joined:?}");
+        assert_eq!((joined.p, &joined.curve[..]), (0.03, &[(0.112, 0.02)][..]));
+        assert!(joined.what.starts_with("PGD: correct form") && joined.least == 0.5f64.powi(9), "{joined:?}");
+        let old = compared_of(&label.finding(2400, true, 1.0, behaviour(Some(one)))).unwrap();
+        assert!(old.what.starts_with("PGD at epsilon .112") && old.p == 0.02, "{old:?}");
         assert_eq!(compared_of(&label.finding(256, false, 1.0, behaviour(told))), None);
         assert_eq!(compared_of(&label.finding(2400, true, 1.0, behaviour(None))), None);
     }

@@ -102,30 +102,42 @@ impl Instrument for Power {
     }
 
     fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
-        let mut n = finding.n;
-        let (what, test, p, planned) = match kind {
+        let about = |question: String, what: String, test: &str| Comparison {
+            n: finding.n,
+            ..Comparison::of(LabId::Power, finding.spec, question, what, test)
+        };
+        match kind {
             // A plan of equality counts by the test of equality.
             Kind::Comparison(c) if c.hypothesis == Some(Hypothesis::Equal) => {
-                let (what, test) =
-                    (format!("{} as good as {}: {}", c.a, c.b, c.metric), EQUIVALENCE.to_owned());
-                (what, test, c.equivalence_p, c.planned)
+                let question = format!("{} as good as {}", c.a, c.b);
+                let what = format!("{question}: {}", c.metric);
+                Some(Comparison {
+                    p: c.equivalence_p,
+                    planned: c.planned,
+                    ..about(question, what, EQUIVALENCE)
+                })
             }
             Kind::Comparison(c) => {
-                (format!("{} against {}: {}", c.a, c.b, c.metric), c.test.clone(), c.p, c.planned)
+                let question = format!("{} against {}", c.a, c.b);
+                let what = format!("{question}: {}", c.metric);
+                let (interim, anytime) = (!finding.r#final, c.anytime_p);
+                let (p, least, planned) = (c.p, c.least_p(), c.planned);
+                Some(Comparison { p, least, planned, interim, anytime, ..about(question, what, &c.test) })
             }
             Kind::Sequential(s) if s.planned => {
-                n = usize::try_from(s.at_n).unwrap_or(n);
-                (format!("{} against {}", s.a, s.b), ANYTIME.to_owned(), s.anytime_p(), true)
+                let n = usize::try_from(s.at_n).unwrap_or(finding.n);
+                let question = format!("{} against {}", s.a, s.b);
+                let about = about(question.clone(), question, ANYTIME);
+                Some(Comparison { n, p: s.anytime_p(), planned: true, ..about })
             }
             // The comparison itself has joined the family already.
             Kind::Noise(c) if !c.own => {
-                let after = format!("accuracy after {} training examples", c.n_train);
-                (format!("{} against {}: {after}", c.a, c.b), c.test.clone(), c.p, false)
+                let what = format!("{} against {}: accuracy after {} training examples", c.a, c.b, c.n_train);
+                let question = format!("{} against the other side with noise", c.a);
+                Some(Comparison { p: c.p, ..about(question, what, &c.test) })
             }
-            _ => return None,
-        };
-        let spec = finding.spec;
-        Some(Comparison { lab: LabId::Power, spec: spec.to_owned(), what, test, n, p, planned })
+            _ => None,
+        }
     }
 }
 

@@ -150,6 +150,11 @@ impl Reporter {
             self.made.push((n, comparison));
             self.tell_comparisons(host)?;
         } else {
+            comparison.anytime_p = pairs.votes().map(|votes| {
+                let mut test = Sequential::default();
+                order.iter().for_each(|item| test.add(votes[*item].0, votes[*item].1));
+                test.anytime_p()
+            });
             host.find(self.finding(n, false, host.elapsed(), Kind::Comparison(comparison)))?;
         }
         let found = curve.into_iter().map(Kind::Power).chain(required.map(Kind::Required));
@@ -178,7 +183,7 @@ impl Reporter {
     fn tell_comparisons(&mut self, host: &mut Host<'_>) -> Result<(), Cancelled> {
         for part in [true, false] {
             let mine = self.made.iter_mut().zip(&self.powers).filter(|(_, (_, is_part))| *is_part == part);
-            adjust(&mut mine.map(|((_, c), _)| c).collect::<Vec<_>>());
+            adjust(&mut mine.map(|((_, c), _)| c).collect::<Vec<_>>(), self.spec.test.alpha);
         }
         for (n, comparison) in &self.made {
             host.find(self.finding(*n, true, host.elapsed(), Kind::Comparison(comparison.clone())))?;

@@ -13,7 +13,6 @@ use crate::finding::Kind;
 use crate::library::{Fact, Relation};
 use crate::rule::Rule;
 use lab::fault::Fault;
-use stats::bootstrap::Resamples;
 
 /// Queries of one model from which on a relation is reported model by model.
 const LONG: usize = 2_000;
@@ -136,9 +135,8 @@ impl Early {
             if right.is_empty() {
                 continue;
             }
-            let resamples = Resamples::new(right.len(), bench.spec.interval.resamples, bench.spec.seed);
             let asked = (self.entry.relation.id.as_str(), prompt.as_str(), Some(p));
-            let found = score(bench, asked, (&right, &ranks), &resamples);
+            let found = score(bench, asked, (&right, &ranks));
             let t = host.elapsed();
             host.find(m.label.finding(right.len(), false, t, Kind::PromptScore(found)))?;
         }

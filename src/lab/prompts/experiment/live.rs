@@ -13,7 +13,6 @@ use crate::query::Asker;
 use crate::question::{LookQuestion, PromptQuestion, Question as Asked};
 use base::Problem;
 use lab::fault::{Fault, problem};
-use stats::bootstrap::Resamples;
 
 /// Tokens that are shown of one query.
 const SHOWN: usize = 5;
@@ -83,14 +82,13 @@ fn prompt(bench: &Bench, asked: &PromptQuestion, host: &mut Host<'_>) -> Result<
         return Err(problem(&what, "prompt", "its instances say why; choose another relation").into());
     }
     let all = replies(bench, entry, &asked.prompt, host)?;
-    let resamples = Resamples::new(entry.facts.len(), bench.spec.interval.resamples, bench.spec.seed);
     let index = entry.prompts.iter().position(|p| *p == asked.prompt);
     let t = host.elapsed();
     let mut findings = Vec::new();
     for (member, replies) in bench.members.iter().zip(all) {
         let right: Vec<bool> = replies.iter().map(|said| said.right).collect();
         let ranks: Vec<Option<u32>> = replies.iter().map(|said| said.rank).collect();
-        let found = score(bench, (&asked.relation, &asked.prompt, index), (&right, &ranks), &resamples);
+        let found = score(bench, (&asked.relation, &asked.prompt, index), (&right, &ranks));
         findings.push(member.label.finding(entry.facts.len(), true, t, Kind::PromptScore(found)));
     }
     Ok(findings)

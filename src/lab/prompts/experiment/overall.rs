@@ -17,6 +17,7 @@ use lab::host::NoticeLevel;
 use stats::bootstrap::Resamples;
 use stats::estimate::Estimate;
 use stats::intervals::wilson;
+use stats::paired::mean_within;
 
 /// Draws behind a look in the meantime.
 const MEANWHILE: usize = 200;
@@ -199,19 +200,12 @@ fn summaries(bench: &Bench, gathered: &Gathered, host: &mut Host<'_>) -> Result<
         return Ok(());
     }
     let level = bench.spec.interval.level;
-    let resamples = Resamples::new(relations, bench.spec.interval.resamples, bench.spec.seed);
     let mut over_in_all = 0;
     for (member, spreads) in bench.members.iter().zip(&gathered.spreads) {
         // Over the relations that have the number.
         let mean = |within: (f64, f64), of: fn(&Spread) -> Option<f64>| {
             let list: Vec<f64> = spreads.iter().filter_map(of).collect();
-            let fewer = || Resamples::new(list.len(), bench.spec.interval.resamples, bench.spec.seed);
-            let found = match list.len() {
-                0 => return None,
-                n if n == relations => resamples.mean(&list, level),
-                _ => fewer().mean(&list, level),
-            };
-            Some(found.unless_single(list.len(), within))
+            (!list.is_empty()).then(|| mean_within(&list, within, level))
         };
         let over = spreads.iter().filter(|s| is_over(s.over.gap, LARGE)).count();
         over_in_all += over;

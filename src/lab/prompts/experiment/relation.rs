@@ -14,14 +14,13 @@ use crate::finding::{
 };
 use crate::ledger::parts;
 use crate::library::Relation;
-use crate::preference::{Honest, Preference, SHARE, honest, is_unstable, resampled, stability};
+use crate::preference::{Honest, Preference, bounded, honest, is_unstable, mean_of_shares, stability};
 use crate::spec::{Sharing, Weighting};
 use crate::vocabulary::{Words, taken};
 use base::Problem;
 use lab::fault::{Fault, problem};
 use lab::host::NoticeLevel;
 use model::Model;
-use stats::bootstrap::Resamples;
 use stats::estimate::Estimate;
 use stats::intervals::wilson;
 
@@ -96,11 +95,10 @@ pub(crate) fn investigate(
         host.notice(NoticeLevel::Warning, Problem { what, r#where: "relation".into(), hint })?;
         return Ok(());
     }
-    let resamples = Resamples::new(entry.facts.len(), bench.spec.interval.resamples, bench.spec.seed);
     let mut averages = Vec::new();
     for (k, seconds) in seconds.intervals.iter().enumerate() {
         host.stage(format!("{}: intervals, {}", relation.id, bench.members[k].name), "models", *seconds);
-        averages.push(report_model(bench, (entry, k), &weights, &resamples, gathered, host)?);
+        averages.push(report_model(bench, (entry, k), &weights, gathered, host)?);
         host.beat(1, 1)?;
     }
     gather(bench, entry, &weights, &averages, gathered);
@@ -168,7 +166,6 @@ pub(crate) fn score(
     bench: &Bench,
     (relation, prompt, index): (&str, &str, Option<usize>),
     (right, ranks): (&[bool], &[Option<u32>]),
-    resamples: &Resamples,
 ) -> PromptScoreFinding {
     let (n, level, k) = (right.len() as u64, bench.spec.interval.level, bench.spec.query.k);
     let among = |r: &Option<u32>| r.is_some_and(|r| r as usize <= k);
@@ -181,7 +178,7 @@ pub(crate) fn score(
         p_at_1: wilson(right.iter().filter(|r| **r).count() as u64, n, level),
         p_at_k: wilson(ranks.iter().filter(|r| among(r)).count() as u64, n, level),
         k,
-        mrr: resamples.mean(&reciprocal, level).unless_single(right.len(), SHARE),
+        mrr: mean_of_shares(&reciprocal, level),
     }
 }
 
@@ -190,7 +187,6 @@ fn report_model(
     bench: &Bench,
     (entry, k): (&Entry, usize),
     weights: &Weights,
-    resamples: &Resamples,
     gathered: &mut Gathered,
     host: &mut Host<'_>,
 ) -> Result<Exact, Fault> {
@@ -204,11 +200,11 @@ fn report_model(
         let places: Vec<usize> = (0..n).map(|i| answers.shape.at(p, i, 0)).collect();
         let right: Vec<bool> = places.iter().map(|at| answers.right[*at]).collect();
         let ranks: Vec<Option<u32>> = places.iter().map(|at| ranks[*at]).collect();
-        let found = score(bench, (id, prompt, Some(p)), (&right, &ranks), resamples);
+        let found = score(bench, (id, prompt, Some(p)), (&right, &ranks));
         tell(n, Kind::PromptScore(found))?;
     }
-    let fair = honest(answers, resamples, level, bench.spec.seed);
-    if let Some([worst, best, gap, std, mean]) = resampled(answers, resamples, level) {
+    let fair = honest(answers, level, bench.spec.seed);
+    if let Some([worst, best, gap, std, mean]) = bounded(answers, level) {
         let ends = |of: fn(&Honest) -> Estimate| fair.as_ref().map(|f| [of(f).lo, of(f).hi]);
         let found = PromptPreferenceFinding {
             relation: id.to_owned(),
@@ -241,7 +237,7 @@ fn report_model(
 
     let (part, weights) = averaged(bench, entry, answers, weights);
     let exact = adjusted(&part, &weights).unwrap_or_default();
-    let spread = resamples.mean(&by_instance(&part, &weights), level).unless_single(n, SHARE);
+    let spread = mean_of_shares(&by_instance(&part, &weights), level);
     let found = AdjustedFinding {
         relation: id.to_owned(),
         p_at_1: Estimate { mean: exact.value(), ..spread },

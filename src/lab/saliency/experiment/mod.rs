@@ -103,15 +103,9 @@ impl Instrument for Saliency {
 
     fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
         let Kind::Difference(d) = kind else { return None };
-        Some(Comparison {
-            lab: LabId::Saliency,
-            spec: finding.spec.to_owned(),
-            what: format!("{}: {}", summary::against(&d.a, &d.b), d.metric),
-            test: d.test.clone(),
-            n: finding.n,
-            p: d.p,
-            planned: false,
-        })
+        let what = format!("{}: {}", summary::against(&d.a, &d.b), d.metric);
+        let about = Comparison::of(LabId::Saliency, finding.spec, d.metric.clone(), what, &d.test);
+        Some(Comparison { n: finding.n, p: d.p, ..about })
     }
 }
 

@@ -1,5 +1,5 @@
 //! Summaries of a model's rows: accuracy, agreement with people, agreement with perturbed forms, and differences
-//! between methods and models. Means are over inputs; originals are what is resampled and tested, each with its
+//! between methods and models. Means are over inputs; originals are the units of intervals and tests, each with its
 //! partners.
 
 use std::ops::Range;
@@ -13,14 +13,12 @@ use crate::finding::{
 use crate::methods::RANDOM;
 use crate::metrics::faithful::Faithfulness;
 use crate::metrics::judge::{Judged, Partner, Rules, judge};
-use crate::metrics::ratio::{Draws, against_ratio};
-use crate::metrics::summary::{Cell, cell, change_by_original, mean_by_original};
+use crate::metrics::ratio::against_ratio;
+use crate::metrics::summary::{Cell, cell, change_by_original, change_of_each, share_by_original};
 use crate::metrics::versus::{Metric, versus};
 use lab::fault::{Fault, problem};
 use stats::Estimate;
-use stats::bootstrap::Resamples;
 use stats::paired::Differences;
-use stats::replicates::exact_floor;
 
 /// Bins of the curve against the rationale ratio.
 const BINS: usize = 10;
@@ -69,14 +67,6 @@ fn families(bench: &Bench, rows: &[Option<Kept>]) -> Result<Vec<Family>, Fault> 
         found.push(Family { dimension: dimension.clone(), judged, rows: all });
     }
     Ok(found)
-}
-
-/// A mean of shares from 0 to 1 by original. Where all are equal, or few differ, no resample shows the spread that there may be.
-fn share(each: &[Vec<f64>], resamples: &Resamples, level: f64) -> Option<Estimate> {
-    let found = mean_by_original(each, resamples, level)?;
-    let clusters = each.iter().filter(|e| !e.is_empty()).count();
-    let floor = exact_floor(found.mean, clusters, false, level);
-    Some(floor.map_or(found, |f| Estimate { lo: found.lo.min(f.lo), hi: found.hi.max(f.hi), ..found }))
 }
 
 /// Kinds of perturbation in the data, in the order of their first sentence.
@@ -144,7 +134,7 @@ fn tell_accuracy(
     is_final: bool,
     host: &mut Host<'_>,
 ) -> Result<(), Fault> {
-    let (member, interval) = (&bench.members[k], &bench.spec.interval);
+    let (member, level) = (&bench.members[k], bench.spec.interval.level);
     let kinds = kinds(bench);
     let of = |sample| {
         let each = kinds.iter().map(|kind| Some(kind.as_str()));
@@ -161,17 +151,16 @@ fn tell_accuracy(
             .filter(|f| dimension == ALL || bench.sentences[f.start].dimension == dimension)
             .filter(|f| Range::clone(f).any(|s| gathered.right[s].is_some()))
             .collect();
-        let resamples = Resamples::new(mine.len(), interval.resamples, bench.spec.seed);
         let right = |group: Group<'_>| -> Vec<Vec<Right>> {
             mine.iter().map(|f| group.of(bench, f, gathered)).collect()
         };
         for group in &groups {
             let each = right(*group);
-            let share = |of: fn(&Right) -> bool| share(&numbers(&each, of), &resamples, interval.level);
+            let share = |of: fn(&Right) -> bool| share_by_original(&numbers(&each, of), level);
             let Some((top1, top3)) = share(|r| r.0).zip(share(|r| r.1)) else { continue };
             let change = (group.sample == Some(Sample::Perturbed) && group.kind.is_some()).then(|| {
                 let before = numbers(&right(Group { sample: Some(Sample::Original), ..*group }), |r| r.0);
-                change_by_original([&before, &numbers(&each, |r| r.0)], &resamples, interval.level)
+                change_by_original([&before, &numbers(&each, |r| r.0)], level)
             });
             let found = AccuracyFinding {
                 dimension: dimension.to_owned(),
@@ -195,7 +184,7 @@ fn tell_method(
     is_final: bool,
     host: &mut Host<'_>,
 ) -> Result<(), Fault> {
-    let (member, interval) = (&bench.members[k], &bench.spec.interval);
+    let (member, level) = (&bench.members[k], bench.spec.interval.level);
     let method = member.methods[m].id();
     let alpha = rules(bench, "").alpha;
     let all = families(bench, &gathered.rows[m])?;
@@ -206,19 +195,12 @@ fn tell_method(
             continue;
         }
         let judged: Vec<&Judged> = mine.iter().map(|f| &f.judged).collect();
-        let resamples = Resamples::new(judged.len(), interval.resamples, bench.spec.seed);
         for kind in std::iter::once(None).chain(kinds(bench).into_iter().map(Some)) {
-            let cell = cell(&judged, kind.as_deref(), &resamples, alpha, interval.level);
+            let cell = cell(&judged, kind.as_deref(), alpha, level);
             if kind.is_some() && cell.pairs == 0 {
                 continue;
             }
-            let (found, n) = interpretability(
-                &mine,
-                (dimension, kind.as_deref(), method),
-                cell,
-                &resamples,
-                interval.level,
-            );
+            let (found, n) = interpretability(&mine, (dimension, kind.as_deref(), method), cell, level);
             host.find(member.label.finding(
                 n,
                 is_final,
@@ -226,8 +208,7 @@ fn tell_method(
                 Kind::Interpretability(Box::new(found)),
             ))?;
         }
-        let draws = Draws { count: interval.resamples, seed: bench.spec.seed, level: interval.level, alpha };
-        for bin in against_ratio(&judged, BINS, &draws) {
+        for bin in against_ratio(&judged, BINS, alpha, level) {
             let Some(ratio) = bin.ratio.map(|r| r.mean) else { continue };
             let found = RatioFinding {
                 dimension: dimension.to_owned(),
@@ -252,7 +233,6 @@ fn interpretability(
     families: &[&Family],
     (dimension, kind, method): (&str, Option<&str>, &str),
     cell: Cell,
-    resamples: &Resamples,
     level: f64,
 ) -> (InterpretabilityFinding, usize) {
     let belongs = |row: &(String, Option<Faithfulness>, Option<bool>)| kind.is_none_or(|kind| row.0 == kind);
@@ -261,7 +241,7 @@ fn interpretability(
             .iter()
             .map(|f| f.rows.iter().filter(|r| belongs(r)).filter_map(|r| r.1.as_ref().map(of)).collect())
             .collect();
-        mean_by_original(&each, resamples, level)
+        change_of_each(&each, level)
     };
     let inputs = families.iter().flat_map(|f| &f.rows).filter(|r| belongs(r));
     let incomplete = inputs.clone().filter(|r| r.2 == Some(false)).count();

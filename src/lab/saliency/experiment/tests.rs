@@ -146,7 +146,7 @@ fn spec(models: &[&str], methods: &[&str], inputs: usize) -> Spec {
     let mut spec = Spec::shipped();
     spec.models = models.iter().map(|m| (*m).to_owned()).collect();
     spec.saliency.methods = methods.iter().map(|m| (*m).to_owned()).collect();
-    (spec.data.inputs, spec.interval.resamples) = (inputs, 200);
+    spec.data.inputs = inputs;
     (spec.integrated_gradients.steps, spec.integrated_gradients.most_steps) = (4, 8);
     spec
 }

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use super::judge::Judged;
 use super::summary::cell;
 use stats::Estimate;
-use stats::bootstrap::Resamples;
 
 /// The originals whose gold rationale makes a share of their words in `[from, to)`, with their partners.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,21 +28,9 @@ pub(crate) struct Bin {
     pub random_map: Option<Estimate>,
 }
 
-/// How the intervals are made.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Draws {
-    /// Number of resamples.
-    pub count: usize,
-    pub seed: u64,
-    /// Level of the intervals.
-    pub level: f64,
-    /// Level of the filter of PCC.
-    pub alpha: f64,
-}
-
 /// The curve in bins of equal width between 0 and 1; bins without an original are left out. An original's partners go where the
-/// original is. Originals without a gold rationale are in no bin.
-pub(crate) fn against_ratio(judged: &[&Judged], bins: usize, draws: &Draws) -> Vec<Bin> {
+/// original is. Originals without a gold rationale are in no bin. `alpha` is the level of the filter of PCC.
+pub(crate) fn against_ratio(judged: &[&Judged], bins: usize, alpha: f64, level: f64) -> Vec<Bin> {
     let bins = bins.max(1);
     let bin_of = |ratio: f64| ((ratio * bins as f64) as usize).min(bins - 1);
     let mut groups: Vec<Vec<&Judged>> = vec![Vec::new(); bins];
@@ -55,8 +42,7 @@ pub(crate) fn against_ratio(judged: &[&Judged], bins: usize, draws: &Draws) -> V
     let filled = groups.into_iter().enumerate().filter(|(_, group)| !group.is_empty());
     filled
         .map(|(i, group)| {
-            let resamples = Resamples::new(group.len(), draws.count, draws.seed);
-            let cell = cell(&group, None, &resamples, draws.alpha, draws.level);
+            let cell = cell(&group, None, alpha, level);
             Bin {
                 from: i as f64 / bins as f64,
                 to: (i + 1) as f64 / bins as f64,

@@ -1,16 +1,14 @@
 //! One cell of the table of interpretability: a dimension, a kind of perturbation (or all), one method of one model.
 //!
-//! Every mean has a percentile interval from resampled originals: an original's partners move together with it, since they are made
-//! from it. Cells that are given the same [`Resamples`] are paired too.
+//! Every mean has an interval by Student's t over originals: an original's partners count with it, since they are made from it. A mean over
+//! inputs is a ratio of sums over originals, linearised.
 
 use serde::{Deserialize, Serialize};
 
 use super::judge::{Judged, Pair, Single};
-use base::matrix::Matrix;
 use stats::Estimate;
-use stats::bootstrap::{Resamples, interval};
 use stats::correlation::Undefined;
-use stats::paired::Differences;
+use stats::paired::{Differences, Shift};
 use stats::replicates::exact_floor;
 
 /// The difference of F1 between originals and partners.
@@ -102,30 +100,31 @@ impl Seen<'_> {
     }
 }
 
-/// Sums and sizes of a statistic by original: its mean is the one over the other.
+/// A statistic by original: sums and numbers of its values.
 #[derive(Debug, Clone, Default)]
 struct Clustered {
-    sums: Vec<f64>,
-    sizes: Vec<f64>,
+    all: Differences,
     /// Smallest and largest value.
     range: Option<(f64, f64)>,
 }
 
 impl Clustered {
     fn of(view: &[Seen<'_>], values: impl Fn(&Seen<'_>) -> Vec<f64>) -> Self {
-        let mut all = Self::default();
-        view.iter().for_each(|seen| all.push(&values(seen)));
-        all
+        Self::each(view.iter().map(values))
     }
 
-    /// The values of the next original.
-    fn push(&mut self, values: &[f64]) {
-        for v in values {
-            let (lo, hi) = self.range.unwrap_or((*v, *v));
-            self.range = Some((lo.min(*v), hi.max(*v)));
+    /// From the values of each original.
+    fn each(values: impl Iterator<Item = Vec<f64>>) -> Self {
+        let mut found = Self::default();
+        for values in values {
+            for v in &values {
+                let (lo, hi) = found.range.unwrap_or((*v, *v));
+                found.range = Some((lo.min(*v), hi.max(*v)));
+            }
+            found.all.sums.push(values.iter().sum());
+            found.all.sizes.push(values.len() as f64);
         }
-        self.sums.push(values.iter().sum());
-        self.sizes.push(values.len() as f64);
+        found
     }
 
     fn over(view: &[Seen<'_>], value: impl Fn(&Pair) -> Option<f64>) -> Self {
@@ -133,80 +132,59 @@ impl Clustered {
     }
 
     fn mean(&self) -> Option<f64> {
-        let size: f64 = self.sizes.iter().sum();
         let (lo, hi) = self.range?;
         // Rounding must not carry a mean of ones above 1.
-        Some((self.sums.iter().sum::<f64>() / size).clamp(lo, hi))
+        Some(self.all.mean().clamp(lo, hi))
+    }
+
+    /// Originals that have values.
+    fn clusters(&self) -> usize {
+        self.all.sizes.iter().filter(|s| **s > 0.0).count()
+    }
+
+    /// By how much each original moves the mean: these sum to 0.
+    fn pulls(&self) -> Option<Vec<f64>> {
+        let (mean, size) = (self.mean()?, self.all.sizes.iter().sum::<f64>());
+        Some(self.all.sums.iter().zip(&self.all.sizes).map(|(sum, n)| (sum - mean * n) / size).collect())
+    }
+
+    /// The mean within these limits. One original says nothing of another: its interval is all that there may be.
+    fn estimate(&self, limits: (f64, f64), level: f64) -> Option<Estimate> {
+        Some(by_t(self.mean()?, &self.pulls()?, self.clusters(), limits, level))
+    }
+
+    /// A mean of scores from 0 to 1: where all are equal they show no spread, and the interval is the exact one.
+    fn score(&self, level: f64) -> Option<Estimate> {
+        let found = self.estimate(SHARE, level)?;
+        let (lo, hi) = self.range?;
+        Some(widened(
+            found,
+            if lo == hi { exact_floor(found.mean, self.clusters(), true, level) } else { None },
+        ))
+    }
+
+    /// This mean less another one over the same originals.
+    fn less(&self, other: &Self, level: f64) -> Option<Estimate> {
+        let pulls = self.pulls()?.iter().zip(other.pulls()?).map(|(a, b)| a - b).collect::<Vec<_>>();
+        let clusters = self.clusters().min(other.clusters());
+        Some(by_t(self.mean()? - other.mean()?, &pulls, clusters, SIGNED, level))
     }
 }
 
-/// The statistics of a cell in every resample.
-struct Resampled {
-    means: Vec<Option<f64>>,
-    statistics: Vec<Clustered>,
-    /// By resample, then by statistic; NaN where a resample holds nothing of it.
-    draws: Vec<Vec<f64>>,
-    level: f64,
+/// A mean with Student's t over so many originals.
+fn by_t(mean: f64, pulls: &[f64], units: usize, (least, most): (f64, f64), level: f64) -> Estimate {
+    if units < 2 {
+        return Estimate { mean, lo: least, hi: most };
+    }
+    let count = units as f64;
+    let error = (pulls.iter().map(|p| p * p).sum::<f64>() * count / (count - 1.0)).sqrt();
+    let e = Shift { mean, error, units }.interval(level);
+    Estimate { mean, lo: e.lo.max(least), hi: e.hi.min(most) }
 }
 
-impl Resampled {
-    fn new(statistics: Vec<Clustered>, resamples: &Resamples, level: f64) -> Self {
-        let (n, width) = (resamples.examples(), statistics.len());
-        let means: Vec<Option<f64>> = statistics.iter().map(Clustered::mean).collect();
-        // Sums less what the mean would make of them: single precision is then that of the spread.
-        let value = |i: usize, column: usize| {
-            let (one, mean) = (&statistics[column / 2], means[column / 2].unwrap_or(0.0));
-            if column.is_multiple_of(2) { one.sums[i] - mean * one.sizes[i] } else { one.sizes[i] }
-        };
-        let columns = Matrix::from_fn(n, 2 * width, |i, column| value(i, column) as f32);
-        let draws = if n == 0 {
-            Vec::new()
-        } else {
-            resamples.block_sums(&columns, &[(0..n).collect()], |_, sums| {
-                let mean = |k: usize| means[k].unwrap_or(f64::NAN);
-                let one = |k: usize| mean(k) + f64::from(sums[2 * k]) / f64::from(sums[2 * k + 1]);
-                (0..width).map(one).collect()
-            })
-        };
-        Self { means, statistics, draws, level }
-    }
-
-    fn interval(&self, mean: f64, values: impl Iterator<Item = f64>) -> Estimate {
-        interval(mean, values.filter(|v| !v.is_nan()).collect(), self.level)
-    }
-
-    /// Originals behind a statistic.
-    fn clusters(&self, k: usize) -> usize {
-        self.statistics[k].sizes.iter().filter(|s| **s > 0.0).count()
-    }
-
-    /// A mean within these limits. One original says nothing of another: its interval is all that there may be.
-    fn estimate(&self, k: usize, (least, most): (f64, f64)) -> Option<Estimate> {
-        let found = self.resampled(k)?;
-        Some(if self.clusters(k) > 1 { found } else { Estimate { lo: least, hi: most, ..found } })
-    }
-
-    /// A mean with its percentiles.
-    fn resampled(&self, k: usize) -> Option<Estimate> {
-        let (mean, (lo, hi)) = (self.means[k]?, self.statistics[k].range?);
-        // NaN is not clamped: it stays, and is left out.
-        Some(self.interval(mean, self.draws.iter().map(|d| d[k].clamp(lo, hi))))
-    }
-
-    /// A mean of scores from 0 to 1: where all are equal, no resample shows a spread, and the interval is the exact one.
-    fn score(&self, k: usize) -> Option<Estimate> {
-        let found = self.estimate(k, SHARE)?;
-        let (lo, hi) = self.statistics[k].range?;
-        let floor = if lo == hi { exact_floor(found.mean, self.clusters(k), true, self.level) } else { None };
-        Some(floor.map_or(found, |f| Estimate { lo: found.lo.min(f.lo), hi: found.hi.max(f.hi), ..found }))
-    }
-
-    /// The difference of two means.
-    fn difference(&self, a: usize, b: usize) -> Option<Estimate> {
-        let mean = self.means[a]? - self.means[b]?;
-        let found = self.interval(mean, self.draws.iter().map(|d| d[a] - d[b]));
-        Some(if self.clusters(b) > 1 { found } else { Estimate { lo: -1.0, hi: 1.0, ..found } })
-    }
+/// The same reaching at least to the ends of `floor`.
+fn widened(found: Estimate, floor: Option<Estimate>) -> Estimate {
+    floor.map_or(found, |f| Estimate { lo: found.lo.min(f.lo), hi: found.hi.max(f.hi), ..found })
 }
 
 /// The interval of a magnitude from that of the signed number.
@@ -221,33 +199,8 @@ fn folded(signed: Estimate) -> Estimate {
 const SHARE: (f64, f64) = (0.0, 1.0);
 const SIGNED: (f64, f64) = (-1.0, 1.0);
 
-/// Statistics of a cell, in the order in which they are resampled.
-const F1: usize = 0;
-const RANDOM_F1: usize = 1;
-const ORIGINAL: usize = 2;
-const PERTURBED: usize = 3;
-const BY_PAIR: usize = 4;
-const MAP: usize = 5;
-const RANDOM_MAP: usize = 6;
-const MAP_STAR: usize = 7;
-const MAP_KEPT: usize = 8;
-const PCC: usize = 9;
-const PCC_ALL: usize = 10;
-const RATIO: usize = 11;
-
-/// The cell of a kind of perturbation, or of all. `resamples` are those of all these originals, so that every cell of a dimension
-/// shares them; `alpha` is the level of the filter of PCC.
-///
-/// # Panics
-/// If `resamples` are of another number of originals.
-pub fn cell<'j>(
-    judged: &[&'j Judged],
-    perturbation: Option<&str>,
-    resamples: &Resamples,
-    alpha: f64,
-    level: f64,
-) -> Cell {
-    assert_eq!(judged.len(), resamples.examples(), "resamples of other originals");
+/// The cell of a kind of perturbation, or of all; `alpha` is the level of the filter of PCC.
+pub fn cell<'j>(judged: &[&'j Judged], perturbation: Option<&str>, alpha: f64, level: f64) -> Cell {
     let is_kind = |kind: &str| perturbation.is_none_or(|p| p == kind);
     let seen = |j: &&'j Judged| Seen {
         original: &j.original,
@@ -257,24 +210,16 @@ pub fn cell<'j>(
     let view: Vec<Seen<'j>> = judged.iter().map(seen).collect();
     let made = |p: &Pair| p.correlation.and_then(Result::ok);
     let kept = |p: &Pair| made(p).filter(|c| c.p < alpha);
-    let statistics = vec![
-        Clustered::of(&view, |s| s.inputs(|i| i.f1)),
-        Clustered::of(&view, |s| s.inputs(|i| i.random_f1)),
-        Clustered::of(&view, |s| s.compared().iter().take(1).map(|c| c.0).collect()),
-        Clustered::of(&view, |s| s.compared().iter().map(|c| c.1).collect()),
-        Clustered::of(&view, |s| s.compared().iter().map(|(o, p)| (o - p).abs()).collect()),
-        Clustered::over(&view, |p| Some(p.map)),
-        Clustered::over(&view, |p| Some(p.random_map)),
-        Clustered::over(&view, |p| p.correlation.map(|_| p.map)),
-        Clustered::over(&view, |p| kept(p).map(|_| p.map)),
-        Clustered::over(&view, |p| kept(p).map(|c| c.r)),
-        Clustered::over(&view, |p| made(p).map(|c| c.r)),
-        Clustered::of(&view, |s| s.inputs(|i| i.ratio)),
-    ];
-    let resampled = Resampled::new(statistics, resamples, level);
+    let inputs = |of: fn(&Single) -> Option<f64>| Clustered::of(&view, |s| s.inputs(of));
+    let compared = |of: fn(f64, f64) -> f64| {
+        Clustered::of(&view, |s| s.compared().iter().map(|(o, p)| of(*o, *p)).collect())
+    };
+    let over = |of: &dyn Fn(&Pair) -> Option<f64>| Clustered::over(&view, of);
+    let original = Clustered::of(&view, |s| s.compared().iter().take(1).map(|c| c.0).collect());
+    let perturbed = compared(|_, p| p);
     let pairs = || view.iter().flat_map(|s| &s.pairs);
     let undefined = |why: Undefined| pairs().filter(|p| p.correlation == Some(Err(why))).count();
-    let signed = resampled.difference(ORIGINAL, PERTURBED);
+    let signed = original.less(&perturbed, level);
     let delta = |(signed, by_pair)| Delta { signed, absolute: folded(signed), by_pair };
     Cell {
         originals: view.iter().filter(|s| s.own || !s.pairs.is_empty()).count(),
@@ -282,71 +227,50 @@ pub fn cell<'j>(
         pairs: pairs().count(),
         missing: judged.iter().flat_map(|j| &j.missing).filter(|kind| is_kind(kind)).count(),
         empty_gold: view.iter().map(|s| s.inputs(|i| i.empty_gold.then_some(1.0)).len()).sum(),
-        token_f1: resampled.score(F1),
-        random_f1: resampled.estimate(RANDOM_F1, SHARE),
+        token_f1: inputs(|i| i.f1).score(level),
+        random_f1: inputs(|i| i.random_f1).estimate(SHARE, level),
         f1_above: above_chance(&view, level),
-        f1_original: resampled.score(ORIGINAL),
-        f1_perturbed: resampled.score(PERTURBED),
-        f1_delta: signed.zip(resampled.estimate(BY_PAIR, SHARE)).map(delta),
-        map: resampled.score(MAP),
-        random_map: resampled.estimate(RANDOM_MAP, SHARE),
-        map_star: resampled.score(MAP_STAR),
-        map_kept: resampled.score(MAP_KEPT),
-        pcc: resampled.estimate(PCC, SIGNED),
-        pcc_all: resampled.estimate(PCC_ALL, SIGNED),
+        f1_original: original.score(level),
+        f1_perturbed: perturbed.score(level),
+        f1_delta: signed.zip(compared(|o, p| (o - p).abs()).estimate(SHARE, level)).map(delta),
+        map: over(&|p| Some(p.map)).score(level),
+        random_map: over(&|p| Some(p.random_map)).estimate(SHARE, level),
+        map_star: over(&|p| p.correlation.map(|_| p.map)).score(level),
+        map_kept: over(&|p| kept(p).map(|_| p.map)).score(level),
+        pcc: over(&|p| kept(p).map(|c| c.r)).estimate(SIGNED, level),
+        pcc_all: over(&|p| made(p).map(|c| c.r)).estimate(SIGNED, level),
         pcc_kept: pairs().filter(|p| kept(p).is_some()).count(),
         pcc_total: pairs().filter(|p| p.correlation.is_some()).count(),
         pcc_undefined: NotDefined {
             constant: undefined(Undefined::Constant),
             few: undefined(Undefined::Few),
         },
-        ratio: resampled.estimate(RATIO, SHARE),
+        ratio: inputs(|i| i.ratio).estimate(SHARE, level),
     }
 }
 
 /// Token-F1 minus that of chance over the inputs of a cell.
 fn above_chance(view: &[Seen<'_>], level: f64) -> Option<Estimate> {
-    let each = view.iter().map(|seen| seen.inputs(|i| Some(i.f1? - i.random_f1?)));
-    let mut all = Differences::default();
-    for values in each.filter(|values| !values.is_empty()) {
-        all.sums.push(values.iter().sum());
-        all.sizes.push(values.len() as f64);
-    }
-    match all.sums.len() {
-        0 => None,
-        1 => Some(Estimate { mean: all.mean(), lo: -1.0, hi: 1.0 }),
-        _ => Some(all.interval(level)),
-    }
+    Clustered::of(view, |seen| seen.inputs(|i| Some(i.f1? - i.random_f1?))).estimate(SIGNED, level)
 }
 
-/// Mean of any values with its interval, one list for each original: what belongs to an original is resampled with it. `None` where
-/// there are no values.
-///
-/// # Panics
-/// If `resamples` are of another number of originals.
-pub(crate) fn mean_by_original(values: &[Vec<f64>], resamples: &Resamples, level: f64) -> Option<Estimate> {
-    assert_eq!(values.len(), resamples.examples(), "resamples of other originals");
-    let mut all = Clustered::default();
-    values.iter().for_each(|v| all.push(v));
-    Resampled::new(vec![all], resamples, level).resampled(0)
+/// Mean of shares with its interval, one list of values for each original. Where few of them are 0 or few are 1 it is not narrower than the
+/// exact one. None without values.
+pub(crate) fn share_by_original(values: &[Vec<f64>], level: f64) -> Option<Estimate> {
+    let all = Clustered::each(values.iter().cloned());
+    let found = all.estimate(SHARE, level)?;
+    Some(widened(found, exact_floor(found.mean, all.clusters(), false, level)))
 }
 
-/// Mean of `after` minus mean of `before` with its interval, one list of each for every original. `None` where either is empty.
-///
-/// # Panics
-/// If `resamples` are of another number of originals.
-pub(crate) fn change_by_original(
-    [before, after]: [&[Vec<f64>]; 2],
-    resamples: &Resamples,
-    level: f64,
-) -> Option<Estimate> {
-    let all = [after, before].map(|values| {
-        assert_eq!(values.len(), resamples.examples(), "resamples of other originals");
-        let mut all = Clustered::default();
-        values.iter().for_each(|v| all.push(v));
-        all
-    });
-    Resampled::new(all.into(), resamples, level).difference(0, 1)
+/// Mean of differences of shares with its interval, one list of values for each original. None without values.
+pub(crate) fn change_of_each(values: &[Vec<f64>], level: f64) -> Option<Estimate> {
+    Clustered::each(values.iter().cloned()).estimate(SIGNED, level)
+}
+
+/// Mean of `after` less mean of `before` with its interval, one list of shares of each for every original. None where either is empty.
+pub(crate) fn change_by_original([before, after]: [&[Vec<f64>]; 2], level: f64) -> Option<Estimate> {
+    let [before, after] = [before, after].map(|values| Clustered::each(values.iter().cloned()));
+    after.less(&before, level)
 }
 
 /// The kinds of perturbation in the order of their first appearance, those that are only missing included.

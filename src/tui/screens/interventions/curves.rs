@@ -222,10 +222,9 @@ fn verdict(state: &State) -> Option<Line<'static>> {
         [] => String::new(),
         list => format!("  ! turns with {}", list.join(", ")),
     };
-    let verb = if v.p.is_some_and(|p| p <= 0.05) { "more reliable than" } else { "ahead of" };
-    let p = v.p.map_or(String::new(), |p| format!(", p {}", probability(p)));
+    let p = v.deciding_p().map_or(String::new(), |p| format!(", Holm p {}", probability(p)));
     let share = percent(v.p_greater);
-    let text = format!(" {} {verb} {} in {share} of resamples{p}{turns}", v.a.title(), v.b.title());
+    let text = format!(" {} {} {} in {share} of resamples{p}{turns}", v.a.title(), v.verb(), v.b.title());
     let role = if v.turns_with.is_empty() { Role::Dim } else { Role::Warning };
     Some(Line::styled(printable(&text).into_owned(), state.theme().style(role)))
 }
@@ -246,8 +245,10 @@ fn behaviour(state: &State, room: usize) -> Option<Line<'static>> {
     if let Some(told) = &v.told {
         // The test before the rank, and both only whole.
         let (before, after) = (score(told.rank_before.mean), score(told.rank_after.mean));
+        let from_here = results(state).p_from(b);
+        let (p, from) = from_here.map_or((told.p, ""), |p| (p.max(told.p), " from here up"));
         let more = [
-            format!("  McNemar {}:{} p {}", told.lost, told.won, p_value(told.p)),
+            format!("  McNemar {}:{} p {}{from}", told.lost, told.won, p_value(p)),
             format!("  1/rank of {} verb forms {before} → {after}", told.forms),
         ];
         for part in more.iter().filter(|_| v.replicates > 0) {

@@ -8,6 +8,7 @@ use crate::state::State;
 use crate::theme::Role;
 use base::text::{printable, wrapped};
 use figure::layers::grouped;
+use labs::family::Standing;
 use labs::power::finding::{ComparisonFinding, RequiredFinding};
 use labs::power::summary::{beside, lead, p_value, planned, recommended, surface, verdict};
 use labs::{LabId, Spec, Tagged};
@@ -91,24 +92,29 @@ fn tests(c: &ComparisonFinding) -> String {
     )
 }
 
-/// The p-value over everything that was compared in the session.
+/// The p-value within its family, where that has others.
 fn family(state: &State, c: &Tagged<ComparisonFinding>) -> Option<String> {
     // A smaller pilot is a look at the same comparison, whose p-value in the family is that of all its items.
     results(state).comparisons.last().filter(|whole| whole.n == c.n)?;
     let what = format!("{} against {}: {}", c.value.a, c.value.b, c.value.metric);
     let all = state.board.family.corrected();
     // A plan's own comparison of fewer items has the same words.
-    let mine = all.iter().find(|m| {
+    let mine = all.rows.iter().find(|m| {
         let of = m.comparison;
         of.lab == LabId::Power && of.what == what && of.n == c.n
     })?;
-    let of = all.len();
-    Some(format!(
-        "over {of} comparison{} so far: Holm p {}, BH q {}",
-        if of == 1 { "" } else { "s" },
-        p_value(mine.holm),
-        p_value(mine.bh)
-    ))
+    let family = &all.families[mine.family];
+    Some(match mine.standing {
+        Standing::Adjusted(_) if family.planned => "planned: tested alone".into(),
+        Standing::Adjusted(holm) => {
+            let others = if family.size == 1 { "comparison" } else { "comparisons" };
+            format!("in its family of {} {others}: Holm p {}", family.size, p_value(holm))
+        }
+        Standing::CannotDecide => {
+            "with so few items that tell the sides apart, its family cannot decide this comparison".into()
+        }
+        Standing::Interim => return None,
+    })
 }
 
 /// The numbers of the focused pane as tab-separated text.

@@ -85,12 +85,12 @@ fn relations(state: &State, what: &str) -> Option<Origin> {
         level = level.or(p.level);
         let x = &p.value;
         let mut text = format!(
-            "worst {}, best {}, gap {}, held out {}, by chance {}, std {}, mean {}",
+            "gap held out {} (prompts chosen on half of the facts, compared on the rest), by chance {}; on all facts: worst {}, best {}, gap {}, std {}, mean {}",
+            ends(x.gap_held_out, x.gap_held_out_interval),
+            ends(x.gap_by_chance, x.gap_by_chance_interval),
             interval(x.worst),
             interval(x.best),
             interval(x.gap),
-            ends(x.gap_held_out, x.gap_held_out_interval),
-            ends(x.gap_by_chance, x.gap_by_chance_interval),
             interval(x.std),
             interval(x.mean)
         );

@@ -1,0 +1,171 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn comparison(what: &str, p: f64) -> Comparison {
+    let (question, what) = ("reliability".to_owned(), what.to_owned());
+    Comparison { n: 10, p, ..Comparison::of(LabId::Interventions, "s", question, what, "sign test") }
+}
+
+fn family(all: impl IntoIterator<Item = Comparison>) -> Family {
+    let mut family = Family::default();
+    all.into_iter().for_each(|c| family.join(c));
+    family
+}
+
+fn near(a: f64, b: f64) -> bool {
+    (a - b).abs() < 1e-12
+}
+
+/// The bug: the comparison that a plan made at its n was overwritten by that of all items.
+#[test]
+fn what_a_plan_made_stays_beside_what_is_looked_at_later() {
+    let mut family = Family::default();
+    let new = |n: usize, p: f64, planned: bool| Comparison { n, planned, ..comparison("a", p) };
+    family.join(new(64, 0.5, false));
+    family.join(new(200, 0.64, true));
+    assert_eq!(family.len(), 1, "looks on the way are the same question");
+    // As a run tells it: the rest of the way, then all final comparisons once more.
+    for next in [new(256, 0.2, false), new(200, 0.64, true), new(400, 0.04, false), new(200, 0.64, true)] {
+        family.join(next);
+    }
+    let all = family.corrected();
+    let told: Vec<_> =
+        all.rows.iter().map(|c| (c.comparison.n, c.comparison.planned, c.adjusted())).collect();
+    assert_eq!(told, [(200, true, Some(0.64)), (400, false, Some(0.04))], "a plan stands alone");
+}
+
+#[test]
+fn a_question_that_is_asked_again_is_one_question() {
+    let family = family([comparison("a", 0.5), comparison("b", 0.01), comparison("a", 0.02)]);
+    assert_eq!(family.len(), 2);
+    let all = family.corrected();
+    assert_eq!(all.rows.iter().map(|c| c.comparison.p).collect::<Vec<_>>(), [0.02, 0.01]);
+    assert_eq!(all.rows.iter().map(|c| c.adjusted()).collect::<Vec<_>>(), [Some(0.02), Some(0.02)]);
+}
+
+/// 170 strengths of sweeps and 30 pairs of methods were one family: the smallest adjusted p-value of a default run was .226.
+#[test]
+fn the_strengths_of_a_sweep_are_one_member_and_pairs_of_methods_another_family() {
+    let pairs = (0..15).map(|k| comparison(&format!("pair {k}"), if k == 0 { 0.002 } else { 0.4 }));
+    let sweep = |method: usize, at: usize| Comparison {
+        question: "correct form preferred".into(),
+        curve: vec![(at as f64, if at >= 20 { 0.001 } else { 0.3 })],
+        least: 0.5f64.powi(at as i32),
+        ..comparison(&format!("method {method}"), 0.002)
+    };
+    let sweeps = (0..6).flat_map(|m| (0..29).map(move |at| sweep(m, at)));
+    let family = family(pairs.chain(sweeps));
+    assert_eq!(family.len(), 15 + 6);
+    let all = family.corrected();
+    assert_eq!(all.families.iter().map(|f| f.size).collect::<Vec<_>>(), [15, 6]);
+    assert!(near(all.rows[0].adjusted().unwrap(), 0.03) && all.is_found(&all.rows[0]));
+    let method = &all.rows[15];
+    assert_eq!((method.comparison.curve.len(), method.comparison.least), (29, 0.5f64.powi(28)));
+    assert!(near(method.adjusted().unwrap(), 0.012) && method.from == Some(20.0), "{method:?}");
+}
+
+/// Families of which Simes rejects R of m at q are tested inside at q R / m; a plan is not among them.
+#[test]
+fn families_are_selected_and_tested_inside_at_their_share() {
+    let of = |question: &str, what: &str, p: f64| Comparison {
+        question: question.into(),
+        ..comparison(&format!("{question} {what}"), p)
+    };
+    let planned = Comparison { planned: true, ..comparison("the plan", 0.04) };
+    let list = [
+        of("one", "a", 0.001),
+        of("one", "b", 0.03),
+        of("two", "a", 0.3),
+        of("two", "b", 0.9),
+        planned,
+        of("three", "a", 0.02),
+    ];
+    let family = family(list);
+    let all = family.corrected();
+    assert_eq!((all.selected, all.exploratory), (2, 3));
+    let level = |k: usize| all.families[k].level;
+    assert!(near(level(0).unwrap(), 0.05 * 2.0 / 3.0) && level(1).is_none(), "{all:?}");
+    assert_eq!(level(2), Some(ALPHA));
+    let found: Vec<bool> = all.rows.iter().map(|row| all.is_found(row)).collect();
+    assert_eq!(found, [true, true, false, false, true, true]);
+    assert_eq!(all.rows[4].adjusted(), Some(0.04), "the plan alone at α");
+}
+
+#[test]
+fn several_planned_comparisons_share_the_level() {
+    let planned =
+        |what: &str, p: f64| Comparison { planned: true, question: what.into(), ..comparison(what, p) };
+    let family = family([planned("a", 0.03), planned("b", 0.04)]);
+    let all = family.corrected();
+    assert_eq!(all.rows.iter().map(|c| c.adjusted()).collect::<Vec<_>>(), [Some(0.06), Some(0.06)]);
+    assert_eq!((all.families.len(), all.exploratory), (1, 0));
+}
+
+/// Five items on one side give p .0625 at the least: no correction can bring that below .05.
+#[test]
+fn a_comparison_that_could_not_reach_the_level_cannot_decide() {
+    let few = |what: &str, least: f64| Comparison { least, ..comparison(what, least) };
+    let family = family([few("five items", 0.0625), few("seven items", 0.0156), comparison("many", 0.2)]);
+    let all = family.corrected();
+    let standing: Vec<Standing> = all.rows.iter().map(|c| c.standing).collect();
+    assert_eq!(standing[0], Standing::CannotDecide);
+    assert!(near(all.rows[1].adjusted().unwrap(), 3.0 * 0.0156), "{standing:?}");
+}
+
+/// More items of the same run are another test: until they are there, a fixed-n p-value is not one.
+#[test]
+fn an_interim_comparison_is_not_a_member() {
+    let interim = Comparison { interim: true, anytime: Some(0.3), ..comparison("a", 0.001) };
+    let mut family = family([interim, comparison("b", 0.04)]);
+    let all = family.corrected();
+    assert_eq!((all.rows[0].standing, all.rows[1].adjusted()), (Standing::Interim, Some(0.04)));
+    family.join(comparison("a", 0.03));
+    assert_eq!(family.corrected().rows[0].adjusted(), Some(0.06));
+}
+
+/// What [`Family::join`] means, by looking at every member.
+fn joined_one_by_one(members: &mut Vec<Comparison>, new: Comparison) {
+    let of = |planned: bool| members.iter().position(|c| c.same(&new) && c.planned == planned);
+    let at = if new.planned { of(true).or(of(false)) } else { of(false) };
+    match at {
+        Some(at) => members[at] = new,
+        None => members.push(new),
+    }
+}
+
+proptest! {
+    #[test]
+    fn joining_by_number_is_joining_by_looking_at_every_member(
+        all in proptest::collection::vec((0..2_usize, "[ab]", "[a-c]{1,2}", "[tu]", 0.0..1.0_f64), 0..120), stored in 0..120_usize,
+    ) {
+        let (mut family, mut plain) = (Family::default(), Vec::new());
+        for (k, (lab, spec, what, test, p)) in all.into_iter().enumerate() {
+            let lab = [LabId::Interventions, LabId::Power][lab];
+            let new = Comparison { lab, spec, test, n: k, planned: k % 3 == 0, ..comparison(&what, p) };
+            joined_one_by_one(&mut plain, new.clone());
+            family.join(new);
+            if k == stored {
+                // One that was stored and read goes on as the one that was not.
+                family = serde_json::from_str(&serde_json::to_string(&family).unwrap()).unwrap();
+            }
+        }
+        prop_assert_eq!(family.members(), &plain);
+    }
+}
+
+/// A grid of ten thousand cells took minutes to join: each comparison was compared with all that were there.
+#[test]
+fn a_large_family_is_joined_in_time_that_grows_with_its_size() {
+    let begun = std::time::Instant::now();
+    let family = family((0..200_000).map(|k| comparison(&format!("comparison {k}"), 0.5)));
+    assert_eq!(family.corrected().rows.len(), 200_000);
+    assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
+}
+
+#[test]
+fn what_is_no_number_counts_and_is_never_rejected() {
+    let family = family([comparison("a", f64::NAN), comparison("b", 0.03)]);
+    let all = family.corrected();
+    assert_eq!((all.rows[0].adjusted(), all.rows[1].adjusted()), (Some(1.0), Some(0.06)));
+}
