@@ -1,6 +1,7 @@
 //! Embeddings with labels, and who may train on them.
 
 use super::split::{Part, Role, TestSplit};
+use super::subspace::Subspace;
 use base::matrix::Matrix;
 use std::marker::PhantomData;
 
@@ -86,6 +87,11 @@ impl Labelled {
         let (kept, y): (Vec<usize>, Vec<usize>) =
             rows.iter().filter_map(|r| labels[*r].map(|label| (*r, label))).unzip();
         Self::new(x.select_rows(&kept), y, classes)
+    }
+
+    /// The same examples with a subspace taken out of their embeddings.
+    pub fn without(&self, removed: &Subspace) -> Self {
+        Self { x: removed.remove_from(&self.x), y: self.y.clone(), classes: self.classes }
     }
 
     /// The same with every embedding multiplied by `by`.

@@ -36,8 +36,7 @@ pub enum Kind {
     Tally(TallyFinding),
     /// Bits that the labels take where the encoder's vectors are known.
     Mdl(MdlFinding),
-    /// Accuracy against that on random labels.
-    #[interval]
+    /// The share of random labels that a probe learns by heart.
     Control(ControlFinding),
     /// The comparison with more or less noise on the second side.
     #[interval]
@@ -376,8 +375,9 @@ pub struct MdlFinding {
     pub compression: f64,
 }
 
-/// Accuracy against that on random labels (Hewitt and Liang 2019): one label a sentence by its hash, classes as balanced as in
-/// the task. Their difference is the control-task selectivity, which has nothing to do with that of interventions.
+/// How well the probe learns random labels of its training sentences, dealt by their hashes and as balanced as the task's. Control-task
+/// selectivity (Hewitt and Liang 2019) is not defined here: its labels belong to word types, which training and test share; sentences have
+/// no types, so that accuracy on other sentences would be chance by construction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ControlFinding {
     /// Name of the side.
@@ -387,13 +387,7 @@ pub struct ControlFinding {
     pub side: String,
     /// Training examples.
     pub at_n: u64,
-    /// Accuracy on the task.
-    pub accuracy: Estimate,
-    /// Accuracy on the control task: chance, as far as no test sentence was trained on.
-    pub(crate) control_accuracy: Estimate,
-    /// Control-task selectivity: accuracy minus control accuracy.
-    pub difference: Estimate,
-    /// Share of the random labels of the training sentences that the probe has memorised.
+    /// Share of the random labels of the training sentences that the probe has learned by heart.
     pub memorised: f64,
 }
 

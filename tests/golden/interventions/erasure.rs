@@ -34,7 +34,7 @@ fn rlace(official: &Path) {
         let data = set.intervention(&p);
         let train = data.train();
         // As many steps as theirs took.
-        let options = Options::new(&Rlace, [("steps", 6_000.0)]).unwrap();
+        let options = Options::new(&Rlace, [("steps", 6_000.0), ("judge", 1.0)]).unwrap();
         let curve = Curve::fit(train, 0, most / (classes - 1), &options, &mut NoPulse).unwrap();
         for dimensions in ranks(&p) {
             let (key, info) = (format!("{p}.{dimensions}"), &runs[&format!("{p}.{dimensions}")]);

@@ -13,6 +13,8 @@ use stats::rng::{below, stream, unit};
 
 /// Weight of the judge's penalty on the mean loss, as in the authors' code.
 const ALPHA: f64 = 1e-4;
+/// A penalty that only keeps the weights finite.
+const NEARLY_NONE: f64 = 1e-8;
 
 /// Judges projections by what a classifier trained on the rest achieves.
 pub(super) struct Judge<'a> {
@@ -22,9 +24,29 @@ pub(super) struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    pub(super) fn new(train: &'a Labelled) -> Self {
-        let settings = Settings { c: 1.0 / (ALPHA * train.len() as f64), ..Settings::default() };
+    /// Penalised as the authors' is: it reports chance also where a property is left on a small scale.
+    pub(super) fn authors(train: &'a Labelled) -> Self {
+        Self::new(train, ALPHA, Settings::default())
+    }
+
+    /// A classifier without a penalty to speak of, as a fresh probe would be.
+    pub(super) fn unpenalised(train: &'a Labelled) -> Self {
+        Self::new(train, NEARLY_NONE, Settings { max_iterations: 2_000, ..Settings::default() })
+    }
+
+    fn new(train: &'a Labelled, alpha: f64, settings: Settings) -> Self {
+        let settings = Settings { c: 1.0 / (alpha * train.len() as f64), ..settings };
         Self { train, gram: Gram::new(train.x()), settings }
+    }
+
+    /// The directions that it reads where a subspace is taken out.
+    pub(super) fn directions(
+        &self,
+        removed: &Subspace,
+        beat: &mut dyn FnMut() -> Result<(), Cancelled>,
+    ) -> Result<Subspace, InterventionError> {
+        let fit = Logistic::fit(self.train, &self.gram, removed, &self.settings, beat)?;
+        Ok(Subspace::row_space(&fit.model.weight)?)
     }
 
     /// Mean cross entropy in nats and accuracy on the training examples.
@@ -64,10 +86,10 @@ pub(super) struct Game<'a> {
 type Slopes = (Dense<f64>, Vec<f64>);
 
 impl<'a> Game<'a> {
-    pub(super) fn new(train: &'a Labelled, seed: u64, options: &Options) -> Self {
+    pub(super) fn new(train: &'a Labelled, seed: u64, purpose: &str, options: &Options) -> Self {
         let dimension = train.x().cols();
         let rows = if train.classes() > 2 { train.classes() } else { 1 };
-        let mut rng = stream(seed, "rlace");
+        let mut rng = stream(seed, purpose);
         // As PyTorch's linear layer starts.
         let within = 1.0 / (dimension.max(1) as f64).sqrt();
         let mut draw = || within * (2.0 * unit(&mut rng) - 1.0);

@@ -1,0 +1,172 @@
+//! The intervals that the labs show beside those of the other parts, each at three sample sizes.
+
+use std::sync::Arc;
+
+use probity::lab::prompts::answers::{Answers, Shape};
+use probity::lab::prompts::preference::{bounded, honest};
+use probity::stats::Estimate;
+use probity::stats::intervals::{clopper_pearson, wilson};
+use probity::stats::paired::{Differences, Shift, Table, difference, mean_within};
+use probity::stats::rng::{stream, unit};
+use probity::stats::sweep::largest;
+
+const LEVEL: f64 = 0.95;
+const RUNS: usize = 4_000;
+
+/// How often an interval held its truth, with its mean half-width.
+fn row(name: &str, n: usize, truth: f64, mut draw: impl FnMut() -> Estimate) {
+    let (mut held, mut width) = (0, 0.0);
+    for _ in 0..RUNS {
+        let e = draw();
+        held += usize::from(e.lo <= truth && truth <= e.hi);
+        width += e.half_width() / RUNS as f64;
+    }
+    println!("shown | {name} | {n} | {truth:.4} | {:.3} | {width:.4} | {RUNS}", held as f64 / RUNS as f64);
+}
+
+pub(crate) fn shown() {
+    println!("shown | interval | n | truth | covers | half-width | runs");
+    shares();
+    means();
+    prompts();
+    sweeps();
+}
+
+fn shares() {
+    let mut rng = stream(1, "shares");
+    for p in [0.05, 0.5] {
+        for n in [20, 100, 1_000] {
+            let mut hits = || (0..n).filter(|_| unit(&mut rng) < p).count() as u64;
+            row("share, Wilson", n, p, || wilson(hits(), n as u64, LEVEL));
+            let mut hits = || (0..n).filter(|_| unit(&mut rng) < p).count() as u64;
+            row("share, Clopper-Pearson", n, p, || clopper_pearson(hits(), n as u64, LEVEL));
+        }
+    }
+    for (a, b) in [(0.0, 0.03), (0.05, 0.1), (0.28, 0.3)] {
+        for n in [50, 200, 1_000] {
+            row(&format!("paired difference, Tango {a}/{b}"), n, a - b, || {
+                let mut t = Table::default();
+                for _ in 0..n {
+                    let u = unit(&mut rng);
+                    t.add(u < a || u > a + b && u < 0.6, u >= a && u < 0.6);
+                }
+                difference(&t, LEVEL)
+            });
+        }
+    }
+}
+
+/// A score of an original and its partners: often 0 or 1, between them otherwise, and alike within the original.
+fn scores(partners: usize, rng: &mut impl FnMut() -> f64) -> Vec<f64> {
+    let (level, kind) = (rng(), rng());
+    let one = |own: f64| match kind {
+        k if k < 0.15 => f64::from(u8::from(own > 0.7)),
+        _ => (0.6 * level + 0.4 * own).powi(2),
+    };
+    (0..partners).map(|_| one(rng())).collect()
+}
+
+fn means() {
+    let mut rng = stream(2, "means");
+    let mut rng = || unit(&mut rng);
+    // The mean of the scores of one original by many draws.
+    let truth = (0..2_000_000).map(|_| scores(1, &mut rng)[0]).sum::<f64>() / 2e6;
+    for n in [10, 20, 60] {
+        row("score by original, Student's t", n, truth, || {
+            let mut all = Differences::default();
+            for i in 0..n {
+                let values = scores(1 + i % 4, &mut rng);
+                all.sums.push(values.iter().sum());
+                all.sizes.push(values.len() as f64);
+            }
+            all.interval(LEVEL)
+        });
+    }
+    for n in [10, 50, 500] {
+        // Exponential differences: as skewed as metrics of any value come.
+        row("metric of any value, Student's t", n, 1.0, || {
+            Differences::of_items((0..n).map(|_| -(1.0 - rng()).ln()).collect()).interval(LEVEL)
+        });
+        row("two sets of items, Welch", n, 0.2, || {
+            let mut side = |p: f64, n: usize| -> Shift {
+                Differences::of_items((0..n).map(|_| f64::from(u8::from(rng() < p))).collect()).shift()
+            };
+            let (a, b) = (side(0.7, n), side(0.5, 2 * n));
+            Shift::apart(a, b).interval_within(LEVEL, (-1.0, 1.0))
+        });
+    }
+    for n in [5, 10, 39] {
+        row("mean over relations or tasks, Student's t", n, 0.4, || {
+            mean_within(&(0..n).map(|_| 0.8 * rng()).collect::<Vec<_>>(), (0.0, 1.0), LEVEL)
+        });
+    }
+}
+
+/// Answers to prompts with these true scores about the same instances, some of which are hard for all of them.
+fn answers(scores: &[f64], n: usize, rng: &mut impl FnMut() -> f64) -> Answers {
+    let hard: Vec<f64> = (0..n).map(|_| rng()).collect();
+    let right: Vec<bool> = scores
+        .iter()
+        .flat_map(|p| hard.iter().map(move |h| (p, h)))
+        .map(|(p, hard)| if rng() < 0.5 { hard < p } else { rng() < *p })
+        .collect();
+    let said = vec![0; right.len()];
+    Answers::new(Arc::new(Shape::new(scores.len(), &vec![1; n])), said, right)
+}
+
+fn prompts() {
+    let mut rng = stream(3, "prompts");
+    let mut rng = || unit(&mut rng);
+    let unequal = [0.5, 0.53, 0.56, 0.6, 0.63, 0.65];
+    for (name, scores) in [("unequal prompts", unequal), ("equal prompts", [0.6; 6]), ("rare", [0.03; 6])] {
+        let (worst, best) = (scores[0], scores[5]);
+        let mean = scores.iter().sum::<f64>() / 6.0;
+        for n in [20, 53, 200] {
+            let truths = [("worst", worst), ("best", best), ("gap", best - worst), ("", 0.0), ("mean", mean)];
+            for (k, (what, truth)) in truths.into_iter().enumerate().filter(|(k, _)| *k != 3) {
+                row(&format!("{what} over prompts, {name}"), n, truth, || {
+                    bounded(&answers(&scores, n, &mut rng), LEVEL).expect("instances")[k]
+                });
+            }
+        }
+    }
+    // The true gap of the prompts that half of n instances choose, by many draws.
+    for n in [20, 53, 200] {
+        let gap = |rng: &mut dyn FnMut() -> f64| {
+            let found = answers(&unequal, n / 2, &mut || rng());
+            let hits: Vec<usize> = (0..6).map(|p| found.correct(p)).collect();
+            let first = |wanted: usize| hits.iter().position(|h| *h == wanted).unwrap_or(0);
+            let best = first(hits.iter().copied().max().unwrap_or(0));
+            unequal[best] - unequal[first(hits.iter().copied().min().unwrap_or(0))]
+        };
+        let truth = (0..20_000).map(|_| gap(&mut rng)).sum::<f64>() / 20_000.0;
+        row("gap held out", n, truth, || {
+            honest(&answers(&unequal, n, &mut rng), LEVEL, 1).expect("instances").held_out
+        });
+    }
+}
+
+/// How often the test of a sweep rejects where nothing changes systematically.
+fn sweeps() {
+    let mut rng = stream(4, "sweeps");
+    for n in [100, 400, 2_000] {
+        let (mut rejected, mut certain) = (0, 0);
+        let runs = 1_000;
+        for seed in 0..runs {
+            let item = |_| -> Vec<i8> {
+                let (from, sign) = (unit(&mut rng), if unit(&mut rng) < 0.5 { 1 } else { -1 });
+                (0..29).map(|s| if from < 0.01 * f64::from(s) { sign } else { 0 }).collect()
+            };
+            let items: Vec<Vec<i8>> = (0..n).map(item).collect();
+            let p = largest(items.into_iter(), seed);
+            rejected += usize::from(p <= 0.05);
+            certain += usize::from(p <= 0.01);
+        }
+        let share = |count: usize| count as f64 / runs as f64;
+        println!(
+            "shown | sweep of 29 strengths, max-T under the null | {n} | p <= .05 {:.3} | p <= .01 {:.3} | {runs}",
+            share(rejected),
+            share(certain)
+        );
+    }
+}
