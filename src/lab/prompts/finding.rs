@@ -178,7 +178,7 @@ pub struct PromptPreferenceFinding {
     pub mean: Estimate,
     /// The gap with best and worst chosen on other instances; none for one prompt or one instance.
     pub gap_held_out: Option<f64>,
-    /// Its interval by Student's t over what each instance adds to it; none in what was recorded before.
+    /// Its interval by Student's t over the instances of one half; none in what was recorded before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap_held_out_interval: Option<[f64; 2]>,
     /// The gap that equally good prompts would show.

@@ -25,8 +25,8 @@ use crate::method::{
 use crate::options::{Options, Setting, SettingKind};
 use crate::parameter::{ERASED_RANK, MOST_ITERATIONS, Parameter};
 use base::{Cancelled, Pulse};
-use probe::fantope::Fantope;
 use probe::bytes::{Reader, Writer, malformed};
+use probe::fantope::Fantope;
 use probe::{Dense, Labelled, Matrix, Subspace};
 
 /// The method.
@@ -127,7 +127,17 @@ impl Method for Rlace {
         &SETTINGS
     }
     fn fit_options(&self) -> &'static [&'static str] {
-        &["steps", "round", "further", "batch", "learning_rate", "weight_decay", "tolerance", "scale", "judge"]
+        &[
+            "steps",
+            "round",
+            "further",
+            "batch",
+            "learning_rate",
+            "weight_decay",
+            "tolerance",
+            "scale",
+            "judge",
+        ]
     }
     fn short(&self, options: &Options) -> Option<(Options, f64)> {
         let full = EXPECTED.min(options.real("steps")) + MOST_ITERATIONS as f64 * options.real("further");
