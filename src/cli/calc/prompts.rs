@@ -91,7 +91,7 @@ struct OfRelation {
     worst: f64,
     best: f64,
     diff: f64,
-    std: f64,
+    std: Option<f64>,
     mean: f64,
 }
 
@@ -126,6 +126,7 @@ pub fn prompts(args: &PromptsArgs, out: &mut dyn Write) -> Result<(), CliError> 
         return Err(CliError::Usage(format!("{shown}: more than the 256 MiB that a table may have")));
     }
     let table = ScoreTable::parse(&text, &args.table).map_err(|e| CliError::Usage(e.to_string()))?;
+    table.notes().iter().for_each(|note| output::say(note));
     let report = table.report(args.ties.rule());
     if args.json {
         return output::json(out, &answer(report));
@@ -171,7 +172,7 @@ fn answer(report: Report) -> Answer {
                     worst: p.worst,
                     best: p.best,
                     diff: p.gap,
-                    std: p.std,
+                    std: (prompts > 1).then_some(p.std),
                     mean: p.mean,
                 };
                 (model, answer)

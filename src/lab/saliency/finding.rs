@@ -313,7 +313,8 @@ pub struct InterpretabilityFinding {
     pub f1_delta_signed: Option<Estimate>,
     /// Mean absolute difference pair by pair.
     pub f1_delta_pairs: Option<Estimate>,
-    /// Mean share of the words that the gold rationale takes.
+    /// Mean share of the words that the gold rationale takes, over these inputs; the ratio that sets K is that of the
+    /// dimension's originals, in the finding `data`.
     pub ratio: Option<f64>,
     /// Loss of probability when only the predicted rationale is left; none if it was not asked for.
     pub sufficiency: Option<Estimate>,

@@ -279,7 +279,7 @@ fn membership() -> Setting<Spec> {
 }
 
 fn erasure() -> Setting<Spec> {
-    let help = "Sufficiency and comprehensiveness: what probability loses with the predicted rationale alone, and without it.";
+    let help = "Sufficiency and comprehensiveness: the probability lost with the predicted rationale alone, and without it. One size K, words replaced by the baseline token; ERASER deletes words and averages five sizes.";
     row("saliency.erasure", "Erasure", help).one_of(
         &[false, true],
         |on| if *on { "on".into() } else { "off".to_owned() },
