@@ -102,7 +102,7 @@ pub(crate) fn compared() -> Vec<Finding> {
         out.extend(side(&spec, true, &pairs, 4 * n).into_iter().chain(side(&spec, false, &pairs, 4 * n)));
         out.extend(surface(n, 4 * n));
         made.push(compare(&pairs, &names(4 * n), spec.terms()));
-        adjust(&mut made.iter_mut().collect::<Vec<_>>());
+        adjust(&mut made.iter_mut().collect::<Vec<_>>(), 0.05);
         out.extend(made.iter().zip([128, 512]).map(|(c, n)| finding(n, true, Kind::Comparison(c.clone()))));
         out.extend(asked(&spec, &pairs).into_iter().map(|k| finding(n, true, after(4 * n as u64, k))));
         out.extend(sequential(&pairs, &names(4 * n)).into_iter().map(|k| finding(n, true, k)));

@@ -170,7 +170,8 @@ impl ScoreTable {
             let several = list.iter().any(|(prompts, _)| *prompts > 1);
             let list: Vec<&Preference> =
                 list.iter().filter(|(prompts, _)| *prompts > 1 || !several).map(|(_, p)| p).collect();
-            let mean = |of: fn(&Preference) -> f64| list.iter().map(|p| of(p)).sum::<f64>() / list.len() as f64;
+            let mean =
+                |of: fn(&Preference) -> f64| list.iter().map(|p| of(p)).sum::<f64>() / list.len() as f64;
             (!list.is_empty())
                 .then(|| [mean(|p| p.std), mean(|p| p.gap), mean(|p| p.worst), mean(|p| p.best)])
         };
@@ -190,7 +191,9 @@ impl ScoreTable {
             notes.push(format!("{absent} of {cells} cells hold no score and are left out"));
         }
         if single > 0 {
-            notes.push(format!("{single} relations have a single prompt: no spread, and no part in its means"));
+            notes.push(format!(
+                "{single} relations have a single prompt: no spread, and no part in its means"
+            ));
         }
         notes
     }
