@@ -264,7 +264,7 @@ fn the_verdict_quotes_the_comparison_that_it_is_of() {
     h.focus(VERDICT);
     h.keys("z");
     let screen = h.screen();
-    assert!(screen.contains("in its family of 2 comparisons: Holm p .004"), "{screen}");
+    assert!(screen.contains("in its family of 2 comparisons: Holm p .003"), "{screen}");
 }
 
 #[test]

@@ -1,3 +1,5 @@
+//! Families: what joins one, how it is adjusted, and what is too few to decide.
+
 use proptest::prelude::*;
 
 use super::*;
