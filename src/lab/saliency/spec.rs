@@ -44,6 +44,7 @@ pub struct Spec {
 /// How uncertainty is stated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[expect(clippy::manual_non_exhaustive, reason = "a key that older specs have")]
 pub struct IntervalSpec {
     /// Level of the intervals.
     pub level: f64,
