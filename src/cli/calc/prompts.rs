@@ -132,7 +132,6 @@ pub fn prompts(args: &PromptsArgs, out: &mut dyn Write) -> Result<(), CliError> 
         return Err(CliError::Usage(format!("{shown}: more than the 256 MiB that a table may have")));
     }
     let table = ScoreTable::parse(&text, &args.table).map_err(|e| CliError::Usage(e.to_string()))?;
-    table.notes().iter().for_each(|note| output::say(note));
     let report = table.report(args.ties.rule());
     if args.json {
         return output::json(out, &answer(report));

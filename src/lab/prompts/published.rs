@@ -156,7 +156,7 @@ impl ScoreTable {
     pub fn report(&self, ties: Ties) -> Report {
         let large = if self.fractions { LARGE } else { 100.0 * LARGE };
         let mut relations = Vec::new();
-        let mut each: Vec<Vec<(usize, Preference)>> = vec![Vec::new(); self.models.len()];
+        let mut each: Vec<Vec<Preference>> = vec![Vec::new(); self.models.len()];
         let mut unstable = 0;
         for (relation, prompts) in &self.relations {
             let score = |p: &(String, Vec<Option<f64>>), k: usize| p.1.get(k).copied().flatten();
@@ -177,38 +177,15 @@ impl ScoreTable {
             unstable += usize::from(is_unstable(&orders, ties));
             relations.push((relation.clone(), rows));
         }
-        let over = |list: &[(usize, Preference)]| list.iter().filter(|(_, p)| is_over(p.gap, large)).count();
-        let means = |list: &[(usize, Preference)]| {
-            // One prompt has no spread.
-            let several = list.iter().any(|(prompts, _)| *prompts > 1);
-            let list: Vec<&Preference> =
-                list.iter().filter(|(prompts, _)| *prompts > 1 || !several).map(|(_, p)| p).collect();
-            let mean =
-                |of: fn(&Preference) -> f64| list.iter().map(|p| of(p)).sum::<f64>() / list.len() as f64;
+        let over = |list: &[Preference]| list.iter().filter(|p| is_over(p.gap, large)).count();
+        let means = |list: &[Preference]| {
+            let mean = |of: fn(&Preference) -> f64| list.iter().map(of).sum::<f64>() / list.len() as f64;
             (!list.is_empty())
                 .then(|| [mean(|p| p.std), mean(|p| p.gap), mean(|p| p.worst), mean(|p| p.best)])
         };
         let models = self.models.iter().zip(&each);
         let models = models.map(|(m, list)| (m.clone(), means(list), over(list))).collect();
         Report { models, relations, unstable, missing: self.missing }
-    }
-
-    /// Cells without a score, and relations with a single prompt, as sentences.
-    pub fn notes(&self) -> Vec<String> {
-        let prompts = || self.relations.iter().flat_map(|r| &r.1);
-        let cells = prompts().count() * self.models.len();
-        let absent = cells - prompts().flat_map(|p| &p.1).flatten().count();
-        let single = self.relations.iter().filter(|r| r.1.len() == 1).count();
-        let mut notes = Vec::new();
-        if absent > 0 {
-            notes.push(format!("{absent} of {cells} cells hold no score and are left out"));
-        }
-        if single > 0 {
-            notes.push(format!(
-                "{single} relations have a single prompt: no spread, and no part in its means"
-            ));
-        }
-        notes
     }
 }
 
@@ -257,7 +234,6 @@ mod tests {
     #[test]
     fn what_is_missing_is_no_score_and_what_is_wrong_names_its_line() {
         let table = parse("relation\tprompt\ta\tb\nr\tp\t1\tnan\nr\tq\t2\t3\n").unwrap();
-        assert_eq!(table.notes(), ["1 of 4 cells hold no score and are left out"]);
         let report = table.report(Ties::EarlierLower);
         assert_eq!((report.relations[0].1[1].1, report.unstable, report.missing), (1, 0, 1));
         assert_eq!(
