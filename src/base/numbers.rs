@@ -98,7 +98,7 @@ pub fn score(x: f64) -> String {
 /// A probability: as [`score`], but small ones stay distinct: `.012`, `<.001`.
 pub fn probability(x: f64) -> String {
     match x {
-        // What underflows to 0 is small, not impossible.
+        // An underflow to 0 is small, not impossible.
         x if (0.0..0.000_5).contains(&x) => "<.001".into(),
         x if x > 0.0 && x < 0.099_5 => decimals(x, 3),
         x => decimals(x, 2),

@@ -36,10 +36,10 @@ use labs::table::{Form, Table};
 pub struct ExportArgs {
     /// Name or file of the session.
     pub session: String,
-    /// Which figure, for example `pareto` or `figure-1`; --list shows those of the session.
+    /// The figure, for example `pareto` or `figure-1`; --list shows those of the session.
     #[arg(long, value_name = "NAME", requires = "out", required_unless_present_any = ["table", "list", "all", "report"])]
     pub figure: Option<String>,
-    /// Which table of the papers, in place of a figure; --list shows those of the session.
+    /// The table of the papers, in place of a figure; --list shows those of the session.
     #[arg(long, value_name = "NAME", requires = "out", conflicts_with_all = ["figure", "model", "with", "relation", "method", "oracle", "sentence", "partner", "marker"])]
     pub table: Option<String>,
     /// List the figures and tables of the session, each with a sentence on what it shows.
@@ -193,7 +193,7 @@ fn pick(board: &Board, args: &ExportArgs) -> Result<Figure, CliError> {
         let lab = labs::by_id(run.job.spec.lab());
         match lab.figure(name, &details, &run.results, board.engine.as_ref()) {
             Ok(figure) => return Ok(figure),
-            // What a lab without such a figure says helps nobody.
+            // The message of a lab without such a figure is of no use.
             Err(why) if lab.figure_entries().iter().any(|e| e.name == name) => refused = Some(why),
             Err(_) => {}
         }

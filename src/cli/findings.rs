@@ -65,7 +65,7 @@ pub fn findings(args: &FindingsArgs, out: &mut dyn Write) -> Result<(), CliError
 /// A finding that no later one replaced.
 struct Row {
     kind: &'static KindInfo,
-    /// Which run of the session, from 1.
+    /// Number of the run within the session, from 1.
     run: u64,
     model: String,
     body: Value,

@@ -47,7 +47,7 @@ pub struct RunArgs {
     /// Of a grid, and with --shard: one file a cell, which `probity merge` joins; cells that are there are skipped.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Which figures --out draws: `paper` (the ten or so that a paper would show) or `all`.
+    /// Figures that --out draws: `paper` (the ten or so that a paper would show) or `all`.
     #[arg(long, value_name = "paper|all", requires = "out", default_value = "paper", value_parser = ["paper", "all"])]
     pub figures: String,
     /// How figures look.
@@ -404,7 +404,7 @@ struct Report {
     recorder: Option<Recorder>,
     folder: Option<PathBuf>,
     findings: Option<Whole>,
-    /// Whether every figure is drawn, not only those that a paper would show.
+    /// True to draw every figure, not only those that a paper would show.
     all_figures: bool,
     options: figure::Options,
     force: bool,

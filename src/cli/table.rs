@@ -35,7 +35,7 @@ pub fn table(board: &Board) -> Vec<String> {
     out
 }
 
-/// Whether a run is the one of its lab that is shown.
+/// True if a run is the one of its lab that is shown.
 pub(crate) fn is_shown(board: &Board, run: &Run) -> bool {
     board.run_of(run.job.spec.lab()).is_some_and(|shown| shown.job.generation == run.job.generation)
 }

@@ -160,7 +160,7 @@ pub fn live(args: &TuiArgs) -> Result<(), CliError> {
     open(Source::Live(Box::new(engine), recorder), start, notices, !args.look.no_mouse)
 }
 
-/// What was kept, without what the command line or the surroundings say otherwise.
+/// The remembered choices, except those that the command line or the environment overrides.
 fn unless_said(mut memory: Memory, args: &LookArgs) -> Memory {
     if args.ascii || args.blocks || plain_locale() {
         memory.glyphs.clear();
@@ -171,7 +171,7 @@ fn unless_said(mut memory: Memory, args: &LookArgs) -> Memory {
     memory
 }
 
-/// Whether the locale says that the terminal has ASCII alone.
+/// True if the locale says that the terminal has ASCII alone.
 fn plain_locale() -> bool {
     let said = ["LC_ALL", "LC_CTYPE", "LANG"].iter().filter_map(|name| std::env::var(name).ok());
     said.into_iter().find(|value| !value.is_empty()).is_some_and(|value| value == "C" || value == "POSIX")

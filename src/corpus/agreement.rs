@@ -64,7 +64,7 @@ pub enum ConversionError {
     NoneOwn {
         /// Rows that were looked at.
         unsuited: u64,
-        /// What most of them lack.
+        /// The commonest reason.
         why: &'static str,
     },
     /// One of the numbers never occurs.
@@ -83,7 +83,7 @@ pub struct Collector {
     position: Position,
 }
 
-/// Where hidden states are changed and read.
+/// Position at which hidden states are changed and read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Position {
@@ -234,7 +234,7 @@ impl Collector {
                 false => ConversionError::None { unsuited, why },
             });
         }
-        // The frequencies are those of agreement; a task of one's own is not drawn by them.
+        // The frequencies are those of agreement; a task of a user's file is not drawn by them.
         let frequencies =
             if self.task.is_own() { Frequencies::natural() } else { Frequencies::from_cells(self.counts)? };
         Ok((ExampleSet::of(self.task, 0, frequencies, self.examples), self.conversion))

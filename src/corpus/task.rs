@@ -141,10 +141,10 @@ pub struct Example {
     /// [`Example::counterfactual`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub twin: Option<String>,
-    /// Values of the properties of a task of one's own after the first, which is `zc`.
+    /// Values of the properties of a user's task after the first, which is `zc`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own: Vec<Option<u8>>,
-    /// Where hidden states are changed and read, if that is not the mask.
+    /// Position at which hidden states are changed and read, if that is not the mask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
 }

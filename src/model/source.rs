@@ -115,7 +115,7 @@ impl ModelSource {
     }
 }
 
-/// True for a file that stands for the folder it lies in.
+/// True for a file that names its folder.
 fn is_model_file(path: &Path) -> bool {
     let name = path.file_name().and_then(|n| n.to_str()).unwrap_or("");
     (name == "config.json" || name == INDEX || name.ends_with(".safetensors")) && path.is_file()

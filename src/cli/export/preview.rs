@@ -30,7 +30,7 @@ fn protocol(variable: &dyn Fn(&str) -> Option<String>) -> Option<Protocol> {
     is("TERM_PROGRAM", &["iTerm.app", "WezTerm"]).then_some(Protocol::Iterm)
 }
 
-/// Shows a PNG on standard error, where that is a terminal that can show it. One that cannot is not told of it.
+/// Shows a PNG on standard error, if that is a terminal that can show it; does nothing otherwise.
 pub(super) fn show(path: &Path) {
     let is_png = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png"));
     let small = || std::fs::metadata(path).is_ok_and(|m| m.len() <= MOST_BYTES);

@@ -1,4 +1,4 @@
-//! Files of one's own: what is taken and left out, samples, labels of any name, positions.
+//! Users' files: rows taken and left out, samples, labels of any name, positions.
 
 use super::*;
 use crate::readers::plain;

@@ -39,7 +39,7 @@ pub type Sink<'s> = dyn FnMut(Row<'_>, u64) -> ControlFlow<()> + 's;
 pub struct Reading {
     frames: Frames,
     format: &'static Format,
-    /// What stands between the fields of a table, unless it is a tab.
+    /// Separator of a table's fields, unless it is a tab.
     mark: Option<char>,
 }
 

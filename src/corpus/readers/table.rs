@@ -108,7 +108,7 @@ pub(crate) fn unquoted(raw: &str) -> Text<'_> {
     if plain.contains('"') { raw.into() } else { inner.replace("\"\"", "\"").into() }
 }
 
-/// What fields of tables are separated by besides tabs.
+/// Separators of a table's fields besides tabs.
 pub const MARKS: [char; 2] = [',', ';'];
 
 /// A line of a table with tabs between its fields, which may be quoted; tabs within a field become blanks.

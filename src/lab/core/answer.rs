@@ -1,4 +1,4 @@
-//! What a run says to its question: sentences that a reader from another field understands, and what to doubt.
+//! Answer of a run to its question: sentences that a reader from another field understands, and doubts.
 
 use base::text::last_part;
 
@@ -10,9 +10,9 @@ const DOUBTS: usize = 2;
 /// The answer to a lab's question.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// What was found, the most important first: one claim a sentence, with n and interval.
+    /// Results, the most important first: one claim a sentence, with n and interval.
     pub says: Vec<String>,
-    /// What to doubt, the gravest first.
+    /// Doubts, the gravest first.
     pub doubts: Vec<String>,
 }
 

@@ -9,14 +9,14 @@ use stats::special::normal_quantile;
 /// A number of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Number {
-    /// What it is, the same in every run that has it.
+    /// Name of the number, the same in every run that has it.
     pub name: String,
     pub value: Estimate,
     /// Examples behind it.
     pub n: usize,
     /// Level of its interval.
     pub level: f64,
-    /// How many times larger it is shown, and the unit: 100 and ` points` for shares.
+    /// Factor and unit for display: 100 and ` points` for shares.
     pub unit: (f64, &'static str),
 }
 

@@ -45,7 +45,7 @@ pub struct TaskSpec {
     /// With `data`: labels of the file that should stay as they are, by name; `target` is then a label of the file too.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub keep: Vec<String>,
-    /// With `data` and labels of its own: where hidden states are changed and read.
+    /// With `data` and its own labels: the position at which hidden states are changed and read.
     #[serde(skip_serializing_if = "is_mask")]
     pub position: Position,
 }

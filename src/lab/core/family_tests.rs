@@ -27,7 +27,7 @@ fn what_a_plan_made_stays_beside_what_is_looked_at_later() {
     family.join(new(64, 0.5, false));
     family.join(new(200, 0.64, true));
     assert_eq!(family.len(), 1, "looks on the way are the same question");
-    // As a run tells it: the rest of the way, then all final comparisons once more.
+    // As a run reports it: interim comparisons, then all final ones once more.
     for next in [new(256, 0.2, false), new(200, 0.64, true), new(400, 0.04, false), new(200, 0.64, true)] {
         family.join(next);
     }
@@ -126,7 +126,7 @@ fn an_interim_comparison_is_not_a_member() {
     assert_eq!(family.corrected().rows[0].adjusted(), Some(0.06));
 }
 
-/// What [`Family::join`] means, by looking at every member.
+/// [`Family::join`] by its definition: looks at every member.
 fn joined_one_by_one(members: &mut Vec<Comparison>, new: Comparison) {
     let of = |planned: bool| members.iter().position(|c| c.same(&new) && c.planned == planned);
     let at = if new.planned { of(true).or(of(false)) } else { of(false) };

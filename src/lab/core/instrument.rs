@@ -38,7 +38,7 @@ pub trait Instrument: Send + Sync + 'static {
     fn counted(spec: &Self::Spec, sizes: &[Size]) -> u128;
     /// The question of a run, made from its spec.
     fn asks(spec: &Self::Spec) -> String;
-    /// What a run answers to it, as far as it has got.
+    /// The run's answer to it so far.
     fn answer(results: &Self::Results, spec: &Self::Spec) -> Answer;
     /// The main numbers of a run, by which two runs are compared.
     fn numbers(results: &Self::Results) -> Vec<Number>;
@@ -89,7 +89,7 @@ pub struct FigureEntry {
     pub name: &'static str,
     /// One sentence on what it shows.
     pub shows: &'static str,
-    /// Whether a paper on such a run would show it: a headless run draws these unless all are asked for.
+    /// True if a paper on such a run would show it: a headless run draws these unless all are asked for.
     pub headline: bool,
 }
 

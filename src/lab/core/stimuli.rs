@@ -200,7 +200,7 @@ impl Stimuli {
     }
 }
 
-/// Where a text without a mask is read, if it has such a token.
+/// Index of the token at which a text without a mask is read, if it has such a token.
 fn position(encoding: &Encoding, place: Place) -> Option<usize> {
     match place {
         Place::First => (!encoding.ids.is_empty()).then_some(0),

@@ -8,7 +8,7 @@ pub struct Term {
     pub name: &'static str,
     /// The symbol on axes and in tables; empty if there is none.
     pub symbol: &'static str,
-    /// What it is, in one sentence, with its range or unit.
+    /// Meaning in one sentence, with range or unit.
     pub meaning: &'static str,
     /// The labs that use it; empty for all.
     pub labs: &'static [super::LabId],

@@ -146,7 +146,7 @@ fn difference(versus: &VersusFinding, best: &MethodKey) -> Option<String> {
     ))
 }
 
-/// Where no method has a best strength, why.
+/// Reason for which no method has a best strength, if so.
 fn without(results: &Results, oracle: OracleKind) -> Option<String> {
     let none = results.without.iter().find(|w| w.value.oracle == oracle)?;
     Some(format!(
@@ -197,7 +197,7 @@ fn overturned(results: &Results, model: &str, best: &Tagged<OptimumFinding>) -> 
     Some(format!("{how}, {} comes out ahead of {}", other.title(), key.title()))
 }
 
-/// What fresh probes still read after the best method.
+/// Accuracy of fresh probes after the best method.
 fn left_over(results: &Results, model: &str, best: &Tagged<OptimumFinding>, target: &str) -> Option<String> {
     let key = best.value.method_key();
     let leak = results.leaks.iter().find(|l| l.model == model && l.value.method_key() == key)?;

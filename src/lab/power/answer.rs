@@ -28,7 +28,7 @@ pub(crate) fn question(spec: &Spec) -> String {
     )
 }
 
-/// What items are called.
+/// Name of the items.
 fn items(spec: &Spec) -> &'static str {
     if spec.of_files() { "items" } else { "test sentences" }
 }
@@ -48,7 +48,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     Answer::new(says, doubts)
 }
 
-/// Whether the first side is ahead, by how much, on how many items.
+/// The leader, its lead, and the number of items.
 fn verdict(c: &Tagged<ComparisonFinding>, alpha: f64, items: &str) -> String {
     let v = &c.value;
     let d = v.difference;
@@ -84,7 +84,7 @@ fn verdict(c: &Tagged<ComparisonFinding>, alpha: f64, items: &str) -> String {
     format!("{amount} on {} {items}{so_far}{seeds}, p {p}{adjusted}{equal}.", grouped(c.n))
 }
 
-/// How many items would show the difference, and the smallest difference that these show.
+/// Number of items that would show the difference, and the smallest difference that these show.
 fn needed(results: &Results, c: &Tagged<ComparisonFinding>, items: &str) -> Option<String> {
     let r = &results.needed()?.value;
     let by = results.at_hand().map_or(Test::default(), |p| p.value.test);

@@ -47,7 +47,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     Answer::new(says.into_iter().flatten().collect(), doubts)
 }
 
-/// How far the run is, and the relation on which the prompt matters most so far.
+/// Progress of the run, and the relation on which the prompt matters most so far.
 fn so_far(results: &Results, done: usize, all: usize) -> Vec<String> {
     let widest = results.preferences.iter().max_by(|a, b| a.value.gap.mean.total_cmp(&b.value.gap.mean));
     let Some(widest) = widest else { return Vec::new() };
@@ -83,7 +83,7 @@ fn averaged(results: &Results, asked: usize, relations: usize) -> Option<String>
     })
 }
 
-/// What one prompt decides, for the first model.
+/// Effect of a single prompt, for the first model.
 fn decides(results: &Results) -> Option<String> {
     let first = results.models().into_iter().next()?;
     let v = &results.summaries.iter().find(|s| s.model == first)?.value;

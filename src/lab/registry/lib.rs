@@ -64,7 +64,7 @@ pub trait Lab: Sync {
     fn open(&self, spec: &Spec) -> Result<AnyExperiment, Fault>;
     /// The question of a run, made from its spec.
     fn asks(&self, spec: &Spec) -> String;
-    /// What a run answers to it, as far as it has got.
+    /// The run's answer to it so far.
     fn answer(&self, results: &Results, spec: &Spec) -> Answer;
     /// The main numbers of a run, by which two runs are compared.
     fn numbers(&self, results: &Results) -> Vec<compared::Number>;
