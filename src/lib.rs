@@ -68,7 +68,7 @@
 //!
 //! A lab is a crate below `src/lab` with its `Spec`, its kinds of finding (`Kind`), the questions it answers (`Question`), the fold of its
 //! findings (`Results`), its figures and its procedure; it implements [`lab::Instrument`] in these types. Its screen is a folder in
-//! `src/tui/screens`. One line in `labs!` (`src/lab/registry/lib.rs`) makes it part of [`lab::Spec`], [`lab::Kinds`], [`lab::Question`]
+//! `src/tui/screens`. One line in `labs!` (`src/lab/registry/lib.rs`) makes it part of [`lab::Spec`], [`enum@lab::Kinds`], [`lab::Question`]
 //! and [`lab::Results`]; the rest of the program speaks to it through [`lab::Lab`]. An experiment speaks to its surroundings through
 //! [`lab::Host`] and [`lab::Channel`].
 //!

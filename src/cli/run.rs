@@ -1,5 +1,7 @@
 //! `probity run`: specs to findings, figures and a summary, without a terminal.
 
+mod report;
+
 use std::collections::HashSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -7,24 +9,23 @@ use std::time::SystemTime;
 
 use clap::Args;
 
+use self::report::{FIGURES, FINDINGS, Report};
 use super::drive::{End, Sinks, drive};
 use super::error::CliError;
-use super::export::figures::{FigureArgs, of_run};
+use super::export::figures::FigureArgs;
 use super::progress::Meter;
 use super::shard::Shard;
 use super::{names, output, shard, signals, table};
-use base::files::{FileError, Whole};
+use base::files::FileError;
 use base::size;
 use engine::Engine;
 use engine::board::Board;
 use engine::local::{self, Cache, LocalEngine, LocalOptions};
-use engine::message::{EngineInfo, Event};
 use labs::LabId;
 use labs::grid::{self, Cell};
-use session::format::Header;
 use session::name;
 use session::parts::folder::Folder;
-use session::record::{Record, Recorder};
+use session::record::Record;
 
 /// Run specs without a terminal.
 #[derive(Debug, Args)]
@@ -387,119 +388,4 @@ fn results_in(folder: &Path) -> Option<PathBuf> {
     let findings = folder.join(FINDINGS);
     let figures = || std::fs::read_dir(folder).ok()?.flatten().map(|e| e.path()).filter(is_figure).min();
     if findings.symlink_metadata().is_ok() { Some(findings) } else { figures() }
-}
-
-/// File of the findings.
-const FINDINGS: &str = "findings.jsonl";
-/// File of the findings of an unfinished run if there are already results.
-const INCOMPLETE: &str = "findings-incomplete.jsonl";
-/// Formats of figures.
-const FIGURES: [&str; 3] = ["png", "svg", "csv"];
-
-/// Destination of findings, with the name for messages.
-type Written = (Box<dyn Write>, PathBuf);
-
-/// The files of one run.
-struct Report {
-    recorder: Option<Recorder>,
-    folder: Option<PathBuf>,
-    findings: Option<Whole>,
-    /// True to draw every figure, not only those that a paper would show.
-    all_figures: bool,
-    options: figure::Options,
-    force: bool,
-    quiet: bool,
-}
-
-impl Report {
-    fn new(
-        args: &RunArgs,
-        task: &Task,
-        folder: Option<&Path>,
-        info: Option<&EngineInfo>,
-    ) -> Result<Self, CliError> {
-        if let Some(folder) = folder {
-            std::fs::create_dir_all(folder).map_err(|e| cannot(folder, &e))?;
-        }
-        let findings = match folder {
-            Some(folder) => Some(Whole::new(&folder.join(FINDINGS), args.force)?),
-            None => None,
-        };
-        let recorder = if args.no_session { None } else { record(args, task, folder, info) };
-        let (folder, options) = (folder.map(Path::to_owned), args.look.options()?);
-        let (all_figures, force, quiet) = (args.figures == "all", args.force, args.quiet);
-        Ok(Self { recorder, folder, findings, all_figures, options, force, quiet })
-    }
-
-    fn writer(&self) -> Result<Option<Written>, CliError> {
-        let (Some(folder), Some(findings)) = (&self.folder, &self.findings) else { return Ok(None) };
-        let path = folder.join(FINDINGS);
-        let other = findings.another().map_err(|e| cannot(&path, &e))?;
-        Ok(Some((Box::new(other), path)))
-    }
-
-    /// Puts the findings in place and, after a complete run, draws the figures. Only a complete run replaces what an earlier
-    /// one left.
-    fn close(self, board: &Board, end: End) -> Result<(), CliError> {
-        let (Some(folder), Some(findings)) = (self.folder, self.findings) else { return Ok(()) };
-        let incomplete = end != End::Done && folder.join(FINDINGS).symlink_metadata().is_ok();
-        if incomplete {
-            let path = folder.join(INCOMPLETE);
-            findings.place_at(&path)?;
-            output::say(&format!(
-                "the run did not come to its end: {FINDINGS} stays as it was, and what was found is in {}",
-                output::full(&path)
-            ));
-            return Ok(());
-        }
-        findings.place()?;
-        let runs = board.runs.iter().filter(|_| end == End::Done);
-        let figures: Vec<_> =
-            runs.flat_map(|run| of_run(run, board.engine.as_ref(), self.all_figures)).collect();
-        for (name, figure) in &figures {
-            for extension in FIGURES {
-                figure::export(
-                    figure,
-                    &folder.join(format!("{name}.{extension}")),
-                    &self.options,
-                    self.force,
-                )?;
-            }
-        }
-        if !self.quiet {
-            output::say(&format!("{} figures and {FINDINGS} in {}", figures.len(), output::full(&folder)));
-        }
-        Ok(())
-    }
-}
-
-/// Begins the session. One that cannot be recorded does not stop the run.
-fn record(args: &RunArgs, task: &Task, folder: Option<&Path>, info: Option<&EngineInfo>) -> Option<Recorder> {
-    let now = SystemTime::now();
-    let begin = || {
-        let (place, default) = match folder {
-            Some(folder) => (folder.to_owned(), "session".to_owned()),
-            None => (name::folder()?, name::default_name(task.cell.spec.common().subject(), now)),
-        };
-        let header = Header::new(
-            &names::place(&args.device, &args.dtype),
-            name::utc(now),
-            Some(task.cell.spec.clone()),
-        );
-        let mut recorder = Recorder::create(&place, args.session.as_ref().unwrap_or(&default), &header)?;
-        // The engine introduces itself only once; each of several sessions records that.
-        info.map_or(Ok(()), |info| recorder.event(0.0, &Event::Ready(info.clone())))?;
-        Ok::<_, session::SessionError>(recorder)
-    };
-    let warn = |error: session::SessionError| {
-        output::say(&format!(
-            "warning: {}; the run is not recorded",
-            base::text::printable_label(&error.to_string())
-        ));
-    };
-    begin().map_err(warn).ok()
-}
-
-fn cannot(path: &Path, error: &std::io::Error) -> CliError {
-    CliError::Failed(format!("{}: cannot write: {error}", path.display()))
 }

@@ -63,7 +63,7 @@ fn bad_specs_exit_2_and_say_what_is_wrong() {
     refused_spec("empty.toml", "", &["empty.toml", "lab"]);
     refused(&probity.run(&["run", "/no/such/spec.toml"]), 2, &["/no/such/spec.toml", "cannot read"]);
     refused(&probity.run(&["run", "/"]), 2, &["cannot read"]);
-    refused(&probity.run(&["run"]), 2, &["SPEC.toml"]);
+    refused(&probity.run(&["run"]), 2, &["<SPEC>"]);
     refused(&probity.run(&["run", "a.toml", "--device", "gpu9"]), 2, &["gpu9", "cuda:N"]);
     refused(&probity.run(&["run", "a.toml", "--dtype", "f8"]), 2, &["f8", "bf16"]);
     refused(&probity.run(&["run", "a.toml", "--seed", "-1"]), 2, &["seed"]);
@@ -121,7 +121,7 @@ fn help_completions_manual_and_doctor_work_without_a_terminal() {
     let probity = Probity::new();
     for (args, words) in [
         (&["--help"][..], &["run", "replay", "export", "doctor"][..]),
-        (&["run", "--help"], &["Examples", "agreement.toml", "--json"]),
+        (&["run", "--help"], &["Examples", "run interventions", "--json"]),
         (&["export", "--help"], &["Examples", "--figure"]),
         (&["--version"], &[env!("CARGO_PKG_VERSION")]),
         (&["completions", "bash"], &["_probity"]),

@@ -196,6 +196,9 @@ fn base_lines(curve: &Curve) -> Vec<Layer> {
         .collect()
 }
 
+/// A score of a point under other probe settings.
+type RivalScore = fn(&RivalFinding) -> Option<f64>;
+
 /// The ranges of C, S and R over other probe settings that validate equally well, in the look of their score.
 fn rivals(results: &Results, curve: &Curve) -> Vec<Layer> {
     let key = &curve.key;
@@ -205,9 +208,9 @@ fn rivals(results: &Results, curve: &Curve) -> Vec<Layer> {
         };
         results.rivals.iter().filter(of_curve)
     };
-    let scores: [(&str, fn(&RivalFinding) -> Option<f64>); 3] =
+    let scores: [(&str, RivalScore); 3] =
         [("C", |v| Some(v.completeness)), ("S", |v| v.selectivity), ("R", |v| v.reliability)];
-    let range = |(accent, (name, score)): (usize, (&str, fn(&RivalFinding) -> Option<f64>))| {
+    let range = |(accent, (name, score)): (usize, (&str, RivalScore))| {
         let mut points: Vec<Datum> = Vec::new();
         for (r, y) in mine().filter_map(|r| Some((r, score(&r.value)?))) {
             match points.iter_mut().find(|p| p.x == r.value.value) {

@@ -54,7 +54,7 @@ const FURTHER: usize = 8;
 /// Bytes of an oracle's output on an example: two probabilities, or three.
 const SIGHT: usize = 16;
 /// Statistics that are followed through the resamples.
-const STATISTICS: usize = 5;
+const STATISTICS: usize = 7;
 /// Largest table of resampling counts.
 const RESAMPLE_TABLE: usize = 64 << 20;
 /// Vectors that are written to the cache at once.
