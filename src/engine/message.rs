@@ -18,6 +18,7 @@ pub(crate) type Ticket = u64;
 /// Requests of the front end to the engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
+#[allow(clippy::large_enum_variant, reason = "commands are few, and questions are the usual ones")]
 pub enum Command {
     /// List the models that can be picked.
     ListModels,

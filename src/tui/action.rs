@@ -100,6 +100,7 @@ pub enum ReplayControl {
 }
 
 /// Something that the loop does for the state.
+#[allow(clippy::large_enum_variant, reason = "effects are few")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// Send a command to the engine; the board has already taken it in.

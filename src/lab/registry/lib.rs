@@ -1,6 +1,6 @@
 //! The labs of the program, and the types that have one case per lab.
 //!
-//! Each lab is a crate that implements [`Instrument`] in its own types. `labs!` below lists them and makes [`Spec`], [`Kinds`],
+//! Each lab is a crate that implements [`Instrument`] in its own types. `labs!` below lists them and makes [`Spec`], [`enum@Kinds`],
 //! [`Question`] and [`Results`]; the rest of the program speaks to a lab through [`Lab`] and to an experiment through
 //! [`Experiment`]. What labs share (`lab`) is exported from here too, with these types in place.
 
