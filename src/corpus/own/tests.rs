@@ -80,7 +80,7 @@ fn what_cannot_be_run_names_the_file_and_the_fix() {
 fn own_rows() -> String {
     let value = |k: usize| ["past", "present", "future"][k % 3];
     let row = |k: usize| {
-        let voice = if k % 4 == 0 {
+        let voice = if k.is_multiple_of(4) {
             ""
         } else if k % 4 == 1 {
             "active"

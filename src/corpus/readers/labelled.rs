@@ -167,7 +167,10 @@ mod tests {
     use super::*;
 
     /// Format, and text, label and named labels of each row.
-    fn read(text: &str) -> (&'static str, Vec<(String, Option<String>, Vec<String>)>) {
+    /// Text, label and further labels of a row.
+    type Cells = (String, Option<String>, Vec<String>);
+
+    fn read(text: &str) -> (&'static str, Vec<Cells>) {
         let source = Box::new(std::io::Cursor::new(text.to_owned().into_bytes()));
         let reading = Reading::stream(source, Path::new("t.csv")).unwrap();
         let (id, mut rows) = (reading.format().id, Vec::new());
