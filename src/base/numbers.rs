@@ -230,7 +230,7 @@ mod tests {
         }
         assert_eq!((score(0.871), score(1.0), score(-0.0004)), (".87".into(), "1.00".into(), ".00".into()));
         assert_eq!(plus_minus(0.0061), "±.006");
-        assert_eq!([0.0, 0.0001, 0.0123, 0.5].map(probability), [".00", "<.001", ".012", ".50"]);
+        assert_eq!([0.0, 0.0001, 0.0123, 0.5].map(probability), ["<.001", "<.001", ".012", ".50"]);
         assert_eq!(
             (count(41_234.0), count(11.2e6), count(0.42)),
             ("41k".into(), "11.2M".into(), "0.4".into())

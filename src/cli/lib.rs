@@ -57,6 +57,7 @@ Look and run:
   sessions     List, describe, rename and delete recorded sessions
   diff         Compare two runs
   export       Write a figure or a table of a session
+  findings     Print the findings of one kind as a table
 
 Models and data:
   models       List models, or load one and describe it
@@ -83,6 +84,7 @@ Large experiments and other machines:
   remote       Look after engines on other machines
 
 This program:
+  guide        Read the guide
   doctor       Check device, terminal, folders and fonts
   completions  Print completions for a shell
   man          Print the manual page
@@ -114,6 +116,7 @@ enum Command {
     #[command(subcommand)]
     Remote(remote::RemoteCommand),
     #[cfg(unix)]
+    #[command(hide = true)]
     Engine(engine::EngineArgs),
     Replay(replay::ReplayArgs),
     /// List, describe, rename and delete recorded sessions.

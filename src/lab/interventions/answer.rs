@@ -268,6 +268,22 @@ mod tests {
     #[test]
     fn a_weak_oracle_is_the_first_doubt() {
         let (mut results, spec) = (sample::results(), Spec::shipped());
+        let probe = r#"{"role":"oracle","property":"subject_number","classifier":"2x64","oracle":"mlp","layer":3,
+            "accuracy":{"mean":0.99,"lo":0.98,"hi":1.0},"majority":0.7,"balanced_accuracy":0.99,"calibration_error":0.01,
+            "cached":false,"grid":"small"}"#;
+        let like = &results.optima[0];
+        let (spec_hash, model) = (like.spec.clone(), spec.models[0].clone());
+        let value = serde_json::from_str(probe).unwrap();
+        results.probes.push(Tagged {
+            spec: spec_hash,
+            model,
+            seed: 0,
+            n: 2400,
+            is_final: true,
+            t: 1.0,
+            level: None,
+            value,
+        });
         let before = answer(&results, &spec).doubts;
         let oracle = results.probes.iter_mut().find(|p| p.value.oracle == Some(OracleKind::Mlp)).unwrap();
         oracle.value.calibration_error = 0.2;
