@@ -100,7 +100,7 @@ fn every_pane_with_numbers_can_be_copied_and_says_where_they_come_from() {
     for (pane, what, told) in [
         (ASKED, "capital, `The capital of", "P@1 40.0"),
         (LEDGER, "adjusted gap of a and b", "of the variance"),
-        (RELATIONS, "facts are asked of every model", "held out"),
+        (RELATIONS, "facts asked of every model", "held out"),
     ] {
         state.show(ID);
         state.focus_on(pane);
