@@ -341,7 +341,7 @@ mod tests {
         let all = settings();
         for (i, s) in all.iter().enumerate() {
             assert!(all[..i].iter().all(|o| o.key != s.key));
-            assert!(s.label.chars().count() <= 8, "{}", s.label);
+            assert!(s.label.chars().count() <= 17, "{}", s.label);
         }
     }
 
