@@ -8,6 +8,7 @@ use probity::cli::Cli;
 use probity::cli::guide::table;
 use probity::corpus::task::TASKS;
 use probity::guide::{PAGES, fill};
+use probity::lab::Spec;
 use probity::lab::interventions::registry;
 use probity::model::builtin::BUILTINS;
 
@@ -68,6 +69,12 @@ fn the_guide_names_every_method_task_and_built_in_model() {
     for name in BUILTINS.iter().map(|b| b.name).chain(TASKS.iter().map(|t| t.id)) {
         assert!(all.contains(&format!("`{name}`")), "{name}");
     }
+}
+
+#[test]
+fn the_spec_in_the_readme_is_one() {
+    let toml = README.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    Spec::parse(toml, "README").and_then(|spec| spec.check("README")).unwrap();
 }
 
 /// An example of a document: the lines of a `sh` block, and the comment before it.

@@ -75,7 +75,11 @@ pub fn open(what: &str) -> Result<Session, CliError> {
 pub(crate) fn pick(board: &mut Board, n: usize) -> Result<(), CliError> {
     let generation = n.checked_sub(1).and_then(|at| board.runs.get(at)).map(|run| run.job.generation);
     let missing = || {
-        CliError::Usage(format!("there is no run {n}: the session has {}, counted from 1", board.runs.len()))
+        CliError::Usage(match board.runs.len() {
+            0 => "nothing was run in this session".to_owned(),
+            1 => format!("there is no run {n}: the session has one, number 1"),
+            runs => format!("there is no run {n}: the session has runs 1 to {runs}"),
+        })
     };
     let generation = generation.ok_or_else(missing)?;
     board.pick(generation);

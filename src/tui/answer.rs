@@ -80,9 +80,12 @@ pub(crate) fn question(frame: &mut Frame, area: Rect, state: &State) {
         (false, false) => (Role::Dim, format!("{} run  {} settings", key("run"), key("settings"))),
     };
     let spec = of.spec(state);
-    let text = labs::by_id(of.lab()).asks(&spec);
+    let text = printable(&labs::by_id(of.lab()).asks(&spec)).into_owned();
+    // What the keys do is in the footer too, and gives way to the question; that settings were not run does not.
+    let crowded = width(&text) + width(&hint) + 3 > usize::from(area.width);
+    let hint = if crowded && role == Role::Dim { String::new() } else { hint };
     let room = usize::from(area.width).saturating_sub(width(&hint) + 3);
-    let text = fit(&printable(&text), room).into_owned();
+    let text = fit(&text, room).into_owned();
     let gap = " ".repeat(usize::from(area.width).saturating_sub(width(&text) + width(&hint) + 2));
     let line = vec![
         Span::styled(format!(" {text}{gap}"), theme.style(Role::Title)),
@@ -109,9 +112,10 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
 pub(crate) fn welcome(frame: &mut Frame, area: Rect, state: &State) {
     let key = |name| state.keymap.short_label(name);
     let lines = [
-        "Probity tells how far a probe of a language model can be trusted. This lab edits what a model encodes and asks what changed."
+        "Probity tells how far a probe of a language model can be trusted. This lab edits hidden states."
             .to_owned(),
-        "The default experiment runs now on a small built-in model; the answer above fills in as it goes.".into(),
+        "The default experiment runs now on a small built-in model; the answer above fills in as it goes."
+            .into(),
         format!(
             "{} help   {} all questions   {} settings   {} closes this",
             key("help"),

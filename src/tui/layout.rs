@@ -19,6 +19,7 @@ use super::answer;
 use super::screen::Pane;
 use super::setup;
 use super::state::{Opening, State};
+use labs::LABS;
 
 /// Smallest screen on which panes are drawn.
 pub(crate) const SMALLEST: (u16, u16) = (40, 10);
@@ -72,7 +73,8 @@ pub fn compute(state: &State) -> Option<Layout> {
         (true, true) if rows < LOW => 0,
         (true, true) => answer::lines(state, columns).len() as u16,
     };
-    let welcome = u16::from(is_lab && state.view.opening == Opening::First && !form) * WELCOME;
+    let is_opening_lab = shown.setup().is_some_and(|setup| setup.lab() == LABS[0].id());
+    let welcome = u16::from(is_opening_lab && state.view.opening == Opening::First && !form) * WELCOME;
     let [title, question, answer, welcome, tabs, body, about, status] = Split::vertical([
         Constraint::Length(1),
         Constraint::Length(u16::from(is_lab)),

@@ -367,6 +367,8 @@ fn with_no_color_in_the_environment_nothing_is_drawn_in_colour() {
             Screen::with(env!("CARGO_BIN_EXE_probity"), recording(), &args, &[("NO_COLOR", value)]);
         screen.sees("Interventions");
         screen.press(":");
+        // Without this the escape below could arrive with the colon, and its `q` would be alt-q.
+        screen.sees("Command:");
         if colourless {
             screen.until("the chosen entry reversed", |s| cells(s).any(vt100::Cell::inverse));
             assert!(cells(screen.screen.lock().unwrap().screen()).all(is_plain), "{}", screen.text());

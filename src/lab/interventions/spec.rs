@@ -11,6 +11,7 @@ use super::options::Options;
 use super::oracle::OracleKind;
 use super::registry::{find, registry};
 use base::suggest::is_unknown;
+use base::text::last_part;
 use lab::LabId;
 use lab::examples::TaskSpec;
 use lab::interval::IntervalSpec;
@@ -216,7 +217,7 @@ impl Spec {
 
 impl LabSpec for Spec {
     fn subject(&self) -> &str {
-        &self.task.name
+        self.task.data.as_deref().map_or(&self.task.name, last_part)
     }
 
     fn reach(&self, origin: &str) -> Result<(), SpecError> {

@@ -6,6 +6,7 @@ use super::spec::Spec;
 use super::summary::{exaggerated, none_enough, often, p_value, seen, too_few, unbounded};
 use base::numbers::score;
 use base::text::last_part;
+use corpus::probing::PROBING;
 use figure::layers::grouped;
 use lab::compared::Number;
 use lab::{Answer, Tagged};
@@ -16,16 +17,15 @@ use stats::mcnemar::Test;
 pub(crate) fn question(spec: &Spec) -> String {
     let (a, b) = (spec.name(true), spec.name(false));
     if spec.of_files() {
-        return format!("Is {a} better than {b}, and how many items does it take to see it?");
+        return format!("Is {a} better than {b}, and how many items show it?");
     }
+    let b = if b == format!("untrained:{a}") { "its untrained copy".to_owned() } else { b };
     let task = |first: bool| {
         let (name, data) = spec.task_of(first);
-        data.map_or_else(|| name.replace('_', " "), |data| last_part(data).to_owned())
+        let title = PROBING.iter().find(|task| task.id == name).map(|task| format!("the {}", task.title));
+        data.map_or_else(|| title.unwrap_or(name.replace('_', " ")), |data| last_part(data).to_owned())
     };
-    format!(
-        "Is {a} better than {b} at telling {}, and how many sentences does it take to see it?",
-        task(true)
-    )
+    format!("Is {a} better than {b} at telling {}, and how many sentences show it?", task(true))
 }
 
 /// Name of the items.
@@ -133,7 +133,12 @@ mod tests {
     #[test]
     fn the_question_names_both_sides_and_the_task() {
         let asked = question(&Spec::shipped());
-        assert!(asked.starts_with("Is bert-mini better than untrained:bert-mini at telling"), "{asked}");
+        assert!(
+            asked.starts_with(
+                "Is bert-mini better than its untrained copy at telling the number of the subject"
+            ),
+            "{asked}"
+        );
     }
 
     #[test]

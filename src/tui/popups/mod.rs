@@ -28,7 +28,7 @@ use super::theme::Role;
 use base::text::{fit, pad, width, wrapped};
 
 /// Columns of the keys in the help.
-const KEYS: usize = 17;
+const KEYS: usize = 18;
 
 /// Something to read in a popup.
 pub trait Page: Sync {

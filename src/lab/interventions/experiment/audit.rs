@@ -7,6 +7,7 @@ use crate::answer::MISCALIBRATED;
 use crate::finding::{ChoiceFinding, Kind, ProbeFinding, ProbeRole};
 use base::Problem;
 use base::matrix::{Dense, Matrix};
+use base::numbers::score;
 use lab::fault::Fault;
 use lab::host::NoticeLevel;
 use lab::plan::{Material, Roles, material, training_part};
@@ -169,10 +170,10 @@ fn miscalibrated(bench: &Bench, seat: Seat, error: f64) -> Problem {
     let (name, property) = (bench.seat_name(seat), bench.property(seat.role()));
     Problem {
         what: format!(
-            "{name}: its probabilities miss its accuracy by {error:.3} on average (expected calibration error): scores that are \
-             made of its probabilities for {property} say as much of the oracle as of the intervention"
+            "{name} is poorly calibrated (calibration error {}): scores on {property} are less certain than their bands say",
+            score(error)
         ),
         r#where: bench.model.name().to_owned(),
-        hint: "compare the ticks of the rival recipes and the other oracle".into(),
+        hint: "compare the other oracle, and the range over equally good probes".into(),
     }
 }

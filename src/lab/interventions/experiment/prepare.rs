@@ -18,6 +18,7 @@ use crate::table::Further;
 use base::Problem;
 use corpus::own::Provenance;
 use corpus::task::{ExampleSet, Task};
+use lab::LabSpec as _;
 use lab::examples;
 use lab::fault::Fault;
 use lab::finding::Label;
@@ -131,7 +132,7 @@ impl Bench {
             hint: format!("known are {}", task.properties.map(|p| p.id).join(", ")),
         })?;
         let (site, map) = places(spec, model.depth())?;
-        host.stage(format!("{} examples for {}", spec.task.name, model.name()), "ex", 0.5);
+        host.stage(format!("{} examples for {}", spec.subject(), model.name()), "ex", 0.5);
         let (examples, source) = examples::of(task, &spec.task, spec.seed, host)?;
         host.poll()?;
         let stimuli = examples::stimuli(task, &model, &examples, source.is_some(), host)?;

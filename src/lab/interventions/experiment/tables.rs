@@ -14,15 +14,15 @@ use crate::spec::Spec;
 use crate::verdict::RankingFinding;
 use base::numbers::{probability, short};
 use base::text::{printable_label, section};
-use lab::Tagged;
 use lab::table::Table;
+use lab::{LabSpec as _, Tagged};
 use stats::estimate::Estimate;
 
 /// Results of a run, as lines of text.
 pub(crate) fn summary(results: &Results, spec: &Spec) -> Vec<String> {
     let mut out = vec![printable_label(&format!(
         "{} on {}, target {}, seed {}",
-        spec.task.name,
+        spec.subject(),
         spec.models.join(", "),
         spec.task.target,
         spec.seed,

@@ -82,29 +82,13 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     }
 }
 
-/// What of the numbers at the marker is spelled out where there is room for it.
-#[derive(Clone, Copy, PartialEq)]
-struct Detail {
-    /// The strength in standard deviations too.
-    deviations: bool,
-    /// The inner bands too.
-    narrow: bool,
-}
-
-/// From all to the least: n is never left out.
-const DETAILS: [Detail; 3] = [
-    Detail { deviations: true, narrow: true },
-    Detail { deviations: false, narrow: true },
-    Detail { deviations: false, narrow: false },
-];
-
-/// As much detail as leaves room for n, and the scores at the marker in that detail.
-fn scores(state: &State, p: &ReliabilityFinding, room: usize) -> (Detail, Vec<Span<'static>>) {
+/// The scores at the marker; the strength in standard deviations too where it leaves room for n.
+fn scores(state: &State, p: &ReliabilityFinding, room: usize) -> Vec<Span<'static>> {
     let theme = state.theme();
     let symbol = method(state).map_or(p.parameter.clone(), |m| m.parameter.symbol.clone());
     let sd = figures::deviation(results(state), &view(state).model).filter(|_| p.parameter == "epsilon");
-    let spans = |detail: Detail| {
-        let sd = sd.filter(|_| detail.deviations);
+    let spans = |deviations: bool| {
+        let sd = sd.filter(|_| deviations);
         let sd = sd.map_or(String::new(), |sd| format!(" ({} sd)", score(p.value / sd)));
         let at = format!(" {} = {}{sd}", printable(&symbol), short(p.value));
         let mut spans = vec![Span::styled(at, theme.style(Role::Marker))];
@@ -113,14 +97,14 @@ fn scores(state: &State, p: &ReliabilityFinding, room: usize) -> (Detail, Vec<Sp
             (Role::Selectivity, "S", &p.selectivity),
             (Role::Reliability, "R", &p.reliability),
         ] {
-            spans.push(Span::styled(format!("  {name} {}", estimate(e, detail.narrow)), theme.style(role)));
+            spans.push(Span::styled(format!("  {name} {}", estimate(e)), theme.style(role)));
         }
         spans
     };
-    let n = width(&count(p));
-    let fits = |d: &Detail| spans(*d).iter().map(Span::width).sum::<usize>() + n <= room;
-    let detail = DETAILS.into_iter().find(fits).unwrap_or(DETAILS[2]);
-    (detail, spans(detail))
+    // Whether it is final matters more than another unit.
+    let n = width(&count(p)) + "  refining".len();
+    let fits = |spans: &Vec<Span<'_>>| spans.iter().map(Span::width).sum::<usize>() + n <= room;
+    Some(spans(true)).filter(fits).unwrap_or_else(|| spans(false))
 }
 
 /// C is measured on all test examples, S and with it R on those that have the other property.
@@ -133,7 +117,7 @@ fn readout(state: &State, room: usize) -> Option<Line<'static>> {
     let readout = measured(state)?;
     let theme = state.theme();
     let p = &readout.point.value;
-    let (_, mut spans) = scores(state, p, room);
+    let mut spans = scores(state, p, room);
     let kind = match (readout.exact, readout.point.is_final) {
         (false, _) if awaiting_point(state) => format!("nearest; {} is on its way", short(marker(state))),
         (false, _) => format!("nearest to {}", short(marker(state))),
@@ -167,8 +151,6 @@ fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
     if ruined {
         text.push_str(&format!("  ! {} is no longer read: no optimum here", lost(p)));
     }
-    let apart = b.replicates > 1 && !b.provisional && scores(state, p, room).0.narrow;
-    let legend = apart.then(|| " (± outer: examples and trainings; inner: examples)".to_owned());
     let beside = [
         ("S of a constant answer", b.s_floor),
         ("accuracy on the other property", b.ze_balanced_accuracy.map(|e| e.mean)),
@@ -177,7 +159,7 @@ fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
     ];
     let beside = beside.into_iter().filter_map(|(name, v)| v.map(|v| format!("; {name} {}", score(v))));
     let mean_of = by_property(p, room.saturating_sub(width(&text)));
-    for part in mean_of.into_iter().chain(legend).chain(beside) {
+    for part in mean_of.into_iter().chain(beside) {
         if width(&text) + width(&part) > room {
             break;
         }
@@ -248,7 +230,7 @@ fn behaviour(state: &State, room: usize) -> Option<Line<'static>> {
         let from_here = results(state).p_from(b);
         let (p, from) = from_here.map_or((told.p, ""), |p| (p.max(told.p), " from here up"));
         let more = [
-            format!("  McNemar {}:{} p {}{from}", told.lost, told.won, p_value(p)),
+            format!("  McNemar {}:{} p {}{from}", told.lost, told.won, probability(p)),
             format!("  1/rank of {} verb forms {before} → {after}", told.forms),
         ];
         for part in more.iter().filter(|_| v.replicates > 0) {
@@ -258,11 +240,6 @@ fn behaviour(state: &State, room: usize) -> Option<Line<'static>> {
         }
     }
     Some(Line::styled(text, state.theme().style(Role::Dim)))
-}
-
-/// A p-value in three decimals, or how small it is at least.
-fn p_value(p: f64) -> String {
-    if p < 0.001 { "< .001".into() } else { score(p) }
 }
 
 /// How far the changed states at the marker are from real ones, in units of what unchanged ones are: with intervals where
@@ -286,13 +263,9 @@ fn distance(state: &State, room: usize) -> Option<Line<'static>> {
     Some(Line::styled(fit(&text, room).into_owned(), state.theme().style(Role::Dim)))
 }
 
-/// The mean with half the wide band, and if wanted after a stroke half the narrow one where the two are told apart.
-pub(crate) fn estimate(b: &Banded, narrow: bool) -> String {
-    let wide = format!("{} {}", score(b.mean), plus_minus(b.half_width()));
-    match b.form.filter(|_| narrow).and(b.narrow_half_width()) {
-        Some(narrow) => format!("{wide}/{}", decimals(narrow, 3)),
-        None => wide,
-    }
+/// The mean with half the outer band.
+pub(crate) fn estimate(b: &Banded) -> String {
+    format!("{} {}", score(b.mean), plus_minus(b.half_width()))
 }
 
 /// Why there is no curve.

@@ -143,23 +143,22 @@ fn numbers(state: &State, cell: &Tagged<MapFinding>, room: usize) -> Vec<Line<'s
     let place = places.iter().find(|text| width(text) <= room).unwrap_or(&places[1]).clone();
     let state_of = if cell.is_final { "final" } else { "refining" };
     let level = cell.level.map_or(String::new(), |l| format!(", {} % intervals", short(100.0 * l)));
-    let line = |narrow: bool, tail: &str| {
+    let line = |tail: &str| {
         let each = [
             (Role::Completeness, "C", &p.completeness),
             (Role::Selectivity, "S", &p.selectivity),
             (Role::Reliability, "R", &p.reliability),
         ];
-        let score =
-            |(role, name, e)| Span::styled(format!(" {name} {} ", estimate(e, narrow)), theme.style(role));
+        let score = |(role, name, e)| Span::styled(format!(" {name} {} ", estimate(e)), theme.style(role));
         let tail = Span::styled(tail.to_owned(), theme.style(Role::Dim));
         Line::from(each.into_iter().map(score).chain([tail]).collect::<Vec<_>>())
     };
     let full = format!(" {state_of}{level}");
-    let lines = [line(true, &full), line(true, ""), line(false, "")];
-    let scores = lines.iter().find(|l| l.width() <= room).unwrap_or(&lines[2]).clone();
+    let lines = [line(&full), line("")];
+    let scores = lines.iter().find(|l| l.width() <= room).unwrap_or(&lines[1]).clone();
     let trainings = match p.beside.replicates {
         1 => " 1 training".to_owned(),
-        k => format!(" {k} trainings (±: with them/examples alone)"),
+        k => format!(" {k} trainings"),
     };
     let read = p
         .beside

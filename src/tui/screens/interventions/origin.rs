@@ -4,7 +4,7 @@ use super::measured::{example, method_key, readout, results};
 use super::{EXAMPLE, ID, MAPS, PARETO, PROBES, map, ran, view};
 use crate::screen::Origin;
 use crate::state::State;
-use base::numbers::{plus_minus, score, short};
+use base::numbers::{decimals, plus_minus, score, short};
 use labs::Tagged;
 use labs::examples::TaskSpec;
 use labs::interventions::figures::Rated;
@@ -60,6 +60,14 @@ fn point_origin<T>(state: &State, number: &Tagged<T>, p: &ReliabilityFinding) ->
     let mut origin = origin_of(state, what, number);
     let site = format!("layer {}, {} oracle at layer {}", p.layer, p.oracle, p.oracle_layer);
     origin.entries.insert(2, ("site".into(), site));
+    if let Some(half) = p.reliability.narrow_half_width() {
+        let bands = format!(
+            "examples and trainings ±{}; examples alone ±{}",
+            decimals(p.reliability.half_width(), 3),
+            decimals(half, 3)
+        );
+        origin.entries.insert(3, ("bands of R".into(), bands));
+    }
     origin
 }
 
