@@ -11,7 +11,7 @@ use tui::commands::{COMMANDS, Context};
 use tui::keymap::Keymap;
 use tui::screens::home;
 
-/// The table of that name as Markdown; none if there is no such table.
+/// A table of the guide as Markdown; none for an unknown name.
 pub fn table(name: &str) -> Option<String> {
     if let Some(lab) = name.strip_prefix("kinds-") {
         return LabId::named(lab).map(kinds);

@@ -101,6 +101,13 @@ struct Labelled {
     text: &'static [&'static str],
 }
 
+impl Labelled {
+    /// True if a column holds labels.
+    fn is_label(&self, name: &str) -> bool {
+        !self.text.contains(&name) && !OTHERS.contains(&name)
+    }
+}
+
 impl Parse for Labelled {
     fn piece(&mut self, line: &str, emit: &mut Emit<'_>) -> Result<(), Unread> {
         if self.header.is(line) {
@@ -111,15 +118,13 @@ impl Parse for Labelled {
             [first, second] => Text::from(format!("{} {}", fields.text(first)?, fields.text(second)?)),
             names => fields.text(names.first().copied().unwrap_or("text"))?,
         };
-        let cells: Vec<(&str, Text<'_>)> = fields
-            .iter()
-            .filter(|(name, _)| !self.text.contains(name) && !OTHERS.contains(name))
-            .filter_map(|(name, _)| Some((name, present(&fields, name)?)))
-            .collect();
+        let columns = || fields.iter().map(|(name, _)| name).filter(|name| self.is_label(name));
+        let cells: Vec<(&str, Text<'_>)> =
+            columns().filter_map(|name| Some((name, present(&fields, name)?))).collect();
         let main = LABELS.iter().find(|l| cells.iter().any(|c| c.0 == **l));
         let label = match (main, &cells[..]) {
             (Some(main), _) => cells.iter().find(|c| c.0 == *main).map(|c| c.1.clone()),
-            (None, [only]) => Some(only.1.clone()),
+            (None, [only]) if columns().count() == 1 => Some(only.1.clone()),
             _ => None,
         };
         let labels: Vec<(Text<'_>, Text<'_>)> =
@@ -166,10 +171,10 @@ mod tests {
     use super::super::read::Reading;
     use super::*;
 
-    /// Format, and text, label and named labels of each row.
-    /// Text, label and further labels of a row.
+    /// Text, label and named labels of a row.
     type Cells = (String, Option<String>, Vec<String>);
 
+    /// The format and its rows.
     fn read(text: &str) -> (&'static str, Vec<Cells>) {
         let source = Box::new(std::io::Cursor::new(text.to_owned().into_bytes()));
         let reading = Reading::stream(source, Path::new("t.csv")).unwrap();
@@ -205,6 +210,16 @@ mod tests {
         assert_eq!(id, "labelled");
         assert_eq!(rows[0], ("C[MASK]C".into(), None, vec!["atom=nitrogen".into(), "acyl=ring".into()]));
         assert_eq!(rows[1].2, Vec::<String>::new());
+    }
+
+    /// A row with one of several properties gave that one as its label, so labels of two properties were mixed.
+    #[test]
+    fn a_row_with_one_of_several_properties_has_no_label_of_its_own() {
+        let (_, rows) = read("text,tense,voice\nHe ran .,past,\nShe sang .,,active\n");
+        assert_eq!(rows[0], ("He ran .".into(), None, vec!["tense=past".into()]));
+        assert_eq!(rows[1], ("She sang .".into(), None, vec!["voice=active".into()]));
+        let (_, rows) = read("text,tense\nHe ran .,past\n");
+        assert_eq!(rows[0].1.as_deref(), Some("past"), "a single column is the label");
     }
 
     #[test]

@@ -101,7 +101,7 @@ pub struct VersusFinding {
     /// of older programs that have none. In those that have no difference it is twice the smaller share of resamples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
-    /// That p-value adjusted by Holm over the pairs of methods under the oracle; none where there is none, and in older recordings.
+    /// `p` adjusted by Holm over the pairs of methods under the oracle. Absent without `p`, and from older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holm_p: Option<f64>,
     /// Changes that reverse the verdict: `linear oracle` or `mlp oracle`, `recipe 1`, `recipe 2`. A verdict that is
