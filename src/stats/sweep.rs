@@ -55,7 +55,7 @@ pub fn largest(items: impl Iterator<Item = Vec<i8>>, seed: u64) -> f64 {
         as_large += usize::from(totals.iter().zip(&scale).any(|(sum, s)| of(*sum, *s) >= seen));
     }
     let drawn = (1 + as_large) as f64 / (1 + DRAWS) as f64;
-    drawn.min(single * strengths as f64)
+    if as_large > 0 { drawn } else { drawn.min(single * strengths as f64) }
 }
 
 /// The sum of `count` random signs.

@@ -25,24 +25,27 @@ pub struct Number {
 pub struct Common {
     pub a: Number,
     pub b: Number,
-    /// The second minus the first, with the interval for two samples that are drawn independently.
+    /// The second minus the first, with its interval by square-and-add.
     pub difference: Estimate,
-    /// p-value of no difference, by the normal approximation; none where neither number has an interval.
+    /// p-value of no difference from the interval's arm towards 0; none where neither number has an interval.
     pub p: Option<f64>,
 }
 
 /// The numbers that two runs have in common, in the order of the first. Nothing says which examples both share, so they are taken as
-/// unpaired, which is wider than a paired comparison would be.
+/// independent. The interval adds the squares of both intervals' arms (Newcombe 1998, Zou and Donner 2008), which keeps what is uneven in
+/// them: half widths alone cover .83 of differences between shares of 5 examples, and .91 at 20.
 pub fn common(a: &[Number], b: &[Number]) -> Vec<Common> {
     let beside = |a: &Number| {
         let b = b.iter().find(|b| b.name == a.name)?;
         let z = |level: f64| normal_quantile(0.5 + 0.5 * level);
-        let error = |x: &Number| x.value.half_width() / z(x.level);
-        let error = error(a).hypot(error(b));
+        let scale = z(a.level) / z(b.level);
+        let arms = |x: &Number| (x.value.mean - x.value.lo, x.value.hi - x.value.mean);
+        let ((a_down, a_up), (b_down, b_up)) = (arms(a), arms(b));
+        let (down, up) = ((scale * b_down).hypot(a_up), (scale * b_up).hypot(a_down));
         let mean = b.value.mean - a.value.mean;
-        let half = z(a.level) * error;
-        let p = (error > 0.0).then(|| chi2_tail((mean / error).powi(2)));
-        let difference = Estimate { mean, lo: mean - half, hi: mean + half };
+        let towards = if mean > 0.0 { down } else { up };
+        let p = (towards > 0.0).then(|| chi2_tail((z(a.level) * mean / towards).powi(2)));
+        let difference = Estimate { mean, lo: mean - down, hi: mean + up };
         Some(Common { a: a.clone(), b: b.clone(), difference, p })
     };
     a.iter().filter_map(beside).collect()
@@ -81,7 +84,7 @@ pub fn table((a, b): (usize, usize), numbers: &[Common]) -> Vec<String> {
         numbers.iter().map(row).collect(),
     );
     out.push(
-        "Unpaired: the runs do not say which examples they share, so a paired comparison would be narrower."
+        "Unpaired, because the runs do not say which examples they share; intervals by square-and-add (Newcombe 1998)."
             .into(),
     );
     out
@@ -90,6 +93,7 @@ pub fn table((a, b): (usize, usize), numbers: &[Common]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stats::intervals::wilson;
 
     fn number(name: &str, mean: f64, half: f64) -> Number {
         let value = Estimate { mean, lo: mean - half, hi: mean + half };
@@ -109,6 +113,15 @@ mod tests {
         // 0.1 is four standard errors of 0.05 / 1.96.
         assert!((both[0].p.unwrap() - 8.9e-5).abs() < 1e-5, "{:?}", both[0].p);
         assert!(table((1, 2), &both).iter().any(|line| line.contains("+0.100 [+0.050, +0.150]")));
+    }
+
+    /// Newcombe (1998), Table II, row (a), method 10: 56 of 70 against 48 of 80.
+    #[test]
+    fn shares_have_the_published_interval() {
+        let share = |k, n| Number { value: wilson(k, n, 0.95), n: n as usize, ..number("x", 0.0, 0.0) };
+        let d = common(&[share(48, 80)], &[share(56, 70)])[0].difference;
+        assert!((d.mean - 0.2).abs() < 1e-12, "{d:?}");
+        assert!((d.lo - 0.0524).abs() < 5e-5 && (d.hi - 0.3339).abs() < 5e-5, "{d:?}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use probity::lab::compared::{Number, common};
 use probity::lab::prompts::answers::{Answers, Shape};
 use probity::lab::prompts::preference::{bounded, honest};
 use probity::stats::Estimate;
@@ -30,6 +31,33 @@ pub(crate) fn shown() {
     means();
     prompts();
     sweeps();
+    runs();
+}
+
+/// Two runs side by side: shares of independent examples.
+fn runs() {
+    let mut rng = stream(5, "two runs");
+    for (p, q) in [(0.05, 0.05), (0.2, 0.2), (0.5, 0.5), (0.05, 0.3), (0.5, 0.8)] {
+        for n in [5, 10, 50, 200] {
+            let mut small = 0;
+            row(&format!("difference of two runs, {p} and {q}"), n, q - p, || {
+                let mut number = |share: f64| {
+                    let hits = (0..n).filter(|_| unit(&mut rng) < share).count() as u64;
+                    let value = wilson(hits, n as u64, LEVEL);
+                    Number { name: String::new(), value, n, level: LEVEL, unit: (1.0, "") }
+                };
+                let both = common(&[number(p)], &[number(q)]).remove(0);
+                small += usize::from(both.p.is_some_and(|p| p <= 0.05));
+                both.difference
+            });
+            if p == q {
+                println!(
+                    "shown | p of two runs, {p} | {n} | p at most .05 | {:.3}",
+                    small as f64 / RUNS as f64
+                );
+            }
+        }
+    }
 }
 
 fn shares() {
