@@ -59,6 +59,12 @@ fn few_tasks_have_no_pooled_interval() {
     assert!(one.contains("no interval under 10 tasks") && !one.contains("p <"), "{one}");
     let failed = probity.run(&["compare", &a, &b, "--fail-unless", "not worse by 1"]);
     assert_eq!(failed.status.code(), Some(3), "nothing is shown");
+    let held = probity.run(&["compare", &b, &a, "--fail-if", "worse by 1"]);
+    assert!(
+        held.status.success() && text(&held.stderr).contains("no interval under 10 tasks"),
+        "{}",
+        text(&held.stderr)
+    );
 }
 
 #[test]
@@ -149,4 +155,48 @@ fn a_plan_needs_no_data() {
     assert_eq!(w["cost_unpaired"].as_f64(), Some(9_110.0), "{w}");
     refused(&probity.run(&["power", "--plan", "--metric", "accuracy"]), 2, &["no answer to"]);
     refused(&probity.run(&["power", "--n", "9"]), 2, &["--p01"]);
+}
+
+/// Files with several filters were refused until one was named.
+#[test]
+fn every_filter_that_both_files_have_is_compared() {
+    let probity = Probity::new();
+    let rows = |filters: [&str; 2], right: usize| {
+        let row = |filter: &str, i: usize| {
+            let acc = u8::from(i % 9 < right || filter == filters[1]);
+            format!("{{\"doc_id\": {i}, \"filter\": \"{filter}\", \"metrics\": [\"em\"], \"em\": {acc}}}\n")
+        };
+        filters.iter().flat_map(|f| (0..36).map(move |i| row(f, i))).collect::<String>()
+    };
+    let a = probity.file("a.jsonl", &rows(["strict-match", "flexible-extract"], 7));
+    let b = probity.file("b.jsonl", &rows(["strict-match", "flexible-extract"], 5));
+    let all = json_lines(&probity.run(&["compare", &a, &b, "--json"]).stdout);
+    let seen: Vec<_> =
+        all.iter().map(|v| (v["filter"].as_str().unwrap(), v["only_a"].as_u64().unwrap())).collect();
+    assert_eq!(seen, [("strict-match", 8), ("flexible-extract", 0)]);
+    assert_eq!(all[0]["family"], 2, "corrected over both");
+    let told = text(&probity.run(&["compare", &a, &b]).stdout);
+    assert!(told.contains("metric em (strict-match)"), "{told}");
+    let one = json_lines(&probity.run(&["compare", &a, &b, "--filter", "strict-match", "--json"]).stdout);
+    assert_eq!((one.len(), &one[0]["family"]), (1, &1.into()));
+    let other = probity.file("c.jsonl", &rows(["other", "third"], 5));
+    refused(
+        &probity.run(&["compare", &a, &other]),
+        2,
+        &["no filter in common", "strict-match, flexible-extract", "other, third"],
+    );
+}
+
+#[test]
+fn a_folder_of_parquet_files_says_how_to_convert_them() {
+    let probity = Probity::new();
+    let a = folder(&probity, "a", 1, |_, _| true);
+    let details = std::path::Path::new(&a).parent().unwrap().join("details");
+    std::fs::create_dir(&details).unwrap();
+    std::fs::write(details.join("details_arc_2024-05-01T12-00-00.parquet"), b"PAR1\x15\x04").unwrap();
+    refused(
+        &probity.run(&["compare", &a, &details.display().to_string()]),
+        2,
+        &["no results in this folder", "to_json"],
+    );
 }

@@ -1,12 +1,14 @@
 //! Result files that were once refused or misread, with right values (`PROBITY_CASES`).
 
 use std::path::Path;
+use std::process::Command;
 
 use probity::corpus::results::{Results, Wanted, metrics, read};
 use probity::lab::power::compare::{Names, Terms, compare};
 use probity::lab::power::finding::ComparisonFinding;
 use probity::lab::power::pairs::matched;
 use probity::stats::mcnemar::Test;
+use serde_json::Value;
 
 crate::harness::tests! {
     Needs::Cases("results") => [
@@ -82,20 +84,26 @@ fn what_cannot_be_compared_is_left_out_and_counted(dir: &Path) {
 }
 
 fn two_filters_without_names_are_named(dir: &Path) {
-    let error = comparison(dir, "nofilter_a.jsonl", "nofilter_b.jsonl", None).unwrap_err();
-    assert!(error.contains("filter1, filter2") && error.contains("--filter"), "{error}");
-    for filter in ["filter1", "filter2"] {
+    let [a, b] = ["nofilter_a.jsonl", "nofilter_b.jsonl"].map(|file| dir.join(file).display().to_string());
+    let output = Command::new(env!("CARGO_BIN_EXE_probity")).args(["compare", &a, &b, "--json"]).output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let all: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&all[0]["filter"], &all[1]["filter"], all.len()), (&"filter1".into(), &"filter2".into(), 2));
+    assert_eq!((all[0]["only_a"].as_u64(), all[0]["only_b"].as_u64()), (Some(8), Some(3)));
+    assert!((all[0]["exact_p"].as_f64().unwrap() - 0.226_562_5).abs() < 1e-9);
+    for (filter, table) in [("filter1", (8, 3)), ("filter2", (27, 0))] {
         let (c, _) = comparison(dir, "nofilter_a.jsonl", "nofilter_b.jsonl", Some(filter)).unwrap();
         assert_eq!(
-            c.both.zip(c.neither).zip(c.only_a.zip(c.only_b)).map(|((a, b), (c, d))| a + b + c + d),
-            Some(60)
+            (c.only_a.unwrap(), c.only_b.unwrap(), c.both.unwrap() + c.neither.unwrap() + table.0 + table.1),
+            (table.0, table.1, 60)
         );
     }
 }
 
 fn differences_are_in_the_metrics_own_unit(dir: &Path) {
-    let wanted = Wanted { metric: Some("score".into()), ..Wanted::default() };
-    let [a, b] = ["out_a.jsonl", "out_b.jsonl"].map(|f| read(&dir.join(f), &wanted).unwrap().runs);
+    let [a, b] = ["out_a.jsonl", "out_b.jsonl"].map(|f| read(&dir.join(f), &Wanted::default()).unwrap().runs);
     let found = matched(&a, &b, "score").unwrap();
     let names = Names { a: "a".into(), b: "b".into(), metric: "score".into() };
     let c = compare(

@@ -1,7 +1,7 @@
 //! causalEval: `multiple_prompts/{relation}.jsonl`, samples with `sub_mentions`, and its published tables.
 
 use super::error::{DropKind, Unread};
-use super::format::{Emit, Format, Framing, Parse, stateless};
+use super::format::{Emit, Format, Framing, Parse, has_name, stateless};
 use super::lama;
 use super::pararel;
 use super::row::{Measure, Row};
@@ -69,11 +69,15 @@ const TABLES_KNOWN: &[(&[&str], Option<&str>)] = &[
 
 /// Key columns of the table with this header, and the metric where the value columns are models.
 fn table(columns: &[&str]) -> Option<(Vec<&'static str>, Option<&'static str>)> {
-    let known = TABLES_KNOWN.iter().find(|(begin, _)| columns.starts_with(begin))?;
+    let begins = |begin: &[&str]| {
+        columns.len() >= begin.len()
+            && begin.iter().zip(columns).all(|(b, c)| c.trim().eq_ignore_ascii_case(b))
+    };
+    let known = TABLES_KNOWN.iter().find(|(begin, _)| begins(begin))?;
     if columns.len() <= known.0.len() && known.1.is_some() {
         return None;
     }
-    Some((KEYS.iter().copied().filter(|k| columns.contains(k)).collect(), known.1))
+    Some((KEYS.iter().copied().filter(|k| has_name(columns, k)).collect(), known.1))
 }
 
 struct Tables {
@@ -88,7 +92,7 @@ impl Parse for Tables {
             return Ok(());
         }
         let fields = self.header.split(line)?;
-        let is_key = |name: &str| self.keys.contains(&name);
+        let is_key = |name: &str| has_name(&self.keys, name);
         let keys = || fields.iter().filter(|(n, _)| is_key(n)).map(|(n, v)| (n.to_owned().into(), v.into()));
         // All values before any row, so that a bad one drops the line as a whole.
         let values: Vec<(&str, Option<f64>)> = fields

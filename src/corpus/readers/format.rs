@@ -177,6 +177,11 @@ pub struct Keys {
     pub inner: Vec<String>,
 }
 
+/// True if a column has this name, in any case.
+pub(crate) fn has_name(columns: &[&str], name: &str) -> bool {
+    columns.iter().any(|c| c.trim().eq_ignore_ascii_case(name))
+}
+
 impl<'a> Head<'a> {
     /// The head of a file that begins with `text`; `whole` where it also ends there.
     pub fn new(text: &'a str, whole: bool, file: &'a Path) -> Self {
@@ -195,9 +200,9 @@ impl<'a> Head<'a> {
         keys.iter().all(|k| self.keys.top.iter().any(|t| t == k))
     }
 
-    /// True if the header line has all these columns.
+    /// True if the header line has all these columns, in any case.
     pub fn header(&self, columns: &[&str]) -> bool {
-        columns.iter().all(|c| self.columns.contains(c))
+        columns.iter().all(|c| has_name(&self.columns, c))
     }
 }
 

@@ -6,7 +6,7 @@
 //! other column is a label under its own name; a cell that is empty or NaN is a label that the row does not have.
 
 use super::error::{DropKind, Unread};
-use super::format::{Emit, Format, Framing, Parse};
+use super::format::{Emit, Format, Framing, Parse, has_name};
 use super::row::{Row, Sentence, Split};
 use super::table::{Fields, Header};
 use super::text::{Labels, Text};
@@ -74,7 +74,7 @@ const TEXTS: [&[&str]; 10] = [
 ];
 
 fn text_columns(columns: &[&str]) -> Option<&'static [&'static str]> {
-    TEXTS.into_iter().find(|names| names.iter().all(|n| columns.contains(n)))
+    TEXTS.into_iter().find(|names| names.iter().all(|n| has_name(columns, n)))
 }
 
 /// Columns that are no labels.
@@ -104,7 +104,7 @@ struct Labelled {
 impl Labelled {
     /// True if a column holds labels.
     fn is_label(&self, name: &str) -> bool {
-        !self.text.contains(&name) && !OTHERS.contains(&name)
+        !has_name(self.text, name) && !has_name(&OTHERS, name)
     }
 }
 
@@ -121,9 +121,9 @@ impl Parse for Labelled {
         let columns = || fields.iter().map(|(name, _)| name).filter(|name| self.is_label(name));
         let cells: Vec<(&str, Text<'_>)> =
             columns().filter_map(|name| Some((name, present(&fields, name)?))).collect();
-        let main = LABELS.iter().find(|l| cells.iter().any(|c| c.0 == **l));
+        let main = LABELS.iter().find(|l| cells.iter().any(|c| c.0.eq_ignore_ascii_case(l)));
         let label = match (main, &cells[..]) {
-            (Some(main), _) => cells.iter().find(|c| c.0 == *main).map(|c| c.1.clone()),
+            (Some(main), _) => cells.iter().find(|c| c.0.eq_ignore_ascii_case(main)).map(|c| c.1.clone()),
             (None, [only]) if columns().count() == 1 => Some(only.1.clone()),
             _ => None,
         };

@@ -20,7 +20,7 @@ impl Header {
     /// # Errors
     /// [`ReadError`] where a column has no name, or the name of another one.
     pub(crate) fn of(head: &Head<'_>) -> Result<Self, ReadError> {
-        let names: Vec<String> = head.columns.iter().map(|c| (*c).to_owned()).collect();
+        let names: Vec<String> = head.columns.iter().map(|c| c.trim().to_owned()).collect();
         let bad = names.iter().enumerate().find(|(k, n)| n.is_empty() || names[..*k].contains(*n));
         match bad {
             Some((k, name)) => {
@@ -61,12 +61,12 @@ pub(crate) struct Fields<'h, 'l> {
 }
 
 impl<'l> Fields<'_, 'l> {
-    /// The field as it is written.
+    /// The field as it is written; names of columns are found in any case.
     ///
     /// # Errors
     /// [`Unread`] where there is no such column.
     pub(crate) fn raw(&self, column: &str) -> Result<&'l str, Unread> {
-        let k = self.header.names.iter().position(|n| n == column);
+        let k = self.header.names.iter().position(|n| n.eq_ignore_ascii_case(column));
         k.map(|k| self.values[k]).ok_or_else(|| Unread::missing(column))
     }
 

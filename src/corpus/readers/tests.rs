@@ -233,6 +233,25 @@ fn published_tables_give_a_row_for_every_number() {
     assert_eq!(values, [Some(25.5), Some(12.0), None, Some(0.75)]);
 }
 
+/// A table whose header a spreadsheet had written with capitals was not recognised.
+#[test]
+fn tables_are_recognised_with_header_names_of_any_case_and_any_separator() {
+    for mark in ["\t", ",", ";"] {
+        for text in [
+            "Text\tLabel\tSplit\na b\tx\ttrain\nc d\ty\ttest\n",
+            "RELATION\tLabel\tModel\tVerbalization_Stability\nP1\tx\tm\t.5\nP2\tx\tm\t.25\n",
+        ] {
+            let plain = |t: &str| t.replace('\t', mark);
+            let (upper, lower) =
+                (read(plain(text), "t.csv").unwrap(), read(plain(&text.to_lowercase()), "t.csv").unwrap());
+            assert_eq!((upper.0.len(), lower.0.len()), (2, 2), "{text}");
+            if let (Row::Sentence(a), Row::Sentence(b)) = (&upper.0[0], &lower.0[0]) {
+                assert_eq!((&a.text, &a.label, &a.split), (&b.text, &b.label, &b.split));
+            }
+        }
+    }
+}
+
 #[test]
 fn reading_stops_when_the_caller_has_enough() {
     let reading = Reading::stream(Box::new(Endless::new(u64::MAX)), Path::new("endless")).unwrap();

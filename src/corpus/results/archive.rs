@@ -11,24 +11,14 @@ use super::gather::Gather;
 use crate::readers::ReadError;
 use crate::readers::source::MAX_DOCUMENT;
 
-/// The kind of a file by its first bytes.
-pub(crate) enum Kind {
-    Zip,
-    Parquet,
-    /// Text, compressed or not, or anything else: the readers of text report the error.
-    Text,
-}
-
-/// The kind of a file; what cannot be opened is left to the readers of text.
-pub(crate) fn kind(path: &Path) -> Result<Kind, ReadError> {
+/// The first bytes of a file; of one that cannot be opened none, as the readers of text report the error.
+pub(crate) fn beginning(path: &Path) -> [u8; 4] {
     let mut head = [0; 4];
     let regular = std::fs::metadata(path).is_ok_and(|m| m.is_file());
-    let read = regular && File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok();
-    Ok(match &head {
-        b"PK\x03\x04" | b"PK\x05\x06" if read => Kind::Zip,
-        b"PAR1" if read => Kind::Parquet,
-        _ => Kind::Text,
-    })
+    match File::open(path).and_then(|mut file| file.read_exact(&mut head)) {
+        Ok(()) if regular => head,
+        _ => [0; 4],
+    }
 }
 
 /// Most entries of an archive.

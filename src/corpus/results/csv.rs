@@ -1,31 +1,43 @@
 //! Results as a table with a header (RFC 4180: quoted fields may hold separators, quotes and line ends). Commas, semicolons or
-//! tabs separate; header names are read in any case.
+//! tabs (or bars) separate; header names are read in any case.
 
 use std::borrow::Cow;
 
 use super::gather::Gather;
-use super::line::{Line, is_id, is_text};
+use super::line::{Line, LineSeed, is_id, is_text, known};
 use super::value::Scalar;
 use crate::readers::source::Frames;
 use crate::readers::{MAX_LINE, ReadError};
 
+/// Header cells that can identify an item where no column is an identifier: its text.
+const TEXTS: [&str; 4] = ["question", "input", "prompt", "sentence"];
+
 pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), ReadError> {
     let mut text = String::new();
-    let Some(_) = record(frames, &mut text)? else { return Ok(()) };
-    let separator = separator(&text);
-    let header: Vec<String> = fields(&text, separator)
-        .into_iter()
-        .map(|f| f.trim().to_lowercase().replace([' ', '-'], "_"))
-        .collect();
-    if !header.iter().any(|h| is_id(h)) {
-        let shown = base::text::shortened(&header.join(", "), 120);
-        return gather.refuse(
-            1,
-            format!("a header without `id`: {shown}"),
-            "JSON lines, or a table with a column `id`",
-        );
+    let mut separator = ',';
+    let mut header = Vec::new();
+    let mut at = 1;
+    while header.is_empty() {
+        let Some(number) = record(frames, &mut text, None)? else { return Ok(()) };
+        at = number;
+        separator = most_frequent(&text);
+        // Excel's `sep=;` and empty lines can come before the header.
+        if !text.trim().is_empty() && !text.trim().to_lowercase().starts_with("sep=") {
+            header = fields(&text, separator).iter().map(|cell| column(cell)).collect();
+        }
     }
-    while let Some(number) = record(frames, &mut text)? {
+    if !header.iter().any(|h| is_id(h)) {
+        match header.iter_mut().find(|h| TEXTS.contains(&h.as_str())) {
+            Some(name) => *name = "id".into(),
+            None => {
+                let shown = base::text::shortened(&header.join(", "), 120);
+                let expected = "JSON lines, or a table with a column `id`";
+                return gather.refuse(at, format!("a header without `id`: {shown}"), expected);
+            }
+        }
+    }
+    let seed = LineSeed::from(gather.wanted);
+    while let Some(number) = record(frames, &mut text, Some(separator))? {
         let cells = fields(&text, separator);
         // Spreadsheets end with rows of nothing but separators.
         if cells.iter().all(|cell| cell.trim().is_empty()) {
@@ -37,9 +49,9 @@ pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), R
         }
         let mut line = Line::default();
         for (key, cell) in header.iter().zip(cells) {
-            line.put(Cow::Borrowed(key), scalar(key, cell, separator), gather.wanted.detail);
+            line.put(Cow::Borrowed(key), scalar(key, cell, separator), seed);
         }
-        if gather.wanted.detail {
+        if seed.detail {
             line.finish_detail();
         }
         gather.take(line, number)?;
@@ -47,19 +59,20 @@ pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), R
     Ok(())
 }
 
-/// The separator that the header has most of, outside quotes.
-fn separator(header: &str) -> char {
-    let count = |wanted: char| {
-        let mut quoted = false;
+/// The key that a header cell means, whatever its case and the marks between its words.
+fn column(cell: &str) -> String {
+    let name = cell.trim().trim_end_matches('?').to_lowercase().replace([' ', '-', '.'], "_");
+    known(&name).map_or(name, str::to_owned)
+}
+
+/// The separator that the header has most of, outside quotes; of equals the comma.
+fn most_frequent(header: &str) -> char {
+    let count = |c: char| {
         let mut count = 0;
-        for c in header.chars() {
-            quoted ^= c == '"';
-            count += usize::from(c == wanted && !quoted);
-        }
+        walk(header, c, false, |_| count += 1);
         count
     };
-    // Of equals the comma.
-    [';', '\t', ','].into_iter().max_by_key(|c| count(*c)).unwrap_or(',')
+    ['|', ';', '\t', ','].into_iter().max_by_key(|c| count(*c)).unwrap_or(',')
 }
 
 /// The value of a cell: a number or a truth value where it is one, except in columns of texts.
@@ -79,16 +92,17 @@ fn scalar<'t>(key: &str, cell: Cow<'t, str>, separator: char) -> Scalar<'t> {
         "false" => return Scalar::Truth(false),
         _ => {}
     }
-    // In files separated by semicolons, commas are decimal points.
+    // Where commas do not separate, they are decimal points.
     let number = word.parse::<f64>().ok();
-    let number = number.or_else(|| word.replacen(',', ".", 1).parse().ok().filter(|_| separator == ';'));
+    let number = number.or_else(|| word.replacen(',', ".", 1).parse().ok().filter(|_| separator != ','));
     let hundredths = || word.strip_suffix('%').and_then(|n| n.trim().parse::<f64>().ok()).map(|n| n / 100.0);
     number.or_else(hundredths).map_or(Scalar::Text(cell), Scalar::Real)
 }
-/// The next record and the line that it begins on: lines are joined while a quotation is open.
-fn record(frames: &mut Frames, text: &mut String) -> Result<Option<u64>, ReadError> {
+
+/// The next record and the line that it begins on: lines are joined while a quotation is open. Without a separator it is a line.
+fn record(frames: &mut Frames, text: &mut String, separator: Option<char>) -> Result<Option<u64>, ReadError> {
     text.clear();
-    let mut begun = None;
+    let (mut begun, mut open) = (None, false);
     loop {
         let Some((number, range)) = frames.next_line()? else {
             return match begun {
@@ -114,31 +128,51 @@ fn record(frames: &mut Frames, text: &mut String) -> Result<Option<u64>, ReadErr
             let what = "a quoted field of more than 16 MiB";
             return Err(ReadError::line(frames.file(), from, what, "a closing quotation mark"));
         }
-        if text.bytes().filter(|b| *b == b'"').count().is_multiple_of(2) {
+        open = separator.is_some_and(|separator| walk(line, separator, open, |_| {}));
+        if !open {
             return Ok(Some(from));
         }
     }
 }
 
-/// The fields of a record; quotation marks around them are removed and doubled ones inside halved.
-fn fields(text: &str, separator: char) -> Vec<Cow<'_, str>> {
-    let (mut all, mut begin, mut quoted) = (Vec::new(), 0, false);
-    for (i, c) in text.char_indices() {
+/// Calls `cut` at every separator outside quotation marks; true if a quotation is open at the end. Only a mark at the beginning
+/// of a field opens one, so that a mark for inches does not.
+fn walk(text: &str, separator: char, mut quoted: bool, mut cut: impl FnMut(usize)) -> bool {
+    let mut begins = !quoted;
+    let mut chars = text.char_indices().peekable();
+    while let Some((i, c)) = chars.next() {
         match c {
-            '"' => quoted = !quoted,
+            '"' if quoted => match chars.peek() {
+                Some((_, '"')) => {
+                    chars.next();
+                }
+                None | Some((_, ' ' | '\r')) => quoted = false,
+                Some((_, next)) => quoted = *next != separator,
+            },
+            '"' if begins => (quoted, begins) = (true, false),
             c if c == separator && !quoted => {
-                all.push(unquoted(&text[begin..i]));
-                begin = i + c.len_utf8();
+                cut(i);
+                begins = true;
             }
-            _ => {}
+            c => begins &= c == ' ',
         }
     }
+    quoted
+}
+
+/// The fields of a record; quotation marks around them are removed and doubled ones inside halved.
+fn fields(text: &str, separator: char) -> Vec<Cow<'_, str>> {
+    let (mut all, mut begin) = (Vec::new(), 0);
+    walk(text, separator, false, |i| {
+        all.push(unquoted(&text[begin..i]));
+        begin = i + separator.len_utf8();
+    });
     all.push(unquoted(&text[begin..]));
     all
 }
 
 fn unquoted(field: &str) -> Cow<'_, str> {
-    match field.strip_prefix('"').and_then(|f| f.strip_suffix('"')) {
+    match field.trim().strip_prefix('"').and_then(|f| f.strip_suffix('"')) {
         Some(inner) if inner.contains('"') => Cow::Owned(inner.replace("\"\"", "\"")),
         Some(inner) => Cow::Borrowed(inner),
         None => Cow::Borrowed(field),

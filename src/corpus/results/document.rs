@@ -9,9 +9,9 @@ use serde::de::{
 
 use super::evalplus::Samples;
 use super::gather::Gather;
-use super::line::{CORRECT, Key, Line, LineSeed, is_id};
+use super::line::{Key, Line, LineSeed};
 use super::python::plain;
-use super::value::Scalar;
+use super::value::{Scalar, truth};
 use crate::readers::ReadError;
 use crate::readers::source::Frames;
 
@@ -30,22 +30,24 @@ pub(crate) enum Layout {
     List,
 }
 
-/// Reads rows, or the document that holds them.
-pub(crate) fn rows(frames: &mut Frames, array: bool, gather: &mut Gather<'_>) -> Result<(), ReadError> {
-    if let Some(layout) = (!array).then(|| layout(frames.window())).flatten() {
-        let range = frames.document().map_err(|e| match layout {
-            Layout::Under("samples") => ReadError::file(
-                gather.file,
-                "an Inspect log that is too large to read as one JSON document",
-                "the same as .eval: inspect log convert LOG.json --to eval --output-dir DIR",
-            ),
-            _ => e,
-        })?;
-        return document(frames.bytes(range), layout, gather);
-    }
-    // Objects over several lines, one after the other, are read as well as one a line.
-    let spread = array || !first_line_is_whole(frames.window());
-    let seed = LineSeed { detail: gather.wanted.detail };
+/// Reads a document that holds all rows.
+pub(crate) fn whole(frames: &mut Frames, layout: Layout, gather: &mut Gather<'_>) -> Result<(), ReadError> {
+    let range = frames.document().map_err(|e| match layout {
+        Layout::Under("samples") => ReadError::file(
+            gather.file,
+            "an Inspect log that is too large to read as one JSON document",
+            "the same as .eval: inspect log convert LOG.json --to eval --output-dir DIR",
+        ),
+        _ => e,
+    })?;
+    document(frames.bytes(range), layout, gather)
+}
+
+/// Reads one row after the other: a line each, objects over several lines, or the elements of an array.
+pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), ReadError> {
+    let window = frames.window().trim_ascii_start();
+    let spread = window.starts_with(b"[") || !first_line_is_whole(window);
+    let seed = LineSeed::from(gather.wanted);
     loop {
         let piece = if spread { frames.next_value()? } else { frames.next_line()? };
         let Some((number, range)) = piece else { return Ok(()) };
@@ -79,9 +81,8 @@ fn parse(bytes: &[u8], seed: LineSeed) -> Result<Line<'_>, serde_json::Error> {
     Ok(line)
 }
 
-fn first_line_is_whole(window: &[u8]) -> bool {
-    let start = window.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(0);
-    let rest = &window[start..];
+/// True if the first row ends with its line.
+fn first_line_is_whole(rest: &[u8]) -> bool {
     let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
     let line = rest[..end].trim_ascii_end();
     // A line over the end of the window is a long row.
@@ -103,146 +104,6 @@ pub(crate) fn document(bytes: &[u8], layout: Layout, gather: &mut Gather<'_>) ->
             Err(ReadError::line(gather.file, e.line() as u64, words(&e), "a whole JSON document"))
         }
         (None, Ok(())) => Ok(()),
-    }
-}
-
-/// The kind of a value, for recognising documents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sort {
-    Scalar,
-    /// A number or truth value.
-    Number,
-    List,
-    Map,
-    /// A map with the key `resolved`.
-    Resolved,
-}
-
-/// The layout of a document by the keys of its first object; `None` for rows.
-fn layout(window: &[u8]) -> Option<Layout> {
-    let window = plain(window);
-    let mut keys: Vec<(String, Sort)> = Vec::new();
-    // The window may end inside the object: what was seen before counts.
-    let _ = Sorts(&mut keys).deserialize(&mut serde_json::Deserializer::from_slice(&window));
-    let sort = |name: &str| keys.iter().find(|(key, _)| key == name).map(|(_, sort)| *sort);
-    let has = |name: &str| sort(name).is_some();
-    let all = |wanted: &[Sort]| !keys.is_empty() && keys.iter().all(|(_, sort)| wanted.contains(sort));
-    if keys
-        .iter()
-        .any(|(key, sort)| is_id(key) && *sort == Sort::Scalar || is_id(key) && *sort == Sort::Number)
-    {
-        return None;
-    }
-    if sort("samples") == Some(Sort::List)
-        || (sort("eval") == Some(Sort::Map) && (has("status") || has("plan")))
-    {
-        Some(Layout::Under("samples"))
-    } else if sort("eval") == Some(Sort::Map) {
-        Some(Layout::EvalPlus)
-    } else if sort("logs") == Some(Sort::List) {
-        Some(Layout::Under("logs"))
-    } else if matches!(sort("details"), Some(Sort::List | Sort::Map)) {
-        Some(Layout::Under("details"))
-    } else if sort("resolved_ids") == Some(Sort::List) || sort("resolved") == Some(Sort::List) {
-        Some(Layout::Lists)
-    } else {
-        let numbers = all(&[Sort::Number]) && !keys.iter().any(|(key, _)| CORRECT.contains(&key.as_str()));
-        let numbered = || keys.iter().all(|(key, _)| key.bytes().all(|b| b.is_ascii_digit()));
-        (all(&[Sort::Resolved]) || numbers || (all(&[Sort::Map]) && numbered())).then_some(Layout::Map)
-    }
-}
-
-struct Sorts<'k>(&'k mut Vec<(String, Sort)>);
-
-impl<'de> DeserializeSeed<'de> for Sorts<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Sorts<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(Key(key)) = map.next_key()? {
-            let at = self.0.len();
-            if at >= 10_000 {
-                return Err(de::Error::custom("enough"));
-            }
-            self.0.push((key.into_owned(), Sort::Scalar));
-            map.next_value_seed(SortOf(&mut self.0[at].1))?;
-        }
-        Ok(())
-    }
-}
-
-/// Notes the kind of a value as soon as it begins.
-struct SortOf<'k>(&'k mut Sort);
-
-impl<'de> DeserializeSeed<'de> for SortOf<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for SortOf<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        *self.0 = Sort::Number;
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        *self.0 = Sort::Number;
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        *self.0 = Sort::Number;
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        *self.0 = Sort::Number;
-        Ok(())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        *self.0 = Sort::List;
-        while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        *self.0 = Sort::Map;
-        while let Some(Key(key)) = map.next_key()? {
-            if key == "resolved" {
-                *self.0 = Sort::Resolved;
-            }
-            map.next_value::<IgnoredAny>()?;
-        }
-        Ok(())
     }
 }
 
@@ -322,7 +183,7 @@ impl<'de> Visitor<'de> for Walk<'_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<(), A::Error> {
-        let seed = LineSeed { detail: self.gather.wanted.detail };
+        let seed = LineSeed::from(self.gather.wanted);
         let mut number = 0;
         while let Some(line) = seq.next_element_seed(seed)? {
             number += 1;
@@ -351,7 +212,7 @@ impl<'de> Visitor<'de> for Walk<'_, '_> {
         let mut number = 0;
         while let Some(Key(id)) = map.next_key()? {
             number += 1;
-            let Some(mut line) = map.next_value_seed(Row { detail: self.gather.wanted.detail })? else {
+            let Some(mut line) = map.next_value_seed(Row(LineSeed::from(self.gather.wanted)))? else {
                 continue;
             };
             line.id.get_or_insert(id);
@@ -361,10 +222,8 @@ impl<'de> Visitor<'de> for Walk<'_, '_> {
     }
 }
 
-/// The row of an identifier: an object, or a plain value; none for a text (OpenCompass has a `type` among its details).
-struct Row {
-    detail: bool,
-}
+/// The row of an identifier: an object, or a plain value; none for any other text (OpenCompass has a `type` among its details).
+struct Row(LineSeed);
 
 impl<'de> DeserializeSeed<'de> for Row {
     type Value = Option<Line<'de>>;
@@ -403,8 +262,8 @@ impl<'de> Visitor<'de> for Row {
         Ok(Self::right(v))
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_str<E>(self, v: &str) -> Result<Self::Value, E> {
+        Ok(truth(v).and_then(|right| Self::right(f64::from(u8::from(right)))))
     }
 
     fn visit_unit<E>(self) -> Result<Self::Value, E> {
@@ -412,7 +271,7 @@ impl<'de> Visitor<'de> for Row {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-        LineSeed { detail: self.detail }.visit_map(map).map(Some)
+        self.0.visit_map(map).map(Some)
     }
 }
 

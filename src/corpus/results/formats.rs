@@ -151,6 +151,9 @@ fn helm_statistics_have_trials_and_perturbations() {
     let want = [pairs(&[("id1", 1.0), ("id2", 0.0)]), pairs(&[("id1", 0.0), ("id2", 1.0)])];
     assert_eq!(runs(&text, "exact_match"), want);
     assert_eq!(group(text.as_bytes(), &Wanted::default()).unwrap().runs[0].metrics.len(), 1);
+    let shown = r#"[{"instance_id": "id1", "train_trial_index": 0, "predicted_text": "A", "stats": {"exact_match": 1.0, "num_references": 4}},
+      {"instance_id": "id2", "train_trial_index": 0, "predicted_text": "B", "stats": {"exact_match": 0.0, "num_references": 4}}]"#;
+    assert_eq!(runs(shown, "exact_match"), [pairs(&[("id1", 1.0), ("id2", 0.0)])]);
     let by = r#""perturbation": {"name": "robustness", "robustness": true},"#;
     let perturbed = format!("[{}, {}]", row("id1", 0, 1.0, ""), row("id1", 0, 0.0, by));
     let error = group(perturbed.as_bytes(), &Wanted::default()).unwrap_err();
@@ -200,6 +203,8 @@ fn lmms_eval_logs_and_samples() {
       {"doc_id": 0, "target": "A", "doc": {"q": 1}, "arguments": [["x"]], "resps": [["A"]], "filtered_resps": ["A"], "mme_score": {"question_id": "1", "category": "ocr", "score": 1.0}},
       {"doc_id": 1, "target": "B", "doc": {"q": 2}, "arguments": [["y"]], "resps": [["A"]], "filtered_resps": ["A"], "mme_score": {"question_id": "2", "category": "ocr", "score": 0.0}}], "time": "1"}"#;
     assert_eq!(runs(logs, "mme_score"), [pairs(&[("0", 1.0), ("1", 0.0)])]);
+    let mmmu = "{\"doc_id\": 0, \"resps\": [], \"mmmu_acc\": {\"id\": \"x\", \"answer\": \"B\", \"parsed_pred\": \"B\"}}\n{\"doc_id\": 1, \"resps\": [], \"mmmu_acc\": {\"id\": \"y\", \"answer\": \"B\", \"parsed_pred\": \"A\"}}\n";
+    assert_eq!(runs(mmmu, "mmmu_acc"), [pairs(&[("0", 1.0), ("1", 0.0)])]);
     let lines = "{\"doc_id\": 0, \"target\": \"A\", \"resps\": [[\"A\"]], \"doc_hash\": \"h\", \"exact_match\": 1.0}\n{\"doc_id\": 1, \"target\": \"A\", \"resps\": [[\"B\"]], \"doc_hash\": \"i\", \"exact_match\": 0.0}\n";
     assert_eq!(runs(lines, "exact_match"), [pairs(&[("0", 1.0), ("1", 0.0)])]);
 }
@@ -209,6 +214,7 @@ fn swe_bench_maps_reports_and_lists() {
     let want = [pairs(&[("django__django-1", 1.0), ("sympy__sympy-2", 0.0)])];
     assert_eq!(runs(r#"{"django__django-1": true, "sympy__sympy-2": false}"#, "correct"), want);
     assert_eq!(runs(r#"{"django__django-1": 1, "sympy__sympy-2": 0}"#, "correct"), want);
+    assert_eq!(runs(r#"{"django__django-1": "RESOLVED", "sympy__sympy-2": "failed"}"#, "correct"), want);
     let reports = r#"{"django__django-1": {"patch_is_None": false, "resolved": true, "tests_status": {}}, "sympy__sympy-2": {"resolved": false}}"#;
     assert_eq!(runs(reports, "correct"), want);
     let report = r#"{"total_instances": 2, "submitted_ids": ["sympy__sympy-2", "django__django-1"], "resolved_ids": ["django__django-1"], "unresolved_ids": ["sympy__sympy-2"], "error_ids": [], "schema_version": 2}"#;
@@ -225,4 +231,20 @@ fn tables_from_a_spreadsheet() {
     let run = &found.runs[0];
     assert_eq!((run.metrics[0].values.as_slice(), run.ids.get(1)), (&[1.0, 0.0][..], Some("2")));
     assert_eq!(run.clusters.as_ref().unwrap().get(0), Some("p1"));
+}
+
+/// A key that the window cut off before its value made the whole file an unknown object.
+#[test]
+fn documents_longer_than_the_window_are_recognised() {
+    for filler in 0..40 {
+        let id = |i: usize| format!("project__issue-{}{i:05}", "x".repeat(if i == 0 { filler } else { 0 }));
+        let one = |value: &str| {
+            let all: Vec<String> = (0..9_000).map(|i| format!("\"{}\": {value}", id(i))).collect();
+            format!("{{{}}}", all.join(", "))
+        };
+        for value in ["true", "{\"resolved\": true}"] {
+            let found = group(one(value).as_bytes(), &Wanted::default()).unwrap();
+            assert_eq!(found.runs[0].ids.len(), 9_000);
+        }
+    }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::ids::{Names, Places};
 use super::line::{CORRECT, Line, Print};
 use super::nested::is_bookkeeping;
-use super::{Detail, Group, MOST_ITEMS, Metric, Results, Wanted};
+use super::{Detail, Group, MOST_ITEMS, Metric, NO_FILTER, Results, Wanted};
 use crate::readers::ReadError;
 
 /// Most metrics, filters, or runs of a file.
@@ -53,8 +53,15 @@ struct Column {
     first_missing: u64,
 }
 
-/// The name of the filter of rows without one.
-pub(crate) const NO_FILTER: &str = "none";
+/// True for a column that is a metric by its name, such as `acc_norm`, `F1` or `rouge-l`.
+fn is_metric(name: &str) -> bool {
+    let first = name.split(['_', '-', '@', '.', '/', ' ', '(']).next().unwrap_or_default().to_lowercase();
+    ["acc", "accuracy", "exact", "em", "f1", "score", "bleu", "chrf", "ter", "mcc", "pass", "quasi", "reward"]
+        .contains(&first.as_str())
+        || first.starts_with("rouge")
+        || first.starts_with("bertscore")
+        || first.starts_with("sacre")
+}
 
 /// Collects rows.
 pub(crate) struct Gather<'a> {
@@ -67,6 +74,8 @@ pub(crate) struct Gather<'a> {
     /// Rows are Inspect's summaries, whose long texts are cut.
     pub summaries: bool,
     shape: Option<Shape>,
+    /// Columns that are metrics by their names, where nothing else says what was right.
+    named: Vec<String>,
     columns: Vec<Column>,
     ids: Names,
     lines: Vec<u64>,
@@ -93,6 +102,7 @@ impl<'a> Gather<'a> {
             numbered: false,
             summaries: false,
             shape: None,
+            named: Vec::new(),
             columns: Vec::new(),
             ids: Names::default(),
             lines: Vec::new(),
@@ -154,8 +164,9 @@ impl<'a> Gather<'a> {
         }
         let shape = match self.shape {
             Some(shape) => shape,
-            None => *self.shape.insert(self.shape_of(&line, number)?),
+            None => self.shape_of(&line, number)?,
         };
+        self.shape = Some(shape);
         self.ids.push(&id, Some(filter).filter(|f| *f != NO_FILTER));
         self.lines.push(number);
         self.filter_of.push(self.filters.number(filter));
@@ -188,8 +199,11 @@ impl<'a> Gather<'a> {
     }
 
     /// Form of the file's rows, from the first one.
-    fn shape_of(&self, line: &Line<'_>, number: u64) -> Result<Shape, ReadError> {
-        let correct = || CORRECT.into_iter().find(|key| line.value(key).is_some());
+    fn shape_of(&mut self, line: &Line<'_>, number: u64) -> Result<Shape, ReadError> {
+        let is_truth = |(k, key): &(usize, &'static str)| {
+            line.value(key).is_some_and(|v| *k < 4 || v == 0.0 || v == 1.0)
+        };
+        let correct = || CORRECT.into_iter().enumerate().find(is_truth).map(|(_, key)| key);
         if let Some(metric) = self.wanted.metric.as_deref() {
             if line.value(metric).is_some() || line.metrics.iter().any(|m| m == metric) {
                 return Ok(Shape::Metrics);
@@ -208,14 +222,23 @@ impl<'a> Gather<'a> {
         if let Some(key) = correct() {
             return Ok(Shape::Correct(key));
         }
-        if let Some(key) = CORRECT.into_iter().find(|key| line.others.iter().any(|other| other == key)) {
+        if let Some(key) =
+            CORRECT.into_iter().take(4).find(|key| line.others.iter().any(|other| other == key))
+        {
             let what = format!("`{key}` is not a finite number, nor yes or no");
             return self.refuse(number, what, "0 or 1, true or false, yes or no");
         }
         if line.prediction.is_some() && line.expected_answer().is_some() {
             return Ok(Shape::Prediction);
         }
-        let known = base::text::shortened(&line.numbers().join(", "), 200);
+        // A number that is alone, or that has the name of a metric.
+        let numbers = line.numbers();
+        let named = |name: &&&str| numbers.len() == 1 || is_metric(name);
+        self.named = numbers.iter().filter(named).map(|name| (*name).to_owned()).collect();
+        if !self.named.is_empty() {
+            return Ok(Shape::Metrics);
+        }
+        let known = base::text::shortened(&numbers.join(", "), 200);
         let hint = if known.is_empty() { String::new() } else { format!(" (or name a metric: {known})") };
         self.refuse(
             number,
@@ -264,11 +287,17 @@ impl<'a> Gather<'a> {
             self.put(metric, value, number);
             return Ok(());
         }
-        if line.metrics.is_empty() {
-            for (name, value) in &line.values {
-                self.put(name, Some(*value), number);
+        if !self.named.is_empty() {
+            for name in std::mem::take(&mut self.named) {
+                self.put(&name, line.value(&name), number);
+                self.named.push(name);
             }
-            line.others.iter().for_each(|name| self.put(name, None, number));
+        } else if line.metrics.is_empty() {
+            let values = line.values.iter().map(|(name, value)| (name, Some(*value)));
+            let all = values.chain(line.others.iter().map(|name| (name, None)));
+            for (name, value) in all.filter(|(name, _)| !is_bookkeeping(name)) {
+                self.put(name, value, number);
+            }
         } else {
             for name in line.metrics.iter().filter(|name| !is_bookkeeping(name)) {
                 self.put(name, line.value(name), number);

@@ -7,7 +7,8 @@ use serde::de::{
     self, Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
 
-use super::nested::{Scorers, Stats};
+use super::Wanted;
+use super::nested::{Perturbation, Scorers, Stats};
 use super::value::{Digest, Excerpt, Scalar, digest_of_text, own};
 
 /// Digests of an item's question and target; 0 if the row lacks them.
@@ -61,21 +62,63 @@ pub(crate) struct Line<'a> {
     pub expected: Option<String>,
     pub traits: Vec<(String, String)>,
     pub rank: u8,
+    pub target_rank: u8,
     pub cluster_rank: u8,
     pub said_rank: u8,
 }
 
 /// Keys of identifiers; the first in this list wins.
-const IDS: [&str; 9] =
-    ["doc_id", "id", "instance_id", "instance", "task_id", "question_id", "sample_id", "item_id", "item"];
+const IDS: [&str; 17] = [
+    "doc_id",
+    "id",
+    "instance_id",
+    "instance",
+    "task_id",
+    "question_id",
+    "sample_id",
+    "item_id",
+    "example_id",
+    "item",
+    "sample",
+    "qid",
+    "uid",
+    "idx",
+    "index",
+    "key",
+    "#",
+];
 /// Keys of item groups; the first in this list wins.
 const CLUSTERS: [&str; 8] =
     ["cluster", "cluster_id", "group", "group_id", "passage_id", "passage", "story_id", "context_id"];
 const RUNS: [&str; 7] = ["epoch", "seed", "run", "repeat", "repetition", "train_trial_index", "trial"];
-/// Keys that say right or wrong.
-pub(crate) const CORRECT: [&str; 4] = ["correct", "is_correct", "passed", "resolved"];
+/// Keys that say right or wrong; those behind the first four count only where their value is one of both.
+pub(crate) const CORRECT: [&str; 9] =
+    ["correct", "is_correct", "passed", "resolved", "right", "result", "outcome", "pass", "success"];
 /// Keys of lm-evaluation-harness that are not metrics.
-const HARNESS: [&str; 6] = ["arguments", "resps", "filtered_resps", "prompt_hash", "target_hash", "doc_hash"];
+const HARNESS: [&str; 8] = [
+    "arguments",
+    "resps",
+    "filtered_resps",
+    "prompt_hash",
+    "target_hash",
+    "doc_hash",
+    // Versions until 0.3.
+    "prompt_0",
+    "logit_0",
+];
+const TARGETS: [&str; 9] = [
+    "target",
+    "gold",
+    "references",
+    "reference",
+    "truth",
+    "ground_truth",
+    "label",
+    "expected",
+    "correct_answer",
+];
+const PREDICTIONS: [&str; 6] = ["prediction", "predictions", "pred", "predicted", "model_answer", "response"];
+const INPUTS: [&str; 2] = ["input", "question"];
 
 /// The place of a key in a list, counted from its end, so that a higher rank wins; 0 if absent.
 fn rank(list: &[&str], key: &str) -> u8 {
@@ -89,10 +132,22 @@ pub(crate) fn is_id(key: &str) -> bool {
 
 /// True for a column whose cells are texts, even where they look like numbers.
 pub(crate) fn is_text(key: &str) -> bool {
-    is_id(key)
-        || CLUSTERS.contains(&key)
-        || RUNS.contains(&key)
-        || ["filter", "prediction", "target", "gold", "answer", "input", "question"].contains(&key)
+    key == "filter"
+        || key == "answer"
+        || [&IDS[..], &CLUSTERS, &RUNS, &TARGETS, &PREDICTIONS, &INPUTS]
+            .iter()
+            .any(|list| list.contains(&key))
+}
+
+/// The known key with these letters, whatever stands between its words (`questionid`, `IsCorrect`).
+pub(crate) fn known(name: &str) -> Option<&'static str> {
+    let lists =
+        [&IDS[..], &CLUSTERS, &RUNS, &CORRECT, &TARGETS, &PREDICTIONS, &INPUTS, &["answer", "filter"]];
+    lists.into_iter().flatten().copied().find(|key| letters(key).eq(letters(name)))
+}
+
+fn letters(text: &str) -> impl Iterator<Item = char> {
+    text.chars().filter(|c| *c != '_').flat_map(char::to_lowercase)
 }
 
 impl<'a> Line<'a> {
@@ -107,16 +162,34 @@ impl<'a> Line<'a> {
     }
 
     /// Takes in a scalar; keys that mean nothing to a row go to the numbers.
-    pub(crate) fn put(&mut self, key: Cow<'a, str>, value: Scalar<'a>, detail: bool) {
+    pub(crate) fn put(
+        &mut self,
+        key: Cow<'a, str>,
+        value: Scalar<'a>,
+        LineSeed { detail, lenient }: LineSeed,
+    ) {
         let name = key.as_ref();
         match name {
-            "target" | "gold" | "references" | "reference" => return self.put_target(value),
-            "prediction" | "predictions" | "pred" => {
+            _ if TARGETS.contains(&name) => {
+                let rank = rank(&TARGETS, name);
+                if rank > self.target_rank {
+                    (self.print.target, self.target_rank) = (value.digest(lenient), rank);
+                    self.target = value.text();
+                }
+                return;
+            }
+            _ if PREDICTIONS.contains(&name) => {
                 self.prediction = self.prediction.take().or(value.text());
                 return;
             }
             "answer" => return self.named = value.text(),
-            "input" | "question" => return self.put_input(value, detail),
+            _ if INPUTS.contains(&name) => {
+                self.print.input = value.digest(false);
+                if detail {
+                    self.asked = value.text().map(|text| own(&text));
+                }
+                return;
+            }
             _ => {}
         }
         if detail
@@ -166,26 +239,6 @@ impl<'a> Line<'a> {
                 None if matches!(value, Scalar::Other(_)) || CORRECT.contains(&name) => self.others.push(key),
                 None => {}
             },
-        }
-    }
-
-    fn put_target(&mut self, value: Scalar<'a>) {
-        self.print.target = match &value {
-            Scalar::Null => 0,
-            Scalar::Other(digest) => *digest,
-            value => digest_of_text(value.shown().trim()),
-        };
-        self.target = value.text();
-    }
-
-    fn put_input(&mut self, value: Scalar<'a>, detail: bool) {
-        self.print.input = match &value {
-            Scalar::Null => 0,
-            Scalar::Other(digest) => *digest,
-            value => digest_of_text(value.shown().trim()),
-        };
-        if detail {
-            self.asked = value.text().map(|text| own(&text));
         }
     }
 
@@ -342,10 +395,17 @@ impl<'de> Visitor<'de> for Inner<'_, 'de> {
     }
 }
 
-/// Reads a row; with `detail` also what a list of flips shows.
+/// Reads a row; with `detail` also what a list of flips shows, with `lenient` targets whatever their case.
 #[derive(Clone, Copy)]
 pub(crate) struct LineSeed {
     pub detail: bool,
+    pub lenient: bool,
+}
+
+impl From<&Wanted> for LineSeed {
+    fn from(wanted: &Wanted) -> Self {
+        Self { detail: wanted.detail, lenient: wanted.lenient }
+    }
 }
 
 impl<'de> DeserializeSeed<'de> for LineSeed {
@@ -379,7 +439,7 @@ impl LineSeed {
             }
             _ => {
                 let value = map.next_value()?;
-                line.put(key, value, self.detail);
+                line.put(key, value, self);
             }
         }
         Ok(())
@@ -395,7 +455,12 @@ impl<'de> Visitor<'de> for LineSeed {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Line<'de>, A::Error> {
         let mut line = Line::default();
-        while let Some(Key(key)) = map.next_key()? {
+        while let Some(Key(mut key)) = map.next_key()? {
+            if key.bytes().any(|b| b.is_ascii_uppercase())
+                && let Some(name) = known(&key)
+            {
+                key = Cow::Borrowed(name);
+            }
             match key.as_ref() {
                 "metrics" | "metric" => {
                     let Metrics(names, values) = map.next_value()?;
@@ -410,7 +475,7 @@ impl<'de> Visitor<'de> for LineSeed {
                 "scores" | "score" => {
                     let Scorers(values, answer, alone) = map.next_value()?;
                     match alone {
-                        Some(value) => line.put(key, value, self.detail),
+                        Some(value) => line.put(key, value, self),
                         None => {
                             line.is_inspect = true;
                             for (name, value) in values {
@@ -432,8 +497,8 @@ impl<'de> Visitor<'de> for LineSeed {
                     }
                 }
                 "perturbation" => {
-                    let Stats(_, name) = map.next_value()?;
-                    line.filter = name.map(Cow::Owned);
+                    let found: Option<Perturbation> = map.next_value()?;
+                    line.filter = found.and_then(|p| p.name).map(Cow::Owned).or(line.filter);
                 }
                 "hashes" => {
                     map.next_value::<IgnoredAny>()?;
@@ -457,7 +522,9 @@ impl Print {
             true => self.hash != other.hash,
             false => unequal(self.doc, other.doc),
         };
-        document || unequal(self.target, other.target) || unequal(self.input, other.input)
+        // Prompts of the same document may differ from model to model.
+        let same = self.hash != 0 && self.hash == other.hash;
+        document || unequal(self.target, other.target) || (!same && unequal(self.input, other.input))
     }
 
     /// The part in which two rows differ, by its key.

@@ -19,6 +19,7 @@ pub mod ids;
 mod line;
 mod nested;
 mod python;
+mod registry;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -29,11 +30,15 @@ pub use self::line::Print;
 
 use self::gather::Gather;
 use self::ids::{Names, Places};
+use self::registry::Read;
 use super::readers::ReadError;
 use super::readers::source::open;
 
 /// Most items of a file: their places are numbers of 32 bits, of which the last means none.
 const MOST_ITEMS: usize = u32::MAX as usize;
+
+/// The name of the filter of rows without one.
+pub const NO_FILTER: &str = "none";
 
 /// The part of a file that is wanted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -137,24 +142,21 @@ pub fn metrics<'a>(files: impl Iterator<Item = &'a Results> + Clone) -> (Vec<Str
 /// identifier that comes twice.
 pub fn read_all(path: &Path, wanted: &Wanted) -> Result<Vec<Group>, ReadError> {
     let mut gather = Gather::new(path, wanted);
-    match archive::kind(path)? {
-        archive::Kind::Zip => archive::rows(path, &mut gather)?,
-        archive::Kind::Parquet => {
-            let name = path.display();
-            let expected = format!(
-                "JSON lines: python3 -c \"import pandas; pandas.read_parquet('{name}').to_json('{name}.jsonl', orient='records', lines=True)\""
-            );
-            return Err(ReadError::file(path, "a Parquet table, which is not read", expected));
+    if let Read::Packed(read) = registry::recognise(&archive::beginning(path)).read {
+        read(path, &mut gather)?;
+        return gather.finish();
+    }
+    let mut frames = open(path)?;
+    if frames.window().iter().all(u8::is_ascii_whitespace) {
+        return Err(ReadError::file(path, "it is empty", "a file of results"));
+    }
+    let reader = registry::recognise(frames.window());
+    match reader.read {
+        Read::Packed(_) => {
+            return Err(ReadError::file(path, format!("a packed {}", reader.name), "it unpacked"));
         }
-        archive::Kind::Text => {
-            let mut frames = open(path)?;
-            let head = frames.window().iter().copied().find(|b| !b.is_ascii_whitespace());
-            match head {
-                None => return Err(ReadError::file(path, "it is empty", "a file of results")),
-                Some(b'{' | b'[') => document::rows(&mut frames, head == Some(b'['), &mut gather)?,
-                Some(_) => csv::rows(&mut frames, &mut gather)?,
-            }
-        }
+        Read::Rows(read) => read(&mut frames, &mut gather)?,
+        Read::Document(layout) => document::whole(&mut frames, layout, &mut gather)?,
     }
     gather.finish()
 }

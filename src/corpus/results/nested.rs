@@ -181,6 +181,7 @@ pub(crate) fn is_bookkeeping(name: &str) -> bool {
         "inference_",
         "training_",
         "prompt_",
+        "logit_",
         "finish_reason_",
         "batch_size",
         "predicted_index",
@@ -198,9 +199,10 @@ struct StatFields {
     perturbation: Option<Perturbation>,
 }
 
+/// HELM's perturbation of an instance.
 #[derive(serde::Deserialize)]
-struct Perturbation {
-    name: Option<String>,
+pub(crate) struct Perturbation {
+    pub name: Option<String>,
 }
 
 #[derive(serde::Deserialize)]
@@ -235,17 +237,13 @@ impl<'de> Visitor<'de> for StatsVisitor {
         Ok(Stats(all, perturbation))
     }
 
-    /// A perturbation on its own.
+    /// Values by name, as beside displayed predictions.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Stats, A::Error> {
-        let mut found = None;
-        while let Some(Key(key)) = map.next_key()? {
-            if key == "name" {
-                found = map.next_value::<Scalar<'de>>()?.text().map(Cow::into_owned);
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
+        let mut all = Vec::new();
+        while let Some((Key(name), value)) = map.next_entry::<Key<'de>, Scalar<'de>>()? {
+            all.push((name.into_owned(), value.number()));
         }
-        Ok(Stats(Vec::new(), found))
+        Ok(Stats(all, None))
     }
 }
 

@@ -83,7 +83,7 @@ fn what_cannot_be_used_is_refused_with_its_line() {
         ("{\"id\": 1, \"correct\": 0.5}\n", &["`correct` is 0.5", "0 or 1"]),
         ("{\"id\": 1, \"correct\": 1}\n{\"id\": 2}\n", &["line 2", "`correct`"]),
         ("{\"correct\": 1}\n", &["line 1", "without an identifier"]),
-        ("{\"id\": 1, \"score\": 1}\n", &["nothing says what was right", "score"]),
+        ("{\"id\": 1, \"length\": 9, \"cost\": 1}\n", &["nothing says what was right", "length, cost"]),
         ("{\"id\": 1, \"correct\": 1", &["line 1"]),
         (
             "{\"id\": 1, \"correct\": 1}\n{\"id\": 2, \"correct\": 1, \"cluster\": 1}\n",
@@ -244,4 +244,100 @@ fn passages_in_the_document_are_clusters() {
     };
     let r = plain(&(0..4).map(row).collect::<String>()).unwrap();
     assert_eq!(r.clusters.unwrap().iter().collect::<Vec<_>>(), ["p0", "p0", "p1", "p1"]);
+}
+
+/// `id` with a score alone was refused without `--metric`, and so was a table with several metrics.
+#[test]
+fn a_number_alone_and_numbers_with_names_of_metrics_are_metrics() {
+    assert_eq!(names(&plain("id,points\n1,3.5\n2,4\n").unwrap()), ["points"]);
+    let several = plain("id,acc,length,F1,rouge-l\n1,1,900,.5,.25\n2,0,70,.25,.5\n").unwrap();
+    assert_eq!(names(&several), ["acc", "f1", "rouge_l"]);
+    let gap = group(b"id,acc,f1\n1,1,nan\n2,0,.5\n", &Wanted::default()).unwrap();
+    assert_eq!((names(&gap.runs[0]), gap.notes.len()), (vec!["acc"], 1));
+    assert_eq!(names(&plain("{\"doc_id\": 1, \"acc\": 1.0}\n").unwrap()), ["acc"]);
+}
+
+/// Versions of lm-evaluation-harness until 0.3 wrote numbers as text, `truth` for the target, and one key for each request.
+#[test]
+fn the_oldest_harness_files_are_read() {
+    let text = "[{\"doc_id\": 0, \"prompt_0\": \"Q\", \"logit_0\": \"-1.5\", \"truth\": \"2\", \"acc\": \"1.0\", \"acc_norm\": \"0.0\"}]";
+    let (old, new) = (plain(text).unwrap(), plain("{\"doc_id\": 0, \"target\": 3, \"acc\": 1}\n").unwrap());
+    assert_eq!((names(&old), values(&old)), (vec!["acc", "acc_norm"], vec![1.0]));
+    assert!(old.prints[0].differs(&new.prints[0]), "another target");
+}
+
+#[test]
+fn python_words_are_read_wherever_they_stand() {
+    for word in ["NaN", "Infinity", "-Infinity", "null", "\"nan\"", "[NaN, 1]", "{\"a\": NaN}", "[]", "\"x\""]
+    {
+        let row = |i: usize, ppl: &str| {
+            format!(
+                "{{\"ppl\": {ppl}, \"doc_id\": {i}, \"doc\": {{\"x\": [NaN, -Infinity]}}, \"resps\": [[[NaN, true]]], \"acc\": {}}}",
+                i % 2
+            )
+        };
+        for at in 0..3 {
+            let all: Vec<String> = (0..3).map(|i| row(i, if i == at { word } else { "1.5" })).collect();
+            for text in [all.join("\n"), format!("[{}]", all.join(",\n "))] {
+                let found =
+                    group(text.as_bytes(), &Wanted::default()).unwrap_or_else(|e| panic!("{word}: {e}"));
+                assert_eq!((names(&found.runs[0]), found.notes.len()), (vec!["acc"], 1), "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn headers_are_read_in_any_case_and_spelling() {
+    for head in [
+        "ID,Correct",
+        "Item ID,Is Correct",
+        "questionId,IsCorrect",
+        "#,Result",
+        "Index,CORRECT?",
+        "Question,right",
+    ] {
+        for text in [
+            format!("{head}\n1,Yes\n2,no\n"),
+            format!("\u{feff}sep=;\r\n{}\r\n1;YES\r\n2;No\r\n;\r\n", head.replace(',', ";")),
+            format!("\n{}\n1\t1,0\n2\t0,0\n", head.replace(',', "\t")),
+            format!("{}\n1 | ✓\n2 | ✗\n", head.replace(',', " | ")),
+        ] {
+            let r = plain(&text).unwrap_or_else(|e| panic!("{text}: {e}"));
+            assert_eq!((values(&r), ids(&r)), (vec![1.0, 0.0], vec!["1", "2"]), "{text}");
+        }
+    }
+    let row = "{\"ID\": 1, \"Correct\": \"Yes\"}\n{\"Id\": 2, \"IsCorrect\": false}\n";
+    assert_eq!(plain(row).unwrap_err().matches("line 2").count(), 1, "one key for a file");
+    assert_eq!(values(&plain(&row.replace("IsCorrect", "CORRECT")).unwrap()), [1.0, 0.0]);
+}
+
+/// A mark for inches opened a quotation that swallowed the rest of the table.
+#[test]
+fn only_a_mark_at_the_beginning_of_a_field_opens_a_quotation() {
+    let r = plain("id\tcorrect\tnote\n1\tyes\t5\" pipe\n2\tno\tsaid \"x\n").unwrap();
+    assert_eq!(values(&r), [1.0, 0.0]);
+    let r = plain("id, correct, note\n1, \"yes\", \"a, \"\"b\"\"\nc\"\n2, \"no\", \"\"\n").unwrap();
+    assert_eq!((values(&r), ids(&r)), (vec![1.0, 0.0], vec!["1", "2"]));
+}
+
+/// With `--match lenient` the targets `Paris` and `paris ` under one identifier were two documents.
+#[test]
+fn lenient_targets_are_the_same_document_in_any_case() {
+    let [a, b] = ["id,prediction,target\n1,x,Paris\n", "id,prediction,target\n1,x, paris \n"].map(|text| {
+        [false, true].map(|lenient| of(text, &Wanted { lenient, ..Wanted::default() }).unwrap().prints[0])
+    });
+    assert!(a[0].differs(&b[0]) && !a[1].differs(&b[1]));
+}
+
+/// lmms-eval logs the prompt as `input`, which differs from model to model; its hash says that the document is the same.
+#[test]
+fn an_equal_hash_outweighs_another_prompt() {
+    let one = |hash: &str, input: &str| {
+        let text =
+            format!("{{\"doc_id\": 1, \"doc_hash\": \"{hash}\", \"input\": \"{input}\", \"acc\": 1}}\n");
+        plain(&text).unwrap().prints[0]
+    };
+    assert!(!one("a", "Q: x").differs(&one("a", "<user> x")) && one("a", "x").differs(&one("b", "x")));
+    assert!(one("", "x").difference(&one("", "y")) == "input");
 }

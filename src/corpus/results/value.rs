@@ -28,7 +28,8 @@ pub(crate) fn digest_of_text(text: &str) -> u32 {
 pub(crate) fn truth(text: &str) -> Option<bool> {
     let word = text.trim();
     let any = |words: &[&str]| words.iter().any(|w| word.eq_ignore_ascii_case(w));
-    if any(&["yes", "true", "y", "t", "1", "1.0", "right", "correct", "pass", "passed", "resolved"]) {
+    if any(&["yes", "true", "y", "t", "1", "1.0", "right", "correct", "pass", "passed", "resolved", "✓", "✔"])
+    {
         Some(true)
     } else if any(&[
         "no",
@@ -42,6 +43,8 @@ pub(crate) fn truth(text: &str) -> Option<bool> {
         "fail",
         "failed",
         "unresolved",
+        "✗",
+        "✘",
     ]) {
         Some(false)
     } else {
@@ -96,6 +99,16 @@ impl<'a> Scalar<'a> {
             Scalar::Text(text) => !text.is_empty() && text.len() <= 40,
             Scalar::Whole(_) | Scalar::Truth(_) => true,
             Scalar::Real(_) | Scalar::Null | Scalar::Scored(_) | Scalar::Other(_) => false,
+        }
+    }
+
+    /// A digest of the value as text, without blanks at its ends; with `lenient` without its case; 0 for none.
+    pub(crate) fn digest(&self, lenient: bool) -> u32 {
+        match self {
+            Scalar::Null => 0,
+            Scalar::Other(digest) => *digest,
+            value if lenient => digest_of_text(&value.shown().trim().to_lowercase()),
+            value => digest_of_text(value.shown().trim()),
         }
     }
 
@@ -159,19 +172,32 @@ impl<'de> Visitor<'de> for ScalarVisitor {
         Ok(if alone { first } else { Scalar::Other(sum.max(1)) })
     }
 
+    /// A score among other fields, or an answer beside the expected one (lmms-eval).
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Scalar<'de>, A::Error> {
         let (mut score, mut sum) = (None, 0u32);
+        let (mut said, mut expected) = (None, None);
         while let Some(Key(key)) = map.next_key()? {
-            if ["score", "correct", "acc", "accuracy", "resolved", "exact_match"].contains(&key.as_ref()) {
-                let value: Scalar<'de> = map.next_value()?;
-                score = score.or(value.number());
-                sum = sum.wrapping_add(digest_of_text(&value.shown()));
-            } else {
-                let Digest(one) = map.next_value()?;
-                sum = sum.wrapping_add(digest_of_text(&key) ^ one.rotate_left(9));
-            }
+            let slot = match key.as_ref() {
+                "score" | "correct" | "acc" | "accuracy" | "resolved" | "exact_match" => {
+                    let value: Scalar<'de> = map.next_value()?;
+                    score = score.or(value.number());
+                    sum = sum.wrapping_add(digest_of_text(&value.shown()));
+                    continue;
+                }
+                "parsed_pred" | "pred_answer" | "prediction" | "pred" => &mut said,
+                "answer" | "gt_answer" | "target" | "gt" => &mut expected,
+                _ => {
+                    let Digest(one) = map.next_value()?;
+                    sum = sum.wrapping_add(digest_of_text(&key) ^ one.rotate_left(9));
+                    continue;
+                }
+            };
+            let text = map.next_value::<Scalar<'de>>()?.shown();
+            sum = sum.wrapping_add(digest_of_text(&key) ^ digest_of_text(&text).rotate_left(9));
+            *slot = Some(text.trim().to_owned());
         }
-        Ok(score.map_or(Scalar::Other(sum.max(1)), Scalar::Scored))
+        let same = || Some(f64::from(u8::from(said? == expected?)));
+        Ok(score.or_else(same).map_or(Scalar::Other(sum.max(1)), Scalar::Scored))
     }
 }
 

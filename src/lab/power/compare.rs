@@ -57,9 +57,14 @@ fn together(mut p: Vec<f64>) -> f64 {
 /// Compares. The p-value that decides is McNemar's (by the test that the terms name) for one run of each side on
 /// independent items, and Student's t on items or clusters otherwise; the latter are also resampled.
 pub fn compare(pairs: &Pairs, names: &Names, terms: Terms) -> ComparisonFinding {
+    compare_with(pairs, names, terms, true)
+}
+
+/// [`compare`], with resampling only where it is wanted.
+pub(crate) fn compare_with(pairs: &Pairs, names: &Names, terms: Terms, resample: bool) -> ComparisonFinding {
     if let Some((scaled, unit)) = pairs.scaled() {
         // Squares of values of any size stay finite.
-        let found = compare(&scaled, names, Terms { margin: terms.margin / unit, ..terms });
+        let found = compare_with(&scaled, names, Terms { margin: terms.margin / unit, ..terms }, resample);
         let back = |x: f64| (x * unit).clamp(f64::MIN, f64::MAX);
         let of = |e: Estimate| Estimate { mean: back(e.mean), lo: back(e.lo), hi: back(e.hi) };
         return ComparisonFinding {
@@ -71,7 +76,7 @@ pub fn compare(pairs: &Pairs, names: &Names, terms: Terms) -> ComparisonFinding 
         };
     }
     let tally = pairs.tally();
-    let bootstrap = resampled_beside(pairs, &tally, terms);
+    let bootstrap = resample.then(|| resampled_beside(pairs, &tally, terms)).flatten();
     ComparisonFinding { bootstrap, ..of_tally(&tally, names, terms) }
 }
 
@@ -102,7 +107,7 @@ pub fn of_tally(tally: &Tally, names: &Names, terms: Terms) -> ComparisonFinding
             Some(shift.p_of_signs()),
         ),
         (None, Some(shift), _) => {
-            (shift.interval(terms.level), shift.equivalence(terms.margin), Some(shift.p()))
+            (shift.interval(terms.level), shift.equivalence(terms.margin), Some(shift.p_of_signs()))
         }
         (None, None, Some(table)) => (difference(table, terms.level), equivalence(table, terms.margin), None),
         (None, None, None) => (Estimate::exact(f64::NAN), f64::NAN, None),

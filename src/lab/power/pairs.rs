@@ -119,6 +119,11 @@ impl Pairs {
     /// Mean of a side with its interval: Wilson's for one run on independent items, Student's t otherwise. For a single
     /// item the interval is the whole range of accuracies.
     pub fn accuracy(&self, first: bool, level: f64) -> Estimate {
+        if let Some((scaled, unit)) = self.scaled() {
+            let e = scaled.accuracy(first, level);
+            let [mean, lo, hi] = [e.mean, e.lo, e.hi].map(|x| (x * unit).clamp(f64::MIN, f64::MAX));
+            return Estimate { mean, lo, hi };
+        }
         let side = if first { &self.a } else { &self.b };
         if let ([run], None, true) = (side.as_slice(), &self.clusters, self.is_binary()) {
             return wilson(run.iter().sum::<f64>() as u64, run.len() as u64, level);

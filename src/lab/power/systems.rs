@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use super::compare::{Names, Terms, adjust, of_tally};
+use super::compare::{Names, Terms, adjust, compare_with};
 use super::finding::ComparisonFinding;
 use super::pairs::{MatchError, Pairs, matched};
 use corpus::results::{Results, metrics};
@@ -167,17 +167,14 @@ fn compare_task(
     let found = matched(first, second, &chosen)
         .map_err(|source| SystemsError::Match { task: task.to_owned(), source })?;
     let names = Names { a: a.name.clone(), b: b.name.clone(), metric: chosen.clone() };
-    let mean = |first: bool| {
-        let values = found.pairs.means(first);
-        values.iter().sum::<f64>() / values.len() as f64
-    };
+    let mean = |first: bool| found.pairs.accuracy(first, terms.level).mean;
     let comparison = TaskComparison {
         task: task.to_owned(),
         n: found.pairs.n(),
         unmatched_a: found.unmatched_a,
         unmatched_b: found.unmatched_b,
         means: [mean(true), mean(false)],
-        finding: of_tally(&found.pairs.tally(), &names, terms),
+        finding: compare_with(&found.pairs, &names, terms, false),
         others: shared.into_iter().chain(lacking).filter(|name| *name != chosen).collect(),
     };
     Ok((comparison, found.pairs))

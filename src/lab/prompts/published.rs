@@ -81,13 +81,16 @@ impl ScoreTable {
         let tabbed = |line: &'_ str| mark.map_or(line.to_owned(), |mark| with_tabs(line, mark));
         let first = tabbed(first);
         let names: Vec<&str> = first.split('\t').map(str::trim).take(MAX_FIELDS).collect();
-        let at = |name: &str| names.iter().position(|n| *n == name);
+        let at = |name: &str| names.iter().position(|n| n.eq_ignore_ascii_case(name));
         let relation = at("relation").ok_or_else(|| header("no column `relation`".into()))?;
         let prompt = at("prompt").ok_or_else(|| header("no column `prompt`".into()))?;
         let columns = match (at("model"), SCORES.iter().find_map(|s| at(s))) {
             (Some(model), Some(score)) => Columns::Long { model, score },
             (Some(_), None) => return Err(header("a column `model` and none of scores (`p1`)".into())),
-            (None, _) => Columns::Wide((0..names.len()).filter(|k| !OTHERS.contains(&names[*k])).collect()),
+            (None, _) => {
+                let is_other = |name: &str| OTHERS.iter().any(|other| other.eq_ignore_ascii_case(name));
+                Columns::Wide((0..names.len()).filter(|k| !is_other(names[*k])).collect())
+            }
         };
         let mut table = Self::default();
         if let Columns::Wide(list) = &columns {
@@ -217,6 +220,12 @@ mod tests {
                 .unwrap();
         let wide = parse("relation\tlabel\tprompt\ta\tb\nr\tx\tp\t10\t20.5\nr\tx\tq\t30\t5\n").unwrap();
         assert_eq!(long, wide);
+        // Header names of any case, and any separator.
+        for mark in ["\t", ",", ";"] {
+            let text =
+                "Relation\tLABEL\tPrompt\ta\tb\nr\tx\tp\t10\t20.5\nr\tx\tq\t30\t5\n".replace('\t', mark);
+            assert_eq!(parse(&text).unwrap(), wide, "{mark}");
+        }
         let report = long.report(Ties::EarlierLower);
         assert_eq!((report.unstable, report.models[0].2, report.models[1].2), (1, 1, 1));
         assert_eq!(report.models[0].1, Some([10.0, 20.0, 10.0, 30.0]));

@@ -68,10 +68,11 @@ fn groups(
 ) -> Result<BTreeMap<String, Vec<corpus::results::Results>>, corpus::readers::ReadError> {
     let groups = read_all(file, wanted)?;
     let mut tasks = BTreeMap::new();
+    // Every group has all notes of its file.
+    for note in groups.first().map_or(&[][..], |group| &group.notes) {
+        output::say(&printable_label(&format!("{}: {note}", file.display())));
+    }
     for group in groups {
-        for note in &group.notes {
-            output::say(&printable_label(&format!("{}: {note}", file.display())));
-        }
         let name = match group.filter.as_str() {
             "none" => task.to_owned(),
             filter => format!("{task} ({filter})").trim().to_owned(),
@@ -96,6 +97,10 @@ fn list(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Cli
         .collect::<Result<_, _>>()
         .map_err(fail)?;
     entries.sort();
+    // OpenCompass keeps predictions beside the results that were made of them.
+    if entries.iter().any(|e| name_of(e) == "results") {
+        entries.retain(|e| name_of(e) != "predictions");
+    }
     let helm = entries.iter().any(|e| name_of(e).starts_with("per_instance_stats"));
     for entry in entries {
         let name = name_of(&entry);
@@ -125,7 +130,8 @@ fn name_of(path: &Path) -> String {
 
 fn is_results(name: &str) -> bool {
     let plain = name.strip_suffix(".gz").unwrap_or(name);
-    let known = [".json", ".jsonl", ".csv", ".tsv", ".eval"].iter().any(|end| plain.ends_with(end));
+    let known =
+        [".json", ".jsonl", ".csv", ".tsv", ".eval", ".parquet"].iter().any(|end| plain.ends_with(end));
     known && !name.starts_with("results_20")
 }
 
@@ -136,8 +142,11 @@ fn task_of(file: &Path) -> String {
     for end in [".gz", ".jsonl", ".json", ".csv", ".tsv", ".eval"] {
         stem = stem.strip_suffix(end).unwrap_or(stem);
     }
-    let stem = stem.strip_prefix("samples_").unwrap_or(stem);
-    if ["per_instance_stats", "report", "results", "predictions", "samples", "eval_results"].contains(&stem) {
+    // lmms-eval writes the time first: 20240501_120000_samples_task.
+    let stem = stem.split_once("samples_").map_or(stem, |(_, task)| task);
+    if ["per_instance_stats", "report", "results", "predictions", "samples", "eval_results"].contains(&stem)
+        || stem.ends_with("_eval_results")
+    {
         // HELM names the folder `scenario:subject=x,model=y`.
         let parent = file.parent().map(name_of).unwrap_or_default();
         let parts: Vec<&str> = parent.split(',').filter(|part| !part.contains("model=")).collect();
@@ -177,6 +186,8 @@ mod tests {
             ),
             ("predictions/llama/ceval.json", "ceval"),
             ("boolq.csv.gz", "boolq"),
+            ("logs/20240501_120000_samples_mme.jsonl", "mme"),
+            ("humaneval/model--x_vllm_temp_0.0_eval_results.json", "humaneval"),
         ] {
             assert_eq!(task_of(Path::new(file)), task);
         }

@@ -15,7 +15,7 @@ use figure::layers::grouped;
 use labs::power::compare::Terms;
 use labs::power::finding::ComparisonFinding;
 use labs::power::summary::{p_value, points, span_of};
-use labs::power::systems::{Pooled, System, Versus, matrix};
+use labs::power::systems::{FEWEST_TASKS, Pooled, System, Versus, matrix};
 use stats::Estimate;
 
 /// Options of comparing and showing systems.
@@ -115,6 +115,11 @@ fn gates(systems: &[System], all: &[Versus], asked: &Asked<'_>) -> Result<(), Cl
             ));
         };
         let subject = format!("{} against {} ({kind} mean)", versus.a, versus.b);
+        if overall.p.is_none() {
+            output::say(&printable_label(&format!(
+                "{subject} has no interval under {FEWEST_TASKS} tasks: --fail-if cannot hold, and --fail-unless fails"
+            )));
+        }
         asked.gates.check(&subject, share, |level| match level.filter(|l| *l != asked.terms.level) {
             None => overall.difference,
             Some(level) => {

@@ -58,6 +58,11 @@ pub(crate) fn run(
         host.notice(NoticeLevel::Warning, Problem { what, r#where: "results".into(), hint: String::new() })?;
     }
     let pairs = found.pairs;
+    if pairs.scaled().is_some() {
+        let what = "the metric has values beyond 1e30, or none above 1e-30".to_owned();
+        let hint = "`probity compare` compares values of any size".into();
+        return Err(Problem { what, r#where: "results".into(), hint }.into());
+    }
     let mut reporter = Reporter::new(spec, None);
     reporter.of(metric.clone(), true);
     host.stage(format!("comparing {} items", count(pairs.n() as f64)), "items", 1.0);

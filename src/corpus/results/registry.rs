@@ -1,0 +1,264 @@
+//! The formats of results: how each is recognised by its content, and read.
+
+use std::fmt;
+use std::path::Path;
+
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::document::{Layout, rows};
+use super::gather::Gather;
+use super::line::{CORRECT, Key, is_id, known};
+use super::python::plain;
+use super::value::truth;
+use super::{archive, csv};
+use crate::readers::ReadError;
+use crate::readers::source::Frames;
+
+/// A format.
+pub(crate) struct Reader {
+    /// The format as users know it.
+    pub name: &'static str,
+    pub recognise: fn(&Head<'_>) -> bool,
+    pub read: Read,
+}
+
+/// How a format is read.
+#[derive(Clone, Copy)]
+pub(crate) enum Read {
+    /// A file that is not text.
+    Packed(fn(&Path, &mut Gather<'_>) -> Result<(), ReadError>),
+    /// Row by row.
+    Rows(fn(&mut Frames, &mut Gather<'_>) -> Result<(), ReadError>),
+    /// One JSON document.
+    Document(Layout),
+}
+
+/// All formats; the first that recognises a file reads it.
+pub(crate) static READERS: [Reader; 13] = [
+    Reader {
+        name: "Inspect archive",
+        recognise: |head| head.begins(&[b"PK\x03\x04", b"PK\x05\x06"]),
+        read: Read::Packed(archive::rows),
+    },
+    Reader { name: "Parquet table", recognise: |head| head.begins(&[b"PAR1"]), read: Read::Packed(parquet) },
+    Reader {
+        name: "Inspect log",
+        recognise: |head| {
+            let log = head.sort("eval") == Some(Sort::Map) && (head.has("status") || head.has("plan"));
+            head.sort("samples") == Some(Sort::List) || log
+        },
+        read: Read::Document(Layout::Under("samples")),
+    },
+    Reader {
+        name: "evalplus results",
+        recognise: |head| head.sort("eval") == Some(Sort::Map),
+        read: Read::Document(Layout::EvalPlus),
+    },
+    Reader {
+        name: "lmms-eval log",
+        recognise: |head| head.sort("logs") == Some(Sort::List),
+        read: Read::Document(Layout::Under("logs")),
+    },
+    Reader {
+        name: "OpenCompass details",
+        recognise: |head| matches!(head.sort("details"), Some(Sort::List | Sort::Map)),
+        read: Read::Document(Layout::Under("details")),
+    },
+    Reader {
+        name: "SWE-bench report",
+        recognise: |head| [head.sort("resolved_ids"), head.sort("resolved")].contains(&Some(Sort::List)),
+        read: Read::Document(Layout::Lists),
+    },
+    Reader {
+        name: "SWE-bench instances",
+        recognise: |head| head.all(Sort::Resolved),
+        read: Read::Document(Layout::Map),
+    },
+    Reader {
+        name: "right or wrong by identifier",
+        recognise: |head| {
+            head.all(Sort::Number) && !head.keys.iter().any(|(key, _)| CORRECT.contains(&key.as_str()))
+        },
+        read: Read::Document(Layout::Map),
+    },
+    Reader {
+        name: "OpenCompass predictions",
+        recognise: |head| {
+            head.all(Sort::Map) && head.keys.iter().all(|(key, _)| key.bytes().all(|b| b.is_ascii_digit()))
+        },
+        read: Read::Document(Layout::Map),
+    },
+    // lm-evaluation-harness, lmms-eval, HELM, lighteval, BEAR and plain rows: each row says by its keys what it is.
+    Reader { name: "JSON lines", recognise: |head| head.begins(&[b"{"]), read: Read::Rows(rows) },
+    Reader { name: "JSON array", recognise: |head| head.begins(&[b"["]), read: Read::Rows(rows) },
+    Reader { name: "table", recognise: |_| true, read: Read::Rows(csv::rows) },
+];
+
+/// The reader of a file that begins so.
+pub(crate) fn recognise(window: &[u8]) -> &'static Reader {
+    let head = Head::of(window);
+    let [.., table] = &READERS;
+    READERS.iter().find(|reader| (reader.recognise)(&head)).unwrap_or(table)
+}
+
+fn parquet(path: &Path, _: &mut Gather<'_>) -> Result<(), ReadError> {
+    let name = path.display();
+    let expected = format!(
+        "JSON lines: python3 -c \"import pandas; \
+         pandas.read_parquet('{name}').to_json('{name}.jsonl', orient='records', lines=True)\""
+    );
+    Err(ReadError::file(path, "a Parquet table, which is not read", expected))
+}
+
+/// The beginning of a file.
+pub(crate) struct Head<'w> {
+    bytes: &'w [u8],
+    /// The keys of the object that it begins with and their kinds; none for a row, which has an identifier.
+    keys: Vec<(String, Sort)>,
+    /// True if the last of them is cut off, so that its kind may be unknown.
+    cut: bool,
+}
+
+impl<'w> Head<'w> {
+    fn of(window: &'w [u8]) -> Self {
+        let bytes = window.trim_ascii_start();
+        let mut keys: Vec<(String, Sort)> = Vec::new();
+        let mut cut = false;
+        if bytes.starts_with(b"{") {
+            // The window may end inside the object: what was seen before counts.
+            let text = plain(bytes);
+            cut = Sorts(&mut keys).deserialize(&mut serde_json::Deserializer::from_slice(&text)).is_err();
+        }
+        keys.iter_mut().for_each(|(key, _)| *key = known(key).map_or(std::mem::take(key), str::to_owned));
+        if keys.iter().any(|(key, sort)| is_id(key) && matches!(sort, Sort::Scalar | Sort::Number)) {
+            keys.clear();
+        }
+        Self { bytes, keys, cut }
+    }
+
+    fn begins(&self, with: &[&[u8]]) -> bool {
+        with.iter().any(|start| self.bytes.starts_with(start))
+    }
+
+    fn sort(&self, name: &str) -> Option<Sort> {
+        self.keys.iter().find(|(key, _)| key == name).map(|(_, sort)| *sort)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.sort(name).is_some()
+    }
+
+    fn all(&self, wanted: Sort) -> bool {
+        let whole = &self.keys[..self.keys.len() - usize::from(self.cut && self.keys.len() > 1)];
+        !whole.is_empty() && whole.iter().all(|(_, sort)| *sort == wanted)
+    }
+}
+
+/// The kind of a value, for recognising documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    Scalar,
+    /// A number, a truth value or a word for one.
+    Number,
+    List,
+    Map,
+    /// A map with the key `resolved`.
+    Resolved,
+}
+
+struct Sorts<'k>(&'k mut Vec<(String, Sort)>);
+
+impl<'de> DeserializeSeed<'de> for Sorts<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Sorts<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(Key(key)) = map.next_key()? {
+            let at = self.0.len();
+            if at >= 10_000 {
+                return Err(de::Error::custom("enough"));
+            }
+            self.0.push((key.into_owned(), Sort::Scalar));
+            map.next_value_seed(SortOf(&mut self.0[at].1))?;
+        }
+        Ok(())
+    }
+}
+
+/// Notes the kind of a value as soon as it begins.
+struct SortOf<'k>(&'k mut Sort);
+
+impl<'de> DeserializeSeed<'de> for SortOf<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for SortOf<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        *self.0 = Sort::Number;
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        *self.0 = Sort::Number;
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        *self.0 = Sort::Number;
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        *self.0 = Sort::Number;
+        Ok(())
+    }
+
+    fn visit_str<E>(self, v: &str) -> Result<(), E> {
+        if truth(v).is_some() {
+            *self.0 = Sort::Number;
+        }
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        *self.0 = Sort::List;
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        *self.0 = Sort::Map;
+        while let Some(Key(key)) = map.next_key()? {
+            if key == "resolved" {
+                *self.0 = Sort::Resolved;
+            }
+            map.next_value::<IgnoredAny>()?;
+        }
+        Ok(())
+    }
+}
