@@ -4,7 +4,8 @@
 use std::borrow::Cow;
 
 use super::gather::Gather;
-use super::line::{Line, LineSeed, is_id, is_text, known};
+use super::keys::{is_id, is_text, known};
+use super::line::{Line, LineSeed};
 use super::value::Scalar;
 use crate::readers::source::Frames;
 use crate::readers::{MAX_LINE, ReadError};

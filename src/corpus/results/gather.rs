@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::ids::{Names, Places};
-use super::line::{CORRECT, Line, Print};
+use super::keys::CORRECT;
+use super::line::{Line, Print};
 use super::nested::is_bookkeeping;
 use super::{Detail, Group, MOST_ITEMS, Metric, NO_FILTER, Results, Wanted};
 use crate::readers::ReadError;

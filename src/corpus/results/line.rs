@@ -8,6 +8,7 @@ use serde::de::{
 };
 
 use super::Wanted;
+use super::keys::{CLUSTERS, CORRECT, HARNESS, IDS, INPUTS, PREDICTIONS, RUNS, TARGETS, is_id, known, rank};
 use super::nested::{Perturbation, Scorers, Stats};
 use super::value::{Digest, Excerpt, Scalar, digest_of_text, own};
 
@@ -65,89 +66,6 @@ pub(crate) struct Line<'a> {
     pub target_rank: u8,
     pub cluster_rank: u8,
     pub said_rank: u8,
-}
-
-/// Keys of identifiers; the first in this list wins.
-const IDS: [&str; 17] = [
-    "doc_id",
-    "id",
-    "instance_id",
-    "instance",
-    "task_id",
-    "question_id",
-    "sample_id",
-    "item_id",
-    "example_id",
-    "item",
-    "sample",
-    "qid",
-    "uid",
-    "idx",
-    "index",
-    "key",
-    "#",
-];
-/// Keys of item groups; the first in this list wins.
-const CLUSTERS: [&str; 8] =
-    ["cluster", "cluster_id", "group", "group_id", "passage_id", "passage", "story_id", "context_id"];
-const RUNS: [&str; 7] = ["epoch", "seed", "run", "repeat", "repetition", "train_trial_index", "trial"];
-/// Keys that say right or wrong; those behind the first four count only where their value is one of both.
-pub(crate) const CORRECT: [&str; 9] =
-    ["correct", "is_correct", "passed", "resolved", "right", "result", "outcome", "pass", "success"];
-/// Keys of lm-evaluation-harness that are not metrics.
-const HARNESS: [&str; 8] = [
-    "arguments",
-    "resps",
-    "filtered_resps",
-    "prompt_hash",
-    "target_hash",
-    "doc_hash",
-    // Versions until 0.3.
-    "prompt_0",
-    "logit_0",
-];
-const TARGETS: [&str; 9] = [
-    "target",
-    "gold",
-    "references",
-    "reference",
-    "truth",
-    "ground_truth",
-    "label",
-    "expected",
-    "correct_answer",
-];
-const PREDICTIONS: [&str; 6] = ["prediction", "predictions", "pred", "predicted", "model_answer", "response"];
-const INPUTS: [&str; 2] = ["input", "question"];
-
-/// The place of a key in a list, counted from its end, so that a higher rank wins; 0 if absent.
-fn rank(list: &[&str], key: &str) -> u8 {
-    list.iter().position(|k| *k == key).map_or(0, |at| (list.len() - at) as u8)
-}
-
-/// True for a key that names an item.
-pub(crate) fn is_id(key: &str) -> bool {
-    IDS.contains(&key)
-}
-
-/// True for a column whose cells are texts, even where they look like numbers.
-pub(crate) fn is_text(key: &str) -> bool {
-    key == "filter"
-        || key == "answer"
-        || [&IDS[..], &CLUSTERS, &RUNS, &TARGETS, &PREDICTIONS, &INPUTS]
-            .iter()
-            .any(|list| list.contains(&key))
-}
-
-/// The known key with these letters, whatever stands between its words (`questionid`, `IsCorrect`).
-pub(crate) fn known(name: &str) -> Option<&'static str> {
-    let lists =
-        [&IDS[..], &CLUSTERS, &RUNS, &CORRECT, &TARGETS, &PREDICTIONS, &INPUTS, &["answer", "filter"]];
-    lists.into_iter().flatten().copied().find(|key| letters(key).eq(letters(name)))
-}
-
-fn letters(text: &str) -> impl Iterator<Item = char> {
-    text.chars().filter(|c| *c != '_').flat_map(char::to_lowercase)
 }
 
 impl<'a> Line<'a> {

@@ -16,6 +16,7 @@ mod evalplus;
 mod formats;
 mod gather;
 pub mod ids;
+mod keys;
 mod line;
 mod nested;
 mod python;

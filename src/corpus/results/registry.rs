@@ -7,7 +7,8 @@ use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqA
 
 use super::document::{Layout, rows};
 use super::gather::Gather;
-use super::line::{CORRECT, Key, is_id, known};
+use super::keys::{CORRECT, is_id, known};
+use super::line::Key;
 use super::python::plain;
 use super::value::truth;
 use super::{archive, csv};

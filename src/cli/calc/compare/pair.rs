@@ -94,15 +94,18 @@ fn side(read: Vec<(&PathBuf, Vec<Group>)>) -> Side {
     side
 }
 
+/// A filter that both sides have, with the runs of each.
+type Shared = (String, [Vec<Results>; 2]);
+
 /// Pairs the filters that both sides have.
-fn by_filter(a: Side, b: Side) -> Result<Vec<(String, [Vec<Results>; 2])>, CliError> {
+fn by_filter(a: Side, b: Side) -> Result<Vec<Shared>, CliError> {
     let names = |side: &Side| {
         let all: Vec<&str> = side.iter().map(|(filter, _)| filter.as_str()).collect();
         base::text::shortened(&all.join(", "), 200)
     };
     let (in_a, in_b) = (names(&a), names(&b));
     let mut both = Vec::new();
-    let mut others: Vec<(String, Vec<Results>)> = b;
+    let mut others = b;
     let mut alone: Vec<String> = Vec::new();
     for (filter, first) in a {
         match others.iter().position(|(name, _)| *name == filter) {
