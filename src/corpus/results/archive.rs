@@ -39,6 +39,7 @@ pub(crate) fn rows(path: &Path, gather: &mut Gather<'_>) -> Result<(), ReadError
     let mut entries = entries(&mut file).map_err(|e| broken(format!("a damaged zip archive ({e})")))?;
     let mut read =
         |entry: &Entry| unpacked(&mut file, entry).map_err(|e| broken(format!("{}: {e}", shown(entry))));
+    gather.samples = true;
     if let Some(entry) = entries.iter().find(|e| e.name == "summaries.json").filter(|_| !gather.wanted.detail)
     {
         let bytes = read(entry)?;

@@ -93,6 +93,7 @@ fn first_line_is_whole(rest: &[u8]) -> bool {
 pub(crate) fn document(bytes: &[u8], layout: Layout, gather: &mut Gather<'_>) -> Result<(), ReadError> {
     gather.by_item = true;
     gather.numbered = matches!(layout, Layout::Under("details"));
+    gather.samples |= matches!(layout, Layout::Under("samples"));
     let bytes = plain(bytes);
     let mut failed = None;
     let mut json = serde_json::Deserializer::from_slice(&bytes);

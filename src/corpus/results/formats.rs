@@ -51,13 +51,16 @@ fn inspect_logs_have_scorers_epochs_and_groups() {
 
 #[test]
 fn a_sample_that_ended_in_an_error_is_left_out_and_counted() {
-    let text = INSPECT.replace(
-        r#""scores": {"match": {"value": "N"}, "quality": {"value": {"style": 1, "tone": 1}}}"#,
-        r#""scores": {}, "error": {"message": "x"}"#,
-    );
-    let found = group(text.as_bytes(), &Wanted::default()).unwrap();
-    assert_eq!((found.runs[0].ids.len(), found.runs[1].ids.len()), (2, 1));
-    assert!(found.notes.iter().any(|n| n.contains("1 samples without a score")), "{:?}", found.notes);
+    let scores = r#""scores": {"match": {"value": "N"}, "quality": {"value": {"style": 1, "tone": 1}}}"#;
+    for failed in [r#""scores": {}"#, r#""scores": null"#, r#""total_time": 3"#] {
+        let text = INSPECT.replace(scores, &format!(r#"{failed}, "error": {{"message": "x"}}"#));
+        let found = group(text.as_bytes(), &Wanted::default()).unwrap();
+        assert_eq!((found.runs[0].ids.len(), found.runs[1].ids.len()), (2, 1));
+        assert!(found.notes.iter().any(|n| n.contains("1 samples without a score")), "{:?}", found.notes);
+    }
+    // The first sample decides nothing.
+    let text = INSPECT.replacen(r#""scores": {"match": {"value": "C", "answer": "A"}, "quality": {"value": {"style": 0.5, "tone": 1}}}"#, r#""scores": null"#, 1);
+    assert_eq!(group(text.as_bytes(), &Wanted::default()).unwrap().runs[0].ids.len(), 1);
 }
 
 /// A zip archive of entries, each stored or deflated.
@@ -176,6 +179,8 @@ fn lighteval_details_as_json_lines() {
     assert_eq!(runs(new, "em"), [pairs(&[("7", 1.0), ("8", 0.0)])]);
     let old = "{\"example\": \"q\", \"predictions\": \"['x']\", \"metrics\": {\"acc\": 1.0, \"acc_norm\": 0.0}, \"hashes\": {\"hash_examples\": \"h\"}}\n{\"example\": \"r\", \"metrics\": {\"acc\": 0.0, \"acc_norm\": 0.0}}\n";
     assert_eq!(runs(old, "acc"), [pairs(&[("0", 1.0), ("1", 0.0)])]);
+    let prints = |text: &str| group(text.as_bytes(), &Wanted::default()).unwrap().runs[0].prints[0];
+    assert!(prints(old).differs(&prints(&old.replace("\"q\"", "\"another\""))), "the text is the item");
     let error = group(b"PAR1\x15\x04\x15", &Wanted::default()).unwrap_err();
     assert!(error.contains("Parquet") && error.contains("to_json"), "{error}");
 }

@@ -72,6 +72,8 @@ pub(crate) struct Gather<'a> {
     pub by_item: bool,
     /// Rows without an identifier are numbered: the format has them in the order of the data set.
     pub numbered: bool,
+    /// Rows are samples of Inspect, which may have ended in an error.
+    pub samples: bool,
     /// Rows are Inspect's summaries, whose long texts are cut.
     pub summaries: bool,
     shape: Option<Shape>,
@@ -101,6 +103,7 @@ impl<'a> Gather<'a> {
             wanted,
             by_item: false,
             numbered: false,
+            samples: false,
             summaries: false,
             shape: None,
             named: Vec::new(),
@@ -151,8 +154,8 @@ impl<'a> Gather<'a> {
                 "the key doc_id or id (BEAR: instance; code: task_id or instance_id)",
             );
         };
-        if line.is_inspect && line.values.is_empty() && line.metrics.is_empty() {
-            // A sample that ended in an error has no score.
+        if (line.is_inspect || self.samples) && line.metrics.is_empty() {
+            // A sample of Inspect that ended in an error has no score.
             self.unscored += 1;
             return Ok(());
         }

@@ -53,7 +53,7 @@ pub(crate) const TARGETS: [&str; 9] = [
 ];
 pub(crate) const PREDICTIONS: [&str; 6] =
     ["prediction", "predictions", "pred", "predicted", "model_answer", "response"];
-pub(crate) const INPUTS: [&str; 2] = ["input", "question"];
+pub(crate) const INPUTS: [&str; 3] = ["input", "question", "example"];
 
 /// The place of a key in a list, counted from its end, so that a higher rank wins; 0 if absent.
 pub(crate) fn rank(list: &[&str], key: &str) -> u8 {

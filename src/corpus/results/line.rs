@@ -114,6 +114,8 @@ impl<'a> Line<'a> {
             && value.is_short()
             && !["doc_hash", "prompt_hash", "target_hash"].contains(&name)
             && !is_id(name)
+            && name != "filter"
+            && !CORRECT.contains(&name)
         {
             self.traits.push((name.to_owned(), value.shown()));
         }
