@@ -200,3 +200,40 @@ fn a_folder_of_parquet_files_says_how_to_convert_them() {
         &["no results in this folder", "to_json"],
     );
 }
+
+/// The power lab takes folders too: tasks, pooled differences and changed items are its findings.
+#[test]
+fn a_run_on_two_folders_finds_tasks_and_changed_items() {
+    let probity = Probity::new();
+    let a = folder(&probity, "a", 12, |task, i| i % 3 > 0 || i < task);
+    let b = folder(&probity, "b", 12, |_, i| i % 3 > 0);
+    let spec = format!("lab = \"power\"\n[a]\nresults = [\"{a}\"]\n[b]\nresults = [\"{b}\"]\n");
+    let file = probity.file("folders.toml", &spec);
+    let output = probity.run(&["run", &file, "--json"]);
+    let all = json_lines(&output.stdout);
+    let of = |kind: &str| all.iter().filter(|v| v["kind"] == kind).collect::<Vec<_>>();
+    let (tasks, pooled, flips) = (of("task"), of("pooled"), of("flip"));
+    assert_eq!((tasks.len(), pooled.len(), flips.len()), (12, 2, 26), "{}", text(&output.stderr));
+    assert_eq!(flips[0]["answer_a"], "said 1");
+    let mean = pooled[0]["difference"]["mean"].as_f64().unwrap();
+    assert!(pooled[0]["over"] == "macro" && (mean - 26.0 / 480.0).abs() < 1e-12, "{}", pooled[0]);
+    let told = text(&probity.run(&["run", &file]).stdout);
+    assert!(told.contains("Mean over tasks") && told.contains("task11"), "{told}");
+    let mixed = spec.replace(
+        &format!("[\"{b}\"]"),
+        &format!("[\"{b}/model/samples_task1_2024-05-01T12-00-01.000001.jsonl\"]"),
+    );
+    let output = probity.run(&["run", &probity.file("mixed.toml", &mixed), "--json"]);
+    assert!(text(&output.stdout).contains("no task in common"), "{}", text(&output.stdout));
+    let sorted = ["compare", &a, &b, "--flips", "--sort", "item", "--where", "subject=s0", "--json"];
+    let flips: Vec<_> =
+        json_lines(&probity.run(&sorted).stdout).into_iter().filter(|v| v["flip"].is_string()).collect();
+    let items: Vec<_> =
+        flips.iter().filter(|f| f["task"] == "task11").map(|f| f["item"].as_str().unwrap()).collect();
+    assert_eq!(items, ["0", "6"]);
+    refused(
+        &probity.run(&["compare", &a, &b, "--flips", "--sort", "colour"]),
+        2,
+        &["--sort colour", "subject"],
+    );
+}

@@ -16,7 +16,7 @@ use probity::stats::sequential::Sequential;
 
 use super::Harness;
 
-fn finding(n: usize, is_final: bool, kind: Kind) -> Finding {
+pub(crate) fn finding(n: usize, is_final: bool, kind: Kind) -> Finding {
     let level = kind.has_interval().then_some(0.95);
     Finding {
         lab: LabId::Power,

@@ -6,7 +6,7 @@ use probity::lab::power::question::{Adjust, Question as Terms};
 use probity::tui::screen::Screen;
 use probity::tui::screens::power::{SCREEN, VERDICT};
 
-use super::common::comparison::{adjusted, answered, compared, comparing, has_compared};
+use super::common::comparison::{adjusted, answered, compared, comparing, finding, has_compared};
 use super::*;
 
 /// The terms that a command asks about.
@@ -274,4 +274,80 @@ fn before_a_comparison_sliders_ask_nothing() {
     assert!(h.screen().contains("Verdict"));
     h.keys("t x");
     assert_eq!(h.state.screens.power.spec.encoder(false), "bert-mini");
+}
+
+/// Two tasks of two folders, and the items that changed in them.
+fn folders(h: &mut Harness) {
+    use probity::lab::power::Kind;
+    use probity::lab::power::tasks::{FlipFinding, PooledFinding, TaskFinding, Verdict};
+    h.event(Event::Finished { job: 1, generation: 1, outcome: Outcome::Cancelled, seconds: 0.1 });
+    h.keys("3 r");
+    let spec = h.state.screens.power.spec.clone();
+    h.event(Event::Started { job: 2, generation: 2, spec_hash: lab::Spec::from(spec).hash() });
+    let difference = probity::stats::Estimate { mean: 0.05, lo: 0.01, hi: 0.09 };
+    let task = |task: &str, mean_b: f64| TaskFinding {
+        a: "x".into(),
+        b: "y".into(),
+        task: task.into(),
+        metric: "acc".into(),
+        mean_a: 0.75,
+        mean_b,
+        difference,
+        p: 0.01,
+        holm_p: 0.02,
+        verdict: Verdict::ABetter,
+        test: "mid-p McNemar".into(),
+        share: true,
+    };
+    let flip = |task: &str, item: &str, answer: &str| FlipFinding {
+        task: task.into(),
+        metric: "acc".into(),
+        item: item.into(),
+        value_a: 1.0,
+        value_b: 0.0,
+        answer_a: answer.into(),
+        answer_b: "\u{1b}[31mwrong".into(),
+        target: "right".into(),
+        input: "What is it?".into(),
+        facts: vec!["subject=anatomy".into()],
+    };
+    let (a, b, over) = ("x".into(), "y".into(), "micro".into());
+    let kinds = [
+        Kind::Task(task("arc", 0.7)),
+        Kind::Task(task("boolq", 0.7)),
+        Kind::Pooled(PooledFinding { a, b, over, tasks: 2, difference, p: None }),
+        Kind::Flip(flip("arc", "17", "first answer")),
+        Kind::Flip(flip("boolq", "4", "second answer")),
+    ];
+    for kind in kinds {
+        let finding = Box::new(finding(200, true, kind));
+        h.event(Event::Finding { generation: 2, finding });
+    }
+    h.event(Event::Finished { job: 2, generation: 2, outcome: Outcome::Done, seconds: 2.0 });
+}
+
+#[test]
+fn a_task_of_two_folders_opens_the_items_that_changed() {
+    use probity::tui::screens::power::SIZES;
+    let mut h = Harness::started(160, 45);
+    folders(&mut h);
+    h.focus(SIZES);
+    let screen = h.screen();
+    assert!(
+        screen.contains("Tasks (2)") && screen.contains("boolq") && screen.contains("no interval"),
+        "{screen}"
+    );
+    h.keys("down enter");
+    let screen = h.screen();
+    assert!(screen.contains("Changed items (1)") && screen.contains("second answer"), "{screen}");
+    assert!(!screen.contains("first answer") && !screen.contains('\u{1b}'), "{screen}");
+    // The pane below has the item in full.
+    assert!(screen.contains("input: What is it?") && screen.contains("subject=anatomy"), "{screen}");
+    let copied = SCREEN.copy(&h.state).unwrap();
+    assert!(copied.starts_with("item\tbetter") && copied.contains("\n4\tA"), "{copied}");
+    // All of them, and back to the tasks.
+    h.keys("t f");
+    assert!(h.screen().contains("Tasks (2)"), "{}", h.screen());
+    h.keys("t f");
+    assert!(h.screen().contains("Changed items (2)"), "{}", h.screen());
 }

@@ -3,7 +3,9 @@
 use super::finding::ComparisonFinding;
 use super::results::Results;
 use super::spec::Spec;
-use super::summary::{exaggerated, none_enough, often, p_value, seen, too_few, unbounded};
+use super::summary::{exaggerated, none_enough, often, p_value, points, seen, too_few, unbounded};
+use super::systems::FEWEST_TASKS;
+use super::tasks::{TaskFinding, Verdict};
 use base::numbers::score;
 use base::text::last_part;
 use corpus::probing::PROBING;
@@ -35,7 +37,7 @@ fn items(spec: &Spec) -> &'static str {
 
 /// The answer of a run so far.
 pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
-    let Some(c) = results.comparison() else { return Answer::default() };
+    let Some(c) = results.comparison() else { return Answer::new(over_tasks(results), Vec::new()) };
     let mut says = vec![verdict(c, results.alpha(), items(spec))];
     says.extend(needed(results, c, items(spec)));
     if let Some((n, bound)) = results.recommended() {
@@ -46,6 +48,66 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     doubts.extend(results.needed().and_then(|r| unbounded(&c.value, &r.value.n_test)));
     doubts.extend(results.at_hand().and_then(|p| exaggerated(p.value.type_m, p.value.type_s)));
     Answer::new(says, doubts)
+}
+
+/// The answer for two folders: the difference over their tasks, and the verdicts on these.
+pub(crate) fn over_tasks(results: &Results) -> Vec<String> {
+    let Some(first) = results.tasks.first().map(|t| &t.value) else { return Vec::new() };
+    let count = |verdict: Verdict| results.tasks.iter().filter(|t| t.value.verdict == verdict).count();
+    let tasks = match results.tasks.len() {
+        1 => "1 task".to_owned(),
+        n => format!("{n} tasks"),
+    };
+    let verdicts = format!(
+        "{tasks}: {} better with {}, {} with {}, {} equivalent, {} open (Holm over tasks).",
+        count(Verdict::ABetter),
+        first.a,
+        count(Verdict::BBetter),
+        first.b,
+        count(Verdict::Equivalent),
+        count(Verdict::Open)
+    );
+    let mut says: Vec<String> = results
+        .pooled
+        .iter()
+        .map(|t| {
+            let v = &t.value;
+            let over =
+                if v.over == "macro" { "Mean over tasks" } else { "Mean over items, tasks as clusters" };
+            let d = v.difference;
+            match v.p {
+                Some(p) => format!(
+                    "{over}: {} against {} {} points [{}, {}], p {}.",
+                    v.a,
+                    v.b,
+                    points(d.mean),
+                    points(d.lo),
+                    points(d.hi),
+                    p_value(p)
+                ),
+                None => format!("{over}: {} points; no interval under {FEWEST_TASKS} tasks.", points(d.mean)),
+            }
+        })
+        .collect();
+    says.push(verdicts);
+    says
+}
+
+/// The tasks of two folders as rows of a table.
+pub(crate) fn task_rows(results: &Results) -> Vec<Vec<String>> {
+    let row = |t: &Tagged<TaskFinding>| {
+        let (v, d) = (&t.value, t.value.difference);
+        vec![
+            v.task.clone(),
+            v.metric.clone(),
+            grouped(t.n),
+            format!("{} [{}, {}]", v.amount(d.mean), v.amount(d.lo), v.amount(d.hi)),
+            p_value(v.p),
+            p_value(v.holm_p),
+            v.verdict.name().into(),
+        ]
+    };
+    results.tasks.iter().map(row).collect()
 }
 
 /// The leader, its lead, and the number of items.

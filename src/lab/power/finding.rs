@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::Hypothesis;
 use super::tally::Tally;
+use super::tasks::{FlipFinding, PooledFinding, TaskFinding};
 use stats::estimate::Estimate;
 use stats::mcnemar::Test;
 
@@ -44,6 +45,14 @@ pub enum Kind {
     /// Baselines from the surface of the sentences.
     #[interval]
     Baseline(BaselineFinding),
+    /// Both sides on one task of two folders of results.
+    #[interval]
+    Task(TaskFinding),
+    /// The difference over all tasks of two folders.
+    #[interval]
+    Pooled(PooledFinding),
+    /// An item of results on which the sides differ.
+    Flip(FlipFinding),
 }
 
 /// One side of the comparison at one size of training data. `n` of the finding is the number of test items.
@@ -316,17 +325,22 @@ impl ComparisonFinding {
 
     /// A difference with its sign: points of shares, otherwise the metric's own unit.
     pub fn amount(&self, x: f64) -> String {
-        if self.is_share() {
-            return super::summary::points(x);
-        }
-        let text = base::numbers::short(x);
-        if x > 0.0 { format!("+{text}") } else { text }
+        amount(self.is_share(), x)
     }
 
     /// The unit of [`Self::amount`], after a blank; empty for other metrics.
     pub fn unit(&self) -> &'static str {
         if self.is_share() { " points" } else { "" }
     }
+}
+
+/// A difference with its sign: points of a share, otherwise the metric's own unit.
+pub(crate) fn amount(share: bool, x: f64) -> String {
+    if share {
+        return super::summary::points(x);
+    }
+    let text = base::numbers::short(x);
+    if x > 0.0 { format!("+{text}") } else { text }
 }
 
 impl SequentialFinding {

@@ -10,6 +10,7 @@ pub mod compare;
 pub mod experiment;
 pub mod figures;
 pub mod finding;
+pub mod folders;
 pub mod pairs;
 pub mod pilot;
 pub mod plan;
@@ -22,6 +23,7 @@ pub mod summary;
 pub mod survey;
 pub mod systems;
 pub mod tally;
+pub mod tasks;
 
 pub use experiment::{LAB, Power};
 pub use finding::{KINDS, Kind};

@@ -6,6 +6,7 @@ use super::finding::{
     BaselineFinding, CollapseFinding, ComparisonFinding, ConfigurationFinding, ControlFinding, Kind,
     MarginFinding, MdlFinding, NoiseFinding, PowerFinding, RequiredFinding, SequentialFinding, TallyFinding,
 };
+use super::tasks::{FlipFinding, PooledFinding, TaskFinding};
 use lab::Head;
 use lab::results::{Tagged, put, replace};
 use stats::Estimate;
@@ -48,6 +49,15 @@ pub struct Results {
     /// Baselines from the surface of the sentences, by size of the training data.
     #[serde(default)]
     pub baselines: Vec<Tagged<BaselineFinding>>,
+    /// Tasks of two folders.
+    #[serde(default)]
+    pub tasks: Vec<Tagged<TaskFinding>>,
+    /// Differences over all tasks.
+    #[serde(default)]
+    pub pooled: Vec<Tagged<PooledFinding>>,
+    /// Items on which the sides differ.
+    #[serde(default)]
+    pub flips: Vec<Tagged<FlipFinding>>,
     /// The answer to the latest question.
     pub answer: Option<Answer>,
 }
@@ -102,6 +112,10 @@ impl Results {
             }
             Kind::Margin(x) => put(&mut self.margins, finding, x),
             Kind::Baseline(x) => put(&mut self.baselines, finding, x),
+            Kind::Task(x) => put(&mut self.tasks, finding, x),
+            Kind::Pooled(x) => put(&mut self.pooled, finding, x),
+            // A run reports an item once.
+            Kind::Flip(x) => self.flips.push(Tagged::new(finding, x)),
             Kind::Collapse(x) => self.collapse = Some(Tagged::new(finding, x)),
             Kind::Tally(x) => self.take_tally(finding, x),
             Kind::Mdl(x) => put(&mut self.mdl, finding, x),
@@ -208,6 +222,12 @@ impl Results {
     /// The same, with its interval.
     pub(crate) fn power_at_hand(&self) -> Option<Estimate> {
         self.at_hand().map(|p| p.value.power)
+    }
+
+    /// The difference that speaks for all tasks: macro where it has an interval, otherwise micro.
+    pub fn overall(&self) -> Option<&Tagged<PooledFinding>> {
+        let over = |name: &str| self.pooled.iter().find(|p| p.value.over == name);
+        over("macro").filter(|p| p.value.p.is_some()).or(over("micro"))
     }
 
     /// Level of the test.

@@ -111,7 +111,7 @@ pub struct SideSpec {
     pub corrupted: usize,
     /// `logistic`, or `mlp:H` with H hidden units.
     pub classifier: String,
-    /// Files of results in place of a probe: one a seed.
+    /// Files of results in place of a probe, one a seed; or one folder of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<String>,
 }
@@ -473,7 +473,8 @@ impl LabSpec for Spec {
             side.data.iter().try_for_each(|file| there(key, &self.path(file)))?;
         }
         for (key, side) in [("a.results", &self.a), ("b.results", &self.b)] {
-            side.results.iter().try_for_each(|file| there(key, &self.path(file)))?;
+            let mut paths = side.results.iter().map(|name| self.path(name)).filter(|path| !path.is_dir());
+            paths.try_for_each(|path| there(key, &path))?;
         }
         Ok(())
     }

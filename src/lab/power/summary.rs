@@ -1,5 +1,6 @@
 //! Results of a run, in words and tables.
 
+use super::answer::task_rows;
 use super::finding::{BaselineFinding, ComparisonFinding, Open, RequiredFinding, SequentialFinding};
 use super::plan::{Hypothesis, Plan, Stop};
 use super::results::Results;
@@ -443,6 +444,8 @@ pub fn lines(results: &Results, spec: Option<&Spec>) -> Vec<String> {
     });
     let head = ["measured", "n", "difference", "only a", "only b", "p", "Holm", "equivalence", "test"];
     section(&mut out, "Comparisons", &head, comparison.collect());
+    let head = ["task", "metric", "n", "difference", "p", "Holm", "verdict"];
+    section(&mut out, "Tasks", &head, task_rows(results));
     let head = ["n train", "n test", "power", "test items needed", "recommended n train", "in all"];
     section(&mut out, "By training examples", &head, by_size(results));
     let noise = results.noise.iter().map(|t| {

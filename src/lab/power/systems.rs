@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use super::compare::{Names, Terms, adjust, compare_with};
 use super::finding::ComparisonFinding;
 use super::pairs::{MatchError, Pairs, matched};
+use super::tasks::Verdict;
 use corpus::results::{Results, metrics};
 use stats::Estimate;
 use stats::corrections::holm;
@@ -48,6 +49,18 @@ pub struct Pooled {
     pub p: Option<f64>,
 }
 
+impl TaskComparison {
+    /// The verdict after correction over the tasks.
+    pub fn verdict(&self, alpha: f64) -> Verdict {
+        match &self.finding {
+            c if c.holm_p < alpha && c.difference.mean > 0.0 => Verdict::ABetter,
+            c if c.holm_p < alpha => Verdict::BBetter,
+            c if c.is_equivalent(alpha) => Verdict::Equivalent,
+            _ => Verdict::Open,
+        }
+    }
+}
+
 /// Two systems on all their tasks.
 #[derive(Debug, Clone)]
 pub struct Versus {
@@ -68,6 +81,11 @@ pub struct Versus {
 }
 
 impl Versus {
+    /// Tasks with this verdict.
+    pub fn count(&self, verdict: Verdict, alpha: f64) -> usize {
+        self.tasks.iter().filter(|t| t.verdict(alpha) == verdict).count()
+    }
+
     /// The difference that speaks for the whole: over tasks where there are enough, over items otherwise, or that of the only task.
     pub fn overall(&self) -> Option<(&'static str, Pooled)> {
         if let [only] = self.tasks.as_slice() {
@@ -85,6 +103,9 @@ impl Versus {
 /// Reasons for which two systems cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum SystemsError {
+    /// A folder that cannot be read.
+    #[error("{0}")]
+    Folder(String),
     #[error("{a} and {b} have no task in common: the first has for example `{first}`, the second `{second}`")]
     NoTask { a: String, b: String, first: String, second: String },
     #[error("task {task}: {source}")]

@@ -1,14 +1,16 @@
 //! Items that changed between two runs, with both answers, and what they have in common.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use serde::Serialize;
 
+use super::CompareArgs;
 use crate::error::CliError;
 use crate::output;
 use base::text::{printable_label, section, shortened};
-use corpus::results::{Detail, Results};
+use corpus::results::Results;
+use labs::power::tasks::items;
 
 /// Most lines of a list for people; `--json` has all.
 const MOST_SHOWN: usize = 50;
@@ -31,47 +33,22 @@ struct Flip<'r> {
     traits: BTreeMap<&'r str, &'r str>,
 }
 
-/// Facts about an item: those of the file, and the length of its input.
-fn traits(detail: &Detail) -> BTreeMap<&str, &str> {
-    let length = match detail.input.chars().count() {
-        0 => None,
-        1..=50 => Some("to 50 characters"),
-        51..=150 => Some("51 to 150 characters"),
-        _ => Some("over 150 characters"),
-    };
-    let own = detail.traits.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-    own.chain(length.map(|length| ("input length", length))).collect()
-}
-
-/// Prints the items whose value changed, those of the filter `key=value` only, and counts by what they share.
+/// Prints the items whose value changed, those of the filters only, and counts by what they share.
 ///
 /// # Errors
 /// [`CliError::Usage`] for a filter that is not one.
 pub(super) fn print(
     (a, b): (&Results, &Results),
     (task, metric): (&str, &str),
-    filters: &[String],
-    json: bool,
+    args: &CompareArgs,
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
-    let wanted: Vec<(&str, &str)> = filters
-        .iter()
-        .map(|f| {
-            f.split_once('=')
-                .ok_or_else(|| CliError::Usage(format!("--where {}: write KEY=VALUE", shortened(f, 60))))
-        })
-        .collect::<Result<_, _>>()?;
-    let column = |r: &'_ Results| r.metrics.iter().position(|m| m.name == metric);
-    let (Some(in_a), Some(in_b)) = (column(a), column(b)) else { return Ok(()) };
-    let empty = Detail::default();
+    let wanted = filters(args)?;
+    let all = items(a, b, metric);
     let mut flips = Vec::new();
     let mut counts = Counts::new();
-    for (at, item) in a.ids.iter().enumerate() {
-        let Some(other) = b.place(item, at as u32) else { continue };
-        let (x, y) = (a.metrics[in_a].values[at], b.metrics[in_b].values[other as usize]);
-        let detail = a.details.get(at).unwrap_or(&empty);
-        let second = b.details.get(other as usize).unwrap_or(&empty);
-        let traits = traits(detail);
+    for item in &all {
+        let ([x, y], traits) = (item.values, item.facts().into_iter().collect::<BTreeMap<_, _>>());
         if wanted.iter().any(|(key, value)| traits.get(key) != Some(value)) {
             continue;
         }
@@ -83,8 +60,9 @@ pub(super) fn print(
         }
         if x != y {
             let flip = if x > y { "A better" } else { "B better" };
-            let (answer_a, answer_b) = (detail.answer.as_str(), second.answer.as_str());
-            let (target, input) = (detail.target.as_str(), detail.input.as_str());
+            let [first, second] = item.details;
+            let (answer_a, answer_b) = (first.answer.as_str(), second.answer.as_str());
+            let (target, input, item) = (first.target.as_str(), first.input.as_str(), item.id);
             flips.push(Flip {
                 flip,
                 task,
@@ -100,12 +78,60 @@ pub(super) fn print(
             });
         }
     }
+    match args.sort.as_deref() {
+        Some(key) => sort(&mut flips, key),
+        None => flips.sort_by_key(|f| f.flip),
+    }
+    let json = args.json;
     if json {
         return flips.iter().try_for_each(|flip| output::json(out, flip));
     }
-    flips.sort_by_key(|f| f.flip);
     let lines = lines(&flips, task, counts);
     lines.iter().try_for_each(|line| output::line(out, line))
+}
+
+/// The filters of `--where`.
+fn filters(args: &CompareArgs) -> Result<Vec<(&str, &str)>, CliError> {
+    let filter = |f: &'_ String| CliError::Usage(format!("--where {}: write KEY=VALUE", shortened(f, 60)));
+    args.r#where.iter().map(|f| f.split_once('=').ok_or_else(|| filter(f))).collect()
+}
+
+/// Refuses filters that are none and unknown keys of `--sort`, before anything is printed.
+///
+/// # Errors
+/// [`CliError::Usage`], with the keys that are known.
+pub(super) fn check<'r>(args: &CompareArgs, runs: impl Iterator<Item = &'r Results>) -> Result<(), CliError> {
+    filters(args)?;
+    let Some(key) = args.sort.as_deref() else { return Ok(()) };
+    let own = runs.flat_map(|r| &r.details).flat_map(|d| &d.traits).map(|t| t.0.as_str());
+    let known: BTreeSet<&str> = own.chain(FIELDS).collect();
+    if known.contains(key) {
+        return Ok(());
+    }
+    let known = shortened(&known.into_iter().collect::<Vec<_>>().join(", "), 200);
+    Err(CliError::Usage(format!("--sort {}: one of {known}", shortened(key, 60))))
+}
+
+/// Keys by which every list of flips can be sorted.
+const FIELDS: [&str; 8] = ["item", "a", "b", "answer_a", "answer_b", "target", "input", "input length"];
+
+/// Sorts by a field or a fact: numbers by size, texts by their letters; items without the fact come last.
+fn sort(flips: &mut [Flip<'_>], key: &str) {
+    flips.sort_by_cached_key(|f| {
+        let text = match key {
+            "item" => f.item.to_owned(),
+            "a" => f.a.to_string(),
+            "b" => f.b.to_string(),
+            "answer_a" => f.answer_a.to_owned(),
+            "answer_b" => f.answer_b.to_owned(),
+            "target" => f.target.to_owned(),
+            "input" => f.input.to_owned(),
+            fact => f.traits.get(fact).map_or(String::new(), |t| (*t).to_owned()),
+        };
+        // A total order of numbers as bits: negative ones reversed, positive ones above them.
+        let bits = |x: f64| if x.is_sign_negative() { !x.to_bits() } else { x.to_bits() | 1 << 63 };
+        (text.is_empty(), text.trim().parse::<f64>().map_or(u64::MAX, bits), text)
+    });
 }
 
 /// Items, those of them on which the first is better and the second, by fact and value.

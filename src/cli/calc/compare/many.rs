@@ -16,6 +16,7 @@ use labs::power::compare::Terms;
 use labs::power::finding::ComparisonFinding;
 use labs::power::summary::{p_value, points, span_of};
 use labs::power::systems::{FEWEST_TASKS, Pooled, System, Versus, matrix};
+use labs::power::tasks::Verdict;
 use stats::Estimate;
 
 /// Options of comparing and showing systems.
@@ -39,7 +40,7 @@ struct TaskLine<'a> {
     unmatched_b: usize,
     mean_a: f64,
     mean_b: f64,
-    verdict: &'static str,
+    verdict: Verdict,
     #[serde(flatten)]
     comparison: &'a ComparisonFinding,
 }
@@ -54,16 +55,6 @@ struct PooledLine<'a> {
     difference: Estimate,
     p: Option<f64>,
     holm_p: f64,
-}
-
-/// The verdict of a comparison, after correction over the tasks.
-fn verdict(c: &ComparisonFinding, alpha: f64) -> &'static str {
-    match c {
-        c if c.holm_p < alpha && c.difference.mean > 0.0 => "A better",
-        c if c.holm_p < alpha => "B better",
-        c if c.is_equivalent(alpha) => "equivalent",
-        _ => "open",
-    }
 }
 
 /// Compares and prints.
@@ -145,7 +136,7 @@ fn json(all: &[Versus], asked: &Asked<'_>, out: &mut dyn Write) -> Result<(), Cl
                 unmatched_b: t.unmatched_b,
                 mean_a: t.means[0],
                 mean_b: t.means[1],
-                verdict: verdict(&t.finding, asked.alpha),
+                verdict: t.verdict(asked.alpha),
                 comparison: &t.finding,
             };
             output::json(out, &line)?;
@@ -175,7 +166,7 @@ fn cells(versus: &Versus, asked: &Asked<'_>) -> Vec<Vec<String>> {
             span_of(c),
             p_value(c.p),
             p_value(c.holm_p),
-            verdict(c, asked.alpha).into(),
+            t.verdict(asked.alpha).name().into(),
         ]
     };
     versus.tasks.iter().map(row).collect()
@@ -213,7 +204,7 @@ fn pooled(versus: &Versus) -> Vec<String> {
 
 /// One line for a log.
 pub(super) fn summary(versus: &Versus, asked: &Asked<'_>) -> String {
-    let count = |word: &str| versus.tasks.iter().filter(|t| verdict(&t.finding, asked.alpha) == word).count();
+    let count = |verdict| versus.count(verdict, asked.alpha);
     let overall = versus.overall().map_or("nothing to pool".into(), |(kind, o)| {
         let difference = if versus.apart > 0 && versus.tasks.len() == 1 {
             span_of(&versus.tasks[0].finding)
@@ -239,10 +230,10 @@ pub(super) fn summary(versus: &Versus, asked: &Asked<'_>) -> String {
             1 => "1 task".to_owned(),
             n => format!("{n} tasks"),
         },
-        count("A better"),
-        count("B better"),
-        count("equivalent"),
-        count("open")
+        count(Verdict::ABetter),
+        count(Verdict::BBetter),
+        count(Verdict::Equivalent),
+        count(Verdict::Open)
     ))
 }
 
@@ -364,7 +355,7 @@ fn csv(all: &[Versus], asked: &Asked<'_>) -> String {
                 c.p,
                 c.holm_p,
                 c.equivalence_p,
-                verdict(c, asked.alpha)
+                t.verdict(asked.alpha).name()
             );
         }
         for (kind, found) in [("macro", versus.macro_mean), ("micro", versus.micro)] {

@@ -1,7 +1,6 @@
 //! `probity compare`: models by their results on the same items, in files or whole folders.
 
 mod flips;
-mod folders;
 mod gate;
 mod many;
 mod pair;
@@ -16,10 +15,12 @@ use clap::{Args, ValueEnum};
 use rayon::prelude::*;
 
 use crate::error::CliError;
+use crate::output;
 use base::numbers::number;
 use base::text::printable_label;
 use corpus::results::{Wanted, metrics};
 use labs::power::compare::{MOST_LEVEL, Terms};
+use labs::power::folders::{Read, read_system};
 use stats::mcnemar::Test;
 use stats::power::share;
 use stats::required::Aim;
@@ -47,8 +48,8 @@ Files: lm-evaluation-harness and lmms-eval samples (an item is a doc_id under a 
 per_instance_stats.json, OpenCompass predictions and details, lighteval details as JSON lines, evalplus, SWE-bench reports, BEAR
 results, JSON lines or tables with `id` and `correct` (or `prediction` and `target`), and `cluster` where items belong together.
 Items are matched by their identifiers; what only one file has is counted and left out, and items that differ under one
-identifier are an error. Epochs, seeds and repeats in a file are runs. With several metrics there is one answer for each, and Holm
-and Benjamini-Hochberg run over them.
+identifier are an error. Epochs, seeds and repeats in a file are runs. With several metrics or filters there is one answer for each,
+and Holm and Benjamini-Hochberg run over them.
 
 Folders: every task that both have, with a metric a task (the first, or --metric), corrected over the tasks by Holm; the mean of the
 tasks' differences (macro, from 10 tasks on) and the mean over items with tasks as clusters (micro).
@@ -102,6 +103,9 @@ pub struct CompareArgs {
     /// Flips of items with this fact only (may be given several times).
     #[arg(long, value_name = "KEY=VALUE", requires = "flips")]
     r#where: Vec<String>,
+    /// Sort flips by this fact, or by item, a, b, answer_a, answer_b, target or input.
+    #[arg(long, value_name = "KEY", requires = "flips")]
+    sort: Option<String>,
     /// Exit with 3 if this holds: "worse by 1 at 95 %".
     #[arg(long, value_name = "CONDITION")]
     fail_if: Option<String>,
@@ -184,9 +188,15 @@ fn systems(
         None => None,
     };
     let names = distinct_names(&args.results);
-    let all: Vec<_> =
-        args.results.par_iter().zip(names).map(|(path, name)| folders::system(path, name, wanted)).collect();
-    let all = all.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let read: Vec<_> =
+        args.results.par_iter().zip(names).map(|(path, name)| read_system(path, name, wanted)).collect();
+    let mut all = Vec::new();
+    for found in read {
+        let Read { system, notes } = found.map_err(|e| CliError::Usage(e.to_string()))?;
+        notes.iter().for_each(|note| output::say(&printable_label(note)));
+        all.push(system);
+    }
+    flips::check(args, all.iter().flat_map(|s| s.tasks.values()).flatten())?;
     let asked = Asked {
         terms,
         alpha: aim.level,
@@ -204,7 +214,7 @@ fn systems(
             let Some(others) = b.tasks.get(task) else { continue };
             let (shared, _) = metrics(runs.iter().chain(others));
             let chosen = args.metric.clone().or_else(|| shared.first().cloned()).unwrap_or_default();
-            flips::print((&runs[0], &others[0]), (task, &chosen), &args.r#where, args.json, out)?;
+            flips::print((&runs[0], &others[0]), (task, &chosen), args, out)?;
         }
     }
     outcome

@@ -150,6 +150,7 @@ pub(super) fn files(
     let mut read: Vec<_> = paths.into_iter().zip(read).collect();
     let second = read.split_off(1 + args.also_a.len());
     let filters = by_filter(side(read), side(second))?;
+    flips::check(args, filters.iter().flat_map(|(_, sides)| sides).flatten())?;
     let names =
         |metric: &str| Names { a: name(path_a, path_b), b: name(path_b, path_a), metric: metric.into() };
     let mut all: Vec<Compared<'_>> = Vec::new();
@@ -183,7 +184,7 @@ pub(super) fn files(
         compared.print(args.json, terms.level, aim, out)?;
         if args.flips {
             let task = if filter == NO_FILTER { "" } else { filter };
-            flips::print((&runs[0][0], &runs[1][0]), (task, &metric), &args.r#where, args.json, out)?;
+            flips::print((&runs[0][0], &runs[1][0]), (task, &metric), args, out)?;
         }
         outcome = outcome.and(checked);
     }

@@ -1,5 +1,6 @@
 //! Two sides that are files of results.
 
+use super::folders;
 use super::report::Reporter;
 use crate::Host;
 use crate::compare::spread;
@@ -23,8 +24,12 @@ pub(crate) fn run(
 ) -> Result<(), Fault> {
     host.plan(2.0);
     host.stage("reading results".into(), "files", 1.0);
-    let wanted =
-        Wanted { filter: spec.test.filter.clone(), metric: spec.test.metric.clone(), ..Wanted::default() };
+    let (filter, metric) = (spec.test.filter.clone(), spec.test.metric.clone());
+    let wanted = Wanted { filter, metric, detail: true, ..Wanted::default() };
+    let mut named = spec.a.results.iter().chain(&spec.b.results);
+    if named.any(|name| spec.path(name).is_dir()) {
+        return folders::run(spec, &wanted, host);
+    }
     let total = spec.a.results.len() + spec.b.results.len();
     let mut done = 0;
     let mut side = |names: &[String], host: &mut Host<'_>| -> Result<Vec<Results>, Fault> {
@@ -92,6 +97,9 @@ pub(crate) fn run(
         host.notice(NoticeLevel::Info, problem)?;
     }
     reporter.verdict(host)?;
+    for flip in folders::changed(&a[0], &b[0], "", &metric, folders::MOST_FLIPS) {
+        host.find(reporter.finding(1, true, host.elapsed(), Kind::Flip(flip)))?;
+    }
     *kept = Some((pairs, reporter));
     Ok(())
 }

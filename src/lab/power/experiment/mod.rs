@@ -4,6 +4,7 @@ mod beside;
 mod counted;
 mod encode;
 mod files;
+mod folders;
 mod forecast;
 mod probes;
 mod report;
@@ -130,6 +131,11 @@ impl Instrument for Power {
                 let question = format!("{} against {}", s.a, s.b);
                 let about = about(question.clone(), question, ANYTIME);
                 Some(Comparison { n, p: s.anytime_p(), planned: true, ..about })
+            }
+            Kind::Task(c) => {
+                let question = format!("{} against {}", c.a, c.b);
+                let what = format!("{question}: {} on {}", c.metric, c.task);
+                Some(Comparison { p: c.p, ..about(question, what, &c.test) })
             }
             // The comparison itself has joined the family already.
             Kind::Noise(c) if !c.own => {

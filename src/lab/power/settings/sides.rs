@@ -188,7 +188,7 @@ fn corrupted(first: bool) -> Setting<Spec> {
 }
 
 fn results(first: bool) -> Setting<Spec> {
-    let help = "A file of results in place of a probe: lm-evaluation-harness samples, BEAR, JSON lines or CSV; several seeds with commas between. Both sides need one.";
+    let help = "Results in place of a probe: a file (of any harness that `probity compare` reads; several seeds with commas between), or a folder of them, task by task. Both sides need one.";
     let shown = move |s: &Spec| match s.side(first).results.as_slice() {
         [] => "none".to_owned(),
         [one] => last_part(one).to_owned(),

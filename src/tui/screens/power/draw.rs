@@ -48,6 +48,11 @@ pub(crate) fn figure(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
         let text = "Results from files say nothing about training sizes.";
         return message(frame, inside(area), text, state.theme().style(Role::Dim));
     }
+    if !found.tasks.is_empty() && shown.is_none() {
+        frame.render_widget(pane_block(state, pane, "Power"), area);
+        let text = "Power is planned task by task: give two files of one task. Enter on a task lists the items that changed.";
+        return message(frame, inside(area), text, state.theme().style(Role::Dim));
+    }
     if found.comparison().is_some() && shown.is_none() {
         frame.render_widget(pane_block(state, pane, pane.0), area);
         let why = match pane {

@@ -2,6 +2,7 @@
 //! the verdict in plain words.
 
 mod draw;
+mod items;
 mod setup;
 mod sizes;
 mod studies;
@@ -70,6 +71,8 @@ pub struct View {
     pub below: Vec<Figure>,
     /// The sequential test.
     pub sequential: Option<Figure>,
+    /// The task whose changed items are listed, empty for all; none while tasks or sizes are.
+    flips: Option<String>,
     /// Comparisons of this session that have shown anything: too late for a plan.
     seen: Vec<Spec>,
 }
@@ -86,6 +89,7 @@ impl View {
             curve: None,
             below: Vec::new(),
             sequential: None,
+            flips: None,
             seen: Vec::new(),
         }
     }
@@ -126,6 +130,9 @@ static MENU: &[Entry] = rows! { Context::Menu(ID);
         ["s"], None, live => |s| popups::pick(s, &studies::STUDIES, 0);
     "survey", "known data sets", "Shows for known data sets whether they are large enough for this comparison.",
         ["d"], None, always => |s| popups::show(s, &studies::SURVEY);
+    "flips", "changed items",
+        "Lists the items on which two results differ, with both answers; again for the tasks that they were opened from.",
+        ["f"], None, always => items::toggle;
     "plan", "freeze a plan",
         "Writes into the settings, before any result is seen, what the run is to show; again for the next plan, and for none.",
         ["p"], None, live => plan;
@@ -315,17 +322,18 @@ impl Screen for Power {
 
     fn draw(&self, pane: Pane, frame: &mut Frame, area: Rect, state: &State) {
         match pane {
-            SIZES => sizes::table(state).draw(frame, area, state, (SIZES, "Sizes"), sizes::cursor(state)),
+            SIZES => {
+                let title = items::shown(state).title();
+                items::table(state).draw(frame, area, state, (SIZES, title), items::cursor(state));
+            }
             VERDICT => draw::verdict(frame, area, state),
             pane => draw::figure(frame, area, state, pane),
         }
     }
 
-    fn about(&self, _: &State, pane: Pane) -> String {
+    fn about(&self, state: &State, pane: Pane) -> String {
         match pane {
-            SIZES => {
-                "How many sentences the probes were trained on, and the comparison on the test sentences."
-            }
+            SIZES => items::shown(state).about(),
             CURVE => {
                 "How often a comparison on so many items would show the difference, if it is as observed."
             }
@@ -342,7 +350,7 @@ impl Screen for Power {
     }
 
     fn table(&self, state: &State, pane: Pane) -> Option<Table> {
-        (pane == SIZES).then(|| sizes::table(state))
+        (pane == SIZES).then(|| items::table(state))
     }
 
     fn answer(&self, state: &State) -> labs::Answer {
@@ -367,7 +375,7 @@ impl Screen for Power {
     fn travel(&self, state: &mut State, pane: Pane, by: i64) -> Vec<Effect> {
         let len = match pane {
             VERDICT => words::lines(state, 60, 0).len(),
-            SIZES => sizes::table(state).order(state.here(), pane).len(),
+            SIZES => items::table(state).order(state.here(), pane).len(),
             _ => 0,
         };
         state.place_mut(ID).travel(pane, by, len);
@@ -375,6 +383,9 @@ impl Screen for Power {
     }
 
     fn open(&self, state: &mut State, pane: Pane) -> Option<Vec<Effect>> {
+        if pane == SIZES && items::open(state) {
+            return Some(Vec::new());
+        }
         state.focus_on(if pane == VERDICT { CURVE } else { VERDICT });
         Some(Vec::new())
     }
@@ -425,7 +436,7 @@ impl Screen for Power {
             Command::Run { spec, .. } => {
                 if let Some(spec) = own(spec) {
                     let view = view_mut(state);
-                    (view.spec, view.pilot) = (spec.clone(), None);
+                    (view.spec, view.pilot, view.flips) = (spec.clone(), None, None);
                 }
             }
             Command::Ask {

@@ -1,6 +1,6 @@
 //! The sizes of training data as a list: accuracies, difference, p and power at each.
 
-use super::{ID, SIZES, results};
+use super::results;
 use crate::panes::table::{Row, Table};
 use crate::state::State;
 use figure::layers::grouped;
@@ -41,10 +41,4 @@ pub(crate) fn table(state: &State) -> Table {
         rows: sizes.iter().map(row).collect(),
         sort: (0, false),
     }
-}
-
-/// The row under the cursor.
-pub(crate) fn cursor(state: &State) -> usize {
-    let len = table(state).order(state.here(), SIZES).len();
-    state.place(ID).scrolled(SIZES).min(len.saturating_sub(1))
 }

@@ -1,16 +1,19 @@
 //! The verdict as lines, the numbers as text to copy, and where they come from.
 
+use super::items::{self, List};
 use super::setup::SETUP;
-use super::{BY_SIZE, CURVE, ID, RECOMMENDED, SEQUENTIAL, ran, results, terms};
+use super::{BY_SIZE, CURVE, ID, RECOMMENDED, SEQUENTIAL, SIZES, ran, results, terms};
 use crate::screen::Origin;
 use crate::setup::{self, Setup};
 use crate::state::State;
 use crate::theme::Role;
+use base::numbers::short;
 use base::text::{printable, wrapped};
 use figure::layers::grouped;
 use labs::family::Standing;
 use labs::power::finding::{ComparisonFinding, RequiredFinding};
 use labs::power::summary::{beside, lead, p_value, planned, recommended, surface, verdict};
+use labs::power::tasks::TaskFinding;
 use labs::{LabId, Spec, Tagged};
 use stats::Estimate;
 
@@ -18,8 +21,13 @@ use stats::Estimate;
 /// the table at their right.
 pub(crate) fn lines(state: &State, room: usize, narrowed: usize) -> Vec<(Role, String)> {
     let found = results(state);
-    let Some(c) = found.comparison() else { return Vec::new() };
+    if items::shown(state) == List::Flips {
+        return item(state, room.saturating_sub(2));
+    }
     let mut out = Vec::new();
+    let Some(c) = found.comparison() else {
+        return items::task(state).map_or(Vec::new(), |t| task(t, room.saturating_sub(2)));
+    };
     let (whole, narrow) = (room.saturating_sub(2), room.saturating_sub(TABLE + 3));
     let mut say = |role: Role, sentence: &str| {
         let left = narrowed.saturating_sub(out.len());
@@ -46,12 +54,66 @@ pub(crate) fn lines(state: &State, room: usize, narrowed: usize) -> Vec<(Role, S
     out
 }
 
+/// The task under the cursor: both means, their difference and the test.
+fn task(t: &Tagged<TaskFinding>, room: usize) -> Vec<(Role, String)> {
+    let (v, d) = (&t.value, t.value.difference);
+    let mean = |x: f64| if v.share { format!("{:.1} %", 100.0 * x) } else { short(x) };
+    let unit = if v.share { " points" } else { "" };
+    let lines = [
+        (Role::Title, format!("{}, {}: {}", v.task, v.metric, v.verdict.name())),
+        (Role::Text, format!("{}: {}", v.a, mean(v.mean_a))),
+        (Role::Text, format!("{}: {}", v.b, mean(v.mean_b))),
+        (
+            Role::Text,
+            format!("difference {}{unit} [{}, {}]", v.amount(d.mean), v.amount(d.lo), v.amount(d.hi)),
+        ),
+        (Role::Text, format!("p {}, Holm over tasks {}", p_value(v.p), p_value(v.holm_p))),
+        (Role::Dim, format!("{}; {} items", v.test, grouped(t.n))),
+    ];
+    wrap(lines.into(), room)
+}
+
+fn wrap(lines: Vec<(Role, String)>, room: usize) -> Vec<(Role, String)> {
+    let one = |(role, text): (Role, String)| {
+        wrapped(&printable(&text), room).into_iter().map(move |line| (role, format!(" {line}")))
+    };
+    lines.into_iter().flat_map(one).collect()
+}
+
+/// The changed item under the cursor: its input, and what was expected and answered.
+fn item(state: &State, room: usize) -> Vec<(Role, String)> {
+    let Some(f) = items::item(state) else { return Vec::new() };
+    let task = if f.task.is_empty() { String::new() } else { format!("{}: ", f.task) };
+    let title = format!(
+        "{task}item {} · {} {} with A, {} with B",
+        f.item,
+        f.metric,
+        short(f.value_a),
+        short(f.value_b)
+    );
+    let mut out = vec![(Role::Title, title)];
+    for (name, text) in [
+        ("input", &f.input),
+        ("expected", &f.target),
+        ("A's answer", &f.answer_a),
+        ("B's answer", &f.answer_b),
+        ("facts", &f.facts.join(", ")),
+    ] {
+        if !text.is_empty() {
+            out.push((Role::Text, format!("{name}: {text}")));
+        }
+    }
+    wrap(out, room)
+}
+
 /// Columns of the 2×2 table.
 pub(crate) const TABLE: usize = 27;
 
 /// The 2×2 table, [`TABLE`] columns wide; empty for metrics that are not 0 or 1.
 pub(crate) fn table(state: &State) -> Vec<(Role, String)> {
-    let Some(c) = results(state).comparison().map(|c| &c.value) else { return Vec::new() };
+    let of_items = items::shown(state) == List::Flips;
+    let comparison = results(state).comparison().filter(|_| !of_items);
+    let Some(c) = comparison.map(|c| &c.value) else { return Vec::new() };
     let (Some(both), Some(only_a), Some(only_b), Some(neither)) = (c.both, c.only_a, c.only_b, c.neither)
     else {
         return Vec::new();
@@ -120,6 +182,13 @@ fn family(state: &State, c: &Tagged<ComparisonFinding>) -> Option<String> {
 /// The numbers of the focused pane as tab-separated text.
 pub(crate) fn copied(state: &State) -> Option<String> {
     let found = results(state);
+    if state.place(ID).focus == SIZES && items::shown(state) != List::Sizes {
+        let table = items::table(state);
+        let row = |at: usize| -> Vec<&str> { table.rows[at].cells.iter().map(|c| c.0.as_str()).collect() };
+        let order = table.order(state.place(ID), SIZES);
+        let lines = std::iter::once(table.columns.clone()).chain(order.into_iter().map(row));
+        return Some(lines.map(|cells| cells.join("\t") + "\n").collect());
+    }
     match state.looked_at(ID) {
         setup::PANE => Some(SETUP.spec(state).to_toml()),
         CURVE if !found.curve().is_empty() => {

@@ -1,29 +1,34 @@
-//! Whole folders: which files are results of which task.
+//! Whole folders of results: the file of each task.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use crate::error::CliError;
-use crate::output;
-use base::text::printable_label;
-use corpus::results::{Wanted, read_all};
-use labs::power::systems::System;
+use super::systems::{System, SystemsError};
+use corpus::readers::ReadError;
+use corpus::results::{NO_FILTER, Results, Wanted, read_all};
 
 /// Deepest folder below the given one, and most files in all.
 const DEEPEST: usize = 8;
 const MOST_FILES: usize = 20_000;
 
+/// A system with notes on what was left out, or read otherwise than one might expect.
+pub struct Read {
+    pub system: System,
+    pub notes: Vec<String>,
+}
+
 /// Reads all results under a folder, or those of a single file.
 ///
 /// # Errors
-/// [`CliError::Usage`] for a folder without results, and for a file that can only be results and cannot be read.
-pub(super) fn system(path: &Path, name: String, wanted: &Wanted) -> Result<System, CliError> {
-    let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
+/// [`SystemsError::Folder`] for a folder without results, and for a file that can only be results and cannot be read.
+pub fn read_system(path: &Path, name: String, wanted: &Wanted) -> Result<Read, SystemsError> {
+    let fail = |e: ReadError| SystemsError::Folder(e.to_string());
+    let mut notes = Vec::new();
     if !path.is_dir() {
-        let tasks = groups(path, "", wanted).map_err(|e| usage(&e))?;
-        return Ok(System { name, tasks });
+        let tasks = groups(path, "", wanted, &mut notes).map_err(fail)?;
+        return Ok(Read { system: System { name, tasks }, notes });
     }
     let mut files = Vec::new();
     list(path, DEEPEST, &mut files)?;
@@ -34,30 +39,35 @@ pub(super) fn system(path: &Path, name: String, wanted: &Wanted) -> Result<Syste
         let Some(older) = by_task.insert(task.clone(), file.clone()) else { continue };
         if older.parent() != file.parent() {
             let (one, other) = (older.display(), file.display());
-            return Err(CliError::Usage(format!(
+            return Err(SystemsError::Folder(format!(
                 "{task} is there twice, as {one} and {other}: give a folder with one run of each task"
             )));
         }
-        output::say(&format!("{}: a later run of the same task is used", output::full(&older)));
+        notes.push(format!("{}: a later run of the same task is used", older.display()));
     }
-    let all: Vec<_> = by_task.par_iter().map(|(task, file)| (file, groups(file, task, wanted))).collect();
+    let all: Vec<_> = by_task
+        .par_iter()
+        .map(|(task, file)| {
+            let mut notes = Vec::new();
+            (file, groups(file, task, wanted, &mut notes), notes)
+        })
+        .collect();
     let mut system = System { name, tasks: BTreeMap::new() };
     let mut skipped = Vec::new();
-    for (file, found) in all {
+    for (file, found, more) in all {
+        notes.extend(more);
         match found {
             Ok(tasks) => system.tasks.extend(tasks),
-            Err(e) if is_certain(file) => return Err(usage(&e)),
+            Err(e) if is_certain(file) => return Err(fail(e)),
             Err(e) => skipped.push(e.to_string()),
         }
     }
     if system.tasks.is_empty() {
         let why = skipped.first().map_or(String::new(), |first| format!("; for example {first}"));
-        return Err(CliError::Usage(format!("{}: no results in this folder{why}", path.display())));
+        return Err(SystemsError::Folder(format!("{}: no results in this folder{why}", path.display())));
     }
-    for what in skipped.iter().take(3) {
-        output::say(&printable_label(&format!("not results: {what}")));
-    }
-    Ok(system)
+    notes.extend(skipped.iter().take(3).map(|what| format!("not results: {what}")));
+    Ok(Read { system, notes })
 }
 
 /// The runs of a file by task, with the filter in the name where it has several.
@@ -65,21 +75,17 @@ fn groups(
     file: &Path,
     task: &str,
     wanted: &Wanted,
-) -> Result<BTreeMap<String, Vec<corpus::results::Results>>, corpus::readers::ReadError> {
+    notes: &mut Vec<String>,
+) -> Result<BTreeMap<String, Vec<Results>>, ReadError> {
     let groups = read_all(file, wanted)?;
-    let mut tasks = BTreeMap::new();
     // Every group has all notes of its file.
-    for note in groups.first().map_or(&[][..], |group| &group.notes) {
-        output::say(&printable_label(&format!("{}: {note}", file.display())));
-    }
-    for group in groups {
-        let name = match group.filter.as_str() {
-            "none" => task.to_owned(),
-            filter => format!("{task} ({filter})").trim().to_owned(),
-        };
-        tasks.insert(name, group.runs);
-    }
-    Ok(tasks)
+    let of_file = groups.first().map_or(&[][..], |group| &group.notes);
+    notes.extend(of_file.iter().map(|note| format!("{}: {note}", file.display())));
+    let named = |filter: &str| match filter {
+        NO_FILTER => task.to_owned(),
+        filter => format!("{task} ({filter})").trim().to_owned(),
+    };
+    Ok(groups.into_iter().map(|group| (named(&group.filter), group.runs)).collect())
 }
 
 /// True for files that only harnesses write and that hold results of items.
@@ -89,8 +95,8 @@ fn is_certain(file: &Path) -> bool {
 }
 
 /// Files of results in name order; hidden ones, links to folders and files of totals are passed over.
-fn list(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), CliError> {
-    let fail = |e: std::io::Error| CliError::Usage(format!("{}: {e}", folder.display()));
+fn list(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), SystemsError> {
+    let fail = |e: std::io::Error| SystemsError::Folder(format!("{}: {e}", folder.display()));
     let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
         .map_err(fail)?
         .map(|e| e.map(|e| e.path()))
@@ -114,7 +120,10 @@ fn list(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Cli
             files.push(entry);
         }
         if files.len() > MOST_FILES {
-            return Err(CliError::Usage(format!("{}: more than {MOST_FILES} files", entry_folder(files))));
+            return Err(SystemsError::Folder(format!(
+                "{}: more than {MOST_FILES} files",
+                entry_folder(files)
+            )));
         }
     }
     Ok(())

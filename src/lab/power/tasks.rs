@@ -1,0 +1,171 @@
+//! Findings about whole folders of results: tasks, pooled differences, and the items that changed.
+
+use lab::Columns;
+use serde::{Deserialize, Serialize};
+
+use super::finding::amount;
+use corpus::results::{Detail, Results};
+use stats::Estimate;
+
+/// Verdict on a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Verdict {
+    #[serde(rename = "A better")]
+    ABetter,
+    #[serde(rename = "B better")]
+    BBetter,
+    #[serde(rename = "equivalent")]
+    Equivalent,
+    #[serde(rename = "open")]
+    Open,
+}
+
+impl Verdict {
+    /// As it is shown and written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::ABetter => "A better",
+            Verdict::BBetter => "B better",
+            Verdict::Equivalent => "equivalent",
+            Verdict::Open => "open",
+        }
+    }
+}
+
+/// Both sides on a task that two folders of results share. `n` of the finding is the number of items.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
+pub struct TaskFinding {
+    /// Name of the first.
+    pub a: String,
+    /// Name of the second.
+    pub b: String,
+    /// Name of the task, with its filter where it has several.
+    #[id]
+    pub task: String,
+    /// Name of the metric.
+    pub metric: String,
+    /// Mean of the first.
+    pub mean_a: f64,
+    /// Mean of the second.
+    pub mean_b: f64,
+    /// Mean of the first minus mean of the second.
+    pub difference: Estimate,
+    /// The p-value by `test`.
+    pub p: f64,
+    /// That p-value adjusted by Holm over the tasks.
+    pub holm_p: f64,
+    /// Verdict after this adjustment.
+    pub verdict: Verdict,
+    /// The test, and how the interval was made.
+    pub test: String,
+    /// True if the metric is right or wrong, so that the difference is shown in points.
+    pub share: bool,
+}
+
+impl TaskFinding {
+    /// A difference in points, or in the metric's own unit.
+    pub fn amount(&self, x: f64) -> String {
+        amount(self.share, x)
+    }
+}
+
+/// The difference over all tasks of two folders. `n` of the finding is the number of items.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
+pub struct PooledFinding {
+    /// Name of the first.
+    pub a: String,
+    /// Name of the second.
+    pub b: String,
+    /// `macro` (mean of the tasks' differences, t over tasks) or `micro` (mean over items, tasks as clusters).
+    #[id]
+    pub over: String,
+    /// Number of tasks.
+    pub tasks: usize,
+    /// Mean of the first minus mean of the second; under ten tasks without an interval, whose ends are then -1 and 1.
+    pub difference: Estimate,
+    /// The p-value; none without an interval.
+    pub p: Option<f64>,
+}
+
+/// An item on which the sides differ.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
+pub struct FlipFinding {
+    /// Name of the task; empty for two files.
+    #[id]
+    pub task: String,
+    /// Name of the metric.
+    pub metric: String,
+    /// Identifier of the item.
+    #[id]
+    pub item: String,
+    /// Value of the first.
+    pub value_a: f64,
+    /// Value of the second.
+    pub value_b: f64,
+    /// Answer of the first, shortened.
+    pub answer_a: String,
+    /// Answer of the second, shortened.
+    pub answer_b: String,
+    /// Expected answer, shortened.
+    pub target: String,
+    /// Input of the item, shortened.
+    pub input: String,
+    /// Facts about the item, as `key=value`.
+    pub facts: Vec<String>,
+}
+
+/// An item of two runs.
+pub struct Item<'r> {
+    pub id: &'r str,
+    pub values: [f64; 2],
+    pub details: [&'r Detail; 2],
+}
+
+impl Item<'_> {
+    /// Facts about the item: those of the file, and the length of its input.
+    pub fn facts(&self) -> Vec<(&str, &str)> {
+        let length = match self.details[0].input.chars().count() {
+            0 => None,
+            1..=50 => Some("to 50 characters"),
+            51..=150 => Some("51 to 150 characters"),
+            _ => Some("over 150 characters"),
+        };
+        let own = self.details[0].traits.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        own.chain(length.map(|length| ("input length", length))).collect()
+    }
+
+    /// The finding.
+    pub fn flip(&self, task: &str, metric: &str) -> FlipFinding {
+        let [a, b] = self.details;
+        FlipFinding {
+            task: task.to_owned(),
+            metric: metric.to_owned(),
+            item: self.id.to_owned(),
+            value_a: self.values[0],
+            value_b: self.values[1],
+            answer_a: a.answer.clone(),
+            answer_b: b.answer.clone(),
+            target: a.target.clone(),
+            input: a.input.clone(),
+            facts: self.facts().iter().map(|(key, value)| format!("{key}={value}")).collect(),
+        }
+    }
+}
+
+/// Items of both runs with their values of a metric, in the order of the first; none where a run lacks the metric.
+pub fn items<'r>(a: &'r Results, b: &'r Results, metric: &str) -> Vec<Item<'r>> {
+    static NOTHING: Detail =
+        Detail { answer: String::new(), target: String::new(), input: String::new(), traits: Vec::new() };
+    let column = |r: &'r Results| r.metrics.iter().find(|m| m.name == metric);
+    let (Some(in_a), Some(in_b)) = (column(a), column(b)) else { return Vec::new() };
+    let item = |(at, id): (usize, &'r str)| {
+        let other = b.place(id, at as u32)? as usize;
+        let detail = |r: &'r Results, at: usize| r.details.get(at).unwrap_or(&NOTHING);
+        Some(Item {
+            id,
+            values: [in_a.values[at], in_b.values[other]],
+            details: [detail(a, at), detail(b, other)],
+        })
+    };
+    a.ids.iter().enumerate().filter_map(item).collect()
+}

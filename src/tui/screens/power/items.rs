@@ -1,0 +1,179 @@
+//! The list beside the charts: sizes of training data, tasks of two folders, or the items that changed.
+
+use super::{ID, SIZES, results, sizes, view, view_mut};
+use crate::action::Effect;
+use crate::panes::table::{Row, Table};
+use crate::state::State;
+use base::text::shortened;
+use figure::layers::grouped;
+use labs::power::summary::p_value;
+use labs::power::tasks::{FlipFinding, TaskFinding};
+
+/// Columns of an answer in the list; the verdict pane has all of it.
+const ANSWER: usize = 16;
+
+/// What the list shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum List {
+    Sizes,
+    Tasks,
+    Flips,
+}
+
+impl List {
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            List::Sizes => "Sizes",
+            List::Tasks => "Tasks",
+            List::Flips => "Changed items",
+        }
+    }
+
+    pub(crate) fn about(self) -> &'static str {
+        match self {
+            List::Sizes => {
+                "How many sentences the probes were trained on, and the comparison on the test sentences."
+            }
+            List::Tasks => {
+                "Tasks that both folders have, A minus B, p adjusted by Holm; enter lists what changed."
+            }
+            List::Flips => "Items whose value changed, with both answers; the pane below has them in full.",
+        }
+    }
+}
+
+/// The list that is in sight.
+pub(crate) fn shown(state: &State) -> List {
+    let found = results(state);
+    match &view(state).flips {
+        Some(_) if !found.flips.is_empty() => List::Flips,
+        _ if !found.tasks.is_empty() => List::Tasks,
+        _ => List::Sizes,
+    }
+}
+
+pub(crate) fn table(state: &State) -> Table {
+    match shown(state) {
+        List::Sizes => sizes::table(state),
+        List::Tasks => tasks(state),
+        List::Flips => flips(state),
+    }
+}
+
+fn tasks(state: &State) -> Table {
+    let row = |t: &labs::Tagged<TaskFinding>| {
+        let (v, d) = (&t.value, t.value.difference);
+        let mean = |x: f64| if v.share { format!("{:.1}", 100.0 * x) } else { base::numbers::short(x) };
+        let cells = vec![
+            (v.task.clone(), None),
+            (v.amount(d.mean), Some(d.mean)),
+            (p_value(v.holm_p), Some(v.holm_p)),
+            (v.verdict.name().to_owned(), Some(f64::from(v.verdict as u8))),
+            (grouped(t.n), Some(t.n as f64)),
+            (mean(v.mean_a), Some(v.mean_a)),
+            (mean(v.mean_b), Some(v.mean_b)),
+            (format!("[{}, {}]", v.amount(d.lo), v.amount(d.hi)), Some(d.hi - d.lo)),
+        ];
+        Row { cells, last: false }
+    };
+    Table {
+        columns: vec!["task", "A − B", "Holm p", "verdict", "n", "A", "B", "interval"],
+        rows: results(state).tasks.iter().map(row).collect(),
+        sort: (2, false),
+    }
+}
+
+/// The items that are listed: of the task that was opened, or all.
+fn listed(state: &State) -> Vec<&FlipFinding> {
+    let task = view(state).flips.as_deref().unwrap_or_default();
+    let all = results(state).flips.iter().map(|f| &f.value);
+    all.filter(|f| task.is_empty() || f.task == task).collect()
+}
+
+fn flips(state: &State) -> Table {
+    let all = listed(state);
+    let texts = |f: &FlipFinding| {
+        let better = if f.value_a > f.value_b { "A" } else { "B" };
+        let cut = |text: &str| shortened(text, ANSWER);
+        let facts = shortened(&f.facts.join(", "), 40);
+        [better.into(), cut(&f.answer_a), cut(&f.answer_b), cut(&f.target), facts, f.task.clone()]
+    };
+    let rows: Vec<_> = all.iter().map(|f| texts(f)).collect();
+    // Texts are sorted by their letters: the number of each among the different ones.
+    let rank = |column: usize| {
+        let mut distinct: Vec<&str> = rows.iter().map(|row| row[column].as_str()).collect();
+        distinct.sort_unstable();
+        distinct.dedup();
+        distinct
+    };
+    let ranks: Vec<Vec<&str>> = (0..6).map(rank).collect();
+    let row = |(f, texts): (&&FlipFinding, &[String; 6])| {
+        let first = (f.item.clone(), f.item.parse::<f64>().ok());
+        let rest = texts.iter().enumerate().map(|(column, text)| {
+            (text.clone(), ranks[column].binary_search(&text.as_str()).ok().map(|at| at as f64))
+        });
+        Row { cells: std::iter::once(first).chain(rest).collect(), last: false }
+    };
+    Table {
+        columns: vec!["item", "better", "A's answer", "B's answer", "expected", "facts", "task"],
+        rows: all.iter().zip(&rows).map(row).collect(),
+        sort: (1, false),
+    }
+}
+
+/// The row under the cursor, among the rows in their order.
+pub(crate) fn cursor(state: &State) -> usize {
+    let len = table(state).order(state.here(), SIZES).len();
+    state.place(ID).scrolled(SIZES).min(len.saturating_sub(1))
+}
+
+/// The row under the cursor, among all rows.
+fn row(state: &State) -> Option<usize> {
+    table(state).order(state.place(ID), SIZES).get(cursor(state)).copied()
+}
+
+/// The item under the cursor.
+pub(crate) fn item(state: &State) -> Option<&FlipFinding> {
+    let at = row(state).filter(|_| shown(state) == List::Flips)?;
+    listed(state).get(at).copied()
+}
+
+/// The task under the cursor.
+pub(crate) fn task(state: &State) -> Option<&labs::Tagged<TaskFinding>> {
+    let at = row(state).filter(|_| shown(state) == List::Tasks)?;
+    results(state).tasks.get(at)
+}
+
+/// Opens the items of the task under the cursor; false if there are none.
+pub(crate) fn open(state: &mut State) -> bool {
+    let task = match shown(state) {
+        List::Flips => return false,
+        List::Sizes => String::new(),
+        List::Tasks => task(state).map_or(String::new(), |t| t.value.task.clone()),
+    };
+    if !results(state).flips.iter().any(|f| task.is_empty() || f.value.task == task) {
+        return false;
+    }
+    turn(state, Some(task));
+    true
+}
+
+/// Shows the items that changed, or the list that they were opened from.
+pub(crate) fn toggle(state: &mut State) -> Vec<Effect> {
+    let now = view(state).flips.is_some();
+    if !now && results(state).flips.is_empty() {
+        state.view.toast = Some("no item is known to have changed: run a comparison of results first".into());
+        return Vec::new();
+    }
+    turn(state, if now { None } else { Some(String::new()) });
+    Vec::new()
+}
+
+/// Changes the list; filter, order and cursor of the other one have no meaning in it.
+fn turn(state: &mut State, flips: Option<String>) {
+    view_mut(state).flips = flips;
+    let place = state.place_mut(ID);
+    place.listed.remove(&SIZES);
+    place.scroll.remove(&SIZES);
+    state.focus_on(SIZES);
+}
