@@ -20,6 +20,7 @@ mod running;
 #[cfg(unix)]
 mod stopping;
 mod systems;
+mod theirs;
 #[cfg(unix)]
 mod writing;
 
