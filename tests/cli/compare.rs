@@ -115,7 +115,11 @@ fn samples_with_filters_metrics_seeds_and_clusters() {
             .stdout,
     );
     assert_eq!((seeds[0]["seeds"].as_u64(), seeds[0]["difference"]["mean"].as_f64()), (Some(2), Some(0.0)));
-    refused(&probity.run(&["compare", &a, &b, "--filter", "loose", "--also-a", &b]), 2, &["as many runs"]);
+    refused(
+        &probity.run(&["compare", &a, &b, "--filter", "loose", "--also-a", &b]),
+        2,
+        &["2 run(s)", "as many runs"],
+    );
     let clustered = |first: bool| {
         let mut table = String::from("id,correct,cluster\n");
         (0..60).for_each(|i| {

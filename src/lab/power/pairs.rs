@@ -188,7 +188,9 @@ pub struct Matched {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MatchError {
     /// Not as many runs on one side as on the other.
-    #[error("{a} file(s) on the first side and {b} on the second: give as many runs of one as of the other")]
+    #[error(
+        "{a} run(s) on the first side and {b} on the second: give as many runs (files, epochs, seeds) of one as of the other"
+    )]
     Runs {
         /// Number on the first side.
         a: usize,
