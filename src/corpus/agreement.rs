@@ -22,7 +22,7 @@ pub struct LeftOut {
 }
 
 /// Reason for leaving out a row that repeats an earlier one.
-pub(crate) const REPEATED: &str = "same words before the verb as an earlier row";
+pub(crate) const REPEATED: &str = "same text as an earlier row";
 
 /// Result of converting rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -31,8 +31,7 @@ pub struct Conversion {
     pub taken: u64,
     /// Rows of another kind, or without mask, forms or the subject's number.
     pub unsuited: u64,
-    /// Rows with the same words before the verb as an earlier one: a causal model could not distinguish them, and no
-    /// split could keep them apart.
+    /// Rows with the same text as an earlier one. What a causal model cannot tell apart is left out when the model is known.
     pub repeated: u64,
     /// All of the unsuited and repeated ones by reason.
     pub reasons: BTreeMap<&'static str, LeftOut>,
@@ -77,7 +76,7 @@ pub enum ConversionError {
 pub struct Collector {
     task: &'static Task,
     examples: Vec<Example>,
-    prefixes: HashSet<String>,
+    texts: HashSet<String>,
     counts: [[f64; 3]; 2],
     conversion: Conversion,
     position: Position,
@@ -116,7 +115,7 @@ impl Collector {
         Self {
             task,
             examples: Vec::new(),
-            prefixes: HashSet::new(),
+            texts: HashSet::new(),
             counts: [[0.0; 3]; 2],
             conversion: Conversion::default(),
             position: Position::default(),
@@ -142,9 +141,7 @@ impl Collector {
                 return self.conversion.leave_out(reason, line);
             }
         };
-        // Every model sees the whole of a text without agreement to test.
-        let identity = if self.task.is_own() { &example.text } else { &example.prefix };
-        if !self.prefixes.insert(identity.clone()) {
+        if !self.texts.insert(example.text.clone()) {
             self.conversion.repeated += 1;
             return self.conversion.leave_out(REPEATED, line);
         }
@@ -307,11 +304,12 @@ mod tests {
         collector.add(&row("The keys to the cabinet [MASK] here .", "Pl", Some("Sg")));
         collector.add(&row("The dog [MASK] here .", "Sg", None));
         collector.add(&row("The dog [MASK] there .", "Sg", None));
+        collector.add(&row("The dog [MASK] here .", "Sg", None));
         collector.add(&row("The dog is here .", "Sg", None));
         collector.add(&row("The cat [MASK] here .", "dual", None));
         collector.add(&row("The cats [MASK] here .", "Pl", Some("dual")));
         let (set, conversion) = collector.finish().unwrap();
-        assert_eq!((conversion.taken, conversion.unsuited, conversion.repeated), (2, 3, 1));
+        assert_eq!((conversion.taken, conversion.unsuited, conversion.repeated), (3, 3, 1));
         let reasons: Vec<(&str, u64)> = conversion.reasons.iter().map(|(why, l)| (*why, l.count)).collect();
         assert_eq!(
             reasons,
@@ -325,7 +323,7 @@ mod tests {
         let first = &set.examples[0];
         assert_eq!((first.prefix.as_str(), first.zc, first.ze), ("The keys to the cabinet", 1, Some(0)));
         assert_eq!(first.filled(&first.forms[1]), "The keys to the cabinet are here .");
-        assert_eq!(set.frequencies.cells(), [[0.5, 0.0, 0.0], [0.0, 0.5, 0.0]]);
+        assert_eq!(set.frequencies.cells(), [[2.0 / 3.0, 0.0, 0.0], [0.0, 1.0 / 3.0, 0.0]]);
         assert_eq!((set.task, set.hash.len()), ("agreement", 64));
     }
 

@@ -219,14 +219,15 @@ pub fn stimuli(
     if !own {
         return Ok(Stimuli::new(model, &set.examples, pulse)?);
     }
-    let stimuli = Stimuli::at_least(model, &set.examples, own::FEWEST, pulse)?;
+    let stimuli = Stimuli::at_least(model, &set.examples, own::FEWEST, pulse)?.distinct();
     own::enough(task, stimuli.list.iter().map(|s| &set.examples[s.example])).map_err(|e| Problem {
         what: format!(
-            "{e}; {} of {} examples have forms that are not single tokens of `{}`, {} do not fit it",
+            "{e}; {} of {} examples have forms that are not single tokens of `{}`, {} do not fit it, {} look to it like another",
             stimuli.dropped_forms,
             set.examples.len(),
             model.name(),
-            stimuli.dropped_texts
+            stimuli.dropped_texts,
+            stimuli.dropped_repeats
         ),
         r#where: "task.data".into(),
         hint: "choose another model, or a file with more sentences".into(),

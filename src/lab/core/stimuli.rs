@@ -1,6 +1,6 @@
 //! Stimuli: a task's examples as token ids of one model, and the hidden states at the position of the verb.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rayon::prelude::*;
 use thiserror::Error;
@@ -69,6 +69,9 @@ pub struct Stimuli {
     pub dropped_forms: usize,
     /// Examples left out because the model cannot read them (no mask found, or too long).
     pub dropped_texts: usize,
+    /// Examples left out because the model sees what it saw in an earlier one: what stands behind the mask is hidden from a causal
+    /// model, and no split could keep them apart.
+    pub dropped_repeats: usize,
     /// Tokens (padding included) that one forward pass holds at most.
     pub tokens_per_batch: usize,
 }
@@ -149,7 +152,22 @@ impl Stimuli {
                 format!("{dropped_forms} verb pairs are not single tokens, {dropped_texts} texts unreadable");
             return Err(StimuliError::TooFew { model: name(), kept: list.len(), of: examples.len(), reason });
         }
-        Ok(Self { list, dropped_forms, dropped_texts, tokens_per_batch: TOKENS_PER_BATCH })
+        Ok(Self {
+            list,
+            dropped_forms,
+            dropped_texts,
+            dropped_repeats: 0,
+            tokens_per_batch: TOKENS_PER_BATCH,
+        })
+    }
+
+    /// The first of all stimuli that are the same to the model.
+    pub(crate) fn distinct(mut self) -> Self {
+        let before = self.list.len();
+        let mut seen = HashSet::with_capacity(before);
+        self.list.retain(|s| seen.insert((s.ids.clone(), s.position)));
+        self.dropped_repeats = before - self.list.len();
+        self
     }
 
     /// Hidden states at the verb's position after block `layer` (from 1, a decoder's blocks behind the encoder's), for the stimuli `rows`: `rows.len()` x D.
@@ -240,5 +258,21 @@ mod tests {
             _ => Err(Cancelled),
         });
         assert!(matches!(stop, Err(StimuliError::Cancelled(Cancelled))), "{stop:?}");
+    }
+
+    /// Rows that differ only behind the mask are two texts to a masked model and one to a causal one.
+    #[test]
+    fn what_a_model_cannot_tell_apart_counts_once() {
+        let set = Task::named("agreement").unwrap().examples(1, 0, &Frequencies::natural()).unwrap();
+        let one = &set.examples[0];
+        let examples =
+            [one.clone(), Example { text: format!("{} too", one.text), ..one.clone() }, one.clone()];
+        for (name, kept) in [("bert-tiny", 2), ("gpt2-tiny", 1)] {
+            let model = Model::load(&ModelSource::Builtin(name.into()), Device::Cpu).unwrap();
+            let all = Stimuli::new(&model, &examples, &mut base::pulse::NoPulse).unwrap();
+            assert_eq!((all.list.len(), all.dropped_repeats), (3, 0));
+            let all = all.distinct();
+            assert_eq!((all.list.len(), all.dropped_repeats), (kept, 3 - kept), "{name}");
+        }
     }
 }

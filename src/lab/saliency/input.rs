@@ -59,6 +59,23 @@ impl Input {
     }
 }
 
+impl Input {
+    /// The input with only some of its tokens, closed up; `None` if a slot has none before it. What a causal model said after a token
+    /// that went is asked after the last one that stays.
+    pub(crate) fn keeping(&self, stays: impl Fn(usize) -> bool) -> Option<Self> {
+        let kept: Vec<usize> = (0..self.ids.len()).filter(|t| stays(*t)).collect();
+        let slot = |s: &usize| kept.partition_point(|t| t <= s).checked_sub(1);
+        Some(Self {
+            ids: kept.iter().map(|t| self.ids[*t]).collect(),
+            tokens: kept.iter().map(|t| self.tokens[*t].clone()).collect(),
+            frame: kept.iter().map(|t| self.frame[*t]).collect(),
+            words: kept.iter().map(|t| self.words[*t].clone()).collect(),
+            slots: self.slots.iter().map(slot).collect::<Option<_>>()?,
+            ..self.clone()
+        })
+    }
+}
+
 /// Reason for which a model cannot be asked a sentence, in a few words.
 pub type Unfit = String;
 

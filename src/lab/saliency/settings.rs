@@ -3,7 +3,8 @@
 use super::methods::NAMES;
 use super::metrics::map::Membership;
 use super::spec::{
-    Baseline, Direction, HeadRef, MOST_INPUTS, ScoreKind, Spec, TargetKind, TopK, dimension_name,
+    Baseline, Direction, Eraser, Erasure, HeadRef, MOST_INPUTS, ScoreKind, Spec, TargetKind, TopK,
+    dimension_name,
 };
 use corpus::rationales::{Dimension, Language};
 use lab::layer::LayerRef;
@@ -279,12 +280,16 @@ fn membership() -> Setting<Spec> {
 }
 
 fn erasure() -> Setting<Spec> {
-    let help = "Sufficiency and comprehensiveness: the probability lost with the predicted rationale alone, and without it. One size K, words replaced by the baseline token; ERASER deletes words and averages five sizes.";
+    let help = "Sufficiency and comprehensiveness: the probability lost with the predicted rationale alone, and without it. Replaced: one size K, words become the baseline token. Deleted: the mean over 1, 5, 10, 20 and 50 % of the words, as ERASER has it.";
     row("saliency.erasure", "Erasure", help).one_of(
-        &[false, true],
-        |on| if *on { "on".into() } else { "off".to_owned() },
-        |s: &Spec, on| s.saliency.erasure == *on,
-        |s, on| s.saliency.erasure = *on,
+        &[Erasure::Baseline(false), Erasure::Baseline(true), Erasure::Deleted(Eraser::Eraser)],
+        |erasure| match erasure {
+            Erasure::Baseline(false) => "off".into(),
+            Erasure::Baseline(true) => "replaced".into(),
+            Erasure::Deleted(_) => "deleted".into(),
+        },
+        |s: &Spec, erasure| s.saliency.erasure == *erasure,
+        |s, erasure| s.saliency.erasure = *erasure,
     )
 }
 

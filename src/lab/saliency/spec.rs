@@ -93,13 +93,49 @@ impl Default for DataSpec {
 pub struct SaliencySpec {
     /// Identifiers of methods.
     pub methods: Vec<String>,
-    /// True to measure sufficiency and comprehensiveness too.
-    pub erasure: bool,
+    /// How sufficiency and comprehensiveness are measured.
+    pub erasure: Erasure,
 }
 
 impl Default for SaliencySpec {
     fn default() -> Self {
-        Self { methods: vec!["attention".into(), "integrated_gradients".into()], erasure: false }
+        Self { methods: vec!["attention".into(), "integrated_gradients".into()], erasure: Erasure::default() }
+    }
+}
+
+/// How words are taken away for sufficiency and comprehensiveness: `false`, `true` or `"eraser"` in a spec.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Erasure {
+    /// Not at all, or replaced by the baseline token at the rationale's size K.
+    Baseline(bool),
+    /// Deleted at five sizes.
+    Deleted(Eraser),
+}
+
+/// The measure of DeYoung et al. (2020).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Eraser {
+    Eraser,
+}
+
+/// Shares of the ranked words at which ERASER deletes them.
+pub(crate) const SHARES: [f64; 5] = [0.01, 0.05, 0.1, 0.2, 0.5];
+
+impl Default for Erasure {
+    fn default() -> Self {
+        Self::Baseline(false)
+    }
+}
+
+impl Erasure {
+    /// Forward passes that an input and a method take for it: whole, alone and without for each size.
+    pub(crate) fn passes(self) -> usize {
+        match self {
+            Self::Baseline(on) => usize::from(on) * 3,
+            Self::Deleted(_) => 1 + 2 * SHARES.len(),
+        }
     }
 }
 

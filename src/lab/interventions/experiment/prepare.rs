@@ -284,16 +284,16 @@ impl Bench {
             let hint = "`probity data doctor` says more".into();
             host.notice(NoticeLevel::Info, Problem { what, r#where: "task.data".into(), hint })?;
         }
-        let dropped = self.stimuli.dropped_forms + self.stimuli.dropped_texts;
+        let Stimuli { dropped_forms, dropped_texts, dropped_repeats, .. } = *self.stimuli;
+        let dropped = dropped_forms + dropped_texts + dropped_repeats;
         if dropped > 0 {
             host.notice(
                 NoticeLevel::Info,
                 Problem {
                     what: format!(
-                        "{dropped} of {} examples left out ({} pairs of forms are not single tokens, {} texts unreadable)",
-                        self.examples.examples.len(),
-                        self.stimuli.dropped_forms,
-                        self.stimuli.dropped_texts
+                        "{dropped} of {} examples left out ({dropped_forms} pairs of forms are not single tokens, {dropped_texts} \
+                         texts unreadable, {dropped_repeats} the same to the model as another)",
+                        self.examples.examples.len()
                     ),
                     r#where: self.model.name().to_owned(),
                     hint: String::new(),

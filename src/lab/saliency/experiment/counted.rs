@@ -1,6 +1,6 @@
 //! The work of a run, counted from its spec alone: what shares of a grid are balanced by.
 
-use super::rows::{ERASURE, PREDICTION};
+use super::rows::PREDICTION;
 use crate::methods::named;
 use crate::spec::Spec;
 use lab::demand::{Size, WORDS};
@@ -8,7 +8,7 @@ use lab::demand::{Size, WORDS};
 /// Multiply-adds: the passes of every method over every input, by every model. Of a file, as many inputs are taken as the spec
 /// allows.
 pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
-    let erasure = if spec.saliency.erasure { ERASURE } else { 0 };
+    let erasure = spec.saliency.erasure.passes();
     let methods = spec.saliency.methods.iter().filter_map(|m| named(m));
     let passes: usize = PREDICTION + methods.map(|m| m.passes(spec, WORDS as usize) + erasure).sum::<usize>();
     let tokens = spec.data.inputs as u128 * WORDS * passes as u128;

@@ -8,7 +8,7 @@ use crate::Host;
 use crate::input::Input;
 use crate::methods::{Case, Scores, WITH_GRADIENT};
 use crate::predict::{answered, predict};
-use crate::spec::{PathSpec, Spec};
+use crate::spec::{Erasure, PathSpec, Spec};
 use base::numbers::{percent, short};
 use base::pulse::NoPulse;
 use base::{Cancelled, Pulse};
@@ -147,7 +147,7 @@ fn slice(spec: &Spec, member: &Member, model: &Model) -> Result<f64, Fault> {
     for method in &member.methods {
         method.explain(model, &cases, &short, &mut NoPulse)?;
     }
-    short.saliency.erasure = false;
+    short.saliency.erasure = Erasure::default();
     Ok(some.iter().map(|input| passes_of(&short, member, input)).sum::<usize>().max(1) as f64)
 }
 

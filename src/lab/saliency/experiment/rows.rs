@@ -7,10 +7,10 @@ use crate::explain::{row, told_prediction};
 use crate::finding::Kind;
 use crate::input::Input;
 use crate::methods::{Case, Method, Point, value_at_points};
-use crate::metrics::faithful::{Faithfulness, faithfulness};
+use crate::metrics::faithful::{Faithfulness, over_sizes};
 use crate::metrics::input::Scored;
 use crate::predict::{Prediction, answered, predict};
-use crate::spec::Spec;
+use crate::spec::{Eraser, Erasure, SHARES, Spec};
 use base::{Cancelled, Pulse};
 use lab::fault::Fault;
 use model::Model;
@@ -21,8 +21,6 @@ const FIRST: usize = 4;
 const MOST: usize = 32;
 /// Passes of a prediction.
 pub(crate) const PREDICTION: usize = 1;
-/// Further passes of an input and a method whose erasure is measured: whole, alone, without.
-pub(crate) const ERASURE: usize = 3;
 
 /// Part of a row kept for the means.
 #[derive(Debug, Clone)]
@@ -53,8 +51,7 @@ pub(crate) fn passes(spec: &Spec, member: &Member) -> usize {
 
 /// Forward passes that one input takes, all methods together.
 pub(crate) fn passes_of(spec: &Spec, member: &Member, input: &Input) -> usize {
-    let each =
-        |m: &&dyn Method| m.passes(spec, input.count) + if spec.saliency.erasure { ERASURE } else { 0 };
+    let each = |m: &&dyn Method| m.passes(spec, input.count) + spec.saliency.erasure.passes();
     PREDICTION + member.methods.iter().map(each).sum::<usize>()
 }
 
@@ -166,11 +163,14 @@ fn explain(
         rows.push(row(sentence, method, case.input, found, bench.size(&sentence.dimension))?);
     }
     let mut erasures = vec![None; rows.len()];
-    if spec.saliency.erasure {
-        let mut share = Share::new(host, tally, ERASURE * rows.len());
-        let tops: Vec<&[usize]> =
-            rows.iter().map(|(row, _)| &row.ranking[..row.k.min(row.ranking.len())]).collect();
-        erasures = erase(model, &cases, &tops, spec, &mut share)?.into_iter().map(Some).collect();
+    let planned = spec.saliency.erasure.passes() * rows.len();
+    if planned > 0 {
+        let mut share = Share::new(host, tally, planned);
+        let tops: Vec<(&[usize], usize)> = rows.iter().map(|(row, _)| (&row.ranking[..], row.k)).collect();
+        erasures = match spec.saliency.erasure {
+            Erasure::Baseline(_) => replaced(model, &cases, &tops, spec, &mut share)?,
+            Erasure::Deleted(_) => deleted(model, &cases, &tops, spec, &mut share)?,
+        };
         share.end();
     }
     for (((s, (mut found, scored)), p), erasure) in step.iter().zip(rows).zip(predicted).zip(erasures) {
@@ -185,23 +185,31 @@ fn explain(
     Ok(())
 }
 
+/// True for a token of these words. Tokens that are no word's, and those that are asked, never are.
+fn of_words(input: &Input, token: usize, words: &[usize]) -> bool {
+    !stays(input, token) && input.words[token].iter().any(|w| words.contains(w))
+}
+
+/// True for a token that no erasure takes: the mask is asked, and the frame says where the text begins and ends.
+fn stays(input: &Input, token: usize) -> bool {
+    input.frame[token] || input.words[token].iter().all(|w| input.excluded.contains(w))
+}
+
 /// Loss of the prediction when only the top words are left, and when they are removed: removed tokens are at the
-/// baseline of integrated gradients.
-fn erase(
+/// baseline of integrated gradients. `tops` are the words of each case by falling score, and the size K.
+fn replaced(
     model: &Model,
     cases: &[Case<'_>],
-    tops: &[&[usize]],
+    tops: &[(&[usize], usize)],
     spec: &Spec,
     pulse: &mut dyn Pulse,
-) -> Result<Vec<Faithfulness>, Fault> {
+) -> Result<Vec<Option<Faithfulness>>, Fault> {
     let mut points = Vec::new();
-    for (case, (c, top)) in cases.iter().zip(tops).enumerate() {
-        let in_top = |words: &Vec<usize>| words.iter().any(|w| top.contains(w));
-        // The mask is asked, and the frame says where the text begins and ends: both stay.
-        let stays =
-            |t: usize| c.input.frame[t] || c.input.words[t].iter().all(|w| c.input.excluded.contains(w));
+    for (case, (Case { input, .. }, (ranking, k))) in cases.iter().zip(tops).enumerate() {
+        let top = &ranking[..(*k).min(ranking.len())];
         let gone = |without: bool| -> Vec<bool> {
-            (0..c.input.ids.len()).map(|t| !stays(t) && in_top(&c.input.words[t]) == without).collect()
+            let gone = |t| !stays(input, t) && of_words(input, t, top) == without;
+            (0..input.ids.len()).map(gone).collect()
         };
         points.extend([
             Point::Along(case, 1.0),
@@ -211,5 +219,92 @@ fn erase(
     }
     let baseline = spec.integrated_gradients.baseline;
     let values = value_at_points(model, cases, &points, baseline, pulse)?;
-    Ok(values.chunks_exact(ERASURE).map(|v| faithfulness(v[0], v[1], v[2])).collect())
+    Ok(values.chunks_exact(3).map(|v| over_sizes(v[0], &[(v[1], v[2])])).collect())
+}
+
+/// The same where the words are deleted, averaged over ERASER's shares of the ranked words, at least one word each. `None` for an
+/// input of which nothing would be left.
+fn deleted(
+    model: &Model,
+    cases: &[Case<'_>],
+    tops: &[(&[usize], usize)],
+    spec: &Spec,
+    pulse: &mut dyn Pulse,
+) -> Result<Vec<Option<Faithfulness>>, Fault> {
+    let shorter = |(Case { input, .. }, (ranking, _)): (&Case<'_>, &(&[usize], usize))| {
+        let mut inputs = vec![(*input).clone()];
+        for share in SHARES {
+            let size = (share * ranking.len() as f64).ceil().max(1.0) as usize;
+            let top = &ranking[..size.min(ranking.len())];
+            inputs.push(input.keeping(|t| stays(input, t) || of_words(input, t, top))?);
+            inputs.push(input.keeping(|t| !of_words(input, t, top))?);
+        }
+        Some(inputs)
+    };
+    let inputs: Vec<Option<Vec<Input>>> = cases.iter().zip(tops).map(shorter).collect();
+    let asked = cases
+        .iter()
+        .zip(&inputs)
+        .flat_map(|(case, inputs)| inputs.iter().flatten().map(|input| Case { input, ..*case }));
+    let asked: Vec<Case<'_>> = asked.collect();
+    let points: Vec<Point> = (0..asked.len()).map(|case| Point::Along(case, 1.0)).collect();
+    let values = value_at_points(model, &asked, &points, spec.integrated_gradients.baseline, pulse)?;
+    let mut values = values.chunks_exact(Erasure::Deleted(Eraser::Eraser).passes());
+    let loss = |v: &[f64]| {
+        let sizes: Vec<(f64, f64)> = v[1..].chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+        over_sizes(v[0], &sizes)
+    };
+    Ok(inputs.iter().map(|inputs| inputs.as_ref().and_then(|_| loss(values.next()?))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::Reader;
+    use crate::sentence::own;
+    use base::pulse::NoPulse;
+    use model::Device;
+
+    /// The probability of an answer in a text of which the words outside `kept` are struck out.
+    fn without(model: &Model, words: &[&str], kept: &[usize], answer: &str) -> f64 {
+        let text: Vec<&str> = kept.iter().map(|w| words[*w]).collect();
+        let input =
+            Reader::new(model).unwrap().read(&own(&text.join(" "), Some(answer)).unwrap()).unwrap().unwrap();
+        predict(model, &[&input], TOKENS_PER_BATCH, &mut NoPulse).unwrap()[0].answer_probability.unwrap()
+    }
+
+    /// ERASER's measures, with the texts written out word by word.
+    #[test]
+    fn deleted_words_leave_the_text_without_them() {
+        for name in ["bert-tiny", "gpt2-tiny"] {
+            let model = Model::load(&name.parse().unwrap(), Device::Cpu).unwrap();
+            let words = ["The", "old", "capital", "of", "France", "is", "[MASK]"];
+            let sentence = own(&words.join(" "), Some("red")).unwrap();
+            let input = Reader::new(&model).unwrap().read(&sentence).unwrap().unwrap();
+            assert_eq!((input.answer.len(), input.slots.len()), (1, 1), "{name}");
+            let case = Case { input: &input, predicted: &input.answer, name: "" };
+            // Six ranked words: one at 1, 5 and 10 %, two at 20 %, three at 50 %.
+            let ranking = [4, 2, 5, 0, 1, 3];
+            let found = deleted(&model, &[case], &[(&ranking, 2)], &Spec::shipped(), &mut NoPulse).unwrap();
+            let p = |kept: &[usize]| without(&model, &words, kept, "red");
+            let (whole, one, no_one) = (p(&[0, 1, 2, 3, 4, 5, 6]), p(&[4, 6]), p(&[0, 1, 2, 3, 5, 6]));
+            let (two, no_two) = (p(&[2, 4, 6]), p(&[0, 1, 3, 5, 6]));
+            let (three, no_three) = (p(&[2, 4, 5, 6]), p(&[0, 1, 3, 6]));
+            let found = found[0].unwrap();
+            let alone = (3.0 * one + two + three) / 5.0;
+            assert!((found.sufficiency - (whole - alone)).abs() < 1e-6, "{name}: {found:?}");
+            let left = (3.0 * no_one + no_two + no_three) / 5.0;
+            assert!((found.comprehensiveness - (whole - left)).abs() < 1e-6, "{name}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_text_of_which_nothing_is_left_has_no_measure() {
+        let model = Model::load(&"gpt2-tiny".parse().unwrap(), Device::Cpu).unwrap();
+        let input =
+            Reader::new(&model).unwrap().read(&own("France [MASK]", Some("red")).unwrap()).unwrap().unwrap();
+        let case = Case { input: &input, predicted: &input.answer, name: "" };
+        let found = deleted(&model, &[case], &[(&[0], 1)], &Spec::shipped(), &mut NoPulse).unwrap();
+        assert_eq!(found, [None]);
+    }
 }

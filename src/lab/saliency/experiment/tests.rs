@@ -8,6 +8,7 @@ use super::super::results::Results as Found;
 use super::*;
 use crate::Waiting;
 use crate::data::draw;
+use crate::spec::Erasure;
 use base::{Cancelled, Problem, Pulse};
 use corpus::make::{Layout, lines};
 use corpus::sets::BuiltIn;
@@ -239,7 +240,7 @@ fn every_row_is_whole(found: &Found) {
 #[test]
 fn a_run_tells_every_sentence_prediction_and_row_once_and_then_the_means() {
     let mut spec = spec(&["bert-tiny", "gpt2-tiny"], &["attention", "integrated_gradients"], 40);
-    spec.saliency.erasure = true;
+    spec.saliency.erasure = Erasure::Baseline(true);
     let (desk, run) = ran(&spec);
     let found = desk.results();
     let data = &found.data.as_ref().unwrap().value;

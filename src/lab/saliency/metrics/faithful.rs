@@ -13,13 +13,13 @@ pub(crate) struct Faithfulness {
 }
 
 /// From the probabilities of the answer given the whole input, the rationale alone, and the input without it.
-pub(crate) fn faithfulness(whole: f64, alone: f64, without: f64) -> Faithfulness {
+fn faithfulness(whole: f64, alone: f64, without: f64) -> Faithfulness {
     Faithfulness { sufficiency: whole - alone, comprehensiveness: whole - without }
 }
 
 /// Mean over rationales of growing size (the area over the perturbation curve, equation 3 there): one pair of probabilities, of the
-/// rationale alone and of the input without it, for each size. `None` without sizes.
-#[cfg(test)]
+/// rationale alone and of the input without it, for each size (as the authors' code has it, without the size 0 of the equation).
+/// `None` without sizes.
 pub(crate) fn over_sizes(whole: f64, sizes: &[(f64, f64)]) -> Option<Faithfulness> {
     let n = sizes.len() as f64;
     let mean = |part: fn(&(f64, f64)) -> f64| sizes.iter().map(part).sum::<f64>() / n;
