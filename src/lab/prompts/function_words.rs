@@ -33,12 +33,14 @@ const MAX_BYTES: u64 = 4 << 20;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FunctionWords {
     words: HashSet<String>,
+    /// True if tokens without a letter or digit are passed over too: a full stop is no answer.
+    symbols: bool,
 }
 
 impl FunctionWords {
-    /// The list of the program.
+    /// The list of the program, and all tokens without a letter or digit.
     pub fn own() -> Self {
-        Self::of(WORDS)
+        Self { symbols: true, ..Self::of(WORDS) }
     }
 
     /// No words at all.
@@ -48,7 +50,7 @@ impl FunctionWords {
 
     /// Words separated by white space.
     pub fn of(text: &str) -> Self {
-        Self { words: text.split_whitespace().map(str::to_owned).collect() }
+        Self { words: text.split_whitespace().map(str::to_owned).collect(), symbols: false }
     }
 
     /// The words of a file, separated by white space.
@@ -72,7 +74,12 @@ impl FunctionWords {
 
     /// True if a word, with this spelling, is passed over.
     pub fn contains(&self, word: &str) -> bool {
-        self.words.contains(word)
+        self.words.contains(word) || self.symbols && !word.chars().any(char::is_alphanumeric)
+    }
+
+    /// True if tokens without a letter or digit are passed over.
+    pub(crate) fn pass_symbols(&self) -> bool {
+        self.symbols
     }
 
     /// All words in order: what names the list.
@@ -93,6 +100,10 @@ mod tests {
         let own = FunctionWords::own();
         assert!(["the", "of", "is", "n't", "themselves", "'s"].iter().all(|w| own.contains(w)));
         assert!(!own.contains("The") && !own.contains("river"));
+        assert!(
+            [".", ",", "...", "—", ""].iter().all(|w| own.contains(w))
+                && !FunctionWords::of("the").contains(".")
+        );
         for r in relations().unwrap() {
             for f in &r.facts {
                 assert!(!own.contains(&f.object), "{} of {}", f.object, r.id);

@@ -283,8 +283,7 @@ fn k() -> Setting<Spec> {
 }
 
 fn function_words() -> Setting<Spec> {
-    let help =
-        "Function words that are passed over: `own` for the program's list, `none`, or a file of words.";
+    let help = "Words that are no answer: `own` for the program's list and all punctuation, `none`, or a file of words.";
     row("query.function_words", "Skipped words", help)
         .file(
             OWN_WORDS,

@@ -8,7 +8,8 @@
 //! has 0; being that of an improper prior it is defined up to a constant, and this is the published choice.
 //!
 //! Whatever q is found, its code is one that could be sent; a longer search finds shorter ones. The objective is not convex, and
-//! seeds end a few per cent apart.
+//! seeds end a few per cent apart. At 8 inputs the lengths are those of another program (golden test); at 128 and 256 inputs and
+//! 2,000 and 4,000 examples a search of four times as many steps ended 1 to 4 % shorter (2026-11-26).
 
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};

@@ -36,6 +36,7 @@ pub(crate) fn key(
         hash.update(t);
     };
     function_words.sorted().into_iter().for_each(&mut text);
+    text(if function_words.pass_symbols() { "symbols" } else { "" });
     text(if fitted { "|" } else { "|letter by letter|" });
     for fact in facts {
         text(&fact.object);
