@@ -7,15 +7,15 @@ use base::text::printable_label;
 pub struct Axis {
     /// Label with unit.
     pub label: String,
-    /// How values become positions.
+    /// Mapping of values to positions.
     pub scale: Scale,
     /// Range in data units; none fits the data.
     pub range: Option<(f64, f64)>,
     /// Names of the categories of [`Scale::Categories`]; the k-th is at the value k, from 0.
     pub categories: Vec<String>,
-    /// Whether it runs from its largest value to its smallest.
+    /// True if it runs from its largest value to its smallest.
     pub reversed: bool,
-    /// Whether its ticks are at whole numbers only: ranks, places.
+    /// True if its ticks are at whole numbers only: ranks, places.
     pub whole: bool,
 }
 
@@ -58,7 +58,7 @@ impl Axis {
     }
 }
 
-/// How values become positions.
+/// Mapping of values to positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Scale {
     /// Proportional.
@@ -91,10 +91,10 @@ pub struct Fitted {
     scale: Scale,
     lo: f64,
     hi: f64,
-    /// Whether zero has its own place at the beginning of a logarithmic axis.
+    /// True if zero has its own place at the beginning of a logarithmic axis.
     zero: bool,
     flipped: bool,
-    /// Whether its values are whole numbers: ranks.
+    /// True if its values are whole numbers: ranks.
     whole: bool,
     categories: Vec<String>,
 }
@@ -116,7 +116,7 @@ pub struct Room<'a> {
     pub length: f64,
     /// Least gap between labels.
     pub gap: f64,
-    /// Whether every character counts: `.2` for `0.2`, `20k` for `20,000`.
+    /// True if every character counts: `.2` for `0.2`, `20k` for `20,000`.
     pub terse: bool,
     /// The space that a label takes along the axis.
     pub measure: &'a dyn Fn(&str) -> f64,
@@ -189,7 +189,7 @@ impl Fitted {
         if self.zero { ZERO_STUB } else { 0.0 }
     }
 
-    /// Whether a value is on the axis, not beyond its ends.
+    /// True if a value is on the axis, not beyond its ends.
     pub fn shows(&self, value: f64) -> bool {
         let (lo, hi) = (self.lo - self.lo.abs() * 1e-9, self.hi + self.hi.abs() * 1e-9);
         (lo..=hi).contains(&value) || (self.zero && value == 0.0)
@@ -209,7 +209,7 @@ impl Fitted {
         }
     }
 
-    /// Whether a line may be drawn between two values: the gap before zero stays open.
+    /// True if a line may be drawn between two values: the gap before zero stays open.
     pub fn connects(&self, a: f64, b: f64) -> bool {
         !self.scale.is_log() || (a > 0.0) == (b > 0.0)
     }
@@ -279,7 +279,7 @@ impl Fitted {
     }
 }
 
-/// Whether no two labels touch.
+/// True if no two labels touch.
 fn fits(ticks: &[Tick], room: &Room<'_>) -> bool {
     let mut labelled: Vec<(f64, f64)> = ticks
         .iter()

@@ -70,7 +70,7 @@ pub(crate) enum Item {
     Text { text: String, at: At, kind: Type },
 }
 
-/// How a line looks.
+/// Style of a line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Pen {
     pub colour: Rgb,
@@ -129,7 +129,7 @@ pub(crate) fn filled(colour: Rgb, alpha: f64) -> ShapeStyle {
     rgba(colour, alpha).filled()
 }
 
-/// Which part of a text is at its position.
+/// Part of a text that lies at its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     /// Its beginning (left, or top).
@@ -150,17 +150,17 @@ impl Side {
     }
 }
 
-/// How text looks and is anchored.
+/// Style and anchor of text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Type {
     /// Size of an em.
     pub size: f64,
     pub colour: Rgb,
-    /// Which end of the text is at the position.
+    /// End of the text that lies at the position.
     pub along: Side,
-    /// Which of its top, middle and bottom is at the position; recorded texts are at their baseline.
+    /// Its top, middle or bottom, whichever lies at the position; recorded texts are at their baseline.
     pub across: Side,
-    /// Whether it runs upwards.
+    /// True if it runs upwards.
     pub upwards: bool,
 }
 
@@ -337,7 +337,7 @@ impl From<DrawingAreaErrorKind<Infallible>> for FigureError {
 
 /// A finished drawing.
 pub(crate) struct Scene<'a> {
-    /// What its texts are measured with.
+    /// Font that measures its texts.
     pub fonts: &'a Fonts<'a>,
     pub look: Look,
     pub height: f64,
@@ -372,24 +372,24 @@ impl<'a> Canvas<'a> {
         Self { fonts, look, area: (&recorder).into(), recorder }
     }
 
-    /// What was drawn, on a page of this height.
+    /// The drawing, on a page of this height.
     pub(crate) fn finish(self, height: f64) -> Scene<'a> {
         let items = std::mem::take(&mut self.recorder.borrow_mut().items);
         Scene { fonts: self.fonts, look: self.look, height, items }
     }
 
-    /// How many items were drawn so far.
+    /// Number of items drawn so far.
     pub(crate) fn count(&self) -> usize {
         self.recorder.borrow().items.len()
     }
 
-    /// Whether nothing that was drawn after the first `from` items reaches into a rectangle.
+    /// True if nothing that was drawn after the first `from` items reaches into a rectangle.
     pub(crate) fn is_free(&self, from: usize, room: Rect) -> bool {
         let recorder = self.recorder.borrow();
         !recorder.items.iter().skip(from).any(|item| reaches(self.fonts, item, room))
     }
 
-    /// Whether no text reaches into a rectangle.
+    /// True if no text reaches into a rectangle.
     pub(crate) fn is_free_of_text(&self, room: Rect) -> bool {
         let recorder = self.recorder.borrow();
         let mut texts = recorder.items.iter().filter(|item| matches!(item, Item::Text { .. }));

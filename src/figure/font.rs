@@ -44,7 +44,7 @@ pub(crate) fn embedded(c: char) -> Option<(usize, u16)> {
     faces().iter().enumerate().find_map(|(k, face)| Some((k, face.glyph_index(c)?.0)))
 }
 
-/// Whether the embedded fonts have this character.
+/// True if the embedded fonts have this character.
 pub(crate) fn has(c: char) -> bool {
     faces().iter().any(|face| face.glyph_index(c).is_some())
 }
@@ -75,7 +75,7 @@ pub(crate) struct Fonts<'a> {
     spare: Vec<SpareFace<'a>>,
 }
 
-/// Where the outline of a character comes from, and how it lies in its cell; lengths are in em.
+/// Source of a character's outline and its place in the cell; lengths are in em.
 struct Letter<'f> {
     face: &'f Face<'f>,
     id: GlyphId,
@@ -99,7 +99,7 @@ impl<'a> Fonts<'a> {
         Self { spare }
     }
 
-    /// Whether one of the fonts draws this character.
+    /// True if one of the fonts draws this character.
     pub(crate) fn draws(&self, c: char) -> bool {
         has(c) || self.spare.iter().any(|(_, characters)| characters.contains(&c))
     }
@@ -214,12 +214,12 @@ impl<'a> Fonts<'a> {
     }
 }
 
-/// How what was outlined is filled.
+/// Fill rule of an outline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ink {
     /// A letter of the embedded font, which is a light one.
     Light,
-    /// A letter of a font with a weight of its own.
+    /// A letter of a font with its own weight.
     Plain,
     /// Even-odd: what lies inside an inner outline stays empty.
     Hollow,

@@ -1,4 +1,4 @@
-//! What a figure can be made of: one type per kind of layer, in data units.
+//! Layers of a figure: one type per kind, in data units.
 
 use std::fmt;
 
@@ -30,7 +30,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// How many examples are behind each of its numbers; none for what is not data.
+    /// Number of examples behind each value; `None` for what is not data.
     pub(crate) fn counts(&self) -> Vec<usize> {
         let each: Vec<Count> = match self {
             Self::Line(line) => line.points.iter().map(|p| p.n).collect(),
@@ -43,7 +43,7 @@ impl Layer {
     }
 }
 
-/// How many examples are behind a number: of one kind, or of two where two samples go into it (reliability).
+/// Number of examples behind a value: one count, or two where it rests on two samples (reliability).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Count {
     /// Examples of the first, or only, sample.
@@ -108,7 +108,7 @@ pub struct Datum {
     pub inner: Option<(f64, f64)>,
     /// Examples behind the point.
     pub n: Count,
-    /// How much the point stands out from its line.
+    /// Emphasis of the point relative to its line.
     pub emphasis: Emphasis,
 }
 
@@ -145,7 +145,7 @@ pub struct Spot {
 pub struct Bars {
     /// Name in the legend.
     pub label: String,
-    /// Its look; the marker tells series apart where there is no colour.
+    /// Its look; the marker separates series where there is no colour.
     pub role: Role,
     pub bars: Vec<Bar>,
 }
@@ -163,7 +163,7 @@ pub struct Bar {
     pub band: Option<(f64, f64)>,
     /// Examples behind the bar.
     pub n: Count,
-    /// Whether it is a bin of a histogram: bins touch, bars of categories do not.
+    /// True if it is a bin of a histogram: bins touch, bars of categories do not.
     pub bin: bool,
 }
 
@@ -225,19 +225,19 @@ pub struct RankLine {
 /// A table of cells: columns are the categories of the horizontal axis, rows those of the vertical one, the first on top.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cells {
-    /// What the colours mean, beside their scale.
+    /// Label of the colour scale.
     pub label: String,
     /// Colours.
     pub shades: Shades,
     /// Value of the first and of the last colour.
     pub range: (f64, f64),
-    /// Whether the values are printed in the cells, if they fit.
+    /// True if the values are printed in the cells, if they fit.
     pub numbers: bool,
     /// Rows of cells, as many as the vertical axis has categories.
     pub rows: Vec<Vec<Cell>>,
 }
 
-/// How values become colours.
+/// Mapping of values to colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shades {
     /// Pale to dark, for values from low to high.
@@ -250,7 +250,7 @@ pub enum Shades {
 pub struct Cell {
     /// Its value; none (or a value that is not finite) is drawn as missing, hatched on blank.
     pub value: Option<f64>,
-    /// Whether the value is in doubt: its colour is then hatched.
+    /// True if the value is in doubt: its colour is then hatched.
     pub doubtful: bool,
 }
 
@@ -270,7 +270,7 @@ pub struct Tokens {
     pub pairs: Vec<(usize, usize)>,
     /// Score of the fullest colour, either sign; none means the largest score drawn.
     pub bound: Option<f64>,
-    /// What the scores are, beside the colour scale.
+    /// Label of the colour scale: what the scores are.
     pub label: String,
 }
 
@@ -291,14 +291,14 @@ pub struct Token {
     pub text: String,
     /// Its signed score; none is drawn without a colour.
     pub score: Option<f64>,
-    /// Whether it belongs to the gold rationale: underlined.
+    /// True if it belongs to the gold rationale: underlined.
     pub gold: bool,
-    /// Whether it is among the K highest scores: marked.
+    /// True if it is among the K highest scores: marked.
     pub top: bool,
 }
 
 impl Tokens {
-    /// The columns in which tokens stand: for each column, the place of its token in every strip. A pair that would
+    /// The columns of the tokens: for each column, the place of its token in every strip. A pair that would
     /// cross an earlier one is left out, so that the order of each sentence stays.
     pub fn columns(&self) -> Vec<Vec<Option<usize>>> {
         let length = |odd: usize| {
@@ -365,7 +365,7 @@ pub struct Node {
     pub label: String,
     /// Column and row on a grid of the lab's choice, from the upper left; the drawing is scaled to the room.
     pub at: (f64, f64),
-    /// Whether it is on the highlighted path.
+    /// True if it is on the highlighted path.
     pub lit: bool,
 }
 
@@ -378,7 +378,7 @@ pub struct Edge {
     pub to: usize,
     /// Text at its middle; empty for none.
     pub label: String,
-    /// Whether it is on the highlighted path.
+    /// True if it is on the highlighted path.
     pub lit: bool,
 }
 
@@ -387,7 +387,7 @@ pub struct Edge {
 pub struct Rule {
     /// Value of the axis that it crosses.
     pub at: f64,
-    /// Whether it is vertical, at an x value, rather than horizontal, at a y value.
+    /// True if it is vertical, at an x value, rather than horizontal, at a y value.
     pub upright: bool,
     /// Label beside it.
     pub label: String,

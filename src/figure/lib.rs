@@ -3,7 +3,7 @@
 //! A lab builds a [`Figure`] from [`layers`]; its series carry a [`role::Role`] that each renderer turns into a colour, a dash
 //! and a marker. [`export`] writes a figure to a file; the terminal draws the same figure as a widget.
 //!
-//! What the embedded font lacks is drawn in a PNG with a font of the system, where there is one (`spare`).
+//! Characters that the embedded font lacks are drawn in a PNG with a font of the system, where there is one (`spare`).
 //!
 //! On paper there is one drawing path: `paper` lays a figure out with plotters, whose backend of ours (`canvas`) records strokes, fills
 //! and texts; that list is written as SVG or PDF, or painted as PNG. The terminal keeps its own widget (`tui::widgets::chart`), which shares
@@ -52,14 +52,14 @@ pub struct Figure {
     pub x: Axis,
     /// Vertical axis.
     pub y: Axis,
-    /// What is drawn, from back to front.
+    /// Layers, from back to front.
     pub layers: Vec<Layer>,
-    /// Where the numbers come from.
+    /// Source of the numbers.
     pub provenance: Provenance,
 }
 
 impl Figure {
-    /// Whether its layers are drawn on axes; a figure of tokens or of a graph has none.
+    /// True if its layers are drawn on axes; a figure of tokens or of a graph has none.
     pub fn has_axes(&self) -> bool {
         let free = |l: &Layer| matches!(l, Layer::Tokens(_) | Layer::Graph(_));
         self.layers.is_empty() || !self.layers.iter().all(free)
@@ -80,7 +80,7 @@ impl Figure {
     }
 }
 
-/// Where the numbers of a figure come from; written into every export.
+/// Source of the numbers of a figure; written into every export.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Provenance {
     /// Key and value pairs in the order in which they are shown: spec, model, data, seed, n, level, version, command.

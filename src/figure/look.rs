@@ -9,7 +9,7 @@ const WIDTHS: std::ops::RangeInclusive<f64> = 40.0..=400.0;
 /// Resolutions that a PNG may have, in dots per inch.
 const RESOLUTIONS: std::ops::RangeInclusive<u32> = 36..=1200;
 
-/// What a figure is drawn for.
+/// Purpose of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Style {
     /// For a lab book: title above, provenance below.
@@ -55,7 +55,7 @@ impl Style {
     }
 }
 
-/// How a figure is to be drawn.
+/// Options of a drawing.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Options {
     pub style: Style,
@@ -69,7 +69,7 @@ impl Options {
     /// The options, if a page can have them.
     ///
     /// # Errors
-    /// Which one it cannot have, and what it may be.
+    /// The refused option and its valid values.
     pub fn checked(self) -> Result<Self, String> {
         if let Some(width) = self.width.filter(|w| !WIDTHS.contains(w)) {
             return Err(format!(
@@ -104,10 +104,10 @@ pub(crate) struct Look {
     pub aspect: f64,
     /// Factor on the widths of lines.
     pub stroke: f64,
-    /// Whether the page says what it shows and where it comes from.
+    /// True if the page says what it shows and where it comes from.
     pub titled: bool,
     pub footed: bool,
-    /// Whether the legend goes inside the frame where it covers nothing.
+    /// True if the legend goes inside the frame where it covers nothing.
     pub legend_inside: bool,
     pub margin: f64,
     pub paper: Rgb,

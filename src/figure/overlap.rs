@@ -1,4 +1,4 @@
-//! Which parts of a drawing lie on each other.
+//! Overlaps between the parts of a drawing.
 
 use super::canvas::{At, Item, Scene, Type};
 use super::font::{self, Fonts};
@@ -36,7 +36,7 @@ pub(crate) fn texts(scene: &Scene<'_>) -> Vec<(String, String)> {
     pairs
 }
 
-/// Whether an item reaches into a rectangle.
+/// True if an item reaches into a rectangle.
 pub(crate) fn reaches(fonts: &Fonts<'_>, item: &Item, room: Rect) -> bool {
     let inside = |p: &At| (room.0.0..=room.1.0).contains(&p.0) && (room.0.1..=room.1.1).contains(&p.1);
     let crossed = |points: &[At]| points.windows(2).any(|w| crosses(w[0], w[1], room));
@@ -50,12 +50,12 @@ pub(crate) fn reaches(fonts: &Fonts<'_>, item: &Item, room: Rect) -> bool {
     }
 }
 
-/// Whether two rectangles share more than an edge.
+/// True if two rectangles share more than an edge.
 pub(crate) fn overlap(a: Rect, b: Rect) -> bool {
     a.0.0 < b.1.0 && b.0.0 < a.1.0 && a.0.1 < b.1.1 && b.0.1 < a.1.1
 }
 
-/// Whether a line between two points passes through a rectangle (clipped as by Liang and Barsky).
+/// True if a line between two points passes through a rectangle (clipped as by Liang and Barsky).
 fn crosses(p: At, q: At, room: Rect) -> bool {
     let (dx, dy) = (q.0 - p.0, q.1 - p.1);
     let (mut from, mut to) = (0.0f64, 1.0f64);
@@ -74,7 +74,7 @@ fn crosses(p: At, q: At, room: Rect) -> bool {
     from <= to
 }
 
-/// Whether a polygon contains a point, by the even-odd rule.
+/// True if a polygon contains a point, by the even-odd rule.
 fn contains(points: &[At], p: At) -> bool {
     let pairs = points.iter().zip(points.iter().cycle().skip(1));
     let crossed = |(a, b): &(&At, &At)| {

@@ -12,8 +12,8 @@ impl Rgb {
     }
 }
 
-/// Okabe and Ito's colours, which people with any kind of colour vision can tell apart; the pale yellow comes last of them. Four more, for
-/// figures with every method and its controls, are also told apart by their markers.
+/// Okabe and Ito's colours, which people with any kind of colour vision can distinguish; the pale yellow comes last of them. Four more, for
+/// figures with every method and its controls, also differ by their markers.
 pub(crate) const SERIES: [Rgb; 12] = [
     Rgb(0x00, 0x72, 0xb2),
     Rgb(0xd5, 0x5e, 0x00),
@@ -59,7 +59,7 @@ impl Rgb {
         0.2126 * linear(self.0) + 0.7152 * linear(self.1) + 0.0722 * linear(self.2)
     }
 
-    /// Whether dark text reads better on this colour than white text.
+    /// True if dark text reads better on this colour than white text.
     pub fn is_light(self) -> bool {
         self.luminance() > 0.18
     }
@@ -107,7 +107,7 @@ fn between(stops: &[Rgb], share: f64) -> Rgb {
 mod tests {
     use super::*;
 
-    /// What a dichromat sees, after Viénot, Brettel and Mollon (1999): red and green collapse into one.
+    /// A colour as a dichromat sees it, after Viénot, Brettel and Mollon (1999): red and green collapse into one.
     fn deuteranope(c: Rgb) -> [f64; 2] {
         let [r, g, b] = [c.0, c.1, c.2].map(f64::from);
         [0.29 * r + 0.71 * g, b]

@@ -114,7 +114,7 @@ fn real(x: f64) -> String {
 /// The file as far as it is written.
 struct File {
     bytes: Vec<u8>,
-    /// Where each object begins.
+    /// First byte of each object.
     places: BTreeMap<usize, usize>,
 }
 
@@ -162,7 +162,7 @@ struct Page {
     alphas: BTreeSet<u32>,
     /// Glyphs that are used of each embedded font, with their characters.
     used: BTreeMap<usize, BTreeMap<u16, char>>,
-    /// Where the outline of a letter has come to.
+    /// End point of a letter's outline so far.
     last: At,
 }
 
@@ -178,7 +178,7 @@ impl Page {
         }
     }
 
-    /// An operator in a state of its own.
+    /// An operator within its own saved state.
     fn with_alpha(&mut self, alpha: f64, draw: impl FnOnce(&mut Self)) {
         let share = (alpha.clamp(0.0, 1.0) * 100.0).round() as u32;
         if share < 100 {

@@ -1,4 +1,4 @@
-//! What a series looks like, without naming a colour: renderers turn a role into a colour of their palette or theme, a dash
+//! The look of a series, without naming a colour: renderers turn a role into a colour of their palette or theme, a dash
 //! and a marker. Which role means what is the lab's business.
 
 /// The look of a series. A lab gives the same thing the same role in all of its figures.
@@ -8,11 +8,11 @@ pub struct Role {
     pub hue: usize,
     /// Number of the accent (0, 1 or 2) that a terminal shows in place of the hue: cells are too coarse for three dashes of one hue.
     pub accent: Option<usize>,
-    /// How lines are drawn; none draws markers alone.
+    /// Dash pattern of lines; `None` draws markers alone.
     pub dash: Option<Dash>,
     /// Marker at each point.
     pub marker: Option<Marker>,
-    /// How much it stands out.
+    /// Its emphasis.
     pub emphasis: Emphasis,
 }
 
@@ -20,7 +20,7 @@ pub struct Role {
 pub const BLACK: usize = 6;
 
 impl Emphasis {
-    /// Its name in tables; none for what stands out no more than the rest.
+    /// Its name in tables; `None` without emphasis.
     pub fn name(self) -> Option<&'static str> {
         match self {
             Self::Normal => None,
@@ -29,7 +29,7 @@ impl Emphasis {
         }
     }
 
-    /// What stands out like `self` in something that stands out like `of`: normal takes over, anything else stays.
+    /// Emphasis of a part with `self` in a whole with `of`: a normal part takes the whole's emphasis.
     pub fn within(self, of: Self) -> Self {
         if self == Self::Normal { of } else { self }
     }
@@ -78,7 +78,7 @@ impl Role {
     }
 }
 
-/// How much a series stands out.
+/// Emphasis of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Emphasis {
     /// Like the others.

@@ -12,7 +12,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// Whether a position is inside the box, or as near as `air`.
+    /// True if a position is inside the box, or as near as `air`.
     fn holds(&self, p: At, air: f64) -> bool {
         (p.0 - self.at.0).abs() < self.half.0 + air && (p.1 - self.at.1).abs() < self.half.1 + air
     }

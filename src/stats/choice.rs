@@ -48,7 +48,7 @@ impl Answers {
         self.rows.len()
     }
 
-    /// Whether an item was answered rightly under an alternative.
+    /// True if an item was answered rightly under an alternative.
     ///
     /// # Panics
     /// If there is no such item or alternative.

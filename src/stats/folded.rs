@@ -65,7 +65,7 @@ fn ratio(x: f64, t: f64) -> f64 {
     density(t) - density(best(x))
 }
 
-/// Whether t accepts x: whether what has a higher ratio is together less probable than `level`.
+/// True if t accepts x: whether what has a higher ratio is together less probable than `level`.
 fn accepts(x: f64, t: f64, level: f64) -> bool {
     let own = ratio(x, t);
     let higher = |m: f64| ratio(m, t) >= own;

@@ -90,7 +90,7 @@ impl Sequential {
         (-self.largest).exp().min(1.0)
     }
 
-    /// Whether one may stop and reject at this level.
+    /// True if one may stop and reject at this level.
     pub fn may_stop(&self, alpha: f64) -> bool {
         self.largest >= -alpha.ln()
     }

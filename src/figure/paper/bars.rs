@@ -44,7 +44,7 @@ pub(crate) fn bars<'a>(
         let Some(((left, top), (right, _))) = chart.at(from, bar.y).zip(chart.at(to, bar.y)) else {
             continue;
         };
-        // A logarithmic axis has no zero; bars stand on its lower end.
+        // A logarithmic axis has no zero; bars begin at its lower end.
         let foot = chart.at(from, 0.0).map_or(chart.bottom, |(_, y)| y);
         let gap = if bar.bin { 0.0 } else { ((right - left) * 0.06).min(2.0) };
         patch(canvas, (left + gap, top), (right - gap, foot), bars.role)?;

@@ -48,7 +48,7 @@ impl Ranged for Ruler {
         from + inset + (self.fitted.place(*value).unwrap_or(0.0) * length).round() as i32
     }
 
-    /// Labelled ticks are key points of their own; the others have no line and are drawn apart.
+    /// Labelled ticks are separate key points; the others have no line and are drawn apart.
     fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
         match hint.weight() {
             KeyPointWeight::Any => Vec::new(),
@@ -69,7 +69,7 @@ impl ValueFormatter<f64> for Ruler {
     }
 }
 
-/// How the labels of the horizontal axis are written.
+/// Layout of the labels of the horizontal axis.
 #[derive(Clone, Copy, PartialEq)]
 enum Labels {
     Straight,
@@ -78,7 +78,7 @@ enum Labels {
     Upright,
 }
 
-/// Where the data are drawn.
+/// Area of the data.
 pub(crate) struct Chart<'a> {
     context: ChartContext<'a, Recorder<'a>, Cartesian2d<Ruler, Ruler>>,
     /// Edges of the frame.
@@ -238,7 +238,7 @@ impl<'a> Chart<'a> {
     }
 }
 
-/// What the labels of categories take below a frame of this width, more than a line.
+/// Height that labels of categories need below a frame of this width, beyond one line.
 pub(super) fn label_height(fonts: &Fonts<'_>, x: &Fitted, width: f64) -> f64 {
     let names = x.categories().unwrap_or_default();
     match labels(fonts, x, width) {
@@ -279,7 +279,7 @@ fn y_room(length: f64) -> Room<'static> {
     Room { length, gap: 4.0, terse: false, measure: &line_height }
 }
 
-/// How the names of categories find room below a frame of this width.
+/// Layout of the names of categories below a frame of this width.
 fn labels(fonts: &Fonts<'_>, x: &Fitted, width: f64) -> Labels {
     let Some(names) = x.categories() else { return Labels::Straight };
     let slot = width / names.len().max(1) as f64 - GAP;

@@ -59,7 +59,7 @@ pub(crate) struct Legend {
     entries: Vec<(Sample, String)>,
 }
 
-/// Where an entry goes, from the legend's upper left, with its label in lines.
+/// Place of an entry from the legend's upper left, and its label in lines.
 struct Placed {
     at: At,
     lines: Vec<String>,
@@ -77,7 +77,7 @@ impl Legend {
         self.entries.is_empty()
     }
 
-    /// Entries in rows of this width, and the height of all. If each hue has several entries, each gets rows of its own.
+    /// Entries in rows of this width, and the height of all. If each hue has several entries, each gets its own rows.
     fn rows(&self, fonts: &Fonts<'_>, room: f64) -> (Vec<Placed>, f64) {
         let hues: Vec<Option<usize>> = self.entries.iter().map(|(sample, _)| sample.hue()).collect();
         let grouped = hues.len() > 1 && hues.chunk_by(|a, b| a == b).all(|same| same.len() > 1);

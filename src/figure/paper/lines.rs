@@ -251,7 +251,7 @@ pub(crate) fn rule<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, rule: &Rule) -> D
         return canvas.text(&label, (x, chart.top - 4.0), type_of(SMALL, look.ink, Side::Middle, Side::End));
     }
     canvas.line(&[(chart.left, y), (chart.right, y)], pen)?;
-    // Where it covers the least: right or left, above or below the rule.
+    // The place that covers least: right or left, above or below the rule.
     let wide = canvas.fonts.width(&label, SMALL);
     let place = |(left, above): (bool, bool)| {
         let x = if left { chart.left + 4.0 } else { chart.right - 4.0 - wide };

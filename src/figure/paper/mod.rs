@@ -46,7 +46,7 @@ pub(crate) fn lay_out<'a>(
         .ok_or_else(|| super::FigureError::Draw("no room for the legend".into()))
 }
 
-/// The drawing with its legend above the chart, or inside it; none where the legend finds no room inside.
+/// The drawing with its legend above the chart, or inside it; `None` if the legend does not fit inside.
 fn attempt<'a>(
     figure: &Figure,
     fonts: &'a Fonts<'a>,
@@ -124,7 +124,7 @@ fn height(figure: &Figure, look: Look) -> f64 {
 fn footer(fonts: &Fonts<'_>, figure: &Figure, notes: &[String], room: f64) -> Vec<String> {
     let entries = figure.provenance.entries.iter();
     let entries = entries.map(|(k, v)| format!("{} {}", printable_label(k), printable_label(v)));
-    // What is longer than a line is a rule or a list: the file has it, and the caption of a paper.
+    // Text longer than a line is a rule or a list: it goes into the file and into a paper's caption.
     let mut words: Vec<String> = entries.filter(|word| fonts.width(word, FINE) <= room).collect();
     words.extend(notes.iter().cloned());
     let mut lines: Vec<String> = Vec::new();

@@ -81,7 +81,7 @@ fn token(canvas: &Canvas<'_>, tokens: &Tokens, k: usize, at: usize, text: &str, 
     let ink = if score.is_some() { canvas.look.ink_on(colour) } else { canvas.look.ink };
     if score.is_some() && tokens.strips[k].doubt.is_some() {
         canvas.hatch(a, b, Pen { colour: ink, alpha: 0.4, ..Pen::new(canvas.look.grey, 0.8) })?;
-        // The word stays readable on a patch of its own colour.
+        // The word stays readable on a patch of the page's colour.
         let half = canvas.fonts.width(text, WORD) / 2.0 + 2.0;
         let reach = WORD * 0.62;
         let centre = (a.1 + b.1) / 2.0;

@@ -1,4 +1,4 @@
-//! Where the fonts of a system lie, and their files in an order that does not depend on the file system.
+//! Font folders of a system, and their files in an order that does not depend on the file system.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 const MOST_FILES: usize = 4_000;
 /// Most entries of folders that are read.
 const MOST_ENTRIES: usize = 40_000;
-/// How far below a folder of fonts others are looked for.
+/// Depth of folders below a folder of fonts.
 const DEPTH: usize = 6;
-/// What the names of font files end in.
+/// Extensions of font files.
 const EXTENSIONS: [&str; 4] = ["ttf", "otf", "ttc", "otc"];
 
 /// The folders of fonts of this system; the user's own come first.

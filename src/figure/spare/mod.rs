@@ -24,7 +24,7 @@ pub(crate) const VARIABLE: &str = "PROBITY_FONT";
 /// Most faces that a figure is drawn with beside the embedded ones.
 const MOST_FACES: usize = 4;
 /// Scripts that run from right to left, or whose letters change and join with their neighbours: Hebrew to Burmese, Khmer, what is
-/// written like them. Letters that merely stand in a row would be read wrongly, so these stay boxes.
+/// written like them. Letters in a plain row would be read wrongly, so these stay boxes.
 const LAID_OUT: [(char, char); 8] = [
     ('\u{590}', '\u{109f}'),
     ('\u{1780}', '\u{18af}'),
@@ -42,7 +42,7 @@ const REGULAR: u16 = 400;
 #[derive(Default)]
 pub(crate) struct Spare {
     faces: Vec<Loaded>,
-    /// Whether a file was named that is no font.
+    /// True if a named file is not a font.
     unreadable: bool,
 }
 
@@ -60,18 +60,18 @@ struct Candidate {
     has: BTreeSet<char>,
     slanted: bool,
     weight: u16,
-    /// Whether its name says that it is made for the script of the text: Chinese, Japanese and Korean write some characters differently.
+    /// True if its name says that it is made for the script of the text: Chinese, Japanese and Korean write some characters differently.
     at_home: bool,
 }
 
 impl Spare {
-    /// What this system has for the characters.
+    /// Fonts of this system for the characters.
     pub(crate) fn of_system(wanted: &BTreeSet<char>) -> Self {
         let named = std::env::var_os(VARIABLE).filter(|v| !v.is_empty()).map(PathBuf::from);
         Self::search(named.as_deref(), &folders::usual(), wanted)
     }
 
-    /// What the named file and then the folders have for the characters.
+    /// Fonts for the characters from the named file and then the folders.
     pub(crate) fn search(named: Option<&Path>, folders: &[PathBuf], wanted: &BTreeSet<char>) -> Self {
         let mut spare = Self::default();
         let mut left: BTreeSet<char> = wanted.iter().copied().filter(|c| stands_alone(*c)).collect();
@@ -117,7 +117,7 @@ impl Spare {
         self.faces.iter().map(|f| f.file.clone()).collect()
     }
 
-    /// What the reader of the figure must know: what boxes stand for, and how to be rid of them; `boxed` are the characters of boxes.
+    /// Caption notes: what the boxes mean and how to avoid them; `boxed` are the characters drawn as boxes.
     pub(crate) fn notes(&self, boxed: &BTreeSet<char>) -> Vec<String> {
         let mut notes = Vec::new();
         if boxed.iter().any(|c| !stands_alone(*c)) {
@@ -141,7 +141,7 @@ pub(crate) type Writer<'a> = &'a dyn Fn(&Scene<'_>, &[String]) -> Drawn<Vec<u8>>
 /// embedded ones lack.
 ///
 /// # Errors
-/// What the layout or `write` refuses.
+/// Errors of the layout and of `write`.
 pub(crate) fn with_fonts(
     figure: &Figure,
     look: Look,
@@ -169,20 +169,20 @@ pub(crate) fn with_fonts(
     }
 }
 
-/// Whether a character looks the same beside any other.
+/// True if a character looks the same beside any other.
 fn stands_alone(c: char) -> bool {
     !LAID_OUT.iter().any(|(from, to)| (*from..=*to).contains(&c))
 }
 
-/// How to get the characters of a script.
+/// Advice on fonts for a script.
 fn advice() -> String {
     format!("install a font that has it (Noto Sans CJK for Chinese), or name its file in {VARIABLE}")
 }
 
-/// Which file of this system PNGs draw a character with that the embedded font lacks.
+/// File of this system from which PNGs draw a character that the embedded font lacks.
 ///
 /// # Errors
-/// What to do where there is none.
+/// Advice where there is none.
 pub fn spare_font(c: char) -> Result<String, String> {
     let spare = Spare::of_system(&BTreeSet::from([c]));
     if spare.unreadable {
@@ -233,7 +233,7 @@ fn covered(map: &[u8], wanted: &BTreeSet<char>) -> BTreeSet<char> {
     wanted.iter().copied().filter(leads).collect()
 }
 
-/// Whether the name of a face says that it writes as the text does: Japanese where there is kana, Korean where there is hangul, else
+/// True if the name of a face says that it writes as the text does: Japanese where there is kana, Korean where there is hangul, else
 /// simplified Chinese, which the data of the saliency lab are in.
 fn at_home(names: &name::Table<'_>, wanted: &BTreeSet<char>) -> bool {
     let any = |from: char, to: char| wanted.iter().any(|c| (from..=to).contains(c));

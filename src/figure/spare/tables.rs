@@ -23,13 +23,13 @@ const NEEDED: [&[u8; 4]; 14] = [
 /// A table of a face, in memory.
 pub(crate) type Table = ([u8; 4], Vec<u8>);
 
-/// Where the tables of a face lie in its file: name, first byte, length.
+/// The tables of a face in its file: name, first byte, length.
 pub(crate) struct Directory {
     tables: Vec<([u8; 4], u64, u64)>,
 }
 
 impl Directory {
-    /// Whether the face has a table.
+    /// True if the face has a table.
     pub(crate) fn has(&self, tag: &[u8; 4]) -> bool {
         self.tables.iter().any(|(name, _, _)| name == tag)
     }
@@ -64,12 +64,12 @@ impl Source {
         (bytes.len() as u64 == count).then_some(bytes)
     }
 
-    /// The faces of the file in their order; none of a file that is no font.
+    /// The faces of the file in their order; empty if it is not a font.
     pub(crate) fn directories(&self) -> Vec<Directory> {
         self.starts().into_iter().flatten().filter_map(|at| self.directory(at)).collect()
     }
 
-    /// Where the faces begin.
+    /// First bytes of the faces.
     fn starts(&self) -> Option<Vec<u64>> {
         let head = self.bytes(0, 12)?;
         if !head.starts_with(b"ttcf") {
@@ -100,7 +100,7 @@ impl Source {
         self.bytes(*at, *count)
     }
 
-    /// What outlines and widths come from; none if that is too much, or if what every face has is missing.
+    /// Tables of outlines and widths; `None` if they are too large or a required one is missing.
     pub(crate) fn outlines(&self, directory: &Directory) -> Option<Vec<Table>> {
         let length = |tag: &[u8; 4]| {
             directory.tables.iter().find(|(name, _, _)| name == tag).map_or(0, |(_, _, length)| *length)

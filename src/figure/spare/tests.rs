@@ -178,7 +178,7 @@ fn the_face_with_the_most_characters_comes_first_then_the_ordinary_weight_then_t
     for _ in 0..3 {
         assert_eq!(search(&files, None, "中文").names(), ["c.ttf"]);
     }
-    // What one font lacks, another gives.
+    // A second font fills the gaps of the first.
     let rest = ("fonts/e.ttf", font(&[('日', 'E')], 400));
     let spare = search(&[&files[..], &[rest]].concat(), None, "中文日本");
     assert!(spare.names() == ["c.ttf", "e.ttf"] && draws(&spare, "中文日") && !draws(&spare, "本"));

@@ -26,7 +26,7 @@ pub enum Kind {
     /// Number of items needed.
     #[interval]
     Required(RequiredFinding),
-    /// Whether the comparison carries information.
+    /// True if the comparison carries information.
     Collapse(CollapseFinding),
     /// The test that may be looked at at any time.
     #[interval]
@@ -247,7 +247,7 @@ pub struct RequiredFinding {
     pub parameters: Option<u64>,
 }
 
-/// Whether the comparison carries information.
+/// True if the comparison carries information.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct CollapseFinding {
     /// Name of the first.

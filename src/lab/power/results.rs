@@ -32,7 +32,7 @@ pub struct Results {
     pub sequential: Vec<Tagged<SequentialFinding>>,
     /// Accuracies against the bound.
     pub margins: Vec<Tagged<MarginFinding>>,
-    /// Whether the comparison carries information.
+    /// True if the comparison carries information.
     pub collapse: Option<Tagged<CollapseFinding>>,
     /// Counts of the items, by rising number of them, by the latest pilot.
     #[serde(default)]
