@@ -204,7 +204,7 @@ impl Resamples {
     }
 }
 
-/// Values less their mean, so that sums lose nothing to its size: their single precision is that of the spread. Means are
+/// Mean-centred values, so that sums in single precision keep the precision of the spread. Means are
 /// held to the range of the values: rounding must not carry a constant column of ones above 1, nor give it a spread.
 struct Column {
     mean: f64,
@@ -229,7 +229,7 @@ impl Column {
         Self { mean, range, centred, mask, defined }
     }
 
-    /// Mean over a resample with this sum of centred values over so many defined examples; NaN if it holds none.
+    /// Mean over a resample with this sum of centred values over this number of defined examples; NaN for 0.
     fn resampled(&self, sum: f64, drawn: f64) -> f64 {
         held(self.mean + sum / drawn, self.range)
     }

@@ -6,7 +6,7 @@ use rand_chacha::rand_core::Rng;
 /// Draws that are made together.
 const TOGETHER: usize = 64;
 
-/// Chances of so many in so many.
+/// Probabilities given as `hits / all`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chances {
     /// Of how many each is.
@@ -26,7 +26,7 @@ impl Chances {
         self.limits.push((u64::from(hits) << 32).div_ceil(u64::from(all)) as u32);
     }
 
-    /// How many of the chances come true: as many as have [`below`](super::rng::below)`(rng, all) < hits`, drawn in their order.
+    /// Number of hits: as many as have [`below`](super::rng::below)`(rng, all) < hits`, drawn in their order.
     /// Like it, the result for a seed is **stable**.
     pub fn drawn(&self, rng: &mut impl Rng) -> usize {
         let (mut bytes, mut words, mut count) = ([0u8; 4 * TOGETHER], [0u32; TOGETHER], 0);
@@ -90,7 +90,7 @@ mod tests {
         }
     }
 
-    /// What is counted, beside one draw after the other; and what the stream says next.
+    /// The counts agree with one draw after the other, and so does the stream afterwards.
     fn both(list: &[(u32, u32)], mut rng: impl Rng, mut again: impl Rng) -> [(usize, u32); 2] {
         let mut chances = Chances::default();
         list.iter().for_each(|(hits, all)| chances.push(*hits, *all));

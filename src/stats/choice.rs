@@ -8,12 +8,12 @@ use super::Estimate;
 use super::bootstrap::interval;
 use super::rng::{shuffle, stream};
 
-/// Which answers are right, by item and alternative, in two halves.
+/// Right and wrong answers by item and alternative, in two halves.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answers {
     /// One row an item, one column an alternative.
     rows: Vec<Vec<bool>>,
-    /// Which items are in the first half.
+    /// True for items of the first half.
     first: Vec<bool>,
     alternatives: usize,
 }
@@ -28,7 +28,7 @@ pub struct Extremes {
 }
 
 impl Answers {
-    /// Answers over so many alternatives, without any item yet.
+    /// Answers over this number of alternatives, without items.
     pub fn new(alternatives: usize) -> Self {
         Self { rows: Vec::new(), first: Vec::new(), alternatives }
     }
@@ -51,7 +51,7 @@ impl Answers {
     /// True if an item was answered rightly under an alternative.
     ///
     /// # Panics
-    /// If there is no such item or alternative.
+    /// If the item or alternative does not exist.
     pub fn is_right(&self, item: usize, alternative: usize) -> bool {
         self.rows[item][alternative]
     }
@@ -67,13 +67,13 @@ impl Answers {
         (hits, items)
     }
 
-    /// Best and worst by all items; none where there is no item or no alternative.
+    /// Best and worst by all items; `None` without items or alternatives.
     pub fn by_all(&self) -> Option<Extremes> {
         let (hits, items) = self.hits(|_| true);
         if items > 0 { extremes(&hits) } else { None }
     }
 
-    /// For each item, best and worst by the items of the other half; none where that half is empty.
+    /// For each item, best and worst by the items of the other half; `None` where that half is empty.
     pub fn by_others(&self) -> Vec<Option<Extremes>> {
         let [first, second] = [true, false].map(|half| {
             let (hits, items) = self.hits(|i| self.first[i] == half);

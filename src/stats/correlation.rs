@@ -64,7 +64,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     values.iter().map(|x| count(&|v| v < *x) + 0.5 * (count(&|v| v == *x) + 1.0)).collect()
 }
 
-/// The list less its mean, in units of the largest distance from its first value; `None` where all values are equal.
+/// The centred list, in units of the largest distance from its first value; `None` where all values are equal.
 fn centred(values: &[f64]) -> Option<Vec<f64>> {
     let first = values.first()?;
     if values.iter().all(|v| v == first) {

@@ -10,7 +10,7 @@ use super::estimate::Estimate;
 use super::paired::{Differences, Shift, Table, ends, score};
 use super::special::student_quantile;
 
-/// What is known of the units beside their mean and its error.
+/// Facts about the units besides their mean and its error.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Units {
     /// Units whose difference is not 0.
@@ -29,7 +29,7 @@ impl Units {
         Self { differing, most: seeds as f64 * squares / items }
     }
 
-    /// The smallest p-value that so many units could give: that all of them lie on one side by chance.
+    /// The smallest p-value that this number of units could give: all of them on one side by chance.
     pub(crate) fn least_p(self) -> f64 {
         2f64.powf(1.0 - self.differing as f64).min(1.0)
     }
@@ -42,7 +42,7 @@ pub struct Joint {
     pub table: Table,
     /// The mean difference over the units.
     pub shift: Shift,
-    /// How many units differ, and how.
+    /// Number of units that differ, by direction.
     pub units: Units,
 }
 

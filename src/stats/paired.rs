@@ -140,7 +140,7 @@ impl Differences {
         (squares * units / (units - 1.0)).sqrt() / items
     }
 
-    /// What Student's t needs of them.
+    /// Statistics that Student's t needs.
     pub fn shift(&self) -> Shift {
         Shift { mean: self.mean(), error: self.standard_error(), units: self.sums.len() }
     }
@@ -198,7 +198,7 @@ impl Shift {
         let (a, b) = (first.error * first.error, second.error * second.error);
         let share = |square: f64, of: Self| square * square / (of.units as f64 - 1.0);
         let df = (a + b).powi(2) / (share(a, first) + share(b, second));
-        // Sets without any spread have no degrees of freedom of their own.
+        // Sets without spread have no degrees of freedom.
         let units = if df.is_finite() { df as usize + 1 } else { first.units.min(second.units) };
         Self { mean: first.mean - second.mean, error: (a + b).sqrt(), units }
     }
@@ -291,7 +291,7 @@ mod tests {
         assert!(difference(&Table::default(), 0.95).lo.is_nan());
     }
 
-    /// What no unit contradicts is not certain for that.
+    /// Unanimous units do not make a result certain.
     #[test]
     fn units_that_are_all_alike_leave_something_open() {
         let of = |mean, units| Shift { mean, error: 0.0, units };

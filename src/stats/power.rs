@@ -14,7 +14,7 @@ pub const MOST: u64 = 1_000_000_000;
 /// Standard deviations around the mean of a binomial beyond which nothing is left.
 const REACH: f64 = 10.0;
 
-/// How two classifiers differ on an item drawn at random.
+/// Probabilities that two classifiers differ on an item drawn at random.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Discord {
     /// Probability that only the second is right.
@@ -23,7 +23,7 @@ pub struct Discord {
     pub p10: f64,
 }
 
-/// Why there is no power.
+/// Reasons for which power cannot be computed.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum PowerError {
     /// Not probabilities of exclusive events.
@@ -64,14 +64,14 @@ impl Discord {
     }
 }
 
-/// What a test on n items would do.
+/// Behaviour of a test on n items.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Power {
     /// Probability of a significant result in the true direction; 0 where there is no difference.
     pub power: f64,
     /// Probability of a significant result in either direction.
     pub either: f64,
-    /// How many times too large the difference is, on average, where it is significant. None where it never is.
+    /// Mean factor by which the difference is overstated where it is significant; `None` where it never is.
     pub type_m: Option<f64>,
     /// Share of the significant results that have the wrong sign. None where none is significant.
     pub type_s: Option<f64>,

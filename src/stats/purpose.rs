@@ -1,4 +1,4 @@
-//! What random numbers are drawn for: the address of a stream.
+//! The purpose of random numbers: the address of a stream.
 //!
 //! A trained probe depends on its first weights and on the order of its batches. If two probes drew these from one stream
 //! they would be related where they are taken to be independent: an oracle and the probe that an intervention attacks
@@ -38,7 +38,7 @@ impl Purpose {
         Self { role: role.into(), recipe: recipe.into(), ..self.clone() }
     }
 
-    /// Which replicate this is.
+    /// Index of the replicate.
     pub fn which(&self) -> usize {
         self.replicate
     }

@@ -19,7 +19,7 @@ use super::intervals::clopper_pearson_of;
 use super::special::{beta_cdf, normal_quantile, student_quantile};
 use serde::{Deserialize, Serialize};
 
-/// Where the wide band's quantile comes from.
+/// Source of the wide band's quantile.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
@@ -136,7 +136,7 @@ impl Bands {
     /// hold no example of which the statistic speaks. `None` without replicates or with a `theta` that is not a number.
     ///
     /// # Panics
-    /// If `draws` is no multiple of K long.
+    /// If the length of `draws` is not a multiple of K.
     pub fn new(theta: &[f64], draws: &[f64], level: f64) -> Option<Self> {
         let k = theta.len();
         if k == 0 || theta.iter().any(|t| t.is_nan()) {
@@ -217,7 +217,7 @@ fn variance(values: &[f64]) -> f64 {
     values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (values.len() as f64 - 1.0)
 }
 
-/// Below so many expected successes or failures the bootstrap has seen too few of them to know their spread.
+/// Below this number of expected successes or failures the bootstrap cannot estimate their spread.
 pub const FEW: f64 = 15.0;
 
 /// The exact bound below which no band of the mean of `n` values in [0, 1] should be narrow, if it needs one: where all

@@ -1,10 +1,10 @@
-//! How many items a comparison needs, and what it can see with those it has.
+//! Number of items a comparison needs, and the smallest difference it can detect with the items it has.
 
 use super::mcnemar::Test;
 use super::power::{Discord, MOST, PowerError, power, share};
 use super::special::normal_quantile;
 
-/// What a comparison is asked to show: the target power at a level, by a test.
+/// Aim of a comparison: the target power at a level, by a test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Aim {
     /// Wanted power in the true direction.
@@ -86,7 +86,7 @@ pub fn required(discord: Discord, aim: Aim) -> Result<Required, PowerError> {
     Ok(Required { first, for_good: last_short + 1 })
 }
 
-/// How far from the passage the saw-tooth may still cross the target. The critical value moves at every other discordant
+/// Distance from the passage within which the saw-tooth may still cross the target. The critical value moves at every other discordant
 /// item or so; where the number of discordant items spreads over several of those, the teeth are gone.
 fn teeth(discord: Discord, n: u64) -> u64 {
     let rate = discord.rate();

@@ -20,7 +20,7 @@ pub struct Prior {
 /// Jeffreys' prior, Beta(1/2, 1/2).
 pub(crate) const HALF: Prior = Prior { first: 0.5, second: 0.5 };
 
-/// What has been seen so far.
+/// Counts so far.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Sequential {
     /// Items that only the first got right.

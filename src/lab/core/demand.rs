@@ -59,7 +59,7 @@ pub struct Size {
 }
 
 impl Size {
-    /// That of the model of this name.
+    /// Size of the model of this name.
     ///
     /// # Errors
     /// [`ModelError`] where its description is not at hand.

@@ -60,7 +60,7 @@ pub trait KindSet: FindingKind {
     /// Reads the JSON of a finding of this lab.
     ///
     /// # Errors
-    /// Where the object is not a finding of this lab.
+    /// If the object is not a finding of this lab.
     fn from_json(lab: LabId, value: Value) -> Result<Self, serde_json::Error>;
     /// True if the lab has findings of that kind.
     fn knows(lab: LabId, kind: &str) -> bool;

@@ -27,7 +27,7 @@ impl LayerRef {
     /// The layer's number in a model with `layers` blocks.
     ///
     /// # Errors
-    /// A sentence that says why there is no such layer.
+    /// Error message for a layer that does not exist.
     pub fn resolve(self, layers: usize) -> Result<usize, String> {
         match self {
             _ if layers == 0 => {

@@ -56,7 +56,7 @@ pub struct Stimulus {
     pub ids: Vec<u32>,
     /// Position of the mask, or the last position of the prefix.
     pub position: usize,
-    /// Token ids of the two forms; none where the data give none.
+    /// Token ids of the two forms; `None` if the data have none.
     pub forms: Option<[u32; 2]>,
 }
 

@@ -196,7 +196,7 @@ pub struct FrontFinding {
     /// Its knee, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knee: Option<KneeFinding>,
-    /// Why there is no knee.
+    /// Reasons for the lack of a knee.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_knee: Option<String>,
 }

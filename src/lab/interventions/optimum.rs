@@ -180,7 +180,7 @@ pub(super) struct Halved<'a> {
 
 /// Choices on the halves.
 pub(super) struct Chosen {
-    /// None where no half had an eligible strength.
+    /// `None` if no half had an eligible strength.
     pub(super) held_out: Option<HeldOut>,
     counts: Vec<usize>,
     none: usize,

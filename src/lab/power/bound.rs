@@ -100,7 +100,7 @@ impl std::str::FromStr for Bound {
     }
 }
 
-/// Reasons for which there is no recommendation.
+/// Reasons for the lack of a recommendation.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum BoundError {
     /// Two classifiers that are as good as equal.

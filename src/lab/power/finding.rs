@@ -389,7 +389,7 @@ pub struct MdlFinding {
     pub compression: f64,
 }
 
-/// How well the probe learns random labels of its training sentences, dealt by their hashes and as balanced as the task's. Control-task
+/// Share of random labels of its training sentences that the probe learns, dealt by their hashes and as balanced as the task's. Control-task
 /// selectivity (Hewitt and Liang 2019) is not defined here: its labels belong to word types, which training and test share; sentences have
 /// no types, so that accuracy on other sentences would be chance by construction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]

@@ -202,7 +202,7 @@ pub enum MatchError {
     Metric {
         file: String,
         metric: String,
-        /// Those that are there.
+        /// Those present.
         known: String,
     },
     /// No item in common.

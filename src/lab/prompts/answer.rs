@@ -112,7 +112,7 @@ fn unstable(results: &Results) -> Option<String> {
     ))
 }
 
-/// How often an answer stays the same under every name of its subject.
+/// Share of answers that stay the same under every name of their subject.
 fn stability(results: &Results) -> Option<String> {
     let first = results.models().into_iter().next()?;
     let v = &results.summaries.iter().find(|s| s.model == first)?.value;

@@ -241,7 +241,7 @@ impl Panel {
     /// Correct answers of a model to a relation under a prompt and mentions of choice.
     ///
     /// # Panics
-    /// If there is no such model, relation, prompt or mention.
+    /// If the model, relation, prompt or mention does not exist.
     pub fn correct(
         &self,
         model: usize,

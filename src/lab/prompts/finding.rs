@@ -29,7 +29,7 @@ pub enum Kind {
     /// A model's score under one prompt.
     #[interval]
     PromptScore(PromptScoreFinding),
-    /// How a model's score on a relation spreads over prompts.
+    /// Spread of a model's score on a relation over prompts.
     #[interval]
     PromptPreference(PromptPreferenceFinding),
     /// The same over all relations.
@@ -41,7 +41,7 @@ pub enum Kind {
     /// A model's score averaged over prompts and mentions.
     #[interval]
     Adjusted(AdjustedFinding),
-    /// How often models keep their places.
+    /// Share of draws in which models keep their ranks.
     #[interval]
     RankConsistency(RankConsistencyFinding),
     /// The same against the number of prompts that are averaged.
@@ -86,7 +86,7 @@ pub struct ModelNote {
     pub name: String,
     /// Content hash: weights, configuration, tokenizer.
     pub hash: String,
-    /// How it is asked: `masked`, `causal` or `denoising`.
+    /// Form of the question: `masked`, `causal` or `denoising`.
     pub asked: String,
     /// Number of words that it alone lacks: without it the models would share these too.
     #[serde(default)]
@@ -119,7 +119,7 @@ pub struct RelationFinding {
     pub prompts: Vec<String>,
     /// Facts of the relation.
     pub facts: usize,
-    /// Those that are asked of every model.
+    /// Facts asked of every model.
     pub kept: usize,
     /// Facts that are not asked, by reason.
     pub left_out: Vec<LeftOut>,
@@ -158,7 +158,7 @@ pub struct PromptScoreFinding {
     pub mrr: Estimate,
 }
 
-/// How a model's score on a relation spreads over prompts. Intervals by bootstrap over instances.
+/// Spread of a model's score on a relation over prompts. Intervals by bootstrap over instances.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct PromptPreferenceFinding {
     /// Identifier of the relation.

@@ -25,7 +25,7 @@ pub(crate) const STD: (f64, f64) = (0.0, 0.5);
 /// Splits and permutations behind [`Honest`].
 const REPEATS: usize = 100;
 
-/// How one model's score on one relation spreads over prompts, in the unit of the scores.
+/// Spread over prompts of a model's score on a relation, in the unit of the scores.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Preference {
     /// The lowest score.

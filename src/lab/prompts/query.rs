@@ -99,7 +99,7 @@ impl<'a> Asker<'a> {
     /// its order. `between` is called after each batch with the number done.
     ///
     /// # Errors
-    /// Those of the model, and of `between`.
+    /// Errors of the model and of `between`.
     pub fn logits<E: From<ModelError>>(
         &self,
         queries: &[&Encoded],

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "question", rename_all = "snake_case")]
 pub enum Question {
-    /// How do the models score under a prompt of the user's?
+    /// Scores of the models under a prompt of the user's.
     Prompt(PromptQuestion),
     /// Answers of the models to a prompt, and the details of one instance.
     Look(LookQuestion),

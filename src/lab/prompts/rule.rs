@@ -114,7 +114,7 @@ impl Rows {
 /// before the object, and is not read to its end. What is said, and the object's rank, are the same as with all scores in full.
 ///
 /// # Errors
-/// Those of the model, and of `between`, which is called after each batch with the number of queries done.
+/// Errors of the model and of `between`, which is called after each batch with the number of queries done.
 pub fn replies<E: From<ModelError>>(
     asker: &Asker<'_>,
     queries: &[(&Encoded, &str)],

@@ -28,19 +28,19 @@ pub struct Spec {
     /// Relations and mentions.
     #[serde(default)]
     pub data: DataSpec,
-    /// How answers are read.
+    /// Reading of answers.
     #[serde(default)]
     pub query: QuerySpec,
     /// Averages.
     #[serde(default)]
     pub adjust: AdjustSpec,
-    /// How ranks are drawn.
+    /// Drawing of ranks.
     #[serde(default)]
     pub ranks: RanksSpec,
-    /// How gaps are split.
+    /// Splitting of gaps.
     #[serde(default)]
     pub ledger: LedgerSpec,
-    /// How uncertainty is stated.
+    /// Statement of uncertainty.
     #[serde(default)]
     pub interval: IntervalSpec,
     /// Further pretraining on more or less of the facts.
@@ -116,7 +116,7 @@ impl DataSpec {
     }
 }
 
-/// How answers are read.
+/// Reading of answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct QuerySpec {
@@ -146,7 +146,7 @@ pub const OWN_WORDS: &str = "own";
 /// No function words.
 pub const NO_WORDS: &str = "none";
 
-/// How prompts and mentions are weighted.
+/// Weights of prompts and mentions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Weighting {
@@ -196,7 +196,7 @@ impl UserWeights {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AdjustSpec {
-    /// How prompts and mentions are weighted.
+    /// Weights of prompts and mentions.
     pub weights: Weighting,
     /// Prompts that are drawn for the average; none takes all.
     pub prompts: Option<usize>,
@@ -218,7 +218,7 @@ pub enum Sharing {
     Shared,
 }
 
-/// How ranks are drawn.
+/// Drawing of ranks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RanksSpec {
@@ -229,7 +229,7 @@ pub struct RanksSpec {
     pub random: Sharing,
     /// Places of equal scores.
     pub ties: Ties,
-    /// How scores are compared.
+    /// Comparison of scores.
     pub scoring: Scoring,
 }
 
@@ -253,7 +253,7 @@ impl RanksSpec {
     }
 }
 
-/// How gaps are split.
+/// Splitting of gaps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LedgerSpec {
@@ -277,7 +277,7 @@ pub struct DisparitySpec {
     pub models: Vec<String>,
     /// Different sentences of a mixture.
     pub sentences: usize,
-    /// How often they are read.
+    /// Number of readings.
     pub epochs: usize,
 }
 

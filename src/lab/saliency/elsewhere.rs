@@ -35,7 +35,7 @@ pub enum ElsewhereError {
     NothingToCompare,
 }
 
-/// How large predicted rationales are.
+/// Size of predicted rationales.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SizeRule {
     /// The ratio that a row gives; where it gives none, the mean ratio of the gold rationales of its dimension in the

@@ -284,7 +284,7 @@ pub struct InterpretabilityFinding {
     #[id]
     pub method: String,
     /// Token-F1 against the gold rationales; of originals and partners where `perturbation` is `all`, else of the partners.
-    /// None where nothing is known of gold rationales.
+    /// `None` without gold rationales.
     pub token_f1: Option<Estimate>,
     /// F1 of a random ranking, computed over all rankings.
     pub random_f1: Option<Estimate>,

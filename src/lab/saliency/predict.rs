@@ -69,7 +69,7 @@ fn combined(slots: &[Vec<(u32, f64)>]) -> Vec<(Vec<u32>, f64)> {
     all
 }
 
-/// How tokens read in the place of an answer.
+/// Text of tokens in the place of an answer.
 fn reads(tokenizer: &Tokenizer, ids: &[u32]) -> Result<String, Fault> {
     Ok(tokenizer.decode(ids, false)?.trim().to_owned())
 }

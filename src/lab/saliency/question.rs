@@ -9,7 +9,7 @@ pub enum Question {
     /// Prediction and scores for a typed sentence. The answer is the sentence, and for each model its prediction and
     /// one `saliency` a method.
     Sentence(SentenceQuestion),
-    /// How does every head of every layer attend between the mask and the tokens? The answer is one `attention`.
+    /// Attention of every head of every layer between the mask and the tokens. The answer is one `attention`.
     Attention(AttentionQuestion),
 }
 

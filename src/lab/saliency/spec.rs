@@ -27,21 +27,21 @@ pub struct Spec {
     /// The methods.
     #[serde(default)]
     pub saliency: SaliencySpec,
-    /// How attention is read.
+    /// Reading of attention.
     #[serde(default)]
     pub attention: AttentionSpec,
-    /// How gradients are integrated.
+    /// Integration of gradients.
     #[serde(default)]
     pub integrated_gradients: PathSpec,
-    /// How scores are judged.
+    /// Metrics of scores.
     #[serde(default)]
     pub metrics: MetricSpec,
-    /// How uncertainty is stated.
+    /// Statement of uncertainty.
     #[serde(default)]
     pub interval: IntervalSpec,
 }
 
-/// How uncertainty is stated.
+/// Statement of uncertainty.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[expect(clippy::manual_non_exhaustive, reason = "a key that older specs have")]
@@ -93,7 +93,7 @@ impl Default for DataSpec {
 pub struct SaliencySpec {
     /// Identifiers of methods.
     pub methods: Vec<String>,
-    /// How sufficiency and comprehensiveness are measured.
+    /// Measure of sufficiency and comprehensiveness.
     pub erasure: Erasure,
 }
 
@@ -103,7 +103,7 @@ impl Default for SaliencySpec {
     }
 }
 
-/// How words are taken away for sufficiency and comprehensiveness: `false`, `true` or `"eraser"` in a spec.
+/// Removal of words for sufficiency and comprehensiveness: `false`, `true` or `"eraser"` in a spec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Erasure {
@@ -196,7 +196,7 @@ pub enum ScoreKind {
     Raw,
 }
 
-/// How attention is read.
+/// Reading of attention.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AttentionSpec {
@@ -267,7 +267,7 @@ impl TargetKind {
     }
 }
 
-/// How gradients are integrated. The target is that of gradient × input and occlusion too, and the baseline is what occlusion puts
+/// Integration of gradients. The target is that of gradient × input and occlusion too, and the baseline is what occlusion puts
 /// in the place of a word.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -318,7 +318,7 @@ impl std::fmt::Display for TopK {
     }
 }
 
-/// How scores are judged.
+/// Metrics of scores.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MetricSpec {

@@ -53,7 +53,7 @@ pub(crate) struct Bench {
     /// The examples as the model sees them.
     pub stimuli: Arc<Stimuli>,
     pub labels: PropertyLabels,
-    /// Which examples train which probes.
+    /// Examples that train each probe.
     pub split: Split,
     /// Test rows that have a value of the target.
     pub test: Vec<usize>,

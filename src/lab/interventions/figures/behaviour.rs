@@ -13,7 +13,7 @@ use model::source::in_print;
 /// A line of the figure.
 type Quantity = fn(&BehaviourFinding) -> Option<Banded>;
 
-/// How often the preferred form changes, how sure the model is of the correct one of the two, and one over its rank among the verb
+/// Share of changed preferences, confidence of the model of the correct one of the two, and one over its rank among the verb
 /// forms, against the strength of one method in one model. None where the model was not asked.
 pub fn behaviour(
     results: &Results,

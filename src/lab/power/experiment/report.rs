@@ -82,7 +82,7 @@ impl Reporter {
         self.trained = Some(n_train);
     }
 
-    /// The notice for probes that were trained on so many examples.
+    /// The notice for probes trained on this number of examples.
     fn told(
         &self,
         tally: &Tally,

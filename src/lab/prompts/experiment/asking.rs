@@ -1,4 +1,4 @@
-//! How a model of the run is asked: what can be its answer, which facts it can be asked for, and what it replies to every prompt
+//! Questions to a model of the run: what can be its answer, which facts it can be asked for, and what it replies to every prompt
 //! under every name.
 
 use std::collections::HashMap;

@@ -58,7 +58,7 @@ pub(crate) struct Entry {
     pub relation: Relation,
     /// Its prompts that are asked.
     pub prompts: Vec<String>,
-    /// Those that are not.
+    /// Those left out.
     pub prompts_left_out: Vec<LeftOut>,
     /// The facts that are asked of every model, with the mentions that are asked.
     pub facts: Vec<Fact>,

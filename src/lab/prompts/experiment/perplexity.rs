@@ -45,7 +45,7 @@ pub(crate) fn weights(
 /// share done.
 ///
 /// # Errors
-/// Those of the model, and of `between`.
+/// Errors of the model and of `between`.
 pub(crate) fn perplexities(
     member: &Member,
     prompt: &str,

@@ -30,7 +30,7 @@ mod own;
 #[derive(Default)]
 struct Memory {
     kept: Mutex<HashMap<String, Vec<u8>>>,
-    /// How often something was put there: once for each question that the store could not answer.
+    /// Number of writes: one for each question that the store could not answer.
     times: AtomicUsize,
 }
 

@@ -29,7 +29,7 @@ impl Pulse for Poll<'_> {
 /// Limit on the steps of integrated gradients for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Steps {
-    /// Those of the spec: somebody types, and waits.
+    /// The settings of the spec, since the user is waiting.
     Planned,
     /// Doubled until the completeness error is kept.
     Doubled,

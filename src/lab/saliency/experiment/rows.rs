@@ -185,7 +185,7 @@ fn explain(
     Ok(())
 }
 
-/// True for a token of these words. Tokens that are no word's, and those that are asked, never are.
+/// True for a token of these words. False for tokens outside words and for the mask.
 fn of_words(input: &Input, token: usize, words: &[usize]) -> bool {
     !stays(input, token) && input.words[token].iter().any(|w| words.contains(w))
 }

@@ -185,7 +185,7 @@ impl At<'_> {
     /// slots; `take` gets the place of the point.
     ///
     /// # Errors
-    /// Those of the model; cancellation, between batches.
+    /// Errors of the model; cancellation, between batches.
     pub(crate) fn gradients(
         &self,
         points: &[Point],
@@ -233,7 +233,7 @@ impl At<'_> {
     /// The target at each point, averaged over the slots, without a gradient.
     ///
     /// # Errors
-    /// Those of the model; cancellation, between batches.
+    /// Errors of the model; cancellation, between batches.
     pub(crate) fn values(&self, points: &[Point], pulse: &mut dyn Pulse) -> Result<Vec<f64>, Fault> {
         let mut values = vec![0.0f64; points.len()];
         let mut done = 0;

@@ -139,7 +139,7 @@ impl Scored {
     }
 }
 
-/// How the words of an original and of a perturbed partner correspond: a given alignment completed, or that of a longest common
+/// Correspondence of the words of an original and of a perturbed partner: a given alignment completed, or that of a longest common
 /// subsequence of the words without regard to case. `replaced` pairs words that were replaced one for one.
 ///
 /// # Errors

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-/// How well a predicted rationale meets a gold one.
+/// Agreement of a predicted rationale with a gold one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct F1 {
     /// Share of the predicted words that are gold.

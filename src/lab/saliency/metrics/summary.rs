@@ -171,7 +171,7 @@ impl Clustered {
     }
 }
 
-/// A mean with Student's t over so many originals.
+/// A mean with Student's t over originals.
 fn by_t(mean: f64, pulls: &[f64], units: usize, (least, most): (f64, f64), level: f64) -> Estimate {
     if units < 2 {
         return Estimate { mean, lo: least, hi: most };
