@@ -119,7 +119,7 @@ pub(crate) fn say_farewell(address: &Address, name: &str, farewell: &Farewell) {
             address.host()
         )),
         Parting::Untold => output::say(&format!(
-            "{} could not be told to end the engine; `probity remote stop {address} {name}` ends it",
+            "{} did not confirm that the engine ends; `probity remote stop {address} {name}` ends it",
             address.host()
         )),
     }

@@ -51,7 +51,7 @@ impl Shard {
                 Err(format!("{index}/0 is a share of nothing: of 8 shares the first is 1/8 and the last 8/8"))
             }
             Some((index, count)) => Err(format!(
-                "there is no share {index} of {count}: they are counted from 1, up to {MOST} of them"
+                "invalid shard {index}/{count}: shards are numbered from 1, and there are at most {MOST}"
             )),
             None => Err("a share is I/N, for example 3/8".into()),
         }
@@ -295,12 +295,12 @@ mod tests {
         assert_eq!(Shard::parse("1/1").unwrap(), Shard::WHOLE);
         for (text, word) in [
             ("0/0", "share of nothing"),
-            ("0/8", "counted from 1"),
-            ("9/8", "no share 9 of 8"),
+            ("0/8", "numbered from 1"),
+            ("9/8", "invalid shard 9/8"),
             ("3", "3/8"),
             ("-1/8", "I/N"),
             ("1/99999999999999999999999", "I/N"),
-            ("1/200000", "up to 100000"),
+            ("1/200000", "at most 100000"),
         ] {
             let message = Shard::parse(text).unwrap_err();
             assert!(message.contains(word), "{text}: {message}");

@@ -226,7 +226,7 @@ fn sbatch_word(text: &str) -> Result<String, CliError> {
 fn quoted(text: &str) -> Result<String, CliError> {
     if text.chars().any(char::is_control) {
         return Err(CliError::Usage(format!(
-            "{}: a name with control characters cannot stand in a script",
+            "{}: a name with control characters cannot be written into a script",
             printable_label(text)
         )));
     }

@@ -416,7 +416,7 @@ fn load(path: &Path) -> Result<Document, Problem> {
     };
     let about = std::fs::metadata(path).map_err(|e| fail(format!("cannot be read: {e}")))?;
     if !about.is_file() {
-        return Err(fail("is no file".into()));
+        return Err(fail("is not a file".into()));
     }
     if about.len() > MAX_TEXT {
         return Err(fail(format!("is larger than {} MiB", MAX_TEXT >> 20)));

@@ -264,7 +264,7 @@ type Header = (BTreeMap<String, TensorInfo>, BTreeMap<String, String>);
 fn header_entries(text: &[u8]) -> std::result::Result<Header, String> {
     let text = std::str::from_utf8(text).map_err(|_| "its header is not UTF-8 text".to_string())?;
     let entries: BTreeMap<String, serde_json::Value> =
-        serde_json::from_str(text).map_err(|e| format!("its header is no JSON object: {e}"))?;
+        serde_json::from_str(text).map_err(|e| format!("its header is not a JSON object: {e}"))?;
     let mut tensors = BTreeMap::new();
     let mut aliases = BTreeMap::new();
     for (name, value) in entries {

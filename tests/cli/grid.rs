@@ -97,7 +97,7 @@ fn what_does_not_belong_together_is_refused() {
     refused(&probity.run(&["run", &spec]), 2, &["grid.toml", "8 cells", "--out DIR"]);
     refused(&probity.run(&["run", &spec, "--out", &dir, "--json"]), 2, &["--json", "probity merge"]);
     refused(&probity.run(&["run", &spec, "--out", &dir, "--shard", "0/0"]), 2, &["share of nothing", "1/8"]);
-    refused(&probity.run(&["run", &spec, "--out", &dir, "--shard", "9/8"]), 2, &["no share 9 of 8"]);
+    refused(&probity.run(&["run", &spec, "--out", &dir, "--shard", "9/8"]), 2, &["invalid shard 9/8"]);
     refused(&probity.run(&["run", &spec, "--shard", "1/8"]), 2, &["--out"]);
     refused(&probity.run(&["run", &spec, &spec, "--out", &dir]), 2, &["the same experiment", "cell"]);
     refused(&probity.run(&["run", &spec, "--out", "/proc/nowhere"]), 1, &["/proc/nowhere", "cannot write"]);

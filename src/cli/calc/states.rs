@@ -55,7 +55,7 @@ pub struct StatesArgs {
 /// [`CliError::Usage`] for a spec or model that cannot be used, [`CliError::Failed`] where the file cannot be written.
 pub fn answer(args: &StatesArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let Spec::Interventions(spec) = Spec::read(&args.spec)? else {
-        let what = format!("{}: it is no spec of the interventions lab", args.spec.display());
+        let what = format!("{}: not a spec of the interventions lab", args.spec.display());
         return Err(CliError::Usage(printable_label(&what)));
     };
     let name = match &args.model {

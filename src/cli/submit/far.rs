@@ -163,7 +163,7 @@ pub(super) fn receive(dir: &Path) -> Result<Arrived, CliError> {
 fn unpack(dir: &Path, text: &[u8]) -> Result<Arrived, CliError> {
     let parcel: Parcel = serde_json::from_slice(text).map_err(|e| {
         CliError::Usage(format!(
-            "what came is no parcel of specs ({e}); use one version of the program on both machines"
+            "the data received are not a set of specs ({e}); use one version of the program on both machines"
         ))
     })?;
     let cannot = |e: std::io::Error| CliError::Failed(format!("cannot write {}: {e}", dir.display()));

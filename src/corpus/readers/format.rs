@@ -78,7 +78,7 @@ pub(crate) fn json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Unread> {
         }
         let foreign = ["NaN", "Infinity"].into_iter().find(|word| text.contains(word));
         match foreign.filter(|_| unread.kind == DropKind::Syntax) {
-            Some(word) => Unread::new(DropKind::Value, format!("{word} is no number of JSON")),
+            Some(word) => Unread::new(DropKind::Value, format!("{word} is not a JSON number")),
             None => unread,
         }
     })

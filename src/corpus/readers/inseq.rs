@@ -159,9 +159,9 @@ const GRANULAR: &str = "a score for each dimension of the embedding; call `aggre
 /// Scores of tokens from a tensor in base64; `None` for values that are not finite.
 fn unpacked(text: &str) -> Result<Vec<Vec<Option<f64>>>, Unread> {
     let wrong = |what: String| Unread::new(DropKind::Value, what);
-    let bytes = BASE64_STANDARD.decode(text).map_err(|e| wrong(format!("scores that are no base64: {e}")))?;
+    let bytes = BASE64_STANDARD.decode(text).map_err(|e| wrong(format!("the scores are not base64: {e}")))?;
     let tensors =
-        SafeTensors::deserialize(&bytes).map_err(|e| wrong(format!("scores that are no tensor: {e}")))?;
+        SafeTensors::deserialize(&bytes).map_err(|e| wrong(format!("the scores are not a tensor: {e}")))?;
     let tensor = tensors
         .tensor("attribution")
         .map_err(|e| wrong(format!("scores without a tensor of theirs: {e}")))?;

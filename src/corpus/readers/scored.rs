@@ -280,7 +280,7 @@ mod tests {
     fn rows_that_make_no_sense_are_dropped_whole_and_counted() {
         for (bad, kind, word) in [
             (r#"{"tokens": ["a", "b"], "scores": [1]}"#, DropKind::Value, "1 scores for 2 tokens"),
-            (r#"{"tokens": ["a"], "scores": [NaN]}"#, DropKind::Value, "NaN is no number of JSON"),
+            (r#"{"tokens": ["a"], "scores": [NaN]}"#, DropKind::Value, "NaN is not a JSON number"),
             (r#"{"tokens": ["a"], "scores": [1], "gold": [1]}"#, DropKind::Index, "token index 1"),
             (r#"{"tokens": ["a"], "scores": [1], "mask": 3}"#, DropKind::Index, "token index 3"),
             (r#"{"tokens": ["a"], "scores": [1], "ratio": 3}"#, DropKind::Value, "ratio"),

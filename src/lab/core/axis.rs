@@ -63,8 +63,8 @@ impl Axis {
         let list = match given {
             Value::Array(list) => list.clone(),
             value if self.takes == Takes::Layer && *value == all => vec![all.clone()],
-            _ if self.takes == Takes::Layer => return Err("is no list of layers, and not \"all\"".into()),
-            _ => return Err("is no list: a value that all cells share stands outside [grid]".into()),
+            _ if self.takes == Takes::Layer => return Err("must be a list of layers or \"all\"".into()),
+            _ => return Err("must be a list; put a value shared by all cells outside [grid]".into()),
         };
         if list.is_empty() {
             return Err("is an empty list: name at least one value, or leave the axis out".into());
@@ -160,7 +160,7 @@ fn set(table: &mut Table, key: &str, value: Value) -> Result<(), String> {
     while let Some((head, tail)) = rest.split_once('.') {
         let entry = at.entry(head).or_insert_with(|| Value::Table(Table::new()));
         let Value::Table(inner) = entry else {
-            return Err(format!("sets `{key}`, and `{head}` is no table"));
+            return Err(format!("sets `{key}`, but `{head}` is not a table"));
         };
         (at, rest) = (inner, tail);
     }

@@ -65,7 +65,9 @@ impl FunctionWords {
         };
         let size = std::fs::metadata(path).map_err(|e| wrong(format!("cannot read the words: {e}")))?.len();
         if size > MAX_BYTES {
-            return Err(wrong(format!("{size} bytes are no list of function words (at most 4 MiB)")));
+            return Err(wrong(format!(
+                "{size} bytes is too long for a list of function words (at most 4 MiB)"
+            )));
         }
         let text = std::fs::read_to_string(path).map_err(|e| wrong(format!("cannot read the words: {e}")))?;
         let words = Self::of(&text);

@@ -283,7 +283,7 @@ fn k() -> Setting<Spec> {
 }
 
 fn function_words() -> Setting<Spec> {
-    let help = "Words that are no answer: `own` for the program's list and all punctuation, `none`, or a file of words.";
+    let help = "Words that do not count as answers: `own` for the program's list and all punctuation, `none`, or a file of words.";
     row("query.function_words", "Skipped words", help)
         .file(
             OWN_WORDS,

@@ -88,7 +88,7 @@ fn agrees(
     let verdict = match best.value.f1_above {
         Some(above) if above.lo > 0.0 => "finds the words that people marked better than chance",
         Some(above) if above.hi < 0.0 => "finds the words that people marked worse than chance",
-        _ => "cannot be told from chance in finding the words that people marked",
+        _ => "cannot be distinguished from chance in finding the words that people marked",
     };
     let n = grouped(best.value.originals);
     Some(format!(

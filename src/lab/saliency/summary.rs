@@ -121,7 +121,7 @@ pub fn verdicts(results: &Results) -> Vec<String> {
             let verdict = match above {
                 e if e.lo > 0.0 => "finds the words that people marked more often than chance",
                 e if e.hi < 0.0 => "finds the words that people marked less often than chance",
-                _ => "cannot be told from chance in finding the words that people marked",
+                _ => "cannot be distinguished from chance in finding the words that people marked",
             };
             out.push(format!(
                 "{name} {verdict}: F1 {} against {}, paired difference {:+.3} [{:+.3}, {:+.3}]",

@@ -55,7 +55,7 @@ impl LogitsExecutor {
         (device, dtype): (Device, Dtype),
     ) -> Result<(LogitsExecutor, Vec<String>)> {
         if dtype != Dtype::F32 {
-            let what = "families that are run by their logits run in f32 only; leave the dtype away".into();
+            let what = "this family runs in f32 only; omit `--dtype`".into();
             return Err(ModelError::Device { device: format!("{device} {dtype}"), what });
         }
         let device = open_device(device)?;

@@ -84,7 +84,7 @@ impl Client {
         if let Some(token) = &settings.token
             && !token.bytes().all(|b| b.is_ascii_graphic())
         {
-            return Err("HF_TOKEN holds characters that no token has".into());
+            return Err("HF_TOKEN contains invalid characters".into());
         }
         let patience = settings.patience;
         let mut config = Agent::config_builder()

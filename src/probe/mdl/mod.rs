@@ -40,7 +40,7 @@ pub enum MdlError {
     )]
     TooFew(usize),
     /// Weights or bits are not finite.
-    #[error("the weights of the variational code are no numbers any more")]
+    #[error("the weights of the variational code became NaN or infinite")]
     Diverged,
     /// The data cannot train a probe.
     #[error(transparent)]

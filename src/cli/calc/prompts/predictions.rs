@@ -134,7 +134,7 @@ pub(super) fn predictions(
     let subset = wanted.subset.map_or(SUBSET, |n| n as usize);
     if wanted.subset.is_some() && subset > relations {
         let what = format!(
-            "--subset {subset}: {} has {relations} relations that all models answered; name at most so many",
+            "--subset {subset}: {} has {relations} relations that all models answered; name at most that many",
             printable_label(&args.table.display().to_string())
         );
         return Err(CliError::Usage(what));

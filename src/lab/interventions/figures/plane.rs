@@ -39,7 +39,7 @@ impl<'a> Rated<'a> {
         let [dominated, all] = self.dominated();
         let mut text = format!("{dominated} of {all} settings dominated");
         for (count, what) in
-            [(of(Standing::Open), "not told from the front"), (of(Standing::Unread), "not rated")]
+            [(of(Standing::Open), "not distinguishable from the front"), (of(Standing::Unread), "not rated")]
         {
             if count > 0 {
                 text.push_str(&format!(", {count} {what}"));

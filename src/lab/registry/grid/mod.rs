@@ -157,7 +157,9 @@ impl File<'_> {
         let declared = by_id(lab).axes();
         let names: Vec<&str> = declared.iter().map(|a| a.name).collect();
         let Value::Table(table) = given else {
-            return Err(self.value("grid", "is no table: write [grid] and one axis a line below it".into()));
+            return Err(
+                self.value("grid", "is not a table: write [grid] and one axis a line below it".into())
+            );
         };
         let mut named = HashMap::new();
         flatten(table, "", &names, &mut named);
@@ -166,7 +168,7 @@ impl File<'_> {
         }
         let unknown = named.keys().filter(|key| !names.contains(&key.as_str())).min();
         if let Some(key) = unknown {
-            let problem = format!("is no axis of this lab: `{key}` {}", suggest::is_unknown(key, &names));
+            let problem = format!("is not an axis of this lab: `{key}` {}", suggest::is_unknown(key, &names));
             return Err(self.value(&format!("grid.{key}"), problem));
         }
         Ok(declared.iter().filter_map(|axis| Some((axis, named.remove(axis.name)?))).collect())

@@ -72,7 +72,7 @@ fn sentence(
     let methods = if asked.methods.is_empty() { &spec.saliency.methods } else { &asked.methods };
     if let Some(unknown) = methods.iter().find(|m| named(m).is_none()) {
         let hint = format!("known are {}", super::bench::known_methods());
-        return Err(problem(&format!("`{unknown}` is no method"), "method", &hint).into());
+        return Err(problem(&format!("unknown method `{unknown}`"), "method", &hint).into());
     }
     let label = Label::new(spec, ALL);
     let mut findings =

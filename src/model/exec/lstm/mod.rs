@@ -41,7 +41,7 @@ impl LstmExecutor {
     /// [`ModelError::MissingTensor`]; [`ModelError::Device`] for any dtype but f32.
     pub(crate) fn new(arch: &Arch, mut params: Params, dtype: Dtype) -> Result<LstmExecutor> {
         if dtype != Dtype::F32 {
-            let what = "LSTMs run in f32 only; leave the dtype away".into();
+            let what = "LSTMs run in f32 only; omit `--dtype`".into();
             return Err(ModelError::Device { device: format!("cpu {dtype}"), what });
         }
         let mut take = |name: String| -> Result<Vec<f32>> {
