@@ -46,10 +46,13 @@ fn a_run_far_away_finds_what_one_here_finds_and_leaves_a_session_at_both_ends() 
     let there = near.command(&args).env("PROBITY_SSH", place.ssh()).output().unwrap();
     assert_eq!(there.status.code(), Some(0), "{}", text(&there.stderr));
     assert_eq!(found(&there.stdout), found(&here.stdout), "bit for bit but for times");
-    let far = place.session("tiny");
-    assert_eq!(findings_of(&far.board()), findings_of(&far::read(near.state.path(), "tiny").board()));
+    assert_eq!(
+        findings_of(&place.session("tiny").board()),
+        findings_of(&far::read(near.state.path(), "tiny").board())
+    );
     // It ends with the run, and what was sent goes with it; nobody waits for that.
     until(|| place.engines().is_empty().then_some(()));
+    let far = place.session("tiny");
     let recorded = std::fs::read_to_string(place.path().join("sessions/tiny.probity.jsonl")).unwrap();
     assert!(!recorded.contains(&near.state.path().display().to_string()), "no path of this side went there");
 
