@@ -23,7 +23,7 @@ mod paper;
 mod pdf;
 mod png;
 pub mod role;
-pub mod route;
+mod route;
 mod spare;
 mod svg;
 

@@ -1,10 +1,10 @@
-//! The course of an arrow from node to node, around the nodes in between: the same on paper and on cells.
+//! The course of an arrow from node to node, around the nodes in between.
 
 use super::canvas::At;
 
 /// The box of a node: its middle, and half its width and height.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Room {
+pub(crate) struct Room {
     /// Middle.
     pub at: At,
     /// Half the width and half the height.
@@ -20,7 +20,7 @@ impl Room {
 
 /// Places along the arrow, between the two boxes. It is bent where a straight one would come within `air` of another box;
 /// empty if the boxes touch.
-pub fn course(from: &Room, to: &Room, others: &[Room], air: f64) -> Vec<At> {
+pub(crate) fn course(from: &Room, to: &Room, others: &[Room], air: f64) -> Vec<At> {
     const STEPS: u32 = 80;
     let (a, b) = (from.at, to.at);
     let (dx, dy) = (b.0 - a.0, b.1 - a.1);

@@ -214,6 +214,9 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
         ["z"], None, folds => look::zoom;
     "theme", "next theme", "Shows the next theme.", ["T"], None, |s| s.themes.len() > 1 => look::theme;
     "glyphs", "other characters", "Switches between Braille dots, half blocks and ASCII.", [], None, always => look::glyphs;
+    "bands", "behind the figure: all bands",
+        "Draws the intervals of all lines as bands, or of the line that the figure is about alone.",
+        ["b"], None, measures => look::bands;
     "mouse", "mouse on or off", "Releases the mouse to the terminal, so that text can be selected, or takes it back.",
         [], None, always => look::mouse;
     "try-link", "reconnect", "Reconnects to the remote engine now.", [], None, |s| s.down.is_some() => |_| vec![Effect::TryLink];
@@ -356,8 +359,13 @@ mod tests {
             .flat_map(|e| e.keys.iter().map(move |k| (*k, e.name)))
             .filter(|(key, _)| GLOBAL.iter().any(|g| g.keys.contains(key)))
             .collect();
-        let listed =
-            [("r", "home-resume"), ("space", "mark-word"), ("space", "select-model"), ("r", "submit-again")];
+        let listed = [
+            ("r", "home-resume"),
+            ("b", "published"),
+            ("space", "mark-word"),
+            ("space", "select-model"),
+            ("r", "submit-again"),
+        ];
         assert_eq!(taken, listed);
     }
 

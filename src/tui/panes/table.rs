@@ -114,13 +114,17 @@ impl Table {
             "" => format!("{name} ({})  {key} filter", order.len()),
             text => format!("{name} ({} of {})  {key} {text}", order.len(), self.rows.len()),
         };
-        frame.render_widget(
-            pane_block(state, pane, &fit(&title, usize::from(area.width.saturating_sub(6)))),
-            area,
-        );
         let inner = inside(area);
         let room = usize::from(inner.width).saturating_sub(2);
         let (widths, first) = self.fitting(room);
+        let most = usize::from(area.width.saturating_sub(6));
+        let dropped = match self.columns.len() - widths.len() {
+            0 => String::new(),
+            1 => format!("  {} +1 column", state.keymap.short_label("zoom")),
+            count => format!("  {} +{count} columns", state.keymap.short_label("zoom")),
+        };
+        let title = if width(&title) + width(&dropped) <= most { title + &dropped } else { title };
+        frame.render_widget(pane_block(state, pane, &fit(&title, most)), area);
         let (column, down) = self.sorting(listed);
         let theme = state.theme();
         let ascii = state.view.glyphs == crate::state::Glyphs::Ascii;

@@ -96,6 +96,8 @@ pub struct View {
     pub recent: Vec<&'static str>,
     /// How the program began; the strip of the first start goes when it is dismissed.
     pub opening: Opening,
+    /// Whether figures draw the bands of all lines.
+    pub all_bands: bool,
     /// Whether the mouse is the terminal's own.
     pub mouse_free: bool,
     /// A message that stays for a few seconds, or until the next key.
@@ -242,6 +244,7 @@ impl State {
             picked: None,
             recent: Vec::new(),
             opening,
+            all_bands: false,
             mouse_free: false,
             toast: None,
             toast_age: (None, 0),

@@ -14,7 +14,7 @@ use crate::panes::{message, pane_block, problem};
 use crate::screen::Pane;
 use crate::state::State;
 use crate::theme::Role;
-use crate::widgets::chart::{Chart, Form};
+use crate::widgets::chart::Chart;
 use base::numbers::{decimals, percent, plus_minus, probability, score, seconds, short};
 use base::text::{fit, last_part, printable, width};
 use engine::message::Outcome;
@@ -65,7 +65,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     frame.render_widget(pane_block(state, pane, &fit(&printable(&title), room)), area);
     let inner = inside(area);
     let Some(figure) = super::lines(state, pane) else { return nothing(frame, inner, state) };
-    let chart = Chart { figure, theme: state.theme(), glyphs: state.view.glyphs, form: Form::Lines };
+    let chart = Chart::new(figure, state);
     let area = chart_area(inner, state);
     frame.render_widget(chart, area);
     let below = Rect { y: area.bottom(), height: inner.bottom() - area.bottom(), ..inner };

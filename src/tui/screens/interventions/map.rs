@@ -17,7 +17,7 @@ use crate::panes::{message, pane_block};
 use crate::screen::Pane;
 use crate::state::{State, moved};
 use crate::theme::Role;
-use crate::widgets::chart::{Chart, Form, cell_area};
+use crate::widgets::chart::Chart;
 use base::numbers::{score, short};
 use base::text::{fit, printable, width, wrapped};
 use figure::Figure;
@@ -73,7 +73,7 @@ pub(crate) fn press(state: &mut State, pane: Rect, mouse: Mouse) {
     let Some((figure, map)) = view(state).map.as_ref().zip(map(state)) else { return };
     let (area, count) = (chart_area(inside(pane)), map.layers.len());
     let hit = (0..count * count).map(|i| (i / count, i % count)).find(|(row, column)| {
-        let cell = cell_area(figure, area, *row, *column);
+        let cell = Chart::new(figure, state).cell_area(area, *row, *column);
         cell.is_some_and(|cell| cell.contains((mouse.x, mouse.y).into()))
     });
     if let Some(cell) = hit {
@@ -105,10 +105,9 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     frame.render_widget(pane_block(state, pane, &fit(&printable(&figure.title), room)), area);
     let inner = inside(area);
     let chart = chart_area(inner);
-    let widget = Chart { figure, theme: state.theme(), glyphs: state.view.glyphs, form: Form::Lines };
-    frame.render_widget(widget, chart);
+    frame.render_widget(Chart::new(figure, state), chart);
     let (row, column) = cursor(state, map.layers.len());
-    if let Some(cell) = cell_area(figure, chart, row, column) {
+    if let Some(cell) = Chart::new(figure, state).cell_area(chart, row, column) {
         let cell = cell.intersection(frame.area());
         let style = state.theme().style(Role::Focus).add_modifier(Modifier::BOLD | Modifier::REVERSED);
         for x in cell.left()..cell.right() {

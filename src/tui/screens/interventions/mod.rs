@@ -36,7 +36,7 @@ use crate::reduce::job;
 use crate::screen::{Origin, Pane, Screen, ScreenId};
 use crate::setup as frame_setup;
 use crate::state::{Drag, FIGURES, Start, State};
-use crate::widgets::chart;
+use crate::widgets::chart::Chart;
 use engine::board::Job;
 use engine::message::{Command, Event, Outcome, Question};
 use figure::{Figure, Scale};
@@ -482,7 +482,8 @@ fn lines(state: &State, pane: Pane) -> Option<&Figure> {
 
 fn drag_marker(state: &mut State, pane: Pane, area: Rect, x: u16) -> Vec<Effect> {
     let figure = lines(state, pane);
-    let value = figure.and_then(|figure| chart::value_at(figure, curves::chart_area(inside(area), state), x));
+    let value = figure
+        .and_then(|figure| Chart::new(figure, state).value_at(curves::chart_area(inside(area), state), x));
     let stop = value.and_then(|value| nearest_stop(state, value));
     let row = frame_setup::row(state, setup::STRENGTH).zip(stop);
     row.map_or(Vec::new(), |(row, stop)| frame_setup::set(state, &row, Value::Number(stop)))

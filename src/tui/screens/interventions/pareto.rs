@@ -31,7 +31,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let room = inner.height.saturating_sub(6).min(2);
     let below: Vec<Line<'static>> = lines.into_iter().flatten().take(room.into()).collect();
     let chart = Rect { height: inner.height - below.len() as u16, ..inner };
-    let widget = Chart { figure, theme: state.theme(), glyphs: state.view.glyphs, form: Form::Markers };
+    let widget = Chart { form: Form::Markers, ..Chart::new(figure, state) };
     frame.render_widget(widget, chart);
     for (y, line) in (chart.bottom()..).zip(below) {
         frame.render_widget(line, Rect { y, height: 1, ..inner });

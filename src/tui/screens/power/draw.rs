@@ -10,7 +10,7 @@ use crate::panes::{message, pane_block, problem};
 use crate::screen::Pane;
 use crate::state::State;
 use crate::theme::Role;
-use crate::widgets::chart::{Chart, Form};
+use crate::widgets::chart::Chart;
 use base::text::{fit, printable};
 use engine::message::Outcome;
 use figure::Figure;
@@ -30,7 +30,7 @@ fn chart(
     let inner = inside(area);
     let Some(figure) = figure else { return nothing(frame, inner, state) };
     let lines = u16::from(inner.height >= 7 && below.is_some());
-    let widget = Chart { figure, theme: state.theme(), glyphs: state.view.glyphs, form: Form::Lines };
+    let widget = Chart::new(figure, state);
     frame.render_widget(widget, Rect { height: inner.height - lines, ..inner });
     if let Some(text) = below.filter(|_| lines == 1) {
         let row = Rect { y: inner.bottom() - 1, height: 1, ..inner };

@@ -10,7 +10,7 @@ use crate::panes::{message, pane_block};
 use crate::screen::Pane;
 use crate::state::State;
 use crate::theme::Role;
-use crate::widgets::chart::{Chart, Form};
+use crate::widgets::chart::Chart;
 use base::numbers::seconds;
 use base::text::{fit, printable, wrapped};
 use engine::message::Outcome;
@@ -231,7 +231,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     });
     let told = told.unwrap_or_default();
     let chart = Rect { height: inner.height - told.len() as u16, ..inner };
-    let widget = Chart { figure, theme: state.theme(), glyphs: state.view.glyphs, form: Form::Lines };
+    let widget = Chart::new(figure, state);
     frame.render_widget(widget, chart);
     for (k, text) in told.into_iter().enumerate() {
         let row = Rect { y: chart.bottom() + k as u16, height: 1, ..inner };

@@ -135,7 +135,7 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
         ["o"], Some(("own prompt", 11)), can_ask => |s| look::ask(s, &own::PROMPT);
     "add-facts", "add facts", "Asks a file or folder with facts and prompts too, beside what is asked already.",
         ["a"], None, live => |s| look::ask(s, &own::FILES);
-    "published", "published numbers",
+    "published", "behind the figure: published numbers",
         "Lays what Cao et al. 2022 published beneath the figure, where they published such numbers, or takes it away.",
         ["b"], None, always => turn_published;
 };

@@ -9,7 +9,7 @@ use crate::panes::{message, pane_block};
 use crate::screen::Pane;
 use crate::state::State;
 use crate::theme::Role;
-use crate::widgets::chart::{Chart, Form};
+use crate::widgets::chart::Chart;
 use base::text::{fit, printable};
 use figure::Figure;
 use labs::saliency::figures;
@@ -36,6 +36,6 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
         return message(frame, inside(area), &text, state.theme().style(Role::Dim));
     };
     frame.render_widget(pane_block(state, pane, &fit(&printable(&figure.title), room)), area);
-    let widget = Chart { figure, theme: state.theme(), glyphs: state.view.glyphs, form: Form::Lines };
+    let widget = Chart::new(figure, state);
     frame.render_widget(widget, inside(area));
 }

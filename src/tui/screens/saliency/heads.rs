@@ -13,7 +13,7 @@ use crate::layout::{inside, scrolled};
 use crate::panes::{message, pane_block};
 use crate::state::{State, moved};
 use crate::theme::Role;
-use crate::widgets::chart::{Chart, Form, cell_area};
+use crate::widgets::chart::Chart;
 use base::numbers::decimals;
 use base::text::{fit, last_part, printable};
 use figure::layers::{Strip, Token, Tokens};
@@ -120,9 +120,11 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let table = table(inner, v.scores.len());
     let part = part(figure, &v.scores, at, table);
     let below = inner.height - table.height;
-    let chart = |figure| Chart { figure, theme: state.theme(), glyphs: state.view.glyphs, form: Form::Lines };
+    let chart = |figure| Chart::new(figure, state);
     frame.render_widget(chart(&part.figure), table);
-    if let Some(cell) = cell_area(&part.figure, table, at.0 - part.layers.start, at.1 - part.heads.start) {
+    if let Some(cell) =
+        chart(&part.figure).cell_area(table, at.0 - part.layers.start, at.1 - part.heads.start)
+    {
         let cell = cell.intersection(frame.area());
         let style = state.theme().style(Role::Focus).add_modifier(Modifier::BOLD | Modifier::REVERSED);
         for x in cell.left()..cell.right() {
@@ -143,7 +145,7 @@ pub(crate) fn at(state: &State, pane: Rect, mouse: Mouse) -> Option<(usize, usiz
     let Part { figure, layers, heads } = part(figure, scores, head(state)?, table);
     let cells = layers.clone().flat_map(|l| heads.clone().map(move |h| (l, h)));
     cells.into_iter().find(|(l, h)| {
-        let cell = cell_area(&figure, table, l - layers.start, h - heads.start);
+        let cell = Chart::new(&figure, state).cell_area(table, l - layers.start, h - heads.start);
         cell.is_some_and(|cell| cell.contains((mouse.x, mouse.y).into()))
     })
 }

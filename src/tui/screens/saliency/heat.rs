@@ -11,7 +11,7 @@ use crate::layout::inside;
 use crate::panes::{message, pane_block, problem};
 use crate::state::{State, moved};
 use crate::theme::Role;
-use crate::widgets::chart::{Chart, Form, Strips};
+use crate::widgets::chart::{Chart, Strips};
 use base::numbers::{decimals, probability, short};
 use base::text::{fit, last_part, pad, printable, width, wrapped};
 use corpus::rationales::align;
@@ -190,7 +190,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
 
 /// The strips with the cursor, for drawing and for the mouse.
 pub(crate) fn strips<'a>(state: &'a State, figure: &'a Figure) -> Strips<'a> {
-    let chart = Chart { figure, theme: state.theme(), glyphs: state.view.glyphs, form: Form::Lines };
+    let chart = Chart::new(figure, state);
     Strips { chart, cursor: cursor(state) }
 }
 

@@ -128,6 +128,13 @@ impl Canvas {
         }
     }
 
+    /// True if nothing is drawn in a cell of the screen.
+    pub(crate) fn is_free(&self, (x, y): (u16, u16)) -> bool {
+        let at = usize::from(y.saturating_sub(self.area.y)) * usize::from(self.area.width)
+            + usize::from(x - self.area.x);
+        self.cells.get(at).is_none_or(|cell| cell.dots | cell.shade == 0)
+    }
+
     /// Draws the canvas. Cells without dots are left alone.
     pub(crate) fn render(&self, buffer: &mut Buffer) {
         let cells = self.cells.iter().zip(self.area.positions());

@@ -1,20 +1,149 @@
-//! Small directed graphs on cells: names in brackets, arrows between them.
+//! Small directed graphs on cells: boxes with names, arrows between them in box-drawing characters.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Modifier;
+use ratatui::style::{Modifier, Style};
 
 use super::Chart;
-use super::canvas::Canvas;
 use super::cells::Key;
 use crate::theme::Role;
 use base::text::{fit, printable, width};
-use figure::Dash;
 use figure::layers::Graph;
-use figure::route::{Room, course};
 
 /// Longest name of a node.
 const LONGEST: usize = 22;
+/// Steps of a course: up, right, down, left. The bit of a step in a cell is `1 << step`.
+const STEPS: [(i32, i32); 4] = [(0, -1), (1, 0), (0, 1), (-1, 0)];
+/// Light and heavy lines by the bits of the sides that they touch.
+const LIGHT: [&str; 16] = [" ", "│", "─", "└", "│", "│", "┌", "├", "─", "┘", "─", "┴", "┐", "┤", "┬", "┼"];
+const HEAVY: [&str; 16] = [" ", "┃", "━", "┗", "┃", "┃", "┏", "┣", "━", "┛", "━", "┻", "┓", "┫", "┳", "╋"];
+const HEADS: [(&str, &str); 4] = [("▲", "^"), ("▶", ">"), ("▼", "v"), ("◀", "<")];
+/// Costs: of a turn, of crossing another arrow, and of running on top of one.
+const TURN: u32 = 3;
+const CROSS: u32 = 4;
+const SHARE: u32 = 40;
+
+/// A node on the cells.
+struct Placed {
+    label: String,
+    area: Rect,
+}
+
+/// The cells that arrows run through.
+struct Grid {
+    area: Rect,
+    /// Cells that belong to nodes.
+    taken: Vec<bool>,
+    /// Sides of each cell that arrows touch.
+    sides: Vec<u8>,
+}
+
+impl Grid {
+    fn new(area: Rect, nodes: &[Placed]) -> Self {
+        let size = usize::from(area.width) * usize::from(area.height);
+        let mut grid = Self { area, taken: vec![false; size], sides: vec![0; size] };
+        for node in nodes {
+            for at in node.area.intersection(area).positions() {
+                let index = grid.index((i32::from(at.x), i32::from(at.y)));
+                index.into_iter().for_each(|k| grid.taken[k] = true);
+            }
+        }
+        grid
+    }
+
+    fn index(&self, (x, y): (i32, i32)) -> Option<usize> {
+        let (dx, dy) = (x - i32::from(self.area.x), y - i32::from(self.area.y));
+        let inside =
+            (0..i32::from(self.area.width)).contains(&dx) && (0..i32::from(self.area.height)).contains(&dy);
+        inside.then(|| dy as usize * usize::from(self.area.width) + dx as usize)
+    }
+
+    /// The cell next to a cell, if it is free of nodes.
+    fn next(&self, at: usize, step: usize) -> Option<usize> {
+        let columns = usize::from(self.area.width);
+        let (x, y) =
+            ((at % columns) as i32 + i32::from(self.area.x), (at / columns) as i32 + i32::from(self.area.y));
+        self.index((x + STEPS[step].0, y + STEPS[step].1)).filter(|k| !self.taken[*k])
+    }
+
+    /// The free cells around a node, each with the step that leads away from the node, and its distance from the middle of the side.
+    fn around(&self, node: Rect) -> Vec<(usize, usize, u32)> {
+        let (left, top) = (i32::from(node.x), i32::from(node.y));
+        let (right, bottom) = (i32::from(node.right()), i32::from(node.bottom()));
+        let (middle, level) = (left + (right - left) / 2, top + (bottom - top) / 2);
+        let across = (left + 1..right - 1).flat_map(|x| {
+            let off = (x - middle).unsigned_abs() / 2;
+            [((x, top - 1), 0, off), ((x, bottom), 2, off)]
+        });
+        let beside = [((right, level), 1, 0), ((left - 1, level), 3, 0)];
+        let free = |(at, step, off)| self.index(at).filter(|k| !self.taken[*k]).map(|k| (k, step, off));
+        across.chain(beside).filter_map(free).collect()
+    }
+
+    /// The cheapest course from node to node: cells with the step by which each is left; none if there is no way.
+    fn course(&self, from: Rect, to: Rect) -> Option<Vec<(usize, usize)>> {
+        let states = self.taken.len() * 4;
+        let (mut best, mut came) = (vec![u32::MAX; states], vec![usize::MAX; states]);
+        // What remains to be walked at least, by the step into the node.
+        let mut goal = vec![None; states];
+        for (cell, away, off) in self.around(to) {
+            goal[cell * 4 + (away + 2) % 4] = Some(off);
+        }
+        let mut open = BinaryHeap::new();
+        for (cell, step, off) in self.around(from) {
+            let state = cell * 4 + step;
+            best[state] = off + self.toll(cell, step, step);
+            open.push(Reverse((best[state], state, false)));
+        }
+        while let Some(Reverse((cost, state, done))) = open.pop() {
+            if done {
+                let mut line = vec![(state / 4, state % 4)];
+                let mut at = state;
+                while came[at] != usize::MAX {
+                    at = came[at];
+                    line.push((at / 4, at % 4));
+                }
+                line.reverse();
+                return Some(line);
+            }
+            if cost > best[state] {
+                continue;
+            }
+            let (cell, step) = (state / 4, state % 4);
+            if let Some(off) = goal[state] {
+                open.push(Reverse((cost + off, state, true)));
+            }
+            for turn in (0..4).filter(|t| *t != (step + 2) % 4) {
+                // A turn happens in the cell itself, a step straight on leads to the next one.
+                let (next, extra) = if turn == step {
+                    let Some(next) = self.next(cell, step) else { continue };
+                    (next, 1 + self.toll(next, step, step))
+                } else {
+                    (cell, TURN + if self.sides[cell] == 0 { 0 } else { SHARE })
+                };
+                let (next, cost) = (next * 4 + turn, cost + extra);
+                if cost < best[next] {
+                    (best[next], came[next]) = (cost, state);
+                    open.push(Reverse((cost, next, false)));
+                }
+            }
+        }
+        None
+    }
+
+    /// The cost of what other arrows left in a cell that is entered and left by these steps.
+    fn toll(&self, cell: usize, entered: usize, left: usize) -> u32 {
+        let along = 1u8 << left | 1 << ((entered + 2) % 4);
+        match self.sides[cell] {
+            0 => 0,
+            sides if sides & along == 0 => CROSS,
+            _ => SHARE,
+        }
+    }
+}
 
 impl Chart<'_> {
     /// Draws the graph over the area and returns the rows that it takes: all.
@@ -22,65 +151,78 @@ impl Chart<'_> {
         if area.width < 8 || area.height < 3 {
             return 0;
         }
-        let rooms = self.rooms(area, graph);
-        let mut canvas = Canvas::new(area, self.glyphs);
-        let (dots_x, dots_y) = canvas.dots();
-        let scale = (dots_x as f64 / f64::from(area.width), dots_y as f64 / f64::from(area.height));
-        let mut heads = Vec::new();
-        // The highlighted path is drawn over the rest.
-        for lit in [false, true] {
+        let nodes = self.nodes(area, graph);
+        let mut grid = Grid::new(area, &nodes);
+        let mut courses = Vec::new();
+        // The highlighted path is routed first, and so has the fewest turns; it is drawn last, over the rest.
+        for lit in [true, false] {
             for edge in graph.edges.iter().filter(|e| e.lit == lit && e.from != e.to) {
-                let Some((from, to)) = rooms.get(edge.from).zip(rooms.get(edge.to)) else { continue };
-                let others = rooms.iter().enumerate().filter(|(k, _)| *k != edge.from && *k != edge.to);
-                let others: Vec<Room> = others.map(|(_, r)| r.1).collect();
-                let line = course(&from.1, &to.1, &others, 0.6);
-                let style = if lit { self.theme.style(Role::Marker) } else { self.theme.style(Role::Axis) };
-                let dash = if lit { Dash::Solid } else { Dash::Dotted };
-                let dot = |p: &(f64, f64)| {
-                    (
-                        ((p.0 - f64::from(area.x)) * scale.0) as i64,
-                        ((p.1 - f64::from(area.y)) * scale.1) as i64,
-                    )
-                };
-                let mut count = 0;
-                for pair in line.windows(2) {
-                    canvas.line(dot(&pair[0]), dot(&pair[1]), style, dash, &mut count);
-                }
-                if let Some(tip) = line.last() {
-                    heads.push((*tip, to.1, style));
-                }
+                let Some((from, to)) = nodes.get(edge.from).zip(nodes.get(edge.to)) else { continue };
+                let Some(line) = grid.course(from.area, to.area) else { continue };
+                let sides = sides(&line);
+                sides.iter().for_each(|(cell, sides)| grid.sides[*cell] |= sides);
+                courses.push((edge, line, sides));
             }
         }
-        canvas.render(buffer);
-        self.edge_labels(area, graph, &rooms, buffer);
-        for (tip, room, style) in heads {
-            let (dx, dy) = ((room.at.0 - tip.0) / room.half.0, (room.at.1 - tip.1) / room.half.1);
-            let head = match dx.abs() > dy.abs() {
-                true if dx > 0.0 => self.pick("▶", ">"),
-                true => self.pick("◀", "<"),
-                false if dy > 0.0 => self.pick("▼", "v"),
-                false => self.pick("▲", "^"),
+        for (edge, line, sides) in courses.iter().rev() {
+            let style = self.theme.style(if edge.lit { Role::Marker } else { Role::Axis });
+            let place = |cell: usize| {
+                (
+                    area.x + (cell % usize::from(area.width)) as u16,
+                    area.y + (cell / usize::from(area.width)) as u16,
+                )
             };
-            let at = (tip.0 as u16, tip.1 as u16);
-            if area.contains(at.into()) {
-                buffer.set_string(at.0, at.1, head, style);
+            for (cell, sides) in sides {
+                let (glyphs, ascii) = if edge.lit { (&HEAVY, "*") } else { (&LIGHT, ascii(*sides)) };
+                let crossed = grid.sides[*cell] & !sides != 0 && !edge.lit && sides.count_ones() == 2;
+                let sides = if crossed { grid.sides[*cell] } else { *sides };
+                let at = place(*cell);
+                buffer.set_string(at.0, at.1, self.pick(glyphs[usize::from(sides & 15)], ascii), style);
+            }
+            if let Some((cell, step)) = line.last() {
+                let at = place(*cell);
+                buffer.set_string(at.0, at.1, self.pick(HEADS[*step].0, HEADS[*step].1), style);
+            }
+            if !edge.label.is_empty()
+                && let Some((cell, _)) = line.get(line.len() / 2)
+            {
+                let label = format!(" {} ", fit(&printable(&edge.label), 18));
+                let at = place(*cell);
+                let left = at.0.saturating_sub(width(&label) as u16 / 2).max(area.x);
+                let room = usize::from(area.right().saturating_sub(left));
+                buffer.set_stringn(left, at.1, fit(&label, room), room, self.theme.style(Role::Dim));
             }
         }
-        for (node, (label, room)) in graph.nodes.iter().zip(&rooms) {
-            let left = (room.at.0 - room.half.0).round().max(f64::from(area.x)) as u16;
-            let style = if node.lit {
-                self.theme.style(Role::Marker).add_modifier(Modifier::BOLD)
-            } else {
-                self.theme.style(Role::Text)
+        for (node, placed) in graph.nodes.iter().zip(&nodes) {
+            let style = match node.lit {
+                true => self.theme.style(Role::Marker).add_modifier(Modifier::BOLD),
+                false => self.theme.style(Role::Text),
             };
-            let room_left = usize::from(area.right().saturating_sub(left));
-            buffer.set_stringn(left, room.at.1 as u16, label, room_left, style);
+            self.node(placed, node.lit, style, buffer);
         }
         area.height
     }
 
-    /// Names in brackets (with stars on the highlighted path) and their boxes, in cells.
-    fn rooms(&self, area: Rect, graph: &Graph) -> Vec<(String, Room)> {
+    /// A node: its name in brackets, or in a box where it has three rows.
+    fn node(&self, node: &Placed, lit: bool, style: Style, buffer: &mut Buffer) {
+        let Rect { x, y, width: columns, height } = node.area;
+        let room = usize::from(buffer.area.right().saturating_sub(x));
+        let line = |left: &str, fill: &str, right: &str| {
+            format!("{left}{}{right}", fill.repeat(usize::from(columns).saturating_sub(2)))
+        };
+        let rows = match (height, self.ascii(), lit) {
+            (3, true, _) => [line("+", "-", "+"), node.label.clone(), line("+", "-", "+")].to_vec(),
+            (3, false, true) => [line("┏", "━", "┓"), node.label.clone(), line("┗", "━", "┛")].to_vec(),
+            (3, false, false) => [line("┌", "─", "┐"), node.label.clone(), line("└", "─", "┘")].to_vec(),
+            _ => vec![node.label.clone()],
+        };
+        for (row, text) in (y..).zip(rows) {
+            buffer.set_stringn(x, row, text, room, style);
+        }
+    }
+
+    /// The nodes with their places: boxes of three rows where the area is high enough for them and for arrows between them.
+    fn nodes(&self, area: Rect, graph: &Graph) -> Vec<Placed> {
         let span = |pick: fn((f64, f64)) -> f64| {
             let each = || graph.nodes.iter().map(|n| pick(n.at)).filter(|v| v.is_finite());
             (each().fold(f64::INFINITY, f64::min), each().fold(f64::NEG_INFINITY, f64::max))
@@ -88,43 +230,36 @@ impl Chart<'_> {
         let (across, down) = (span(|p| p.0), span(|p| p.1));
         let share =
             |v: f64, (lo, hi): (f64, f64)| if v.is_finite() && hi > lo { (v - lo) / (hi - lo) } else { 0.5 };
-        let labels = graph.nodes.iter().map(|n| {
-            let name = fit(&printable(&n.label), LONGEST.min(usize::from(area.width / 4))).into_owned();
-            if n.lit { format!("[*{name}*]") } else { format!("[ {name} ]") }
-        });
-        let labels: Vec<String> = labels.collect();
-        let widest = labels.iter().map(|l| width(l)).max().unwrap_or(0) as f64;
-        let inner = (f64::from(area.width) - widest - 2.0).max(1.0);
-        // A row above and below for arrows that go around.
-        let air = if area.height > 6 { 2.0 } else { 0.0 };
-        let place = |k: usize, label: &str| {
-            let at = graph.nodes[k].at;
-            let x = f64::from(area.x) + 1.0 + widest / 2.0 + share(at.0, across) * inner;
-            let y = f64::from(area.y) + air + share(at.1, down) * (f64::from(area.height) - 1.0 - 2.0 * air);
-            Room { at: (x, y.round() + 0.5), half: (width(label) as f64 / 2.0 + 0.5, 0.9) }
-        };
-        labels.into_iter().enumerate().map(|(k, label)| (label.clone(), place(k, &label))).collect()
-    }
-
-    fn edge_labels(&self, area: Rect, graph: &Graph, rooms: &[(String, Room)], buffer: &mut Buffer) {
-        for edge in graph.edges.iter().filter(|e| !e.label.is_empty() && e.from != e.to) {
-            let Some((from, to)) = rooms.get(edge.from).zip(rooms.get(edge.to)) else { continue };
-            let others = rooms.iter().enumerate().filter(|(k, _)| *k != edge.from && *k != edge.to);
-            let line = course(&from.1, &to.1, &others.map(|(_, r)| r.1).collect::<Vec<_>>(), 0.6);
-            let Some(middle) = line.get(line.len() / 2) else { continue };
-            let label = format!(" {} ", fit(&printable(&edge.label), 18));
-            let left = (middle.0 - width(&label) as f64 / 2.0).max(f64::from(area.x)) as u16;
-            let room = usize::from(area.right().saturating_sub(left));
-            if area.contains((left, middle.1 as u16).into()) {
-                buffer.set_stringn(
-                    left,
-                    middle.1 as u16,
-                    fit(&label, room),
-                    room,
-                    self.theme.style(Role::Dim),
-                );
+        let mut levels: Vec<f64> = graph.nodes.iter().map(|n| n.at.1).collect();
+        levels.sort_by(f64::total_cmp);
+        levels.dedup();
+        let height = if usize::from(area.height) >= levels.len() * 5 { 3 } else { 1 };
+        let label = |name: &str, lit: bool| {
+            let name = fit(&printable(name), LONGEST.min(usize::from(area.width / 4))).into_owned();
+            match (height, self.ascii(), lit) {
+                (3, true, _) => format!("| {name} |"),
+                (3, false, true) => format!("┃ {name} ┃"),
+                (3, false, false) => format!("│ {name} │"),
+                (_, _, true) => format!("[*{name}*]"),
+                _ => format!("[ {name} ]"),
             }
-        }
+        };
+        let labels: Vec<String> = graph.nodes.iter().map(|n| label(&n.label, n.lit)).collect();
+        let widest = labels.iter().map(|l| width(l)).max().unwrap_or(0) as f64;
+        let inner = (f64::from(area.width) - widest - 4.0).max(1.0);
+        // A row above and below for arrows that go around.
+        let air = if area.height > 6 { 1.0 } else { 0.0 };
+        let place = |(node, label): (&figure::layers::Node, String)| {
+            let columns = width(&label) as u16;
+            let x = f64::from(area.x)
+                + 2.0
+                + (widest - f64::from(columns)) / 2.0
+                + share(node.at.0, across) * inner;
+            let rows = f64::from(area.height) - f64::from(height) - 2.0 * air;
+            let y = f64::from(area.y) + air + share(node.at.1, down) * rows.max(0.0);
+            Placed { label, area: Rect::new(x.round() as u16, y.round() as u16, columns, height) }
+        };
+        graph.nodes.iter().zip(labels).map(place).collect()
     }
 
     /// Legend of the highlighted path.
@@ -132,7 +267,31 @@ impl Chart<'_> {
         if !graph.edges.iter().any(|e| e.lit) {
             return Vec::new();
         }
-        let sample = format!("{} [*x*]", self.pick("⣀⣀⣀", "***"));
-        vec![(vec![(sample, self.theme.style(Role::Marker))], "highlighted path".into())]
+        vec![(
+            vec![(self.pick("━━▶", "**>").to_owned(), self.theme.style(Role::Marker))],
+            "highlighted path".into(),
+        )]
+    }
+}
+
+/// The cells of a course with the sides that it touches.
+fn sides(line: &[(usize, usize)]) -> Vec<(usize, u8)> {
+    let mut out: Vec<(usize, u8)> = Vec::new();
+    let mut entered = line.first().map_or(0, |(_, step)| *step);
+    for (k, (cell, step)) in line.iter().enumerate() {
+        let turns = line.get(k + 1).is_some_and(|(next, _)| next == cell);
+        if !turns {
+            out.push((*cell, 1 << step | 1 << ((entered + 2) % 4)));
+            entered = *step;
+        }
+    }
+    out
+}
+
+fn ascii(sides: u8) -> &'static str {
+    match sides {
+        1 | 4 | 5 => "|",
+        2 | 8 | 10 => "-",
+        _ => "+",
     }
 }

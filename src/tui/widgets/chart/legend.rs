@@ -1,4 +1,4 @@
-//! The legend of a chart on cells: rows above the data, as many as its entries need and the height allows.
+//! The legend of a chart on cells: rows above the data, as many as its entries need and the height allows. Nothing in it is cut.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -7,71 +7,93 @@ use ratatui::style::Style;
 use super::{Chart, Form, marker_char};
 use crate::theme::Role;
 use base::text::{fit, printable, width};
-use figure::{Dash, Figure, Layer, Marker, Role as Look};
+use figure::{Dash, Layer, Marker, Role as Look};
 
 /// Most rows of a legend.
-const MOST_ROWS: u16 = 4;
+const MOST_ROWS: u16 = 5;
 /// Rows of a chart for each row of its legend beyond the first: data come before names.
-const TALL: u16 = 5;
+const TALL: u16 = 4;
 
-/// Rows that the legend of a figure takes in an area of this size: one, and more where series have names that one cannot hold.
-pub(super) fn rows(figure: &Figure, area: Rect, form: Form) -> u16 {
-    let most = (area.height / TALL).saturating_sub(1).clamp(1, MOST_ROWS);
-    let (mut rows, mut at) = (1, 1);
-    for layer in &figure.layers {
-        // The sample, a blank, the name, and two blanks.
-        let columns = match layer {
-            Layer::Line(l) if form == Form::Markers && l.role.marker.is_none() => continue,
-            Layer::Line(l) if form == Form::Markers => 1 + width(&printable(&l.label)),
-            Layer::Line(l) => 3 + width(&printable(&l.label)),
-            Layer::Points(p) => 1 + width(&printable(&p.label)),
-            Layer::Bars(b) => 2 + width(&printable(&b.label)),
-            Layer::Ranges(r) => 1 + width(&printable(&r.label)),
-            _ => continue,
-        };
-        if at > 1 && at + columns + 1 > usize::from(area.width) {
-            (rows, at) = (rows + 1, 1);
-        }
-        at += columns + 3;
-    }
-    rows.min(most)
+/// A sample in pieces with their styles, and its label.
+type Sampled = (Vec<(String, Style)>, String);
+
+/// A piece of the legend at a row and a column, both from 0.
+type Placed = (u16, u16, String, Style);
+
+fn columns(sample: &[(String, Style)]) -> usize {
+    sample.iter().map(|(text, _)| width(text)).sum()
 }
 
 impl Chart<'_> {
-    /// Draws the legend into its [`rows`], as far as it fits. An entry that begins a row is cut to it, and so is one in the last
-    /// row.
+    /// Rows that the legend takes in an area of this size: one, and more where one cannot hold all entries.
+    pub(super) fn legend_rows(&self, area: Rect) -> u16 {
+        self.legend_layout(area).1
+    }
+
+    /// Draws the legend into its rows.
     pub(super) fn legend(&self, area: Rect, buffer: &mut Buffer) {
-        let (mut at, end) = (area.x + 1, area.right());
-        let (mut y, last) = (area.y, area.y + rows(self.figure, area, self.form) - 1);
-        for (sample, label) in self.entries() {
-            let columns: usize = sample.iter().map(|(text, _)| width(text)).sum();
-            let room = |at: u16| usize::from(end.saturating_sub(at));
-            if y < last && at > area.x + 1 && room(at) < columns + 1 + width(&label) {
-                (at, y) = (area.x + 1, y + 1);
-            }
-            if room(at) < columns + 3 {
-                return;
-            }
-            for (text, style) in &sample {
-                at = buffer.set_stringn(at, y, text, usize::from(end - at), *style).0;
-            }
-            at += 1;
-            let text = fit(&label, room(at)).into_owned();
-            at = buffer.set_stringn(at, y, text, room(at), self.theme.style(Role::Dim)).0 + 2;
+        for (row, column, text, style) in self.legend_layout(area).0 {
+            let room = usize::from(area.width.saturating_sub(column));
+            buffer.set_stringn(area.x + column, area.y + row, fit(&text, room), room, style);
         }
     }
 
-    /// Samples, each of pieces with their styles, and labels.
-    fn entries(&self) -> Vec<(Vec<(String, Style)>, String)> {
-        let mut out = Vec::new();
+    /// The pieces of the legend and its rows. An entry goes to the next row where it does not fit, and a label longer than a row
+    /// is divided between words. Entries that the height leaves no row for are counted: `+2`.
+    fn legend_layout(&self, area: Rect) -> (Vec<Placed>, u16) {
+        let most = (area.height / TALL).clamp(1, MOST_ROWS);
+        let end = usize::from(area.width);
+        let (mut out, mut row, mut at) = (Vec::new(), 0, 1);
+        let entries = self.entries();
+        let dim = self.theme.style(Role::Dim);
+        for (k, (sample, label)) in entries.iter().enumerate() {
+            let entry = columns(sample) + 1 + width(label);
+            // The last row keeps room for the number of entries that follow.
+            let rest = |row: u16| if row + 1 == most && k + 1 < entries.len() { 4 } else { 0 };
+            if at > 1 && at + entry + rest(row) > end {
+                if row + 1 == most {
+                    out.push((row, at as u16, format!("+{}", entries.len() - k), dim));
+                    break;
+                }
+                (row, at) = (row + 1, 1);
+            }
+            for (text, style) in sample {
+                out.push((row, at as u16, text.clone(), *style));
+                at += width(text);
+            }
+            at += 1;
+            let from = at;
+            for word in label.split(' ') {
+                if at > from && at + width(word) > end && row + 1 < most {
+                    (row, at) = (row + 1, from);
+                }
+                out.push((row, at as u16, word.to_owned(), dim));
+                at += width(word) + 1;
+            }
+            at += 1;
+        }
+        (out, row + 1)
+    }
+
+    /// Samples and labels of everything that is drawn.
+    fn entries(&self) -> Vec<Sampled> {
+        let mut out: Vec<Sampled> = Vec::new();
         let mut add = |sample: String, role: Look, label: &str| {
-            out.push((vec![(sample, self.style(role))], printable(label).into_owned()));
+            if !label.is_empty() {
+                out.push((vec![(sample, self.style(role))], printable(label).into_owned()));
+            }
         };
         for layer in &self.figure.layers {
             match layer {
-                // A line without markers is not drawn in that form.
-                Layer::Line(line) if self.form == Form::Markers && line.role.marker.is_none() => {}
-                Layer::Line(line) => add(self.sample(line.role), line.role, &line.label),
+                Layer::Line(line) => {
+                    let drawn = match self.form {
+                        Form::Lines => line.role.dash.is_some() || self.is_banded(line),
+                        Form::Markers => line.role.marker.is_some(),
+                    };
+                    if drawn {
+                        add(self.sample(line.role), line.role, &line.label);
+                    }
+                }
                 Layer::Points(points) => {
                     let marker = marker_char(points.role.marker.unwrap_or(Marker::Circle), self.glyphs);
                     add(marker.to_string(), points.role, &points.label);
@@ -106,7 +128,7 @@ impl Chart<'_> {
             Some(Dash::Solid) => self.pick("───", "***"),
             Some(Dash::Dashed) => self.pick("╌╌╌", "---"),
             Some(Dash::Dotted) => self.pick("···", "..."),
-            None => "",
+            None => self.pick("░░", "::"),
         }
         .into()
     }

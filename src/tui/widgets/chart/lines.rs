@@ -26,7 +26,7 @@ impl Chart<'_> {
         ranks.flatten()
     }
 
-    /// Rules across the plot, with their labels.
+    /// Rules across the plot.
     pub(super) fn rules(&self, stage: &Stage, buffer: &mut Buffer) {
         let style = self.theme.style(Role::Marker);
         let plot = stage.plot;
@@ -42,8 +42,36 @@ impl Chart<'_> {
                 for column in plot.x..plot.right() {
                     buffer.set_string(column, row, self.pick("┈", "."), style);
                 }
-                let room = usize::from(plot.width);
-                buffer.set_stringn(plot.x, row, fit(&printable(&rule.label), room), room, style);
+            }
+        }
+    }
+
+    /// Labels of level rules, where nothing but the rule itself is drawn: on it, or in the row above or below; none where there is
+    /// no such place.
+    pub(super) fn rule_labels(&self, stage: &Stage, canvas: &Canvas, buffer: &mut Buffer) {
+        let plot = stage.plot;
+        for layer in &self.figure.layers {
+            let Layer::Rule(rule) = layer else { continue };
+            let Some(row) = stage.row(rule.at).filter(|_| !rule.upright) else { continue };
+            let label = printable(&rule.label);
+            let columns = width(&label) as u16;
+            let own = self.pick("┈", ".");
+            let free = |x: u16, y: u16| {
+                let cell = buffer.cell((x, y)).map(ratatui::buffer::Cell::symbol);
+                canvas.is_free((x, y)) && cell.is_some_and(|c| c == " " || c == own)
+            };
+            let rows = [row, row.wrapping_sub(1), row + 1]
+                .into_iter()
+                .filter(|y| (plot.y..plot.bottom()).contains(y));
+            let places =
+                rows.flat_map(|y| (plot.x..=plot.right().saturating_sub(columns)).map(move |x| (x, y)));
+            // A blank on either side keeps the label apart from lines.
+            let fits = |(x, y): &(u16, u16)| {
+                (x.saturating_sub(1).max(plot.x)..(x + columns + 1).min(plot.right())).all(|x| free(x, *y))
+            };
+            let place = places.filter(|_| columns > 0 && columns < plot.width).find(fits);
+            if let Some((x, y)) = place {
+                buffer.set_string(x, y, &label, self.theme.style(Role::Marker));
             }
         }
     }
@@ -62,9 +90,15 @@ impl Chart<'_> {
         }
     }
 
+    /// Whether the bands of a line are drawn: those of the line that the figure is about, unless all were asked for.
+    pub(super) fn is_banded(&self, line: &Line) -> bool {
+        let leads = |l: &Line| l.role.emphasis == figure::Emphasis::Strong || l.role.accent == Some(2);
+        self.all_bands || leads(line) || !self.lines().any(leads)
+    }
+
     /// Bands first, lines over them.
     pub(super) fn bands_and_lines(&self, canvas: &mut Canvas, stage: &Stage) {
-        for line in self.lines() {
+        for line in self.lines().filter(|line| self.is_banded(line)) {
             self.band(canvas, line, stage);
         }
         for line in self.lines() {
@@ -184,16 +218,16 @@ impl Chart<'_> {
         }
     }
 
-    /// The initial of each line, and the name of each rank line, at its end, each on a separate row.
+    /// The names of the lines at their ends, each on a separate row.
     pub(super) fn ends(&self, stage: &Stage, buffer: &mut Buffer) {
         let plot = stage.plot;
-        let lines = self.lines().filter(|l| l.role.dash.is_some()).filter_map(|line| {
-            let initial = line.label.chars().find(|c| c.is_alphanumeric())?;
-            Some((line.points.last()?.y, initial.to_uppercase().take(1).collect::<String>(), line.role))
-        });
+        let names = self.end_names();
+        let drawn = self.lines().filter(|l| l.role.dash.is_some());
+        let lines =
+            drawn.zip(names).filter_map(|(line, name)| Some((line.points.last()?.y, name, line.role)));
         let ranks = self.rank_names().filter_map(|line| {
             let last = line.ranks.iter().flatten().last()?;
-            Some((*last, format!(" {}", printable(&line.label)), line.role))
+            Some((*last, printable(&line.label).into_owned(), line.role))
         });
         let mut taken = Vec::new();
         for (y, text, role) in lines.chain(ranks) {
@@ -201,10 +235,58 @@ impl Chart<'_> {
             let rows = (plot.y..plot.bottom()).filter(|row| !taken.contains(row));
             let Some(row) = rows.min_by_key(|row| row.abs_diff(wanted)) else { continue };
             taken.push(row);
-            let room = usize::from(buffer.area.right().saturating_sub(plot.right())).min(super::NAMES.into());
-            buffer.set_stringn(plot.right(), row, fit(&text, room), room, self.style(role));
+            let left = plot.right() + u16::from(width(&text) > 1);
+            let room = usize::from(buffer.area.right().min(plot.right() + stage.right).saturating_sub(left));
+            buffer.set_stringn(left, row, fit(&text, room), room, self.style(role));
         }
     }
+
+    /// Columns of the names at the ends of lines in an area of this width.
+    pub(super) fn end_columns(&self, area: u16) -> u16 {
+        if self.form != Form::Lines {
+            return super::END;
+        }
+        let ranks = self.rank_names().map(|l| width(&printable(&l.label)));
+        let longest = self.end_names().iter().map(|n| width(n)).chain(ranks).max().unwrap_or(0) as u16;
+        if longest < super::END {
+            super::END
+        } else {
+            (longest + 1).min(super::NAMES).min(area / 4).max(super::END)
+        }
+    }
+
+    /// The shortest names that tell the lines apart.
+    fn end_names(&self) -> Vec<String> {
+        let labels: Vec<String> = self
+            .lines()
+            .filter(|l| l.role.dash.is_some())
+            .map(|l| printable(&l.label).into_owned())
+            .collect();
+        shortest(&labels)
+    }
+}
+
+/// The shortest forms of labels that differ where the labels do: their symbols or initials, the words that they do not all share
+/// (one, or all of them), or the labels themselves.
+fn shortest(labels: &[String]) -> Vec<String> {
+    let initial = |label: &String| {
+        let symbol = label.rsplit(' ').next().filter(|w| w.chars().count() == 1);
+        let first =
+            symbol.and_then(|w| w.chars().next()).or_else(|| label.chars().find(|c| c.is_alphanumeric()));
+        first.map_or(String::new(), |c| c.to_uppercase().take(1).collect())
+    };
+    let own = |label: &String| {
+        let shared = |w: &&str| labels.iter().all(|l| l.split(' ').any(|v| v == *w));
+        label.split(' ').filter(|w| !shared(w)).collect::<Vec<_>>().join(" ")
+    };
+    let distinct = |forms: &Vec<String>| {
+        let pairs = || (0..labels.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
+        pairs().all(|(a, b)| labels[a] == labels[b] || forms[a] != forms[b])
+    };
+    let first = |label: &String| own(label).split(' ').next().unwrap_or_default().to_owned();
+    let forms: [&dyn Fn(&String) -> String; 3] = [&initial, &first, &own];
+    let forms = forms.map(|form| labels.iter().map(form).collect::<Vec<_>>());
+    forms.into_iter().find(distinct).unwrap_or_else(|| labels.to_vec())
 }
 
 /// A text on the plot, unless something is drawn there already or it would leave the plot.

@@ -18,9 +18,8 @@ use ratatui::widgets::Widget;
 
 use self::canvas::Canvas;
 pub(crate) use self::tokens::Strips;
-use crate::state::Glyphs;
+use crate::state::{Glyphs, State};
 use crate::theme::{Role, Theme};
-use base::text::{printable, width};
 use figure::axis::{Fitted, Room};
 use figure::palette::Rgb;
 use figure::{self, Emphasis, Figure, Layer, Marker};
@@ -30,7 +29,7 @@ const Y_AXIS: u16 = 5;
 /// Columns of the labels at the ends of lines.
 const END: u16 = 2;
 /// Most columns of the names at the ends of rank lines.
-const NAMES: u16 = 16;
+const NAMES: u16 = 18;
 /// Roles of the theme's accents 0, 1 and 2, which theme files name so.
 const ACCENTS: [Role; 3] = [Role::Completeness, Role::Selectivity, Role::Reliability];
 
@@ -43,6 +42,8 @@ pub(crate) struct Chart<'a> {
     pub glyphs: Glyphs,
     /// Part of its lines that is drawn.
     pub form: Form,
+    /// Whether bands are drawn of all lines, rather than of the one that the figure is about.
+    pub all_bands: bool,
 }
 
 /// Part of lines that is drawn: cells are too coarse for lines and markers at once. Other layers have one form.
@@ -60,30 +61,26 @@ struct Stage {
     y: Fitted,
     /// Rows of the names below the horizontal axis.
     name_rows: u16,
+    /// Columns of the names at the ends of lines.
+    right: u16,
 }
 
 impl Stage {
-    fn new(figure: &Figure, area: Rect, form: Form) -> Option<Self> {
+    fn new(chart: &Chart<'_>, area: Rect) -> Option<Self> {
+        let figure = chart.figure;
         let (x, y) = (Fitted::horizontal(figure), Fitted::vertical(figure));
-        let above = legend::rows(figure, area, form);
+        let above = chart.legend_rows(area);
         let name_rows = axes::name_rows(figure, &x, area);
         let rows = area.height.checked_sub(above + 1 + name_rows)?;
         let left = axes::labels(&y, rows).saturating_add(1).clamp(Y_AXIS, (area.width / 3).max(Y_AXIS));
-        let right = figure.layers.iter().map(|layer| match layer {
-            Layer::Ranks(ranks) => {
-                let longest = ranks.lines.iter().map(|l| width(&printable(&l.label))).max();
-                (longest.unwrap_or(0) as u16 + 1).min(NAMES).min(area.width / 4)
-            }
-            _ => END,
-        });
-        let right = right.max().unwrap_or(END).max(END);
+        let right = chart.end_columns(area.width);
         let plot = Rect {
             x: area.x.checked_add(left)?,
             y: area.y.checked_add(above)?,
             width: area.width.checked_sub(left + right)?,
             height: rows,
         };
-        (plot.width >= 4 && plot.height >= 2).then_some(Self { plot, x, y, name_rows })
+        (plot.width >= 4 && plot.height >= 2).then_some(Self { plot, x, y, name_rows, right })
     }
 
     /// The column of a value; `None` if it is off the axis.
@@ -126,27 +123,6 @@ fn slot(k: usize, count: usize, room: u16) -> (u16, u16) {
     (edge(k), edge(k + 1))
 }
 
-/// The value of the horizontal axis at a column of the screen, clamped to the axis; `None` if nothing is drawn.
-pub(crate) fn value_at(figure: &Figure, area: Rect, column: u16) -> Option<f64> {
-    if !figure.has_axes() {
-        return None;
-    }
-    let Stage { plot, x, .. } = Stage::new(figure, area, Form::Lines)?;
-    Some(x.value(
-        f64::from(column.saturating_sub(plot.x)).min(f64::from(plot.width - 1)) / f64::from(plot.width - 1),
-    ))
-}
-
-/// Area of a cell of a table; `None` if it is not drawn.
-pub(crate) fn cell_area(figure: &Figure, area: Rect, row: usize, column: usize) -> Option<Rect> {
-    let Stage { plot, x, y, .. } = Stage::new(figure, area, Form::Lines)?;
-    let (columns, rows) = (x.categories()?.len(), y.categories()?.len());
-    let (left, right) = slot(column, columns, plot.width);
-    let (top, bottom) = slot(row, rows, plot.height);
-    let there = column < columns && row < rows && right > left && bottom > top;
-    there.then(|| Rect::new(plot.x + left, plot.y + top, right - left, bottom - top))
-}
-
 /// The character of a marker.
 pub(crate) fn marker_char(marker: Marker, glyphs: Glyphs) -> char {
     match marker {
@@ -174,7 +150,7 @@ impl Widget for Chart<'_> {
             return self.without_axes(area, buffer);
         }
         let has_data = self.figure.layers.iter().any(|l| !matches!(l, Layer::Rule(_) | Layer::Guide(_)));
-        let Some(stage) = Stage::new(self.figure, area, self.form).filter(|_| has_data) else { return };
+        let Some(stage) = Stage::new(&self, area).filter(|_| has_data) else { return };
         for layer in &self.figure.layers {
             if let Layer::Cells(cells) = layer {
                 self.cells(&stage, cells, buffer);
@@ -193,13 +169,43 @@ impl Widget for Chart<'_> {
         canvas.render(buffer);
         self.ranges(&stage, buffer);
         self.marks(&stage, buffer);
+        self.rule_labels(&stage, &canvas, buffer);
         if self.form == Form::Lines {
             self.ends(&stage, buffer);
         }
     }
 }
 
-impl Chart<'_> {
+impl<'a> Chart<'a> {
+    /// A figure as the user looks at figures.
+    pub(crate) fn new(figure: &'a Figure, state: &'a State) -> Self {
+        let view = &state.view;
+        Self {
+            figure,
+            theme: state.theme(),
+            glyphs: view.glyphs,
+            form: Form::Lines,
+            all_bands: view.all_bands,
+        }
+    }
+
+    /// The value of the horizontal axis at a column of the screen, clamped to the axis; `None` if nothing is drawn.
+    pub(crate) fn value_at(&self, area: Rect, column: u16) -> Option<f64> {
+        let Stage { plot, x, .. } = Stage::new(self, area).filter(|_| self.figure.has_axes())?;
+        let last = plot.width - 1;
+        Some(x.value(f64::from(column.saturating_sub(plot.x).min(last)) / f64::from(last)))
+    }
+
+    /// Area of a cell of a table; `None` if it is not drawn.
+    pub(crate) fn cell_area(&self, area: Rect, row: usize, column: usize) -> Option<Rect> {
+        let Stage { plot, x, y, .. } = Stage::new(self, area)?;
+        let (columns, rows) = (x.categories()?.len(), y.categories()?.len());
+        let (left, right) = slot(column, columns, plot.width);
+        let (top, bottom) = slot(row, rows, plot.height);
+        let there = column < columns && row < rows && right > left && bottom > top;
+        there.then(|| Rect::new(plot.x + left, plot.y + top, right - left, bottom - top))
+    }
+
     fn ascii(&self) -> bool {
         self.glyphs == Glyphs::Ascii
     }
@@ -226,7 +232,7 @@ impl Chart<'_> {
     }
 
     fn without_axes(&self, area: Rect, buffer: &mut Buffer) {
-        let rows = legend::rows(self.figure, area, self.form);
+        let rows = self.legend_rows(area);
         let mut below = Rect { y: area.y + rows, height: area.height.saturating_sub(rows), ..area };
         for layer in &self.figure.layers {
             let rows = match layer {

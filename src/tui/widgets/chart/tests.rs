@@ -6,18 +6,22 @@ use ratatui::widgets::Widget;
 
 use super::*;
 use crate::theme::Surroundings;
-use figure::layers::{Bar, Bars};
+use base::text::width;
+use figure::layers::{Bar, Bars, Datum, Line, Rule};
 use figure::{Axis, samples};
 
 fn theme(no_color: bool) -> Theme {
     Theme::choose(None, &Surroundings { no_color, light: false }).unwrap().remove(0)
 }
 
+fn chart<'a>(figure: &'a Figure, theme: &'a Theme, glyphs: Glyphs) -> Chart<'a> {
+    Chart { figure, theme, glyphs, form: Form::Lines, all_bands: false }
+}
+
 fn buffer(figure: &Figure, (columns, rows): (u16, u16), glyphs: Glyphs, no_color: bool) -> Buffer {
     let area = Rect::new(0, 0, columns, rows);
     let mut buffer = Buffer::empty(area);
-    let form = Form::Lines;
-    Chart { figure, theme: &theme(no_color), glyphs, form }.render(area, &mut buffer);
+    chart(figure, &theme(no_color), glyphs).render(area, &mut buffer);
     buffer
 }
 
@@ -90,7 +94,7 @@ fn every_size_and_every_content_is_drawn_without_harm() {
                 let drawn = text(&buffer(figure, size, glyphs, size.0 % 2 == 0));
                 assert!(!drawn.chars().any(|c| c.is_control() && c != '\n'));
             }
-            let _ = value_at(figure, Rect::new(3, 3, size.0, size.1), 7);
+            let _ = chart(figure, &theme(true), Glyphs::Ascii).value_at(Rect::new(3, 3, size.0, size.1), 7);
         }
     }
 }
@@ -99,11 +103,13 @@ fn every_size_and_every_content_is_drawn_without_harm() {
 fn a_column_gives_the_value_that_is_drawn_there() {
     let figure = samples::curves();
     let area = Rect::new(0, 0, 86, 20);
-    let stage = Stage::new(&figure, area, Form::Lines).unwrap();
+    let theme = theme(false);
+    let drawn = chart(&figure, &theme, Glyphs::Braille);
+    let stage = Stage::new(&drawn, area).unwrap();
     let column = stage.column(0.1).unwrap();
-    let value = value_at(&figure, area, column).unwrap();
+    let value = drawn.value_at(area, column).unwrap();
     assert!((value / 0.1).ln().abs() < 0.1, "{value}");
-    assert_eq!(value_at(&samples::tokens(), area, 3), None);
+    assert_eq!(chart(&samples::tokens(), &theme, Glyphs::Braille).value_at(area, 3), None);
 }
 
 #[test]
@@ -138,9 +144,69 @@ fn names_that_one_row_cannot_hold_take_more_where_there_is_height() {
     let tall = text(&buffer(&figure, (44, 20), Glyphs::Braille, false));
     assert!(labels.iter().all(|l| tall.contains(l)), "{tall}");
     let short = text(&buffer(&figure, (44, 9), Glyphs::Braille, false));
-    assert!(!short.contains(labels[1]), "data come before names: {short}");
+    assert!(short.contains("+1") && !short.contains(labels[2]), "data come before names: {short}");
     let narrow = text(&buffer(&figure, (34, 20), Glyphs::Braille, false));
     let below: Vec<&str> = narrow.lines().rev().take(2).collect();
     assert!(below[1].contains("roberta") && below[1].contains("bert-"), "{narrow}");
     assert!(below[0].contains("mini") && below[0].contains("tiny"), "{narrow}");
+}
+
+fn banded(k: usize, label: &str, y: f64) -> Line {
+    let datum = |x: f64| Datum { x, y, band: Some((y - 0.2, y + 0.2)), ..Datum::default() };
+    Line { label: label.into(), role: figure::Role::nth(k), points: vec![datum(0.0), datum(1.0)] }
+}
+
+fn unit_square(layers: Vec<Layer>) -> Figure {
+    let axis = |label: &str| Axis::linear(label).from_to(0.0, 1.0);
+    Figure { x: axis("x"), y: axis("y"), layers, ..Figure::default() }
+}
+
+/// Two lines ended in the same letter; legends ended in "…"; a rule's name was overdrawn by bands.
+#[test]
+fn lines_end_in_names_that_differ_and_no_name_is_cut_or_overdrawn() {
+    let rule = Layer::Rule(Rule { at: 0.5, upright: false, label: "constant answer".into() });
+    let labels = ["bert-mini attention", "bert-mini integrated gradients", "bert-mini agreement"];
+    let lines = (0..3).map(|k| Layer::Line(banded(k, labels[k], 0.2 + 0.3 * k as f64)));
+    let figure = unit_square(lines.chain([rule.clone()]).collect());
+    for size in SIZES {
+        let drawn = text(&buffer(&figure, size, Glyphs::Braille, false));
+        assert!(labels.iter().all(|l| drawn.contains(l)) && !drawn.contains('…'), "{drawn}");
+        assert!(["attention", "integrated"].iter().all(|e| drawn.lines().any(|l| l.ends_with(e))), "{drawn}");
+        assert!(!drawn.contains("constant"), "there is no place without data for it: {drawn}");
+    }
+    let figure = unit_square(vec![Layer::Line(banded(0, "a", 0.1)), rule]);
+    assert!(text(&buffer(&figure, SIZES[0], Glyphs::Braille, false)).contains("constant answer"));
+}
+
+/// Bands of three lines hid each other.
+#[test]
+fn the_line_that_the_figure_is_about_has_a_band_and_the_others_on_request() {
+    let mut main = banded(0, "main", 0.2);
+    main.role = main.role.strong();
+    let figure = unit_square([main, banded(1, "other", 0.7)].map(Layer::Line).into());
+    let (area, theme) = (Rect::new(0, 0, 86, 20), theme(false));
+    let [one, all] = [false, true].map(|all_bands| {
+        let mut buffer = Buffer::empty(area);
+        Chart { all_bands, ..chart(&figure, &theme, Glyphs::Blocks) }.render(area, &mut buffer);
+        text(&buffer).chars().filter(|c| matches!(c, '░' | '▒')).count()
+    });
+    assert!(one > 0 && one < all, "{one} {all}");
+}
+
+/// Arrows of dots could not be told apart, and an arrow into a node ended before it.
+#[test]
+fn a_graph_is_drawn_with_box_characters() {
+    for size in SIZES {
+        let drawn = text(&buffer(&samples::graph(), size, Glyphs::Braille, false));
+        assert!(!drawn.chars().any(|c| ('\u{2800}'..'\u{2900}').contains(&c)), "{drawn}");
+        assert_eq!(
+            drawn.matches(['▶', '▼', '◀', '▲']).count(),
+            samples_edges() + 1,
+            "and the legend: {drawn}"
+        );
+    }
+}
+
+fn samples_edges() -> usize {
+    samples::graph().layers.iter().map(|l| if let Layer::Graph(g) = l { g.edges.len() } else { 0 }).sum()
 }
