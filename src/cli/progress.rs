@@ -90,7 +90,8 @@ impl Meter {
 
 fn describe(p: &Progress) -> String {
     let rate = if p.rate > 0.0 { format!("  {} {}/s", count(p.rate), p.unit) } else { String::new() };
-    let left = p.left.filter(|l| l.is_finite()).map_or(String::new(), |l| format!("  {} left", span(l)));
+    let left =
+        p.left.filter(|l| l.is_finite()).map_or(String::new(), |l| format!("  about {} left", span(l)));
     printable_label(&format!("{}  {}/{}{rate}{left}", p.stage, p.done, p.total))
 }
 
@@ -99,7 +100,7 @@ fn count(x: f64) -> String {
 }
 
 fn span(seconds: f64) -> String {
-    if seconds < 90.0 { format!("{:.0} s", seconds.max(0.0)) } else { format!("{:.0} min", seconds / 60.0) }
+    if seconds < 90.0 { format!("{:.0} s", seconds.max(1.0)) } else { format!("{:.0} min", seconds / 60.0) }
 }
 
 #[cfg(test)]
@@ -118,7 +119,7 @@ mod tests {
             elapsed: 3.0,
             left: Some(3.2),
         };
-        assert_eq!(describe(&progress), "oracle subject_number  5/8  41k ex/s  3 s left");
+        assert_eq!(describe(&progress), "oracle subject_number  5/8  41k ex/s  about 3 s left");
         let unknown = Progress { rate: 0.0, left: Some(f64::NAN), stage: "\u{1b}[2J".into(), ..progress };
         assert_eq!(describe(&unknown), "␛[2J  5/8");
     }

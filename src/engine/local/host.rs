@@ -86,7 +86,7 @@ pub(crate) struct LocalHost<'a> {
 impl<'a> LocalHost<'a> {
     /// A run that begins now.
     pub(crate) fn new(lent: Loan<'a>, outbox: Outbox, job: JobId, generation: Generation) -> Self {
-        Self { lent, outbox, job, generation, meter: Meter::new(1.0), yielding: false, told: Vec::new() }
+        Self { lent, outbox, job, generation, meter: Meter::new(), yielding: false, told: Vec::new() }
     }
 
     /// Says whether the work that follows is to end where something newer is waiting: a slider that is being pulled would
@@ -122,13 +122,13 @@ impl Host for LocalHost<'_> {
         if self.yielding && self.lent.inbox.queue.busy() { Err(Cancelled) } else { Ok(()) }
     }
 
-    fn stage(&mut self, name: String, unit: &'static str, weight: f64) {
-        self.meter.stage(name, unit, weight);
+    fn stage(&mut self, name: String, unit: &'static str, seconds: f64) {
+        self.meter.stage(name, unit, seconds);
         self.report(0, 1);
     }
 
-    fn plan(&mut self, weight: f64) {
-        self.meter.plan(weight);
+    fn plan(&mut self, seconds: f64) {
+        self.meter.plan(seconds);
     }
 
     fn progress(&mut self, done: usize, total: usize) {

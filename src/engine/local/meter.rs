@@ -1,4 +1,4 @@
-//! Progress of a run: stages with weights, a smoothed rate, the time left.
+//! Progress of a run: planned stages in seconds, what of them is done, and the time left by the pace so far.
 
 use std::time::Instant;
 
@@ -8,47 +8,49 @@ use crate::message::Progress;
 const EVERY: f64 = 0.1;
 /// Seconds after which a run has a pace.
 const LONG: f64 = 10.0;
+/// Share of the whole from which on the bar slows down, so that a run that takes longer than planned never seems to be at its end.
+const SLOW: f64 = 0.9;
+/// Most that is shown before the end.
+const MOST: f64 = 0.995;
+/// Share of a plan that counts as done at the planned pace, beside what was measured.
+const PRIOR: f64 = 0.05;
 
-/// Measures a run that consists of weighted stages.
+/// Measures a run that consists of planned stages.
 pub(crate) struct Meter {
     begun: Instant,
-    /// Sum of the weights of all stages.
+    /// Seconds of the run when the plan was made.
+    before: f64,
+    /// Seconds that the plan takes.
     plan: f64,
-    /// Sum of the weights of finished stages.
+    /// Planned seconds of its finished stages.
     spent: f64,
     stage: Stage,
     reported: Option<f64>,
-    /// Start of the first stage with a weight; the pace is measured from there.
-    paced: Option<f64>,
+    /// The largest share that was shown.
+    shown: f64,
 }
 
 struct Stage {
     name: String,
     unit: &'static str,
-    weight: f64,
+    /// Planned seconds.
+    seconds: f64,
     begun: f64,
     /// The total whose end has been reported: a stage of many jobs of one size comes to the end of each.
     ended: Option<u64>,
 }
 
 impl Meter {
-    /// A run whose stages have a total weight of `plan` (in any unit of expected time).
-    pub(crate) fn new(plan: f64) -> Self {
-        let stage = Stage { name: String::new(), unit: "", weight: 0.0, begun: 0.0, ended: None };
-        Self {
-            begun: Instant::now(),
-            plan: plan.max(f64::MIN_POSITIVE),
-            spent: 0.0,
-            stage,
-            reported: None,
-            paced: None,
-        }
+    /// A run without a plan.
+    pub(crate) fn new() -> Self {
+        let stage = Stage { name: String::new(), unit: "", seconds: 0.0, begun: 0.0, ended: None };
+        Self { begun: Instant::now(), before: 0.0, plan: 0.0, spent: 0.0, stage, reported: None, shown: 0.0 }
     }
 
-    /// Sets the total weight of all stages.
-    pub(crate) fn plan(&mut self, weight: f64) {
-        self.plan = weight.max(f64::MIN_POSITIVE);
-        self.stage.ended = None;
+    /// Plans the rest of the run: all stages that follow take `seconds`.
+    pub(crate) fn plan(&mut self, seconds: f64) {
+        (self.before, self.plan, self.spent) = (self.elapsed(), seconds.max(0.0), 0.0);
+        (self.stage.seconds, self.stage.ended) = (0.0, None);
     }
 
     /// Seconds since the run began.
@@ -61,13 +63,10 @@ impl Meter {
         self.stage.name == name
     }
 
-    /// Begins the next stage; its weight is the share of the plan that it takes.
-    pub(crate) fn stage(&mut self, name: impl Into<String>, unit: &'static str, weight: f64) {
-        self.spent += self.stage.weight;
-        if weight > 0.0 && self.paced.is_none() {
-            self.paced = Some(self.elapsed());
-        }
-        self.stage = Stage { name: name.into(), unit, weight, begun: self.elapsed(), ended: None };
+    /// Begins the next stage, which takes so many seconds of the plan.
+    pub(crate) fn stage(&mut self, name: impl Into<String>, unit: &'static str, seconds: f64) {
+        self.spent += self.stage.seconds;
+        self.stage = Stage { name: name.into(), unit, seconds, begun: self.elapsed(), ended: None };
         self.reported = None;
     }
 
@@ -82,8 +81,11 @@ impl Meter {
             self.stage.ended = Some(total);
         }
         self.reported = Some(now);
-        let share = if total == 0 { 1.0 } else { done as f64 / total as f64 };
-        let overall = ((self.spent + self.stage.weight * share) / self.plan).min(1.0);
+        let share = if total == 0 { 1.0 } else { (done as f64 / total as f64).min(1.0) };
+        let finished = self.spent + self.stage.seconds * share;
+        if self.plan > 0.0 {
+            self.shown = self.shown.max(slowed((self.before + finished) / (self.before + self.plan)));
+        }
         let spent = now - self.stage.begun;
         Some(Progress {
             stage: self.stage.name.clone(),
@@ -91,12 +93,25 @@ impl Meter {
             total,
             unit: self.stage.unit.into(),
             rate: if spent > 0.0 { done as f64 / spent } else { 0.0 },
-            overall,
+            overall: self.shown,
             elapsed: now,
-            left: is_told(overall, now)
-                .then(|| (now - self.paced.unwrap_or(0.0)) * (1.0 - overall) / overall),
+            left: left(self.plan, finished, now - self.before).filter(|_| is_told(self.shown, now)),
         })
     }
+}
+
+/// The share that is shown of a share of the plan: it rises as long as work is done, and never reaches the whole.
+fn slowed(share: f64) -> f64 {
+    let rest = 1.0 - SLOW;
+    let slow = |over: f64| 1.0 - rest * (-over / rest).exp();
+    if share <= SLOW { share } else { slow(share - SLOW).min(MOST) }
+}
+
+/// Seconds that are left of a plan of which so many seconds are finished after `took`; none once it is used up.
+fn left(plan: f64, finished: f64, took: f64) -> Option<f64> {
+    let prior = PRIOR * plan;
+    let ahead = plan - finished;
+    (ahead > 0.0 && took >= 0.0).then(|| ahead * (took + prior) / (finished + prior))
 }
 
 /// True if the time left is reliable: until a fiftieth is done, the estimate would jump about. For a run of hours less
@@ -110,45 +125,52 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stages_add_up_to_the_whole() {
-        let mut meter = Meter::new(4.0);
+    fn stages_add_up_to_the_plan() {
+        let mut meter = Meter::new();
+        meter.plan(4.0);
         meter.stage("a", "ex", 1.0);
-        assert_eq!(meter.report(0, 10).map(|p| p.overall), Some(0.0));
+        let overall = |p: Option<Progress>| p.map(|p| (p.overall * 100.0).round());
+        assert_eq!(overall(meter.report(0, 10)), Some(0.0));
         assert_eq!(meter.report(1, 10), None, "not due yet");
-        assert_eq!(meter.report(10, 10).map(|p| p.overall), Some(0.25));
+        assert_eq!(overall(meter.report(10, 10)), Some(25.0));
         meter.stage("b", "ex", 3.0);
-        let p = meter.report(5, 10).unwrap();
-        assert!((p.overall - 0.625).abs() < 1e-12);
-        assert_eq!(meter.report(10, 10).map(|p| (p.overall, p.left)), Some((1.0, Some(0.0))));
+        assert_eq!(overall(meter.report(5, 10)), Some(63.0));
     }
 
+    /// A bar went from 99 % back to 81 %, and stood at 100 % while the run went on.
     #[test]
-    fn what_takes_longer_than_planned_never_passes_the_whole() {
-        let mut meter = Meter::new(1.0);
-        meter.stage("a", "ex", 3.0);
-        assert_eq!(meter.report(1, 1).map(|p| p.overall), Some(1.0));
-        meter.plan(6.0);
-        assert_eq!(meter.report(1, 1).map(|p| p.overall), Some(0.5), "the plan was corrected");
-        meter.plan(0.0);
-        assert!(meter.report(1, 1).is_some_and(|p| p.overall == 1.0 && p.left == Some(0.0)));
+    fn progress_never_goes_back_and_never_reaches_the_whole() {
+        let mut meter = Meter::new();
+        let mut last = 0.0;
+        for (plan, stages) in [(1.0, 3), (6.0, 2), (0.0, 1), (100.0, 2), (0.001, 40)] {
+            meter.plan(plan);
+            for k in 0..stages {
+                meter.stage(format!("{plan} {k}"), "ex", 1.0);
+                for done in [0, 3, 5, 9] {
+                    let Some(p) = meter.report(done, 5) else { continue };
+                    assert!(last <= p.overall && p.overall < 1.0, "{last} {}", p.overall);
+                    assert!(p.left.is_none_or(|t| t > 0.0), "{:?}", p.left);
+                    last = p.overall;
+                }
+            }
+        }
+        assert!(last > 0.95, "{last}");
     }
 
     /// Otherwise a sweep of thousands of jobs wakes the screen for each of them.
     #[test]
     fn the_ends_of_many_equal_jobs_are_one_report() {
-        let mut meter = Meter::new(1.0);
+        let mut meter = Meter::new();
         meter.stage("sweep", "ex", 1.0);
         let reports = (0..50).filter(|_| meter.report(8, 8).is_some()).count();
         assert_eq!(reports, 1);
     }
 
     #[test]
-    fn the_time_that_is_left_is_not_told_before_it_is_known() {
-        let mut meter = Meter::new(100.0);
-        meter.stage("a", "ex", 1.0);
-        assert_eq!(meter.report(1, 1).map(|p| p.left), Some(None), "a hundredth says too little");
-        meter.stage("b", "ex", 99.0);
-        assert!(meter.report(50, 50).is_some_and(|p| p.left == Some(0.0)));
+    fn the_time_left_follows_the_pace_and_ends_with_the_plan() {
+        assert_eq!(left(100.0, 0.0, 0.0), Some(100.0), "the plan itself");
+        assert!(left(100.0, 50.0, 100.0).is_some_and(|t| (t - 95.4).abs() < 0.1), "twice as slow");
+        assert_eq!((left(10.0, 10.0, 9.0), left(0.0, 0.0, 1.0)), (None, None));
     }
 
     /// The first minute of half an hour had no time left.
@@ -160,13 +182,13 @@ mod tests {
 
     #[test]
     fn a_stage_without_units_is_done_and_each_stage_reports_at_once() {
-        let mut meter = Meter::new(2.0);
+        let mut meter = Meter::new();
+        meter.plan(2.0);
         for name in ["a", "b"] {
             meter.stage(name, "ex", 1.0);
             assert!(meter.is_at(name) && !meter.is_at("c"));
             assert!(meter.report(0, 5).is_some(), "the first report of a stage is due");
         }
-        assert_eq!(meter.report(0, 0).map(|p| p.overall), Some(1.0));
         let told = meter.report(5, 5).unwrap();
         assert_eq!((told.stage.as_str(), told.unit.as_str(), told.done, told.total), ("b", "ex", 5, 5));
         assert!(told.rate > 0.0 && told.elapsed >= 0.0 && meter.elapsed() >= told.elapsed);

@@ -46,6 +46,52 @@ impl Work {
     }
 }
 
+/// The stages of a run, each with its work by kind. The forecast, the progress and the time left are sums over them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Stages(Vec<(String, Work)>);
+
+impl Stages {
+    /// The work of a stage; a new stage has none.
+    pub fn at(&mut self, stage: &str) -> &mut Work {
+        let at = self.0.iter().position(|(name, _)| name == stage).unwrap_or_else(|| {
+            self.0.push((stage.to_owned(), Work::default()));
+            self.0.len() - 1
+        });
+        &mut self.0[at].1
+    }
+
+    /// The seconds of each stage; see [`Work::seconds`].
+    pub fn seconds(
+        &self,
+        host: &mut dyn Host,
+        slice: &mut dyn FnMut(&str) -> Result<f64, Fault>,
+    ) -> Result<Seconds, Fault> {
+        let each = self.0.iter().map(|(name, work)| Ok((name.clone(), work.seconds(host, slice)?)));
+        each.collect::<Result<_, _>>().map(Seconds)
+    }
+}
+
+/// Expected seconds of the stages of a run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Seconds(Vec<(String, f64)>);
+
+impl Seconds {
+    /// Seconds of a stage; 0 if the run has no such stage.
+    pub fn of(&self, stage: &str) -> f64 {
+        self.0.iter().filter(|(name, _)| name == stage).map(|(_, seconds)| seconds).sum()
+    }
+
+    /// Seconds of all stages whose names begin so.
+    pub fn total(&self, prefix: &str) -> f64 {
+        self.0.iter().filter(|(name, _)| name.starts_with(prefix)).map(|(_, seconds)| seconds).sum()
+    }
+
+    /// Adds the stages of `other`, each `times` over.
+    pub fn add(&mut self, other: &Self, times: f64) {
+        self.0.extend(other.0.iter().map(|(name, seconds)| (name.clone(), seconds * times)));
+    }
+}
+
 /// Words of a sentence, for work that is counted before any sentence is made.
 pub const WORDS: u128 = 12;
 

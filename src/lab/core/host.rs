@@ -65,10 +65,10 @@ pub trait Host: Pulse {
     /// # Errors
     /// [`Cancelled`] where the run is to stop.
     fn poll(&mut self) -> Result<(), Cancelled>;
-    /// Begins a stage of the work that takes about `weight` of the whole.
-    fn stage(&mut self, name: String, unit: &'static str, weight: f64);
-    /// Sets the total weight of all stages.
-    fn plan(&mut self, weight: f64);
+    /// Begins a stage that takes about `seconds` of the latest plan.
+    fn stage(&mut self, name: String, unit: &'static str, seconds: f64);
+    /// Plans the rest of the run: all stages that follow take about `seconds` together.
+    fn plan(&mut self, seconds: f64);
     /// Reports that `done` of `total` units of the stage are done, without taking anything in.
     fn progress(&mut self, done: usize, total: usize);
     /// Seconds since the run began.

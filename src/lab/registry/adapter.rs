@@ -160,12 +160,12 @@ impl<I: Listed> Host for Narrowed<'_, I> {
         self.0.poll()
     }
 
-    fn stage(&mut self, name: String, unit: &'static str, weight: f64) {
-        self.0.stage(name, unit, weight);
+    fn stage(&mut self, name: String, unit: &'static str, seconds: f64) {
+        self.0.stage(name, unit, seconds);
     }
 
-    fn plan(&mut self, weight: f64) {
-        self.0.plan(weight);
+    fn plan(&mut self, seconds: f64) {
+        self.0.plan(seconds);
     }
 
     fn progress(&mut self, done: usize, total: usize) {

@@ -219,7 +219,7 @@ fn stages_and_downloads_are_reported_with_their_units() {
         })
         .collect();
     assert_eq!(told, [("ex".to_owned(), 0, 0.0), ("ex".to_owned(), 5, 0.5)]);
-    let mut meter = Meter::new(1.0);
+    let mut meter = Meter::new();
     let mut at = |step, done, total| {
         let t = Transfer { model: "org/name", file: "model.safetensors", step, done, total };
         transfer(&mut meter, &t).map(|p| (p.stage, p.done, p.total, p.overall))

@@ -8,7 +8,8 @@ use std::time::Instant;
 use super::map;
 use super::memory::Counts;
 use super::panel::{MOST_RIVALS, Seat, Which};
-use super::prepare::{Bench, RIVAL_EXAMPLES};
+use super::prepare::Bench;
+use super::stages::{MAP, STATES, fit_of, leaks_of, search_of, sweep_of, training_of};
 use super::training::is_shared;
 use crate::Host;
 use crate::InterventionError;
@@ -25,7 +26,7 @@ use crate::table::{Judged as Scored, Sweep};
 use crate::tally::Tally;
 use base::size::show;
 use base::{Cancelled, NoPulse, Problem};
-use lab::demand::{Forecast, MemoryPart, Work, peak, resident};
+use lab::demand::{Forecast, MemoryPart, Seconds, Stages, peak, resident};
 use lab::fault::Fault;
 use lab::hidden;
 use lab::store::Store;
@@ -73,7 +74,9 @@ pub(crate) fn of(bench: &mut Bench, host: &mut Host<'_>) -> Result<Forecast, Fau
             bench.seat_given(method, host)?;
         }
     }
-    let (rest, range) = seconds(bench, host)?;
+    let (stages, range) = seconds(bench, host)?;
+    let rest = stages.total("");
+    bench.stages = stages;
     let spent = host.elapsed();
     let seconds = spent + rest;
     let range = range.map(|r| r.map(|s| spent + s));
@@ -142,8 +145,8 @@ pub(super) const ASSESS: &str = "assess";
 const GAUGE: &str = "gauge";
 const MEASURE: &str = "measure";
 
-/// Seconds of the rest of the run: as expected, and between which bounds where training decides.
-fn seconds(bench: &Bench, host: &mut Host<'_>) -> Result<(f64, Option<[f64; 2]>), Fault> {
+/// Seconds of the stages that are left: as expected, and of all between which bounds where training decides.
+fn seconds(bench: &Bench, host: &mut Host<'_>) -> Result<(Seconds, Option<[f64; 2]>), Fault> {
     let (work, training) = counted(bench, host)?;
     let slices = Slices::new(bench)?;
     // The sweeps' slices apply what these fit: a fit takes longer than the few strengths that it is then applied at, and its
@@ -151,26 +154,31 @@ fn seconds(bench: &Bench, host: &mut Host<'_>) -> Result<(f64, Option<[f64; 2]>)
     for method in 0..bench.spec.methods.len() {
         host.rate(&named(bench, FIT, method), &mut || slices.fit(method))?;
     }
-    let fixed = work.seconds(host, &mut |kind| slices.work(kind))?;
-    let step = training.seconds(host, &mut |kind| slices.work(kind))?;
-    let [least, expected, most] = [EPOCH, EXPECTED_STEPS, SEARCH_STEPS].map(|n| fixed + step * n as f64);
-    Ok((expected, (step > 0.0).then_some([least, most])))
+    let mut stages = work.seconds(host, &mut |kind| slices.work(kind))?;
+    let steps = training.seconds(host, &mut |kind| slices.work(kind))?;
+    let (fixed, step) = (stages.total(""), steps.total(""));
+    stages.add(&steps, EXPECTED_STEPS as f64);
+    let bounds = [EPOCH, SEARCH_STEPS].map(|n| fixed + step * n as f64);
+    Ok((stages, (step > 0.0).then_some(bounds)))
 }
 
 /// The work of the run: everything but training, and training by a step of each network. Probes that are there already cost
 /// nothing, and neither do texts that were read before.
-fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Work, Work), Cancelled> {
+fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Stages, Stages), Cancelled> {
     // The meter reads the twins of the first examples, which are as long as these.
     let twins = bench.test[..bench.chunks[0].len()].iter().map(|r| bench.stimuli.list[*r].ids.len());
     let twins = if bench.has_twins(host)? { twins.sum::<usize>() as f64 } else { 0.0 };
     let store = host.store();
-    let (mut work, mut training) = (Work::default(), Work::default());
+    let (mut work, mut training) = (Stages::default(), Stages::default());
     let read = unread(bench, store.as_ref()) + twins;
-    work.add(&format!("{READ} {} {}", bench.model.hash(), bench.site.layer), read);
-    to_train(bench, store.as_ref(), MOST_RIVALS, &mut training);
-    let (replicates, threads) = (bench.spec.probe.replicates as f64, rayon::current_num_threads() as f64);
+    let states = work.at(STATES);
+    states.add(&format!("{READ} {} {}", bench.model.hash(), bench.site.layer), read);
+    to_train(bench, store.as_ref(), MOST_RIVALS, &mut |stage, kind, units| {
+        training.at(stage).add(kind, units)
+    });
+    let threads = rayon::current_num_threads() as f64;
     let shape_of_gauge = format!("{} x {}", real_states(bench), bench.model.arch().hidden);
-    work.add(&format!("{GAUGE} {shape_of_gauge}"), 1.0);
+    states.add(&format!("{GAUGE} {shape_of_gauge}"), 1.0);
     let rows = bench.split.intervention().train().len() as f64;
     let mut fitted = HashSet::new();
     for (i, m) in bench.spec.methods.iter().enumerate() {
@@ -183,34 +191,42 @@ fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Work, Work), Cancelled
             if let Some(key) = key.filter(|k| store.trained(k).is_none())
                 && fitted.insert(key)
             {
-                work.add(&named(bench, FIT, i), rows);
+                work.at(&fit_of(&m.key())).add(&named(bench, FIT, i), rows);
             }
         }
+        let sweep = work.at(&sweep_of(&m.key()));
         let values = strengths(m) as f64;
-        let (test, rivals) = (bench.test.len(), MOST_RIVALS * bench.test.len().min(RIVAL_EXAMPLES));
+        let test = bench.test.len();
         // The model's behaviour is evaluated for the first training, and for the others if their fits differ and only
         // the head is left to run.
         let alone = is_shared(method) || method.is_control() || !bench.model.ends_at(bench.site.layer);
-        let full = if alone { test as f64 } else { test as f64 * replicates + rivals as f64 };
-        let bare = test as f64 * replicates + rivals as f64 - full;
-        work.add(&named(bench, SWEEP, i), values * full);
-        work.add(&named(bench, BARE, i), values * bare);
+        let all = bench.judged(bench.spec.probe.replicates, MOST_RIVALS) as f64;
+        let full = if alone { test as f64 } else { all };
+        let bare = all - full;
+        sweep.add(&named(bench, SWEEP, i), values * full);
+        sweep.add(&named(bench, BARE, i), values * bare);
         // Distances from real states are measured for the first estimate of each strength.
-        work.add(&format!("{MEASURE} {shape_of_gauge}"), values);
+        sweep.add(&format!("{MEASURE} {shape_of_gauge}"), values);
         let judged = values * bench.spec.probe.oracles.len() as f64;
-        work.add(&format!("{ASSESS} {test} {}", bench.resample_count), ASSESSMENTS * judged);
+        sweep.add(&format!("{ASSESS} {test} {}", bench.resample_count), ASSESSMENTS * judged);
         if leaves(method) {
             let recipe = bench.seats.first().and_then(|s| small(bench, *s));
-            recipe.iter().for_each(|r| training.add(&shape(bench, r), LEAKS.0 * LEAKS.1 / threads));
+            let leaks = training.at(&leaks_of(&m.key()));
+            recipe.iter().for_each(|r| leaks.add(&shape(bench, r), LEAKS.0 * LEAKS.1 / threads));
         }
     }
-    map::count(bench, store.as_ref(), &mut work, &mut training);
+    map::count(bench, store.as_ref(), work.at(MAP), training.at(MAP));
     Ok((work, training))
 }
 
-/// Adds the steps of the probes of a bench that the cache lacks: the search for the recipes, and the trainings with
-/// `rivals` rivals.
-pub(super) fn to_train(bench: &Bench, store: &dyn Store, rivals: usize, training: &mut Work) {
+/// Adds the steps of the probes of a bench that the cache lacks, by stage and kind: the search for the recipes, and the trainings
+/// with `rivals` rivals.
+pub(super) fn to_train(
+    bench: &Bench,
+    store: &dyn Store,
+    rivals: usize,
+    add: &mut dyn FnMut(&str, &str, f64),
+) {
     let threads = rayon::current_num_threads() as f64;
     let missing: Vec<Seat> =
         bench.seats.iter().copied().filter(|s| store.trained(&bench.search_key(*s)).is_none()).collect();
@@ -218,12 +234,12 @@ pub(super) fn to_train(bench: &Bench, store: &dyn Store, rivals: usize, training
         // Networks of a grid train side by side.
         let grid = bench.grid_of(*seat);
         let share = 1.0 / threads.min(grid.recipes.len() as f64);
-        grid.recipes.iter().for_each(|r| training.add(&shape(bench, r), share));
+        grid.recipes.iter().for_each(|r| add(&search_of(*seat), &shape(bench, r), share));
     }
     let replicates = bench.spec.probe.replicates;
     // Of equals the smallest is chosen; its replicates are there exactly when the choice is.
-    for recipe in missing.iter().filter_map(|s| small(bench, *s)) {
-        training.add(&shape(bench, &recipe), (replicates + rivals) as f64 / threads);
+    for (seat, recipe) in missing.iter().filter_map(|s| Some((s, small(bench, *s)?))) {
+        add(&training_of(*seat), &shape(bench, &recipe), (replicates + rivals) as f64 / threads);
     }
 }
 

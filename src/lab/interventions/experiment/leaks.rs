@@ -5,6 +5,7 @@ use super::prepare::Bench;
 use super::sweep::{Concluded, Sweep};
 use crate::Host;
 use crate::bench::{Applied, Chunk};
+use crate::experiment::stages::leaks_of;
 use crate::finding::Kind;
 use crate::leak::leak;
 use crate::method::Goal;
@@ -42,8 +43,9 @@ pub(crate) fn look(
             rows = Some(oracle_rows(bench, host)?);
         }
         let Some(rows) = &rows else { continue };
+        let seconds = bench.stages.of(&leaks_of(&sweep.named().key)) / values.len() as f64;
         for value in values {
-            host.stage(format!("{}: what {} leaves", bench.model.name(), method.title()), "step", 0.3);
+            host.stage(format!("{}: what {} leaves", bench.model.name(), method.title()), "step", seconds);
             one(bench, sweep, rows, value, host)?;
         }
     }

@@ -15,6 +15,7 @@ mod point;
 mod points;
 mod prepare;
 mod scale;
+mod stages;
 mod stored;
 mod sweep;
 mod tables;
@@ -23,7 +24,7 @@ mod twins;
 mod verdicts;
 
 use self::panel::{Seat, Which};
-use self::prepare::{Bench, RIVAL_EXAMPLES};
+use self::prepare::Bench;
 use self::sweep::Sweep;
 use super::method::Method;
 use super::presets::PRESETS;
@@ -45,13 +46,6 @@ use lab::fault::Fault;
 use lab::host::Share;
 use lab::table::Table;
 use lab::{Details, EngineInfo, Experiment, FigureEntry, Instrument, Preset};
-
-/// Weights of the stages of one model, in seconds of the default experiment on two cores.
-const PREPARE_WEIGHT: f64 = 0.5 + 2.0 * 3.0 + 5.0;
-const REST_WEIGHT: f64 = 1.0;
-const METHOD_WEIGHT: f64 = 1.5;
-/// Expected cost of a method over all test examples, until the first pass has measured it.
-const GUESS: f64 = 2.0;
 
 pub static LAB: Interventions = Interventions;
 
@@ -146,16 +140,11 @@ impl Experiment<Kind, Question> for Run {
     fn run(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         self.benches.clear();
         self.examined = 0;
-        let each = PREPARE_WEIGHT + REST_WEIGHT + (METHOD_WEIGHT + GUESS) * self.methods.len() as f64;
-        host.plan(each * self.spec.models.len() as f64);
-        for name in self.spec.models.clone() {
-            let model = host.model(&name)?;
+        let models = self.spec.models.clone();
+        for (k, name) in models.iter().enumerate() {
+            let model = host.model(name)?;
             let mut bench = Bench::open(&self.spec, model, host)?;
-            if !bench.map.is_empty() {
-                let map = map::weight(&self.spec, bench.map.len(), PREPARE_WEIGHT);
-                host.plan((each + map) * self.spec.models.len() as f64);
-            }
-            let result = self.investigate(&mut bench, host);
+            let result = self.investigate(&mut bench, models.len() - k - 1, host);
             if !bench.panels.is_empty() {
                 self.examined += bench.test.len();
                 // Whatever was computed can be asked about, also after a cancellation.
@@ -200,9 +189,12 @@ impl Experiment<Kind, Question> for Run {
 }
 
 impl Run {
-    /// One model: a first look, recipes, the first estimates of every method, all test examples and replicates, comparisons.
-    fn investigate(&self, bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> {
+    /// One model: a first look, recipes, the first estimates of every method, all test examples and replicates, comparisons. `later`
+    /// models follow, which are expected to take as long.
+    fn investigate(&self, bench: &mut Bench, later: usize, host: &mut Host<'_>) -> Result<(), Fault> {
         let forecast = forecast::of(bench, host)?;
+        let all = bench.stages.total("");
+        host.plan(all * (1 + later) as f64);
         host.foretell(forecast.clone())?;
         bench.report_data(host)?;
         let mut sweeps: Vec<Sweep> = Vec::new();
@@ -218,7 +210,11 @@ impl Run {
         for sweep in &mut sweeps {
             sweep.begin(bench, host)?;
         }
-        host.stage(format!("{}: all test examples", bench.model.name()), "ex", REST_WEIGHT);
+        host.stage(
+            format!("{}: all test examples", bench.model.name()),
+            "ex",
+            bench.states_of(bench.test.len()),
+        );
         bench.read_rest(host)?;
         let replicates = (2..=self.spec.probe.replicates).map(Which::Replicate);
         let rivals = (1..=bench.rival_count()).map(Which::Rival);
@@ -228,9 +224,10 @@ impl Run {
         // The methods' share of the time grows with the examples and the panels; their first fits are done.
         let applied: f64 = sweeps.iter().map(Sweep::first_seconds).sum();
         let first = bench.chunks[0].len();
-        let rivals = (bench.panels.len() - bench.replicates()) * bench.test.len().min(RIVAL_EXAMPLES);
-        let judged = bench.test.len() * bench.replicates() + rivals;
-        let rest = applied * (judged - first) as f64 / first as f64;
+        let judged = bench.judged(bench.replicates(), bench.panels.len() - bench.replicates());
+        let rest = applied * judged.saturating_sub(first) as f64 / first as f64;
+        let after: f64 = ["fit", "leaks", stages::MAP].iter().map(|s| bench.stages.total(s)).sum();
+        host.plan(rest + after + all * later as f64);
         host.foretell(Forecast {
             seconds: host.elapsed() + rest,
             range: None,
@@ -242,7 +239,7 @@ impl Run {
         for sweep in &mut sweeps {
             // The first pass has measured how the methods share the work.
             let share = sweep.first_seconds() / applied.max(f64::MIN_POSITIVE);
-            concluded.push(sweep.finish(bench, host, GUESS * self.methods.len() as f64 * share)?);
+            concluded.push(sweep.finish(bench, host, rest * share)?);
         }
         verdicts::compare(bench, &sweeps, &concluded, host)?;
         leaks::look(bench, &sweeps, &concluded, host)?;

@@ -19,6 +19,7 @@ use base::Problem;
 use corpus::own::Provenance;
 use corpus::task::{ExampleSet, Task};
 use lab::LabSpec as _;
+use lab::demand::Seconds;
 use lab::examples;
 use lab::fault::Fault;
 use lab::finding::Label;
@@ -90,6 +91,8 @@ pub(crate) struct Bench {
     pub(super) beside: Vec<Option<usize>>,
     /// The twins of all test examples, once a method has asked for them.
     pub(super) twins: Option<Arc<Stimuli>>,
+    /// Expected seconds of the stages of its run, once it has been forecast.
+    pub(super) stages: Seconds,
     /// Distance meter for changed states, once a method is at work.
     pub(super) gauge: Option<Arc<Gauge>>,
     /// Files of own interventions, by method.
@@ -132,7 +135,7 @@ impl Bench {
             hint: format!("known are {}", task.properties.map(|p| p.id).join(", ")),
         })?;
         let (site, map) = places(spec, model.depth())?;
-        host.stage(format!("{} examples for {}", spec.subject(), model.name()), "ex", 0.5);
+        host.stage(format!("{} examples for {}", spec.subject(), model.name()), "ex", 0.0);
         let (examples, source) = examples::of(task, &spec.task, spec.seed, host)?;
         host.poll()?;
         let stimuli = examples::stimuli(task, &model, &examples, source.is_some(), host)?;
@@ -180,6 +183,7 @@ impl Bench {
             material: None,
             beside: Vec::new(),
             twins: None,
+            stages: Seconds::default(),
             gauge: None,
             given: Vec::new(),
             fits: Vec::new(),
@@ -192,6 +196,11 @@ impl Bench {
             return Err(Problem { what, r#where: "task".into(), hint: "raise task.examples".into() }.into());
         }
         Ok(bench)
+    }
+
+    /// Test examples that each strength is judged on, over panels of so many replicates and rivals.
+    pub(crate) fn judged(&self, replicates: usize, rivals: usize) -> usize {
+        self.test.len() * replicates + self.test.len().min(RIVAL_EXAMPLES) * rivals
     }
 
     /// The same data and spec with interventions and oracles at `layer`. Nothing is read or trained there yet, except
@@ -226,6 +235,7 @@ impl Bench {
             material: self.material.clone().filter(|_| same),
             beside: if same { self.beside.clone() } else { Vec::new() },
             twins: self.twins.clone(),
+            stages: Seconds::default(),
             gauge: None,
             given: Vec::new(),
             fits: if same { self.fits.clone() } else { Vec::new() },

@@ -1,6 +1,8 @@
 //! The sweep: a method over its grid, first on a subsample by the first panel, then on all test examples, replicate after
 //! replicate, with sliders answered between.
 
+use crate::experiment::panel::MOST_RIVALS;
+use crate::experiment::stages::sweep_of;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -99,7 +101,10 @@ impl Sweep {
         let title = self.named.method.title();
         let fit = bench.fit(0, self.named.method, &self.options, host)?;
         bench.gauge(host)?;
-        host.stage(format!("{}: {title} first estimate", bench.model.name()), "point", 0.5);
+        let share =
+            bench.chunks[0].len() as f64 / bench.judged(bench.spec.probe.replicates, MOST_RIVALS) as f64;
+        let seconds = bench.stages.of(&sweep_of(&self.named.key)) * share;
+        host.stage(format!("{}: {title} first estimate", bench.model.name()), "point", seconds);
         let then = host.elapsed();
         self.seen.push(Seen::default());
         self.pass(bench, 0, 0..1, fit.fitted.as_ref(), true, host)?;
@@ -107,16 +112,16 @@ impl Sweep {
         Ok(())
     }
 
-    /// All test examples, all replicates, all rivals; then the optimum. `weight` is the share of the run's time.
+    /// All test examples, all replicates, all rivals; then the optimum. It takes about `seconds`.
     pub(crate) fn finish(
         &mut self,
         bench: &mut Bench,
         host: &mut Host<'_>,
-        weight: f64,
+        seconds: f64,
     ) -> Result<Vec<Concluded>, Fault> {
         let (model, title) = (bench.model.name().to_owned(), self.named.method.title());
         let (replicates, panels) = (bench.replicates(), bench.panels.len());
-        let share = weight / panels as f64;
+        let share = seconds / panels as f64;
         let chunks = bench.chunks.len();
         for at in 0..replicates {
             let fit = bench.fit(at, self.named.method, &self.options, host)?;

@@ -1,6 +1,7 @@
 //! Training: recipes are chosen once, then whole panels of probes are trained by them as one batch. What is cached is not
 //! trained, and what is not needed for that is not embedded.
 
+use crate::experiment::stages::{STATES, fit_of, search_of, training_of};
 use std::sync::Arc;
 
 use super::panel::{MOST_RIVALS, Panel, Seat, Seated, Which};
@@ -98,13 +99,19 @@ impl Bench {
 
     /// Hidden states of `rows` at `layer`, at their places in a matrix with one row per stimulus.
     fn embed(&self, rows: &[usize], layer: usize, who: &str, host: &mut Host<'_>) -> Result<Matrix, Fault> {
-        host.stage(format!("{}: hidden states for {who} probes", self.model.name()), "ex", 3.0);
+        let seconds = self.states_of(rows.len());
+        host.stage(format!("{}: hidden states for {who} probes", self.model.name()), "ex", seconds);
         let some = hidden::hidden(&self.model, &self.stimuli, layer, rows, host)?;
         let mut all = Matrix::zeros(self.stimuli.list.len(), some.cols());
         for (i, r) in rows.iter().enumerate() {
             all.row_mut(*r).copy_from_slice(some.row(i));
         }
         Ok(all)
+    }
+
+    /// Expected seconds of reading so many of the examples.
+    pub(super) fn states_of(&self, rows: usize) -> f64 {
+        self.stages.of(STATES) * rows as f64 / self.stimuli.list.len().max(1) as f64
     }
 
     /// Chooses a recipe for every probe, or recalls the choice.
@@ -132,15 +139,16 @@ impl Bench {
     fn search(&mut self, seat: Seat, host: &mut Host<'_>) -> Result<Seated, Fault> {
         let (grid, stage) = (self.grid_of(seat), format!("{}: {}", self.model.name(), self.seat_name(seat)));
         let streams = purpose(&self.labels, seat.role(), &seat.classifier(), self.spec.probe.seed);
+        let seconds = self.stages.of(&search_of(seat));
         Ok(match seat {
             Seat::Oracle(_, role) => {
                 let data = self.oracle_data(host)?;
-                host.stage(stage, "step", 1.0);
+                host.stage(stage, "step", seconds);
                 Seated::Oracle(search(data.of(role), &grid, &streams, host, &mut |_| {})?)
             }
             Seat::Attacked => {
                 let data = self.material(host)?;
-                host.stage(stage, "step", 1.0);
+                host.stage(stage, "step", seconds);
                 Seated::Attacked(search(&data, &grid, &streams, host, &mut |_| {})?)
             }
         })
@@ -237,7 +245,9 @@ impl Bench {
                 Seat::Attacked => material.as_ref().map(|d| Job::new(d, &recipe, most, &streams)),
             });
         }
-        host.stage(format!("{}: {} probes", self.model.name(), jobs.len()), "step", 1.0);
+        let trained = (self.spec.probe.replicates + MOST_RIVALS) as f64;
+        let seconds = missing.iter().map(|(_, seat, _)| self.stages.of(&training_of(*seat)) / trained).sum();
+        host.stage(format!("{}: {} probes", self.model.name(), jobs.len()), "step", seconds);
         let done = train_all(&jobs, host, &mut |_, _| {})?;
         let mut out = Vec::new();
         for ((at, seat, which), finished) in missing.iter().zip(done) {
@@ -309,7 +319,9 @@ impl Bench {
             Some(fitted) => fitted.into(),
             None => {
                 let data = self.material(host)?;
-                host.stage(format!("{}: fitting {}", self.model.name(), method.title()), "step", 0.2);
+                let fits = if shared { 1 } else { self.spec.probe.replicates };
+                let seconds = self.stages.of(&fit_of(&key)) / fits as f64;
+                host.stage(format!("{}: fitting {}", self.model.name(), method.title()), "step", seconds);
                 let streams = purpose(&self.labels, Roles::Target, method.family(), self.spec.probe.seed);
                 let streams = streams.replicate(which.stream()).of("interventional", "fit");
                 let mlp = self.panels[at].attacked.as_ref();

@@ -22,6 +22,8 @@ pub(crate) struct Bench<'a> {
     pub sides: [&'a Side; 2],
     /// The comparison at each size.
     pub steps: &'a [(usize, Pairs)],
+    /// Seconds of a unit of [`weight`].
+    pub pace: f64,
 }
 
 /// Weight of all of it in the plan of a run, by the unit of [`super::probes::weight`].
@@ -85,8 +87,8 @@ impl Bench<'_> {
             let drawn = side.sentences.drawn(self.largest());
             let [train, ..] = side.data(self.spec, &side.sentences, &drawn, host)?;
             for method in &METHODS {
-                let weight = codes(self.largest()) / (2 * METHODS.len()) as f64;
-                host.stage(format!("{name}: {} code", method.name), "steps", weight);
+                let seconds = self.pace * codes(self.largest()) / (2 * METHODS.len()) as f64;
+                host.stage(format!("{name}: {} code", method.name), "steps", seconds);
                 let bits = match (method.bits)(&train, &purposes, host) {
                     Ok(bits) => bits,
                     Err(MdlError::Cancelled(e)) => return Err(e.into()),
@@ -118,6 +120,11 @@ impl Bench<'_> {
         Ok(())
     }
 
+    /// Expected seconds of training one side at a size.
+    fn training(&self, size: usize) -> f64 {
+        self.pace * super::probes::weight(size) / 2.0
+    }
+
     /// Both sides on random labels.
     fn control(&self, reporter: &Reporter, host: &mut Host<'_>) -> Result<(), Fault> {
         let Some((size, _)) = self.steps.last() else { return Ok(()) };
@@ -126,7 +133,7 @@ impl Bench<'_> {
             let drawn = side.sentences.drawn(*size);
             let random = side.sentences.controlled(&drawn, self.spec.seed);
             let n_train = drawn.parts[0].len();
-            host.stage(format!("{name}: control task"), "epochs", super::probes::weight(*size) / 2.0);
+            host.stage(format!("{name}: control task"), "epochs", self.training(*size));
             let data = side.data(self.spec, &random, &drawn, host)?;
             let probes = side.trained(self.spec, &data[0], &data[1], host)?;
             let learned: f64 = probes.iter().map(|p| right(p, &data[0]).iter().sum::<f64>()).sum();
@@ -148,7 +155,7 @@ impl Bench<'_> {
             let drawn = noisy.sentences.drawn(*size);
             let n_train = drawn.parts[0].len();
             let what = format!("{} with noise {sigma}: {n_train} training sentences", self.spec.name(false));
-            host.stage(what, "epochs", super::probes::weight(*size) / 2.0);
+            host.stage(what, "epochs", self.training(*size));
             let data = noisy.data(self.spec, &noisy.sentences, &drawn, host)?;
             let answers = noisy.answers(self.spec, &data, host)?;
             let pairs = Pairs { a: pairs.a.clone(), b: answers, clusters: None, apart: pairs.apart };
@@ -196,8 +203,7 @@ impl Bench<'_> {
             let mut fold = Vec::new();
             for (side, first) in self.sides.into_iter().zip([true, false]) {
                 let name = self.spec.name(first);
-                let weight = super::probes::weight(size) / 2.0;
-                host.stage(format!("{name}: fold {} of {FOLDS}", i + 1), "epochs", weight);
+                host.stage(format!("{name}: fold {} of {FOLDS}", i + 1), "epochs", self.training(size));
                 let data = side.data(self.spec, &side.sentences, &side.sentences.fold(size, i), host)?;
                 fold.push(side.answers(self.spec, &data, host)?);
             }

@@ -60,16 +60,21 @@ impl Side {
         Ok(Self { sentences, reader, recipes, classifier: side.classifier.clone() })
     }
 
-    /// Corrupts the encoder, where the spec says so.
+    /// Corrupts the encoder, where the spec says so; `pace` are the seconds of a unit of [`weight`].
     ///
     /// # Errors
     /// [`Fault`] for a model without a head that can be trained.
-    pub(crate) fn corrupt(&mut self, spec: &Spec, first: bool, host: &mut Host<'_>) -> Result<(), Fault> {
+    pub(crate) fn corrupt(
+        &mut self,
+        spec: &Spec,
+        (first, pace): (bool, f64),
+        host: &mut Host<'_>,
+    ) -> Result<(), Fault> {
         let (steps, name) = (spec.side(first).corrupted, spec.encoder(first));
         if steps == 0 {
             return Ok(());
         }
-        host.stage(format!("{name}: corrupting for {steps} steps"), "steps", CORRUPTION);
+        host.stage(format!("{name}: corrupting for {steps} steps"), "steps", CORRUPTION * pace);
         let source: ModelSource = name.parse()?;
         let mut watch = |p: Progress| host.beat(p.done, p.total);
         let start = Start::load(&source).map_err(|e| fault(e, first))?;
@@ -219,19 +224,21 @@ pub(crate) fn run(
     host: &mut Host<'_>,
 ) -> Result<(), Fault> {
     let corruptions = [true, false].into_iter().filter(|first| spec.side(*first).corrupted > 0).count();
-    let total: f64 = spec.task.sizes.iter().map(|s| weight(*s)).sum();
-    host.plan(total + corruptions as f64 * CORRUPTION + beside::weight(spec));
     let sentences = sentences(spec, host)?;
     if let Some(told) = unpaired(spec, &sentences) {
         host.notice(NoticeLevel::Info, told)?;
     }
-    for forecast in super::forecast::with(spec, &sentences, host)? {
-        host.foretell(forecast)?;
-    }
+    let forecasts = super::forecast::with(spec, &sentences, host)?;
+    let seconds: f64 = forecasts.iter().map(|f| f.seconds).sum();
+    let trainings: f64 = spec.task.sizes.iter().map(|s| weight(*s)).sum();
+    let units = trainings + corruptions as f64 * CORRUPTION + beside::weight(spec);
+    host.plan(seconds);
+    let pace = seconds / units.max(1.0);
+    forecasts.into_iter().try_for_each(|f| host.foretell(f))?;
     let (mut a, mut b) =
         (Side::open(spec, true, &sentences, host)?, Side::open(spec, false, &sentences, host)?);
-    a.corrupt(spec, true, host)?;
-    b.corrupt(spec, false, host)?;
+    a.corrupt(spec, (true, pace), host)?;
+    b.corrupt(spec, (false, pace), host)?;
     let dim = a.reader.width().max(b.reader.width()) as u64;
     let units = |s: &Side| s.recipes.first().and_then(|r| r.hidden.first().copied()).unwrap_or(0) as u64;
     let mut reporter = Reporter::new(spec, Some(Sizes { dim, hidden: units(&a).max(units(&b)) }));
@@ -242,7 +249,7 @@ pub(crate) fn run(
         for (side, name) in [(&a, spec.name(true)), (&b, spec.name(false))] {
             let drawn = side.sentences.drawn(*size);
             let n = drawn.parts[0].len();
-            host.stage(format!("{name}: {n} training sentences"), "epochs", weight(*size) / 2.0);
+            host.stage(format!("{name}: {n} training sentences"), "epochs", pace * weight(*size) / 2.0);
             let train = side.part(spec, &side.sentences, &drawn.parts[0], host)?;
             let validation = side.part(spec, &side.sentences, &drawn.parts[1], host)?;
             probes.push(side.trained(spec, &train, &validation, host)?);
@@ -261,7 +268,7 @@ pub(crate) fn run(
         steps.push((*size, pairs.clone()));
         *kept = Some((pairs, reporter.clone()));
     }
-    let bench = beside::Bench { spec, sides: [&a, &b], steps: &steps };
+    let bench = beside::Bench { spec, sides: [&a, &b], steps: &steps, pace };
     if let Some(pooled) = bench.measure(&mut reporter, host)? {
         *kept = Some((pooled, reporter.clone()));
     }

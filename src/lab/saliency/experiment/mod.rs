@@ -119,7 +119,7 @@ struct Run {
     latest: Latest<Kind, Question>,
 }
 
-/// Weight of means and tests beside the passes.
+/// Seconds of means and tests for each of the passes.
 const OVERALL: f64 = 0.02;
 
 impl Run {
@@ -127,13 +127,14 @@ impl Run {
         host.stage("sentences and models".into(), "sentences", 0.0);
         let bench = &*self.bench.insert(Bench::open(&self.spec, host)?);
         bench.report(host)?;
-        forecast::of(bench, host)?.into_iter().try_for_each(|f| host.foretell(f))?;
-        let work: Vec<f64> = bench.members.iter().map(|m| rows::passes(&bench.spec, m) as f64).collect();
+        let forecasts = forecast::of(bench, host)?;
+        let work: Vec<f64> = forecasts.iter().map(|f| f.seconds).collect();
         let all: f64 = work.iter().sum();
         host.plan(all * (1.0 + OVERALL));
+        forecasts.into_iter().try_for_each(|f| host.foretell(f))?;
         let mut gathered = Vec::new();
         for (k, member) in bench.members.iter().enumerate() {
-            host.stage(member.name.clone(), "passes", work[k]);
+            host.stage(member.name.clone(), "passes", work.get(k).copied().unwrap_or(0.0));
             let asked = member.inputs.iter().flatten().count();
             let mut next = asked / 8;
             let (spec, examined) = (&self.spec, &mut self.examined);

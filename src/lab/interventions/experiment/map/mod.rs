@@ -6,11 +6,12 @@
 
 mod work;
 
+use crate::experiment::stages::MAP;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
-pub(crate) use self::work::{count, multiply_adds, weight};
+pub(crate) use self::work::{count, multiply_adds};
 use super::panel::Which;
 use super::point;
 use super::points::{Named, baseline_of, reliability};
@@ -91,7 +92,10 @@ fn row(
     host: &mut Host<'_>,
 ) -> Result<(), Fault> {
     let (name, layer) = (here.model.name().to_owned(), here.site.layer);
-    host.stage(format!("{name}: map, states of layer {layer}"), "ex", work::READ_WEIGHT);
+    // One stage for the states and probes of a layer, and one for each method on it.
+    let methods = sweeps.iter().filter(|s| spec.has(s.named().method.id())).count();
+    let seconds = main.stages.of(MAP) / (main.map.len().max(1) * (1 + methods)) as f64;
+    host.stage(format!("{name}: map, states of layer {layer}"), "ex", seconds);
     if here.chunks.is_empty() {
         here.read_first(host)?;
         here.read_rest(host)?;
@@ -110,7 +114,7 @@ fn row(
         let given = spec.value.get(&named.key.name);
         let values = given.map_or_else(|| sweep.values().to_vec(), |value| vec![*value]);
         let title = named.method.title();
-        host.stage(format!("{name}: map, {title} at layer {layer}"), "point", work::METHOD_WEIGHT);
+        host.stage(format!("{name}: map, {title} at layer {layer}"), "point", seconds);
         let mut pass = Pass { main: &mut *main, here: &*here, named: &named, host: &mut *host };
         let seen = fits.iter().enumerate().map(|(k, fit)| pass.replicate(k, fit.as_ref(), &own, &values));
         let seen: Vec<Seen> = seen.collect::<Result<_, _>>()?;

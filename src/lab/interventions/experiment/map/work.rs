@@ -8,18 +8,6 @@ use crate::spec::{MethodSpec, Spec};
 use lab::demand::{Size, WORDS, Work};
 use lab::store::Store;
 
-/// Weight of reading the states of a layer, in the seconds that stages are weighed in.
-pub(crate) const READ_WEIGHT: f64 = 0.4;
-/// Weight of a method that writes at one layer.
-pub(crate) const METHOD_WEIGHT: f64 = 2.0;
-
-/// Weight of a map of `layers` layers; `prepare` is that of the probes of one.
-pub(crate) fn weight(spec: &Spec, layers: usize, prepare: f64) -> f64 {
-    let Some(map) = &spec.map else { return 0.0 };
-    let methods = spec.methods.iter().filter(|m| map.has(&m.name)).count() as f64;
-    layers as f64 * (prepare + READ_WEIGHT + methods * METHOD_WEIGHT)
-}
-
 /// Strengths at which a method writes on its own layer before the row's is known.
 fn tried(spec: &Spec, method: &MethodSpec) -> usize {
     let given = spec.map.as_ref().is_some_and(|map| map.value.contains_key(&method.name));
@@ -42,7 +30,7 @@ pub(crate) fn count(bench: &Bench, store: &dyn Store, work: &mut Work, training:
         let (here, later) = (bench.at_layer(*layer), (bench.map.len() - at - 1) as f64);
         if here.site != bench.site {
             work.add(&read, unread(&here, store) * *layer as f64 * block);
-            to_train(&here, store, 0, training);
+            to_train(&here, store, 0, &mut |_, kind, units| training.add(kind, units));
         }
         let mut passes = 1.0;
         for (i, m) in bench.spec.methods.iter().enumerate().filter(|(_, m)| spec.has(&m.name)) {

@@ -1,0 +1,28 @@
+//! Names of the stages of a run, under which the forecast counts their work and the progress finds their seconds: hidden states,
+//! searches for probe settings, trainings, fits and strengths of the methods, probes on what they leave, and the map.
+
+use super::panel::Seat;
+use crate::key::MethodKey;
+
+pub(crate) const STATES: &str = "states";
+pub(crate) const MAP: &str = "map";
+
+pub(crate) fn search_of(seat: Seat) -> String {
+    format!("search {seat:?}")
+}
+
+pub(crate) fn training_of(seat: Seat) -> String {
+    format!("training {seat:?}")
+}
+
+pub(crate) fn fit_of(method: &MethodKey) -> String {
+    format!("fit {}", method.title())
+}
+
+pub(crate) fn sweep_of(method: &MethodKey) -> String {
+    format!("sweep {}", method.title())
+}
+
+pub(crate) fn leaks_of(method: &MethodKey) -> String {
+    format!("leaks {}", method.title())
+}
