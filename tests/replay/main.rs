@@ -2,6 +2,7 @@
 
 mod arbitrary;
 mod first;
+mod shipped;
 mod trained;
 mod verdicts;
 

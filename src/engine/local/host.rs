@@ -79,6 +79,8 @@ pub(crate) struct LocalHost<'a> {
     meter: Meter,
     /// True if the work ends when something newer waits.
     yielding: bool,
+    /// True if it answers a question about a finished run, whose progress is at its end.
+    silent: bool,
     /// Models for which a difference from the saved ones was reported.
     told: Vec<String>,
 }
@@ -86,7 +88,21 @@ pub(crate) struct LocalHost<'a> {
 impl<'a> LocalHost<'a> {
     /// A run that begins now.
     pub(crate) fn new(lent: Loan<'a>, outbox: Outbox, job: JobId, generation: Generation) -> Self {
-        Self { lent, outbox, job, generation, meter: Meter::new(), yielding: false, told: Vec::new() }
+        Self {
+            lent,
+            outbox,
+            job,
+            generation,
+            meter: Meter::new(),
+            yielding: false,
+            silent: false,
+            told: Vec::new(),
+        }
+    }
+
+    /// The same host for an answer to a question about a finished run: it reports no progress.
+    pub(crate) fn answering(self) -> Self {
+        Self { silent: true, ..self }
     }
 
     /// Says whether the work that follows is to end where something newer is waiting: a slider that is being pulled would
@@ -102,6 +118,9 @@ impl<'a> LocalHost<'a> {
     }
 
     fn report(&mut self, done: u64, total: u64) {
+        if self.silent {
+            return;
+        }
         if let Some(progress) = self.meter.report(done, total) {
             self.outbox.offer(Event::Progress { generation: self.generation, progress });
         }

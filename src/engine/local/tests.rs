@@ -283,7 +283,7 @@ fn where_no_question_can_come_nothing_is_kept_for_one() {
     rig.send(run(1, plain(&model)));
     assert_eq!(rig.finish(), Outcome::Done);
     rig.send(point(1, &model, &[]));
-    rig.until(|e| matches!(e, Event::Notice(n) if n.problem.what.contains("nothing has been computed")));
+    rig.until(|e| matches!(e, Event::Notice(n) if n.problem.what.contains("has no results yet")));
     assert!(rig.answers(1).is_empty());
 }
 

@@ -228,7 +228,7 @@ impl Worker {
         // A question to an experiment that does not exist has no answer.
         let Some(waiting) = self.inbox.queue.take_experiment(generation) else { return Ok(()) };
         let Some(mut current) = self.current.take() else { return Ok(()) };
-        let mut host = self.host(current.job, generation);
+        let mut host = self.host(current.job, generation).answering();
         for share in [Share::Quick, Share::All] {
             host.give_way(share == Share::All);
             let answered = catch_unwind(AssertUnwindSafe(|| {

@@ -238,3 +238,13 @@ fn a_model_is_loaded_for_the_run_and_a_cancelled_run_loads_none() {
     assert!(rig.shelf.holds("bert-tiny"));
     assert!(matches!(rig.host(1).model("./no/such/folder"), Err(Fault::Failed(_))));
 }
+
+/// A bar at its end began anew with every slider that was moved after the run.
+#[test]
+fn an_answer_about_a_finished_run_reports_no_progress() {
+    let mut rig = Rig::new(Cache::none());
+    let mut host = rig.host(1).answering();
+    host.stage("fitting".into(), "ex", 1.0);
+    host.progress(5, 5);
+    assert!(!rig.events().iter().any(|e| matches!(e, Event::Progress { .. })));
+}
