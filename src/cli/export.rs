@@ -4,6 +4,7 @@ pub mod figures;
 mod list;
 mod preview;
 mod report;
+mod script;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -31,13 +32,14 @@ use labs::table::{Form, Table};
   probity export agreement-2 --figure reliability --method pgd --marker .112 -o pgd.csv
   probity export agreement-2 --all figures --style paper --format pdf,csv
   probity export agreement-2 --report agreement.md
+  probity export agreement-2 --script again && sh again/run.sh
   probity export paper --table optimum -o table-3.tex
   probity export benchmark --figure heatmap --sentence 311 --method attention,ig -o pair.svg")]
 pub struct ExportArgs {
     /// Name or file of the session.
     pub session: String,
     /// The figure, for example `pareto` or `figure-1`; --list shows those of the session.
-    #[arg(long, value_name = "NAME", requires = "out", required_unless_present_any = ["table", "list", "all", "report"])]
+    #[arg(long, value_name = "NAME", requires = "out", required_unless_present_any = ["table", "list", "all", "report", "script"])]
     pub figure: Option<String>,
     /// The table of the papers, in place of a figure; --list shows those of the session.
     #[arg(long, value_name = "NAME", requires = "out", conflicts_with_all = ["figure", "model", "with", "relation", "method", "oracle", "sentence", "partner", "marker"])]
@@ -52,6 +54,10 @@ pub struct ExportArgs {
     /// beside it.
     #[arg(long, value_name = "FILE.md", conflicts_with_all = ["figure", "table", "out"])]
     pub report: Option<PathBuf>,
+    /// Write to this folder what computes the session's numbers again: a spec for each run, and `run.sh`, which runs them and compares
+    /// each with the recorded one.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["figure", "table", "list", "all", "report", "out"])]
+    pub script: Option<PathBuf>,
     /// File to write; its extension determines the format.
     #[arg(long, short, value_name = "FILE.png|.svg|.pdf|.csv|.md|.tex")]
     pub out: Option<PathBuf>,
@@ -106,6 +112,8 @@ pub fn export(args: &ExportArgs, out: &mut dyn Write) -> Result<(), CliError> {
         figures::write_all(&board, &args.session, folder, (&args.format, &options), args.force)?
     } else if let Some(path) = &args.report {
         report::write(&board, &args.session, path, &options, args.force)?
+    } else if let Some(folder) = &args.script {
+        script::write(&board, &args.session, folder, args.force)?
     } else {
         // clap asks for a file with a figure and with a table.
         let path = args.out.as_deref().unwrap_or_else(|| Path::new(""));

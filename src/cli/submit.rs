@@ -223,7 +223,7 @@ fn sbatch_word(text: &str) -> Result<String, CliError> {
 ///
 /// # Errors
 /// [`CliError::Usage`] for names with control characters, which would end a line of the script.
-fn quoted(text: &str) -> Result<String, CliError> {
+pub(crate) fn quoted(text: &str) -> Result<String, CliError> {
     if text.chars().any(char::is_control) {
         return Err(CliError::Usage(format!(
             "{}: a name with control characters cannot be written into a script",

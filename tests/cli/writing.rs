@@ -223,3 +223,37 @@ fn a_session_lists_its_figures_writes_all_and_a_report() {
     refused(&export(&["--list", "--width", "3mm"]), 2, &["40 to 400 mm"]);
     refused(&export(&["--figure", "pareto"]), 2, &["--out"]);
 }
+
+/// Running what `--script` writes gives the numbers of the session again.
+#[cfg(unix)]
+#[test]
+fn the_script_of_a_session_computes_its_numbers_again() {
+    let probity = Probity::new();
+    let session = format!("{}/sessions/power.probity.jsonl", env!("CARGO_MANIFEST_DIR"));
+    let folder = probity.state.path().join("a gain");
+    let name = folder.display().to_string();
+    let output = probity.run(&["export", &session, "--script", &name]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    refused(&probity.run(&["export", &session, "--script", &name]), 2, &["already exists", "--force"]);
+    let mut script = Command::new("sh");
+    script.arg(folder.join("run.sh")).env("PROBITY", env!("CARGO_BIN_EXE_probity"));
+    script.env("PROBITY_STATE_DIR", probity.state.path()).env("PROBITY_CACHE_DIR", probity.state.path());
+    let output = script.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let told = text(&output.stdout);
+    assert!(told.contains("+0.0") && told.contains("difference"), "{told}");
+    // Every final finding is the recorded one, but for its time.
+    let findings = |text: &str| -> Vec<serde_json::Value> {
+        let all = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+        let numbers = all.filter(|f| f["final"] == true && f["kind"] != "summary").map(|mut f| {
+            f.as_object_mut().unwrap().remove("t");
+            f
+        });
+        numbers.collect()
+    };
+    let again = std::fs::read_to_string(folder.join("run-1/findings.jsonl")).unwrap();
+    let recorded = probity.run(&["replay", &session, "--headless", "--json"]);
+    let (again, recorded) = (findings(&again), findings(&text(&recorded.stdout)));
+    assert!(recorded.len() > 5, "{recorded:?}");
+    assert_eq!(again, recorded);
+}
