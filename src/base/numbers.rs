@@ -146,6 +146,16 @@ pub fn count(x: f64) -> String {
     }
 }
 
+/// A span of time that is only expected: `a moment`, `about 5 s`, `about 12 min`, `about 2 h 10 min`.
+pub fn about(t: f64) -> String {
+    match t {
+        t if t < 1.0 => "a moment".into(),
+        t if t < 90.0 => format!("about {t:.0} s"),
+        t if t < 5400.0 => format!("about {:.0} min", t / 60.0),
+        t => format!("about {}", seconds(t)),
+    }
+}
+
 /// A span of time: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`.
 pub fn seconds(t: f64) -> String {
     if !t.is_finite() || t < 0.0 {

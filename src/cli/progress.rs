@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::output::say;
+use base::numbers::about;
 use base::text::printable_label;
 use engine::message::Progress;
 
@@ -90,17 +91,12 @@ impl Meter {
 
 fn describe(p: &Progress) -> String {
     let rate = if p.rate > 0.0 { format!("  {} {}/s", count(p.rate), p.unit) } else { String::new() };
-    let left =
-        p.left.filter(|l| l.is_finite()).map_or(String::new(), |l| format!("  about {} left", span(l)));
+    let left = p.left.filter(|l| l.is_finite()).map_or(String::new(), |l| format!("  {} left", about(l)));
     printable_label(&format!("{}  {}/{}{rate}{left}", p.stage, p.done, p.total))
 }
 
 fn count(x: f64) -> String {
     if x >= 9_950.0 { format!("{:.0}k", x / 1e3) } else { format!("{x:.0}") }
-}
-
-fn span(seconds: f64) -> String {
-    if seconds < 90.0 { format!("{:.0} s", seconds.max(1.0)) } else { format!("{:.0} min", seconds / 60.0) }
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use base::text::printable_label;
 use engine::board::{Board, Run};
 use engine::message::Outcome;
 use labs::compared::{common, table};
+use session::format::Item;
 use session::{name, shelf};
 
 /// Most sessions that are listed.
@@ -69,13 +70,7 @@ pub fn sessions(command: &SessionsCommand, out: &mut dyn Write) -> Result<(), Cl
         SessionsCommand::Show { session } => show(session, out),
         SessionsCommand::Rename { session, name } => {
             let path = name::find(&name::folder()?, session)?;
-            let target = name::file(path.parent().unwrap_or(&path), name);
-            if target.exists() {
-                let taken = printable_label(&target.display().to_string());
-                return Err(CliError::Usage(format!("{taken} exists: choose another name")));
-            }
-            std::fs::rename(&path, &target).map_err(|e| failed(&path, &e))?;
-            output::line(out, &format!("renamed to {}", output::full(&target)))
+            output::line(out, &format!("renamed to {}", output::full(&shelf::rename(&path, name)?)))
         }
         SessionsCommand::Delete { session, yes } => {
             let path = name::find(&name::folder()?, session)?;
@@ -83,14 +78,10 @@ pub fn sessions(command: &SessionsCommand, out: &mut dyn Write) -> Result<(), Cl
             if !yes {
                 return Err(CliError::Usage(format!("{shown} would be deleted; say --yes to delete it")));
             }
-            std::fs::remove_file(&path).map_err(|e| failed(&path, &e))?;
+            shelf::delete(&path)?;
             output::line(out, &format!("deleted {shown}"))
         }
     }
-}
-
-fn failed(path: &std::path::Path, error: &std::io::Error) -> CliError {
-    CliError::Failed(format!("{}: {error}", output::full(path)))
 }
 
 fn list(out: &mut dyn Write) -> Result<(), CliError> {
@@ -114,7 +105,8 @@ fn board(session: &str) -> Result<Board, CliError> {
 }
 
 fn show(session: &str, out: &mut dyn Write) -> Result<(), CliError> {
-    let board = board(session)?;
+    let recorded = replay::open(session)?;
+    let board = recorded.board();
     for (at, run) in board.runs.iter().enumerate() {
         let lab = run.job.spec.lab();
         let before = board.runs[..at].iter().rev().find(|earlier| earlier.job.spec.lab() == lab);
@@ -132,6 +124,11 @@ fn show(session: &str, out: &mut dyn Write) -> Result<(), CliError> {
         }
         for sentence in labs::by_id(lab).answer(&run.results, &run.job.spec).lines() {
             output::line(out, &format!("  {sentence}"))?;
+        }
+    }
+    for entry in &recorded.entries {
+        if let Item::Note(note) = &entry.item {
+            output::line(out, &format!("note at {}: {}", seconds(entry.t), printable_label(note)))?;
         }
     }
     Ok(())

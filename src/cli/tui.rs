@@ -332,9 +332,11 @@ pub(super) fn record(
 /// Most sessions that the opening screen lists.
 const MOST_SESSIONS: usize = 100;
 
-/// The recorded sessions, newest first.
-fn sessions() -> Result<Vec<shelf::Recorded>, Problem> {
-    let listed = name::folder().and_then(|folder| shelf::recent(&folder, MOST_SESSIONS));
+/// The recorded sessions, newest first, after a change of one of them.
+fn sessions(change: Option<&(PathBuf, shelf::Change)>) -> Result<Vec<shelf::Recorded>, Problem> {
+    let changed = change.map_or(Ok(()), |(path, change)| change.apply(path));
+    let folder = changed.and_then(|()| name::folder());
+    let listed = folder.and_then(|folder| shelf::recent(&folder, MOST_SESSIONS));
     listed.map_err(|e| problem(&e, "the other screens work without it"))
 }
 

@@ -310,9 +310,7 @@ impl Overview {
             out.push(format!("  splits     {}{without}", self.splits.text()));
         }
         for (name, tally) in &self.properties {
-            let even = tally
-                .even()
-                .map_or_else(String::new, |n| format!("; at most {n} rows with all equally often"));
+            let even = tally.even().map_or_else(String::new, |n| format!("; {n} rows if balanced"));
             // In a set of one kind every row could have the property.
             let one = self.kinds.len() == 1 && self.files.len() < 2;
             let without = self.rows.saturating_sub(tally.iter().map(|(_, n)| n).sum());

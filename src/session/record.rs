@@ -136,8 +136,7 @@ impl Recorder {
     /// [`SessionError::Write`] if it cannot be removed.
     pub fn discard(&mut self) -> Result<(), SessionError> {
         self.withheld = None;
-        std::fs::remove_file(&self.path)
-            .map_err(|source| SessionError::Write { path: self.path.clone(), source })
+        super::shelf::delete(&self.path)
     }
 
     /// Renames the session; recording continues in the same file.
@@ -151,19 +150,7 @@ impl Recorder {
         if target == self.path {
             return Ok(());
         }
-        // The empty placeholder ensures that nothing is overwritten, on any file system.
-        OpenOptions::new().write(true).create_new(true).open(&target).map_err(|source| {
-            match source.kind() {
-                std::io::ErrorKind::AlreadyExists => SessionError::Exists { path: target.clone() },
-                _ => SessionError::Write { path: target.clone(), source },
-            }
-        })?;
-        if let Err(source) = std::fs::rename(&self.path, &target) {
-            // Best effort: an empty placeholder is not a session, and the first error is the one to report.
-            let _ = std::fs::remove_file(&target);
-            return Err(SessionError::Write { path: target, source });
-        }
-        self.path = target;
+        self.path = super::shelf::rename(&self.path, name)?;
         Ok(())
     }
 

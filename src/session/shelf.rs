@@ -1,6 +1,6 @@
 //! The shelf: which sessions have been recorded, newest first, with a summary of each.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -77,6 +77,54 @@ pub fn recent(folder: &Path, most: usize) -> Result<Vec<Recorded>, SessionError>
     files.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.2.cmp(&b.2)));
     files.truncate(most);
     Ok(files.into_iter().map(|(_, path, name)| glance(path, name)).collect())
+}
+
+/// A change of a recorded session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// It gets this name.
+    Rename(String),
+    Delete,
+}
+
+impl Change {
+    /// Carries it out on the session in a file.
+    ///
+    /// # Errors
+    /// [`rename`] and [`delete`].
+    pub fn apply(&self, path: &Path) -> Result<(), SessionError> {
+        match self {
+            Change::Rename(name) => rename(path, name).map(|_| ()),
+            Change::Delete => delete(path),
+        }
+    }
+}
+
+/// Gives the session in a file another name, and returns its new file.
+///
+/// # Errors
+/// [`SessionError::Exists`] if the name is taken, [`SessionError::Write`] if the file cannot be moved; it then keeps its name.
+pub fn rename(path: &Path, name: &str) -> Result<PathBuf, SessionError> {
+    let target = name::file(path.parent().unwrap_or(Path::new(".")), name);
+    // The empty placeholder ensures that nothing is overwritten, on any file system.
+    OpenOptions::new().write(true).create_new(true).open(&target).map_err(|source| match source.kind() {
+        std::io::ErrorKind::AlreadyExists => SessionError::Exists { path: target.clone() },
+        _ => SessionError::Write { path: target.clone(), source },
+    })?;
+    if let Err(source) = std::fs::rename(path, &target) {
+        // Best effort: an empty placeholder is not a session, and the first error is the one to report.
+        let _ = std::fs::remove_file(&target);
+        return Err(SessionError::Write { path: target, source });
+    }
+    Ok(target)
+}
+
+/// Removes the file of a session.
+///
+/// # Errors
+/// [`SessionError::Write`] if it cannot be removed.
+pub fn delete(path: &Path) -> Result<(), SessionError> {
+    std::fs::remove_file(path).map_err(|source| SessionError::Write { path: path.to_owned(), source })
 }
 
 fn glance(path: PathBuf, name: String) -> Recorded {
@@ -190,5 +238,20 @@ mod tests {
         assert_eq!(names(10), ["new", "mid", "old"]);
         assert_eq!(names(2), ["new", "mid"]);
         assert!(recent(&folder.path().join("nowhere"), 3).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_session_is_renamed_without_overwriting_and_deleted() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str| name::file(folder.path(), name);
+        std::fs::write(file("a"), HEADER).unwrap();
+        std::fs::write(file("b"), "other").unwrap();
+        assert!(matches!(rename(&file("a"), "b"), Err(SessionError::Exists { .. })));
+        assert_eq!(std::fs::read_to_string(file("b")).unwrap(), "other");
+        assert_eq!(rename(&file("a"), "../c").unwrap().parent(), Some(folder.path()));
+        assert!(!file("a").exists() && matches!(rename(&file("a"), "d"), Err(SessionError::Write { .. })));
+        assert!(!file("d").exists(), "no placeholder is left");
+        Change::Delete.apply(&file("b")).unwrap();
+        assert!(!file("b").exists() && Change::Delete.apply(&file("b")).is_err());
     }
 }

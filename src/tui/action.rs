@@ -11,7 +11,7 @@ use figure::Figure;
 use labs::Spec;
 use session::parts::watch::View;
 use session::replay::Step;
-use session::shelf::Recorded;
+use session::shelf::{Change, Recorded};
 
 /// Something that happened. [`super::reduce::reduce`] folds it into the state.
 #[derive(Debug, Clone, PartialEq)]
@@ -113,10 +113,14 @@ pub enum Effect {
     Load(ScreenId, Vec<PathBuf>),
     /// List the recorded sessions.
     ListSessions,
+    /// Rename or delete the recorded session in a file, and list them all again.
+    ChangeSession(PathBuf, Change),
     /// Replay a recorded session on top of what is shown.
     OpenSession(PathBuf),
     /// Read the spec that a recorded session ran last.
     ResumeSession(PathBuf),
+    /// Write a note into the recorded session.
+    Note(String),
     /// Give the recorded session a name.
     NameSession(String),
     /// Try the link to the engine now.

@@ -9,7 +9,7 @@ use super::panes::block;
 use super::setup;
 use super::state::State;
 use super::theme::Role;
-use base::numbers::seconds;
+use base::numbers::about;
 use base::text::{fit, printable, width, wrapped};
 use engine::message::Outcome;
 
@@ -61,8 +61,7 @@ fn nothing(state: &State) -> (Role, String) {
         Some(Outcome::Done) => (Role::Dim, "The run is done and has no answer: the lists say why.".into()),
         None => {
             let left = run.job.progress.as_ref().and_then(|p| p.left);
-            let left =
-                left.map_or(String::new(), |t| format!("; the run takes about {} more", seconds(t.round())));
+            let left = left.map_or(String::new(), |t| format!("; the run takes {} more", about(t)));
             (Role::Dim, format!("No answer yet{left}."))
         }
     }

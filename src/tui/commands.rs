@@ -11,7 +11,7 @@ use super::reduce::{job, look, popup, replay, runs, typing};
 use super::screen::ScreenId;
 use super::screens::{SCREENS, screen};
 use super::setup;
-use super::state::{Popup, State};
+use super::state::{Popup, Recording, State};
 
 /// Where a command's keys apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -214,6 +214,8 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
         ["z"], None, folds => look::zoom;
     "theme", "next theme", "Shows the next theme.", ["T"], None, |s| s.themes.len() > 1 => look::theme;
     "glyphs", "other characters", "Switches between Braille dots, half blocks and ASCII.", [], None, always => look::glyphs;
+    "note", "mark with a note", "Keeps a note with this moment of the session; the timeline of a replay lists it.",
+        ["B"], None, |s| live(s) && matches!(s.recording, Recording::On(_)) => |s| look::ask(s, &replay::NOTE);
     "bands", "behind the figure: all bands",
         "Draws the intervals of all lines as bands, or of the line that the figure is about alone.",
         ["b"], None, measures => look::bands;
@@ -234,6 +236,8 @@ static REPLAY: &[Entry] = rows! { Context::Replay;
         ["<"], Some(("seek", 3)), replayed => |s| replay::seek(s, -replay::SEEK);
     "replay-forward", "seek forward", "Jumps forward five seconds in the recording.",
         [">"], Some(("seek", 3)), replayed => |s| replay::seek(s, replay::SEEK);
+    "timeline", "mark list: timeline", "Lists the runs and notes of the recording; choosing one goes there.",
+        ["B"], Some(("timeline", 5)), replayed => |s| popups::pick(s, &replay::Timeline, 0);
     "replay-slower", "slower", "Halves the speed of the replay.",
         ["-"], Some(("speed", 4)), replayed => |s| replay::pace(s, 0.5);
     "replay-faster", "faster", "Doubles the speed of the replay.",

@@ -1,6 +1,6 @@
 //! The work that the loop delegates to other threads: writing figures, listing and reading sessions.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::action::{Document, Existing, Exported, Saved};
@@ -14,7 +14,7 @@ use session::shelf;
 pub struct Outside {
     /// Writes a figure to files and says which; asks first if they exist.
     pub export: Exporter,
-    /// Lists the recorded sessions, newest first.
+    /// Lists the recorded sessions, newest first, after a change of one of them.
     pub sessions: Lister,
     /// Reads a recorded session.
     pub read: Reader,
@@ -36,6 +36,7 @@ pub(crate) type Loader = Arc<dyn Fn(&Path) -> Result<Document, Problem> + Send +
 /// See [`Outside::export`].
 pub(crate) type Exporter = Arc<dyn Fn(&Figure, Existing) -> Result<Exported, Problem> + Send + Sync>;
 /// See [`Outside::sessions`].
-pub(crate) type Lister = Arc<dyn Fn() -> Result<Vec<shelf::Recorded>, Problem> + Send + Sync>;
+pub(crate) type Lister =
+    Arc<dyn Fn(Option<&(PathBuf, shelf::Change)>) -> Result<Vec<shelf::Recorded>, Problem> + Send + Sync>;
 /// See [`Outside::read`].
 pub type Reader = Arc<dyn Fn(&Path) -> Result<Session, Problem> + Send + Sync>;

@@ -18,6 +18,12 @@ pub trait Recorder {
     /// Why it could not be written; nothing more is recorded then.
     fn event(&mut self, t: f64, event: &Event) -> Result<(), Problem>;
 
+    /// Writes down a note of the user.
+    ///
+    /// # Errors
+    /// Why it could not be written; nothing more is recorded then.
+    fn note(&mut self, t: f64, text: &str) -> Result<(), Problem>;
+
     /// Renames the recording and returns the name it is kept under.
     ///
     /// # Errors
@@ -38,6 +44,10 @@ impl Recorder for record::Recorder {
 
     fn event(&mut self, t: f64, event: &Event) -> Result<(), Problem> {
         record::Recorder::event(self, t, event).map_err(stopped)
+    }
+
+    fn note(&mut self, t: f64, text: &str) -> Result<(), Problem> {
+        record::Recorder::note(self, t, text).map_err(stopped)
     }
 
     fn rename(&mut self, name: &str) -> Result<String, Problem> {

@@ -8,6 +8,7 @@ mod pace;
 
 use std::future::{Future, poll_fn};
 use std::io;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -39,6 +40,7 @@ use engine::Engine;
 use engine::message::{Notice, NoticeLevel};
 use session::format::Session;
 use session::replay::{Recorded, Step};
+use session::shelf::Change;
 
 /// Shortest time between two frames that the engine asked for.
 const FRAME: Duration = Duration::from_millis(33);
@@ -341,10 +343,8 @@ impl App {
                 let all = move || paths.iter().map(|path| load(path)).collect();
                 self.spawn(move || Done::of(Action::Loaded(screen, all())));
             }
-            Effect::ListSessions => {
-                let list = self.outside.sessions.clone();
-                self.spawn(move || Done::of(Action::Sessions(list())));
-            }
+            Effect::ListSessions => self.list_sessions(None),
+            Effect::ChangeSession(path, change) => self.list_sessions(Some((path, change))),
             Effect::OpenSession(path) => {
                 let read = self.outside.read.clone();
                 self.spawn(move || match read(&path) {
@@ -356,18 +356,8 @@ impl App {
                 let read = self.outside.read.clone();
                 self.spawn(move || Done::of(Action::Resumed(read(&path).and_then(|s| last_spec(&path, &s)))));
             }
-            Effect::NameSession(name) => {
-                let unrecorded = || Problem {
-                    what: "the session is not recorded".into(),
-                    r#where: "session".into(),
-                    hint: "start the program without --no-session".into(),
-                };
-                let result = match &mut self.link {
-                    Link::Live { recorder: Some(recorder), .. } => recorder.rename(&name),
-                    _ => Err(unrecorded()),
-                };
-                return vec![Action::Named(result)];
-            }
+            Effect::Note(text) => return self.link.note(&text, self.started),
+            Effect::NameSession(name) => return vec![Action::Named(self.link.rename(&name))],
             Effect::Submit => {
                 let submit = self.outside.submit.clone();
                 self.spawn(move || Done::of(Action::Submitted(submit())));
@@ -393,6 +383,11 @@ impl App {
             // The loop may have ended meanwhile; then nothing waits for the answer.
             let _ = results.send(work());
         });
+    }
+
+    fn list_sessions(&self, change: Option<(PathBuf, Change)>) {
+        let list = self.outside.sessions.clone();
+        self.spawn(move || Done::of(Action::Sessions(list(change.as_ref()))));
     }
 
     fn steer(&mut self, control: ReplayControl) {

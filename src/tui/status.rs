@@ -15,7 +15,7 @@ use super::setup;
 use super::state::{Glyphs, Purpose, State, TextEntry};
 use super::theme::Role;
 use super::widgets::bar::bar;
-use base::numbers::seconds;
+use base::numbers::{self, seconds};
 use base::text::{fit, printable, width, wrapped};
 use engine::message::{NoticeLevel, Outcome, Progress};
 use labs::setting::Kind;
@@ -177,8 +177,7 @@ fn stage_line(state: &State, p: &Progress, share: f64, room: usize, stopping: bo
     let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 0.99) };
     let left = match p.left {
         _ if stopping => "  stopping".to_owned(),
-        Some(t) if t < 1.0 => "  a moment".into(),
-        Some(t) => format!("  about {}", seconds(t.round())),
+        Some(t) => format!("  {}", numbers::about(t)),
         None => String::new(),
     };
     let after = format!(" {:.0} %{left}", share * 100.0);

@@ -37,7 +37,7 @@ pub(crate) fn held(ticket: u64) -> Event {
             "    reads text, label|labels, target, forms, subject, object, aliases, relation, prompt, templates",
             "  not read   notes.txt: text that begins with `nothing known`",
             "  splits     test 2000, train 8000, validation 2000",
-            "  label      NN 5000, NNS 7000; at most 10000 rows with all equally often",
+            "  label      NN 5000, NNS 7000; 10000 rows if balanced",
         ]
         .map(String::from)
         .to_vec(),

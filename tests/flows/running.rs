@@ -40,6 +40,10 @@ impl Recorder for Tape {
         self.note(Record::Event(event.clone()))
     }
 
+    fn note(&mut self, _: f64, _: &str) -> Result<(), Problem> {
+        Ok(())
+    }
+
     fn rename(&mut self, name: &str) -> Result<String, Problem> {
         Ok(name.to_owned())
     }
@@ -62,7 +66,7 @@ fn outside() -> Outside {
     };
     Outside {
         export: Arc::new(|figure, _| Ok(Exported::Wrote(vec![format!("/{}.png", figure.name).into()]))),
-        sessions: Arc::new(move || Ok(vec![session()])),
+        sessions: Arc::new(move |_| Ok(vec![session()])),
         save: Arc::new(|document, _| Ok(Saved::Wrote(document.path.clone()))),
         load: Arc::new(|path| Ok(Document { path: path.to_owned(), text: String::new() })),
         submit: Arc::new(|| Ok("job 7".into())),

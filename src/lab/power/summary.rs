@@ -262,7 +262,7 @@ fn needed(results: &Results, r: &RequiredFinding, c: &Tagged<ComparisonFinding>)
     };
     if let Some(mde) = r.mde {
         let (amount, how) = (c.value.amount(mde), c.value.unit());
-        text += &format!("; a difference below {}{how} would stay unseen", amount.trim_start_matches('+'));
+        text += &format!("; the smallest visible difference is {}{how}", amount.trim_start_matches('+'));
     }
     text
 }

@@ -116,9 +116,12 @@ impl Bias {
         };
         match self {
             Self::Prompt => {
-                format!("Averaging over P blocks it. Here: {prompts}, weights {}.", adjust.weights.name())
+                format!(
+                    "Averaging over prompts (P) removes this bias. Here: {prompts}, weights {}.",
+                    adjust.weights.name()
+                )
             }
-            Self::Verbalization => format!("Averaging over X blocks it. Here: {names}."),
+            Self::Verbalization => format!("Averaging over names (X) removes this bias. Here: {names}."),
             Self::Sample => {
                 let facts = match (&data.files[..], data.instances) {
                     ([], None) => "the built-in facts".to_owned(),
@@ -134,7 +137,7 @@ impl Bias {
                     ),
                 };
                 format!(
-                    "Averaging over X blocks it only as far as the facts that are asked stand for all facts. Here: {facts}, whatever a model has read, {names}; {mixtures}."
+                    "Averaging over facts (X) removes this bias only as far as those asked are typical of all. Here: {facts}, whatever a model has read, {names}; {mixtures}."
                 )
             }
         }

@@ -225,7 +225,7 @@ impl Ledger {
         match self.prompt_unbiased_share {
             None => format!("{gap}; whatever is drawn, the gap is the same"),
             Some(share) => format!(
-                "{gap}; of what one draw would add, {:.0} % is the choice of prompt",
+                "{gap}; {:.0} % of the luck in this gap comes from which prompt was picked",
                 100.0 * share.mean
             ),
         }

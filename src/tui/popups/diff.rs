@@ -1,13 +1,18 @@
 //! The runs of a lab as a list, and two of them beside each other.
 
-use ratatui::text::Line;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
 
 use super::{Page, Picker, entries, show};
 use crate::action::Effect;
 use crate::reduce::runs;
 use crate::state::State;
 use crate::theme::Role;
-use base::text::{printable, wrapped};
+use crate::widgets::chart::Chart;
+use base::text::{printable, width, wrapped};
+use figure::{Dash, Emphasis, Figure, Layer, layers};
 use labs::compared::common;
 
 /// The runs of the shown lab; choosing one shows it.
@@ -90,6 +95,56 @@ fn text(state: &State) -> Vec<String> {
     out
 }
 
+/// Rows of the figure of both runs.
+const ROWS: u16 = 16;
+
+/// The first figure that both runs have, with the leading line or bars of each: those of the first run solid, of the second dashed.
+fn overlaid(state: &State) -> Option<Figure> {
+    let all = runs::all(state);
+    let (a, b) = state.view.compared;
+    let run = |generation| all.iter().enumerate().find(|(_, run)| run.job.generation == generation);
+    let (first, second) = (run(a)?, run(b)?);
+    let lab = labs::by_id(first.1.job.spec.lab());
+    let figures = [first, second].map(|(_, run)| lab.figures(&run.results, state.board.engine.as_ref()));
+    let pairs = figures[0].iter().filter_map(|f| Some((f, figures[1].iter().find(|g| g.name == f.name)?)));
+    pairs.into_iter().find_map(|(f, g)| {
+        let named = |figure: &Figure, place: usize, dash: Dash| {
+            let leads = |l: &&Layer| matches!(l, Layer::Line(l) if l.role.dash.is_some() && (l.role.emphasis == Emphasis::Strong || l.role.accent == Some(2)));
+            let drawn = |l: &&Layer| matches!(l, Layer::Line(l) if l.role.dash.is_some()) || matches!(l, Layer::Bars(_));
+            let layer = figure.layers.iter().find(leads).or_else(|| figure.layers.iter().find(drawn))?;
+            let role = figure::Role { dash: Some(dash), ..figure::Role::line(usize::from(dash != Dash::Solid)) };
+            let label = |label: &str| format!("{label}, run {}", place + 1);
+            Some(match layer.clone() {
+                Layer::Line(line) => Layer::Line(layers::Line { label: label(&line.label), role, ..line }),
+                Layer::Bars(bars) => Layer::Bars(layers::Bars { label: label(&bars.label), role, ..bars }),
+                _ => return None,
+            })
+        };
+        let layers = vec![named(f, first.0, Dash::Solid)?, named(g, second.0, Dash::Dashed)?];
+        Some(Figure { layers, ..f.clone() })
+    })
+}
+
+/// The figure of both runs as lines of a page.
+fn drawn(state: &State, room: usize) -> Vec<Line<'static>> {
+    let Some(figure) = overlaid(state) else { return Vec::new() };
+    let area = Rect::new(0, 0, u16::try_from(room).unwrap_or(u16::MAX).min(100), ROWS);
+    let mut buffer = Buffer::empty(area);
+    Chart::new(&figure, state).render(area, &mut buffer);
+    let row = |row: Rect| {
+        let cells = row.positions().filter_map(|at| buffer.cell(at));
+        // The cell after a wide character belongs to it.
+        let parts = cells.scan(0, |covered, c| {
+            let own = *covered == 0;
+            *covered = if own { width(c.symbol()).saturating_sub(1) } else { *covered - 1 };
+            Some(own.then(|| Span::styled(c.symbol().to_owned(), c.style())))
+        });
+        Line::from(parts.flatten().collect::<Vec<_>>())
+    };
+    let title = Line::styled(printable(&figure.title).into_owned(), state.theme().style(Role::Title));
+    [Line::default(), title].into_iter().chain(area.rows().map(row)).collect()
+}
+
 impl Page for Diff {
     fn name(&self) -> &'static str {
         "diff"
@@ -106,9 +161,10 @@ impl Page for Diff {
         let style = state.theme().style(Role::Text);
         let broken = |line: String| if line.is_empty() { vec![line] } else { wrapped(&line, room) };
         // Columns stand apart by several blanks, which wrapping would take away.
-        let fits = |line: &String| base::text::width(line) <= room;
+        let fits = |line: &String| width(line) <= room;
         let all = text(state).into_iter().flat_map(|l| if fits(&l) { vec![l] } else { broken(l) });
-        all.map(|line| Line::styled(printable(&line).into_owned(), style)).collect()
+        let text = all.map(|line| Line::styled(printable(&line).into_owned(), style));
+        text.chain(drawn(state, room)).collect()
     }
 
     fn copy(&self, state: &State) -> Option<String> {

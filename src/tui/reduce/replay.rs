@@ -1,8 +1,12 @@
 //! A recording in place of an engine: what it yields, and how the user controls it.
 
 use crate::action::{Effect, ReplayControl};
+use crate::popups::{self, Picker};
 use crate::screens::SCREENS;
-use crate::state::State;
+use crate::state::{Prompt, ReplayState, State};
+use base::numbers::seconds;
+use engine::message::Command;
+use ratatui::text::Line;
 use session::format::{Entry, Item};
 use session::replay::{Step, fold};
 
@@ -26,11 +30,70 @@ pub(super) fn on_step(state: &mut State, step: &Step) {
             replay.ended = true;
         }
     }
+    if let Step::Entry(entry) = step
+        && let Some(mark) = mark(replay, entry)
+        && !replay.marks.contains(&mark)
+    {
+        replay.marks.push(mark);
+        replay.marks.sort_by(|a, b| a.0.total_cmp(&b.0));
+    }
     match step {
         Step::Entry(entry) => follow(state, entry),
         Step::Rewound | Step::Ended => fold(&mut state.board, step),
     }
 }
+
+/// What a line adds to the timeline: the beginning of a run, or a note.
+fn mark(replay: &ReplayState, entry: &Entry) -> Option<(f64, String)> {
+    let text = match &entry.item {
+        Item::Command(Command::Run { spec, .. }) => {
+            let earlier = replay.marks.iter().filter(|(t, text)| *t < entry.t && text.starts_with("run "));
+            format!("run {}: {}", earlier.count() + 1, labs::by_id(spec.lab()).asks(spec))
+        }
+        Item::Note(note) => format!("note: {note}"),
+        _ => return None,
+    };
+    Some((entry.t, text))
+}
+
+/// The moments of a recording: choosing one goes there.
+pub(crate) struct Timeline;
+
+impl Picker for Timeline {
+    fn name(&self) -> &'static str {
+        "timeline"
+    }
+
+    fn title(&self, state: &State) -> String {
+        format!("Timeline: {} goes there", state.keymap.short_label("popup-accept"))
+    }
+
+    fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
+        let marks = state.replay.iter().flat_map(|replay| &replay.marks);
+        popups::entries(state, selected, marks.map(|(t, text)| format!("{:>10}  {text}", seconds(*t))))
+    }
+
+    fn take(&self, state: &mut State, entry: usize) -> Vec<Effect> {
+        let Some(replay) = &mut state.replay else { return Vec::new() };
+        let Some((t, _)) = replay.marks.get(entry) else { return Vec::new() };
+        replay.at = *t;
+        vec![Effect::Replay(ReplayControl::Seek(*t))]
+    }
+}
+
+/// Asks for a note on this moment.
+pub(crate) static NOTE: Prompt = Prompt {
+    label: "note",
+    hint: "is kept with this moment of the session",
+    take: |state, text| match text.trim() {
+        "" => Err("a note has words".into()),
+        text => {
+            state.view.toast = Some("noted".into());
+            Ok(vec![Effect::Note(text.to_owned())])
+        }
+    },
+    follow: None,
+};
 
 /// Takes in a line of a recording, or of what an engine far away did before this screen came.
 pub fn follow(state: &mut State, entry: &Entry) {

@@ -399,3 +399,26 @@ fn a_screen_that_is_too_small_takes_keys_and_ignores_the_mouse() {
     assert!(mouse(&mut state, MouseKind::Press, 1, 1).is_empty());
     assert!(keys(&mut state, "q").contains(&Effect::Quit));
 }
+
+/// Notes were read from sessions and shown nowhere.
+#[test]
+fn a_replay_lists_its_runs_and_notes_and_goes_to_them() {
+    let mut state = replayed();
+    let spec = Box::new(Start::new().spec);
+    let run = Item::Command(Command::Run { job: 1, generation: 1, spec });
+    for (t, item) in [(1.0, run), (7.5, Item::Note("look \u{1b}here".into()))] {
+        let entry = Line { t, item };
+        // A recording that is rewound yields its lines again.
+        for _ in 0..2 {
+            reduce(&mut state, Action::Played(Step::Entry(Box::new(entry.clone()))));
+        }
+    }
+    let marks = &state.replay.as_ref().unwrap().marks;
+    assert_eq!(marks.len(), 2, "{marks:?}");
+    assert!(marks[0].1.starts_with("run 1: Can ") && marks[1].1.ends_with("here"), "{marks:?}");
+    let effects = keys(&mut state, "B j enter");
+    assert_eq!(effects, [Effect::Replay(ReplayControl::Seek(7.5))]);
+    let mut live = State::new(Start { recording: Some("s".into()), ..Start::new() });
+    let effects = keys(&mut live, "B o k enter");
+    assert_eq!(effects, [Effect::Note("ok".into())]);
+}

@@ -7,9 +7,19 @@ use tokio::sync::mpsc::Receiver;
 use super::Source;
 use crate::action::Action;
 use crate::recording::Recorder;
+use base::Problem;
 use engine::message::{Command, Event};
 use engine::{Down, Engine};
 use session::replay::{Recorded, Step};
+
+/// Why a session that is not recorded cannot be named or noted in.
+fn unrecorded() -> Problem {
+    Problem {
+        what: "the session is not recorded".into(),
+        r#where: "session".into(),
+        hint: "start the program without --no-session".into(),
+    }
+}
 
 /// The receiving end of the source.
 pub(super) enum Feed {
@@ -106,6 +116,25 @@ impl Link {
         if let Link::Live { engine, .. } | Link::Seen { engine, .. } = self {
             engine.try_now();
         }
+    }
+
+    /// Gives the recorded session a name.
+    pub(super) fn rename(&mut self, name: &str) -> Result<String, Problem> {
+        match self {
+            Link::Live { recorder: Some(recorder), .. } => recorder.rename(name),
+            _ => Err(unrecorded()),
+        }
+    }
+
+    /// Writes a note into the recorded session.
+    pub(super) fn note(&mut self, text: &str, started: Instant) -> Vec<Action> {
+        let Link::Live { recorder: recorder @ Some(_), .. } = self else {
+            return vec![Action::Notice(super::error(unrecorded()))];
+        };
+        let noted = recorder.as_mut().map(|r| r.note(started.elapsed().as_secs_f64(), text));
+        let Some(Err(problem)) = noted else { return Vec::new() };
+        *recorder = None;
+        vec![Action::RecordingFailed(problem)]
     }
 
     /// Records a command and sends it. What went wrong comes back as actions.

@@ -31,7 +31,7 @@ pub(super) fn last_spec(path: &Path, session: &Session) -> Result<Box<Spec>, Pro
 pub(super) fn worth_keeping(effect: &Effect) -> bool {
     match effect {
         Effect::Send(command) => matches!(command, Command::Run { .. } | Command::Ask { .. }),
-        Effect::Export(..) | Effect::Save(..) | Effect::NameSession(_) => true,
+        Effect::Export(..) | Effect::Save(..) | Effect::NameSession(_) | Effect::Note(_) => true,
         _ => false,
     }
 }

@@ -15,6 +15,8 @@ pub struct ReplayState {
     pub length: f64,
     /// Multiple of the original speed.
     pub speed: f64,
+    /// Beginnings of runs and the user's notes, each with its seconds, as far as they were played.
+    pub marks: Vec<(f64, String)>,
     pub held: bool,
     /// True if everything has been played.
     pub ended: bool,
@@ -51,6 +53,6 @@ pub struct Followed {
 impl ReplayState {
     /// The beginning of a recording `length` seconds long, played at a multiple of its original speed.
     pub fn new(name: String, length: f64, speed: f64) -> Self {
-        Self { name, at: 0.0, length, speed, held: false, ended: false, live: false }
+        Self { name, at: 0.0, length, speed, marks: Vec::new(), held: false, ended: false, live: false }
     }
 }

@@ -351,7 +351,7 @@ fn outlook(
     if let Some(mde) = pilot.detectable(aim) {
         let amount = c.amount(mde);
         text +=
-            &format!("; a difference below {}{} would stay unseen", amount.trim_start_matches('+'), c.unit());
+            &format!("; the smallest visible difference is {}{}", amount.trim_start_matches('+'), c.unit());
     }
     output::line(out, &text)?;
     if let Some(text) = unbounded(c, &pilot.required(aim)) {

@@ -176,7 +176,7 @@ impl Experiment<Kind, Question> for Run {
         let question::Question::Point(point) = question;
         let bench =
             self.benches.iter_mut().find(|b| b.model.name() == point.model).ok_or_else(|| Problem {
-                what: format!("nothing has been computed for `{}` yet", point.model),
+                what: format!("`{}` has no results yet", point.model),
                 r#where: "point".into(),
                 hint: "run the experiment with it".into(),
             })?;

@@ -10,12 +10,13 @@ use ratatui::layout::{Constraint, Layout as Split, Rect};
 use crate::action::{Effect, Mouse};
 use crate::commands::{Context, Entry, always, live, rows};
 use crate::panes::listing::Listing;
+use crate::reduce::look;
 use crate::screen::{Pane, Screen, ScreenId};
 use crate::screens::SCREENS;
 use crate::setup;
-use crate::state::{Start, State};
+use crate::state::{Prompt, Recording, Start, State};
 use labs::setting::{Kind, Value};
-use session::shelf::Recorded;
+use session::shelf::{Change, Recorded};
 
 pub const ID: ScreenId = ScreenId("home");
 /// The questions and who answers them.
@@ -51,6 +52,46 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
     "home-resume", "run on from session", "Sets the lab up as in the last run of the session under the cursor.",
         ["r"], Some(("go on", 2)), can_resume => resume;
 };
+
+/// Further commands, in the screen's own menu.
+static MENU: &[Entry] = rows! { Context::Menu(ID);
+    "rename-session", "rename session", "Gives the session under the cursor another name; nothing is overwritten.",
+        ["n"], None, can_change => |s| {
+            let now = session_here(s).map_or(String::new(), |session| session.name.clone());
+            look::ask_from(s, &RENAME, &now)
+        };
+    "delete-session", "delete session", "Deletes the session under the cursor, once its name has been typed.",
+        ["d"], None, can_change => |s| look::ask(s, &DELETE);
+};
+
+static RENAME: Prompt = Prompt {
+    label: "new name",
+    hint: "of the session under the cursor",
+    take: |s, text| change(s, Change::Rename(text.into())),
+    follow: None,
+};
+
+static DELETE: Prompt = Prompt {
+    label: "delete",
+    hint: "type the session's name to delete it for good",
+    take: |s, text| match session_here(s) {
+        Some(session) if session.name == text.trim() => change(s, Change::Delete),
+        Some(session) => Err(format!("the session is called {}", session.name)),
+        None => Err("there is no session".into()),
+    },
+    follow: None,
+};
+
+/// Whether the session under the cursor is there to be renamed or deleted: this one is named by another command.
+fn can_change(state: &State) -> bool {
+    let own = |name: &str| matches!(&state.recording, Recording::On(own) if own == name);
+    state.focused(SESSIONS) && session_here(state).is_some_and(|session| !own(&session.name))
+}
+
+fn change(state: &mut State, change: Change) -> Result<Vec<Effect>, String> {
+    let session = session_here(state).ok_or("there is no session")?;
+    Ok(vec![Effect::ChangeSession(session.path.clone(), change)])
+}
 
 /// Shows the screen and lists the sessions again.
 fn show(state: &mut State) -> Vec<Effect> {
@@ -160,6 +201,10 @@ impl Screen for Home {
 
     fn commands(&self) -> &'static [Entry] {
         COMMANDS
+    }
+
+    fn menu(&self) -> &'static [Entry] {
+        MENU
     }
 
     fn open(&self, state: &mut State, _: Pane) -> Option<Vec<Effect>> {

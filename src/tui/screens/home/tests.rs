@@ -95,3 +95,19 @@ fn a_question_that_is_cut_can_be_read_below_the_list() {
         assert!(screen.contains(last), "{last}: {screen}");
     }
 }
+
+#[test]
+fn a_session_is_renamed_and_deleted_from_the_menu_after_its_name_was_typed() {
+    let mut state = state();
+    assert!(!can_change(&state), "the cursor is among the questions");
+    state.here_mut().focus = SESSIONS;
+    state.recording = Recording::On("b".into());
+    assert!(!can_change(&state), "this very session");
+    SCREEN.travel(&mut state, SESSIONS, 1);
+    assert!(can_change(&state));
+    let path = || std::path::PathBuf::from("/sessions/a.probity.jsonl");
+    let renamed = (RENAME.take)(&mut state, "first-look").unwrap();
+    assert_eq!(renamed, [Effect::ChangeSession(path(), Change::Rename("first-look".into()))]);
+    assert!((DELETE.take)(&mut state, "b").is_err());
+    assert_eq!((DELETE.take)(&mut state, "a").unwrap(), [Effect::ChangeSession(path(), Change::Delete)]);
+}

@@ -15,7 +15,7 @@ use crate::screen::Pane;
 use crate::state::State;
 use crate::theme::Role;
 use crate::widgets::chart::Chart;
-use base::numbers::{decimals, percent, plus_minus, probability, score, seconds, short};
+use base::numbers::{about, decimals, percent, plus_minus, probability, score, short};
 use base::text::{fit, last_part, printable, width};
 use engine::message::Outcome;
 use figure::layers::Count;
@@ -202,7 +202,7 @@ fn verdict(state: &State) -> Option<Line<'static>> {
     let v = &closest_rival(state)?.value;
     let turns = match v.turns_with.as_slice() {
         [] => String::new(),
-        list => format!("  ! turns with {}", list.join(", ")),
+        list => format!("  ! reversed by {}", list.join(", ").replace("recipe", "probe settings")),
     };
     let p = v.deciding_p().map_or(String::new(), |p| format!(", Holm p {}", probability(p)));
     let share = percent(v.p_greater);
@@ -291,13 +291,12 @@ fn nothing(frame: &mut Frame, area: Rect, state: &State) {
                 format!("Cancelled before the first result of {method}; {} runs it again.", key("run"))
             }
             Some(Outcome::Done) => {
-                format!("the run gave no point of {method} under the {} oracle", view(state).oracle)
+                format!("{method} has no result under the {} oracle in this run", view(state).oracle)
             }
             None => match &job.progress {
                 Some(progress) => {
-                    let left = progress.left.map_or(String::new(), |t| {
-                        format!(" The run takes about {} more.", seconds(t.round()))
-                    });
+                    let left =
+                        progress.left.map_or(String::new(), |t| format!(" The run takes {} more.", about(t)));
                     format!("{method}: no result yet.{left}")
                 }
                 None => "the experiment is starting".into(),

@@ -11,7 +11,7 @@ use crate::screen::Pane;
 use crate::state::State;
 use crate::theme::Role;
 use crate::widgets::chart::Chart;
-use base::numbers::seconds;
+use base::numbers::about;
 use base::text::{fit, printable, wrapped};
 use engine::message::Outcome;
 use figure::Figure;
@@ -168,7 +168,7 @@ fn waits_for_all(state: &State) -> String {
         }
         Some(None) => {
             let left = job.and_then(|job| job.progress.as_ref()?.left);
-            let left = left.map_or(String::new(), |t| format!(", about {}", seconds(t.round())));
+            let left = left.map_or(String::new(), |t| format!(", {}", about(t)));
             format!("Needs all {all} relations: {done} done{left}.")
         }
         _ => format!("Not run yet: {key} runs these settings."),

@@ -161,7 +161,7 @@ fn of_ledger(state: &State) -> Option<Origin> {
         of(state, format!("adjusted gap of {} and {}: {gap} points", v.a, v.b), l, OVER_RELATIONS);
     let lines = [
         ("by prompt".into(), format!("{} % of the variance", share(p.prompt_share))),
-        ("less chance".into(), format!("{} %", share(p.prompt_unbiased_share))),
+        ("corrected for chance".into(), format!("{} %", share(p.prompt_unbiased_share))),
         ("relations".into(), v.relations.to_string()),
     ];
     origin.entries.splice(0..0, lines);

@@ -10,7 +10,7 @@ use labs::prompts::spec::{UserWeights, Weighting};
 
 static FIELD: Prompt = Prompt {
     label: "weights of the prompts",
-    hint: "one for each, or rows by name behind semicolons; nothing: equal",
+    hint: "one per prompt, e.g. 1 2 1 (empty = equal); or by name, separated by semicolons",
     take,
     follow: None,
 };
