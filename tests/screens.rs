@@ -193,7 +193,7 @@ const PRIVATE: [&str; 43] = [
     "no point of",
     "waits for the first",
     "comes when all",
-    "what one draw",
+    "of what one draw",
     "less chance",
     "the last: order",
     "one answer under every",

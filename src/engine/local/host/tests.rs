@@ -214,7 +214,9 @@ fn stages_and_downloads_are_reported_with_their_units() {
         .events()
         .iter()
         .filter_map(|e| match e {
-            Event::Progress { generation: 1, progress: p } => Some((p.unit.clone(), p.done, p.overall)),
+            Event::Progress { generation: 1, progress: p } => {
+                Some((p.unit.clone(), p.done, (p.overall * 1000.0).round() / 1000.0))
+            }
             _ => None,
         })
         .collect();

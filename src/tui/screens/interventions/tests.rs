@@ -333,7 +333,7 @@ fn each_empty_pane_says_why_it_is_empty() {
         drawn(&state)
     };
     assert!(ended(&state, Outcome::Cancelled).contains("Cancelled before the first"));
-    assert!(ended(&state, Outcome::Done).contains("the run gave no point"));
+    assert!(ended(&state, Outcome::Done).contains("has no result under"));
     let problem = base::Problem { what: "no weights".into(), r#where: "m".into(), hint: "fetch".into() };
     assert!(ended(&state, Outcome::Failed(problem)).contains("✗ no weights"));
 }
