@@ -215,3 +215,32 @@ fn every_file_says_what_it_is_for_and_stays_readable() {
         assert!(lines <= 500, "{} has {lines} lines", path.display());
     }
 }
+
+/// Files of `src` that may open files themselves: the reader, what locks folders, what writes, and what runs when the program is built.
+const OPENERS: [&str; 6] = [
+    "base/read.rs",
+    "gallery/series.rs",
+    "gallery/work.rs",
+    "build.rs",
+    "packing.rs",
+    "pretraining/further.rs",
+];
+
+/// `run /dev/zero` read without end, a pipe in place of a file was waited for.
+#[test]
+fn files_that_others_name_are_read_by_the_one_bounded_reader() {
+    let raw = ["fs::read(", "fs::read_to_string(", "File::open(", "read_to_string(path", "Mmap::map(&File"];
+    let mut found = Vec::new();
+    for (path, text) in sources("src") {
+        let shown = path.display().to_string();
+        if OPENERS.iter().any(|o| shown.ends_with(o))
+            || shown.contains("test")
+            || shown.ends_with("server.rs")
+        {
+            continue;
+        }
+        let hits = code(&text).filter(|l| raw.iter().any(|r| l.contains(r)) && !l.contains("base::read::"));
+        found.extend(hits.map(|l| format!("{shown}: {l}")));
+    }
+    assert!(found.is_empty(), "use base::read instead:\n{}", found.join("\n"));
+}

@@ -67,7 +67,8 @@ fn own_prefix() -> String {
 fn home() -> &'static str {
     static HOME: OnceLock<String> = OnceLock::new();
     HOME.get_or_init(|| {
-        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let boot =
+            super::read::text(Path::new("/proc/sys/kernel/random/boot_id"), 1 << 10).unwrap_or_default();
         let numbers = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
         match boot.is_empty() {
             true => UNKNOWN.to_owned(),

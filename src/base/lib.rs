@@ -8,6 +8,7 @@ pub mod numbers;
 pub mod packed;
 pub mod problem;
 pub mod pulse;
+pub mod read;
 pub mod signals;
 pub mod size;
 pub mod suggest;

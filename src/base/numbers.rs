@@ -7,7 +7,7 @@ pub enum NumberError {
     #[error("`{0}` is not a number; write for example .05, 1e-8, 42/320 or 13.1%")]
     Form(String),
     /// A number outside 0 to 1 where a probability is required.
-    #[error("`{0}` is {1}; a probability is from 0 to 1")]
+    #[error("`{0}` is {value}; a probability is from 0 to 1", value = brief(.1))]
     Probability(String, f64),
     /// Not a count, or one out of range.
     #[error("`{0}` is not a whole number from {1} to {2}; write for example 500, 1e6 or 3/1")]
@@ -62,6 +62,12 @@ pub fn whole(text: &str, range: std::ops::RangeInclusive<u64>) -> Result<u64, Nu
         }
     };
     if range.contains(&count) { Ok(count) } else { Err(bad()) }
+}
+
+/// A number in a message: with a power of ten where its digits would fill a line.
+pub fn brief<T: std::fmt::Display + std::fmt::LowerExp>(x: &T) -> String {
+    let text = x.to_string();
+    if text.len() > 24 { format!("{x:e}") } else { text }
 }
 
 /// A number in few characters, as the papers print it: `.112`, `1.196`, `40`, `-0.005` as `-.005`.
@@ -184,6 +190,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// Errors printed 300 digits.
+    #[test]
+    fn a_number_in_a_message_is_short() {
+        assert_eq!(
+            [brief(&1e300), brief(&0.25), brief(&-1e-300), brief(&u64::MAX)],
+            ["1e300", "0.25", "-1e-300", "18446744073709551615"]
+        );
+        assert!(probability_of("1e300").unwrap_err().to_string().len() < 80);
+    }
 
     #[test]
     fn numbers_as_people_write_them() {

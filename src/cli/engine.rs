@@ -32,6 +32,7 @@ pub fn engine(args: &EngineArgs) -> Result<(), CliError> {
     };
     let hello: Hello =
         serde_json::from_slice(greeting.as_bytes()).map_err(|e| CliError::Usage(format!("--keep: {e}")))?;
+    base::read::set_limit(hello.memory_limit);
     let options = LocalOptions {
         device: names::device(&hello.device)?,
         dtype: names::dtype(&hello.dtype)?,

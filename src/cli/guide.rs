@@ -113,7 +113,7 @@ fn print(out: &mut dyn Write, text: &str) -> Result<(), CliError> {
 fn rewrite(folder: &Path, page: &Page) -> Result<(), CliError> {
     let path = folder.join(format!("{}.md", page.name));
     let fail = |what: &dyn std::fmt::Display| CliError::Failed(format!("{}: {what}", path.display()));
-    let text = std::fs::read_to_string(&path).map_err(|e| fail(&format!("cannot read the page: {e}")))?;
+    let text = base::read::text(&path, 4 << 20).map_err(|e| fail(&format!("cannot read the page: {e}")))?;
     let filled = fill(&text, table).map_err(|e| fail(&e))?;
     if filled == text {
         return Ok(());

@@ -127,6 +127,7 @@ pub fn live(args: &TuiArgs) -> Result<(), CliError> {
     if let Some(address) = &args.far.remote {
         return super::seat::live(args, address);
     }
+    base::read::set_limit(args.memory_limit);
     let named = args.spec.is_some() || !args.models.is_empty() || args.lab.is_some();
     let spec = spec(args, true)?;
     let (device, dtype) = (names::device(&args.device)?, names::dtype(&args.dtype)?);
@@ -416,14 +417,7 @@ fn load(path: &Path) -> Result<Document, Problem> {
         r#where: path.display().to_string(),
         hint: "name a text file that can be read".into(),
     };
-    let about = std::fs::metadata(path).map_err(|e| fail(format!("cannot be read: {e}")))?;
-    if !about.is_file() {
-        return Err(fail("is not a file".into()));
-    }
-    if about.len() > MAX_TEXT {
-        return Err(fail(format!("is larger than {} MiB", MAX_TEXT >> 20)));
-    }
-    let text = std::fs::read_to_string(path).map_err(|e| fail(format!("cannot be read: {e}")))?;
+    let text = base::read::text(path, MAX_TEXT).map_err(|e| fail(format!("cannot be read: {e}")))?;
     Ok(Document { path: path.to_owned(), text })
 }
 
@@ -485,7 +479,7 @@ mod tests {
         assert_eq!(load(&path).unwrap().text, "mine");
         assert_eq!(save(&held, folder.path(), Existing::Replace).unwrap(), Saved::Wrote(path.clone()));
         assert_eq!(load(&path).unwrap(), held);
-        assert!(load(folder.path()).unwrap_err().what.contains("no file"));
+        assert!(load(folder.path()).unwrap_err().what.contains("a folder"));
         assert!(load(&folder.path().join("b")).is_err());
         std::fs::write(&path, [0xff, 0xfe]).unwrap();
         assert!(load(&path).unwrap_err().what.contains("cannot be read"));

@@ -4,7 +4,6 @@
 //! than are asked for, a sample is drawn that keeps the shares of all combinations of the two numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -354,7 +353,7 @@ fn dropped(report: &Report, conversion: &Conversion) -> Vec<Dropped> {
 fn hash(path: &Path, pulse: &mut dyn Pulse) -> Result<String, OwnError> {
     let fail =
         |e: std::io::Error| ReadError::file(path, format!("cannot read it again: {e}"), "a readable file");
-    let mut file = File::open(path).map_err(fail)?;
+    let mut file = base::read::open(path).map_err(fail)?;
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 20];
     loop {

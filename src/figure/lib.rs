@@ -169,7 +169,8 @@ pub fn export(
     let whole = Whole::new(path, force)?;
     let (beside, words) = (path.with_extension("txt"), caption(figure));
     // Several formats of a figure have one caption.
-    let is_written = || std::fs::read(&beside).is_ok_and(|there| there == words.as_bytes());
+    let is_written =
+        || base::read::bytes(&beside, words.len() as u64).is_ok_and(|there| there == words.as_bytes());
     let captioned = options.style == Style::Paper && format != Format::Csv && !is_written();
     let text = captioned.then(|| Whole::new(&beside, force)).transpose()?;
     let mut written = vec![placed(whole, path, &render(figure, format, options)?)?];

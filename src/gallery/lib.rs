@@ -30,7 +30,6 @@ pub use card::Card;
 pub use train::{Options, ask_benchmark_again, rescore, train};
 
 use pretraining::{GalleryError, Result};
-use std::io::Read;
 use std::path::Path;
 
 use model::builtin::{BUILTINS, Builtin};
@@ -72,16 +71,9 @@ pub fn write(path: &Path, card: &Card) -> Result<()> {
 /// The card in a file; `name` is what errors call it.
 fn read(path: &Path, name: &str) -> Result<Card> {
     let wrong = |what: String| GalleryError::Card { name: name.to_owned(), what };
-    // A pipe would be waited for.
     if !path.is_file() {
         return Err(GalleryError::NoCard(name.into()));
     }
-    let io = |source| GalleryError::Io { path: path.to_owned(), source };
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(io)?;
-    file.take(MAX_CARD_BYTES + 1).read_to_end(&mut bytes).map_err(io)?;
-    if bytes.len() as u64 > MAX_CARD_BYTES {
-        return Err(wrong("larger than 1 MiB".to_owned()));
-    }
+    let bytes = base::read::bytes(path, MAX_CARD_BYTES).map_err(|e| wrong(e.to_string()))?;
     serde_json::from_slice(&bytes).map_err(|e| wrong(e.to_string()))
 }

@@ -258,13 +258,11 @@ impl Files {
             Files::Beside(file) => Files::Dir(folder_of(file)).read(name),
             Files::Dir(dir) => {
                 let path = dir.join(name);
-                let Some(size) = regular(&path)? else { return Ok(None) };
-                let most = if LONG.contains(&name) { LARGEST_TEXT } else { LARGEST_CONFIG };
-                if size > most {
-                    let what = format!("{size} bytes; at most {most} are read");
-                    return Err(ModelError::Config { file: path.display().to_string(), what });
+                if regular(&path)?.is_none() {
+                    return Ok(None);
                 }
-                let mut bytes = std::fs::read(&path).map_err(ModelError::io(&path))?;
+                let most = if LONG.contains(&name) { LARGEST_TEXT } else { LARGEST_CONFIG };
+                let mut bytes = base::read::bytes(&path, most).map_err(ModelError::io(&path))?;
                 if let Some(what) = git_lfs_pointer(&bytes) {
                     return Err(ModelError::Config { file: path.display().to_string(), what });
                 }
@@ -382,8 +380,7 @@ pub(super) fn regular(path: &Path) -> Result<Option<u64>> {
 
 /// Text of a regular file that is not endless; `None` for anything else.
 pub(super) fn plain_text(path: &Path) -> Option<String> {
-    regular(path).ok().flatten().filter(|&size| size <= LARGEST_TEXT)?;
-    std::fs::read_to_string(path).ok()
+    base::read::text(path, LARGEST_TEXT).ok()
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -165,12 +164,7 @@ pub(super) fn load(address: &Address, device: Device, dtype: Dtype) -> Result<Mo
 
 /// The words of a text file, as written and in lower case.
 fn vocabulary(path: &Path, how: Split) -> Result<HashSet<String>> {
-    let size = std::fs::metadata(path).map_err(ModelError::io(path))?.len();
-    if size > LARGEST_TEXT {
-        let what = format!("{size} bytes; at most {LARGEST_TEXT} are read for a vocabulary");
-        return Err(ModelError::Config { file: path.display().to_string(), what });
-    }
-    let text = std::fs::read(path).map_err(ModelError::io(path))?;
+    let text = base::read::bytes(path, LARGEST_TEXT).map_err(ModelError::io(path))?;
     let mut words = HashSet::new();
     for word in String::from_utf8_lossy(&text).lines().flat_map(|line| split(how, line)) {
         words.insert(word.to_lowercase());
@@ -203,7 +197,7 @@ impl Line<'_> {
 }
 
 fn open(path: &Path) -> Result<Box<dyn BufRead>> {
-    let file = File::open(path).map_err(ModelError::io(path))?;
+    let file = base::read::open(path).map_err(ModelError::io(path))?;
     let mut reader = BufReader::with_capacity(1 << 16, file);
     let packed = reader.fill_buf().map_err(ModelError::io(path))?.starts_with(&[0x1f, 0x8b]);
     Ok(if packed {
@@ -248,6 +242,10 @@ fn read_lines(path: &Path, label: &str, wanted: Option<&HashSet<String>>) -> Res
                 data.resize(d, 0.0);
             }
             data.extend_from_slice(&values);
+            // Read, copied into the model's parameters, and grown by doubling: three times at worst.
+            if lines % CHECK_EVERY == 0 {
+                base::read::fits(3 * size_of_val(data.as_slice()) as u64).map_err(ModelError::io(path))?;
+            }
         }
     }
     let wrong = |what: String| Err(ModelError::Weights { file: label.to_owned(), what });
@@ -268,6 +266,9 @@ fn read_lines(path: &Path, label: &str, wanted: Option<&HashSet<String>>) -> Res
     let vectors = Array::new([rows + 1, d], data);
     Ok(Found { vectors: StaticVectors { words, vectors, fold: false, duplicates, skipped }, has_upper_case })
 }
+
+/// Lines between two looks at the memory limit.
+const CHECK_EVERY: usize = 1024;
 
 const BLANKS: [char; 2] = [' ', '\t'];
 

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::Path;
 
 use half::{bf16, f16};
@@ -356,7 +355,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
 
 #[allow(unsafe_code)]
 fn map(path: &Path) -> Result<Bytes> {
-    let file = File::open(path).map_err(ModelError::io(path))?;
+    let file = base::read::open(path).map_err(ModelError::io(path))?;
     if file.metadata().map_err(ModelError::io(path))?.len() == 0 {
         return Ok(Bytes::Held(Cow::Borrowed(&[])));
     }

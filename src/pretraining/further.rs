@@ -428,11 +428,14 @@ fn folder(diet: Diet) -> String {
     }
 }
 
+/// Largest file of outcomes; each is a line of a few hundred bytes.
+const MOST_OUTCOMES: u64 = 64 << 20;
+
 /// The outcomes on file; the file is begun where there is none. A last line that was cut off is left out.
 fn read(path: &Path, header: &Header) -> Result<Vec<Outcome>> {
     let wrong = |what: &str| GalleryError::Resume { path: path.to_owned(), what: what.to_owned() };
     let io = |source| GalleryError::Io { path: path.to_owned(), source };
-    let text = match std::fs::read_to_string(path) {
+    let text = match base::read::text(path, MOST_OUTCOMES) {
         Ok(text) => text,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             let line = serde_json::to_string(header).map_err(|e| wrong(&e.to_string()))?;

@@ -55,11 +55,7 @@ pub struct Given {
 impl Given {
     pub fn read(file: &Path) -> Result<Self, GivenError> {
         let fail = |source| GivenError::Read { file: file.to_owned(), source };
-        let size = std::fs::metadata(file).map_err(fail)?.len();
-        if size > MOST_BYTES {
-            return Err(fail(std::io::Error::other(format!("{size} bytes are more than {MOST_BYTES}"))));
-        }
-        let bytes = std::fs::read(file).map_err(fail)?;
+        let bytes = base::read::bytes(file, MOST_BYTES).map_err(fail)?;
         let content = parse(&bytes).map_err(|what| GivenError::Unfit { file: file.to_owned(), what })?;
         Ok(Self { content, sha256: hex(&Sha256::digest(&bytes)) })
     }

@@ -91,7 +91,7 @@ fn start(hello: &Hello, folder: &Path) -> Result<UnixStream, String> {
         }
         let ended = keeper.try_wait().map_err(fail)?.is_some();
         if ended || Instant::now() > until {
-            let said = std::fs::read_to_string(&log).unwrap_or_default();
+            let said = base::read::text(&log, 1 << 20).unwrap_or_default();
             // A log that cannot be written explains why it is empty.
             let mute = || {
                 std::fs::write(&log, "-").map_or_else(|e| e.to_string(), |()| "it does not say why".into())
@@ -176,6 +176,6 @@ fn fetch(name: &str, out: &mut impl Write) -> Result<(), String> {
         }
         _ => format!("the session {name}: {e}"),
     };
-    let mut file = std::fs::File::open(&path).map_err(fail)?;
+    let mut file = base::read::open(&path).map_err(fail)?;
     parcel::send(&mut file, out).map_err(fail)
 }

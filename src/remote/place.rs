@@ -89,7 +89,9 @@ pub(crate) fn connect(folder: &Path) -> io::Result<UnixStream> {
 
 /// The name of this machine, as far as the system says it.
 pub(crate) fn machine() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/hostname").map(|h| h.trim().to_owned()).unwrap_or_default()
+    base::read::text(Path::new("/proc/sys/kernel/hostname"), 1 << 10)
+        .map(|h| h.trim().to_owned())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]

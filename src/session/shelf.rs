@@ -129,7 +129,7 @@ pub fn delete(path: &Path) -> Result<(), SessionError> {
 
 fn glance(path: PathBuf, name: String) -> Recorded {
     let read = || -> std::io::Result<(Value, End)> {
-        let mut file = File::open(&path)?;
+        let mut file = base::read::open(&path)?;
         let mut first = String::new();
         BufReader::new(Read::by_ref(&mut file).take(MAX_HEADER)).read_line(&mut first)?;
         let header: Value = serde_json::from_str(&first)?;

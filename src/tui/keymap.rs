@@ -60,14 +60,9 @@ impl Keymap {
             let hint = "the default keys are used; see assets/keymap.toml for the form".into();
             (Self::default(), vec![Problem { what, r#where: origin.clone(), hint }])
         };
-        match std::fs::metadata(path) {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return (Self::default(), Vec::new()),
-            Err(e) => return trouble(format!("cannot be read: {e}")),
-            Ok(meta) if meta.len() > MAX_BYTES => return trouble("is larger than 1 MiB".into()),
-            Ok(_) => {}
-        }
-        match std::fs::read_to_string(path) {
+        match base::read::text(path, MAX_BYTES) {
             Ok(text) => Self::parse(&text, &origin),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => (Self::default(), Vec::new()),
             Err(e) => trouble(format!("cannot be read: {e}")),
         }
     }

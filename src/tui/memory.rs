@@ -92,12 +92,11 @@ impl Memory {
     /// # Errors
     /// Why it cannot be read, and where it was put.
     pub fn read(path: &Path) -> Result<Option<Self>, Problem> {
-        match std::fs::metadata(path) {
+        let text = match base::read::text(path, MAX_BYTES) {
+            Ok(text) => text,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Ok(meta) if meta.len() <= MAX_BYTES => {}
-            _ => return Err(aside(path, "cannot be read or is larger than 1 MiB")),
-        }
-        let text = std::fs::read_to_string(path).map_err(|e| aside(path, &format!("cannot be read: {e}")))?;
+            Err(e) => return Err(aside(path, &format!("cannot be read: {e}"))),
+        };
         toml::from_str(&text).map(Some).map_err(|e: toml::de::Error| aside(path, e.message()))
     }
 

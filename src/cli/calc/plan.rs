@@ -89,7 +89,10 @@ fn between(name: &str, text: &str, least: f64, most: f64) -> Result<f64, CliErro
     if value > least && value < most {
         Ok(value)
     } else {
-        Err(CliError::Usage(format!("--{name} is {value}: it must lie between {least} and {most}")))
+        Err(CliError::Usage(format!(
+            "--{name} is {}: it must lie between {least} and {most}",
+            base::numbers::brief(&value)
+        )))
     }
 }
 
@@ -147,7 +150,10 @@ pub(super) fn answer(args: &PlanArgs, aim: Aim, json: bool, out: &mut dyn Write)
     let noise = number(&args.noise)?;
     for (name, value) in [("within", within), ("noise", noise)] {
         if !(0.0..=1.0).contains(&value) {
-            return Err(CliError::Usage(format!("--{name} is {value}: it must be from 0 to 1")));
+            return Err(CliError::Usage(format!(
+                "--{name} is {}: it must be from 0 to 1",
+                base::numbers::brief(&value)
+            )));
         }
     }
     let design = 1.0 + (args.cluster_size - 1) as f64 * within;

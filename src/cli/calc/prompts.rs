@@ -2,7 +2,6 @@
 
 mod predictions;
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 
@@ -116,7 +115,7 @@ fn is_zero(count: &usize) -> bool {
 pub fn prompts(args: &PromptsArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let shown = printable_label(&args.table.display().to_string());
     let cannot = |e: std::io::Error| CliError::Usage(format!("{shown}: cannot read it: {e}"));
-    let mut file = BufReader::new(File::open(&args.table).map_err(cannot)?);
+    let mut file = BufReader::new(base::read::open(&args.table).map_err(cannot)?);
     let begins = file.fill_buf().map_err(cannot)?;
     let extension = args.table.extension().and_then(|e| e.to_str()).unwrap_or_default();
     if ["jsonl", "ndjson", "json"].contains(&extension) || begins.trim_ascii_start().starts_with(b"{") {

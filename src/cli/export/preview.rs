@@ -33,12 +33,11 @@ fn protocol(variable: &dyn Fn(&str) -> Option<String>) -> Option<Protocol> {
 /// Shows a PNG on standard error, if that is a terminal that can show it; does nothing otherwise.
 pub(super) fn show(path: &Path) {
     let is_png = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png"));
-    let small = || std::fs::metadata(path).is_ok_and(|m| m.len() <= MOST_BYTES);
-    if !is_png || !std::io::stderr().is_terminal() || !small() {
+    if !is_png || !std::io::stderr().is_terminal() {
         return;
     }
     let Some(protocol) = protocol(&|name| std::env::var(name).ok()) else { return };
-    if let Ok(bytes) = std::fs::read(path) {
+    if let Ok(bytes) = base::read::bytes(path, MOST_BYTES) {
         // A picture that cannot be shown is in its file all the same.
         let _ = std::io::stderr().write_all(message(protocol, &bytes).as_bytes());
     }

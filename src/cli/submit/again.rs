@@ -23,7 +23,7 @@ pub(crate) fn submit(dir: &Path) -> Result<String, CliError> {
     let folder = Folder::open(dir)?;
     let script = std::path::absolute(dir.join(SCRIPT)).unwrap_or_else(|_| dir.join(SCRIPT));
     let shown = output::full(&script);
-    let jobs = match std::fs::read_to_string(&script) {
+    let jobs = match base::read::text(&script, 1 << 20) {
         Ok(text) => jobs_of(&text).ok_or_else(|| {
             CliError::Usage(format!(
                 "{shown}: does not say `--shard \"{TASK}N\"` any more, so that nobody knows which job computes which cell; submit all of it \

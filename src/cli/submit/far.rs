@@ -128,7 +128,8 @@ fn pack(args: &SubmitArgs) -> Result<Parcel, CliError> {
 }
 
 fn wrap(name: String, path: &Path, room: &mut u64) -> Result<Sent, CliError> {
-    let bytes = std::fs::read(path).map_err(|e| CliError::Usage(format!("{}: {e}", path.display())))?;
+    let bytes =
+        base::read::bytes(path, MOST).map_err(|e| CliError::Usage(format!("{}: {e}", path.display())))?;
     let left = room.checked_sub(bytes.len() as u64).ok_or_else(|| {
         CliError::Usage(format!(
             "{}: more than {} MiB are not sent with a grid; copy the file there and name it in the spec",
@@ -235,9 +236,9 @@ impl Arrived {
         for (name, data) in self.files.iter().map(|n| (n, true)).chain(self.specs.iter().map(|n| (n, false)))
         {
             let path = home.join(name);
-            let bytes = std::fs::read(self.beside.path().join(name)).map_err(cannot(&path))?;
+            let bytes = base::read::bytes(&self.beside.path().join(name), MOST).map_err(cannot(&path))?;
             // Cells that are there were computed from it.
-            if data && std::fs::read(&path).is_ok_and(|there| there != bytes) {
+            if data && base::read::bytes(&path, MOST).is_ok_and(|there| there != bytes) {
                 return Err(CliError::Usage(format!(
                     "{}: is there already with other contents, and cells were computed from it; name another folder with --out",
                     path.display()

@@ -77,13 +77,8 @@ pub(crate) fn open_watched(path: &Path, watch: &Watch) -> Result<Frames, ReadErr
 }
 
 fn regular(path: &Path) -> Result<File, ReadError> {
-    let file = || -> std::io::Result<File> {
-        if !std::fs::metadata(path)?.is_file() {
-            return Err(std::io::Error::other("it is not a regular file"));
-        }
-        File::open(path)
-    };
-    file().map_err(|e| ReadError::file(path, format!("cannot open it: {e}"), "a readable file"))
+    base::read::open(path)
+        .map_err(|e| ReadError::file(path, format!("cannot open it: {e}"), "a readable file"))
 }
 
 impl Frames {

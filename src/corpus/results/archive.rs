@@ -14,10 +14,9 @@ use crate::readers::source::MAX_DOCUMENT;
 /// The first bytes of a file; of one that cannot be opened none, as the readers of text report the error.
 pub(crate) fn beginning(path: &Path) -> [u8; 4] {
     let mut head = [0; 4];
-    let regular = std::fs::metadata(path).is_ok_and(|m| m.is_file());
-    match File::open(path).and_then(|mut file| file.read_exact(&mut head)) {
-        Ok(()) if regular => head,
-        _ => [0; 4],
+    match base::read::open(path).and_then(|mut file| file.read_exact(&mut head)) {
+        Ok(()) => head,
+        Err(_) => [0; 4],
     }
 }
 
@@ -35,7 +34,7 @@ struct Entry {
 /// Reads the samples of an Inspect log: from its summaries, or sample by sample where it has none or texts are wanted.
 pub(crate) fn rows(path: &Path, gather: &mut Gather<'_>) -> Result<(), ReadError> {
     let broken = |what: String| ReadError::file(path, what, "a whole .eval log of Inspect; fetch it again");
-    let mut file = File::open(path).map_err(|e| broken(format!("cannot open it: {e}")))?;
+    let mut file = base::read::open(path).map_err(|e| broken(format!("cannot open it: {e}")))?;
     let mut entries = entries(&mut file).map_err(|e| broken(format!("a damaged zip archive ({e})")))?;
     let mut read =
         |entry: &Entry| unpacked(&mut file, entry).map_err(|e| broken(format!("{}: {e}", shown(entry))));

@@ -200,7 +200,7 @@ impl Store for Cache {
 
 /// Content of a file under a key; `None` if it is damaged or another key's.
 fn read(path: &Path, key: &str) -> Option<Vec<u8>> {
-    let bytes = std::fs::read(path).ok()?;
+    let bytes = base::read::bytes(path, CAP_BYTES).ok()?;
     let rest = bytes.strip_prefix(MAGIC)?;
     let (sum, payload) = rest.split_at_checked(32)?;
     (checksum(&named(key), payload) == sum).then(|| payload.to_vec())

@@ -164,7 +164,7 @@ impl Embeddings {
     /// Bytes that are kept: `PROBITY_CACHE_MAX`, or what [`Embeddings::set_limit`] wrote, or 2 GB.
     pub fn limit(&self) -> u64 {
         let given = std::env::var("PROBITY_CACHE_MAX").ok();
-        let written = || std::fs::read_to_string(self.dir.as_ref()?.join(LIMIT)).ok();
+        let written = || base::read::text(&self.dir.as_ref()?.join(LIMIT), 1 << 10).ok();
         let read = |text: String| size::parse(&text).ok();
         given.and_then(read).or_else(|| written().and_then(read)).unwrap_or(DEFAULT_LIMIT)
     }
@@ -187,7 +187,7 @@ impl Embeddings {
             sum.bytes += about.len();
             let mut head = [0; HEAD];
             let opened =
-                std::fs::File::open(&path).and_then(|mut f| std::io::Read::read_exact(&mut f, &mut head));
+                base::read::open(&path).and_then(|mut f| std::io::Read::read_exact(&mut f, &mut head));
             if opened.is_ok() && head.starts_with(MAGIC) {
                 sum.vectors += u64::from(u32::from_le_bytes([head[12], head[13], head[14], head[15]]));
             }
@@ -255,10 +255,7 @@ fn record_len(width: usize) -> usize {
 /// A file's bytes, if it is one of ours with vectors of this width; a truncated one is read as far as it goes.
 fn read(path: &Path, width: usize) -> Option<Vec<u8>> {
     let most = HEAD + FILE_BYTES.max(record_len(width));
-    if std::fs::metadata(path).ok()?.len() > most as u64 {
-        return None;
-    }
-    let bytes = std::fs::read(path).ok()?;
+    let bytes = base::read::bytes(path, most as u64).ok()?;
     let (head, _) = bytes.split_at_checked(HEAD)?;
     (head.starts_with(MAGIC) && head[8..12] == (width as u32).to_le_bytes()).then_some(bytes)
 }

@@ -203,7 +203,7 @@ pub fn peak() -> Option<u64> {
 }
 
 fn status(key: &str) -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let status = base::read::text(std::path::Path::new("/proc/self/status"), 1 << 16).ok()?;
     let line = status.lines().find_map(|l| l.strip_prefix(key))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kb| kb << 10)
 }

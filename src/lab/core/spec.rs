@@ -1,7 +1,7 @@
 //! The spec: everything that says what to compute, in TOML and JSON. Which lab it is for is read first; the lab's own type
 //! reads the rest, so that an error keeps its line.
 
-use std::fmt::Display;
+use std::fmt::{Display, LowerExp};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -105,11 +105,12 @@ impl<'a> Refuse<'a> {
     /// Refuses a number outside its range.
     pub fn outside<T>(&self, key: &str, value: T, allowed: RangeInclusive<T>) -> Result<(), SpecError>
     where
-        T: PartialOrd + Display,
+        T: PartialOrd + Display + LowerExp,
     {
         if allowed.contains(&value) {
             return Ok(());
         }
+        let value = base::numbers::brief(&value);
         self.because(key, format!("is {value}: allowed are {} to {}", allowed.start(), allowed.end()))
     }
 
@@ -182,6 +183,8 @@ impl<'a> Refuse<'a> {
     }
 }
 
+/// The path that means the standard input, which may be a pipe.
+pub const STDIN: &str = "/dev/stdin";
 /// Largest spec file that is read.
 const MAX_SPEC_BYTES: u64 = 1 << 20;
 
@@ -198,12 +201,11 @@ struct Head {
 /// [`SpecError::Read`], also for a file above 1 MiB.
 pub fn read_text(path: &Path) -> Result<String, SpecError> {
     let fail = |source| SpecError::Read { path: path.to_owned(), source };
-    let size = std::fs::metadata(path).map_err(fail)?.len();
-    if size > MAX_SPEC_BYTES {
-        let source = std::io::Error::other(format!("{size} bytes is not a spec (at most 1 MiB)"));
-        return Err(fail(source));
-    }
-    std::fs::read_to_string(path).map_err(fail)
+    let text = match path.to_str() {
+        Some(STDIN) => base::read::stdin(MAX_SPEC_BYTES),
+        _ => base::read::text(path, MAX_SPEC_BYTES),
+    };
+    text.map_err(fail)
 }
 
 /// The lab that a spec's text names. `origin` names the text in errors.

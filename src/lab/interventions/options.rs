@@ -51,7 +51,7 @@ pub enum OptionError {
         known: String,
     },
     /// Outside the bounds, or not whole.
-    #[error("option '{name}' of {method} is {value}: must be {kind} from {min} to {max}")]
+    #[error("option '{name}' of {method} is {shown}: must be {kind} from {min} to {max}", shown = base::numbers::brief(.value))]
     Range {
         method: &'static str,
         /// The option.

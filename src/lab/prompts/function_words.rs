@@ -63,13 +63,8 @@ impl FunctionWords {
             r#where: path.display().to_string(),
             hint: "name a text file with one word per line, or leave query.function_words out".into(),
         };
-        let size = std::fs::metadata(path).map_err(|e| wrong(format!("cannot read the words: {e}")))?.len();
-        if size > MAX_BYTES {
-            return Err(wrong(format!(
-                "{size} bytes is too long for a list of function words (at most 4 MiB)"
-            )));
-        }
-        let text = std::fs::read_to_string(path).map_err(|e| wrong(format!("cannot read the words: {e}")))?;
+        let text =
+            base::read::text(path, MAX_BYTES).map_err(|e| wrong(format!("cannot read the words: {e}")))?;
         let words = Self::of(&text);
         if words.words.is_empty() { Err(wrong("it holds no words".into())) } else { Ok(words) }
     }

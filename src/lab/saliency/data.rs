@@ -293,7 +293,7 @@ fn of_file(path: &Path, named: &str, host: &mut Host<'_>) -> Result<Drawn, Fault
 fn hashed(set: &Set) -> std::io::Result<String> {
     let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
     for file in &set.files {
-        let mut source = std::fs::File::open(&file.path)?;
+        let mut source = base::read::open(&file.path)?;
         loop {
             match source.read(&mut buffer)? {
                 0 => break,

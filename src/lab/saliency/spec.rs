@@ -419,7 +419,10 @@ impl LabSpec for Spec {
         if (0.5..1.0).contains(&level) {
             return Ok(());
         }
-        refuse.because("interval.level", format!("is {level}: allowed are 0.5 to below 1"))
+        refuse.because(
+            "interval.level",
+            format!("is {}: allowed are 0.5 to below 1", base::numbers::brief(&level)),
+        )
     }
 
     fn reach(&self, origin: &str) -> Result<(), SpecError> {

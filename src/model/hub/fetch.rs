@@ -75,7 +75,7 @@ pub(super) fn fetch(
         fetch.file("model.safetensors")?;
     } else if has(INDEX) {
         let path = folder.join(INDEX);
-        let index = fs::read_to_string(&path).map_err(ModelError::io(&path))?;
+        let index = base::read::text(&path, LARGEST_TEXT).map_err(ModelError::io(&path))?;
         for shard in weights::shards(&path.display().to_string(), &index)? {
             if !has(&shard) {
                 return Err(failed(format!("{INDEX} names {shard}, which the hub does not have")));

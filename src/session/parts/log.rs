@@ -39,7 +39,7 @@ pub(crate) fn last_line(dir: &Path, log: &str) -> Option<String> {
     let path = dir.join(LOGS).join(name(Some(job), Some(task))?);
     // A pipe or a device in its place would be waited for.
     let about = std::fs::symlink_metadata(&path).ok().filter(Metadata::is_file)?;
-    let mut file = std::fs::File::open(path).ok()?;
+    let mut file = base::read::open(&path).ok()?;
     file.seek(SeekFrom::Start(about.len().saturating_sub(TAIL))).ok()?;
     let mut bytes = Vec::new();
     file.take(TAIL).read_to_end(&mut bytes).ok()?;

@@ -206,7 +206,7 @@ const TAIL: u64 = 64 << 10;
 pub fn glance(path: &Path) -> Result<(Head, End), PartError> {
     let head = Reader::open(path)?.head;
     let fail = |source| PartError::Read { path: path.to_owned(), source };
-    let mut file = File::open(path).map_err(fail)?;
+    let mut file = base::read::open(path).map_err(fail)?;
     let length = file.metadata().map_err(fail)?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(TAIL))).map_err(fail)?;
     let mut tail = Vec::new();
@@ -236,7 +236,7 @@ fn head_of(path: &Path, line: &[u8]) -> Result<Head, PartError> {
 
 /// Lines of a file, the last one even where it does not end.
 fn lines_in(path: &Path) -> std::io::Result<usize> {
-    let mut source = BufReader::new(File::open(path)?);
+    let mut source = BufReader::new(base::read::open(path)?);
     let (mut lines, mut open) = (0, false);
     loop {
         let chunk = source.fill_buf()?;
@@ -265,7 +265,7 @@ impl Reader {
     /// Opens a part and reads its first line.
     pub fn open(path: &Path) -> Result<Self, PartError> {
         let fail = |source| PartError::Read { path: path.to_owned(), source };
-        let mut source = BufReader::new(File::open(path).map_err(fail)?);
+        let mut source = BufReader::new(base::read::open(path).map_err(fail)?);
         let mut buffer = Vec::new();
         let head = match next_line(&mut source, &mut buffer).map_err(fail)? {
             Line::Whole => head_of(path, &buffer)?,

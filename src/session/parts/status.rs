@@ -60,8 +60,7 @@ impl Status {
 }
 
 fn read(file: &Path) -> Option<Status> {
-    let small = std::fs::metadata(file).is_ok_and(|m| m.len() <= MAX);
-    serde_json::from_slice(&std::fs::read(file).ok().filter(|_| small)?).ok()
+    serde_json::from_slice(&base::read::bytes(file, MAX).ok()?).ok()
 }
 
 /// Writes the state of a shard.

@@ -77,6 +77,7 @@ impl MapSpec {
             }
             let parameter = find(name).map(|m| m.parameter());
             if let Some(p) = parameter.filter(|p| !p.allows(*value)) {
+                let value = base::numbers::brief(value);
                 let problem =
                     format!("of {name} is {} = {value}: allowed are {} to {}", p.name, p.min, p.max);
                 return refuse.because("map.value", problem);

@@ -1,0 +1,112 @@
+//! The one reader of files that others name: regular files only, up to a stated size, within the memory limit.
+
+use std::fs::File;
+use std::io::{Error, Read, Result};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What `--memory-limit` allows, in bytes.
+static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
+
+/// Sets the memory limit of this process for everything that is read whole.
+pub fn set_limit(bytes: Option<u64>) {
+    LIMIT.store(bytes.unwrap_or(u64::MAX), Ordering::Relaxed);
+}
+
+/// Refuses to hold `bytes` of a file where the memory limit is lower.
+pub fn fits(bytes: u64) -> Result<()> {
+    let limit = LIMIT.load(Ordering::Relaxed);
+    if bytes <= limit {
+        return Ok(());
+    }
+    let [needed, limit] = [bytes, limit].map(super::size::show);
+    Err(Error::other(format!("it takes {needed} of memory, and --memory-limit allows {limit}; raise it")))
+}
+
+/// Opens a regular file. Anything else is refused at once: a pipe would wait for its other end, a device may never end.
+pub fn open(path: &Path) -> Result<File> {
+    // Asked before opening, because even to open some devices has an effect.
+    regular(&std::fs::metadata(path)?)?;
+    let mut options = File::options();
+    options.read(true);
+    // A pipe that has come into its place since is opened without waiting, and refused.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(
+        &mut options,
+        i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0),
+    );
+    let file = options.open(path)?;
+    regular(&file.metadata()?)?;
+    Ok(file)
+}
+
+fn regular(about: &std::fs::Metadata) -> Result<()> {
+    let kind = if about.is_dir() { "a folder" } else { "not a regular file" };
+    if about.is_file() { Ok(()) } else { Err(Error::other(format!("it is {kind}; name a file"))) }
+}
+
+/// The bytes of a file of at most `most` bytes.
+pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>> {
+    let file = open(path)?;
+    let size = file.metadata()?.len();
+    if size <= most {
+        fits(size)?;
+    }
+    stream(file, most, size)
+}
+
+/// The text of a file of at most `most` bytes.
+pub fn text(path: &Path, most: u64) -> Result<String> {
+    utf8(bytes(path, most)?)
+}
+
+/// The text of the standard input, up to `most` bytes.
+pub fn stdin(most: u64) -> Result<String> {
+    utf8(stream(std::io::stdin().lock(), most, 0)?)
+}
+
+/// Everything that a source has, up to `most` bytes; `size` is what it says to have.
+fn stream(source: impl Read, most: u64, size: u64) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    // A file may say less than it has.
+    if size > most || source.take(most + 1).read_to_end(&mut bytes)? as u64 > most {
+        return Err(Error::other(format!("it is larger than the {} that are read", super::size::show(most))));
+    }
+    Ok(bytes)
+}
+
+fn utf8(bytes: Vec<u8>) -> Result<String> {
+    String::from_utf8(bytes).map_err(|_| Error::other("it is not UTF-8 text"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_up_to_its_stated_size() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        std::fs::write(&path, "four").unwrap();
+        assert_eq!(text(&path, 4).unwrap(), "four");
+        let error = text(&path, 3).unwrap_err().to_string();
+        assert!(error.contains("larger than the 3 bytes"), "{error}");
+        std::fs::write(&path, [0xff]).unwrap();
+        assert!(text(&path, 4).unwrap_err().to_string().contains("UTF-8"));
+        assert!(open(folder.path()).unwrap_err().to_string().contains("a folder"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn pipes_and_devices_are_refused_without_waiting() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for path in [pipe.as_path(), Path::new("/dev/zero"), Path::new("/dev/tty")] {
+            let error = bytes(path, 10).unwrap_err().to_string();
+            assert!(error.contains("not a regular file") || !path.exists(), "{error}");
+        }
+        let grows = bytes(Path::new("/proc/self/status"), 10).unwrap_err().to_string();
+        assert!(grows.contains("larger than the 10 bytes"), "says 0 bytes, has more: {grows}");
+    }
+}
