@@ -43,6 +43,8 @@ pub(crate) struct Sinks<'a> {
     pub file: Option<(Box<dyn Write>, PathBuf)>,
     /// Progress.
     pub meter: Meter,
+    /// Why something that was to be kept could not be.
+    pub unkept: Option<String>,
 }
 
 /// A run in progress.
@@ -123,6 +125,7 @@ impl Run<'_, '_> {
                 printable_message(&error.to_string())
             ));
             self.sinks.recorder = None;
+            self.sinks.unkept = Some(error.to_string());
         }
     }
 

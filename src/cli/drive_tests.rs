@@ -29,6 +29,7 @@ fn run(
         json: Some(&mut json),
         file: None,
         meter: Meter::Quiet,
+        unkept: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let end =
@@ -152,6 +153,7 @@ fn an_engine_that_dies_ends_the_run_with_an_error() {
         json: Some(&mut json),
         file: None,
         meter: Meter::Quiet,
+        unkept: None,
     };
     let spec = Spec::from(interventions::Spec::shipped());
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

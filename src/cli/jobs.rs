@@ -1,7 +1,8 @@
 //! `--jobs`: several processes side by side, each with its part of a share. Processes rather than threads: each keeps its own
 //! model, its own part of the memory limit and of the threads, and one that is killed takes no other with it.
 
-use std::process::{Child, Command, ExitStatus};
+use std::io::Read;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 
 use super::error::{CliError, FAILED, USAGE};
 use super::output;
@@ -17,6 +18,8 @@ pub fn run(args: &RunArgs, shard: Shard, jobs: usize, memory_limit: Option<u64>)
     let failed = |e: std::io::Error| CliError::Failed(format!("cannot start the jobs: {e}"));
     let program = std::env::current_exe().map_err(failed)?;
     let mut running: Vec<Child> = Vec::new();
+    // The system closes them when this process ends, however it ends; see [`end_with_parent`].
+    let mut pipes: Vec<Option<ChildStdin>> = Vec::new();
     for index in 1..=jobs {
         let mut command = Command::new(&program);
         command.args(arguments(
@@ -31,8 +34,11 @@ pub fn run(args: &RunArgs, shard: Shard, jobs: usize, memory_limit: Option<u64>)
         // A Ctrl-C reaches them once, through this process.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        match command.spawn() {
-            Ok(child) => running.push(child),
+        match command.stdin(Stdio::piped()).spawn() {
+            Ok(mut child) => {
+                pipes.push(child.stdin.take());
+                running.push(child);
+            }
             Err(e) => {
                 running.iter_mut().for_each(|child| drop(child.kill()));
                 return Err(failed(e));
@@ -43,7 +49,19 @@ pub fn run(args: &RunArgs, shard: Shard, jobs: usize, memory_limit: Option<u64>)
     pass_on(running.iter().map(Child::id).collect());
     let ends: Vec<ExitStatus> =
         running.iter_mut().map(Child::wait).collect::<Result<_, _>>().map_err(failed)?;
+    drop(pipes);
     judge(&ends)
+}
+
+/// Ends this job when the process that started it has ended, even where that was killed: its end of the pipe is closed then. Every part
+/// is written whole or not at all, so that nothing is left half done.
+pub(crate) fn end_with_parent() -> std::io::Result<()> {
+    let watch = || {
+        let mut byte = [0];
+        while !matches!(std::io::stdin().read(&mut byte), Ok(0) | Err(_)) {}
+        std::process::exit(i32::from(FAILED));
+    };
+    std::thread::Builder::new().name("parent".into()).spawn(watch).map(drop)
 }
 
 /// Arguments of a job.

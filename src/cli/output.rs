@@ -23,7 +23,18 @@ pub fn line(out: &mut dyn Write, text: &str) -> Result<(), CliError> {
 /// Writes a value as one line of JSON.
 pub fn json<T: Serialize>(out: &mut dyn Write, value: &T) -> Result<(), CliError> {
     let text = serde_json::to_string(value).map_err(|e| CliError::Failed(e.to_string()))?;
-    line(out, &text)
+    line(out, &escaped(text))
+}
+
+/// JSON without characters that control a terminal or turn the direction of text: the other control characters, which JSON allows
+/// in a text, and the marks of writing direction, each as its code.
+fn escaped(text: String) -> String {
+    let harmful = |c: char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if !text.contains(harmful) {
+        return text;
+    }
+    let code = |c: char| if harmful(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
+    text.chars().map(code).collect()
 }
 
 /// Writes a value as one line of JSON to a file.
@@ -47,4 +58,20 @@ pub fn say(text: &str) {
 /// An absolute path, so that a message can be followed from anywhere.
 pub fn full(path: &Path) -> String {
     printable_label(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A name with C1 or bidirectional control characters reached the terminal through `--json`.
+    #[test]
+    fn json_holds_no_character_that_controls_a_terminal() {
+        let name = "a\u{9b}31m\u{202e}b\u{7f}é\u{1b}";
+        let mut out = Vec::new();
+        json(&mut out, &name).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text, "\"a\\u009b31m\\u202eb\\u007fé\\u001b\"\n");
+        assert_eq!(serde_json::from_str::<String>(&text).unwrap(), name);
+    }
 }

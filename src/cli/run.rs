@@ -160,7 +160,9 @@ pub fn tasks(
         let lab = path.to_str().and_then(LabId::named).filter(|_| !path.exists());
         Ok(match lab {
             Some(lab) => (vec![Cell::plain(labs::Spec::shipped(lab), lab.name())], path.clone()),
-            None if path.as_os_str() == "-" => (grid::read(Path::new("/dev/stdin"))?, PathBuf::from("stdin")),
+            None if path.as_os_str() == "-" => {
+                (grid::read(Path::new(labs::spec::STDIN))?, PathBuf::from("stdin"))
+            }
             None => (grid::read(path)?, path.clone()),
         })
     };
@@ -199,6 +201,7 @@ pub fn tasks(
 /// # Errors
 /// As [`execute`], and [`CliError::Usage`] for a device or spec that cannot be used.
 pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    base::read::set_limit(args.memory_limit);
     let (device, dtype) = (names::device(&args.device)?, names::dtype(&args.dtype)?);
     let tasks = tasks(&args.specs, &args.preset, args.seed, !args.is_far())?;
     let failed = |e: std::io::Error| CliError::Failed(format!("cannot start: {e}"));
@@ -328,7 +331,7 @@ pub async fn execute(
         engine.take_events().ok_or_else(|| CliError::Failed("the engine gives no events".into()))?;
     let mut interrupts = signals::interrupts();
     let mut info = None;
-    let mut failed = false;
+    let (mut failed, mut unkept) = (false, None);
     for (k, (task, folder)) in tasks.iter().zip(&folders).enumerate() {
         let mut report = Report::new(args, task, folder.as_deref(), info.as_ref())?;
         let recorder = report.recorder.take();
@@ -339,6 +342,7 @@ pub async fn execute(
             json: if args.json { Some(&mut *out) } else { None },
             file: report.writer()?,
             meter: Meter::new(args.quiet),
+            unkept: report.unkept.take(),
         };
         let job = k as u64 + 1;
         let end = drive(engine, &mut events, &mut interrupts, (job, &task.cell.spec), &mut sinks).await;
@@ -346,6 +350,7 @@ pub async fn execute(
         // A recording that broke off is not pointed at.
         let session = session.filter(|_| sinks.recorder.is_some());
         let board = std::mem::take(&mut sinks.board);
+        unkept = unkept.or(sinks.unkept.take());
         drop(sinks);
         if let Ok(end) = &end {
             report.close(&board, *end)?;
@@ -363,7 +368,16 @@ pub async fn execute(
             End::Failed => failed = true,
         }
     }
-    if failed { Err(CliError::Told) } else { Ok(()) }
+    match unkept {
+        _ if failed => Err(CliError::Told),
+        Some(why) => {
+            let why = why.trim_end_matches('.');
+            Err(CliError::Failed(format!(
+                "the session was not recorded: {why}; --no-session runs without one"
+            )))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The folder of each run. Existing results are reported before anything is computed.

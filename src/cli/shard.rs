@@ -92,6 +92,7 @@ pub fn run(
     }
     let mut name = shard.to_string();
     if let Some(lane) = args.lane {
+        jobs::end_with_parent().map_err(|e| CliError::Failed(format!("cannot start: {e}")))?;
         own = of_share(own, &work, lane);
         name = format!("{name}.{lane}");
     }
@@ -200,7 +201,7 @@ impl Share<'_> {
             engine.take_events().ok_or_else(|| CliError::Failed("the engine gives no events".into()))?;
         let mut interrupts = signals::interrupts();
         for (k, index) in own.iter().copied().enumerate() {
-            match self.folder.state(index) {
+            match self.folder.checked(index) {
                 State::Done => {
                     self.there += 1;
                     self.reporter.status.done += 1;
@@ -261,6 +262,7 @@ impl Share<'_> {
             json: None,
             file: None,
             meter: Meter::new(self.args.quiet),
+            unkept: None,
         };
         let job = listed.cell as u64;
         let end = drive(engine, events, interrupts, (job, &cell.spec), &mut sinks).await?;

@@ -178,7 +178,7 @@ fn script(
     if let Some(limit) = args.memory_limit {
         let _ = write!(command, " --memory-limit {limit}");
     }
-    let logs = sbatch_word(&format!("{}/%A-%a.log", dir.join(LOGS).display()))?;
+    let logs = log_pattern(dir)?;
     let mut options = String::new();
     if !args.options.is_empty() {
         let words: Result<Vec<String>, CliError> = args.options.iter().map(|o| sbatch_word(o)).collect();
@@ -219,6 +219,12 @@ fn sbatch_word(text: &str) -> Result<String, CliError> {
     Ok(if text.contains([' ', '\'', '#']) || text.is_empty() { format!("\"{text}\"") } else { text.into() })
 }
 
+/// The name of the log of each job. Slurm reads `%j` and its like in the names of folders too.
+fn log_pattern(dir: &Path) -> Result<String, CliError> {
+    let folder = dir.join(LOGS).display().to_string().replace('%', "%%");
+    sbatch_word(&format!("{folder}/%A-%a.log"))
+}
+
 /// A word as a shell takes it.
 ///
 /// # Errors
@@ -241,6 +247,13 @@ pub(crate) fn quoted(text: &str) -> Result<String, CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The logs of a folder `run%j` went to a folder that was not there.
+    #[test]
+    fn a_percent_sign_in_a_folder_is_no_pattern_of_slurm() {
+        let pattern = log_pattern(Path::new("/grids/run%j")).unwrap();
+        assert_eq!(pattern, format!("/grids/run%%j/{LOGS}/%A-%a.log"));
+    }
 
     #[test]
     fn words_reach_the_shell_as_they_are() {

@@ -77,7 +77,12 @@ pub(super) fn greet(
     match channel.read() {
         Ok(Message::Welcome(welcome)) => Ok((channel, welcome)),
         Ok(Message::Refused(why)) => Err(refused(why)),
-        Ok(_) => Err(refused(DISORDER.into())),
+        // A link that garbles what it carries may be better the next time.
+        Ok(_) => {
+            let (what, hint) =
+                (DISORDER.to_owned(), "or the link damages what it carries: try again".to_owned());
+            Err(RemoteError::Link { host: address.host().to_owned(), what, hint })
+        }
         Err(error) => Err(channel.failure(address, &error)),
     }
 }

@@ -71,9 +71,11 @@ pub(crate) fn gone() -> bool {
 }
 
 /// True if a shell in another process group of the session can resume this process after a stop. A program that is
-/// alone in its terminal has none.
+/// alone in its terminal has none, nor has one whose shell has ended: it would stay stopped for ever.
 pub(crate) fn job_control() -> bool {
-    rustix::process::getsid(None).is_ok_and(|session| session != rustix::process::getpgrp())
+    use rustix::process::{getpgrp, getppid, getsid};
+    let of_parent = getppid().and_then(|parent| getsid(Some(parent)).ok());
+    getsid(None).is_ok_and(|session| session != getpgrp() && of_parent == Some(session))
 }
 
 /// Suspends all processes of this job, as the terminal does on Ctrl-Z outside raw mode.

@@ -191,3 +191,22 @@ fn a_run_that_is_no_grid_is_refused_in_the_folder_of_one() {
     }
     assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1, "nothing was written");
 }
+
+/// A part whose numbers were changed was skipped as done.
+#[test]
+fn a_part_whose_sum_is_wrong_is_computed_again() {
+    let probity = Probity::new();
+    let (spec, dir) = (probity.file("grid.toml", &grid()), probity.state.path().join("out"));
+    run_in(&probity, &spec, &dir, &[]);
+    let part = std::fs::read_dir(dir.join("parts")).unwrap().next().unwrap().unwrap().path();
+    let whole = std::fs::read_to_string(&part).unwrap();
+    let changed = whole.replacen("\"n\":", "\"n\":1", 1);
+    assert_ne!(whole, changed);
+    std::fs::write(&part, changed).unwrap();
+    let args = ["run", &spec, "--out", &dir.display().to_string()];
+    let output = probity.run(&args);
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("findings were others") && stderr.contains("computed again"), "{stderr}");
+    assert!(text(&output.stdout).contains("7 were there already"), "{}", text(&output.stdout));
+}

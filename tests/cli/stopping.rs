@@ -142,3 +142,35 @@ fn the_first_ctrl_c_stops_waiting_for_a_hub_that_drips() {
         assert_eq!(ended.status.code(), code, "{args:?}: {}", text(&ended.stderr));
     }
 }
+
+/// Processes whose command line holds this text and that are no zombies.
+#[cfg(target_os = "linux")]
+fn running(text: &str) -> usize {
+    let of = |entry: std::fs::DirEntry| {
+        let command = std::fs::read(entry.path().join("cmdline")).ok()?;
+        String::from_utf8_lossy(&command).contains(text).then_some(())
+    };
+    std::fs::read_dir("/proc").unwrap().flatten().filter_map(of).count()
+}
+
+/// The jobs of a run that was killed went on for hours.
+#[cfg(target_os = "linux")]
+#[test]
+fn jobs_end_with_the_process_that_started_them_even_if_it_is_killed() {
+    let probity = Probity::new();
+    let spec = probity.file("grid.toml", &(LARGE.replace("seed = 5\n", "") + "[grid]\nseed = [0, 1]\n"));
+    let out = probity.state.path().join("killed-with-jobs").display().to_string();
+    let mut child =
+        probity.command(&["run", &spec, "--out", &out, "--jobs", "2", "--quiet"]).spawn().unwrap();
+    let until = |wanted: &dyn Fn(usize) -> bool| {
+        let begun = Instant::now();
+        while !wanted(running("killed-with-jobs")) && begun.elapsed() < Duration::from_secs(30) {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        running("killed-with-jobs")
+    };
+    assert_eq!(until(&|n| n == 3), 3, "the run and its two jobs");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(until(&|n| n == 0), 0, "nothing goes on");
+}

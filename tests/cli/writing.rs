@@ -257,3 +257,75 @@ fn the_script_of_a_session_computes_its_numbers_again() {
     assert!(recorded.len() > 5, "{recorded:?}");
     assert_eq!(again, recorded);
 }
+
+/// A run whose session could not be written ended with 0.
+#[test]
+fn a_run_that_could_not_be_recorded_ends_with_one_and_names_the_file() {
+    let probity = Probity::new();
+    let spec = probity.file("tiny.toml", TINY);
+    let blocked = probity.file("no-folder", "a file");
+    let mut command = probity.command(&["run", &spec, "--quiet"]);
+    let run = command.env("PROBITY_STATE_DIR", &blocked).output().unwrap();
+    let stderr = text(&run.stderr);
+    assert_eq!(run.status.code(), Some(1), "{stderr}");
+    let last = stderr.lines().last().unwrap();
+    assert!(last.contains("no-folder") && last.contains("--no-session"), "{stderr}");
+    assert!(
+        text(&run.stdout).contains("Reliability") || !run.stdout.is_empty(),
+        "it ran to its end all the same"
+    );
+    let mut command = probity.command(&["run", &spec, "--quiet", "--no-session"]);
+    assert_eq!(command.env("PROBITY_STATE_DIR", &blocked).status().unwrap().code(), Some(0));
+}
+
+/// They read until memory was full, or waited for ever.
+#[test]
+fn devices_and_pipes_in_place_of_files_are_refused_at_once() {
+    let probity = Probity::new();
+    let pipe = probity.state.path().join("pipe").display().to_string();
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let keys = TINY.replace("examples = 1000", &format!("examples = 1000\ndata = \"{pipe}\""));
+    let spec = probity.file("pipe.toml", &keys);
+    for path in ["/dev/zero", &pipe] {
+        for args in [
+            &["run", path][..],
+            &["replay", path],
+            &["export", path, "--list"],
+            &["prompts", path],
+            &["data", "doctor", path],
+            &["run", "--preset", "margins", path],
+            &["models", "show", &format!("glove:{path}")],
+        ] {
+            let mut child = probity.command(args);
+            let child = child.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+            let output = ended(child, args);
+            assert!(!output.status.success(), "{args:?}");
+        }
+    }
+    let vectors: String = (0..20_000).map(|k| format!("word{k}{}\n", " 0.5".repeat(50))).collect();
+    let vectors = format!("glove:{}", probity.file("vectors.txt", &vectors));
+    let large = probity.file("large.toml", &TINY.replace("bert-tiny", &vectors));
+    let limited = probity.run(&["run", &large, "--memory-limit", "6M", "--no-session"]);
+    assert!(
+        !limited.status.success() && text(&limited.stderr).contains("--memory-limit allows"),
+        "{}",
+        text(&limited.stderr)
+    );
+    let args = ["run", &spec, "--no-session"];
+    let mut child = probity.command(&args);
+    let output = ended(child.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap(), &args);
+    assert!(!output.status.success(), "{}", text(&output.stderr));
+}
+
+/// Waits for a program that has to end soon.
+fn ended(mut child: std::process::Child, args: &[&str]) -> std::process::Output {
+    let begun = std::time::Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if begun.elapsed() > std::time::Duration::from_secs(20) {
+            child.kill().unwrap();
+            panic!("{args:?} did not end");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    child.wait_with_output().unwrap()
+}

@@ -29,6 +29,8 @@ pub(super) type Written = (Box<dyn Write>, PathBuf);
 /// The files of one run.
 pub(super) struct Report {
     pub(super) recorder: Option<Recorder>,
+    /// Why there is no recorder although there should be one.
+    pub(super) unkept: Option<String>,
     folder: Option<PathBuf>,
     findings: Option<Whole>,
     /// True to draw every figure, not only those that a paper would show.
@@ -52,10 +54,15 @@ impl Report {
             Some(folder) => Some(Whole::new(&folder.join(FINDINGS), args.force)?),
             None => None,
         };
-        let recorder = if args.no_session { None } else { record(args, task, folder, info) };
+        let recorded = if args.no_session { None } else { Some(record(args, task, folder, info)) };
+        let (recorder, unkept) = match recorded {
+            None => (None, None),
+            Some(Ok(recorder)) => (Some(recorder), None),
+            Some(Err(error)) => (None, Some(error.to_string())),
+        };
         let (folder, options) = (folder.map(Path::to_owned), args.look.options()?);
         let (all_figures, force, quiet) = (args.figures == "all", args.force, args.quiet);
-        Ok(Self { recorder, folder, findings, all_figures, options, force, quiet })
+        Ok(Self { recorder, unkept, folder, findings, all_figures, options, force, quiet })
     }
 
     pub(super) fn writer(&self) -> Result<Option<Written>, CliError> {
@@ -80,6 +87,11 @@ impl Report {
             return Ok(());
         }
         findings.place()?;
+        // What an earlier run that was stopped left there belongs to no result any more.
+        let stale = folder.join(INCOMPLETE);
+        if stale.symlink_metadata().is_ok() {
+            std::fs::remove_file(&stale).map_err(|e| cannot(&stale, &e))?;
+        }
         let runs = board.runs.iter().filter(|_| end == End::Done);
         let figures: Vec<_> =
             runs.flat_map(|run| of_run(run, board.engine.as_ref(), self.all_figures)).collect();
@@ -101,7 +113,12 @@ impl Report {
 }
 
 /// Begins the session. One that cannot be recorded does not stop the run.
-fn record(args: &RunArgs, task: &Task, folder: Option<&Path>, info: Option<&EngineInfo>) -> Option<Recorder> {
+fn record(
+    args: &RunArgs,
+    task: &Task,
+    folder: Option<&Path>,
+    info: Option<&EngineInfo>,
+) -> Result<Recorder, session::SessionError> {
     let now = SystemTime::now();
     let begin = || {
         let (place, default) = match folder {
@@ -118,13 +135,13 @@ fn record(args: &RunArgs, task: &Task, folder: Option<&Path>, info: Option<&Engi
         info.map_or(Ok(()), |info| recorder.event(0.0, &Event::Ready(info.clone())))?;
         Ok::<_, session::SessionError>(recorder)
     };
-    let warn = |error: session::SessionError| {
+    let warn = |error: &session::SessionError| {
         output::say(&format!(
             "warning: {}; the run is not recorded",
             base::text::printable_label(&error.to_string())
         ));
     };
-    begin().map_err(warn).ok()
+    begin().inspect_err(warn)
 }
 
 fn cannot(path: &Path, error: &std::io::Error) -> CliError {

@@ -192,6 +192,19 @@ impl Folder {
         }
     }
 
+    /// State of a cell, from all of its file: one that is done has the lines and the findings that its end says.
+    pub fn checked(&self, index: usize) -> State {
+        let whole = || {
+            let mut reader = part::Reader::open(&self.part(index))?;
+            while reader.entry()?.is_some() {}
+            Ok(State::Done)
+        };
+        match self.state(index) {
+            State::Done => whole().unwrap_or_else(State::Broken),
+            other => other,
+        }
+    }
+
     /// Checks that a part belongs to this set.
     pub(super) fn owns(&self, path: &Path, head: &part::Head) -> Result<(), PartError> {
         if head.version != self.head.version {
@@ -259,7 +272,8 @@ struct Lines {
 
 impl Lines {
     fn open(path: &Path) -> Result<Self, PartError> {
-        let file = File::open(path).map_err(|source| PartError::Read { path: path.to_owned(), source })?;
+        let file =
+            base::read::open(path).map_err(|source| PartError::Read { path: path.to_owned(), source })?;
         let source = BufReader::new(file.take(MAX_LIST));
         Ok(Self { path: path.to_owned(), source, buffer: String::new(), line: 0 })
     }

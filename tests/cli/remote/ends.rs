@@ -6,11 +6,12 @@ use std::process::Stdio;
 use probity::engine::Engine;
 use probity::engine::board::Board;
 use probity::engine::message::Command;
+use probity::lab::Spec;
 use probity::remote::frame::PROTOCOL;
 use probity::remote::message::{Hello, Message, Want, Welcome};
 
 use super::super::common::{Probity, TINY, refused, text};
-use super::far::{self, Place, findings_of, hello, times_out, until};
+use super::far::{self, Place, findings_of, hello, run_of, times_out, until};
 
 #[test]
 fn a_program_that_is_killed_here_leaves_a_run_there_for_who_comes_back() {
@@ -96,4 +97,21 @@ fn a_far_program_of_another_version_is_named_and_one_of_another_protocol_refused
         std::fs::write(&file, bytes).unwrap();
         refused(&run(&place), 1, &["far: ", &format!("protocol {theirs}"), way]);
     }
+}
+
+/// A greeting that arrived garbled when a link was opened again ended the near run.
+#[test]
+fn a_garbled_greeting_on_a_new_link_is_tried_again() {
+    let garbled = "if [ -e \"$0.garbled\" ]; then cat \"$0.garbled\"; rm \"$0.garbled\"; sleep 1; exit; fi";
+    let place = Place::with(&format!("{garbled}\nfor there; do :; done\nexec sh -c \"$there\""));
+    let spec = Spec::parse(TINY, "tiny").unwrap();
+    let (mut far, _) = place.connect(hello("garbled"));
+    let mut events = far.take_events().unwrap();
+    far.send(run_of(&spec)).unwrap();
+    let mut bytes = Vec::new();
+    Message::Pong.write(&mut bytes).unwrap();
+    std::fs::write(place.ssh().with_extension("garbled"), bytes).unwrap();
+    place.cut();
+    assert_eq!(&findings_of(&far::board_of(&spec, &mut events)), far::here());
+    far.send(Command::Shutdown).unwrap();
 }

@@ -94,6 +94,7 @@ pub fn parse(text: &str, origin: &str) -> Result<Vec<Cell>, SpecError> {
     let Some(lab) = LabId::named(lab) else { return Err(file.no_lab()) };
     let axes = file.axes(lab, &given)?;
     let mut cells: Vec<(Vec<(String, String)>, Table)> = vec![(Vec::new(), base)];
+    let too_many = || format!("makes more than {MOST_CELLS} cells: split the grid into several files");
     for (axis, given) in axes {
         let refuse = |problem: String| file.value(&format!("grid.{}", axis.name), problem);
         let mut next = Vec::new();
@@ -101,6 +102,10 @@ pub fn parse(text: &str, origin: &str) -> Result<Vec<Cell>, SpecError> {
         for (k, (at, table)) in cells.iter().enumerate() {
             if k == 0 || axis.depends() {
                 values = axis.values(&given, table).map_err(refuse)?;
+                // Counted before any of them is made.
+                if !axis.depends() && cells.len().saturating_mul(values.len()) > MOST_CELLS {
+                    return Err(refuse(too_many()));
+                }
             }
             for value in &values {
                 let (mut at, mut table) = (at.clone(), table.clone());
@@ -109,9 +114,7 @@ pub fn parse(text: &str, origin: &str) -> Result<Vec<Cell>, SpecError> {
                 next.push((at, table));
             }
             if next.len() > MOST_CELLS {
-                return Err(refuse(format!(
-                    "makes more than {MOST_CELLS} cells: split the grid into several files"
-                )));
+                return Err(refuse(too_many()));
             }
         }
         cells = next;
