@@ -14,7 +14,6 @@ use base::numbers::probability;
 use base::size::show;
 use base::text::printable_label;
 use labs::family::{ALPHA, Comparison, Corrected, Corrections, correct};
-use session::format::{MAX_ENTRIES, MAX_FILE};
 use session::name;
 use session::parts::folder::Folder;
 use session::parts::merge::{Merged, Survey, write};
@@ -27,7 +26,7 @@ use session::parts::merge::{Merged, Survey, write};
   probity merge grid -o so-far.probity.jsonl --partial
 
 Comparisons are corrected within their families (one question of one cell), and families are selected among those of all cells. Ranks, verdicts and common
-vocabularies compare what is within a cell: models that are to be ranked together belong into one. More than a replay reads (256 MiB) becomes
+vocabularies compare what is within a cell: models that are to be ranked together belong into one. More than 256 MiB become
 several sessions, of whole cells: FILE, FILE-2 and so on.")]
 pub struct MergeArgs {
     /// The folder that `probity run --out DIR` wrote.
@@ -49,6 +48,9 @@ pub struct MergeArgs {
 
 /// The session in the folder of the grid, where no other is named.
 const MERGED: &str = "merged.probity.jsonl";
+/// Largest session that is written as one, in bytes and in lines: of a larger one a replay would hold the results of the last cells.
+const MAX_FILE: u64 = 256 << 20;
+const MAX_ENTRIES: usize = 1_000_000;
 /// Cells that a message lists by name.
 const LISTED: usize = 10;
 /// Comparisons that are printed.
@@ -101,7 +103,7 @@ pub fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     }
     let place = match &volumes[..] {
         [one] => one.path.clone(),
-        several => format!("{} sessions, because a replay reads {} of one", several.len(), show(MAX_FILE)),
+        several => format!("{} sessions, of at most {} each", several.len(), show(MAX_FILE)),
     };
     output::line(
         out,
@@ -126,14 +128,6 @@ pub fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     family(&folder, &merged, &corrected)
         .iter()
         .try_for_each(|line| output::line(out, &printable_label(line)))?;
-    for large in volumes.iter().filter(|v| v.bytes > MAX_FILE) {
-        output::say(&format!(
-            "warning: {} has one cell of {}, and no replay opens more than {}; each of its lines can be read as JSON",
-            large.path,
-            show(large.bytes),
-            show(MAX_FILE)
-        ));
-    }
     Ok(())
 }
 

@@ -46,7 +46,7 @@ fn speed(text: &str) -> Result<f64, String> {
     if value > 0.0 {
         Ok(value)
     } else {
-        Err(format!("{value} is not a speed; it is above 0, for example 2 or 0.5"))
+        Err(format!("{} is not a speed; it is above 0, for example 2 or 0.5", base::numbers::brief(&value)))
     }
 }
 
@@ -72,7 +72,10 @@ pub fn open(what: &str) -> Result<Session, CliError> {
 ///
 /// # Errors
 /// [`CliError::Usage`] if there is no such run.
-pub(crate) fn pick(board: &mut Board, n: usize) -> Result<(), CliError> {
+pub(crate) fn pick(session: &Session, board: &mut Board, n: usize) -> Result<(), CliError> {
+    if n.checked_sub(1).and_then(|at| board.runs.get(at)).is_some_and(|run| run.gone) {
+        *board = session.board_of(n);
+    }
     let generation = n.checked_sub(1).and_then(|at| board.runs.get(at)).map(|run| run.job.generation);
     let missing = || {
         CliError::Usage(match board.runs.len() {
@@ -88,11 +91,18 @@ pub(crate) fn pick(board: &mut Board, n: usize) -> Result<(), CliError> {
     Ok(())
 }
 
+/// Says where the results of a run are that a long session no longer holds at its end.
+pub(crate) fn gone(n: usize) -> String {
+    format!(
+        "run {n}: its results are left out, because so many came after it; `probity replay SESSION --run {n}` shows them"
+    )
+}
+
 /// Prints a session's findings or its table.
 pub fn headless(args: &ReplayArgs, out: &mut dyn Write) -> Result<(), CliError> {
-    let session = open(&args.session)?;
+    let session = Arc::new(open(&args.session)?);
     let of_a_grid = session.header.grid.is_some();
-    let mut player = Player::new(Arc::new(session));
+    let mut player = Player::new(session.clone());
     player.set_speed(args.speed.unwrap_or(f64::INFINITY));
     let mut board = Board::default();
     let mut clock = Instant::now();
@@ -126,7 +136,7 @@ pub fn headless(args: &ReplayArgs, out: &mut dyn Write) -> Result<(), CliError> 
         cell(&mut board, out)?;
     }
     if let Some(n) = args.run {
-        pick(&mut board, n)?;
+        pick(&session, &mut board, n)?;
     }
     if !args.json {
         table::table(&board).iter().try_for_each(|line| output::line(out, line))?;

@@ -8,7 +8,7 @@ use super::error::CliError;
 use super::{output, replay};
 use base::numbers::seconds;
 use base::text::printable_label;
-use engine::board::{Board, Run};
+use engine::board::Run;
 use engine::message::Outcome;
 use labs::compared::{common, table};
 use session::format::Item;
@@ -97,13 +97,6 @@ fn list(out: &mut dyn Write) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Everything that a session measured.
-fn board(session: &str) -> Result<Board, CliError> {
-    let mut board = Board::default();
-    replay::open(session)?.entries.iter().for_each(|entry| entry.fold(&mut board));
-    Ok(board)
-}
-
 fn show(session: &str, out: &mut dyn Write) -> Result<(), CliError> {
     let recorded = replay::open(session)?;
     let board = recorded.board();
@@ -122,11 +115,15 @@ fn show(session: &str, out: &mut dyn Write) -> Result<(), CliError> {
         for change in changed {
             output::line(out, &format!("  changed: {change}"))?;
         }
+        if run.gone {
+            output::line(out, &format!("  {}", replay::gone(at + 1)))?;
+            continue;
+        }
         for sentence in labs::by_id(lab).answer(&run.results, &run.job.spec).lines() {
             output::line(out, &format!("  {sentence}"))?;
         }
     }
-    for entry in &recorded.entries {
+    for entry in recorded.entries() {
         if let Item::Note(note) = &entry.item {
             output::line(out, &format!("note at {}: {}", seconds(entry.t), printable_label(note)))?;
         }
@@ -139,9 +136,10 @@ fn run_of(argument: &str) -> Result<(usize, Run), CliError> {
     let numbered =
         argument.rsplit_once(':').and_then(|(session, n)| Some((session, n.parse::<usize>().ok()?)));
     let (session, n) = numbered.map_or((argument, None), |(session, n)| (session, Some(n)));
-    let mut board = board(session)?;
+    let opened = replay::open(session)?;
+    let mut board = opened.board();
     let n = n.unwrap_or(board.runs.len());
-    replay::pick(&mut board, n)?;
+    replay::pick(&opened, &mut board, n)?;
     let run = board
         .runs
         .pop()

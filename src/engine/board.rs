@@ -22,6 +22,8 @@ use labs::{Body, Common, Forecast, LabId, Results, Spec, SummaryFinding, Tagged}
 
 /// Most notices kept; older ones are dropped.
 const MAX_NOTICES: usize = 200;
+/// Most final findings whose results are held, over all runs; beyond them those of the oldest runs are let go.
+pub const MOST_HELD: usize = 60_000;
 
 /// Everything measured in a session. A fold over [`Command`]s sent and [`Event`]s received; no clock, no I/O.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -64,6 +66,12 @@ pub struct Run {
     pub results: Results,
     /// Its end.
     pub summary: Option<Tagged<SummaryFinding>>,
+    /// Final findings in the results.
+    #[serde(skip)]
+    pub held: usize,
+    /// True once the results were let go: a session of many runs holds those of the latest.
+    #[serde(skip)]
+    pub gone: bool,
 }
 
 /// Questions about one model and their answers.
@@ -139,9 +147,17 @@ impl Board {
             run.job.outcome = Some(Outcome::Cancelled);
         }
         let lab = spec.lab();
-        let run = Run { job, asked: 0, results: Results::new(lab), summary: None };
+        let run = Run { job, asked: 0, results: Results::new(lab), summary: None, held: 0, gone: false };
         self.picked.retain(|(of, _)| *of != lab);
+        over(self.runs.iter().map(|run| run.held)).into_iter().for_each(|at| self.let_go(at));
         self.runs.push(run);
+    }
+
+    /// Lets the results of a run go, by its place.
+    pub fn let_go(&mut self, at: usize) {
+        if let Some(old) = self.runs.get_mut(at) {
+            (old.results, old.held, old.gone) = (Results::new(old.job.spec.lab()), 0, true);
+        }
     }
 
     fn on_question(&mut self, ticket: Ticket, question: &Question) {
@@ -195,6 +211,7 @@ impl Board {
             Event::Finding { finding, .. } => match &finding.body {
                 Body::Lab(_) => {
                     run.results.take(finding);
+                    run.held += usize::from(finding.r#final);
                     let lab = labs::by_id(finding.lab);
                     if let Some(mut comparison) = lab.compared(finding) {
                         // The same comparison run again for another power is the same question.
@@ -221,7 +238,7 @@ impl Board {
         }
     }
 
-    /// Every run of a lab, the first one first.
+    /// Every run of a lab, the first one first, also those whose results were let go.
     pub fn runs_of(&self, lab: LabId) -> impl DoubleEndedIterator<Item = &Run> {
         self.runs.iter().filter(move |r| r.job.spec.lab() == lab)
     }
@@ -233,7 +250,7 @@ impl Board {
             return Some(run);
         }
         let latest = self.runs_of(lab).next_back()?;
-        let finished = || self.runs_of(lab).rfind(|run| run.job.outcome == Some(Outcome::Done));
+        let finished = || self.runs_of(lab).rfind(|run| run.job.outcome == Some(Outcome::Done) && !run.gone);
         match latest.job.outcome {
             Some(Outcome::Cancelled) => finished().or(Some(latest)),
             _ => Some(latest),
@@ -305,7 +322,7 @@ impl Board {
         match answer {
             Answer::Experiment { generation, findings } => {
                 let run = self.runs.iter_mut().find(|r| r.job.generation == *generation);
-                if !run.is_some_and(|run| run.results.answer(ticket, findings)) {
+                if !run.is_some_and(|run| !run.gone && run.results.answer(ticket, findings)) {
                     self.stale += 1;
                 }
             }
@@ -368,6 +385,24 @@ impl Board {
         }
         self.notices.push_back(notice);
     }
+}
+
+/// The runs whose results are let go before another one begins, by how many final findings each holds: the oldest ones, as many as
+/// bring all of them to [`MOST_HELD`] or below. The latest stays.
+pub fn over(held: impl ExactSizeIterator<Item = usize> + Clone) -> Vec<usize> {
+    let mut all: usize = held.clone().sum();
+    let mut old = Vec::new();
+    let last = held.len().saturating_sub(1);
+    for (at, held) in held.enumerate().take(last) {
+        if all <= MOST_HELD {
+            break;
+        }
+        if held > 0 {
+            old.push(at);
+            all -= held;
+        }
+    }
+    old
 }
 
 #[cfg(test)]

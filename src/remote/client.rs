@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{self, Receiver};
 
 use super::address::Address;
+use super::journal::MOST_KEPT;
 use super::line::{Line, Sink};
 use super::message::{Hello, Message, Want};
 use super::near::{Channel, random};
@@ -15,7 +16,7 @@ use super::parcel::send;
 use super::{RemoteError, line};
 use engine::message::{Command, Event, Question, Topic};
 use engine::{Down, EVENT_QUEUE, Engine, EngineGone};
-use session::format::{Entry, MAX_ENTRIES, MAX_FILE};
+use session::format::Entry;
 use session::replay::Step;
 
 /// Longest wait at the end of the program until the last commands are on their way.
@@ -238,7 +239,7 @@ impl Far {
 /// Sends a file and waits until it is there.
 fn give(address: &Address, channel: &mut Channel, name: &str, path: &Path) -> Result<(), RemoteError> {
     let fail = |source| RemoteError::Io { place: path.display().to_string(), source };
-    let mut file = std::fs::File::open(path).map_err(fail)?;
+    let mut file = base::read::open(path).map_err(fail)?;
     if let Some(out) = &mut channel.stdin {
         // An error of the far end or of ssh says more than a closed pipe.
         let _ = Message::File(name.to_owned()).write(out).is_ok() && send(&mut file, out).is_ok();
@@ -264,10 +265,9 @@ fn past(address: &Address, channel: &mut Channel, head: u64) -> Result<Past, Rem
             }
         };
         bytes += line.len() as u64;
-        if bytes > MAX_FILE || entries.len() >= MAX_ENTRIES {
-            return Err(refused(
-                "its journal is longer than a session can be; `probity remote fetch` brings it".into(),
-            ));
+        if bytes > MOST_KEPT {
+            let most = base::size::show(MOST_KEPT);
+            return Err(refused(format!("its journal is longer than the {most} that a keeper holds")));
         }
         entries.extend(line::entry(&line));
     }

@@ -8,7 +8,6 @@ use super::client::{disorder, reply};
 use super::message::{Hello, Message, Status, Want};
 use super::near::Channel;
 use super::parcel::Parcel;
-use session::format::MAX_FILE;
 use session::name;
 
 /// Sends one request that needs no engine.
@@ -40,7 +39,8 @@ pub fn fetch(address: &Address, session: &str, folder: &Path) -> Result<PathBuf,
     let mut channel = errand(address, Want::Fetch, session)?;
     let mut message = reply(address, &mut channel)?;
     std::fs::create_dir_all(folder).map_err(io)?;
-    let mut parcel = Parcel::new(&folder.join("fetched"), MAX_FILE).map_err(io)?;
+    // A session has any size; a full disk ends a far end that sends without end.
+    let mut parcel = Parcel::new(&folder.join("fetched"), u64::MAX).map_err(io)?;
     let mut file = loop {
         match message {
             Message::Piece(piece) => parcel.take(&piece).map_err(io)?,

@@ -1,6 +1,6 @@
 //! The journal of a remote engine, its connections, and the state of its runs. No threads and no clock.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,15 +10,21 @@ use super::message::{Message, Status};
 use super::place;
 use base::Problem;
 use base::numbers::seconds;
+use base::size;
 use engine::Engine;
-use engine::message::{Command, Event, Notice, NoticeLevel, Outcome};
+use engine::message::{Command, Event, Generation, Notice, NoticeLevel, Outcome};
 use session::format::{MAX_LINE, line};
-use session::record::Recorder;
+use session::record::{Recorder, too_long};
+use session::thin::Slot;
 
 /// Longest time for which an engine waits that was never asked anything.
 const UNASKED: Duration = Duration::from_secs(60);
 
-/// A line of the journal.
+/// Most bytes of lines that a journal holds, which a near end that attaches reads whole; beyond them the oldest findings and answers
+/// of earlier runs are forgotten.
+pub(super) const MOST_KEPT: u64 = 256 << 20;
+
+/// A line of the journal; empty where a later one replaced it.
 struct Noted {
     line: Arc<str>,
     /// The near end whose command it is; 0 for events.
@@ -43,6 +49,17 @@ pub(super) struct Hub {
     engine: Box<dyn Engine>,
     recorder: Option<Recorder>,
     journal: Vec<Noted>,
+    /// Bytes in its lines.
+    kept: u64,
+    /// Generation of the present run.
+    generation: Generation,
+    /// The first and the latest line about something in it that later lines replace, and the question that the latest answers.
+    latest: HashMap<Slot, (usize, usize, u64)>,
+    /// Lines that can be forgotten, the oldest first, and how many of them are of earlier runs.
+    results: VecDeque<usize>,
+    earlier: usize,
+    /// True once some were forgotten.
+    forgot: bool,
     /// The latest progress of the run and of answers, with a number that grows.
     passing: [Option<(u64, Arc<str>)>; 2],
     passed: u64,
@@ -80,6 +97,12 @@ impl Hub {
             engine,
             recorder: Some(recorder),
             journal: Vec::new(),
+            kept: 0,
+            generation: 0,
+            latest: HashMap::new(),
+            results: VecDeque::new(),
+            earlier: 0,
+            forgot: false,
             passing: [None, None],
             passed: 0,
             links: Vec::new(),
@@ -118,8 +141,11 @@ impl Hub {
     pub(crate) fn command(&mut self, by: u64, command: &Command) {
         let t = self.seconds();
         match command {
-            Command::Run { .. } => {
+            Command::Run { generation, .. } => {
+                self.generation = *generation;
                 self.running = true;
+                self.latest.clear();
+                self.earlier = self.results.len();
                 self.state = "begins".into();
             }
             Command::Shutdown => self.closing = true,
@@ -162,6 +188,7 @@ impl Hub {
                     self.alone = Instant::now();
                 }
                 self.note(text, 0);
+                self.replace(event);
             }
         }
         self.recorded(recorded);
@@ -184,20 +211,61 @@ impl Hub {
     fn note(&mut self, text: String, by: u64) {
         let text = text.trim_end();
         if text.len() > MAX_LINE {
-            let problem = Problem {
-                what: format!(
-                    "a result of {} bytes is longer than any that can be recorded or sent",
-                    text.len()
-                ),
-                r#where: self.name.clone(),
-                hint: "it is left out; please report it".into(),
-            };
-            let notice = Event::Notice(Notice { level: NoticeLevel::Error, problem });
+            let notice = too_long(text.len(), &self.name);
             return self.note(line(self.seconds(), &notice).unwrap_or_default(), 0);
         }
         // Progress that was not sent by now belongs to what is over.
         self.passing = [None, None];
+        self.kept += text.len() as u64;
         self.journal.push(Noted { line: text.into(), by });
+    }
+
+    /// Forgets the line that the latest one, about this event, replaces. The first about a finding stays: it is what decides the order
+    /// of findings.
+    fn replace(&mut self, event: &Event) {
+        let Some((slot, ticket)) = Slot::new(event, self.generation) else { return };
+        let at = self.journal.len() - 1;
+        let is_finding = matches!(slot, Slot::Finding(..));
+        let (first, before, answered) = self.latest.get(&slot).copied().unwrap_or((at, at, ticket));
+        if ticket < answered {
+            return;
+        }
+        if before != at && (before != first || !is_finding) {
+            self.forget(before);
+        }
+        self.latest.insert(slot, (first, at, ticket));
+        self.results.push_back(at);
+        let mut forgotten = false;
+        while self.kept > MOST_KEPT && self.earlier > 0 {
+            self.earlier -= 1;
+            let oldest = self.results.pop_front();
+            oldest.into_iter().for_each(|at| self.forget(at));
+            forgotten = true;
+        }
+        if forgotten && !std::mem::replace(&mut self.forgot, true) {
+            self.say_forgotten();
+        }
+    }
+
+    fn forget(&mut self, at: usize) {
+        if let Some(noted) = self.journal.get_mut(at) {
+            self.kept -= noted.line.len() as u64;
+            noted.line = "".into();
+        }
+    }
+
+    /// Says that a near end that attaches from now on does not get everything.
+    fn say_forgotten(&mut self) {
+        let problem = Problem {
+            what: format!(
+                "results of earlier runs are no longer sent to who attaches: the engine holds {} of them",
+                size::show(MOST_KEPT)
+            ),
+            r#where: self.name.clone(),
+            hint: format!("`probity remote fetch HOST {}` brings all of them", self.name),
+        };
+        let notice = Event::Notice(Notice { level: NoticeLevel::Warning, problem });
+        self.note(line(self.seconds(), &notice).unwrap_or_default(), 0);
     }
 
     fn pass(&mut self, kind: usize, text: &str) {
@@ -386,6 +454,26 @@ mod tests {
         let outcome = Outcome::Done;
         hub.event(&Event::Finished { job: 1, generation: 1, outcome, seconds: 1.0 });
         assert!(hub.passing(&mut seen).is_empty(), "it is over");
+    }
+
+    /// The keeper held every line for ever, and refused whoever attached once it had more than a million.
+    #[test]
+    fn lines_that_later_ones_replace_are_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut hub = hub(folder.path());
+        let findings = Vec::new();
+        let answer = |ticket| Event::Answer {
+            ticket,
+            answer: engine::message::Answer::Experiment { generation: 0, findings: findings.clone() },
+        };
+        (1..=1000).for_each(|ticket| hub.event(&answer(ticket)));
+        let lines = hub.lines(0, 2000, 0);
+        let full = |m: &&Message| matches!(m, Message::Line { line, .. } if !line.is_empty());
+        assert_eq!((lines.len(), lines.iter().filter(full).count()), (1000, 1), "numbers stay");
+        assert!(
+            matches!(lines.last(), Some(Message::Line { number: 1000, line, .. }) if line.contains("1000"))
+        );
+        assert!(hub.kept < 200, "{}", hub.kept);
     }
 
     #[test]

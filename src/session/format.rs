@@ -1,28 +1,22 @@
-//! The session file: a header line, then one command, event, note or view state per line; and its reader.
+//! The session file: a header line, then one command, event, note or view state per line.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
+use std::io::{BufRead, Read};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::SessionError;
 use super::newer::is_newer;
+pub use super::stream::Session;
 use engine::board::Board;
 use engine::message::{Command, Event};
 use labs::Spec;
 
 /// Version of the file format.
 pub const FORMAT: u32 = 2;
-/// Longest line that is read, in bytes; longer ones are skipped without being held in memory.
+/// Longest line, in bytes: the recorder writes none that is longer, and readers skip longer ones without holding them in memory.
 pub const MAX_LINE: usize = 4 << 20;
-/// Largest file that is read, in bytes.
-pub const MAX_FILE: u64 = 256 << 20;
-/// Most entries that are kept; the rest are counted.
-pub const MAX_ENTRIES: usize = 1_000_000;
 /// Latest time offset that is accepted, in seconds (three years).
-const MAX_TIME: f64 = 1e8;
+pub(super) const MAX_TIME: f64 = 1e8;
 /// Most line numbers that a report lists.
 const MAX_LISTED: usize = 20;
 
@@ -91,19 +85,6 @@ pub struct Entry {
     pub item: Item,
 }
 
-/// A session, as read.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Session {
-    /// The first line.
-    pub header: Header,
-    /// The other lines that could be read, in order.
-    pub entries: Vec<Entry>,
-    /// Lines that could not be read.
-    pub losses: Losses,
-    /// True if a newer program wrote it.
-    pub(super) newer: bool,
-}
-
 /// Counts of lines left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Losses {
@@ -117,8 +98,6 @@ pub struct Losses {
     pub cut: Option<usize>,
     /// Those of the damaged lines that are over [`MAX_LINE`].
     pub long: usize,
-    /// Lines after the largest number of entries.
-    pub beyond: usize,
 }
 
 impl Losses {
@@ -146,103 +125,14 @@ impl Losses {
         if self.unknown > 0 {
             out.push(format!("{} line(s) of a kind unknown to this version skipped", self.unknown));
         }
-        if self.beyond > 0 {
-            out.push(format!("{} line(s) after the first {MAX_ENTRIES} entries left out", self.beyond));
-        }
         out
     }
 
-    fn damage(&mut self, line: usize) {
+    pub(super) fn damage(&mut self, line: usize) {
         self.damaged += 1;
         if self.damaged_lines.len() < MAX_LISTED {
             self.damaged_lines.push(line);
         }
-    }
-}
-
-impl Session {
-    /// Reads a session file.
-    ///
-    /// # Errors
-    /// [`SessionError::Read`] if the file cannot be read or is larger than [`MAX_FILE`], [`SessionError::Format`]
-    /// if its first line is not a header of this format. Damage after the header is not an error: it is counted
-    /// in [`Session::losses`].
-    pub fn read(path: &Path) -> Result<Self, SessionError> {
-        let fail = |source| SessionError::Read { path: path.to_owned(), source };
-        let file = File::open(path).map_err(fail)?;
-        let meta = file.metadata().map_err(fail)?;
-        if !meta.is_file() {
-            return Err(fail(std::io::Error::other("it is not a regular file")));
-        }
-        if meta.len() > MAX_FILE {
-            let message = format!("{} bytes are more than a session can have ({MAX_FILE})", meta.len());
-            return Err(fail(std::io::Error::other(message)));
-        }
-        // The file may grow while it is being read; the bound holds all the same.
-        Self::parse(BufReader::new(file.take(MAX_FILE)), path)
-    }
-
-    /// Reads a session from any source; `origin` names it in errors.
-    pub fn parse(mut source: impl BufRead, origin: &Path) -> Result<Self, SessionError> {
-        let fail = |source| SessionError::Read { path: origin.to_owned(), source };
-        let bad = |message: String| SessionError::Format { path: origin.to_owned(), line: 1, message };
-        let mut buffer = Vec::new();
-        let header = match next_line(&mut source, &mut buffer).map_err(fail)? {
-            Line::End => return Err(bad("the file is empty; a session begins with a header line".into())),
-            Line::TooLong => return Err(bad("this is not a session: its first line is too long".into())),
-            Line::Whole | Line::Cut => parse_header(&buffer).map_err(bad)?,
-        };
-        let newer = version(&header.version) > version(env!("CARGO_PKG_VERSION"));
-        let mut session = Self { header, entries: Vec::new(), losses: Losses::default(), newer };
-        let mut number = 1;
-        loop {
-            number += 1;
-            match next_line(&mut source, &mut buffer).map_err(fail)? {
-                Line::End => return Ok(session),
-                Line::TooLong => {
-                    session.losses.damage(number);
-                    session.losses.long += 1;
-                }
-                Line::Whole => session.take(&buffer, number, false),
-                Line::Cut => session.take(&buffer, number, true),
-            }
-        }
-    }
-
-    fn take(&mut self, line: &[u8], number: usize, cut: bool) {
-        if line.trim_ascii().is_empty() {
-            return;
-        }
-        let last = self.entries.last().map_or(0.0, |e| e.t);
-        match parse_entry(line, self.newer) {
-            Ok(_) if self.entries.len() >= MAX_ENTRIES => self.losses.beyond += 1,
-            Ok(mut entry) => {
-                entry.t = entry.t.max(last);
-                self.entries.push(entry);
-            }
-            Err(Unread::Unknown) => self.losses.unknown += 1,
-            Err(Unread::Damaged) if cut => self.losses.cut = Some(number),
-            Err(Unread::Damaged) => self.losses.damage(number),
-        }
-    }
-
-    /// Time of the last entry, in seconds.
-    pub fn duration(&self) -> f64 {
-        self.entries.last().map_or(0.0, |e| e.t)
-    }
-
-    /// The board at time `t`: the fold of all entries up to and including it.
-    pub fn board_at(&self, t: f64) -> Board {
-        let mut board = Board::default();
-        for entry in self.entries.iter().take_while(|e| e.t <= t) {
-            entry.fold(&mut board);
-        }
-        board
-    }
-
-    /// The board at the end.
-    pub fn board(&self) -> Board {
-        self.board_at(f64::INFINITY)
     }
 }
 
@@ -335,7 +225,7 @@ pub(super) fn next_line(source: &mut impl BufRead, buffer: &mut Vec<u8>) -> std:
     }
 }
 
-fn parse_header(line: &[u8]) -> Result<Header, String> {
+pub(super) fn parse_header(line: &[u8]) -> Result<Header, String> {
     let value: Value = serde_json::from_slice(line)
         .map_err(|_| "this is not a session: the first line is not a JSON header".to_owned())?;
     let format = value.get("probity_session").and_then(Value::as_u64).ok_or_else(|| {
@@ -358,7 +248,7 @@ pub enum Unread {
 }
 
 /// The numbers of a version, for comparison.
-fn version(text: &str) -> Vec<u64> {
+pub(super) fn version(text: &str) -> Vec<u64> {
     text.split(['.', '-', '+']).map_while(|part| part.parse().ok()).collect()
 }
 

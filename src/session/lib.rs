@@ -6,12 +6,15 @@
 //! cells of a grid found is in [`parts`] until it is joined into a session.
 
 pub mod format;
+mod glance;
 pub mod name;
 mod newer;
 pub mod parts;
 pub mod record;
 pub mod replay;
 pub mod shelf;
+mod stream;
+pub mod thin;
 
 use std::path::PathBuf;
 

@@ -1,19 +1,24 @@
 //! The recorder: appends each command and event to the session file as it happens.
 
+use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use serde_json::Value;
 
 use super::SessionError;
-use super::format::{Entry, Header, Item, line};
+use super::format::{Entry, Header, Item, MAX_LINE, line};
 use super::name;
-use engine::message::{Command, Event, Generation};
+use super::thin::Slot;
+use base::Problem;
+use engine::message::{Command, Event, Generation, Notice, NoticeLevel, Question};
 
-/// Progress is recorded at most this often, in seconds; later progress supersedes what is withheld.
+/// Progress, answers and findings that are still being refined are recorded at most this often, in seconds; later ones replace
+/// what is withheld.
 const PROGRESS_EVERY: f64 = 0.25;
+const ANSWER_EVERY: f64 = 0.5;
+const FINDING_EVERY: f64 = 5.0;
 /// Largest number appended to a name that is taken.
 const MAX_TRIES: usize = 1000;
 
@@ -45,16 +50,20 @@ impl Record for Recorder {
 }
 
 /// Writes a session. It has no clock and no thread: every call states the time, and each line is written whole, straight
-/// to the file, so that a killed process leaves everything it had recorded.
+/// to the file, so that a killed process leaves everything it had recorded: all but the refinements of the last five seconds.
+/// After a loss of power, lines since the end of the last run may be missing, and the last one may be cut.
 #[derive(Debug)]
 pub struct Recorder {
     file: File,
     path: PathBuf,
     generation: Generation,
-    last_progress: f64,
-    /// The latest progress event that was not written. It is written before the next line of another kind, so that at
+    /// When an event about something was last written, and the latest question that was answered.
+    written: HashMap<Slot, (f64, u64)>,
+    /// The latest events that were not written. They are written before the next line that they could matter to, so that at
     /// that point the fold of the recording equals the fold of the live events.
-    withheld: Option<(f64, Event)>,
+    withheld: HashMap<Slot, (f64, Event)>,
+    /// Time of the oldest one of them.
+    oldest: f64,
 }
 
 impl Recorder {
@@ -73,7 +82,8 @@ impl Recorder {
         let mut text = serde_json::to_string(header).map_err(|e| fail(&path)(e.into()))?;
         text.push('\n');
         file.write_all(text.as_bytes()).map_err(fail(&path))?;
-        Ok(Self { file, path, generation: 0, last_progress: f64::NEG_INFINITY, withheld: None })
+        let (written, withheld) = (HashMap::new(), HashMap::new());
+        Ok(Self { file, path, generation: 0, written, withheld, oldest: f64::INFINITY })
     }
 
     /// The file that is written.
@@ -92,26 +102,58 @@ impl Recorder {
     /// # Errors
     /// [`SessionError::Write`] if the file cannot be written (also for the methods below).
     pub fn command(&mut self, t: f64, command: &Command) -> Result<(), SessionError> {
+        // A question says nothing of what is withheld, and its answer may replace the one that is.
+        if !matches!(command, Command::Ask { question: Question::Experiment { .. }, .. }) {
+            self.release()?;
+        }
         if let Command::Run { generation, .. } = command {
             self.generation = *generation;
+            self.written.clear();
         }
-        self.append(t, command)
+        self.write(line(t, command))
     }
 
-    /// Records an event. Progress of the current run is thinned; a stale one is not, because boards count those.
+    /// Records an event. What later events replace is thinned; stale progress is not, because boards count it.
     pub fn event(&mut self, t: f64, event: &Event) -> Result<(), SessionError> {
-        if let Event::Progress { generation, .. } = event
-            && *generation == self.generation
-        {
-            if t - self.last_progress < PROGRESS_EVERY {
-                self.withheld = Some((t, event.clone()));
-                return Ok(());
+        let every = match event {
+            Event::Progress { .. } => PROGRESS_EVERY,
+            Event::Answer { .. } => ANSWER_EVERY,
+            Event::Finding { finding, .. } if !finding.r#final => FINDING_EVERY,
+            _ => 0.0,
+        };
+        let is_finding = matches!(event, Event::Finding { .. });
+        // A final finding matters only to what is withheld.
+        let matters = every > 0.0 || (is_finding && !self.withheld.is_empty());
+        let slot = if matters { Slot::new(event, self.generation) } else { None };
+        let Some((slot, ticket)) = slot else {
+            if !is_finding || every > 0.0 {
+                self.release()?;
             }
-            self.last_progress = t;
-            // The newer progress replaces the withheld one.
-            self.withheld = None;
+            self.write(line(t, event))?;
+            // What a run has found is to outlast a loss of power.
+            return if matches!(event, Event::Finished { .. }) { self.sync() } else { Ok(()) };
+        };
+        let before = self.written.get(&slot).copied();
+        if before.is_some_and(|(_, answered)| ticket < answered) {
+            // It comes too late, and a board counts it against the one that came before it.
+            self.release()?;
+            return self.write(line(t, event));
         }
-        self.append(t, event)
+        if every > 0.0 {
+            let at = before.map(|(at, _)| at).filter(|at| t - at < every);
+            self.written.insert(slot.clone(), (at.unwrap_or(t), ticket));
+            if at.is_some() {
+                self.withheld.insert(slot, (t, event.clone()));
+                self.oldest = self.oldest.min(t);
+                return if t - self.oldest > FINDING_EVERY { self.release() } else { Ok(()) };
+            }
+        }
+        self.withheld.remove(&slot);
+        self.write(line(t, event))
+    }
+
+    fn sync(&self) -> Result<(), SessionError> {
+        self.file.sync_data().map_err(|source| SessionError::Write { path: self.path.clone(), source })
     }
 
     /// Records a remark of the user.
@@ -127,7 +169,7 @@ impl Recorder {
     /// Writes withheld progress and asks the system to flush the file to disk.
     pub fn finish(&mut self) -> Result<(), SessionError> {
         self.release()?;
-        self.file.sync_data().map_err(|source| SessionError::Write { path: self.path.clone(), source })
+        self.sync()
     }
 
     /// Removes the session's file.
@@ -135,7 +177,7 @@ impl Recorder {
     /// # Errors
     /// [`SessionError::Write`] if it cannot be removed.
     pub fn discard(&mut self) -> Result<(), SessionError> {
-        self.withheld = None;
+        self.withheld.clear();
         super::shelf::delete(&self.path)
     }
 
@@ -160,21 +202,37 @@ impl Recorder {
         self.write(text)
     }
 
-    fn append<T: Serialize>(&mut self, t: f64, content: &T) -> Result<(), SessionError> {
-        self.release()?;
-        self.write(line(t, content))
-    }
-
+    /// Writes what is withheld, the oldest first.
     fn release(&mut self) -> Result<(), SessionError> {
-        let Some((t, event)) = self.withheld.take() else { return Ok(()) };
-        self.last_progress = t;
-        self.write(line(t, &event))
+        let mut withheld: Vec<(Slot, (f64, Event))> = self.withheld.drain().collect();
+        withheld.sort_by(|(_, (a, _)), (_, (b, _))| a.total_cmp(b));
+        self.oldest = f64::INFINITY;
+        withheld.into_iter().try_for_each(|(slot, (t, event))| {
+            self.written.entry(slot).and_modify(|(at, _)| *at = t);
+            self.write(line(t, &event))
+        })
     }
 
     fn write(&mut self, text: serde_json::Result<String>) -> Result<(), SessionError> {
-        let done = text.map_err(std::io::Error::from).and_then(|text| self.file.write_all(text.as_bytes()));
+        let done = text.map_err(std::io::Error::from).and_then(|mut text| {
+            if text.len() > MAX_LINE {
+                let t = super::glance::time(text.as_bytes()).unwrap_or(0.0);
+                text = line(t, &too_long(text.len(), "session"))?;
+            }
+            self.file.write_all(text.as_bytes())
+        });
         done.map_err(|source| SessionError::Write { path: self.path.clone(), source })
     }
+}
+
+/// The notice in place of a line that no reader takes.
+pub fn too_long(bytes: usize, place: &str) -> Event {
+    let what = format!("a result of {bytes} bytes is longer than any that can be recorded or sent");
+    let hint = "it is left out of the recording; please report it".into();
+    Event::Notice(Notice {
+        level: NoticeLevel::Error,
+        problem: Problem { what, r#where: place.into(), hint },
+    })
 }
 
 impl Drop for Recorder {
@@ -237,7 +295,7 @@ mod tests {
         first.note(1.0, "after").unwrap();
         assert_eq!(first.name(), "b-..-c");
         let session = Session::read(first.path()).unwrap();
-        assert_eq!(session.entries.len(), 2, "recording went on in the renamed file");
+        assert_eq!(session.entries().count(), 2, "recording went on in the renamed file");
         assert!(!folder.path().join("a.probity.jsonl").exists());
     }
 
@@ -247,7 +305,7 @@ mod tests {
         let mut recorder = Recorder::create(folder.path(), "a", &header()).unwrap();
         recorder.command(0.0, &Command::ListModels).unwrap();
         // Not dropped, not finished: as after kill -9.
-        assert_eq!(Session::read(recorder.path()).unwrap().entries.len(), 1);
+        assert_eq!(Session::read(recorder.path()).unwrap().entries().count(), 1);
         std::mem::forget(recorder);
     }
 
@@ -261,7 +319,106 @@ mod tests {
         recorder.event(1.0, &progress(7, 1)).unwrap();
         recorder.finish().unwrap();
         let session = Session::read(recorder.path()).unwrap();
-        assert_eq!(session.entries.len(), 4 + 1 + 1, "one per quarter second, the last withheld, one stale");
-        assert_eq!(session.entries[4].item, Item::Event(progress(0, 99)));
+        let entries: Vec<Entry> = session.entries().collect();
+        assert_eq!(entries.len(), 4 + 1 + 1, "one per quarter second, the last withheld, one stale");
+        assert_eq!(entries[4].item, Item::Event(progress(0, 99)));
+    }
+
+    fn shipped() -> Session {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sessions/agreement.probity.jsonl");
+        Session::read(&path).unwrap()
+    }
+
+    /// A busy hour wrote 285 MB, which no reader took.
+    #[test]
+    fn replaced_findings_do_not_stay_and_the_board_is_the_same() {
+        let (folder, live) = (tempfile::tempdir().unwrap(), shipped());
+        let mut recorder = Recorder::create(folder.path(), "a", &live.header).unwrap();
+        let mut board = engine::board::Board::default();
+        for entry in live.entries() {
+            entry.fold(&mut board);
+            match &entry.item {
+                Item::Command(command) => recorder.command(entry.t, command).unwrap(),
+                Item::Event(event) => recorder.event(entry.t, event).unwrap(),
+                Item::Note(_) | Item::View(_) => {}
+            }
+        }
+        recorder.finish().unwrap();
+        let kept = Session::read(recorder.path()).unwrap();
+        assert_eq!(kept.board(), board);
+        let size = |path: &Path| std::fs::metadata(path).unwrap().len();
+        let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sessions/agreement.probity.jsonl");
+        let (small, large) = (size(recorder.path()), size(&original));
+        assert!(small * 10 < large * 7, "{small} of {large} bytes");
+    }
+
+    #[test]
+    fn a_cancelled_run_keeps_the_latest_of_its_refinements() {
+        let (folder, live) = (tempfile::tempdir().unwrap(), shipped());
+        let mut recorder = Recorder::create(folder.path(), "a", &live.header).unwrap();
+        let mut board = engine::board::Board::default();
+        let refined = |event: &Event| matches!(event, Event::Finding { finding, .. } if finding.r#final);
+        for entry in live.entries() {
+            match &entry.item {
+                Item::Event(event) if refined(event) => continue,
+                Item::Command(command) => recorder.command(0.0, command).unwrap(),
+                Item::Event(event) => recorder.event(0.0, event).unwrap(),
+                Item::Note(_) | Item::View(_) => {}
+            }
+            entry.fold(&mut board);
+        }
+        recorder.finish().unwrap();
+        assert_eq!(Session::read(recorder.path()).unwrap().board(), board);
+    }
+
+    /// What a disk holds after a loss of power: all that was synchronised, then any part of the rest, cut off or as zeros.
+    #[test]
+    fn after_a_loss_of_power_the_runs_that_ended_are_whole() {
+        let (folder, live) = (tempfile::tempdir().unwrap(), shipped());
+        let mut recorder = Recorder::create(folder.path(), "a", &live.header).unwrap();
+        let size = |recorder: &Recorder| std::fs::metadata(recorder.path()).unwrap().len() as usize;
+        let mut synced = 0;
+        for entry in live.entries() {
+            match &entry.item {
+                Item::Command(command) => recorder.command(entry.t, command).unwrap(),
+                Item::Event(event) => {
+                    recorder.event(entry.t, event).unwrap();
+                    if matches!(event, Event::Finished { .. }) {
+                        synced = size(&recorder);
+                    }
+                }
+                Item::Note(_) | Item::View(_) => {}
+            }
+        }
+        (0..50).for_each(|k| recorder.note(1e3 + f64::from(k), "after the run").unwrap());
+        let (all, end) = (std::fs::read(recorder.path()).unwrap(), size(&recorder));
+        // Questions that were asked after the end may have lost their answers.
+        let found = |session: &Session| {
+            let run = session.board().runs.swap_remove(0);
+            (run.held, run.summary, run.job.outcome)
+        };
+        let whole = found(&live);
+        assert!(synced > 0 && end > synced);
+        let kept = folder.path().join("kept.probity.jsonl");
+        for left in (synced..end).step_by(997) {
+            for zeros in [0, 4096] {
+                let mut bytes = all[..left].to_vec();
+                bytes.resize(left + zeros, 0);
+                std::fs::write(&kept, bytes).unwrap();
+                assert_eq!(found(&Session::read(&kept).unwrap()), whole, "{left} bytes and {zeros} zeros");
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_that_no_reader_takes_is_not_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut recorder = Recorder::create(folder.path(), "a", &header()).unwrap();
+        recorder.note(3.0, &"x".repeat(MAX_LINE)).unwrap();
+        let session = Session::read(recorder.path()).unwrap();
+        assert_eq!(session.losses, crate::format::Losses::default());
+        let entry = session.entries().next().unwrap();
+        assert!(matches!(&entry.item, Item::Event(Event::Notice(n)) if n.problem.what.contains("longer")));
+        assert_eq!(entry.t, 3.0);
     }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use super::format::{Entry, Session};
+use super::stream::Entries;
 use engine::board::Board;
 use engine::message::{Command, Event};
 use engine::{EVENT_QUEUE, Engine, EngineGone};
@@ -16,10 +17,10 @@ pub const SPEEDS: (f64, f64) = (0.05, 1000.0);
 const NAP: Duration = Duration::from_millis(250);
 
 /// A cursor over a session. It has no clock: the caller says how much time has passed.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Player {
     session: Arc<Session>,
-    next: usize,
+    rest: Entries,
     now: f64,
     speed: f64,
     paused: bool,
@@ -28,7 +29,8 @@ pub struct Player {
 impl Player {
     /// A player at the beginning of a session.
     pub fn new(session: Arc<Session>) -> Self {
-        Self { session, next: 0, now: 0.0, speed: 1.0, paused: false }
+        let rest = session.entries();
+        Self { session, rest, now: 0.0, speed: 1.0, paused: false }
     }
 
     /// The session being played.
@@ -47,8 +49,8 @@ impl Player {
     }
 
     /// True if everything has been played.
-    pub fn ended(&self) -> bool {
-        self.next == self.session.entries.len()
+    pub fn ended(&mut self) -> bool {
+        self.rest.peek().is_none()
     }
 
     /// Sets the speed, within [`SPEEDS`]; infinity plays the rest at the next step.
@@ -63,39 +65,37 @@ impl Player {
     }
 
     /// Lets `wall` seconds pass and returns the entries that fall due, in order.
-    pub fn advance(&mut self, wall: f64) -> &[Entry] {
-        if self.paused {
-            return &[];
-        }
+    pub fn advance(&mut self, wall: f64) -> impl Iterator<Item = Entry> {
         let end = self.session.duration();
         // At infinite speed, even zero seconds cover the whole rest.
         let target = if self.speed.is_infinite() { end } else { self.now + wall.max(0.0) * self.speed };
-        self.play_to(target.min(end))
+        if !self.paused {
+            self.now = target.min(end);
+        }
+        let (now, paused) = (self.now, self.paused);
+        std::iter::from_fn(move || {
+            let due = !paused && self.rest.peek().is_some_and(|entry| entry.t <= now);
+            if due { self.rest.next() } else { None }
+        })
     }
 
-    /// Goes to time `t` of the recording, forwards or backwards, and returns every entry from the beginning up to there: the
-    /// state at `t` is their fold, whatever was played before.
-    pub fn seek(&mut self, t: f64) -> &[Entry] {
-        self.next = 0;
-        self.now = 0.0;
-        self.play_to(t.clamp(0.0, self.session.duration()))
+    /// Goes to time `t` of the recording, forwards or backwards, and returns entries from the beginning up to there whose fold is the
+    /// state at `t`, whatever was played before, and the places of the runs whose results that state has let go.
+    pub fn seek(&mut self, t: f64) -> (impl Iterator<Item = Entry> + use<>, Vec<usize>) {
+        self.now = t.clamp(0.0, self.session.duration());
+        let past = self.session.until(self.now);
+        self.rest = past.rest;
+        (past.entries, past.gone)
     }
 
     /// Wall seconds until the next entry; `None` if the replay has ended or is paused.
-    pub fn wait(&self) -> Option<f64> {
+    pub fn wait(&mut self) -> Option<f64> {
         if self.paused {
             return None;
         }
-        let entry = self.session.entries.get(self.next)?;
-        Some(if self.speed.is_infinite() { 0.0 } else { ((entry.t - self.now) / self.speed).max(0.0) })
-    }
-
-    fn play_to(&mut self, t: f64) -> &[Entry] {
-        let entries = &self.session.entries;
-        let first = self.next;
-        self.next += entries[first..].partition_point(|e| e.t <= t);
-        self.now = t;
-        &entries[first..self.next]
+        let (now, speed) = (self.now, self.speed);
+        let entry = self.rest.peek()?;
+        Some(if speed.is_infinite() { 0.0 } else { ((entry.t - now) / speed).max(0.0) })
     }
 }
 
@@ -106,6 +106,8 @@ pub enum Step {
     Rewound,
     /// A line of the session.
     Entry(Box<Entry>),
+    /// Places of runs whose results the state has let go.
+    LetGo(Vec<usize>),
     /// Everything has been played; a seek may follow.
     Ended,
 }
@@ -117,7 +119,7 @@ pub enum Step {
 pub struct Recorded {
     control: Control,
     thread: Option<std::thread::JoinHandle<()>>,
-    start: Option<Player>,
+    start: Option<Box<Player>>,
 }
 
 /// Controls a replay from another thread: pause, seek, speed.
@@ -170,7 +172,7 @@ impl Recorded {
         let mut player = Player::new(session);
         player.set_speed(speed);
         let control = Control(Arc::new(Shared { wishes: Mutex::default(), changed: Condvar::new() }));
-        Self { control, thread: None, start: Some(player) }
+        Self { control, thread: None, start: Some(Box::new(player)) }
     }
 
     /// Pause, seek, speed.
@@ -190,7 +192,7 @@ impl Recorded {
         let player = self.start.take()?;
         let (sender, receiver) = channel(EVENT_QUEUE);
         let control = self.control();
-        let feed = move || feed(player, &control, &sender, &map);
+        let feed = move || feed(*player, &control, &sender, &map);
         self.thread = std::thread::Builder::new().name("replay".into()).spawn(feed).ok();
         self.thread.as_ref().map(|_| receiver)
     }
@@ -212,7 +214,7 @@ impl Engine for Recorded {
                 super::format::Item::Event(event) => Some(event.clone()),
                 _ => None,
             },
-            Step::Rewound | Step::Ended => None,
+            Step::Rewound | Step::LetGo(_) | Step::Ended => None,
         })
     }
 }
@@ -245,24 +247,23 @@ fn feed<T>(mut player: Player, control: &Control, sender: &Sender<T>, map: &impl
         // The elapsed time was played at the old speed.
         let wall = clock.elapsed().as_secs_f64();
         clock = Instant::now();
-        let mut due = player.advance(wall).to_vec();
+        let play = |entry: Entry| send(Step::Entry(Box::new(entry)));
+        let played = match wish.seek {
+            Some(t) => {
+                told_end = false;
+                let (mut entries, gone) = player.seek(t);
+                send(Step::Rewound) && entries.all(play) && (gone.is_empty() || send(Step::LetGo(gone)))
+            }
+            None => player.advance(wall).all(play),
+        };
+        if !played {
+            return;
+        }
         if let Some(speed) = wish.speed {
             player.set_speed(speed);
         }
         if let Some(paused) = wish.paused {
             player.set_paused(paused);
-        }
-        if let Some(t) = wish.seek {
-            due = player.seek(t).to_vec();
-            told_end = false;
-            if !send(Step::Rewound) {
-                return;
-            }
-        }
-        for entry in due {
-            if !send(Step::Entry(Box::new(entry))) {
-                return;
-            }
         }
         if player.ended() && !told_end {
             told_end = true;
@@ -278,6 +279,7 @@ pub fn fold(board: &mut Board, step: &Step) {
     match step {
         Step::Rewound => *board = Board::default(),
         Step::Entry(entry) => entry.fold(board),
+        Step::LetGo(gone) => gone.iter().for_each(|at| board.let_go(*at)),
         Step::Ended => {}
     }
 }
@@ -285,36 +287,37 @@ pub fn fold(board: &mut Board, step: &Step) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::{Header, Item, Losses};
+    use crate::format::{Header, Item};
     use engine::message::EngineInfo;
 
     fn session(times: &[f64]) -> Arc<Session> {
         let ready = |device: String| Event::Ready(EngineInfo { version: "1".into(), device });
-        let entries =
-            times.iter().map(|&t| Entry { t, item: Item::Event(ready(format!("at {t}"))) }).collect();
-        let header = Header::new("cpu", String::new(), None);
-        Arc::new(Session { header, entries, losses: Losses::default(), newer: false })
+        let mut text = serde_json::to_string(&Header::new("cpu", String::new(), None)).unwrap() + "\n";
+        for &t in times {
+            text += &Entry { t, item: Item::Event(ready(format!("at {t}"))) }.to_line().unwrap();
+        }
+        Arc::new(Session::parse(text.as_bytes(), std::path::Path::new("s")).unwrap())
     }
 
     #[test]
     fn the_player_follows_time_speed_pause_and_seek() {
         let mut player = Player::new(session(&[0.0, 1.0, 1.0, 5.0]));
-        assert_eq!(player.advance(0.0).len(), 1);
+        assert_eq!(player.advance(0.0).count(), 1);
         assert_eq!(player.wait(), Some(1.0));
-        assert_eq!(player.advance(0.5).len(), 0);
+        assert_eq!(player.advance(0.5).count(), 0);
         player.set_speed(2.0);
         assert_eq!(player.wait(), Some(0.25));
-        assert_eq!(player.advance(0.25).len(), 2);
+        assert_eq!(player.advance(0.25).count(), 2);
         player.set_paused(true);
-        assert_eq!((player.advance(100.0).len(), player.wait()), (0, None));
+        assert_eq!((player.advance(100.0).count(), player.wait()), (0, None));
         assert_eq!(player.position(), 1.0);
-        assert_eq!(player.seek(0.5).len(), 1);
-        assert_eq!(player.seek(1e9).len(), 4);
+        assert_eq!(player.seek(0.5).0.count(), 1);
+        assert_eq!(player.seek(1e9).0.count(), 4);
         assert!(player.ended() && player.position() == 5.0);
         player.set_paused(false);
-        player.seek(0.0);
+        drop(player.seek(0.0));
         player.set_speed(f64::INFINITY);
-        assert_eq!(player.advance(0.0).len(), 3);
+        assert_eq!(player.advance(0.0).count(), 3);
         player.set_speed(f64::NAN);
         assert_eq!(player.pace().0, SPEEDS.0);
     }

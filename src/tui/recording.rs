@@ -95,7 +95,7 @@ mod tests {
         recorder.command(2.0, &Command::Shutdown).unwrap();
         recorder.finish();
         let read = Session::read(&session::name::file(folder.path(), "second")).unwrap();
-        assert_eq!(read.entries.iter().map(|e| e.t).collect::<Vec<_>>(), [0.5, 1.0, 2.0]);
+        assert_eq!(read.entries().map(|e| e.t).collect::<Vec<_>>(), [0.5, 1.0, 2.0]);
     }
 
     #[test]
@@ -110,7 +110,7 @@ mod tests {
         }
         recorder.command(1.0, &Command::ListModels).unwrap();
         let kept = Session::read(&session::name::file(folder.path(), "taken")).unwrap();
-        assert_eq!(kept.entries.len(), 1, "the other session is whole");
+        assert_eq!(kept.entries().count(), 1, "the other session is whole");
     }
 
     #[test]

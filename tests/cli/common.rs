@@ -133,6 +133,12 @@ grid = "paper"
 name = "pgd"
 "#;
 
+/// The findings that no later one replaces, as text: a recording leaves out most of the others.
+pub(crate) fn finals(bytes: &[u8]) -> Vec<String> {
+    let all = json_lines(bytes).into_iter().filter(|finding| finding["final"] == true);
+    all.map(|finding| finding.to_string()).collect()
+}
+
 pub(crate) fn json_lines(stdout: &[u8]) -> Vec<Value> {
     text(stdout).lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}"))).collect()
 }

@@ -184,7 +184,7 @@ fn open(bytes: &[u8]) {
         None => interventions::Spec::shipped().into(),
     };
     let mut harness = Harness::of(Start { size: (80, 24), replay, spec, ..start() });
-    for entry in session.entries {
+    for entry in session.entries() {
         harness.act(Action::Played(Step::Entry(Box::new(entry))));
     }
     timed(|| harness.screen()).lines().for_each(printed);
@@ -477,5 +477,5 @@ fn a_session_of_many_tiny_lines_is_read_in_time() {
     let lines = "{\"t\":0,\"note\":\"\"}\n{}\n".repeat(100_000);
     let session =
         timed(|| Session::parse(format!("{header}\n{lines}").as_bytes(), Path::new("fuzz")).unwrap());
-    assert_eq!((session.entries.len(), session.losses.damaged), (100_000, 100_000));
+    assert_eq!((session.entries().count(), session.losses.damaged), (100_000, 100_000));
 }

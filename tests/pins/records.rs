@@ -31,7 +31,7 @@ fn every_line_of_the_shipped_session_is_written_as_it_was_read() {
     let session = Session::read(&path).unwrap();
     let mut lines = text.lines();
     assert_eq!(serde_json::to_string(&session.header).unwrap(), lines.next().unwrap());
-    for (number, (entry, line)) in session.entries.iter().zip(lines.by_ref()).enumerate() {
+    for (number, (entry, line)) in session.entries().zip(lines.by_ref()).enumerate() {
         assert_eq!(entry.to_line().unwrap().trim_end(), line, "line {}", number + 2);
     }
     assert_eq!(lines.next(), None, "every line is an entry");

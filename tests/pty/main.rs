@@ -326,8 +326,8 @@ fn a_killed_run_leaves_a_session_that_replays() {
     let path = screen.session();
     let session = Session::read(&path).unwrap();
     assert!(session.losses.damaged == 0 && session.losses.unknown == 0, "{:?}", session.losses);
-    assert!(session.entries.iter().any(|e| matches!(e.item, Item::Command(_))));
-    assert!(session.entries.iter().any(|e| matches!(e.item, Item::Event(_))));
+    assert!(session.entries().any(|e| matches!(e.item, Item::Command(_))));
+    assert!(session.entries().any(|e| matches!(e.item, Item::Event(_))));
     let name = path.display().to_string();
     let mut replay = Screen::launch(screen.folder, &["replay", &name, "--speed", "1000"]);
     replay.sees("Interventions");

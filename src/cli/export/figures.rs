@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::super::error::CliError;
 use super::write_table;
+use crate::{output, replay};
 use base::numbers::number;
 use base::suggest::unknown;
 use engine::board::{Board, Run};
@@ -94,6 +95,10 @@ pub(super) fn write_all(
 ) -> Result<Vec<PathBuf>, CliError> {
     let mut written = Vec::new();
     for (k, run) in board.runs.iter().enumerate() {
+        if run.gone {
+            output::say(&replay::gone(k + 1));
+            continue;
+        }
         let lab = labs::by_id(run.job.spec.lab());
         let folder = match board.runs.len() {
             1 => folder.to_owned(),

@@ -13,7 +13,7 @@ use labs::Details;
 /// # Errors
 /// [`CliError::Closed`] and [`CliError::Failed`] as [`output::line`].
 pub(super) fn print(board: &Board, out: &mut dyn Write) -> Result<(), CliError> {
-    for run in &board.runs {
+    for run in board.runs.iter().filter(|run| !run.gone) {
         let lab = labs::by_id(run.job.spec.lab());
         output::line(out, &format!("{} ({})", lab.title(), lab.id()))?;
         let drawn =

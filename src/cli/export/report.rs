@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::error::CliError;
 use super::figures::of_run;
+use crate::replay;
 use base::files::{FileError, Whole};
 use base::text::printable;
 use engine::board::{Board, Run};
@@ -35,6 +36,10 @@ pub(super) fn write(
     let mut page = format!("# {}\n", escaped(session));
     let mut written = Vec::new();
     for (k, run) in board.runs.iter().enumerate() {
+        if run.gone {
+            page.push_str(&format!("\n{}\n", replay::gone(k + 1)));
+            continue;
+        }
         let mut pictures = Vec::new();
         for (name, mut figure) in of_run(run, board.engine.as_ref(), false) {
             figure.provenance.entries.push(("session".into(), session.to_owned()));

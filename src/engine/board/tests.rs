@@ -411,6 +411,24 @@ fn each_run_knows_the_latest_question_to_it() {
     assert_eq!(board.latest().unwrap().asked, 0, "nothing has been asked of the new run");
 }
 
+/// A session of an hour held the results of every run: 500 MB.
+#[test]
+fn the_results_of_old_runs_are_let_go_and_the_runs_stay() {
+    let held = [MOST_HELD / 2, 0, MOST_HELD / 2, 1];
+    assert_eq!(over(held.into_iter()), [0]);
+    assert_eq!(over([MOST_HELD, MOST_HELD + 1].into_iter()), [0], "the latest stays");
+    assert!(over([3, MOST_HELD - 3].into_iter()).is_empty());
+    let mut board = begun(1);
+    board.on_event(&finished(1, Outcome::Done));
+    board.runs[0].held = MOST_HELD + 1;
+    board.on_command(&run(2, shipped()));
+    assert!(!board.runs[0].gone, "the latest stays");
+    board.on_command(&run(3, shipped()));
+    assert!(board.runs[0].gone && !board.runs[1].gone);
+    assert_eq!(board.runs[0].job.outcome, Some(Outcome::Done));
+    assert_eq!(board.runs[0].results, Results::new(LABS[0].id()));
+}
+
 #[test]
 fn what_the_engine_says_of_itself_is_kept() {
     let mut board = Board::default();

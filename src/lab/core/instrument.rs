@@ -62,6 +62,8 @@ pub trait Instrument: Send + Sync + 'static {
     fn tables(_results: &Self::Results) -> Vec<Table> {
         Vec::new()
     }
+    /// Kinds of finding that can make a comparison.
+    const COMPARES: &'static [&'static str] = &[];
     /// The comparison that a finding makes, for corrections over all of a session's.
     fn compared(_finding: Head<'_>, _kind: &Self::Kind) -> Option<Comparison> {
         None

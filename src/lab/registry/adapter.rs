@@ -97,6 +97,10 @@ impl<I: Listed> Lab for I {
         I::Results::within(results).map_or_else(Vec::new, I::tables)
     }
 
+    fn compares(&self, kind: &str) -> bool {
+        I::COMPARES.contains(&kind)
+    }
+
     fn compared(&self, finding: &Finding) -> Option<Comparison> {
         I::compared(finding.head(), I::kind(finding.kind()?)?)
     }

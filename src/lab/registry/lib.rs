@@ -89,6 +89,8 @@ pub trait Lab: Sync {
     fn presets(&self) -> &'static [Preset];
     /// The tables of a run, in the layout of the papers.
     fn tables(&self, results: &Results) -> Vec<table::Table>;
+    /// True if findings of this kind can make comparisons.
+    fn compares(&self, kind: &str) -> bool;
     /// The comparison that a finding makes, for corrections over all of a session's; `None` for findings that test
     /// nothing.
     fn compared(&self, finding: &Finding) -> Option<family::Comparison>;
@@ -319,6 +321,24 @@ labs! {
     Power = power;
     /// Saliency: the words that a prediction rests on, and agreement with people (Shen et al.).
     Saliency = saliency;
+}
+
+/// The same text for findings of one run of which the later one counts; `body` is the finding as JSON.
+pub fn identity(kind: &columns::KindInfo, model: &str, body: &Value) -> String {
+    let mut text = format!("{}\n{model}", kind.name);
+    for column in (kind.columns)().into_iter().filter(|c| c.id) {
+        text.push('\n');
+        if let Some(value) = body.get(column.key) {
+            text += &value.to_string();
+        }
+    }
+    text
+}
+
+/// The kind of a finding as JSON.
+pub fn kind_of(lab: LabId, body: &Value) -> Option<&'static columns::KindInfo> {
+    let name = body.get("kind")?.as_str()?;
+    kinds(lab).iter().find(|k| k.name == name)
 }
 
 /// The lab of that name.

@@ -169,8 +169,7 @@ fn merging_gives_one_session_of_all_cells_in_their_order() {
     let grid = session.header.grid.as_ref().unwrap();
     assert_eq!((grid.cells, grid.merged, grid.hash.as_str()), (3, 3, bench.folder.head.hash.as_str()));
     let seeds: Vec<u64> = session
-        .entries
-        .iter()
+        .entries()
         .filter_map(|e| match &e.item {
             Item::Command(Command::Run { spec, .. }) => Some(spec.seed()),
             _ => None,

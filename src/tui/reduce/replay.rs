@@ -25,6 +25,7 @@ pub(super) fn on_step(state: &mut State, step: &Step) {
             replay.ended = false;
         }
         Step::Entry(entry) => replay.at = entry.t,
+        Step::LetGo(_) => {}
         Step::Ended => {
             replay.at = replay.length;
             replay.ended = true;
@@ -39,7 +40,7 @@ pub(super) fn on_step(state: &mut State, step: &Step) {
     }
     match step {
         Step::Entry(entry) => follow(state, entry),
-        Step::Rewound | Step::Ended => fold(&mut state.board, step),
+        Step::Rewound | Step::LetGo(_) | Step::Ended => fold(&mut state.board, step),
     }
 }
 

@@ -11,9 +11,9 @@ fn lab(state: &State) -> Option<LabId> {
     state.screen().setup().map(|setup| setup.lab())
 }
 
-/// The runs of the shown lab, the first one first.
+/// The runs of the shown lab whose results are held, the first one first.
 pub(crate) fn all(state: &State) -> Vec<&Run> {
-    lab(state).map_or(Vec::new(), |lab| state.board.runs_of(lab).collect())
+    lab(state).map_or(Vec::new(), |lab| state.board.runs_of(lab).filter(|run| !run.gone).collect())
 }
 
 /// The place of the run that is shown among them.

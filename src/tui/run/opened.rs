@@ -16,10 +16,11 @@ pub(super) fn called(path: &Path) -> String {
 
 /// The spec that a session ran last, or else the one it started with.
 pub(super) fn last_spec(path: &Path, session: &Session) -> Result<Box<Spec>, Problem> {
-    let ran = session.entries.iter().rev().find_map(|entry| match &entry.item {
-        Line::Command(Command::Run { spec, .. }) => Some((**spec).clone()),
+    let commands = session.until(f64::INFINITY).entries.filter_map(|entry| match entry.item {
+        Line::Command(Command::Run { spec, .. }) => Some(*spec),
         _ => None,
     });
+    let ran = commands.last();
     ran.or_else(|| session.header.spec.clone()).map(Box::new).ok_or_else(|| Problem {
         what: "the session ran nothing that this version can set up".into(),
         r#where: path.display().to_string(),
@@ -53,14 +54,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.probity.jsonl");
         let line = serde_json::to_string(&Header::new("cpu", "2026-01-02T03:04:05Z".into(), header)).unwrap();
-        std::fs::write(&path, line + "\n").unwrap();
-        let mut session = Session::read(&path).unwrap();
         let entries = ran.iter().map(|seed| {
             let spec = Box::new(spec(*seed));
             Entry { t: 0.0, item: Line::Command(Command::Run { job: 1, generation: 1, spec }) }
         });
-        session.entries = entries.chain([Entry { t: 1.0, item: Line::Note("x".into()) }]).collect();
-        session
+        let entries = entries.chain([Entry { t: 1.0, item: Line::Note("x".into()) }]);
+        let lines: String = entries.map(|entry| entry.to_line().unwrap()).collect();
+        std::fs::write(&path, line + "\n" + &lines).unwrap();
+        Session::read(&path).unwrap()
     }
 
     #[test]

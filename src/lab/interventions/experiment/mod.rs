@@ -112,6 +112,8 @@ impl Instrument for Interventions {
         super::figures::all(results, engine)
     }
 
+    const COMPARES: &'static [&'static str] = &["versus", "behaviour"];
+
     fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
         verdicts::compared(finding, kind)
     }

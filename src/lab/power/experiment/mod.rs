@@ -103,6 +103,8 @@ impl Instrument for Power {
         Some(decisive(spec).hash())
     }
 
+    const COMPARES: &'static [&'static str] = &["comparison", "sequential", "noise"];
+
     fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
         let about = |question: String, what: String, test: &str| Comparison {
             n: finding.n,

@@ -102,6 +102,8 @@ impl Instrument for Saliency {
         tables::all(results)
     }
 
+    const COMPARES: &'static [&'static str] = &["difference"];
+
     fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
         let Kind::Difference(d) = kind else { return None };
         let what = format!("{}: {}", summary::against(&d.a, &d.b), d.metric);

@@ -1,0 +1,77 @@
+//! What a line is, from its first bytes: enough to know whether a later line replaces it, without parsing it.
+
+use engine::message::Generation;
+use labs::LABS;
+
+/// Kind of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Glance {
+    /// A run begins.
+    Run(Generation),
+    Progress(Generation),
+    Finding {
+        generation: Generation,
+        is_final: bool,
+        /// True if it counts beyond the results of its run: a comparison, the run's end.
+        lasting: bool,
+    },
+    /// An answer about an experiment.
+    Answer {
+        generation: Generation,
+        ticket: u64,
+    },
+    /// Anything else, and whatever was not written by a recorder: it is to be parsed.
+    Other,
+}
+
+/// Bytes in which the kind of a finding is looked for.
+const HEAD: usize = 2048;
+
+/// The time of a line, as a recorder writes it.
+pub(super) fn time(line: &[u8]) -> Option<f64> {
+    let rest = line.strip_prefix(br#"{"t":"#)?;
+    let end = rest.iter().take(32).position(|b| *b == b',')?;
+    let t: f64 = std::str::from_utf8(&rest[..end]).ok()?.parse().ok()?;
+    (0.0..=super::format::MAX_TIME).contains(&t).then_some(t)
+}
+
+/// The kind of a line, as a recorder writes it.
+pub(super) fn glance(line: &[u8]) -> Glance {
+    named(line).unwrap_or(Glance::Other)
+}
+
+fn named(line: &[u8]) -> Option<Glance> {
+    let rest = line.strip_prefix(br#"{"t":"#)?;
+    let rest = &rest[rest.iter().take(32).position(|b| *b == b',')? + 1..];
+    if let Some(rest) = rest.strip_prefix(br#""command":"run","job":"#) {
+        let (_, rest) = number(rest)?;
+        return Some(Glance::Run(number(rest.strip_prefix(br#","generation":"#)?)?.0));
+    }
+    if let Some(rest) = rest.strip_prefix(br#""event":"progress","generation":"#) {
+        return Some(Glance::Progress(number(rest)?.0));
+    }
+    if let Some(rest) = rest.strip_prefix(br#""event":"answer","ticket":"#) {
+        let (ticket, rest) = number(rest)?;
+        let rest = rest.strip_prefix(br#","answer":{"about":"experiment","generation":"#)?;
+        return Some(Glance::Answer { generation: number(rest)?.0, ticket });
+    }
+    let (generation, rest) = number(rest.strip_prefix(br#""event":"finding","generation":"#)?)?;
+    let head = &rest[..rest.len().min(HEAD)];
+    // No text of a finding holds these bytes: JSON writes a quotation mark in it with a backslash.
+    let is_final = find(head, br#","final":true,"#).is_some();
+    let at = find(head, br#","kind":""#)? + br#","kind":""#.len();
+    let kind = head[at..].split(|b| *b == b'"').next().and_then(|k| std::str::from_utf8(k).ok())?;
+    let lasting = matches!(kind, "summary" | "error") || LABS.iter().any(|lab| lab.compares(kind));
+    Some(Glance::Finding { generation, is_final, lasting })
+}
+
+fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
+    bytes.windows(what.len()).position(|w| w == what)
+}
+
+/// The digits at the beginning, and what follows them.
+fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let end = bytes.iter().take(20).position(|b| !b.is_ascii_digit())?;
+    let number = std::str::from_utf8(&bytes[..end]).ok()?.parse().ok()?;
+    Some((number, &bytes[end..]))
+}

@@ -1,0 +1,393 @@
+//! Reads sessions of any size: a line is read when it is wanted, and of the lines before a point of time only those that still count
+//! there are parsed.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::SessionError;
+use super::format::{
+    Entry, Header, Item, Line, Losses, Unread, next_line, parse_entry, parse_header, version,
+};
+use super::glance::{Glance, glance, time};
+use engine::board::{Board, over};
+use engine::message::{Command, Generation};
+
+/// Files up to this size are checked line by line when they are opened; of larger ones only the ends of the lines are.
+const CHECKED: u64 = 32 << 20;
+/// Bytes that are read at once.
+const PIECE: usize = 1 << 20;
+
+/// A session that can be read from any place.
+#[derive(Debug, Clone)]
+pub struct Session {
+    /// The first line.
+    pub header: Header,
+    /// Lines that could not be read.
+    pub losses: Losses,
+    source: Source,
+    /// Place of the second line.
+    begin: u64,
+    end: f64,
+    /// True if a newer program wrote it.
+    newer: bool,
+}
+
+/// The bytes, and how many of them there were when the session was opened.
+#[derive(Debug, Clone)]
+enum Source {
+    File(Arc<File>, u64),
+    Bytes(Arc<[u8]>),
+}
+
+/// A place in the bytes from which they are read on.
+#[derive(Debug)]
+struct Window {
+    source: Source,
+    at: u64,
+}
+
+impl Read for Window {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let n = match &self.source {
+            Source::Bytes(bytes) => {
+                let rest = &bytes[usize::try_from(self.at).unwrap_or(usize::MAX).min(bytes.len())..];
+                let n = rest.len().min(buffer.len());
+                buffer[..n].copy_from_slice(&rest[..n]);
+                n
+            }
+            Source::File(file, size) => {
+                let rest = usize::try_from(size.saturating_sub(self.at)).unwrap_or(usize::MAX);
+                let room = rest.min(buffer.len());
+                #[cfg(unix)]
+                let n = std::os::unix::fs::FileExt::read_at(&**file, &mut buffer[..room], self.at)?;
+                #[cfg(windows)]
+                let n = std::os::windows::fs::FileExt::seek_read(&**file, &mut buffer[..room], self.at)?;
+                n
+            }
+        };
+        self.at += n as u64;
+        Ok(n)
+    }
+}
+
+/// The lines from a place on.
+#[derive(Debug)]
+struct Lines {
+    source: BufReader<Window>,
+    buffer: Vec<u8>,
+    /// Number of the line in the buffer, from 1.
+    number: usize,
+    /// Place of the line in the buffer, and of the next one.
+    at: u64,
+    next: u64,
+}
+
+impl Lines {
+    fn new(source: &Source, at: u64, number: usize) -> Self {
+        let source = BufReader::with_capacity(PIECE, Window { source: source.clone(), at });
+        Self { source, buffer: Vec::new(), number, at, next: at }
+    }
+
+    fn place(&self) -> u64 {
+        self.source.get_ref().at - self.source.buffer().len() as u64
+    }
+
+    /// Reads the next line that is not empty into the buffer.
+    fn read(&mut self) -> std::io::Result<Line> {
+        loop {
+            let chunk = self.source.fill_buf()?;
+            let blank = chunk.iter().take_while(|b| **b == b'\n').count();
+            if blank == 0 {
+                break;
+            }
+            self.number += blank;
+            self.source.consume(blank);
+        }
+        self.number += 1;
+        self.at = self.place();
+        let line = next_line(&mut self.source, &mut self.buffer);
+        self.next = self.place();
+        line
+    }
+}
+
+/// Entries in order, read as they are wanted. Lines that cannot be read are left out: [`Session::losses`] counts them.
+#[derive(Debug)]
+pub struct Entries {
+    lines: Lines,
+    last: f64,
+    newer: bool,
+    /// An entry that was read and not yet taken.
+    peeked: Option<Entry>,
+}
+
+impl Entries {
+    /// The next entry, which stays.
+    pub fn peek(&mut self) -> Option<&Entry> {
+        if self.peeked.is_none() {
+            self.peeked = self.read();
+        }
+        self.peeked.as_ref()
+    }
+
+    fn read(&mut self) -> Option<Entry> {
+        loop {
+            match self.lines.read() {
+                // A file that can no longer be read has ended.
+                Ok(Line::End) | Err(_) => return None,
+                Ok(Line::TooLong) => {}
+                Ok(Line::Whole | Line::Cut) => {
+                    if let Ok(mut entry) = parse_entry(&self.lines.buffer, self.newer) {
+                        entry.t = entry.t.max(self.last);
+                        self.last = entry.t;
+                        return Some(entry);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Iterator for Entries {
+    type Item = Entry;
+
+    fn next(&mut self) -> Option<Entry> {
+        self.peeked.take().or_else(|| self.read())
+    }
+}
+
+impl Session {
+    /// Opens a session file.
+    ///
+    /// # Errors
+    /// [`SessionError::Read`] if the file cannot be read, [`SessionError::Format`] if its first line is not a header of this format.
+    /// Damage after the header is not an error: it is counted in [`Session::losses`].
+    pub fn read(path: &Path) -> Result<Self, SessionError> {
+        let fail = |source| SessionError::Read { path: path.to_owned(), source };
+        let file = base::read::open(path).map_err(fail)?;
+        let size = file.metadata().map_err(fail)?.len();
+        Self::open(Source::File(Arc::new(file), size), path, size <= CHECKED)
+    }
+
+    /// Reads a session from bytes; `origin` names it in errors.
+    pub fn parse(bytes: &[u8], origin: &Path) -> Result<Self, SessionError> {
+        Self::open(Source::Bytes(bytes.into()), origin, true)
+    }
+
+    fn open(source: Source, origin: &Path, checked: bool) -> Result<Self, SessionError> {
+        let bad = |message: String| SessionError::Format { path: origin.to_owned(), line: 1, message };
+        let fail = |source| SessionError::Read { path: origin.to_owned(), source };
+        let mut lines = Lines::new(&source, 0, 0);
+        let header = match lines.read().map_err(fail)? {
+            Line::End => return Err(bad("the file is empty; a session begins with a header line".into())),
+            Line::TooLong => return Err(bad("this is not a session: its first line is too long".into())),
+            Line::Whole | Line::Cut => parse_header(&lines.buffer).map_err(bad)?,
+        };
+        let newer = version(&header.version) > version(env!("CARGO_PKG_VERSION"));
+        let begin = lines.next;
+        let mut session = Self { header, losses: Losses::default(), source, begin, end: 0.0, newer };
+        session.survey(lines, checked).map_err(fail)?;
+        Ok(session)
+    }
+
+    /// Finds the end and the lines that cannot be read.
+    fn survey(&mut self, mut lines: Lines, checked: bool) -> std::io::Result<()> {
+        loop {
+            let line = lines.read()?;
+            let read = match line {
+                Line::End => return Ok(()),
+                Line::TooLong => {
+                    self.losses.long += 1;
+                    Err(Unread::Damaged)
+                }
+                Line::Whole | Line::Cut if lines.buffer.trim_ascii().is_empty() => continue,
+                Line::Whole | Line::Cut => match time(&lines.buffer).filter(|_| !checked) {
+                    Some(t) if lines.buffer.trim_ascii_end().ends_with(b"}") => Ok(t),
+                    _ => parse_entry(&lines.buffer, self.newer).map(|entry| entry.t),
+                },
+            };
+            match read {
+                Ok(t) => self.end = self.end.max(t),
+                Err(Unread::Unknown) => self.losses.unknown += 1,
+                Err(Unread::Damaged) if matches!(line, Line::Cut) => self.losses.cut = Some(lines.number),
+                Err(Unread::Damaged) => self.losses.damage(lines.number),
+            }
+        }
+    }
+
+    /// All entries in order.
+    pub fn entries(&self) -> Entries {
+        self.entries_from(self.begin, 0.0)
+    }
+
+    fn entries_from(&self, at: u64, last: f64) -> Entries {
+        Entries { lines: Lines::new(&self.source, at, 1), last, newer: self.newer, peeked: None }
+    }
+
+    /// Time of the last entry, in seconds.
+    pub fn duration(&self) -> f64 {
+        self.end
+    }
+
+    /// The board at time `t`: the fold of all entries up to and including it.
+    pub fn board_at(&self, t: f64) -> Board {
+        let mut board = Board::default();
+        let past = self.until(t);
+        past.entries.for_each(|entry| entry.fold(&mut board));
+        past.gone.into_iter().for_each(|at| board.let_go(at));
+        board
+    }
+
+    /// The board at the end.
+    pub fn board(&self) -> Board {
+        self.board_at(f64::INFINITY)
+    }
+
+    /// The board before the run after the one with this number, from 1, began: it holds that run's results even where a later board
+    /// has let them go.
+    pub fn board_of(&self, run: usize) -> Board {
+        let (mut board, mut begun) = (Board::default(), 0);
+        for entry in self.entries() {
+            begun += usize::from(matches!(entry.item, Item::Command(Command::Run { .. })));
+            if begun > run {
+                break;
+            }
+            entry.fold(&mut board);
+        }
+        board
+    }
+
+    /// What was up to and including time `t`. Entries that later ones replaced, and the results of runs that the board has let go by
+    /// then, are passed over without being parsed.
+    pub fn until(&self, t: f64) -> Past<impl Iterator<Item = Entry> + use<>> {
+        let (mut kept, mut last) = (Kept::default(), 0.0);
+        let mut lines = Lines::new(&self.source, self.begin, 1);
+        // A file that can no longer be read has ended.
+        while let Ok(Line::Whole | Line::Cut | Line::TooLong) = lines.read() {
+            match time(&lines.buffer) {
+                Some(at) if at > t => break,
+                Some(at) => last = at.max(last),
+                None => {}
+            }
+            let length = u32::try_from(lines.buffer.len()).unwrap_or(0);
+            kept.add(glance(&lines.buffer), (lines.at, length));
+        }
+        let rest = self.entries_from(lines.at, last);
+        let mut window = Window { source: self.source.clone(), at: 0 };
+        let (mut buffer, newer) = (Vec::new(), self.newer);
+        let gone = kept.runs.iter().enumerate().filter(|(_, run)| run.gone).map(|(at, _)| at).collect();
+        let entries = kept.places().into_iter().filter_map(move |(at, length)| {
+            window.at = at;
+            buffer.clear();
+            window.by_ref().take(u64::from(length)).read_to_end(&mut buffer).ok()?;
+            parse_entry(&buffer, newer).ok().filter(|entry| entry.t <= t)
+        });
+        Past { entries, gone, rest }
+    }
+}
+
+/// A session up to a point of time.
+#[derive(Debug)]
+pub struct Past<I> {
+    /// Entries whose fold is the board at that time, but for `gone`.
+    pub entries: I,
+    /// Places of the runs whose results the board has let go.
+    pub gone: Vec<usize>,
+    /// The entries after it.
+    pub rest: Entries,
+}
+
+/// Place and length of a line.
+type Spot = (u64, u32);
+
+/// The lines that count, by what could make them count no longer.
+#[derive(Debug, Default)]
+struct Kept {
+    /// Those that always count.
+    lasting: Vec<Spot>,
+    runs: Vec<Results>,
+    /// Generation of the latest run, and the place of the first run of each generation among them, as a board has it.
+    generation: Generation,
+    places: HashMap<Generation, usize>,
+}
+
+/// Lines of a run's results.
+#[derive(Debug, Default)]
+struct Results {
+    lines: Vec<Spot>,
+    /// The latest progress and the latest answer, which replace the earlier ones; and those before them, should the latest be damaged.
+    progress: [Option<Spot>; 2],
+    answer: Option<(u64, Spot)>,
+    earlier: Option<Spot>,
+    held: usize,
+    gone: bool,
+}
+
+impl Kept {
+    fn add(&mut self, what: Glance, spot: Spot) {
+        let current = self.places.get(&self.generation).copied();
+        match what {
+            Glance::Run(generation) => {
+                for at in over(self.runs.iter().map(|run| run.held)) {
+                    let progress = self.runs[at].progress;
+                    self.runs[at] = Results { gone: true, progress, ..Results::default() };
+                }
+                self.places.entry(generation).or_insert(self.runs.len());
+                self.generation = generation;
+                self.runs.push(Results::default());
+                self.lasting.push(spot);
+            }
+            Glance::Progress(generation) if generation == self.generation && current.is_some() => {
+                let run = current.map(|at| &mut self.runs[at]);
+                run.into_iter().for_each(|run| run.progress = [run.progress[1], Some(spot)]);
+            }
+            Glance::Finding { generation, is_final, lasting: false } if generation == self.generation => {
+                if let Some(run) = current.map(|at| &mut self.runs[at]) {
+                    run.held += usize::from(is_final);
+                    run.lines.push(spot);
+                }
+            }
+            Glance::Answer { generation, ticket } => {
+                let run = self.places.get(&generation).map(|at| &mut self.runs[*at]).filter(|run| !run.gone);
+                match run.map(|run| (run.answer, run)) {
+                    // A board counts an answer that comes too late, against the one that it came after.
+                    Some((Some((latest, before)), _)) if ticket < latest => {
+                        self.lasting.extend([before, spot])
+                    }
+                    Some((before, run)) => {
+                        run.earlier = before.map(|(_, spot)| spot);
+                        run.answer = Some((ticket, spot));
+                    }
+                    None => self.lasting.push(spot),
+                }
+            }
+            Glance::Finding { generation, is_final, lasting: true } if generation == self.generation => {
+                let run = current.map(|at| &mut self.runs[at]);
+                run.into_iter().for_each(|run| run.held += usize::from(is_final));
+                self.lasting.push(spot);
+            }
+            Glance::Progress(_) | Glance::Finding { .. } | Glance::Other => self.lasting.push(spot),
+        }
+    }
+
+    /// All of them in the order of the file.
+    fn places(self) -> Vec<Spot> {
+        let mut all = self.lasting;
+        for run in self.runs {
+            all.extend(run.lines);
+            all.extend(
+                run.progress.into_iter().chain([run.earlier, run.answer.map(|(_, spot)| spot)]).flatten(),
+            );
+        }
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}
+
+#[cfg(test)]
+#[path = "stream_tests.rs"]
+mod tests;

@@ -1,0 +1,125 @@
+//! Large sessions, and what is passed over in them.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use super::*;
+
+fn shipped() -> (PathBuf, Session) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sessions/agreement.probity.jsonl");
+    let session = Session::read(&path).unwrap();
+    (path, session)
+}
+
+/// `runs` copies of these lines of the shipped session one after the other, as one program that ran it again and again recorded them;
+/// each final `rival` comes `times` times.
+fn long(runs: usize, times: usize, wanted: impl Fn(usize, &str) -> bool) -> tempfile::NamedTempFile {
+    let text = std::fs::read_to_string(shipped().0).unwrap();
+    let (head, body) = text.split_once('\n').unwrap();
+    let mut file = std::io::BufWriter::new(tempfile::NamedTempFile::new().unwrap());
+    writeln!(file, "{head}").unwrap();
+    for run in 0..runs {
+        let number = |text: &str, key: &str| {
+            text.replace(&format!("\"{key}\":1,"), &format!("\"{key}\":{},", run + 1))
+        };
+        for (_, line) in body.lines().enumerate().filter(|(k, line)| wanted(*k, line)) {
+            let (t, rest) = line.strip_prefix("{\"t\":").unwrap().split_once(',').unwrap();
+            let t: f64 = t.parse::<f64>().unwrap() + 60.0 * run as f64;
+            let rest = number(&number(rest, "generation"), "job");
+            let repeated = if line.contains("\"kind\":\"rival\"") { times } else { 1 };
+            (0..repeated).for_each(|_| writeln!(file, "{{\"t\":{t:.3},{rest}").unwrap());
+        }
+    }
+    file.into_inner().unwrap()
+}
+
+fn is_finding(line: &str) -> bool {
+    line.contains("\"event\":\"finding\"")
+}
+
+fn folded(session: &Session, t: f64) -> Board {
+    let mut board = Board::default();
+    session.entries().take_while(|entry| entry.t <= t).for_each(|entry| entry.fold(&mut board));
+    board.stale = 0;
+    board
+}
+
+#[test]
+fn what_is_passed_over_does_not_change_the_board() {
+    let file = long(3, 1, |k, line| k % 7 == 0 || !is_finding(line));
+    let session = Session::read(file.path()).unwrap();
+    for t in [0.0, 3.0, 20.0, 61.0, 75.5, 130.0, f64::INFINITY] {
+        let Past { entries, gone, rest } = session.until(t);
+        let past: Vec<Entry> = entries.collect();
+        assert_eq!(gone, [0; 0]);
+        let all = session.entries().filter(|entry| entry.t <= t).count();
+        assert!(past.len() <= all && past.iter().all(|entry| entry.t <= t));
+        assert_eq!(rest.count(), session.entries().count() - all, "at {t}");
+        assert_eq!(Board { stale: 0, ..session.board_at(t) }, folded(&session, t), "at {t}");
+    }
+}
+
+#[test]
+fn the_results_of_old_runs_are_passed_over_and_can_be_had() {
+    let one = |k, line: &str| {
+        !is_finding(line)
+            || line.contains("\"kind\":\"versus\"")
+            || line.contains("\"kind\":\"rival\"") && k % 40 == 0
+    };
+    let file = long(4, 1_500, one);
+    let session = Session::read(file.path()).unwrap();
+    let board = session.board();
+    let gone: Vec<bool> = board.runs.iter().map(|run| run.gone).collect();
+    let held: Vec<usize> = board.runs.iter().map(|run| run.held).collect();
+    assert_eq!(gone, [true, false, false, false], "{held:?}");
+    assert_eq!(
+        Board { stale: 0, ..board.clone() },
+        folded(&session, f64::INFINITY),
+        "as if every line had been read"
+    );
+    let (first, all) = (session.board_of(1), session.entries().count());
+    assert!(!first.runs[0].gone && first.runs[0].results == session.board_of(1).runs[0].results);
+    assert_eq!(board.family.len(), first.family.len(), "the same comparison again is the same");
+    assert!(session.until(f64::INFINITY).entries.count() * 5 < all * 4);
+}
+
+#[test]
+fn a_damaged_line_replaces_nothing() {
+    let text = std::fs::read_to_string(shipped().0).unwrap();
+    let (head, last) = text.split_at(text.rfind("{\"t\"").unwrap());
+    let progress = text.lines().rfind(|line| line.contains("\"event\":\"progress\"")).unwrap();
+    let session =
+        |tail: &str| Session::parse(format!("{head}{tail}").as_bytes(), Path::new("s")).unwrap().board();
+    assert_eq!(session(&progress[..progress.len() - 9]), session(""), "{last}");
+}
+
+/// 255 MB of blank lines took 42 s.
+#[test]
+fn blank_lines_are_passed_over_at_once_and_counted() {
+    let head = serde_json::to_string(&Header::new("cpu", String::new(), None)).unwrap();
+    let text = format!("{head}{}nonsense\n", "\n".repeat(1 << 20));
+    let session = Session::parse(text.as_bytes(), Path::new("s")).unwrap();
+    assert_eq!(session.losses.damaged_lines, [(1 << 20) + 1]);
+}
+
+/// A session above 256 MiB or a million lines could not be read back: its end was lost.
+#[test]
+fn a_session_of_a_gigabyte_opens_at_its_end() {
+    let Ok(size) = std::env::var("PROBITY_LONG_SESSION") else {
+        // One that is not checked line by line shows the rule; 250 runs are a gigabyte.
+        return opens_at_its_end(9);
+    };
+    opens_at_its_end(size.parse().unwrap());
+}
+
+fn opens_at_its_end(runs: usize) {
+    let file = long(runs, 1, |_, _| true);
+    let size = file.as_file().metadata().unwrap().len();
+    let begun = std::time::Instant::now();
+    let session = Session::read(file.path()).unwrap();
+    let board = session.board();
+    println!("{} MB: {:.2?}", size >> 20, begun.elapsed());
+    assert_eq!(board.runs.len(), runs);
+    assert_eq!(session.losses, Losses::default());
+    assert!(size <= CHECKED || runs >= 9, "also one that is not checked line by line");
+}

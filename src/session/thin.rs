@@ -1,0 +1,40 @@
+//! Events that later ones replace: a recorder leaves most of them out, and the journal of a remote engine forgets them.
+
+use engine::message::{Answer, Event, Generation};
+use labs::Body;
+
+/// What an event is about; of two events about the same, the later one counts.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Slot {
+    Progress,
+    /// The answer to the latest question to a run.
+    Answer,
+    /// A finding, by its identity.
+    Finding(String),
+}
+
+impl Slot {
+    /// What an event of the run of this generation is about, and the number of the question that it answers; `None` if no later event
+    /// replaces it. Events of other runs stay, because a board counts them, and so do comparisons, because each look at one counts.
+    pub fn new(event: &Event, current: Generation) -> Option<(Self, u64)> {
+        match event {
+            Event::Progress { generation, .. } if *generation == current => Some((Self::Progress, 0)),
+            Event::Answer { ticket, answer: Answer::Experiment { generation, .. } }
+                if *generation == current =>
+            {
+                Some((Self::Answer, *ticket))
+            }
+            Event::Finding { generation, finding }
+                if *generation == current && matches!(finding.body, Body::Lab(_)) =>
+            {
+                let body = serde_json::to_value(finding).ok()?;
+                let kind = labs::kind_of(finding.lab, &body)?;
+                let stays = labs::by_id(finding.lab).compared(finding).is_some();
+                let has_identity = (kind.columns)().iter().any(|column| column.id);
+                (has_identity && !stays)
+                    .then(|| (Self::Finding(labs::identity(kind, &finding.model, &body)), 0))
+            }
+            _ => None,
+        }
+    }
+}
