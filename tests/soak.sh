@@ -11,6 +11,8 @@ exec python3 - "${PROBITY:-${CARGO_TARGET_DIR:-target}/debug/probity}" "$@" <<'P
 import fcntl, os, pty, random, re, select, shutil, signal, struct, subprocess, sys, tempfile, termios, time
 
 program, minutes, only = os.path.abspath(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]
+if not os.access(program, os.X_OK):
+    sys.exit(f"{program}: no such program; build it, or name it in PROBITY")
 SHIPPED = os.path.abspath("sessions/agreement.probity.jsonl")
 SPEC = """lab = "interventions"
 models = ["bert-tiny"]
@@ -80,7 +82,13 @@ def keys(place):
         os.chdir(place.dir)
         os.execve(program, [program] + args, place.env)
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
-    seen, code = b"", None
+    seen, code, until = b"", None, time.time() + 30
+    while b"1049h" not in seen and time.time() < until:
+        if select.select([terminal], [], [], 0.1)[0]:
+            try:
+                seen += os.read(terminal, 1 << 16)
+            except OSError:
+                break
     for _ in range(300):
         if select.select([terminal], [], [], 0.01)[0]:
             try:

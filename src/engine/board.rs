@@ -23,7 +23,7 @@ use labs::{Body, Common, Forecast, LabId, Results, Spec, SummaryFinding, Tagged}
 /// Most notices kept; older ones are dropped.
 const MAX_NOTICES: usize = 200;
 /// Most final findings whose results are held, over all runs; beyond them those of the oldest runs are let go.
-pub const MOST_HELD: usize = 60_000;
+pub const MOST_HELD: usize = 30_000;
 
 /// Everything measured in a session. A fold over [`Command`]s sent and [`Event`]s received; no clock, no I/O.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

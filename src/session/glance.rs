@@ -58,7 +58,8 @@ fn named(line: &[u8]) -> Option<Glance> {
     let (generation, rest) = number(rest.strip_prefix(br#""event":"finding","generation":"#)?)?;
     let head = &rest[..rest.len().min(HEAD)];
     // No text of a finding holds these bytes: JSON writes a quotation mark in it with a backslash.
-    let is_final = find(head, br#","final":true,"#).is_some();
+    let head = &head[find(head, br#","final":"#)? + br#","final":"#.len()..];
+    let is_final = head.starts_with(b"true");
     let at = find(head, br#","kind":""#)? + br#","kind":""#.len();
     let kind = head[at..].split(|b| *b == b'"').next().and_then(|k| std::str::from_utf8(k).ok())?;
     let lasting = matches!(kind, "summary" | "error") || LABS.iter().any(|lab| lab.compares(kind));

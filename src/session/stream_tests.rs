@@ -66,7 +66,7 @@ fn the_results_of_old_runs_are_passed_over_and_can_be_had() {
             || line.contains("\"kind\":\"versus\"")
             || line.contains("\"kind\":\"rival\"") && k % 40 == 0
     };
-    let file = long(4, 1_500, one);
+    let file = long(4, 750, one);
     let session = Session::read(file.path()).unwrap();
     let board = session.board();
     let gone: Vec<bool> = board.runs.iter().map(|run| run.gone).collect();
