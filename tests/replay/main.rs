@@ -9,6 +9,8 @@ mod verdicts;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::common::comparison::has_compared;
+use crate::common::saliency::has_scored;
 use crate::common::{Harness, Record, start};
 use arbitrary::{Op, ops};
 use probity::engine::board::Board;
@@ -166,4 +168,21 @@ fn numbers_are_read_back_to_the_last_bit() {
         [entry],
         "serde_json needs its feature float_roundtrip"
     );
+}
+
+/// A reader passes over the findings of old runs by their kind; one that makes a comparison must be among those that stay.
+#[test]
+fn every_kind_that_makes_a_comparison_is_declared() {
+    let runs = [Harness::finished(80, 24), has_compared(80, 24), has_scored(80, 24)];
+    let mut compared = 0;
+    for record in runs.iter().flat_map(|run| &run.record) {
+        let Record::Event(Event::Finding { finding, .. }) = record else { continue };
+        let lab = probity::lab::by_id(finding.lab);
+        if lab.compared(finding).is_some() {
+            let value = serde_json::to_value(finding).unwrap();
+            assert!(lab.compares(value["kind"].as_str().unwrap()), "{}", value["kind"]);
+            compared += 1;
+        }
+    }
+    assert!(compared > 0);
 }

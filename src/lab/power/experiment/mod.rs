@@ -103,7 +103,7 @@ impl Instrument for Power {
         Some(decisive(spec).hash())
     }
 
-    const COMPARES: &'static [&'static str] = &["comparison", "sequential", "noise"];
+    const COMPARES: &'static [&'static str] = &["comparison", "sequential", "task", "noise"];
 
     fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
         let about = |question: String, what: String, test: &str| Comparison {
