@@ -222,7 +222,7 @@ mod tests {
         std::fs::write(folder.path().join("large.toml"), vec![b'#'; (MAX_BYTES + 1) as usize]).unwrap();
         for (path, part) in [
             (path.clone(), "cannot be read"),
-            (folder.path().join("large.toml"), "larger than 1 MiB"),
+            (folder.path().join("large.toml"), "larger than the 1.0 MB"),
             (folder.path().to_owned(), "cannot be read"),
         ] {
             let (keymap, problems) = Keymap::read(&path);
