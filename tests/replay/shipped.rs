@@ -31,10 +31,10 @@ fn every_shipped_session_opens_and_shows_its_answer() {
         assert_eq!(run.job.spec.hash(), run.job.spec_hash, "{name} is current");
         let lines = by_id(lab).answer(&run.results, &run.job.spec).lines();
         let first = lines.first().unwrap_or_else(|| panic!("{name} has no answer"));
-        let position = Some(ReplayState::new(name.into(), session.entries.last().unwrap().t, 1.0));
+        let position = Some(ReplayState::new(name.into(), session.duration(), 1.0));
         let mut replay = Harness::of(Start { replay: position, ..start() });
-        for entry in &session.entries {
-            replay.act(Action::Played(Step::Entry(Box::new(entry.clone()))));
+        for entry in session.entries() {
+            replay.act(Action::Played(Step::Entry(Box::new(entry))));
         }
         replay.keys(key);
         let screen = replay.screen();
@@ -48,7 +48,7 @@ fn every_shipped_session_opens_and_shows_its_answer() {
 fn progress_of_every_recorded_run_only_rises_and_ends_with_the_run() {
     for (name, ..) in SHIPPED {
         let (mut last, mut seen, mut run) = (0.0, 0, 0);
-        for entry in shipped(name).entries {
+        for entry in shipped(name).entries() {
             let Item::Event(Event::Progress { generation, progress: p }) = entry.item else { continue };
             if generation != run {
                 (run, last) = (generation, 0.0);
