@@ -1,4 +1,4 @@
-//! What happens to the screen (actions) and what it asks of the world (effects).
+//! Actions, which change the screen, and effects, which it requests.
 
 use std::path::PathBuf;
 
@@ -65,7 +65,7 @@ pub enum Action {
 /// A mouse event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mouse {
-    /// What it did.
+    /// Its result.
     pub kind: MouseKind,
     /// Column from 0.
     pub x: u16,
@@ -73,7 +73,7 @@ pub struct Mouse {
     pub y: u16,
 }
 
-/// What the mouse did.
+/// A mouse event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MouseKind {
     /// The left button went down.
@@ -88,7 +88,7 @@ pub enum MouseKind {
     ScrollDown,
 }
 
-/// How the user controls a recording.
+/// Controls of a replay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ReplayControl {
     /// Hold, or continue.
@@ -139,7 +139,7 @@ pub enum Effect {
     Leave,
 }
 
-/// What to do about files that would be replaced.
+/// Choice for files that would be replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
     /// Leave them and ask.

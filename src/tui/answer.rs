@@ -16,7 +16,7 @@ use engine::message::Outcome;
 /// Most lines of the answer on a large screen.
 const LINES: usize = 5;
 
-/// The lines of the answer on a screen of so many columns, with how they are drawn; never empty. A small screen has the first sentence
+/// Styled lines of the answer at a width; never empty. A small screen has the first sentence
 /// and the doubt.
 pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
     let room = usize::from(columns).saturating_sub(4);
@@ -41,7 +41,7 @@ pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
     out
 }
 
-/// What stands in the place of an answer that there is not yet.
+/// Text shown until there is an answer.
 fn nothing(state: &State) -> (Role, String) {
     let key = |name| state.keymap.short_label(name);
     let run = state.screen().setup().and_then(|setup| state.board.run_of(setup.lab()));

@@ -69,7 +69,7 @@ fn right(area: Rect, used: usize) -> Rect {
     Rect { x: area.x + used, width: area.width - used, ..area }
 }
 
-/// What is recorded or replayed.
+/// Recording or replay.
 fn lamp(state: &State) -> (String, Role) {
     let ascii = state.view.glyphs == Glyphs::Ascii;
     if let Some(replay) = state.replay.as_ref().filter(|replay| replay.live) {

@@ -13,7 +13,7 @@ use super::screens::{SCREENS, screen};
 use super::setup;
 use super::state::{Popup, Recording, State};
 
-/// Where a command's keys apply.
+/// Context in which a command's keys apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Context {
     /// Everywhere, text fields included.
@@ -61,19 +61,19 @@ impl Context {
 pub struct Entry {
     /// Name in keymaps and in the palette.
     pub name: &'static str,
-    /// What it does, in a few words.
+    /// Short description.
     pub title: &'static str,
     /// One sentence for the help.
     pub doc: &'static str,
     /// Its keys, unless a keymap says otherwise.
     pub keys: &'static [&'static str],
-    /// Where its keys apply.
+    /// Context of its keys.
     pub context: Context,
     /// Word and rank in the footer; commands of one word share its place.
     pub footer: Option<(&'static str, u8)>,
-    /// Whether it can be used now.
+    /// True if it can be used now.
     pub(crate) enabled: fn(&State) -> bool,
-    /// What it does.
+    /// Its effect.
     pub run: fn(&mut State) -> Vec<Effect>,
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn always(_: &State) -> bool {
     true
 }
 
-/// Whether an engine answers, rather than a recording.
+/// True if an engine answers, rather than a recording.
 pub(crate) fn live(state: &State) -> bool {
     state.replay.is_none()
 }
@@ -125,7 +125,7 @@ fn has_menu(state: &State) -> bool {
     !state.screen().menu().is_empty()
 }
 
-/// Whether the shown screen has something to run.
+/// True if the shown screen has something to run.
 fn can_run(state: &State) -> bool {
     live(state) && set_up(state)
 }

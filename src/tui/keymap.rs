@@ -14,7 +14,7 @@ pub(crate) const DEFAULT_TOML: &str = include_str!("../../assets/keymap.toml");
 /// Largest keymap file that is read.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Which key does what.
+/// Key bindings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Keymap {
     /// Keys per command, in the order of the table.
@@ -142,7 +142,7 @@ impl Keymap {
     }
 }
 
-/// Whether a key given to `winner` must be taken from `other`: their contexts overlap, and `winner` does not take precedence anyway.
+/// True if a key given to `winner` must be taken from `other`: their contexts overlap, and `winner` does not take precedence anyway.
 fn meet(winner: &Entry, other: &Entry) -> bool {
     let (a, b) = (winner.context, other.context);
     let beneath = matches!((a, b), (Context::Global, Context::Screen(_)));

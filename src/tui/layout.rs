@@ -1,4 +1,4 @@
-//! Where everything is: a pure function of the state, so that drawing and mouse hits cannot disagree.
+//! Layout of the screen: a pure function of the state, so that drawing and mouse hits cannot disagree.
 //!
 //! ```text
 //! wide                                        folded
@@ -25,7 +25,7 @@ use labs::LABS;
 pub(crate) const SMALLEST: (u16, u16) = (40, 10);
 /// Smallest screen that shows all slots at once.
 const WIDE: (u16, u16) = (100, 32);
-/// Rows of a screen from which the answer has lines of its own beside a pane.
+/// Rows of a screen from which the answer has its own lines beside a pane.
 const LOW: u16 = 16;
 
 /// Rectangles of the screen.
@@ -45,13 +45,13 @@ pub struct Layout {
     pub body: Rect,
     /// The panes that are drawn.
     pub panes: Vec<(Pane, Rect)>,
-    /// What is under the cursor, messages, text fields.
+    /// Status line: entry under the cursor, messages, text fields.
     pub about: Rect,
     /// Progress and keys.
     pub status: Rect,
 }
 
-/// Whether the slots become tabs: on a small screen, or when one is zoomed.
+/// True if the slots become tabs: on a small screen, or when one is zoomed.
 pub(crate) fn is_small(state: &State) -> bool {
     let (columns, rows) = state.view.size;
     columns < WIDE.0 || rows < WIDE.1

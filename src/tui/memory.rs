@@ -1,4 +1,4 @@
-//! What is kept between starts: how the screen looks, the last lab, the settings of every lab, models and data that were added.
+//! State kept between starts: appearance, the last lab, the settings of every lab, models and data that were added.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ const MAX_BYTES: u64 = 1 << 20;
 /// Most models and data sets that are kept.
 const MOST: usize = 50;
 
-/// What is kept between starts.
+/// State kept between starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Memory {
@@ -37,7 +37,7 @@ const GLYPHS: [(&str, Glyphs); 3] =
     [("braille", Glyphs::Braille), ("blocks", Glyphs::Blocks), ("ascii", Glyphs::Ascii)];
 
 impl Memory {
-    /// What is to be kept of a state.
+    /// The part of a state that is kept.
     pub fn of(state: &State) -> Self {
         let added = |mut names: Vec<String>| {
             names.truncate(MOST);
@@ -87,7 +87,7 @@ impl Memory {
         debug_assert!(screen(state.view.lab).setup().is_some());
     }
 
-    /// Reads what was kept; none if there is no such file. A damaged file is set aside.
+    /// Reads the kept state; `None` without a file. A damaged file is set aside.
     ///
     /// # Errors
     /// Why it cannot be read, and where it was put.

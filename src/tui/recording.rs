@@ -1,4 +1,4 @@
-//! What keeps a record of commands and events.
+//! Recorder of commands and events.
 
 use base::Problem;
 use engine::message::{Command, Event};

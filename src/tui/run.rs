@@ -51,7 +51,7 @@ const TICK: Duration = Duration::from_millis(150);
 /// Events taken from the engine before input is looked at again.
 const BATCH: usize = 256;
 
-/// Where events come from.
+/// Source of events.
 pub enum Source {
     /// An engine that computes, and who records it.
     Live(Box<dyn Engine>, Option<Box<dyn Recorder>>),
@@ -65,9 +65,9 @@ pub enum Source {
 /// Resolves when something outside asks the program to stop.
 pub type Stop = Pin<Box<dyn Future<Output = ()>>>;
 
-/// What the loop needs beside a source.
+/// Parameters of the loop besides its source.
 pub struct Options {
-    /// What the state starts from; its size is taken from the terminal.
+    /// Initial state; its size is taken from the terminal.
     pub start: Start,
     /// Writes figures, lists and reads sessions.
     pub outside: Outside,
@@ -220,7 +220,7 @@ impl App {
         (app, stop)
     }
 
-    /// Ends the recording. A failing terminal is no reason to lose the end of it.
+    /// Ends the recording. It is ended even if the terminal fails.
     fn finish(&mut self, reason: Result<ExitReason, TuiError>) -> Result<ExitReason, TuiError> {
         if !matches!(reason, Ok(ExitReason::User)) {
             self.link.lose(self.started);
@@ -256,7 +256,7 @@ impl App {
         drawn.map_err(|e| TuiError::Terminal(io::Error::other(e)))
     }
 
-    /// What is shown.
+    /// Current view.
     fn top(&self) -> &State {
         self.over.as_ref().map_or(&self.state, |over| &over.state)
     }
@@ -278,7 +278,7 @@ impl App {
         failed
     }
 
-    /// Whether something moves on the screen without events.
+    /// True if something moves on the screen without events.
     fn animated(&self) -> bool {
         let state = self.top();
         if state.down.is_some() || state.view.toast.is_some() {

@@ -1,4 +1,4 @@
-//! What a screen is: a lab, the models, the data sets, or the opening screen, as the frame sees it.
+//! Interface between the frame and a screen: a lab, the models, the data sets, or the opening screen.
 //!
 //! The frame draws the title, the tabs, the line of progress and the footer, and decides who gets a key. Everything between
 //! belongs to the screen that is shown. What a screen remembers is kept in its field of [`super::screens::Views`].
@@ -40,11 +40,11 @@ pub struct Origin {
 /// A question that a screen has asked besides the run and that has not been answered yet.
 #[derive(Debug, Clone, Copy)]
 pub struct Waiting<'a> {
-    /// What is being done, for as long as the engine has not reported a stage.
+    /// Its name until the engine reports a stage.
     pub doing: &'static str,
-    /// How far it has got, once the engine has said so.
+    /// Its progress, once reported.
     pub progress: Option<&'a Progress>,
-    /// Whether it is being cancelled.
+    /// True if it is being cancelled.
     pub stopping: bool,
 }
 
@@ -59,7 +59,7 @@ pub trait Screen: Sync {
     /// The command that opens it, in the context of the frame; its first key is shown on the tab.
     fn tab(&self) -> &'static Entry;
 
-    /// Whether it shows a grid that is followed; it is there only then.
+    /// True if it shows a grid that is followed; it is there only then.
     fn watches(&self) -> bool {
         false
     }
@@ -86,7 +86,7 @@ pub trait Screen: Sync {
         3
     }
 
-    /// What is under the cursor in a pane, in one sentence.
+    /// One sentence about the entry under the cursor.
     fn about(&self, _state: &State, _pane: Pane) -> String {
         String::new()
     }
@@ -99,7 +99,7 @@ pub trait Screen: Sync {
         })
     }
 
-    /// Whether the panes become tabs on a small screen or when zoomed.
+    /// True if the panes become tabs on a small screen or when zoomed.
     fn folds(&self) -> bool {
         true
     }
@@ -159,12 +159,12 @@ pub trait Screen: Sync {
         None
     }
 
-    /// Where the number under the cursor comes from.
+    /// Provenance of the number under the cursor.
     fn origin(&self, _state: &State) -> Option<Origin> {
         None
     }
 
-    /// Whether it shows numbers with a provenance.
+    /// True if it shows numbers with a provenance.
     fn measures(&self) -> bool {
         false
     }
@@ -180,7 +180,7 @@ pub trait Screen: Sync {
         Vec::new()
     }
 
-    /// What its latest run made of the data with this hash, one line per model; for the screen that describes the data.
+    /// Results of its latest run on the data with this hash, one line per model; for the data screen.
     fn made_of(&self, _state: &State, _hash: &str) -> Vec<String> {
         Vec::new()
     }
@@ -190,7 +190,7 @@ pub trait Screen: Sync {
         Vec::new()
     }
 
-    /// What the user has made here and not saved yet, in words; the program asks before it ends.
+    /// Description of unsaved work; the program asks before it ends.
     fn unsaved(&self, _state: &State) -> Option<String> {
         None
     }

@@ -10,7 +10,7 @@ pub enum HelpLine {
     Command(&'static Entry),
 }
 
-/// How well a command matches: 0 if its name or title begins with what is typed, 1 if they hold it, 2 if its sentence does.
+/// Rank of a match: 0 if its name or title begins with what is typed, 1 if they hold it, 2 if its sentence does.
 fn rank(entry: &Entry, keys: &str, query: &str) -> Option<usize> {
     let query = query.trim().to_lowercase();
     let (name, doc) = (format!("{} {}", entry.name, entry.title).to_lowercase(), entry.doc.to_lowercase());

@@ -72,7 +72,7 @@ pub trait Setup: Sync {
         TaskSpec::default()
     }
 
-    /// What to ask along with a run that has just been sent.
+    /// Questions sent along with a new run.
     fn along(&self, _state: &mut State) -> Vec<Effect> {
         Vec::new()
     }
@@ -184,7 +184,7 @@ pub(crate) fn hidden(setup: &dyn Setup, rows: &[Row]) -> usize {
     rows.iter().filter(is_hidden).count()
 }
 
-/// What the settings of a lab know besides its spec.
+/// Facts the settings of a lab need besides its spec.
 pub fn known(state: &State) -> Known {
     let model = |m: &engine::message::ModelInfo| KnownModel { name: m.name.clone(), layers: m.layers };
     Known { models: state.board.models.iter().map(model).collect() }
@@ -218,13 +218,13 @@ fn target(state: &State) -> Option<Row> {
     }
 }
 
-/// Whether the lab's setup differs from its latest run.
+/// True if the lab's setup differs from its latest run.
 pub fn changed(state: &State) -> bool {
     let Some(setup) = state.setup() else { return false };
     ran(state).is_some_and(|job| job.spec != setup.spec(state))
 }
 
-/// Whether the setup, exactly as it is, is waiting to run.
+/// True if the setup, exactly as it is, is waiting to run.
 pub fn waits(state: &State) -> bool {
     state.setup().is_some_and(|setup| state.queue.contains(&setup.spec(state)))
 }
@@ -278,7 +278,7 @@ pub fn adjust(state: &mut State, by: i64) -> Vec<Effect> {
     turn(state, &row.key, by)
 }
 
-/// Whether a box that can be ticked is under the cursor.
+/// True if a box that can be ticked is under the cursor.
 pub(crate) fn can_select(state: &State) -> bool {
     let here = state.replay.is_none() && state.screen().setup().is_some() && state.focused(PANE);
     here && under_cursor(state).is_some_and(|(row, _)| matches!(row.kind, Kind::Marks(_)))
@@ -318,7 +318,7 @@ pub fn toggle(state: &mut State, row: &Row, mark: usize) -> Vec<Effect> {
     set(state, row, Value::Marks(on))
 }
 
-/// Whether a value can be typed into `row` now.
+/// True if a value can be typed into `row` now.
 fn typable(state: &State, row: &Row) -> bool {
     row.kind.typable() && (state.replay.is_none() || row.view)
 }

@@ -25,7 +25,7 @@ const TOAST: usize = 4;
 /// Columns of a bar of progress.
 const BAR: usize = 10;
 
-/// What is under the cursor, or in its place a text field or a message.
+/// The entry under the cursor, or instead a text field or a message.
 pub(crate) fn about(frame: &mut Frame, area: Rect, state: &State) {
     if state.view.entry.is_some() {
         return prompt(frame, area, state);
@@ -51,7 +51,7 @@ fn under_cursor(state: &State) -> String {
     state.screen().about(state, pane)
 }
 
-/// How many runs wait, and how many messages there are.
+/// Numbers of waiting runs and of messages.
 fn counts(state: &State) -> Line<'static> {
     let theme = state.theme();
     let (notices, runs) = (state.notices(), state.queue.len());
@@ -107,7 +107,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(line, Rect { x, width: area.right() - x, ..area });
 }
 
-/// What is in progress, or how the latest run ended.
+/// The run in progress, or the end of the latest run.
 fn progress(state: &State, room: usize) -> Line<'static> {
     down_line(state, room).or_else(|| waiting_line(state, room)).unwrap_or_else(|| job_line(state, room))
 }
@@ -118,7 +118,7 @@ fn waiting(state: &State) -> Option<Waiting<'_>> {
     state.screen().waiting(state).or_else(|| others.filter_map(|s| s.waiting(state)).next())
 }
 
-/// That the link is down, and when it is tried again.
+/// Notice that the link is down, with the time of the next attempt.
 fn down_line(state: &State, room: usize) -> Option<Line<'static>> {
     let (down, far) = (state.down?, state.far.as_ref()?);
     let when = match down.next {
@@ -229,7 +229,7 @@ fn prompt(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(line, area);
 }
 
-/// What is shown of a text in `room` columns: before, under and after the caret, which always has a column.
+/// The visible part of a text in `room` columns: before, under and after the caret, which always has a column.
 fn around(entry: &TextEntry, room: usize) -> (String, String, String) {
     let (before, rest) = entry.buffer.split_at(entry.caret());
     let mut rest = rest.chars();

@@ -34,12 +34,12 @@ use super::guard::{self, Guard};
 const MAX_CLIPBOARD: usize = 74_000;
 /// Input events that wait for the loop.
 const INPUT_QUEUE: usize = 256;
-/// How often the watch checks that the terminal is still there.
+/// Interval at which the watch checks that the terminal is still there.
 const WATCH: Duration = Duration::from_millis(200);
-/// How long the loop may take to end once asked to, before the process is ended without it.
+/// Time the loop has to end before the process is ended without it.
 const GRACE: Duration = Duration::from_millis(600);
 
-/// Whether the terminal is ours now.
+/// True if the terminal is ours now.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
 /// Messages of panics on other threads, held back until the screen is restored.
 static HELD: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -47,7 +47,7 @@ static HOOK: Once = Once::new();
 /// Wakes the loop to end.
 static STOP: Notify = Notify::const_new();
 
-/// What job control asks for.
+/// Request of job control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Control {
     /// Give the terminal back and stop.
@@ -230,7 +230,7 @@ fn end(signal: u8) {
     signal_hook::low_level::exit(128 + i32::from(signals::first().unwrap_or(signal)));
 }
 
-/// What is typed, in order, interleaved with job control. crossterm reads on its own thread: once the terminal is gone,
+/// Typed input in order, interleaved with job control. crossterm reads on its own thread: once the terminal is gone,
 /// its reader spins forever (to it, a read of no bytes is not an error).
 fn input<'s>(
     screen: &'s mut Screen,
@@ -271,7 +271,7 @@ fn input<'s>(
     })
 }
 
-/// Whether an event is Ctrl-Z, which a terminal in raw mode passes on as a key.
+/// True if an event is Ctrl-Z, which a terminal in raw mode passes on as a key.
 fn suspends(event: &Event) -> bool {
     let Event::Key(KeyEvent { code: KeyCode::Char('z'), modifiers, kind, .. }) = event else { return false };
     *modifiers == KeyModifiers::CONTROL && *kind == KeyEventKind::Press

@@ -26,7 +26,7 @@ pub(crate) struct Dossiers {
     pub share: u16,
     /// The names of all entries.
     pub names: fn(&State) -> Vec<String>,
-    /// What is known of the entry under the cursor, wrapped to a number of columns.
+    /// Details of the entry under the cursor, wrapped to a width.
     pub lines: fn(&State, usize) -> Vec<Line<'static>>,
 }
 
@@ -115,7 +115,7 @@ impl Dossiers {
     }
 }
 
-/// A key and its value as lines of `room` columns: the key stands in the first `columns`, the value is wrapped beside it.
+/// A key and its value as lines of `room` columns: the key in the first `columns`, the value wrapped beside it.
 pub fn pair(
     state: &State,
     key: &str,

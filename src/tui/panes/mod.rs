@@ -64,7 +64,7 @@ fn too_small(frame: &mut Frame, state: &State) {
     frame.render_widget(Paragraph::new(text).style(style).wrap(Wrap { trim: true }), frame.area());
 }
 
-/// The border of a pane of the screen. Where several panes share a place their names stand in the border, and the title below.
+/// The border of a pane of the screen. Where several panes share a place their names are in the border, and the title below.
 pub(crate) fn pane_block(state: &State, pane: Pane, title: &str) -> Block<'static> {
     let focused = state.focused(pane);
     let Some(slot) = several(state, pane) else { return block(state, title, focused) };

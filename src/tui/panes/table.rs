@@ -33,10 +33,10 @@ pub struct Row {
     pub last: bool,
 }
 
-/// How the user filters and sorts a list.
+/// Filter and sort order of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listed {
-    /// What must occur in a row.
+    /// Text that must occur in a row.
     pub filter: String,
     /// The column that sorts, and whether large values come first.
     pub sort: Option<(usize, bool)>,
@@ -61,7 +61,7 @@ impl Table {
             let values = match (x.cells[column].1, y.cells[column].1) {
                 (Some(p), Some(q)) if down => q.total_cmp(&p),
                 (Some(p), Some(q)) => p.total_cmp(&q),
-                // What has no number stands behind what has one.
+                // Entries without a number follow those with one.
                 (Some(_), None) => std::cmp::Ordering::Less,
                 (None, Some(_)) => std::cmp::Ordering::Greater,
                 (None, None) if column > 0 => std::cmp::Ordering::Equal,
@@ -218,7 +218,7 @@ fn target(state: &State) -> Option<(Pane, Table)> {
         .find_map(|pane| screen.table(state, pane).map(|table| (pane, table)))
 }
 
-/// Whether there is a list to filter and sort.
+/// True if there is a list to filter and sort.
 pub(crate) fn lists(state: &State) -> bool {
     target(state).is_some()
 }

@@ -1,4 +1,4 @@
-//! What is drawn on top of the panes: help, palette, pages to read, and pickers.
+//! Popups drawn over the panes: help, palette, pages to read, and pickers.
 
 mod diff;
 mod pages;
@@ -41,7 +41,7 @@ pub trait Page: Sync {
     /// Its lines, broken to at most `room` columns where that is possible.
     fn lines(&self, state: &State, room: usize) -> Vec<Line<'static>>;
 
-    /// What `copy` puts on the clipboard.
+    /// Text that `copy` puts on the clipboard.
     fn copy(&self, _state: &State) -> Option<String> {
         None
     }
@@ -61,7 +61,7 @@ pub trait Picker: Sync {
     /// Acts on the chosen entry; the popup is already closed.
     fn take(&self, state: &mut State, entry: usize) -> Vec<Effect>;
 
-    /// Whether entries have checkboxes that can be toggled now.
+    /// True if entries have checkboxes that can be toggled now.
     fn marks(&self, _state: &State) -> bool {
         false
     }
@@ -121,7 +121,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(Paragraph::new(lines.into_iter().skip(first).collect::<Vec<_>>()), inner);
 }
 
-/// What a popup shows, and the first visible line.
+/// Content of a popup, and its first visible line.
 struct Content {
     title: String,
     lines: Vec<Line<'static>>,

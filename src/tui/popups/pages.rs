@@ -11,7 +11,7 @@ use engine::message::NoticeLevel;
 use labs::family::{ALPHA, Corrected, Corrections, Standing};
 use labs::terms::{self, Term};
 
-/// Columns of what stands before a value.
+/// Width of the key column.
 const KEY: usize = 16;
 
 /// The provenance of the number under the cursor.

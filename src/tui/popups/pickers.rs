@@ -225,10 +225,10 @@ impl Picker for WaitingRuns {
 /// A figure or a document would replace files: what now?
 pub(crate) struct Overwrite;
 
-/// What waits for the answer, and the files it would replace.
+/// The pending effect, and the files it would replace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Held {
-    /// What would be written.
+    /// The pending export.
     pub what: Kept,
     pub files: Vec<PathBuf>,
 }

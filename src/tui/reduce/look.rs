@@ -1,4 +1,4 @@
-//! How the user looks at it: focus, zoom, glyphs, themes, figures and numbers of the focused pane.
+//! Commands of the view: focus, zoom, glyphs, themes, figures and numbers of the focused pane.
 
 use crate::action::{Effect, Existing};
 use crate::screen::Pane;
@@ -35,7 +35,7 @@ fn turning(state: &State) -> Option<&'static [Pane]> {
     several().find(|slot| slot.contains(&state.here().focus)).or(several().next())
 }
 
-/// Whether the shown screen has panes to turn.
+/// True if the shown screen has panes to turn.
 pub(crate) fn turns(state: &State) -> bool {
     turning(state).is_some()
 }

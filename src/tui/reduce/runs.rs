@@ -22,12 +22,12 @@ pub(crate) fn shown(state: &State) -> Option<usize> {
     all(state).iter().position(|run| run.job.generation == generation)
 }
 
-/// Whether there are runs to go to.
+/// True if there are runs to go to.
 pub(crate) fn several(state: &State) -> bool {
     all(state).len() > 1
 }
 
-/// `run 2 of 3`; none where there are not several.
+/// `run 2 of 3`; `None` for a single run.
 pub(crate) fn place(state: &State) -> Option<String> {
     let of = all(state).len();
     Some(format!("run {} of {of}", shown(state)? + 1)).filter(|_| of > 1)
@@ -57,7 +57,7 @@ pub(crate) fn show(state: &mut State, place: usize) -> Vec<Effect> {
     Vec::new()
 }
 
-/// What a run changed against the one before it, how long it took and how it ended.
+/// Settings changed since the previous run, duration and end of a run.
 pub(crate) fn words(state: &State, place: usize) -> String {
     let all = all(state);
     let Some(run) = all.get(place) else { return String::new() };

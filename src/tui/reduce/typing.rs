@@ -9,7 +9,7 @@ use base::text::printable;
 /// Longest text that is taken; a paste may be of any length.
 const MAX_TYPED: usize = 1000;
 
-/// The text and the byte at which the caret stands in it.
+/// The text and the byte offset of the caret.
 fn buffer(state: &mut State) -> Option<(&mut String, usize)> {
     if let Some(entry) = &mut state.view.entry {
         entry.error = None;

@@ -1,4 +1,4 @@
-//! How the terminal program ends.
+//! End of the terminal program.
 
 use std::io;
 
@@ -7,12 +7,12 @@ use thiserror::Error;
 use crate::memory::Memory;
 use engine::board::Board;
 
-/// How the program ended.
+/// Reason for the end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExitReport {
-    /// What was measured.
+    /// Results.
     pub board: Board,
-    /// What is kept for the next start.
+    /// State kept for the next start.
     pub memory: Memory,
     /// Why it ended.
     pub reason: ExitReason,

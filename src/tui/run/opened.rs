@@ -28,7 +28,7 @@ pub(super) fn last_spec(path: &Path, session: &Session) -> Result<Box<Spec>, Pro
     })
 }
 
-/// Whether an effect makes a session worth keeping.
+/// True if an effect makes a session worth keeping.
 pub(super) fn worth_keeping(effect: &Effect) -> bool {
     match effect {
         Effect::Send(command) => matches!(command, Command::Run { .. } | Command::Ask { .. }),

@@ -15,7 +15,7 @@ use super::state::Start;
 /// One line per screen, in the order of the tabs: its folder provides a static `SCREEN` and its view state `View`.
 macro_rules! registry {
     ($($name:ident: $doc:literal;)+) => {
-        /// What every screen remembers of how the user looks at it.
+        /// View state that every screen has.
         #[derive(Debug, Clone)]
         pub struct Views { $( #[doc = $doc] pub $name: $name::View, )+ }
 

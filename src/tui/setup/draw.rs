@@ -140,7 +140,7 @@ fn refusal(state: &State, row: &Row) -> Option<String> {
     (*key == row.key).then(|| format!("{} {why}", state.view.glyphs.cross()))
 }
 
-/// What a model serves, where that is not everything.
+/// Uses of a model that does not serve every lab.
 fn limits(state: &State, name: &str) -> String {
     let known = state.board.models.iter().find(|m| m.name == name);
     match known.map_or("", |m| m.serves.as_str()) {

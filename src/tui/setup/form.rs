@@ -55,7 +55,7 @@ pub(super) fn drawn(state: &State, rows: &[Row], shown: &[RowLine]) -> Vec<Optio
     out
 }
 
-/// What a row takes, in a few words.
+/// Short description of a row's values.
 pub(super) fn range(row: &Row) -> String {
     match &row.kind {
         Kind::Slider { range, unset: Some(word), .. } => format!("{range} or {word}"),

@@ -13,16 +13,16 @@ pub struct Row {
     pub label: String,
     /// One sentence about it.
     pub help: String,
-    /// How it is operated.
+    /// Its control.
     pub kind: Kind,
     pub value: Value,
     /// Its value as text.
     pub text: String,
     /// The text after each checkbox.
     pub notes: Vec<String>,
-    /// Whether it differs from the last run.
+    /// True if it differs from the last run.
     pub changed: bool,
-    /// Whether it only affects the view and so can be changed in a replay, too.
+    /// True if it only affects the view and so can be changed in a replay, too.
     pub view: bool,
     /// The value in the shipped experiment; empty for rows of the view.
     pub default: String,
@@ -34,7 +34,7 @@ impl Row {
         let value = setting.get(spec, known);
         let kind = setting.kind(spec, known);
         let changed = ran.is_some_and(|ran| match (&kind, &value) {
-            // What can be picked depends on the spec itself, so the names are compared, not the places.
+            // Choices depend on the spec itself, so names are compared, not indices.
             (Kind::Marks(_), value) => {
                 kind.show(value) != setting.kind(ran, known).show(&setting.get(ran, known))
             }

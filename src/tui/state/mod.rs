@@ -34,21 +34,21 @@ use session::shelf::Recorded;
 pub struct State {
     /// Earlier and later settings of each lab.
     pub(crate) history: BTreeMap<LabId, History>,
-    /// What has been measured: a fold over commands and events, and nothing else.
+    /// Results: a fold over commands and events, and nothing else.
     pub board: Board,
-    /// What each screen remembers, including how its experiment is set up.
+    /// State of each screen, including its settings.
     pub screens: Views,
-    /// How the user looks at it.
+    /// State of the view.
     pub view: View,
-    /// Which key does what.
+    /// Key bindings.
     pub keymap: Keymap,
     /// The themes to cycle through; never empty.
     pub themes: Vec<Theme>,
-    /// Whether and under which name the session is recorded.
+    /// True if and under which name the session is recorded.
     pub recording: Recording,
     /// The position in the recording, if one is played in place of an engine.
     pub replay: Option<ReplayState>,
-    /// Where the engine is, if it is far away.
+    /// Address of a remote engine.
     pub far: Option<Seat>,
     /// Set while the link to it is down.
     pub down: Option<Down>,
@@ -69,7 +69,7 @@ pub struct State {
     pub held: Option<Held>,
 }
 
-/// How the user looks at it, as far as the frame is concerned: everything that is not measured.
+/// State of the frame: everything that is not measured.
 #[derive(Debug, Clone)]
 pub struct View {
     /// Columns and rows of the terminal.
@@ -94,17 +94,17 @@ pub struct View {
     pub(crate) picked: Option<String>,
     /// Names of the commands that were chosen by name, the latest first.
     pub recent: Vec<&'static str>,
-    /// How the program began; the strip of the first start goes when it is dismissed.
+    /// Kind of start; the strip of the first start goes when it is dismissed.
     pub opening: Opening,
-    /// Whether figures draw the bands of all lines.
+    /// True if figures draw the bands of all lines.
     pub all_bands: bool,
-    /// Whether the mouse is the terminal's own.
+    /// True if the mouse is the terminal's own.
     pub mouse_free: bool,
     /// A message that stays for a few seconds, or until the next key.
     pub toast: Option<String>,
     /// The message that the latest tick saw, and how many ticks have seen it.
     pub(crate) toast_age: (Option<String>, usize),
-    /// What the mouse drags.
+    /// Object of a mouse drag.
     pub(crate) drag: Option<Drag>,
     /// Counts ticks, for the spinner.
     pub ticks: usize,
@@ -113,7 +113,7 @@ pub struct View {
 /// The slot of a lab's figures.
 pub(crate) const FIGURES: usize = 2;
 
-/// What the mouse drags.
+/// Object of a mouse drag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Drag {
     /// A row of the setup pane, by its key.
@@ -122,7 +122,7 @@ pub enum Drag {
     Pane(Pane),
 }
 
-/// Whether the session is recorded.
+/// True if the session is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recording {
     /// It is not.
@@ -133,7 +133,7 @@ pub enum Recording {
     Failed(String),
 }
 
-/// How the program begins.
+/// Kind of start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Opening {
     /// The first start ever: the default experiment runs, under a strip that says what it asks.
@@ -145,16 +145,16 @@ pub enum Opening {
     Home,
 }
 
-/// What a state is made from.
+/// Inputs of a new state.
 #[derive(Debug, Clone)]
 pub struct Start {
-    /// How the program begins.
+    /// Kind of start.
     pub opening: Opening,
-    /// What was kept of the last start.
+    /// State kept from the last start.
     pub memory: Option<Memory>,
     /// The experiment that runs first.
     pub spec: Spec,
-    /// Which key does what.
+    /// Key bindings.
     pub keymap: Keymap,
     /// The themes; if empty, the shipped ones.
     pub themes: Vec<Theme>,
@@ -166,11 +166,11 @@ pub struct Start {
     pub recording: Option<String>,
     /// The recording that is played in place of an engine.
     pub replay: Option<ReplayState>,
-    /// Where the engine is, if it is far away.
+    /// Address of a remote engine.
     pub far: Option<Seat>,
     /// The grid that is followed.
     pub followed: Option<Followed>,
-    /// What it measured before this screen came, and for how long it had been there.
+    /// Its results before this screen attached, and its age.
     pub past: Vec<Entry>,
     /// See [`Self::past`].
     pub age: Duration,
@@ -270,7 +270,7 @@ impl State {
             sessions: None,
             held: None,
         };
-        // A spec that was asked for stands before what was kept of its lab.
+        // A requested spec takes precedence over the kept one of its lab.
         if let Some(memory) = memory.filter(|_| state.replay.is_none()) {
             memory.restore(&mut state);
         }
@@ -313,7 +313,7 @@ impl State {
         }
     }
 
-    /// Where the user is on a screen.
+    /// Focus and cursor on a screen.
     pub fn place(&self, id: ScreenId) -> &Place {
         &self.view.places[&id]
     }
@@ -323,7 +323,7 @@ impl State {
         self.view.places.entry(id).or_insert_with(|| Place::at(screen(id).first()))
     }
 
-    /// Where the user is on the screen that is shown.
+    /// Focus and cursor on the shown screen.
     pub fn here(&self) -> &Place {
         self.place(self.view.screen)
     }
@@ -333,7 +333,7 @@ impl State {
         self.place_mut(self.view.screen)
     }
 
-    /// Whether this pane of the shown screen has the focus.
+    /// True if this pane of the shown screen has the focus.
     pub(crate) fn focused(&self, pane: Pane) -> bool {
         self.here().focus == pane
     }
@@ -372,33 +372,33 @@ impl State {
         }
     }
 
-    /// Whether the engine is working on a run.
+    /// True if the engine is working on a run.
     pub fn busy(&self) -> bool {
         self.replay.is_none() && self.board.running()
     }
 
-    /// Whether keys go into a text.
+    /// True if keys go into a text.
     pub fn typing(&self) -> bool {
         self.view.entry.is_some()
             || matches!(self.view.popup, Some(Popup::Help { .. } | Popup::Palette { .. }))
     }
 
-    /// Whether the text being typed filters a list.
+    /// True if the text being typed filters a list.
     pub(crate) fn typing_in_list(&self) -> bool {
         self.view.entry.is_none() && self.typing()
     }
 
-    /// Whether the popup offers something to choose.
+    /// True if the popup offers something to choose.
     pub(crate) fn picking(&self) -> bool {
         matches!(self.view.popup, Some(Popup::Pick { .. } | Popup::Menu { .. }))
     }
 
-    /// Whether the popup's entries have checkboxes that can be toggled now.
+    /// True if the popup's entries have checkboxes that can be toggled now.
     pub fn marking(&self) -> bool {
         matches!(self.view.popup, Some(Popup::Pick { picker, .. }) if picker.marks(self))
     }
 
-    /// Whether the popup shows something to copy.
+    /// True if the popup shows something to copy.
     pub(crate) fn popup_copies(&self) -> bool {
         matches!(self.view.popup, Some(Popup::Page { page, .. }) if page.copy(self).is_some())
     }

@@ -1,24 +1,24 @@
-//! Where the user is on a screen.
+//! Focus and cursor on a screen.
 
 use std::collections::BTreeMap;
 
 use crate::panes::table::Listed;
 use crate::screen::Pane;
 
-/// Where the user is on a screen.
+/// Focus and cursor on a screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The pane that keys go to.
     pub focus: Pane,
-    /// Whether that pane fills the screen.
+    /// True if that pane fills the screen.
     pub zoom: bool,
     /// The line of the settings that the cursor is on.
     pub row: usize,
-    /// Whether all settings are shown as a form.
+    /// True if all settings are shown as a form.
     pub form: bool,
     /// The pane that was looked at last in each slot, by the slot's first pane.
     pub tabs: BTreeMap<Pane, Pane>,
-    /// How lists are filtered and sorted.
+    /// Filters and sort orders of lists.
     pub listed: BTreeMap<Pane, Listed>,
     /// Cursor of a list, or lines scrolled away, per pane.
     pub scroll: BTreeMap<Pane, usize>,

@@ -1,4 +1,4 @@
-//! What is on top of the panes, and text fields.
+//! Popups over the panes, and text fields.
 
 use std::fmt;
 
@@ -11,16 +11,16 @@ use crate::popups::{Page, Picker};
 pub enum Popup {
     /// Every key, searchable.
     Help {
-        /// What is searched for.
+        /// Text searched for.
         query: String,
         /// Lines scrolled away.
         scroll: usize,
     },
     /// Every command by name.
     Palette {
-        /// What was typed.
+        /// Typed text.
         query: String,
-        /// Which match is under the cursor.
+        /// Index of the match under the cursor.
         selected: usize,
     },
     /// Something to read.
@@ -31,13 +31,13 @@ pub enum Popup {
     },
     /// The menu of the shown screen.
     Menu {
-        /// Which entry is under the cursor.
+        /// Index of the entry under the cursor.
         selected: usize,
     },
     /// Something to choose from.
     Pick {
         picker: &'static dyn Picker,
-        /// Which entry is under the cursor.
+        /// Index of the entry under the cursor.
         selected: usize,
     },
 }
@@ -65,7 +65,7 @@ impl fmt::Debug for Popup {
 #[derive(Debug, Clone)]
 pub struct TextEntry {
     pub purpose: Purpose,
-    /// What was typed.
+    /// Typed text.
     pub buffer: String,
     /// Characters between the caret and the end.
     pub after: usize,
@@ -79,14 +79,14 @@ impl TextEntry {
         Self { purpose, buffer: buffer.into(), after: 0, error: None }
     }
 
-    /// The byte at which the caret stands.
+    /// Byte offset of the caret.
     pub(crate) fn caret(&self) -> usize {
         let from_the_end = self.buffer.char_indices().rev().take(self.after).last();
         from_the_end.map_or(self.buffer.len(), |(at, _)| at)
     }
 }
 
-/// What a text is typed for.
+/// Purpose of a typed text.
 #[derive(Debug, Clone)]
 pub enum Purpose {
     /// A row of the setup, by its key.
@@ -98,7 +98,7 @@ pub enum Purpose {
 /// Something that is asked for in a text field.
 pub struct Prompt {
     pub label: &'static str,
-    /// What can be typed.
+    /// Kind of text.
     pub hint: &'static str,
     /// Takes what was typed; the error says why it cannot be taken.
     pub take: fn(&mut State, &str) -> Result<Vec<Effect>, String>,

@@ -31,7 +31,7 @@ pub struct Seat {
     pub host: String,
     /// Its name there.
     pub name: String,
-    /// How long it waits there when nothing runs and nobody is attached.
+    /// Idle time after which it ends when nothing runs and nobody is attached.
     pub wait: Duration,
 }
 

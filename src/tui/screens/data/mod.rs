@@ -21,10 +21,10 @@ use engine::message::{Command, Event, Question, Topic};
 
 pub const ID: ScreenId = ScreenId("data");
 pub const LIST: Pane = Pane("Data");
-/// What is known of the set under the cursor.
+/// Details of the set under the cursor.
 pub const PAGE: Pane = Pane("Data set");
 
-/// What this screen remembers beside its cursors.
+/// State of this screen besides its cursors.
 #[derive(Debug, Clone)]
 pub struct View {
     /// The built-in sets.
@@ -102,7 +102,7 @@ pub fn under_cursor(state: &State) -> Option<String> {
     DOSSIERS.under_cursor(state)
 }
 
-/// What is known of the set under the cursor.
+/// Details of the set under the cursor.
 fn known(state: &State) -> Option<&DataDossier> {
     state.board.set_of(&under_cursor(state)?)
 }
@@ -116,7 +116,7 @@ fn current(state: &State) -> Option<&DataWaiting> {
     all().filter(|w| w.progress.is_some()).min_by_key(|w| w.ticket).or_else(|| all().min_by_key(|w| w.ticket))
 }
 
-/// Whether everything that is asked is being cancelled.
+/// True if everything that is asked is being cancelled.
 fn stopping(state: &State) -> bool {
     let Some(latest) = state.screens.data.cancelling else { return false };
     let mut waiting = state.board.sets.iter().flat_map(|d| &d.waiting);
@@ -130,7 +130,7 @@ fn ask(state: &mut State, question: DataQuestion) -> Vec<Effect> {
 
 fn send(state: &mut State, set: &str, question: DataQuestion) -> Vec<Effect> {
     DOSSIERS.show_from_top(state);
-    // What is drawn, and with which vocabularies, follows the setup of the lab that was shown last.
+    // The drawing and its vocabularies follow the settings of the lab that was shown last.
     let Some(setup) = state.setup() else { return Vec::new() };
     let spec = setup.spec(state);
     let request = DataRequest::of(&setup.examples(state), spec.seed(), spec.models(), set, question);

@@ -82,7 +82,7 @@ static DELETE: Prompt = Prompt {
     follow: None,
 };
 
-/// Whether the session under the cursor is there to be renamed or deleted: this one is named by another command.
+/// True if the session under the cursor is there to be renamed or deleted: this one is named by another command.
 fn can_change(state: &State) -> bool {
     let own = |name: &str| matches!(&state.recording, Recording::On(own) if own == name);
     state.focused(SESSIONS) && session_here(state).is_some_and(|session| !own(&session.name))

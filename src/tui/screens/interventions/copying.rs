@@ -1,4 +1,4 @@
-//! What `copy` puts on the clipboard: the numbers of the focused pane as tab-separated text.
+//! Text that `copy` puts on the clipboard: the numbers of the focused pane as tab-separated text.
 
 use std::fmt::Write;
 

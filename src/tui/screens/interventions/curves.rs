@@ -135,7 +135,7 @@ fn readout(state: &State, room: usize) -> Option<Line<'static>> {
     Some(Line::from(spans))
 }
 
-/// What the numbers at the marker rest on, and what stands beside them: as much of it as there is room for, a warning before
+/// Basis of the numbers at the marker and the notes beside them: as much as fits, a warning before
 /// all else.
 fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
     let p = &measured(state)?.point.value;
@@ -193,7 +193,7 @@ fn by_property(p: &ReliabilityFinding, room: usize) -> Option<String> {
     forms.filter(|_| !on.is_empty()).find(|text| width(text) <= room)
 }
 
-/// How sure it is that the drawn method is more reliable than the one nearest to it, and what turns that.
+/// Certainty that the drawn method is more reliable than the nearest one, and the strength at which that reverses.
 fn verdict(state: &State) -> Option<Line<'static>> {
     if let Some(none) = without(state) {
         let text = format!(" no optimum: {}", printable(&none.value.reason));
@@ -211,7 +211,7 @@ fn verdict(state: &State) -> Option<Line<'static>> {
     Some(Line::styled(printable(&text).into_owned(), state.theme().style(role)))
 }
 
-/// What the model itself does at the marker.
+/// Behaviour of the model at the marker.
 fn behaviour(state: &State, room: usize) -> Option<Line<'static>> {
     let b = measured_behaviour(state)?;
     let v = &b.value;
@@ -242,7 +242,7 @@ fn behaviour(state: &State, room: usize) -> Option<Line<'static>> {
     Some(Line::styled(text, state.theme().style(Role::Dim)))
 }
 
-/// How far the changed states at the marker are from real ones, in units of what unchanged ones are: with intervals where
+/// Distance of the changed states at the marker from real ones, relative to unchanged ones: with intervals where
 /// there is room for them, and in short where there is little.
 fn distance(state: &State, room: usize) -> Option<Line<'static>> {
     let d = distances(state)?;
@@ -268,7 +268,7 @@ pub(crate) fn estimate(b: &Banded) -> String {
     format!("{} {}", score(b.mean), plus_minus(b.half_width()))
 }
 
-/// Why there is no curve.
+/// Reason for the absence of a curve.
 fn nothing(frame: &mut Frame, area: Rect, state: &State) {
     let dim = state.theme().style(Role::Dim);
     let key = |id| state.keymap.label(id);
@@ -311,7 +311,7 @@ mod tests {
     use super::*;
     use labs::interventions::sample;
 
-    /// What S is the mean of stands beside it, each with its n; of one property nothing is added. The property that is lost is named.
+    /// The parts of S are beside it, each with its n; of one property nothing is added. The property that is lost is named.
     #[test]
     fn the_properties_behind_s_are_told() {
         let point = |results: &labs::interventions::Results| results.curves[0].points[0].value.clone();

@@ -34,7 +34,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(Paragraph::new(text(state, v, inner)).wrap(Wrap { trim: false }), inner);
 }
 
-/// How the groups of values are laid out.
+/// Layout of the groups of values.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
     /// The name beside the first value, in this many columns.

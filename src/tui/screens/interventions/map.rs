@@ -54,14 +54,14 @@ pub(crate) fn figure(state: &State, pane: Pane) -> Option<Figure> {
     figures::map(results(state), state.board.engine.as_ref(), of, score)
 }
 
-/// Row and column of the cursor, from 0, among those that there are.
+/// Row and column of the cursor, from 0, within the table.
 fn cursor(state: &State, layers: usize) -> (usize, usize) {
     let (row, column) = view(state).cell;
     let last = layers.saturating_sub(1);
     (row.min(last), column.min(last))
 }
 
-/// Moves the cursor so many layers down and to the right.
+/// Moves the cursor by layers down and to the right.
 pub(crate) fn step(state: &mut State, down: i64, right: i64) {
     let Some(count) = map(state).map(|m| m.layers.len()) else { return };
     let (row, column) = cursor(state, count);
@@ -111,7 +111,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
         let cell = cell.intersection(frame.area());
         let style = state.theme().style(Role::Focus).add_modifier(Modifier::BOLD | Modifier::REVERSED);
         for x in cell.left()..cell.right() {
-            // The number stands in the middle row.
+            // The number is in the middle row.
             if let Some(cell) = frame.buffer_mut().cell_mut((x, cell.y + cell.height.saturating_sub(1) / 2)) {
                 cell.set_style(style);
             }
@@ -128,7 +128,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     }
 }
 
-/// Where the cell is and its n, its scores, and what they rest on: in full where there is room, and n always.
+/// Position of the cell, its n, its scores and their basis: in full where there is room, and n always.
 fn numbers(state: &State, cell: &Tagged<MapFinding>, room: usize) -> Vec<Line<'static>> {
     let (theme, p) = (state.theme(), &cell.value.point);
     let symbol = method(state).map_or(p.parameter.clone(), |m| m.parameter.symbol.clone());

@@ -1,4 +1,4 @@
-//! What was measured at the marker: the numbers that the panes show.
+//! Results at the marker: the numbers that the panes show.
 
 use super::catalog::MethodEntry;
 use super::{ran, view};
@@ -20,7 +20,7 @@ use labs::{LabResults, Tagged};
 #[derive(Debug, Clone, Copy)]
 pub struct Readout<'a> {
     pub point: &'a Tagged<ReliabilityFinding>,
-    /// Whether it is exactly at the marker.
+    /// True if it is exactly at the marker.
     pub exact: bool,
 }
 
@@ -80,7 +80,7 @@ pub fn behaviour(state: &State) -> Option<&Tagged<BehaviourFinding>> {
     }
 }
 
-/// How far the changed states at the marker are from real ones, or nearest to it.
+/// Distance of the changed states from real ones, at the marker or nearest to it.
 pub fn distances(state: &State) -> Option<&Tagged<DistanceFinding>> {
     let (marker, key) = (marker(state), method_key(state));
     let mine = |d: &&Tagged<DistanceFinding>| d.model == view(state).model && d.value.method_key() == key;
@@ -97,7 +97,7 @@ pub fn optimum(state: &State) -> Option<f64> {
     best.map(|o| o.value.value)
 }
 
-/// Where the drawn method, as the run has it, is most reliable: with other options there is no best strength until they have run, and the
+/// The drawn method's best strength in the run: with other options there is no best strength until they have run, and the
 /// marker stays where it was.
 fn as_run(state: &State) -> Option<f64> {
     let view = view(state);
@@ -116,7 +116,7 @@ pub fn without(state: &State) -> Option<&Tagged<NoOptimumFinding>> {
         .find(|o| o.model == view.model && o.value.oracle == view.oracle && o.value.method_key() == key)
 }
 
-/// How the drawn method compares: the pair of which it is the more reliable, or else the less reliable one, nearest to a toss.
+/// Comparison of the drawn method: the pair of which it is the more reliable, or else the less reliable one, nearest to a toss.
 pub(crate) fn closest_rival(state: &State) -> Option<&Tagged<VersusFinding>> {
     let (key, view) = (method_key(state), view(state));
     let mine = results(state).versus.iter().filter(|v| {
@@ -132,7 +132,7 @@ pub fn example(state: &State) -> Option<&Tagged<ExampleFinding>> {
     results(state).point.as_ref()?.example.as_ref()
 }
 
-/// Whether the answer on the screen is not yet the one to the latest question.
+/// True if the answer on the screen is not yet the one to the latest question.
 pub(crate) fn awaiting_point(state: &State) -> bool {
     let asked = state.board.run_of(Results::LAB).map_or(0, |run| run.asked);
     results(state).point.as_ref().map_or(0, |p| p.ticket) < asked
@@ -151,12 +151,12 @@ fn distance(state: &State, a: f64, b: f64) -> f64 {
     }
 }
 
-/// Whether two strengths are the same number, give or take rounding.
+/// True if two strengths are the same number, give or take rounding.
 fn same(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
 }
 
-/// What the lab's latest run has found.
+/// Results of the lab's latest run.
 pub fn results(state: &State) -> &Results {
     state.board.results::<Results>()
 }
@@ -179,7 +179,7 @@ pub fn marker(state: &State) -> f64 {
     view(state).markers.get(&view(state).method).copied().unwrap_or_else(untouched)
 }
 
-/// Where the marker can stop: the values that the spec names, or the grid of the method.
+/// Stops of the marker: the values that the spec names, or the grid of the method.
 pub(crate) fn marker_stops(state: &State) -> Vec<f64> {
     let values = method_spec(state).map_or(&[][..], |m| &m.values);
     let mut stops = match method(state) {
@@ -217,7 +217,7 @@ pub(crate) fn curves_figure(state: &State) -> Option<Figure> {
     Some(figure)
 }
 
-/// What the model does against the strength; none where it was not asked.
+/// Model behaviour by strength; `None` if it was not asked for.
 pub(crate) fn behaviour_figure(state: &State) -> Option<Figure> {
     let (engine, view) = (state.board.engine.as_ref(), view(state));
     let mut figure =
@@ -226,7 +226,7 @@ pub(crate) fn behaviour_figure(state: &State) -> Option<Figure> {
     Some(figure)
 }
 
-/// Distances from real states against the strength; none where nothing was measured.
+/// Distances from real states by strength; `None` if not measured.
 pub(crate) fn distance_figure(state: &State) -> Option<Figure> {
     let (engine, view) = (state.board.engine.as_ref(), view(state));
     let mut figure = figures::distance(results(state), engine, &view.model, &method_key(state))?;

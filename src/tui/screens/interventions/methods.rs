@@ -117,7 +117,7 @@ pub(crate) fn turn_model(state: &mut State, on: bool) -> Vec<Effect> {
     ask_point(state)
 }
 
-/// What is under the cursor in a pane, in one sentence.
+/// One sentence about the entry under the cursor.
 pub(crate) fn about(state: &State, pane: Pane) -> String {
     match pane {
         METHODS => method(state).map_or(String::new(), |m| format!("{}: {}", m.title, m.doc)),

@@ -1,6 +1,6 @@
 //! The screen of the interventions lab: methods, figures of the one under the cursor, an example.
 //!
-//! What it reads from the board is in [`measured`]; what it asks the engine is in `ask_point`.
+//! Values read from the board are in [`measured`]; questions to the engine in `ask_point`.
 
 pub mod catalog;
 mod copying;
@@ -53,9 +53,9 @@ pub const METHODS: Pane = Pane("methods");
 pub const CURVES: Pane = Pane("scores");
 /// C against S for all methods.
 pub const PARETO: Pane = Pane("trade-off");
-/// What the model itself does.
+/// Behaviour of the model itself.
 pub const BEHAVIOUR: Pane = Pane("the model itself");
-/// How far edited states are from real ones.
+/// Distance of edited states from real ones.
 pub const DISTANCE: Pane = Pane("distance");
 /// Scores by the layer that is written and the layer that is read: R, C, S.
 pub const MAPS: [Pane; 3] = [Pane("layers R"), Pane("layers C"), Pane("layers S")];
@@ -71,16 +71,16 @@ static SLOTS: &[&[Pane]] = &[
     &[EXAMPLE],
 ];
 
-/// What this screen remembers.
+/// State of this screen.
 #[derive(Debug, Clone)]
 pub struct View {
     /// The experiment as the user sets it up.
     pub spec: Spec,
-    /// What can be picked.
+    /// Choices.
     pub catalog: Catalog,
     /// The method that is drawn.
     pub method: String,
-    /// Which of its settings, if the spec runs it with several.
+    /// Index of its settings, if the spec runs it with several.
     pub nth: usize,
     /// The model that is drawn.
     pub model: String,
@@ -94,17 +94,17 @@ pub struct View {
     pub scale: Option<Scale>,
     /// The figure of the curves; none before the first point.
     pub curves: Option<Figure>,
-    /// The figure of what the model does; none where another is drawn.
+    /// The figure of model behaviour; `None` if another is drawn.
     pub behaviour: Option<Figure>,
-    /// The figure of distances from real states; none where another is drawn.
+    /// The figure of distances from real states; `None` if another is drawn.
     pub distance: Option<Figure>,
     /// Row and column of the cursor on the map, from 0.
     pub cell: (usize, usize),
-    /// The figure of the map; none where the curves are drawn.
+    /// The figure of the map; `None` if the curves are drawn.
     pub map: Option<Figure>,
     /// The figure of the plane; none before the first point.
     pub pareto: Option<Figure>,
-    /// Whether the front has a knee, and the front in words, from the longest form to the shortest; none before the first point.
+    /// True if the front has a knee, and the front in words, from the longest form to the shortest; none before the first point.
     pub front: Option<(bool, Vec<String>)>,
 }
 
@@ -194,7 +194,7 @@ fn run(state: &State) -> Option<&Job> {
     state.board.run_of(LabId::Interventions).map(|run| &run.job)
 }
 
-/// What the lab's latest run computes.
+/// Spec of the lab's latest run.
 pub fn ran(state: &State) -> Option<&Spec> {
     run(state).and_then(|job| own(&job.spec))
 }

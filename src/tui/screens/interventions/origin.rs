@@ -1,4 +1,4 @@
-//! Where the numbers in a pane come from, and the shell command that reproduces them.
+//! Provenance of a pane's numbers, and the shell command that reproduces them.
 
 use super::measured::{example, method_key, readout, results};
 use super::{EXAMPLE, ID, MAPS, PARETO, PROBES, map, ran, view};
@@ -76,7 +76,7 @@ fn origin_of<T>(state: &State, what: String, number: &Tagged<T>) -> Origin {
     Origin { what, entries: origin(state, number), command }
 }
 
-/// Where a number comes from, as pairs of key and value.
+/// Provenance of a number, as pairs of key and value.
 fn origin<T>(state: &State, number: &Tagged<T>) -> Vec<(String, String)> {
     let mut entries = vec![("spec".to_owned(), number.spec.clone()), ("model".into(), number.model.clone())];
     if let Some(data) = results(state).data.iter().find(|d| d.model == number.model) {

@@ -52,7 +52,7 @@ fn name(p: &Tagged<ProbeFinding>) -> String {
     format!("{role}: {}", printable(&p.value.property).replace('_', " "))
 }
 
-/// A probe that is no better than guessing cannot judge anything.
+/// A probe at chance level cannot judge anything.
 fn useless(p: &ProbeFinding) -> bool {
     p.accuracy.lo <= p.majority
 }
@@ -110,7 +110,7 @@ fn narrow(state: &State, p: &Tagged<ProbeFinding>, room: usize) -> Vec<Line<'sta
     lines
 }
 
-/// What single trainings said, and how many recipes could not be told from the chosen one.
+/// Results of single trainings, and the number of settings that tie with the chosen one.
 fn trainings(p: &ProbeFinding) -> Option<String> {
     let c = p.choice.as_ref()?;
     let [lo, hi] = c.accuracy_range.map(|a| format!("{:.1}", 100.0 * a));

@@ -28,7 +28,7 @@ const BEFORE: [&str; 1] = ["probe.oracles"];
 /// The setup of the lab.
 pub(crate) struct InterventionsSetup;
 
-/// What can be drawn: every method of the catalog, once for each set of options that the spec runs it with.
+/// Methods that can be drawn: every method of the catalog, once for each set of options that the spec runs it with.
 fn drawable(state: &State) -> Vec<(String, usize)> {
     let view = view(state);
     let times = |id: &str| view.spec.methods.iter().filter(|m| m.name == id).count().max(1);
@@ -123,7 +123,7 @@ impl Setup for InterventionsSetup {
             }
             rows.push(row(&setting));
         }
-        // Which of the selected models is drawn.
+        // Index of the drawn model among the selected ones.
         for row in rows.iter_mut().filter(|_| run_models(state).len() > 1) {
             if let (Kind::Marks(names), "models") = (&row.kind, row.key.as_str()) {
                 let note =

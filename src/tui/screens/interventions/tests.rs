@@ -186,7 +186,7 @@ fn a_point_that_waited_for_the_probes_is_asked_again_when_its_own_run_ends() {
     assert_eq!(points(&SCREEN.on_event(&mut state, &done(1))).len(), 1);
 }
 
-/// Where no grid has the marker and no strength is best, "refining" stood beside a run that had ended.
+/// If no grid has the marker and no strength is best, "refining" was shown beside a run that had ended.
 #[test]
 fn a_point_that_the_first_probes_answered_is_asked_again_when_the_run_ends() {
     let mut state = started();

@@ -20,7 +20,7 @@ use labs::setting::{Kind, Value};
 
 pub const ID: ScreenId = ScreenId("models");
 pub const LIST: Pane = Pane("Models");
-/// What is known of the model under the cursor.
+/// Details of the model under the cursor.
 pub const PAGE: Pane = Pane("Model");
 
 /// Nothing but the cursors, which the frame keeps.

@@ -84,7 +84,7 @@ fn curve_title(state: &State) -> String {
     }
 }
 
-/// How many items are needed.
+/// Number of items needed.
 fn needed(state: &State) -> Option<String> {
     let found = results(state);
     let r = found.needed()?;
@@ -95,13 +95,13 @@ fn needed(state: &State) -> Option<String> {
     Some(format!(" {:.0} % power needs {} items; pilot of {pilot}.", 100.0 * v.target, span(&v.n_test)))
 }
 
-/// How many sentences the bound recommends to train on.
+/// Number of training sentences that the bound recommends.
 fn trained(state: &State) -> Option<String> {
     let (n, bound) = results(state).recommended()?;
     Some(format!(" The {bound} bound: train on {}.", grouped(n as usize)))
 }
 
-/// Whether one may stop early.
+/// True if one may stop early.
 fn stops(state: &State) -> Option<String> {
     let found = results(state);
     let last = found.steps().last()?;
@@ -131,7 +131,7 @@ pub(crate) fn verdict(frame: &mut Frame, area: Rect, state: &State) {
     let hidden = lines.len().saturating_sub(from + usize::from(inner.height));
     write(frame, inner, lines, from, state);
     if beside {
-        // It stands beside the first lines and moves with them.
+        // It is beside the first lines and moves with them.
         let width = words::TABLE as u16;
         let area = Rect { x: inner.right() - width, width, ..inner };
         write(frame, area, table, from, state);

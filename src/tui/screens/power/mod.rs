@@ -54,16 +54,16 @@ pub const VERDICT: Pane = Pane("verdict");
 static SLOTS: &[&[Pane]] =
     &[&[frame_setup::PANE], &[SIZES], &[CURVE, MARGINS, BY_SIZE, RECOMMENDED, SEQUENTIAL, NOISE], &[VERDICT]];
 
-/// What this screen remembers.
+/// State of this screen.
 #[derive(Debug, Clone)]
 pub struct View {
     /// The experiment as the user sets it up.
     pub spec: Spec,
     /// Items of the pilot that are looked at; none for all.
     pub pilot: Option<usize>,
-    /// What was found, under the terms of the setup.
+    /// Results under the terms of the settings.
     pub shown: Results,
-    /// What the terms were answered from: another pilot has another number of items and findings.
+    /// Source of the answer: another pilot has another number of items and findings.
     answered: Option<(Adjust, (usize, usize))>,
     /// The figures; none before there is anything to draw.
     pub curve: Option<Figure>,
@@ -151,12 +151,12 @@ fn run(state: &State) -> Option<&Job> {
     state.board.run_of(LabId::Power).map(|run| &run.job)
 }
 
-/// What the lab's latest run computes.
+/// Spec of the lab's latest run.
 fn ran(state: &State) -> Option<&Spec> {
     run(state).and_then(|job| own(&job.spec))
 }
 
-/// What was found, under the terms of the setup.
+/// Results under the terms of the settings.
 fn results(state: &State) -> &Results {
     &view(state).shown
 }
@@ -185,7 +185,7 @@ fn ask(state: &mut State) -> Vec<Effect> {
     job::ask(state, Question::Experiment { generation, question: Asked::Adjust(terms).into() })
 }
 
-/// Answers the terms of the setup from what the run has told, where they are not those of the run.
+/// Answers the terms of the settings from the run's findings, if they differ from the run's.
 fn answer(state: &mut State) {
     let found = state.board.results::<Results>();
     let asked = terms(state);
@@ -205,7 +205,7 @@ fn answer(state: &mut State) {
         Some(known) if *known == key => view(state).shown.answer.clone(),
         _ => under(found, ran, &asked),
     };
-    // Of a pilot between the places that a run tells of, the engine knows more.
+    // For a pilot size that the run did not report, the engine knows more.
     let hash = labs::Spec::from(asked.of(ran)).hash();
     let exact =
         |a: &Answer| a.comparison.as_ref().is_some_and(|c| Some(c.n) == asked.pilot && c.spec == hash);
@@ -223,7 +223,7 @@ fn swap(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Whether two specs make the same comparison, whatever is asked of it and whichever side stands first. Another seed generates other
+/// True if two specs make the same comparison, whatever its terms and the order of its sides. Another seed generates other
 /// sentences, which nobody has seen; of files it only draws another order.
 fn alike(a: &Spec, b: &Spec) -> bool {
     let what = |spec: &Spec| {
@@ -246,12 +246,12 @@ fn turned(spec: &Spec) -> Spec {
 /// Why nothing is planned any more.
 const TOO_LATE: &str = "you have seen results, so this comparison cannot be preregistered any more";
 
-/// Whether the comparison that is set up has shown anything in this session.
+/// True if the comparison that is set up has shown anything in this session.
 fn has_shown(view: &View) -> bool {
     view.seen.iter().any(|seen| alike(seen, &view.spec))
 }
 
-/// Whether the plan of the setup was made for other terms than those of now, once its comparison has shown something: a test, a
+/// True if the plan of the setup was made for other terms than those of now, once its comparison has shown something: a test, a
 /// level, a margin or an order chosen then was not planned.
 fn departs(view: &View) -> bool {
     let terms = |spec: &Spec| {
@@ -263,7 +263,7 @@ fn departs(view: &View) -> bool {
     view.spec.plan.is_some() && view.seen.iter().find(of).is_some_and(|seen| terms(seen) != terms(&view.spec))
 }
 
-/// What is told where [`departs`] holds.
+/// Message where [`departs`] holds.
 const DEPARTED: &str =
     "results have been seen: a run under these terms is not what was planned, and takes no plan with it";
 

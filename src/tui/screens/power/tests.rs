@@ -1,4 +1,4 @@
-//! What the screen does with keys, answers and nothing at all.
+//! Behaviour of the screen with keys, answers and no input.
 
 use super::*;
 use crate::setup::Setup;

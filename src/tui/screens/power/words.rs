@@ -220,7 +220,7 @@ pub(crate) fn copied(state: &State) -> Option<String> {
     }
 }
 
-/// Where the comparison comes from.
+/// Provenance of the comparison.
 pub(crate) fn origin(state: &State) -> Option<Origin> {
     let c = results(state).comparison()?;
     let mut entries = vec![

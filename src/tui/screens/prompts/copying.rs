@@ -1,4 +1,4 @@
-//! What `copy` puts on the clipboard, and the shell command of a run.
+//! Text that `copy` puts on the clipboard, and the shell command of a run.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use crate::state::State;
 use figure::{Format, Options, render};
 use labs::prompts::spec::{DataSpec, NO_WORDS, OWN_WORDS, QuerySpec, Spec};
 
-/// The numbers of the focused pane as tab-separated text; none where there are none.
+/// The numbers of the focused pane as tab-separated text; `None` if it has none.
 pub(crate) fn copy_text(state: &State) -> Option<String> {
     match state.looked_at(ID) {
         setup::PANE => Some(labs::Spec::from(view(state).spec.clone()).to_toml()),

@@ -21,7 +21,7 @@ use labs::prompts::consistency::Regime;
 use labs::prompts::finding::RelationFinding;
 use labs::prompts::{figures, paper};
 
-/// Which figure is drawn.
+/// Drawn figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Drawn {
     /// P@1 over the prompts of the relation.
@@ -40,7 +40,7 @@ pub enum Drawn {
     Places,
     /// Consistency against the number of prompts.
     Curve,
-    /// What the gap of two models is made of.
+    /// Parts of the gap between two models.
     Ledger,
     /// Further pretraining.
     Disparity,
@@ -75,7 +75,7 @@ impl Drawn {
         PANES.iter().find(|(_, drawn)| same(drawn)).map_or(PANES[0].0, |(pane, _)| *pane)
     }
 
-    /// What it shows, in one sentence.
+    /// One sentence on its content.
     pub(crate) fn about(self) -> &'static str {
         match self {
             Self::Prompts => {
@@ -115,7 +115,7 @@ impl Drawn {
     }
 }
 
-/// The figure; none where there is nothing to draw.
+/// The figure; `None` without data.
 pub(crate) fn figure(state: &State) -> Option<Figure> {
     let view = view(state);
     match view.drawn.published().filter(|_| view.published) {
@@ -156,7 +156,7 @@ fn averaged(state: &State) -> Option<usize> {
     view(state).averaged.or_else(|| results(state).curve.last().filter(|_| comes).map(|c| c.value.prompts))
 }
 
-/// What a figure over all relations waits for, or what to press after a cancel.
+/// Requirement of a figure over all relations, or the key to press after a cancel.
 fn waits_for_all(state: &State) -> String {
     let all = results(state).data.as_ref().map_or(0, |d| d.value.relations.len());
     let done = results(state).relations.len();

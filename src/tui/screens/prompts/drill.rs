@@ -29,7 +29,7 @@ pub(crate) fn next_mention(state: &mut State) -> Vec<Effect> {
     look(state, next.unwrap_or(0))
 }
 
-/// The number of each relation that the one of the focused pane is made of; none where that is of one relation, or of no instance.
+/// The number of each relation that the one of the focused pane is made of; `None` for one relation or no instance.
 fn parts(state: &State) -> Option<Spread> {
     let focus = state.place(ID).focus;
     let drawn = Drawn::of(focus);
@@ -42,7 +42,7 @@ fn parts(state: &State) -> Option<Spread> {
     }
 }
 
-/// Whether there is something below the focused pane.
+/// True if there is something below the focused pane.
 pub(crate) fn can(state: &State) -> bool {
     can_ask(state) || parts(state).is_some() && !results(state).relations.is_empty()
 }

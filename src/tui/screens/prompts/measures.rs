@@ -1,4 +1,4 @@
-//! Which number the lists show: of a prompt P@1, P@k or MRR; of a relation the gap between best and worst prompt, the honest one,
+//! The listed measure: of a prompt P@1, P@k or MRR; of a relation the gap between best and worst prompt, the honest one,
 //! the one by chance, the standard deviation over prompts, the stability, the adjusted score, or the gap of the ledger's models.
 
 use super::{RELATIONS, ledger, results, view};
@@ -38,7 +38,7 @@ impl Measure {
         }
     }
 
-    /// What titles call it, where the k is known.
+    /// Its name in titles, with the k if known.
     pub fn name(self, k: Option<usize>) -> String {
         match self {
             Self::First => "P@1 in per cent".into(),
@@ -94,7 +94,7 @@ impl Spread {
         }
     }
 
-    /// What it is, with the models that it is of.
+    /// Its name, with the models it covers.
     pub fn words(self, state: &State) -> String {
         match self {
             Self::Gap => "best less worst prompt, mean over the models".into(),
@@ -120,7 +120,7 @@ impl Spread {
         }
     }
 
-    /// The number of a relation, 0 to 1; none where it is not defined.
+    /// The number of a relation, 0 to 1; `None` if it is undefined.
     pub fn of(self, state: &State, relation: &str) -> Option<f64> {
         let found = results(state);
         let mean = |list: Vec<f64>| match list.len() {

@@ -44,7 +44,7 @@ pub const RELATIONS: Pane = Pane("relations");
 pub const ASKED: Pane = Pane("prompts");
 /// The figure that is shown first.
 pub const FIGURE: Pane = drawn::PANES[0].0;
-/// What the gap of two models is made of.
+/// Parts of the gap between two models.
 pub const LEDGER: Pane = Pane("gap of two models");
 /// The instances behind a number.
 pub const INSTANCES: Pane = Pane("instances");
@@ -68,12 +68,12 @@ static SLOTS: &[&[Pane]] = &[
     &[ASKED, INSTANCES, LEDGER],
 ];
 
-/// What this screen remembers beside its cursors.
+/// State of this screen besides its cursors.
 #[derive(Debug, Clone)]
 pub struct View {
     /// The experiment as the user sets it up.
     pub spec: Spec,
-    /// Which figure is drawn.
+    /// Drawn figure.
     pub drawn: Drawn,
     /// The path that is lit in the causal graph.
     pub cause: Bias,
@@ -83,11 +83,11 @@ pub struct View {
     pub averaged: Option<usize>,
     /// Number of the pair of models whose ledger is shown.
     pub pair: usize,
-    /// Which number of the prompts is listed.
+    /// Listed measure of the prompts.
     pub measure: Measure,
-    /// Which number of the relations is listed.
+    /// Listed measure of the relations.
     pub spread: Spread,
-    /// Whether the paper's published numbers are laid beneath.
+    /// True if the paper's published numbers are laid beneath.
     pub published: bool,
     /// The figure; none before there is anything to draw.
     pub figure: Option<Figure>,
@@ -169,7 +169,7 @@ fn view_mut(state: &mut State) -> &mut View {
     &mut state.screens.prompts
 }
 
-/// What the lab's latest run has found.
+/// Results of the lab's latest run.
 fn results(state: &State) -> &Results {
     state.board.results::<Results>()
 }
@@ -179,7 +179,7 @@ fn run(state: &State) -> Option<&Job> {
     state.board.run_of(LabId::Prompts).map(|run| &run.job)
 }
 
-/// What the lab's latest run computes.
+/// Spec of the lab's latest run.
 pub fn ran(state: &State) -> Option<&Spec> {
     run(state).and_then(|job| own(&job.spec))
 }
@@ -206,7 +206,7 @@ fn prompts(state: &State) -> Vec<&str> {
     relation(state).map_or(Vec::new(), |r| results(state).prompts(r))
 }
 
-/// Its prompts that are not asked, with the reason; they stand behind the others.
+/// Its prompts that are not asked, with the reason; they follow the others.
 fn left_out(state: &State) -> Vec<(&str, &str)> {
     let found = relation(state).and_then(|id| results(state).relation(id));
     let reasons = found.map_or(&[][..], |r| &r.value.prompts_left_out);

@@ -1,4 +1,4 @@
-//! Where the numbers of a pane come from: every number that the pane shows, by model, with its interval, and how it is reproduced.
+//! Provenance of a pane's numbers: every number that the pane shows, by model, with its interval, and how it is reproduced.
 
 use super::{
     ASKED, ID, INSTANCES, LEDGER, RELATIONS, copying, instances, ledger, prompts, ran, relation, results,
@@ -17,13 +17,13 @@ use stats::estimate::Estimate;
 
 /// Words and objects that are listed of what is left out.
 const SHOWN: usize = 24;
-/// How the intervals came about.
+/// Method of the intervals.
 const INSTANCES_WILSON: &str = "P@1 and P@k Wilson's over the instances, MRR by bootstrap over them";
 const OVER_INSTANCES: &str =
     "bootstrap over the instances of the relation; of the gap by chance, where such gaps lie";
 const OVER_RELATIONS: &str = "bootstrap over relations";
 
-/// Where the numbers of the focused pane come from.
+/// Provenance of the focused pane's numbers.
 pub(crate) fn origin(state: &State) -> Option<Origin> {
     match state.looked_at(ID) {
         RELATIONS => relations(state, "facts are asked of every model"),
@@ -35,7 +35,7 @@ pub(crate) fn origin(state: &State) -> Option<Origin> {
     }
 }
 
-/// Where what is drawn comes from.
+/// Provenance of the figure.
 fn figure(state: &State) -> Option<Origin> {
     let origin = match view(state).drawn {
         Drawn::Prompts => relations(state, "facts asked of every model, P@1 over its prompts"),
@@ -268,7 +268,7 @@ fn key(model: &str) -> String {
     base::text::fit(last_part(model), 15).into_owned()
 }
 
-/// What left the comparison because every model has to be able to say it: facts and prompts by reason, and the words that single
+/// Facts and prompts left out because some model cannot say them: facts and prompts by reason, and the words that single
 /// models take from those that all share.
 fn departed(state: &State, relation: &RelationFinding) -> Vec<(String, String)> {
     let listed =
@@ -295,7 +295,7 @@ fn some(list: &[String], all: usize) -> String {
     format!("{}{}", shown.join(", "), if all > shown.len() { ", …" } else { "" })
 }
 
-/// Where a number comes from; `how` says how its interval came about, and is empty where it has none.
+/// Provenance of a number; `how` is the method of its interval, empty without one.
 fn of<T>(state: &State, what: String, number: &Tagged<T>, how: &str) -> Origin {
     let mut entries = vec![("spec".to_owned(), number.spec.clone()), ("model".into(), number.model.clone())];
     if let Some(d) = &results(state).data {

@@ -1,4 +1,4 @@
-//! What the screen asks and shows, without an engine.
+//! Questions and views of the screen, without an engine.
 
 use super::*;
 use crate::action::Action;
@@ -113,7 +113,7 @@ fn every_pane_with_numbers_can_be_copied_and_says_where_they_come_from() {
     assert!(SCREEN.origin(&State::new(Start::new())).is_none());
 }
 
-/// `i` on the pane of figures told of the consistency of all models, whatever was drawn.
+/// `i` on the pane of figures reported the consistency of all models, whatever was drawn.
 #[test]
 fn a_figure_says_where_what_is_drawn_comes_from() {
     let mut state = finished();
@@ -284,7 +284,7 @@ fn weights_are_typed_for_the_relation_under_the_cursor() {
     assert_eq!(view(&state).spec, Spec::shipped(), "equal again");
 }
 
-/// What left the comparison was nowhere on the screen but for the first reason.
+/// Facts left out of the comparison were shown for the first reason only.
 #[test]
 fn what_left_a_relation_stands_on_the_screen() {
     let mut state = finished();
@@ -370,7 +370,7 @@ fn what_a_run_cannot_say_is_na_with_its_reason() {
     assert!(drawn::missing(&state, false).contains("of no relation"), "{}", drawn::missing(&state, false));
 }
 
-/// What a pane of the screen shows.
+/// Content of a pane.
 fn shown(state: &State, draw: fn(&mut ratatui::Frame, ratatui::layout::Rect, &State)) -> String {
     let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(100, 20)).unwrap();
     terminal.draw(|frame| draw(frame, frame.area(), state)).unwrap();

@@ -17,10 +17,10 @@ use labs::saliency::annotation::{self, Agreement, Annotation, MOST_COMPACT, MOST
 use labs::saliency::finding::SentenceFinding;
 use stats::estimate::Estimate;
 
-/// What has been marked.
+/// Marks.
 #[derive(Debug, Clone, Default)]
 pub struct Annotations {
-    /// Whether the keys that mark are in use.
+    /// True if the keys that mark are in use.
     pub on: bool,
     /// By sentence.
     pub made: BTreeMap<String, Annotation>,
@@ -28,11 +28,11 @@ pub struct Annotations {
     pub held: Option<usize>,
     /// The file that it was saved to, or read from.
     pub file: Option<PathBuf>,
-    /// Whether something is not saved yet.
+    /// True if something is not saved yet.
     pub changed: bool,
-    /// Whether a file is being written that is to hold all of it.
+    /// True if a file is being written that is to hold all of it.
     saving: bool,
-    /// What becomes of the files that are being read.
+    /// Purpose of the files being read.
     reading: Reading,
     /// The latest comparison: the names of the two files, and what was found.
     pub compared: Option<Compared>,
@@ -42,7 +42,7 @@ pub struct Annotations {
 #[derive(Debug, Clone)]
 pub struct Compared {
     pub files: [PathBuf; 2],
-    /// How far they agree.
+    /// Their agreement.
     pub found: Agreement,
     /// Level of the intervals.
     pub level: f64,
@@ -65,13 +65,13 @@ static FIRST: Prompt =
 static SECOND: Prompt =
     Prompt { label: "marks of the second annotator", hint: "a .jsonl file", take: take_second, follow: None };
 
-/// What has been marked in a sentence, while one marks.
+/// Marks in a sentence, while marking.
 pub(crate) fn marks<'a>(state: &'a State, sentence: &str) -> Option<&'a Annotation> {
     let all = &view(state).annotation;
     all.made.get(sentence).filter(|_| all.on)
 }
 
-/// Whether the keys that mark are in use.
+/// True if the keys that mark are in use.
 pub(crate) fn marking(state: &State) -> bool {
     view(state).annotation.on && matches!(shown(state), Some(Shown::Data(..)))
 }
@@ -176,7 +176,7 @@ pub(crate) fn compactness(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// What has been marked in the sentence under the cursor, in a line.
+/// One line about the marks in the sentence under the cursor.
 pub(crate) fn line(state: &State) -> Option<String> {
     let (sentence, ..) = here(state)?;
     let all = &view(state).annotation;
@@ -217,7 +217,7 @@ fn take_save(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
     Ok(vec![Effect::Save(Box::new(document), Existing::Ask)])
 }
 
-/// What was marked is in this file now.
+/// The marks are in this file now.
 pub(crate) fn saved(state: &mut State, path: &Path) {
     let annotation = &mut view_mut(state).annotation;
     if std::mem::take(&mut annotation.saving) {
@@ -226,7 +226,7 @@ pub(crate) fn saved(state: &mut State, path: &Path) {
     }
 }
 
-/// What is lost if the program ends now.
+/// Unsaved work.
 pub(crate) fn unsaved(state: &State) -> Option<String> {
     let annotation = &view(state).annotation;
     let n = annotation.made.len();
@@ -316,7 +316,7 @@ fn fail(state: &mut State, path: &Path, what: String, hint: &str) {
     state.fail(Problem { what, r#where: path.display().to_string(), hint: hint.into() });
 }
 
-/// How far two annotators agree.
+/// Agreement of two annotators.
 struct Annotators;
 
 impl Page for Annotators {

@@ -134,7 +134,7 @@ pub(crate) fn next_beside(state: &mut State) -> Vec<Effect> {
     for _ in 0..3 {
         let view = view_mut(state);
         view.beside = view.beside.next();
-        // What has no second one is passed over.
+        // Sentences without a partner are skipped.
         if view.beside == Beside::Nothing || heat::choices(state).len() > 1 {
             break;
         }

@@ -1,4 +1,4 @@
-//! What `copy` puts on the clipboard, and where the numbers come from.
+//! Text that `copy` puts on the clipboard, and the provenance of numbers.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use labs::saliency::finding::ALL;
 use labs::saliency::heatmap::short_method;
 use labs::saliency::spec::{DataSpec, Spec};
 
-/// The numbers of the focused pane as text; none where there are none.
+/// The numbers of the focused pane as text; `None` if it has none.
 pub(crate) fn copy_text(state: &State) -> Option<String> {
     let csv = |figure: Option<&figure::Figure>| {
         String::from_utf8(render(figure?, Format::Csv, &Options::default()).ok()?).ok()
@@ -52,7 +52,7 @@ fn sentences(state: &State) -> Option<String> {
     (!found.sentences.is_empty()).then_some(text)
 }
 
-/// Where the number under the cursor comes from.
+/// Provenance of the number under the cursor.
 pub(crate) fn origin(state: &State) -> Option<Origin> {
     let found = results(state);
     match state.looked_at(ID) {

@@ -48,7 +48,7 @@ pub(crate) fn question(state: &State) -> Option<AttentionQuestion> {
     })
 }
 
-/// Layer and head under the cursor, from 0, among those that there are.
+/// Layer and head under the cursor, from 0, within the table.
 pub(crate) fn head(state: &State) -> Option<(usize, usize)> {
     let scores = &attention(state)?.value.scores;
     let (layer, head) = view(state).head;

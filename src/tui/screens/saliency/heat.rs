@@ -356,7 +356,7 @@ fn rounded(score: f32) -> f64 {
     (f64::from(score) * 1e5).round() / 1e5
 }
 
-/// Explains why there is no heatmap.
+/// Explains the absence of a heatmap.
 fn nothing(frame: &mut Frame, area: Rect, state: &State) {
     let text = match run(state).map(|job| &job.outcome) {
         Some(Some(Outcome::Failed(p))) => return problem(frame, area, p, state),

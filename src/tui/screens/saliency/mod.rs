@@ -84,7 +84,7 @@ fn curve_of(pane: Pane) -> Option<usize> {
     SLOTS[3][1..4].iter().position(|curve| *curve == pane)
 }
 
-/// What this screen remembers beside its cursors.
+/// State of this screen besides its cursors.
 #[derive(Debug, Clone)]
 pub struct View {
     /// The experiment as the user sets it up.
@@ -93,9 +93,9 @@ pub struct View {
     pub model: String,
     /// The method in view.
     pub method: String,
-    /// What stands beside it.
+    /// The entry beside it.
     pub beside: Beside,
-    /// Which sentences are listed.
+    /// Selection of the listed sentences.
     pub filter: Filter,
     /// Number of the partner in view, among those of the original that pass the filter.
     pub partner: usize,
@@ -103,19 +103,19 @@ pub struct View {
     pub cursor: (usize, usize),
     /// Layer and head under the cursor, from 0.
     pub head: (usize, usize),
-    /// Which table is shown.
+    /// Shown table.
     pub table: Table,
     /// Columns of the table that are moved out of sight.
     pub(crate) columns_gone: usize,
-    /// Which figure is drawn.
+    /// Drawn figure.
     pub drawn: usize,
-    /// What has been marked.
+    /// Marks.
     pub annotation: Annotations,
     /// The sentence that was typed last.
     pub typed: String,
-    /// Whether it is in view in place of the data.
+    /// True if it is in view in place of the data.
     pub(crate) typed_shown: bool,
-    /// What the typed sentence is compared with.
+    /// Sentence with which the typed one is compared.
     base: Option<Own>,
     /// The file of the first of two annotators.
     first_annotator: std::path::PathBuf,
@@ -172,7 +172,7 @@ fn view_mut(state: &mut State) -> &mut View {
     &mut state.screens.saliency
 }
 
-/// What the lab's latest run has found.
+/// Results of the lab's latest run.
 fn results(state: &State) -> &Results {
     state.board.results::<Results>()
 }
@@ -182,7 +182,7 @@ fn run(state: &State) -> Option<&Job> {
     state.board.run_of(LabId::Saliency).map(|run| &run.job)
 }
 
-/// What the lab's latest run computes.
+/// Spec of the lab's latest run.
 pub fn ran(state: &State) -> Option<&Spec> {
     run(state).and_then(|job| own(&job.spec))
 }
@@ -191,16 +191,16 @@ fn own(spec: &labs::Spec) -> Option<&Spec> {
     if let labs::Spec::Saliency(spec) = spec { Some(spec) } else { None }
 }
 
-/// What the heatmap shows.
+/// Content of the heatmap.
 #[derive(Clone, Copy)]
 pub enum Shown<'a> {
     /// A sentence that was typed.
     Own(&'a Own),
-    /// A sentence of the data, and the partner that stands below it.
+    /// A sentence of the data, and its partner below.
     Data(&'a SentenceFinding, Option<&'a SentenceFinding>),
 }
 
-/// What the heatmap shows; none where there is no sentence.
+/// Content of the heatmap; `None` without a sentence.
 fn shown(state: &State) -> Option<Shown<'_>> {
     let (found, view) = (results(state), view(state));
     if let Some(own) = found.own.as_ref().filter(|own| view.typed_shown && own.sentence.is_some()) {

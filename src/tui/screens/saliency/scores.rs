@@ -16,7 +16,7 @@ use labs::saliency::finding::{ALL, AccuracyFinding, Sample};
 use labs::saliency::heatmap::short_method;
 use stats::estimate::Estimate;
 
-/// Which table is shown.
+/// Shown table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Table {
     /// Agreement over all perturbations.
@@ -147,7 +147,7 @@ pub(crate) fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
                     change,
                 ]
             };
-            // What originals with a partner of a kind have is in the change of that kind.
+            // Originals with a partner of a kind count in the change of that kind.
             let beside = |v: &AccuracyFinding| v.sample == Sample::Original.name() && v.perturbation != ALL;
             found.accuracy.iter().filter(|f| !beside(&f.value)).map(row).collect()
         }
@@ -162,7 +162,7 @@ pub(crate) fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
     }
 }
 
-/// What the table of a pane shows.
+/// Content of a pane's table.
 pub(crate) fn about(pane: Pane) -> &'static str {
     match table_of(pane) {
         Some(Table::Perturbations) => {

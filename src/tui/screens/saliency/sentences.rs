@@ -16,7 +16,7 @@ use labs::saliency::finding::{Sample, SentenceFinding};
 /// Kinds of perturbation, in the order of the paper.
 pub(crate) const PERTURBATIONS: [&str; 3] = ["dispens", "import", "trans"];
 
-/// Which sentences are listed.
+/// Selection of the listed sentences.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Only this dimension.
@@ -63,7 +63,7 @@ pub(crate) fn partners<'s>(state: &'s State, original: &SentenceFinding) -> Vec<
         .collect()
 }
 
-/// Whether the first answer of the model in view is the expected one; none where it is not known.
+/// True if the first answer of the model in view is the expected one; `None` if unknown.
 fn is_right(state: &State, id: &str) -> Option<bool> {
     let view = view(state);
     view.index.prediction(results(state), &view.model, id)?.value.top1

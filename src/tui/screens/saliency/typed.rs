@@ -12,13 +12,13 @@ use labs::saliency::results::Own;
 
 static OWN: Prompt = Prompt { label: "sentence", hint: "with [MASK]", take, follow: Some(follow) };
 
-/// Whether the models of a run can be asked.
+/// True if the models of a run can be asked.
 pub(crate) fn can_ask(state: &State) -> bool {
     let failed = |outcome: &Option<Outcome>| matches!(outcome, Some(Outcome::Failed(_)));
     live(state) && run(state).is_some_and(|job| !failed(&job.outcome))
 }
 
-/// Whether there is a sentence to edit.
+/// True if there is a sentence to edit.
 pub(crate) fn can_edit(state: &State) -> bool {
     can_ask(state) && shown(state).is_some()
 }
@@ -32,7 +32,7 @@ pub(crate) fn open(state: &mut State) -> Vec<Effect> {
     look::ask_from(state, &OWN, &text)
 }
 
-/// Where panes are tabs, the one that shows the answer comes to the front.
+/// If panes are tabs, the tab with the answer comes to the front.
 fn in_sight(state: &mut State) {
     state.focus_on(HEATMAP);
 }

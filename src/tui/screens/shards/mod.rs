@@ -17,9 +17,9 @@ use crate::state::{Followed, Start, State};
 use session::parts::watch::{Pace, View as Grid};
 
 pub const ID: ScreenId = ScreenId("shards");
-/// How far all of it is.
+/// Overall progress.
 pub const CELLS: Pane = Pane("Cells");
-/// What each shard does.
+/// State of each shard.
 pub const SHARDS: Pane = Pane("Shards");
 /// Cells that failed, with the reason.
 pub const FAILED: Pane = Pane("Failed");
@@ -61,7 +61,7 @@ fn grid(state: &State) -> Option<&Grid> {
     state.followed.as_ref().map(|followed| &followed.view)
 }
 
-/// Whether something failed, or was left by a shard that has ended.
+/// True if something failed, or was left by a shard that has ended.
 fn can_submit(state: &State) -> bool {
     let Some(Followed { view, submitting: false, .. }) = &state.followed else { return false };
     let ended = || view.shards.iter().any(|s| s.pace != Pace::Running);

@@ -90,7 +90,7 @@ impl Chart<'_> {
         }
     }
 
-    /// Whether the bands of a line are drawn: those of the line that the figure is about, unless all were asked for.
+    /// True if the bands of a line are drawn: those of the line that the figure is about, unless all were asked for.
     pub(super) fn is_banded(&self, line: &Line) -> bool {
         let leads = |l: &Line| l.role.emphasis == figure::Emphasis::Strong || l.role.accent == Some(2);
         self.all_bands || leads(line) || !self.lines().any(leads)

@@ -42,7 +42,7 @@ pub(crate) struct Chart<'a> {
     pub glyphs: Glyphs,
     /// Part of its lines that is drawn.
     pub form: Form,
-    /// Whether bands are drawn of all lines, rather than of the one that the figure is about.
+    /// True if bands are drawn of all lines, rather than of the one that the figure is about.
     pub all_bands: bool,
 }
 
