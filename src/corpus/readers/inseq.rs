@@ -285,8 +285,8 @@ mod tests {
             (packed(Dtype::F64, &[3, 1, 1], &doubles), "call `aggregate()` before"),
             (packed(Dtype::F8_E4M3, &[3, 1], &[0; 3]), "scores_precision"),
             (packed(Dtype::F64, &[1, 1], &doubles[..8]), "scores for 1 of 2 tokens"),
-            ("%%".into(), "no base64"),
-            ("aGVsbG8=".into(), "no tensor"),
+            ("%%".into(), "not base64"),
+            ("aGVsbG8=".into(), "not a tensor"),
         ] {
             let told = read(&typed(&scores)).unwrap_err().to_string();
             assert!(told.contains(word), "{told}");

@@ -259,8 +259,8 @@ mod tests {
             ("relation\tprompt\ta\n", "no row with a score"),
             ("relation\tprompt\ta\nr\tp\n", "t.tsv, line 2: 2 fields"),
             ("relation\tprompt\ta\nr\tp\tx\n", "t.tsv, line 2: `x`"),
-            ("relation\tprompt\ta\nr\tp\t-1\n", "no score"),
-            ("relation\tprompt\ta\nr\tp\t101\n", "no score"),
+            ("relation\tprompt\ta\nr\tp\t-1\n", "not a score"),
+            ("relation\tprompt\ta\nr\tp\t101\n", "not a score"),
             ("relation\tprompt\ta\nr\tp\t1\nr\tp\t2\n", "line 3: a has a second score"),
         ] {
             let error = parse(text).unwrap_err().to_string();

@@ -39,7 +39,7 @@ fn false_claims_are_refused_with_the_reason() {
         (huge(u64::MAX), "claims a header"),
         (huge(99_000_000), "truncated"),
         ([sound.clone(), vec![0]].concat(), "follow the last tensor"),
-        (file(json!([1]), 0), "no JSON object"),
+        (file(json!([1]), 0), "not a JSON object"),
         (file(json!({"a": 3}), 0), "header entry 'a'"),
         (file(json!({"a": tensor("F32", &[2], 0, 8), "b": tensor("F32", &[2], 4, 12)}), 12), "overlaps"),
         (file(json!({"a": tensor("F32", &[2], 0, 8), "b": tensor("F32", &[2], 0, 8)}), 8), "overlaps"),
