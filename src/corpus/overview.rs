@@ -418,7 +418,7 @@ mod tests {
         assert_eq!((found.facts.of("capital"), found.first.len()), (1, 2));
         let text = found.lines().join("\n");
         for part in
-            ["1 dropped, 1 blank lines", "2 rows state none", "not read   notes", "x 2, y 1; at most 2 rows"]
+            ["1 dropped, 1 blank lines", "2 rows state none", "not read   notes", "x 2, y 1; 2 rows if balanced"]
         {
             assert!(text.contains(part), "no `{part}` in\n{text}");
         }
