@@ -417,9 +417,12 @@ mod tests {
         assert_eq!(found.properties["label of one.jsonl"].of("x"), 2);
         assert_eq!((found.facts.of("capital"), found.first.len()), (1, 2));
         let text = found.lines().join("\n");
-        for part in
-            ["1 dropped, 1 blank lines", "2 rows state none", "not read   notes", "x 2, y 1; 2 rows if balanced"]
-        {
+        for part in [
+            "1 dropped, 1 blank lines",
+            "2 rows state none",
+            "not read   notes",
+            "x 2, y 1; 2 rows if balanced",
+        ] {
             assert!(text.contains(part), "no `{part}` in\n{text}");
         }
         assert!(found.row_lines()[1].starts_with("one.jsonl line 4: "), "{:?}", found.row_lines());
