@@ -191,7 +191,7 @@ mod tests {
 
     use super::*;
 
-    /// Errors printed 300 digits.
+    /// Large numbers were once printed with 300 digits.
     #[test]
     fn a_number_in_a_message_is_short() {
         assert_eq!(

@@ -5,7 +5,7 @@ use std::io::{Error, Read, Result};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What `--memory-limit` allows, in bytes.
+/// Bytes allowed by `--memory-limit`.
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 
 /// Sets the memory limit of this process for everything that is read whole.

@@ -94,7 +94,7 @@ pub(crate) fn pick(session: &Session, board: &mut Board, n: usize) -> Result<(),
 /// Says where the results of a run are that a long session no longer holds at its end.
 pub(crate) fn gone(n: usize) -> String {
     format!(
-        "run {n}: its results are left out, because so many came after it; `probity replay SESSION --run {n}` shows them"
+        "run {n}: its results are not held in memory at the end of this long session; `probity replay SESSION --run {n}` shows them"
     )
 }
 

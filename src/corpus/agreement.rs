@@ -31,7 +31,7 @@ pub struct Conversion {
     pub taken: u64,
     /// Rows of another kind, or without mask, forms or the subject's number.
     pub unsuited: u64,
-    /// Rows with the same text as an earlier one. What a causal model cannot tell apart is left out when the model is known.
+    /// Rows with the same text as an earlier one. Rows that look the same to a causal model are left out once the model is known.
     pub repeated: u64,
     /// All of the unsuited and repeated ones by reason.
     pub reasons: BTreeMap<&'static str, LeftOut>,

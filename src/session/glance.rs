@@ -1,4 +1,4 @@
-//! What a line is, from its first bytes: enough to know whether a later line replaces it, without parsing it.
+//! The kind of a line from its first bytes, which shows whether a later line replaces it, without parsing it.
 
 use engine::message::Generation;
 use labs::LABS;

@@ -15,7 +15,7 @@ use base::Problem;
 use engine::message::{Command, Event, Generation, Notice, NoticeLevel, Question};
 
 /// Progress, answers and findings that are still being refined are recorded at most this often, in seconds; later ones replace
-/// what is withheld.
+/// the withheld lines.
 const PROGRESS_EVERY: f64 = 0.25;
 const ANSWER_EVERY: f64 = 0.5;
 const FINDING_EVERY: f64 = 5.0;
@@ -102,7 +102,7 @@ impl Recorder {
     /// # Errors
     /// [`SessionError::Write`] if the file cannot be written (also for the methods below).
     pub fn command(&mut self, t: f64, command: &Command) -> Result<(), SessionError> {
-        // A question says nothing of what is withheld, and its answer may replace the one that is.
+        // A question does not depend on the withheld lines, and its answer may replace one of them.
         if !matches!(command, Command::Ask { question: Question::Experiment { .. }, .. }) {
             self.release()?;
         }
@@ -113,7 +113,7 @@ impl Recorder {
         self.write(line(t, command))
     }
 
-    /// Records an event. What later events replace is thinned; stale progress is not, because boards count it.
+    /// Records an event. Events that later ones replace are thinned; stale progress is not, because boards count it.
     pub fn event(&mut self, t: f64, event: &Event) -> Result<(), SessionError> {
         let every = match event {
             Event::Progress { .. } => PROGRESS_EVERY,
@@ -122,7 +122,7 @@ impl Recorder {
             _ => 0.0,
         };
         let is_finding = matches!(event, Event::Finding { .. });
-        // A final finding matters only to what is withheld.
+        // A final finding affects only the withheld lines.
         let matters = every > 0.0 || (is_finding && !self.withheld.is_empty());
         let slot = if matters { Slot::new(event, self.generation) } else { None };
         let Some((slot, ticket)) = slot else {
@@ -130,7 +130,7 @@ impl Recorder {
                 self.release()?;
             }
             self.write(line(t, event))?;
-            // What a run has found is to outlast a loss of power.
+            // The findings of a run must survive a loss of power.
             return if matches!(event, Event::Finished { .. }) { self.sync() } else { Ok(()) };
         };
         let before = self.written.get(&slot).copied();
@@ -202,7 +202,7 @@ impl Recorder {
         self.write(text)
     }
 
-    /// Writes what is withheld, the oldest first.
+    /// Writes the withheld lines, the oldest first.
     fn release(&mut self) -> Result<(), SessionError> {
         let mut withheld: Vec<(Slot, (f64, Event))> = self.withheld.drain().collect();
         withheld.sort_by(|(_, (a, _)), (_, (b, _))| a.total_cmp(b));
@@ -371,7 +371,7 @@ mod tests {
         assert_eq!(Session::read(recorder.path()).unwrap().board(), board);
     }
 
-    /// What a disk holds after a loss of power: all that was synchronised, then any part of the rest, cut off or as zeros.
+    /// Contents of a disk after a loss of power: all synchronised bytes, then any part of the rest, cut off or as zeros.
     #[test]
     fn after_a_loss_of_power_the_runs_that_ended_are_whole() {
         let (folder, live) = (tempfile::tempdir().unwrap(), shipped());

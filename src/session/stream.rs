@@ -260,7 +260,7 @@ impl Session {
         board
     }
 
-    /// What was up to and including time `t`. Entries that later ones replaced, and the results of runs that the board has let go by
+    /// The entries up to and including time `t`. Entries that later ones replaced, and the results of runs that the board has let go by
     /// then, are passed over without being parsed.
     pub fn until(&self, t: f64) -> Past<impl Iterator<Item = Entry> + use<>> {
         let (mut kept, mut last) = (Kept::default(), 0.0);

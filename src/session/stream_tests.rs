@@ -1,4 +1,4 @@
-//! Large sessions, and what is passed over in them.
+//! Large sessions, and the lines skipped in them.
 
 use std::io::Write;
 use std::path::PathBuf;

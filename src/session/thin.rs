@@ -3,7 +3,7 @@
 use engine::message::{Answer, Event, Generation};
 use labs::Body;
 
-/// What an event is about; of two events about the same, the later one counts.
+/// Subject of an event; of two events with the same subject, the later one counts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Slot {
     Progress,
@@ -14,7 +14,7 @@ pub enum Slot {
 }
 
 impl Slot {
-    /// What an event of the run of this generation is about, and the number of the question that it answers; `None` if no later event
+    /// Subject of an event in the run of this generation, and the number of the question that it answers; `None` if no later event
     /// replaces it. Events of other runs stay, because a board counts them, and so do comparisons, because each look at one counts.
     pub fn new(event: &Event, current: Generation) -> Option<(Self, u64)> {
         match event {

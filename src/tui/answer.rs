@@ -26,7 +26,10 @@ pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
         let first = answer.says.first().cloned().map(|text| (Role::Text, text));
         let first = first.unwrap_or_else(|| nothing(state));
         let both = [Some(first), doubt.map(|text| (Role::Warning, text))].into_iter().flatten();
-        return both.map(|(role, text)| (role, fit(&text, room).into_owned())).collect();
+        let rows = if state.view.size.1 < 24 { 1 } else { 2 };
+        return both
+            .flat_map(|(role, text)| clipped(&text, room, rows).into_iter().map(move |l| (role, l)))
+            .collect();
     }
     let mut all: Vec<(Role, String)> = answer.says.into_iter().map(|text| (Role::Text, text)).collect();
     if all.is_empty() {
@@ -39,6 +42,16 @@ pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
     let doubts = doubt.into_iter().flat_map(|text| wrapped(&text, room)).take(LINES - kept);
     out.extend(doubts.map(|line| (Role::Warning, line)));
     out
+}
+
+/// A text in at most `rows` rows, the last of them cut.
+fn clipped(text: &str, room: usize, rows: usize) -> Vec<String> {
+    let mut lines = wrapped(text, room);
+    if lines.len() > rows {
+        let rest = lines.split_off(rows - 1).join(" ");
+        lines.push(fit(&rest, room).into_owned());
+    }
+    lines
 }
 
 /// Text shown until there is an answer.
@@ -80,7 +93,7 @@ pub(crate) fn question(frame: &mut Frame, area: Rect, state: &State) {
     };
     let spec = of.spec(state);
     let text = printable(&labs::by_id(of.lab()).asks(&spec)).into_owned();
-    // What the keys do is in the footer too, and gives way to the question; that settings were not run does not.
+    // The key hints are in the footer too and give way to the question; the note that settings were not run stays.
     let crowded = width(&text) + width(&hint) + 3 > usize::from(area.width);
     let hint = if crowded && role == Role::Dim { String::new() } else { hint };
     let room = usize::from(area.width).saturating_sub(width(&hint) + 3);
@@ -113,8 +126,11 @@ pub(crate) fn welcome(frame: &mut Frame, area: Rect, state: &State) {
     let lines = [
         "Probity tells how far a probe of a language model can be trusted. This lab edits hidden states."
             .to_owned(),
-        "The default experiment runs now on a small built-in model; the answer above fills in as it goes."
-            .into(),
+        match state.board.running() {
+            true => "The default experiment runs now on a small built-in model; the answer above fills in as it goes.",
+            false => "The answer above is that of the default experiment, which ran on a small built-in model.",
+        }
+        .into(),
         format!(
             "{} help   {} all questions   {} settings   {} closes this",
             key("help"),

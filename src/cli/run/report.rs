@@ -29,7 +29,7 @@ pub(super) type Written = (Box<dyn Write>, PathBuf);
 /// The files of one run.
 pub(super) struct Report {
     pub(super) recorder: Option<Recorder>,
-    /// Why there is no recorder although there should be one.
+    /// Reason for the lack of a recorder.
     pub(super) unkept: Option<String>,
     folder: Option<PathBuf>,
     findings: Option<Whole>,
@@ -87,7 +87,7 @@ impl Report {
             return Ok(());
         }
         findings.place()?;
-        // What an earlier run that was stopped left there belongs to no result any more.
+        // Files that a stopped run left there belong to no result any more.
         let stale = folder.join(INCOMPLETE);
         if stale.symlink_metadata().is_ok() {
             std::fs::remove_file(&stale).map_err(|e| cannot(&stale, &e))?;

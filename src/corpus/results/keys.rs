@@ -74,7 +74,7 @@ pub(crate) fn is_text(key: &str) -> bool {
             .any(|list| list.contains(&key))
 }
 
-/// The known key with these letters, whatever stands between its words (`questionid`, `IsCorrect`).
+/// The known key with these letters, with any separators between its words (`questionid`, `IsCorrect`).
 pub(crate) fn known(name: &str) -> Option<&'static str> {
     let lists =
         [&IDS[..], &CLUSTERS, &RUNS, &CORRECT, &TARGETS, &PREDICTIONS, &INPUTS, &["answer", "filter"]];

@@ -68,6 +68,13 @@ pub(crate) struct Line<'a> {
     pub said_rank: u8,
 }
 
+/// True for a key that says something of the item itself.
+fn is_trait(name: &str) -> bool {
+    !["doc_hash", "prompt_hash", "target_hash", "filter"].contains(&name)
+        && !is_id(name)
+        && !CORRECT.contains(&name)
+}
+
 impl<'a> Line<'a> {
     /// The number under a key.
     pub(crate) fn value(&self, key: &str) -> Option<f64> {
@@ -110,13 +117,7 @@ impl<'a> Line<'a> {
             }
             _ => {}
         }
-        if detail
-            && value.is_short()
-            && !["doc_hash", "prompt_hash", "target_hash"].contains(&name)
-            && !is_id(name)
-            && name != "filter"
-            && !CORRECT.contains(&name)
-        {
+        if detail && value.is_short() && is_trait(name) {
             self.traits.push((name.to_owned(), value.shown()));
         }
         match name {

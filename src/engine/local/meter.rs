@@ -63,7 +63,7 @@ impl Meter {
         self.stage.name == name
     }
 
-    /// Begins the next stage, which takes so many seconds of the plan.
+    /// Begins the next stage, planned to take this many seconds.
     pub(crate) fn stage(&mut self, name: impl Into<String>, unit: &'static str, seconds: f64) {
         self.spent += self.stage.seconds;
         self.stage = Stage { name: name.into(), unit, seconds, begun: self.elapsed(), ended: None };
@@ -107,7 +107,7 @@ fn slowed(share: f64) -> f64 {
     if share <= SLOW { share } else { slow(share - SLOW).min(MOST) }
 }
 
-/// Seconds that are left of a plan of which so many seconds are finished after `took`; none once it is used up.
+/// Seconds left of a plan of which `finished` seconds were done in `took`; `None` once it is used up.
 fn left(plan: f64, finished: f64, took: f64) -> Option<f64> {
     let prior = PRIOR * plan;
     let ahead = plan - finished;

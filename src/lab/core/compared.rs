@@ -27,13 +27,13 @@ pub struct Common {
     pub b: Number,
     /// The second minus the first, with its interval by square-and-add.
     pub difference: Estimate,
-    /// p-value of no difference from the interval's arm towards 0; none where neither number has an interval.
+    /// p-value of no difference, by the arm of the interval towards 0; `None` if neither number has an interval.
     pub p: Option<f64>,
 }
 
 /// The numbers that two runs have in common, in the order of the first. Nothing says which examples both share, so they are taken as
-/// independent. The interval adds the squares of both intervals' arms (Newcombe 1998, Zou and Donner 2008), which keeps what is uneven in
-/// them: half widths alone cover .83 of differences between shares of 5 examples, and .91 at 20.
+/// independent. The interval adds the squares of both intervals' arms (Newcombe 1998, Zou and Donner 2008), which keeps their asymmetry.
+/// Half widths alone cover .83 of differences between shares of 5 examples, and .91 at 20.
 pub fn common(a: &[Number], b: &[Number]) -> Vec<Common> {
     let beside = |a: &Number| {
         let b = b.iter().find(|b| b.name == a.name)?;

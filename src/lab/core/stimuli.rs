@@ -69,7 +69,7 @@ pub struct Stimuli {
     pub dropped_forms: usize,
     /// Examples left out because the model cannot read them (no mask found, or too long).
     pub dropped_texts: usize,
-    /// Examples left out because the model sees what it saw in an earlier one: what stands behind the mask is hidden from a causal
+    /// Examples left out because the model sees what it saw in an earlier one: text after the mask is hidden from a causal
     /// model, and no split could keep them apart.
     pub dropped_repeats: usize,
     /// Tokens (padding included) that one forward pass holds at most.

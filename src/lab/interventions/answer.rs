@@ -116,29 +116,27 @@ fn next_sentence(
     order: &[&Tagged<OptimumFinding>],
 ) -> Option<String> {
     let (best, second) = (order.first()?, order.get(1)?);
-    let rest = order[1..]
-        .iter()
-        .take(NEXT)
-        .map(|o| format!("{} {}", o.value.method_key().title(), score(o.value.reliability.mean)));
-    let text = format!("Ahead of {}", rest.collect::<Vec<_>>().join(", "));
+    let named = |o: &&Tagged<OptimumFinding>| {
+        format!("{} {}", o.value.method_key().title(), score(o.value.reliability.mean))
+    };
+    let rest: String = order[2..].iter().take(NEXT - 1).map(|o| format!("; {}", named(o))).collect();
+    let next = named(second);
     let (best, second) = (best.value.method_key(), second.value.method_key());
     let versus = results.versus.iter().find(|v| {
         let pair = (&v.value.a, &v.value.b);
         v.model == model && v.value.oracle == oracle && (pair == (&best, &second) || pair == (&second, &best))
     });
     let apart = versus.and_then(|v| difference(&v.value, &best));
-    Some(apart.map_or(format!("{text}."), |apart| format!("{text}; {apart}.")))
+    Some(format!("Next: {next}{}{rest}.", apart.unwrap_or_default()))
 }
 
-/// The difference of the best method and the second with its interval.
+/// How far the second method is behind the best, with the interval.
 fn difference(versus: &VersusFinding, best: &MethodKey) -> Option<String> {
     let (d, p) = (versus.difference?, versus.p?);
     let d = if versus.a == *best { d } else { stats::Estimate { mean: -d.mean, lo: -d.hi, hi: -d.lo } };
-    let other = if versus.a == *best { &versus.b } else { &versus.a };
     let could = if p <= 0.05 { "" } else { ", which could be chance" };
     Some(format!(
-        "from {} by {} [{}, {}], p {}{could}",
-        other.title(),
+        ", behind by {} [{}, {}], p {}{could}",
         score(d.mean),
         score(d.lo),
         score(d.hi),
@@ -259,7 +257,7 @@ mod tests {
         for part in ["reliability R", "±", "examples"] {
             assert!(answer.says[0].contains(part), "{part}: {answer:?}");
         }
-        assert!(answer.says[1].starts_with("Ahead of"), "{answer:?}");
+        assert!(answer.says[1].starts_with("Next: "), "{answer:?}");
         let order = ranked(&results, &spec.models[0], OracleKind::Mlp);
         let means: Vec<f64> = order.iter().map(|o| o.value.reliability.mean).collect();
         assert!(means.windows(2).all(|w| w[0] >= w[1]), "{means:?}");

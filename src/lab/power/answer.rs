@@ -154,7 +154,7 @@ fn needed(results: &Results, c: &Tagged<ComparisonFinding>, items: &str) -> Opti
         Some(n) => seen(&c.value, (n as usize, items), &often(r.target), by, r.design),
         None => {
             let text = seen(&c.value, (c.n, items), &often(r.power), by, r.design);
-            if results.collapsed().is_some() { text } else { format!("{text}{}", none_enough(&c.value)) }
+            if results.collapsed().is_some() { text } else { format!("{text}; {}", none_enough(&c.value)) }
         }
     };
     let smallest = r.mde.map_or(String::new(), |mde| {

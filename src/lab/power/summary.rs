@@ -164,7 +164,7 @@ pub fn verdict(results: &Results) -> Vec<String> {
     }
     out.extend(too_few(c));
     if let Some(required) = required {
-        out.push(needed(results, &required.value, c));
+        out.extend(needed(results, &required.value, c));
         out.extend(unbounded(v, &required.value.n_test).filter(|_| results.collapsed().is_none()));
     }
     if c.is_final && v.is_equivalent(alpha) {
@@ -228,9 +228,9 @@ pub fn seen(
 /// Reason for which no number of items is recommended.
 pub fn none_enough(c: &ComparisonFinding) -> &'static str {
     if c.difference.mean == 0.0 {
-        "; there is no difference to see, and no number of items would be enough"
+        "there is no difference to see, and no number of items would be enough"
     } else {
-        "; no number of items would be enough"
+        "no number of items would be enough"
     }
 }
 
@@ -246,25 +246,26 @@ pub fn exaggerated(type_m: Option<f64>, type_s: Option<f64>) -> Option<String> {
     })
 }
 
-fn needed(results: &Results, r: &RequiredFinding, c: &Tagged<ComparisonFinding>) -> String {
+/// Power at hand, items for the wanted power, and the smallest difference that would show: a sentence each.
+fn needed(results: &Results, r: &RequiredFinding, c: &Tagged<ComparisonFinding>) -> Vec<String> {
     let n = c.n;
     // Only probes have a bound, and they are tested on sentences.
     let items = if r.bound.is_some() { "test sentences" } else { "items" };
-    let known = results
-        .power_at_hand()
-        .map_or(String::new(), |p| format!(" [{:.0}, {:.0}]", 100.0 * p.lo, 100.0 * p.hi));
+    // Limits that both round to 100 say no more than the share itself.
+    let known = results.power_at_hand().filter(|p| p.lo < 0.995);
+    let known = known.map_or(String::new(), |p| format!(" [{:.0}, {:.0}]", 100.0 * p.lo, 100.0 * p.hi));
     let by = results.at_hand().map_or(Test::default(), |p| p.value.test);
-    let mut text = seen(&c.value, (n, items), &format!("{}{known}", often(r.power)), by, r.design);
-    text += &match r.n_test.mean {
-        Some(_) if results.collapsed().is_some() => String::new(),
-        Some(_) => format!("; {} give {}", span(&r.n_test), often(r.target)),
-        None => none_enough(&c.value).to_owned(),
-    };
+    let mut says = vec![seen(&c.value, (n, items), &format!("{}{known}", often(r.power)), by, r.design)];
+    match r.n_test.mean {
+        Some(_) if results.collapsed().is_some() => {}
+        Some(_) => says.push(format!("{} {items} would give {} power", span(&r.n_test), often(r.target))),
+        None => says.push(none_enough(&c.value).to_owned()),
+    }
     if let Some(mde) = r.mde {
         let (amount, how) = (c.value.amount(mde), c.value.unit());
-        text += &format!("; the smallest visible difference is {}{how}", amount.trim_start_matches('+'));
+        says.push(format!("the smallest visible difference is {}{how}", amount.trim_start_matches('+')));
     }
-    text
+    says
 }
 
 /// Recommendation of the bound; nothing for a collapsed problem.
@@ -373,7 +374,7 @@ pub fn surface(results: &Results) -> Option<String> {
     if all.is_empty() {
         return None;
     }
-    let mut text = format!("base lines on the same sentences, %: {}", all.join(", "));
+    let mut text = format!("baselines on the same sentences, %: {}", all.join(", "));
     let largest = results.configurations.iter().map(|c| c.value.n_train).max();
     let sides = results.configurations.iter().map(|c| &c.value).filter(|v| Some(v.n_train) == largest);
     for v in sides {

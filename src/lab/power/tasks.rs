@@ -83,7 +83,7 @@ pub struct PooledFinding {
     pub tasks: usize,
     /// Mean of the first minus mean of the second; under ten tasks without an interval, whose ends are then -1 and 1.
     pub difference: Estimate,
-    /// The p-value; none without an interval.
+    /// The p-value; `None` without an interval.
     pub p: Option<f64>,
 }
 
@@ -152,7 +152,7 @@ impl Item<'_> {
     }
 }
 
-/// Items of both runs with their values of a metric, in the order of the first; none where a run lacks the metric.
+/// Items of both runs with their values of a metric, in the order of the first run; `None` if a run lacks the metric.
 pub fn items<'r>(a: &'r Results, b: &'r Results, metric: &str) -> Vec<Item<'r>> {
     static NOTHING: Detail =
         Detail { answer: String::new(), target: String::new(), input: String::new(), traits: Vec::new() };

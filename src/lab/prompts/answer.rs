@@ -47,16 +47,16 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     Answer::new(says.into_iter().flatten().collect(), doubts)
 }
 
-/// Progress of the run, and the relation on which the prompt matters most so far.
+/// Progress of the run, and the largest gap between two prompts so far.
 fn so_far(results: &Results, done: usize, all: usize) -> Vec<String> {
     let widest = results.preferences.iter().max_by(|a, b| a.value.gap.mean.total_cmp(&b.value.gap.mean));
     let Some(widest) = widest else { return Vec::new() };
     let v = &widest.value;
     vec![format!(
-        "{done} of {all} relations asked. The prompt matters most for {} so far: {} finds {} of its facts under the worst prompt and {} under the best (n {}).",
-        v.relation.replace('_', " "),
+        "{done} of {all} relations asked. The largest gap so far: {} finds {} of the facts of {} under the worst prompt and {} under the best (n {}).",
         last_part(&widest.model),
         whole(v.worst.mean),
+        v.relation.replace('_', " "),
         whole(v.best.mean),
         grouped(widest.n)
     )]

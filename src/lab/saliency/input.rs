@@ -60,8 +60,8 @@ impl Input {
 }
 
 impl Input {
-    /// The input with only some of its tokens, closed up; `None` if a slot has none before it. What a causal model said after a token
-    /// that went is asked after the last one that stays.
+    /// The input with only some of its tokens, closed up; `None` if a slot has none before it. A causal model's answer after a removed
+    /// token is asked after the last token that stays.
     pub(crate) fn keeping(&self, stays: impl Fn(usize) -> bool) -> Option<Self> {
         let kept: Vec<usize> = (0..self.ids.len()).filter(|t| stays(*t)).collect();
         let slot = |s: &usize| kept.partition_point(|t| t <= s).checked_sub(1);

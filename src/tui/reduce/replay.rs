@@ -44,7 +44,7 @@ pub(super) fn on_step(state: &mut State, step: &Step) {
     }
 }
 
-/// What a line adds to the timeline: the beginning of a run, or a note.
+/// Entry of a line in the timeline: the beginning of a run, or a note.
 fn mark(replay: &ReplayState, entry: &Entry) -> Option<(f64, String)> {
     let text = match &entry.item {
         Item::Command(Command::Run { spec, .. }) => {

@@ -90,7 +90,7 @@ pub(super) fn print(
     lines.iter().try_for_each(|line| output::line(out, line))
 }
 
-/// The filters of `--where`.
+/// Conditions of `--where`: column and text.
 fn filters(args: &CompareArgs) -> Result<Vec<(&str, &str)>, CliError> {
     let filter = |f: &'_ String| CliError::Usage(format!("--where {}: write KEY=VALUE", shortened(f, 60)));
     args.r#where.iter().map(|f| f.split_once('=').ok_or_else(|| filter(f))).collect()

@@ -346,7 +346,7 @@ fn outlook(
     let mut text = seen(c, (n, "items"), &percent(power), aim.test, pilot.design());
     text += &match pilot.required(aim) {
         needed if needed.mean.is_some() => format!("; {} give {}", span(&needed), percent(aim.target)),
-        _ => none_enough(c).into(),
+        _ => format!("; {}", none_enough(c)),
     };
     if let Some(mde) = pilot.detectable(aim) {
         let amount = c.amount(mde);

@@ -198,7 +198,7 @@ impl Bench {
         Ok(bench)
     }
 
-    /// Test examples that each strength is judged on, over panels of so many replicates and rivals.
+    /// Test examples at each strength, times replicates and rivals.
     pub(crate) fn judged(&self, replicates: usize, rivals: usize) -> usize {
         self.test.len() * replicates + self.test.len().min(RIVAL_EXAMPLES) * rivals
     }

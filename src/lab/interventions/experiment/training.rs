@@ -109,7 +109,7 @@ impl Bench {
         Ok(all)
     }
 
-    /// Expected seconds of reading so many of the examples.
+    /// Expected seconds to read this number of examples.
     pub(super) fn states_of(&self, rows: usize) -> f64 {
         self.stages.of(STATES) * rows as f64 / self.stimuli.list.len().max(1) as f64
     }

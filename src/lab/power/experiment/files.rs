@@ -30,26 +30,8 @@ pub(crate) fn run(
     if named.any(|name| spec.path(name).is_dir()) {
         return folders::run(spec, &wanted, host);
     }
-    let total = spec.a.results.len() + spec.b.results.len();
-    let mut done = 0;
-    let mut side = |names: &[String], host: &mut Host<'_>| -> Result<Vec<Results>, Fault> {
-        let mut all = Vec::new();
-        for name in names {
-            host.poll()?;
-            let found = read(&spec.path(name), &wanted).map_err(|e| {
-                problem(&e, "results", "per-item results of an evaluation harness, JSON lines or CSV")
-            })?;
-            for what in found.notes {
-                let problem = Problem { what, r#where: name.clone(), hint: String::new() };
-                host.notice(NoticeLevel::Warning, problem)?;
-            }
-            all.extend(found.runs);
-            done += 1;
-            host.progress(done, total);
-        }
-        Ok(all)
-    };
-    let (a, b) = (side(&spec.a.results, host)?, side(&spec.b.results, host)?);
+    let a = side(spec, &spec.a.results, 0, &wanted, host)?;
+    let b = side(spec, &spec.b.results, spec.a.results.len(), &wanted, host)?;
     let metric = chosen(spec, &a, &b, host)?;
     let found =
         matched(&a, &b, &metric).map_err(|e| problem(&e, "results", "give results on the same items"))?;
@@ -102,6 +84,31 @@ pub(crate) fn run(
     }
     *kept = Some((pairs, reporter));
     Ok(())
+}
+
+/// Reads the files of a side; `done` files of the run were read before.
+fn side(
+    spec: &Spec,
+    names: &[String],
+    done: usize,
+    wanted: &Wanted,
+    host: &mut Host<'_>,
+) -> Result<Vec<Results>, Fault> {
+    let total = spec.a.results.len() + spec.b.results.len();
+    let mut all = Vec::new();
+    for (k, name) in names.iter().enumerate() {
+        host.poll()?;
+        let found = read(&spec.path(name), wanted).map_err(|e| {
+            problem(&e, "results", "per-item results of an evaluation harness, JSON lines or CSV")
+        })?;
+        for what in found.notes {
+            let problem = Problem { what, r#where: name.clone(), hint: String::new() };
+            host.notice(NoticeLevel::Warning, problem)?;
+        }
+        all.extend(found.runs);
+        host.progress(done + k + 1, total);
+    }
+    Ok(all)
 }
 
 /// The metric to compare: the one that was asked for, or the first that all files have. Others are reported.

@@ -246,7 +246,7 @@ pub fn front(state: &State) -> Option<(bool, Vec<String>)> {
     let more = rated.front.knee.as_ref().map_or(0, |knee| knee.ties);
     let forms = match rated.knee() {
         Ok(name) => {
-            let ties = if more > 0 { format!(" ({more} more not told from it)") } else { String::new() };
+            let ties = if more > 0 { format!(" ({more} others as good)") } else { String::new() };
             vec![
                 format!("knee {name}{ties}; {counts}"),
                 format!("knee {name}{ties}; {dominated} of {all} settings dominated"),

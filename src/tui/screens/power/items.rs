@@ -12,7 +12,7 @@ use labs::power::tasks::{FlipFinding, TaskFinding};
 /// Columns of an answer in the list; the verdict pane has all of it.
 const ANSWER: usize = 16;
 
-/// What the list shows.
+/// Content of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum List {
     Sizes,

@@ -97,9 +97,9 @@ impl Spread {
     /// Its name, with the models it covers.
     pub fn words(self, state: &State) -> String {
         match self {
-            Self::Gap => "best less worst prompt, mean over the models".into(),
+            Self::Gap => "best minus worst prompt, mean over the models".into(),
             Self::HeldOut => {
-                "best less worst prompt, both chosen on other instances, mean over the models".into()
+                "best minus worst prompt, both chosen on other instances, mean over the models".into()
             }
             Self::ByChance => "the gap that equally good prompts would show, mean over the models".into(),
             Self::Std => "standard deviation over prompts, mean over the models".into(),

@@ -80,9 +80,11 @@ impl Table {
 const KEYS: usize = 3;
 
 /// A table as text: its columns as wide as their widest field.
-pub(crate) struct Laid {
-    pub header: String,
-    pub rows: Vec<String>,
+struct Laid {
+    header: String,
+    rows: Vec<String>,
+    /// Columns at the right that do not fit.
+    beyond: usize,
 }
 
 fn mean(e: &Estimate) -> String {
@@ -176,8 +178,8 @@ pub(crate) fn about(pane: Pane) -> &'static str {
     }
 }
 
-/// The table of the view.
-pub(crate) fn laid(state: &State) -> Laid {
+/// The table of the view in a width. A column is shown whole or not at all.
+fn laid(state: &State, room: usize) -> Laid {
     let (table, rows) = (view(state).table, rows(state, view(state).table));
     let heads: Vec<String> = table.columns().iter().map(|c| (*c).to_owned()).collect();
     let rows: Vec<Vec<String>> =
@@ -189,12 +191,18 @@ pub(crate) fn laid(state: &State) -> Laid {
     let widths: Vec<usize> = (0..heads.len()).map(wide).collect();
     let gone = view(state).columns_gone.min(table.most_gone());
     let stays = |c: usize| c < KEYS || c >= KEYS + gone;
+    let ends = widths.iter().enumerate().scan(0, |end, (c, w)| {
+        *end += if stays(c) { w + 1 } else { 0 };
+        Some(*end)
+    });
+    // The key columns and the first behind them are there in any width, since nothing could be read without them.
+    let fit = ends.take_while(|end| *end <= room + 1).count().max(KEYS + gone + 1);
     let line = |row: &Vec<String>| {
-        let fields = row.iter().zip(&widths).enumerate().filter(|(c, _)| stays(*c));
+        let fields = row.iter().zip(&widths).take(fit).enumerate().filter(|(c, _)| stays(*c));
         let fields: Vec<String> = fields.map(|(_, (f, w))| pad(f, *w)).collect();
         fields.join(" ").trim_end().to_owned()
     };
-    Laid { header: line(&heads), rows: rows.iter().map(line).collect() }
+    Laid { header: line(&heads), rows: rows.iter().map(line).collect(), beyond: widths.len() - fit }
 }
 
 /// The table as tab-separated text, with every number in full.
@@ -210,10 +218,19 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     let level = results(state).interpretability.first().and_then(|i| i.level);
     let level = level.map_or(String::new(), |l| format!(", {} % intervals", (l * 1e6).round() / 1e4));
     let k = results(state).data.as_ref().map_or(String::new(), |d| format!(", {}", d.value.k));
-    let title = format!("{}{level}{k}", view(state).table.title());
-    frame.render_widget(pane_block(state, pane, &fit(&printable(&title), room)), area);
     let inner = inside(area);
-    let laid = laid(state);
+    let laid = laid(state, usize::from(inner.width));
+    let more = match laid.beyond {
+        0 => String::new(),
+        1 => format!(", {} +1 column", state.keymap.short_label("right")),
+        n => format!(", {} +{n} columns", state.keymap.short_label("right")),
+    };
+    // Notes on the whole table give way to notes on the view.
+    let title = view(state).table.title();
+    let titles =
+        [format!("{title}{level}{k}{more}"), format!("{title}{level}{more}"), format!("{title}{more}")];
+    let title = titles.iter().find(|t| base::text::width(t) <= room).unwrap_or(&titles[2]);
+    frame.render_widget(pane_block(state, pane, &fit(&printable(title), room)), area);
     if laid.rows.is_empty() {
         let text = match results(state).sentences.is_empty() {
             true => "Not run yet.",

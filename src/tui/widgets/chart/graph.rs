@@ -83,11 +83,11 @@ impl Grid {
         across.chain(beside).filter_map(free).collect()
     }
 
-    /// The cheapest course from node to node: cells with the step by which each is left; none if there is no way.
+    /// The cheapest course from node to node: cells with the step by which each is left; `None` if there is no path.
     fn course(&self, from: Rect, to: Rect) -> Option<Vec<(usize, usize)>> {
         let states = self.taken.len() * 4;
         let (mut best, mut came) = (vec![u32::MAX; states], vec![usize::MAX; states]);
-        // What remains to be walked at least, by the step into the node.
+        // Lower bound on the remaining path, by the step into the node.
         let mut goal = vec![None; states];
         for (cell, away, off) in self.around(to) {
             goal[cell * 4 + (away + 2) % 4] = Some(off);

@@ -255,7 +255,7 @@ impl Chart<'_> {
         }
     }
 
-    /// The shortest names that tell the lines apart.
+    /// The shortest names that distinguish the lines.
     fn end_names(&self) -> Vec<String> {
         let labels: Vec<String> = self
             .lines()

@@ -193,7 +193,7 @@ fn the_line_that_the_figure_is_about_has_a_band_and_the_others_on_request() {
     assert!(one > 0 && one < all, "{one} {all}");
 }
 
-/// Arrows of dots could not be told apart, and an arrow into a node ended before it.
+/// Dotted arrows could not be distinguished, and an arrow into a node ended before it.
 #[test]
 fn a_graph_is_drawn_with_box_characters() {
     for size in SIZES {
