@@ -216,6 +216,19 @@ fn every_file_says_what_it_is_for_and_stays_readable() {
     }
 }
 
+/// "data did not match any variant of untagged enum LayerRef" was the answer to a misspelled layer.
+#[test]
+fn messages_about_values_of_several_forms_name_the_forms() {
+    for (path, text) in sources("src") {
+        for item in text.split("#[derive(").skip(1).filter(|item| item.contains("Deserialize")) {
+            let head = item.split("\n}").next().unwrap_or_default();
+            let one_of = head.contains("enum ") && head.contains("untagged");
+            let (begin, _) = head.split_once("enum ").unwrap_or((head, ""));
+            assert!(!one_of || begin.contains("expecting = "), "{}: {head}", path.display());
+        }
+    }
+}
+
 /// Files of `src` that may open files themselves: the reader, what locks folders, what writes, and what runs when the program is built.
 const OPENERS: [&str; 6] = [
     "base/read.rs",

@@ -61,7 +61,7 @@ pub(crate) struct Template {
 
 /// A whole number: drawn from a range, or computed from two others.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a number is a range of two, or a sum such as \"a + b\"")]
 pub(crate) enum Number {
     /// Smallest and largest value.
     Range([u32; 2]),

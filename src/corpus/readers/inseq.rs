@@ -45,7 +45,7 @@ pub(crate) const FORMAT: Format = Format {
 
 /// An object with or without the name of its class around it.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "an object, with or without its `attributes`")]
 enum Object<T> {
     Typed { attributes: T },
     Plain(T),
@@ -95,7 +95,7 @@ struct Token<'a> {
 
 /// A row a token, with a score for each generated token.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "rows of scores, or a packed tensor")]
 enum Scores<'a> {
     PerToken(Vec<Vec<Option<f64>>>),
     Packed(#[serde(borrow)] Cow<'a, str>),

@@ -54,7 +54,7 @@ pub(crate) const PREDICTIONS: Format = Format {
 
 /// One list of indices, or several; a list may also be a mask (see [`positions`]).
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a list of token positions, a mask, or several of them")]
 pub(crate) enum Sets {
     /// One list; an empty one is a rationale that is empty.
     One(Vec<Mark>),
@@ -64,7 +64,7 @@ pub(crate) enum Sets {
 
 /// A position, or a mark of a mask.
 #[derive(Deserialize, Clone, Copy)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a position, or 0, 1, true or false")]
 pub(crate) enum Mark {
     Number(u32),
     Truth(bool),
@@ -200,7 +200,7 @@ struct PredictionKeys<'a> {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a probability, a list, or probabilities by name")]
 enum Probabilities<'a> {
     One(f64),
     List(Vec<f64>),

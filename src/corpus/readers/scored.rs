@@ -65,7 +65,7 @@ struct Side<'a> {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a sentence with its scores, or a list of them")]
 enum Sides<'a> {
     #[serde(borrow)]
     One(Box<Side<'a>>),

@@ -23,7 +23,7 @@ struct Older {
 impl<'de> Deserialize<'de> for Samples {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        #[serde(untagged)]
+        #[serde(untagged, expecting = "a list of samples, or the lists `base` and `plus`")]
         enum Either {
             Now(Vec<Sample>),
             Then(Older),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A layer, counted from 1 as in the papers: layer `l` is the output of block `l` (`blocks.{l-1}.hook_resid_post`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", expecting = "a layer is \"last\" or a number from 1")]
 pub enum LayerRef {
     /// The last block of the model, whatever its depth.
     #[default]

@@ -49,7 +49,7 @@ pub enum PredictionError {
 
 /// A name, or a number in its place.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a name is a text or a number")]
 enum Name {
     Text(String),
     Number(serde_json::Number),
@@ -66,7 +66,7 @@ impl Name {
 
 /// Right or wrong.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "`correct` is true, false, 1 or 0")]
 enum Mark {
     Truth(bool),
     Number(f64),

@@ -175,7 +175,7 @@ impl Weighting {
 
 /// Weights of the user for one relation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "weights are a list of numbers, or a list of lists")]
 pub enum UserWeights {
     /// One for each prompt.
     Prompts(Vec<f64>),

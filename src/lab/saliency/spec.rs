@@ -105,7 +105,7 @@ impl Default for SaliencySpec {
 
 /// Removal of words for sufficiency and comprehensiveness: `false`, `true` or `"eraser"` in a spec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "erasure is false, true or \"eraser\"")]
 pub enum Erasure {
     /// Not at all, or replaced by the baseline token at the rationale's size K.
     Baseline(bool),
@@ -141,7 +141,7 @@ impl Erasure {
 
 /// Head of a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", expecting = "a head is \"mean\", \"sum\" or a number from 1")]
 pub enum HeadRef {
     /// The mean over the heads.
     #[default]
@@ -296,7 +296,7 @@ impl Default for PathSpec {
 
 /// Number of tokens in a predicted rationale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", expecting = "k is \"ratio\", \"gold\" or a number of words")]
 pub enum TopK {
     /// The mean rationale ratio of the dimension times the length of the input, as in the paper.
     #[default]

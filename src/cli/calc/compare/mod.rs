@@ -151,6 +151,9 @@ pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
         lenient: args.matching == Match::Lenient,
         detail: args.flips,
     };
+    if let Some(missing) = args.results.iter().find(|r| !r.exists()) {
+        return Err(CliError::Usage(format!("{}: no such file or folder", missing.display())));
+    }
     let folder = args.results.iter().find(|r| r.is_dir());
     let file = args.results.iter().find(|r| !r.is_dir());
     if let (Some(folder), Some(file)) = (folder, file) {
