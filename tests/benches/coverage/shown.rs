@@ -32,6 +32,41 @@ pub(crate) fn shown() {
     prompts();
     sweeps();
     runs();
+    tasks();
+}
+
+/// Two systems over tasks of 20 to 400 items whose differences vary by five points: the mean over tasks, and over items.
+fn tasks() {
+    let mut rng = stream(6, "tasks");
+    let mut normal = || (0..12).map(|_| unit(&mut rng)).sum::<f64>() - 6.0;
+    for truth in [0.0, 0.05] {
+        for n in [10, 20, 60] {
+            let mut small = [0, 0];
+            for (k, name) in ["macro", "micro"].into_iter().enumerate() {
+                row(&format!("difference over tasks, {name}"), n, truth, || {
+                    let sizes: Vec<f64> =
+                        (0..n).map(|i| 20.0 * 20f64.powf(i as f64 / (n - 1) as f64)).collect();
+                    let mut one = |size: &f64| truth + 0.05 * normal() + 0.5 * normal() / size.sqrt();
+                    let means: Vec<f64> = sizes.iter().map(&mut one).collect();
+                    let units = match k {
+                        0 => Differences::of_items(means),
+                        _ => Differences {
+                            sums: means.iter().zip(&sizes).map(|(m, s)| m * s).collect(),
+                            sizes,
+                        },
+                    };
+                    small[k] += usize::from(units.p() <= 0.05);
+                    units.interval(LEVEL)
+                });
+            }
+            if truth == 0.0 {
+                let [over_tasks, over_items] = small.map(|s| s as f64 / RUNS as f64);
+                println!(
+                    "shown | p over tasks, macro and micro | {n} | p at most .05 | {over_tasks:.3} {over_items:.3}"
+                );
+            }
+        }
+    }
 }
 
 /// Two runs side by side: shares of independent examples.
