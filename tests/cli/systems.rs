@@ -107,6 +107,33 @@ fn three_folders_make_a_matrix_and_flips_show_both_answers() {
     assert!(some.contains("3 items changed") && flips.contains("6 items changed"), "{some}{flips}");
 }
 
+/// A run over three folders gives the numbers of `compare`.
+#[test]
+fn a_run_compares_every_two_of_several_folders() {
+    let probity = Probity::new();
+    let make =
+        |name: &str, more: usize| folder(&probity, name, 12, move |task, i| i % 3 > 0 || i < task * more);
+    let (a, b, c) = (make("a", 0), make("b", 1), make("c", 2));
+    let spec =
+        format!("lab = \"power\"\nmodels = []\n[a]\nresults = ['{a}']\n[b]\nresults = ['{b}', '{c}']\n");
+    let spec = probity.file("three.toml", &spec);
+    let ran = json_lines(&probity.run(&["run", &spec, "--json", "--quiet"]).stdout);
+    let compared = json_lines(&probity.run(&["compare", &a, &b, &c, "--json"]).stdout);
+    let pairs = compared.iter().filter(|line| line["pooled"] == "macro");
+    let mut found = 0;
+    for line in pairs {
+        let same = |v: &&serde_json::Value| {
+            v["kind"] == "pooled" && v["over"] == "macro" && v["a"] == line["a"] && v["b"] == line["b"]
+        };
+        let mine = ran.iter().find(same).unwrap_or_else(|| panic!("{line} is not in {ran:?}"));
+        for key in ["difference", "p", "holm_p", "tasks"] {
+            assert_eq!(mine[key], line[key], "{key} of {line}");
+        }
+        found += 1;
+    }
+    assert_eq!((found, ran.iter().filter(|v| v["kind"] == "task").count()), (3, 36));
+}
+
 #[test]
 fn a_folder_with_two_runs_of_a_task_says_which() {
     let probity = Probity::new();

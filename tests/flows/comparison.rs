@@ -134,7 +134,7 @@ fn terms_chosen_after_results_are_not_what_was_planned() {
     for row in ["test.alpha", "test.margin", "test.by", "interval.level"] {
         h.row(row);
         h.keys("l");
-        assert!(!planned(&h) && h.screen().contains("not what was planned"), "{row}: {}", h.screen());
+        assert!(!planned(&h) && h.screen().contains("not count as planned"), "{row}: {}", h.screen());
         h.keys("h");
         assert!(planned(&h), "{row}: back at what was planned");
     }
@@ -315,7 +315,7 @@ fn folders(h: &mut Harness) {
     let kinds = [
         Kind::Task(task("arc", 0.7)),
         Kind::Task(task("boolq", 0.7)),
-        Kind::Pooled(PooledFinding { a, b, over, tasks: 2, difference, p: None }),
+        Kind::Pooled(PooledFinding { a, b, over, tasks: 2, difference, p: None, holm_p: None }),
         Kind::Flip(flip("arc", "17", "first answer")),
         Kind::Flip(flip("boolq", "4", "second answer")),
     ];
@@ -324,6 +324,48 @@ fn folders(h: &mut Harness) {
         h.event(Event::Finding { generation: 2, finding });
     }
     h.event(Event::Finished { job: 2, generation: 2, outcome: Outcome::Done, seconds: 2.0 });
+}
+
+/// The same tasks of two more pairs.
+fn systems(h: &mut Harness) {
+    use probity::lab::power::Kind;
+    use probity::lab::power::tasks::PooledFinding;
+    folders(h);
+    let tasks = h.state.screens.power.shown.tasks.clone();
+    for (other, far) in [("z", 0.02), ("w", 0.3)] {
+        let difference = probity::stats::Estimate { mean: far, lo: far - 0.01, hi: far + 0.01 };
+        let mut kinds: Vec<Kind> = tasks.iter().map(|t| Kind::Task(t.value.clone())).collect();
+        for kind in &mut kinds {
+            if let Kind::Task(task) = kind {
+                task.b = other.into();
+            }
+        }
+        let (a, b, over) = ("x".into(), other.into(), "macro".into());
+        let (p, holm_p) = (Some(0.01), Some(far / 10.0));
+        kinds.push(Kind::Pooled(PooledFinding { a, b, over, tasks: 12, difference, p, holm_p }));
+        for kind in kinds {
+            let mut finding = finding(200, true, kind);
+            finding.model = format!("x,{other}");
+            h.event(Event::Finding { generation: 2, finding: Box::new(finding) });
+        }
+    }
+}
+
+#[test]
+fn a_pair_of_systems_opens_its_tasks() {
+    use probity::tui::screens::power::SIZES;
+    let mut h = Harness::started(160, 45);
+    systems(&mut h);
+    h.focus(SIZES);
+    let screen = h.screen();
+    assert!(screen.contains("Pairs of systems (3)") && screen.contains("x − w"), "{screen}");
+    assert!(screen.contains("x beats w by 30.0 points"), "{screen}");
+    // The first pair has the smallest p.
+    h.keys("enter");
+    let screen = h.screen();
+    assert!(screen.contains("Tasks (2)") && screen.contains("arc"), "{screen}");
+    h.keys("t f");
+    assert!(h.screen().contains("Pairs of systems (3)"), "{}", h.screen());
 }
 
 #[test]

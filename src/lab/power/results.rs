@@ -62,6 +62,15 @@ pub struct Results {
     pub answer: Option<Answer>,
 }
 
+/// Two systems with their tasks.
+pub struct Pair<'r> {
+    /// The finding's name of both: `A,B`.
+    pub of: &'r str,
+    pub tasks: Vec<&'r Tagged<TaskFinding>>,
+    /// The mean that decides between them: over tasks, or over items where there are too few tasks.
+    pub decides: Option<&'r Tagged<PooledFinding>>,
+}
+
 /// A comparison under other terms.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Answer {
@@ -80,6 +89,22 @@ pub struct Answer {
 }
 
 impl Results {
+    /// The pairs of systems, in the order in which they were compared.
+    pub fn pairs(&self) -> Vec<Pair<'_>> {
+        let mut pairs: Vec<Pair<'_>> = Vec::new();
+        for t in &self.tasks {
+            match pairs.iter_mut().rev().find(|p| p.of == t.model) {
+                Some(pair) => pair.tasks.push(t),
+                None => {
+                    let mine = || self.pooled.iter().filter(|p| p.model == t.model);
+                    let decides = mine().find(|p| p.value.p.is_some()).or(mine().last());
+                    pairs.push(Pair { of: &t.model, tasks: vec![t], decides });
+                }
+            }
+        }
+        pairs
+    }
+
     /// Takes in a finding of the run.
     pub fn take(&mut self, finding: Head<'_>, kind: &Kind) {
         match kind {

@@ -111,7 +111,7 @@ pub struct SideSpec {
     pub corrupted: usize,
     /// `logistic`, or `mlp:H` with H hidden units.
     pub classifier: String,
-    /// Files of results in place of a probe, one a seed; or one folder of them.
+    /// Files of results in place of a probe, one a seed; or folders of them, each a system.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<String>,
 }
@@ -252,6 +252,11 @@ impl Spec {
         if first { &self.a } else { &self.b }
     }
 
+    /// True if a side is a folder of results.
+    pub(crate) fn of_folders(&self) -> bool {
+        self.a.results.iter().chain(&self.b.results).any(|name| self.path(name).is_dir())
+    }
+
     /// Task of a side: the name of a task, or a file of labelled sentences.
     pub fn task_of(&self, first: bool) -> (&str, Option<&str>) {
         let (own, both) = (self.side(first), &self.task);
@@ -370,11 +375,13 @@ impl Spec {
             let problem = "asks for trained probes, which results from files are not: leave it out".into();
             return refuse.because("also", problem);
         }
-        if self.a.results.len() != self.b.results.len() {
-            let (a, b) = (self.a.results.len(), self.b.results.len());
-            let problem =
-                format!("names {b} file(s) and `a.results` {a}: name as many for one side as for the other");
-            return refuse.because("b.results", problem);
+        // Whether several are folders, each a system, or files, as many for each side, the run sees.
+        for (name, mine, other) in [("a", &self.a, "b"), ("b", &self.b, "a")] {
+            if mine.results.is_empty() && self.of_files() {
+                let problem =
+                    format!("names nothing, and `{other}.results` does: name results for both sides");
+                return refuse.because(&format!("{name}.results"), problem);
+            }
         }
         Ok(())
     }

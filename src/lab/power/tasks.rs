@@ -85,6 +85,9 @@ pub struct PooledFinding {
     pub difference: Estimate,
     /// The p-value; `None` without an interval.
     pub p: Option<f64>,
+    /// That p-value adjusted by Holm over all pairs of systems. Absent for two systems, and for the mean that does not decide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holm_p: Option<f64>,
 }
 
 /// An item on which the sides differ.

@@ -26,8 +26,7 @@ pub(crate) fn run(
     host.stage("reading results".into(), "files", 1.0);
     let (filter, metric) = (spec.test.filter.clone(), spec.test.metric.clone());
     let wanted = Wanted { filter, metric, detail: true, ..Wanted::default() };
-    let mut named = spec.a.results.iter().chain(&spec.b.results);
-    if named.any(|name| spec.path(name).is_dir()) {
+    if spec.of_folders() {
         return folders::run(spec, &wanted, host);
     }
     let a = side(spec, &spec.a.results, 0, &wanted, host)?;

@@ -1,12 +1,13 @@
-//! Two sides that are folders of results: every task that both have.
+//! Folders of results, each a system: every task that two of them have.
 
 use crate::Host;
 use crate::finding::Kind;
 use crate::folders::{Read, read_system};
 use crate::spec::Spec;
-use crate::systems::{System, Versus, versus};
+use crate::systems::{Pooled, System, Versus, matrix};
 use crate::tasks::{FlipFinding, PooledFinding, TaskFinding, items};
 use base::Problem;
+use base::text::{last_part, shortened};
 use corpus::results::{Results, Wanted};
 use lab::fault::{Fault, problem};
 use lab::finding::Label;
@@ -15,39 +16,55 @@ use lab::host::NoticeLevel;
 /// Most items that are listed because they changed.
 pub(crate) const MOST_FLIPS: usize = 1_000;
 
-/// Reads both folders, compares them task by task, and lists the items that changed.
+/// Reads the folders of both sides, each a system, compares every two of them task by task, and lists the items that changed.
 pub(crate) fn run(spec: &Spec, wanted: &Wanted, host: &mut Host<'_>) -> Result<(), Fault> {
-    let mut sides = Vec::new();
-    for (done, first) in [true, false].into_iter().enumerate() {
+    let fail = |e: &dyn std::fmt::Display| problem(e, "results", "give folders of results on the same tasks");
+    let paths: Vec<&String> = spec.a.results.iter().chain(&spec.b.results).collect();
+    let mut systems = Vec::new();
+    for (done, path) in paths.iter().enumerate() {
         host.poll()?;
-        let [path] = spec.side(first).results.as_slice() else {
-            let what = "several results of which one is a folder".to_owned();
-            let hint = "give one folder a side, or only files".into();
-            return Err(Problem { what, r#where: "results".into(), hint }.into());
-        };
-        let Read { system, notes } = read_system(&spec.path(path), spec.name(first), wanted)
-            .map_err(|e| problem(&e, "results", "give two folders of results on the same tasks"))?;
+        let Read { system, notes } =
+            read_system(&spec.path(path), name(path, &paths), wanted).map_err(|e| fail(&e))?;
         for what in notes {
-            let problem = Problem { what, r#where: path.clone(), hint: String::new() };
+            let problem = Problem { what, r#where: (*path).clone(), hint: String::new() };
             host.notice(NoticeLevel::Warning, problem)?;
         }
-        sides.push(system);
-        host.progress(done + 1, 2);
+        systems.push(system);
+        host.progress(done + 1, paths.len());
     }
-    let [a, b] = sides.as_slice() else { return Ok(()) };
-    host.stage(format!("comparing {} tasks", a.tasks.len()), "tasks", 1.0);
-    let found = versus(a, b, spec.test.metric.as_deref(), spec.terms())
-        .map_err(|e| problem(&e, "results", "give two folders of results on the same tasks"))?;
-    report(spec, &found, host)?;
-    let label = Label::new(spec, &format!("{},{}", found.a, found.b));
-    for flip in flips(a, b, &found) {
-        host.find(label.finding(1, true, host.elapsed(), Kind::Flip(flip)))?;
+    let tasks = systems.iter().map(|s| s.tasks.len()).max().unwrap_or(0);
+    host.stage(format!("comparing {tasks} tasks"), "tasks", 1.0);
+    let all = matrix(&systems, None, spec.test.metric.as_deref(), spec.terms()).map_err(|e| fail(&e))?;
+    for found in &all {
+        host.poll()?;
+        report(spec, found, all.len() > 1, host)?;
+    }
+    let mut left = MOST_FLIPS;
+    let named = |name: &str| systems.iter().find(|s| s.name == name);
+    for found in &all {
+        let Some((a, b)) = named(&found.a).zip(named(&found.b)) else { continue };
+        let label = label(spec, found);
+        for flip in flips(a, b, found, left) {
+            host.find(label.finding(1, true, host.elapsed(), Kind::Flip(flip)))?;
+            left -= 1;
+        }
     }
     Ok(())
 }
 
+/// The name of a system: the last part of its path, or the whole where another has the same.
+fn name(path: &str, all: &[&String]) -> String {
+    let short = last_part(path);
+    let once = all.iter().filter(|other| last_part(other) == short).count() == 1;
+    shortened(if once { short } else { path }, 60)
+}
+
+fn label(spec: &Spec, found: &Versus) -> Label {
+    Label::new(spec, &format!("{},{}", found.a, found.b))
+}
+
 /// Tasks that only one side has, then the tasks and the differences over them.
-fn report(spec: &Spec, found: &Versus, host: &mut Host<'_>) -> Result<(), Fault> {
+fn report(spec: &Spec, found: &Versus, adjusted: bool, host: &mut Host<'_>) -> Result<(), Fault> {
     for (name, tasks) in [(&found.a, &found.only_a), (&found.b, &found.only_b)] {
         if !tasks.is_empty() {
             let shown = base::text::shortened(&tasks.join(", "), 200);
@@ -58,7 +75,7 @@ fn report(spec: &Spec, found: &Versus, host: &mut Host<'_>) -> Result<(), Fault>
             )?;
         }
     }
-    let label = Label::new(spec, &format!("{},{}", found.a, found.b));
+    let label = label(spec, found);
     let (a, b) = (&found.a, &found.b);
     for t in &found.tasks {
         let c = &t.finding;
@@ -78,24 +95,25 @@ fn report(spec: &Spec, found: &Versus, host: &mut Host<'_>) -> Result<(), Fault>
         };
         host.find(label.finding(t.n, true, host.elapsed(), Kind::Task(finding)))?;
     }
+    let decides = found.overall().map(|(over, _)| over);
     for (over, pooled) in [("macro", found.macro_mean), ("micro", found.micro)] {
-        let Some(pooled) = pooled else { continue };
+        let Some(Pooled { tasks, n, difference, p }) = pooled else { continue };
+        let holm_p = p.and(Some(found.holm_p)).filter(|_| adjusted && decides == Some(over));
         let (a, b, over) = (a.clone(), b.clone(), over.to_owned());
-        let finding =
-            PooledFinding { a, b, over, tasks: pooled.tasks, difference: pooled.difference, p: pooled.p };
-        host.find(label.finding(pooled.n, true, host.elapsed(), Kind::Pooled(finding)))?;
+        let finding = PooledFinding { a, b, over, tasks, difference, p, holm_p };
+        host.find(label.finding(n, true, host.elapsed(), Kind::Pooled(finding)))?;
     }
     Ok(())
 }
 
-/// The first items of all tasks on which the first runs differ.
-fn flips(a: &System, b: &System, found: &Versus) -> Vec<FlipFinding> {
+/// At most `most` items of all tasks on which the first runs differ.
+fn flips(a: &System, b: &System, found: &Versus, most: usize) -> Vec<FlipFinding> {
     let mut all = Vec::new();
     for t in &found.tasks {
         if let (Some([first, ..]), Some([second, ..])) =
             (a.tasks.get(&t.task).map(Vec::as_slice), b.tasks.get(&t.task).map(Vec::as_slice))
         {
-            all.extend(changed(first, second, &t.task, &t.finding.metric, MOST_FLIPS - all.len()));
+            all.extend(changed(first, second, &t.task, &t.finding.metric, most - all.len()));
         }
     }
     all

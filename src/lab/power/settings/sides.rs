@@ -99,6 +99,11 @@ fn encoder(first: bool) -> Setting<Spec> {
             let names = encoders(spec, known);
             let Some(name) = value.choice().and_then(|i| names.get(i)) else { return Ok(()) };
             let mut both = [spec.encoder(true).to_owned(), spec.encoder(false).to_owned()];
+            // The untrained copy of a model follows it.
+            let copy = format!("untrained:{name}");
+            if first && both[1] == format!("untrained:{}", both[0]) && names.contains(&copy) {
+                both[1] = copy;
+            }
             both[usize::from(!first)] = name.clone();
             // After files of results neither side has an encoder.
             if both[usize::from(first)].is_empty() {
@@ -188,7 +193,7 @@ fn corrupted(first: bool) -> Setting<Spec> {
 }
 
 fn results(first: bool) -> Setting<Spec> {
-    let help = "Results in place of a probe: a file (of any harness that `probity compare` reads; several seeds with commas between), or a folder of them, task by task. Both sides need one.";
+    let help = "Results in place of a probe: a file (of any harness that `probity compare` reads; several seeds with commas between), or a folder of them, task by task; several folders are several systems. Both sides need one.";
     let shown = move |s: &Spec| match s.side(first).results.as_slice() {
         [] => "none".to_owned(),
         [one] => last_part(one).to_owned(),

@@ -1,4 +1,4 @@
-//! The list beside the charts: sizes of training data, tasks of two folders, or the items that changed.
+//! The list beside the charts: sizes of training data, pairs of systems, tasks of two folders, or the items that changed.
 
 use super::{ID, SIZES, results, sizes, view, view_mut};
 use crate::action::Effect;
@@ -6,8 +6,9 @@ use crate::panes::table::{Row, Table};
 use crate::state::State;
 use base::text::shortened;
 use figure::layers::grouped;
-use labs::power::summary::p_value;
-use labs::power::tasks::{FlipFinding, TaskFinding};
+use labs::power::results::Pair;
+use labs::power::summary::{p_value, points};
+use labs::power::tasks::{FlipFinding, TaskFinding, Verdict};
 
 /// Columns of an answer in the list; the verdict pane has all of it.
 const ANSWER: usize = 16;
@@ -16,6 +17,7 @@ const ANSWER: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum List {
     Sizes,
+    Pairs,
     Tasks,
     Flips,
 }
@@ -24,6 +26,7 @@ impl List {
     pub(crate) fn title(self) -> &'static str {
         match self {
             List::Sizes => "Sizes",
+            List::Pairs => "Pairs of systems",
             List::Tasks => "Tasks",
             List::Flips => "Changed items",
         }
@@ -34,6 +37,9 @@ impl List {
             List::Sizes => {
                 "How many sentences the probes were trained on, and the comparison on the test sentences."
             }
+            List::Pairs => {
+                "Every two systems, A minus B: mean over tasks, p adjusted by Holm over pairs; enter lists the tasks."
+            }
             List::Tasks => {
                 "Tasks that both folders have, A minus B, p adjusted by Holm; enter lists what changed."
             }
@@ -42,11 +48,18 @@ impl List {
     }
 }
 
+/// The pair that was opened, if the run has it.
+fn opened(state: &State) -> Option<&str> {
+    let pair = view(state).pair.as_deref()?;
+    results(state).tasks.iter().any(|t| t.model == pair).then_some(pair)
+}
+
 /// The list that is in sight.
 pub(crate) fn shown(state: &State) -> List {
     let found = results(state);
     match &view(state).flips {
         Some(_) if !found.flips.is_empty() => List::Flips,
+        _ if opened(state).is_none() && found.pairs().len() > 1 => List::Pairs,
         _ if !found.tasks.is_empty() => List::Tasks,
         _ => List::Sizes,
     }
@@ -55,13 +68,49 @@ pub(crate) fn shown(state: &State) -> List {
 pub(crate) fn table(state: &State) -> Table {
     match shown(state) {
         List::Sizes => sizes::table(state),
+        List::Pairs => pairs(state),
         List::Tasks => tasks(state),
         List::Flips => flips(state),
     }
 }
 
+fn pairs(state: &State) -> Table {
+    let row = |pair: &Pair<'_>| {
+        let [a, b] = pair.tasks.first().map_or([""; 2], |t| [t.value.a.as_str(), t.value.b.as_str()]);
+        let count = |verdict: Verdict| pair.tasks.iter().filter(|t| t.value.verdict == verdict).count();
+        let d = pair.decides.map(|t| t.value.difference);
+        let tested = pair.decides.and_then(|t| t.value.holm_p);
+        let none = || "-".to_owned();
+        let cells = vec![
+            (format!("{a} − {b}"), None),
+            (d.map_or_else(none, |d| points(d.mean)), d.map(|d| d.mean)),
+            (tested.map_or_else(none, p_value), tested),
+            (count(Verdict::ABetter).to_string(), Some(count(Verdict::ABetter) as f64)),
+            (count(Verdict::BBetter).to_string(), Some(count(Verdict::BBetter) as f64)),
+            (grouped(pair.tasks.len()), Some(pair.tasks.len() as f64)),
+            (
+                d.filter(|_| tested.is_some())
+                    .map_or_else(none, |d| format!("[{}, {}]", points(d.lo), points(d.hi))),
+                d.map(|d| d.hi - d.lo),
+            ),
+        ];
+        Row { cells, last: false }
+    };
+    Table {
+        columns: vec!["pair", "A − B", "Holm p", "A better", "B better", "tasks", "interval"],
+        rows: results(state).pairs().iter().map(row).collect(),
+        sort: (2, false),
+    }
+}
+
+/// The tasks that are listed: of the pair that was opened, or of the only one.
+fn of_pair(state: &State) -> Vec<&labs::Tagged<TaskFinding>> {
+    let pair = opened(state);
+    results(state).tasks.iter().filter(|t| pair.is_none_or(|pair| t.model == pair)).collect()
+}
+
 fn tasks(state: &State) -> Table {
-    let row = |t: &labs::Tagged<TaskFinding>| {
+    let row = |t: &&labs::Tagged<TaskFinding>| {
         let (v, d) = (&t.value, t.value.difference);
         let mean = |x: f64| if v.share { format!("{:.1}", 100.0 * x) } else { base::numbers::short(x) };
         let cells = vec![
@@ -78,7 +127,7 @@ fn tasks(state: &State) -> Table {
     };
     Table {
         columns: vec!["task", "A − B", "Holm p", "verdict", "n", "A", "B", "interval"],
-        rows: results(state).tasks.iter().map(row).collect(),
+        rows: of_pair(state).iter().map(row).collect(),
         sort: (2, false),
     }
 }
@@ -86,8 +135,9 @@ fn tasks(state: &State) -> Table {
 /// The items that are listed: of the task that was opened, or all.
 fn listed(state: &State) -> Vec<&FlipFinding> {
     let task = view(state).flips.as_deref().unwrap_or_default();
-    let all = results(state).flips.iter().map(|f| &f.value);
-    all.filter(|f| task.is_empty() || f.task == task).collect()
+    let pair = opened(state);
+    let all = results(state).flips.iter().filter(|f| pair.is_none_or(|pair| f.model == pair));
+    all.map(|f| &f.value).filter(|f| task.is_empty() || f.task == task).collect()
 }
 
 fn flips(state: &State) -> Table {
@@ -141,37 +191,53 @@ pub(crate) fn item(state: &State) -> Option<&FlipFinding> {
 /// The task under the cursor.
 pub(crate) fn task(state: &State) -> Option<&labs::Tagged<TaskFinding>> {
     let at = row(state).filter(|_| shown(state) == List::Tasks)?;
-    results(state).tasks.get(at)
+    of_pair(state).get(at).copied()
 }
 
-/// Opens the items of the task under the cursor; false if there are none.
+/// Opens the tasks of the pair under the cursor, or the items of its task; false if there are none.
 pub(crate) fn open(state: &mut State) -> bool {
     let task = match shown(state) {
         List::Flips => return false,
+        List::Pairs => {
+            let Some(pair) = row(state).and_then(|at| Some(results(state).pairs().get(at)?.of.to_owned()))
+            else {
+                return false;
+            };
+            turn(state, Some(pair), None);
+            return true;
+        }
         List::Sizes => String::new(),
         List::Tasks => task(state).map_or(String::new(), |t| t.value.task.clone()),
     };
-    if !results(state).flips.iter().any(|f| task.is_empty() || f.value.task == task) {
+    let pair = opened(state).map(str::to_owned);
+    let changed = |f: &labs::Tagged<FlipFinding>| {
+        pair.as_ref().is_none_or(|pair| f.model == *pair) && (task.is_empty() || f.value.task == task)
+    };
+    if !results(state).flips.iter().any(changed) {
         return false;
     }
-    turn(state, Some(task));
+    turn(state, pair, Some(task));
     true
 }
 
-/// Shows the items that changed, or the list that they were opened from.
+/// Shows the items that changed, or the list that they were opened from; from the tasks of a pair the pairs.
 pub(crate) fn toggle(state: &mut State) -> Vec<Effect> {
-    let now = view(state).flips.is_some();
+    let (pair, now) = (opened(state).map(str::to_owned), view(state).flips.is_some());
+    if !now && pair.is_some() {
+        turn(state, None, None);
+        return Vec::new();
+    }
     if !now && results(state).flips.is_empty() {
         state.view.toast = Some("no item is known to have changed: run a comparison of results first".into());
         return Vec::new();
     }
-    turn(state, if now { None } else { Some(String::new()) });
+    turn(state, pair, if now { None } else { Some(String::new()) });
     Vec::new()
 }
 
 /// Changes the list; filter, order and cursor of the other one have no meaning in it.
-fn turn(state: &mut State, flips: Option<String>) {
-    view_mut(state).flips = flips;
+fn turn(state: &mut State, pair: Option<String>, flips: Option<String>) {
+    (view_mut(state).pair, view_mut(state).flips) = (pair, flips);
     let place = state.place_mut(ID);
     place.listed.remove(&SIZES);
     place.scroll.remove(&SIZES);

@@ -73,6 +73,8 @@ pub struct View {
     pub sequential: Option<Figure>,
     /// The task whose changed items are listed, empty for all; none while tasks or sizes are.
     flips: Option<String>,
+    /// The two systems whose tasks are listed, where there are more; none while the pairs are.
+    pair: Option<String>,
     /// Comparisons of this session that have shown anything: too late for a plan.
     seen: Vec<Spec>,
 }
@@ -90,6 +92,7 @@ impl View {
             below: Vec::new(),
             sequential: None,
             flips: None,
+            pair: None,
             seen: Vec::new(),
         }
     }
@@ -131,7 +134,7 @@ static MENU: &[Entry] = rows! { Context::Menu(ID);
     "survey", "known data sets", "Shows for known data sets whether they are large enough for this comparison.",
         ["d"], None, always => |s| popups::show(s, &studies::SURVEY);
     "flips", "changed items",
-        "Lists the items on which two results differ, with both answers; again for the tasks that they were opened from.",
+        "Lists the items on which two results differ, with both answers; again for the list that they were opened from.",
         ["f"], None, always => items::toggle;
     "plan", "freeze a plan",
         "Writes into the settings, before any result is seen, what the run is to show; again for the next plan, and for none.",
@@ -265,7 +268,7 @@ fn departs(view: &View) -> bool {
 
 /// Message where [`departs`] holds.
 const DEPARTED: &str =
-    "results have been seen: a run under these terms is not what was planned, and takes no plan with it";
+    "you have seen results: with these settings the run departs from the plan and does not count as planned";
 
 /// Freezes a plan, or takes it out. Once the comparison has shown anything it is too late for either.
 fn plan(state: &mut State) -> Vec<Effect> {
@@ -436,7 +439,7 @@ impl Screen for Power {
             Command::Run { spec, .. } => {
                 if let Some(spec) = own(spec) {
                     let view = view_mut(state);
-                    (view.spec, view.pilot, view.flips) = (spec.clone(), None, None);
+                    (view.spec, view.pilot, view.flips, view.pair) = (spec.clone(), None, None, None);
                 }
             }
             Command::Ask {
