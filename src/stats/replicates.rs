@@ -17,6 +17,7 @@ use super::bootstrap::interval;
 use super::estimate::Estimate;
 use super::intervals::clopper_pearson_of;
 use super::special::{beta_cdf, normal_quantile, student_quantile};
+use super::student;
 use serde::{Deserialize, Serialize};
 
 /// Source of the wide band's quantile.
@@ -37,7 +38,7 @@ pub enum Form {
 pub struct Parts {
     /// `s_w²`: of the mean over replicates, by sampling of examples.
     pub sampling: f64,
-    /// `s_i²`: of one replicate about that mean, by sampling of examples.
+    /// `s_i²`: of the deviation of one replicate from that mean, by sampling of examples.
     pub(crate) interaction: f64,
     /// `s_b²`: of one replicate, by training.
     pub training: f64,
@@ -93,6 +94,12 @@ impl Contrast {
     pub fn interval(&self, level: f64) -> Estimate {
         let half = student_quantile(0.5 + 0.5 * level, self.df) * self.error;
         Estimate { mean: self.mean, lo: self.mean - half, hi: self.mean + half }
+    }
+
+    /// The smallest difference that the test shows at `alpha` with the wanted power; none where nothing varies.
+    pub fn detectable(&self, alpha: f64, power: f64) -> Option<f64> {
+        let theta = student::detectable(self.df, alpha, power).filter(|_| self.error > ROUNDING)?;
+        Some(theta * self.error)
     }
 
     /// Two-sided p-value of no difference. Where nothing varies it is that of trainings that all fall on one side by chance.

@@ -25,6 +25,7 @@ pub(crate) fn compared(n: usize) -> Vec<Kind> {
                 difference: None,
                 p: None,
                 holm_p: None,
+                detectable: None,
                 turns_with,
             }));
         }

@@ -60,6 +60,7 @@ pub(crate) fn verdict() -> BoxedStrategy<Kind> {
                         difference: None,
                         p: Some(value),
                         holm_p: Some(value),
+                        detectable: Some(value),
                         turns_with,
                     })
                 }

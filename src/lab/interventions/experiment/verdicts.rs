@@ -12,11 +12,14 @@ use crate::verdict::{RankingFinding, VersusFinding};
 use base::numbers::short;
 use lab::Head;
 use lab::LabId;
-use lab::family::Comparison;
+use lab::family::{ALPHA, Comparison};
 use lab::fault::Fault;
 use stats::corrections::holm;
 use stats::mcnemar;
 use stats::replicates::Contrast;
+
+/// Share of runs in which a difference that counts as detectable is shown.
+const POWER: f64 = 0.8;
 
 /// Compares all methods under every oracle, and then all their settings. `concluded` is by method, then by oracle.
 pub(crate) fn compare(
@@ -113,6 +116,7 @@ fn report(
             difference: contrast.map(|c| c.interval(bench.label.level())),
             p: contrast.map(|c| c.p()),
             holm_p: contrast.and_then(|_| adjusted.next()),
+            detectable: contrast.and_then(|c| c.detectable(ALPHA, POWER)),
             turns_with: turns.map(|(name, _)| name.clone()).collect(),
         });
         host.find(bench.label.finding(n, true, host.elapsed(), body))?;
@@ -148,9 +152,17 @@ mod tests {
         let (a, b) = (MethodKey::named("pgd"), MethodKey::named("inlp"));
         let oracle = OracleKind::Mlp;
         let difference = Some(Estimate { mean: 0.1, lo: 0.01, hi: 0.19 });
-        let (p, turns_with) = (Some(0.04), Vec::new());
-        let versus =
-            VersusFinding { a, b, oracle, p_greater: 0.98, difference, p, holm_p: Some(0.08), turns_with };
+        let versus = VersusFinding {
+            a,
+            b,
+            oracle,
+            p_greater: 0.98,
+            difference,
+            p: Some(0.04),
+            holm_p: Some(0.08),
+            detectable: None,
+            turns_with: Vec::new(),
+        };
         let joined = compared_of(&label.finding(2400, true, 1.0, Kind::Versus(versus))).unwrap();
         assert_eq!(
             (joined.what.as_str(), joined.question.as_str(), joined.p),
