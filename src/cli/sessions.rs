@@ -10,7 +10,7 @@ use base::numbers::seconds;
 use base::text::printable_label;
 use engine::board::Run;
 use engine::message::Outcome;
-use labs::compared::{common, table};
+use labs::compared::table;
 use session::format::Item;
 use session::{name, shelf};
 
@@ -168,6 +168,6 @@ pub fn diff(args: &DiffArgs, out: &mut dyn Write) -> Result<(), CliError> {
         output::line(out, &format!("  {change}"))?;
     }
     let lab = labs::by_id(a);
-    let numbers = common(&lab.numbers(&first.results), &lab.numbers(&second.results));
+    let numbers = lab.common((&first.results, &first.job.spec), (&second.results, &second.job.spec));
     table((n, m), &numbers).iter().try_for_each(|line| output::line(out, &printable_label(line)))
 }

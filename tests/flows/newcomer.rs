@@ -65,15 +65,15 @@ fn a_newcomer_needs_at_most_25_keys() {
             && effects.contains(&Effect::ListSessions)
     );
     let recorded = probity::session::shelf::Recorded {
-        name: "agreement-2".into(),
-        path: "/sessions/agreement-2.probity.jsonl".into(),
+        name: "agreement-1".into(),
+        path: "/sessions/agreement-1.probity.jsonl".into(),
         created: "2026-03-02T11:04:05Z".into(),
         lab: "interventions".into(),
         end: probity::session::shelf::End::Done,
     };
     again.act(Action::Sessions(Ok(vec![recorded])));
     let mut hands = Hands { h: again, pressed: hands.pressed };
-    hands.sees("agreement-2");
+    hands.sees("agreement-1");
     let effects = hands.press("r");
     assert!(effects.iter().any(|e| matches!(e, Effect::ResumeSession(_))), "{effects:?}");
     assert!(hands.pressed <= 25, "{} keys", hands.pressed);

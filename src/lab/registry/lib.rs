@@ -68,6 +68,14 @@ pub trait Lab: Sync {
     fn answer(&self, results: &Results, spec: &Spec) -> Answer;
     /// The main numbers of a run, by which two runs are compared.
     fn numbers(&self, results: &Results) -> Vec<compared::Number>;
+    /// The main numbers that two runs have in common, those of models in the same place too.
+    fn common(&self, a: (&Results, &Spec), b: (&Results, &Spec)) -> Vec<compared::Common> {
+        let sides = |spec: &Spec| match spec {
+            Spec::Power(spec) => vec![spec.name(true), spec.name(false)],
+            spec => spec.common().models().to_vec(),
+        };
+        compared::common((&self.numbers(a.0), &sides(a.1)), (&self.numbers(b.0), &sides(b.1)))
+    }
     /// A run's answer and findings as lines of text.
     fn summary(&self, results: &Results, spec: &Spec) -> Vec<String>;
     /// The figures of a run. `engine` is named in their provenance.

@@ -13,7 +13,6 @@ use crate::theme::Role;
 use crate::widgets::chart::Chart;
 use base::text::{printable, width, wrapped};
 use figure::{Dash, Emphasis, Figure, Layer, layers};
-use labs::compared::common;
 
 /// The runs of the shown lab; choosing one shows it.
 pub(crate) struct Runs;
@@ -90,7 +89,7 @@ fn text(state: &State) -> Vec<String> {
         changes => out.extend(changes.iter().map(|change| format!("  {change}"))),
     }
     out.push(String::new());
-    let numbers = common(&lab.numbers(&first.results), &lab.numbers(&second.results));
+    let numbers = lab.common((&first.results, &first.job.spec), (&second.results, &second.job.spec));
     out.extend(labs::compared::table((a + 1, b + 1), &numbers));
     out
 }
