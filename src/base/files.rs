@@ -54,7 +54,7 @@ pub fn folder_in(folder: &Path) -> std::io::Result<TempDir> {
     tempfile::Builder::new().prefix(&own_prefix()).tempdir_in(folder).map_err(bare)
 }
 
-/// The home of numbers that the system does not name.
+/// Scope of process ids where the boot id cannot be read.
 const UNKNOWN: &str = "unknown";
 
 fn own_prefix() -> String {

@@ -201,7 +201,7 @@ fn family(folder: &Folder, merged: &Merged, corrected: &Corrections<'_>) -> Vec<
     let Corrections { families, exploratory, selected, .. } = corrected;
     let mut out = vec![
         format!(
-            "comparisons over all cells: {} in {} families; p at most .05: {alone} alone, {adjusted} after Holm within the family",
+            "comparisons over all cells: {} in {} families; p ≤ .05: {alone} unadjusted, {adjusted} after Holm within the family",
             merged.family.len(),
             families.len()
         ),

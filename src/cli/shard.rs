@@ -162,8 +162,8 @@ fn counted(cells: &[Cell]) -> Result<Vec<u128>, CliError> {
                 Some(size) => *size,
                 None => Size::of(model).map_err(|e| {
                     CliError::Usage(format!(
-                        "{}: `models`: {e}; shares are balanced by the sizes of the models, so that every machine needs their \
-                         descriptions: `probity models pull` fetches one",
+                        "{}: `models`: {e}; shards are balanced by model size, so every machine needs the config of each model: \
+                         `probity models pull` fetches it",
                         cell.origin
                     ))
                 })?,

@@ -264,7 +264,7 @@ fn shapes(r: &Relation, say: &mut impl FnMut(String)) {
     }
     let named = r.facts.iter().filter(|f| !f.aliases.is_empty()).count();
     if (named as f64) < SMALLEST_NAMED * r.facts.len() as f64 {
-        say(format!("{named} of {} subjects have another name", r.facts.len()));
+        say(format!("only {named} of {} subjects have an alias", r.facts.len()));
     }
     let different: HashSet<&String> = r.prompts.iter().collect();
     if different.len() < r.prompts.len() {
@@ -301,7 +301,7 @@ fn names(r: &Relation, say: &mut impl FnMut(String)) {
                     say(format!("{} has the name '{name}' twice", f.subject));
                 } else if other.subject == f.subject {
                     say(format!(
-                        "{} has two objects or is there twice: {} and {}",
+                        "{} has two objects or appears twice: {} and {}",
                         f.subject, other.object, f.object
                     ));
                 } else {
@@ -448,7 +448,7 @@ mod tests {
         assert!(told(r).contains("says its noun twice with Isle of s0"));
         let mut bare = relation("N-1", &good);
         bare.facts.iter_mut().skip(20).for_each(|f| f.aliases.clear());
-        assert!(told(bare).contains("20 of 40 subjects have another name"));
+        assert!(told(bare).contains("20 of 40 subjects have an alias"));
         let mut r = relation("N-1", &good);
         r.prompts[0] = "[Y] is of [X] .".into();
         r.prompts[1] = r.prompts[2].clone();

@@ -13,7 +13,7 @@ use super::spare::{self, Spare};
 use super::{Figure, FigureError};
 use base::text::printable_label;
 
-/// Most pixels of a picture: 256 MiB in memory.
+/// Maximum number of pixels: 256 MiB in memory.
 const MOST_PIXELS: f64 = 67_108_864.0;
 
 /// The figure as a PNG file. The same figure gives the same bytes; where it holds characters that the embedded font lacks, on the same

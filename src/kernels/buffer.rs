@@ -21,7 +21,7 @@ impl Buffer {
     pub fn sized(&mut self, len: usize) -> &mut [f32] {
         let lines = len.div_ceil(LANE);
         if lines > self.lines.len() {
-            // No spare room, so that memory can be foreseen.
+            // An exact reservation keeps the use of memory predictable.
             self.lines.reserve_exact(lines - self.lines.len());
             self.lines.resize(lines, Line([0.0; LANE]));
         }

@@ -340,7 +340,7 @@ mod x86 {
         }
         #[inline(always)]
         fn load(self, x: &[f32; LANE]) -> __m512 {
-            // SAFETY: sixteen floats are there; the instruction takes any alignment. For the rest see `forward`.
+            // SAFETY: `x` has sixteen floats, and the load may be unaligned. For the rest see `forward`.
             unsafe { _mm512_loadu_ps(x.as_ptr()) }
         }
         #[inline(always)]

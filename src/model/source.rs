@@ -171,7 +171,7 @@ pub enum Files {
     Builtin(&'static Builtin),
     /// In a folder.
     Dir(PathBuf),
-    /// In the folder of a weights file that has another name than `model.safetensors`.
+    /// A weights file not named `model.safetensors`, with its config and tokenizer in the same folder.
     Beside(PathBuf),
 }
 

@@ -49,7 +49,7 @@ pub struct PromptRecall {
     /// It is in no training text.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kept: bool,
-    /// First answer = object, under the usual name, phrasings that were trained.
+    /// Correct first answers on trained phrasings, with the subject's usual name.
     pub trained: Tally,
     /// The same for phrasings (fact, prompt, name) that were never written, although the fact was.
     pub held: Tally,

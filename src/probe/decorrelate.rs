@@ -12,7 +12,7 @@ use stats::rng::sample_indices;
 /// Reasons for which there is no uncorrelated subset.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecorrelateError {
-    /// The two properties are not given for the same examples.
+    /// The target and the other property have different numbers of labels.
     #[error("{target} values of the target but {other} of the other property")]
     Lengths {
         /// Values of the target.

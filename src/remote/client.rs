@@ -230,7 +230,7 @@ impl Far {
         self.steps.take()
     }
 
-    /// Says later how it ended.
+    /// Handle that reports how the connection ended.
     pub fn farewell(&self) -> Farewell {
         Farewell(self.shared.clone())
     }

@@ -15,7 +15,7 @@ pub struct Hello {
     pub want: Want,
     /// Name of the engine; when one is started, the name to begin from. For [`Want::Fetch`], the name of the session.
     pub name: String,
-    /// Number by which a near end that attaches again is recognised.
+    /// Identifies a client that connects again.
     pub client: u64,
     /// The engine that it was attached to before; 0 for any of that name.
     pub engine: u64,

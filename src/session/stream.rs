@@ -28,7 +28,7 @@ pub struct Session {
     /// Lines that could not be read.
     pub losses: Losses,
     source: Source,
-    /// Place of the second line.
+    /// Byte offset of the second line.
     begin: u64,
     end: f64,
     /// True if a newer program wrote it.

@@ -1,6 +1,6 @@
 //! Corrections for several tests: Holm (1979), Benjamini and Hochberg (1995) as adjusted p-values, and Simes (1986).
 
-/// Indices in the order of rising p.
+/// Indices sorted by ascending p.
 fn order(p: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));

@@ -11,7 +11,7 @@ use super::special::normal_quantile;
 
 /// Largest number of items that is summed over.
 pub const MOST: u64 = 1_000_000_000;
-/// Standard deviations around the mean of a binomial beyond which nothing is left.
+/// Standard deviations from the mean beyond which binomial mass is treated as zero.
 const REACH: f64 = 10.0;
 
 /// Probabilities that two classifiers differ on an item drawn at random.

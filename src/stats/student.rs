@@ -14,7 +14,7 @@ const MANY: f64 = 1e6;
 /// Logarithm of a density beyond which nothing is left.
 const NOTHING: f64 = -40.0;
 
-/// The spreads that samples of `df` degrees of freedom show, relative to the true one, with their weights, which sum to 1.
+/// Ratios of sample to true standard deviation at `df` degrees of freedom, with weights that sum to 1.
 struct Spreads(Vec<(f64, f64)>);
 
 impl Spreads {

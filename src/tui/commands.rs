@@ -197,6 +197,8 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
     "name-session", "name session", "Names the session.", ["ctrl-s"], None, live => look::name_session;
     "provenance", "where this comes from", "Shows where the numbers in the focused pane come from and how to reproduce them.",
         ["i"], None, measures => |s| popups::show(s, &popups::Provenance);
+    "answer", "whole answer", "Shows the whole answer, of which a small screen has a part.",
+        ["A"], None, measures => |s| popups::show(s, &popups::Answer);
     "glossary", "glossary", "Explains the terms of this pane, then all others.",
         ["K"], Some(("terms", 12)), always => |s| popups::show(s, &popups::Glossary);
     "notices", "messages", "Lists warnings and messages.",
@@ -249,11 +251,11 @@ static POPUP: &[Entry] = rows! { Context::Popup;
     "popup-down", "down", "Moves down in the popup.",
         ["j", "down"], Some(("move", 1)), always => |s| popup::travel(s, 1);
     "popup-page-up", "page up", "Moves up a page in the popup.",
-        ["pageup"], None, always => |s| popup::travel(s, -popup::PAGE);
+        ["pageup", "ctrl-u"], None, always => |s| popup::travel(s, -popup::PAGE);
     "popup-page-down", "page down", "Moves down a page in the popup.",
-        ["pagedown"], None, always => |s| popup::travel(s, popup::PAGE);
+        ["pagedown", "ctrl-d"], None, always => |s| popup::travel(s, popup::PAGE);
     "popup-accept", "choose", "Chooses the entry under the cursor.",
-        ["enter"], Some(("choose", 2)), State::picking => popup::accept;
+        ["enter"], Some(("ok", 2)), State::picking => popup::accept;
     "popup-select", "mark", "Toggles the entry under the cursor.",
         ["space"], Some(("mark", 3)), State::marking => popup::mark;
     "popup-copy", "copy", "Copies what the popup shows.",

@@ -182,7 +182,7 @@ struct App {
     frame: Box<dyn FnMut(bool)>,
     results: UnboundedSender<Done>,
     started: Instant,
-    /// The user has asked (on the command line, too), exported or named something: the session is worth keeping.
+    /// True once the user asked for a run, exported or named something: the session is then kept.
     asked: bool,
     /// The screen may hold anything: the next frame is drawn whole.
     repaint: bool,

@@ -204,7 +204,7 @@ impl Theme {
         self.styles.get(&role).copied().unwrap_or_default()
     }
 
-    /// The style of the series with this number of colour.
+    /// Style of the series of this colour.
     pub fn series(&self, colour: usize) -> Style {
         self.series.get(colour % self.series.len().max(1)).copied().unwrap_or_default()
     }

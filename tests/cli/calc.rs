@@ -33,7 +33,7 @@ fn recommended_n() {
     assert!(plain.contains("22,263 training examples, 33,395 in all at 4:1:1"), "{plain}");
     for (args, word) in [
         (["n", "--gap", "0", "--dim", "768"], "no number of examples"),
-        (["n", "--gap", "1.1", "--dim", "768"], "at most 1"),
+        (["n", "--gap", "1.1", "--dim", "768"], "cannot exceed 1"),
         (["n", "--gap", "nan", "--dim", "768"], "nan"),
         (["n", "--gap", ".1", "--dim", "0"], "dim"),
     ] {

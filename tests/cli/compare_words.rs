@@ -60,7 +60,7 @@ fn limits_that_few_discordant_items_cannot_give_are_named() {
     };
     let (a, b) = (probity.file("a.jsonl", &rows(0)), probity.file("b.jsonl", &rows(1)));
     let told = text(&probity.run(&["compare", &a, &b]).stdout);
-    assert!(told.contains(", unbounded] give 80.0 %"), "{told}");
+    assert!(told.contains(", unbounded] items would give 80.0 % power"), "{told}");
     let said = "only 1 item tells the sides apart: the items needed have no upper limit";
     assert!(told.contains(said), "{told}");
     let c = probity.file("c.jsonl", &rows(30));

@@ -193,7 +193,7 @@ fn probes() -> Vec<ProbeFinding> {
                 balanced_accuracy: accuracy - 0.012,
                 calibration_error,
                 cached: false,
-                grid: "small: 8 of the paper's 36 points".into(),
+                grid: "small: 12 of the paper's 36 points".into(),
                 choice: Some(ChoiceFinding {
                     replicates: 5,
                     accuracy_range: [accuracy - 0.004, accuracy + 0.003],

@@ -53,10 +53,7 @@ fn i_says_what_a_set_holds_and_c_asks_the_doctor_with_the_selected_models() {
     {
         assert!(screen.contains(part), "no {part} in\n{screen}");
     }
-    assert!(
-        screen.contains("in the run bert-mini: oracle 4391 of 4560"),
-        "the run had these examples\n{screen}"
-    );
+    assert!(screen.contains("run of bert-mini: 4391 of 4560 oracle"), "the run had these examples\n{screen}");
     h.lab().spec.models = vec!["bert-mini".into(), "gpt2-mini".into()];
     let effects = h.keys("j t d");
     let request = asked(&effects);

@@ -29,7 +29,7 @@ fn a_grid_is_followed_on_the_screen_while_its_shards_are_computed() {
     screen.sees("INLP");
     screen.press("7");
     screen.press("r");
-    screen.sees("Submit cells that were left again?");
+    screen.sees("Resubmit abandoned cells?");
     screen.press("k\r");
     screen.sees("was not submitted from this folder");
     run(screen.folder.path(), "2/2");

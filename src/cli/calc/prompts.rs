@@ -122,7 +122,7 @@ pub fn prompts(args: &PromptsArgs, out: &mut dyn Write) -> Result<(), CliError> 
         return predictions(args, &mut file, out);
     }
     if let Some(flag) = args.of_predictions.given() {
-        let what = format!("{flag} is for predictions (JSON lines), and {shown} is a table; leave it out");
+        let what = format!("{flag} is for predictions (JSON lines), and {shown} is a table; omit {flag}");
         return Err(CliError::Usage(what));
     }
     let mut text = String::new();

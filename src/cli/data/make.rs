@@ -155,6 +155,6 @@ pub(crate) fn list(as_json: bool, out: &mut dyn Write) -> Result<(), CliError> {
     output::line(out, "also folders of these: LAMA, ParaRel, BEAR, ERASER")?;
     output::line(
         out,
-        "agreement sentences of any of them run in the lab: data = \"FILE\" under [task] of a spec",
+        "to use agreement sentences in any of these formats, set data = \"FILE\" under [task] of a spec",
     )
 }

@@ -64,7 +64,7 @@ fn add(page: &mut String, board: &Board, run: &Run, pictures: &[(String, String)
     let lab = labs::by_id(run.job.spec.lab());
     // Writing to a String cannot fail.
     let _ = write!(page, "\n## {}\n\n**Question.** {}\n\n**Answer.**\n\n", lab.title(), lab.question());
-    for line in lab.summary(&run.results, &run.job.spec) {
+    for line in lab.answer(&run.results, &run.job.spec).lines() {
         let _ = writeln!(page, "- {}", escaped(line.trim()));
     }
     if run.summary.is_none() {

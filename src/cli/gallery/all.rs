@@ -19,7 +19,7 @@ use pretraining::{GalleryError, Progress, RECIPES, Recipe, Stage};
 const FOLDER: &str = "gallery-seeds";
 /// Seeds of a mini if no number is named.
 const SEEDS: u64 = 5;
-/// Plain lines about a training come at most this often.
+/// Minimum interval between plain progress lines.
 const PLAIN_EVERY: Duration = Duration::from_secs(30);
 /// The line of a terminal is redrawn at most this often.
 const DRAW_EVERY: Duration = Duration::from_millis(200);

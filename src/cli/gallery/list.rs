@@ -76,7 +76,7 @@ fn bars_of(card: &Card, text: &mut String) {
     if several {
         let _ = writeln!(
             text,
-            "  below each bar {} seeds: minimum, median, maximum in % with intervals; how many met / left open / missed it",
+            "  below each bar, over {} seeds: minimum, median, maximum in % with intervals; seeds that met it / undecided / missed it",
             card.seeds.len()
         );
     }

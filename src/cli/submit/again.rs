@@ -26,8 +26,8 @@ pub(crate) fn submit(dir: &Path) -> Result<String, CliError> {
     let jobs = match base::read::text(&script, 1 << 20) {
         Ok(text) => jobs_of(&text).ok_or_else(|| {
             CliError::Usage(format!(
-                "{shown}: does not say `--shard \"{TASK}N\"` any more, so that nobody knows which job computes which cell; submit all of it \
-                 with `sbatch {shown}`: cells that are there are skipped"
+                "{shown}: no longer contains `--shard \"{TASK}N\"`, so failed cells cannot be matched to jobs; resubmit everything with \
+                 `sbatch {shown}`: finished cells are skipped"
             ))
         })?,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {

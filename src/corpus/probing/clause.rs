@@ -23,7 +23,7 @@ pub(crate) enum Among<'w> {
 /// Constraints on a clause.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wish<'w> {
-    /// The words of the place that is asked about.
+    /// Words allowed at the probed position.
     pub among: Among<'w>,
     /// Past tense of the main verb.
     pub past: bool,

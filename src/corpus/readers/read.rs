@@ -196,7 +196,7 @@ fn none_at_all(file: &Path, format: &Format, report: &Report) -> Result<(), Read
     }
 }
 
-/// True if the text begins with a JSON object that goes over several lines.
+/// True if the text begins with a JSON object that spans several lines.
 fn spread(text: &str) -> bool {
     let text = text.trim_start();
     let first = text.lines().next().unwrap_or_default().trim_end();

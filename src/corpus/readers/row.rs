@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::text::{Labels, Text};
 
-/// Makes a value independent of the line it was read from.
+/// Converts a borrowed value to an owned one.
 trait Own {
     type Owned;
     fn own(self) -> Self::Owned;

@@ -56,7 +56,7 @@ fn a_sample_that_ended_in_an_error_is_left_out_and_counted() {
         let text = INSPECT.replace(scores, &format!(r#"{failed}, "error": {{"message": "x"}}"#));
         let found = group(text.as_bytes(), &Wanted::default()).unwrap();
         assert_eq!((found.runs[0].ids.len(), found.runs[1].ids.len()), (2, 1));
-        assert!(found.notes.iter().any(|n| n.contains("1 samples without a score")), "{:?}", found.notes);
+        assert!(found.notes.iter().any(|n| n.contains("1 sample without a score")), "{:?}", found.notes);
     }
     // The first sample decides nothing.
     let text = INSPECT.replacen(r#""scores": {"match": {"value": "C", "answer": "A"}, "quality": {"value": {"style": 0.5, "tone": 1}}}"#, r#""scores": null"#, 1);

@@ -389,7 +389,8 @@ impl<'a> Gather<'a> {
             ));
         }
         if self.unscored > 0 {
-            notes.push(format!("{} samples without a score left out", self.unscored));
+            let samples = if self.unscored == 1 { "sample" } else { "samples" };
+            notes.push(format!("{} {samples} without a score left out", self.unscored));
         }
         self.columns.retain(|c| c.missing == 0);
         Ok(notes)

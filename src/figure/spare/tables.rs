@@ -8,7 +8,7 @@ use ttf_parser::{Face, RawFaceTables, Tag};
 
 /// Most faces of a collection.
 const MOST_FACES: u32 = 64;
-/// Most tables of a face; the format has about 60.
+/// Maximum number of tables accepted in a font; the format has about 60.
 const MOST_TABLES: u16 = 128;
 /// Most bytes of a table, and of all tables of a face.
 const MOST_BYTES: u64 = 64 << 20;

@@ -36,6 +36,14 @@ impl Answer {
     }
 }
 
+/// The doubt about intervals over fewer than `enough` units, which hold the truth less often than they say; the guide's page on
+/// intervals has the simulations.
+pub fn few(n: usize, enough: usize, units: &str, covered: &str) -> Option<String> {
+    (n < enough).then(|| {
+        format!("with {n} {units}, a 95 % interval may cover the truth in only about {covered} % of samples")
+    })
+}
+
 /// Names as prose has them: `a`, `a and b`, `a, b and c`, or `8 models` beyond three. Paths keep their last part.
 pub fn listed(names: &[String], what: &str) -> String {
     let short: Vec<&str> = names.iter().map(|name| last_part(name)).collect();

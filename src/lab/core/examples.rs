@@ -154,7 +154,7 @@ impl TaskSpec {
         let Some(data) = &self.data else { return Ok(()) };
         refuse.no_file("task.data", data)?;
         if self.phi.is_some() {
-            let problem = "cannot be set where `task.data` names a file: its rows decide".to_owned();
+            let problem = "cannot be combined with `task.data`: the rows of the file decide".to_owned();
             return refuse.because("task.phi", problem);
         }
         Ok(())

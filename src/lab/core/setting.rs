@@ -159,7 +159,7 @@ pub enum SettingError {
     #[error("type a number, for example .112, 1/8, 5 % or 1e-3")]
     NoNumber,
     /// A value of another kind, or a name that is not offered.
-    #[error("is not among what is offered")]
+    #[error("is not one of the choices")]
     NotOffered,
     /// The spec does not allow it now.
     #[error("{0}")]
@@ -389,7 +389,7 @@ mod tests {
             (Value::Number(9.0), "allowed are 1 to 8"),
             (Value::Number(f64::NAN), "allowed are 1 to 8"),
             (Value::Number(1.5), "must be a whole number"),
-            (Value::Choice(Some(0)), "is not among what is offered"),
+            (Value::Choice(Some(0)), "is not one of the choices"),
         ] {
             assert_eq!(setting.set(&mut spec, &known, value).unwrap_err().to_string(), message);
             assert_eq!(spec, 2.0);

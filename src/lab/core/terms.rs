@@ -169,7 +169,12 @@ pub const TERMS: &[Term] = &[
         &[Power],
         "How much too large, and how often of the wrong sign, a significant difference is on average.",
     ),
-    term("e-value", "e", &[Power], "Evidence that may be looked at after every item; at 1/α one may stop."),
+    term(
+        "e-value",
+        "e",
+        &[Power],
+        "Evidence that may be checked after every item; one may stop once it reaches 1/α.",
+    ),
     term(
         "bound",
         "n",

@@ -12,8 +12,9 @@ use super::spec::Spec;
 use super::verdict::VersusFinding;
 use base::numbers::{percent, plus_minus, probability, score, short};
 use figure::layers::grouped;
-use lab::answer::listed;
+use lab::answer::{few, listed};
 use lab::compared::Number;
+use lab::family::ALPHA;
 use lab::layer::LayerRef;
 use lab::{Answer, Tagged};
 
@@ -21,6 +22,8 @@ use lab::{Answer, Tagged};
 pub(crate) const MISCALIBRATED: f64 = 0.1;
 /// Share of the accuracy above chance that fresh probes may recover before that is a doubt.
 const LEFT: f64 = 0.1;
+/// Trainings from which a comparison need not say what it would have shown.
+const ENOUGH: usize = 10;
 /// Methods that are named behind the best one.
 const NEXT: usize = 4;
 
@@ -64,6 +67,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
             if spec.models.len() > 1 { format!("{}: ", base::text::last_part(model)) } else { String::new() };
         says.push(format!("{prefix}{}", best_sentence(best)));
         says.extend(next_sentence(results, model, oracle, &order).map(|text| format!("{prefix}{text}")));
+        doubts.extend(two_trainings(best));
         doubts.extend(overturned(results, model, best));
         doubts.extend(left_over(results, model, best, &spec.task.target));
         doubts.extend(at_end(best));
@@ -121,22 +125,32 @@ fn next_sentence(
     };
     let rest: String = order[2..].iter().take(NEXT - 1).map(|o| format!("; {}", named(o))).collect();
     let next = named(second);
+    let trainings = best.value.how.replicates;
     let (best, second) = (best.value.method_key(), second.value.method_key());
     let versus = results.versus.iter().find(|v| {
         let pair = (&v.value.a, &v.value.b);
         v.model == model && v.value.oracle == oracle && (pair == (&best, &second) || pair == (&second, &best))
     });
-    let apart = versus.and_then(|v| difference(&v.value, &best));
+    let apart = versus.and_then(|v| difference(&v.value, &best, trainings));
     Some(format!("Next: {next}{}{rest}.", apart.unwrap_or_default()))
 }
 
-/// How far the second method is behind the best, with the interval.
-fn difference(versus: &VersusFinding, best: &MethodKey) -> Option<String> {
-    let (d, p) = (versus.difference?, versus.p?);
+/// How far the second method is behind the best, with the interval. Verbs follow the p-value that is adjusted for all pairs. Where it
+/// shows nothing, the smallest gap that the trainings would have shown.
+fn difference(versus: &VersusFinding, best: &MethodKey, trainings: usize) -> Option<String> {
+    let (d, p, deciding) = (versus.difference?, versus.p?, versus.deciding_p()?);
     let d = if versus.a == *best { d } else { stats::Estimate { mean: -d.mean, lo: -d.hi, hi: -d.lo } };
-    let could = if p <= 0.05 { "" } else { ", which could be chance" };
+    let adjusted = if deciding > p {
+        format!(", adjusted for all pairs {}", probability(deciding))
+    } else {
+        String::new()
+    };
+    let shown = versus.detectable.filter(|_| trainings < ENOUGH);
+    let from =
+        shown.map_or(String::new(), |gap| format!("; {trainings} trainings show gaps from {}", score(gap)));
+    let could = if deciding <= ALPHA { String::new() } else { format!(" (could be chance{from})") };
     Some(format!(
-        ", behind by {} [{}, {}], p {}{could}",
+        ", behind by {} [{}, {}], p {}{adjusted}{could}",
         score(d.mean),
         score(d.lo),
         score(d.hi),
@@ -147,8 +161,9 @@ fn difference(versus: &VersusFinding, best: &MethodKey) -> Option<String> {
 /// Reason for which no method has a best strength, if so.
 fn without(results: &Results, oracle: OracleKind) -> Option<String> {
     let none = results.without.iter().find(|w| w.value.oracle == oracle)?;
+    let so_far = if none.is_final { "" } else { " so far" };
     Some(format!(
-        "No method has a best strength so far. {}: {}.",
+        "No method has a best strength{so_far}. {}: {}.",
         none.value.method_key().title(),
         none.value.reason
     ))
@@ -177,7 +192,11 @@ fn weak_oracle(results: &Results, spec: &Spec, oracle: OracleKind) -> Vec<String
     });
     let worst = judges().max_by(|a, b| a.value.calibration_error.total_cmp(&b.value.calibration_error));
     let off = worst.filter(|p| p.value.calibration_error > MISCALIBRATED).map(|p| {
-        format!("{} is poorly calibrated (calibration error {})", of(p), score(p.value.calibration_error))
+        format!(
+            "{} is over- or underconfident (calibration error {}): trust its bands less",
+            of(p),
+            score(p.value.calibration_error)
+        )
     });
     useless.or(off).into_iter().collect()
 }
@@ -190,9 +209,14 @@ fn overturned(results: &Results, model: &str, best: &Tagged<OptimumFinding>) -> 
         mine.filter(|v| v.value.a == key || v.value.b == key).find(|v| !v.value.turns_with.is_empty())?;
     let other = if turned.value.a == key { &turned.value.b } else { &turned.value.a };
     let recipe = turned.value.turns_with.iter().any(|with| with.starts_with("recipe"));
-    let how =
-        if recipe { "with probe settings that validate equally well" } else { "judged by the other oracle" };
-    Some(format!("{how}, {} comes out ahead of {}", other.title(), key.title()))
+    let how = if recipe { "with other, equally good probe settings" } else { "judged by the other oracle" };
+    Some(format!("not robust: {how}, {} comes out ahead of {}", other.title(), key.title()))
+}
+
+/// Bands of two trainings cover less than they say where training matters.
+fn two_trainings(best: &Tagged<OptimumFinding>) -> Option<String> {
+    let trainings = best.value.how.replicates;
+    few(trainings, 3, "trainings", "88").filter(|_| trainings == 2)
 }
 
 /// Accuracy of fresh probes after the best method.
@@ -286,7 +310,7 @@ mod tests {
         let oracle = results.probes.iter_mut().find(|p| p.value.oracle == Some(OracleKind::Mlp)).unwrap();
         oracle.value.calibration_error = 0.2;
         let doubts = answer(&results, &spec).doubts;
-        assert!(doubts[0].contains("poorly calibrated (calibration error .20)"), "{doubts:?}");
+        assert!(doubts[0].contains("underconfident (calibration error .20)"), "{doubts:?}");
         assert_ne!(before, doubts);
         let oracle = results.probes.iter_mut().find(|p| p.value.oracle == Some(OracleKind::Mlp)).unwrap();
         oracle.value.majority = 1.0;

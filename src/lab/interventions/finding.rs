@@ -131,7 +131,7 @@ pub struct ProbeFinding {
     pub calibration_error: f64,
     /// True if the probe came from the cache.
     pub cached: bool,
-    /// Description of the grid it was chosen from, for example `small: 8 of the paper's 36 points`.
+    /// Description of the grid it was chosen from, for example `small: 12 of the paper's 36 points`.
     pub grid: String,
     /// The choice of its settings, and the differences of its trainings.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -119,7 +119,7 @@ pub enum NoOptimum {
         chance: f64,
     },
     /// Each property is read at some strength, all of them at none.
-    #[error("at no strength does the oracle read every property that should stay better than chance")]
+    #[error("at every strength the oracle reads at least one property to keep no better than chance")]
     NoneTogether,
     /// Enough examples to see it on all of them, too few on a half.
     #[error(

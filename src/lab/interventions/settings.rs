@@ -1,4 +1,4 @@
-//! The fields of a spec of this lab as settings: one row per parameter, and one for each option of a method.
+//! This lab's settings: one row per spec field, and one per option of a method.
 
 use super::options::{Setting as MethodOption, SettingKind};
 use super::oracle::OracleKind;

@@ -241,8 +241,8 @@ impl Table {
         totals
     }
 
-    /// All statistics of the set with these sums: by statistic, strength, replicate. Not a number where the set has no
-    /// example of which a statistic speaks.
+    /// All statistics of a set from its sums, by statistic, strength, replicate. NaN where the set has no example to which a
+    /// statistic applies.
     pub(super) fn statistics(&self, totals: &[f64]) -> Vec<f64> {
         let rows = totals[0];
         let defined: f64 = self.present(totals, 0).iter().sum();

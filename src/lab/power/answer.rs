@@ -5,11 +5,12 @@ use super::results::Results;
 use super::spec::Spec;
 use super::summary::{exaggerated, none_enough, often, p_value, points, seen, too_few, unbounded};
 use super::systems::FEWEST_TASKS;
-use super::tasks::{TaskFinding, Verdict};
+use super::tasks::{PooledFinding, TaskFinding, Verdict};
 use base::numbers::score;
 use base::text::last_part;
 use corpus::probing::PROBING;
 use figure::layers::grouped;
+use lab::answer::few;
 use lab::compared::Number;
 use lab::{Answer, Tagged};
 use stats::Estimate;
@@ -18,6 +19,10 @@ use stats::mcnemar::Test;
 /// The question of a run.
 pub(crate) fn question(spec: &Spec) -> String {
     let (a, b) = (spec.name(true), spec.name(false));
+    let systems = spec.a.results.len() + spec.b.results.len();
+    if systems > 2 && spec.of_folders() {
+        return format!("Which of {systems} systems are better than others, and on which tasks?");
+    }
     if spec.of_files() {
         return format!("Is {a} better than {b}, and how many items show it?");
     }
@@ -34,6 +39,8 @@ pub(crate) fn question(spec: &Spec) -> String {
 fn items(spec: &Spec) -> &'static str {
     if spec.of_files() { "items" } else { "test sentences" }
 }
+/// Items from which the mean of a skewed metric holds its level.
+const ENOUGH: usize = 100;
 
 /// The answer of a run so far.
 pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
@@ -41,17 +48,57 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let mut says = vec![verdict(c, results.alpha(), items(spec))];
     says.extend(needed(results, c, items(spec)));
     if let Some((n, bound)) = results.recommended() {
-        says.push(format!("To train on: {} sentences ({bound} bound).", grouped(n as usize)));
+        says.push(format!("Training sentences needed by the {bound} bound: {}.", grouped(n as usize)));
     }
     let mut doubts: Vec<String> = results.collapsed().map_or(Vec::new(), <[String]>::to_vec);
+    doubts.extend(few(c.n, ENOUGH, items(spec), "90").filter(|_| !c.value.is_share()));
     doubts.extend(too_few(c));
     doubts.extend(results.needed().and_then(|r| unbounded(&c.value, &r.value.n_test)));
     doubts.extend(results.at_hand().and_then(|p| exaggerated(p.value.type_m, p.value.type_s)));
     Answer::new(says, doubts)
 }
 
+/// Sentences on pairs of systems.
+const PAIRS: usize = 3;
+
+/// The answer for more than two folders: the pairs that differ most, and how many do.
+fn over_pairs(results: &Results) -> Vec<String> {
+    let mut pairs: Vec<&Tagged<PooledFinding>> = results.pairs().iter().filter_map(|p| p.decides).collect();
+    pairs.sort_by(|x, y| y.value.difference.mean.abs().total_cmp(&x.value.difference.mean.abs()));
+    let ahead = |t: &&Tagged<PooledFinding>| {
+        let v = &t.value;
+        let (d, first) = (v.difference, v.difference.mean >= 0.0);
+        let (winner, other) = if first { (&v.a, &v.b) } else { (&v.b, &v.a) };
+        let d = if first { d } else { Estimate { mean: -d.mean, lo: -d.hi, hi: -d.lo } };
+        let by = points(d.mean);
+        let by = by.trim_start_matches('+');
+        match v.holm_p {
+            Some(p) => format!(
+                "{winner} {} {other} by {by} points [{}, {}], p {} (Holm over {} pairs).",
+                if p <= results.alpha() { "beats" } else { "is ahead of" },
+                points(d.lo),
+                points(d.hi),
+                p_value(p),
+                pairs.len()
+            ),
+            None => format!(
+                "{winner} is ahead of {other} by {by} points; no interval under {FEWEST_TASKS} tasks."
+            ),
+        }
+    };
+    let mut says: Vec<String> = pairs.iter().take(PAIRS).map(ahead).collect();
+    if pairs.len() > PAIRS {
+        let shown = pairs.iter().filter(|t| t.value.holm_p.is_some_and(|p| p <= results.alpha())).count();
+        says.push(format!("{shown} of {} pairs differ by more than chance.", pairs.len()));
+    }
+    says
+}
+
 /// The answer for two folders: the difference over their tasks, and the verdicts on these.
 pub(crate) fn over_tasks(results: &Results) -> Vec<String> {
+    if results.pairs().len() > 1 {
+        return over_pairs(results);
+    }
     let Some(first) = results.tasks.first().map(|t| &t.value) else { return Vec::new() };
     let count = |verdict: Verdict| results.tasks.iter().filter(|t| t.value.verdict == verdict).count();
     let tasks = match results.tasks.len() {
@@ -159,7 +206,12 @@ fn needed(results: &Results, c: &Tagged<ComparisonFinding>, items: &str) -> Opti
     };
     let smallest = r.mde.map_or(String::new(), |mde| {
         let (amount, unit) = (c.value.amount(mde), c.value.unit());
-        format!("; {} show any difference above {}{unit}", grouped(c.n), amount.trim_start_matches('+'))
+        format!(
+            "; {} show differences from {}{unit} on {} of the time",
+            grouped(c.n),
+            amount.trim_start_matches('+'),
+            often(r.target)
+        )
     });
     let mut chars = text.chars();
     let first = chars.next().map_or(String::new(), |c| c.to_uppercase().to_string());

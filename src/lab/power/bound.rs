@@ -107,7 +107,7 @@ pub enum BoundError {
     #[error("the gap is {0}: below {LEAST_GAP:e} no number of examples is recommended")]
     Gap(f64),
     /// A gap beyond what accuracies can have.
-    #[error("the gap is {0}: differences of accuracies are at most 1")]
+    #[error("the gap is {0}: a difference of accuracies cannot exceed 1")]
     Large(f64),
     /// A δ that is not a probability.
     #[error("delta is {0}: it must lie between 0 and 1")]

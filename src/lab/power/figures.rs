@@ -37,7 +37,7 @@ pub const ENTRIES: &[FigureEntry] = &[
     ),
 ];
 
-/// Everything that there is to draw.
+/// All figures that these results support.
 pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     let all = [power, margins, sequential, noise, sizes, recommended];
     all.map(|figure| figure(results, engine)).into_iter().flatten().collect()

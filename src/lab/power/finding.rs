@@ -26,7 +26,7 @@ pub enum Kind {
     /// Number of items needed.
     #[interval]
     Required(RequiredFinding),
-    /// True if the comparison carries information.
+    /// Whether the comparison is too weak to recommend a number of items, and why.
     Collapse(CollapseFinding),
     /// The test that may be looked at at any time.
     #[interval]
@@ -115,10 +115,10 @@ pub struct ComparisonFinding {
     pub chi2_p: Option<f64>,
     /// McNemar's p-value by χ² with continuity correction; with several seeds twice the median of theirs.
     pub corrected_p: Option<f64>,
-    /// Student's t on the differences of items, or of clusters; of right and wrong not below the chance that all units that differ lie on
-    /// one side.
+    /// p-value of Student's t on the differences of items, or of clusters. For right and wrong never below the probability that all
+    /// units that differ favour one side.
     pub(crate) t_p: Option<f64>,
-    /// The p-value that counts, by [`Self::test`].
+    /// The p-value of the test named in `test`.
     pub p: f64,
     /// That p-value adjusted by Holm over the comparisons of the run.
     pub holm_p: f64,
@@ -247,7 +247,7 @@ pub struct RequiredFinding {
     pub parameters: Option<u64>,
 }
 
-/// True if the comparison carries information.
+/// Whether the comparison is too weak to recommend a number of items, and why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct CollapseFinding {
     /// Name of the first.
@@ -323,7 +323,7 @@ impl ComparisonFinding {
         self.both.is_some() || self.unpaired
     }
 
-    /// A difference with its sign: points of shares, otherwise the metric's own unit.
+    /// Signed difference: in points for shares, otherwise in the metric's own unit.
     pub fn amount(&self, x: f64) -> String {
         amount(self.is_share(), x)
     }

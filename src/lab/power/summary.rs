@@ -120,7 +120,7 @@ pub fn too_few(c: &Tagged<ComparisonFinding>) -> Option<String> {
     if let Some(differing) = v.differing.filter(|_| v.bound) {
         let (all, what) = v.clusters.map_or((c.n, "items"), |clusters| (clusters, "clusters"));
         let alike =
-            if differing == 0 { "the sides differ in none of" } else { "the difference is the same in all" };
+            if differing == 0 { "the sides agree on all" } else { "the difference is the same in all" };
         return Some(format!(
             "the interval is a bound, which covers at least {} of the time: {alike} {} {what}",
             percent(level),
@@ -198,7 +198,7 @@ pub fn equivalent(c: &ComparisonFinding, alpha: f64) -> String {
     let margin = margin.trim_start_matches('+');
     let of = if c.family > 1 { format!(" over {} comparisons", c.family) } else { String::new() };
     let p = p_value(c.equivalence_holm_p.unwrap_or(c.equivalence_p));
-    format!("as good as equal: the {level} interval lies within ±{margin}{} (p {p}{of})", c.unit())
+    format!("equivalent: the {level} interval lies within ±{margin}{} (p {p}{of})", c.unit())
 }
 
 /// How often a comparison would be seen, and by what. Power is that of the test that counts; only where the sides ran

@@ -5,7 +5,7 @@ use super::results::Results;
 use super::spec::Spec;
 use base::text::last_part;
 use figure::layers::grouped;
-use lab::answer::listed;
+use lab::answer::{few, listed};
 use lab::compared::Number;
 use lab::{Answer, Tagged};
 use stats::Estimate;
@@ -14,6 +14,8 @@ use stats::Estimate;
 const NAMED: usize = 4;
 /// Share of facts left out from which that is a doubt.
 const LEFT_OUT: f64 = 0.1;
+/// Relations from which a mean over them holds its level.
+const ENOUGH: usize = 10;
 
 /// The question of a run.
 pub(crate) fn question(spec: &Spec) -> String {
@@ -35,7 +37,8 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
         return Answer::new(so_far(results, done, all), Vec::new());
     }
     let says = [averaged(results, asked, done), decides(results), unstable(results), stability(results)];
-    let mut doubts: Vec<String> = luck(results, spec).into_iter().collect();
+    let mut doubts: Vec<String> = few(done, ENOUGH, "relations", "93").into_iter().collect();
+    doubts.extend(luck(results, spec));
     let facts: usize = results.relations.iter().map(|r| r.value.facts).sum();
     if facts > 0 && (facts - asked) as f64 > LEFT_OUT * facts as f64 {
         let lost = grouped(facts - asked);
@@ -53,10 +56,10 @@ fn so_far(results: &Results, done: usize, all: usize) -> Vec<String> {
     let Some(widest) = widest else { return Vec::new() };
     let v = &widest.value;
     vec![format!(
-        "{done} of {all} relations asked. The largest gap so far: {} finds {} of the facts of {} under the worst prompt and {} under the best (n {}).",
+        "{done} of {all} relations asked. Largest gap so far, on {}: {} finds {} of the facts with its worst prompt and {} with its best (n {}).",
+        v.relation.replace('_', " "),
         last_part(&widest.model),
         whole(v.worst.mean),
-        v.relation.replace('_', " "),
         whole(v.best.mean),
         grouped(widest.n)
     )]
@@ -90,9 +93,9 @@ fn decides(results: &Results) -> Option<String> {
     let (worst, best, gap) = (v.mean_worst?, v.mean_best?, v.mean_gap?);
     let held = v
         .mean_gap_held_out
-        .map_or(String::new(), |e| format!("; {:.0} with both chosen on other facts", 100.0 * e.mean));
+        .map_or(String::new(), |e| format!("; held out (both chosen on other facts) {:.0}", 100.0 * e.mean));
     Some(format!(
-        "One prompt decides much: {} finds {} of its facts under the best and {} under the worst, {:.0} points apart [{:.0}, {:.0}]{held}.",
+        "The choice of prompt matters: {} finds {} of its facts under the best and {} under the worst, {:.0} points apart [{:.0}, {:.0}]{held}.",
         last_part(first),
         whole(best.mean),
         whole(worst.mean),
@@ -132,10 +135,10 @@ fn luck(results: &Results, spec: &Spec) -> Option<String> {
     let v = &results.ledgers.iter().find(first).or(results.ledgers.first())?.value;
     let share = v.parts.prompt_share?;
     Some(format!(
-        "{} of the luck in a one-prompt gap between {} and {} is the choice of the prompt",
-        whole(share.mean),
+        "asked with a single prompt, the gap between {} and {} depends on which prompt it is ({} of its random variance)",
         last_part(&v.a),
-        last_part(&v.b)
+        last_part(&v.b),
+        whole(share.mean)
     ))
 }
 

@@ -1,5 +1,5 @@
-//! The structural causal model of a prompt probe (Cao et al. 2022, Figure 2) and its three backdoor paths: the ways by which
-//! a model and its score go together without the model's being the cause.
+//! The structural causal model of a prompt probe (Cao et al. 2022, Figure 2) and its three backdoor paths: the paths that
+//! associate model and score although the model is not the cause.
 
 use serde::{Deserialize, Serialize};
 

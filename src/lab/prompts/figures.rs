@@ -359,7 +359,7 @@ pub fn pick(
 ) -> Result<Figure, String> {
     let keys = ["relation", "with"];
     if let Some((key, _)) = details.more.iter().find(|(key, _)| !keys.contains(key)) {
-        return Err(unknown("key of this lab's figures", key, &keys));
+        return Err(unknown("option for this lab's figures", key, &keys));
     }
     if name == CAUSAL {
         return Ok(causal(None));

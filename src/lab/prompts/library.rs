@@ -245,7 +245,7 @@ impl Gathered {
                 }
                 let fact = Fact { names, object: f.object.to_string() };
                 if !self.facts.insert((id.clone(), subject.to_owned(), fact.object.clone())) {
-                    return Err("facts that are there already");
+                    return Err("duplicate facts");
                 }
                 self.relation(&id).facts.push(fact);
             }
@@ -339,7 +339,7 @@ mod tests {
         assert_eq!(reasons, ["facts without prompts", "prompts without facts"]);
         assert_eq!(library.sources[0].rows, 7);
         // It was dropped without a word.
-        assert_eq!(library.sources[0].dropped, ["1 × facts that are there already, first in line 2"]);
+        assert_eq!(library.sources[0].dropped, ["1 × duplicate facts, first in line 2"]);
     }
 
     #[test]

@@ -66,7 +66,7 @@ impl Name {
 
 /// Right or wrong.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "`correct` is true, false, 1 or 0")]
+#[serde(untagged, expecting = "`correct` must be true, false, 1 or 0")]
 enum Mark {
     Truth(bool),
     Number(f64),
@@ -221,7 +221,7 @@ pub fn read(from: &mut dyn BufRead, file: &Path, ignore_case: bool) -> Result<Pr
     Ok(found)
 }
 
-/// Serde's message about a line, without its count of lines.
+/// Serde's message about a line, without the line number.
 fn told(e: &serde_json::Error) -> String {
     let text = e.to_string();
     let what = text.split(" at line ").next().unwrap_or(&text);

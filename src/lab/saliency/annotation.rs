@@ -37,7 +37,7 @@ pub struct Annotation {
 
 /// An identifier as a file spells it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "an identifier is a text or a whole number")]
+#[serde(untagged, expecting = "an identifier must be a string or an integer")]
 enum Id {
     Number(u64),
     Text(String),

@@ -7,13 +7,15 @@ use super::spec::Spec;
 use base::numbers::score;
 use base::text::last_part;
 use figure::layers::grouped;
-use lab::answer::listed;
+use lab::answer::{few, listed};
 use lab::compared::Number;
 use lab::{Answer, Tagged};
 use stats::Estimate;
 
 /// Accuracy below which a model's explanations are those of wrong answers too often.
 const OFTEN_RIGHT: f64 = 0.8;
+/// Originals from which Student's t holds its level for skewed scores too.
+const ENOUGH: usize = 20;
 
 /// The question of a run.
 pub(crate) fn question(spec: &Spec) -> String {
@@ -53,7 +55,9 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     // The name of a model keeps its own spelling at the head of a sentence.
     let begins = |i: &Tagged<InterpretabilityFinding>| if several { who(i) } else { capital(&who(i)) };
     let says = [agrees(&all, &begins, &who), holds(&all, &who)];
+    let originals = all.first().map_or(0, |i| i.value.originals);
     let mut doubts = Vec::new();
+    doubts.extend(few(originals, ENOUGH, "originals", "92").filter(|_| originals > 0));
     doubts.extend(wrong(results));
     doubts.extend(incomplete(&all));
     Answer::new(says.into_iter().flatten().collect(), doubts)

@@ -129,7 +129,7 @@ fn evenly(families: Vec<Family>, inputs: usize, seed: u64) -> Vec<Family> {
 }
 
 fn built_in(spec: &Spec) -> Result<Drawn, Fault> {
-    let hint = "this is a defect of the program";
+    let hint = "this is a bug in Probity: please report it";
     let language =
         spec.language().ok_or_else(|| problem(&"unknown language", "data.language", "en or zh"))?;
     let all = benchmark(language, 0).map_err(|e| problem(&e, "data", hint))?;

@@ -26,7 +26,7 @@ pub const ENTRIES: &[FigureEntry] = &[
         "Token-F1 against the length of the rationale (Shen et al., Figure 1).",
     ),
     FigureEntry::headline("map-ratio", "MAP against the length of the rationale."),
-    FigureEntry::further("own", "Scores of the tokens of a sentence that was typed."),
+    FigureEntry::further("own", "Token scores of a typed sentence."),
 ];
 
 /// Everything that there is to draw without a choice.

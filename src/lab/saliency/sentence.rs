@@ -90,7 +90,7 @@ pub fn joined(words: &[String]) -> (String, Vec<(usize, usize)>) {
 pub fn own(text: &str, answer: Option<&str>) -> Result<SentenceFinding, String> {
     let mut text = text.trim().replace("<mask>", MASK);
     if text.chars().count() > LONGEST {
-        return Err(format!("the text has more than {LONGEST} characters: take a sentence of it"));
+        return Err(format!("the text has more than {LONGEST} characters: give a single sentence"));
     }
     while let Some(at) = text
         .to_ascii_lowercase()

@@ -206,7 +206,7 @@ fn baseline() -> Setting<Spec> {
     row(
         "integrated_gradients.baseline",
         "Baseline",
-        "Where the path begins; padding between the frame in the paper.",
+        "Start of the path. The paper uses padding tokens between the special tokens.",
     )
     .one_of(
         &[Baseline::Pad, Baseline::Mask, Baseline::Zero, Baseline::Mean],

@@ -76,7 +76,7 @@ pub struct DataSpec {
     pub dimensions: Vec<String>,
     /// Originals and perturbed partners together, drawn evenly over the dimensions; an original comes with all its partners.
     pub inputs: usize,
-    /// Folder of the spec's file; not part of what is asked.
+    /// Folder of the spec's file; not part of the experiment.
     #[serde(skip)]
     pub base: PathBuf,
 }

@@ -154,7 +154,7 @@ impl Repo {
         Repo { id: "org/m", revision: "main", commit: "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00", files }
     }
 
-    /// The files' content names: SHA-256 for weights, as for files in large-file storage, a shorter one for others.
+    /// ETag of a file: SHA-256 for weights, as in Git LFS, a shorter hash for others.
     pub(crate) fn etag(&self, name: &str) -> String {
         let hash = hex(&Sha256::digest(&self.files[name]));
         if name.ends_with(".safetensors") { hash } else { hash[..40].to_owned() }

@@ -38,7 +38,7 @@ impl Store {
         self.repo.blob_path(etag)
     }
 
-    /// Path of the received part of a content.
+    /// Path of a partial download.
     pub(crate) fn incomplete(&self, etag: &str) -> PathBuf {
         self.repo.blob_path(&format!("{etag}.incomplete"))
     }

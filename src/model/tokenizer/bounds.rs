@@ -100,7 +100,7 @@ impl Sum {
             return Err(format!("its {name} has {steps} steps; at most {STEPS} are accepted"));
         }
         if tables > 1 {
-            return Err(format!("its {name} has {tables} tables of characters; at most one is accepted"));
+            return Err(format!("its {name} has {tables} character maps; at most one is supported"));
         }
         Ok(())
     }

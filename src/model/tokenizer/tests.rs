@@ -292,7 +292,7 @@ fn a_table_of_characters_is_taken_once_and_with_short_entries() {
     };
     assert!(of(vec![table(33)]).is_ok());
     let said = of(vec![table(33), table(33)]).err().unwrap();
-    assert!(said.contains("2 tables"), "{said}");
+    assert!(said.contains("2 character maps"), "{said}");
     let said = of(vec![table(100_000)]).err().unwrap();
     assert!(said.contains("1.0e5 times longer"), "{said}");
 }

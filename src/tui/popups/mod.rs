@@ -13,7 +13,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
 pub(crate) use diff::{Compare, Runs};
-pub(crate) use pages::{Family, Glossary, Notices, Provenance};
+pub(crate) use pages::{Answer, Family, Glossary, Notices, Provenance};
 pub(crate) use pickers::entries;
 pub(crate) use pickers::{Choices, Held, Kept, Overwrite, Quit, SecondRun, Unsaved, WaitingRuns};
 pub(crate) use presets::Presets;
@@ -27,7 +27,7 @@ use super::state::{Popup, State};
 use super::theme::Role;
 use base::text::{fit, pad, width, wrapped};
 
-/// Columns of the keys in the help.
+/// Width of the key column in the help.
 const KEYS: usize = 18;
 
 /// Something to read in a popup.

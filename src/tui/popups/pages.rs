@@ -59,6 +59,38 @@ impl Page for Provenance {
     }
 }
 
+/// The question of the lab and the whole answer, of which a small screen has a part.
+pub(crate) struct Answer;
+
+impl Page for Answer {
+    fn name(&self) -> &'static str {
+        "answer"
+    }
+
+    fn title(&self, _: &State) -> String {
+        "Answer".into()
+    }
+
+    fn lines(&self, state: &State, room: usize) -> Vec<Line<'static>> {
+        let theme = state.theme();
+        let answer = state.screen().answer(state);
+        let asked = state.screen().question().map(|text| (Role::Title, text.to_owned()));
+        let says = answer.says.iter().map(|text| (Role::Text, text.clone()));
+        let doubt = answer.doubt().map(|text| (Role::Warning, text));
+        let all = asked.into_iter().chain(says).chain(doubt);
+        all.flat_map(|(role, text)| {
+            let lines =
+                wrapped(&text, room).into_iter().map(move |line| Line::styled(line, theme.style(role)));
+            lines.chain([Line::default()])
+        })
+        .collect()
+    }
+
+    fn copy(&self, state: &State) -> Option<String> {
+        Some(state.screen().answer(state).lines().join("\n")).filter(|text| !text.is_empty())
+    }
+}
+
 /// The terms of the shown lab, then all others.
 pub(crate) struct Glossary;
 
@@ -135,7 +167,7 @@ impl Page for Notices {
 pub(crate) struct Family;
 
 /// Columns of a comparison's words and of each number.
-const WHAT: usize = 48;
+const WHAT: usize = 96;
 const NUMBER: usize = 11;
 
 impl Family {
@@ -195,7 +227,7 @@ impl Page for Family {
                 "no comparison has been shown yet; every comparison that any lab shows is counted here";
             return dim(text, room);
         }
-        let what = WHAT.min(room.saturating_sub(3 * NUMBER)).max(12);
+        let what = room.saturating_sub(3 * NUMBER).clamp(12, WHAT);
         let columns = ["p", "Holm", "n"].map(|c| format!("{c:>NUMBER$}")).concat();
         let header = format!("{}{columns}", pad("comparison", what));
         let mut lines = vec![Line::styled(header, theme.style(Role::Title))];

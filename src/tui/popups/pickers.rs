@@ -70,7 +70,17 @@ impl Picker for Choices {
             Some(row) if matches!(row.kind, Kind::Choice(_)) => {
                 setup::set(state, &row, Value::Choice(Some(entry)))
             }
-            _ => Vec::new(),
+            Some(row) => {
+                if let (Kind::Marks(names), Value::Marks(on)) = (&row.kind, &row.value)
+                    && let (Some(name), Some(false)) = (names.get(entry), on.get(entry))
+                {
+                    let key = state.keymap.short_label("popup-select");
+                    state.view.toast =
+                        Some(format!("{} is not ticked: {key} in the list ticks it", printable(name)));
+                }
+                Vec::new()
+            }
+            None => Vec::new(),
         }
     }
 
@@ -175,9 +185,9 @@ impl Picker for SecondRun {
 
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
         let wait = match state.queue.len() {
-            0 => "Wait until it ends".to_owned(),
-            1 => "Wait until it and the one that waits have ended".into(),
-            n => format!("Wait until it and the {n} that wait have ended"),
+            0 => "Wait for this run".to_owned(),
+            1 => "Wait for this run and the queued one".into(),
+            n => format!("Wait for this run and the {n} queued ones"),
         };
         // A lab shows the results of its latest run; those of another lab stay.
         let running = state.board.job().map(|job| job.spec.lab());

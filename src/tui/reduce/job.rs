@@ -60,7 +60,13 @@ pub(crate) fn ask_run(state: &mut State, lab: LabId, question: labs::Question) -
 pub fn run(state: &mut State) -> Vec<Effect> {
     let Some(spec) = ready(state) else { return Vec::new() };
     if !state.busy() {
-        return begin(state, spec);
+        let hash = spec.hash();
+        let again = state.board.run_of(spec.lab()).is_some_and(|run| run.job.spec_hash == hash);
+        let effects = begin(state, spec);
+        if again {
+            state.view.toast = Some("these are the settings of the run before".into());
+        }
+        return effects;
     }
     // A run that is being cancelled has been decided about already.
     if state.cancelling.is_some() { wait(state) } else { popups::pick(state, &popups::SecondRun, 0) }

@@ -68,7 +68,12 @@ fn apply(state: &mut State, action: Action) -> Vec<Effect> {
         Action::Exported(Ok(done)) => exported(state, done),
         Action::Saved(Ok(done)) => saved(state, done),
         Action::Loaded(to, Ok(documents)) => return screen(to).on_loaded(state, &documents),
-        Action::Sessions(Ok(sessions)) => state.sessions = Some(sessions),
+        Action::Sessions(Ok(mut sessions)) => {
+            // This one is not there to go on with.
+            let own = |name: &str| matches!(&state.recording, Recording::On(own) if own == name);
+            sessions.retain(|session| !own(&session.name));
+            state.sessions = Some(sessions);
+        }
         Action::Resumed(Ok(spec)) => job::resume(state, &spec),
         Action::Named(Ok(name)) => {
             state.view.toast = Some(format!("the session is saved as {}", printable(&name)));

@@ -22,7 +22,7 @@ pub struct Place {
     pub listed: BTreeMap<Pane, Listed>,
     /// Cursor of a list, or lines scrolled away, per pane.
     pub scroll: BTreeMap<Pane, usize>,
-    /// The row of the setup that refused a value, by its key, and why; until the next key.
+    /// Setting that rejected the last value, and the reason; cleared by the next key.
     pub refused: Option<(String, String)>,
 }
 

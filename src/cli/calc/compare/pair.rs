@@ -343,20 +343,20 @@ fn outlook(
 ) -> Result<(), CliError> {
     let found = pilot.power(n as u64, aim).ok();
     let power = found.as_ref().map_or(0.0, |p| p.0.mean);
-    let mut text = seen(c, (n, "items"), &percent(power), aim.test, pilot.design());
-    text += &match pilot.required(aim) {
-        needed if needed.mean.is_some() => format!("; {} give {}", span(&needed), percent(aim.target)),
-        _ => format!("; {}", none_enough(c)),
+    let needed = pilot.required(aim);
+    let enough = match needed.mean {
+        Some(_) => format!("{} items would give {} power", span(&needed), percent(aim.target)),
+        None => none_enough(c).to_owned(),
     };
-    if let Some(mde) = pilot.detectable(aim) {
+    let smallest = pilot.detectable(aim).map(|mde| {
         let amount = c.amount(mde);
-        text +=
-            &format!("; the smallest visible difference is {}{}", amount.trim_start_matches('+'), c.unit());
-    }
-    output::line(out, &text)?;
-    if let Some(text) = unbounded(c, &pilot.required(aim)) {
-        output::line(out, &text)?;
-    }
+        format!("the smallest visible difference is {}{}", amount.trim_start_matches('+'), c.unit())
+    });
     let errors = found.and_then(|(_, type_m, type_s)| exaggerated(type_m, type_s));
-    errors.map_or(Ok(()), |text| output::line(out, &text))
+    let says =
+        [Some(seen(c, (n, "items"), &percent(power), aim.test, pilot.design())), Some(enough), smallest];
+    says.into_iter()
+        .chain([unbounded(c, &needed), errors])
+        .flatten()
+        .try_for_each(|text| output::line(out, &text))
 }

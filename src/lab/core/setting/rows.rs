@@ -10,7 +10,7 @@ use base::text::last_part;
 /// Largest seed that can be typed: beyond it a float no longer holds every integer.
 const MAX_SEED: f64 = 9_007_199_254_740_992.0;
 
-/// Name and help of a row. Each of its methods makes a field of one shape of it.
+/// Builder of a setting from its key, label and help; each method finishes it as one kind of field.
 #[derive(Debug, Clone)]
 pub struct Row {
     key: String,

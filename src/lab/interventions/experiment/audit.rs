@@ -148,11 +148,13 @@ fn trained_on(bench: &Bench, seat: Seat) -> Result<Material, Fault> {
 fn doubt(bench: &Bench, seat: Seat, accuracy: Estimate, majority: f64) -> Problem {
     let property = bench.property(seat.role());
     let (who, what) = match seat {
-        Seat::Oracle(kind, Roles::Target) => (format!("{kind} oracle"), "completeness under it says little"),
-        Seat::Oracle(kind, Roles::Other | Roles::Further(_)) => {
-            (format!("{kind} oracle"), "selectivity under it says little")
+        Seat::Oracle(kind, Roles::Target) => {
+            (format!("{kind} oracle"), "do not trust the completeness that it judges")
         }
-        Seat::Attacked => ("interventional probe".to_owned(), "attacks on it say little"),
+        Seat::Oracle(kind, Roles::Other | Roles::Further(_)) => {
+            (format!("{kind} oracle"), "do not trust the selectivity that it judges")
+        }
+        Seat::Attacked => ("interventional probe".to_owned(), "do not trust attacks on it"),
     };
     Problem {
         what: format!(

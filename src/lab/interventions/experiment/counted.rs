@@ -15,7 +15,7 @@ const STEPS: usize = 700;
 const BOTH_WAYS: u128 = 3;
 /// Passes through the attacked probe that a strength of an attack takes.
 const ATTACK: u128 = 40;
-/// Values of a property, as most tasks have them.
+/// Number of values of a typical property.
 const CLASSES: usize = 2;
 
 /// Multiply-adds: texts through the model up to the layer, probes trained, every strength applied, judged and passed on to the

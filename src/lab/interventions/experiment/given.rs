@@ -45,7 +45,7 @@ impl Bench {
             );
             return Err(refuse(
                 what,
-                "write the table anew with `probity states` and this spec, and edit that",
+                "regenerate the table with `probity states` from this spec, then edit it",
             ));
         }
         let what = format!("{named}: {held}, SHA-256 {}", given.sha256.get(..12).unwrap_or_default());

@@ -180,7 +180,7 @@ impl Experiment<Kind, Question> for Run {
             self.benches.iter_mut().find(|b| b.model.name() == point.model).ok_or_else(|| Problem {
                 what: format!("`{}` has no results yet", point.model),
                 r#where: "point".into(),
-                hint: "run the experiment with it".into(),
+                hint: "run the experiment with this model".into(),
             })?;
         point::answer(bench, point, share, host)
     }

@@ -53,7 +53,7 @@ impl Behaved {
         (count((true, false)), count((false, true)))
     }
 
-    /// The change of an example: 1 where only after the intervention its correct form is preferred, -1 where only before.
+    /// Change of an example: 1 if the correct form is preferred only after the intervention, -1 if only before, else 0.
     fn change(&self, example: usize) -> i8 {
         i8::from(self.after[example] > 0.5) - i8::from(self.before[example] > 0.5)
     }

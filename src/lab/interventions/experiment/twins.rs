@@ -73,7 +73,7 @@ impl Bench {
                 "the true counterfactual swaps the number of the subject; the target is {}",
                 self.spec.task.target
             );
-            return Err(refuse(what, "set task.target to subject_number, or leave the method out"));
+            return Err(refuse(what, "set task.target to subject_number, or remove the method"));
         }
         let example = |row: &usize| &self.examples.examples[self.stimuli.list[*row].example];
         let written: Vec<Example> = self.test.iter().filter_map(|r| example(r).counterfactual()).collect();

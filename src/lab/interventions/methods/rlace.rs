@@ -91,7 +91,7 @@ static SETTINGS: [Setting; 9] = [
     Setting {
         name: "judge",
         label: "authors' judge",
-        doc: "0 keeps the better of two candidates a rank by an unpenalised classifier, 1 judges as the authors' code does",
+        doc: "0: of two candidates for each rank, keep the better by an unpenalised classifier; 1: choose as the authors' code does",
         kind: SettingKind::Flag,
         default: 0.0,
         min: 0.0,

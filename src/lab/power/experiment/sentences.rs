@@ -54,7 +54,7 @@ impl Sentences {
         let (texts, labels, classes) = match spec.task_of(first) {
             (_, Some(file)) => read(spec, file, host)?,
             (name, None) => {
-                // Every fold must have a quarter of the training part, from all of its groups, or one of the other parts.
+                // Each fold must be large enough for a quarter of the training part, and for the validation and the test part.
                 let quarter = each[0].div_ceil(4).max(each[1]).max(each[2]);
                 let grouped = quarter.next_multiple_of(GROUPS / FOLDS) * FOLDS;
                 let told = |e: corpus::probing::ProbingError| problem(&e, "task", "lower task.sizes");

@@ -146,7 +146,7 @@ pub(crate) fn train(spec: &Spec, ahead: &Ahead, host: &mut Host<'_>) -> Result<(
 /// The key under which the outcome of a diet is kept.
 fn key(start: &Start, name: &str, diet: Diet, settings: &Settings) -> Result<String, Fault> {
     let described = serde_json::to_string(&(diet, settings))
-        .map_err(|e| Fault::Failed(problem(&e, name, "leave the model out of disparity.models")))?;
+        .map_err(|e| Fault::Failed(problem(&e, name, "remove the model from disparity.models")))?;
     Ok(format!("further pretraining v2|{}|{described}", start.hash()))
 }
 

@@ -41,7 +41,7 @@ impl Cell {
         Self { at, hash: spec.hash(), spec, origin }
     }
 
-    /// A plain spec from a place of that name.
+    /// A spec without a grid; `origin` names its file.
     pub fn plain(spec: Spec, origin: &str) -> Self {
         Self::new(Vec::new(), spec, origin)
     }

@@ -162,7 +162,7 @@ fn spread(member: &Member, count: usize) -> Vec<&Input> {
 struct Doubled {
     rows: usize,
     rough: usize,
-    /// Steps that such a row takes beyond the plan, on average; if there was none, those of one doubling.
+    /// Mean number of extra steps of a row whose steps were doubled; that of one doubling if the sample has none.
     added: f64,
 }
 

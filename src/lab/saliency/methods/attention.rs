@@ -39,8 +39,8 @@ pub fn one_way(model: &Model, direction: Direction) -> Option<String> {
     }
 }
 
-/// Attention from each of the first `length` tokens to the slots, summed over them: heads x tokens. `row` is the place
-/// in the batch, of which `all` is the attention: `[B,H,T,T]`, row = attending token.
+/// Attention from each of the first `length` tokens, summed over `slots`: heads x tokens. `all` is the attention of the batch,
+/// `[B,H,T,T]` with the attending token third; `row` is the index in the batch.
 pub fn to_mask(all: &Array, row: usize, slots: &[usize], length: usize) -> Vec<Vec<f64>> {
     let (heads, queries, keys) = (all.shape[1], all.shape[2], all.shape[3]);
     let at = |head: usize, query: usize, key: usize| {

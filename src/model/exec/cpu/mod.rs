@@ -1,4 +1,4 @@
-//! The CPU executor: plain slices, weights laid out once, fused passes, a backward written by hand.
+//! The CPU executor: plain slices, weights laid out once, fused passes, a hand-written backward pass.
 //!
 //! Sentences are computed without their padding, in groups that fit the caches; the last block that runs computes only
 //! the rows that are read. Every number is one chain of operations in a fixed order, so a sentence gets the same bits

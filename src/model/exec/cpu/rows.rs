@@ -9,7 +9,7 @@ use crate::hook::HookPoint;
 use crate::plan::{LogitsAt, Plan, Scalar, Sites};
 use kernels::attention::Span;
 
-/// No row of a selection.
+/// Marks a row that is not selected.
 const ABSENT: u32 = u32::MAX;
 
 /// The rows of a few sentences.

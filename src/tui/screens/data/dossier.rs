@@ -39,7 +39,7 @@ fn invitation(state: &State) -> String {
         n => format!("with the vocabularies of the {n} selected models"),
     };
     format!(
-        "{} shows what it contains: counts, drops, splits, rows\n{} {} asks the data doctor, {with}\n{} adds a file or a folder",
+        "{} shows what it contains: counts, dropped rows, splits, rows\n{} {} runs the data doctor, {with}\n{} adds a file or a folder",
         key("open"),
         key("menu"),
         key("check-data"),

@@ -164,9 +164,10 @@ fn numbers(state: &State, cell: &Tagged<MapFinding>, room: usize) -> Vec<Line<'s
         .ze_balanced_accuracy
         .map_or(String::new(), |e| format!("; other property still read with accuracy {}", score(e.mean)));
     let last = match p.beside.eligible {
-        Some(false) => {
-            Line::styled(" ! what should stay is no longer read here".to_owned(), theme.style(Role::Warning))
-        }
+        Some(false) => Line::styled(
+            " ! the property to keep is no longer read here".to_owned(),
+            theme.style(Role::Warning),
+        ),
         _ => Line::styled(format!("{trainings}{read}"), theme.style(Role::Dim)),
     };
     vec![Line::styled(place, theme.style(Role::Marker)), scores, last]

@@ -120,7 +120,9 @@ pub(crate) fn turn_model(state: &mut State, on: bool) -> Vec<Effect> {
 /// One sentence about the entry under the cursor.
 pub(crate) fn about(state: &State, pane: Pane) -> String {
     match pane {
-        METHODS => method(state).map_or(String::new(), |m| format!("{}: {}", m.title, m.doc)),
+        METHODS => {
+            method(state).map_or(String::new(), |m| format!("Held-out scores. {}: {}", m.title, m.doc))
+        }
         CURVES => {
             "How completely (C) and selectively (S) the method edits, and both in one (R), by its strength."
                 .into()

@@ -437,7 +437,7 @@ impl Screen for Interventions {
         data.map(|d| {
             let v = &d.value;
             format!(
-                "in the run {}: oracle {} of {}, intervention {}, test {}",
+                "run of {}: {} of {} oracle training examples, {} for the intervention, {} for the test",
                 d.model, v.n_oracle.1, v.n_oracle.0, v.n_intervention, v.n_test
             )
         })

@@ -1,4 +1,4 @@
-//! The instances behind a number: what every model answered, and what each makes of the one that was asked for.
+//! The instances behind a number: every model's answers, and each model's candidates for the selected instance.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;

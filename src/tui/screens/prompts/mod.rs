@@ -239,9 +239,9 @@ fn turn_published(state: &mut State) -> Vec<Effect> {
     view.published = !view.published;
     let (on, has) = (view.published, view.drawn.published().is_some());
     let text = match (on, has) {
-        (true, true) => "published numbers are laid beneath",
-        (true, false) => "published numbers will lie beneath figures that have them; this one has none",
-        (false, _) => "published numbers are taken away",
+        (true, true) => "published numbers are shown",
+        (true, false) => "published numbers are shown in figures that have them; this one has none",
+        (false, _) => "published numbers are hidden",
     };
     state.view.toast = Some(text.into());
     Vec::new()

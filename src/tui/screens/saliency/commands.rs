@@ -53,7 +53,7 @@ pub(crate) static MENU: &[Entry] = rows! { Context::Menu(ID);
         ["b"], None, |s| view(s).typed_shown => typed::leave;
     "heads", "attention heads", "Asks for the attention of every head of every layer in the sentence under the cursor.",
         ["h"], None, |s| typed::can_ask(s) && heads::question(s).is_some() => ask_heads;
-    "annotate", "mark rationales", "Begins to mark rationales in the sentences with space, or ends it.",
+    "annotate", "mark rationales", "Starts or stops marking rationales; space marks a word.",
         ["a"], None, |s| !results(s).sentences.is_empty() => annotate::toggle;
     "clear-marks", "clear marks", "While marking: takes every word of the sentence out of the rationale.",
         ["x"], None, marking => annotate::clear;

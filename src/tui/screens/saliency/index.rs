@@ -6,7 +6,7 @@ use labs::Tagged;
 use labs::saliency::finding::{PredictionFinding, SaliencyFinding, SentenceFinding};
 use labs::saliency::results::Results;
 
-/// Places in the lists of [`Results`], kept up to date as they grow.
+/// Indices into the lists of [`Results`], kept up to date as they grow.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Index {
     generation: u64,

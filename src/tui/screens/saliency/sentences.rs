@@ -1,4 +1,4 @@
-//! The originals that pass the filter, with what the model makes of each and of its partners.
+//! The originals that pass the filter, with the model's prediction for each and for its partners.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;

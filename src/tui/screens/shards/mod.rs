@@ -83,7 +83,7 @@ impl Picker for Again {
     fn title(&self, state: &State) -> String {
         let failed = grid(state).map_or(0, |view| view.failed.len());
         match failed {
-            0 => "Submit cells that were left again?".into(),
+            0 => "Resubmit abandoned cells?".into(),
             1 => "Submit the failed cell again?".into(),
             n => format!("Submit {n} failed cells again?"),
         }

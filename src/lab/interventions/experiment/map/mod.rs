@@ -66,7 +66,7 @@ pub(crate) fn draw(bench: &mut Bench, sweeps: &[Sweep], host: &mut Host<'_>) -> 
 }
 
 impl Bench {
-    /// Trains or recalls the probes of a layer of the map; other recipes are not run on it.
+    /// Trains the probes of a layer of the map, or loads them from the cache; other probe settings are not run there.
     fn seat_judges(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         if self.panels.is_empty() {
             self.choose_recipes(host)?;

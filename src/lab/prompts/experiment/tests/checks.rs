@@ -211,7 +211,7 @@ fn what_a_run_does_not_use_is_said() {
     for (key, told) in [
         ("data.own", "relation profession is not used"),
         ("adjust.user", "adjust.weights is uniform"),
-        ("adjust.prompts", "99 prompts were to be drawn"),
+        ("adjust.prompts", "99 prompts a relation are wanted"),
     ] {
         let there = desk.notices.iter().any(|n| n.r#where == key && n.what.contains(told));
         assert!(there, "{told}: {:?}", desk.notices);

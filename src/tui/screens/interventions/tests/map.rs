@@ -100,7 +100,7 @@ fn the_cursor_tells_the_numbers_of_its_cell_or_why_there_are_none() {
     assert!(SCREEN.copy(&state).is_some() && SCREEN.origin(&state).is_none());
     SCREEN.travel(&mut state, MAPS[0], -3);
     SCREEN.sideways(&mut state, MAPS[0], 9).unwrap();
-    assert!(drawn(&state).contains("! what should stay is no longer read here"));
+    assert!(drawn(&state).contains("! the property to keep is no longer read here"));
     state.place_mut(ID).focus = PARETO;
     assert!(SCREEN.sideways(&mut state, PARETO, 1).is_none(), "elsewhere the slider moves");
 }
