@@ -171,7 +171,7 @@ pub fn export(
     // Several formats of a figure have one caption.
     let is_written =
         || base::read::bytes(&beside, words.len() as u64).is_ok_and(|there| there == words.as_bytes());
-    let captioned = options.style == Style::Paper && format != Format::Csv && !is_written();
+    let captioned = options.captions(format) && !is_written();
     let text = captioned.then(|| Whole::new(&beside, force)).transpose()?;
     let mut written = vec![placed(whole, path, &render(figure, format, options)?)?];
     if let Some(text) = text {

@@ -1,5 +1,6 @@
 //! Styles: the size of the page, of its letters and lines, and its colours.
 
+use super::Format;
 use super::palette::{self, Rgb};
 
 /// Points in a millimetre.
@@ -82,6 +83,11 @@ impl Options {
             return Err(format!("{dpi} dpi: a PNG has {} to {} dpi", RESOLUTIONS.start(), RESOLUTIONS.end()));
         }
         Ok(self)
+    }
+
+    /// True if a file of this format has its caption beside it, in a file that ends in `txt`.
+    pub fn captions(&self, format: Format) -> bool {
+        self.style == Style::Paper && format != Format::Csv
     }
 
     pub(crate) fn look(&self) -> Look {

@@ -7,7 +7,7 @@ use super::screen::ScreenId;
 use base::Problem;
 use engine::Down;
 use engine::message::{Command, Event, Notice};
-use figure::Figure;
+use figure::{Figure, Format};
 use labs::Spec;
 use session::parts::watch::View;
 use session::replay::Step;
@@ -106,7 +106,7 @@ pub enum Effect {
     /// Send a command to the engine; the board has already taken it in.
     Send(Command),
     /// Write a figure to files.
-    Export(Box<Figure>, Existing),
+    Export(Box<Export>, Existing),
     /// Write a text to a file.
     Save(Box<Document>, Existing),
     /// Read the texts of files for a screen.
@@ -167,11 +167,33 @@ pub enum Saved {
     Exists(Box<Document>),
 }
 
+/// How figures are written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExportOptions {
+    pub look: figure::Options,
+    /// At least one.
+    pub formats: Vec<Format>,
+}
+
+impl Default for ExportOptions {
+    fn default() -> Self {
+        let look = figure::Options::default();
+        Self { look, formats: vec![Format::Png, Format::Svg, Format::Csv] }
+    }
+}
+
+/// A figure to write.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Export {
+    pub figure: Figure,
+    pub options: ExportOptions,
+}
+
 /// The result of writing a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Exported {
     /// These files were written.
     Wrote(Vec<PathBuf>),
     /// These files already exist; nothing was written.
-    Exists(Box<Figure>, Vec<PathBuf>),
+    Exists(Box<Export>, Vec<PathBuf>),
 }

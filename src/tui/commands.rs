@@ -190,7 +190,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
     "undo-setup", "undo", "Undoes the last change of the settings.", ["u"], None, setup::can_undo => |s| setup::undo(s, false);
     "redo-setup", "redo", "Makes the change of the settings again that was undone last.",
         ["U"], None, setup::can_redo => |s| setup::undo(s, true);
-    "export", "export figure", "Writes the figure of the focused pane as PNG, SVG and CSV.",
+    "export", "export figure", "Writes the figure of the focused pane; asks for style, width and formats, and remembers them.",
         ["x"], Some(("export", 9)), measures => look::export;
     "copy", "copy numbers", "Copies the numbers of the focused pane to the clipboard.",
         ["y"], None, measures => look::copy;

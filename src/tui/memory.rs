@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::popups::{self, Choice};
 use super::screens::{SCREENS, labs, screen};
 use super::state::{Glyphs, State};
 use base::Problem;
@@ -24,6 +25,8 @@ pub struct Memory {
     pub glyphs: String,
     /// The screen of the lab that was shown last.
     pub lab: String,
+    /// Style, width and formats of exported figures, by name.
+    pub export: Vec<String>,
     /// Models that were added.
     pub models: Vec<String>,
     /// Data sets that were added.
@@ -58,6 +61,7 @@ impl Memory {
                 .map_or("", |(name, _)| name)
                 .to_owned(),
             lab: state.view.lab.0.to_owned(),
+            export: Choice::all().filter(|c| c.is_on(&state.view.export)).map(Choice::name).collect(),
             models: added(models.filter(added_by_user).collect()),
             data: added(data.filter(|set| set.contains(['/', '\\'])).collect()),
             settings: labs().filter_map(spec).collect(),
@@ -84,6 +88,7 @@ impl Memory {
         if let Some((_, glyphs)) = GLYPHS.iter().find(|(name, _)| *name == self.glyphs) {
             state.view.glyphs = *glyphs;
         }
+        state.view.export = popups::named(&self.export);
         debug_assert!(screen(state.view.lab).setup().is_some());
     }
 
@@ -145,6 +150,7 @@ mod tests {
         let mut state = State::new(Start::new());
         state.view.glyphs = Glyphs::Ascii;
         state.view.theme = 1;
+        state.view.export = popups::named(&["paper".into(), "84 mm".into(), "pdf".into()]);
         state.show(crate::screens::power::ID);
         state.screens.interventions.spec.seed = 7;
         Memory::of(&state).write(&path).unwrap();
@@ -152,6 +158,7 @@ mod tests {
         let mut again = State::new(Start::new());
         memory.restore(&mut again);
         assert_eq!((again.view.glyphs, again.view.theme), (Glyphs::Ascii, 1));
+        assert_eq!(again.view.export, state.view.export);
         assert_eq!((again.view.lab, again.screens.interventions.spec.seed), (crate::screens::power::ID, 7));
     }
 

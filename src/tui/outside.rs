@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::action::{Document, Existing, Exported, Saved};
+use crate::action::{Document, Existing, Export, Exported, Saved};
 use base::Problem;
-use figure::Figure;
 use session::format::Session;
 use session::shelf;
 
@@ -34,7 +33,7 @@ pub(crate) type Saver = Arc<dyn Fn(&Document, Existing) -> Result<Saved, Problem
 pub(crate) type Loader = Arc<dyn Fn(&Path) -> Result<Document, Problem> + Send + Sync>;
 
 /// See [`Outside::export`].
-pub(crate) type Exporter = Arc<dyn Fn(&Figure, Existing) -> Result<Exported, Problem> + Send + Sync>;
+pub(crate) type Exporter = Arc<dyn Fn(&Export, Existing) -> Result<Exported, Problem> + Send + Sync>;
 /// See [`Outside::sessions`].
 pub(crate) type Lister =
     Arc<dyn Fn(Option<&(PathBuf, shelf::Change)>) -> Result<Vec<shelf::Recorded>, Problem> + Send + Sync>;

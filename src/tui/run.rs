@@ -330,9 +330,9 @@ impl App {
         match effect {
             Effect::Send(command) if !over => return self.link.send(&command, self.started),
             Effect::Send(_) => {}
-            Effect::Export(figure, existing) => {
-                let export = self.outside.export.clone();
-                self.spawn(move || Done::of(Action::Exported(export(&figure, existing))));
+            Effect::Export(export, existing) => {
+                let write = self.outside.export.clone();
+                self.spawn(move || Done::of(Action::Exported(write(&export, existing))));
             }
             Effect::Save(document, existing) => {
                 let save = self.outside.save.clone();

@@ -298,6 +298,7 @@ fn the_palette_carries_out_what_it_finds() {
     let mut h = Harness::finished(120, 40);
     h.keys(":");
     h.typed("export");
+    assert!(h.keys("enter").is_empty() && h.state.popup_name() == Some("export"));
     assert!(matches!(h.keys("enter")[..], [Effect::Export(..)]));
     assert!(h.state.view.popup.is_none());
 }
@@ -306,12 +307,18 @@ fn the_palette_carries_out_what_it_finds() {
 fn export_writes_the_focused_figure_and_says_where() {
     let mut h = Harness::finished(120, 40);
     let name = |effects: &[Effect]| match effects {
-        [Effect::Export(figure, _)] => figure.name.clone(),
+        [Effect::Export(export, _)] => export.figure.name.clone(),
         other => panic!("{other:?}"),
     };
-    assert_eq!(name(&h.keys("x")), "reliability-bert-mini-pgd-mlp");
+    assert_eq!(name(&h.keys("x enter")), "reliability-bert-mini-pgd-mlp");
     h.focus(PARETO);
-    assert_eq!(name(&h.keys("t o x")), "pareto-bert-mini-linear");
+    assert_eq!(name(&h.keys("t o x enter")), "pareto-bert-mini-linear");
+    let style = |effects: &[Effect]| match effects {
+        [Effect::Export(export, _)] => export.options.look.style.name(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(style(&h.keys("x j space enter")), "paper");
+    assert_eq!(style(&h.keys("x enter")), "paper", "the last choice");
     let paths = vec!["/f/a.png".into(), "/f/a.csv".into(), "/b/c.svg".into()];
     h.act(Action::Exported(Ok(Exported::Wrote(paths))));
     assert_eq!(h.state.view.toast.as_deref(), Some("wrote /f/a.png, .csv, /b/c.svg"));

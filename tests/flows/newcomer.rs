@@ -53,7 +53,7 @@ fn a_newcomer_needs_at_most_25_keys() {
     hands.sees("R of ");
     hands.press("esc K");
     hands.sees("completeness (C)");
-    let effects = hands.press("esc x");
+    let effects = hands.press("esc x enter");
     assert!(effects.iter().any(|e| matches!(e, Effect::Export(..))), "{effects:?}");
     assert!(quits(&hands.press("q")));
     // The next start opens where this one ended and runs nothing.

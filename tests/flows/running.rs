@@ -65,7 +65,9 @@ fn outside() -> Outside {
         end: End::Done,
     };
     Outside {
-        export: Arc::new(|figure, _| Ok(Exported::Wrote(vec![format!("/{}.png", figure.name).into()]))),
+        export: Arc::new(|export, _| {
+            Ok(Exported::Wrote(vec![format!("/{}.png", export.figure.name).into()]))
+        }),
         sessions: Arc::new(move |_| Ok(vec![session()])),
         save: Arc::new(|document, _| Ok(Saved::Wrote(document.path.clone()))),
         load: Arc::new(|path| Ok(Document { path: path.to_owned(), text: String::new() })),
@@ -116,7 +118,7 @@ fn looped(tape: Tape, keys: &[(u64, &str)]) -> (Board, ExitReason, String, Vec<u
 fn the_loop_draws_records_and_quits() {
     let tape = Tape::default();
     let record = tape.record.clone();
-    let keys = [(100, "l"), (60, "l"), (60, "x"), (60, "ctrl-c"), (60, "q")];
+    let keys = [(100, "l"), (60, "l"), (60, "x"), (60, "enter"), (60, "ctrl-c"), (60, "q")];
     let (board, reason, screen, _) = looped(tape, &keys);
     assert_eq!(reason, ExitReason::User);
     assert_eq!(board.results::<Results>().point.as_ref().unwrap().reliability[0].value.value, 0.165);
@@ -146,10 +148,19 @@ fn a_recording_that_fails_does_not_end_the_program() {
 
 #[test]
 fn a_session_is_replayed_on_top_of_the_live_run_and_left_again() {
-    let keys = [(100, "0"), (150, "tab"), (60, "enter"), (300, "x"), (60, "q"), (60, "T"), (60, "ctrl-c")];
+    let keys = [
+        (100, "0"),
+        (150, "tab"),
+        (60, "enter"),
+        (300, "x"),
+        (60, "enter"),
+        (60, "q"),
+        (60, "T"),
+        (60, "ctrl-c"),
+    ];
     let tape = Tape::default();
     let record = tape.record.clone();
-    let (board, reason, screen, _) = looped(tape, &keys[..4]);
+    let (board, reason, screen, _) = looped(tape, &keys[..5]);
     assert_eq!(reason, ExitReason::InputClosed);
     assert!(screen.contains("replay first"), "{screen}");
     assert!(board.running(), "the live run goes on beneath");

@@ -263,11 +263,11 @@ fn a_board_of_commands_and_events_alone_is_the_board_that_was_shown() {
 fn the_pair_in_view_is_exported_as_it_is_drawn() {
     let mut h = has_scored(120, 40);
     h.focus(HEATMAP);
-    let effects = h.keys("x");
-    let Some(Effect::Export(figure, _)) = effects.last() else { panic!("{effects:?}") };
-    assert_eq!(figure.name, "heatmap-bert-mini-attention-1");
+    let effects = h.keys("x enter");
+    let Some(Effect::Export(export, _)) = effects.last() else { panic!("{effects:?}") };
+    assert_eq!(export.figure.name, "heatmap-bert-mini-attention-1");
     for format in Format::ALL {
-        assert!(render(figure, format, &Options::default()).unwrap().len() > 100);
+        assert!(render(&export.figure, format, &Options::default()).unwrap().len() > 100);
     }
     assert!(matches!(h.keys("y")[..], [Effect::Copy(_)]), "{}", h.screen());
 }

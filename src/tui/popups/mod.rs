@@ -1,6 +1,7 @@
 //! Popups drawn over the panes: help, palette, pages to read, and pickers.
 
 mod diff;
+mod export;
 mod pages;
 mod pickers;
 mod presets;
@@ -13,6 +14,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
 pub(crate) use diff::{Compare, Runs};
+pub(crate) use export::{Choice, ExportFigure, named};
 pub(crate) use pages::{Answer, Family, Glossary, Notices, Provenance};
 pub(crate) use pickers::entries;
 pub(crate) use pickers::{Choices, Held, Kept, Overwrite, Quit, SecondRun, Unsaved, WaitingRuns};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ratatui::text::Line;
 
 use super::{Picker, mark};
-use crate::action::{Document, Effect, Existing};
+use crate::action::{Document, Effect, Existing, Export};
 use crate::reduce::job;
 use crate::screens::SCREENS;
 use crate::setup::{self, Row};
@@ -13,7 +13,6 @@ use crate::state::State;
 use crate::theme::Role;
 use base::numbers::seconds;
 use base::text::{printable, shortened};
-use figure::Figure;
 use labs::Spec;
 use labs::setting::{Kind, Value};
 
@@ -246,7 +245,7 @@ pub struct Held {
 /// Something to write that is kept until the user has said what becomes of the files in its way.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kept {
-    Figure(Box<Figure>),
+    Figure(Box<Export>),
     Document(Box<Document>),
 }
 
@@ -275,7 +274,7 @@ impl Picker for Overwrite {
             _ => return Vec::new(),
         };
         vec![match held.what {
-            Kept::Figure(figure) => Effect::Export(figure, existing),
+            Kept::Figure(export) => Effect::Export(export, existing),
             Kept::Document(document) => Effect::Save(document, existing),
         }]
     }

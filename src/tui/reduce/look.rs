@@ -1,6 +1,7 @@
 //! Commands of the view: focus, zoom, glyphs, themes, figures and numbers of the focused pane.
 
-use crate::action::{Effect, Existing};
+use crate::action::Effect;
+use crate::popups;
 use crate::screen::Pane;
 use crate::setup;
 use crate::state::{Glyphs, Opening, Prompt, Purpose, State, TextEntry};
@@ -118,12 +119,13 @@ pub fn theme(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Writes the figure of the focused pane.
+/// Asks how the figure of the focused pane is written.
 pub fn export(state: &mut State) -> Vec<Effect> {
-    let figure = state.screen().figure(state).cloned();
-    let text = if figure.is_some() { "writing the figure" } else { "nothing to export yet" };
-    state.view.toast = Some(text.into());
-    figure.map_or(Vec::new(), |figure| vec![Effect::Export(Box::new(figure), Existing::Ask)])
+    if state.screen().figure(state).is_some() {
+        return popups::pick(state, &popups::ExportFigure, 0);
+    }
+    state.view.toast = Some("nothing to export yet".into());
+    Vec::new()
 }
 
 /// Copies the numbers of the focused pane.

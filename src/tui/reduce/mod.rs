@@ -123,10 +123,10 @@ fn exported(state: &mut State, done: Exported) {
             let problem = Problem { what, r#where: "export".into(), hint: String::new() };
             state.notify(Notice { level: NoticeLevel::Info, problem });
         }
-        Exported::Exists(figure, files) => {
+        Exported::Exists(export, files) => {
             state.view.toast = None;
             state.view.entry = None;
-            state.held = Some(Held { what: Kept::Figure(figure), files });
+            state.held = Some(Held { what: Kept::Figure(export), files });
             popups::pick(state, &popups::Overwrite, 0);
         }
     }

@@ -296,13 +296,14 @@ fn files_that_are_in_the_way_are_asked_about_and_closing_the_question_writes_not
         layers: Vec::new(),
         provenance: Provenance::default(),
     };
+    let export = crate::action::Export { figure, options: Default::default() };
     let mut state = state();
-    let exists = || Exported::Exists(Box::new(figure.clone()), vec!["/a/f.png".into()]);
+    let exists = || Exported::Exists(Box::new(export.clone()), vec!["/a/f.png".into()]);
     reduce(&mut state, Action::Exported(Ok(exists())));
     assert_eq!(state.popup_name(), Some("overwrite"));
-    assert_eq!(keys(&mut state, "enter"), [Effect::Export(Box::new(figure.clone()), Existing::Replace)]);
+    assert_eq!(keys(&mut state, "enter"), [Effect::Export(Box::new(export.clone()), Existing::Replace)]);
     reduce(&mut state, Action::Exported(Ok(exists())));
-    assert_eq!(keys(&mut state, "j enter"), [Effect::Export(Box::new(figure.clone()), Existing::Keep)]);
+    assert_eq!(keys(&mut state, "j enter"), [Effect::Export(Box::new(export.clone()), Existing::Keep)]);
     reduce(&mut state, Action::Exported(Ok(exists())));
     assert!(keys(&mut state, "esc").is_empty() && state.held.is_none());
 }

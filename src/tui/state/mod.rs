@@ -14,6 +14,7 @@ pub use place::{Place, moved};
 pub use popup::{Popup, Prompt, Purpose, TextEntry};
 pub use sources::{Followed, ReplayState, Seat};
 
+use super::action::ExportOptions;
 use super::keymap::Keymap;
 use super::memory::Memory;
 use super::popups::Held;
@@ -84,6 +85,8 @@ pub struct View {
     pub popup: Option<Popup>,
     /// The text field at the bottom.
     pub entry: Option<TextEntry>,
+    /// How figures are written.
+    pub(crate) export: ExportOptions,
     /// The characters that charts and sliders are drawn with.
     pub glyphs: Glyphs,
     /// Index into the themes.
@@ -238,6 +241,7 @@ impl State {
             places: SCREENS.iter().map(|s| (s.id(), Place::at(s.first()))).collect(),
             popup: None,
             entry: None,
+            export: ExportOptions::default(),
             glyphs,
             theme: 0,
             compared: (0, 0),

@@ -1,0 +1,175 @@
+//! Files that the terminal program writes and reads: exported figures, documents.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use base::Problem;
+use base::files::Whole;
+use session::name;
+use tui::action::{Document, Existing, Export, ExportOptions, Exported, Saved};
+
+/// Writes a figure into `folder`, in each of its formats; files that already exist are reported, replaced, or left alone while another
+/// name is used.
+pub(super) fn export(wanted: &Export, folder: &Path, existing: Existing) -> Result<Exported, Problem> {
+    let Export { figure, options: ExportOptions { look, formats } } = wanted;
+    // An absolute path can be found from anywhere.
+    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let stem = name::sanitise(&figure.name);
+    let file = |stem: &str, extension: &str| folder.join(format!("{stem}.{extension}"));
+    let there = |stem: &str| {
+        let caption = formats.iter().any(|format| look.captions(*format)).then_some("txt");
+        let written = formats.iter().map(|format| format.extension()).chain(caption);
+        written.map(|extension| file(stem, extension)).filter(|f| f.exists()).collect::<Vec<PathBuf>>()
+    };
+    let in_the_way = there(&stem);
+    let stem = match existing {
+        Existing::Ask if !in_the_way.is_empty() => {
+            return Ok(Exported::Exists(Box::new(wanted.clone()), in_the_way));
+        }
+        Existing::Ask | Existing::Replace => stem,
+        Existing::Keep => std::iter::once(stem.clone())
+            .chain((2..10_000).map(|k| format!("{stem}-{k}")))
+            .find(|s| there(s).is_empty())
+            .unwrap_or(stem),
+    };
+    let write = |path: PathBuf| {
+        figure::export(figure, &path, look, true).map_err(|e| Problem {
+            what: e.to_string(),
+            r#where: path.display().to_string(),
+            hint: "start the program in a folder that can be written".into(),
+        })
+    };
+    let written: Vec<Vec<PathBuf>> =
+        formats.iter().map(|format| write(file(&stem, format.extension()))).collect::<Result<_, _>>()?;
+    Ok(Exported::Wrote(written.concat()))
+}
+
+/// Largest text file that is read into the screen.
+const MAX_TEXT: u64 = 64 << 20;
+
+/// Writes a document; a path that is not absolute lies in `folder`. A file that already exists is reported, replaced, or left
+/// alone while another name is used.
+pub(super) fn save(document: &Document, folder: &Path, existing: Existing) -> Result<Saved, Problem> {
+    let path = folder.join(&document.path);
+    let path = std::path::absolute(&path).unwrap_or(path);
+    let fail = |e: &dyn std::fmt::Display| Problem {
+        what: e.to_string(),
+        r#where: path.display().to_string(),
+        hint: "name a file in a folder that can be written".into(),
+    };
+    let target = match existing {
+        Existing::Ask if path.symlink_metadata().is_ok() => {
+            return Ok(Saved::Exists(Box::new(Document { path, text: document.text.clone() })));
+        }
+        Existing::Keep => free(&path),
+        Existing::Ask | Existing::Replace => path.clone(),
+    };
+    let mut whole = Whole::new(&target, existing == Existing::Replace).map_err(|e| fail(&e))?;
+    whole.file().write_all(document.text.as_bytes()).map_err(|e| fail(&e))?;
+    whole.place().map_err(|e| fail(&e))?;
+    Ok(Saved::Wrote(target))
+}
+
+/// The path with the first number from 2 behind its stem that is free.
+fn free(path: &Path) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let extension = path.extension().map_or(String::new(), |e| format!(".{}", e.to_string_lossy()));
+    let beside = |k: usize| path.with_file_name(format!("{stem}-{k}{extension}"));
+    (2..10_000).map(beside).find(|p| p.symlink_metadata().is_err()).unwrap_or_else(|| path.to_owned())
+}
+
+/// Reads a text file whole.
+pub(super) fn load(path: &Path) -> Result<Document, Problem> {
+    let fail = |what: String| Problem {
+        what,
+        r#where: path.display().to_string(),
+        hint: "name a text file that can be read".into(),
+    };
+    let text = base::read::text(path, MAX_TEXT).map_err(|e| fail(format!("cannot be read: {e}")))?;
+    Ok(Document { path: path.to_owned(), text })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use figure::Style;
+
+    fn wanted() -> Export {
+        use figure::layers::{Datum, Line};
+        use figure::{Axis, Dash, Figure, Layer, Provenance, Role};
+        let point = |x| Datum { x, y: x, n: 1.into(), ..Datum::default() };
+        let points = vec![point(0.0), point(1.0)];
+        let line = Line { label: "s".into(), role: Role::line(0).dash(Dash::Solid), points };
+        let (x, y) = (Axis::linear("x"), Axis::linear("x"));
+        let (name, title) = ("a/b".into(), "t".into());
+        let provenance = Provenance::default();
+        let figure = Figure { name, title, x, y, layers: vec![Layer::Line(line)], provenance };
+        Export { figure, options: ExportOptions::default() }
+    }
+
+    fn wrote(done: Exported) -> Vec<PathBuf> {
+        match done {
+            Exported::Wrote(files) => files,
+            Exported::Exists(_, files) => panic!("{files:?} are in the way"),
+        }
+    }
+
+    #[test]
+    fn an_export_says_the_full_path_and_asks_before_it_replaces_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = wrote(export(&wanted(), folder.path(), Existing::Ask).unwrap());
+        assert_eq!(first.len(), 3);
+        assert!(first.iter().all(|f| f.is_absolute() && f.is_file()));
+        std::fs::write(&first[0], "mine").unwrap();
+        let Exported::Exists(held, files) = export(&wanted(), folder.path(), Existing::Ask).unwrap() else {
+            panic!("it asked nothing")
+        };
+        assert_eq!((*held, files), (wanted(), first.clone()));
+        assert_eq!(std::fs::read(&first[0]).unwrap(), b"mine", "nothing was written");
+        let beside = wrote(export(&wanted(), folder.path(), Existing::Keep).unwrap());
+        assert!(beside.iter().all(|f| !first.contains(f)));
+        assert_eq!(std::fs::read(&first[0]).unwrap(), b"mine");
+        assert_eq!(wrote(export(&wanted(), folder.path(), Existing::Replace).unwrap()), first);
+        assert_ne!(std::fs::read(&first[0]).unwrap(), b"mine");
+    }
+
+    #[test]
+    fn the_caption_of_a_figure_for_a_paper_replaces_no_text_unasked() {
+        let folder = tempfile::tempdir().unwrap();
+        let caption = folder.path().join("a-b.txt");
+        std::fs::write(&caption, "mine").unwrap();
+        let mut wanted = wanted();
+        wanted.options.formats = vec![figure::Format::Pdf];
+        assert_eq!(wrote(export(&wanted, folder.path(), Existing::Ask).unwrap()).len(), 1);
+        wanted.options.look.style = Style::Paper;
+        let Exported::Exists(_, files) = export(&wanted, folder.path(), Existing::Ask).unwrap() else {
+            panic!()
+        };
+        assert_eq!(files, [folder.path().join("a-b.pdf"), caption.clone()]);
+        assert_eq!(wrote(export(&wanted, folder.path(), Existing::Keep).unwrap()).len(), 2);
+        assert_eq!(std::fs::read(&caption).unwrap(), b"mine");
+    }
+
+    #[test]
+    fn a_document_replaces_a_file_only_when_told_and_is_read_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let document = Document { path: "a.jsonl".into(), text: "{}\n".into() };
+        let path = folder.path().join("a.jsonl");
+        assert_eq!(save(&document, folder.path(), Existing::Ask).unwrap(), Saved::Wrote(path.clone()));
+        std::fs::write(&path, "mine").unwrap();
+        let held = Document { path: path.clone(), ..document.clone() };
+        assert_eq!(
+            save(&document, folder.path(), Existing::Ask).unwrap(),
+            Saved::Exists(Box::new(held.clone()))
+        );
+        let beside = folder.path().join("a-2.jsonl");
+        assert_eq!(save(&held, folder.path(), Existing::Keep).unwrap(), Saved::Wrote(beside));
+        assert_eq!(load(&path).unwrap().text, "mine");
+        assert_eq!(save(&held, folder.path(), Existing::Replace).unwrap(), Saved::Wrote(path.clone()));
+        assert_eq!(load(&path).unwrap(), held);
+        assert!(load(folder.path()).unwrap_err().what.contains("a folder"));
+        assert!(load(&folder.path().join("b")).is_err());
+        std::fs::write(&path, [0xff, 0xfe]).unwrap();
+        assert!(load(&path).unwrap_err().what.contains("cannot be read"));
+    }
+}

@@ -1,0 +1,168 @@
+//! The export dialog: the style, the width and the formats of a figure's files.
+
+use ratatui::text::Line;
+
+use super::{Picker, entries};
+use crate::action::{Effect, Existing, Export, ExportOptions};
+use crate::state::State;
+use base::text::pad;
+use figure::{Format, Style};
+
+/// Widths on offer, in millimetres: that of the style, and the columns of a journal.
+const WIDTHS: [Option<f64>; 3] = [None, Some(84.0), Some(174.0)];
+
+/// A line of the dialog.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Choice {
+    Style(Style),
+    Width(Option<f64>),
+    Format(Format),
+}
+
+impl Choice {
+    /// All lines, in order.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        let styles = Style::ALL.into_iter().map(Self::Style);
+        let widths = WIDTHS.into_iter().map(Self::Width);
+        styles.chain(widths).chain(Format::ALL.into_iter().map(Self::Format))
+    }
+
+    fn group(self) -> &'static str {
+        match self {
+            Self::Style(_) => "style",
+            Self::Width(_) => "width",
+            Self::Format(_) => "formats",
+        }
+    }
+
+    /// Its name on the screen and in what is kept between starts.
+    pub(crate) fn name(self) -> String {
+        match self {
+            Self::Style(style) => style.name().into(),
+            Self::Width(None) => "usual".into(),
+            Self::Width(Some(width)) => format!("{width} mm"),
+            Self::Format(format) => format.extension().into(),
+        }
+    }
+
+    /// True if it is chosen.
+    pub(crate) fn is_on(self, options: &ExportOptions) -> bool {
+        match self {
+            Self::Style(style) => options.look.style == style,
+            Self::Width(width) => options.look.width == width,
+            Self::Format(format) => options.formats.contains(&format),
+        }
+    }
+
+    /// Chooses a style or a width; adds a format, or removes it unless it is the only one.
+    fn toggle(self, options: &mut ExportOptions) {
+        match self {
+            Self::Style(style) => options.look.style = style,
+            Self::Width(width) => options.look.width = width,
+            Self::Format(format) if self.is_on(options) => {
+                if options.formats.len() > 1 {
+                    options.formats.retain(|f| *f != format);
+                }
+            }
+            Self::Format(format) => {
+                let wanted = |f: &Format| *f == format || options.formats.contains(f);
+                options.formats = Format::ALL.into_iter().filter(wanted).collect();
+            }
+        }
+    }
+}
+
+/// The options with these names; those that are missing or unknown are as usual.
+pub(crate) fn named(names: &[String]) -> ExportOptions {
+    let usual = ExportOptions::default();
+    let mut options = ExportOptions { formats: Vec::new(), ..usual.clone() };
+    for choice in Choice::all().filter(|choice| names.contains(&choice.name())) {
+        choice.toggle(&mut options);
+    }
+    if options.formats.is_empty() {
+        options.formats = usual.formats;
+    }
+    options
+}
+
+/// Writes the figure of the focused pane; accepting takes the options as they are.
+pub(crate) struct ExportFigure;
+
+impl Picker for ExportFigure {
+    fn name(&self) -> &'static str {
+        "export"
+    }
+
+    fn title(&self, state: &State) -> String {
+        let label = |command| state.keymap.short_label(command);
+        format!("Export figure: {} writes, {} changes", label("popup-accept"), label("popup-select"))
+    }
+
+    fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
+        let mut last = "";
+        let texts = Choice::all().map(|choice| {
+            let group = if choice.group() == last { "" } else { choice.group() };
+            last = choice.group();
+            let check = state.view.glyphs.check(choice.is_on(&state.view.export));
+            format!("{} {check} {}", pad(group, 8), choice.name())
+        });
+        entries(state, selected, texts)
+    }
+
+    fn take(&self, state: &mut State, _: usize) -> Vec<Effect> {
+        let Some(figure) = state.screen().figure(state).cloned() else { return Vec::new() };
+        state.view.toast = Some("writing the figure".into());
+        let options = state.view.export.clone();
+        vec![Effect::Export(Box::new(Export { figure, options }), Existing::Ask)]
+    }
+
+    fn marks(&self, _: &State) -> bool {
+        true
+    }
+
+    fn mark(&self, state: &mut State, entry: usize) -> Vec<Effect> {
+        if let Some(choice) = Choice::all().nth(entry) {
+            choice.toggle(&mut state.view.export);
+        }
+        Vec::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::Start;
+
+    /// Marks the line of this name.
+    fn mark(state: &mut State, name: &str) {
+        let entry = Choice::all().position(|choice| choice.name() == name).unwrap();
+        ExportFigure.mark(state, entry);
+    }
+
+    fn chosen(options: &ExportOptions) -> Vec<String> {
+        Choice::all().filter(|choice| choice.is_on(options)).map(Choice::name).collect()
+    }
+
+    #[test]
+    fn one_style_one_width_and_any_number_of_formats_are_chosen() {
+        let mut state = State::new(Start::new());
+        assert_eq!(chosen(&state.view.export), ["lab-book", "usual", "png", "svg", "csv"]);
+        for name in ["paper", "174 mm", "pdf", "png", "svg", "csv"] {
+            mark(&mut state, name);
+        }
+        assert_eq!(chosen(&state.view.export), ["paper", "174 mm", "pdf"]);
+        mark(&mut state, "pdf");
+        assert_eq!(chosen(&state.view.export), ["paper", "174 mm", "pdf"], "one format stays");
+        let lines: Vec<String> = ExportFigure.lines(&state, 0).iter().map(ToString::to_string).collect();
+        assert!(lines[1].ends_with("▣ paper") && lines[0].contains("style    ▢ lab-book"), "{lines:?}");
+    }
+
+    #[test]
+    fn options_come_back_by_their_names() {
+        for names in [["slides", "84 mm", "svg"], ["dark", "usual", "csv"]] {
+            let names = names.map(str::to_owned);
+            assert_eq!(chosen(&named(&names)), names);
+        }
+        assert_eq!(named(&["gif".into(), "9 mm".into()]), ExportOptions::default());
+    }
+}
