@@ -219,7 +219,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let stub = vec!["Model".to_owned()];
         let (name, caption) = ("t".to_owned(), "Caption".to_owned());
-        let table = Table { name, caption, stub, decimals: 1, scale: 1.0, entries: Vec::new() };
+        let table = Table { name, caption, stub, decimals: 1, scale: 1.0, whole: &[], entries: Vec::new() };
         for (name, begins) in [
             ("t.md", "Caption\n\n| Model |"),
             ("t.tex", "% Caption\n\\begin{tabular}{l}"),

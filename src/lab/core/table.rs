@@ -57,6 +57,8 @@ pub struct Table {
     pub decimals: usize,
     /// Factor of the numbers: 100 for per cent.
     pub scale: f64,
+    /// Columns of whole numbers, which are printed as they are.
+    pub whole: &'static [&'static str],
     /// The numbers.
     pub entries: Vec<Entry>,
 }
@@ -105,8 +107,10 @@ impl Table {
 
     /// A number as it is printed; a dash where there is none.
     fn number(&self, entry: Option<&Entry>) -> String {
-        match entry.and_then(|e| e.value).filter(|v| v.mean.is_finite()) {
-            Some(value) => format!("{:.*}", self.decimals, value.mean * self.scale),
+        let there = entry.and_then(|e| Some((e, e.value.filter(|v| v.mean.is_finite())?)));
+        match there {
+            Some((entry, value)) if self.whole.contains(&entry.column.as_str()) => value.mean.to_string(),
+            Some((_, value)) => format!("{:.*}", self.decimals, value.mean * self.scale),
             None => "–".to_owned(),
         }
     }
@@ -115,9 +119,9 @@ impl Table {
         let escaped = |text: &str| text.replace('\\', "\\\\").replace('|', "\\|");
         let safe = |text: &str| escaped(&printable_label(text));
         let groups = self.groups();
-        let heads = groups
-            .iter()
-            .flat_map(|(g, columns)| columns.iter().map(move |c| format!("{} {}", safe(g), safe(c))));
+        let heads = groups.iter().flat_map(|(g, columns)| {
+            columns.iter().map(move |c| format!("{} {}", safe(g), safe(c)).trim_start().to_owned())
+        });
         let heads: Vec<String> = self.stub.iter().map(|s| safe(s)).chain(heads).collect();
         let rules = (0..heads.len()).map(|i| if i < self.stub.len() { "---" } else { "---:" });
         let mut out = format!("{}\n\n", escaped(&printable_message(&self.caption)));

@@ -22,6 +22,7 @@ pub mod studies;
 pub mod summary;
 pub mod survey;
 pub mod systems;
+pub mod tables;
 pub mod tally;
 pub mod tasks;
 

@@ -161,7 +161,7 @@ fn built_in(spec: &Spec) -> Result<Drawn, Fault> {
 }
 
 /// The name of a kind of perturbation in findings.
-fn perturbation_name(perturbation: Perturbation) -> &'static str {
+pub(super) fn perturbation_name(perturbation: Perturbation) -> &'static str {
     match perturbation {
         Perturbation::Dispens => "dispens",
         Perturbation::Import => "import",

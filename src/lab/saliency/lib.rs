@@ -18,6 +18,7 @@ pub mod input;
 pub mod methods;
 pub mod metrics;
 pub mod predict;
+mod published;
 pub mod question;
 pub mod results;
 pub mod sentence;

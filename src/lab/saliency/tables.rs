@@ -1,9 +1,10 @@
-//! A run's findings as the tables of the paper.
+//! A run's findings as the tables of the paper, the published rows below its own.
 
 use super::finding::{ALL, Sample};
 use super::metrics::tables::{
     Accuracy, Interpretability, accuracy, accuracy_by_perturbation, by_perturbation, interpretability,
 };
+use super::published;
 use super::results::Results;
 use super::spec::dimension_name;
 use corpus::rationales::Dimension;
@@ -13,39 +14,49 @@ use lab::table::Table;
 pub fn all(results: &Results) -> Vec<Table> {
     let (whole, by_kind): (Vec<Accuracy>, Vec<Accuracy>) =
         accuracies(results).into_iter().partition(|a| a.perturbation == ALL);
-    let mut rows: Vec<Interpretability> = results
-        .interpretability
-        .iter()
-        .map(|t| {
-            let v = &t.value;
-            let measures = [
-                ("F1", v.token_f1, t.n),
-                ("MAP", v.map, v.pairs),
-                ("PCC", v.pcc, v.pcc_kept),
-                ("MAP*", v.map_star, v.pcc_total),
-                ("F1Δ", v.f1_delta, v.pairs),
-            ];
-            Interpretability {
-                model: t.model.clone(),
-                method: v.method.clone(),
-                dimension: v.dimension.clone(),
-                perturbation: v.perturbation.clone(),
-                measures: measures.into_iter().map(|(name, value, n)| (name.to_owned(), value, n)).collect(),
-            }
-        })
-        .collect();
-    rows.sort_by_key(|r| place(&r.dimension));
+    let rows = results.interpretability.iter().map(|t| {
+        let v = &t.value;
+        let measures = [
+            ("F1", v.token_f1, t.n),
+            ("MAP", v.map, v.pairs),
+            ("PCC", v.pcc, v.pcc_kept),
+            ("MAP*", v.map_star, v.pcc_total),
+            ("F1Δ", v.f1_delta, v.pairs),
+        ];
+        Interpretability {
+            model: t.model.clone(),
+            method: v.method.clone(),
+            dimension: v.dimension.clone(),
+            perturbation: v.perturbation.clone(),
+            measures: measures.into_iter().map(|(name, value, n)| (name.to_owned(), value, n)).collect(),
+        }
+    });
+    let (mut all, mut kinds): (Vec<_>, Vec<_>) = rows.partition(|r| r.perturbation == ALL);
+    all.sort_by_key(|r| place(&r.dimension));
+    kinds.sort_by_key(|r| place(&r.dimension));
     let tables = [
-        accuracy(&whole),
-        interpretability(&rows),
-        accuracy_by_perturbation(&by_kind),
-        by_perturbation(&rows),
+        (accuracy(&above(whole, published::accuracy())), "Tables 4 and 8"),
+        (interpretability(&above(all, published::interpretability())), "Tables 5 and 9"),
+        (accuracy_by_perturbation(&above(by_kind, published::accuracy_by_kind())), "Tables 6 and 11"),
+        (by_perturbation(&above(kinds, published::by_kind())), "Tables 7 and 10"),
     ];
-    tables.into_iter().filter(|t| !t.entries.is_empty()).collect()
+    let cited = tables.into_iter().map(|(mut table, source)| {
+        table.caption.push_str(&format!(" (published: Shen et al. 2022, {source})"));
+        table
+    });
+    cited.filter(|t| !t.entries.is_empty()).collect()
+}
+
+/// The run's rows, and the published ones below them; none where the run has none.
+fn above<R>(mut mine: Vec<R>, published: Vec<R>) -> Vec<R> {
+    if !mine.is_empty() {
+        mine.extend(published);
+    }
+    mine
 }
 
 /// Name of the rows of what changes from originals to partners.
-const CHANGE: &str = "change";
+pub(super) const CHANGE: &str = "change";
 
 /// Shares of right answers, each change behind what it is a change of.
 fn accuracies(results: &Results) -> Vec<Accuracy> {
@@ -69,8 +80,14 @@ fn accuracies(results: &Results) -> Vec<Accuracy> {
     // Findings come in the order in which they were made.
     let samples = [Sample::Original.name(), Sample::Perturbed.name(), CHANGE, ALL];
     let sample = |a: &Accuracy| samples.iter().position(|s| *s == a.sample);
-    all.sort_by_key(|a| (place(&a.dimension), sample(a)));
+    all.sort_by_key(|a| (place(&a.dimension), sample(a), kind(&a.perturbation)));
     all
+}
+
+/// Sort key of a kind of perturbation: in the order of the paper, then others.
+fn kind(perturbation: &str) -> usize {
+    let known = published::kinds();
+    known.iter().position(|k| *k == perturbation).unwrap_or(known.len())
 }
 
 /// Sort key of a dimension: in the order of the paper, then those of other data, then all of them together.
@@ -158,6 +175,11 @@ mod tests {
             ..Results::default()
         };
         let tables = all(&results);
+        for (table, published) in tables.iter().zip([24, 6, 6]) {
+            let text = table.write(Form::Markdown);
+            assert_eq!(text.lines().filter(|l| l.contains(", published (")).count(), published, "{text}");
+            assert!(text.find("| m |") < text.find(", published ("), "the run's rows come first");
+        }
         let names: Vec<&str> = tables.iter().map(|t| t.name.as_str()).collect();
         assert_eq!(names, ["accuracy", "accuracy-perturbations", "perturbations"]);
         let accuracy = tables[0].write(Form::Markdown);

@@ -17,7 +17,7 @@ use super::plan::{AlsoSpec, Hypothesis};
 use super::question::Question as Asked;
 use super::spec::{IntervalSpec, POWER_TOML, Spec, TestSpec};
 use super::studies::STUDIES;
-use super::{figures, summary};
+use super::{figures, summary, tables};
 use crate::Finding;
 use crate::Host;
 use crate::Question;
@@ -30,6 +30,7 @@ use lab::demand::{Forecast, Size};
 use lab::family::Comparison;
 use lab::fault::Fault;
 use lab::host::Share;
+use lab::table::Table;
 use lab::{Details, EngineInfo, Experiment, FigureEntry, Instrument, LabId, Preset};
 
 pub static LAB: Power = Power;
@@ -97,6 +98,10 @@ impl Instrument for Power {
         engine: Option<&EngineInfo>,
     ) -> Result<Figure, String> {
         figures::pick(name, details, results, engine)
+    }
+
+    fn tables(results: &super::Results) -> Vec<Table> {
+        tables::all(results)
     }
 
     fn decides(spec: &Spec) -> Option<String> {

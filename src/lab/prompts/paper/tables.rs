@@ -22,6 +22,7 @@ fn table(name: &str, caption: &str, mine: Vec<Entry>, published: Vec<Entry>) -> 
         stub: vec!["Model".into(), "Source".into()],
         decimals: 1,
         scale: 100.0,
+        whole: &[],
         entries: mine.into_iter().chain(published).collect(),
     })
 }

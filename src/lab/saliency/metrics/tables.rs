@@ -51,6 +51,7 @@ pub fn accuracy(rows: &[Accuracy]) -> Table {
         stub: vec!["Model".to_owned(), "Inputs".to_owned()],
         decimals: 1,
         scale: 100.0,
+        whole: &[],
         entries: entries.collect(),
     }
 }
@@ -78,6 +79,7 @@ pub(crate) fn accuracy_by_perturbation(rows: &[Accuracy]) -> Table {
         stub: vec!["Model".to_owned(), "Inputs".to_owned()],
         decimals: 1,
         scale: 100.0,
+        whole: &[],
         entries: entries.collect(),
     }
 }
@@ -115,6 +117,7 @@ fn measures<'r>(
         stub: stub.iter().map(|s| (*s).to_owned()).collect(),
         decimals: 3,
         scale: 1.0,
+        whole: &[],
         entries: entries.collect(),
     }
 }

@@ -70,6 +70,7 @@ pub(crate) fn table(results: &Results) -> Option<Table> {
         stub: ["model", "method", "oracle", "written at", "strength"].map(str::to_owned).to_vec(),
         decimals: 3,
         scale: 1.0,
+        whole: &[],
         entries,
     })
 }

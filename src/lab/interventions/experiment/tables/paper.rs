@@ -47,6 +47,7 @@ fn table(
         stub,
         decimals,
         scale,
+        whole: &[],
         entries,
     })
 }
