@@ -96,6 +96,8 @@ pub struct Fitted {
     flipped: bool,
     /// True if its values are whole numbers: ranks.
     whole: bool,
+    /// The value of all points of a horizontal axis, where they have one and the axis no range: its only tick.
+    only: Option<f64>,
     categories: Vec<String>,
 }
 
@@ -141,7 +143,7 @@ impl Fitted {
         let flipped = axis.reversed != (upright && scale == Scale::Categories);
         if scale == Scale::Categories {
             let hi = categories.len().max(1) as f64 - 0.5;
-            return Self { scale, lo: -0.5, hi, zero: false, flipped, whole: true, categories };
+            return Self { scale, lo: -0.5, hi, zero: false, flipped, whole: true, only: None, categories };
         }
         let usable = |v: f64| v.is_finite() && (!log || v > 0.0);
         let (mut lo, mut hi, mut zero) = (f64::INFINITY, f64::NEG_INFINITY, false);
@@ -153,12 +155,13 @@ impl Fitted {
             }
         }
         let fixed = axis.range.filter(|(a, b)| usable(*a) && usable(*b) && a < b);
+        let only = (!upright && fixed.is_none() && lo == hi && !zero).then_some(lo);
         let (lo, hi) = match fixed {
             Some(range) => range,
             None if lo > hi => (if log { 0.01 } else { 0.0 }, 1.0),
             None => widened(log, lo, hi),
         };
-        Self { scale, lo, hi, zero, flipped, whole: axis.whole, categories: Vec::new() }
+        Self { scale, lo, hi, zero, flipped, whole: axis.whole, only, categories: Vec::new() }
     }
 
     /// Position of a value, clamped to the axis; none for values that the axis cannot show.
@@ -249,6 +252,10 @@ impl Fitted {
     /// Sets of ticks from dense to sparse.
     fn candidates(&self, terse: bool) -> Vec<Vec<(f64, String)>> {
         let (lo, hi) = (self.lo, self.hi);
+        if let Some(value) = self.only {
+            let decimals = value.to_string().split_once('.').map_or(0, |(_, rest)| rest.len().min(6));
+            return vec![vec![(value, text(value, decimals, terse))]];
+        }
         match self.scale {
             Scale::Linear => linear(lo, hi, terse, if self.whole { 1.0 } else { 0.0 }),
             Scale::Log => {

@@ -396,6 +396,18 @@ impl<'a> Canvas<'a> {
         !texts.any(|item| reaches(self.fonts, item, room))
     }
 
+    /// What a label in a rectangle hides of the items after the first `from`: 1 for each area, 10 for each line or marker. `None` if it
+    /// would lie on text.
+    pub(crate) fn hidden(&self, from: usize, room: Rect) -> Option<usize> {
+        let recorder = self.recorder.borrow();
+        let weight = |item: &Item| match item {
+            Item::Fill { alpha, .. } if *alpha < 0.5 => 1,
+            _ => 10,
+        };
+        let hit = recorder.items.iter().skip(from).filter(|item| reaches(self.fonts, item, room));
+        self.is_free_of_text(room).then(|| hit.map(weight).sum())
+    }
+
     /// A line through the points.
     pub(crate) fn line(&self, points: &[At], pen: Pen) -> Drawn {
         let pen = Pen { width: pen.width * self.look.stroke, ..pen };

@@ -18,9 +18,9 @@ impl Room {
     }
 }
 
-/// Places along the arrow, between the two boxes. It is bent where a straight one would come within `air` of another box;
-/// empty if the boxes touch.
-pub(crate) fn course(from: &Room, to: &Room, others: &[Room], air: f64) -> Vec<At> {
+/// Places along the arrow, between the two boxes. It is bent where a straight one would come within `air` of another box, and stays
+/// between two edges of the page; straight where no bend helps, empty if the boxes touch.
+pub(crate) fn course(from: &Room, to: &Room, others: &[Room], (air, edges): (f64, (f64, f64))) -> Vec<At> {
     const STEPS: u32 = 80;
     let (a, b) = (from.at, to.at);
     let (dx, dy) = (b.0 - a.0, b.1 - a.1);
@@ -34,9 +34,15 @@ pub(crate) fn course(from: &Room, to: &Room, others: &[Room], air: f64) -> Vec<A
         let outside = |p: &At| !from.holds(*p, 0.0) && !to.holds(*p, 0.0);
         (0..=STEPS).map(place).filter(outside).collect()
     };
-    let free = |line: &Vec<At>| !line.iter().any(|p| others.iter().any(|n| n.holds(*p, air)));
     let bends = [0.0, -0.2, 0.2, -0.35, 0.35, -0.5, 0.5];
+    let free = |line: &Vec<At>| is_free(line, others, (air, edges));
     bends.into_iter().map(bent).find(free).unwrap_or_else(|| bent(0.0))
+}
+
+/// True if an arrow keeps clear of these boxes and stays between the edges.
+pub(crate) fn is_free(line: &[At], others: &[Room], (air, (left, right)): (f64, (f64, f64))) -> bool {
+    let bad = |p: &At| !(left..=right).contains(&p.0) || others.iter().any(|n| n.holds(*p, air));
+    !line.iter().any(bad)
 }
 
 #[cfg(test)]
@@ -46,10 +52,21 @@ mod tests {
     #[test]
     fn an_arrow_goes_around_a_node_in_its_way() {
         let room = |x: f64| Room { at: (x, 0.0), half: (5.0, 3.0) };
-        let straight = course(&room(0.0), &room(100.0), &[], 1.0);
+        let page = (1.0, (-10.0, 110.0));
+        let straight = course(&room(0.0), &room(100.0), &[], page);
         assert!(straight.iter().all(|p| p.1 == 0.0 && p.0 >= 5.0 && p.0 <= 95.0));
-        let around = course(&room(0.0), &room(100.0), &[room(50.0)], 1.0);
+        let around = course(&room(0.0), &room(100.0), &[room(50.0)], page);
         assert!(around.iter().all(|p| !room(50.0).holds(*p, 1.0)));
-        assert!(course(&room(0.0), &room(1.0), &[], 1.0).is_empty());
+        assert!(course(&room(0.0), &room(1.0), &[], page).is_empty());
+    }
+
+    /// At a column's width one arrow of the causal model ran off the page.
+    #[test]
+    fn an_arrow_stays_on_the_page() {
+        let room = |y: f64| Room { at: (0.0, y), half: (5.0, 3.0) };
+        let at = |edges| course(&room(0.0), &room(100.0), &[room(50.0)], (1.0, edges));
+        let (left, right) = (at((-90.0, 5.0)), at((-5.0, 90.0)));
+        assert!(left.iter().all(|p| p.0 <= 5.0) && left.iter().any(|p| p.0 < -6.0), "{left:?}");
+        assert!(right.iter().all(|p| p.0 >= -5.0) && right.iter().any(|p| p.0 > 6.0), "{right:?}");
     }
 }

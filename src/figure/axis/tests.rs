@@ -61,7 +61,7 @@ fn doublings_and_categories_have_ticks_of_their_own() {
 #[test]
 fn a_narrow_logarithmic_axis_still_has_labels() {
     assert!(labels(&fitted(Scale::Log, None, &[0.3, 0.4]), 700.0).len() > 2);
-    assert!(labels(&fitted(Scale::Log, None, &[3.0]), 700.0).len() > 1);
+    assert!(labels(&Fitted::new(&axis(Scale::Log, None), [3.0], true), 700.0).len() > 1);
 }
 
 #[test]
@@ -120,4 +120,15 @@ proptest! {
         let fitted = Fitted::new(&axis, [a, b], false);
         prop_assert!((fitted.value(fitted.place(a).unwrap()) / a - 1.0).abs() < 1e-6);
     }
+}
+
+/// An axis around the one strength of a control had ticks at -0.4 and 0.4.
+#[test]
+fn an_axis_of_one_value_has_one_tick() {
+    for (scale, value, label) in
+        [(Scale::Linear, 0.0, "0"), (Scale::Linear, 0.112, "0.112"), (Scale::Log, 8.0, "8")]
+    {
+        assert_eq!(labels(&fitted(scale, None, &[value, value]), 700.0), [label]);
+    }
+    assert!(labels(&fitted(Scale::Linear, Some((0.0, 1.0)), &[0.5]), 700.0).len() > 2);
 }

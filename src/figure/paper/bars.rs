@@ -5,12 +5,15 @@ use plotters::element::{ErrorBar, Rectangle};
 use super::super::canvas::{At, Canvas, Drawn, Pen, filled};
 use super::super::layers::{Bars, Ranges};
 use super::super::role::{Dash, Marker, Role};
+use super::super::{Figure, Layer};
 use super::chart::Chart;
 
 /// Widest bar of a category, in units of the page.
 const WIDEST: f64 = 60.0;
 /// Fewest examples whose interval is drawn like others.
-const FEW: usize = 10;
+pub(crate) const FEW: usize = 10;
+/// Opacity of a range.
+pub(crate) const SPAN: f64 = 0.16;
 
 /// The surface of a bar: full for solid roles, pale for dashed ones, hatched for dotted ones, so that series differ without
 /// colour.
@@ -29,6 +32,18 @@ pub(crate) fn patch(canvas: &Canvas<'_>, a: At, b: At, role: Role) -> Drawn {
 fn slot((from, to): (f64, f64), (k, of): (usize, usize)) -> (f64, f64) {
     let width = (to - from) / of.max(1) as f64;
     (from + k as f64 * width, from + (k + 1) as f64 * width)
+}
+
+/// The part of a category that the ranges or points of a layer get: layers that share a category lie side by side.
+pub(crate) fn part(chart: &Chart<'_>, figure: &Figure, layer: usize, category: f64) -> (f64, f64) {
+    let has = |layer: &Layer| match layer {
+        Layer::Ranges(l) => l.ranges.iter().any(|r| r.category as f64 == category),
+        Layer::Points(l) => l.points.iter().any(|p| p.x == category),
+        _ => false,
+    };
+    let sharing: Vec<usize> = (0..figure.layers.len()).filter(|k| has(&figure.layers[*k])).collect();
+    let place = (sharing.iter().position(|k| *k == layer).unwrap_or(0), sharing.len());
+    slot(narrowed(chart, (category - 0.4, category + 0.4), place.1), place)
 }
 
 /// Bars from zero, with error bars: the k-th of several series.
@@ -52,11 +67,7 @@ pub(crate) fn bars<'a>(
             let half = ((right - left) * 0.25).min(4.0);
             // An interval of a handful of examples spans the figure, and would be all that is seen of it.
             let few = bar.n.first > 0 && bar.n.first < FEW;
-            let pen = if few {
-                Pen::new(canvas.look.pale(canvas.look.grey), 0.8)
-            } else {
-                Pen::new(canvas.look.ink, 1.1)
-            };
+            let pen = if few { doubtful(canvas) } else { Pen::new(canvas.look.ink, 1.1) };
             whisker(canvas, chart, ((from + to) / 2.0, bar.y), ends, half, pen)?;
         }
     }
@@ -72,8 +83,13 @@ fn narrowed(chart: &Chart<'_>, (from, to): (f64, f64), series: usize) -> (f64, f
     (middle - width / 2.0, middle + width / 2.0)
 }
 
+/// The pen of an interval of a handful of examples.
+pub(crate) fn doubtful(canvas: &Canvas<'_>) -> Pen {
+    Pen { dash: Dash::Dotted, ..Pen::new(canvas.look.ink, 0.9) }
+}
+
 /// An interval with caps. plotters would draw a ring at the mean of an error bar that has caps.
-fn whisker<'a>(
+pub(crate) fn whisker<'a>(
     canvas: &Canvas<'a>,
     chart: &mut Chart<'a>,
     (x, y): (f64, f64),
@@ -90,23 +106,22 @@ fn whisker<'a>(
     Ok(())
 }
 
-/// Ranges with single dots and a mean: the k-th of several series.
+/// Ranges with single dots and a mean: the layer of this number.
 pub(crate) fn ranges<'a>(
     canvas: &Canvas<'a>,
     chart: &mut Chart<'a>,
     ranges: &Ranges,
-    place: (usize, usize),
+    (figure, layer): (&Figure, usize),
 ) -> Drawn {
     let colour = canvas.look.series(ranges.role.hue);
     for range in &ranges.ranges {
-        let middle = range.category as f64;
-        let (from, to) = slot(narrowed(chart, (middle - 0.4, middle + 0.4), place.1), place);
+        let (from, to) = part(chart, figure, layer, range.category as f64);
         let (lo, hi) = range.ends;
         let Some(((left, _), (right, _))) = chart.at(from, lo).zip(chart.at(to, hi)) else { continue };
         let x = (from + to) / 2.0;
         let half = ((right - left) * 0.3).min(7.0);
         let share = half / (right - left).max(1e-9) * (to - from);
-        chart.draw(Rectangle::new([(x - share, hi), (x + share, lo)], filled(colour, 0.16)))?;
+        chart.draw(Rectangle::new([(x - share, hi), (x + share, lo)], filled(colour, SPAN)))?;
         whisker(canvas, chart, (x, lo), (lo, hi), half, Pen::new(colour, 1.3))?;
         for at in range.dots.iter().filter_map(|dot| chart.at(x, *dot)) {
             canvas.disc(at, 1.7, colour)?;

@@ -75,7 +75,8 @@ enum Labels {
     Straight,
     /// In several lines, each no wider than this.
     Wrapped(f64),
-    Upright,
+    /// Upwards, in at most so many lines.
+    Upright(usize),
 }
 
 /// Area of the data.
@@ -115,7 +116,7 @@ impl<'a> Chart<'a> {
         let x_ticks = x_ticks(fonts, &x, labels, right - left);
         let x_name = named(fonts, &figure.x.label, right - left);
         let below_ticks = match labels {
-            Labels::Upright => x_ticks.iter().map(|t| fonts.width(&t.label, SMALL)).fold(0.0, f64::max),
+            Labels::Upright(_) => x_ticks.iter().map(|t| widest(fonts, &t.label)).fold(0.0, f64::max),
             _ => x_ticks.iter().map(|t| height_of(&t.label, SMALL)).fold(SMALL * LINE, f64::max),
         };
         let below = 2.0 * TICK + below_ticks + 3.0 + height_of(&x_name, LABEL);
@@ -172,7 +173,7 @@ impl<'a> Chart<'a> {
         let scaled = |pen: Pen| Pen { width: pen.width * look.stroke, ..pen };
         let axis = Pen::new(look.ink, 0.9);
         let small = type_of(SMALL, look.ink, Side::Middle, Side::Start);
-        let upright = self.labels == Labels::Upright;
+        let upright = matches!(self.labels, Labels::Upright(_));
         let (has_x, has_y) = (self.x.categories().is_some(), self.y.categories().is_some());
         let (x_name, y_name) = self.names.clone();
         let blank = |_: &f64| String::new();
@@ -202,7 +203,11 @@ impl<'a> Chart<'a> {
             let kind = Type { upwards: true, along: Side::End, across: Side::Middle, ..small };
             for t in &ticks {
                 let x = self.left + self.share(t.at, &self.x) * (self.right - self.left);
-                canvas.text(&t.label, (x, self.bottom + 2.0 * TICK), kind)?;
+                let middle = (t.label.lines().count() as f64 - 1.0) / 2.0;
+                for (k, line) in t.label.lines().enumerate() {
+                    let x = x + (k as f64 - middle) * SMALL * LINE;
+                    canvas.text(line, (x, self.bottom + 2.0 * TICK), kind)?;
+                }
             }
         }
         self.minor_ticks(canvas, &ticks, &y_ticks)?;
@@ -244,10 +249,20 @@ pub(super) fn label_height(fonts: &Fonts<'_>, x: &Fitted, width: f64) -> f64 {
     match labels(fonts, x, width) {
         Labels::Straight => 0.0,
         Labels::Wrapped(_) => SMALL * LINE,
-        Labels::Upright => {
-            names.iter().map(|n| fonts.width(n, SMALL)).fold(0.0, f64::max).min(LONGEST) - SMALL
+        Labels::Upright(most) => {
+            names.iter().map(|n| widest(fonts, &upwards(fonts, n, most))).fold(0.0, f64::max) - SMALL
         }
     }
+}
+
+/// A label that runs upwards, in lines.
+fn upwards(fonts: &Fonts<'_>, label: &str, most: usize) -> String {
+    fonts.wrapped(label, SMALL, LONGEST, most).join("\n")
+}
+
+/// Width of the longest line.
+fn widest(fonts: &Fonts<'_>, lines: &str) -> f64 {
+    lines.lines().map(|line| fonts.width(line, SMALL)).fold(0.0, f64::max)
 }
 
 fn canvas_height(canvas: &Canvas<'_>) -> f64 {
@@ -290,7 +305,12 @@ fn labels(fonts: &Fonts<'_>, x: &Fitted, width: f64) -> Labels {
         let lines = fonts.wrapped(name, SMALL, slot, CATEGORY_LINES);
         lines.iter().all(|line| !line.ends_with('…'))
     };
-    if names.iter().all(wraps) { Labels::Wrapped(slot) } else { Labels::Upright }
+    let most = ((slot + GAP) / (SMALL * LINE)) as usize;
+    if names.iter().all(wraps) {
+        Labels::Wrapped(slot)
+    } else {
+        Labels::Upright(most.clamp(1, CATEGORY_LINES))
+    }
 }
 
 fn x_ticks(fonts: &Fonts<'_>, x: &Fitted, labels: Labels, width: f64) -> Vec<Tick> {
@@ -307,9 +327,9 @@ fn x_ticks(fonts: &Fonts<'_>, x: &Fitted, labels: Labels, width: f64) -> Vec<Tic
             };
             ticks.into_iter().map(wrap).collect()
         }
-        Labels::Upright => {
+        Labels::Upright(most) => {
             let ticks = x.ticks(&Room { length, gap: 2.0, terse: false, measure: &line_height });
-            ticks.into_iter().map(|t| Tick { label: fonts.cut(&t.label, SMALL, LONGEST), ..t }).collect()
+            ticks.into_iter().map(|t| Tick { label: upwards(fonts, &t.label, most), ..t }).collect()
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Small directed graphs on paper.
 
 use super::super::canvas::{At, Canvas, Drawn, Pen, Side};
-use super::super::layers::Graph;
+use super::super::layers::{Edge, Graph, Node};
 use super::super::palette::Rgb;
-use super::super::route::{Room, course};
+use super::super::route::{Room, course, is_free};
 use super::{FINE, LABEL, SMALL, type_of};
 use base::text::printable_label;
 
@@ -13,6 +13,8 @@ pub(crate) const LIT: Rgb = Rgb(0xd5, 0x5e, 0x00);
 const NODE: f64 = 30.0;
 /// Height of a step on the grid of rows.
 const ROW: f64 = 110.0;
+/// Space above and below the nodes, together.
+const AROUND: f64 = 40.0;
 /// Widest name of a node.
 const LONGEST: f64 = 170.0;
 
@@ -20,7 +22,15 @@ const LONGEST: f64 = 170.0;
 struct Placed {
     room: Room,
     label: String,
-    size: f64,
+}
+
+/// The area of the nodes' middles, and of their boxes from left to right.
+#[derive(Clone, Copy)]
+struct Area {
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
 }
 
 /// Draws the graph between two edges from `top`, and returns where it ends.
@@ -31,41 +41,19 @@ pub(crate) fn draw(canvas: &Canvas<'_>, graph: &Graph, (left, right): (f64, f64)
     };
     let ((x0, x1), (y0, y1)) = (span(|p| p.0), span(|p| p.1));
     let rows = if y1 > y0 { (y1 - y0).min(5.0) } else { 0.0 };
-    let height = rows * ROW + NODE + 80.0;
+    let height = rows * ROW + NODE + AROUND;
     let share = |v: f64, lo: f64, hi: f64| {
         if v.is_finite() && hi > lo { (v - lo) / (hi - lo) } else { 0.5 }
     };
-    let columns = if x1 > x0 { x1 - x0 + 1.0 } else { 1.0 };
-    // Narrow pages have less air in their boxes and between them.
-    let air = (12.0f64).min((right - left) / 50.0);
-    let longest = LONGEST.min((right - left) / columns - 3.0 * air).max(40.0);
-    let nodes: Vec<Placed> = graph
-        .nodes
-        .iter()
-        .map(|n| {
-            let name = printable_label(&n.label);
-            // A long name has several lines of smaller letters.
-            let wrapped = |(size, most)| (size, canvas.fonts.wrapped(&name, size, longest, most));
-            let choices = [(LABEL, 1), (SMALL, 2), (FINE, 3)].map(wrapped);
-            let fits = |choice: &&(f64, Vec<String>)| !choice.1.iter().any(|line| line.ends_with('…'));
-            let (size, lines) = choices.iter().find(fits).unwrap_or(&choices[2]).clone();
-            let wide = lines.iter().map(|l| canvas.fonts.width(l, size)).fold(0.0, f64::max);
-            let (label, half) = (lines.join("\n"), wide / 2.0 + air);
-            let high = (lines.len() as f64 * size * 0.6 + 4.0).max(NODE / 2.0);
-            let room = longest / 2.0 + air;
-            let x = left + room + share(n.at.0, x0, x1) * (right - left - 2.0 * room);
-            let y = top + 40.0 + NODE / 2.0 + share(n.at.1, y0, y1) * rows * ROW;
-            Placed { room: Room { at: (x, y), half: (half, high) }, label, size }
-        })
-        .collect();
+    let area =
+        Area { left, right, top: top + (AROUND + NODE) / 2.0, bottom: top + height - (AROUND + NODE) / 2.0 };
+    let position = |n: &Node| (share(n.at.0, x0, x1), share(n.at.1, y0, y1));
+    let (size, nodes) = layout(canvas, graph, area, &position);
     // The highlighted path is drawn over the rest, and labels over all arrows.
     let mut named = Vec::new();
     for lit in [false, true] {
         for edge in graph.edges.iter().filter(|e| e.lit == lit && e.from != e.to) {
-            if let (Some(from), Some(to)) = (nodes.get(edge.from), nodes.get(edge.to)) {
-                let others = nodes.iter().enumerate().filter(|(k, _)| *k != edge.from && *k != edge.to);
-                let others: Vec<Room> = others.map(|(_, n)| n.room).collect();
-                let line = course(&from.room, &to.room, &others, 6.0);
+            if let Some((line, _)) = way(&nodes, edge, (left, right)) {
                 arrow(canvas, &line, lit)?;
                 named.push((line, printable_label(&edge.label), lit));
             }
@@ -80,13 +68,63 @@ pub(crate) fn draw(canvas: &Canvas<'_>, graph: &Graph, (left, right): (f64, f64)
         canvas.rectangle(a, b, canvas.look.paper, 1.0)?;
         let pen = if node.lit { Pen::new(LIT, 2.4) } else { Pen::new(canvas.look.ink, 1.1) };
         canvas.frame(a, b, pen)?;
-        canvas.text(
-            &placed.label,
-            (x, y),
-            type_of(placed.size, canvas.look.ink, Side::Middle, Side::Middle),
-        )?;
+        canvas.text(&placed.label, (x, y), type_of(size, canvas.look.ink, Side::Middle, Side::Middle))?;
     }
     Ok(top + height)
+}
+
+/// The course of an arrow, and whether it keeps clear of all other nodes and stays between two edges.
+fn way(nodes: &[Placed], edge: &Edge, edges: (f64, f64)) -> Option<(Vec<At>, bool)> {
+    const AIR: f64 = 6.0;
+    let (from, to) = (nodes.get(edge.from)?, nodes.get(edge.to)?);
+    let others = nodes.iter().enumerate().filter(|(k, _)| *k != edge.from && *k != edge.to);
+    let others: Vec<Room> = others.map(|(_, n)| n.room).collect();
+    let line = course(&from.room, &to.room, &others, (AIR, edges));
+    let free = is_free(&line, &others, (AIR, edges));
+    Some((line, free))
+}
+
+/// Nodes in the largest letters, and in the fewest lines, in which all names are whole, no boxes touch and no arrow runs through one.
+fn layout(
+    canvas: &Canvas<'_>,
+    graph: &Graph,
+    area: Area,
+    position: &dyn Fn(&Node) -> At,
+) -> (f64, Vec<Placed>) {
+    // Narrow pages have less air in their boxes and between them.
+    let air = (12.0f64).min((area.right - area.left) / 50.0);
+    let place = |(size, most): (f64, usize), longest: f64| -> Vec<Placed> {
+        let boxed = |n: &Node| {
+            let lines = canvas.fonts.wrapped(&printable_label(&n.label), size, longest, most);
+            let wide = lines.iter().map(|l| canvas.fonts.width(l, size)).fold(0.0, f64::max);
+            let high = (lines.len() as f64 * size * 0.6 + 4.0).max(NODE / 2.0);
+            (lines.join("\n"), (wide / 2.0 + air, high))
+        };
+        let boxes: Vec<(String, At)> = graph.nodes.iter().map(boxed).collect();
+        let edge = boxes.iter().map(|(_, half)| half.0).fold(0.0, f64::max);
+        let placed = |(n, (label, half)): (&Node, (String, At))| {
+            let (x, y) = position(n);
+            let x = area.left + edge + x * (area.right - area.left - 2.0 * edge);
+            Placed { room: Room { at: (x, area.top + y * (area.bottom - area.top)), half }, label }
+        };
+        graph.nodes.iter().zip(boxes).map(placed).collect()
+    };
+    let apart = |a: Room, b: Room| {
+        let gap = |d: f64, half: f64| d.abs() > half + air;
+        gap(a.at.0 - b.at.0, a.half.0 + b.half.0) || gap(a.at.1 - b.at.1, a.half.1 + b.half.1)
+    };
+    let works = |nodes: &[Placed]| {
+        let mut pairs = nodes.iter().enumerate().flat_map(|(k, a)| nodes[..k].iter().map(move |b| (a, b)));
+        let clear = |edge: &Edge| way(nodes, edge, (area.left, area.right)).is_none_or(|(_, free)| free);
+        nodes.iter().all(|n| !n.label.contains('…'))
+            && pairs.all(|(a, b)| apart(a.room, b.room))
+            && graph.edges.iter().filter(|e| e.from != e.to).all(clear)
+    };
+    let sizes = [(LABEL, 1), (LABEL, 2), (SMALL, 2), (SMALL, 3), (FINE, 3)];
+    let widths = [LONGEST, 120.0, 90.0, 75.0, 65.0, 55.0, 45.0];
+    let choices = sizes.into_iter().flat_map(|size| widths.map(|longest| (size, longest)));
+    let mut found = choices.map(|(size, longest)| (size.0, place(size, longest)));
+    found.find(|(_, nodes)| works(nodes)).unwrap_or_else(|| (FINE, place((FINE, 3), 60.0)))
 }
 
 fn arrow(canvas: &Canvas<'_>, line: &[At], lit: bool) -> Drawn {

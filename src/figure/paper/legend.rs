@@ -6,7 +6,7 @@ use super::super::font::Fonts;
 use super::super::layers::{Line, Token};
 use super::super::overlap::Rect;
 use super::super::palette::{self, Rgb};
-use super::super::role::{Dash, Marker, Role};
+use super::super::role::{Marker, Role};
 use super::super::{Figure, Layer};
 use super::chart::Chart;
 use super::{SMALL, pen, type_of};
@@ -28,6 +28,8 @@ const INSIDE: (f64, f64, f64) = (0.6, 0.6, 0.22);
 enum Sample {
     Line(Role),
     Range(Role),
+    /// Ends of a range, with a marker if there is a mean.
+    Span(Role),
     Bar(Role),
     Hatch(f64),
     Gold,
@@ -48,7 +50,9 @@ impl Sample {
 
     fn hue(&self) -> Option<usize> {
         match self {
-            Sample::Line(role) | Sample::Bar(role) | Sample::Range(role) => Some(role.hue),
+            Sample::Line(role) | Sample::Bar(role) | Sample::Range(role) | Sample::Span(role) => {
+                Some(role.hue)
+            }
             _ => None,
         }
     }
@@ -164,9 +168,9 @@ fn add(layer: &Layer, out: &mut Vec<(Sample, String)>) {
         }
         Layer::Bars(b) => out.push((Sample::Bar(b.role), printable_label(&b.label))),
         Layer::Ranges(r) => {
-            let marker = r.role.marker.unwrap_or(Marker::Circle);
-            let role = Role { dash: Some(Dash::Solid), marker: Some(marker), ..r.role };
-            out.push((Sample::Line(role), printable_label(&r.label)));
+            let mean = r.ranges.iter().any(|range| range.mean.is_some());
+            let marker = mean.then_some(r.role.marker.unwrap_or(Marker::Circle));
+            out.push((Sample::Span(Role { marker, ..r.role }), printable_label(&r.label)));
         }
         Layer::Cells(cells) => {
             let all = || cells.rows.iter().flatten();
@@ -227,6 +231,16 @@ fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> Drawn {
         }
         Sample::Range(role) => {
             canvas.rectangle(upper, lower, look.series(role.hue), 3.0 * super::lines::RANGE)
+        }
+        Sample::Span(role) => {
+            let colour = look.series(role.hue);
+            canvas.rectangle(upper, lower, colour, super::bars::SPAN)?;
+            for y in [upper.1, lower.1] {
+                canvas.line(&[(x, y), (x + width, y)], Pen::new(colour, 1.3))?;
+            }
+            let middle = (x + width / 2.0, y);
+            canvas.line(&[(middle.0, upper.1), (middle.0, lower.1)], Pen::new(colour, 1.3))?;
+            role.marker.map_or(Ok(()), |marker| canvas.marker(middle, marker, 3.0, colour))
         }
         Sample::Bar(role) => super::bars::patch(canvas, upper, lower, *role),
         Sample::Hatch(share) => {

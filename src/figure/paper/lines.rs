@@ -1,16 +1,18 @@
-//! Lines with bands, points with labels, rank lines, rules and guides on paper.
+//! Lines with bands, points and rank lines on paper.
 
 use plotters::element::{ErrorBar, Polygon};
 use plotters::series::LineSeries;
 use plotters::style::ShapeStyle;
 
 use super::super::axis::Fitted;
-use super::super::canvas::{At, Canvas, Drawn, Pen, Side, Type, filled};
-use super::super::layers::{Guide, Line, Points, Ranks, Rule};
-use super::super::overlap::{Rect, overlap};
+use super::super::canvas::{At, Canvas, Drawn, Pen, Side, filled};
+use super::super::layers::{Line, Points, Ranks};
+use super::super::overlap::Rect;
 use super::super::role::{Dash, Emphasis, Marker, Role};
+use super::super::{Figure, Layer};
 use super::chart::Chart;
-use super::{FINE, SMALL, pen, type_of, weight};
+use super::labels::{self, LONGEST};
+use super::{SMALL, bars, pen, type_of, weight};
 use base::text::printable_label;
 
 /// Opacity of a wide band.
@@ -21,8 +23,10 @@ const INNER: f64 = 0.26;
 pub(crate) const RANGE: f64 = 0.09;
 /// A band that takes more of the axis than this on average has edges and is paler: several such bands lie on each other.
 const WIDE: f64 = 0.3;
-/// Widest label on the data.
-const LONGEST: f64 = 160.0;
+/// Least distance between the markers of a line: those of closer points would run together.
+const APART: f64 = 13.0;
+/// Half the width of the caps of an interval.
+const CAP: f64 = 3.0;
 
 /// Consecutive points that a line may join: none is joined across the gap between zero and a logarithmic axis.
 fn runs<T: Copy>(x: &Fitted, points: &[(f64, T)]) -> Vec<Vec<(f64, T)>> {
@@ -37,14 +41,21 @@ fn runs<T: Copy>(x: &Fitted, points: &[(f64, T)]) -> Vec<Vec<(f64, T)>> {
 }
 
 /// A pen for plotters, at the weight of the page.
-fn style(canvas: &Canvas<'_>, pen: Pen) -> ShapeStyle {
+pub(crate) fn style(canvas: &Canvas<'_>, pen: Pen) -> ShapeStyle {
     Pen { width: pen.width * canvas.look.stroke, ..pen }.into()
 }
 
-/// The intervals, behind all lines: the wide ones, then the narrow ones. Single points have whiskers.
+/// The intervals, behind all lines: the wide ones, then the narrow ones. Single points have whiskers, and so have points of a handful
+/// of examples: their bands would cover the figure.
 pub(crate) fn bands<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, line: &Line) -> Drawn {
     let colour = canvas.look.series(line.role.hue);
     let thin = Pen { alpha: 0.6, ..Pen::new(colour, 1.1) };
+    if line.points.iter().all(|p| (1..bars::FEW).contains(&p.n.first)) {
+        for (p, ends) in line.points.iter().filter_map(|p| Some((p, p.band?))) {
+            bars::whisker(canvas, chart, (p.x, p.y), ends, CAP, bars::doubtful(canvas))?;
+        }
+        return Ok(());
+    }
     for inner in [false, true] {
         let ends = line.points.iter().filter_map(|p| {
             let (lo, hi) = if inner { p.inner } else { p.band }?;
@@ -112,8 +123,15 @@ pub(crate) fn line<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, line: &Line) 
         }
     }
     if let Some(marker) = line.role.marker {
+        let mut last: Option<(At, Emphasis)> = None;
         for (x, (y, emphasis)) in points {
             let Some(at) = chart.at(x, y) else { continue };
+            let near =
+                |(to, same): (At, Emphasis)| same == emphasis && (at.0 - to.0).hypot(at.1 - to.1) < APART;
+            if last.is_some_and(near) {
+                continue;
+            }
+            last = Some((at, emphasis));
             let width = weight(role(emphasis.within(line.role.emphasis))).0;
             let colour = if emphasis == Emphasis::Faint { canvas.look.pale(colour) } else { colour };
             canvas.marker(at, marker, width + 1.1, colour)?;
@@ -122,18 +140,27 @@ pub(crate) fn line<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, line: &Line) 
     Ok(())
 }
 
-/// Single points with their intervals; labels where they cover neither data nor each other.
-pub(crate) fn points<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, points: &Points) -> Drawn {
+/// Single points with their intervals, beside ranges of the same category; labels where they hide least.
+pub(crate) fn points<'a>(
+    canvas: &Canvas<'a>,
+    chart: &mut Chart<'a>,
+    points: &Points,
+    (figure, layer, below): (&Figure, usize, usize),
+) -> Drawn {
     const R: f64 = 3.6;
     let colour = canvas.look.series(points.role.hue);
     let marker = points.role.marker.unwrap_or(Marker::Circle);
     let faint = points.role.emphasis == Emphasis::Faint;
-    let thin = style(canvas, Pen { alpha: if faint { 0.3 } else { 0.6 }, ..Pen::new(colour, 1.1) });
+    let pen = Pen { alpha: if faint { 0.3 } else { 0.6 }, ..Pen::new(colour, 1.1) };
+    let thin = style(canvas, pen);
+    let ranges = figure.layers.iter().any(|l| matches!(l, Layer::Ranges(_)));
     let mut taken: Vec<Rect> = Vec::new();
     let air =
         |a: At, b: At| ((a.0.min(b.0) - 1.0, a.1.min(b.1) - 1.0), (a.0.max(b.0) + 1.0, a.1.max(b.1) + 1.0));
     for p in &points.points {
-        let Some(at) = chart.at(p.x, p.y) else { continue };
+        let (from, to) = if ranges { bars::part(chart, figure, layer, p.x) } else { (p.x, p.x) };
+        let x = f64::midpoint(from, to);
+        let Some(at) = chart.at(x, p.y) else { continue };
         if let Some((lo, hi)) = p.x_band
             && let Some((a, b)) = chart.at(lo, p.y).zip(chart.at(hi, p.y))
         {
@@ -141,54 +168,27 @@ pub(crate) fn points<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, points: &Po
             taken.push(air(a, b));
         }
         if let Some((lo, hi)) = p.y_band
-            && let Some((a, b)) = chart.at(p.x, lo).zip(chart.at(p.x, hi))
+            && let Some((a, b)) = chart.at(x, lo).zip(chart.at(x, hi))
         {
-            chart.draw(ErrorBar::new_vertical(p.x, lo, p.y, hi, thin, 0))?;
+            let cap = if chart.x.categories().is_some() { CAP } else { 0.0 };
+            bars::whisker(canvas, chart, (x, p.y), (lo, hi), cap, pen)?;
             taken.push(air(a, b));
         }
         canvas.marker(at, marker, R, if faint { canvas.look.pale(colour) } else { colour })?;
         taken.push(air((at.0 - R, at.1 - R), (at.0 + R, at.1 + R)));
     }
-    for p in points.points.iter().filter(|p| !p.label.is_empty()) {
-        let Some(at) = chart.at(p.x, p.y) else { continue };
-        let label = canvas.fonts.cut(&printable_label(&p.label), SMALL, LONGEST);
-        let size = (canvas.fonts.width(&label, SMALL), SMALL);
-        let free = beside(at, size, R + 4.0).into_iter().find(|r| {
-            let inside =
-                r.0.0 >= chart.left && r.1.0 <= chart.right && r.0.1 >= chart.top && r.1.1 <= chart.bottom;
-            inside && !taken.iter().any(|t| overlap(*t, *r)) && canvas.is_free_of_text(*r)
-        });
-        if let Some(r) = free {
-            let kind = type_of(SMALL, canvas.look.ink, Side::Start, Side::Middle);
-            canvas.text(&label, (r.0.0, (r.0.1 + r.1.1) / 2.0), kind)?;
-            taken.push(r);
-        }
-    }
-    Ok(())
-}
-
-/// Places for a label around a point, the best first.
-fn beside((x, y): At, (w, h): (f64, f64), off: f64) -> [Rect; 6] {
-    let corners = [
-        (x + off, y - h / 2.0),
-        (x - off - w, y - h / 2.0),
-        (x - w / 2.0, y - off - h),
-        (x - w / 2.0, y + off),
-        (x + off, y - off - h),
-        (x + off, y + off),
-    ];
-    corners.map(|(l, t)| ((l, t), (l + w, t + h)))
+    labels::points(canvas, chart, (points, &mut taken), (R + 4.0, below))
 }
 
 /// Rank lines, each with its name at its end. Lines of the same rank run side by side.
 pub(crate) fn ranks<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, ranks: &Ranks) -> Drawn {
-    const APART: f64 = 4.0;
+    const BESIDE: f64 = 4.0;
     let rank = |line: usize, k: usize| ranks.lines[line].ranks.get(k).copied().flatten();
     // Above and below the rank that several lines share, in the order of the lines.
     let shift = |line: usize, k: usize| {
         let same = |other: &usize| rank(*other, k) == rank(line, k);
         let (before, all) = ((0..line).filter(same).count(), (0..ranks.lines.len()).filter(same).count());
-        (before as f64 - (all - 1) as f64 / 2.0) * APART
+        (before as f64 - (all - 1) as f64 / 2.0) * BESIDE
     };
     let mut ends: Vec<(f64, f64, String)> = Vec::new();
     for (i, line) in ranks.lines.iter().enumerate() {
@@ -220,67 +220,4 @@ pub(crate) fn ranks<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, ranks: &Ranks) -
         canvas.text(&label, (x.max(chart.right - 8.0) + 12.0, y), kind)?;
     }
     Ok(())
-}
-
-/// A label on the data, on a patch of paper that keeps it readable.
-fn label_on_data(canvas: &Canvas<'_>, text: &str, at: At, kind: Type) -> Drawn {
-    let wide = canvas.fonts.width(text, kind.size);
-    let left = at.0 - kind.along.share() * wide;
-    let top = if kind.across == Side::End { at.1 - kind.size } else { at.1 };
-    let (a, b) = ((left - 2.0, top), (left + wide + 2.0, top + kind.size));
-    canvas.rectangle(a, b, canvas.look.paper, 0.8)?;
-    canvas.text(text, at, kind)
-}
-
-/// A rule with its label: above the frame if vertical, on the right end of the rule if horizontal.
-pub(crate) fn rule<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, rule: &Rule) -> Drawn {
-    let axis = if rule.upright { &chart.x } else { &chart.y };
-    if !axis.shows(rule.at) {
-        return Ok(());
-    }
-    let look = canvas.look;
-    let label = canvas.fonts.cut(&printable_label(&rule.label), SMALL, chart.right - chart.left - 8.0);
-    let pen = Pen::new(look.grey, 1.1);
-    let across = if rule.upright { chart.y.value(0.5) } else { chart.x.value(0.5) };
-    let at = if rule.upright { chart.at(rule.at, across) } else { chart.at(across, rule.at) };
-    let Some((x, y)) = at else { return Ok(()) };
-    if rule.upright {
-        canvas.line(&[(x, chart.top - 3.0), (x, chart.bottom)], pen)?;
-        let half = canvas.fonts.width(&label, SMALL) / 2.0;
-        let x = x.clamp(chart.left + half, (chart.right - half).max(chart.left + half));
-        return canvas.text(&label, (x, chart.top - 4.0), type_of(SMALL, look.ink, Side::Middle, Side::End));
-    }
-    canvas.line(&[(chart.left, y), (chart.right, y)], pen)?;
-    // The place that covers least: right or left, above or below the rule.
-    let wide = canvas.fonts.width(&label, SMALL);
-    let place = |(left, above): (bool, bool)| {
-        let x = if left { chart.left + 4.0 } else { chart.right - 4.0 - wide };
-        let top = if above { y - 3.0 - SMALL } else { y + 3.0 };
-        ((x, top), (x + wide, top + SMALL))
-    };
-    let places = [(false, true), (false, false), (true, true), (true, false)].map(place);
-    let inside = |r: &&Rect| r.0.1 >= chart.top && r.1.1 <= chart.bottom;
-    let free = places.iter().filter(inside).find(|r| canvas.is_free_of_text(**r));
-    let Some(r) = free else { return Ok(()) };
-    label_on_data(canvas, &label, r.0, type_of(SMALL, look.ink, Side::Start, Side::Start))
-}
-
-/// A guide with its ticks; its label is to the right of its last point.
-pub(crate) fn guide<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, guide: &Guide) -> Drawn {
-    let look = canvas.look;
-    let shown: Vec<(f64, f64)> =
-        guide.points.iter().copied().filter(|&(x, y)| chart.at(x, y).is_some()).collect();
-    let last = shown.last().and_then(|&(x, y)| chart.at(x, y));
-    chart.draw_series(LineSeries::new(shown, style(canvas, Pen::new(look.pale, 1.1))))?;
-    for (x, y, label) in &guide.ticks {
-        let Some((x, y)) = chart.at(*x, *y) else { continue };
-        canvas.line(&[(x, y - 5.0), (x, y + 5.0)], Pen::new(look.ink, 1.3))?;
-        let label = canvas.fonts.cut(&printable_label(label), SMALL, LONGEST);
-        let half = canvas.fonts.width(&label, SMALL) / 2.0;
-        let x = x.clamp(chart.left + half, (chart.right - half).max(chart.left + half));
-        label_on_data(canvas, &label, (x, y + 8.0), type_of(SMALL, look.ink, Side::Middle, Side::Start))?;
-    }
-    let Some((x, y)) = last else { return Ok(()) };
-    let label = canvas.fonts.cut(&printable_label(&guide.label), FINE, LONGEST);
-    canvas.text(&label, (x + 11.0, y), type_of(FINE, look.grey, Side::Start, Side::Middle))
 }

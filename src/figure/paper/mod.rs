@@ -4,6 +4,7 @@ mod bars;
 mod cells;
 mod chart;
 mod graph;
+mod labels;
 mod legend;
 mod lines;
 mod tokens;
@@ -164,22 +165,20 @@ fn draw<'a>(canvas: &Canvas<'a>, figure: &Figure, mut chart: Chart<'a>) -> Drawn
         }
     }
     let bars = figure.layers.iter().filter(|l| matches!(l, Layer::Bars(_))).count();
-    let ranges = figure.layers.iter().filter(|l| matches!(l, Layer::Ranges(_))).count();
-    let (mut bar, mut range) = (0, 0);
-    for layer in &figure.layers {
+    let mut bar = 0;
+    for (number, layer) in figure.layers.iter().enumerate() {
         match layer {
             Layer::Line(line) => lines::line(canvas, &mut chart, line)?,
-            Layer::Points(points) => lines::points(canvas, &mut chart, points)?,
+            Layer::Points(points) => lines::points(canvas, &mut chart, points, (figure, number, below))?,
             Layer::Ranks(ranks) => lines::ranks(canvas, &chart, ranks)?,
-            Layer::Rule(rule) => lines::rule(canvas, &chart, rule)?,
-            Layer::Guide(guide) => lines::guide(canvas, &mut chart, guide)?,
+            Layer::Rule(rule) => labels::rule(canvas, &chart, rule, below)?,
+            Layer::Guide(guide) => labels::guide(canvas, &mut chart, guide)?,
             Layer::Bars(layer) => {
                 bars::bars(canvas, &mut chart, layer, (bar, bars))?;
                 bar += 1;
             }
             Layer::Ranges(layer) => {
-                bars::ranges(canvas, &mut chart, layer, (range, ranges))?;
-                range += 1;
+                bars::ranges(canvas, &mut chart, layer, (figure, number))?;
             }
             Layer::Cells(_) | Layer::Tokens(_) | Layer::Graph(_) => {}
         }
@@ -205,3 +204,6 @@ fn pen(look: &Look, role: super::Role) -> Pen {
     let dash = role.dash.unwrap_or(super::Dash::Solid);
     Pen { colour: look.series(role.hue), width, alpha, dash }
 }
+
+#[cfg(test)]
+mod tests;

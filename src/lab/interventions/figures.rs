@@ -23,7 +23,7 @@ use super::verdict::RivalFinding;
 use super::{find, looks};
 use figure::layers::{Count, Datum, Line, Rule, grouped};
 use figure::role::{BLACK, MARKERS};
-use figure::{Axis, Dash, Figure, Layer, Provenance, Role, Scale};
+use figure::{Axis, Dash, Figure, Layer, Provenance, Role};
 use lab::{EngineInfo, Origin, Tagged};
 use model::source::in_print;
 
@@ -63,8 +63,8 @@ pub fn curves(
         let name = if drawn.len() > 1 { format!("{} ", curve.key.method.title()) } else { String::new() };
         let line = |quantity: &str, accent, dash, value: Quantity| {
             let look = look(&curve.key.method.name);
-            // Only one of the three lines has room for markers.
-            let marker = look.marker.filter(|_| dash == Dash::Solid);
+            // One of the three lines has room for markers; those of several methods are told apart by them where there is no colour.
+            let marker = look.marker.filter(|_| dash == Dash::Solid || drawn.len() > 1);
             let role = Role { marker, ..look.dash(dash).accent(accent) };
             let points = curve.points.iter().map(|p| value(&p.value));
             Layer::Line(Line { label: format!("{name}{quantity}"), role, points: points.collect() })
@@ -96,7 +96,7 @@ pub fn curves(
     Some(Figure {
         name: format!("reliability-{short}-{}-{oracle}", ids.join("-")),
         title: format!("{names} on {short}, layer {}, {}", first.points[0].value.layer, judge(oracle)),
-        x: Axis { scale: scale(&first.key.method.name), ..Axis::linear(label) },
+        x: axis(&first.key.method.name, label),
         y: Axis::linear("completeness, selectivity, reliability").from_to(0.0, 1.0),
         layers,
         provenance: provenance(results, engine, model, points),
@@ -258,10 +258,11 @@ pub fn deviation(results: &Results, model: &str) -> Option<f64> {
 }
 
 /// The axis on which the method's registry entry sweeps its strength.
-fn scale(method: &str) -> Scale {
+fn axis(method: &str, label: String) -> Axis {
     match find(method).map(|m| m.parameter().scale) {
-        Some(super::Scale::Log) => Scale::Log,
-        Some(super::Scale::Linear | super::Scale::Integer) | None => Scale::Linear,
+        Some(super::Scale::Log) => Axis::log(label),
+        Some(super::Scale::Integer) => Axis::linear(label).in_whole_numbers(),
+        Some(super::Scale::Linear) | None => Axis::linear(label),
     }
 }
 
@@ -320,7 +321,7 @@ fn rests_on<'a>(points: impl Iterator<Item = &'a ReliabilityFinding> + Clone) ->
 mod tests {
     use super::*;
     use crate::sample;
-    use figure::{Format, Options, render};
+    use figure::{Format, Options, Scale, render};
 
     #[test]
     fn curves_follow_the_paper() {
@@ -352,10 +353,8 @@ mod tests {
             curves(&results, None, "bert-mini", &keys(&["fgsm", "pgd", "inlp"]), OracleKind::Mlp, None)
                 .unwrap();
         assert_eq!(both.layers.len(), 6, "INLP sweeps another hyperparameter");
-        assert_eq!(
-            curves(&results, None, "bert-mini", &keys(&["inlp"]), OracleKind::Mlp, None).unwrap().x.scale,
-            Scale::Linear
-        );
+        let inlp = curves(&results, None, "bert-mini", &keys(&["inlp"]), OracleKind::Mlp, None).unwrap();
+        assert_eq!((inlp.x.scale, inlp.x.whole), (Scale::Linear, true), "no tick at rank 1.5");
         assert_eq!(curves(&results, None, "gpt2-mini", &keys(&["pgd"]), OracleKind::Mlp, None), None);
     }
 

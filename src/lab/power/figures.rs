@@ -138,7 +138,7 @@ pub fn sizes(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
         n: r.n.into(),
         ..Datum::default()
     };
-    let (label, role) = ("power of the comparison".into(), Role::line(0).accent(2).strong());
+    let (label, role) = ("power of the comparison".into(), Role::nth(0).accent(2).strong());
     let target = first.value.target;
     let layers = vec![
         Layer::Line(Line { label, role, points: by.iter().map(point).collect() }),
@@ -178,8 +178,8 @@ pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
         at(r, n.mean, n.lo.zip(n.hi))
     });
     let lines = [
-        (format!("train on, by the {bound} bound"), Role::line(0).accent(1).strong(), train),
-        (format!("test on, for power {}", first.value.target), Role::line(1).accent(2), test.collect()),
+        (format!("train on, by the {bound} bound"), Role::nth(0).accent(1).strong(), train),
+        (format!("test on, for power {}", first.value.target), Role::nth(1).accent(2), test.collect()),
     ];
     let layers: Vec<Layer> = lines
         .into_iter()

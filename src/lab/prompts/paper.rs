@@ -81,14 +81,14 @@ pub fn beneath(name: &str, figure: Option<Figure>, results: &Results) -> Option<
         "turned" => (turned(figure.as_ref()?), "Table 1"),
         "stability" => (stability(figure.as_ref()?), "Figure 5"),
         "consistency" => (consistency(figure.as_ref()?, results), "Table 4"),
-        "disparity" => (disparity(), "Table 3"),
+        "disparity" => (disparity(figure.is_some()), "Table 3"),
         _ => return figure,
     };
     let mut figure = figure.unwrap_or_else(|| Figure {
         name: "disparity".into(),
         title: "P@1 after further pretraining, as published".into(),
         x: Axis::linear("γ (share of sentences that state facts)"),
-        y: Axis::linear("P@1").from_to(0.0, 1.0),
+        y: Axis::linear("P@1"),
         ..Figure::default()
     });
     match name {
@@ -172,13 +172,14 @@ fn consistency(figure: &Figure, results: &Results) -> Vec<Layer> {
     Regime::ALL.into_iter().enumerate().map(layer).collect()
 }
 
-fn disparity() -> Vec<Layer> {
+/// Faint beneath lines of the run's own.
+fn disparity(beneath: bool) -> Vec<Layer> {
     let line = |(k, (model, scores, untouched)): (usize, &(&str, [f64; 6], f64))| {
         let point = |(x, y): (&f64, &f64)| Datum { x: *x, y: *y, n: RELATIONS.into(), ..Datum::default() };
         Layer::Line(Line {
             // In brackets the score before; short, because the run's own lines are close.
             label: format!("{model} published ({untouched:.3})"),
-            role: Role::nth(3 + k).dash(Dash::Dotted).faint(),
+            role: if beneath { Role::nth(3 + k).dash(Dash::Dotted).faint() } else { Role::nth(k) },
             points: GAMMAS.iter().zip(scores).map(point).collect(),
         })
     };

@@ -1,6 +1,6 @@
 //! Behaviour of the model itself after one method, against its strength.
 
-use super::{datum, parameter, scale};
+use super::{axis, datum, parameter};
 use crate::banded::Banded;
 use crate::finding::BehaviourFinding;
 use crate::key::MethodKey;
@@ -55,7 +55,7 @@ pub fn behaviour(
     Some(Figure {
         name: format!("behaviour-{short}-{}", method.file_name()),
         title: format!("What the model does: {}, {short}, layer {}", method.title(), first.value.layer),
-        x: Axis { scale: scale(&method.name), ..Axis::linear(label) },
+        x: axis(&method.name, label),
         y: Axis::linear("share of examples; mean probability; mean of 1 / rank").from_to(0.0, 1.0),
         layers,
         provenance: origin.computed_by(engine),

@@ -1,6 +1,6 @@
 //! Distance of one method's states from real ones, against its strength.
 
-use super::{parameter, scale};
+use super::{axis, parameter};
 use crate::distance::DistanceFinding;
 use crate::key::MethodKey;
 use crate::results::Results;
@@ -42,7 +42,7 @@ pub fn distance(
     Some(Figure {
         name: format!("distance-{short}-{}", method.file_name()),
         title: format!("Distance from real states: {}, {short}, layer {}", method.title(), first.value.layer),
-        x: Axis { scale: scale(&method.name), ..Axis::linear(parameter(&first.value.parameter).1) },
+        x: axis(&method.name, parameter(&first.value.parameter).1),
         y: Axis::log("distance (1: unchanged states)"),
         layers,
         provenance: origin.computed_by(engine),

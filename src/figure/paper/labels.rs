@@ -1,0 +1,151 @@
+//! Labels on the data: of points, of rules and of guides. Each takes the place where it hides least.
+
+use plotters::series::LineSeries;
+
+use super::super::canvas::{At, Canvas, Drawn, Pen, Side, Type};
+use super::super::layers::{Guide, Points, Rule};
+use super::super::overlap::{Rect, overlap};
+use super::chart::Chart;
+use super::lines::style;
+use super::{FINE, SMALL, type_of};
+use base::text::printable_label;
+
+/// Widest label on the data.
+pub(crate) const LONGEST: f64 = 160.0;
+/// How much further from its object each next place of a label is.
+const STEP: f64 = 14.0;
+/// Places of a label, from beside its object to so many steps away: of a point, and of a rule.
+const STEPS: (usize, usize) = (8, 4);
+/// What a step away weighs, where an area hidden weighs 1 and a line or a marker 10: a point has its label close to it, a rule is long.
+const AWAY: usize = 12;
+const ALONG: usize = 2;
+
+/// The place that hides least of the items after the first `from`, the earlier of equals; none if all lie on text.
+fn best(
+    canvas: &Canvas<'_>,
+    (from, away): (usize, usize),
+    places: impl Iterator<Item = (usize, Rect)>,
+) -> Option<(usize, Rect)> {
+    let weighed = places.filter_map(|(step, r)| Some((canvas.hidden(from, r)? + away * step, step, r)));
+    weighed.min_by_key(|(weight, ..)| *weight).map(|(_, step, r)| (step, r))
+}
+
+/// True if a rectangle lies within the frame.
+fn inside(chart: &Chart<'_>, r: &Rect) -> bool {
+    r.0.0 >= chart.left && r.1.0 <= chart.right && r.0.1 >= chart.top && r.1.1 <= chart.bottom
+}
+
+/// A label on the data, on a patch of paper that keeps it readable.
+fn on_data(canvas: &Canvas<'_>, text: &str, at: At, kind: Type) -> Drawn {
+    let wide = canvas.fonts.width(text, kind.size);
+    let left = at.0 - kind.along.share() * wide;
+    let (a, b) = ((left - 2.0, at.1), (left + wide + 2.0, at.1 + kind.size));
+    canvas.rectangle(a, b, canvas.look.paper, 0.8)?;
+    canvas.text(text, at, kind)
+}
+
+/// A label in its place, with a line to its object if it is some steps away from it.
+fn placed(canvas: &Canvas<'_>, text: &str, (step, r): (usize, Rect), object: At) -> Drawn {
+    if step > 0 {
+        let near = (object.0.clamp(r.0.0, r.1.0), object.1.clamp(r.0.1, r.1.1));
+        canvas.line(&[near, object], Pen::new(canvas.look.grey, 0.7))?;
+    }
+    on_data(canvas, text, r.0, type_of(SMALL, canvas.look.ink, Side::Start, Side::Start))
+}
+
+/// The labels of points, which keep clear of the rectangles taken by these.
+pub(crate) fn points(
+    canvas: &Canvas<'_>,
+    chart: &Chart<'_>,
+    (points, taken): (&Points, &mut Vec<Rect>),
+    (gap, from): (f64, usize),
+) -> Drawn {
+    for p in points.points.iter().filter(|p| !p.label.is_empty()) {
+        let Some(at) = chart.at(p.x, p.y) else { continue };
+        let label = canvas.fonts.cut(&printable_label(&p.label), SMALL, LONGEST);
+        let size = (canvas.fonts.width(&label, SMALL), SMALL);
+        let around = |step: usize| beside(at, size, gap + STEP * step as f64).map(move |r| (step, r));
+        // A label that is nearer to another point would be read as that one's.
+        let others = || points.points.iter().filter(|q| *q != p).filter_map(|q| chart.at(q.x, q.y));
+        let own = |r: &Rect| others().all(|q| distance(r, at) <= distance(r, q));
+        let untaken = |r: &Rect| !taken.iter().any(|t| overlap(*t, *r));
+        let free = |(_, r): &(usize, Rect)| inside(chart, r) && untaken(r) && own(r);
+        if let Some(place) = best(canvas, (from, AWAY), (0..STEPS.0).flat_map(around).filter(free)) {
+            placed(canvas, &label, place, at)?;
+            taken.push(place.1);
+        }
+    }
+    Ok(())
+}
+
+/// Distance of a point from a rectangle.
+fn distance(r: &Rect, (x, y): At) -> f64 {
+    (x - x.clamp(r.0.0, r.1.0)).hypot(y - y.clamp(r.0.1, r.1.1))
+}
+
+/// Places for a label around a point, the best first.
+fn beside((x, y): At, (w, h): (f64, f64), off: f64) -> [Rect; 6] {
+    let corners = [
+        (x + off, y - h / 2.0),
+        (x - off - w, y - h / 2.0),
+        (x - w / 2.0, y - off - h),
+        (x - w / 2.0, y + off),
+        (x + off, y - off - h),
+        (x + off, y + off),
+    ];
+    corners.map(|(l, t)| ((l, t), (l + w, t + h)))
+}
+
+/// A rule with its label: above the frame if vertical, along the rule if horizontal.
+pub(crate) fn rule<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, rule: &Rule, from: usize) -> Drawn {
+    let axis = if rule.upright { &chart.x } else { &chart.y };
+    if !axis.shows(rule.at) {
+        return Ok(());
+    }
+    let look = canvas.look;
+    let label = canvas.fonts.cut(&printable_label(&rule.label), SMALL, chart.right - chart.left - 8.0);
+    let pen = Pen::new(look.grey, 1.1);
+    let across = if rule.upright { chart.y.value(0.5) } else { chart.x.value(0.5) };
+    let at = if rule.upright { chart.at(rule.at, across) } else { chart.at(across, rule.at) };
+    let Some((x, y)) = at else { return Ok(()) };
+    if rule.upright {
+        canvas.line(&[(x, chart.top - 3.0), (x, chart.bottom)], pen)?;
+        let half = canvas.fonts.width(&label, SMALL) / 2.0;
+        let x = x.clamp(chart.left + half, (chart.right - half).max(chart.left + half));
+        return canvas.text(&label, (x, chart.top - 4.0), type_of(SMALL, look.ink, Side::Middle, Side::End));
+    }
+    canvas.line(&[(chart.left, y), (chart.right, y)], pen)?;
+    let wide = canvas.fonts.width(&label, SMALL);
+    let (left, room) = (chart.left + 4.0, chart.right - chart.left - 8.0 - wide);
+    let row = |step: usize| {
+        let off = 3.0 + STEP * step as f64;
+        [1.0, 0.0, 0.75, 0.5, 0.25].into_iter().flat_map(move |share| {
+            let x = left + share * room;
+            [y - off - SMALL, y + off].map(|top| (step, ((x, top), (x + wide, top + SMALL))))
+        })
+    };
+    match best(canvas, (from, ALONG), (0..STEPS.1).flat_map(row).filter(|(_, r)| inside(chart, r))) {
+        Some((step, r)) => placed(canvas, &label, (step, r), ((r.0.0 + r.1.0) / 2.0, y)),
+        None => Ok(()),
+    }
+}
+
+/// A guide with its ticks; its label is to the right of its last point.
+pub(crate) fn guide<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, guide: &Guide) -> Drawn {
+    let look = canvas.look;
+    let shown: Vec<(f64, f64)> =
+        guide.points.iter().copied().filter(|&(x, y)| chart.at(x, y).is_some()).collect();
+    let last = shown.last().and_then(|&(x, y)| chart.at(x, y));
+    chart.draw_series(LineSeries::new(shown, style(canvas, Pen::new(look.pale, 1.1))))?;
+    for (x, y, label) in &guide.ticks {
+        let Some((x, y)) = chart.at(*x, *y) else { continue };
+        canvas.line(&[(x, y - 5.0), (x, y + 5.0)], Pen::new(look.ink, 1.3))?;
+        let label = canvas.fonts.cut(&printable_label(label), SMALL, LONGEST);
+        let half = canvas.fonts.width(&label, SMALL) / 2.0;
+        let x = x.clamp(chart.left + half, (chart.right - half).max(chart.left + half));
+        on_data(canvas, &label, (x, y + 8.0), type_of(SMALL, look.ink, Side::Middle, Side::Start))?;
+    }
+    let Some((x, y)) = last else { return Ok(()) };
+    let label = canvas.fonts.cut(&printable_label(&guide.label), FINE, LONGEST);
+    canvas.text(&label, (x + 11.0, y), type_of(FINE, look.grey, Side::Start, Side::Middle))
+}
