@@ -1,43 +1,60 @@
-//! Time to draw each figure of a recorded session, by format: `cargo bench --bench figures [SESSION]`.
+//! Time to draw each figure of recorded sessions, by format: `cargo bench --bench figures [SESSION]...`; without a session, of those
+//! that are shipped.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use probity::figure::{Format, Options, Style, render};
+use probity::figure::{Figure, Format, Options, Style, render};
 use probity::lab;
 use probity::session::format::Session;
 
 /// Times of which the middle one is printed.
-const REPEATS: usize = 5;
+const REPEATS: usize = 3;
+/// Longest time aimed at, in milliseconds.
+const AIM: f64 = 150.0;
 
 fn main() {
     // `cargo bench` passes `--bench`, too.
-    let given = std::env::args().skip(1).find(|a| a != "--bench").map(PathBuf::from);
-    let shipped = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("sessions/agreement.probity.jsonl");
-    let board = match Session::read(&given.unwrap_or_else(shipped)) {
-        Ok(session) => session.board(),
-        Err(error) => return println!("figures | {error}"),
-    };
-    let styles = [Style::LabBook, Style::Paper].map(|style| Options { style, ..Options::default() });
-    println!("| figure | style | png ms | svg ms | pdf ms | csv ms |\n| --- | --- | --- | --- | --- | --- |");
-    for run in &board.runs {
-        for figure in lab::by_id(run.job.spec.lab()).figures(&run.results, board.engine.as_ref()) {
-            for options in &styles {
-                let times = Format::ALL.map(|format| {
-                    let mut times: Vec<f64> = (0..REPEATS)
-                        .map(|_| {
-                            let start = Instant::now();
-                            std::hint::black_box(
-                                render(&figure, format, options).map(|b| b.len()).unwrap_or(0),
-                            );
-                            start.elapsed().as_secs_f64() * 1e3
-                        })
-                        .collect();
-                    times.sort_by(f64::total_cmp);
-                    format!("{:.1}", times[REPEATS / 2])
-                });
-                println!("| {} | {} | {} |", figure.name, options.style.name(), times.join(" | "));
+    let mut files: Vec<PathBuf> =
+        std::env::args().skip(1).filter(|a| a != "--bench").map(PathBuf::from).collect();
+    if files.is_empty() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions");
+        files = std::fs::read_dir(folder).expect("sessions").filter_map(|e| Some(e.ok()?.path())).collect();
+        files.sort();
+    }
+    println!(
+        "| session | figure | style | png ms | svg ms | pdf ms | csv ms |\n| --- | --- | --- | --- | --- | --- | --- |"
+    );
+    let mut slow = 0;
+    for file in &files {
+        let board = match Session::read(file) {
+            Ok(session) => session.board(),
+            Err(error) => return println!("figures | {error}"),
+        };
+        let name = file.file_name().unwrap_or_default().to_string_lossy().replace(".probity.jsonl", "");
+        for run in &board.runs {
+            for figure in lab::by_id(run.job.spec.lab()).figures(&run.results, board.engine.as_ref()) {
+                for style in [Style::LabBook, Style::Paper] {
+                    let times = Format::ALL.map(|format| middle(&figure, style, format));
+                    slow += usize::from(times.iter().any(|t| *t > AIM));
+                    let times = times.map(|t| format!("{t:.1}"));
+                    println!("| {name} | {} | {} | {} |", figure.name, style.name(), times.join(" | "));
+                }
             }
         }
     }
+    println!("{slow} drawings take longer than {AIM} ms");
+}
+
+/// The middle of several times, in milliseconds.
+fn middle(figure: &Figure, style: Style, format: Format) -> f64 {
+    let options = Options { style, ..Options::default() };
+    let once = || {
+        let start = Instant::now();
+        std::hint::black_box(render(figure, format, &options).map_or(0, |bytes| bytes.len()));
+        start.elapsed().as_secs_f64() * 1e3
+    };
+    let mut times: Vec<f64> = (0..REPEATS).map(|_| once()).collect();
+    times.sort_by(f64::total_cmp);
+    times[REPEATS / 2]
 }
