@@ -97,7 +97,7 @@ impl Results {
                 Some(pair) => pair.tasks.push(t),
                 None => {
                     let mine = || self.pooled.iter().filter(|p| p.model == t.model);
-                    let decides = mine().find(|p| p.value.p.is_some()).or(mine().last());
+                    let decides = mine().find(|p| p.value.p.is_some()).or(mine().next_back());
                     pairs.push(Pair { of: &t.model, tasks: vec![t], decides });
                 }
             }
