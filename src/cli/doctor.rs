@@ -10,6 +10,7 @@ use figure::{Axis, Figure, Format, Options, Provenance, render, spare_font};
 use kernels::bf16::Unit;
 use kernels::simd::Level;
 use model::builtin::BUILTINS;
+use model::device::Device;
 use model::hub::Settings;
 use session::name;
 
@@ -32,7 +33,8 @@ struct Check {
 /// # Errors
 /// [`CliError::Told`] if something that the program needs does not work.
 pub fn doctor(out: &mut dyn Write) -> Result<(), CliError> {
-    let checks = [program(), device(), models(), terminal(), colour(), sessions(), hub(), figures(), fonts()];
+    let checks =
+        [program(), device(), gpu(), models(), terminal(), colour(), sessions(), hub(), figures(), fonts()];
     for check in &checks {
         let mark = match check.mark {
             Mark::Ok => "ok  ",
@@ -63,17 +65,32 @@ fn program() -> Check {
 
 fn device() -> Check {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let gpu = if cfg!(any(feature = "cuda", feature = "metal")) {
-        "a GPU is tried first"
-    } else {
-        "for a GPU build with --features cuda or metal"
-    };
     let (f32, bf16) = (Level::best(), Unit::best());
     Check {
         mark: Mark::Ok,
         what: "device",
-        text: format!("{threads} CPU threads, f32 by {f32}, bf16 by {bf16}; {gpu}"),
+        text: format!("{threads} CPU threads, f32 by {f32}, bf16 by {bf16}"),
     }
+}
+
+/// The GPU that this build computes on, or why it has none and what a build with one needs.
+fn gpu() -> Check {
+    let text = if cfg!(any(feature = "cuda", feature = "metal")) {
+        format!("{} unless --device names another", Device::Auto.resolve())
+    } else if cfg!(target_os = "macos") {
+        "not used: this build has no GPU code; cargo install --path . --features metal adds it".to_owned()
+    } else {
+        let driver = if Path::new("/proc/driver/nvidia/version").exists() {
+            "the NVIDIA driver is loaded"
+        } else {
+            "no NVIDIA driver was found"
+        };
+        format!(
+            "not used: this build has no GPU code ({driver}); cargo install --path . --features cuda adds it and needs the CUDA toolkit \
+             (nvcc, cuBLAS, cuRAND) to build, the driver to start"
+        )
+    };
+    Check { mark: Mark::Ok, what: "gpu", text }
 }
 
 fn models() -> Check {
