@@ -20,6 +20,9 @@ pub mod names;
 pub mod output;
 pub mod progress;
 mod ranges;
+#[cfg(not(unix))]
+#[path = "no_remote.rs"]
+pub mod remote;
 #[cfg(unix)]
 pub mod remote;
 pub mod replay;
@@ -112,8 +115,7 @@ enum Command {
     Follow(follow::FollowArgs),
     Submit(submit::SubmitArgs),
     /// List and end engines on other machines, and fetch their sessions.
-    #[cfg(unix)]
-    #[command(subcommand)]
+    #[cfg_attr(unix, command(subcommand))]
     Remote(remote::RemoteCommand),
     #[cfg(unix)]
     #[command(hide = true)]
@@ -221,7 +223,6 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), CliError> {
         Command::Merge(args) => merge::merge(&args, out),
         Command::Follow(args) => follow::follow(&args, out),
         Command::Submit(args) => submit::submit(&args, out),
-        #[cfg(unix)]
         Command::Remote(command) => remote::remote(&command, out),
         #[cfg(unix)]
         Command::Engine(args) => engine::engine(&args),

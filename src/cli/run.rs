@@ -96,7 +96,6 @@ pub struct RunArgs {
     #[arg(long, short)]
     pub quiet: bool,
     /// Options for a remote engine.
-    #[cfg(unix)]
     #[command(flatten)]
     pub far: super::remote::RemoteArgs,
 }
@@ -112,10 +111,7 @@ pub struct Task {
 impl RunArgs {
     /// True if another machine computes.
     fn is_far(&self) -> bool {
-        #[cfg(unix)]
-        return self.far.remote.is_some();
-        #[cfg(not(unix))]
-        false
+        self.far.remote.is_some()
     }
 
     /// True if results go into a folder of parts.

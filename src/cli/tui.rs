@@ -81,7 +81,6 @@ pub struct TuiArgs {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["models", "spec", "session", "no_session", "device", "dtype", "memory_limit"])]
     pub follow: Option<PathBuf>,
     /// Options for a remote engine.
-    #[cfg(unix)]
     #[command(flatten)]
     pub far: super::remote::RemoteArgs,
     /// Reconnect to the engine of this name there; if another client steers it, watch.
@@ -105,7 +104,6 @@ impl Default for TuiArgs {
             dtype: "f32".into(),
             memory_limit: None,
             follow: None,
-            #[cfg(unix)]
             far: super::remote::RemoteArgs::default(),
             #[cfg(unix)]
             attach: None,

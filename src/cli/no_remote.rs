@@ -1,0 +1,36 @@
+//! `--remote` and `probity remote` on systems without Unix sockets: refused, with the reason.
+
+use std::io::Write;
+
+use clap::Args;
+
+use super::error::CliError;
+
+const WHY: &str = "engines on other machines need Linux or macOS; on Windows, run Probity in WSL";
+
+/// Options for a remote engine.
+#[derive(Debug, Clone, Default, Args)]
+pub struct RemoteArgs {
+    /// Compute on another machine; not on this system.
+    #[arg(long, value_name = "ADDRESS", value_parser = refuse)]
+    pub(crate) remote: Option<String>,
+}
+
+fn refuse(_: &str) -> Result<String, String> {
+    Err(WHY.into())
+}
+
+/// Any arguments, so that the reason is given whatever was asked for.
+#[derive(Debug, Args)]
+pub struct RemoteCommand {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    words: Vec<String>,
+}
+
+/// Refuses.
+///
+/// # Errors
+/// [`CliError::Usage`], always.
+pub(crate) fn remote(command: &RemoteCommand, _: &mut dyn Write) -> Result<(), CliError> {
+    Err(CliError::Usage(format!("remote {}: {WHY}", command.words.join(" "))))
+}
