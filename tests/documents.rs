@@ -164,6 +164,28 @@ fn every_command_line_in_the_documents_is_one_that_the_program_takes() {
     assert!(seen > 40, "only {seen} commands were found");
 }
 
+/// The commands that Python code starts, each a list of words in brackets.
+fn commands_in_python(code: &str) -> Vec<Vec<String>> {
+    let starts = code.match_indices("[\"probity\"").map(|(at, _)| &code[at..]);
+    starts.map(|rest| serde_json::from_str(&rest[..=rest.find(']').unwrap()]).unwrap()).collect()
+}
+
+/// Golden tests run the page and the notebook where Python has the packages; this one needs none.
+#[test]
+fn every_command_in_python_code_is_one_that_the_program_takes() {
+    let notebook = std::fs::read_to_string(root().join("src/dist/findings.ipynb")).unwrap();
+    let notebook: serde_json::Value = serde_json::from_str(&notebook).unwrap();
+    let cells = notebook["cells"].as_array().unwrap().iter();
+    let lines = cells.flat_map(|cell| cell["source"].as_array().unwrap()).map(|line| line.as_str().unwrap());
+    for code in [probity::guide::page("python").unwrap().text.to_owned(), lines.collect()] {
+        let commands = commands_in_python(&code);
+        assert!(!commands.is_empty(), "no command in {code}");
+        for words in commands {
+            assert!(Cli::command().try_get_matches_from(&words).is_ok(), "{words:?}");
+        }
+    }
+}
+
 #[test]
 #[cfg(unix)]
 fn the_quick_examples_of_the_guide_run_from_an_empty_folder() {

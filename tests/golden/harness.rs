@@ -21,6 +21,8 @@ pub(crate) enum Needs {
     Data(&'static str),
     /// Inputs that failed once (`PROBITY_CASES`), or a folder of them.
     Cases(&'static str),
+    /// Python 3 with these modules.
+    Python(&'static str),
     /// Nothing but the fixtures.
     Fixtures,
 }
@@ -56,6 +58,16 @@ fn folder(variable: &str, default: &str, inside: &str) -> Result<PathBuf, String
     let root = std::env::var(variable).map_or_else(|_| PathBuf::from(default), PathBuf::from);
     let dir = root.join(inside);
     if dir.is_dir() { Ok(dir) } else { Err(format!("{} is absent (set {variable})", dir.display())) }
+}
+
+/// The fixtures, if Python can import the modules.
+///
+/// # Errors
+/// What is absent.
+fn python(modules: &str) -> Result<PathBuf, String> {
+    let import = std::process::Command::new("python3").args(["-c", &format!("import {modules}")]).output();
+    let found = import.is_ok_and(|output| output.status.success());
+    if found { Ok(fixtures()) } else { Err(format!("python3 with {modules} is absent")) }
 }
 
 fn trial(name: String, folder: Result<PathBuf, String>, run: fn(&Path)) -> Trial {
@@ -95,6 +107,7 @@ pub(crate) fn run(tests: Vec<Test>) -> std::process::ExitCode {
             Needs::Models(part) => folder("PROBITY_MODELS", "../shared/models", part),
             Needs::Data(part) => folder("PROBITY_DATA", "../shared/data", part),
             Needs::Cases(part) => folder("PROBITY_CASES", "../shared/cases", part),
+            Needs::Python(modules) => python(modules),
             Needs::Fixtures => Ok(fixtures()),
         };
         trials.push(trial(name, found, test.run));

@@ -19,6 +19,7 @@ mod models;
 mod models_logits;
 mod models_second_opinion;
 mod prompts;
+mod python;
 mod results;
 mod saliency;
 mod stats;
@@ -45,6 +46,7 @@ fn main() -> std::process::ExitCode {
             models_logits::tests(),
             models_second_opinion::tests(),
             prompts::tests(),
+            python::tests(),
             results::tests(),
             saliency::tests(),
             stats::tests(),
