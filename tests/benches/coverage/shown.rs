@@ -81,7 +81,7 @@ fn runs() {
                     let value = wilson(hits, n as u64, LEVEL);
                     Number { name: String::new(), value, n, level: LEVEL, unit: (1.0, "") }
                 };
-                let both = common(&[number(p)], &[number(q)]).remove(0);
+                let both = common((&[number(p)], &[]), (&[number(q)], &[])).remove(0);
                 small += usize::from(both.p.is_some_and(|p| p <= 0.05));
                 both.difference
             });
