@@ -316,7 +316,7 @@ fn grid() -> Setting<Spec> {
 }
 
 fn replicates() -> Setting<Spec> {
-    let help = "How often all probes and fits are trained anew on the same data: bands then cover sampling and training.";
+    let help = "How often all probes and fits are trained anew on the same data: bands then cover sampling and training. 5 for a quick look, 20 for claims in print.";
     row("probe.replicates", "Trainings", help).count(
         &[1, 2, 3, 5, 8, 10, 20],
         1..=MOST_REPLICATES,

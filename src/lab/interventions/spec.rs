@@ -77,7 +77,7 @@ pub struct ProbeSpec {
 }
 
 /// Replicates where a spec does not say.
-pub(crate) const REPLICATES: usize = 5;
+pub(crate) const REPLICATES: usize = 10;
 /// Most replicates of a spec.
 pub(crate) const MOST_REPLICATES: usize = 50;
 
