@@ -22,6 +22,7 @@ pub mod required;
 pub mod rng;
 pub mod sequential;
 pub mod special;
+pub mod strata;
 pub mod student;
 pub mod sweep;
 

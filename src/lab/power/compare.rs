@@ -6,7 +6,7 @@ use super::tally::Tally;
 use base::matrix::Matrix;
 use lab::interval::resamples_for;
 use stats::bootstrap::{Resamples, interval};
-use stats::corrections::benjamini_hochberg;
+use stats::corrections::{benjamini_hochberg, holm};
 use stats::estimate::Estimate;
 use stats::mcnemar::{self, Test};
 use stats::paired::{difference, equivalence};
@@ -203,14 +203,17 @@ fn draws(level: f64) -> usize {
     RESAMPLES.max(resamples_for(level.min(MOST_LEVEL)))
 }
 
-/// Adjusts the p-values of the comparisons of a run for their number. An equivalence that `alpha` would claim is one more hypothesis; of a
-/// comparison's two at most one is false, so that the step-down counts comparisons (Shaffer 1986).
+/// Adjusts the p-values of the comparisons of a run for their number: those of the differences by Holm among themselves, whatever the
+/// margin. An equivalence that `alpha` would claim is one more hypothesis; of a comparison's two at most one is false, so that its step-down
+/// counts comparisons (Shaffer 1986).
 pub fn adjust(all: &mut [&mut ComparisonFinding], alpha: f64) {
     let family = all.len();
-    let q = benjamini_hochberg(&all.iter().map(|c| c.p).collect::<Vec<_>>());
+    let p: Vec<f64> = all.iter().map(|c| c.p).collect();
     let mut hypotheses: Vec<(f64, usize, bool)> = Vec::new();
-    for (i, c) in all.iter_mut().enumerate() {
-        (c.bh_q, c.family) = (q[i], family);
+    for (i, (c, (holm_p, bh_q))) in
+        all.iter_mut().zip(holm(&p).into_iter().zip(benjamini_hochberg(&p))).enumerate()
+    {
+        (c.holm_p, c.bh_q, c.family) = (holm_p, bh_q, family);
         c.equivalence_holm_p = Some((family as f64 * c.equivalence_p).min(1.0));
         hypotheses.push((c.p, i, false));
         if c.equivalence_p <= alpha {
@@ -224,7 +227,6 @@ pub fn adjust(all: &mut [&mut ComparisonFinding], alpha: f64) {
         if equivalence {
             all[i].equivalence_holm_p = Some(largest);
         } else {
-            all[i].holm_p = largest;
             // With its equivalence in play, one of the two may still be false.
             open -= usize::from(all[i].equivalence_p > alpha);
         }
@@ -423,6 +425,25 @@ mod tests {
         adjust(&mut [&mut x, &mut y], 0.05);
         assert_eq!((x.family, y.family), (2, 2));
         assert!((x.holm_p - 2.0 * x.p).abs() < 1e-12 && y.holm_p == y.p.max(x.holm_p));
+    }
+
+    /// The Holm p of a difference changed with the margin, as equivalences entered its family.
+    #[test]
+    fn the_margin_changes_no_p_value_of_a_difference() {
+        let of = |margin: f64| {
+            let terms = Terms { margin, ..terms() };
+            let mut all: Vec<_> = [[4000, 30, 10, 800], [4000, 24, 12, 800], [4000, 20, 20, 800]]
+                .into_iter()
+                .map(|table| compare(&items(table), &names(), terms))
+                .collect();
+            adjust(&mut all.iter_mut().collect::<Vec<_>>(), 0.05);
+            all
+        };
+        let (narrow, wide) = (of(0.0001), of(0.2));
+        assert!(wide.iter().all(|c| c.is_equivalent(0.05)) && !narrow.iter().any(|c| c.is_equivalent(0.05)));
+        let holm_p = |all: &[ComparisonFinding]| all.iter().map(|c| c.holm_p).collect::<Vec<_>>();
+        assert_eq!(holm_p(&narrow), holm_p(&wide));
+        assert!((wide[0].holm_p - 3.0 * wide[0].p).abs() < 1e-12);
     }
 
     /// Two tasks ask about different sentences: what is right on one has nothing to do with the other.

@@ -40,6 +40,11 @@ impl Pairs {
         self.a.iter().chain(&self.b).flatten().all(|v| *v == 0.0 || *v == 1.0)
     }
 
+    /// True if every value lies within 0 and 1, so that differences are in points.
+    pub fn is_share(&self) -> bool {
+        self.a.iter().chain(&self.b).flatten().all(|v| (0.0..=1.0).contains(v))
+    }
+
     /// The items `which`, in that order.
     pub fn select(&self, which: &[usize]) -> Self {
         let of = |side: &[Vec<f64>]| side.iter().map(|v| which.iter().map(|i| v[*i]).collect()).collect();

@@ -11,7 +11,8 @@ use super::tasks::Verdict;
 use corpus::results::{Results, metrics};
 use stats::Estimate;
 use stats::corrections::holm;
-use stats::paired::Differences;
+use stats::paired::{Differences, Table};
+use stats::strata::{Strata, Stratum};
 
 /// Tasks from which on a mean over tasks has an interval.
 pub const FEWEST_TASKS: usize = 10;
@@ -33,6 +34,8 @@ pub struct TaskComparison {
     /// Means of both systems.
     pub means: [f64; 2],
     pub finding: ComparisonFinding,
+    /// True if all values lie within 0 and 1.
+    pub share: bool,
     /// Metrics that were not compared.
     pub others: Vec<String>,
 }
@@ -61,6 +64,28 @@ impl TaskComparison {
     }
 }
 
+/// The mean that speaks for the whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mean {
+    /// That of the only task.
+    Task,
+    /// Over tasks, which stand for others like them.
+    Tasks,
+    /// Over the items of these tasks.
+    Fixed,
+}
+
+impl Mean {
+    /// Its name on the screen.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mean::Task => "the task",
+            Mean::Tasks => "mean over tasks",
+            Mean::Fixed => "mean over items, tasks taken as fixed",
+        }
+    }
+}
+
 /// Two systems on all their tasks.
 #[derive(Debug, Clone)]
 pub struct Versus {
@@ -71,6 +96,8 @@ pub struct Versus {
     pub macro_mean: Option<Pooled>,
     /// Mean over all items, tasks as clusters; likewise.
     pub micro: Option<Pooled>,
+    /// The same mean with these tasks taken as fixed, where they are several and too few for an interval over tasks.
+    pub fixed: Option<Pooled>,
     /// Tasks that are not pooled, because their metric is not a share.
     pub apart: usize,
     /// Tasks that only one system has.
@@ -86,17 +113,21 @@ impl Versus {
         self.tasks.iter().filter(|t| t.verdict(alpha) == verdict).count()
     }
 
-    /// The difference that speaks for the whole: over tasks where there are enough, over items otherwise, or that of the only task.
-    pub fn overall(&self) -> Option<(&'static str, Pooled)> {
+    /// The difference that speaks for the whole: over tasks where there are enough, over the items of these tasks otherwise, or that of
+    /// the only task.
+    pub fn overall(&self) -> Option<(Mean, Pooled)> {
         if let [only] = self.tasks.as_slice() {
             let finding = &only.finding;
             let pooled = Pooled { tasks: 1, n: only.n, difference: finding.difference, p: Some(finding.p) };
-            return Some(("task", pooled));
+            return Some((Mean::Task, pooled));
         }
-        match self.macro_mean {
-            Some(pooled) if pooled.p.is_some() => Some(("macro", pooled)),
-            _ => self.micro.map(|pooled| ("micro", pooled)),
-        }
+        let over_tasks = self.macro_mean.filter(|pooled| pooled.p.is_some());
+        over_tasks.map(|pooled| (Mean::Tasks, pooled)).or(self.fixed.map(|pooled| (Mean::Fixed, pooled)))
+    }
+
+    /// True if the difference that speaks for the whole is one of shares.
+    pub fn is_share(&self) -> bool {
+        self.apart < self.tasks.len()
     }
 }
 
@@ -120,13 +151,13 @@ pub enum SystemsError {
 /// [`SystemsError`] with the task.
 pub fn versus(a: &System, b: &System, metric: Option<&str>, terms: Terms) -> Result<Versus, SystemsError> {
     let mut tasks = Vec::new();
-    let (mut means, mut units) = (Vec::new(), Differences::default());
+    let (mut means, mut units, mut strata) = (Vec::new(), Differences::default(), Vec::new());
     let mut apart = 0;
     for (task, first) in &a.tasks {
         let Some(second) = b.tasks.get(task) else { continue };
         let (found, pairs) = compare_task(task, (a, first), (b, second), metric, terms)?;
-        let share = pairs.a.iter().chain(&pairs.b).flatten().all(|v| (0.0..=1.0).contains(v));
-        if share {
+        if found.share {
+            strata.push(stratum(&pairs));
             let items = pairs.n() as f64;
             means.push(found.finding.difference.mean);
             units.sums.push(found.finding.difference.mean * items);
@@ -150,6 +181,9 @@ pub fn versus(a: &System, b: &System, metric: Option<&str>, terms: Terms) -> Res
     }
     adjust(&mut tasks.iter_mut().map(|t| &mut t.finding).collect::<Vec<_>>(), terms.alpha);
     let n = units.sizes.iter().sum::<f64>() as usize;
+    let fixed = Strata::of(&strata).filter(|_| tasks.len() > 1 && strata.len() < FEWEST_TASKS).map(|found| {
+        Pooled { tasks: strata.len(), n, difference: found.interval(terms.level), p: Some(found.p()) }
+    });
     let pooled = |units: Differences, fewest: usize| {
         let count = units.sums.len();
         let mean = Estimate { mean: units.mean(), lo: -1.0, hi: 1.0 };
@@ -167,12 +201,24 @@ pub fn versus(a: &System, b: &System, metric: Option<&str>, terms: Terms) -> Res
         macro_mean: pooled(Differences::of_items(means), FEWEST_TASKS),
         // Two tasks that agree would have an interval without width.
         micro: pooled(units, FEWEST_TASKS),
+        fixed,
         apart,
         only_a: only(a, b),
         only_b: only(b, a),
         holm_p: f64::NAN,
         tasks,
     })
+}
+
+fn stratum(pairs: &Pairs) -> Stratum {
+    let sum = |sum: Table, t: &Table| Table {
+        both: sum.both + t.both,
+        only_a: sum.only_a + t.only_a,
+        only_b: sum.only_b + t.only_b,
+        neither: sum.neither + t.neither,
+    };
+    let table = pairs.is_binary().then(|| pairs.tables().iter().fold(Table::default(), sum));
+    Stratum { units: pairs.differences(), table, seeds: pairs.seeds() }
 }
 
 fn compare_task(
@@ -196,12 +242,13 @@ fn compare_task(
         unmatched_b: found.unmatched_b,
         means: [mean(true), mean(false)],
         finding: compare_with(&found.pairs, &names, terms, false),
+        share: found.pairs.is_share(),
         others: shared.into_iter().chain(lacking).filter(|name| *name != chosen).collect(),
     };
     Ok((comparison, found.pairs))
 }
 
-/// Every two systems, or each against the `baseline` (which is then the second); Holm's correction over all of them.
+/// Every two systems in their order, or each with the `baseline`; Holm's correction over all of them.
 ///
 /// # Errors
 /// As [`versus`].
@@ -214,7 +261,7 @@ pub fn matrix(
     let mut pairs = Vec::new();
     for i in 0..systems.len() {
         match baseline {
-            Some(base) if i != base => pairs.push((i, base)),
+            Some(base) if i != base => pairs.push((i.min(base), i.max(base))),
             Some(_) => {}
             None => pairs.extend((i + 1..systems.len()).map(|j| (i, j))),
         }

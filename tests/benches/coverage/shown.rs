@@ -9,6 +9,7 @@ use probity::stats::Estimate;
 use probity::stats::intervals::{clopper_pearson, wilson};
 use probity::stats::paired::{Differences, Shift, Table, difference, mean_within};
 use probity::stats::rng::{stream, unit};
+use probity::stats::strata::{Strata, Stratum};
 use probity::stats::sweep::largest;
 
 const LEVEL: f64 = 0.95;
@@ -33,6 +34,7 @@ pub(crate) fn shown() {
     sweeps();
     runs();
     tasks();
+    fixed_tasks();
 }
 
 /// Two systems over tasks of 20 to 400 items whose differences vary by five points: the mean over tasks, and over items.
@@ -66,6 +68,75 @@ fn tasks() {
                 );
             }
         }
+    }
+}
+
+/// Few tasks of 50 to 800 items, or of 50 each, whose own differences lie up to `apart` on either side of the mean one: the mean over items, tasks taken as
+/// fixed. Items of a cluster take the same draw with probability .632.
+fn fixed_tasks() {
+    for (up, down, apart, cluster) in [
+        (0.0, 0.03, 0.0, 1),
+        (0.02, 0.02, 0.0, 1),
+        (0.05, 0.05, 0.04, 1),
+        (0.15, 0.1, 0.08, 1),
+        (0.1, 0.1, 0.05, 5),
+    ] {
+        for (n, ratio) in [2, 4, 8].into_iter().flat_map(|n| [(n, 1.0), (n, 16.0f64)]) {
+            let mut rng = stream(n as u64, &format!("fixed tasks {up} {down} {apart} {cluster} {ratio}"));
+            let sizes: Vec<usize> = (0..n)
+                .map(|k| (50.0 * ratio.powf(k as f64 / (n - 1) as f64)) as usize / cluster * cluster)
+                .collect();
+            let own = |k: usize| apart * (2.0 * k as f64 / (n - 1) as f64 - 1.0);
+            let items: usize = sizes.iter().sum();
+            let truth =
+                sizes.iter().enumerate().map(|(k, size)| *size as f64 * (up - down + own(k))).sum::<f64>()
+                    / items as f64;
+            let (mut small, most) = (0, sizes[n - 1]);
+            let name = format!(
+                "tasks of 50 to {most} items taken as fixed, {up}/{down} +- {apart}, clusters of {cluster}"
+            );
+            row(&name, n, truth, || {
+                let mut task = |(k, size): (usize, &usize)| {
+                    let (a, b) = (up + 0.5 * own(k), down - 0.5 * own(k));
+                    let mut draw = |u: f64| i32::from(u < a) - i32::from((a..a + b).contains(&u));
+                    let (mut table, mut units) = (Table::default(), Differences::default());
+                    for _ in 0..size / cluster {
+                        let (common, mut sum) = (draw(unit(&mut rng)), 0);
+                        for _ in 0..cluster {
+                            let shared = cluster > 1 && unit(&mut rng) < 0.632;
+                            let one = if shared { common } else { draw(unit(&mut rng)) };
+                            table.add(one >= 0, one <= 0);
+                            sum += one;
+                        }
+                        units.sums.push(f64::from(sum));
+                        units.sizes.push(cluster as f64);
+                    }
+                    Stratum { units, table: Some(table), seeds: 1 }
+                };
+                let tasks: Vec<Stratum> = sizes.iter().enumerate().map(&mut task).collect();
+                let found = Strata::of(&tasks).expect("items");
+                small += usize::from(found.p() <= 0.05);
+                found.interval(LEVEL)
+            });
+            println!("shown | {name}, p at most .05 | {n} | {:.3}", small as f64 / RUNS as f64);
+        }
+    }
+    fixed_values();
+}
+
+/// The same for a metric of any value from 0 to 1: skewed differences.
+fn fixed_values() {
+    let mut rng = stream(8, "fixed values");
+    for n in [2, 4, 8] {
+        row("tasks taken as fixed, metric of any value", n, 0.0, || {
+            let mut task = |k: usize| {
+                let size = (50.0 * 16f64.powf(k as f64 / (n - 1) as f64)) as usize;
+                let mut value = || unit(&mut rng).powi(3) - 0.25;
+                let units = Differences::of_items((0..size).map(|_| value()).collect());
+                Stratum { units, table: None, seeds: 1 }
+            };
+            Strata::of(&(0..n).map(&mut task).collect::<Vec<_>>()).expect("items").interval(LEVEL)
+        });
     }
 }
 
