@@ -70,6 +70,9 @@ pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), R
 
 /// The message of a JSON error without its position, which is that inside the row.
 fn words(error: &serde_json::Error) -> String {
+    if error.is_eof() {
+        return "the line ends in the middle (file cut off?)".into();
+    }
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or_default().to_owned()
 }

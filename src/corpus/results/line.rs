@@ -8,6 +8,7 @@ use serde::de::{
 };
 
 use super::Wanted;
+use super::choices::{self, Choices};
 use super::keys::{CLUSTERS, CORRECT, HARNESS, IDS, INPUTS, PREDICTIONS, RUNS, TARGETS, is_id, known, rank};
 use super::nested::{Perturbation, Scorers, Stats};
 use super::value::{Digest, Excerpt, Scalar, digest_of_text, own};
@@ -61,6 +62,8 @@ pub(crate) struct Line<'a> {
     pub said: Option<String>,
     pub asked: Option<String>,
     pub expected: Option<String>,
+    /// For lists of flips: log-likelihoods of options.
+    pub choices: Choices,
     pub traits: Vec<(String, String)>,
     pub rank: u8,
     pub target_rank: u8,
@@ -173,6 +176,13 @@ impl<'a> Line<'a> {
         let said = self.prediction.as_deref().or(self.named.as_deref().filter(|_| self.target.is_some()));
         self.said = self.said.take().or_else(|| said.map(own));
         self.expected = self.expected_answer().map(own);
+        let (choices, acc) = (&self.choices, self.value("acc"));
+        if let Some(answer) = choices.answer(self.value("acc_norm").is_some()) {
+            let target =
+                self.expected_answer().and_then(|target| choices.expected(target, acc.map(|acc| acc == 1.0)));
+            self.expected = target.or(self.expected.take());
+            self.said = Some(answer);
+        }
     }
 
     fn excerpt(&mut self, rank: u8, text: String) {
@@ -284,6 +294,13 @@ impl<'de> Visitor<'de> for Inner<'_, 'de> {
                 sum = sum.wrapping_add(digest_of_text(name) ^ map.next_value::<Digest>()?.0.rotate_left(9));
                 continue;
             }
+            if self.detail && self.is_doc && ["choices", "endings", "options"].contains(&name) {
+                let value: serde_json::Value = map.next_value()?;
+                self.line.choices.options = choices::options(&value);
+                sum = sum
+                    .wrapping_add(digest_of_text(name) ^ digest_of_text(&value.to_string()).rotate_left(9));
+                continue;
+            }
             if self.detail
                 && ["question", "query", "input", "text", "sentence", "problem", "prompt"].contains(&name)
             {
@@ -348,8 +365,16 @@ impl LineSeed {
         match key.as_ref() {
             "filtered_resps" | "resps" | "completion" | "origin_prediction" if self.detail => {
                 line.harness |= key.ends_with("resps");
-                let Excerpt(text) = map.next_value()?;
+                let value: serde_json::Value = map.next_value()?;
+                if let Some(found) = choices::logliks(&value) {
+                    line.choices.logliks = found;
+                }
+                let Excerpt(text) = Excerpt::deserialize(value).map_err(de::Error::custom)?;
                 line.excerpt(if key == "filtered_resps" { 2 } else { 1 }, text);
+            }
+            "arguments" if self.detail => {
+                line.harness = true;
+                line.choices.continuations = choices::continuations(&map.next_value()?);
             }
             "doc" => {
                 let digest = map.next_value_seed(Inner { line, detail: self.detail, is_doc: true })?;

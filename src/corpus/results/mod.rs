@@ -9,6 +9,7 @@
 //! file and line. A metric that some rows lack is left out and counted.
 
 mod archive;
+mod choices;
 mod csv;
 mod document;
 mod evalplus;
