@@ -96,9 +96,9 @@ This program:
 Options:
 {options}{after-help}";
 
-/// How far can a probe of a language model be trusted?
+/// Tells people who probe or evaluate language models how far each number can be trusted.
 #[derive(Debug, Parser)]
-#[command(name = "probity", version, about, args_conflicts_with_subcommands = true, max_term_width = 110)]
+#[command(name = "probity", version, args_conflicts_with_subcommands = true, max_term_width = 110)]
 #[command(help_template = TEMPLATE)]
 pub struct Cli {
     #[command(subcommand)]

@@ -10,7 +10,7 @@ use crate::error::CliError;
 use crate::output;
 use base::text::{printable_label, section, shortened};
 use corpus::results::Results;
-use labs::power::tasks::items;
+use labs::power::tasks::{Item, items};
 
 /// Most lines of a list for people; `--json` has all.
 const MOST_SHOWN: usize = 50;
@@ -101,14 +101,42 @@ fn filters(args: &CompareArgs) -> Result<Vec<(&str, &str)>, CliError> {
 /// # Errors
 /// [`CliError::Usage`], with the keys that are known.
 pub(super) fn check<'r>(args: &CompareArgs, runs: impl Iterator<Item = &'r Results>) -> Result<(), CliError> {
-    filters(args)?;
+    let wanted = filters(args)?;
+    if wanted.is_empty() && args.sort.is_none() {
+        return Ok(());
+    }
+    let mut facts: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for detail in runs.flat_map(|r| &r.details) {
+        for (key, value) in (Item { id: "", values: [0.0; 2], details: [detail; 2] }).facts() {
+            facts.entry(key.to_owned()).or_default().insert(value.to_owned());
+        }
+    }
+    let list = |known: Vec<&str>| match known.is_empty() {
+        true => "(none)".to_owned(),
+        false => shortened(&known.join(", "), 300),
+    };
+    for (key, value) in wanted {
+        let Some(values) = facts.get(key) else {
+            let known = list(facts.keys().map(String::as_str).collect());
+            return Err(CliError::Usage(format!(
+                "--where {}: no item has this fact; facts: {known}",
+                shortened(key, 60)
+            )));
+        };
+        if !values.contains(value) {
+            let known = list(values.iter().map(String::as_str).collect());
+            let (key, value) = (shortened(key, 60), shortened(value, 60));
+            return Err(CliError::Usage(format!(
+                "--where {key}={value}: no item has this value; values of {key}: {known}"
+            )));
+        }
+    }
     let Some(key) = args.sort.as_deref() else { return Ok(()) };
-    let own = runs.flat_map(|r| &r.details).flat_map(|d| &d.traits).map(|t| t.0.as_str());
-    let known: BTreeSet<&str> = own.chain(FIELDS).collect();
+    let known: BTreeSet<&str> = facts.keys().map(String::as_str).chain(FIELDS).collect();
     if known.contains(key) {
         return Ok(());
     }
-    let known = shortened(&known.into_iter().collect::<Vec<_>>().join(", "), 200);
+    let known = list(known.into_iter().collect());
     Err(CliError::Usage(format!("--sort {}: one of {known}", shortened(key, 60))))
 }
 
@@ -141,8 +169,9 @@ type Counts<'r> = BTreeMap<&'r str, BTreeMap<&'r str, [usize; 3]>>;
 fn lines(flips: &[Flip<'_>], task: &str, counts: Counts<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     let title = format!(
-        "{} items changed{}",
+        "{} item{} changed{}",
         flips.len(),
+        if flips.len() == 1 { "" } else { "s" },
         if task.is_empty() { String::new() } else { format!(" in {task}") }
     );
     let cut = |text: &str| shortened(text, 40);

@@ -1,7 +1,9 @@
 //! Conditions on a difference, for continuous integration: `worse by 1 at 95 %`, `not worse by 1`.
 
+use super::amount::Amount;
 use crate::error::CliError;
-use base::numbers::number;
+use base::numbers::{number, short};
+use labs::power::summary::points;
 use stats::Estimate;
 
 /// A condition on the whole interval of the first side minus the second.
@@ -10,8 +12,8 @@ pub(super) struct Gate {
     text: String,
     not: bool,
     worse: bool,
-    /// Points of shares, otherwise the metric's own unit.
-    by: f64,
+    /// None for any difference.
+    by: Option<Amount>,
     /// Level of the interval; that of the command if none.
     pub level: Option<f64>,
 }
@@ -38,34 +40,42 @@ impl Gate {
             }
             None => (rest, None),
         };
-        let mut words = rest.split_whitespace();
-        let worse = match words.next() {
-            Some("worse") => true,
-            Some("better") => false,
+        let (word, by) = match rest.split_once(" by") {
+            Some((word, amount)) if amount.starts_with(' ') => {
+                (word, Some(Amount::parse(amount).ok_or_else(bad)?))
+            }
+            _ => (rest, None),
+        };
+        let worse = match word.trim() {
+            "worse" => true,
+            "better" => false,
             _ => return Err(bad()),
         };
-        let by = match (words.next(), words.next()) {
-            (None, _) => 0.0,
-            (Some("by"), Some(amount)) => number(amount).map_err(|_| bad())?,
-            _ => return Err(bad()),
-        };
-        let known_unit = matches!(words.next(), None | Some("points" | "point" | "unit" | "units"));
-        if !known_unit || words.next().is_some() || by < 0.0 {
+        if by.is_some_and(Amount::is_negative) {
             return Err(bad());
         }
         Ok(Self { text: text.trim().to_owned(), not, worse, by, level })
     }
 
     /// True if the whole interval satisfies the condition.
-    pub(super) fn holds(&self, difference: Estimate, share: bool) -> bool {
-        let by = if share { self.by / 100.0 } else { self.by };
-        match (self.worse, self.not) {
+    ///
+    /// # Errors
+    /// [`CliError::Usage`] for a size that the metric does not have.
+    pub(super) fn holds(&self, difference: Estimate, share: bool) -> Result<bool, CliError> {
+        let by = self.by.map_or(Ok(0.0), |by| by.condition(share))?;
+        Ok(match (self.worse, self.not) {
             (true, false) => difference.hi < -by,
             (true, true) => difference.lo > -by,
             (false, false) => difference.lo > by,
             (false, true) => difference.hi < by,
-        }
+        })
     }
+}
+
+/// A difference with its interval.
+fn told(d: Estimate, share: bool) -> String {
+    let [mean, lo, hi] = [d.mean, d.lo, d.hi].map(|x| if share { points(x) } else { short(x) });
+    format!("{mean} [{lo}, {hi}]{}", if share { " points" } else { "" })
 }
 
 /// The conditions of a command.
@@ -85,23 +95,37 @@ impl Gates {
         self.fail_if.is_none() && self.fail_unless.is_none()
     }
 
-    /// Checks a difference; `at` gives its interval at a level.
+    /// Checks a difference; `at` gives its interval at a level. Returns a line that says what was found.
     ///
     /// # Errors
-    /// [`CliError::Gate`], which exits with 3.
+    /// [`CliError::Gate`], which exits with 3, and [`CliError::Usage`] for a size that the metric does not have.
     pub(super) fn check(
         &self,
         subject: &str,
         share: bool,
         at: impl Fn(Option<f64>) -> Estimate,
-    ) -> Result<(), CliError> {
-        if let Some(gate) = self.fail_if.as_ref().filter(|gate| gate.holds(at(gate.level), share)) {
-            return Err(CliError::Gate(format!("failed: {subject} is {}", gate.text)));
+    ) -> Result<String, CliError> {
+        let mut passed = Vec::new();
+        if let Some(gate) = &self.fail_if {
+            let difference = at(gate.level);
+            if gate.holds(difference, share)? {
+                let told = told(difference, share);
+                return Err(CliError::Gate(format!("failed: {subject} is {}: {told}", gate.text)));
+            }
+            passed.push(format!("it is not shown to be {} ({})", gate.text, told(difference, share)));
         }
-        if let Some(gate) = self.fail_unless.as_ref().filter(|gate| !gate.holds(at(gate.level), share)) {
-            return Err(CliError::Gate(format!("failed: it is not shown that {subject} is {}", gate.text)));
+        if let Some(gate) = &self.fail_unless {
+            let difference = at(gate.level);
+            if !gate.holds(difference, share)? {
+                let told = told(difference, share);
+                return Err(CliError::Gate(format!(
+                    "failed: it is not shown that {subject} is {}: {told}",
+                    gate.text
+                )));
+            }
+            passed.push(format!("it is {} ({})", gate.text, told(difference, share)));
         }
-        Ok(())
+        Ok(format!("passed: {subject}: {}", passed.join("; ")))
     }
 }
 
@@ -110,7 +134,7 @@ mod tests {
     use super::*;
 
     fn holds(text: &str, lo: f64, hi: f64) -> bool {
-        Gate::parse(text).unwrap().holds(Estimate { mean: 0.5 * (lo + hi), lo, hi }, true)
+        Gate::parse(text).unwrap().holds(Estimate { mean: 0.5 * (lo + hi), lo, hi }, true).unwrap()
     }
 
     #[test]
@@ -120,7 +144,11 @@ mod tests {
         assert!(holds("Better by 2 points", 0.021, 0.05) && !holds("better", -0.01, 0.05));
         assert!(holds("not better by 1", -0.05, 0.009));
         let own = Gate::parse("worse by 1").unwrap();
-        assert!(!own.holds(Estimate { mean: -0.5, lo: -0.6, hi: -0.4 }, false), "a unit of its own");
+        let few = Estimate { mean: -0.5, lo: -0.6, hi: -0.4 };
+        assert!(!own.holds(few, false).unwrap(), "a unit of its own");
+        // `1%` was a hundredth of a point.
+        assert!(holds("worse by 1%", -0.05, -0.011) && !holds("worse by 1 %", -0.05, -0.009));
+        assert!(Gate::parse("worse by .02").unwrap().holds(few, true).is_err(), "2 points or .02");
     }
 
     #[test]

@@ -1,27 +1,31 @@
 //! Systems on many tasks: one table, pooled differences, reports.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 
 use serde::Serialize;
 
+use super::amount::Amount;
 use super::gate::Gates;
+use super::{level_text, report};
 use crate::error::CliError;
 use crate::output;
-use base::files::Whole;
-use base::numbers::{percent, short};
+use base::numbers::short;
 use base::text::{printable_label, section};
 use figure::layers::grouped;
 use labs::power::compare::Terms;
 use labs::power::finding::ComparisonFinding;
 use labs::power::summary::{p_value, points, span_of};
-use labs::power::systems::{FEWEST_TASKS, Pooled, System, Versus, matrix};
+use labs::power::systems::{FEWEST_TASKS, Mean, Pooled, System, TaskComparison, Versus, matrix};
 use labs::power::tasks::Verdict;
 use stats::Estimate;
 
 /// Options of comparing and showing systems.
 pub(super) struct Asked<'a> {
     pub terms: Terms,
+    /// The margin as written.
+    pub margin: Amount,
     pub alpha: f64,
     pub metric: Option<&'a str>,
     pub baseline: Option<usize>,
@@ -52,9 +56,41 @@ struct PooledLine<'a> {
     b: &'a str,
     tasks: usize,
     n: usize,
-    difference: Estimate,
+    difference: Span,
     p: Option<f64>,
-    holm_p: f64,
+    /// Over the systems, of the mean that speaks for the whole.
+    holm_p: Option<f64>,
+}
+
+/// An estimate that may lack an interval.
+#[derive(Serialize)]
+struct Span {
+    mean: f64,
+    lo: Option<f64>,
+    hi: Option<f64>,
+}
+
+/// A pooled difference with the name under which it is written, and Holm's p-value over the systems where it speaks for the whole.
+pub(super) struct PooledRow {
+    pub name: &'static str,
+    pub found: Pooled,
+    pub ends: Option<(f64, f64)>,
+    pub holm_p: Option<f64>,
+}
+
+pub(super) fn pooled_rows(versus: &Versus) -> Vec<PooledRow> {
+    let all = [("macro", versus.macro_mean), ("micro", versus.micro), ("fixed", versus.fixed)];
+    let row = |(name, found): (&'static str, Option<Pooled>)| {
+        let found = found?;
+        let speaks = versus.overall().is_some_and(|(mean, _)| match mean {
+            Mean::Task => false,
+            Mean::Tasks => name == "macro",
+            Mean::Fixed => name == "fixed",
+        });
+        let ends = found.p.map(|_| (found.difference.lo, found.difference.hi));
+        Some(PooledRow { name, found, ends, holm_p: Some(versus.holm_p).filter(|_| speaks) })
+    };
+    all.into_iter().filter_map(row).collect()
 }
 
 /// Compares and prints.
@@ -64,23 +100,13 @@ struct PooledLine<'a> {
 pub(super) fn answer(systems: &[System], asked: &Asked<'_>, out: &mut dyn Write) -> Result<(), CliError> {
     let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
     let all = matrix(systems, asked.baseline, asked.metric, asked.terms).map_err(|e| usage(&e))?;
+    let tasks = all.iter().flat_map(|v| &v.tasks);
+    asked.margin.check_margin(tasks.map(|t| t.share))?;
     for versus in &all {
-        for (name, tasks) in [(&versus.a, &versus.only_a), (&versus.b, &versus.only_b)] {
-            if !tasks.is_empty() {
-                let shown = base::text::shortened(&tasks.join(", "), 200);
-                output::say(&printable_label(&format!("only in {name}: {} tasks ({shown})", tasks.len())));
-            }
-        }
-        let mut others: Vec<&str> = versus.tasks.iter().flat_map(|t| &t.others).map(String::as_str).collect();
-        others.sort_unstable();
-        others.dedup();
-        if !others.is_empty() && asked.metric.is_none() {
-            let shown = base::text::shortened(&others.join(", "), 200);
-            output::say(&printable_label(&format!("metrics not compared: {shown}; choose one by --metric")));
-        }
+        left_out(versus, asked.metric.is_some());
     }
     if let Some(path) = asked.report {
-        report(path, &all, asked)?;
+        report::write(path, &all, asked)?;
     }
     let lines: Vec<String> =
         if asked.summary { all.iter().map(|v| summary(v, asked)).collect() } else { text(&all, asked) };
@@ -94,24 +120,51 @@ pub(super) fn answer(systems: &[System], asked: &Asked<'_>, out: &mut dyn Write)
     gates(systems, &all, asked)
 }
 
+/// Says which tasks and metrics are not compared.
+fn left_out(versus: &Versus, chosen: bool) {
+    for (name, tasks) in [(&versus.a, &versus.only_a), (&versus.b, &versus.only_b)] {
+        if !tasks.is_empty() {
+            let shown = base::text::shortened(&tasks.join(", "), 200);
+            output::say(&printable_label(&format!(
+                "only in {name}: {} ({shown})",
+                counted(tasks.len(), "task")
+            )));
+        }
+    }
+    let others: BTreeSet<&str> = versus.tasks.iter().flat_map(|t| &t.others).map(String::as_str).collect();
+    if others.is_empty() || chosen {
+        return;
+    }
+    let compared: BTreeSet<&str> = versus.tasks.iter().map(|t| t.finding.metric.as_str()).collect();
+    let list =
+        |names: BTreeSet<&str>| base::text::shortened(&names.into_iter().collect::<Vec<_>>().join(", "), 200);
+    let how = match (others.len(), others.first()) {
+        (1, Some(only)) => format!("{only} with --metric {only}"),
+        _ => format!("others with --metric NAME: {}", list(others)),
+    };
+    output::say(&printable_label(&format!("compared: {}; {how}", list(compared))));
+}
+
+/// `1 task`, `2 tasks`.
+fn counted(n: usize, what: &str) -> String {
+    format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
+}
+
+/// Conditions are about the first of two systems, and with a baseline about the other one.
 fn gates(systems: &[System], all: &[Versus], asked: &Asked<'_>) -> Result<(), CliError> {
     if asked.gates.is_empty() {
         return Ok(());
     }
     for versus in all {
-        let share = versus.apart == 0;
-        let Some((kind, overall)) = versus.overall() else {
+        let Some((mean, overall)) = versus.overall() else {
             return Err(CliError::Usage(
                 "--fail-if and --fail-unless need tasks whose metric is a share".into(),
             ));
         };
-        let subject = format!("{} against {} ({kind} mean)", versus.a, versus.b);
-        if overall.p.is_none() {
-            output::say(&printable_label(&format!(
-                "{subject} has no interval under {FEWEST_TASKS} tasks: --fail-if cannot hold, and --fail-unless fails"
-            )));
-        }
-        asked.gates.check(&subject, share, |level| match level.filter(|l| *l != asked.terms.level) {
+        let turned = asked.baseline.is_some_and(|base| systems[base].name == versus.a);
+        let (subject, other) = if turned { (&versus.b, &versus.a) } else { (&versus.a, &versus.b) };
+        let subject = format!("{subject} against {other} ({})", mean.name());
+        let found = |level: Option<f64>| match level.filter(|l| *l != asked.terms.level) {
             None => overall.difference,
             Some(level) => {
                 let find = |name: &str| systems.iter().find(|s| s.name == name);
@@ -121,7 +174,12 @@ fn gates(systems: &[System], all: &[Versus], asked: &Asked<'_>) -> Result<(), Cl
                 });
                 again.map_or(overall.difference, |(_, pooled)| pooled.difference)
             }
+        };
+        let passed = asked.gates.check(&subject, versus.is_share(), |level| match found(level) {
+            d if turned => Estimate { mean: -d.mean, lo: -d.hi, hi: -d.lo },
+            d => d,
         })?;
+        output::say(&printable_label(&passed));
     }
     Ok(())
 }
@@ -141,23 +199,43 @@ fn json(all: &[Versus], asked: &Asked<'_>, out: &mut dyn Write) -> Result<(), Cl
             };
             output::json(out, &line)?;
         }
-        for (pooled, found) in [("macro", versus.macro_mean), ("micro", versus.micro)] {
-            if let Some(Pooled { tasks, n, difference, p }) = found {
-                let (a, b, holm_p) = (versus.a.as_str(), versus.b.as_str(), versus.holm_p);
-                output::json(out, &PooledLine { pooled, a, b, tasks, n, difference, p, holm_p })?;
-            }
+        for PooledRow { name: pooled, found, ends, holm_p } in pooled_rows(versus) {
+            let Pooled { tasks, n, difference, p } = found;
+            let difference = Span { mean: difference.mean, lo: ends.map(|e| e.0), hi: ends.map(|e| e.1) };
+            let (a, b) = (versus.a.as_str(), versus.b.as_str());
+            output::json(out, &PooledLine { pooled, a, b, tasks, n, difference, p, holm_p })?;
         }
     }
     Ok(())
 }
 
-const HEAD: [&str; 9] = ["task", "metric", "n", "A", "B", "A − B", "p", "Holm p", "verdict"];
+/// Columns of the table of tasks; the last one only where items are left out.
+pub(super) fn head(versus: &Versus) -> Vec<&'static str> {
+    let left_out = versus.tasks.iter().any(|t| t.unmatched_a + t.unmatched_b > 0);
+    let all = ["task", "metric", "n", "A", "B", "A − B", "p", "Holm p", "verdict", "items left out"];
+    all[..all.len() - usize::from(!left_out)].to_vec()
+}
 
-fn cells(versus: &Versus, asked: &Asked<'_>) -> Vec<Vec<String>> {
-    let row = |t: &labs::power::systems::TaskComparison| {
+/// The verdict on a task as people read it; JSON and CSV keep `open`.
+fn verdict(t: &TaskComparison, alpha: f64) -> &'static str {
+    match t.verdict(alpha) {
+        Verdict::Open => "undecided",
+        known => known.name(),
+    }
+}
+
+/// Items that only one side has.
+fn unmatched(a: usize, b: usize) -> String {
+    let side = |n: usize, name: &str| (n > 0).then(|| format!("{} only in {name}", grouped(n)));
+    [side(a, "A"), side(b, "B")].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+pub(super) fn cells(versus: &Versus, asked: &Asked<'_>) -> Vec<Vec<String>> {
+    let columns = head(versus).len();
+    let row = |t: &TaskComparison| {
         let c = &t.finding;
         let mean = |x: f64| if c.is_share() { format!("{:.1}", 100.0 * x) } else { short(x) };
-        vec![
+        let mut row = vec![
             t.task.clone(),
             c.metric.clone(),
             grouped(t.n),
@@ -166,8 +244,11 @@ fn cells(versus: &Versus, asked: &Asked<'_>) -> Vec<Vec<String>> {
             span_of(c),
             p_value(c.p),
             p_value(c.holm_p),
-            t.verdict(asked.alpha).name().into(),
-        ]
+            verdict(t, asked.alpha).into(),
+            unmatched(t.unmatched_a, t.unmatched_b),
+        ];
+        row.truncate(columns);
+        row
     };
     versus.tasks.iter().map(row).collect()
 }
@@ -176,60 +257,86 @@ fn span(e: Estimate) -> String {
     format!("{} [{}, {}]", points(e.mean), points(e.lo), points(e.hi))
 }
 
-/// The pooled differences, a line each.
-fn pooled(versus: &Versus) -> Vec<String> {
+/// The pooled differences, the family of the p-values, and the margin: a line each.
+pub(super) fn pooled(versus: &Versus, asked: &Asked<'_>) -> Vec<String> {
     let mut lines = Vec::new();
-    let kinds = [
-        ("macro (mean of the tasks' differences, t over tasks)", versus.macro_mean),
-        ("micro (mean over items, tasks as clusters)", versus.micro),
-    ];
-    for (kind, found) in kinds {
-        let Some(found) = found.filter(|f| f.tasks > 1) else { continue };
+    let over_items = match versus.fixed {
+        Some(fixed) => {
+            ("mean over items, tasks taken as fixed (it speaks for these tasks only)", Some(fixed))
+        }
+        None => ("micro (mean over items, tasks as clusters)", versus.micro),
+    };
+    let over_tasks = ("macro (mean of the tasks' differences, t over tasks)", versus.macro_mean);
+    for (kind, found) in [over_tasks, over_items] {
+        let Some(found) = found.filter(|f| f.tasks > 1 || versus.tasks.len() > 1) else { continue };
         lines.push(match found.p {
             Some(p) => format!(
-                "{kind}: {} points, p {}; {} tasks, {} items",
+                "{kind}: {} points, p {}; {}, {}",
                 span(found.difference),
                 p_value(p),
-                found.tasks,
-                grouped(found.n)
+                counted(found.tasks, "task"),
+                counted(found.n, "item")
             ),
-            None => format!("{kind}: {} points; no interval under 10 tasks", points(found.difference.mean)),
+            None => {
+                format!(
+                    "{kind}: {} points; no interval under {FEWEST_TASKS} tasks",
+                    points(found.difference.mean)
+                )
+            }
         });
     }
-    if versus.apart > 0 {
-        lines.push(format!("{} tasks are not pooled: their metric is not a share", versus.apart));
+    if let Some((mean, _)) = versus.overall().filter(|(mean, _)| *mean != Mean::Task) {
+        lines.push(format!("--summary and --fail-if use the {}", mean.name()));
     }
+    match versus.apart {
+        0 => {}
+        1 => lines.push("1 task is not pooled: its metric is not a share".into()),
+        n => lines.push(format!("{n} tasks are not pooled: their metric is not a share")),
+    }
+    lines.push(family(versus, asked));
     lines
+}
+
+/// The tests that form a family, and the margin.
+fn family(versus: &Versus, asked: &Asked<'_>) -> String {
+    let margins: BTreeSet<String> = versus
+        .tasks
+        .iter()
+        .map(|t| {
+            format!("±{}{}", t.finding.amount(asked.terms.margin).trim_start_matches('+'), t.finding.unit())
+        })
+        .collect();
+    let margins = margins.into_iter().collect::<Vec<_>>().join(" or ");
+    let inner = level_text(1.0 - 2.0 * asked.alpha);
+    match versus.tasks.len() {
+        1 => format!("equivalent: the {inner} interval lies within {margins}"),
+        n => format!(
+            "Holm p: over the {n} differences, whatever the margin; equivalent: the {inner} interval lies within {margins}, corrected over the {n} tasks with the differences"
+        ),
+    }
 }
 
 /// One line for a log.
 pub(super) fn summary(versus: &Versus, asked: &Asked<'_>) -> String {
     let count = |verdict| versus.count(verdict, asked.alpha);
-    let overall = versus.overall().map_or("nothing to pool".into(), |(kind, o)| {
-        let difference = if versus.apart > 0 && versus.tasks.len() == 1 {
-            span_of(&versus.tasks[0].finding)
-        } else if o.p.is_none() {
-            return format!(
-                "{kind} difference {} points, no interval under 10 tasks",
-                points(o.difference.mean)
-            );
-        } else {
-            format!("{} points", span(o.difference))
+    let overall = versus.overall().map_or("nothing to pool".into(), |(mean, o)| {
+        let difference = match versus.tasks.as_slice() {
+            [only] => format!("{}{}", span_of(&only.finding), only.finding.unit()),
+            _ => format!("{} points", span(o.difference)),
         };
-        format!(
-            "{kind} difference {difference} at {}, p {}",
-            percent(asked.terms.level),
-            o.p.map_or("-".into(), p_value)
-        )
+        let level = level_text(asked.terms.level);
+        format!("{} {difference} ({level} interval), p {}", mean.name(), o.p.map_or("-".into(), p_value))
     });
+    let sum = |side: fn(&TaskComparison) -> usize| versus.tasks.iter().map(side).sum::<usize>();
+    let left_out = match unmatched(sum(|t| t.unmatched_a), sum(|t| t.unmatched_b)) {
+        none if none.is_empty() => none,
+        some => format!("; items left out: {some}"),
+    };
     printable_label(&format!(
-        "{} against {}: {overall}; {}: {} better, {} worse, {} equivalent, {} open",
+        "{} against {}: {overall}; {}: {} better, {} worse, {} equivalent, {} undecided{left_out}",
         versus.a,
         versus.b,
-        match versus.tasks.len() {
-            1 => "1 task".to_owned(),
-            n => format!("{n} tasks"),
-        },
+        counted(versus.tasks.len(), "task"),
         count(Verdict::ABetter),
         count(Verdict::BBetter),
         count(Verdict::Equivalent),
@@ -237,19 +344,19 @@ pub(super) fn summary(versus: &Versus, asked: &Asked<'_>) -> String {
     ))
 }
 
-fn matrix_rows(all: &[Versus], asked: &Asked<'_>) -> Vec<Vec<String>> {
+pub(super) fn matrix_rows(all: &[Versus], asked: &Asked<'_>) -> Vec<Vec<String>> {
     let row = |v: &Versus| {
         let (kind, pooled) = v.overall()?;
         let p = pooled.p.map_or("-".into(), p_value);
         let better = match pooled.p {
             Some(_) if v.holm_p < asked.alpha && pooled.difference.mean > 0.0 => v.a.clone(),
             Some(_) if v.holm_p < asked.alpha => v.b.clone(),
-            _ => "open".into(),
+            _ => "undecided".into(),
         };
         Some(vec![
             v.a.clone(),
             v.b.clone(),
-            kind.into(),
+            kind.name().into(),
             if pooled.p.is_some() { span(pooled.difference) } else { points(pooled.difference.mean) },
             p,
             p_value(v.holm_p),
@@ -259,147 +366,23 @@ fn matrix_rows(all: &[Versus], asked: &Asked<'_>) -> Vec<Vec<String>> {
     all.iter().filter_map(row).collect()
 }
 
-const MATRIX: [&str; 7] = ["A", "B", "pooled", "A − B", "p", "Holm p", "better"];
+pub(super) const MATRIX: [&str; 7] = ["A", "B", "mean", "A − B", "p", "Holm p", "better"];
 
 fn text(all: &[Versus], asked: &Asked<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     if all.len() > 1 {
         section(&mut lines, "Systems, points", &MATRIX, matrix_rows(all, asked));
+        lines.push(format!("Holm p: over the {} pairs of systems", all.len()));
     }
     for versus in all {
         let title = printable_label(&format!(
-            "A: {}, B: {}; intervals at {}",
+            "A: {}, B: {}; {} intervals",
             versus.a,
             versus.b,
-            percent(asked.terms.level)
+            level_text(asked.terms.level)
         ));
-        section(&mut lines, &title, &HEAD, cells(versus, asked));
-        lines.extend(pooled(versus));
+        section(&mut lines, &title, &head(versus), cells(versus, asked));
+        lines.extend(pooled(versus, asked));
     }
     lines
-}
-
-/// A report as Markdown, CSV or LaTeX, by the end of its name.
-fn report(path: &Path, all: &[Versus], asked: &Asked<'_>) -> Result<(), CliError> {
-    let end = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-    let text = match end.as_str() {
-        "md" => markdown(all, asked),
-        "csv" => csv(all, asked),
-        "tex" => latex(all, asked),
-        _ => {
-            return Err(CliError::Usage(format!(
-                "--report {}: the name must end in .md, .csv or .tex",
-                path.display()
-            )));
-        }
-    };
-    let mut file = Whole::new(path, asked.force)?;
-    file.file()
-        .write_all(text.as_bytes())
-        .map_err(|e| CliError::Failed(format!("cannot write {}: {e}", path.display())))?;
-    Ok(file.place()?)
-}
-
-fn markdown(all: &[Versus], asked: &Asked<'_>) -> String {
-    let cell =
-        |text: &str| printable_label(text).replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;");
-    let table = |head: &[&str], rows: Vec<Vec<String>>| {
-        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-        let mut text = line(head.iter().map(|h| (*h).to_owned()).collect());
-        text += &line(head.iter().map(|_| "---".to_owned()).collect());
-        for row in rows {
-            text += &line(row.iter().map(|c| cell(c)).collect());
-        }
-        text
-    };
-    let mut text = String::new();
-    if all.len() > 1 {
-        text += &format!("{}\n", table(&MATRIX, matrix_rows(all, asked)));
-    }
-    for versus in all {
-        text += &format!("**{}**\n\n", cell(&summary(versus, asked)));
-        text += &table(&HEAD, cells(versus, asked));
-        for line in pooled(versus) {
-            text += &format!("\n- {line}");
-        }
-        text += "\n\n";
-    }
-    text
-}
-
-fn csv(all: &[Versus], asked: &Asked<'_>) -> String {
-    let quoted = |text: &str| {
-        // A cell that a spreadsheet would take for a formula begins with a quotation mark.
-        let text = if text.starts_with(['=', '@', '\t']) { format!("'{text}") } else { text.to_owned() };
-        if text.contains([',', '"', '\n', '\r']) {
-            format!("\"{}\"", text.replace('"', "\"\""))
-        } else {
-            text
-        }
-    };
-    let mut out =
-        String::from("a,b,task,metric,n,mean_a,mean_b,difference,lo,hi,p,holm_p,equivalence_p,verdict\n");
-    for versus in all {
-        for t in &versus.tasks {
-            let c = &t.finding;
-            let d = c.difference;
-            let names = [&versus.a, &versus.b, &t.task, &c.metric].map(|name| quoted(name)).join(",");
-            out += &format!(
-                "{names},{},{},{},{},{},{},{},{},{},{}\n",
-                t.n,
-                t.means[0],
-                t.means[1],
-                d.mean,
-                d.lo,
-                d.hi,
-                c.p,
-                c.holm_p,
-                c.equivalence_p,
-                t.verdict(asked.alpha).name()
-            );
-        }
-        for (kind, found) in [("macro", versus.macro_mean), ("micro", versus.micro)] {
-            if let Some(Pooled { n, difference: d, p, .. }) = found {
-                let names = [&versus.a, &versus.b].map(|name| quoted(name)).join(",");
-                let p = p.map_or(String::new(), |p| p.to_string());
-                out += &format!(
-                    "{names},({kind}),,{n},,,{},{},{},{p},{},,\n",
-                    d.mean, d.lo, d.hi, versus.holm_p
-                );
-            }
-        }
-    }
-    out
-}
-
-fn latex(all: &[Versus], asked: &Asked<'_>) -> String {
-    let cell = |text: &str| {
-        let mut out = String::new();
-        for c in printable_label(text).chars() {
-            match c {
-                '&' | '%' | '$' | '#' | '_' | '{' | '}' => out.extend(['\\', c]),
-                '\\' => out += "\\textbackslash{}",
-                '~' => out += "\\textasciitilde{}",
-                '^' => out += "\\textasciicircum{}",
-                '<' => out += "$<$",
-                '−' => out += "$-$",
-                c => out.push(c),
-            }
-        }
-        out
-    };
-    let mut out = String::new();
-    for versus in all {
-        out += &format!(
-            "% A: {}, B: {}\n\\begin{{tabular}}{{llrrrlrrl}}\n\\toprule\n",
-            cell(&versus.a),
-            cell(&versus.b)
-        );
-        out += &format!("{} \\\\\n\\midrule\n", HEAD.map(cell).join(" & "));
-        for row in cells(versus, asked) {
-            out += &format!("{} \\\\\n", row.iter().map(|c| cell(c)).collect::<Vec<_>>().join(" & "));
-        }
-        out += "\\bottomrule\n\\end{tabular}\n";
-    }
-    out
 }

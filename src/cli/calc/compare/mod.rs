@@ -1,13 +1,16 @@
 //! `probity compare`: models by their results on the same items, in files or whole folders.
 
+mod amount;
 mod flips;
 mod gate;
 mod many;
 mod pair;
+mod report;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use self::amount::Amount;
 use self::gate::Gates;
 use self::many::Asked;
 
@@ -52,10 +55,11 @@ identifier are an error. Epochs, seeds and repeats in a file are runs. With seve
 and Holm and Benjamini-Hochberg run over them.
 
 Folders: every task that both have, with a metric a task (the first, or --metric), corrected over the tasks by Holm; the mean of the
-tasks' differences (macro, from 10 tasks on) and the mean over items with tasks as clusters (micro).
+tasks' differences (macro, from 10 tasks on) and the mean over items with tasks as clusters (micro); under 10 tasks the mean over items
+with the tasks taken as fixed, which speaks for these tasks only.
 
-Exit code 3: a condition of --fail-if or --fail-unless was not met. Conditions are about A against B, and about the whole interval;
-1 is a point for accuracies, otherwise one unit of the metric.")]
+Exit code 3: a condition of --fail-if or --fail-unless was not met. Conditions are about A against B (with --baseline about each other
+system against it), and about the whole interval; 1 is a point for accuracies, otherwise one unit of the metric.")]
 pub struct CompareArgs {
     /// Results of two models or more: files, or folders.
     #[arg(value_name = "RESULTS", required = true, num_args = 2..)]
@@ -72,7 +76,7 @@ pub struct CompareArgs {
     /// Compare this metric only.
     #[arg(long, value_name = "NAME")]
     metric: Option<String>,
-    /// Differences within this margin count as none.
+    /// Differences within this margin count as none: for shares `.02`, `2%` or `2 points`, otherwise in the metric's own unit.
     #[arg(long, default_value = ".02", allow_hyphen_values = true)]
     margin: String,
     /// Level of the intervals.
@@ -118,6 +122,9 @@ pub struct CompareArgs {
     /// Write the tables to a file: .md, .csv or .tex.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// Not an option: --report FILE.csv writes a table.
+    #[arg(long, hide = true)]
+    csv: bool,
     /// Replace the report if it exists.
     #[arg(long, requires = "report")]
     force: bool,
@@ -132,7 +139,13 @@ pub struct CompareArgs {
 /// [`CliError::Usage`] for files that cannot be read or compared, with file and line.
 pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
-    let (margin, level) = (number(&args.margin)?, number(&args.level)?);
+    if args.csv {
+        return Err(CliError::Usage("--csv: write the tables to a file by --report FILE.csv".into()));
+    }
+    let level = number(&args.level)?;
+    let bare = || CliError::Usage(format!("--margin {}: write for example 2% or .02", args.margin));
+    let amount = Amount::parse(&args.margin).ok_or_else(bare)?;
+    let margin = amount.margin();
     let by: Test = args.test.parse().map_err(CliError::Usage)?;
     let aim = Aim { target: number(&args.target)?, level: number(&args.alpha)?, test: by };
     aim.check().map_err(|e| usage(&e))?;
@@ -154,6 +167,7 @@ pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
     if let Some(missing) = args.results.iter().find(|r| !r.exists()) {
         return Err(CliError::Usage(format!("{}: no such file or folder", missing.display())));
     }
+    same_twice(&args.results);
     let folder = args.results.iter().find(|r| r.is_dir());
     let file = args.results.iter().find(|r| !r.is_dir());
     if let (Some(folder), Some(file)) = (folder, file) {
@@ -163,19 +177,38 @@ pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
         )));
     }
     let [first, second] = args.results.as_slice() else {
-        return systems(args, &wanted, terms, aim, &gates, out);
+        return systems(args, &wanted, (terms, amount), aim, &gates, out);
     };
     if folder.is_some() || args.summary || args.report.is_some() || args.baseline.is_some() {
-        return systems(args, &wanted, terms, aim, &gates, out);
+        return systems(args, &wanted, (terms, amount), aim, &gates, out);
     }
-    pair::files(args, (first, second), &wanted, terms, aim, &gates, out)
+    pair::files(args, (first, second), &wanted, (terms, amount), aim, &gates, out)
+}
+
+/// Warns of results that are given twice.
+fn same_twice(paths: &[PathBuf]) {
+    let real: Vec<_> = paths.iter().map(|path| path.canonicalize().ok()).collect();
+    for (k, path) in paths.iter().enumerate() {
+        if real[k].is_some() && real[..k].contains(&real[k]) {
+            let what = if path.is_dir() { "folder" } else { "file" };
+            output::say(&printable_label(&format!(
+                "warning: the same {what} is given twice ({}): it is compared with itself",
+                path.display()
+            )));
+        }
+    }
+}
+
+/// A level in percent, without needless decimals: `95 %`, `99.9 %`.
+fn level_text(level: f64) -> String {
+    format!("{} %", (level * 1e8).round() / 1e6)
 }
 
 /// Compares whole folders, or more than two files.
 fn systems(
     args: &CompareArgs,
     wanted: &Wanted,
-    terms: Terms,
+    (terms, margin): (Terms, Amount),
     aim: Aim,
     gates: &Gates,
     out: &mut dyn Write,
@@ -202,6 +235,7 @@ fn systems(
     flips::check(args, all.iter().flat_map(|s| s.tasks.values()).flatten())?;
     let asked = Asked {
         terms,
+        margin,
         alpha: aim.level,
         metric: args.metric.as_deref(),
         baseline,

@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::amount::Amount;
 use super::gate::Gates;
-use super::{CompareArgs, flips};
+use super::{CompareArgs, flips, level_text};
 use crate::error::CliError;
 use crate::output;
 use base::numbers::percent;
@@ -136,7 +137,7 @@ pub(super) fn files(
     args: &CompareArgs,
     (path_a, path_b): (&PathBuf, &PathBuf),
     wanted: &Wanted,
-    terms: Terms,
+    (terms, margin): (Terms, Amount),
     aim: Aim,
     gates: &Gates,
     out: &mut dyn Write,
@@ -173,9 +174,10 @@ pub(super) fn files(
         output::say(&printable_label(&format!("not compared, because not every file has them: {names}")));
     }
     adjust(&mut all.iter_mut().map(|c| &mut c.finding).collect::<Vec<_>>(), aim.level);
+    margin.check_margin(all.iter().map(|c| c.found.pairs.is_share()))?;
     let mut outcome = Ok(());
     for compared in all {
-        let checked = gates.check(&compared.subject(), compared.finding.is_share(), |at| {
+        let checked = gates.check(&compared.subject(), compared.found.pairs.is_share(), |at| {
             let pairs = &compared.found.pairs;
             let again = |level| compare(pairs, &names(&compared.finding.metric), Terms { level, ..terms });
             at.filter(|at| *at != terms.level).map_or(compared.finding.difference, |l| again(l).difference)
@@ -186,7 +188,10 @@ pub(super) fn files(
             let task = if filter == NO_FILTER { "" } else { filter };
             flips::print((&runs[0][0], &runs[1][0]), (task, &metric), args, out)?;
         }
-        outcome = outcome.and(checked);
+        if let Some(passed) = checked.as_ref().ok().filter(|_| !gates.is_empty()) {
+            output::say(&printable_label(passed));
+        }
+        outcome = outcome.and(checked.map(|_| ()));
     }
     outcome
 }
@@ -266,7 +271,7 @@ fn tell(
     };
     let c = &tagged.value;
     let (lead, evidence) = (lead(&tagged, aim.level), evidence(&tagged, aim.level));
-    output::line(out, &format!("{lead} at {}; {evidence} ({})", percent(level), c.test))?;
+    output::line(out, &format!("{lead} at {}; {evidence} ({})", level_text(level), c.test))?;
     output::line(out, &sides(found, c, level))?;
     if let Some(text) = too_few(&tagged) {
         output::line(out, &text)?;
@@ -291,13 +296,13 @@ fn tell(
         output::line(out, &format!("resampled: [{}, {}]{}", c.amount(boot.lo), c.amount(boot.hi), c.unit()))?;
     }
     let margin = c.amount(c.margin).trim_start_matches('+').to_owned();
-    let equivalence = match c.is_equivalent(aim.level) {
-        true => equivalent(c, aim.level),
-        false => {
-            format!("not shown to be equal within ±{margin}{}: p {}", c.unit(), p_value(c.equivalence_p))
-        }
-    };
-    output::line(out, &equivalence)?;
+    if c.is_equivalent(aim.level) {
+        output::line(out, &equivalent(c, aim.level))?;
+    } else if c.deciding_p() > aim.level {
+        let text =
+            format!("not shown to be equal within ±{margin}{}: p {}", c.unit(), p_value(c.equivalence_p));
+        output::line(out, &text)?;
+    }
     if c.family > 1 {
         output::line(
             out,

@@ -1,0 +1,134 @@
+//! Sizes of a difference as people write them: `.02`, `2%`, `2 points`.
+
+use crate::error::CliError;
+use base::numbers::number;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Bare,
+    /// `%` or `points`: hundredths of a share.
+    Points,
+    /// `units`: those of a metric that is not a share.
+    Units,
+}
+
+/// A size of difference.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Amount {
+    /// The number as written; of points, hundredths are not taken.
+    value: f64,
+    form: Form,
+}
+
+impl Amount {
+    /// None for anything that is not a number with a unit.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let units = [("points", Form::Points), ("point", Form::Points), ("%", Form::Points)];
+        let units = units.into_iter().chain([("units", Form::Units), ("unit", Form::Units)]);
+        let (body, form) = units
+            .into_iter()
+            .find_map(|(unit, form)| Some((text.strip_suffix(unit)?, form)))
+            .unwrap_or((text, Form::Bare));
+        let value = number(body).ok().filter(|_| !body.trim_end().ends_with('%'))?;
+        Some(Self { value, form })
+    }
+
+    /// A margin, in the unit of the values: of shares a bare number is one from 0 to 1.
+    pub(super) fn margin(self) -> f64 {
+        if self.form == Form::Points { self.value / 100.0 } else { self.value }
+    }
+
+    /// Refuses a margin that could be read in two ways, by which of the compared metrics are shares.
+    ///
+    /// # Errors
+    /// [`CliError::Usage`] with the form to write.
+    pub(super) fn check_margin(self, mut shares: impl Iterator<Item = bool> + Clone) -> Result<(), CliError> {
+        let value = self.value;
+        let any = shares.clone().any(|share| share);
+        let all = shares.all(|share| share);
+        let why = match self.form {
+            Form::Bare if any && value >= 1.0 => {
+                let elsewhere = if all { "" } else { "; for a metric in another unit choose it by --metric" };
+                format!(
+                    "--margin {value} could be {value} points or the whole scale: write --margin {value}% for points{elsewhere}"
+                )
+            }
+            Form::Units if any => {
+                format!("--margin {value} units: the metric is a share; write --margin {value}% for points")
+            }
+            Form::Points if !any => {
+                format!(
+                    "--margin {value}%: the metric is not a share; write the margin in its own unit, as a bare number"
+                )
+            }
+            _ => return Ok(()),
+        };
+        Err(CliError::Usage(why))
+    }
+
+    /// The size in a condition, in the unit of the values: of shares a bare number of 1 or more is in points.
+    ///
+    /// # Errors
+    /// [`CliError::Usage`] for a number that could be read in two ways.
+    pub(super) fn condition(self, share: bool) -> Result<f64, CliError> {
+        let value = self.value;
+        match (self.form, share) {
+            (Form::Bare, true) if value > 0.0 && value < 1.0 => Err(CliError::Usage(format!(
+                "`by {value}` could be {value} or {} points: write `by {value} points` or `by {} points`",
+                short(100.0 * value),
+                short(100.0 * value)
+            ))),
+            (Form::Units, true) => Err(CliError::Usage(format!(
+                "`by {value} units`: the metric is a share; write `by {value} points`"
+            ))),
+            (Form::Points, false) => Err(CliError::Usage(format!(
+                "`by {value} points`: the metric is not a share; write `by {value}`, in its own unit"
+            ))),
+            (_, true) => Ok(value / 100.0),
+            (_, false) => Ok(value),
+        }
+    }
+
+    /// True below 0.
+    pub(super) fn is_negative(self) -> bool {
+        self.value < 0.0
+    }
+}
+
+/// A number without the noise of its last bits.
+fn short(x: f64) -> String {
+    ((x * 1e6).round() / 1e6).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `--margin 1` was the whole scale, and `worse by 1` a point.
+    #[test]
+    fn a_number_that_could_be_two_sizes_is_refused() {
+        for (text, margin) in
+            [(".02", 0.02), ("2%", 0.02), ("2 %", 0.02), ("2 points", 0.02), ("1 point", 0.01)]
+        {
+            let amount = Amount::parse(text).unwrap();
+            assert!((amount.margin() - margin).abs() < 1e-12, "{text}");
+            assert!(amount.check_margin([true].into_iter()).is_ok(), "{text}");
+        }
+        let whole = Amount::parse("1").unwrap();
+        assert!(whole.check_margin([true].into_iter()).unwrap_err().to_string().contains("--margin 1%"));
+        assert!(whole.check_margin([false].into_iter()).is_ok() && whole.margin() == 1.0);
+        assert!(Amount::parse("2%").unwrap().check_margin([false].into_iter()).is_err());
+        for (text, share, by) in
+            [("1", true, 0.01), ("1%", true, 0.01), (".5 points", true, 0.005), ("2", false, 2.0)]
+        {
+            assert!((Amount::parse(text).unwrap().condition(share).unwrap() - by).abs() < 1e-12, "{text}");
+        }
+        let small = Amount::parse(".02").unwrap();
+        assert!(small.condition(true).unwrap_err().to_string().contains("by 2 points"));
+        assert_eq!(small.condition(false).unwrap(), 0.02);
+        for text in ["", "x", "1 kg", "1%%", "points"] {
+            assert!(Amount::parse(text).is_none(), "{text}");
+        }
+    }
+}

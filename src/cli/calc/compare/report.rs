@@ -1,0 +1,145 @@
+//! Reports of systems on many tasks: Markdown, CSV and LaTeX.
+
+use std::io::Write;
+use std::path::Path;
+
+use super::many::{Asked, MATRIX, PooledRow, cells, head, matrix_rows, pooled, pooled_rows, summary};
+use crate::error::CliError;
+use base::files::Whole;
+use base::text::printable_label;
+use labs::power::systems::Versus;
+
+/// A report as Markdown, CSV or LaTeX, by the end of its name.
+pub(super) fn write(path: &Path, all: &[Versus], asked: &Asked<'_>) -> Result<(), CliError> {
+    let end = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    let text = match end.as_str() {
+        "md" => markdown(all, asked),
+        "csv" => csv(all, asked),
+        "tex" => latex(all, asked),
+        _ => {
+            return Err(CliError::Usage(format!(
+                "--report {}: the name must end in .md, .csv or .tex",
+                path.display()
+            )));
+        }
+    };
+    let mut file = Whole::new(path, asked.force)?;
+    file.file()
+        .write_all(text.as_bytes())
+        .map_err(|e| CliError::Failed(format!("cannot write {}: {e}", path.display())))?;
+    Ok(file.place()?)
+}
+
+fn markdown(all: &[Versus], asked: &Asked<'_>) -> String {
+    let cell =
+        |text: &str| printable_label(text).replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;");
+    let table = |head: &[&str], rows: Vec<Vec<String>>| {
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let mut text = line(head.iter().map(|h| (*h).to_owned()).collect());
+        text += &line(head.iter().map(|_| "---".to_owned()).collect());
+        for row in rows {
+            text += &line(row.iter().map(|c| cell(c)).collect());
+        }
+        text
+    };
+    let mut text = String::new();
+    if all.len() > 1 {
+        text += &format!("{}\n", table(&MATRIX, matrix_rows(all, asked)));
+    }
+    for versus in all {
+        text += &format!("**{}**\n\n", cell(&summary(versus, asked)));
+        text += &table(&head(versus), cells(versus, asked));
+        for line in pooled(versus, asked) {
+            text += &format!("\n- {line}");
+        }
+        text += "\n\n";
+    }
+    text
+}
+
+fn csv(all: &[Versus], asked: &Asked<'_>) -> String {
+    let quoted = |text: &str| {
+        // A cell that a spreadsheet would take for a formula begins with a quotation mark.
+        let text = if text.starts_with(['=', '@', '\t']) { format!("'{text}") } else { text.to_owned() };
+        if text.contains([',', '"', '\n', '\r']) {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        } else {
+            text
+        }
+    };
+    let mut out = String::from(
+        "a,b,task,metric,n,mean_a,mean_b,difference,lo,hi,p,holm_p,equivalence_p,verdict,unmatched_a,unmatched_b\n",
+    );
+    for versus in all {
+        for t in &versus.tasks {
+            let c = &t.finding;
+            let d = c.difference;
+            let names = [&versus.a, &versus.b, &t.task, &c.metric].map(|name| quoted(name)).join(",");
+            out += &format!(
+                "{names},{},{},{},{},{},{},{},{},{},{},{},{}\n",
+                t.n,
+                t.means[0],
+                t.means[1],
+                d.mean,
+                d.lo,
+                d.hi,
+                c.p,
+                c.holm_p,
+                c.equivalence_p,
+                t.verdict(asked.alpha).name(),
+                t.unmatched_a,
+                t.unmatched_b
+            );
+        }
+        let optional = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
+        for PooledRow { name, found, ends, holm_p } in pooled_rows(versus) {
+            let names = [&versus.a, &versus.b].map(|name| quoted(name)).join(",");
+            out += &format!(
+                "{names},({name}),,{},,,{},{},{},{},{},,,,\n",
+                found.n,
+                found.difference.mean,
+                optional(ends.map(|e| e.0)),
+                optional(ends.map(|e| e.1)),
+                optional(found.p),
+                optional(holm_p)
+            );
+        }
+    }
+    out
+}
+
+fn latex(all: &[Versus], asked: &Asked<'_>) -> String {
+    let cell = |text: &str| {
+        let mut out = String::new();
+        for c in printable_label(text).chars() {
+            match c {
+                '&' | '%' | '$' | '#' | '_' | '{' | '}' => out.extend(['\\', c]),
+                '\\' => out += "\\textbackslash{}",
+                '~' => out += "\\textasciitilde{}",
+                '^' => out += "\\textasciicircum{}",
+                '<' => out += "$<$",
+                '−' => out += "$-$",
+                c => out.push(c),
+            }
+        }
+        out
+    };
+    let mut out = String::new();
+    for versus in all {
+        out += &format!(
+            "% A: {}, B: {}\n\\begin{{tabular}}{{llrrrlrr{}}}\n\\toprule\n",
+            cell(&versus.a),
+            cell(&versus.b),
+            "l".repeat(head(versus).len() - 8)
+        );
+        out += &format!(
+            "{} \\\\\n\\midrule\n",
+            head(versus).into_iter().map(cell).collect::<Vec<_>>().join(" & ")
+        );
+        for row in cells(versus, asked) {
+            out += &format!("{} \\\\\n", row.iter().map(|c| cell(c)).collect::<Vec<_>>().join(" & "));
+        }
+        out += "\\bottomrule\n\\end{tabular}\n";
+    }
+    out
+}
