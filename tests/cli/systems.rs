@@ -41,30 +41,132 @@ fn folders_are_compared_task_by_task_and_pooled() {
     let one = text(&probity.run(&["compare", &a, &b, "--summary"]).stdout);
     assert!(
         one.lines().count() == 1
-            && one.contains("a against b: macro difference +5.4 [")
+            && one.contains("a against b: mean over tasks +5.4 [")
             && one.contains("12 tasks"),
         "{one}"
     );
 }
 
-/// Two tasks with the same difference had an interval without width and p below .001.
+/// Two tasks with the same difference had an interval without width and p below .001; later they had none, so that `--fail-if worse` passed
+/// where a side was clearly worse.
 #[test]
-fn few_tasks_have_no_pooled_interval() {
+fn few_tasks_are_taken_as_fixed() {
     let probity = Probity::new();
     let a = folder(&probity, "a", 2, |_, i| i % 3 > 0 || i < 6);
     let b = folder(&probity, "b", 2, |_, i| i % 3 > 0);
     let told = text(&probity.run(&["compare", &a, &b]).stdout);
-    assert_eq!(told.matches("no interval under 10 tasks").count(), 2, "{told}");
+    assert_eq!(told.matches("no interval under 10 tasks").count(), 1, "{told}");
+    assert!(told.contains("tasks taken as fixed (it speaks for these tasks only): +5.0 ["), "{told}");
+    assert!(told.contains("--summary and --fail-if use the mean over items, tasks taken as fixed"), "{told}");
     let one = text(&probity.run(&["compare", &a, &b, "--summary"]).stdout);
-    assert!(one.contains("no interval under 10 tasks") && !one.contains("p <"), "{one}");
-    let failed = probity.run(&["compare", &a, &b, "--fail-unless", "not worse by 1"]);
-    assert_eq!(failed.status.code(), Some(3), "nothing is shown");
-    let held = probity.run(&["compare", &b, &a, "--fail-if", "worse by 1"]);
+    assert!(one.contains("mean over items, tasks taken as fixed +5.0 [") && !one.contains("p <"), "{one}");
+    let run = |first: &str, second: &str, condition: &[&str]| {
+        probity.run(&[&["compare", first, second], condition].concat())
+    };
+    let failed = run(&a, &b, &["--fail-unless", "better by 1"]);
+    assert_eq!(failed.status.code(), Some(3), "4 items of 80 show no point");
+    let c = folder(&probity, "c", 2, |_, i| i % 3 > 0 || i < 30);
+    let held = run(&b, &c, &["--fail-if", "worse"]);
+    assert_eq!(held.status.code(), Some(3), "{}", text(&held.stderr));
+    assert!(text(&held.stderr).contains("tasks taken as fixed) is worse: -12.5 ["), "{}", text(&held.stderr));
+    let passed = run(&c, &b, &["--fail-unless", "not worse by 1"]);
+    let said = text(&passed.stderr);
+    assert!(passed.status.success() && said.lines().count() == 1, "{said}");
     assert!(
-        held.status.success() && text(&held.stderr).contains("no interval under 10 tasks"),
-        "{}",
-        text(&held.stderr)
+        said.contains("passed: c against b (mean over items, tasks taken as fixed): it is not worse by 1"),
+        "{said}"
     );
+    let report = format!("{a}.csv");
+    assert!(run(&a, &b, &["--report", &report]).status.success());
+    let rows = std::fs::read_to_string(&report).unwrap();
+    assert!(rows.contains("(macro),,80,,,0.05,,,,,,,,\n"), "{rows}");
+    let all = json_lines(&run(&a, &b, &["--json"]).stdout);
+    let of = |kind: &str| all.iter().find(|v| v["pooled"] == kind).unwrap();
+    assert!(of("macro")["difference"]["lo"].is_null() && of("micro")["holm_p"].is_null(), "{all:?}");
+    assert_eq!(of("fixed")["holm_p"], of("fixed")["p"]);
+}
+
+/// `--margin 1` was the whole scale, and the margin was nowhere to be seen.
+#[test]
+fn a_margin_is_in_one_unit_and_shown() {
+    let probity = Probity::new();
+    let a = folder(&probity, "a", 2, |_, i| i % 3 > 0 || i < 6);
+    let b = folder(&probity, "b", 2, |_, i| i % 3 > 0);
+    refused(&probity.run(&["compare", &a, &b, "--margin", "1"]), 2, &["--margin 1%"]);
+    refused(&probity.run(&["compare", &a, &b, "--fail-if", "worse by .02"]), 2, &["by 2 points"]);
+    let told = |margin: &str| text(&probity.run(&["compare", &a, &b, "--margin", margin]).stdout);
+    assert!(told("5 points").contains("the 90 % interval lies within ±5.0 points"), "{}", told("5 points"));
+    assert_eq!(told("5 points"), told(".05"));
+    // Holm's p does not depend on the margin.
+    let holm = |margin: &str| {
+        let all = json_lines(&probity.run(&["compare", &a, &b, "--margin", margin, "--json"]).stdout);
+        all.iter().map(|v| v["holm_p"].as_f64()).collect::<Vec<_>>()
+    };
+    assert_eq!(holm(".001"), holm(".5"));
+    assert!(told(".02").contains("Holm p: over the 2 differences, whatever the margin"), "{}", told(".02"));
+    let file = |root: &str| format!("{root}/model/samples_task0_2024-05-01T12-00-00.000001.jsonl");
+    refused(&probity.run(&["compare", &file(&a), &file(&b), "--margin", "1"]), 2, &["--margin 1%"]);
+}
+
+/// A file that was cut at the end of a line passed silently.
+#[test]
+fn items_that_only_one_side_has_are_counted() {
+    let probity = Probity::new();
+    let (a, b) = (folder(&probity, "a", 2, |_, _| true), folder(&probity, "b", 2, |_, i| i > 3));
+    let file = format!("{b}/model/samples_task0_2024-05-01T12-00-00.000001.jsonl");
+    let whole = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, whole.lines().take(25).map(|l| format!("{l}\n")).collect::<String>()).unwrap();
+    let told = text(&probity.run(&["compare", &a, &b]).stdout);
+    assert!(told.contains("items left out") && told.contains("15 only in A"), "{told}");
+    let one = text(&probity.run(&["compare", &a, &b, "--summary"]).stdout);
+    assert!(one.contains("items left out: 15 only in A"), "{one}");
+    std::fs::write(&file, &whole[..whole.len() - 20]).unwrap();
+    refused(&probity.run(&["compare", &a, &b]), 2, &["the line ends in the middle (file cut off?)"]);
+}
+
+/// Flips of multiple choice showed log-likelihoods.
+#[test]
+fn flips_of_multiple_choice_name_the_options() {
+    let probity = Probity::new();
+    let rows = |chosen: usize| {
+        let row = |i: usize| {
+            let at = if i < 3 { chosen } else { 1 };
+            let lls: Vec<String> =
+                (0..3).map(|k| format!("[\"{}\", \"False\"]", if k == at { -1.0 } else { -4.5 })).collect();
+            format!(
+                "{{\"doc_id\": {i}, \"doc\": {{\"question\": \"q{i}\", \"choices\": [\"Rome\", \"Paris\", \"Bern\"]}}, \"target\": \"1\", \"filtered_resps\": [{}], \"filter\": \"none\", \"metrics\": [\"acc\"], \"acc\": {}}}\n",
+                lls.join(", "),
+                u8::from(at == 1)
+            )
+        };
+        (0..20).map(row).collect::<String>()
+    };
+    let (a, b) = (probity.file("samples_a.jsonl", &rows(2)), probity.file("samples_b.jsonl", &rows(1)));
+    let told = text(&probity.run(&["compare", &a, &b, "--flips"]).stdout);
+    assert!(told.contains("c: Bern") && told.contains("b: Paris") && !told.contains("-4.5"), "{told}");
+    let flips = json_lines(&probity.run(&["compare", &a, &b, "--flips", "--json"]).stdout);
+    let flip = flips.iter().find(|v| v["flip"].is_string()).unwrap();
+    assert_eq!((&flip["answer_a"], &flip["target"]), (&"c: Bern".into(), &"b: Paris".into()));
+}
+
+/// A mistyped `--where` gave an empty list.
+#[test]
+fn a_fact_that_no_item_has_names_those_there_are() {
+    let probity = Probity::new();
+    let (a, b) = (folder(&probity, "a", 2, |_, _| true), folder(&probity, "b", 2, |_, i| i > 3));
+    let run = |fact: &str| probity.run(&["compare", &a, &b, "--flips", "--where", fact]);
+    refused(&run("subjct=s0"), 2, &["--where subjct", "subject"]);
+    refused(&run("subject=s9"), 2, &["subject=s9", "s0, s1"]);
+    assert!(run("subject=s1").status.success());
+}
+
+#[test]
+fn the_same_results_twice_are_a_warning() {
+    let probity = Probity::new();
+    let a = folder(&probity, "a", 2, |_, _| true);
+    let output = probity.run(&["compare", &a, &format!("{a}/")]);
+    assert!(output.status.success() && text(&output.stderr).contains("the same folder is given twice"));
+    refused(&probity.run(&["compare", &a, &a, "--csv"]), 2, &["--report FILE.csv"]);
 }
 
 #[test]
@@ -76,7 +178,7 @@ fn conditions_exit_with_3_and_reports_are_written() {
     let failed = probity.run(&["compare", &a, &b, "--fail-if", "worse by 1 at 95 %", "--report", &report]);
     assert_eq!(failed.status.code(), Some(3), "{}", text(&failed.stderr));
     assert!(
-        text(&failed.stderr).contains("a against b (macro mean) is worse by 1"),
+        text(&failed.stderr).contains("a against b (mean over tasks) is worse by 1 at 95 %: -"),
         "{}",
         text(&failed.stderr)
     );
@@ -98,7 +200,20 @@ fn three_folders_make_a_matrix_and_flips_show_both_answers() {
     let told = text(&probity.run(&["compare", &a, &b, &c]).stdout);
     assert!(told.contains("Systems, points") && told.contains("A: b, B: c"), "{told}");
     let based = text(&probity.run(&["compare", &a, &b, &c, "--baseline", &a]).stdout);
-    assert!(based.contains("A: c, B: a") && !based.contains("A: b, B: c"), "{based}");
+    assert!(based.contains("A: a, B: c") && !based.contains("A: b, B: c"), "{based}");
+    let row = |told: &str| {
+        let row = told.lines().find(|l| l.contains(" mean over tasks "));
+        row.and_then(|row| row.split(']').next()).map(str::to_owned)
+    };
+    assert_eq!(row(&based), row(&told), "the sides keep their places");
+    assert!(!told.contains("open") && told.contains("undecided"), "{told}");
+    // With a baseline conditions are about the other systems.
+    let failed = probity.run(&["compare", &c, &a, "--baseline", &c, "--fail-if", "worse"]);
+    assert!(
+        text(&failed.stderr).contains("a against c (mean over tasks) is worse"),
+        "{}",
+        text(&failed.stderr)
+    );
     let file = |root: &str| format!("{root}/model/samples_task9_2024-05-01T12-00-09.000001.jsonl");
     let flips = text(&probity.run(&["compare", &file(&c), &file(&a), "--flips"]).stdout);
     assert!(flips.contains("said 1") && flips.contains("said 0") && flips.contains("By subject"), "{flips}");
