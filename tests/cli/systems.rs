@@ -68,7 +68,7 @@ fn few_tasks_are_taken_as_fixed() {
     let c = folder(&probity, "c", 2, |_, i| i % 3 > 0 || i < 30);
     let held = run(&b, &c, &["--fail-if", "worse"]);
     assert_eq!(held.status.code(), Some(3), "{}", text(&held.stderr));
-    assert!(text(&held.stderr).contains("tasks taken as fixed) is worse: -12.5 ["), "{}", text(&held.stderr));
+    assert!(text(&held.stderr).contains("tasks taken as fixed) is worse: -25.0 ["), "{}", text(&held.stderr));
     let passed = run(&c, &b, &["--fail-unless", "not worse by 1"]);
     let said = text(&passed.stderr);
     assert!(passed.status.success() && said.lines().count() == 1, "{said}");

@@ -98,7 +98,7 @@ fn fixed_tasks() {
             row(&name, n, truth, || {
                 let mut task = |(k, size): (usize, &usize)| {
                     let (a, b) = (up + 0.5 * own(k), down - 0.5 * own(k));
-                    let mut draw = |u: f64| i32::from(u < a) - i32::from((a..a + b).contains(&u));
+                    let draw = |u: f64| i32::from(u < a) - i32::from((a..a + b).contains(&u));
                     let (mut table, mut units) = (Table::default(), Differences::default());
                     for _ in 0..size / cluster {
                         let (common, mut sum) = (draw(unit(&mut rng)), 0);

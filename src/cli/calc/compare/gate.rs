@@ -95,6 +95,16 @@ impl Gates {
         self.fail_if.is_none() && self.fail_unless.is_none()
     }
 
+    /// Refuses sizes that a metric does not have, before anything is printed.
+    ///
+    /// # Errors
+    /// [`CliError::Usage`] with the form to write.
+    pub(super) fn check_sizes(&self, mut shares: impl Iterator<Item = bool>) -> Result<(), CliError> {
+        let sizes: Vec<Amount> =
+            [&self.fail_if, &self.fail_unless].into_iter().flatten().filter_map(|g| g.by).collect();
+        shares.try_for_each(|share| sizes.iter().try_for_each(|by| by.condition(share).map(|_| ())))
+    }
+
     /// Checks a difference; `at` gives its interval at a level. Returns a line that says what was found.
     ///
     /// # Errors

@@ -102,6 +102,7 @@ pub(super) fn answer(systems: &[System], asked: &Asked<'_>, out: &mut dyn Write)
     let all = matrix(systems, asked.baseline, asked.metric, asked.terms).map_err(|e| usage(&e))?;
     let tasks = all.iter().flat_map(|v| &v.tasks);
     asked.margin.check_margin(tasks.map(|t| t.share))?;
+    asked.gates.check_sizes(all.iter().map(Versus::is_share))?;
     for versus in &all {
         left_out(versus, asked.metric.is_some());
     }

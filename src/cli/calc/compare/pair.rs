@@ -175,6 +175,7 @@ pub(super) fn files(
     }
     adjust(&mut all.iter_mut().map(|c| &mut c.finding).collect::<Vec<_>>(), aim.level);
     margin.check_margin(all.iter().map(|c| c.found.pairs.is_share()))?;
+    gates.check_sizes(all.iter().map(|c| c.found.pairs.is_share()))?;
     let mut outcome = Ok(());
     for compared in all {
         let checked = gates.check(&compared.subject(), compared.found.pairs.is_share(), |at| {
