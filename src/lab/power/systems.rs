@@ -76,6 +76,15 @@ pub enum Mean {
 }
 
 impl Mean {
+    /// The name under which it is written to files.
+    pub fn key(self) -> &'static str {
+        match self {
+            Mean::Task => "task",
+            Mean::Tasks => "macro",
+            Mean::Fixed => "fixed",
+        }
+    }
+
     /// Its name on the screen.
     pub fn name(self) -> &'static str {
         match self {

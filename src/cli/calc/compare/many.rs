@@ -82,11 +82,7 @@ pub(super) fn pooled_rows(versus: &Versus) -> Vec<PooledRow> {
     let all = [("macro", versus.macro_mean), ("micro", versus.micro), ("fixed", versus.fixed)];
     let row = |(name, found): (&'static str, Option<Pooled>)| {
         let found = found?;
-        let speaks = versus.overall().is_some_and(|(mean, _)| match mean {
-            Mean::Task => false,
-            Mean::Tasks => name == "macro",
-            Mean::Fixed => name == "fixed",
-        });
+        let speaks = versus.overall().is_some_and(|(mean, _)| mean.key() == name);
         let ends = found.p.map(|_| (found.difference.lo, found.difference.hi));
         Some(PooledRow { name, found, ends, holm_p: Some(versus.holm_p).filter(|_| speaks) })
     };

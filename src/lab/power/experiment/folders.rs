@@ -95,7 +95,7 @@ fn report(spec: &Spec, found: &Versus, adjusted: bool, host: &mut Host<'_>) -> R
         };
         host.find(label.finding(t.n, true, host.elapsed(), Kind::Task(finding)))?;
     }
-    let decides = found.overall().map(|(over, _)| over);
+    let decides = found.overall().map(|(mean, _)| mean.key());
     for (over, pooled) in [("macro", found.macro_mean), ("micro", found.micro)] {
         let Some(Pooled { tasks, n, difference, p }) = pooled else { continue };
         let holm_p = p.and(Some(found.holm_p)).filter(|_| adjusted && decides == Some(over));
