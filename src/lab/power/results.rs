@@ -249,10 +249,10 @@ impl Results {
         self.at_hand().map(|p| p.value.power)
     }
 
-    /// The difference that speaks for all tasks: macro where it has an interval, otherwise micro.
+    /// The difference that speaks for all tasks: macro where it has an interval, otherwise that of these tasks taken as fixed.
     pub fn overall(&self) -> Option<&Tagged<PooledFinding>> {
         let over = |name: &str| self.pooled.iter().find(|p| p.value.over == name);
-        over("macro").filter(|p| p.value.p.is_some()).or(over("micro"))
+        over("macro").filter(|p| p.value.p.is_some()).or(over("fixed")).or(over("micro"))
     }
 
     /// Level of the test.

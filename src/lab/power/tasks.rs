@@ -76,7 +76,8 @@ pub struct PooledFinding {
     pub a: String,
     /// Name of the second.
     pub b: String,
-    /// `macro` (mean of the tasks' differences, t over tasks) or `micro` (mean over items, tasks as clusters).
+    /// `macro` (mean of the tasks' differences, t over tasks), `micro` (mean over items, tasks as clusters), or `fixed` (mean over the items
+    /// of these tasks, which speaks for no others; under ten tasks).
     #[id]
     pub over: String,
     /// Number of tasks.

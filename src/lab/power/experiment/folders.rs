@@ -96,7 +96,7 @@ fn report(spec: &Spec, found: &Versus, adjusted: bool, host: &mut Host<'_>) -> R
         host.find(label.finding(t.n, true, host.elapsed(), Kind::Task(finding)))?;
     }
     let decides = found.overall().map(|(mean, _)| mean.key());
-    for (over, pooled) in [("macro", found.macro_mean), ("micro", found.micro)] {
+    for (over, pooled) in [("macro", found.macro_mean), ("micro", found.micro), ("fixed", found.fixed)] {
         let Some(Pooled { tasks, n, difference, p }) = pooled else { continue };
         let holm_p = p.and(Some(found.holm_p)).filter(|_| adjusted && decides == Some(over));
         let (a, b, over) = (a.clone(), b.clone(), over.to_owned());
