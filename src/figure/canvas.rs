@@ -396,8 +396,8 @@ impl<'a> Canvas<'a> {
         !texts.any(|item| reaches(self.fonts, item, room))
     }
 
-    /// What a label in a rectangle hides of the items after the first `from`: 1 for each area, 10 for each line or marker. `None` if it
-    /// would lie on text.
+    /// Cost of a label in a rectangle, for the items from `from` on: 1 for each area it hides, 10 for each line or marker. `None` if it
+    /// overlaps text.
     pub(crate) fn hidden(&self, from: usize, room: Rect) -> Option<usize> {
         let recorder = self.recorder.borrow();
         let weight = |item: &Item| match item {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use tiny_skia::{FillRule, LineCap, LineJoin, Paint, PathBuilder, Pixmap, Stroke, StrokeDash, Transform};
+use tiny_skia::{
+    Color, FillRule, LineCap, LineJoin, Paint, PathBuilder, Pixmap, Stroke, StrokeDash, Transform,
+};
 
 use super::canvas::{At, Drawn, Item, Pen, Scene};
 use super::font::{self, Ink};
@@ -38,6 +40,9 @@ fn painted(figure: &Figure, scene: &Scene<'_>, fonts: &[String], dpi: u32) -> Dr
     let mut picture = size.ok_or_else(|| {
         FigureError::Draw(format!("{width} by {height} pixels are too many: choose fewer dots per inch"))
     })?;
+    // A page that is not a whole number of pixels long covers its last row in part only.
+    let Rgb(red, green, blue) = scene.look.paper;
+    picture.fill(Color::from_rgba8(red, green, blue, 255));
     let mut painter = Painter { picture: &mut picture, scale: scale as f32 };
     scene.items.iter().for_each(|item| painter.item(scene, item));
     // The page is opaque, so that premultiplied colours are plain ones.

@@ -75,7 +75,7 @@ enum Labels {
     Straight,
     /// In several lines, each no wider than this.
     Wrapped(f64),
-    /// Upwards, in at most so many lines.
+    /// Rotated upwards; at most this number of lines.
     Upright(usize),
 }
 

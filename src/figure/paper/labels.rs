@@ -14,9 +14,9 @@ use base::text::printable_label;
 pub(crate) const LONGEST: f64 = 160.0;
 /// How much further from its object each next place of a label is.
 const STEP: f64 = 14.0;
-/// Places of a label, from beside its object to so many steps away: of a point, and of a rule.
+/// Number of positions tried for the label of a point and of a rule, by growing distance.
 const STEPS: (usize, usize) = (8, 4);
-/// What a step away weighs, where an area hidden weighs 1 and a line or a marker 10: a point has its label close to it, a rule is long.
+/// Cost of one step of distance, for a point and for a rule. A hidden area costs 1, a line or a marker 10.
 const AWAY: usize = 12;
 const ALONG: usize = 2;
 

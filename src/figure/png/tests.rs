@@ -26,6 +26,25 @@ fn decoded(figure: &Figure) -> Picture {
     Picture { width, height, pixels, texts }
 }
 
+/// The bug: pictures in paper style ended in a grey row.
+#[test]
+fn the_last_row_and_column_have_the_colour_of_the_page() {
+    for width in [84.0, 174.0] {
+        for dpi in [72, 150, 301] {
+            let options =
+                Options { style: Style::Paper, width: Some(width), dpi: Some(dpi), ..Options::default() };
+            let bytes = to_png(&samples::all()[0], &options).unwrap();
+            let mut reader = png::Decoder::new(std::io::Cursor::new(&bytes)).read_info().unwrap();
+            let (w, h) = (reader.info().width as usize, reader.info().height as usize);
+            let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+            reader.next_frame(&mut pixels).unwrap();
+            let at = |x: usize, y: usize| &pixels[3 * (y * w + x)..3 * (y * w + x) + 3];
+            assert!((0..w).all(|x| at(x, h - 1) == [255; 3]), "{width} mm at {dpi} dpi");
+            assert!((0..h).all(|y| at(w - 1, y) == [255; 3]), "{width} mm at {dpi} dpi");
+        }
+    }
+}
+
 impl Picture {
     /// Pixels of exactly this colour inside a part of the picture, in shares of its width and height.
     fn count(&self, Rgb(r, g, b): Rgb, x: (f64, f64), y: (f64, f64)) -> usize {

@@ -36,11 +36,11 @@ impl Answer {
     }
 }
 
-/// The doubt about intervals over fewer than `enough` units, which hold the truth less often than they say; the guide's page on
-/// intervals has the simulations.
+/// The doubt about intervals over fewer than `enough` units, which hold the truth less often than they say. `covered` is from a
+/// simulation, with its number of units (guide, page on intervals).
 pub fn few(n: usize, enough: usize, units: &str, covered: &str) -> Option<String> {
     (n < enough).then(|| {
-        format!("with {n} {units}, a 95 % interval may cover the truth in only about {covered} % of samples")
+        format!("with {n} {units}, a 95 % interval covers the truth less often than it says (simulated: {covered})")
     })
 }
 

@@ -216,7 +216,7 @@ fn overturned(results: &Results, model: &str, best: &Tagged<OptimumFinding>) -> 
 /// Bands of two trainings cover less than they say where training matters.
 fn two_trainings(best: &Tagged<OptimumFinding>) -> Option<String> {
     let trainings = best.value.how.replicates;
-    few(trainings, 3, "trainings", "88").filter(|_| trainings == 2)
+    few(trainings, 3, "trainings", ".88 to .90 with 2").filter(|_| trainings == 2)
 }
 
 /// Accuracy of fresh probes after the best method.

@@ -63,7 +63,7 @@ pub fn curves(
         let name = if drawn.len() > 1 { format!("{} ", curve.key.method.title()) } else { String::new() };
         let line = |quantity: &str, accent, dash, value: Quantity| {
             let look = look(&curve.key.method.name);
-            // One of the three lines has room for markers; those of several methods are told apart by them where there is no colour.
+            // A single method has markers on R alone; several methods have them on all lines, to be told apart without colour.
             let marker = look.marker.filter(|_| dash == Dash::Solid || drawn.len() > 1);
             let role = Role { marker, ..look.dash(dash).accent(accent) };
             let points = curve.points.iter().map(|p| value(&p.value));

@@ -165,8 +165,7 @@ impl VersusFinding {
     }
 
     /// The first beside the second, in words: more reliable only if the test rejects and neither other probe settings nor the other
-    /// oracle reverse the order. With four seeds of the default experiment only orders that they reverse were certain for one seed and
-    /// reversed for another.
+    /// oracle reverse the order. The guide's page on intervals has the check over seeds.
     pub fn verb(&self) -> &'static str {
         let shown = self.deciding_p().is_some_and(|p| p <= ALPHA) && self.turns_with.is_empty();
         if shown { "more reliable than" } else { "ahead of" }

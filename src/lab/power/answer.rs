@@ -51,7 +51,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
         says.push(format!("Training sentences needed by the {bound} bound: {}.", grouped(n as usize)));
     }
     let mut doubts: Vec<String> = results.collapsed().map_or(Vec::new(), <[String]>::to_vec);
-    doubts.extend(few(c.n, ENOUGH, items(spec), "90").filter(|_| !c.value.is_share()));
+    doubts.extend(few(c.n, ENOUGH, items(spec), ".894 with 10, skewed").filter(|_| !c.value.is_share()));
     doubts.extend(too_few(c));
     doubts.extend(results.needed().and_then(|r| unbounded(&c.value, &r.value.n_test)));
     doubts.extend(results.at_hand().and_then(|p| exaggerated(p.value.type_m, p.value.type_s)));
@@ -127,7 +127,9 @@ pub(crate) fn over_tasks(results: &Results) -> Vec<String> {
             let over = match v.over.as_str() {
                 "macro" => "Mean over tasks",
                 "fixed" => "Mean over the items of these tasks",
-                _ if v.tasks < ENOUGH_TASKS => "Mean over items, tasks as clusters (covers 91 to 93 %)",
+                _ if v.tasks < ENOUGH_TASKS => {
+                    "Mean over items, tasks as clusters (of unequal tasks the interval covers less: .91 with 10)"
+                }
                 _ => "Mean over items, tasks as clusters",
             };
             let d = v.difference;

@@ -26,7 +26,7 @@ pub enum Kind {
     /// Number of items needed.
     #[interval]
     Required(RequiredFinding),
-    /// Whether the comparison is too weak to recommend a number of items, and why.
+    /// Reasons for which the comparison is too weak to recommend a number of items.
     Collapse(CollapseFinding),
     /// The test that may be looked at at any time.
     #[interval]
@@ -247,7 +247,7 @@ pub struct RequiredFinding {
     pub parameters: Option<u64>,
 }
 
-/// Whether the comparison is too weak to recommend a number of items, and why.
+/// Reasons for which the comparison is too weak to recommend a number of items.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct CollapseFinding {
     /// Name of the first.

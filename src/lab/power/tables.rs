@@ -139,7 +139,8 @@ const DATASETS: [Dataset; 45] = [
 
 /// The tables of a run that trained probes: `recommended` and `datasets`.
 pub fn all(results: &Results) -> Vec<Table> {
-    [recommended(results), datasets(results)].into_iter().flatten().collect()
+    let tasks = [true, false].into_iter().filter_map(|share| tasks(results, share));
+    tasks.chain([recommended(results), datasets(results)].into_iter().flatten()).collect()
 }
 
 fn table(
@@ -220,9 +221,110 @@ fn datasets(results: &Results) -> Option<Table> {
     table("datasets", caption, &["Suite", "Task"], (mine.collect(), published.collect()))
 }
 
+/// Tasks of two or more folders whose metric is a share, with the means over them, or those of metrics in another unit.
+fn tasks(results: &Results, share: bool) -> Option<Table> {
+    let mut entries = Vec::new();
+    let mut row = |names: [&str; 3], n: usize, cells: &[(&str, Option<Estimate>)]| {
+        entries.extend(cells.iter().map(|(column, value)| Entry {
+            row: names.map(str::to_owned).into(),
+            group: String::new(),
+            column: (*column).to_owned(),
+            value: *value,
+            n,
+        }));
+    };
+    let number = |x: f64| Some(Estimate::exact(x));
+    // Three significant digits: a small p-value never becomes 0.
+    let p = |x: Option<f64>| {
+        let digits = |p: f64| 10f64.powf(2.0 - p.log10().floor());
+        x.map(|x| Estimate::exact(if x > 0.0 { (x * digits(x)).round() / digits(x) } else { x }))
+    };
+    for t in results.tasks.iter().filter(|t| t.value.share == share) {
+        let (v, d) = (&t.value, t.value.difference);
+        let cells = [
+            ("A", number(v.mean_a)),
+            ("B", number(v.mean_b)),
+            ("A − B", Some(d)),
+            ("low", number(d.lo)),
+            ("high", number(d.hi)),
+            ("p", p(Some(v.p))),
+            ("Holm p", p(Some(v.holm_p))),
+        ];
+        row([&v.a, &v.b, &v.task], t.n, &cells);
+    }
+    for t in results.pooled.iter().filter(|_| share) {
+        let (v, d) = (&t.value, t.value.difference);
+        let ends = |end: f64| v.p.map(|_| Estimate::exact(end));
+        let cells = [
+            ("A", None),
+            ("B", None),
+            ("A − B", number(d.mean)),
+            ("low", ends(d.lo)),
+            ("high", ends(d.hi)),
+            ("p", p(v.p)),
+            ("Holm p", p(v.holm_p)),
+        ];
+        row([&v.a, &v.b, &format!("({})", v.over)], t.n, &cells);
+    }
+    let (name, unit) = if share { ("tasks", "points") } else { ("tasks-own", "the metric's own unit") };
+    let level = results.tasks.first().and_then(|t| t.level).unwrap_or(0.95);
+    let caption = format!(
+        "Tasks of the compared systems, in {unit}, with {} intervals; p adjusted by Holm over the tasks of a pair.",
+        base::numbers::percent(level)
+    );
+    let (decimals, scale) = if share { (1, 100.0) } else { (3, 1.0) };
+    let stub = ["system A", "system B", "task"].map(str::to_owned).into();
+    let some = !entries.is_empty();
+    some.then(|| Table {
+        name: name.into(),
+        caption,
+        stub,
+        decimals,
+        scale,
+        whole: &["p", "Holm p"],
+        entries,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The bug: a recorded comparison of folders had no table to export.
+    #[test]
+    fn tasks_of_folders_have_a_table_with_the_means_over_them() {
+        use crate::finding::Kind;
+        use crate::tasks::{PooledFinding, TaskFinding, Verdict};
+        let label = lab::finding::Label::new(&crate::Spec::shipped(), "x,y");
+        let mut results = Results::default();
+        let difference = Estimate { mean: -0.05, lo: -0.09, hi: -0.01 };
+        let task = TaskFinding {
+            a: "x".into(),
+            b: "y".into(),
+            task: "arc".into(),
+            metric: "acc".into(),
+            mean_a: 0.70,
+            mean_b: 0.75,
+            difference,
+            p: 0.000_012_34,
+            holm_p: 0.02,
+            verdict: Verdict::BBetter,
+            test: "mid-p McNemar".into(),
+            share: true,
+        };
+        let (a, b, over) = ("x".into(), "y".into(), "micro".into());
+        let pooled = PooledFinding { a, b, over, tasks: 1, difference, p: None, holm_p: None };
+        for kind in [Kind::Task(task), Kind::Pooled(pooled)] {
+            results.take(label.finding(200, true, 1.0, kind.clone()).head(), &kind);
+        }
+        let table = &all(&results)[0];
+        let text = table.write(lab::table::Form::Markdown);
+        assert!(
+            text.contains("| x | y | arc | 70.0 | 75.0 | -5.0 | -9.0 | -1.0 | 0.0000123 | 0.02 |"),
+            "{text}"
+        );
+        assert!(text.contains("| x | y | (micro) | – | – | -5.0 | – | – | – | – |"), "{text}");
+    }
     use crate::bound::{Bound, Counted, DELTA, recommended as by_bound};
 
     /// What is printed of a recommendation lies between those of the ends of its rounded difference.

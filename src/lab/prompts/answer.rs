@@ -37,7 +37,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
         return Answer::new(so_far(results, done, all), Vec::new());
     }
     let says = [averaged(results, asked, done), decides(results), unstable(results), stability(results)];
-    let mut doubts: Vec<String> = few(done, ENOUGH, "relations", "93").into_iter().collect();
+    let mut doubts: Vec<String> = few(done, ENOUGH, "relations", ".929 with 5").into_iter().collect();
     doubts.extend(luck(results, spec));
     let facts: usize = results.relations.iter().map(|r| r.value.facts).sum();
     if facts > 0 && (facts - asked) as f64 > LEFT_OUT * facts as f64 {

@@ -57,7 +57,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let says = [agrees(&all, &begins, &who), holds(&all, &who)];
     let originals = all.first().map_or(0, |i| i.value.originals);
     let mut doubts = Vec::new();
-    doubts.extend(few(originals, ENOUGH, "originals", "92").filter(|_| originals > 0));
+    doubts.extend(few(originals, ENOUGH, "originals", ".916 with 10").filter(|_| originals > 0));
     doubts.extend(wrong(results));
     doubts.extend(incomplete(&all));
     Answer::new(says.into_iter().flatten().collect(), doubts)

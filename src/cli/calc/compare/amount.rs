@@ -12,16 +12,16 @@ enum Form {
     Units,
 }
 
-/// A size of difference.
+/// A difference as typed, with its unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Amount {
-    /// The number as written; of points, hundredths are not taken.
+    /// The number as written: 2 for `2 points`.
     value: f64,
     form: Form,
 }
 
 impl Amount {
-    /// None for anything that is not a number with a unit.
+    /// Reads a number with or without a unit; `None` for anything else.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let units = [("points", Form::Points), ("point", Form::Points), ("%", Form::Points)];
@@ -51,7 +51,7 @@ impl Amount {
             Form::Bare if any && value >= 1.0 => {
                 let elsewhere = if all { "" } else { "; for a metric in another unit choose it by --metric" };
                 format!(
-                    "--margin {value} could be {value} points or the whole scale: write --margin {value}% for points{elsewhere}"
+                    "--margin {value} could be points or a share: write --margin {value}% for points{elsewhere}"
                 )
             }
             Form::Units if any => {
