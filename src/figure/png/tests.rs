@@ -31,8 +31,7 @@ fn decoded(figure: &Figure) -> Picture {
 fn the_last_row_and_column_have_the_colour_of_the_page() {
     for width in [84.0, 174.0] {
         for dpi in [72, 150, 301] {
-            let options =
-                Options { style: Style::Paper, width: Some(width), dpi: Some(dpi), ..Options::default() };
+            let options = Options { style: Style::Paper, width: Some(width), dpi: Some(dpi) };
             let bytes = to_png(&samples::all()[0], &options).unwrap();
             let mut reader = png::Decoder::new(std::io::Cursor::new(&bytes)).read_info().unwrap();
             let (w, h) = (reader.info().width as usize, reader.info().height as usize);
