@@ -117,9 +117,10 @@ fn sweep(folder: &Path) {
 
 #[cfg(unix)]
 fn is_running(pid: i32) -> bool {
-    let Some(pid) = rustix::process::Pid::from_raw(pid) else { return false };
-    // Only "no such process" means that it is gone: another user's process may not be asked.
-    !matches!(rustix::process::test_kill_process(pid), Err(e) if e == rustix::io::Errno::SRCH)
+    // 0 and what is below it name groups of processes. Only "no such process" means that it is gone: another user's process
+    // may not be asked.
+    let pid = (pid > 0).then(|| nix::unistd::Pid::from_raw(pid));
+    pid.is_some_and(|pid| nix::sys::signal::kill(pid, None) != Err(nix::errno::Errno::ESRCH))
 }
 
 #[cfg(not(unix))]

@@ -31,10 +31,7 @@ pub fn open(path: &Path) -> Result<File> {
     options.read(true);
     // A pipe that has come into its place since is opened without waiting, and refused.
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(
-        &mut options,
-        i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0),
-    );
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, nix::fcntl::OFlag::O_NONBLOCK.bits());
     let file = options.open(path)?;
     regular(&file.metadata()?)?;
     Ok(file)

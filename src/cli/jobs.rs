@@ -92,18 +92,19 @@ fn arguments(
 /// Passes signals that are to end the program on to the jobs, which end by themselves then.
 #[cfg(unix)]
 fn pass_on(jobs: Vec<u32>) {
-    use rustix::process::{Pid, Signal, kill_process};
+    use nix::sys::signal::{Signal, kill};
+    use nix::unistd::Pid;
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let heard = move |number: i32| {
         signals::note(u8::try_from(number).unwrap_or(signals::INTERRUPT));
         let signal = match number {
-            SIGHUP => Signal::HUP,
-            SIGTERM => Signal::TERM,
-            _ => Signal::INT,
+            SIGHUP => Signal::SIGHUP,
+            SIGTERM => Signal::SIGTERM,
+            _ => Signal::SIGINT,
         };
-        for pid in jobs.iter().filter_map(|id| Pid::from_raw(i32::try_from(*id).ok()?)) {
+        for pid in jobs.iter().filter_map(|id| i32::try_from(*id).ok()) {
             // One that has ended already needs no signal.
-            let _ = kill_process(pid, signal);
+            let _ = kill(Pid::from_raw(pid), signal);
         }
     };
     // Signals that cannot be caught keep their usual effect.

@@ -67,7 +67,7 @@ impl Shared {
 /// [`RemoteError::Io`] if socket, session or threads cannot be made.
 pub fn keep(terms: Terms) -> Result<(), RemoteError> {
     // It belongs to no terminal, so that no hangup reaches it. This fails only for one that leads its session already.
-    let _ = rustix::process::setsid();
+    let _ = nix::unistd::setsid();
     // The reader is the other side, which must not see paths of this one.
     let fail = |place: &'static str| move |source| RemoteError::Io { place: place.into(), source };
     let other = |e: session::SessionError| RemoteError::Io {

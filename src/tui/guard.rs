@@ -67,21 +67,24 @@ impl Drop for Guard {
 
 /// True if the terminal on standard input is gone: its settings can no longer be read.
 pub(crate) fn gone() -> bool {
-    rustix::termios::tcgetattr(io::stdin()).is_err()
+    nix::sys::termios::tcgetattr(io::stdin()).is_err()
 }
 
 /// True if a shell in another process group of the session can resume this process after a stop. A program that is
-/// alone in its terminal has none, nor has one whose shell has ended: it would stay stopped for ever.
+/// alone in its terminal has none, nor has one whose shell has ended: it would stay stopped for ever. Inside a container,
+/// sessions and parents outside are 0: nobody there is sure to resume it.
 pub(crate) fn job_control() -> bool {
-    use rustix::process::{getpgrp, getppid, getsid};
-    let of_parent = getppid().and_then(|parent| getsid(Some(parent)).ok());
-    getsid(None).is_ok_and(|session| session != getpgrp() && of_parent == Some(session))
+    use nix::unistd::{Pid, getpgrp, getppid, getsid};
+    let known = |pid: &Pid| pid.as_raw() > 0;
+    let session = getsid(None).ok().filter(known);
+    let of_parent = Some(getppid()).filter(known).and_then(|parent| getsid(Some(parent)).ok());
+    session.is_some() && session != Some(getpgrp()) && session == of_parent
 }
 
 /// Suspends all processes of this job, as the terminal does on Ctrl-Z outside raw mode.
 pub(crate) fn stop_job() {
     // If it fails, the key has no effect.
-    let _ = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
+    let _ = nix::sys::signal::killpg(nix::unistd::getpgrp(), nix::sys::signal::Signal::SIGTSTP);
 }
 
 /// Suspends this process; returns once it is resumed.
@@ -136,9 +139,10 @@ mod tests {
     fn a_guard_that_is_sent_away_is_gone() {
         let mut guard = Guard::set("sane").unwrap();
         guard.tell(false);
-        let id = rustix::process::Pid::from_raw(guard.shell.id().cast_signed()).unwrap();
-        assert!(rustix::process::test_kill_process(id).is_ok());
+        let id = nix::unistd::Pid::from_raw(guard.shell.id().cast_signed());
+        let is_there = || nix::sys::signal::kill(id, None).is_ok();
+        assert!(is_there());
         drop(guard);
-        assert!(rustix::process::test_kill_process(id).is_err(), "it was waited for as well");
+        assert!(!is_there(), "it was waited for as well");
     }
 }

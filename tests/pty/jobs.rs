@@ -172,3 +172,23 @@ fn a_program_without_a_shell_around_it_is_not_suspended() {
     screen.press("q");
     assert_eq!(screen.ended(), 0);
 }
+
+/// In a container, the session that the program runs in may have begun outside: the system then calls it 0. One library
+/// took that for impossible, and the key that suspends ended the program.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_session_that_began_outside_the_container_is_no_reason_to_end() {
+    let apart = ["--pid", "--fork", "--kill-child"];
+    let allowed = std::process::Command::new("unshare").args(apart).arg("true").output();
+    if !allowed.is_ok_and(|o| o.status.success()) {
+        eprintln!("not tried: no process namespace can be made here");
+        return;
+    }
+    let inside = format!("unshare {} \"$PROBITY\" replay s", apart.join(" "));
+    let mut screen = Screen::shell(recording(), &["-c", &inside]);
+    screen.sees("Interventions");
+    screen.press("\u{1a}");
+    screen.answers();
+    screen.press("q");
+    assert_eq!(screen.ended(), 0);
+}

@@ -126,10 +126,12 @@ fn symlink(_target: &str, at: &Path, blob: &Path) -> std::io::Result<()> {
     fs::copy(blob, at).map(|_| ())
 }
 
+/// macOS counts blocks in 32 bits.
 #[cfg(unix)]
+#[allow(clippy::useless_conversion)]
 fn free_space(path: &Path) -> Option<u64> {
-    let about = rustix::fs::statvfs(path).ok()?;
-    about.f_bavail.checked_mul(about.f_frsize)
+    let about = nix::sys::statvfs::statvfs(path).ok()?;
+    u64::from(about.blocks_available()).checked_mul(about.fragment_size())
 }
 
 #[cfg(not(unix))]
