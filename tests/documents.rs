@@ -92,11 +92,7 @@ fn examples() -> Vec<Example> {
             if line.starts_with("```sh") {
                 let inside = lines.by_ref().map(|(_, l)| l).take_while(|l| *l != "```");
                 let lines = joined(inside);
-                all.push(Example {
-                    place: format!("{name}:{}", number + 1),
-                    comment: comment.clone(),
-                    lines,
-                });
+                all.push(Example { place: format!("{name}:{}", number + 1), comment: comment.clone(), lines });
             }
             if !line.is_empty() {
                 comment = line.to_owned();
@@ -192,16 +188,13 @@ fn the_quick_examples_of_the_guide_run_from_an_empty_folder() {
     let program = Path::new(env!("CARGO_BIN_EXE_probity"));
     let path = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
     let guide = examples().into_iter().filter(|e| !e.place.starts_with("README"));
-    let quick =
-        guide.filter(|e| !e.comment.starts_with("<!-- slow") && !e.comment.starts_with("<!-- not run"));
+    let quick = guide.filter(|e| !e.comment.starts_with("<!-- slow") && !e.comment.starts_with("<!-- not run"));
     let mut ran = 0;
     for example in quick {
         let folder = tempfile::tempdir().unwrap();
         let mut shell = Command::new("sh");
         shell.args(["-e", "-c", &example.lines.join("\n")]).current_dir(&folder).env("PATH", &path);
-        for (name, below) in
-            [("HOME", "home"), ("PROBITY_STATE_DIR", "state"), ("PROBITY_CACHE_DIR", "cache")]
-        {
+        for (name, below) in [("HOME", "home"), ("PROBITY_STATE_DIR", "state"), ("PROBITY_CACHE_DIR", "cache")] {
             shell.env(name, folder.path().join(below));
         }
         let output = shell.env("PAGER", "cat").env("HF_HUB_OFFLINE", "1").output().unwrap();

@@ -120,9 +120,8 @@ fn the_peak_of_loading_belongs_to_the_forecast() {
     let tokenizer = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/models/bert-mini/tokenizer.json");
     std::fs::copy(tokenizer, model.join("tokenizer.json")).unwrap();
     let path = spec(dir.path(), "large", 400);
-    let text = std::fs::read_to_string(&path)
-        .unwrap()
-        .replace("\"large\"", &format!("{:?}", model.display().to_string()));
+    let text =
+        std::fs::read_to_string(&path).unwrap().replace("\"large\"", &format!("{:?}", model.display().to_string()));
     std::fs::write(&path, text).unwrap();
     let foreseen = forecast(dir.path(), &[&path])["bytes"].as_u64().unwrap();
     let taken = peak(dir.path(), &[&path]);
@@ -147,8 +146,7 @@ fn every_lab_refuses_a_limit_that_it_cannot_keep() {
         for models in ["\"bert-tiny\"", "\"bert-tiny\", \"roberta-tiny\""] {
             let path = dir.path().join("spec.toml");
             std::fs::write(&path, format!("lab = \"{lab}\"\nmodels = [{models}]\n{rest}\n")).unwrap();
-            let output =
-                probity(dir.path(), &[&path.display().to_string(), "--memory-limit", "8M"]).output().unwrap();
+            let output = probity(dir.path(), &[&path.display().to_string(), "--memory-limit", "8M"]).output().unwrap();
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
             assert_eq!(output.status.code(), Some(1), "{lab}, {models}: {said}");
             assert_eq!(said.matches("limit is 8.0 MB").count(), 1, "{lab}, {models}: {said}");
@@ -167,15 +165,13 @@ fn every_lab_refuses_a_limit_that_it_cannot_keep() {
 #[test]
 fn a_grid_refuses_a_limit_before_its_first_cell() {
     let dir = tempfile::tempdir().unwrap();
-    let spec =
-        SPEC.replace("models = [\"MODEL\"]\n", "").replace("EXAMPLES", "400").replace("RESAMPLES", "100");
+    let spec = SPEC.replace("models = [\"MODEL\"]\n", "").replace("EXAMPLES", "400").replace("RESAMPLES", "100");
     let path = dir.path().join("grid.toml");
     std::fs::write(&path, spec + "[grid]\nmodels = [\"bert-tiny\", \"gpt2-tiny\"]\nseed = [0, 1]\n").unwrap();
     for jobs in [&[][..], &["--jobs", "2"]] {
         let out = dir.path().join(format!("out{}", jobs.len()));
         let limited =
-            [&[path.to_str().unwrap(), "--out", out.to_str().unwrap(), "--memory-limit", "8M"], jobs]
-                .concat();
+            [&[path.to_str().unwrap(), "--out", out.to_str().unwrap(), "--memory-limit", "8M"], jobs].concat();
         let mut command = Command::new(env!("CARGO_BIN_EXE_probity"));
         command.args(["run", "--quiet", "--device", "cpu"]).args(limited);
         let output = command.env("PROBITY_CACHE_DIR", dir.path().join("cache")).output().unwrap();
@@ -194,8 +190,7 @@ fn a_run_of_four_models_holds_one_at_a_time() {
     let one = spec(dir.path(), "bert-mini", 400);
     let text = std::fs::read_to_string(&one).unwrap();
     let four = dir.path().join("four.toml");
-    let twins =
-        "\"bert-mini\", \"untrained:bert-mini#1\", \"untrained:bert-mini#2\", \"untrained:bert-mini#3\"";
+    let twins = "\"bert-mini\", \"untrained:bert-mini#1\", \"untrained:bert-mini#2\", \"untrained:bert-mini#3\"";
     std::fs::write(&four, text.replace("\"bert-mini\"", twins)).unwrap();
     let (one, four) = (peak(dir.path(), &[&one]), peak(dir.path(), &[four.to_str().unwrap()]));
     println!("one {one}, four {four}");
@@ -214,19 +209,14 @@ fn a_limit_that_cannot_be_kept_says_what_would_fit() {
         assert!(said.contains("limit is 8.0 MB") && said.contains("--memory-limit"), "{said}");
     }
     // Of several models, once, before the first of them runs, and with a figure that is enough for all.
-    let text =
-        std::fs::read_to_string(&path).unwrap().replace("\"bert-mini\"", "\"bert-tiny\", \"bert-mini\"");
+    let text = std::fs::read_to_string(&path).unwrap().replace("\"bert-mini\"", "\"bert-tiny\", \"bert-mini\"");
     std::fs::write(&path, text).unwrap();
     let output = probity(dir.path(), &[&path, "--memory-limit", "8M"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.stdout.is_empty() && said.matches("memory limit").count() == 1, "{said}");
     let enough = said.split("--memory-limit ").last().and_then(|s| s.split(' ').next()).unwrap();
     assert!(said.trim_end().ends_with("is enough for all its models)"), "{said}");
-    assert_eq!(
-        said.matches("--memory-limit").count(),
-        1,
-        "one figure, not also that of the first model: {said}"
-    );
+    assert_eq!(said.matches("--memory-limit").count(), 1, "one figure, not also that of the first model: {said}");
     let kept = probity(dir.path(), &["--forecast", &path, "--memory-limit", enough]).output().unwrap();
     assert!(kept.status.success(), "{}", String::from_utf8_lossy(&kept.stderr));
     let output = probity(dir.path(), &[&path, "--memory-limit", "much"]).output().unwrap();
@@ -240,10 +230,7 @@ fn the_forecast_is_printed_and_nothing_runs() {
     let path = spec(dir.path(), "bert-mini", 1000);
     let output = probity(dir.path(), &["--forecast", &path]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(
-        output.status.success() && said.contains("bert-mini: about ") && said.contains("forward pass"),
-        "{said}"
-    );
+    assert!(output.status.success() && said.contains("bert-mini: about ") && said.contains("forward pass"), "{said}");
     assert!(!dir.path().join("cache").exists(), "nothing has been cached, so nothing has run");
     let json = forecast(dir.path(), &[&path]);
     assert!(json["seconds"].as_f64().unwrap() > 0.0 && json["tokens_per_batch"].as_u64().unwrap() > 0);

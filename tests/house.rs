@@ -16,8 +16,7 @@ const MOST_LINES: usize = 3;
 fn a_lab_is_named_in_few_places_outside_its_own_folders() {
     for lab in probity::lab::LABS {
         let name = lab.id().name();
-        let title: String =
-            name.split('_').map(|w| format!("{}{}", w[..1].to_uppercase(), &w[1..])).collect();
+        let title: String = name.split('_').map(|w| format!("{}{}", w[..1].to_uppercase(), &w[1..])).collect();
         let own = [format!("src/lab/{name}/"), format!("src/tui/screens/{name}/")];
         // A lab may be called by an ordinary word (power): what counts is its module, its case in a type, and its name as a text.
         let modules = ["lab::", "screens::", "screens.", "mod "].map(|before| format!("{before}{name}"));
@@ -51,8 +50,7 @@ fn a_lab_is_named_in_few_places_outside_its_own_folders() {
                 named.push((shown, lines));
             }
         }
-        let told =
-            named.iter().map(|(path, lines)| format!("  {path}: {lines}")).collect::<Vec<_>>().join("\n");
+        let told = named.iter().map(|(path, lines)| format!("  {path}: {lines}")).collect::<Vec<_>>().join("\n");
         assert!(named.len() <= MOST_FILES, "{name} is named in {} files:\n{told}", named.len());
         assert!(named.iter().all(|(_, lines)| *lines <= MOST_LINES), "{name} is named too often:\n{told}");
     }
@@ -63,8 +61,7 @@ const MOST_OF_A_FUNCTION: usize = 80;
 
 /// Whether a function that begins here has a body: its signature ends with a brace, a declaration with a semicolon.
 fn has_body(lines: &[&str]) -> bool {
-    let ends =
-        lines.iter().map(|l| l.trim_end()).find(|l| l.ends_with('{') || l.ends_with(';') || l.ends_with('}'));
+    let ends = lines.iter().map(|l| l.trim_end()).find(|l| l.ends_with('{') || l.ends_with(';') || l.ends_with('}'));
     ends.is_some_and(|l| !l.ends_with(';'))
 }
 
@@ -120,8 +117,7 @@ fn no_dependency_needs_a_newer_compiler_than_we_promise() {
     let about = cargo(&["-vV"]);
     let host = about.lines().find_map(|l| l.strip_prefix("host: ")).expect("a host");
     // Those of other systems need not have been fetched.
-    let metadata =
-        cargo(&["metadata", "--format-version", "1", "--locked", "--offline", "--filter-platform", host]);
+    let metadata = cargo(&["metadata", "--format-version", "1", "--locked", "--offline", "--filter-platform", host]);
     let metadata: serde_json::Value = serde_json::from_str(&metadata).expect("JSON");
     let packages = metadata["packages"].as_array().expect("packages");
     let promised = version(env!("CARGO_PKG_RUST_VERSION"));
@@ -140,8 +136,7 @@ fn names_crate(text: &str, name: &str) -> bool {
             let (before, after) = (&line[..at], &line[at + name.len()..]);
             let begins = !before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':');
             let ends = after.starts_with("::") || after.starts_with('!');
-            begins
-                && (ends || before.ends_with("use ") && (after.starts_with(';') || after.starts_with(" as ")))
+            begins && (ends || before.ends_with("use ") && (after.starts_with(';') || after.starts_with(" as ")))
         })
     };
     text.lines().filter(|line| !line.trim_start().starts_with("//")).any(line_names)
@@ -230,14 +225,8 @@ fn messages_about_values_of_several_forms_name_the_forms() {
 }
 
 /// Files of `src` that may open files themselves: the reader, what locks folders, what writes, and what runs when the program is built.
-const OPENERS: [&str; 6] = [
-    "base/read.rs",
-    "gallery/series.rs",
-    "gallery/work.rs",
-    "build.rs",
-    "packing.rs",
-    "pretraining/further.rs",
-];
+const OPENERS: [&str; 6] =
+    ["base/read.rs", "gallery/series.rs", "gallery/work.rs", "build.rs", "packing.rs", "pretraining/further.rs"];
 
 /// `run /dev/zero` read without end, a pipe in place of a file was waited for.
 #[test]
@@ -246,10 +235,7 @@ fn files_that_others_name_are_read_by_the_one_bounded_reader() {
     let mut found = Vec::new();
     for (path, text) in sources("src") {
         let shown = path.display().to_string();
-        if OPENERS.iter().any(|o| shown.ends_with(o))
-            || shown.contains("test")
-            || shown.ends_with("server.rs")
-        {
+        if OPENERS.iter().any(|o| shown.ends_with(o)) || shown.contains("test") || shown.ends_with("server.rs") {
             continue;
         }
         let hits = code(&text).filter(|l| raw.iter().any(|r| l.contains(r)) && !l.contains("base::read::"));

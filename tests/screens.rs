@@ -156,8 +156,7 @@ fn question_answer_and_doubt_are_seen_at_every_size() {
             if let Some(doubt) = answer.doubt() {
                 assert!(screen.contains(&begins(&doubt)), "{name} {c}x{r}:\n{screen}");
             }
-            let asked =
-                lab::by_id(h.state.setup().unwrap().lab()).asks(&h.state.setup().unwrap().spec(&h.state));
+            let asked = lab::by_id(h.state.setup().unwrap().lab()).asks(&h.state.setup().unwrap().spec(&h.state));
             assert!(screen.contains(&begins(&asked)), "{name} {c}x{r}:\n{screen}");
         }
     }

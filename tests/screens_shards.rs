@@ -10,14 +10,8 @@ use crate::screens::{SIZES, shows};
 
 /// 22 of 48 cells are done, by four shards of which one has ended and one is silent.
 fn half() -> View {
-    let share = |shard: &str, pace, done, failed, left| Share {
-        shard: shard.into(),
-        pace,
-        cells: 12,
-        done,
-        failed,
-        left,
-    };
+    let share =
+        |shard: &str, pace, done, failed, left| Share { shard: shard.into(), pace, cells: 12, done, failed, left };
     let running = |cell: &str, shard: &str, stage: &str, share| Running {
         cell: cell.into(),
         shard: shard.into(),

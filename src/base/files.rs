@@ -67,8 +67,7 @@ fn own_prefix() -> String {
 fn home() -> &'static str {
     static HOME: OnceLock<String> = OnceLock::new();
     HOME.get_or_init(|| {
-        let boot =
-            super::read::text(Path::new("/proc/sys/kernel/random/boot_id"), 1 << 10).unwrap_or_default();
+        let boot = super::read::text(Path::new("/proc/sys/kernel/random/boot_id"), 1 << 10).unwrap_or_default();
         let numbers = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
         match boot.is_empty() {
             true => UNKNOWN.to_owned(),
@@ -179,11 +178,8 @@ impl Whole {
             return Err(FileError::There(path.to_owned()));
         }
         let fail = |source| FileError::Write { path: path.to_owned(), source };
-        let target = if about.is_ok_and(|m| m.is_symlink()) {
-            path.canonicalize().map_err(fail)?
-        } else {
-            path.to_owned()
-        };
+        let target =
+            if about.is_ok_and(|m| m.is_symlink()) { path.canonicalize().map_err(fail)? } else { path.to_owned() };
         let file = beside(&target).map_err(fail)?;
         Ok(Self { file, path: target, force })
     }
@@ -246,8 +242,7 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap(), b"one", "not before it is whole");
         whole.place().unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"two");
-        let names: Vec<_> =
-            std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        let names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
         assert_eq!(names, ["a.txt"], "nothing is left beside it");
     }
 
@@ -270,10 +265,8 @@ mod tests {
             path
         };
         let (dead, own, home) = (dead(), std::process::id(), home());
-        let gone = [
-            file(format!("{UNFINISHED}{dead}@{home}-a"), AGES[0]),
-            file(format!("{UNFINISHED}Abc123"), AGES[1]),
-        ];
+        let gone =
+            [file(format!("{UNFINISHED}{dead}@{home}-a"), AGES[0]), file(format!("{UNFINISHED}Abc123"), AGES[1])];
         let kept = [
             file(format!("{UNFINISHED}{own}@{home}-a"), AGES[1]),
             file(format!("{UNFINISHED}{dead}@{home}-b"), Duration::ZERO),

@@ -6,9 +6,7 @@
 use gemm::Parallelism;
 
 /// Element types that the kernel multiplies.
-pub trait Element:
-    Copy + Send + Sync + PartialEq + std::ops::Mul<Output = Self> + sealed::Sealed + 'static
-{
+pub trait Element: Copy + Send + Sync + PartialEq + std::ops::Mul<Output = Self> + sealed::Sealed + 'static {
     /// 0.
     const ZERO: Self;
     /// 1.
@@ -54,13 +52,7 @@ impl<'a, T> View<'a, T> {
 
     /// The same elements, transposed; nothing is copied.
     pub fn t(self) -> Self {
-        Self {
-            rows: self.cols,
-            cols: self.rows,
-            row_stride: self.col_stride,
-            col_stride: self.row_stride,
-            ..self
-        }
+        Self { rows: self.cols, cols: self.rows, row_stride: self.col_stride, col_stride: self.row_stride, ..self }
     }
 }
 

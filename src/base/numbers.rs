@@ -220,13 +220,9 @@ mod tests {
             assert!(number(text).is_err(), "{text}");
         }
         assert_eq!(probability_of("100%").unwrap(), 1.0);
-        for (text, count) in [
-            ("500", 500),
-            ("1e6", 1_000_000),
-            (" 3/1 ", 3),
-            ("2.0", 2),
-            ("9007199254740993", 9_007_199_254_740_993),
-        ] {
+        for (text, count) in
+            [("500", 500), ("1e6", 1_000_000), (" 3/1 ", 3), ("2.0", 2), ("9007199254740993", 9_007_199_254_740_993)]
+        {
             assert_eq!(whole(text, 1..=u64::MAX), Ok(count), "{text}");
         }
         for text in ["1.5", "-1", "1e30", "0", "x", "1e-3"] {
@@ -257,10 +253,7 @@ mod tests {
         assert_eq!((score(0.871), score(1.0), score(-0.0004)), (".87".into(), "1.00".into(), ".00".into()));
         assert_eq!(plus_minus(0.0061), "±.006");
         assert_eq!([0.0, 0.0001, 0.0123, 0.5].map(probability), ["<.001", "<.001", ".012", ".50"]);
-        assert_eq!(
-            (count(41_234.0), count(11.2e6), count(0.42)),
-            ("41k".into(), "11.2M".into(), "0.4".into())
-        );
+        assert_eq!((count(41_234.0), count(11.2e6), count(0.42)), ("41k".into(), "11.2M".into(), "0.4".into()));
         assert_eq!((seconds(0.42), seconds(185.0)), ("0.4 s".into(), "3 min 05 s".into()));
         assert_eq!((seconds(7800.0), seconds(f64::INFINITY)), ("2 h 10 min".into(), "–".into()));
     }

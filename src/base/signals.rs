@@ -39,8 +39,7 @@ pub fn listen(signals: &[i32], heard: impl FnMut(i32) + Send + 'static) -> std::
 /// it is empty.
 #[cfg(unix)]
 fn ignored() -> u64 {
-    super::read::text(std::path::Path::new("/proc/self/status"), 1 << 16)
-        .map_or(0, |status| ignored_in(&status))
+    super::read::text(std::path::Path::new("/proc/self/status"), 1 << 16).map_or(0, |status| ignored_in(&status))
 }
 
 #[cfg(unix)]

@@ -54,8 +54,7 @@ mod tests {
 
     #[test]
     fn distances_count_insertions_deletions_replacements_and_swaps() {
-        for (from, to, d) in
-            [("", "", 0), ("", "abc", 3), ("abc", "", 3), ("pdg", "pgd", 1), ("kitten", "sitting", 3)]
+        for (from, to, d) in [("", "", 0), ("", "abc", 3), ("abc", "", 3), ("pdg", "pgd", 1), ("kitten", "sitting", 3)]
         {
             assert_eq!(distance(from, to), d, "{from} {to}");
         }
@@ -66,13 +65,9 @@ mod tests {
     #[test]
     fn slips_are_recognised_and_other_words_are_not() {
         let methods = ["inlp", "alterrep", "fgsm", "pgd"];
-        for (typed, meant) in [
-            ("pdg", "pgd"),
-            ("PGD", "pgd"),
-            ("altrep", "alterrep"),
-            ("AlterRep", "alterrep"),
-            ("fgms", "fgsm"),
-        ] {
+        for (typed, meant) in
+            [("pdg", "pgd"), ("PGD", "pgd"), ("altrep", "alterrep"), ("AlterRep", "alterrep"), ("fgms", "fgsm")]
+        {
             assert_eq!(closest(typed, &methods), Some(meant), "{typed}");
         }
         assert_eq!(closest("leace", &methods), None);

@@ -162,8 +162,7 @@ mod tests {
     /// One function of three used to let these through to the terminal.
     #[test]
     fn arabic_letter_mark_and_zero_width_marks_are_made_visible() {
-        for c in ['\u{61c}', '\u{200b}', '\u{200d}', '\u{2060}', '\u{feff}', '\u{ad}', '\u{180e}', '\u{ffff}']
-        {
+        for c in ['\u{61c}', '\u{200b}', '\u{200d}', '\u{2060}', '\u{feff}', '\u{ad}', '\u{180e}', '\u{ffff}'] {
             assert_eq!(printable_label(&format!("a{c}b")), "a\u{fffd}b");
         }
     }

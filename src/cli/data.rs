@@ -164,13 +164,11 @@ fn refused(error: SetError) -> CliError {
 
 fn show(path: &str, args: &ShowArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let (source, request) = open(path)?;
-    let overview =
-        Overview::of(&source, args.limit, &watch(), &mut || ControlFlow::Continue(())).map_err(refused)?;
+    let overview = Overview::of(&source, args.limit, &watch(), &mut || ControlFlow::Continue(())).map_err(refused)?;
     let parts = match (source.built_in.and_then(|b| b.task()), source.examples().map_err(refused)?) {
-        (Some(task), Some(set)) => Some(
-            engine::parts(task, &request.task, &set, request.seed)
-                .map_err(|p| CliError::Usage(p.to_string()))?,
-        ),
+        (Some(task), Some(set)) => {
+            Some(engine::parts(task, &request.task, &set, request.seed).map_err(|p| CliError::Usage(p.to_string()))?)
+        }
         _ => None,
     };
     if args.json {
@@ -191,12 +189,8 @@ fn shown(source: &Source, overview: &Overview, parts: Option<&Parts>) -> serde_j
                    "bytes": f.bytes, "columns": f.columns, "report": f.report})
         })
         .collect();
-    let left_out: Vec<_> = source
-        .set
-        .left_out
-        .iter()
-        .map(|(p, why)| json!({"path": p.display().to_string(), "why": why}))
-        .collect();
+    let left_out: Vec<_> =
+        source.set.left_out.iter().map(|(p, why)| json!({"path": p.display().to_string(), "why": why})).collect();
     let rows: Vec<_> = overview
         .first
         .iter()
@@ -227,8 +221,7 @@ fn doctor(args: &DoctorArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let (source, _) = open(&args.path)?;
     let models = vocabularies(&args.model)?;
     let diagnosis =
-        engine::diagnose(&source, models, args.limit, &watch(), &mut || ControlFlow::Continue(()))
-            .map_err(refused)?;
+        engine::diagnose(&source, models, args.limit, &watch(), &mut || ControlFlow::Continue(())).map_err(refused)?;
     if args.json {
         return object(out, &diagnosis);
     }

@@ -33,8 +33,7 @@ struct Check {
 /// # Errors
 /// [`CliError::Told`] if something that the program needs does not work.
 pub fn doctor(out: &mut dyn Write) -> Result<(), CliError> {
-    let checks =
-        [program(), device(), gpu(), models(), terminal(), colour(), sessions(), hub(), figures(), fonts()];
+    let checks = [program(), device(), gpu(), models(), terminal(), colour(), sessions(), hub(), figures(), fonts()];
     for check in &checks {
         let mark = match check.mark {
             Mark::Ok => "ok  ",
@@ -66,11 +65,7 @@ fn program() -> Check {
 fn device() -> Check {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let (f32, bf16) = (Level::best(), Unit::best());
-    Check {
-        mark: Mark::Ok,
-        what: "device",
-        text: format!("{threads} CPU threads, f32 by {f32}, bf16 by {bf16}"),
-    }
+    Check { mark: Mark::Ok, what: "device", text: format!("{threads} CPU threads, f32 by {f32}, bf16 by {bf16}") }
 }
 
 /// The GPU that this build computes on, or why it has none and what a build with one needs.
@@ -145,10 +140,7 @@ fn sessions() -> Check {
     match writable(&folder) {
         Ok(()) => {
             let count = std::fs::read_dir(&folder).map_or(0, |entries| {
-                entries
-                    .flatten()
-                    .filter(|e| e.file_name().to_string_lossy().ends_with(name::EXTENSION))
-                    .count()
+                entries.flatten().filter(|e| e.file_name().to_string_lossy().ends_with(name::EXTENSION)).count()
             });
             Check { mark: Mark::Ok, what, text: format!("{count} in {}", folder.display()) }
         }

@@ -120,10 +120,9 @@ impl Run<'_, '_> {
     fn record(&mut self, write: impl FnOnce(&mut dyn Record) -> Result<(), SessionError>) {
         let Some(recorder) = &mut self.sinks.recorder else { return };
         if let Err(error) = write(recorder.as_mut()) {
-            self.sinks.meter.say(&format!(
-                "warning: {}; the run goes on unrecorded",
-                printable_message(&error.to_string())
-            ));
+            self.sinks
+                .meter
+                .say(&format!("warning: {}; the run goes on unrecorded", printable_message(&error.to_string())));
             self.sinks.recorder = None;
             self.sinks.unkept = Some(error.to_string());
         }
@@ -135,9 +134,7 @@ impl Run<'_, '_> {
         let t = self.seconds();
         self.record(|recorder| recorder.event(t, event));
         match event {
-            Event::Progress { generation, progress } if *generation == self.job => {
-                self.sinks.meter.show(progress)
-            }
+            Event::Progress { generation, progress } if *generation == self.job => self.sinks.meter.show(progress),
             Event::Forecast { generation, forecast } if *generation == self.job && !forecast.refined => {
                 let model = printable_label(&forecast.model);
                 self.sinks.meter.tell(&format!("forecast for {model}: {}", forecast.summary()));
@@ -204,12 +201,7 @@ impl Run<'_, '_> {
                 |info| (info.device, info.version),
             );
             let cancelled = outcome == Outcome::Cancelled;
-            self.add(Common::Summary(SummaryFinding {
-                seconds: self.seconds(),
-                device,
-                version,
-                cancelled,
-            }))?;
+            self.add(Common::Summary(SummaryFinding { seconds: self.seconds(), device, version, cancelled }))?;
         }
         if let Some(summary) = self.summary.take() {
             self.write(&summary)?;

@@ -32,8 +32,7 @@ fn run(
         unkept: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let end =
-        runtime.block_on(drive(&mut engine, &mut events, &mut interrupts, (1, &spec), &mut sinks)).unwrap();
+    let end = runtime.block_on(drive(&mut engine, &mut events, &mut interrupts, (1, &spec), &mut sinks)).unwrap();
     let board = sinks.board.clone();
     drop(sinks);
     let session = Session::read(&name::file(folder.path(), "s")).unwrap();
@@ -84,8 +83,7 @@ fn a_failure_is_an_error_finding_and_then_a_summary() {
     let script = |command: &Command| match command {
         // The engine's own summary comes before it says how the run ended.
         Command::Run { spec, .. } => {
-            let summary =
-                SummaryFinding { seconds: 0.5, device: "fake".into(), version: "9".into(), cancelled: false };
+            let summary = SummaryFinding { seconds: 0.5, device: "fake".into(), version: "9".into(), cancelled: false };
             let finding = Finding {
                 lab: spec.lab(),
                 spec: spec.hash(),
@@ -97,10 +95,7 @@ fn a_failure_is_an_error_finding_and_then_a_summary() {
                 level: None,
                 body: Common::Summary(summary).into(),
             };
-            vec![
-                Event::Finding { generation: 1, finding: Box::new(finding) },
-                finished(Outcome::Failed(problem())),
-            ]
+            vec![Event::Finding { generation: 1, finding: Box::new(finding) }, finished(Outcome::Failed(problem()))]
         }
         _ => Vec::new(),
     };
@@ -157,8 +152,7 @@ fn an_engine_that_dies_ends_the_run_with_an_error() {
     };
     let spec = Spec::from(interventions::Spec::shipped());
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let end =
-        runtime.block_on(drive(&mut engine, &mut events, &mut interrupts, (1, &spec), &mut sinks)).unwrap();
+    let end = runtime.block_on(drive(&mut engine, &mut events, &mut interrupts, (1, &spec), &mut sinks)).unwrap();
     assert_eq!(end, End::Failed);
     drop(sinks);
     let text = String::from_utf8(json).unwrap();

@@ -140,12 +140,8 @@ pub fn export(args: &ExportArgs, out: &mut dyn Write) -> Result<(), CliError> {
 
 /// The table of this name, of the latest run that has one.
 fn table(board: &Board, name: &str, session: &str) -> Result<Table, CliError> {
-    let mut there: Vec<Table> = board
-        .runs
-        .iter()
-        .rev()
-        .flat_map(|run| labs::by_id(run.job.spec.lab()).tables(&run.results))
-        .collect();
+    let mut there: Vec<Table> =
+        board.runs.iter().rev().flat_map(|run| labs::by_id(run.job.spec.lab()).tables(&run.results)).collect();
     if let Some(at) = there.iter().position(|t| t.name == name) {
         return Ok(there.swap_remove(at));
     }
@@ -162,9 +158,8 @@ fn table(board: &Board, name: &str, session: &str) -> Result<Table, CliError> {
 /// Writes a table in the form that the extension names; the file appears whole or not at all.
 pub(crate) fn write_table(table: &Table, path: &Path, force: bool) -> Result<PathBuf, CliError> {
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
-    let form = Form::of_extension(extension).ok_or_else(|| {
-        CliError::Usage(format!("{}: tables are written as .md, .tex or .csv", path.display()))
-    })?;
+    let form = Form::of_extension(extension)
+        .ok_or_else(|| CliError::Usage(format!("{}: tables are written as .md, .tex or .csv", path.display())))?;
     let fail = |source| FileError::Write { path: path.to_owned(), source };
     let mut whole = Whole::new(path, force)?;
     whole.file().write_all(table.write(form).as_bytes()).map_err(fail)?;
@@ -220,11 +215,9 @@ mod tests {
         let stub = vec!["Model".to_owned()];
         let (name, caption) = ("t".to_owned(), "Caption".to_owned());
         let table = Table { name, caption, stub, decimals: 1, scale: 1.0, whole: &[], entries: Vec::new() };
-        for (name, begins) in [
-            ("t.md", "Caption\n\n| Model |"),
-            ("t.tex", "% Caption\n\\begin{tabular}{l}"),
-            ("t.csv", "model,group"),
-        ] {
+        for (name, begins) in
+            [("t.md", "Caption\n\n| Model |"), ("t.tex", "% Caption\n\\begin{tabular}{l}"), ("t.csv", "model,group")]
+        {
             let path = folder.path().join(name);
             write_table(&table, &path, false).unwrap();
             assert!(std::fs::read_to_string(&path).unwrap().starts_with(begins), "{name}");

@@ -168,8 +168,7 @@ impl Flat {
     fn readable(&self) -> (Vec<String>, Vec<Vec<String>>) {
         let simple = |c: &&Column| {
             let fits = |v: &Value| {
-                !(v.is_array() || v.is_object())
-                    || ESTIMATE.iter().chain(&["name"]).any(|k| v.get(k).is_some())
+                !(v.is_array() || v.is_object()) || ESTIMATE.iter().chain(&["name"]).any(|k| v.get(k).is_some())
             };
             self.rows.iter().all(|r| r.body.get(c.key).is_none_or(fits))
         };
@@ -228,10 +227,7 @@ fn plain(value: Option<&Value>) -> String {
 /// A method with its options: `inlp`, or `random seed=2`.
 fn named(fields: &Map<String, Value>) -> String {
     let name = plain(fields.get("name"));
-    fields
-        .iter()
-        .filter(|(key, _)| *key != "name")
-        .fold(name, |text, (key, value)| format!("{text} {key}={value}"))
+    fields.iter().filter(|(key, _)| *key != "name").fold(name, |text, (key, value)| format!("{text} {key}={value}"))
 }
 
 /// A value for a reader.
@@ -254,10 +250,8 @@ fn write(table: &Flat, path: &Path, force: bool) -> Result<(), CliError> {
         Some(Form::Markdown) => table.markdown(),
         Some(Form::Latex) => table.latex(),
         None => {
-            let why = format!(
-                "{}: tables are written as .csv, .md or .tex",
-                printable_label(&path.display().to_string())
-            );
+            let why =
+                format!("{}: tables are written as .csv, .md or .tex", printable_label(&path.display().to_string()));
             return Err(CliError::Usage(why));
         }
     };

@@ -112,8 +112,7 @@ impl Shown {
     /// Shows changes; true if there is nothing more to follow.
     fn take(&mut self, args: &FollowArgs, view: &View, out: &mut dyn Write) -> Result<bool, CliError> {
         let lines = lines(view);
-        let shown =
-            if self.screen || args.once || args.json { lines } else { lines.into_iter().take(1).collect() };
+        let shown = if self.screen || args.once || args.json { lines } else { lines.into_iter().take(1).collect() };
         if self.last != shown || args.json && self.told.elapsed() >= AGAIN {
             self.told = Instant::now();
             show(args, self.screen, view, &shown, out)?;
@@ -127,13 +126,7 @@ impl Shown {
     }
 }
 
-fn show(
-    args: &FollowArgs,
-    screen: bool,
-    view: &View,
-    lines: &[String],
-    out: &mut dyn Write,
-) -> Result<(), CliError> {
+fn show(args: &FollowArgs, screen: bool, view: &View, lines: &[String], out: &mut dyn Write) -> Result<(), CliError> {
     if args.json {
         return output::json(out, view);
     }

@@ -191,9 +191,7 @@ fn train(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let Some(name) = &args.name else { return all::all(args, out) };
     // clap does not ask for what is required by these, since --all and a name exclude each other.
     if args.seeds.is_some() || args.jobs.is_some() || !args.only.is_empty() {
-        return Err(CliError::Usage(
-            "--seeds, --jobs and --only belong to --all, which takes no name".into(),
-        ));
+        return Err(CliError::Usage("--seeds, --jobs and --only belong to --all, which takes no name".into()));
     }
     let recipe = known_recipe(name)?;
     let options = options(args, Path::new(recipe.name))?;
@@ -283,8 +281,7 @@ impl Reporter {
             elapsed: self.started.elapsed().as_secs_f64(),
             left: (rate > 0.0).then(|| (p.total - p.done) as f64 / rate),
         });
-        if !self.quiet && p.stage == Stage::Train && (p.done.is_multiple_of(TELL_EVERY) || p.done == p.total)
-        {
+        if !self.quiet && p.stage == Stage::Train && (p.done.is_multiple_of(TELL_EVERY) || p.done == p.total) {
             self.meter.say(&format!("step {}  loss {:.3}", p.done, p.loss));
         }
     }

@@ -73,11 +73,7 @@ fn search(text: &str) -> String {
             lines.iter().for_each(|line| found.push_str(&format!("  {}\n", line.trim())));
         }
     }
-    if found.is_empty() {
-        format!("no page contains \"{}\"\n", base::text::printable_label(text))
-    } else {
-        found
-    }
+    if found.is_empty() { format!("no page contains \"{}\"\n", base::text::printable_label(text)) } else { found }
 }
 
 /// Pipes the text through `$PAGER` (or `less`) where a person reads; prints it elsewhere, and where there is no pager.

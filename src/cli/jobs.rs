@@ -22,12 +22,7 @@ pub fn run(args: &RunArgs, shard: Shard, jobs: usize, memory_limit: Option<u64>)
     let mut pipes: Vec<Option<ChildStdin>> = Vec::new();
     for index in 1..=jobs {
         let mut command = Command::new(&program);
-        command.args(arguments(
-            args,
-            shard,
-            Shard { index, count: jobs },
-            memory_limit.map(|l| l / jobs as u64),
-        ));
+        command.args(arguments(args, shard, Shard { index, count: jobs }, memory_limit.map(|l| l / jobs as u64)));
         if std::env::var_os("RAYON_NUM_THREADS").is_none() {
             command.env("RAYON_NUM_THREADS", (rayon::current_num_threads() / jobs).max(1).to_string());
         }
@@ -47,8 +42,7 @@ pub fn run(args: &RunArgs, shard: Shard, jobs: usize, memory_limit: Option<u64>)
     }
     #[cfg(unix)]
     pass_on(running.iter().map(Child::id).collect());
-    let ends: Vec<ExitStatus> =
-        running.iter_mut().map(Child::wait).collect::<Result<_, _>>().map_err(failed)?;
+    let ends: Vec<ExitStatus> = running.iter_mut().map(Child::wait).collect::<Result<_, _>>().map_err(failed)?;
     drop(pipes);
     judge(&ends)
 }
@@ -65,12 +59,7 @@ pub(crate) fn end_with_parent() -> std::io::Result<()> {
 }
 
 /// Arguments of a job.
-fn arguments(
-    args: &RunArgs,
-    shard: Shard,
-    lane: Shard,
-    memory_limit: Option<u64>,
-) -> Vec<std::ffi::OsString> {
+fn arguments(args: &RunArgs, shard: Shard, lane: Shard, memory_limit: Option<u64>) -> Vec<std::ffi::OsString> {
     let mut out: Vec<std::ffi::OsString> = vec!["run".into()];
     let mut add = |flag: &str, value: String| out.extend([flag.into(), value.into()]);
     args.preset.iter().for_each(|preset| add("--preset", preset.clone()));

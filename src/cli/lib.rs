@@ -140,9 +140,7 @@ enum Command {
     /// Check device, terminal, folders and fonts.
     Doctor,
     /// Print completions for a shell.
-    #[command(
-        after_help = "Example:\n  probity completions bash > ~/.local/share/bash-completion/completions/probity"
-    )]
+    #[command(after_help = "Example:\n  probity completions bash > ~/.local/share/bash-completion/completions/probity")]
     Completions {
         shell: Shell,
     },
@@ -210,9 +208,7 @@ fn tell_panic() {
 fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), CliError> {
     match command {
         Command::Tui(args) => tui::live(&args),
-        Command::Replay(args) if args.headless || args.json || args.run.is_some() => {
-            replay::headless(&args, out)
-        }
+        Command::Replay(args) if args.headless || args.json || args.run.is_some() => replay::headless(&args, out),
         Command::Replay(args) => {
             let session = replay::open(&args.session)?;
             tui::replay(session, &args.session, args.speed.unwrap_or(1.0), &args.look)

@@ -91,10 +91,7 @@ pub fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     if !absent.is_empty() && (!args.partial || survey.done.is_empty()) {
         let said = absent.join("\n");
         let way = "`probity run SPEC --out DIR` computes what is missing and skips what is there; --partial joins what there is";
-        return Err(CliError::Usage(format!(
-            "{}: not every cell is there\n{said}\n{way}",
-            args.dir.display()
-        )));
+        return Err(CliError::Usage(format!("{}: not every cell is there\n{said}\n{way}", args.dir.display())));
     }
     let (merged, volumes) = join(args, &folder, &survey)?;
     let corrected = correct(merged.family.iter().map(|(_, c)| c));
@@ -125,9 +122,7 @@ pub fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
         output::line(out, &format!("the same as another part, left out: {}", output::full(copy)))?;
     }
     absent.iter().try_for_each(|line| output::line(out, &printable_label(line)))?;
-    family(&folder, &merged, &corrected)
-        .iter()
-        .try_for_each(|line| output::line(out, &printable_label(line)))?;
+    family(&folder, &merged, &corrected).iter().try_for_each(|line| output::line(out, &printable_label(line)))?;
     Ok(())
 }
 
@@ -184,8 +179,7 @@ fn absent(folder: &Folder, survey: &Survey) -> Vec<String> {
 
 /// Comparisons below .05: alone, adjusted within their family, and in the families that are selected among all cells.
 fn below(corrected: &Corrections<'_>) -> [usize; 3] {
-    let count =
-        |is_in: &dyn Fn(&Corrected<'_>) -> bool| corrected.rows.iter().filter(|row| is_in(row)).count();
+    let count = |is_in: &dyn Fn(&Corrected<'_>) -> bool| corrected.rows.iter().filter(|row| is_in(row)).count();
     [
         count(&|row| row.comparison.p <= ALPHA),
         count(&|row| row.adjusted().is_some_and(|p| p <= ALPHA)),
@@ -209,8 +203,7 @@ fn family(folder: &Folder, merged: &Merged, corrected: &Corrections<'_>) -> Vec<
             "exploratory, across families (Benjamini and Bogomolov): {selected} of {exploratory} families selected, {found} comparisons found in them"
         ),
     ];
-    let mut order: Vec<usize> =
-        (0..corrected.rows.len()).filter(|k| corrected.is_found(&corrected.rows[*k])).collect();
+    let mut order: Vec<usize> = (0..corrected.rows.len()).filter(|k| corrected.is_found(&corrected.rows[*k])).collect();
     let adjusted = |k: usize| corrected.rows[k].adjusted().unwrap_or(1.0);
     order.sort_by(|a, b| adjusted(*a).total_cmp(&adjusted(*b)).then(a.cmp(b)));
     let line = |k: &usize| {

@@ -106,10 +106,7 @@ fn diets(args: &MixArgs) -> Result<Vec<Diet>, CliError> {
         return Err(CliError::Usage(format!("--gamma {bad}: a share in % lies between 0 and 100")));
     }
     if !(1..=MAX_SENTENCES).contains(&args.sentences) {
-        return Err(CliError::Usage(format!(
-            "--sentences {}: allowed are 1 to {MAX_SENTENCES}",
-            args.sentences
-        )));
+        return Err(CliError::Usage(format!("--sentences {}: allowed are 1 to {MAX_SENTENCES}", args.sentences)));
     }
     let mut diets = vec![Diet::None];
     diets.extend(args.gamma.iter().map(|g| Diet::Gamma(g / 100.0)));
@@ -171,8 +168,7 @@ mod tests {
         use stats::Estimate;
         let share = Estimate { mean: 0.5, lo: 0.25, hi: 0.75 };
         let score = Score { id: "p1_first".into(), what: String::new(), share, n: 16 };
-        let outcome =
-            Outcome { diet: Diet::Gamma(0.2), steps: 9, loss: None, scores: vec![score], facts: vec![] };
+        let outcome = Outcome { diet: Diet::Gamma(0.2), steps: 9, loss: None, scores: vec![score], facts: vec![] };
         let text = line(&outcome);
         assert!(text.starts_with("gamma 20 %") && text.contains("loss n/a"), "{text}");
         assert!(text.ends_with("P@1 first prompt 50.00 % [25.00, 75.00]  n 16"), "{text}");

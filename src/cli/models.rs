@@ -47,11 +47,9 @@ pub enum ModelsCommand {
         what: Option<CacheCommand>,
     },
     /// Compare a model with another implementation's reference numbers beside its weights.
-    #[command(
-        after_help = "DIR holds expected.json, and expected.safetensors for values that are not rounded.\n\
+    #[command(after_help = "DIR holds expected.json, and expected.safetensors for values that are not rounded.\n\
         Exit codes: 0 nothing deviates, 1 something deviates, 2 bad input.\n\n\
-        Example:\n  probity models check ~/reference/models/bert"
-    )]
+        Example:\n  probity models check ~/reference/models/bert")]
     Check {
         /// Folder in Hugging Face layout with expected values.
         dir: String,
@@ -168,10 +166,7 @@ fn cache(what: &CacheCommand, out: &mut dyn Write) -> Result<(), CliError> {
     let (probes, bytes) = cache.probes();
     let place = |dir: Option<&Path>| dir.map_or("none".to_owned(), |d| d.display().to_string());
     for (key, value) in [
-        (
-            "hidden states",
-            format!("{} vectors in {} files, {}", held.vectors, held.files, size::show(held.bytes)),
-        ),
+        ("hidden states", format!("{} vectors in {} files, {}", held.vectors, held.files, size::show(held.bytes))),
         ("  limit", size::show(held.limit)),
         ("  folder", place(held.dir.as_deref())),
         ("trained probes", format!("{probes}, {}", size::show(bytes))),
@@ -182,13 +177,7 @@ fn cache(what: &CacheCommand, out: &mut dyn Write) -> Result<(), CliError> {
     Ok(())
 }
 
-fn show(
-    name: &str,
-    device: &str,
-    dtype: &str,
-    vocabulary: Option<&Path>,
-    out: &mut dyn Write,
-) -> Result<(), CliError> {
+fn show(name: &str, device: &str, dtype: &str, vocabulary: Option<&Path>, out: &mut dyn Write) -> Result<(), CliError> {
     let mut source = address(name)?;
     match (&mut source, vocabulary) {
         (_, None) => {}

@@ -34,8 +34,7 @@ pub fn readable(spec: &Spec, origin: &str) -> Result<(), CliError> {
 fn sound(files: &Files) -> Result<(), ModelError> {
     let hint = "a model folder holds config.json, model.safetensors and a tokenizer";
     let text = files.text("config.json")?.ok_or_else(|| files.missing("config.json", hint))?;
-    let (family, mut arch) =
-        ConfigFile::parse(&format!("{}/config.json", files.label()), &text)?.describe()?;
+    let (family, mut arch) = ConfigFile::parse(&format!("{}/config.json", files.label()), &text)?.describe()?;
     let weights = files.weights()?;
     if arch.network == Network::Transformer {
         Params::complete(&mut arch, family, &weights)?;
@@ -93,11 +92,7 @@ mod tests {
                 "method.options",
                 "did you mean `steps`?",
             ),
-            (
-                message(|s| s.methods[2].options = [("steps".to_owned(), 0.5)].into()),
-                "method.options",
-                "whole",
-            ),
+            (message(|s| s.methods[2].options = [("steps".to_owned(), 0.5)].into()), "method.options", "whole"),
         ] {
             assert!(text.starts_with("x.toml: ") && text.contains(key) && text.contains(near), "{text}");
         }

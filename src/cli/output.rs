@@ -41,11 +41,7 @@ fn escaped(text: String) -> String {
 ///
 /// # Errors
 /// [`CliError::Failed`] with the path that the file will have.
-pub(crate) fn json_to_file<T: Serialize>(
-    file: &mut dyn Write,
-    path: &Path,
-    value: &T,
-) -> Result<(), CliError> {
+pub(crate) fn json_to_file<T: Serialize>(file: &mut dyn Write, path: &Path, value: &T) -> Result<(), CliError> {
     let text = serde_json::to_string(value).map_err(|e| CliError::Failed(e.to_string()))?;
     writeln!(file, "{text}").map_err(|e| CliError::Failed(format!("cannot write {}: {e}", path.display())))
 }

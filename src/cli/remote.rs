@@ -72,8 +72,7 @@ impl RemoteArgs {
     pub(crate) fn files(&self, specs: &[PathBuf]) -> Result<Vec<(String, PathBuf)>, CliError> {
         let find = |name: &String| {
             let bad = |what: &str| CliError::Usage(format!("--send {name}: {what}"));
-            let inner =
-                inner(name).ok_or_else(|| bad("name it as the spec does, relative to the spec's folder"))?;
+            let inner = inner(name).ok_or_else(|| bad("name it as the spec does, relative to the spec's folder"))?;
             let beside = specs.iter().filter_map(|s| s.parent()).map(|folder| folder.join(&inner));
             let path = beside.chain([inner.clone()]).find(|p| p.is_file());
             path.map(|path| (name.clone(), path)).ok_or_else(|| bad("there is no such file beside the spec"))
@@ -92,11 +91,7 @@ impl From<RemoteError> for CliError {
 ///
 /// # Errors
 /// [`CliError::Failed`] with the host and the way out.
-pub fn connect(
-    address: &Address,
-    hello: Hello,
-    files: &[(String, PathBuf)],
-) -> Result<(Far, Past), CliError> {
+pub fn connect(address: &Address, hello: Hello, files: &[(String, PathBuf)]) -> Result<(Far, Past), CliError> {
     let (far, past) = Far::connect(address, hello, files)?;
     if far.version() != env!("CARGO_PKG_VERSION") {
         output::say(&format!(
@@ -207,12 +202,7 @@ fn row(status: &Status, widest: usize) -> String {
     let machine = if status.machine.is_empty() { String::new() } else { format!("; on {}", status.machine) };
     let rest = printable_label(&format!("{}{attached}{left}{machine}", status.state));
     let created = printable_label(&status.created);
-    format!(
-        "{}  {}  {}  {rest}",
-        pad(&printable_label(&status.name), widest),
-        pad(kind, 7),
-        pad(&created, 20)
-    )
+    format!("{}  {}  {}  {rest}", pad(&printable_label(&status.name), widest), pad(kind, 7), pad(&created, 20))
 }
 
 #[cfg(test)]
@@ -243,9 +233,6 @@ mod tests {
         assert!(text.contains("running") && text.contains("40 %; 2 attached"), "{text}");
         assert!(!text.chars().any(char::is_control), "{text:?}");
         let idle = row(&Status { alive: true, left: Some(90), ..Status::default() }, 1);
-        assert!(
-            idle.contains("idle") && idle.contains("nobody attached") && idle.contains("ends in"),
-            "{idle}"
-        );
+        assert!(idle.contains("idle") && idle.contains("nobody attached") && idle.contains("ends in"), "{idle}");
     }
 }

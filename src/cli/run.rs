@@ -117,8 +117,7 @@ impl RunArgs {
     /// True if results go into a folder of parts.
     fn in_parts(&self, tasks: &[Task]) -> Result<bool, CliError> {
         let of_a_grid = tasks.iter().find(|t| !t.cell.at.is_empty());
-        let Some(task) = of_a_grid.or(tasks.first().filter(|_| self.shard.is_some() || self.jobs.is_some()))
-        else {
+        let Some(task) = of_a_grid.or(tasks.first().filter(|_| self.shard.is_some() || self.jobs.is_some())) else {
             return Ok(false);
         };
         let file = task.cell.origin.split(", cell ").next().unwrap_or_default();
@@ -143,12 +142,7 @@ impl RunArgs {
 ///
 /// # Errors
 /// [`CliError::Usage`] for the first spec or model that cannot be used.
-pub fn tasks(
-    specs: &[PathBuf],
-    presets: &[String],
-    seed: Option<u64>,
-    here: bool,
-) -> Result<Vec<Task>, CliError> {
+pub fn tasks(specs: &[PathBuf], presets: &[String], seed: Option<u64>, here: bool) -> Result<Vec<Task>, CliError> {
     let mut tasks: Vec<Task> = Vec::new();
     let mut stems: Vec<String> = Vec::new();
     let mut sound: HashSet<Vec<String>> = HashSet::new();
@@ -156,9 +150,7 @@ pub fn tasks(
         let lab = path.to_str().and_then(LabId::named).filter(|_| !path.exists());
         Ok(match lab {
             Some(lab) => (vec![Cell::plain(labs::Spec::shipped(lab), lab.name())], path.clone()),
-            None if path.as_os_str() == "-" => {
-                (grid::read(Path::new(labs::spec::STDIN))?, PathBuf::from("stdin"))
-            }
+            None if path.as_os_str() == "-" => (grid::read(Path::new(labs::spec::STDIN))?, PathBuf::from("stdin")),
             None => (grid::read(path)?, path.clone()),
         })
     };
@@ -323,8 +315,7 @@ pub async fn execute(
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     let folders = folders(args, tasks)?;
-    let mut events =
-        engine.take_events().ok_or_else(|| CliError::Failed("the engine gives no events".into()))?;
+    let mut events = engine.take_events().ok_or_else(|| CliError::Failed("the engine gives no events".into()))?;
     let mut interrupts = signals::interrupts();
     let mut info = None;
     let (mut failed, mut unkept) = (false, None);
@@ -368,9 +359,7 @@ pub async fn execute(
         _ if failed => Err(CliError::Told),
         Some(why) => {
             let why = why.trim_end_matches('.');
-            Err(CliError::Failed(format!(
-                "the session was not recorded: {why}; --no-session runs without one"
-            )))
+            Err(CliError::Failed(format!("the session was not recorded: {why}; --no-session runs without one")))
         }
         None => Ok(()),
     }

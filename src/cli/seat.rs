@@ -40,8 +40,7 @@ pub(super) fn live(args: &TuiArgs, address: &Address) -> Result<(), CliError> {
     start.far = Some(Seat { host: address.host().to_owned(), name: name.clone(), wait: far.wait() });
     let source = match far.take_steps() {
         None => {
-            let recorder =
-                if args.no_session { None } else { record(args, Some(&name), &spec, &mut notices) };
+            let recorder = if args.no_session { None } else { record(args, Some(&name), &spec, &mut notices) };
             let recorder = recorder.and_then(|recorder| taken_down(recorder, &past, &mut notices));
             start.recording = recorder.as_ref().map(Recorder::name);
             let recorder = recorder.map(|r| Box::new(r) as Box<dyn tui::recording::Recorder>);
@@ -70,11 +69,7 @@ fn last_spec(past: &Past) -> Option<Spec> {
 }
 
 /// Records the measurements made before this program attached.
-fn taken_down(
-    mut recorder: Recorder,
-    past: &Past,
-    notices: &mut Vec<engine::message::Notice>,
-) -> Option<Recorder> {
+fn taken_down(mut recorder: Recorder, past: &Past, notices: &mut Vec<engine::message::Notice>) -> Option<Recorder> {
     for entry in past {
         let noted = match &entry.item {
             Item::Command(command) => recorder.command(entry.t, command),

@@ -133,17 +133,13 @@ fn show(session: &str, out: &mut dyn Write) -> Result<(), CliError> {
 
 /// The run that an argument names.
 fn run_of(argument: &str) -> Result<(usize, Run), CliError> {
-    let numbered =
-        argument.rsplit_once(':').and_then(|(session, n)| Some((session, n.parse::<usize>().ok()?)));
+    let numbered = argument.rsplit_once(':').and_then(|(session, n)| Some((session, n.parse::<usize>().ok()?)));
     let (session, n) = numbered.map_or((argument, None), |(session, n)| (session, Some(n)));
     let opened = replay::open(session)?;
     let mut board = opened.board();
     let n = n.unwrap_or(board.runs.len());
     replay::pick(&opened, &mut board, n)?;
-    let run = board
-        .runs
-        .pop()
-        .ok_or_else(|| CliError::Usage(format!("{} ran nothing", printable_label(session))))?;
+    let run = board.runs.pop().ok_or_else(|| CliError::Usage(format!("{} ran nothing", printable_label(session))))?;
     Ok((n, run))
 }
 
@@ -155,9 +151,7 @@ pub fn diff(args: &DiffArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let ((n, first), (m, second)) = (run_of(&args.first)?, run_of(&args.second)?);
     let (a, b) = (first.job.spec.lab(), second.job.spec.lab());
     if a != b {
-        return Err(CliError::Usage(format!(
-            "a run of the {a} lab cannot be compared with one of the {b} lab"
-        )));
+        return Err(CliError::Usage(format!("a run of the {a} lab cannot be compared with one of the {b} lab")));
     }
     output::line(out, "Settings that differ:")?;
     let changes = labs::changes(&first.job.spec, &second.job.spec);

@@ -44,15 +44,13 @@ impl Shard {
         let number = |part: &str| part.trim().parse::<usize>().ok();
         let parts = text.split_once('/').and_then(|(i, n)| Some((number(i)?, number(n)?)));
         match parts {
-            Some((index, count)) if (1..=count).contains(&index) && count <= MOST => {
-                Ok(Self { index, count })
-            }
+            Some((index, count)) if (1..=count).contains(&index) && count <= MOST => Ok(Self { index, count }),
             Some((index, 0)) => {
                 Err(format!("{index}/0 is a share of nothing: of 8 shares the first is 1/8 and the last 8/8"))
             }
-            Some((index, count)) => Err(format!(
-                "invalid shard {index}/{count}: shards are numbered from 1, and there are at most {MOST}"
-            )),
+            Some((index, count)) => {
+                Err(format!("invalid shard {index}/{count}: shards are numbered from 1, and there are at most {MOST}"))
+            }
             None => Err("a share is I/N, for example 3/8".into()),
         }
     }
@@ -69,12 +67,7 @@ impl std::fmt::Display for Shard {
 /// # Errors
 /// [`CliError::Usage`] for cells that cannot be distinguished, and for a folder of something else;
 /// [`CliError::Cancelled`] after a signal; [`CliError::Told`] where cells failed.
-pub fn run(
-    args: &RunArgs,
-    tasks: &[Task],
-    options: LocalOptions,
-    out: &mut dyn Write,
-) -> Result<(), CliError> {
+pub fn run(args: &RunArgs, tasks: &[Task], options: LocalOptions, out: &mut dyn Write) -> Result<(), CliError> {
     let Some(dir) = &args.out else { return Err(CliError::Usage("--out DIR is missing".into())) };
     let cells: Vec<Cell> = tasks.iter().map(|t| t.cell.clone()).collect();
     let folder = join(dir, &cells)?;
@@ -197,8 +190,7 @@ struct Share<'a> {
 
 impl Share<'_> {
     async fn compute(&mut self, engine: &mut dyn Engine, own: &[usize]) -> Result<(), CliError> {
-        let mut events =
-            engine.take_events().ok_or_else(|| CliError::Failed("the engine gives no events".into()))?;
+        let mut events = engine.take_events().ok_or_else(|| CliError::Failed("the engine gives no events".into()))?;
         let mut interrupts = signals::interrupts();
         for (k, index) in own.iter().copied().enumerate() {
             match self.folder.checked(index) {
@@ -213,10 +205,7 @@ impl Share<'_> {
                 }
                 State::Broken(error) => {
                     let text = printable_label(&error.to_string());
-                    output::say(&format!(
-                        "warning: {}; it is computed again now",
-                        text.trim_end_matches('.')
-                    ));
+                    output::say(&format!("warning: {}; it is computed again now", text.trim_end_matches('.')));
                 }
                 State::Absent | State::Failed(_) | State::Stopped => {}
             }

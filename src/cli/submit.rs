@@ -118,11 +118,9 @@ fn write_and_submit(
     if args.array.is_some() && jobs < wanted {
         output::say(&format!("{cells} cells are computed by {jobs} jobs: more would have nothing to do"));
     }
-    let dir = std::path::absolute(&args.out)
-        .map_err(|e| CliError::Failed(format!("{}: {e}", args.out.display())))?;
+    let dir = std::path::absolute(&args.out).map_err(|e| CliError::Failed(format!("{}: {e}", args.out.display())))?;
     let logs = dir.join(LOGS);
-    let cannot =
-        |path: &Path, e: std::io::Error| CliError::Failed(format!("cannot write {}: {e}", path.display()));
+    let cannot = |path: &Path, e: std::io::Error| CliError::Failed(format!("cannot write {}: {e}", path.display()));
     std::fs::create_dir_all(&logs).map_err(|e| cannot(&logs, e))?;
     let path = dir.join(SCRIPT);
     let text = script(args, specs, &dir, &folder.head.hash, (cells, jobs))?;
@@ -165,8 +163,7 @@ fn script(
     hash: &str,
     (cells, jobs): (usize, usize),
 ) -> Result<String, CliError> {
-    let program =
-        std::env::current_exe().map_err(|e| CliError::Failed(format!("cannot find the program: {e}")))?;
+    let program = std::env::current_exe().map_err(|e| CliError::Failed(format!("cannot find the program: {e}")))?;
     let path = |path: &Path| -> Result<String, CliError> {
         let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         quoted(&full.display().to_string())
@@ -182,10 +179,8 @@ fn script(
     let mut options = String::new();
     if !args.options.is_empty() {
         let words: Result<Vec<String>, CliError> = args.options.iter().map(|o| sbatch_word(o)).collect();
-        let _ = writeln!(
-            options,
-            "# As given to probity submit; of two lines that say the same, the later one counts."
-        );
+        let _ =
+            writeln!(options, "# As given to probity submit; of two lines that say the same, the later one counts.");
         let _ = writeln!(options, "#SBATCH {}", words?.join(" "));
     }
     Ok(format!(

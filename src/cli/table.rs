@@ -28,8 +28,7 @@ pub fn table(board: &Board) -> Vec<String> {
             _ => "done in",
         };
         out.push(String::new());
-        let text =
-            format!("{state} {:.1} s on {}, probity {}", s.value.seconds, s.value.device, s.value.version);
+        let text = format!("{state} {:.1} s on {}, probity {}", s.value.seconds, s.value.device, s.value.version);
         out.push(printable_label(&text));
     }
     out

@@ -183,11 +183,7 @@ pub(super) fn spec(args: &TuiArgs, here: bool) -> Result<Spec, CliError> {
             let named = args.lab.as_deref().map(|name| LabId::named(name).ok_or(name)).transpose();
             let unknown = |name: &str| {
                 let all: Vec<&str> = LABS.iter().map(|lab| lab.id().name()).collect();
-                CliError::Usage(format!(
-                    "--lab: `{}` is not one of {}",
-                    printable_label(name),
-                    all.join(", ")
-                ))
+                CliError::Usage(format!("--lab: `{}` is not one of {}", printable_label(name), all.join(", ")))
             };
             Spec::shipped(named.map_err(unknown)?.unwrap_or(LABS[0].id()))
         }
@@ -279,16 +275,15 @@ pub(super) fn open_with(
 pub(super) fn look(args: &LookArgs, notices: &mut Vec<Notice>) -> Result<Start, CliError> {
     let surroundings = Surroundings::read(|name| std::env::var(name).ok());
     let mut start = Start::new();
-    start.themes = Theme::choose(args.theme.as_deref(), &surroundings)
-        .map_err(|e| CliError::Usage(format!("--theme: {e}")))?;
+    start.themes =
+        Theme::choose(args.theme.as_deref(), &surroundings).map_err(|e| CliError::Usage(format!("--theme: {e}")))?;
     start.glyphs = match (args.ascii, args.blocks) {
         (true, _) => Glyphs::Ascii,
         (_, true) => Glyphs::Blocks,
         _ if plain_locale() => Glyphs::Ascii,
         _ => Glyphs::Braille,
     };
-    if let Some(path) = base::folders::config().map(|d| d.join("probity/keymap.toml")).filter(|p| p.exists())
-    {
+    if let Some(path) = base::folders::config().map(|d| d.join("probity/keymap.toml")).filter(|p| p.exists()) {
         let (keymap, problems) = Keymap::read(&path);
         start.keymap = keymap;
         notices.extend(problems.into_iter().map(|problem| Notice { level: NoticeLevel::Warning, problem }));
@@ -302,12 +297,7 @@ pub(super) fn notice(what: String, place: &str, hint: &str) -> Notice {
 }
 
 /// Begins the session, under the name of `called` if the user named none. One that cannot be recorded deserves a notice, not an end.
-pub(super) fn record(
-    args: &TuiArgs,
-    called: Option<&str>,
-    spec: &Spec,
-    notices: &mut Vec<Notice>,
-) -> Option<Recorder> {
+pub(super) fn record(args: &TuiArgs, called: Option<&str>, spec: &Spec, notices: &mut Vec<Notice>) -> Option<Recorder> {
     let now = SystemTime::now();
     let begin = || {
         let wanted = args.session.as_deref().or(called).map(str::to_owned);

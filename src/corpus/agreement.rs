@@ -163,9 +163,7 @@ impl Collector {
         let place = match (self.position, masks, sentence.target) {
             (Position::Mask, 1, _) => None,
             (Position::Mask, 0, _) => {
-                return Err(
-                    "no [MASK] in the text: put it in, or set task.position to first, last or marked",
-                );
+                return Err("no [MASK] in the text: put it in, or set task.position to first, last or marked");
             }
             (Position::Mask, ..) => return Err("more than one [MASK] in the text"),
             (Position::First, ..) => Some(Place::First),
@@ -189,11 +187,8 @@ impl Collector {
                 _ => Default::default(),
             },
         };
-        let prefix = if place.is_some() {
-            &*sentence.text
-        } else {
-            sentence.text.split_once(MASK).map_or("", |(b, _)| b)
-        };
+        let prefix =
+            if place.is_some() { &*sentence.text } else { sentence.text.split_once(MASK).map_or("", |(b, _)| b) };
         Ok(Example {
             prefix: prefix.trim_end().to_owned(),
             text: sentence.text.to_string(),
@@ -223,8 +218,7 @@ impl Collector {
     /// [`ConversionError`] where no row serves or one of the subject's numbers never occurs.
     pub fn finish(self) -> Result<(ExampleSet, Conversion), ConversionError> {
         if self.examples.is_empty() {
-            let why =
-                self.conversion.reasons.iter().max_by_key(|(_, l)| l.count).map_or("no row", |(why, _)| *why);
+            let why = self.conversion.reasons.iter().max_by_key(|(_, l)| l.count).map_or("no row", |(why, _)| *why);
             let unsuited = self.conversion.unsuited;
             return Err(match self.task.is_own() {
                 true => ConversionError::NoneOwn { unsuited, why },

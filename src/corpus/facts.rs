@@ -240,8 +240,7 @@ fn grammar(r: &Relation, say: &mut impl FnMut(String)) {
         let (of, noun) = (words.next(), words.next().map(str::to_lowercase));
         let noun = noun.filter(|n| of == Some("of") && n.chars().count() > 3);
         for f in &r.facts {
-            let twice =
-                |name: &&str| noun.as_ref().is_some_and(|n| name.to_lowercase().split(' ').any(|w| w == n));
+            let twice = |name: &&str| noun.as_ref().is_some_and(|n| name.to_lowercase().split(' ').any(|w| w == n));
             if let Some(name) = f.names().find(twice) {
                 say(format!("prompt '{p}' says its noun twice with {name}"));
             }
@@ -300,10 +299,7 @@ fn names(r: &Relation, say: &mut impl FnMut(String)) {
                 if std::ptr::eq(other, f) {
                     say(format!("{} has the name '{name}' twice", f.subject));
                 } else if other.subject == f.subject {
-                    say(format!(
-                        "{} has two objects or appears twice: {} and {}",
-                        f.subject, other.object, f.object
-                    ));
+                    say(format!("{} has two objects or appears twice: {} and {}", f.subject, other.object, f.object));
                 } else {
                     say(format!("'{name}' names {} and {}", other.subject, f.subject));
                 }
@@ -315,9 +311,9 @@ fn names(r: &Relation, say: &mut impl FnMut(String)) {
                 say(format!("alias '{alias}' of {} begins like its object {}", f.subject, f.object));
             }
         }
-        if f.names().any(|n| {
-            n.to_lowercase().split(|c: char| !c.is_alphanumeric()).any(|w| w == f.object.to_lowercase())
-        }) {
+        if f.names()
+            .any(|n| n.to_lowercase().split(|c: char| !c.is_alphanumeric()).any(|w| w == f.object.to_lowercase()))
+        {
             say(format!("a name of {} holds its object {}", f.subject, f.object));
         }
     }
@@ -325,9 +321,8 @@ fn names(r: &Relation, say: &mut impl FnMut(String)) {
 
 /// Most letters with which a word of a name and an object begin alike.
 fn stem(name: &str, object: &str) -> usize {
-    let alike = |word: &str| {
-        word.to_lowercase().chars().zip(object.to_lowercase().chars()).take_while(|(a, b)| a == b).count()
-    };
+    let alike =
+        |word: &str| word.to_lowercase().chars().zip(object.to_lowercase().chars()).take_while(|(a, b)| a == b).count();
     name.split(|c: char| !c.is_alphanumeric()).map(alike).max().unwrap_or(0)
 }
 
@@ -381,16 +376,10 @@ mod tests {
         }
         let relations = relations().unwrap();
         for r in &relations {
-            let elsewhere = |f: &&Fact| {
-                relations.iter().any(|o| o.id != r.id && o.facts.iter().any(|g| g.subject == f.subject))
-            };
+            let elsewhere =
+                |f: &&Fact| relations.iter().any(|o| o.id != r.id && o.facts.iter().any(|g| g.subject == f.subject));
             let shared = r.facts.iter().filter(elsewhere).count();
-            assert!(
-                shared * 5 > r.facts.len(),
-                "{}: {shared} of {} subjects stand elsewhere",
-                r.id,
-                r.facts.len()
-            );
+            assert!(shared * 5 > r.facts.len(), "{}: {shared} of {} subjects stand elsewhere", r.id, r.facts.len());
         }
         let shared = objects.values().filter(|o| o.len() > 1).count();
         println!("{shared} of {} subjects have several objects", objects.len());
@@ -456,11 +445,8 @@ mod tests {
         assert!(text.contains("must hold [X] once") && text.contains("prompt is there twice"), "{text}");
         good.truncate(10);
         assert!(told(relation("N-1", &good)).contains("fewer than 40"));
-        let skewed: Vec<(&str, &[&str], &str)> = many
-            .iter()
-            .enumerate()
-            .map(|(i, (s, _))| (s.as_str(), &[][..], if i < 20 { "a" } else { "b" }))
-            .collect();
+        let skewed: Vec<(&str, &[&str], &str)> =
+            many.iter().enumerate().map(|(i, (s, _))| (s.as_str(), &[][..], if i < 20 { "a" } else { "b" })).collect();
         assert!(told(relation("N-1", &skewed)).contains("is the object of 20 of 40 facts"));
     }
 
@@ -482,8 +468,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_names_file_and_line() {
         let list = "[[relation]]\nid = \"r\"\nlabel = \"l\"\nkind = \"N-1\"\nsubject_type = \"s\"\nobject_type = \"o\"\nprompts = []";
-        let error =
-            parse(list, &[("r", "{\"subject\": \"a\", \"object\": \"b\"}\n{\"subject\": 3}")]).unwrap_err();
+        let error = parse(list, &[("r", "{\"subject\": \"a\", \"object\": \"b\"}\n{\"subject\": 3}")]).unwrap_err();
         assert!(error.to_string().contains("r.jsonl, line 2"), "{error}");
         assert_eq!(parse(list, &[]).unwrap_err(), FactsError::File("r".into()));
         assert_eq!(parse("relation = []", &[("x", "")]).unwrap_err(), FactsError::File("x".into()));

@@ -283,8 +283,7 @@ mod tests {
                 *counts.entry((s.split.map(Split::name), label)).or_default() += 1;
             }
             for (part, n) in [("train", 1_000), ("validation", 100), ("test", 100)] {
-                let of: Vec<usize> =
-                    counts.iter().filter(|((p, _), _)| *p == Some(part)).map(|(_, n)| *n).collect();
+                let of: Vec<usize> = counts.iter().filter(|((p, _), _)| *p == Some(part)).map(|(_, n)| *n).collect();
                 assert_eq!(of.iter().sum::<usize>(), n, "{}: {counts:?}", set.id);
                 let (least, most) = (of.iter().min().unwrap(), of.iter().max().unwrap());
                 assert!(most - least <= 2, "{} {part}: {of:?}", set.id);

@@ -408,8 +408,7 @@ mod tests {
         let rows = "{\"text\": \"a\", \"label\": \"x\", \"split\": \"train\"}\n\nnonsense\n\
                     {\"text\": \"b\", \"label\": \"y\", \"split\": \"test\"}\n{\"text\": \"c\", \"label\": \"x\"}\n";
         std::fs::write(dir.path().join("one.jsonl"), rows).unwrap();
-        std::fs::write(dir.path().join("two.jsonl"), "{\"object\": \"Paris\", \"relation\": \"capital\"}\n")
-            .unwrap();
+        std::fs::write(dir.path().join("two.jsonl"), "{\"object\": \"Paris\", \"relation\": \"capital\"}\n").unwrap();
         std::fs::write(dir.path().join("notes"), "nothing known\n").unwrap();
         let found = overview(&dir.path().display().to_string(), 2);
         assert_eq!((found.rows, found.blank, found.dropped.total()), (4, 1, 1));
@@ -417,12 +416,9 @@ mod tests {
         assert_eq!(found.properties["label of one.jsonl"].of("x"), 2);
         assert_eq!((found.facts.of("capital"), found.first.len()), (1, 2));
         let text = found.lines().join("\n");
-        for part in [
-            "1 dropped, 1 blank lines",
-            "2 rows state none",
-            "not read   notes",
-            "x 2, y 1; 2 rows if balanced",
-        ] {
+        for part in
+            ["1 dropped, 1 blank lines", "2 rows state none", "not read   notes", "x 2, y 1; 2 rows if balanced"]
+        {
             assert!(text.contains(part), "no `{part}` in\n{text}");
         }
         assert!(found.row_lines()[1].starts_with("one.jsonl line 4: "), "{:?}", found.row_lines());
@@ -450,8 +446,7 @@ mod tests {
         assert!(found.row_lines()[0].starts_with("b.jsonl line 1"), "{:?}", found.row_lines());
         std::fs::remove_file(dir.path().join("b.jsonl")).unwrap();
         let watch: Watch = Rc::new(|_| ControlFlow::Continue(()));
-        let source =
-            Source::open(&dir.path().display().to_string(), Draw { examples: 1, seed: 1, phi: None }, &watch);
+        let source = Source::open(&dir.path().display().to_string(), Draw { examples: 1, seed: 1, phi: None }, &watch);
         let read = source.unwrap().rows(&watch, &mut |_, _, _| ControlFlow::Continue(()));
         assert!(read.unwrap_err().to_string().contains("a.jsonl"));
     }
@@ -460,9 +455,7 @@ mod tests {
     fn built_in_sets_are_counted_like_any_other() {
         let found = overview("past_present", 3);
         assert_eq!((found.properties["label"].of("PAST"), found.properties["label"].of("PRES")), (300, 300));
-        assert!(
-            found.hash.is_some() && found.files.is_empty() && found.row_lines()[0].starts_with("row 1: ")
-        );
+        assert!(found.hash.is_some() && found.files.is_empty() && found.row_lines()[0].starts_with("row 1: "));
         let surface = found.lines().join("\n");
         for part in ["labels of 50 test sentences", "bag of words", "first word", " % ("] {
             assert!(surface.contains(part), "no `{part}` in\n{surface}");
@@ -473,11 +466,7 @@ mod tests {
         let animacy = &agreement.properties["subject_animacy"];
         assert_eq!(animacy.iter().map(|(_, n)| n).sum::<u64>(), 600, "every sentence is labelled");
         let facts = overview("facts", 0);
-        assert!(
-            facts.lines().iter().any(|l| l.contains("facts      of 39 relations: ")),
-            "{:?}",
-            facts.lines()
-        );
+        assert!(facts.lines().iter().any(|l| l.contains("facts      of 39 relations: ")), "{:?}", facts.lines());
         assert_eq!(facts.facts.iter().map(|(_, n)| n).sum::<u64>(), 2_221);
         assert_eq!(overview("rationales-en", 0).properties["dimension"].iter().count(), 5);
     }

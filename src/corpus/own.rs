@@ -72,11 +72,8 @@ impl Provenance {
             .map(|d| format!("{} × {}, first in line {}", d.count, d.reason, d.first_line))
             .collect();
         let reasons = if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join("; ")) };
-        let drawn = if self.taken < self.fit {
-            format!("; {} drawn of {}", self.taken, self.fit)
-        } else {
-            String::new()
-        };
+        let drawn =
+            if self.taken < self.fit { format!("; {} drawn of {}", self.taken, self.fit) } else { String::new() };
         format!(
             "{} ({}, SHA-256 {}): {} rows, {} dropped{reasons}{drawn}",
             self.path,
@@ -215,24 +212,16 @@ const MOST_LABELS: usize = 256;
 ///
 /// # Errors
 /// [`OwnError`] for a file that cannot be read, a label that it does not have, and one with a single value or too many.
-pub fn task(
-    file: &Path,
-    target: &str,
-    keep: &[String],
-    pulse: &mut dyn Pulse,
-) -> Result<&'static Task, OwnError> {
+pub fn task(file: &Path, target: &str, keep: &[String], pulse: &mut dyn Pulse) -> Result<&'static Task, OwnError> {
     let known = labels(file, pulse)?;
     let wrong = |key: &'static str, what: String| OwnError::Label { file: file.to_owned(), key, what };
     let list = |except: &[&str]| {
         let each = known.iter().filter(|(name, _)| !except.contains(&name.as_str()));
-        let said: Vec<String> =
-            each.map(|(name, values)| format!("`{name}` ({})", counted(values))).collect();
+        let said: Vec<String> = each.map(|(name, values)| format!("`{name}` ({})", counted(values))).collect();
         if said.is_empty() { "its rows have no others".to_owned() } else { said.join(", ") }
     };
     let mut chosen: Vec<(String, Vec<String>)> = Vec::new();
-    for (key, name) in
-        std::iter::once(("task.target", target)).chain(keep.iter().map(|k| ("task.keep", k.as_str())))
-    {
+    for (key, name) in std::iter::once(("task.target", target)).chain(keep.iter().map(|k| ("task.keep", k.as_str()))) {
         let Some(values) = known.get(name) else {
             return Err(wrong(key, format!("no row has the label `{name}`; the file has {}", list(&[]))));
         };
@@ -246,10 +235,8 @@ pub fn task(
         chosen.push((name.to_owned(), values.iter().cloned().collect()));
     }
     if chosen.len() < 2 {
-        let what = format!(
-            "is missing: selectivity needs a property that should stay. The file has {}",
-            list(&[target])
-        );
+        let what =
+            format!("is missing: selectivity needs a property that should stay. The file has {}", list(&[target]));
         return Err(wrong("task.keep", what));
     }
     Ok(Task::own(&chosen))
@@ -300,8 +287,7 @@ pub fn examples(
     }
     let unfit = |source| OwnError::Unfit { file: file.to_owned(), source };
     let (set, conversion) = collector.finish().map_err(unfit)?;
-    enough(task, set.examples.iter())
-        .map_err(|problem| OwnError::TooFew { file: file.to_owned(), problem })?;
+    enough(task, set.examples.iter()).map_err(|problem| OwnError::TooFew { file: file.to_owned(), problem })?;
     let fit = set.examples.len() as u64;
     let set = if set.examples.len() > most { drawn(task, set, most, seed).map_err(unfit)? } else { set };
     let provenance = Provenance {
@@ -351,8 +337,7 @@ fn dropped(report: &Report, conversion: &Conversion) -> Vec<Dropped> {
 
 /// SHA-256 of a file, as `sha256sum` prints it.
 fn hash(path: &Path, pulse: &mut dyn Pulse) -> Result<String, OwnError> {
-    let fail =
-        |e: std::io::Error| ReadError::file(path, format!("cannot read it again: {e}"), "a readable file");
+    let fail = |e: std::io::Error| ReadError::file(path, format!("cannot read it again: {e}"), "a readable file");
     let mut file = base::read::open(path).map_err(fail)?;
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 20];

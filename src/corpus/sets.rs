@@ -14,8 +14,7 @@ use super::micro::frequencies::{Frequencies, FrequencyError};
 use super::probing::{PROBING, ProbingError, ProbingTask};
 use super::rationales::{self, Instance, Language, TemplateError};
 use super::readers::{
-    Fact, Labels, Prompt, Rationale, ReadError, Relation, RelationKind, Report, Row, Sentence, Set, Text,
-    Watch,
+    Fact, Labels, Prompt, Rationale, ReadError, Relation, RelationKind, Report, Row, Sentence, Set, Text, Watch,
 };
 use super::task::{Example, ExampleSet, TASKS, Task, TaskError};
 

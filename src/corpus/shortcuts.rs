@@ -80,11 +80,7 @@ fn most(labels: impl Iterator<Item = usize>, classes: usize) -> usize {
 }
 
 /// The most frequent label of the texts with each key.
-fn by<K: std::hash::Hash + Eq>(
-    train: &[(&str, usize)],
-    classes: usize,
-    key: impl Fn(&str) -> K,
-) -> HashMap<K, usize> {
+fn by<K: std::hash::Hash + Eq>(train: &[(&str, usize)], classes: usize, key: impl Fn(&str) -> K) -> HashMap<K, usize> {
     let mut labels: HashMap<K, Vec<usize>> = HashMap::new();
     train.iter().for_each(|(text, label)| labels.entry(key(text)).or_default().push(*label));
     labels.into_iter().map(|(k, labels)| (k, most(labels.into_iter(), classes))).collect()
@@ -164,8 +160,7 @@ mod tests {
     /// Every line finds what it goes by, and nothing else.
     #[test]
     fn each_line_knows_its_own_property_alone() {
-        let fill =
-            |i: usize, n: usize| (0..n).map(|k| format!(" w{}", (i * 7 + k * 3) % 11)).collect::<String>();
+        let fill = |i: usize, n: usize| (0..n).map(|k| format!(" w{}", (i * 7 + k * 3) % 11)).collect::<String>();
         let set = |text: &dyn Fn(usize, usize) -> String| -> Vec<(String, usize)> {
             (0..600).map(|i| (text(i, i % 2), i % 2)).collect()
         };
@@ -192,8 +187,7 @@ mod tests {
         }
         assert!(shortcuts(&[], &[("a", 0)], 2).is_empty());
         // A word that training never had.
-        let strange =
-            shortcuts(&[("a b", 1), ("a b", 1), ("a b c d", 0)], &[("x", 1), ("x y z u v w", 0)], 2);
+        let strange = shortcuts(&[("a b", 1), ("a b", 1), ("a b c d", 0)], &[("x", 1), ("x y z u v w", 0)], 2);
         assert_eq!(strange.iter().map(|s| s.right).collect::<Vec<_>>(), [1, 1, 2, 1]);
     }
 
@@ -212,8 +206,7 @@ mod tests {
     fn the_surface_of_the_probing_tasks_knows_no_more_than_they_say() {
         for task in PROBING.iter().filter(|t| !["tree_depth", "sentence_length"].contains(&t.id)) {
             let found = of(task, 2);
-            let shown: Vec<String> =
-                found.iter().map(|s| format!("{} {:.3}", s.name, s.accuracy().mean)).collect();
+            let shown: Vec<String> = found.iter().map(|s| format!("{} {:.3}", s.name, s.accuracy().mean)).collect();
             println!("{}: {}", task.id, shown.join(", "));
             let most = match task.id {
                 "past_present" | "subj_number" | "obj_number" => 0.75,

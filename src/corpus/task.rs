@@ -82,12 +82,8 @@ type Writer = Box<dyn FnMut(Option<(u8, Option<u8>)>) -> Example>;
 
 const SUBJECT: Property =
     Property { id: "subject_number", title: "subject number", values: &["Sg", "Pl"], label: Label::Subject };
-const ATTRACTOR: Property = Property {
-    id: "attractor_number",
-    title: "attractor number",
-    values: &["Sg", "Pl"],
-    label: Label::Attractor,
-};
+const ATTRACTOR: Property =
+    Property { id: "attractor_number", title: "attractor number", values: &["Sg", "Pl"], label: Label::Attractor };
 const ANIMACY: Property = Property {
     id: "subject_animacy",
     title: "subject animacy",
@@ -240,10 +236,7 @@ impl Task {
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |task: &&&'static Task| {
             task.labelled().count() == labels.len()
-                && task
-                    .labelled()
-                    .zip(labels)
-                    .all(|(p, (id, values))| p.id == id && p.values == values.as_slice())
+                && task.labelled().zip(labels).all(|(p, (id, values))| p.id == id && p.values == values.as_slice())
         };
         if let Some(task) = known.iter().find(same) {
             return task;

@@ -11,8 +11,8 @@ use super::data::DataAnswer;
 pub use super::data::DataDossier;
 use super::inspection::{CheckRow, Inspection};
 use super::message::{
-    Answer, Command, EngineInfo, Event, Generation, JobId, ModelAnswer, ModelInfo, ModelQuestion, Notice,
-    NoticeLevel, Outcome, Progress, Question, Ticket,
+    Answer, Command, EngineInfo, Event, Generation, JobId, ModelAnswer, ModelInfo, ModelQuestion, Notice, NoticeLevel,
+    Outcome, Progress, Question, Ticket,
 };
 use base::Problem;
 use labs::LabResults;

@@ -155,12 +155,7 @@ fn facts(model: &Model) -> Vec<(String, String)> {
     if let Some(decoder) = arch.decoder {
         facts.push((
             "decoder",
-            format!(
-                "layers {} to {}, {} heads, cross attention",
-                arch.layers + 1,
-                arch.depth(),
-                decoder.heads
-            ),
+            format!("layers {} to {}, {} heads, cross attention", arch.layers + 1, arch.depth(), decoder.heads),
         ));
     }
     if arch.network != Network::Transformer {
@@ -263,11 +258,7 @@ mod tests {
         assert!(line("hooks").contains("blocks.N.hook_resid_post"), "{}", line("hooks"));
         assert!(!line("hooks").contains("decoder"), "{}", line("hooks"));
         assert!(line("language model head").starts_with("masked LM"));
-        assert!(
-            inspection.sample.iter().any(|t| t == "keys" || t.starts_with("key")),
-            "{:?}",
-            inspection.sample
-        );
+        assert!(inspection.sample.iter().any(|t| t == "keys" || t.starts_with("key")), "{:?}", inspection.sample);
         assert!(lines.iter().all(|l| l.0 != "loaded in"), "nothing was loaded in no time");
     }
 

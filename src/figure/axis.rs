@@ -288,11 +288,8 @@ impl Fitted {
 
 /// True if no two labels touch.
 fn fits(ticks: &[Tick], room: &Room<'_>) -> bool {
-    let mut labelled: Vec<(f64, f64)> = ticks
-        .iter()
-        .filter(|t| !t.label.is_empty())
-        .map(|t| (t.at * room.length, (room.measure)(&t.label)))
-        .collect();
+    let mut labelled: Vec<(f64, f64)> =
+        ticks.iter().filter(|t| !t.label.is_empty()).map(|t| (t.at * room.length, (room.measure)(&t.label))).collect();
     labelled.sort_by(|a, b| a.0.total_cmp(&b.0));
     labelled.windows(2).all(|w| w[1].0 - w[0].0 >= (w[0].1 + w[1].1) / 2.0 + room.gap)
 }
@@ -375,8 +372,7 @@ fn logarithmic(lo: f64, hi: f64, terse: bool) -> Vec<Vec<(f64, String)>> {
         return linear(lo, hi, terse, 0.0);
     }
     let (first, last) = (lo.log10().floor() as i32, hi.log10().ceil() as i32);
-    let sets: [(&[i32], i32); 6] =
-        [(&[1, 2, 5], 1), (&[1, 5], 1), (&[1], 1), (&[1], 2), (&[1], 4), (&[1], 8)];
+    let sets: [(&[i32], i32); 6] = [(&[1, 2, 5], 1), (&[1, 5], 1), (&[1], 1), (&[1], 2), (&[1], 4), (&[1], 8)];
     let further = (1..6).map(|k| (&[1][..], 8 << k));
     sets.into_iter()
         .chain(further)

@@ -257,22 +257,12 @@ impl DrawingBackend for Recorder<'_> {
         }
     }
 
-    fn draw_path<S: BackendStyle, I: IntoIterator<Item = BackendCoord>>(
-        &mut self,
-        path: I,
-        style: &S,
-    ) -> Recorded {
+    fn draw_path<S: BackendStyle, I: IntoIterator<Item = BackendCoord>>(&mut self, path: I, style: &S) -> Recorded {
         self.record_line(path, Pen::of_style(style));
         Ok(())
     }
 
-    fn draw_circle<S: BackendStyle>(
-        &mut self,
-        center: BackendCoord,
-        radius: u32,
-        style: &S,
-        fill: bool,
-    ) -> Recorded {
+    fn draw_circle<S: BackendStyle>(&mut self, center: BackendCoord, radius: u32, style: &S, fill: bool) -> Recorded {
         let (at, radius) = (position(center), f64::from(radius) / UNIT);
         if fill {
             self.items.push(Item::Disc { at, radius, colour: rgb(style.color()) });
@@ -285,11 +275,7 @@ impl DrawingBackend for Recorder<'_> {
         self.draw_path(around.collect::<Vec<_>>(), style)
     }
 
-    fn fill_polygon<S: BackendStyle, I: IntoIterator<Item = BackendCoord>>(
-        &mut self,
-        vert: I,
-        style: &S,
-    ) -> Recorded {
+    fn fill_polygon<S: BackendStyle, I: IntoIterator<Item = BackendCoord>>(&mut self, vert: I, style: &S) -> Recorded {
         let points: Vec<At> = vert.into_iter().map(position).collect();
         let color = style.color();
         if points.len() > 2 && color.alpha > 0.0 {
@@ -475,9 +461,7 @@ impl<'a> Canvas<'a> {
                 self.line(&[corner(-1.1, 0.0), corner(1.1, 0.0)], pen)?;
                 self.line(&[corner(0.0, -1.1), corner(0.0, 1.1)], pen)
             }
-            Marker::Triangle => {
-                self.fill(&[corner(0.0, -1.25), corner(1.1, 0.75), corner(-1.1, 0.75)], colour, 1.0)
-            }
+            Marker::Triangle => self.fill(&[corner(0.0, -1.25), corner(1.1, 0.75), corner(-1.1, 0.75)], colour, 1.0),
             Marker::Square => self.rectangle(corner(-0.9, -0.9), corner(0.9, 0.9), colour, 1.0),
             Marker::Diamond => {
                 let tips = [corner(0.0, -1.9), corner(1.3, 0.0), corner(0.0, 1.9), corner(-1.3, 0.0)];

@@ -10,9 +10,9 @@ use base::text::printable_label;
 
 /// Columns in the order in which they are written. A file has the columns that at least one row fills; curves always have the first six.
 const COLUMNS: [&str; 27] = [
-    "series", "x", "y", "lo", "hi", "n", "n_second", "inner_lo", "inner_hi", "x_lo", "x_hi", "x_end",
-    "category", "label", "row", "column", "value", "doubtful", "strip", "place", "token", "score", "gold",
-    "top", "doubt", "lit", "emphasis",
+    "series", "x", "y", "lo", "hi", "n", "n_second", "inner_lo", "inner_hi", "x_lo", "x_hi", "x_end", "category",
+    "label", "row", "column", "value", "doubtful", "strip", "place", "token", "score", "gold", "top", "doubt", "lit",
+    "emphasis",
 ];
 /// The columns that every figure of points has, filled or not.
 const CURVE: [&str; 6] = ["series", "x", "y", "lo", "hi", "n"];
@@ -132,12 +132,8 @@ fn rows(figure: &Figure) -> Vec<Row> {
 }
 
 fn point(series: &str, x: f64, y: f64, n: Count) -> Row {
-    let mut row = Row::from([
-        ("series", text(series)),
-        ("x", x.to_string()),
-        ("y", y.to_string()),
-        ("n", n.first.to_string()),
-    ]);
+    let mut row =
+        Row::from([("series", text(series)), ("x", x.to_string()), ("y", y.to_string()), ("n", n.first.to_string())]);
     row.extend(n.second.map(|n| ("n_second", n.to_string())));
     row
 }

@@ -158,19 +158,13 @@ pub fn render(figure: &Figure, format: Format, options: &Options) -> Result<Vec<
 /// # Errors
 /// [`FigureError::Extension`] for other extensions than those of [`Format`], [`FigureError::File`] if a file is in the way or cannot be
 /// written.
-pub fn export(
-    figure: &Figure,
-    path: &Path,
-    options: &Options,
-    force: bool,
-) -> Result<Vec<PathBuf>, FigureError> {
+pub fn export(figure: &Figure, path: &Path, options: &Options, force: bool) -> Result<Vec<PathBuf>, FigureError> {
     let format = Format::of_file(path)?;
     // Checked before drawing, which takes a moment.
     let whole = Whole::new(path, force)?;
     let (beside, words) = (path.with_extension("txt"), caption(figure));
     // Several formats of a figure have one caption.
-    let is_written =
-        || base::read::bytes(&beside, words.len() as u64).is_ok_and(|there| there == words.as_bytes());
+    let is_written = || base::read::bytes(&beside, words.len() as u64).is_ok_and(|there| there == words.as_bytes());
     let captioned = options.captions(format) && !is_written();
     let text = captioned.then(|| Whole::new(&beside, force)).transpose()?;
     let mut written = vec![placed(whole, path, &render(figure, format, options)?)?];
@@ -199,8 +193,7 @@ pub fn text_overlaps(figure: &Figure, options: &Options) -> Result<Vec<(String, 
 /// The caption of a figure, ready to paste: its title, and where its numbers come from.
 pub fn caption(figure: &Figure) -> String {
     let entries = figure.provenance.entries.iter();
-    let entries: Vec<String> =
-        entries.map(|(k, v)| format!("{} {}", printable_label(k), printable_label(v))).collect();
+    let entries: Vec<String> = entries.map(|(k, v)| format!("{} {}", printable_label(k), printable_label(v))).collect();
     format!("{}. {}.\n", printable_label(&figure.title), entries.join("; "))
 }
 
@@ -233,10 +226,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let options = Options { style: Style::Paper, ..Options::default() };
         let [picture, caption] = [folder.path().join("a.pdf"), folder.path().join("a.txt")];
-        assert_eq!(
-            export(&samples::curves(), &picture, &options, false).unwrap(),
-            [picture.clone(), caption.clone()]
-        );
+        assert_eq!(export(&samples::curves(), &picture, &options, false).unwrap(), [picture.clone(), caption.clone()]);
         let said = std::fs::read_to_string(&caption).unwrap();
         assert!(said.starts_with("PGD on bert-mini, layer 4") && said.contains("level 95 %"), "{said}");
         // The same caption serves another format; a text of the user's own is not replaced, and then nothing is.
@@ -284,14 +274,9 @@ mod tests {
 
     #[test]
     fn the_n_of_a_figure_is_the_range_of_its_points() {
-        let n =
-            |figure: Figure| figure.provenance.entries.into_iter().find(|(k, _)| k == "n").map(|(_, n)| n);
+        let n = |figure: Figure| figure.provenance.entries.into_iter().find(|(k, _)| k == "n").map(|(_, n)| n);
         let mut figure = samples::bars();
-        assert_eq!(
-            n(figure.clone().with_counts()).as_deref(),
-            Some("2,400 (C) / 408 (S)"),
-            "all alike: as given"
-        );
+        assert_eq!(n(figure.clone().with_counts()).as_deref(), Some("2,400 (C) / 408 (S)"), "all alike: as given");
         if let Layer::Bars(bars) = &mut figure.layers[0] {
             bars.bars[0].n = 3.into();
         }

@@ -73,11 +73,7 @@ impl Options {
     /// The refused option and its valid values.
     pub fn checked(self) -> Result<Self, String> {
         if let Some(width) = self.width.filter(|w| !WIDTHS.contains(w)) {
-            return Err(format!(
-                "width {width} mm: a figure is {} to {} mm wide",
-                WIDTHS.start(),
-                WIDTHS.end()
-            ));
+            return Err(format!("width {width} mm: a figure is {} to {} mm wide", WIDTHS.start(), WIDTHS.end()));
         }
         if let Some(dpi) = self.dpi.filter(|d| !RESOLUTIONS.contains(d)) {
             return Err(format!("{dpi} dpi: a PNG has {} to {} dpi", RESOLUTIONS.start(), RESOLUTIONS.end()));
@@ -151,17 +147,7 @@ impl Look {
                 let aspect = if width > 350.0 { 0.48 } else { 0.72 };
                 let (titled, footed) = (false, false);
                 let width = width / unit;
-                Self {
-                    width,
-                    unit,
-                    aspect,
-                    stroke: 0.6,
-                    titled,
-                    footed,
-                    legend_inside: true,
-                    margin: 3.0,
-                    ..light
-                }
+                Self { width, unit, aspect, stroke: 0.6, titled, footed, legend_inside: true, margin: 3.0, ..light }
             }
             Style::Slides => {
                 let unit = width / 520.0;

@@ -77,8 +77,7 @@ fn crosses(p: At, q: At, room: Rect) -> bool {
 /// True if a polygon contains a point, by the even-odd rule.
 fn contains(points: &[At], p: At) -> bool {
     let pairs = points.iter().zip(points.iter().cycle().skip(1));
-    let crossed = |(a, b): &(&At, &At)| {
-        (a.1 > p.1) != (b.1 > p.1) && p.0 < (b.0 - a.0) * (p.1 - a.1) / (b.1 - a.1) + a.0
-    };
+    let crossed =
+        |(a, b): &(&At, &At)| (a.1 > p.1) != (b.1 > p.1) && p.0 < (b.0 - a.0) * (p.1 - a.1) / (b.1 - a.1) + a.0;
     pairs.filter(crossed).count() % 2 == 1
 }

@@ -30,13 +30,8 @@ pub(crate) const SERIES: [Rgb; 12] = [
 ];
 
 /// From pale to dark: lightness alone orders the values.
-const RISING: [Rgb; 5] = [
-    Rgb(0xf3, 0xf8, 0xfd),
-    Rgb(0xc6, 0xdb, 0xef),
-    Rgb(0x6b, 0xae, 0xd6),
-    Rgb(0x21, 0x71, 0xb5),
-    Rgb(0x08, 0x30, 0x6b),
-];
+const RISING: [Rgb; 5] =
+    [Rgb(0xf3, 0xf8, 0xfd), Rgb(0xc6, 0xdb, 0xef), Rgb(0x6b, 0xae, 0xd6), Rgb(0x21, 0x71, 0xb5), Rgb(0x08, 0x30, 0x6b)];
 
 /// Blue for below zero, orange for above: a pair that every kind of colour vision keeps apart.
 const DIVERGING: [Rgb; 7] = [
@@ -121,8 +116,7 @@ mod tests {
             let apart = (below[0] - above[0]).hypot(below[1] - above[1]);
             assert!(apart > 60.0, "{share}: {apart}");
         }
-        for (scale, ends) in
-            [(rising as fn(f64) -> Rgb, (0.0, 1.0)), (diverging, (0.0, -1.0)), (diverging, (0.0, 1.0))]
+        for (scale, ends) in [(rising as fn(f64) -> Rgb, (0.0, 1.0)), (diverging, (0.0, -1.0)), (diverging, (0.0, 1.0))]
         {
             let light: Vec<f64> = (0..=20).map(|k| scale(ends.1 * f64::from(k) / 20.0).luminance()).collect();
             assert!(light.is_sorted_by(|a, b| a > b), "{light:?}");

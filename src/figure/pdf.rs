@@ -48,16 +48,14 @@ pub(crate) fn to_pdf(figure: &Figure, options: &Options) -> Drawn<Vec<u8>> {
 fn write(figure: &Figure, scene: &Scene<'_>, fonts: &[String]) -> Drawn<Vec<u8>> {
     let unit = scene.look.unit;
     let (width, height) = (scene.look.width * unit, scene.height * unit);
-    let mut page =
-        Page { out: String::new(), alphas: BTreeSet::new(), used: BTreeMap::new(), last: (0.0, 0.0) };
+    let mut page = Page { out: String::new(), alphas: BTreeSet::new(), used: BTreeMap::new(), last: (0.0, 0.0) };
     // Units of the page, downwards from its upper left.
     page.op(&format!("{} 0 0 {} 0 {} cm 1 j", real(unit), real(-unit), real(height)));
     scene.items.iter().for_each(|item| page.item(scene, item));
     let mut file = File { bytes: b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n".to_vec(), places: BTreeMap::new() };
     file.object(CATALOG, &format!("<< /Type /Catalog /Pages {PAGES} 0 R >>"));
     file.object(PAGES, &format!("<< /Type /Pages /Kids [{PAGE} 0 R] /Count 1 >>"));
-    let names: String =
-        page.used.keys().map(|k| format!("/F{k} {} 0 R ", FIRST_FONT + k * FONT_OBJECTS)).collect();
+    let names: String = page.used.keys().map(|k| format!("/F{k} {} 0 R ", FIRST_FONT + k * FONT_OBJECTS)).collect();
     file.object(
         PAGE,
         &format!(
@@ -86,11 +84,8 @@ fn info(figure: &Figure, fonts: &[String]) -> String {
         text(&printable_label(&figure.title)),
         text(&format!("Probity {}", env!("CARGO_PKG_VERSION")))
     );
-    let lines = figure
-        .provenance
-        .entries
-        .iter()
-        .map(|(k, v)| format!("{}: {}", printable_label(k), printable_label(v)));
+    let lines =
+        figure.provenance.entries.iter().map(|(k, v)| format!("{}: {}", printable_label(k), printable_label(v)));
     let fonts = (!fonts.is_empty()).then(|| format!("fonts: {}", printable_label(&fonts.join(", "))));
     let subject: Vec<String> = lines.chain(fonts).collect();
     // Writing to a String cannot fail.
@@ -129,8 +124,7 @@ impl File {
         // Writing to memory cannot fail.
         let packed = packed.write_all(data).and_then(|()| packed.finish()).unwrap_or_default();
         self.places.insert(number, self.bytes.len());
-        let head =
-            format!("{number} 0 obj\n<< {entries}/Filter /FlateDecode /Length {} >>\nstream\n", packed.len());
+        let head = format!("{number} 0 obj\n<< {entries}/Filter /FlateDecode /Length {} >>\nstream\n", packed.len());
         self.bytes.extend_from_slice(head.as_bytes());
         self.bytes.extend_from_slice(&packed);
         self.bytes.extend_from_slice(b"\nendstream\nendobj\n");
@@ -147,9 +141,8 @@ impl File {
                 None => "0000000000 65535 f \n".to_owned(),
             };
         }
-        table += &format!(
-            "trailer\n<< /Size {count} /Root {CATALOG} 0 R /Info {INFO} 0 R >>\nstartxref\n{start}\n%%EOF\n"
-        );
+        table +=
+            &format!("trailer\n<< /Size {count} /Root {CATALOG} 0 R /Info {INFO} 0 R >>\nstartxref\n{start}\n%%EOF\n");
         self.bytes.extend_from_slice(table.as_bytes());
         self.bytes
     }
@@ -199,9 +192,7 @@ impl Page {
                 page.path(points);
                 page.op("f");
             }),
-            Item::Disc { at, radius, colour } => {
-                self.with_alpha(1.0, |page| page.disc(*at, *radius, *colour))
-            }
+            Item::Disc { at, radius, colour } => self.with_alpha(1.0, |page| page.disc(*at, *radius, *colour)),
             Item::Text { text, at, kind } => self.with_alpha(1.0, |page| page.text(scene, text, *at, kind)),
         }
     }
@@ -226,8 +217,7 @@ impl Page {
             [(x + k, y - r), (x + r, y - k), (x + r, y)],
         ];
         for quarter in quarters {
-            let numbers: Vec<String> =
-                quarter.iter().map(|(x, y)| format!("{} {}", real(*x), real(*y))).collect();
+            let numbers: Vec<String> = quarter.iter().map(|(x, y)| format!("{} {}", real(*x), real(*y))).collect();
             self.op(&format!("{} c", numbers.join(" ")));
         }
         self.op("f");
@@ -240,8 +230,7 @@ impl Page {
         self.op(&format!("{cos} {sin} {} {cos} {} {} cm", -sin, real(at.0), real(at.1)));
         self.op(&format!("{0} rg {0} RG {1} w", channels(kind.colour), real(font::WEIGHT * kind.size)));
         let mut x = start;
-        let letters: Vec<(char, Option<(usize, u16)>)> =
-            text.chars().map(|c| (c, font::embedded(c))).collect();
+        let letters: Vec<(char, Option<(usize, u16)>)> = text.chars().map(|c| (c, font::embedded(c))).collect();
         for run in letters.chunk_by(|a, b| a.1.map(|g| g.0) == b.1.map(|g| g.0)) {
             let part: String = run.iter().map(|(c, _)| c).collect();
             match run[0].1 {
@@ -356,8 +345,7 @@ mod tests {
     fn pdf(figure: &Figure) -> Vec<u8> {
         let bytes = to_pdf(figure, &Options::default()).unwrap();
         if let Some(folder) = std::env::var_os("PROBITY_PICTURES") {
-            let _ =
-                std::fs::write(std::path::Path::new(&folder).join(format!("{}.pdf", figure.name)), &bytes);
+            let _ = std::fs::write(std::path::Path::new(&folder).join(format!("{}.pdf", figure.name)), &bytes);
         }
         bytes
     }
@@ -368,8 +356,7 @@ mod tests {
             let bytes = pdf(&figure);
             assert_eq!(bytes, pdf(&figure), "the same figure, other bytes");
             let lossy = String::from_utf8_lossy(&bytes);
-            let start: usize =
-                lossy.rsplit("startxref\n").next().unwrap().lines().next().unwrap().parse().unwrap();
+            let start: usize = lossy.rsplit("startxref\n").next().unwrap().lines().next().unwrap().parse().unwrap();
             assert!(bytes[start..].starts_with(b"xref\n"), "{}", figure.name);
             let table = String::from_utf8(bytes[start..].to_vec()).unwrap();
             let mut objects = 0;

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tiny_skia::{
-    Color, FillRule, LineCap, LineJoin, Paint, PathBuilder, Pixmap, Stroke, StrokeDash, Transform,
-};
+use tiny_skia::{Color, FillRule, LineCap, LineJoin, Paint, PathBuilder, Pixmap, Stroke, StrokeDash, Transform};
 
 use super::canvas::{At, Drawn, Item, Pen, Scene};
 use super::font::{self, Ink};
@@ -28,9 +26,7 @@ pub(crate) fn to_png(figure: &Figure, options: &Options) -> Drawn<Vec<u8>> {
 }
 
 fn drawn(figure: &Figure, options: &Options, find: &dyn Fn(&BTreeSet<char>) -> Spare) -> Drawn<Vec<u8>> {
-    spare::with_fonts(figure, options.look(), find, &|scene, fonts| {
-        painted(figure, scene, fonts, options.dpi())
-    })
+    spare::with_fonts(figure, options.look(), find, &|scene, fonts| painted(figure, scene, fonts, options.dpi()))
 }
 
 fn painted(figure: &Figure, scene: &Scene<'_>, fonts: &[String], dpi: u32) -> Drawn<Vec<u8>> {
@@ -84,8 +80,7 @@ impl Painter<'_> {
             }
             Item::Text { text, at, kind } => {
                 let (x, y) = (at.0 as f32, at.1 as f32);
-                let turn =
-                    if kind.upwards { Transform::from_rotate_at(-90.0, x, y) } else { Transform::identity() };
+                let turn = if kind.upwards { Transform::from_rotate_at(-90.0, x, y) } else { Transform::identity() };
                 let long = scene.fonts.width(text, kind.size);
                 let place = turn.post_concat(self.transform());
                 let mut brush = Brush {

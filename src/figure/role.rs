@@ -116,5 +116,4 @@ pub enum Marker {
 }
 
 /// Markers in the order in which series get them; the star is kept for the best of something, the diamond for a knee.
-pub const MARKERS: [Marker; 5] =
-    [Marker::Circle, Marker::Triangle, Marker::Square, Marker::Cross, Marker::Plus];
+pub const MARKERS: [Marker; 5] = [Marker::Circle, Marker::Triangle, Marker::Square, Marker::Cross, Marker::Plus];

@@ -58,12 +58,7 @@ fn element(out: &mut String, fonts: &Fonts<'_>, item: &Item) -> std::fmt::Result
         ),
         Item::Disc { at, radius, colour } => {
             let (x, y) = (short(at.0), short(at.1));
-            writeln!(
-                out,
-                "<circle cx=\"{x}\" cy=\"{y}\" r=\"{}\" fill=\"{}\"/>",
-                short(*radius),
-                hex(*colour)
-            )
+            writeln!(out, "<circle cx=\"{x}\" cy=\"{y}\" r=\"{}\" fill=\"{}\"/>", short(*radius), hex(*colour))
         }
         Item::Text { text, at, kind } => words(out, fonts, text, *at, kind),
     }

@@ -44,21 +44,13 @@ const BARS: &[Bar] = &[
     bar("p1_lowest", "P@1, lowest of all prompts", Limit::AtLeast(0.025)),
     bar("p1_never", "P@1, facts never read", Limit::Below("p1_held", "held-out phrasings")),
     bar("stability", "one answer under all names that were read", Limit::AtLeast(0.40)),
-    bar(
-        "stability_unseen",
-        "one answer under names never read",
-        Limit::Below("stability", "names that were read"),
-    ),
+    bar("stability_unseen", "one answer under names never read", Limit::Below("stability", "names that were read")),
     bar("arithmetic_held", "arithmetic, held-out sums", Limit::Below("agreement_none", "agreement")),
     bar("rationale_grammar", "rationale benchmark, grammar", Limit::AtLeast(0.80)),
     bar("rationale_semantics", "rationale benchmark, semantics", Limit::AtLeast(0.60)),
     bar("rationale_knowledge", "rationale benchmark, knowledge", Limit::AtLeast(0.50)),
     bar("rationale_reasoning", "rationale benchmark, reasoning", Limit::AtLeast(0.50)),
-    bar(
-        "rationale_computation",
-        "rationale benchmark, computation",
-        Limit::Below("rationale_grammar", "its grammar"),
-    ),
+    bar("rationale_computation", "rationale benchmark, computation", Limit::Below("rationale_grammar", "its grammar")),
     // Only encoder-decoders have two sides to compare; cards made before the score was measured lack it.
     Bar {
         where_measured: true,
@@ -170,8 +162,7 @@ mod tests {
             let share = Estimate { mean, lo: mean - half, hi: mean + half };
             card.scores.push(Score { id: id.into(), what: String::new(), share, n: 100 });
         };
-        let stands =
-            |card: &Card, id: &str| verdicts(card).into_iter().find(|v| v.id == id).unwrap().standing;
+        let stands = |card: &Card, id: &str| verdicts(card).into_iter().find(|v| v.id == id).unwrap().standing;
         use Standing::{Met, Missed, Open};
         for (value, expected) in [(0.38, Missed), (0.4, Open), (0.42, Met)] {
             set(&mut card, "stability", value, 0.01);
@@ -191,12 +182,9 @@ mod tests {
         let gaps = |card: &Card| -> Vec<Standing> {
             verdicts(card).into_iter().filter(|v| v.id == "p1_gap").map(|v| v.standing).collect()
         };
-        for (gap, chance, expected) in [
-            (0.25, 0.1, [Met, Met]),
-            (0.25, 0.23, [Met, Open]),
-            (0.15, 0.1, [Missed, Met]),
-            (0.15, 0.3, [Missed; 2]),
-        ] {
+        for (gap, chance, expected) in
+            [(0.25, 0.1, [Met, Met]), (0.25, 0.23, [Met, Open]), (0.15, 0.1, [Missed, Met]), (0.15, 0.3, [Missed; 2])]
+        {
             set(&mut card, "p1_gap", gap, 0.03);
             set(&mut card, "p1_gap_chance", chance, 0.01);
             assert_eq!(gaps(&card), expected, "{gap} against {chance}");
@@ -206,10 +194,7 @@ mod tests {
         card.scores.retain(|s| s.id != "p1_best");
         assert_eq!(stands(&card, "p1_best"), Missed);
         let text: Vec<String> = verdicts(&card).iter().map(Verdict::to_string).collect();
-        assert!(
-            text.iter().any(|t| t == "NOT met  P@1, best prompts: not measured (bar: at least 70.0)"),
-            "{text:?}"
-        );
+        assert!(text.iter().any(|t| t == "NOT met  P@1, best prompts: not measured (bar: at least 70.0)"), "{text:?}");
     }
 
     /// A model with one side is not said to miss what only two sides can have.

@@ -54,8 +54,7 @@ fn half_of(i: &Instance) -> Judgement {
 /// given at one mask.
 fn askable<'i>(asked: &Asked<'_>, of: &[&'i Instance]) -> (Vec<&'i Instance>, Vec<Vec<u32>>) {
     let settled = of.iter().filter(|i| i.is_settled_before() || !asked.is_causal());
-    let with_gold =
-        settled.map(|&i| (i, i.answers().filter_map(|word| asked.word(word, false)).collect::<Vec<u32>>()));
+    let with_gold = settled.map(|&i| (i, i.answers().filter_map(|word| asked.word(word, false)).collect::<Vec<u32>>()));
     with_gold.filter(|(_, gold)| !gold.is_empty()).unzip()
 }
 
@@ -73,9 +72,7 @@ fn id(dimension: Dimension) -> &'static str {
 fn what(asked: &Asked<'_>, dimension: Dimension, all: usize) -> String {
     let dimension = id(dimension).trim_start_matches("rationale_");
     let settled = if asked.is_causal() { "the rationale precedes the mask and " } else { "" };
-    format!(
-        "rationale benchmark, {dimension}, first answer (of {all}, where {settled}an answer is one token)"
-    )
+    format!("rationale benchmark, {dimension}, first answer (of {all}, where {settled}an answer is one token)")
 }
 
 #[cfg(test)]

@@ -44,16 +44,8 @@ pub(super) fn scores(asked: &Asked<'_>, mixture: &Mixture, relations: &[Relation
     }
     let tally = |only| Tally { hits: table.both + only, n };
     Ok(vec![
-        score(
-            "encoder_own",
-            "P@1, each relation's most frequent prompt, usual name, trained",
-            tally(table.only_a),
-        ),
-        score(
-            "encoder_swapped",
-            "the same, the encoder reads the sentence of another subject",
-            tally(table.only_b),
-        ),
+        score("encoder_own", "P@1, each relation's most frequent prompt, usual name, trained", tally(table.only_a)),
+        score("encoder_swapped", "the same, the encoder reads the sentence of another subject", tally(table.only_b)),
         score("encoder_followed", "the object of that other subject is said instead", followed),
         Score {
             id: "encoder_drop".into(),

@@ -30,9 +30,7 @@ fn bart_tiny_follows_its_encoder_and_what_is_lost_is_the_difference() {
         ["encoder_own", "encoder_swapped", "encoder_followed", "encoder_drop"].map(|id| share(&found, id));
     assert!(own > 0.3 && swapped < own / 3.0 && followed > 0.7 * own, "{own} {swapped} {followed}");
     assert!((drop - (own - swapped)).abs() < 1e-12);
-    assert!(
-        found.iter().all(|s| s.n == found[0].n && s.share.lo <= s.share.mean && s.share.mean <= s.share.hi)
-    );
+    assert!(found.iter().all(|s| s.n == found[0].n && s.share.lo <= s.share.mean && s.share.mean <= s.share.hi));
 }
 
 /// It said the same whatever its encoder read, when it was trained with a decoder that always read true lines.

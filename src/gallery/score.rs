@@ -137,23 +137,14 @@ pub fn scores(
     }
     next()?;
     for (side, id, what) in [
-        (
-            Side::Train,
-            "arithmetic_trained",
-            "arithmetic, sums and differences that were trained, first answer",
-        ),
-        (
-            Side::Held,
-            "arithmetic_held",
-            "arithmetic, sums and differences that were never trained, first answer",
-        ),
+        (Side::Train, "arithmetic_trained", "arithmetic, sums and differences that were trained, first answer"),
+        (Side::Held, "arithmetic_held", "arithmetic, sums and differences that were never trained, first answer"),
     ] {
         scores.push(score(id, what, arithmetic(asked, side, judgement, seed, sizes.other)?));
     }
     next()?;
     scores.extend(benchmark::scores(asked, judgement)?);
-    let asking =
-        Asking { lots: &lots, lot: Lot::Trained, mixture: Some(mixture), judgement: Some(judgement) };
+    let asking = Asking { lots: &lots, lot: Lot::Trained, mixture: Some(mixture), judgement: Some(judgement) };
     let mut recalled = Vec::with_capacity(relations.len());
     for relation in &relations {
         next()?;
@@ -174,13 +165,7 @@ fn trained(relations: &[Relation], lots: &Lots, judgement: Judgement) -> Vec<Rel
 }
 
 /// So many examples of one half of the held-out pairs, or as many as there are among three times as many.
-fn examples(
-    task: &Task,
-    n: usize,
-    seed: u64,
-    frequencies: &Frequencies,
-    judgement: Judgement,
-) -> Result<Vec<Example>> {
+fn examples(task: &Task, n: usize, seed: u64, frequencies: &Frequencies, judgement: Judgement) -> Result<Vec<Example>> {
     let mut all = task.examples(3 * n, seed, frequencies)?.examples;
     all.retain(|e| judgement.holds_example(e));
     all.truncate(n);
@@ -197,9 +182,8 @@ fn tally(right: Vec<bool>) -> Tally {
 
 /// For each example, true if the correct form has the larger logit of the two.
 fn agreement(asked: &Asked<'_>, examples: &[Example]) -> Result<Vec<bool>> {
-    let id = |form: &str| {
-        asked.word(form, false).ok_or_else(|| GalleryError::Score(format!("'{form}' is not one token")))
-    };
+    let id =
+        |form: &str| asked.word(form, false).ok_or_else(|| GalleryError::Score(format!("'{form}' is not one token")));
     let questions: Vec<Question> = examples.iter().map(Question::of_example).collect();
     let pair = |e: &Example| Ok((id(&e.forms[usize::from(e.zc)])?, id(&e.forms[1 - usize::from(e.zc)])?));
     let pairs = examples.iter().map(pair).collect::<Result<Vec<_>>>()?;
@@ -220,15 +204,10 @@ fn linear(
     };
     let (learn, judge) = all.split_at(learn.min(all.len()));
     let ((questions, labels), (other, expected)) = (labelled(learn), labelled(judge));
-    let rule = Discriminant::learn(&asked.states_after(layer, &questions)?, &labels).ok_or_else(|| {
-        GalleryError::Score(format!("{name} number does not vary in {} examples", questions.len()))
-    })?;
-    let right = asked
-        .states_after(layer, &other)?
-        .iter()
-        .zip(&expected)
-        .map(|(h, l)| rule.is_positive(h) == *l)
-        .collect();
+    let rule = Discriminant::learn(&asked.states_after(layer, &questions)?, &labels)
+        .ok_or_else(|| GalleryError::Score(format!("{name} number does not vary in {} examples", questions.len())))?;
+    let right =
+        asked.states_after(layer, &other)?.iter().zip(&expected).map(|(h, l)| rule.is_positive(h) == *l).collect();
     let of = if layer < asked.layers() { ", the encoder's last" } else { "" };
     let what = format!("{name} number by a linear rule, layer {layer}{of}, both numbers equally often");
     Ok(score(id, &what, tally(right)))
@@ -265,9 +244,8 @@ fn constructions(
     let mut pairs = Vec::new();
     for s in sentences(asked, c, Side::Held, judgement, seed, n) {
         let Some((&focus, other)) = s.focus.first().zip(s.other.as_deref()) else { continue };
-        let id = |w: &str| {
-            asked.word(w, focus == 0).ok_or_else(|| GalleryError::Score(format!("'{w}' is not one token")))
-        };
+        let id =
+            |w: &str| asked.word(w, focus == 0).ok_or_else(|| GalleryError::Score(format!("'{w}' is not one token")));
         pairs.push((id(&s.tokens[focus])?, id(other)?));
         questions.push(Question::of_sentence(&s));
     }

@@ -67,9 +67,8 @@ pub(crate) fn card_of(folder: &Path, name: &str, seed: u64) -> Result<Card> {
         return Err(wrong(&missing, "is not there; remove the folder, and train this seed again"));
     }
     let path = folder.join("card.json");
-    let card = super::read(&path, name).map_err(|e| {
-        wrong(&path, format!("cannot be read: {e}; remove the folder, and train this seed again"))
-    })?;
+    let card = super::read(&path, name)
+        .map_err(|e| wrong(&path, format!("cannot be read: {e}; remove the folder, and train this seed again")))?;
     if card.name != name {
         let what = format!("is the card of {}, not of {name}; move its folder", shortened(&card.name, 60));
         return Err(wrong(&path, what));
@@ -84,13 +83,9 @@ pub(crate) fn card_of(folder: &Path, name: &str, seed: u64) -> Result<Card> {
 
 /// Refuses numbers that no training gives.
 fn check_scores(path: &Path, card: &Card) -> Result<()> {
-    if let Some(twice) =
-        (1..card.seeds.len()).find(|k| card.seeds[..*k].iter().any(|s| s.seed == card.seeds[*k].seed))
+    if let Some(twice) = (1..card.seeds.len()).find(|k| card.seeds[..*k].iter().any(|s| s.seed == card.seeds[*k].seed))
     {
-        let what = format!(
-            "lists seed {} twice; remove `seeds` from it, and add them again",
-            card.seeds[twice].seed
-        );
+        let what = format!("lists seed {} twice; remove `seeds` from it, and add them again", card.seeds[twice].seed);
         return Err(wrong(path, what));
     }
     let own = SeedScores::of(card);
@@ -98,17 +93,12 @@ fn check_scores(path: &Path, card: &Card) -> Result<()> {
         for (k, s) in entry.scores.iter().enumerate() {
             let id = shortened(&s.id, 40);
             if entry.scores[..k].iter().any(|other| other.id == s.id) {
-                return Err(wrong(
-                    path,
-                    format!("has the score {id} twice; train seed {} again", entry.seed),
-                ));
+                return Err(wrong(path, format!("has the score {id} twice; train seed {} again", entry.seed)));
             }
             let Estimate { mean, lo, hi } = s.share;
             if !(-1.0 <= lo && lo <= mean && mean <= hi && hi <= 1.0) {
-                let what = format!(
-                    "seed {}: the score {id} is not a number within its interval; train it again",
-                    entry.seed
-                );
+                let what =
+                    format!("seed {}: the score {id} is not a number within its interval; train it again", entry.seed);
                 return Err(wrong(path, what));
             }
         }
@@ -216,9 +206,8 @@ fn same(a: &Value, b: &Value) -> bool {
 fn identity(card: &Card) -> Value {
     let named = |pairs: Vec<(String, Value)>| Value::Object(pairs.into_iter().collect::<Map<_, _>>());
     let what = card.scores.iter().map(|s| (s.id.clone(), json!(s.what))).collect();
-    let prompts = |r: &pretraining::recall::RelationRecall| {
-        json!(r.prompts.iter().map(|p| p.text.as_str()).collect::<Vec<_>>())
-    };
+    let prompts =
+        |r: &pretraining::recall::RelationRecall| json!(r.prompts.iter().map(|p| p.text.as_str()).collect::<Vec<_>>());
     let facts = card.facts.iter().map(|r| (r.id.clone(), prompts(r))).collect();
     let bare = Card { facts: Vec::new(), scores: Vec::new(), seeds: Vec::new(), ..card.clone() };
     let mut all = json!(bare);
@@ -243,13 +232,7 @@ fn identity(card: &Card) -> Value {
 ///
 /// # Errors
 /// [`GalleryError::Seeds`] with the file and what to do.
-pub(crate) fn is_of(
-    path: &Path,
-    card: &Card,
-    recipe: &Recipe,
-    steps: usize,
-    judgement: Judgement,
-) -> Result<()> {
+pub(crate) fn is_of(path: &Path, card: &Card, recipe: &Recipe, steps: usize, judgement: Judgement) -> Result<()> {
     let planned = json!({
         "objective": recipe.objective(),
         "shape": {"layers": recipe.layers, "hidden": recipe.hidden, "heads": recipe.heads},
@@ -287,10 +270,8 @@ pub fn merged(path: &Path, name: &str, found: &[Card], replace: bool) -> Result<
     let own = SeedScores::of(&card);
     let stale = card.seeds.iter().any(|s| s.seed == own.seed && *s != own);
     if stale && !replace {
-        let what = format!(
-            "lists seed {} with other numbers than its own scores; --replace writes the list anew",
-            own.seed
-        );
+        let what =
+            format!("lists seed {} with other numbers than its own scores; --replace writes the list anew", own.seed);
         return Err(wrong(path, what));
     }
     let mut seeds = if stale { Vec::new() } else { std::mem::take(&mut card.seeds) };
@@ -313,8 +294,7 @@ pub fn merged(path: &Path, name: &str, found: &[Card], replace: bool) -> Result<
             }
             Some(old) if replace => *old = new,
             Some(_) => {
-                let what =
-                    format!("lists seed {} with other numbers; --replace takes the new ones", new.seed);
+                let what = format!("lists seed {} with other numbers; --replace takes the new ones", new.seed);
                 return Err(wrong(path, what));
             }
         }

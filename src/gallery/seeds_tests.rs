@@ -117,10 +117,7 @@ fn hostile_files_are_refused() {
         }
     }
     let error = home.refusal();
-    assert!(
-        error.contains("is seed 1 a second time, beside seed-0") && error.contains("remove one"),
-        "{error}"
-    );
+    assert!(error.contains("is seed 1 a second time, beside seed-0") && error.contains("remove one"), "{error}");
     let home = Home::new(&[1]);
     std::fs::create_dir(home.path().join("bert-mini/seed-x")).unwrap();
     assert!(home.refusal().contains("seed-x: names no seed"), "{}", home.refusal());
@@ -135,8 +132,7 @@ fn every_field_that_no_seed_decides_is_part_of_the_identity() {
     let mut all: Vec<&str> = identity.as_object().unwrap().keys().map(String::as_str).collect();
     let whole = json!(card);
     let known = |key: &&String| !["seed", "version", "notes", "facts"].contains(&key.as_str());
-    let mut expected: Vec<&str> =
-        whole.as_object().unwrap().keys().filter(known).map(String::as_str).collect();
+    let mut expected: Vec<&str> = whole.as_object().unwrap().keys().filter(known).map(String::as_str).collect();
     expected.push("prompts");
     expected.sort_unstable();
     all.sort_unstable();
@@ -183,8 +179,7 @@ fn scores_are_added_to_a_card_and_stay_there() {
     longer.training.steps += 1;
     let error = add(&[longer], true).unwrap_err().to_string();
     assert!(error.contains("training.steps is 8000, and 8001 for seed 2 that is to be added"), "{error}");
-    let error =
-        merged(&home.path().join("no/card.json"), "bert-mini", &found, false).unwrap_err().to_string();
+    let error = merged(&home.path().join("no/card.json"), "bert-mini", &found, false).unwrap_err().to_string();
     assert!(error.contains("no card.json") && error.contains("cannot be read"), "{error}");
 }
 

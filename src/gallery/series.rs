@@ -53,13 +53,7 @@ impl Plan {
     /// # Errors
     /// [`GalleryError::Steps`], [`GalleryError::Busy`] while another run is at work there, [`GalleryError::Seeds`] if what is there is not what would be
     /// trained, [`GalleryError::Io`].
-    pub fn new(
-        dir: &Path,
-        recipes: &[Recipe],
-        seeds: u64,
-        steps: Option<usize>,
-        judgement: Judgement,
-    ) -> Result<Self> {
+    pub fn new(dir: &Path, recipes: &[Recipe], seeds: u64, steps: Option<usize>, judgement: Judgement) -> Result<Self> {
         recipes.iter().try_for_each(|r| steps_of(r, steps).map(drop))?;
         let io = |source| GalleryError::Io { path: dir.to_owned(), source };
         std::fs::create_dir_all(dir).map_err(io)?;

@@ -21,21 +21,12 @@ const SMALL: Recipe = Recipe {
 
 fn like() -> Options {
     let sizes = Sizes { agreement: 20, learn: 200, judge: 100, other: 60, relations: 1 };
-    Options {
-        seed: 0,
-        steps: None,
-        out: PathBuf::new(),
-        sizes,
-        judgement: Judgement::Final,
-        device: Device::Cpu,
-    }
+    Options { seed: 0, steps: None, out: PathBuf::new(), sizes, judgement: Judgement::Final, device: Device::Cpu }
 }
 
 fn names(dir: &Path) -> Vec<String> {
-    let mut names: Vec<String> = std::fs::read_dir(dir)
-        .unwrap()
-        .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
-        .collect();
+    let mut names: Vec<String> =
+        std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
 }
@@ -52,10 +43,7 @@ fn the_first_seed_of_every_model_comes_first_and_tinies_have_three() {
     let last = plan.jobs.last().unwrap();
     assert!(last.out.ends_with(format!("{}/seed-5", last.recipe.name)), "{last:?}");
     drop(plan);
-    assert_eq!(
-        Plan::new(dir.path(), pretraining::RECIPES, 2, None, Judgement::Final).unwrap().jobs.len(),
-        8 * 2
-    );
+    assert_eq!(Plan::new(dir.path(), pretraining::RECIPES, 2, None, Judgement::Final).unwrap().jobs.len(), 8 * 2);
     let error = Plan::new(dir.path(), pretraining::RECIPES, 1, Some(0), Judgement::Final).unwrap_err();
     assert!(matches!(error, GalleryError::Steps(0)), "{error}");
 }
@@ -123,11 +111,7 @@ fn a_stopped_series_goes_on_and_a_failure_stops_no_other() {
     assert!(steps >= 4, "{steps}");
     drop(plan);
     assert_eq!(names(&dir.join("small")), ["seed-1", "seed-2", "seed-3"]);
-    assert_eq!(
-        std::fs::read(dir.join("small/seed-1/model.safetensors")).unwrap(),
-        before,
-        "not trained again"
-    );
+    assert_eq!(std::fs::read(dir.join("small/seed-1/model.safetensors")).unwrap(), before, "not trained again");
 
     let cards = seeds::cards(dir, "small").unwrap();
     let card = seeds::together(&cards).unwrap();

@@ -29,11 +29,8 @@ impl Range {
         sorted.sort_by(|a, b| a.mean.total_cmp(&b.mean).then(a.lo.total_cmp(&b.lo)));
         let (minimum, maximum) = (*sorted.first()?, *sorted.last()?);
         let (low, high) = (sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
-        let median = Estimate {
-            mean: f64::midpoint(low.mean, high.mean),
-            lo: low.lo.min(high.lo),
-            hi: low.hi.max(high.hi),
-        };
+        let median =
+            Estimate { mean: f64::midpoint(low.mean, high.mean), lo: low.lo.min(high.lo), hi: low.hi.max(high.hi) };
         Some(Self { minimum, median, maximum })
     }
 
@@ -172,13 +169,13 @@ pub fn write(card: &Card, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 
 /// A table of all scores and bars over seeds.
 pub fn lines(card: &Card) -> Vec<String> {
-    let mut out = vec![format!(
-        "  {:<20} {:>5}  {:<COLUMN$} {:<COLUMN$} maximum",
-        "score", "seeds", "minimum", "median"
-    )];
-    out.extend(spreads(card).iter().map(|s| {
-        format!("  {:<20} {:>5}  {}", shortened(&s.id, 20), s.seeds.len(), s.range).trim_end().to_owned()
-    }));
+    let mut out =
+        vec![format!("  {:<20} {:>5}  {:<COLUMN$} {:<COLUMN$} maximum", "score", "seeds", "minimum", "median")];
+    out.extend(
+        spreads(card)
+            .iter()
+            .map(|s| format!("  {:<20} {:>5}  {}", shortened(&s.id, 20), s.seeds.len(), s.range).trim_end().to_owned()),
+    );
     let bars = bar_spreads(card);
     if !bars.is_empty() {
         out.push("  bars, number of seeds that met / left open / missed each:".to_owned());

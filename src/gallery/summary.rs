@@ -19,9 +19,7 @@ const SEED: u64 = 0;
 /// Scores over all relations; those that nothing was asked for are left out.
 pub(crate) fn summary(recalled: &[Recalled]) -> Vec<Score> {
     let facts: Vec<&RelationRecall> = recalled.iter().map(|r| &r.relation).collect();
-    let pool = |get: &dyn Fn(&RelationRecall) -> Tally| {
-        facts.iter().map(|r| get(r)).fold(Tally::default(), Tally::and)
-    };
+    let pool = |get: &dyn Fn(&RelationRecall) -> Tally| facts.iter().map(|r| get(r)).fold(Tally::default(), Tally::and);
     let [mut best, mut worst, mut trained, mut held, mut best_same, mut worst_same] = [Tally::default(); 6];
     for r in recalled {
         let same = r.answers.by_all();
@@ -57,17 +55,9 @@ pub(crate) fn summary(recalled: &[Recalled]) -> Vec<Score> {
         score("p1_kept", "P@1, prompts that no training text has, facts that were trained", pool(&kept)),
         score("p1_new_names", "P@1, names that were never read, prompt trained most", pool(&|r| r.new_names)),
         score("p1_never", "P@1, facts that were never read, prompt trained most", pool(&|r| r.never)),
-        score(
-            "p1_commonest",
-            "what a relation's commonest object gives for these facts",
-            pool(&|r| r.commonest),
-        ),
+        score("p1_commonest", "what a relation's commonest object gives for these facts", pool(&|r| r.commonest)),
         score("stability", "one answer under all names of a subject that were read", pool(&|r| r.stable)),
-        score(
-            "stability_unseen",
-            "one answer under the usual name and those never read",
-            pool(&|r| r.stable_unseen),
-        ),
+        score("stability_unseen", "one answer under the usual name and those never read", pool(&|r| r.stable_unseen)),
     ]);
     found.retain(|s| s.n > 0);
     found

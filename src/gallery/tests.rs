@@ -41,10 +41,7 @@ fn build(base: Base) -> (Corpus, Tokenizer) {
 fn the_shipped_vocabulary_is_that_of_the_text_today() {
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/models/bert-mini/tokenizer.json");
     let made = text::tokenizer(Base::Bert, &corpus(Base::Bert), 1).unwrap();
-    assert!(
-        made == std::fs::read_to_string(shipped).unwrap(),
-        "retrain the gallery, or leave its text alone"
-    );
+    assert!(made == std::fs::read_to_string(shipped).unwrap(), "retrain the gallery, or leave its text alone");
 }
 
 #[test]
@@ -61,10 +58,7 @@ fn every_answer_is_one_token_in_every_vocabulary() {
             let id = t.word_id(word).unwrap_or_else(|| panic!("{base:?}: '{word}' is split"));
             if let Some(other) = ids.insert(id, word) {
                 // An uncased vocabulary cannot distinguish a name from a word of the same letters.
-                assert!(
-                    other == word || (base == Base::Bert && other.eq_ignore_ascii_case(word)),
-                    "{other} {word}"
-                );
+                assert!(other == word || (base == Base::Bert && other.eq_ignore_ascii_case(word)), "{other} {word}");
             }
         }
         let unknown = t.special().unk.filter(|_| base == Base::Bert);
@@ -227,19 +221,9 @@ fn a_tiny_model_learns() {
         assert!(card.scores.iter().all(|s| s.share.lo <= s.share.mean && s.share.mean <= s.share.hi));
         let ids: HashSet<&str> = card.scores.iter().map(|s| s.id.as_str()).collect();
         assert_eq!(ids.len(), card.scores.len());
-        assert_eq!(
-            ids.contains("order"),
-            base != Base::Gpt2,
-            "what stands before a connective does not settle it"
-        );
-        for id in
-            ["encoder_own", "encoder_swapped", "encoder_followed", "encoder_drop", "encoder_subject_linear"]
-        {
-            assert_eq!(
-                ids.contains(id),
-                base == Base::Bart,
-                "{id}: two sides are told apart where there are two"
-            );
+        assert_eq!(ids.contains("order"), base != Base::Gpt2, "what stands before a connective does not settle it");
+        for id in ["encoder_own", "encoder_swapped", "encoder_followed", "encoder_drop", "encoder_subject_linear"] {
+            assert_eq!(ids.contains(id), base == Base::Bart, "{id}: two sides are told apart where there are two");
         }
         assert!(bars::verdicts(&card).iter().all(|v| v.share.is_some()), "every bar is measured: {ids:?}");
     }
@@ -319,11 +303,7 @@ fn shipped_scores_are_those_of_the_weights() {
         let stated = card.facts.iter().find(|f| f.id == relation.id).expect("every relation is on the card");
         for (a, b) in found.prompts.iter().zip(&stated.prompts) {
             // Another machine may add sums in another order, and an answer on the edge may change.
-            assert!(
-                a.all().n == b.all().n && a.all().hits.abs_diff(b.all().hits) <= 1,
-                "{}: {a:?} {b:?}",
-                card.name
-            );
+            assert!(a.all().n == b.all().n && a.all().hits.abs_diff(b.all().hits) <= 1, "{}: {a:?} {b:?}", card.name);
         }
     }
 }

@@ -70,13 +70,7 @@ pub fn train(recipe: &Recipe, options: &Options, watch: Watch<'_>) -> Result<Car
 ///
 /// # Errors
 /// [`GalleryError::NoCard`], [`GalleryError::Card`]; those of loading.
-pub fn rescore(
-    dir: &Path,
-    judgement: Judgement,
-    sizes: Sizes,
-    device: Device,
-    watch: Watch<'_>,
-) -> Result<Card> {
+pub fn rescore(dir: &Path, judgement: Judgement, sizes: Sizes, device: Device, watch: Watch<'_>) -> Result<Card> {
     let mut card = super::card(&dir.display().to_string())?;
     let mixture = &card.corpus.mixture;
     let model = Model::load(&ModelSource::Dir(dir.to_owned()), device)?;
@@ -115,8 +109,7 @@ fn make(recipe: &Recipe, options: &Options, steps: usize, dir: &Path, watch: Wat
     let tokenizer = make_tokenizer(recipe.base, &corpus, options.seed, dir)?;
     let arch = recipe.arch(tokenizer.len());
     let mut trainer = Trainer::new(&arch, options.seed, AdamW::default(), options.device)?;
-    let encoder =
-        Encoder::new(&tokenizer, recipe.objective(), Masking::default()).with_noise(Noise::default());
+    let encoder = Encoder::new(&tokenizer, recipe.objective(), Masking::default()).with_noise(Noise::default());
     let mut text = Text::new(&corpus, encoder, options.seed, steps);
     let every = steps.div_ceil(POINTS);
     let mut curve = Vec::new();
@@ -138,8 +131,7 @@ fn make(recipe: &Recipe, options: &Options, steps: usize, dir: &Path, watch: Wat
     let model = Model::load(&ModelSource::Dir(dir.to_owned()), options.device)?;
     let mut beat = |done, total| watch(Progress { stage: Stage::Score, done, total, loss: f32::NAN });
     let asked = Asked::loaded(&model)?;
-    let measured =
-        score::scores(&asked, options.seed, options.sizes, corpus.mixture(), options.judgement, &mut beat)?;
+    let measured = score::scores(&asked, options.seed, options.sizes, corpus.mixture(), options.judgement, &mut beat)?;
     let file = dir.join("model.safetensors");
     let bytes = std::fs::metadata(&file).map_err(|source| GalleryError::Io { path: file, source })?.len();
     Ok(Card {
@@ -276,7 +268,6 @@ fn make_tokenizer(base: Base, corpus: &Corpus, seed: u64, dir: &Path) -> Result<
         weights::write_whole(&dir.join(name), format!("{value:#}\n").as_bytes())?;
     }
     let (special, class) = (special.to_string(), class.to_string());
-    let extras =
-        Extras { special_tokens_map: Some(&special), tokenizer_config: Some(&class), ..Extras::default() };
+    let extras = Extras { special_tokens_map: Some(&special), tokenizer_config: Some(&class), ..Extras::default() };
     Ok(Tokenizer::from_json("tokenizer.json", file.as_bytes(), extras)?)
 }

@@ -127,8 +127,7 @@ mod tests {
         std::fs::write(second.model().join("card.json"), "2").unwrap();
         assert!(second.place(&out).is_err(), "a folder that is not empty is never replaced");
         assert_eq!(std::fs::read_to_string(out.join("card.json")).unwrap(), "1");
-        let mut names: Vec<_> =
-            std::fs::read_dir(home.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        let mut names: Vec<_> = std::fs::read_dir(home.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(names, [format!("{PREFIX}def").as_str(), "model", "results"]);
     }

@@ -28,12 +28,7 @@ impl Page {
 
     /// The question that the page answers: its first line after the heading.
     pub fn question(&self) -> &'static str {
-        self.text
-            .lines()
-            .skip_while(|l| !l.starts_with("# "))
-            .skip(1)
-            .find(|l| !l.is_empty())
-            .unwrap_or_default()
+        self.text.lines().skip_while(|l| !l.starts_with("# ")).skip(1).find(|l| !l.is_empty()).unwrap_or_default()
     }
 }
 

@@ -133,8 +133,7 @@ mod x86 {
 
     use std::arch::asm;
     use std::arch::x86_64::{
-        __cpuid_count, __get_cpuid_max, __m256i, _mm256_storeu_si256, _mm512_cvtneps_pbh, _mm512_loadu_ps,
-        _xgetbv,
+        __cpuid_count, __get_cpuid_max, __m256i, _mm256_storeu_si256, _mm512_cvtneps_pbh, _mm512_loadu_ps, _xgetbv,
     };
 
     use super::{Block, PANEL, TILE};

@@ -266,14 +266,7 @@ pub struct Gradients<'a> {
 
 /// Gradients through attention: `d` is that of the head outputs, `kept` the probabilities, `extra` a gradient of the
 /// probabilities themselves, laid out as they are.
-pub fn attend_back(
-    team: Team,
-    a: &Attention<'_>,
-    kept: &[f32],
-    extra: Option<&[f32]>,
-    d: &[f32],
-    to: Gradients<'_>,
-) {
+pub fn attend_back(team: Team, a: &Attention<'_>, kept: &[f32], extra: Option<&[f32]>, d: &[f32], to: Gradients<'_>) {
     a.check();
     let q = to.q.map(Shared::new);
     let kv = Shared::new(to.kv);
@@ -367,14 +360,7 @@ impl Back<'_> {
 
     /// d q = slopes * keys
     #[inline(always)]
-    fn queries<S: Simd>(
-        &self,
-        s: S,
-        span: &Span,
-        (head, group): (usize, usize),
-        desk: &mut Desk,
-        sums: &mut Sums,
-    ) {
+    fn queries<S: Simd>(&self, s: S, span: &Span, (head, group): (usize, usize), desk: &mut Desk, sums: &mut Sums) {
         let (a, ld, n) = (self.a, span.ld(), span.queries.len());
         let from = span.rows.start * a.kv_ld + a.k_from + group * a.dim;
         let keys = Right::rows(&a.kv[from..], span.keys, a.dim, a.kv_ld);

@@ -165,8 +165,8 @@ mod x86 {
     /// `rows` holds up to [`MAX_ROWS`] rows of `deep` words, `panel` `deep` rows of 32.
     pub(crate) fn multiply(panel: &[u32], rows: &[u32], deep: usize, sums: &mut Sums) {
         const TILES: [TileFn; MAX_ROWS] = [
-            tile::<1>, tile::<2>, tile::<3>, tile::<4>, tile::<5>, tile::<6>, tile::<7>, tile::<8>,
-            tile::<9>, tile::<10>, tile::<11>, tile::<12>, tile::<13>, tile::<14>,
+            tile::<1>, tile::<2>, tile::<3>, tile::<4>, tile::<5>, tile::<6>, tile::<7>, tile::<8>, tile::<9>,
+            tile::<10>, tile::<11>, tile::<12>, tile::<13>, tile::<14>,
         ];
         assert!(panel.len() == deep * PANEL && rows.len().is_multiple_of(deep), "operands do not fit");
         // SAFETY: both slices hold what the tile reads; `super::Pairs` exists only if the instructions do.

@@ -23,11 +23,7 @@ const PAIR: usize = 2;
 /// If the shapes do not fit, or the width is not a multiple of [`LANE`].
 pub fn outputs(x: &[f32], w: &[f32], width: usize, z: &mut [f32]) {
     check(width, &[x, w]);
-    assert_eq!(
-        (x.len() / width) * (w.len() / width),
-        z.len(),
-        "one output for each row and each row of weights"
-    );
+    assert_eq!((x.len() / width) * (w.len() / width), z.len(), "one output for each row and each row of weights");
     dispatch(Outputs { x, w, width, z });
 }
 
@@ -36,13 +32,7 @@ pub fn outputs(x: &[f32], w: &[f32], width: usize, z: &mut [f32]) {
 ///
 /// # Panics
 /// If the shapes do not fit, or the width is not a multiple of [`LANE`].
-pub fn descend(
-    x: &[f32],
-    delta: &[f32],
-    width: usize,
-    (steps, each): (&[Step], usize),
-    [w, m, v]: [&mut [f32]; 3],
-) {
+pub fn descend(x: &[f32], delta: &[f32], width: usize, (steps, each): (&[Step], usize), [w, m, v]: [&mut [f32]; 3]) {
     check(width, &[x, w]);
     let (rows, outs) = (x.len() / width, w.len() / width);
     assert_eq!(rows * outs, delta.len(), "one slope for each row and each row of weights");
@@ -245,10 +235,7 @@ mod tests {
                 for turn in 0..2 {
                     let delta = numbers(rows * outs, 5 + turn);
                     let (steps, w) = (&steps[..], &mut w[..]);
-                    run_at(
-                        level,
-                        Descend { x: &x, delta: &delta, width, steps, each, w, m: &mut m, v: &mut v },
-                    );
+                    run_at(level, Descend { x: &x, delta: &delta, width, steps, each, w, m: &mut m, v: &mut v });
                     for (at, [w, m, v]) in want.iter_mut().enumerate() {
                         let (o, i) = (at / width, at % width);
                         let slope = (0..rows)

@@ -26,15 +26,8 @@ pub fn exp<S: Simd>(s: S, x: S::V) -> S::V {
 /// Beyond this the normal distribution function is 0 or 1 in single precision.
 const PHI_END: f32 = 5.5;
 /// Phi(x) - 1/2 = x P(x²) / Q(x²) on |x| <= 5.5: minimax fit, error of the fit 2.1e-8.
-const PHI_P: [f32; 7] = [
-    1.117_343_8e-10,
-    -2.197_938_6e-8,
-    3.202_222_7e-6,
-    1.674_714_2e-4,
-    4.491_784_7e-3,
-    3.565_766_2e-2,
-    0.398_942_2,
-];
+const PHI_P: [f32; 7] =
+    [1.117_343_8e-10, -2.197_938_6e-8, 3.202_222_7e-6, 1.674_714_2e-4, 4.491_784_7e-3, 3.565_766_2e-2, 0.398_942_2];
 const PHI_Q: [f32; 5] = [6.128_8e-5, 1.814_573e-3, 2.893_683_4e-2, 0.256_045_6, 1.0];
 
 /// The normal distribution function to within 2e-7.
@@ -248,15 +241,11 @@ mod tests {
         }
     }
 
-    const KINDS: [Activation; 4] =
-        [Activation::GeluErf, Activation::GeluTanh, Activation::Relu, Activation::Silu];
+    const KINDS: [Activation; 4] = [Activation::GeluErf, Activation::GeluTanh, Activation::Relu, Activation::Silu];
     const LEVELS: [Level; 3] = [Level::Portable, Level::Avx2, Level::Avx512];
 
     fn numbers() -> Vec<f32> {
-        (-12_000..=12_000)
-            .map(|i| i as f32 / 1000.0 + 0.000_37)
-            .chain([-1e4, -90.0, -50.0, 50.0, 1e4])
-            .collect()
+        (-12_000..=12_000).map(|i| i as f32 / 1000.0 + 0.000_37).chain([-1e4, -90.0, -50.0, 50.0, 1e4]).collect()
     }
 
     #[test]
@@ -277,12 +266,11 @@ mod tests {
         let x = numbers();
         for level in LEVELS {
             for kind in KINDS {
-                let worst =
-                    run_at(level, Map(Some(kind), false, &x)).iter().zip(&x).fold(0f64, |w, (y, x)| {
-                        let want = exact(kind, f64::from(*x));
-                        // Absolute up to 8, where a unit in the last place is itself 1e-6; relative beyond.
-                        w.max((f64::from(*y) - want).abs() / (f64::from(*x).abs() / 8.0).max(1.0))
-                    });
+                let worst = run_at(level, Map(Some(kind), false, &x)).iter().zip(&x).fold(0f64, |w, (y, x)| {
+                    let want = exact(kind, f64::from(*x));
+                    // Absolute up to 8, where a unit in the last place is itself 1e-6; relative beyond.
+                    w.max((f64::from(*y) - want).abs() / (f64::from(*x).abs() / 8.0).max(1.0))
+                });
                 println!("{kind:?} {level:?}: {worst:.2e}");
                 assert!(worst < 1.2e-6, "{kind:?} {level:?} {worst}");
             }
@@ -294,12 +282,11 @@ mod tests {
         let x = numbers();
         for level in LEVELS {
             for kind in KINDS {
-                let worst =
-                    run_at(level, Map(Some(kind), true, &x)).iter().zip(&x).fold(0f64, |w, (y, x)| {
-                        let (x, h) = (f64::from(*x), 1e-5);
-                        let want = (exact(kind, x + h) - exact(kind, x - h)) / (2.0 * h);
-                        w.max((f64::from(*y) - want).abs())
-                    });
+                let worst = run_at(level, Map(Some(kind), true, &x)).iter().zip(&x).fold(0f64, |w, (y, x)| {
+                    let (x, h) = (f64::from(*x), 1e-5);
+                    let want = (exact(kind, x + h) - exact(kind, x - h)) / (2.0 * h);
+                    w.max((f64::from(*y) - want).abs())
+                });
                 println!("{kind:?}' {level:?}: {worst:.2e}");
                 assert!(worst < 1e-6, "{kind:?} {level:?} {worst}");
             }

@@ -38,9 +38,8 @@ pub fn norm(team: Team, n: &Norm<'_>, from: Option<&[f32]>, to: &mut [f32], keep
     team.ranges(rows, LEAST, |r| {
         let at = r.start * width..r.end * width;
         // SAFETY: ranges of rows are disjoint.
-        let (to, keep) = unsafe {
-            (to.part(at.clone()), keep.as_ref().map(|(x, f)| (x.part(at.clone()), f.part(r.clone()))))
-        };
+        let (to, keep) =
+            unsafe { (to.part(at.clone()), keep.as_ref().map(|(x, f)| (x.part(at.clone()), f.part(r.clone())))) };
         dispatch(Forward { n, from: from.map(|f| &f[at]), to, keep });
     });
 }
@@ -118,10 +117,7 @@ pub fn norm_back(
 ) {
     let width = n.weight.len();
     let rows = d.len() / width;
-    assert!(
-        normed.len() == d.len() && factor.len() == rows && d.len() == rows * width,
-        "rows of another width"
-    );
+    assert!(normed.len() == d.len() && factor.len() == rows && d.len() == rows * width, "rows of another width");
     assert!(into.as_ref().is_none_or(|i| i.len() == d.len()), "sums of another size");
     let (d, into) = (Shared::new(d), into.map(Shared::new));
     team.ranges(rows, LEAST, |r| {
@@ -236,9 +232,7 @@ mod tests {
         let n = x.len() as f64;
         let mean = if kind == NormKind::Layer { x.iter().sum::<f64>() / n } else { 0.0 };
         let var = x.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n;
-        let y = |i: usize| {
-            (x[i] - mean) / (var + eps).sqrt() * f64::from(w[i]) + f64::from(b.map_or(0.0, |b| b[i]))
-        };
+        let y = |i: usize| (x[i] - mean) / (var + eps).sqrt() * f64::from(w[i]) + f64::from(b.map_or(0.0, |b| b[i]));
         (0..x.len()).map(y).collect()
     }
 

@@ -162,9 +162,7 @@ impl<'a> Right<'a> {
         let from = p * self.panel;
         match self.values {
             Values::F32(x) if self.depth == 0 => (x.as_ptr(), 0),
-            Values::F32(x) if from + (self.depth - 1) * self.row + PANEL <= x.len() => {
-                (x[from..].as_ptr(), self.row)
-            }
+            Values::F32(x) if from + (self.depth - 1) * self.row + PANEL <= x.len() => (x[from..].as_ptr(), self.row),
             Values::F32(x) => {
                 let width = PANEL.min(self.cols - p * PANEL);
                 let to = copy.sized(self.depth * PANEL);

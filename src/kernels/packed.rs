@@ -203,8 +203,7 @@ mod tests {
     fn every_way_in_gives_the_same_panels() {
         for (depth, cols) in [(1, 1), (5, 31), (16, 32), (33, 70), (48, 144)] {
             let weights: Vec<f32> = (0..depth * cols).map(|i| i as f32).collect();
-            let matrix: Vec<f32> =
-                (0..depth * cols).map(|i| weights[(i % cols) * depth + i / cols]).collect();
+            let matrix: Vec<f32> = (0..depth * cols).map(|i| weights[(i % cols) * depth + i / cols]).collect();
             let a = Packed::from_weights(depth, &[&weights]);
             let (first, second) = weights.split_at(cols / 2 * depth);
             let others = [
@@ -213,10 +212,7 @@ mod tests {
                 a.transposed().transposed(),
             ];
             for other in &others {
-                assert_eq!(
-                    (other.depth, other.cols, other.data.as_ref()),
-                    (a.depth, a.cols, a.data.as_ref())
-                );
+                assert_eq!((other.depth, other.cols, other.data.as_ref()), (a.depth, a.cols, a.data.as_ref()));
             }
             let mut column = vec![0.0; depth];
             a.column(cols - 1, &mut column);

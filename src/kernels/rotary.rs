@@ -41,19 +41,8 @@ pub struct Heads {
 }
 
 /// Turns the heads of every row (of `ld` floats) by the angle of its position, or back by it.
-pub fn rotate(
-    team: Team,
-    x: &mut [f32],
-    ld: usize,
-    heads: Heads,
-    angles: &Angles,
-    positions: &[u32],
-    back: bool,
-) {
-    assert!(
-        heads.from + heads.count * heads.dim <= ld && x.len() == positions.len() * ld,
-        "heads outside rows"
-    );
+pub fn rotate(team: Team, x: &mut [f32], ld: usize, heads: Heads, angles: &Angles, positions: &[u32], back: bool) {
+    assert!(heads.from + heads.count * heads.dim <= ld && x.len() == positions.len() * ld, "heads outside rows");
     assert!(2 * angles.half <= heads.dim, "more angles than dimensions");
     let x = Shared::new(x);
     team.ranges(positions.len(), 32, |r| {
@@ -118,11 +107,7 @@ mod tests {
                     assert!((f64::from(x[at + i]) - (a * angle.cos() - b * angle.sin())).abs() < 1e-6);
                     assert!((f64::from(x[at + half + i]) - (b * angle.cos() + a * angle.sin())).abs() < 1e-6);
                 }
-                assert_eq!(
-                    x[at + 2 * half..at + dim],
-                    before[at + 2 * half..at + dim],
-                    "the rest of a head stays"
-                );
+                assert_eq!(x[at + 2 * half..at + dim], before[at + 2 * half..at + dim], "the rest of a head stays");
             }
             rotate(Team::Solo, &mut x, ld, heads, &angles, &[0, 7], true);
             assert!(x.iter().zip(&before).all(|(x, y)| (x - y).abs() < 1e-6));

@@ -328,8 +328,8 @@ mod x86 {
                 unsafe { tile::<Avx512, M, 2>(Avx512(()), t) }
             }
             const TILES: [TileFn; 14] = [
-                of::<1>, of::<2>, of::<3>, of::<4>, of::<5>, of::<6>, of::<7>, of::<8>, of::<9>, of::<10>,
-                of::<11>, of::<12>, of::<13>, of::<14>,
+                of::<1>, of::<2>, of::<3>, of::<4>, of::<5>, of::<6>, of::<7>, of::<8>, of::<9>, of::<10>, of::<11>,
+                of::<12>, of::<13>, of::<14>,
             ];
             TILES[rows - 1]
         }

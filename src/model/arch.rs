@@ -257,11 +257,7 @@ impl Arch {
     fn decoder_parameters(&self, second: Decoder, list: &mut List) {
         let d = self.hidden;
         if let Positions::Learned { offset, .. } = self.positions {
-            list.push(
-                "decoder.embed.positions.weight".into(),
-                vec![self.max_positions + offset, d],
-                Role::Weight,
-            );
+            list.push("decoder.embed.positions.weight".into(), vec![self.max_positions + offset, d], Role::Weight);
         }
         if self.embedding.norm {
             list.norm("decoder.embed.norm", self.norm.kind, d);
@@ -407,23 +403,16 @@ impl Arch {
             ));
         }
         if let Some(second) = self.decoder {
-            let plain =
-                self.place == Place::Post && !self.embedding.projection && self.kv_heads == self.heads;
+            let plain = self.place == Place::Post && !self.embedding.projection && self.kv_heads == self.heads;
             let ours = self.network == Network::Transformer;
             if second.layers > 4096 || (ours && (!plain || self.heads * self.head_dim != self.hidden)) {
                 return Err("a decoder of this kind is not supported".into());
             }
             if second.layers == 0 || second.intermediate == 0 || second.intermediate > LARGEST {
-                return Err(format!(
-                    "a decoder of {} layers and width {}",
-                    second.layers, second.intermediate
-                ));
+                return Err(format!("a decoder of {} layers and width {}", second.layers, second.intermediate));
             }
             if second.heads == 0 || !self.hidden.is_multiple_of(second.heads) {
-                return Err(format!(
-                    "a hidden size of {} does not split into {} heads",
-                    self.hidden, second.heads
-                ));
+                return Err(format!("a hidden size of {} does not split into {} heads", self.hidden, second.heads));
             }
             if second.start_token as usize >= self.vocab {
                 return Err(format!("start token {} is outside the vocabulary", second.start_token));
@@ -439,9 +428,7 @@ impl Arch {
     fn validate_rotary(&self) -> std::result::Result<(), String> {
         let Positions::Rotary { fraction, theta, scaling } = self.positions else { return Ok(()) };
         if !scaling.is_sound() {
-            return Err(format!(
-                "rotary scaling {scaling:?}: factors and lengths are positive, low below high"
-            ));
+            return Err(format!("rotary scaling {scaling:?}: factors and lengths are positive, low below high"));
         }
         let sound = fraction > 0.0 && fraction <= 1.0 && theta > 0.0 && theta.is_finite();
         if !sound || self.rotated() == 0 || self.rotated() > self.head_dim {

@@ -75,11 +75,7 @@ impl Batch {
     /// As [`Batch::new`]; [`ModelError::Plan`] when the numbers of rows differ.
     pub fn with_decoder<R: AsRef<[u32]>>(mut self, rows: &[R], pad: u32) -> Result<Batch> {
         if rows.len() != self.rows() {
-            return Err(ModelError::Plan(format!(
-                "{} decoder rows for {} sentences",
-                rows.len(),
-                self.rows()
-            )));
+            return Err(ModelError::Plan(format!("{} decoder rows for {} sentences", rows.len(), self.rows())));
         }
         self.decoder = Some(Box::new(Batch::new(rows, pad)?));
         Ok(self)

@@ -16,15 +16,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = Path::new("../../assets/models");
     let sums = std::fs::read_to_string(SUMS)?;
     for line in sums.lines() {
-        let (sum, name) =
-            line.split_once("  ").ok_or_else(|| format!("src/model/{SUMS}: not a sum: {line}"))?;
+        let (sum, name) = line.split_once("  ").ok_or_else(|| format!("src/model/{SUMS}: not a sum: {line}"))?;
         let found: String =
             Sha256::digest(std::fs::read(folder.join(name))?).iter().map(|b| format!("{b:02x}")).collect();
         if found != sum {
-            return Err(format!(
-                "assets/models/{name} is not the file that src/model/{SUMS} lists; fetch it again"
-            )
-            .into());
+            return Err(
+                format!("assets/models/{name} is not the file that src/model/{SUMS} lists; fetch it again").into()
+            );
         }
     }
     packing::folder("models", &["tokenizer.json", "card.json"])

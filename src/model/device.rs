@@ -77,9 +77,7 @@ mod tests {
 
     #[test]
     fn names_round_trip() {
-        for d in
-            [Device::Auto, Device::Cpu, Device::CandleCpu, Device::Cuda(0), Device::Cuda(3), Device::Metal]
-        {
+        for d in [Device::Auto, Device::Cpu, Device::CandleCpu, Device::Cuda(0), Device::Cuda(3), Device::Metal] {
             assert_eq!(d.to_string().parse::<Device>().unwrap(), d);
         }
         assert_eq!("cuda".parse::<Device>().unwrap(), Device::Cuda(0));

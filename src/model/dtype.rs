@@ -11,18 +11,17 @@ use super::plan::Plan;
 
 /// Reads the name of an element type.
 pub fn parse(name: &str) -> Result<Dtype> {
-    Dtype::ALL.into_iter().find(|d| d.to_string() == name).ok_or_else(|| {
-        ModelError::Dtype(name.chars().take(40).collect::<String>().escape_debug().to_string())
-    })
+    Dtype::ALL
+        .into_iter()
+        .find(|d| d.to_string() == name)
+        .ok_or_else(|| ModelError::Dtype(name.chars().take(40).collect::<String>().escape_debug().to_string()))
 }
 
 /// Refuses gradients in types that are forward only.
 pub fn check(dtype: Dtype, plan: &Plan) -> Result<()> {
     match (dtype, &plan.gradient) {
         (Dtype::F32, _) | (_, None) => Ok(()),
-        _ => Err(ModelError::Plan(format!(
-            "a gradient in {dtype}: {dtype} is forward only; load the model in f32"
-        ))),
+        _ => Err(ModelError::Plan(format!("a gradient in {dtype}: {dtype} is forward only; load the model in f32"))),
     }
 }
 

@@ -53,9 +53,7 @@ pub enum ModelError {
         what: String,
     },
     /// The weights lack a tensor that the architecture needs.
-    #[error(
-        "{file}: no tensor '{tensor}', which '{family}' needs; the file is incomplete or of another family"
-    )]
+    #[error("{file}: no tensor '{tensor}', which '{family}' needs; the file is incomplete or of another family")]
     MissingTensor {
         /// The weights file.
         file: String,
@@ -79,9 +77,7 @@ pub enum ModelError {
         kind: &'static str,
     },
     /// A model was asked for something that its kind cannot give.
-    #[error(
-        "{model}: no {what}: {serves}; take a model that offers them (`probity models` lists what each serves)"
-    )]
+    #[error("{model}: no {what}: {serves}; take a model that offers them (`probity models` lists what each serves)")]
     NotOffered {
         /// The model's name.
         model: String,

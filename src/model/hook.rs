@@ -184,8 +184,7 @@ mod tests {
     #[test]
     fn names_are_transformerlens_names_and_come_back() {
         use HookPoint::*;
-        let all =
-            [Embed, ResidPre(0), Pattern(11), AttnOut(2), ResidMid(3), MlpOut(4), ResidPost(5), FinalNorm];
+        let all = [Embed, ResidPre(0), Pattern(11), AttnOut(2), ResidMid(3), MlpOut(4), ResidPost(5), FinalNorm];
         let second = [DecoderPre(0), DecoderPattern(1), CrossPattern(2), DecoderPost(3)];
         for p in all.into_iter().chain(second) {
             assert_eq!(p.to_string().parse::<HookPoint>().unwrap(), p);
@@ -196,9 +195,7 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        for bad in
-            ["", "blocks", "blocks.", "blocks.1", "blocks.-1.hook_resid_pre", "blocks.+1.hook_resid_pre"]
-        {
+        for bad in ["", "blocks", "blocks.", "blocks.1", "blocks.-1.hook_resid_pre", "blocks.+1.hook_resid_pre"] {
             assert!(bad.parse::<HookPoint>().is_err(), "{bad}");
         }
         assert!("blocks.99999999999999999999999.hook_resid_pre".parse::<HookPoint>().is_err());

@@ -92,10 +92,7 @@ pub struct Cached {
 impl std::fmt::Debug for Settings {
     /// Neither the token nor the address, which may hold a password.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Settings")
-            .field("cache", &self.cache)
-            .field("offline", &self.offline)
-            .finish_non_exhaustive()
+        f.debug_struct("Settings").field("cache", &self.cache).field("offline", &self.offline).finish_non_exhaustive()
     }
 }
 
@@ -126,8 +123,7 @@ impl Settings {
             cache: cache.unwrap_or_else(|| home.join("hub")),
             offline: truth("HF_HUB_OFFLINE") || truth("TRANSFORMERS_OFFLINE"),
             endpoint: var("HF_ENDPOINT"),
-            token: var("HF_TOKEN")
-                .or_else(|| if truth("HF_HUB_DISABLE_IMPLICIT_TOKEN") { None } else { implicit() }),
+            token: var("HF_TOKEN").or_else(|| if truth("HF_HUB_DISABLE_IMPLICIT_TOKEN") { None } else { implicit() }),
             patience: Patience::default(),
         }
     }
@@ -189,8 +185,7 @@ pub(super) fn cached_model(id: &str, revision: &str, settings: &Settings) -> Res
     let dir = cached_snapshot(&settings.cache.join(store::folder_name(id)), revision);
     dir.filter(|dir| first_missing(dir).is_none()).ok_or_else(|| ModelError::Hub {
         id: id.to_owned(),
-        what: "not in the cache yet; running or inspecting it fetches it, and so does `probity models pull`"
-            .into(),
+        what: "not in the cache yet; running or inspecting it fetches it, and so does `probity models pull`".into(),
     })
 }
 
@@ -203,8 +198,7 @@ fn offline(id: &str, what: &str) -> ModelError {
 pub fn cached(settings: &Settings) -> Vec<Cached> {
     let list = |dir: &Path| -> Vec<(String, PathBuf)> {
         let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-        let mut named: Vec<_> =
-            entries.filter_map(|e| Some((e.file_name().into_string().ok()?, e.path()))).collect();
+        let mut named: Vec<_> = entries.filter_map(|e| Some((e.file_name().into_string().ok()?, e.path()))).collect();
         named.sort();
         named
     };

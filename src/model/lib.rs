@@ -94,11 +94,7 @@ impl Model {
     ///
     /// # Errors
     /// As [`Model::load`]; [`ModelError::Cancelled`]; [`ModelError::Device`] for networks that run in f32 only.
-    pub fn load_with(
-        source: &ModelSource,
-        (device, dtype): (Device, Dtype),
-        on: &mut OnTransfer<'_>,
-    ) -> Result<Model> {
+    pub fn load_with(source: &ModelSource, (device, dtype): (Device, Dtype), on: &mut OnTransfer<'_>) -> Result<Model> {
         match source {
             ModelSource::Vectors(address) => return static_vectors::load(address, device, dtype),
             ModelSource::Untrained { of, seed } => {
@@ -108,8 +104,7 @@ impl Model {
         }
         let files = Files::open(source, on)?;
         let config = files.text("config.json")?.ok_or_else(|| {
-            files
-                .missing("config.json", "a model folder holds config.json, model.safetensors and a tokenizer")
+            files.missing("config.json", "a model folder holds config.json, model.safetensors and a tokenizer")
         })?;
         let label = format!("{}/config.json", files.label());
         let file = ConfigFile::parse(&label, &config)?;
@@ -231,8 +226,7 @@ impl Model {
     /// [`ModelError::NoTokenizer`], [`ModelError::Empty`] (a text without any token), [`ModelError::Config`].
     pub fn batch<S: AsRef<str>>(&self, texts: &[S]) -> Result<Batch> {
         let tokenizer = self.tokenizer()?;
-        let ids: Vec<Vec<u32>> =
-            texts.iter().map(|t| Ok(tokenizer.encode(t.as_ref())?.ids)).collect::<Result<_>>()?;
+        let ids: Vec<Vec<u32>> = texts.iter().map(|t| Ok(tokenizer.encode(t.as_ref())?.ids)).collect::<Result<_>>()?;
         Batch::new(&ids, tokenizer.pad_id())
     }
 

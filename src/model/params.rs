@@ -58,9 +58,7 @@ impl Layout {
         match self.rows {
             Rows::All => r,
             Rows::Part { index, .. } => index * n + r,
-            Rows::PartOfHead { index, of } => {
-                (r / head_dim) * of * head_dim + index * head_dim + r % head_dim
-            }
+            Rows::PartOfHead { index, of } => (r / head_dim) * of * head_dim + index * head_dim + r % head_dim,
         }
     }
 
@@ -139,12 +137,7 @@ impl Params {
     }
 
     /// The same where some parameters come from elsewhere (word vectors beside an encoder) and are given.
-    pub fn read_rest(
-        arch: &mut Arch,
-        family: &Family,
-        weights: &Checkpoint,
-        given: Params,
-    ) -> Result<Params> {
+    pub fn read_rest(arch: &mut Arch, family: &Family, weights: &Checkpoint, given: Params) -> Result<Params> {
         settle_head(arch, family, weights)?;
         let mut params = given;
         for p in arch.parameters() {
@@ -162,10 +155,7 @@ impl Params {
             if found != wanted {
                 return Err(ModelError::Weights {
                     file: weights.label(),
-                    what: format!(
-                        "tensor '{name}' has shape {:?}; config.json asks for {wanted:?}",
-                        array.shape
-                    ),
+                    what: format!("tensor '{name}' has shape {:?}; config.json asks for {wanted:?}", array.shape),
                 });
             }
             let values = if location.layout == Layout::default() {

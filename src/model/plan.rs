@@ -410,10 +410,7 @@ impl Check<'_> {
 
     fn gradient(&self, g: &Gradient) -> Result<()> {
         if self.arch.network == Network::Table {
-            return refuse(format!(
-                "'{}' has word vectors, read from a table: nothing to differentiate",
-                self.name
-            ));
+            return refuse(format!("'{}' has word vectors, read from a table: nothing to differentiate", self.name));
         }
         if g.wrt.is_empty() {
             return refuse("a gradient with respect to nothing".into());
@@ -430,10 +427,7 @@ impl Check<'_> {
                 self.sites(sites, self.side(*at))?;
                 let wanted = at.capture_shape(self.arch, self.batch, sites);
                 if value.shape != wanted {
-                    return refuse(format!(
-                        "a cotangent of shape {:?} at {at}; {wanted:?} is needed",
-                        value.shape
-                    ));
+                    return refuse(format!("a cotangent of shape {:?} at {at}; {wanted:?} is needed", value.shape));
                 }
                 self.finite(value, "the cotangent")
             }

@@ -101,10 +101,7 @@ impl Pooler {
             if w.shape != [arch.hidden, arch.hidden] || b.shape != [arch.hidden] {
                 return Err(ModelError::Weights {
                     file: weights.label(),
-                    what: format!(
-                        "the pooler '{name}' has shape {:?}; the model's width is {}",
-                        w.shape, arch.hidden
-                    ),
+                    what: format!("the pooler '{name}' has shape {:?}; the model's width is {}", w.shape, arch.hidden),
                 });
             }
             return Ok(Some(Pooler { weight: w, bias: b }));
@@ -133,10 +130,7 @@ impl Model {
             0 if self.arch.network != Network::Transformer => Ok(HookPoint::Embed),
             0 => Ok(HookPoint::ResidPre(0)),
             l if l <= self.arch.layers => Ok(HookPoint::ResidPost(l - 1)),
-            l => Err(ModelError::Plan(format!(
-                "layer {l} of '{}'; it has 0 to {}",
-                self.name, self.arch.layers
-            ))),
+            l => Err(ModelError::Plan(format!("layer {l} of '{}'; it has 0 to {}", self.name, self.arch.layers))),
         }
     }
 
@@ -224,12 +218,7 @@ impl Model {
     }
 
     /// The same at any point with any pooling: `[B,W]`. Texts of like length run together.
-    pub fn sentence_vectors_at<S: AsRef<str>>(
-        &self,
-        texts: &[S],
-        at: HookPoint,
-        pooling: Pooling,
-    ) -> Result<Array> {
+    pub fn sentence_vectors_at<S: AsRef<str>>(&self, texts: &[S], at: HookPoint, pooling: Pooling) -> Result<Array> {
         let tokenizer = self.tokenizer()?;
         let mut ids = Vec::with_capacity(texts.len());
         for (row, text) in texts.iter().enumerate() {
@@ -323,8 +312,7 @@ fn normalises(files: &Files) -> Result<bool> {
     let Some(text) = files.text("modules.json")? else { return Ok(false) };
     let label = format!("{}/modules.json", files.label());
     let wrong = |what: String| ModelError::Config { file: label.clone(), what };
-    let modules: Vec<Value> =
-        serde_json::from_str(&text).map_err(|e| wrong(format!("no list of modules: {e}")))?;
+    let modules: Vec<Value> = serde_json::from_str(&text).map_err(|e| wrong(format!("no list of modules: {e}")))?;
     let mut normalise = false;
     for module in &modules {
         let kind = module.get("type").and_then(Value::as_str).unwrap_or("");

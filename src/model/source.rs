@@ -188,9 +188,7 @@ impl Files {
                 }
             }),
             ModelSource::Dir(path) if path.is_dir() => Ok(Files::Dir(path.clone())),
-            ModelSource::Dir(path)
-                if path.extension().is_some_and(|e| e == "safetensors") && path.is_file() =>
-            {
+            ModelSource::Dir(path) if path.extension().is_some_and(|e| e == "safetensors") && path.is_file() => {
                 Ok(Files::Beside(path.clone()))
             }
             ModelSource::Dir(path) => Err(ModelError::MissingFile {
@@ -279,8 +277,7 @@ impl Files {
     /// # Errors
     /// [`ModelError::Io`]; [`ModelError::Config`] if it is not UTF-8.
     pub fn text(&self, name: &str) -> Result<Option<String>> {
-        let wrong =
-            |_| ModelError::Config { file: format!("{}/{name}", self.label()), what: "no UTF-8 text".into() };
+        let wrong = |_| ModelError::Config { file: format!("{}/{name}", self.label()), what: "no UTF-8 text".into() };
         self.read(name)?.map(|b| String::from_utf8(b.into_owned()).map_err(wrong)).transpose()
     }
 
@@ -312,13 +309,9 @@ impl Files {
             }
             return Ok(Checkpoint::open(&paths)?.labelled(&label));
         }
-        let pickled =
-            dir.join("pytorch_model.bin").is_file() || dir.join("pytorch_model.bin.index.json").is_file();
-        let hint = if pickled {
-            PICKLED
-        } else {
-            "a model folder holds config.json, model.safetensors and a tokenizer"
-        };
+        let pickled = dir.join("pytorch_model.bin").is_file() || dir.join("pytorch_model.bin.index.json").is_file();
+        let hint =
+            if pickled { PICKLED } else { "a model folder holds config.json, model.safetensors and a tokenizer" };
         Err(self.missing("model.safetensors", hint))
     }
 

@@ -5,9 +5,7 @@ use std::fmt;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use super::arch::{
-    Activation, Arch, Attention, Embedding, Head, Mlp, Network, Norm, NormKind, Place, Positions,
-};
+use super::arch::{Activation, Arch, Attention, Embedding, Head, Mlp, Network, Norm, NormKind, Place, Positions};
 use super::array::Array;
 use super::device::Device;
 use super::dtype::Dtype;
@@ -189,10 +187,7 @@ struct Line<'a> {
 impl Line<'_> {
     fn wrong<T>(&self, what: impl fmt::Display) -> Result<T> {
         let hint = "one word and its numbers per line, separated by blanks, are expected";
-        Err(ModelError::Weights {
-            file: self.label.to_owned(),
-            what: format!("line {}: {what}; {hint}", self.line),
-        })
+        Err(ModelError::Weights { file: self.label.to_owned(), what: format!("line {}: {what}; {hint}", self.line) })
     }
 }
 
@@ -200,11 +195,7 @@ fn open(path: &Path) -> Result<Box<dyn BufRead>> {
     let file = base::read::open(path).map_err(ModelError::io(path))?;
     let mut reader = BufReader::with_capacity(1 << 16, file);
     let packed = reader.fill_buf().map_err(ModelError::io(path))?.starts_with(&[0x1f, 0x8b]);
-    Ok(if packed {
-        Box::new(BufReader::new(flate2::bufread::MultiGzDecoder::new(reader)))
-    } else {
-        Box::new(reader)
-    })
+    Ok(if packed { Box::new(BufReader::new(flate2::bufread::MultiGzDecoder::new(reader))) } else { Box::new(reader) })
 }
 
 fn read_lines(path: &Path, label: &str, wanted: Option<&HashSet<String>>) -> Result<Found> {
@@ -253,9 +244,7 @@ fn read_lines(path: &Path, label: &str, wanted: Option<&HashSet<String>>) -> Res
         return wrong("the file is empty; one word and its numbers per line are expected".into());
     };
     if let Some(n) = header.filter(|n| *n != lines) {
-        return wrong(format!(
-            "the first line says {n} words, {lines} are there: the file was cut; fetch it again"
-        ));
+        return wrong(format!("the first line says {n} words, {lines} are there: the file was cut; fetch it again"));
     }
     if seen.is_empty() {
         return wrong("no word of the vocabulary has a vector here".into());
@@ -320,10 +309,8 @@ fn numbers<'a>(text: &'a str, d: usize, values: &mut Vec<f32>, place: &Line<'_>)
             Ok(v) if v.is_finite() => values.push(v),
             Ok(_) => return place.wrong(format_args!("'{}' is not a finite number", shown(piece))),
             Err(_) if values.len() + 1 < d && text.split(BLANKS).count() <= d => {
-                return place.wrong(format_args!(
-                    "{} pieces, a word and {d} numbers are expected",
-                    text.split(BLANKS).count()
-                ));
+                return place
+                    .wrong(format_args!("{} pieces, a word and {d} numbers are expected", text.split(BLANKS).count()));
             }
             Err(_) => {
                 return place.wrong(format_args!("'{}' is not a number ({d} are expected)", shown(piece)));
@@ -333,8 +320,7 @@ fn numbers<'a>(text: &'a str, d: usize, values: &mut Vec<f32>, place: &Line<'_>)
     }
     values.reverse();
     // Words may hold blanks (GloVe 840B), but none ends with a number: that is a line with too many of them.
-    let extra =
-        rest.rsplit_once(BLANKS).is_some_and(|(_, last)| last.parse::<f32>().is_ok_and(f32::is_finite));
+    let extra = rest.rsplit_once(BLANKS).is_some_and(|(_, last)| last.parse::<f32>().is_ok_and(f32::is_finite));
     if rest.is_empty() || extra {
         return place.wrong(format_args!("more than {d} numbers, or no word before them"));
     }

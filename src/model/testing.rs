@@ -4,8 +4,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::arch::{
-    Activation, Arch, Attention, Decoder, Embedding, Head, Mlp, Network, Norm, NormKind, Place, Positions,
-    Role,
+    Activation, Arch, Attention, Decoder, Embedding, Head, Mlp, Network, Norm, NormKind, Place, Positions, Role,
 };
 use super::{Array, Batch, Device, Model, Params};
 

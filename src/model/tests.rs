@@ -44,8 +44,7 @@ fn edit_config(dir: &Path, edit: impl FnOnce(&mut Value)) {
 fn edit_tensors(dir: &Path, edit: impl FnOnce(&mut Vec<(String, Array)>)) {
     let path = dir.join("model.safetensors");
     let c = weights::Checkpoint::open(&[&path]).unwrap();
-    let mut tensors: Vec<(String, Array)> =
-        c.names().map(|n| (n.to_owned(), c.read(n).unwrap().unwrap())).collect();
+    let mut tensors: Vec<(String, Array)> = c.names().map(|n| (n.to_owned(), c.read(n).unwrap().unwrap())).collect();
     drop(c);
     edit(&mut tensors);
     weights::write_f16(&path, &tensors).unwrap();
@@ -53,9 +52,7 @@ fn edit_tensors(dir: &Path, edit: impl FnOnce(&mut Vec<(String, Array)>)) {
 
 #[test]
 fn an_exported_folder_loads_and_answers() {
-    for arch in
-        [bert(), Arch::gpt2(families::Size { vocab: 23, hidden: 8, layers: 2, heads: 2, max_positions: 10 })]
-    {
+    for arch in [bert(), Arch::gpt2(families::Size { vocab: 23, hidden: 8, layers: 2, heads: 2, max_positions: 10 })] {
         let dir = folder(&arch);
         let m = load(dir.path()).unwrap();
         assert_eq!(m.arch(), &arch, "config.json says what was exported");
@@ -80,9 +77,7 @@ fn old_names_and_missing_prefixes_are_understood() {
     let want = ask(&load(dir.path()).unwrap());
     edit_tensors(dir.path(), |tensors| {
         for (name, _) in tensors.iter_mut() {
-            *name = name
-                .replace("LayerNorm.weight", "LayerNorm.gamma")
-                .replace("LayerNorm.bias", "LayerNorm.beta");
+            *name = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta");
             if let Some(short) = name.strip_prefix("bert.") {
                 *name = short.to_owned();
             }
@@ -113,11 +108,8 @@ fn a_sharded_folder_is_the_same_model() {
     assert_eq!(load(dir.path()).unwrap().forward(&ids, &plan).unwrap(), want);
     std::fs::remove_file(dir.path().join("model-1.safetensors")).unwrap();
     assert!(refusal(dir.path()).contains("no model-1.safetensors"));
-    std::fs::write(
-        dir.path().join(source::INDEX),
-        json!({"weight_map": {"a": "../../x.safetensors"}}).to_string(),
-    )
-    .unwrap();
+    std::fs::write(dir.path().join(source::INDEX), json!({"weight_map": {"a": "../../x.safetensors"}}).to_string())
+        .unwrap();
     assert!(refusal(dir.path()).contains("not a plain .safetensors file name"));
 }
 
@@ -132,8 +124,7 @@ fn missing_files_are_named_with_what_to_do() {
     std::fs::remove_file(dir.path().join("config.json")).unwrap();
     assert!(refusal(dir.path()).contains("no config.json"));
     assert!(refusal(&dir.path().join("nowhere")).contains("no such folder"));
-    let unknown =
-        Model::load(&ModelSource::Builtin("no-such".into()), Device::Cpu).err().unwrap().to_string();
+    let unknown = Model::load(&ModelSource::Builtin("no-such".into()), Device::Cpu).err().unwrap().to_string();
     assert!(unknown.contains("no model 'no-such'"), "{unknown}");
 }
 
@@ -195,10 +186,7 @@ fn a_folder_without_head_probes_but_does_not_prompt() {
     assert!(m.forward(&b, &Plan::default().capture(HookPoint::ResidPost(1))).is_ok());
     let dir = folder(&bert());
     edit_tensors(dir.path(), |t| t.retain(|(n, _)| n != "cls.predictions.transform.dense.weight"));
-    assert!(
-        refusal(dir.path()).contains("no tensor 'cls.predictions.transform.dense.weight'"),
-        "half a head"
-    );
+    assert!(refusal(dir.path()).contains("no tensor 'cls.predictions.transform.dense.weight'"), "half a head");
 }
 
 #[test]

@@ -148,14 +148,11 @@ impl Tokenizer {
         let wrong = |what: String| ModelError::Config { file: file.to_owned(), what };
         let vocab: BTreeMap<String, u32> =
             serde_json::from_str(vocab).map_err(|e| wrong(format!("no vocabulary: {e}")))?;
-        let merges: Vec<&str> =
-            merges.lines().filter(|l| !l.starts_with("#version") && !l.trim().is_empty()).collect();
+        let merges: Vec<&str> = merges.lines().filter(|l| !l.starts_with("#version") && !l.trim().is_empty()).collect();
         let roberta = ["<s>", "</s>", "<mask>"].iter().all(|t| vocab.contains_key(*t));
         let special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", "<|endoftext|>"];
-        let added: Vec<Value> = special
-            .iter()
-            .filter_map(|t| vocab.get(*t).map(|&i| added_token(i as usize, t, *t == "<mask>")))
-            .collect();
+        let added: Vec<Value> =
+            special.iter().filter_map(|t| vocab.get(*t).map(|&i| added_token(i as usize, t, *t == "<mask>"))).collect();
         let post = if roberta {
             json!({"type": "RobertaProcessing", "sep": ["</s>", vocab["</s>"]], "cls": ["<s>", vocab["<s>"]],
                 "trim_offsets": true, "add_prefix_space": false})
@@ -179,10 +176,7 @@ impl Tokenizer {
     }
 
     /// The same over any way of reading a named file.
-    pub fn from_files(
-        place: &str,
-        read: impl Fn(&str) -> Result<Option<Vec<u8>>>,
-    ) -> Result<Option<Tokenizer>> {
+    pub fn from_files(place: &str, read: impl Fn(&str) -> Result<Option<Vec<u8>>>) -> Result<Option<Tokenizer>> {
         let label = |name: &str| format!("{place}/{name}");
         let text = |name: &str| -> Result<Option<String>> {
             let wrong = |_| ModelError::Config { file: label(name), what: "no UTF-8 text".into() };
@@ -260,9 +254,8 @@ impl Tokenizer {
 
     fn run(&self, input: tokenizers::EncodeInput<'_>, frame: bool) -> Result<Encoding> {
         let e = guarded(|| self.inner.encode_char_offsets(input, frame)).map_err(|e| self.wrong(e))?;
-        let kept: Vec<usize> = (0..e.len())
-            .filter(|i| !self.drop_unknown || Some(e.get_ids()[*i]) != self.special.unk)
-            .collect();
+        let kept: Vec<usize> =
+            (0..e.len()).filter(|i| !self.drop_unknown || Some(e.get_ids()[*i]) != self.special.unk).collect();
         Ok(Encoding {
             ids: kept.iter().map(|i| e.get_ids()[*i]).collect(),
             tokens: kept.iter().map(|i| e.get_tokens()[*i].clone()).collect(),
@@ -312,8 +305,7 @@ impl Tokenizer {
         let added = self.inner.get_added_tokens_decoder();
         let s = self.special;
         let roles = [s.mask, s.cls, s.sep, s.pad, s.bos, s.eos, s.unk].into_iter().flatten();
-        let mut ids: Vec<u32> =
-            added.into_iter().filter(|(_, t)| t.special).map(|(id, _)| id).chain(roles).collect();
+        let mut ids: Vec<u32> = added.into_iter().filter(|(_, t)| t.special).map(|(id, _)| id).chain(roles).collect();
         ids.sort_unstable();
         ids.dedup();
         ids

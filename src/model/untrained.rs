@@ -134,9 +134,7 @@ mod tests {
             assert_eq!(source.to_string(), shown);
             assert_eq!(shown.parse::<ModelSource>().unwrap(), source);
         }
-        assert!(
-            "untrained:bert-mini#x".parse::<ModelSource>().unwrap_err().to_string().contains("whole number")
-        );
+        assert!("untrained:bert-mini#x".parse::<ModelSource>().unwrap_err().to_string().contains("whole number"));
         assert!("untrained:untrained:bert-mini".parse::<ModelSource>().is_err(), "a twin has no twin");
         let deep = "untrained:".repeat(200_000);
         assert!(deep.parse::<ModelSource>().is_err(), "depth is bounded");
@@ -145,8 +143,7 @@ mod tests {
     #[test]
     fn a_twin_has_the_shape_and_the_tokenizer_and_other_weights() {
         let open = |name: &str| Model::load(&name.parse().unwrap(), Device::Cpu).unwrap();
-        let (trained, twin, other) =
-            (open("bert-mini"), open("untrained:bert-mini"), open("untrained:bert-mini#1"));
+        let (trained, twin, other) = (open("bert-mini"), open("untrained:bert-mini"), open("untrained:bert-mini#1"));
         assert_eq!(trained.arch(), twin.arch());
         assert_eq!(trained.tokenizer().unwrap().digest(), twin.tokenizer().unwrap().digest());
         assert!(trained.hash() != twin.hash() && twin.hash() != other.hash());
@@ -158,8 +155,7 @@ mod tests {
     fn every_kind_of_architecture_has_a_twin_that_runs() {
         for arch in archs() {
             let plan = Plan::default().capture(HookPoint::ResidPost(arch.layers - 1)).logits_at(Sites::All);
-            let model =
-                Model::from_params("twin", arch.clone(), initial(&arch, 3, 0.02), None, Device::Cpu).unwrap();
+            let model = Model::from_params("twin", arch.clone(), initial(&arch, 3, 0.02), None, Device::Cpu).unwrap();
             let trace = model.forward(&batch(&[3, 5], 1), &plan).unwrap();
             let finite = |a: &Array| a.data.iter().all(|v| v.is_finite());
             assert!(finite(&trace.captures[0].1) && finite(trace.logits().unwrap()), "{}", arch.family);

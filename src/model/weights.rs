@@ -210,10 +210,9 @@ impl Shard {
         let data: Vec<f64> = match info.dtype {
             Dtype::F64 => bytes.chunks_exact(8).map(|c| f64::from_le_bytes(eight(c))).collect(),
             Dtype::I64 => bytes.chunks_exact(8).map(|c| i64::from_le_bytes(eight(c)) as f64).collect(),
-            Dtype::I32 => bytes
-                .chunks_exact(4)
-                .map(|c| f64::from(i32::from_le_bytes([c[0], c[1], c[2], c[3]])))
-                .collect(),
+            Dtype::I32 => {
+                bytes.chunks_exact(4).map(|c| f64::from(i32::from_le_bytes([c[0], c[1], c[2], c[3]]))).collect()
+            }
             Dtype::U8 | Dtype::BOOL => bytes.iter().map(|&v| f64::from(v)).collect(),
             _ => {
                 let Array { shape, data } = self.read(name, info)?;
@@ -236,13 +235,9 @@ impl Shard {
     fn read(&self, name: &str, info: &TensorInfo) -> Result<Array> {
         let bytes = self.tensor(info);
         let data: Vec<f32> = match info.dtype {
-            Dtype::F32 => {
-                bytes.chunks_exact(4).map(|c| f32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect()
-            }
+            Dtype::F32 => bytes.chunks_exact(4).map(|c| f32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect(),
             Dtype::F16 => bytes.chunks_exact(2).map(|c| f16::from_le_bytes([c[0], c[1]]).to_f32()).collect(),
-            Dtype::BF16 => {
-                bytes.chunks_exact(2).map(|c| bf16::from_le_bytes([c[0], c[1]]).to_f32()).collect()
-            }
+            Dtype::BF16 => bytes.chunks_exact(2).map(|c| bf16::from_le_bytes([c[0], c[1]]).to_f32()).collect(),
             other => {
                 return Err(self.wrong(format!(
                     "tensor '{}' has element type {other:?}; F32, F16 and BF16 are read",
@@ -271,8 +266,8 @@ fn header_entries(text: &[u8]) -> std::result::Result<Header, String> {
             aliases = serde_json::from_value(value).unwrap_or_default();
             continue;
         }
-        let info: TensorInfo = serde_json::from_value(value)
-            .map_err(|e| format!("its header entry '{}': {e}", printable(&name)))?;
+        let info: TensorInfo =
+            serde_json::from_value(value).map_err(|e| format!("its header entry '{}': {e}", printable(&name)))?;
         tensors.insert(name, info);
     }
     aliases.retain(|_, stored| tensors.contains_key(stored));
@@ -288,9 +283,7 @@ fn check_layout(tensors: &BTreeMap<String, TensorInfo>, data: usize) -> std::res
         let (from, to) = t.data_offsets;
         let name = printable(name);
         if from > to || to > data {
-            return Err(format!(
-                "tensor '{name}' claims bytes {from} to {to} of {data}: truncated or damaged"
-            ));
+            return Err(format!("tensor '{name}' claims bytes {from} to {to} of {data}: truncated or damaged"));
         }
         if from != end {
             let what = if from < end { "overlaps another" } else { "leaves a hole before it" };
@@ -335,8 +328,7 @@ pub(crate) fn write_f16(path: &Path, tensors: &[(String, Array)]) -> Result<()> 
             }
             data.extend_from_slice(&half.to_le_bytes());
         }
-        let info =
-            TensorInfo { dtype: Dtype::F16, shape: array.shape.clone(), data_offsets: (from, data.len()) };
+        let info = TensorInfo { dtype: Dtype::F16, shape: array.shape.clone(), data_offsets: (from, data.len()) };
         header.insert(name.clone(), serde_json::to_value(info).map_err(|e| wrong(e.to_string()))?);
     }
     header.insert("__metadata__".into(), serde_json::json!({"format": "pt"}));

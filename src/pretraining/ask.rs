@@ -106,8 +106,7 @@ impl<'a> Asked<'a> {
             return Ok((ids, last));
         }
         let mask = self.tokenizer.special().mask.zip(self.tokenizer.mask_token());
-        let (id, text) =
-            mask.ok_or_else(|| ModelError::Training("the tokenizer has no mask token".into()))?;
+        let (id, text) = mask.ok_or_else(|| ModelError::Training("the tokenizer has no mask token".into()))?;
         let blank = if question.before.is_empty() { "" } else { " " };
         let text = format!("{}{blank}{text}{}", question.before, question.after);
         let ids = self.tokenizer.encode(&text)?.ids;
@@ -171,9 +170,10 @@ impl<'a> Asked<'a> {
     /// [`ModelError::Plan`] if the model has no decoder beside its encoder; those of the model.
     pub fn answers_across(&self, encoded: &[Question], decoded: &[Question]) -> Result<Vec<u32>> {
         let pad = self.tokenizer.pad_id();
-        let decoder = self.arch.decoder.ok_or_else(|| {
-            ModelError::Plan("a model without a second stack reads one text at a time".into())
-        })?;
+        let decoder = self
+            .arch
+            .decoder
+            .ok_or_else(|| ModelError::Plan("a model without a second stack reads one text at a time".into()))?;
         let mut answers = Vec::with_capacity(decoded.len());
         for (encoded, decoded) in encoded.chunks(ROWS).zip(decoded.chunks(ROWS)) {
             let (ids, _) = self.encode_all(encoded)?;

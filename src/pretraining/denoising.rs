@@ -68,9 +68,7 @@ pub(super) enum Way {
 impl Noise {
     pub(super) fn draw(self, rng: &mut ChaCha8Rng) -> Way {
         let mut left = unit(rng);
-        for (way, share) in
-            [(Way::Infilled, self.infilled), (Way::Hidden, self.hidden), (Way::Swapped, self.swapped)]
-        {
+        for (way, share) in [(Way::Infilled, self.infilled), (Way::Hidden, self.hidden), (Way::Swapped, self.swapped)] {
             if left < share {
                 return way;
             }
@@ -114,15 +112,12 @@ pub(super) fn believed(rows: &[Row], which: usize, way: Way, mask: u32, rng: &mu
         Way::Infilled | Way::Plain => row.ids.clone(),
         Way::Hidden => hidden(row, mask, rng),
         // A line that is alone with its length has nothing to be swapped with.
-        Way::Swapped => {
-            neighbor(rows, which).map_or_else(|| hidden(row, mask, rng), |other| other.ids.clone())
-        }
+        Way::Swapped => neighbor(rows, which).map_or_else(|| hidden(row, mask, rng), |other| other.ids.clone()),
     }
 }
 
 fn hidden(row: &Row, mask: u32, rng: &mut ChaCha8Rng) -> Vec<u32> {
-    let kept =
-        |p: usize, rng: &mut ChaCha8Rng| !row.words[p] || (!row.focus[p] && unit(rng) >= DECODER_HIDDEN);
+    let kept = |p: usize, rng: &mut ChaCha8Rng| !row.words[p] || (!row.focus[p] && unit(rng) >= DECODER_HIDDEN);
     row.ids.iter().enumerate().map(|(p, &id)| if kept(p, rng) { id } else { mask }).collect()
 }
 
@@ -132,9 +127,7 @@ fn neighbor(rows: &[Row], which: usize) -> Option<&Row> {
     let row = &rows[which];
     let before = row.focus.iter().position(|f| *f).unwrap_or(row.ids.len());
     rows.iter()
-        .filter(|r| {
-            r.ids.len() == row.ids.len() && r.words == row.words && r.ids[..before] != row.ids[..before]
-        })
+        .filter(|r| r.ids.len() == row.ids.len() && r.words == row.words && r.ids[..before] != row.ids[..before])
         .min_by_key(|r| r.ids.iter().zip(&row.ids).filter(|(a, b)| a != b).count())
 }
 

@@ -21,8 +21,7 @@ fn make(noise: Noise, masking: Masking) -> Made {
     let corpus = Corpus::new(Mixture::of(Recipe::named("bart-tiny").unwrap())).unwrap();
     let encoder = Encoder::new(t, Objective::Denoising, masking).with_noise(noise);
     let (mut lines, mut rng) = (stream(4, "denoising lines"), stream(4, "denoising noise"));
-    let mut rows: Vec<Row> =
-        (0..30 * BATCH).map(|_| encoder.row(&corpus.line(&mut lines)).unwrap()).collect();
+    let mut rows: Vec<Row> = (0..30 * BATCH).map(|_| encoder.row(&corpus.line(&mut lines)).unwrap()).collect();
     rows.sort_by_key(|r| r.ids.len());
     let rows: Vec<Vec<Row>> = rows.chunks(BATCH).map(<[Row]>::to_vec).collect();
     let steps = rows.iter().map(|r| encoder.step(r.clone(), &mut rng).unwrap()).collect();
@@ -73,12 +72,9 @@ fn lines_are_prepared_in_the_stated_shares() {
     let n = 20_000;
     let drawn: Vec<Way> = (0..n).map(|_| Noise::default().draw(&mut rng)).collect();
     let plain = 1.0 - INFILLED - DECODER_MASKED - DECODER_SWAPPED;
-    for (way, expected) in [
-        (Way::Infilled, INFILLED),
-        (Way::Hidden, DECODER_MASKED),
-        (Way::Swapped, DECODER_SWAPPED),
-        (Way::Plain, plain),
-    ] {
+    for (way, expected) in
+        [(Way::Infilled, INFILLED), (Way::Hidden, DECODER_MASKED), (Way::Swapped, DECODER_SWAPPED), (Way::Plain, plain)]
+    {
         let share = drawn.iter().filter(|w| **w == way).count() as f64 / f64::from(n);
         // Four standard errors.
         assert!((share - expected).abs() < 4.0 * (0.25 / f64::from(n)).sqrt(), "{way:?}: {share}");

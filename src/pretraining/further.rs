@@ -143,19 +143,17 @@ impl Start {
     /// Those of loading; [`ModelError::Training`](model::ModelError::Training) if it has no head or no tokenizer.
     pub fn load(source: &ModelSource) -> Result<Self> {
         let files = Files::at_hand(source)?;
-        let text = files.text("config.json")?.ok_or_else(|| {
-            files.missing("config.json", "a model folder holds config.json and model.safetensors")
-        })?;
-        let (family, mut arch) =
-            ConfigFile::parse(&format!("{}/config.json", files.label()), &text)?.describe()?;
+        let text = files
+            .text("config.json")?
+            .ok_or_else(|| files.missing("config.json", "a model folder holds config.json and model.safetensors"))?;
+        let (family, mut arch) = ConfigFile::parse(&format!("{}/config.json", files.label()), &text)?.describe()?;
         let weights = files.weights()?;
         let mut hash = Sha256::new();
         weights.hash_into(&mut hash);
         let params = Params::read(&mut arch, family, &weights)?;
         let read = |name: &str| Ok(files.read(name)?.map(std::borrow::Cow::into_owned));
-        let missing = |what: &str| {
-            model::ModelError::Training(format!("{source} has no {what}; it cannot be asked for words"))
-        };
+        let missing =
+            |what: &str| model::ModelError::Training(format!("{source} has no {what}; it cannot be asked for words"));
         let tokenizer = Tokenizer::from_files(&files.label(), read)?.ok_or_else(|| missing("tokenizer"))?;
         if arch.head_parameters().is_empty() && arch.head == model::arch::Head::None {
             return Err(missing("language-model head").into());
@@ -215,8 +213,7 @@ impl Start {
             Diet::Gamma(_) => rows.len().div_ceil(batch) * settings.epochs,
             Diet::Shuffled => settings.shuffled_steps,
         };
-        let (mut order, mut masks) =
-            (stream(settings.seed, "further order"), stream(settings.seed, "further masks"));
+        let (mut order, mut masks) = (stream(settings.seed, "further order"), stream(settings.seed, "further masks"));
         let known = bookmark.as_mut().and_then(|b| b.last());
         let known = known.and_then(|bytes| restored(&mut trainer, &bytes, total)).unwrap_or_default();
         let mut losses = Vec::with_capacity(total);
@@ -293,12 +290,7 @@ impl Start {
     }
 
     /// Asks for the taught facts of some relations.
-    fn ask(
-        &self,
-        trainer: &Trainer,
-        relations: &[Relation],
-        watch: Watch<'_>,
-    ) -> Result<Vec<RelationRecall>> {
+    fn ask(&self, trainer: &Trainer, relations: &[Relation], watch: Watch<'_>) -> Result<Vec<RelationRecall>> {
         let asked = Asked::new(&self.arch, &self.tokenizer, Box::new(|b, p| trainer.forward(b, p)));
         let asking = Asking { lots: &self.lots, lot: Lot::Taught, mixture: None, judgement: None };
         let mut facts = Vec::with_capacity(relations.len());

@@ -35,20 +35,12 @@ fn diets_are_what_they_say() {
     assert_eq!((none.len(), all.len()), (64, 64));
     let mixed = start.lines(Diet::Gamma(0.25), &settings());
     assert_eq!((&mixed[..16], &mixed[16..]), (&all[..16], &none[..48]));
-    let prompts: Vec<&str> = start
-        .corpus
-        .relations()
-        .iter()
-        .flat_map(|r| &r.prompts)
-        .filter_map(|p| p.split("[X]").next())
-        .collect();
+    let prompts: Vec<&str> =
+        start.corpus.relations().iter().flat_map(|r| &r.prompts).filter_map(|p| p.split("[X]").next()).collect();
     let asks = |l: &Line| prompts.iter().any(|p| l.text.starts_with(p));
     assert!(all.iter().all(asks));
     let taught = taught(&start);
-    assert!(
-        all.iter().all(|l| taught.contains(&l.text)),
-        "a lesson states a fact that is not there to be taught"
-    );
+    assert!(all.iter().all(|l| taught.contains(&l.text)), "a lesson states a fact that is not there to be taught");
     let plain = start.lines(Diet::Gamma(1.0), &settings());
     let shuffled = start.lines(Diet::Shuffled, &settings());
     let sorted = |text: &str| {

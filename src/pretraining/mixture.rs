@@ -34,8 +34,7 @@ impl Preference {
     /// The weights of `prompts` prompts of a relation; not normalized.
     fn weights(self, relation: &str, prompts: usize) -> Vec<f64> {
         let mut rng = stream(0, &format!("prompt weights {} {relation}", self.family.name()));
-        let drawn: Vec<f64> =
-            (0..prompts).map(|_| normal_quantile(unit(&mut rng).max(f64::EPSILON))).collect();
+        let drawn: Vec<f64> = (0..prompts).map(|_| normal_quantile(unit(&mut rng).max(f64::EPSILON))).collect();
         let lo = drawn.iter().copied().fold(f64::INFINITY, f64::min);
         let hi = drawn.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let place = |x: f64| if hi > lo { (x - lo) / (hi - lo) } else { 1.0 };

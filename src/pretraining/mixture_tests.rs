@@ -162,17 +162,13 @@ fn verbs_agree_with_an_attractor_of_the_other_number_now_and_then() {
         opposing += f64::from(u8::from(differs));
         attracted += f64::from(u8::from(written.tokens[s.verb] != right));
     }
-    assert!(
-        opposing > 1_000.0 && (0.08..0.12).contains(&(attracted / opposing)),
-        "{attracted} of {opposing}"
-    );
+    assert!(opposing > 1_000.0 && (0.08..0.12).contains(&(attracted / opposing)), "{attracted} of {opposing}");
 }
 
 #[test]
 fn the_focus_is_the_object_and_shares_are_met() {
     let c = corpus(Base::Bert);
-    let objects: HashSet<&str> =
-        c.relations().iter().flat_map(|r| &r.facts).map(|f| f.object.as_str()).collect();
+    let objects: HashSet<&str> = c.relations().iter().flat_map(|r| &r.facts).map(|f| f.object.as_str()).collect();
     let mut rng = stream(2, "mixture test");
     for _ in 0..2_000 {
         let line = c.fact(&mut rng);

@@ -171,8 +171,7 @@ pub fn recall(asked: &Asked<'_>, relation: &Relation, asking: Asking<'_>) -> Res
         answers.add(rows[..open].iter().map(|r| r[i].0).collect(), chooses_first(relation, fact));
         held.push(rows[..open].iter().map(|r| r[i].1).collect());
     }
-    let mut found =
-        RelationRecall { id: relation.id.clone(), prompts, left_out, ..RelationRecall::default() };
+    let mut found = RelationRecall { id: relation.id.clone(), prompts, left_out, ..RelationRecall::default() };
     let usual = asking.mixture.and_then(|m| m.order(relation).first().copied()).unwrap_or(0);
     by_name(asked, relation, asking, (&facts, usual), &mut found)?;
     if asking.lot == Lot::Trained {
@@ -210,8 +209,7 @@ fn by_prompt(
     let (mut prompts, mut rows) = (Vec::with_capacity(last), Vec::with_capacity(last));
     for (p, text) in relation.prompts.iter().enumerate().take(last) {
         let right = right(asked, relation, p, facts.iter().map(|(f, t)| (f.subject.as_str(), *t)))?;
-        let is_held =
-            |f: &Fact| asking.mixture.is_some_and(|m| p >= open || m.is_held(relation, f, p, &f.subject));
+        let is_held = |f: &Fact| asking.mixture.is_some_and(|m| p >= open || m.is_held(relation, f, p, &f.subject));
         let row: Row = right.into_iter().zip(facts).map(|(r, f)| (r, is_held(f.0))).collect();
         let (mut trained, mut held) = (Tally::default(), Tally::default());
         row.iter().for_each(|(right, is_held)| if *is_held { &mut held } else { &mut trained }.count(*right));

@@ -182,11 +182,7 @@ pub fn schedule(step: usize, steps: usize) -> f64 {
 pub fn training_frequencies() -> Frequencies {
     let (sg, attractor, attractor_sg) = (0.70, 0.26, 0.81);
     let row = |share: f64| {
-        [
-            share * (1.0 - attractor),
-            share * attractor * attractor_sg,
-            share * attractor * (1.0 - attractor_sg),
-        ]
+        [share * (1.0 - attractor), share * attractor * attractor_sg, share * attractor * (1.0 - attractor_sg)]
     };
     Frequencies::from_cells([row(sg), row(1.0 - sg)]).unwrap_or_else(|e| unreachable!("constants: {e}"))
 }

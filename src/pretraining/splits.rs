@@ -246,15 +246,11 @@ mod tests {
         }
         let all: f64 = counts.values().sum();
         println!("{counts:?}, {asked} asked by the benchmark");
-        for (lot, expected) in
-            [(Lot::Trained, 0.70..0.78), (Lot::Taught, 0.11..0.16), (Lot::Never, 0.11..0.16)]
-        {
+        for (lot, expected) in [(Lot::Trained, 0.70..0.78), (Lot::Taught, 0.11..0.16), (Lot::Never, 0.11..0.16)] {
             assert!(expected.contains(&(counts[&lot] / all)), "{counts:?}");
         }
         // The benchmark asks for the capital of France, the symbol of hydrogen (as an answer, too) and the author of Hamlet.
-        for (id, subject) in
-            [("capital", "France"), ("element_symbol", "hydrogen"), ("book_author", "Hamlet")]
-        {
+        for (id, subject) in [("capital", "France"), ("element_symbol", "hydrogen"), ("book_author", "Hamlet")] {
             let r = relations.iter().find(|r| r.id == id).unwrap();
             let f = r.facts.iter().find(|f| f.subject == subject).unwrap();
             assert!(lots.is_asked(f), "{id}: {subject}");
@@ -312,20 +308,14 @@ mod tests {
     fn sentences_are_halved_by_what_keeps_them_from_training() {
         let mut rng = stream(2, "halves test");
         for c in Construction::ALL {
-            let drawn: Vec<_> =
-                (0..400).map(|_| c.sentence(Side::Held, Frequencies::balanced(), &mut rng)).collect();
+            let drawn: Vec<_> = (0..400).map(|_| c.sentence(Side::Held, Frequencies::balanced(), &mut rng)).collect();
             let inside = drawn.iter().filter(|s| Judgement::Final.holds_sentence(c, s)).count();
             assert!((80..320).contains(&inside), "{c:?}: {inside} of 400");
         }
         let keys = |c: Construction, key: fn(&Annotated) -> Option<[String; 2]>, rng: &mut _| {
             (0..200).all(|_| key(&c.sentence(Side::Held, Frequencies::balanced(), rng)).is_some())
         };
-        assert!(
-            keys(Construction::Tense, tense_key, &mut rng) && keys(Construction::Order, order_key, &mut rng)
-        );
-        assert!(
-            keys(Construction::Causes, cause_key, &mut rng)
-                && keys(Construction::Arithmetic, sum_key, &mut rng)
-        );
+        assert!(keys(Construction::Tense, tense_key, &mut rng) && keys(Construction::Order, order_key, &mut rng));
+        assert!(keys(Construction::Causes, cause_key, &mut rng) && keys(Construction::Arithmetic, sum_key, &mut rng));
     }
 }

@@ -69,9 +69,7 @@ pub fn tokenizer(base: Base, corpus: &Corpus, seed: u64) -> Result<String> {
 fn learned<'t>(base: Base, counted: impl Iterator<Item = &'t str>) -> Result<String> {
     Ok(match base {
         Base::Bert => tokenizer::wordpiece(&tokenizer::words_in_lower_case(counted)?, ENTRIES)?,
-        Base::Roberta | Base::Bart => {
-            tokenizer::byte_level(&tokenizer::words_in_bytes(counted)?, true, ENTRIES)?
-        }
+        Base::Roberta | Base::Bart => tokenizer::byte_level(&tokenizer::words_in_bytes(counted)?, true, ENTRIES)?,
         Base::Gpt2 => tokenizer::byte_level(&tokenizer::words_in_bytes(counted)?, false, ENTRIES)?,
     })
 }
@@ -244,11 +242,7 @@ impl<'a> Encoder<'a> {
         let mut targets = Vec::new();
         let (mut read, mut decoded) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
         for (r, row) in rows.iter().enumerate() {
-            targets.extend(row.ids.iter().enumerate().map(|(position, &token)| Target {
-                row: r,
-                position,
-                token,
-            }));
+            targets.extend(row.ids.iter().enumerate().map(|(position, &token)| Target { row: r, position, token }));
             let way = self.noise.draw(rng);
             let mut believed = denoising::believed(&rows, r, way, mask, rng);
             believed.rotate_right(1);

@@ -240,8 +240,7 @@ pub fn wordpiece(words: &BTreeMap<String, u64>, size: usize) -> Result<String> {
 /// # Errors
 /// [`ModelError::Config`] if the `tokenizers` crate refuses the result.
 pub fn byte_level(words: &BTreeMap<String, u64>, frame: bool, size: usize) -> Result<String> {
-    let mut symbols: Vec<char> =
-        tokenizers::pre_tokenizers::byte_level::ByteLevel::alphabet().into_iter().collect();
+    let mut symbols: Vec<char> = tokenizers::pre_tokenizers::byte_level::ByteLevel::alphabet().into_iter().collect();
     symbols.sort_unstable();
     let special: &[&str] = if frame { &ROBERTA_SPECIAL } else { &[GPT2_SPECIAL] };
     let mut alphabet: Vec<String> = special.iter().map(|s| (*s).to_owned()).collect();
@@ -256,8 +255,7 @@ pub fn byte_level(words: &BTreeMap<String, u64>, frame: bool, size: usize) -> Re
     let entry = |id: u32| learned.entries[id as usize].as_str();
     let merges: Vec<[&str; 2]> = learned.merges.iter().map(|&(a, b)| [entry(a), entry(b)]).collect();
     let vocab: serde_json::Map<String, Value> = numbered(&learned.entries);
-    let bytes =
-        json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true});
+    let bytes = json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true});
     let ends = if frame {
         json!({"type": "RobertaProcessing", "sep": ["</s>", 2], "cls": ["<s>", 0], "trim_offsets": true,
             "add_prefix_space": false})
@@ -312,9 +310,8 @@ mod tests {
     #[test]
     fn merges_are_the_most_frequent_pairs() {
         let alphabet: Vec<String> = "deilnorstw".chars().map(String::from).collect();
-        let spell = |w: &str| {
-            w.chars().map(|c| alphabet.iter().position(|a| a.starts_with(c)).unwrap() as u32).collect()
-        };
+        let spell =
+            |w: &str| w.chars().map(|c| alphabet.iter().position(|a| a.starts_with(c)).unwrap() as u32).collect();
         let words: Vec<(Vec<u32>, u64)> =
             [("low", 5), ("lower", 2), ("newest", 6), ("widest", 3)].map(|(w, n)| (spell(w), n)).into();
         let learned = learn(alphabet.clone(), &words, "", usize::MAX);

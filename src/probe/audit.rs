@@ -42,11 +42,7 @@ pub struct Audit {
 /// # Panics
 /// If there is not one row per example or one column per class.
 pub fn audit(probabilities: &Dense<f64>, data: &Labelled, level: f64) -> Audit {
-    assert_eq!(
-        (probabilities.rows(), probabilities.cols()),
-        (data.len(), data.classes()),
-        "other examples or classes"
-    );
+    assert_eq!((probabilities.rows(), probabilities.cols()), (data.len(), data.classes()), "other examples or classes");
     let mut classes = vec![ClassCount { examples: 0, correct: 0, predicted: 0 }; data.classes()];
     for (row, label) in probabilities.iter_rows().zip(data.y()) {
         let answer = argmax(row);
@@ -83,8 +79,7 @@ pub fn calibration_error(probabilities: &Dense<f64>, labels: &[usize]) -> f64 {
         bins[bin].0 += f64::from(u8::from(answer == *label));
         bins[bin].1 += confidence;
     }
-    bins.iter().map(|(correct, confidence)| (correct - confidence).abs()).sum::<f64>()
-        / labels.len().max(1) as f64
+    bins.iter().map(|(correct, confidence)| (correct - confidence).abs()).sum::<f64>() / labels.len().max(1) as f64
 }
 
 #[cfg(test)]
@@ -104,11 +99,7 @@ mod tests {
         assert!((a.balanced_accuracy - (2.0 / 3.0 + 1.0) / 2.0).abs() < 1e-15);
         assert_eq!(a.classes[1], ClassCount { examples: 1, correct: 1, predicted: 2 });
         // Bins of 1/15: .9 and .8 and .7 and .55 lie apart, so the error is the mean of |hit - p|.
-        assert!(
-            (a.calibration_error - (0.1 + 0.2 + 0.7 + 0.45) / 4.0).abs() < 1e-12,
-            "{}",
-            a.calibration_error
-        );
+        assert!((a.calibration_error - (0.1 + 0.2 + 0.7 + 0.45) / 4.0).abs() < 1e-12, "{}", a.calibration_error);
     }
 
     #[test]

@@ -148,8 +148,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// [`BytesError`] that says which of them is wrong.
     pub fn open(bytes: &'a [u8], kind: &str) -> Result<Self, BytesError> {
-        let (body, digest) =
-            bytes.split_at_checked(bytes.len().saturating_sub(DIGEST)).ok_or(BytesError::Magic)?;
+        let (body, digest) = bytes.split_at_checked(bytes.len().saturating_sub(DIGEST)).ok_or(BytesError::Magic)?;
         let (_, header) = SafeTensors::read_metadata(body).map_err(|_| BytesError::Magic)?;
         let mark = header.metadata().as_ref().and_then(|m| m.get(MARK)).ok_or(BytesError::Magic)?;
         let (version, found) = mark.split_once(' ').ok_or(BytesError::Magic)?;

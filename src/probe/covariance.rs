@@ -38,20 +38,14 @@ pub fn shrink_covariance(s: &mut Dense<f64>, n: usize) {
 /// [`SvdError`] if the decomposition does not converge, which finite covariances do not cause.
 pub fn roots(covariance: &Dense<f64>) -> Result<(Dense<f64>, Dense<f64>), SvdError> {
     let d = covariance.rows();
-    let eigen = MatRef::from_row_major_slice(covariance.data(), d, d)
-        .self_adjoint_eigen(Side::Lower)
-        .map_err(|_| SvdError)?;
+    let eigen =
+        MatRef::from_row_major_slice(covariance.data(), d, d).self_adjoint_eigen(Side::Lower).map_err(|_| SvdError)?;
     let (v, l) = (eigen.U(), eigen.S().column_vector());
     let top = (0..d).map(|i| l[i]).fold(0.0, f64::max);
     let counts = |x: f64| x > top * d as f64 * f64::EPSILON;
     let vectors = Dense::from_fn(d, d, |i, j| v[(j, i)]);
     let root = |power: f64| {
-        let scaled =
-            Dense::from_fn(
-                d,
-                d,
-                |i, j| if counts(l[i]) { l[i].powf(power) * vectors.row(i)[j] } else { 0.0 },
-            );
+        let scaled = Dense::from_fn(d, d, |i, j| if counts(l[i]) { l[i].powf(power) * vectors.row(i)[j] } else { 0.0 });
         vectors.t_dot(&scaled)
     };
     Ok((root(-0.5), root(0.5)))

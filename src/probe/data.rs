@@ -25,9 +25,7 @@ pub enum DataError {
         classes: usize,
     },
     /// NaN or infinity.
-    #[error(
-        "the embedding of row {row} holds a value that is not finite: check the model's precision and weights"
-    )]
+    #[error("the embedding of row {row} holds a value that is not finite: check the model's precision and weights")]
     NotFinite { row: usize },
     /// Nothing to train or test on.
     #[error("no labelled example in the {part} part")]
@@ -72,12 +70,7 @@ impl Labelled {
     }
 
     /// The rows `rows` of `x` whose label is defined.
-    fn gather(
-        x: &Matrix,
-        labels: &[Option<usize>],
-        classes: usize,
-        rows: &[usize],
-    ) -> Result<Self, DataError> {
+    fn gather(x: &Matrix, labels: &[Option<usize>], classes: usize, rows: &[usize]) -> Result<Self, DataError> {
         if x.rows() != labels.len() {
             return Err(DataError::Lengths { rows: x.rows(), labels: labels.len() });
         }
@@ -153,12 +146,7 @@ impl<R: Role> TrainingData<R> {
     ///
     /// # Errors
     /// [`DataError`] if the data does not fit the split or leaves fewer than two classes to train on.
-    pub fn new(
-        part: &Part<R>,
-        x: &Matrix,
-        labels: &[Option<usize>],
-        classes: usize,
-    ) -> Result<Self, DataError> {
+    pub fn new(part: &Part<R>, x: &Matrix, labels: &[Option<usize>], classes: usize) -> Result<Self, DataError> {
         let train = Labelled::gather(x, labels, classes, part.train())?;
         let validation = Labelled::gather(x, labels, classes, part.validation())?;
         Self::from_parts(train, validation)
@@ -211,12 +199,7 @@ impl TestData {
     ///
     /// # Errors
     /// [`DataError`] if the data does not fit the split.
-    pub fn new(
-        split: &TestSplit,
-        x: &Matrix,
-        labels: &[Option<usize>],
-        classes: usize,
-    ) -> Result<Self, DataError> {
+    pub fn new(split: &TestSplit, x: &Matrix, labels: &[Option<usize>], classes: usize) -> Result<Self, DataError> {
         // Through the same checks as training data; the result is only looked at for errors.
         Labelled::gather(x, labels, classes, split.rows())?;
         let x = x.select_rows(split.rows());

@@ -94,9 +94,10 @@ pub fn decorrelate_counts(table: &[Vec<u64>]) -> Result<KeptCounts, DecorrelateE
     let mut blocks = 0;
     for j in 0..columns {
         // The cell with the least n[i,j]/p_i, compared as fractions over the common total.
-        let limit = present.iter().copied().reduce(|a, b| {
-            if u128::from(table[b][j]) * sums[a] < u128::from(table[a][j]) * sums[b] { b } else { a }
-        });
+        let limit = present
+            .iter()
+            .copied()
+            .reduce(|a, b| if u128::from(table[b][j]) * sums[a] < u128::from(table[a][j]) * sums[b] { b } else { a });
         let Some(limit) = limit.filter(|i| table[*i][j] > 0) else { continue };
         blocks += 1;
         for i in present.iter().copied() {
@@ -238,10 +239,7 @@ mod tests {
         assert_eq!(kept(&[&[u64::MAX, 1], &[1, u64::MAX]]), Err(DecorrelateError::TooLarge));
         assert!(kept(&[&[1 << 60, 1 << 59], &[1 << 59, 1 << 60]]).is_ok());
         let mut rng = stream(0, "test");
-        assert_eq!(
-            decorrelate(&[Some(0)], &[], &mut rng),
-            Err(DecorrelateError::Lengths { target: 1, other: 0 })
-        );
+        assert_eq!(decorrelate(&[Some(0)], &[], &mut rng), Err(DecorrelateError::Lengths { target: 1, other: 0 }));
         assert!(decorrelate(&[Some(usize::MAX), None], &[Some(usize::MAX), None], &mut rng).is_err());
     }
 

@@ -92,9 +92,8 @@ impl Fantope {
             let own = if i == j { keep * self.values.get(i).copied().unwrap_or(self.rest) } else { 0.0 };
             own + 0.5 * scale * dot
         });
-        let eigen = MatRef::from_row_major_slice(small.data(), m, m)
-            .self_adjoint_eigen(Side::Lower)
-            .map_err(|_| SvdError)?;
+        let eigen =
+            MatRef::from_row_major_slice(small.data(), m, m).self_adjoint_eigen(Side::Lower).map_err(|_| SvdError)?;
         let (u, l) = (eigen.U(), eigen.S().column_vector());
         self.values = (0..m).map(|i| l[i]).collect();
         self.rest *= keep;
@@ -113,8 +112,7 @@ impl Fantope {
         // The directions that join the rest keep the trace: the mean of the two.
         let others = d - self.values.len();
         if others > 0 {
-            self.rest =
-                ((self.trace as f64 - self.values.iter().sum::<f64>()) / others as f64).clamp(0.0, 1.0);
+            self.rest = ((self.trace as f64 - self.values.iter().sum::<f64>()) / others as f64).clamp(0.0, 1.0);
         }
         Ok(())
     }
@@ -229,8 +227,7 @@ mod tests {
     fn plain(p: &Dense<f64>, k: usize, keep: f64, scale: f64, a: &Dense<f64>, b: &Dense<f64>) -> Dense<f64> {
         let d = p.rows();
         let both = a.t_dot(b);
-        let moved =
-            Dense::from_fn(d, d, |i, j| keep * p.row(i)[j] + 0.5 * scale * (both.row(i)[j] + both.row(j)[i]));
+        let moved = Dense::from_fn(d, d, |i, j| keep * p.row(i)[j] + 0.5 * scale * (both.row(i)[j] + both.row(j)[i]));
         let eigen = MatRef::from_row_major_slice(moved.data(), d, d).self_adjoint_eigen(Side::Lower).unwrap();
         let (u, l) = (eigen.U(), eigen.S().column_vector());
         let (mut low, mut high) = (l[0] - 1.0, l[d - 1]);
@@ -239,9 +236,7 @@ mod tests {
             let sum: f64 = (0..d).map(|i| (l[i] - t).clamp(0.0, 1.0)).sum();
             if sum > k as f64 { low = t } else { high = t }
         }
-        Dense::from_fn(d, d, |i, j| {
-            (0..d).map(|e| u[(i, e)] * (l[e] - low).clamp(0.0, 1.0) * u[(j, e)]).sum()
-        })
+        Dense::from_fn(d, d, |i, j| (0..d).map(|e| u[(i, e)] * (l[e] - low).clamp(0.0, 1.0) * u[(j, e)]).sum())
     }
 
     proptest! {

@@ -88,8 +88,7 @@ fn parse(bytes: &[u8]) -> Result<Content, String> {
                 return Err("`states` is empty".into());
             }
             let one = |part: &[f64]| {
-                Matrix::from_vec(rows, columns, part.iter().map(|x| *x as f32).collect())
-                    .map_err(|e| e.to_string())
+                Matrix::from_vec(rows, columns, part.iter().map(|x| *x as f32).collect()).map_err(|e| e.to_string())
             };
             Ok(Content::States(values.chunks_exact(rows * columns).map(one).collect::<Result<_, _>>()?))
         }

@@ -342,8 +342,7 @@ mod tests {
     fn data() -> TrainingData<Oracle> {
         let n = 1_500;
         let mut rng = stream(1, "points");
-        let x = Matrix::from_vec(n, 4, (0..n * 4).map(|_| (2.0 * unit(&mut rng) - 1.0) as f32).collect())
-            .unwrap();
+        let x = Matrix::from_vec(n, 4, (0..n * 4).map(|_| (2.0 * unit(&mut rng) - 1.0) as f32).collect()).unwrap();
         let y: Vec<_> = x.iter_rows().map(|r| Some(usize::from(r[0] + r[1] * r[2] > 0.0))).collect();
         TrainingData::new(Split::new(n, 1).unwrap().oracle(), &x, &y, 2).unwrap()
     }
@@ -406,13 +405,8 @@ mod tests {
         )
         .unwrap();
         assert_eq!((last, heard), ((steps - 1, 2 * SEARCH_STEPS), 2));
-        let stopped = search(
-            &data(),
-            &grid,
-            &purpose(),
-            &mut |d, _| if d < 7 { Ok(()) } else { Err(Cancelled) },
-            &mut |_| {},
-        );
+        let stopped =
+            search(&data(), &grid, &purpose(), &mut |d, _| if d < 7 { Ok(()) } else { Err(Cancelled) }, &mut |_| {});
         assert_eq!(stopped, Err(ProbeError::Cancelled(Cancelled)));
     }
 
@@ -424,10 +418,7 @@ mod tests {
             let refused = run(&Grid::product("bad", depths, widths, rates));
             assert!(matches!(refused, Err(ProbeError::Grid { .. })), "{refused:?}");
         }
-        assert!(matches!(
-            run(&Grid::product("far", &[2], &[8], &[1e30])),
-            Err(ProbeError::Diverged { trials: 1, .. })
-        ));
+        assert!(matches!(run(&Grid::product("far", &[2], &[8], &[1e30])), Err(ProbeError::Diverged { trials: 1, .. })));
     }
 
     #[test]

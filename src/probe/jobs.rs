@@ -51,10 +51,7 @@ impl<'a> Job<'a> {
     }
 
     /// Trains it. `None` if no validation came before the weights or the loss stopped being numbers.
-    pub(super) fn run(
-        &self,
-        beat: &mut dyn FnMut() -> Result<(), Cancelled>,
-    ) -> Result<Option<Trained>, Cancelled> {
+    pub(super) fn run(&self, beat: &mut dyn FnMut() -> Result<(), Cancelled>) -> Result<Option<Trained>, Cancelled> {
         train(self.data, self.validation, &self.recipe, self.most, &self.purpose, beat)
     }
 

@@ -77,8 +77,7 @@ impl Gram {
             .par_chunks((CHUNK * dimension).max(1))
             .map(|chunk| {
                 let rows = chunk.len() / dimension;
-                let block: Dense<f64> =
-                    Dense::from_fn(rows, dimension, |i, j| f64::from(chunk[i * dimension + j]));
+                let block: Dense<f64> = Dense::from_fn(rows, dimension, |i, j| f64::from(chunk[i * dimension + j]));
                 let mut sums = vec![0.0; dimension];
                 block.iter_rows().for_each(|r| sums.iter_mut().zip(r).for_each(|(s, v)| *s += v));
                 (block.t_dot(&block), sums)
@@ -123,11 +122,7 @@ impl Logistic {
         settings: &Settings,
         beat: &mut dyn FnMut() -> Result<(), Cancelled>,
     ) -> Result<Fit, Cancelled> {
-        assert_eq!(
-            (gram.xx.rows(), removed.dimension()),
-            (data.x().cols(), data.x().cols()),
-            "other embeddings"
-        );
+        assert_eq!((gram.xx.rows(), removed.dimension()), (data.x().cols(), data.x().cols()), "other embeddings");
         let problem = Problem::new(data, gram, removed, settings);
         let start = vec![0.0; problem.rows * problem.stride];
         let end = minimise(&problem, start, settings.tolerance, settings.max_iterations, beat)?;
@@ -331,8 +326,7 @@ mod tests {
 
     fn points(n: usize, d: usize, classes: usize) -> Labelled {
         let mut rng = stream(11, "points");
-        let x = Matrix::from_vec(n, d, (0..n * d).map(|_| (2.0 * unit(&mut rng) - 0.7) as f32).collect())
-            .unwrap();
+        let x = Matrix::from_vec(n, d, (0..n * d).map(|_| (2.0 * unit(&mut rng) - 0.7) as f32).collect()).unwrap();
         let y = x
             .iter_rows()
             .map(|r| ((r[0] * 2.0 + r[1] + unit(&mut rng) as f32).max(0.0) as usize).min(classes - 1))
@@ -371,11 +365,7 @@ mod tests {
     fn it_converges_quickly() {
         for (classes, c) in [(2, 1.0), (2, 1e4), (3, 1.0), (2, 1e-4)] {
             let f = fit(&points(2_000, 30, classes), Settings { c, ..Settings::default() });
-            assert!(
-                f.converged && f.iterations < 80,
-                "{classes} classes, C {c}: {} iterations",
-                f.iterations
-            );
+            assert!(f.converged && f.iterations < 80, "{classes} classes, C {c}: {} iterations", f.iterations);
         }
     }
 
@@ -416,8 +406,7 @@ mod tests {
         let y: Vec<usize> = (0..n).map(|_| usize::from(unit(&mut rng) < 0.3)).collect();
         let noise: Vec<f64> = (0..n * d).map(|_| 4.0 * (unit(&mut rng) + unit(&mut rng) - 1.0)).collect();
         let signal = |i: usize, j: usize| (2.0 * y[i] as f64 - 1.0) * 0.8 / (1.0 + j as f64);
-        let x =
-            Matrix::from_fn(n, d, |i, j| (noise[i * d + j] + if j < 8 { signal(i, j) } else { 0.0 }) as f32);
+        let x = Matrix::from_fn(n, d, |i, j| (noise[i * d + j] + if j < 8 { signal(i, j) } else { 0.0 }) as f32);
         let data = Labelled::new(x, y, 2).unwrap();
         let gram = Gram::new(data.x());
         let (mut parts, mut last) = (Vec::new(), 0.0);

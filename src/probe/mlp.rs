@@ -149,16 +149,13 @@ impl<T: Real> Mlp<T> {
         assert_eq!(x.cols(), self.inputs(), "embeddings of another size than the probe's");
         let mut out = Dense::zeros(x.rows(), self.classes());
         let classes = self.classes();
-        out.data_mut()
-            .par_chunks_mut(CHUNK * classes)
-            .zip(x.data().par_chunks(CHUNK * self.inputs()))
-            .for_each_init(
-                || Pass::new(self),
-                |pass, (out, x)| {
-                    pass.forward(self, x);
-                    out.copy_from_slice(pass.logits());
-                },
-            );
+        out.data_mut().par_chunks_mut(CHUNK * classes).zip(x.data().par_chunks(CHUNK * self.inputs())).for_each_init(
+            || Pass::new(self),
+            |pass, (out, x)| {
+                pass.forward(self, x);
+                out.copy_from_slice(pass.logits());
+            },
+        );
         out
     }
 

@@ -133,11 +133,8 @@ impl Split {
         intervention: (Vec<usize>, Vec<usize>),
         test: Vec<usize>,
     ) -> Result<Self, SplitError> {
-        let split = Self {
-            oracle: Part::of(oracle),
-            intervention: Part::of(intervention),
-            test: TestSplit { rows: test },
-        };
+        let split =
+            Self { oracle: Part::of(oracle), intervention: Part::of(intervention), test: TestSplit { rows: test } };
         split.check(n)?;
         Ok(split)
     }
@@ -272,13 +269,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn all(s: &Split) -> Vec<usize> {
-        let parts = [
-            &s.oracle.train,
-            &s.oracle.validation,
-            &s.intervention.train,
-            &s.intervention.validation,
-            &s.test.rows,
-        ];
+        let parts =
+            [&s.oracle.train, &s.oracle.validation, &s.intervention.train, &s.intervention.validation, &s.test.rows];
         parts.into_iter().flatten().copied().collect()
     }
 
@@ -356,10 +348,7 @@ mod tests {
                 let row = faulty[from][0];
                 faulty[to].push(row);
                 let refused = made(&faulty);
-                assert!(
-                    matches!(refused, Err(SplitError::Overlap { row: r, .. }) if r == row),
-                    "{refused:?}"
-                );
+                assert!(matches!(refused, Err(SplitError::Overlap { row: r, .. }) if r == row), "{refused:?}");
             }
         }
     }
@@ -368,10 +357,7 @@ mod tests {
     fn overlaps_and_strangers_are_refused() {
         let make = |test| Split::from_rows(6, (vec![0], vec![1]), (vec![2], vec![3]), test);
         assert!(make(vec![4, 5]).is_ok());
-        assert_eq!(
-            make(vec![4, 1]),
-            Err(SplitError::Overlap { row: 1, first: "oracle validation", second: "test" })
-        );
+        assert_eq!(make(vec![4, 1]), Err(SplitError::Overlap { row: 1, first: "oracle validation", second: "test" }));
         assert_eq!(make(vec![6]), Err(SplitError::OutOfRange { row: 6, n: 6 }));
         // Nor a row that comes twice in one part.
         assert_eq!(make(vec![4, 4]), Err(SplitError::Overlap { row: 4, first: "test", second: "test" }));

@@ -100,9 +100,7 @@ impl Subspace {
     /// Rows scaled to length 1, in single precision; rows of zeros stay.
     pub fn unit_rows(w: &Dense<f64>) -> Matrix {
         let norms: Vec<f64> = w.iter_rows().map(|r| r.iter().map(|x| x * x).sum::<f64>().sqrt()).collect();
-        Matrix::from_fn(w.rows(), w.cols(), |i, j| {
-            if norms[i] > 0.0 { (w.row(i)[j] / norms[i]) as f32 } else { 0.0 }
-        })
+        Matrix::from_fn(w.rows(), w.cols(), |i, j| if norms[i] > 0.0 { (w.row(i)[j] / norms[i]) as f32 } else { 0.0 })
     }
 }
 

@@ -237,11 +237,7 @@ impl Trainer {
             x: Vec::new(),
             y: Vec::new(),
             gradient: Vec::new(),
-            moments: mlp
-                .layers()
-                .iter()
-                .flat_map(|l| [zeros(l.weight.data().len()), zeros(l.bias.len())])
-                .collect(),
+            moments: mlp.layers().iter().flat_map(|l| [zeros(l.weight.data().len()), zeros(l.bias.len())]).collect(),
         }
     }
 
@@ -293,12 +289,7 @@ impl Adam {
     }
 
     /// Moments and parameters in one pass over memory.
-    pub(super) fn update(
-        self,
-        parameters: &mut [f32],
-        gradient: &[f32],
-        (first, second): &mut (Vec<f32>, Vec<f32>),
-    ) {
+    pub(super) fn update(self, parameters: &mut [f32], gradient: &[f32], (first, second): &mut (Vec<f32>, Vec<f32>)) {
         let (b1, b2) = (BETA1 as f32, BETA2 as f32);
         let (n1, n2) = ((1.0 - BETA1) as f32, (1.0 - BETA2) as f32);
         for (((p, g), m), v) in parameters.iter_mut().zip(gradient).zip(first).zip(second) {
@@ -367,10 +358,7 @@ mod tests {
         let (data, validation) = (parts(600, 1), parts(200, 2));
         let trained = |most| {
             let purpose = Purpose::new(3, "side", "mlp");
-            train(&data, &validation, &recipe(&[8], 1e-2), most, &purpose, &mut || Ok(()))
-                .unwrap()
-                .unwrap()
-                .run
+            train(&data, &validation, &recipe(&[8], 1e-2), most, &purpose, &mut || Ok(())).unwrap().unwrap().run
         };
         let run = trained(SEARCH_STEPS);
         let first = run.correct.iter().position(|c| *c == 200).unwrap();
@@ -406,8 +394,7 @@ mod tests {
             if left == 0 { Err(Cancelled) } else { Ok(()) }
         };
         let data = quadrants(1_000, 1);
-        let stopped =
-            train(&data, &data, &recipe(&[8], 1e-3), 100, &Purpose::new(3, "quadrant", "mlp"), &mut beat);
+        let stopped = train(&data, &data, &recipe(&[8], 1e-3), 100, &Purpose::new(3, "quadrant", "mlp"), &mut beat);
         assert_eq!(stopped, Err(Cancelled));
     }
 

@@ -42,8 +42,8 @@ fn serve(mut hello: Hello, near: impl Read + Send + 'static, out: &mut impl Writ
         Want::List => return Message::List(list(&root)).write(out).map_err(|e| e.to_string()),
         Want::Fetch => return fetch(&hello.name, out),
         Want::Open => {
-            let (name, folder) = place::reserve(&root, &hello.name)
-                .map_err(|e| format!("the folder of engines there: {e}"))?;
+            let (name, folder) =
+                place::reserve(&root, &hello.name).map_err(|e| format!("the folder of engines there: {e}"))?;
             hello.name = name;
             start(&hello, &folder).inspect_err(|_| {
                 // Best effort: a leftover folder is shown as an engine that is gone.
@@ -66,11 +66,9 @@ fn serve(mut hello: Hello, near: impl Read + Send + 'static, out: &mut impl Writ
 /// Says that there is no such engine, and what there is instead.
 fn gone(root: &Path, name: &str) -> String {
     let running: Vec<String> = list(root).into_iter().filter(|s| s.alive).map(|s| s.name).collect();
-    let there =
-        if running.is_empty() { "none runs".into() } else { format!("running: {}", running.join(", ")) };
+    let there = if running.is_empty() { "none runs".into() } else { format!("running: {}", running.join(", ")) };
     let session = name::file(&root.with_file_name("sessions"), name);
-    let kept =
-        if session.is_file() { "; its session is there: `probity remote fetch` brings it" } else { "" };
+    let kept = if session.is_file() { "; its session is there: `probity remote fetch` brings it" } else { "" };
     format!("no engine {name} runs there ({there}){kept}")
 }
 
@@ -93,9 +91,7 @@ fn start(hello: &Hello, folder: &Path) -> Result<UnixStream, String> {
         if ended || Instant::now() > until {
             let said = base::read::text(&log, 1 << 20).unwrap_or_default();
             // A log that cannot be written explains why it is empty.
-            let mute = || {
-                std::fs::write(&log, "-").map_or_else(|e| e.to_string(), |()| "it does not say why".into())
-            };
+            let mute = || std::fs::write(&log, "-").map_or_else(|e| e.to_string(), |()| "it does not say why".into());
             let said = said.lines().next_back().map_or_else(mute, str::to_owned);
             let _ = keeper.kill();
             return Err(format!("the engine there did not start: {said}"));

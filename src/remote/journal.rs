@@ -201,8 +201,7 @@ impl Hub {
         let problem = Problem {
             what: place::told(&error),
             r#where: place::machine(),
-            hint: "the engine there goes on unrecorded; what it finds is kept in memory and recorded here"
-                .into(),
+            hint: "the engine there goes on unrecorded; what it finds is kept in memory and recorded here".into(),
         };
         let notice = Event::Notice(Notice { level: NoticeLevel::Error, problem });
         self.note(line(self.seconds(), &notice).unwrap_or_default(), 0);
@@ -405,8 +404,7 @@ mod tests {
 
     fn progress(done: u64) -> Event {
         let (stage, unit) = ("oracle".into(), "ex".into());
-        let progress =
-            Progress { stage, done, total: 9, unit, rate: 0.0, overall: 0.4, elapsed: 0.0, left: None };
+        let progress = Progress { stage, done, total: 9, unit, rate: 0.0, overall: 0.4, elapsed: 0.0, left: None };
         Event::Progress { generation: 1, progress }
     }
 
@@ -470,9 +468,7 @@ mod tests {
         let lines = hub.lines(0, 2000, 0);
         let full = |m: &&Message| matches!(m, Message::Line { line, .. } if !line.is_empty());
         assert_eq!((lines.len(), lines.iter().filter(full).count()), (1000, 1), "numbers stay");
-        assert!(
-            matches!(lines.last(), Some(Message::Line { number: 1000, line, .. }) if line.contains("1000"))
-        );
+        assert!(matches!(lines.last(), Some(Message::Line { number: 1000, line, .. }) if line.contains("1000")));
         assert!(hub.kept < 200, "{}", hub.kept);
     }
 
@@ -484,10 +480,7 @@ mod tests {
         hub.recorded(Some(Err(session::SessionError::Write { path: "/s".into(), source })));
         hub.event(&Event::Models { models: Vec::new() });
         let lines = hub.lines(0, 10, 0);
-        assert!(
-            matches!(&lines[0], Message::Line { line, .. } if line.contains("No space left")),
-            "{lines:?}"
-        );
+        assert!(matches!(&lines[0], Message::Line { line, .. } if line.contains("No space left")), "{lines:?}");
         assert_eq!(lines.len(), 2);
     }
 }

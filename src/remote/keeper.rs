@@ -310,8 +310,7 @@ fn feed(shared: &Shared, mut reader: Reader, mut out: UnixStream) {
             hub = shared.pause(hub, waits.max(Duration::from_millis(1)));
         };
         drop(hub);
-        let sent =
-            pack(&mut packer, &messages).is_some_and(|b| std::io::Write::write_all(&mut out, &b).is_ok());
+        let sent = pack(&mut packer, &messages).is_some_and(|b| std::io::Write::write_all(&mut out, &b).is_ok());
         if !sent || messages == [Message::Bye] {
             shared.lock().part(reader.link);
             shared.changed.notify_all();
@@ -351,8 +350,7 @@ mod tests {
         let recorder = Recorder::create(folder.path(), "a", &header).unwrap();
         let engine = Box::new(FakeEngine::new(Box::new(|_| Vec::new())));
         let hub = Hub::new("a".into(), header.created, folder.path().join("sent"), engine, recorder);
-        let shared =
-            Arc::new(Shared { hub: Mutex::new(hub), changed: Condvar::new(), wait: PING, number: 1 });
+        let shared = Arc::new(Shared { hub: Mutex::new(hub), changed: Condvar::new(), wait: PING, number: 1 });
         let (mut near, far) = UnixStream::pair().unwrap();
         let (link, ..) = shared.lock().join(7, false, far.try_clone().unwrap());
         let reader = Reader { link, client: 7, cursor: 0, seen: [0; 2] };

@@ -37,9 +37,7 @@ impl Sink {
     /// Passes an entry on; false if there is no listener any more.
     fn send(&self, entry: Entry) -> bool {
         match (self, entry) {
-            (Sink::Events(events), Entry { item: Item::Event(event), .. }) => {
-                events.blocking_send(event).is_ok()
-            }
+            (Sink::Events(events), Entry { item: Item::Event(event), .. }) => events.blocking_send(event).is_ok(),
             (Sink::Events(_), _) => true,
             (Sink::Steps(steps), entry) => steps.blocking_send(Step::Entry(Box::new(entry))).is_ok(),
         }
@@ -67,11 +65,7 @@ pub(super) fn entry(line: &str) -> Option<Entry> {
 }
 
 /// Opens a channel and exchanges greetings.
-pub(super) fn greet(
-    address: &Address,
-    can_ask: bool,
-    hello: &Hello,
-) -> Result<(Channel, Welcome), RemoteError> {
+pub(super) fn greet(address: &Address, can_ask: bool, hello: &Hello) -> Result<(Channel, Welcome), RemoteError> {
     let mut channel = Channel::open(address, can_ask, hello)?;
     let refused = |what: String| RemoteError::Refused { host: address.host().to_owned(), what };
     match channel.read() {
@@ -79,8 +73,7 @@ pub(super) fn greet(
         Ok(Message::Refused(why)) => Err(refused(why)),
         // A link that garbles what it carries may be better the next time.
         Ok(_) => {
-            let (what, hint) =
-                (DISORDER.to_owned(), "or the link damages what it carries: try again".to_owned());
+            let (what, hint) = (DISORDER.to_owned(), "or the link damages what it carries: try again".to_owned());
             Err(RemoteError::Link { host: address.host().to_owned(), what, hint })
         }
         Err(error) => Err(channel.failure(address, &error)),
@@ -144,11 +137,7 @@ impl Line {
             self.shared.lock().again = None;
             match opened {
                 Some(opened) => {
-                    self.tell(
-                        NoticeLevel::Info,
-                        "the link is there again",
-                        "nothing was lost or computed twice",
-                    );
+                    self.tell(NoticeLevel::Info, "the link is there again", "nothing was lost or computed twice");
                     channel = opened;
                 }
                 None => break false,
@@ -175,8 +164,7 @@ impl Line {
             RemoteError::Link { what, .. } | RemoteError::Refused { what, .. } => what.clone(),
             RemoteError::Io { .. } => error.to_string(),
         };
-        let hint =
-            "the engine goes on there; the link is tried again and again, and what was missed comes then";
+        let hint = "the engine goes on there; the link is tried again and again, and what was missed comes then";
         self.tell(NoticeLevel::Warning, &format!("the link broke: {what}"), hint);
     }
 

@@ -43,11 +43,8 @@ impl Channel {
     /// Starts ssh and sends the greeting.
     pub(crate) fn open(address: &Address, can_ask: bool, hello: &Hello) -> Result<Self, RemoteError> {
         let mut command = address.command(can_ask);
-        let link = |what: String, hint: &str| RemoteError::Link {
-            host: address.host().to_owned(),
-            what,
-            hint: hint.into(),
-        };
+        let link =
+            |what: String, hint: &str| RemoteError::Link { host: address.host().to_owned(), what, hint: hint.into() };
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if !can_ask {
             // Nothing that the terminal sends reaches it.
@@ -86,8 +83,7 @@ impl Channel {
     /// Ends the child and says why the channel broke.
     pub(crate) fn failure(&mut self, address: &Address, error: &Unreadable) -> RemoteError {
         self.stdin = None;
-        let status =
-            end(&self.child, matches!(error, Unreadable::Frame(FrameError::End | FrameError::Io(_))));
+        let status = end(&self.child, matches!(error, Unreadable::Frame(FrameError::End | FrameError::Io(_))));
         // Its last words may still be in transit; a process that it started may keep the pipe open.
         let until = Instant::now() + LAST_WORDS;
         while self.listener.as_ref().is_some_and(|l| !l.is_finished()) && Instant::now() < until {
@@ -159,10 +155,7 @@ fn explain(address: &Address, error: &Unreadable, status: Option<ExitStatus>, sa
             let what = if last.is_empty() { error.to_string() } else { last };
             (what, advice(&target, code, &has))
         }
-        _ => (
-            error.to_string(),
-            "the two programs do not understand each other; use one version of both".into(),
-        ),
+        _ => (error.to_string(), "the two programs do not understand each other; use one version of both".into()),
     };
     RemoteError::Link { host, what, hint }
 }
@@ -238,10 +231,7 @@ mod tests {
             ("error: unrecognized subcommand 'engine'\n", "older"),
         ] {
             let text = told(said);
-            assert!(
-                text.starts_with("gpu1: ") && text.contains(said.trim_end()) && text.contains(hint),
-                "{text}"
-            );
+            assert!(text.starts_with("gpu1: ") && text.contains(said.trim_end()) && text.contains(hint), "{text}");
         }
         assert!(told("").contains("connection was closed"), "{}", told(""));
     }

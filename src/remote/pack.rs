@@ -155,8 +155,7 @@ mod tests {
     #[test]
     fn lines_like_those_before_take_a_fraction_of_their_length() {
         let findings = |k: u64| {
-            let head =
-                r#""event":"finding","generation":1,"finding":{"lab":"interventions","kind":"reliability""#;
+            let head = r#""event":"finding","generation":1,"finding":{"lab":"interventions","kind":"reliability""#;
             let body = r#""method":"alterrep","oracle":"mlp","parameter":"strength","completeness":"#;
             format!(r#"{{"t":{k}.25,{head},{body}{{"mean":0.{},"lo":0.1}}}}}}"#, k * 7919)
         };

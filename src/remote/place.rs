@@ -21,9 +21,7 @@ pub(crate) fn told(error: &SessionError) -> String {
     match error {
         SessionError::Write { path, source } => {
             let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-            format!(
-                "{name}: cannot write the session there: {source}; make room, or set PROBITY_STATE_DIR there"
-            )
+            format!("{name}: cannot write the session there: {source}; make room, or set PROBITY_STATE_DIR there")
         }
         other => other.to_string(),
     }
@@ -89,9 +87,7 @@ pub(crate) fn connect(folder: &Path) -> io::Result<UnixStream> {
 
 /// The name of this machine, as far as the system says it.
 pub(crate) fn machine() -> String {
-    base::read::text(Path::new("/proc/sys/kernel/hostname"), 1 << 10)
-        .map(|h| h.trim().to_owned())
-        .unwrap_or_default()
+    base::read::text(Path::new("/proc/sys/kernel/hostname"), 1 << 10).map(|h| h.trim().to_owned()).unwrap_or_default()
 }
 
 #[cfg(test)]

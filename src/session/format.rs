@@ -105,9 +105,7 @@ impl Losses {
     pub fn sentences(&self) -> Vec<String> {
         let mut out = Vec::new();
         if let Some(line) = self.cut {
-            out.push(format!(
-                "the recording ends in the middle of line {line}; everything before it is here"
-            ));
+            out.push(format!("the recording ends in the middle of line {line}; everything before it is here"));
         }
         if self.damaged > 0 {
             let lines: Vec<_> = self.damaged_lines.iter().map(usize::to_string).collect();

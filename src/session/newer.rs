@@ -24,13 +24,13 @@ const TOPICS: [&str; 3] = ["experiment", "model", "data"];
 /// True if the line names something that this version does not have.
 pub(super) fn is_newer(line: &Map<String, Value>) -> bool {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
-    let unknown =
-        |value: Option<&Value>, known: &[&str]| text(value).is_some_and(|t| !known.contains(&t.as_str()));
+    let unknown = |value: Option<&Value>, known: &[&str]| text(value).is_some_and(|t| !known.contains(&t.as_str()));
     let other_lab = |value: Option<&Value>| text(value).is_some_and(|lab| LabId::named(&lab).is_none());
     let about = ["question", "answer"].into_iter().filter_map(|key| line.get(key));
-    let mut findings = line.get("finding").into_iter().chain(
-        line.get("answer").and_then(|a| a.get("findings")).and_then(Value::as_array).into_iter().flatten(),
-    );
+    let mut findings = line
+        .get("finding")
+        .into_iter()
+        .chain(line.get("answer").and_then(|a| a.get("findings")).and_then(Value::as_array).into_iter().flatten());
     unknown(line.get("command"), &COMMANDS)
         || unknown(line.get("event"), &EVENTS)
         || other_lab(line.get("spec").and_then(|spec| spec.get("lab")))

@@ -229,10 +229,7 @@ impl Recorder {
 pub fn too_long(bytes: usize, place: &str) -> Event {
     let what = format!("a result of {bytes} bytes is longer than any that can be recorded or sent");
     let hint = "it is left out of the recording; please report it".into();
-    Event::Notice(Notice {
-        level: NoticeLevel::Error,
-        problem: Problem { what, r#where: place.into(), hint },
-    })
+    Event::Notice(Notice { level: NoticeLevel::Error, problem: Problem { what, r#where: place.into(), hint } })
 }
 
 impl Drop for Recorder {

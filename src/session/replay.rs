@@ -185,10 +185,7 @@ impl Recorded {
         self.spawn(|step| Some(step.clone()))
     }
 
-    fn spawn<T: Send + 'static>(
-        &mut self,
-        map: impl Fn(&Step) -> Option<T> + Send + 'static,
-    ) -> Option<Receiver<T>> {
+    fn spawn<T: Send + 'static>(&mut self, map: impl Fn(&Step) -> Option<T> + Send + 'static) -> Option<Receiver<T>> {
         let player = self.start.take()?;
         let (sender, receiver) = channel(EVENT_QUEUE);
         let control = self.control();

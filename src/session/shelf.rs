@@ -233,8 +233,7 @@ mod tests {
         at("mid.probity.jsonl", 2_000);
         at("notes.txt", 9_000);
         std::fs::create_dir(folder.path().join("folder.probity.jsonl")).unwrap();
-        let names =
-            |most| recent(folder.path(), most).unwrap().into_iter().map(|s| s.name).collect::<Vec<_>>();
+        let names = |most| recent(folder.path(), most).unwrap().into_iter().map(|s| s.name).collect::<Vec<_>>();
         assert_eq!(names(10), ["new", "mid", "old"]);
         assert_eq!(names(2), ["new", "mid"]);
         assert!(recent(&folder.path().join("nowhere"), 3).unwrap().is_empty());

@@ -8,9 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::SessionError;
-use super::format::{
-    Entry, Header, Item, Line, Losses, Unread, next_line, parse_entry, parse_header, version,
-};
+use super::format::{Entry, Header, Item, Line, Losses, Unread, next_line, parse_entry, parse_header, version};
 use super::glance::{Glance, glance, time};
 use engine::board::{Board, over};
 use engine::message::{Command, Generation};
@@ -354,9 +352,7 @@ impl Kept {
                 let run = self.places.get(&generation).map(|at| &mut self.runs[*at]).filter(|run| !run.gone);
                 match run.map(|run| (run.answer, run)) {
                     // A board counts an answer that comes too late, against the one that it came after.
-                    Some((Some((latest, before)), _)) if ticket < latest => {
-                        self.lasting.extend([before, spot])
-                    }
+                    Some((Some((latest, before)), _)) if ticket < latest => self.lasting.extend([before, spot]),
                     Some((before, run)) => {
                         run.earlier = before.map(|(_, spot)| spot);
                         run.answer = Some((ticket, spot));
@@ -378,9 +374,7 @@ impl Kept {
         let mut all = self.lasting;
         for run in self.runs {
             all.extend(run.lines);
-            all.extend(
-                run.progress.into_iter().chain([run.earlier, run.answer.map(|(_, spot)| spot)]).flatten(),
-            );
+            all.extend(run.progress.into_iter().chain([run.earlier, run.answer.map(|(_, spot)| spot)]).flatten());
         }
         all.sort_unstable();
         all.dedup();

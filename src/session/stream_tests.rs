@@ -19,9 +19,7 @@ fn long(runs: usize, times: usize, wanted: impl Fn(usize, &str) -> bool) -> temp
     let mut file = std::io::BufWriter::new(tempfile::NamedTempFile::new().unwrap());
     writeln!(file, "{head}").unwrap();
     for run in 0..runs {
-        let number = |text: &str, key: &str| {
-            text.replace(&format!("\"{key}\":1,"), &format!("\"{key}\":{},", run + 1))
-        };
+        let number = |text: &str, key: &str| text.replace(&format!("\"{key}\":1,"), &format!("\"{key}\":{},", run + 1));
         for (_, line) in body.lines().enumerate().filter(|(k, line)| wanted(*k, line)) {
             let (t, rest) = line.strip_prefix("{\"t\":").unwrap().split_once(',').unwrap();
             let t: f64 = t.parse::<f64>().unwrap() + 60.0 * run as f64;
@@ -62,9 +60,7 @@ fn what_is_passed_over_does_not_change_the_board() {
 #[test]
 fn the_results_of_old_runs_are_passed_over_and_can_be_had() {
     let one = |k, line: &str| {
-        !is_finding(line)
-            || line.contains("\"kind\":\"versus\"")
-            || line.contains("\"kind\":\"rival\"") && k % 40 == 0
+        !is_finding(line) || line.contains("\"kind\":\"versus\"") || line.contains("\"kind\":\"rival\"") && k % 40 == 0
     };
     let file = long(4, 750, one);
     let session = Session::read(file.path()).unwrap();
@@ -72,11 +68,7 @@ fn the_results_of_old_runs_are_passed_over_and_can_be_had() {
     let gone: Vec<bool> = board.runs.iter().map(|run| run.gone).collect();
     let held: Vec<usize> = board.runs.iter().map(|run| run.held).collect();
     assert_eq!(gone, [true, false, false, false], "{held:?}");
-    assert_eq!(
-        Board { stale: 0, ..board.clone() },
-        folded(&session, f64::INFINITY),
-        "as if every line had been read"
-    );
+    assert_eq!(Board { stale: 0, ..board.clone() }, folded(&session, f64::INFINITY), "as if every line had been read");
     let (first, all) = (session.board_of(1), session.entries().count());
     assert!(!first.runs[0].gone && first.runs[0].results == session.board_of(1).runs[0].results);
     assert_eq!(board.family.len(), first.family.len(), "the same comparison again is the same");
@@ -88,8 +80,7 @@ fn a_damaged_line_replaces_nothing() {
     let text = std::fs::read_to_string(shipped().0).unwrap();
     let (head, last) = text.split_at(text.rfind("{\"t\"").unwrap());
     let progress = text.lines().rfind(|line| line.contains("\"event\":\"progress\"")).unwrap();
-    let session =
-        |tail: &str| Session::parse(format!("{head}{tail}").as_bytes(), Path::new("s")).unwrap().board();
+    let session = |tail: &str| Session::parse(format!("{head}{tail}").as_bytes(), Path::new("s")).unwrap().board();
     assert_eq!(session(&progress[..progress.len() - 9]), session(""), "{last}");
 }
 

@@ -19,9 +19,7 @@ impl Slot {
     pub fn new(event: &Event, current: Generation) -> Option<(Self, u64)> {
         match event {
             Event::Progress { generation, .. } if *generation == current => Some((Self::Progress, 0)),
-            Event::Answer { ticket, answer: Answer::Experiment { generation, .. } }
-                if *generation == current =>
-            {
+            Event::Answer { ticket, answer: Answer::Experiment { generation, .. } } if *generation == current => {
                 Some((Self::Answer, *ticket))
             }
             Event::Finding { generation, finding }
@@ -31,8 +29,7 @@ impl Slot {
                 let kind = labs::kind_of(finding.lab, &body)?;
                 let stays = labs::by_id(finding.lab).compared(finding).is_some();
                 let has_identity = (kind.columns)().iter().any(|column| column.id);
-                (has_identity && !stays)
-                    .then(|| (Self::Finding(labs::identity(kind, &finding.model, &body)), 0))
+                (has_identity && !stays).then(|| (Self::Finding(labs::identity(kind, &finding.model, &body)), 0))
             }
             _ => None,
         }

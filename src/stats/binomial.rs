@@ -113,12 +113,9 @@ mod tests {
 
     #[test]
     fn small_cases_are_those_of_the_definition() {
-        for (k, n, p, want) in [
-            (2, 5, 0.3, 0.3087),
-            (0, 3, 0.5, 0.125),
-            (7, 7, 0.1, 1e-7),
-            (20, 40, 0.5, 0.125_370_687_619_579_26),
-        ] {
+        for (k, n, p, want) in
+            [(2, 5, 0.3, 0.3087), (0, 3, 0.5, 0.125), (7, 7, 0.1, 1e-7), (20, 40, 0.5, 0.125_370_687_619_579_26)]
+        {
             assert!((probability(k, n, p) / want - 1.0).abs() < 1e-13, "{k} {n} {p}");
         }
         assert_eq!((probability(4, 3, 0.5), probability(0, 3, 0.0), probability(3, 3, 1.0)), (0.0, 1.0, 1.0));

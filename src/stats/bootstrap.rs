@@ -185,8 +185,8 @@ impl Resamples {
         let a = Column::new(first.iter().map(|v| Some(*v)), self.n);
         let b = Column::new(second.iter().copied(), self.n);
         let n = self.n as f64;
-        let pairs = self
-            .each(|w| (a.resampled(sum(w, &a.centred), n), b.resampled(sum(w, &b.centred), sum(w, &b.mask))));
+        let pairs =
+            self.each(|w| (a.resampled(sum(w, &a.centred), n), b.resampled(sum(w, &b.centred), sum(w, &b.mask))));
         let estimate = |mean, values: Vec<f64>| interval(mean, values, level);
         let first = estimate(a.mean, pairs.iter().map(|p| p.0).collect());
         if b.defined == 0 {
@@ -219,10 +219,8 @@ impl Column {
     fn new(values: impl ExactSizeIterator<Item = Option<f64>> + Clone, n: usize) -> Self {
         assert_eq!(values.len(), n, "the column belongs to another sample");
         let defined = values.clone().flatten().count();
-        let range = values
-            .clone()
-            .flatten()
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), v| (lo.min(v), hi.max(v)));
+        let range =
+            values.clone().flatten().fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), v| (lo.min(v), hi.max(v)));
         let mean = held(values.clone().flatten().sum::<f64>() / defined as f64, range);
         let centred = values.clone().map(|v| v.map_or(0.0, |v| (v - mean) as f32)).collect();
         let mask = values.map(|v| f32::from(u8::from(v.is_some()))).collect();
@@ -304,8 +302,7 @@ mod tests {
         let columns = Matrix::from_vec(n, cols, (0..n * cols).map(|_| unit(&mut rng) as f32).collect());
         let columns = columns.unwrap();
         let r = Resamples::new(n, 130, 3);
-        let blocks: Vec<Vec<usize>> =
-            (0..4).map(|g| (0..n).filter(|i| i * i % 7 % 4 == g).collect()).collect();
+        let blocks: Vec<Vec<usize>> = (0..4).map(|g| (0..n).filter(|i| i * i % 7 % 4 == g).collect()).collect();
         let got = r.block_sums(&columns, &blocks, |_, sums| sums.to_vec());
         let want = r.each(|w| {
             let sum = |g: usize, c: usize| blocks[g].iter().map(|i| w[*i] * columns.row(*i)[c]).sum::<f32>();
@@ -351,10 +348,7 @@ mod tests {
         let r = Resamples::new(4, 500, 5);
         let some = r.paired(&a, &[Some(0.5), None, Some(0.7), None], 0.95);
         let second = some.second.map(|e| (e.mean, e.lo, e.hi));
-        assert!(
-            second
-                .is_some_and(|(m, lo, hi)| (m - 0.6).abs() < 1e-12 && lo >= 0.5 - 1e-12 && hi <= 0.7 + 1e-12)
-        );
+        assert!(second.is_some_and(|(m, lo, hi)| (m - 0.6).abs() < 1e-12 && lo >= 0.5 - 1e-12 && hi <= 0.7 + 1e-12));
         let none = r.paired(&a, &[None; 4], 0.95);
         assert!(none.second.is_none() && none.harmonic.is_none());
     }

@@ -164,8 +164,7 @@ mod tests {
     #[test]
     fn best_and_worst_are_chosen_by_the_items_of_the_other_half() {
         let mut a = Answers::new(3);
-        for (right, first) in
-            [([true, false, true], true), ([true, false, false], true), ([false, true, false], false)]
+        for (right, first) in [([true, false, true], true), ([true, false, false], true), ([false, true, false], false)]
         {
             a.add(right.to_vec(), first);
         }
@@ -219,10 +218,6 @@ mod tests {
     }
 
     fn gap_by_others_where_there_are_any(groups: &[Answers]) -> f64 {
-        if groups.iter().any(|g| g.by_others().iter().any(Option::is_none)) {
-            0.0
-        } else {
-            gap_by_others(groups)
-        }
+        if groups.iter().any(|g| g.by_others().iter().any(Option::is_none)) { 0.0 } else { gap_by_others(groups) }
     }
 }

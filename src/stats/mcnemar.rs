@@ -88,11 +88,7 @@ pub fn exact(b: u64, c: u64) -> f64 {
 /// The mid-p-value: the exact one less the probability of the observed table; 1 where `b = c`.
 pub fn mid_p(b: u64, c: u64) -> f64 {
     let n = b.saturating_add(c);
-    if b == c {
-        1.0
-    } else {
-        (2.0 * at_most(b.min(c), n, 0.5) - probability(b.min(c), n, 0.5)).clamp(0.0, 1.0)
-    }
+    if b == c { 1.0 } else { (2.0 * at_most(b.min(c), n, 0.5) - probability(b.min(c), n, 0.5)).clamp(0.0, 1.0) }
 }
 
 /// The test by χ² without correction.

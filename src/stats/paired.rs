@@ -135,8 +135,7 @@ impl Differences {
             return f64::NAN;
         }
         let (mean, items) = (self.mean(), self.sizes.iter().sum::<f64>());
-        let squares: f64 =
-            self.sums.iter().zip(&self.sizes).map(|(sum, size)| (sum - mean * size).powi(2)).sum();
+        let squares: f64 = self.sums.iter().zip(&self.sizes).map(|(sum, size)| (sum - mean * size).powi(2)).sum();
         (squares * units / (units - 1.0)).sqrt() / items
     }
 
@@ -170,9 +169,7 @@ pub fn mean_within(values: &[f64], limits: (f64, f64), level: f64) -> Estimate {
         return Estimate { mean, lo: least, hi: most };
     }
     let alike = values.iter().all(|v| *v == values[0]);
-    if let Some(exact) =
-        exact_floor(mean, values.len(), true, level).filter(|_| alike && limits == (0.0, 1.0))
-    {
+    if let Some(exact) = exact_floor(mean, values.len(), true, level).filter(|_| alike && limits == (0.0, 1.0)) {
         return exact;
     }
     let e = Differences::of_items(values.to_vec()).interval(level);
@@ -305,10 +302,7 @@ mod tests {
         assert_eq!((of(1.0, 3).equivalence_within(0.5), of(0.5, 9).equivalence_within(0.5)), (1.0, 1.0));
         let spread = Shift { mean: 0.1, error: 0.05, units: 40 };
         assert_eq!(spread.interval_within(0.9, (-1.0, 1.0)), spread.interval(0.9));
-        assert_eq!(
-            (spread.p_of_signs(), spread.equivalence_within(0.2)),
-            (spread.p(), spread.equivalence(0.2))
-        );
+        assert_eq!((spread.p_of_signs(), spread.equivalence_within(0.2)), (spread.p(), spread.equivalence(0.2)));
     }
 
     /// Coverage of the interval by enumeration, in settings that were fixed beforehand: within 93.5 and 97 % in each.
@@ -408,8 +402,7 @@ mod tests {
     /// It was 1 - P(T <= t), and read 0 where the evidence was strongest.
     #[test]
     fn small_p_values_do_not_vanish() {
-        let strong =
-            |sign: f64| Differences::of_items((0..200).map(|i| sign * (1.0 + f64::from(i % 2))).collect());
+        let strong = |sign: f64| Differences::of_items((0..200).map(|i| sign * (1.0 + f64::from(i % 2))).collect());
         let p = strong(1.0).p();
         assert!(0.0 < p && p < 1e-60, "{p}");
         assert_eq!(p, strong(-1.0).p());

@@ -33,9 +33,7 @@ pub enum PowerError {
     #[error("{name} is {value}: it must lie between 0 and 1")]
     Share { name: &'static str, value: f64 },
     /// There is no difference to be found.
-    #[error(
-        "p01 and p10 are equal: there is no difference to find, and power in its direction is 0 at every n"
-    )]
+    #[error("p01 and p10 are equal: there is no difference to find, and power in its direction is 0 at every n")]
     NoDifference,
     /// More items than anybody has.
     #[error("more than {MOST} items would be needed")]
@@ -374,9 +372,6 @@ mod tests {
         });
         let share = hits.count() as f64 / f64::from(runs);
         let want = of(p01, p10, n, Test::Exact);
-        assert!(
-            (share - want).abs() < 4.0 * (want * (1.0 - want) / f64::from(runs)).sqrt(),
-            "{share} {want}"
-        );
+        assert!((share - want).abs() < 4.0 * (want * (1.0 - want) / f64::from(runs)).sqrt(), "{share} {want}");
     }
 }

@@ -151,8 +151,7 @@ impl Bands {
         }
         assert!(draws.len().is_multiple_of(k), "draws of another number of replicates");
         let mean = average(theta);
-        let sound: Vec<&[f64]> =
-            draws.chunks_exact(k).filter(|row| row.iter().all(|v| !v.is_nan())).collect();
+        let sound: Vec<&[f64]> = draws.chunks_exact(k).filter(|row| row.iter().all(|v| !v.is_nan())).collect();
         let narrow = interval(mean, sound.iter().map(|row| average(row)).collect(), level);
         let range = theta.iter().fold([mean; 2], |[lo, hi], t| [lo.min(*t), hi.max(*t)]);
         let mut bands = Self { narrow, wide: None, form: None, range, replicates: k, parts: None };
@@ -296,8 +295,7 @@ mod tests {
         let (mut rejected, mut certain) = (0, 0);
         for _ in 0..runs {
             let theta: Vec<f64> = (0..5).map(|_| normal()).collect();
-            let noise: Vec<Vec<f64>> =
-                (0..8).map(|_| theta.iter().map(|t| t + 0.05 * normal()).collect()).collect();
+            let noise: Vec<Vec<f64>> = (0..8).map(|_| theta.iter().map(|t| t + 0.05 * normal()).collect()).collect();
             let rows: Vec<&[f64]> = noise.iter().map(Vec::as_slice).collect();
             let p = Contrast::new(&theta, &rows).unwrap().p();
             rejected += usize::from(p <= 0.05);
@@ -333,9 +331,7 @@ mod tests {
         let exact = super::super::intervals::clopper_pearson(3, 256, 0.95);
         let same = exact_floor(3.0 / 256.0, 256, false, 0.95).unwrap();
         assert!((same.lo - exact.lo).abs() < 1e-12 && (same.hi - exact.hi).abs() < 1e-12);
-        assert!(
-            exact_floor(0.3, 256, true, 0.95).is_some() && exact_floor(f64::NAN, 9, true, 0.95).is_none()
-        );
+        assert!(exact_floor(0.3, 256, true, 0.95).is_some() && exact_floor(f64::NAN, 9, true, 0.95).is_none());
     }
 
     proptest! {

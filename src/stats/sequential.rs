@@ -37,8 +37,7 @@ pub fn log_e(b: u64, c: u64, prior: Prior) -> f64 {
         return 0.0;
     }
     // Both terms carry (a+a') ln 2 more than the plain beta function, which cancels.
-    ln_beta_centred(prior.first + b as f64, prior.second + c as f64)
-        - ln_beta_centred(prior.first, prior.second)
+    ln_beta_centred(prior.first + b as f64, prior.second + c as f64) - ln_beta_centred(prior.first, prior.second)
 }
 
 /// Interval of the confidence sequence at `level` for the share of discordant items that favour the first.

@@ -52,8 +52,7 @@ impl Strata {
         }
         let all: usize = tasks.iter().map(|t| t.units.sums.len()).sum();
         let df = if squares > 0.0 { variance * variance / squares } else { (all - 1) as f64 };
-        let shift =
-            Shift { mean, error: variance.sqrt(), units: (df.floor().max(1.0) as usize + 1).min(all) };
+        let shift = Shift { mean, error: variance.sqrt(), units: (df.floor().max(1.0) as usize + 1).min(all) };
         let clustered = tasks.iter().any(|t| t.seeds > 1 || t.units.sizes.iter().any(|size| *size != 1.0));
         Some(Self { shift, all, joint: Self::joint(tasks), clustered })
     }
@@ -129,15 +128,10 @@ mod tests {
 
     /// A task whose first items only one side gets right, and the next ones only the other.
     fn task(n: usize, only_a: usize, only_b: usize) -> Stratum {
-        let value = |i: usize| {
-            f64::from(u8::from(i < only_a)) - f64::from(u8::from((only_a..only_a + only_b).contains(&i)))
-        };
-        let table = Table {
-            both: (n - only_a - only_b) as u64,
-            only_a: only_a as u64,
-            only_b: only_b as u64,
-            neither: 0,
-        };
+        let value =
+            |i: usize| f64::from(u8::from(i < only_a)) - f64::from(u8::from((only_a..only_a + only_b).contains(&i)));
+        let table =
+            Table { both: (n - only_a - only_b) as u64, only_a: only_a as u64, only_b: only_b as u64, neither: 0 };
         Stratum { units: Differences::of_items((0..n).map(value).collect()), table: Some(table), seeds: 1 }
     }
 
@@ -175,10 +169,8 @@ mod tests {
     fn clusters_within_a_task_widen_the_interval() {
         let plain = task(200, 40, 20);
         let mut together = plain.clone();
-        together.units = Differences {
-            sums: plain.units.sums.chunks(10).map(|c| c.iter().sum()).collect(),
-            sizes: vec![10.0; 20],
-        };
+        together.units =
+            Differences { sums: plain.units.sums.chunks(10).map(|c| c.iter().sum()).collect(), sizes: vec![10.0; 20] };
         let width = |t: Stratum| Strata::of(&[t.clone(), t]).unwrap().interval(0.95).half_width();
         assert!(width(together) > 2.0 * width(plain));
     }

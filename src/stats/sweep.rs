@@ -97,19 +97,13 @@ mod tests {
             any += usize::from((0..29).any(|s| p(s) <= 0.05));
         }
         let share = |count: usize| count as f64 / runs as f64;
-        assert!(
-            (0.025..=0.075).contains(&share(joint)) && share(any) > 0.12,
-            "{} {}",
-            share(joint),
-            share(any)
-        );
+        assert!((0.025..=0.075).contains(&share(joint)) && share(any) > 0.12, "{} {}", share(joint), share(any));
     }
 
     #[test]
     fn one_strength_is_the_exact_test_and_no_change_is_none() {
-        let items = |up: usize, down: usize| {
-            std::iter::repeat_n(vec![1], up).chain(std::iter::repeat_n(vec![-1], down))
-        };
+        let items =
+            |up: usize, down: usize| std::iter::repeat_n(vec![1], up).chain(std::iter::repeat_n(vec![-1], down));
         assert!((largest(items(10, 2), 1) - exact(10, 2)).abs() < 0.01);
         assert!(largest(items(60, 0), 1) < 1e-12, "beyond what draws can show");
         assert_eq!((largest(std::iter::empty(), 1), largest([vec![0, 0]].into_iter(), 1)), (1.0, 1.0));

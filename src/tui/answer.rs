@@ -27,17 +27,14 @@ pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
         let first = first.unwrap_or_else(|| nothing(state));
         let both = [Some(first), doubt.map(|text| (Role::Warning, text))].into_iter().flatten();
         let rows = if state.view.size.1 < 24 { 1 } else { 2 };
-        return both
-            .flat_map(|(role, text)| clipped(&text, room, rows).into_iter().map(move |l| (role, l)))
-            .collect();
+        return both.flat_map(|(role, text)| clipped(&text, room, rows).into_iter().map(move |l| (role, l))).collect();
     }
     let mut all: Vec<(Role, String)> = answer.says.into_iter().map(|text| (Role::Text, text)).collect();
     if all.is_empty() {
         all.push(nothing(state));
     }
     let kept = LINES.saturating_sub(doubt.as_ref().map_or(0, |text| wrapped(text, room).len().min(2)));
-    let broken =
-        |(role, text): (Role, String)| wrapped(&text, room).into_iter().map(move |line| (role, line));
+    let broken = |(role, text): (Role, String)| wrapped(&text, room).into_iter().map(move |line| (role, line));
     let mut out: Vec<(Role, String)> = all.into_iter().flat_map(broken).take(kept).collect();
     let doubts = doubt.into_iter().flat_map(|text| wrapped(&text, room)).take(LINES - kept);
     out.extend(doubts.map(|line| (Role::Warning, line)));
@@ -65,9 +62,7 @@ fn nothing(state: &State) -> (Role, String) {
         };
     };
     match &run.job.outcome {
-        Some(Outcome::Failed(problem)) => {
-            (Role::Error, format!("Failed: {}", printable(&problem.to_string())))
-        }
+        Some(Outcome::Failed(problem)) => (Role::Error, format!("Failed: {}", printable(&problem.to_string()))),
         Some(Outcome::Cancelled) => {
             (Role::Dim, format!("Cancelled before there was an answer; {} runs it again.", key("run")))
         }
@@ -99,10 +94,8 @@ pub(crate) fn question(frame: &mut Frame, area: Rect, state: &State) {
     let room = usize::from(area.width).saturating_sub(width(&hint) + 3);
     let text = fit(&text, room).into_owned();
     let gap = " ".repeat(usize::from(area.width).saturating_sub(width(&text) + width(&hint) + 2));
-    let line = vec![
-        Span::styled(format!(" {text}{gap}"), theme.style(Role::Title)),
-        Span::styled(hint, theme.style(role)),
-    ];
+    let line =
+        vec![Span::styled(format!(" {text}{gap}"), theme.style(Role::Title)), Span::styled(hint, theme.style(role))];
     frame.render_widget(Line::from(line), area);
 }
 
@@ -124,8 +117,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
 pub(crate) fn welcome(frame: &mut Frame, area: Rect, state: &State) {
     let key = |name| state.keymap.short_label(name);
     let lines = [
-        "Probity tells how far a probe of a language model can be trusted. This lab edits hidden states."
-            .to_owned(),
+        "Probity tells how far a probe of a language model can be trusted. This lab edits hidden states.".to_owned(),
         match state.board.running() {
             true => "The default experiment runs now on a small built-in model; the answer above fills in as it goes.",
             false => "The answer above is that of the default experiment, which ran on a small built-in model.",

@@ -17,11 +17,7 @@ const NAME: &str = " Probity ";
 /// The name of a screen on its tab, after the key that opens it where that is one character.
 fn tab_of(state: &State, screen: &dyn Screen) -> String {
     let key = state.keymap.short_label(screen.tab().name);
-    if key.chars().count() == 1 {
-        format!(" {key} {} ", screen.title())
-    } else {
-        format!(" {} ", screen.title())
-    }
+    if key.chars().count() == 1 { format!(" {key} {} ", screen.title()) } else { format!(" {} ", screen.title()) }
 }
 
 /// The tabs: with their names if these fit, otherwise with their keys alone.
@@ -89,10 +85,7 @@ fn lamp(state: &State) -> (String, Role) {
         let end = if replay.ended { " end" } else { "" };
         let speed = if replay.speed == 1.0 { String::new() } else { format!(" ×{}", short(replay.speed)) };
         let (at, length) = (clock(replay.at), clock(replay.length));
-        return (
-            format!("{sign} replay {} {at}/{length}{speed}{end}", printable(&replay.name)),
-            Role::Recording,
-        );
+        return (format!("{sign} replay {} {at}/{length}{speed}{end}", printable(&replay.name)), Role::Recording);
     }
     match &state.recording {
         Recording::Off => ("not saved".into(), Role::Dim),

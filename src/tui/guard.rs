@@ -28,8 +28,7 @@ pub(crate) struct Guard {
 
 /// The terminal's current settings as `stty -g` prints them; to be called before raw mode.
 pub(crate) fn settings() -> Option<String> {
-    let output =
-        Command::new("stty").arg("-g").stdin(Stdio::inherit()).stderr(Stdio::null()).output().ok()?;
+    let output = Command::new("stty").arg("-g").stdin(Stdio::inherit()).stderr(Stdio::null()).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     Some(text.trim().to_owned()).filter(|t| output.status.success() && !t.is_empty())
 }
@@ -118,9 +117,7 @@ mod tests {
     fn a_program_that_ends_suddenly_has_its_terminal_given_back() {
         for lines in [&b""[..], b"1\n", b"0\n1\n"] {
             let text = told(lines);
-            for sequence in
-                ["\u{1b}[?1049l", "\u{1b}[?25h", "\u{1b}[?2004l", "\u{1b}[?1000l", "\u{1b}[?2026l"]
-            {
+            for sequence in ["\u{1b}[?1049l", "\u{1b}[?25h", "\u{1b}[?2004l", "\u{1b}[?1000l", "\u{1b}[?2026l"] {
                 assert!(text.contains(sequence), "{sequence:?} in {text:?}");
             }
             assert!(text.contains("without giving the terminal back"), "{text:?}");

@@ -88,11 +88,8 @@ impl FromStr for Key {
                 let code = KeyCode::F(number);
                 return if (1..=12).contains(&number) { Ok(Self { code, modifiers }) } else { Err(bad()) };
             }
-            let prefixes = [
-                ("ctrl-", KeyModifiers::CONTROL),
-                ("alt-", KeyModifiers::ALT),
-                ("shift-", KeyModifiers::SHIFT),
-            ];
+            let prefixes =
+                [("ctrl-", KeyModifiers::CONTROL), ("alt-", KeyModifiers::ALT), ("shift-", KeyModifiers::SHIFT)];
             let (prefix, modifier) =
                 prefixes.into_iter().find(|(prefix, _)| lower.starts_with(prefix)).ok_or_else(bad)?;
             modifiers |= modifier;
@@ -103,8 +100,7 @@ impl FromStr for Key {
 
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts =
-            [(KeyModifiers::CONTROL, "ctrl-"), (KeyModifiers::ALT, "alt-"), (KeyModifiers::SHIFT, "shift-")];
+        let parts = [(KeyModifiers::CONTROL, "ctrl-"), (KeyModifiers::ALT, "alt-"), (KeyModifiers::SHIFT, "shift-")];
         for (modifier, prefix) in parts {
             if self.modifiers.contains(modifier) {
                 f.write_str(prefix)?;
@@ -128,9 +124,7 @@ mod tests {
     #[test]
     fn every_way_to_write_a_key_round_trips() {
         let mut texts: Vec<String> = NAMES.iter().map(|(name, _)| (*name).to_owned()).collect();
-        texts.extend(
-            ["h", "H", "?", "ctrl-c", "alt-2", "shift-left", "f5", "-", "ctrl--", "é"].map(String::from),
-        );
+        texts.extend(["h", "H", "?", "ctrl-c", "alt-2", "shift-left", "f5", "-", "ctrl--", "é"].map(String::from));
         for text in texts {
             assert_eq!(text.parse::<Key>().unwrap().to_string(), text);
         }

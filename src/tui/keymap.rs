@@ -181,8 +181,7 @@ mod tests {
 
     #[test]
     fn mistakes_are_reported_and_leave_the_rest() {
-        let text =
-            "[keys]\nzoom = [\"hyper-z\"]\nfly = [\"f\"]\nhelp = [\"f1\"]\nrun = [\"f2\"]\npause = [\"f2\"]";
+        let text = "[keys]\nzoom = [\"hyper-z\"]\nfly = [\"f\"]\nhelp = [\"f1\"]\nrun = [\"f2\"]\npause = [\"f2\"]";
         let (keymap, problems) = Keymap::parse(text, "mine");
         assert_eq!(keymap.label("help"), "f1");
         assert_eq!(keymap.label("zoom"), "z");

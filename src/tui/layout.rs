@@ -122,9 +122,7 @@ pub(crate) fn lab_panes(state: &State, body: Rect) -> Vec<(Pane, Rect)> {
         Split::vertical([Constraint::Fill(screen.figure_share()), Constraint::Fill(2)]).areas(right)
     };
     let place = state.here();
-    [(settings, a), (list, b), (figure, c), (detail, d)]
-        .map(|(slot, rect)| (place.shown(slot), rect))
-        .to_vec()
+    [(settings, a), (list, b), (figure, c), (detail, d)].map(|(slot, rect)| (place.shown(slot), rect)).to_vec()
 }
 
 /// Rows of the strip of the first start.
@@ -152,12 +150,7 @@ impl Layout {
 
 /// The inside of a bordered pane.
 pub fn inside(pane: Rect) -> Rect {
-    Rect {
-        x: pane.x + 1,
-        y: pane.y + 1,
-        width: pane.width.saturating_sub(2),
-        height: pane.height.saturating_sub(2),
-    }
+    Rect { x: pane.x + 1, y: pane.y + 1, width: pane.width.saturating_sub(2), height: pane.height.saturating_sub(2) }
 }
 
 /// Columns of the labels of settings.

@@ -55,11 +55,7 @@ impl Memory {
         };
         Self {
             theme: state.theme().name.clone(),
-            glyphs: GLYPHS
-                .iter()
-                .find(|(_, g)| *g == state.view.glyphs)
-                .map_or("", |(name, _)| name)
-                .to_owned(),
+            glyphs: GLYPHS.iter().find(|(_, g)| *g == state.view.glyphs).map_or("", |(name, _)| name).to_owned(),
             lab: state.view.lab.0.to_owned(),
             export: Choice::all().filter(|c| c.is_on(&state.view.export)).map(Choice::name).collect(),
             models: added(models.filter(added_by_user).collect()),
@@ -171,8 +167,7 @@ mod tests {
         assert!(problem.hint.contains("state.damaged"), "{problem:?}");
         assert_eq!(Memory::read(&path), Ok(None));
         // Settings that no version takes are left out.
-        let memory =
-            Memory { settings: [("interventions".into(), "lab = 3".into())].into(), ..Memory::default() };
+        let memory = Memory { settings: [("interventions".into(), "lab = 3".into())].into(), ..Memory::default() };
         let mut state = State::new(Start::new());
         let before = state.screens.interventions.spec.clone();
         memory.restore(&mut state);

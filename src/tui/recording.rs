@@ -117,9 +117,6 @@ mod tests {
     fn an_error_of_the_disk_says_that_nothing_more_is_recorded() {
         let source = std::io::Error::other("disk full");
         let problem = stopped(SessionError::Write { path: "/s".into(), source });
-        assert!(
-            problem.what.contains("disk full") && problem.hint.contains("no longer recorded"),
-            "{problem}"
-        );
+        assert!(problem.what.contains("disk full") && problem.hint.contains("no longer recorded"), "{problem}");
     }
 }

@@ -191,12 +191,7 @@ struct App {
 
 impl App {
     /// The program before its first frame, and what asks it to stop.
-    fn new(
-        size: (u16, u16),
-        source: Source,
-        options: Options,
-        results: UnboundedSender<Done>,
-    ) -> (Self, Stop) {
+    fn new(size: (u16, u16), source: Source, options: Options, results: UnboundedSender<Done>) -> (Self, Stop) {
         let Options { start, outside, copy, mouse, frame, notices, stop } = options;
         let now = Instant::now();
         let mut app = Self {
@@ -305,8 +300,7 @@ impl App {
     /// Folds an action into the state that is shown.
     fn on_top(&mut self, action: Action) {
         let over = self.over.is_some();
-        let by_user =
-            matches!(action, Action::Key(_) | Action::Mouse(_) | Action::Command(_) | Action::Paste(_));
+        let by_user = matches!(action, Action::Key(_) | Action::Mouse(_) | Action::Command(_) | Action::Paste(_));
         let effects = reduce(self.over.as_mut().map_or(&mut self.state, |over| &mut over.state), action);
         self.asked |= by_user && !over && effects.iter().any(worth_keeping);
         self.carry_out(effects, over);

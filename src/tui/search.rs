@@ -26,15 +26,11 @@ fn rank(entry: &Entry, keys: &str, query: &str) -> Option<usize> {
 /// The commands of the palette that match, best first; all of them for an empty query, the ones used last before the others.
 pub fn palette(state: &State, query: &str) -> Vec<&'static Entry> {
     let shown = state.view.screen;
-    let here =
-        [Context::Global, Context::Everywhere, Context::Replay, Context::Screen(shown), Context::Menu(shown)];
-    let offered =
-        |e: &&&'static Entry| here.contains(&e.context) && e.name != "palette" && (e.enabled)(state);
+    let here = [Context::Global, Context::Everywhere, Context::Replay, Context::Screen(shown), Context::Menu(shown)];
+    let offered = |e: &&&'static Entry| here.contains(&e.context) && e.name != "palette" && (e.enabled)(state);
     let recent = |e: &Entry| state.view.recent.iter().position(|name| *name == e.name).unwrap_or(usize::MAX);
-    let ranked = COMMANDS
-        .iter()
-        .filter(offered)
-        .filter_map(|e| Some((rank(e, &state.keymap.label(e.name), query)?, *e)));
+    let ranked =
+        COMMANDS.iter().filter(offered).filter_map(|e| Some((rank(e, &state.keymap.label(e.name), query)?, *e)));
     let mut ranked: Vec<(usize, &'static Entry)> = ranked.collect();
     // A stable sort keeps the table's order among equals.
     ranked.sort_by_key(|(rank, entry)| (*rank, recent(entry)));

@@ -110,10 +110,7 @@ impl<S: Clone + Into<Spec> + 'static> Setup for Plain<S> {
     fn rows(&self, state: &State) -> Vec<Row> {
         let (spec, ran, known) = ((self.spec)(state), (self.ran)(state), known(state));
         let shipped = (self.shipped)();
-        (self.settings)()
-            .iter()
-            .map(|s| Row::of(s, spec, ran, &known).with_default(s, &shipped, &known))
-            .collect()
+        (self.settings)().iter().map(|s| Row::of(s, spec, ran, &known).with_default(s, &shipped, &known)).collect()
     }
 
     fn set(&self, state: &mut State, key: &str, value: Value) -> Result<Vec<Effect>, SettingError> {
@@ -167,7 +164,8 @@ pub fn shown(state: &State, setup: &dyn Setup, rows: &[Row]) -> Vec<RowLine> {
     let mut out = Vec::new();
     for key in setup.short() {
         let Some(row) = rows.iter().position(|row| row.key == *key) else { continue };
-        let on = |mark: &usize| matches!(&rows[row].value, Value::Marks(on) if !on.get(*mark).copied().unwrap_or(false));
+        let on =
+            |mark: &usize| matches!(&rows[row].value, Value::Marks(on) if !on.get(*mark).copied().unwrap_or(false));
         let mut marks: Vec<usize> = (0..rows[row].lines()).collect();
         marks.sort_by_key(on);
         let mut first: Vec<usize> = marks.into_iter().take(MARKS).collect();
@@ -211,11 +209,7 @@ pub fn under_cursor(state: &State) -> Option<(Row, usize)> {
 
 /// The row that keys act on: the one under the cursor in the setup pane, the main row in any other pane.
 fn target(state: &State) -> Option<Row> {
-    if state.focused(PANE) {
-        under_cursor(state).map(|(row, _)| row)
-    } else {
-        row(state, state.setup()?.main())
-    }
+    if state.focused(PANE) { under_cursor(state).map(|(row, _)| row) } else { row(state, state.setup()?.main()) }
 }
 
 /// True if the lab's setup differs from its latest run.

@@ -68,10 +68,7 @@ fn counts(state: &State) -> Line<'static> {
     };
     let grave = notices.iter().any(|n| n.level != NoticeLevel::Info);
     let role = if grave { Role::Warning } else { Role::Dim };
-    Line::from(vec![
-        Span::styled(waiting, theme.style(Role::Text)),
-        Span::styled(messages, theme.style(role)),
-    ])
+    Line::from(vec![Span::styled(waiting, theme.style(Role::Text)), Span::styled(messages, theme.style(role))])
 }
 
 /// A message too long for its line, wrapped above it.
@@ -210,9 +207,7 @@ fn prompt(frame: &mut Frame, area: Rect, state: &State) {
         }),
     };
     let hint = match &entry.error {
-        Some(error) => {
-            Span::styled(format!("  {} {error}", state.view.glyphs.cross()), theme.style(Role::Error))
-        }
+        Some(error) => Span::styled(format!("  {} {error}", state.view.glyphs.cross()), theme.style(Role::Error)),
         None => Span::styled(format!("  {hint}"), theme.style(Role::Dim)),
     };
     let cursor = Style::new().add_modifier(ratatui::style::Modifier::REVERSED);

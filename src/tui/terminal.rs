@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use crossterm::event::{
-    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture, Event, KeyCode,
-    KeyEvent, KeyEventKind, KeyModifiers,
+    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture, Event, KeyCode, KeyEvent,
+    KeyEventKind, KeyModifiers,
 };
 use crossterm::execute;
 use crossterm::terminal::{
-    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen,
-    LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
+    disable_raw_mode, enable_raw_mode,
 };
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
@@ -180,9 +180,8 @@ pub fn launch(source: Source, options: Options, mouse: bool) -> Result<ExitRepor
     attend(&controls)?;
     let mut screen = Screen::enter(mouse)?;
     // Not dropped: its destructor panics if the terminal is gone; restoring the screen shows the cursor again.
-    let mut terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>> = ManuallyDrop::new(
-        Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(1 << 16, io::stdout())))?,
-    );
+    let mut terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>> =
+        ManuallyDrop::new(Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(1 << 16, io::stdout())))?);
     let input = input(&mut screen, &controls, orders)?;
     let report = runtime.block_on(run(&mut *terminal, input, source, options));
     // An export that is still rendering must not hold up the shell's prompt.
@@ -305,8 +304,7 @@ pub fn copy(text: &str) -> &'static str {
     let end = (0..=MAX_CLIPBOARD.min(text.len())).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
     let mut out = io::stdout();
     // As above: the next draw reports a terminal that is gone.
-    let _ = write!(out, "\x1b]52;c;{}\x07", BASE64_STANDARD.encode(&text.as_bytes()[..end]))
-        .and_then(|()| out.flush());
+    let _ = write!(out, "\x1b]52;c;{}\x07", BASE64_STANDARD.encode(&text.as_bytes()[..end])).and_then(|()| out.flush());
     "sent to the terminal's clipboard (OSC 52), if it allows that"
 }
 
@@ -327,11 +325,7 @@ fn give(program: &str, arguments: &[&str], text: &str) -> io::Result<bool> {
 /// Takes the mouse, or leaves it to the terminal.
 pub fn mouse(on: bool) {
     // As above.
-    let _ = if on {
-        execute!(io::stdout(), EnableMouseCapture)
-    } else {
-        execute!(io::stdout(), DisableMouseCapture)
-    };
+    let _ = if on { execute!(io::stdout(), EnableMouseCapture) } else { execute!(io::stdout(), DisableMouseCapture) };
 }
 
 /// Resolves when the system asks the program to end, or the terminal is gone.

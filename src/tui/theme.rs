@@ -167,8 +167,7 @@ impl Theme {
         if file.series.is_empty() {
             return Err(bad("names no [[series]]".into()));
         }
-        let styles =
-            file.role.iter().map(|(role, look)| Ok((*role, look.style()?))).collect::<Result<_, String>>();
+        let styles = file.role.iter().map(|(role, look)| Ok((*role, look.style()?))).collect::<Result<_, String>>();
         let series = file.series.iter().map(Look::style).collect::<Result<_, String>>();
         Ok(Self { name: name.to_owned(), styles: styles.map_err(bad)?, series: series.map_err(bad)? })
     }
@@ -261,8 +260,7 @@ mod tests {
             let value = value.map(str::to_owned);
             Surroundings::read(|name| if name == "NO_COLOR" { value.clone() } else { None })
         };
-        let names =
-            |s| Theme::choose(Some("light"), &s).unwrap().into_iter().map(|t| t.name).collect::<Vec<_>>();
+        let names = |s| Theme::choose(Some("light"), &s).unwrap().into_iter().map(|t| t.name).collect::<Vec<_>>();
         assert_eq!(names(read(Some("false"))), ["mono"]);
         assert_eq!(names(read(Some("")))[0], "light");
         assert_eq!(names(read(None))[0], "light");
@@ -287,8 +285,6 @@ mod tests {
             let message = Theme::parse("x", text).unwrap_err().to_string();
             assert!(message.contains(part), "{message}");
         }
-        assert!(
-            Theme::choose(Some("neon"), &Surroundings::default()).unwrap_err().to_string().contains("dark")
-        );
+        assert!(Theme::choose(Some("neon"), &Surroundings::default()).unwrap_err().to_string().contains("dark"));
     }
 }

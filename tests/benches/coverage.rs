@@ -50,27 +50,9 @@ const WORLDS: [World; 9] = [
     World { name: "middle, K 2", n: 1200, replicates: 2, centre: [0.0, 0.5], spread: [1.5, 0.3, 0.5] },
     World { name: "few examples, K 5", n: 256, replicates: 5, centre: [0.0, 0.5], spread: [1.5, 0.3, 0.5] },
     World { name: "saturated, K 5", n: 600, replicates: 5, centre: [2.0, 1.0], spread: [8.0, 1.0, 3.0] },
-    World {
-        name: "training is nothing, K 5",
-        n: 600,
-        replicates: 5,
-        centre: [0.0, 1.0],
-        spread: [2.0, 0.0, 1.0],
-    },
-    World {
-        name: "training is most, K 5",
-        n: 600,
-        replicates: 5,
-        centre: [0.5, 0.5],
-        spread: [1.0, 1.5, 0.5],
-    },
-    World {
-        name: "training is most, K 10",
-        n: 600,
-        replicates: 10,
-        centre: [0.5, 0.5],
-        spread: [1.0, 1.5, 0.5],
-    },
+    World { name: "training is nothing, K 5", n: 600, replicates: 5, centre: [0.0, 1.0], spread: [2.0, 0.0, 1.0] },
+    World { name: "training is most, K 5", n: 600, replicates: 5, centre: [0.5, 0.5], spread: [1.0, 1.5, 0.5] },
+    World { name: "training is most, K 10", n: 600, replicates: 10, centre: [0.5, 0.5], spread: [1.0, 1.5, 0.5] },
     World { name: "near the ends, K 5", n: 600, replicates: 5, centre: [-4.0, 4.0], spread: [2.0, 0.6, 0.5] },
     World { name: "at the ends, K 5", n: 256, replicates: 5, centre: [-14.0, 14.0], spread: [5.0, 1.0, 1.0] },
 ];
@@ -123,8 +105,7 @@ fn assessed(judged: &[Vec<Judged>], values: &[f64], seed: u64, resamples: usize)
     let halves = Halves::new(&strata, 20, seed);
     let resamples = Resamples::new(other.len(), resamples, seed);
     let at = |k: usize, m: usize| judged[k][m].clone();
-    let sweep =
-        Sweep { values, replicates: judged.len(), judged: &at, other: &other, classes: 2, further: &[] };
+    let sweep = Sweep { values, replicates: judged.len(), judged: &at, other: &other, classes: 2, further: &[] };
     assess(&sweep, &resamples, &halves, LEVEL).expect("replicates, strengths and examples")
 }
 
@@ -172,21 +153,14 @@ fn coverage(world: &World) {
                 let completeness = (0..world.n).map(|i| score(0, k, i)).collect();
                 let selectivity = (0..world.n).map(|i| other[i].map(|_| score(1, k, i))).collect();
                 let right = other.iter().map(|o| o.map(|_| 1.0)).collect();
-                vec![Judged {
-                    scores: ExampleScores { completeness, selectivity },
-                    right,
-                    further: Vec::new(),
-                }]
+                vec![Judged { scores: ExampleScores { completeness, selectivity }, right, further: Vec::new() }]
             })
             .collect();
         let got = assessed(&judged, &[1.0], round as u64, RESAMPLES);
         let strength = &got.strengths[0];
         let mean = |f: &dyn Fn(&[f64; 2]) -> f64| effects.iter().map(f).sum::<f64>() / effects.len() as f64;
-        let here = [
-            mean(&|e| said(0, e[0])),
-            mean(&|e| said(1, e[1])),
-            mean(&|e| reliability(said(0, e[0]), said(1, e[1]))),
-        ];
+        let here =
+            [mean(&|e| said(0, e[0])), mean(&|e| said(1, e[1])), mean(&|e| reliability(said(0, e[0]), said(1, e[1])))];
         let bands = [Some(strength.completeness), strength.selectivity, strength.reliability];
         for (i, band) in bands.iter().enumerate() {
             let Some(Bands { narrow, wide: Some(wide), .. }) = band else { continue };
@@ -243,11 +217,7 @@ fn optimum() {
     }
     println!("optimum of 29 equal strengths | way | true | mean | covers | width | n");
     for (way, mean, tally) in [("halves", means[0], &honest), ("paper", means[1], &paper)] {
-        println!(
-            "optimum | {way} | {truth:.4} | {mean:.4} | {:.3} | {:.4} | {ROUNDS}",
-            tally.share(),
-            tally.width
-        );
+        println!("optimum | {way} | {truth:.4} | {mean:.4} | {:.3} | {:.4} | {ROUNDS}", tally.share(), tally.width);
     }
 }
 
@@ -289,8 +259,7 @@ fn training() {
     // Mostly a direction, partly a product, and noise: accuracies around .9.
     let label = |r: &[f32], e: f64| f64::from(r[0] + 0.6 * r[1] * r[2]) + 0.25 * e > 0.0;
     let noise: Vec<f64> = (0..n).map(|_| normal()).collect();
-    let y: Vec<Option<usize>> =
-        x.iter_rows().zip(noise).map(|(r, e)| Some(usize::from(label(r, e)))).collect();
+    let y: Vec<Option<usize>> = x.iter_rows().zip(noise).map(|(r, e)| Some(usize::from(label(r, e)))).collect();
     let split = Split::new(n, 1).expect("examples enough");
     let data = TrainingData::<Oracle>::new(split.oracle(), &x, &y, 2).expect("labelled data");
     let begun = Instant::now();

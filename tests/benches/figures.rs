@@ -15,8 +15,7 @@ const AIM: f64 = 150.0;
 
 fn main() {
     // `cargo bench` passes `--bench`, too.
-    let mut files: Vec<PathBuf> =
-        std::env::args().skip(1).filter(|a| a != "--bench").map(PathBuf::from).collect();
+    let mut files: Vec<PathBuf> = std::env::args().skip(1).filter(|a| a != "--bench").map(PathBuf::from).collect();
     if files.is_empty() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions");
         files = std::fs::read_dir(folder).expect("sessions").filter_map(|e| Some(e.ok()?.path())).collect();

@@ -142,15 +142,12 @@ fn joining(sets: &[usize]) {
     std::fs::write(&spec, grid_of(1)).expect("a spec");
     run(tmp.path(), &["run", &spec.display().to_string(), "--out", &small.display().to_string(), "--quiet"]);
     let model = Folder::open(&small).expect("a folder").part(0);
-    println!(
-        "cells  files  parts MiB  merge s  MiB  follow s  MiB  sessions  in all MiB  replay of the first s  MiB"
-    );
+    println!("cells  files  parts MiB  merge s  MiB  follow s  MiB  sessions  in all MiB  replay of the first s  MiB");
     for cells in sets.iter().copied() {
         let file = tmp.path().join(format!("{cells}.toml"));
         std::fs::write(&file, grid_of(cells)).expect("a spec");
         let list = grid::read(&file).expect("a grid");
-        let (dir, joined) =
-            (tmp.path().join(format!("out-{cells}")), tmp.path().join(format!("joined-{cells}")));
+        let (dir, joined) = (tmp.path().join(format!("out-{cells}")), tmp.path().join(format!("joined-{cells}")));
         std::fs::create_dir(&joined).expect("a folder");
         let folder = Folder::join(&dir, &list, &vec![1; cells]).expect("a folder");
         fill(&folder, &list, &model);

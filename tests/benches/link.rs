@@ -167,8 +167,7 @@ fn main() {
     let asked: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     for name in ["agreement", "prompts", "power", "saliency"] {
         if asked.is_empty() || asked.iter().any(|a| a == name) {
-            let spec =
-                Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/specs").join(format!("{name}.toml"));
+            let spec = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/specs").join(format!("{name}.toml"));
             raw(name, &spec);
             wire(name, &spec);
         }

@@ -32,8 +32,7 @@ fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
     let folder = tempfile::tempdir().expect("a temporary folder");
     theirs(folder.path(), "data");
-    let parts: [(&str, Part); 4] =
-        [("inlp", inlp), ("rlace", rlace), ("pgd", pgd), ("autoattack", autoattack)];
+    let parts: [(&str, Part); 4] = [("inlp", inlp), ("rlace", rlace), ("pgd", pgd), ("autoattack", autoattack)];
     println!("figure | ours, s | what");
     for (name, part) in parts {
         if wanted.is_empty() || wanted.iter().any(|w| w == name) {
@@ -106,8 +105,7 @@ fn rlace(folder: &Path) {
 
 fn attack(folder: &Path, id: &str, radii: &[f64], count: usize) {
     let layer = |name: &str, inputs: usize, outputs: usize| Layer {
-        weight: Dense::from_vec(inputs, outputs, numbers(&folder.join(format!("{name}.f32"))))
-            .expect("its shape"),
+        weight: Dense::from_vec(inputs, outputs, numbers(&folder.join(format!("{name}.f32")))).expect("its shape"),
         bias: vec![0.0; outputs],
     };
     let layers = vec![layer("w1", WIDTH, HIDDEN), layer("w2", HIDDEN, HIDDEN), layer("w3", HIDDEN, 2)];

@@ -23,10 +23,5 @@ fn main() -> pairs::Outcome<()> {
     for shape in [inputs::BASE, inputs::SMALL] {
         shape.write(&folder.path().join(shape.name))?;
     }
-    pairs::run(
-        jobs::JOBS,
-        folder.path(),
-        "torch_models.py",
-        &["numpy", "torch", "transformers", "safetensors"],
-    )
+    pairs::run(jobs::JOBS, folder.path(), "torch_models.py", &["numpy", "torch", "transformers", "safetensors"])
 }

@@ -143,8 +143,7 @@ fn together(rng: &mut impl rand::Rng, (p01, p10): (f64, f64), size: usize) -> Ve
 fn simulated(rng: &mut impl rand::Rng, setting: (f64, f64), units: usize, seeds: bool) -> Pairs {
     let draws: Vec<Vec<(f64, f64)>> = (0..units).map(|_| together(rng, setting, 5)).collect();
     if seeds {
-        let side =
-            |f: fn(&(f64, f64)) -> f64| (0..5).map(|k| draws.iter().map(|d| f(&d[k])).collect()).collect();
+        let side = |f: fn(&(f64, f64)) -> f64| (0..5).map(|k| draws.iter().map(|d| f(&d[k])).collect()).collect();
         return Pairs { a: side(|d| d.0), b: side(|d| d.1), clusters: None, apart: false };
     }
     let side = |f: fn(&(f64, f64)) -> f64| vec![draws.iter().flatten().map(f).collect()];
@@ -216,10 +215,7 @@ fn peeking() {
                 test.may_stop(0.05)
             })
         });
-        println!(
-            "peeking, up to {n} items, {rate} of them discordant: {:.4}",
-            stopped.count() as f64 / RUNS as f64
-        );
+        println!("peeking, up to {n} items, {rate} of them discordant: {:.4}", stopped.count() as f64 / RUNS as f64);
     }
 }
 
@@ -238,9 +234,7 @@ fn covered() {
         for n in [200, 640] {
             let mut rng = stream(n as u64, &format!("pilots {p01} {p10}"));
             let held = (0..RUNS).filter(|_| {
-                let of = |u: f64| {
-                    (f64::from(u8::from(u < p10)), f64::from(u8::from((p10..p10 + p01).contains(&u))))
-                };
+                let of = |u: f64| (f64::from(u8::from(u < p10)), f64::from(u8::from((p10..p10 + p01).contains(&u))));
                 let (a, b): (Vec<f64>, Vec<f64>) = (0..n).map(|_| of(unit(&mut rng))).unzip();
                 let pairs = Pairs { a: vec![a], b: vec![b], clusters: None, apart: false };
                 holds(&pairs, want as f64)
@@ -269,8 +263,7 @@ fn clustered(truth: Discord, holds: &dyn Fn(&Pairs, f64) -> bool) {
     );
     for units in [40, 128] {
         let mut rng = stream(units as u64, &format!("clustered pilots {}", truth.p01));
-        let held =
-            (0..RUNS).filter(|_| holds(&simulated(&mut rng, (truth.p01, truth.p10), units, false), want));
+        let held = (0..RUNS).filter(|_| holds(&simulated(&mut rng, (truth.p01, truth.p10), units, false), want));
         println!("  pilots of {units} clusters of 5: {:.4}", held.count() as f64 / RUNS as f64);
     }
 }
@@ -291,9 +284,7 @@ fn signs() {
             parts.iter().any(|p| *p > 0) && parts.iter().any(|p| *p < 0)
         });
         let share = turned.count() as f64 / RUNS as f64;
-        println!(
-            "signs, n {n}, p01 {p01}, p10 {p10}: power {reached:.3}, the sign turns over six parts in {share:.4}"
-        );
+        println!("signs, n {n}, p01 {p01}, p10 {p10}: power {reached:.3}, the sign turns over six parts in {share:.4}");
     }
 }
 
@@ -327,9 +318,7 @@ fn gallery() {
                 }
                 Event::Finished { outcome, .. } => {
                     let (first, all) = (first.unwrap_or(f64::NAN), begun.elapsed().as_secs_f64());
-                    println!(
-                        "gallery, round {round}: first estimate {first:.2} s, whole {all:.2} s ({outcome:?})"
-                    );
+                    println!("gallery, round {round}: first estimate {first:.2} s, whole {all:.2} s ({outcome:?})");
                     break;
                 }
                 _ => {}
@@ -375,9 +364,8 @@ fn simulation() {
 
 /// The published grid with seeds on 16,384 vectors of 768 numbers, a quarter as many for validation, on one thread.
 fn grid() {
-    let number = |name: &str, usual: usize| -> usize {
-        std::env::var(name).ok().and_then(|s| s.parse().ok()).unwrap_or(usual)
-    };
+    let number =
+        |name: &str, usual: usize| -> usize { std::env::var(name).ok().and_then(|s| s.parse().ok()).unwrap_or(usual) };
     let (rows, columns) = (number("PROBITY_BENCH_ROWS", 16_384), 768);
     let (held, seeds) = (rows / 4, number("PROBITY_BENCH_SEEDS", 5));
     let hidden: Vec<usize> = Some(number("PROBITY_BENCH_HIDDEN", 0)).filter(|h| *h > 0).into_iter().collect();
@@ -393,14 +381,12 @@ fn grid() {
     }
     let part = |from: usize, to: usize| {
         let lines = values.chunks_exact(columns + 1).skip(from).take(to - from);
-        let (x, y): (Vec<&[f32]>, Vec<usize>) =
-            lines.map(|line| (&line[..columns], line[columns] as usize)).unzip();
+        let (x, y): (Vec<&[f32]>, Vec<usize>) = lines.map(|line| (&line[..columns], line[columns] as usize)).unzip();
         let x = Matrix::from_vec(to - from, columns, x.concat()).expect("its shape");
         Labelled::new(x, y, 2).expect("two classes")
     };
     let (train, validation) = (part(0, rows), part(rows, rows + held));
-    let purposes: Vec<Purpose> =
-        (0..seeds).map(|k| Purpose::new(1, "grid", "logistic").replicate(k)).collect();
+    let purposes: Vec<Purpose> = (0..seeds).map(|k| Purpose::new(1, "grid", "logistic").replicate(k)).collect();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
     let mut epochs = 0;
     // Asked several times within an epoch.
@@ -419,8 +405,7 @@ fn grid() {
     let file = std::env::temp_dir().join(format!("probity-grid-{}", std::process::id()));
     let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
     std::fs::write(&file, bytes).expect("a file");
-    let forms =
-        std::env::var("PROBITY_BENCH_FORMS").unwrap_or_else(|_| "stacked by_hand single scikit".into());
+    let forms = std::env::var("PROBITY_BENCH_FORMS").unwrap_or_else(|_| "stacked by_hand single scikit".into());
     let units = hidden.first().copied().unwrap_or(0);
     let numbers = [rows, held, columns, seeds, units].map(|n| n.to_string());
     let mut arguments = vec!["grid", file.to_str().unwrap_or_default()];

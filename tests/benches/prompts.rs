@@ -90,10 +90,7 @@ fn measure(instances: usize, pairs: usize) {
         true => ("–".to_owned(), "–".to_owned()),
         false => (format!("{:.0}", median(&mut theirs)), format!("{:.4}", median(&mut ratios))),
     };
-    println!(
-        "{instances} | 1 to 5 | {:.1} | {best:.1} | {processors} | {python} | {ratio}",
-        median(&mut ours)
-    );
+    println!("{instances} | 1 to 5 | {:.1} | {best:.1} | {processors} | {python} | {ratio}", median(&mut ours));
 }
 
 /// Milliseconds that all threads of this program have had; Linux counts them in hundredths of a second.

@@ -19,10 +19,8 @@ fn main() {
     println!("set | median MB/s, clock | best, clock | median MB/s, processor | best, processor | rows | n");
     let senteval = repeat(|k, out| {
         let label = if k % 2 == 0 { "PAST" } else { "PRES" };
-        let _ = writeln!(
-            out,
-            "tr\t{label}\tThe {k} keys to the old cabinet were on the table near the window , he said ."
-        );
+        let _ =
+            writeln!(out, "tr\t{label}\tThe {k} keys to the old cabinet were on the table near the window , he said .");
     });
     measure("SentEval text", &senteval);
     let plain = repeat(|k, out| {

@@ -156,11 +156,8 @@ fn gradients(model: Model, dir: &Path, inputs: Vec<Input>, tuned: bool) -> Outco
         "pad": model.tokenizer()?.pad_id(), "tokens": TOKENS_PER_BATCH});
     let method = named("integrated_gradients").ok_or("no such method")?;
     let ours = move || {
-        let cases: Vec<Case<'_>> = inputs
-            .iter()
-            .zip(&predicted)
-            .map(|(input, predicted)| Case { input, predicted, name: "" })
-            .collect();
+        let cases: Vec<Case<'_>> =
+            inputs.iter().zip(&predicted).map(|(input, predicted)| Case { input, predicted, name: "" }).collect();
         let scores = method.explain(&model, &cases, &spec, &mut NoPulse)?;
         Ok(scores.into_iter().flat_map(|s| s.tokens).map(|s| s as f32).collect())
     };
@@ -177,8 +174,7 @@ fn attention(count: usize, tuned: bool) -> Outcome<(Ours, Value)> {
     let method = named("attention").ok_or("no such method")?;
     let ours = move || {
         let inputs = read(&model, &sentences)?;
-        let cases: Vec<Case<'_>> =
-            inputs.iter().map(|input| Case { input, predicted: &[], name: "" }).collect();
+        let cases: Vec<Case<'_>> = inputs.iter().map(|input| Case { input, predicted: &[], name: "" }).collect();
         let scores = method.explain(&model, &cases, &spec, &mut NoPulse)?;
         let words = scores.iter().zip(&inputs).map(|(s, i)| to_words(&s.tokens, &i.words, i.count));
         Ok(words.flatten().map(|s| s as f32).collect())

@@ -165,8 +165,7 @@ fn braille(map: &mut Pixmap, ink: [u8; 3], bits: u32, (x, y): (f32, f32)) {
             _ => (dot - 6, 3),
         };
         if bits >> dot & 1 == 1 {
-            let centre =
-                (x + CELL.0 * (0.25 + 0.5 * f32::from(col)), y + CELL.1 * (0.125 + 0.25 * f32::from(row)));
+            let centre = (x + CELL.0 * (0.25 + 0.5 * f32::from(col)), y + CELL.1 * (0.125 + 0.25 * f32::from(row)));
             if let Some(path) = PathBuilder::from_circle(centre.0, centre.1, 1.3) {
                 fill(map, ink, &path);
             }

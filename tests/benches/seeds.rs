@@ -120,16 +120,12 @@ fn compare(model: &str, what: &str, runs: &[Said]) {
             .filter_map(|r| Some((r, r.rankings.iter().find(|x| x.oracle.to_string() == oracle)?)))
             .map(|(r, x)| {
                 let best = x.order.first().map_or_else(String::new, |m| m.title());
-                let of =
-                    |o: &&OptimumFinding| o.oracle == x.oracle && x.order.first() == Some(&o.method_key());
+                let of = |o: &&OptimumFinding| o.oracle == x.oracle && x.order.first() == Some(&o.method_key());
                 let reliability = r.optima.iter().find(of).map_or(f64::NAN, |o| o.reliability.mean);
                 format!("{best} {reliability:.2} ({:.2})", x.stability)
             })
             .collect();
-        println!(
-            "  most reliable under the {oracle} oracle, R (stability of the order): {}",
-            orders.join(", ")
-        );
+        println!("  most reliable under the {oracle} oracle, R (stability of the order): {}", orders.join(", "));
     }
 }
 

@@ -39,12 +39,9 @@ fn main() {
             continue;
         }
         let relations = weights(&card, &scores);
-        let stable: Vec<f64> =
-            of("verbalization").iter().filter_map(|f| f["stability"]["mean"].as_f64()).collect();
-        let points: Vec<(f64, [f64; 3])> = of("disparity")
-            .iter()
-            .filter_map(|f| Some((f["gamma"].as_f64()?, estimate(&f["p_at_1"])?)))
-            .collect();
+        let stable: Vec<f64> = of("verbalization").iter().filter_map(|f| f["stability"]["mean"].as_f64()).collect();
+        let points: Vec<(f64, [f64; 3])> =
+            of("disparity").iter().filter_map(|f| Some((f["gamma"].as_f64()?, estimate(&f["p_at_1"])?))).collect();
         let before = of("disparity").into_iter().find(|f| f["gamma"].is_null());
         let ranks = ["original", "random", "adjusted"].map(|regime| {
             let found = of("rank_consistency").into_iter().rfind(|f| f["regime"] == regime);
@@ -78,8 +75,7 @@ fn mean(list: &[f64]) -> f64 {
 
 /// The lab on all built-in models.
 fn run() -> String {
-    let models: Vec<String> =
-        gallery::cards().expect("cards").iter().map(|c| format!("{:?}", c.name)).collect();
+    let models: Vec<String> = gallery::cards().expect("cards").iter().map(|c| format!("{:?}", c.name)).collect();
     let models = models.join(", ");
     let spec = format!("lab = \"prompts\"\nmodels = [{models}]\n{}models = [{models}]\n", DISPARITY);
     let dir = tempfile::tempdir().expect("a folder");

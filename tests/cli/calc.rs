@@ -22,11 +22,9 @@ fn recommended_n() {
     assert_eq!(keys(&v), ["bound", "epsilon", "n_total", "n_train", "parameters"]);
     assert_eq!((v["n_train"].as_u64(), v["n_total"].as_u64()), (Some(22_263), Some(33_395)));
     assert_eq!((v["epsilon"].as_f64(), v["bound"].as_str()), (Some(42.0 / 640.0), Some("published")));
-    let v =
-        asked(&["n", "--gap=-13.125%", "--dim", "768", "--bound", "textbook", "--delta", ".05", "--json"]);
+    let v = asked(&["n", "--gap=-13.125%", "--dim", "768", "--bound", "textbook", "--delta", ".05", "--json"]);
     assert_eq!((v["n_train"].as_u64(), v["parameters"].as_u64()), (Some(7_922_952), Some(769)));
-    let v =
-        asked(&["n", "--gap", ".05", "--dim", "768", "--classifier", "mlp:20", "--ratio", "8:1:1", "--json"]);
+    let v = asked(&["n", "--gap", ".05", "--dim", "768", "--classifier", "mlp:20", "--ratio", "8:1:1", "--json"]);
     assert_eq!((v["n_train"].as_u64(), v["parameters"].as_u64()), (Some(162_997), Some(15_401)));
     let probity = Probity::new();
     let plain = text(&probity.run(&["n", "--gap", "42/320", "--dim", "768"]).stdout);
@@ -53,10 +51,7 @@ fn recommended_n() {
 #[test]
 fn a_bound_of_your_own_needs_no_size_of_vectors() {
     let v = asked(&["n", "--gap", ".5", "--bound", "own:40", "--json"]);
-    assert_eq!(
-        (v["n_train"].as_u64(), v["bound"].as_str(), v.get("parameters")),
-        (Some(640), Some("own"), None)
-    );
+    assert_eq!((v["n_train"].as_u64(), v["bound"].as_str(), v.get("parameters")), (Some(640), Some("own"), None));
     let probity = Probity::new();
     refused(&probity.run(&["n", "--gap", ".1"]), 2, &["published bound counts parameters", "--dim"]);
 }
@@ -99,9 +94,7 @@ fn power() {
     let sure = text(&probity.run(&["power", "--p01", ".15", "--p10", ".1", "--n", "1e7"]).stdout);
     assert!(sure.trim_end().ends_with("type S 0"), "{sure}");
     let same = ["power", "--p01", ".1", "--p10", ".1"];
-    assert!(
-        text(&probity.run(&[&same[..], &["--n", "9"]].concat()).stdout).contains("no difference to find")
-    );
+    assert!(text(&probity.run(&[&same[..], &["--n", "9"]].concat()).stdout).contains("no difference to find"));
     refused(&probity.run(&[&same[..], &["--target", ".8"]].concat()), 2, &["no difference to find"]);
     refused(&probity.run(&same), 2, &["--n"]);
     refused(&probity.run(&["power", "--p01", ".6", "--p10", ".5", "--n", "9"]), 2, &["at most 1"]);

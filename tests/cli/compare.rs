@@ -40,8 +40,7 @@ fn two_files_are_matched_by_their_items() {
     }
     let told = text(&probity.run(&["compare", &a, &b]).stdout);
     assert!(
-        told.contains("60 items in both, 1 only in A")
-            && told.contains("a.jsonl beats b.jsonl by 13.3 points"),
+        told.contains("60 items in both, 1 only in A") && told.contains("a.jsonl beats b.jsonl by 13.3 points"),
         "{told}"
     );
     assert!(told.contains("if the true difference were as observed, 60 items would show it"), "{told}");
@@ -59,10 +58,7 @@ fn sides_that_are_level_have_no_difference_to_see() {
     let (a, b) = (probity.file("a.jsonl", &rows(true)), probity.file("one.jsonl", &one(1)));
     for file in [&a, &b] {
         let told = text(&probity.run(&["compare", file, file]).stdout);
-        assert!(
-            told.contains("0.0 % of the time\nthere is no difference to see, and no number of items"),
-            "{told}"
-        );
+        assert!(told.contains("0.0 % of the time\nthere is no difference to see, and no number of items"), "{told}");
     }
     let told = text(&probity.run(&["compare", &b, &b]).stdout);
     assert!(told.starts_with("1 item in both") && told.contains(", 1 item would show it"), "{told}");
@@ -80,12 +76,7 @@ fn samples_with_filters_metrics_seeds_and_clusters() {
         (0..40)
             .flat_map(|i| {
                 ["strict", "loose"].map(|f| {
-                    row(
-                        i,
-                        f,
-                        f64::from(u8::from(!(i + shift).is_multiple_of(3))),
-                        (i * shift % 7) as f64 / 7.0,
-                    )
+                    row(i, f, f64::from(u8::from(!(i + shift).is_multiple_of(3))), (i * shift % 7) as f64 / 7.0)
                 })
             })
             .collect()
@@ -97,34 +88,20 @@ fn samples_with_filters_metrics_seeds_and_clusters() {
     let both = json_lines(&output.stdout);
     assert_eq!(both.iter().map(|v| v["metric"].as_str().unwrap()).collect::<Vec<_>>(), ["acc", "f1"]);
     assert_eq!(both[0]["family"].as_u64(), Some(2));
-    assert!(
-        both[1]["both"].is_null()
-            && both[1]["test"] == "paired t over items"
-            && !both[1]["bootstrap"].is_null()
-    );
-    let one = json_lines(
-        &probity.run(&["compare", &a, &b, "--filter", "loose", "--metric", "f1", "--json"]).stdout,
-    );
+    assert!(both[1]["both"].is_null() && both[1]["test"] == "paired t over items" && !both[1]["bootstrap"].is_null());
+    let one = json_lines(&probity.run(&["compare", &a, &b, "--filter", "loose", "--metric", "f1", "--json"]).stdout);
     assert_eq!(one.len(), 1);
     let seeds = json_lines(
         &probity
-            .run(&[
-                "compare", &a, &b, "--filter", "loose", "--metric", "acc", "--also-a", &b, "--also-b", &a,
-                "--json",
-            ])
+            .run(&["compare", &a, &b, "--filter", "loose", "--metric", "acc", "--also-a", &b, "--also-b", &a, "--json"])
             .stdout,
     );
     assert_eq!((seeds[0]["seeds"].as_u64(), seeds[0]["difference"]["mean"].as_f64()), (Some(2), Some(0.0)));
-    refused(
-        &probity.run(&["compare", &a, &b, "--filter", "loose", "--also-a", &b]),
-        2,
-        &["2 run(s)", "as many runs"],
-    );
+    refused(&probity.run(&["compare", &a, &b, "--filter", "loose", "--also-a", &b]), 2, &["2 run(s)", "as many runs"]);
     let clustered = |first: bool| {
         let mut table = String::from("id,correct,cluster\n");
-        (0..60).for_each(|i| {
-            table += &format!("{i},{},{}\n", u8::from(if first { i % 3 > 0 } else { i % 4 > 0 }), i / 6)
-        });
+        (0..60)
+            .for_each(|i| table += &format!("{i},{},{}\n", u8::from(if first { i % 3 > 0 } else { i % 4 > 0 }), i / 6));
         table
     };
     let (a, b) = (probity.file("a.csv", &clustered(true)), probity.file("b.csv", &clustered(false)));
@@ -146,8 +123,7 @@ fn samples_with_filters_metrics_seeds_and_clusters() {
 fn clusters_of_which_few_differ_show_no_difference() {
     let probity = Probity::new();
     let clustered = |first: bool, differing: usize| {
-        let row =
-            |i: usize| format!("{i},{},{}\n", u8::from(first || i % 5 > 2 || i / 5 >= differing), i / 5);
+        let row = |i: usize| format!("{i},{},{}\n", u8::from(first || i % 5 > 2 || i / 5 >= differing), i / 5);
         format!("id,correct,cluster\n{}", (0..150).map(row).collect::<String>())
     };
     for (differing, bound) in [(0u64, true), (4, false), (12, false)] {
@@ -159,7 +135,8 @@ fn clusters_of_which_few_differ_show_no_difference() {
         assert!((lo < 0.0) == (differing < 12) && (p > 0.05) == (differing < 12), "{v}");
         assert_eq!(p == 0.125, differing == 4, "{v}");
         let told = text(&probity.run(&["compare", &a, &b]).stdout);
-        let said = "the interval is a bound, which covers at least 95.0 % of the time: the sides agree on all 30 clusters";
+        let said =
+            "the interval is a bound, which covers at least 95.0 % of the time: the sides agree on all 30 clusters";
         assert_eq!(told.contains(said), bound, "{told}");
         // McNemar's tests knew nothing of the clusters, and did not say so.
         assert!(told.contains("as if each item stood for itself: "), "{told}");
@@ -191,10 +168,7 @@ fn sets_that_match_in_part_are_counted_and_those_that_do_not_are_refused() {
     let (a, b) = (probity.file("a.jsonl", &some(0, 40)), probity.file("b.jsonl", &some(10, 60)));
     let v = &json_lines(&probity.run(&["compare", &a, &b, "--json"]).stdout)[0];
     let count = |key: &str| v[key].as_u64();
-    assert_eq!(
-        (count("matched"), count("unmatched_a"), count("unmatched_b")),
-        (Some(30), Some(10), Some(20))
-    );
+    assert_eq!((count("matched"), count("unmatched_a"), count("unmatched_b")), (Some(30), Some(10), Some(20)));
     let apart = probity.file("apart.jsonl", &some(100, 140));
     refused(&probity.run(&["compare", &a, &apart]), 2, &["no item is in both"]);
 }
@@ -218,11 +192,7 @@ fn a_metric_that_is_not_right_or_wrong_takes_the_paired_t_and_resampling_and_say
     assert!(v["exact_p"].is_null() && v["both"].is_null() && !v["bootstrap"].is_null(), "{v}");
     assert_eq!(v["test"], "paired t over items");
     let told = probity.run(&["compare", &a, &b]).stdout;
-    assert!(
-        text(&told).contains("paired t over items") && text(&told).contains("resampled"),
-        "{}",
-        text(&told)
-    );
+    assert!(text(&told).contains("paired t over items") && text(&told).contains("resampled"), "{}", text(&told));
     // Where a value must be right or wrong, half right is refused.
     let half = probity.file("half.jsonl", "{\"id\": 1, \"correct\": 0.5}\n");
     refused(&probity.run(&["compare", &half, &half]), 2, &["`correct` is 0.5", "0 or 1"]);
@@ -231,9 +201,7 @@ fn a_metric_that_is_not_right_or_wrong_takes_the_paired_t_and_resampling_and_say
 #[test]
 fn values_that_are_no_numbers_and_negative_counts_are_refused() {
     let probity = Probity::new();
-    for (name, value) in
-        [("nan", "NaN"), ("infinite", "Infinity"), ("negative", "-1"), ("words", "\"often\"")]
-    {
+    for (name, value) in [("nan", "NaN"), ("infinite", "Infinity"), ("negative", "-1"), ("words", "\"often\"")] {
         let row = format!("{{\"id\": 1, \"correct\": {value}}}\n");
         let a = probity.file(&format!("{name}.jsonl"), &row);
         refused(&probity.run(&["compare", &a, &a]), 2, &["line 1"]);
@@ -308,8 +276,7 @@ fn two_labellings_of_the_same_sentences_say_why_nothing_pairs_them() {
     };
     let told = run("data = \"number.tsv\"\n");
     assert!(
-        told.contains("unpaired t")
-            && told.contains("of B's 16 test sentences are A's too, under other labels"),
+        told.contains("unpaired t") && told.contains("of B's 16 test sentences are A's too, under other labels"),
         "{told}"
     );
     let told = run("");
@@ -338,9 +305,8 @@ fn what_stands_beside_the_comparison_is_found_and_said() {
     let output = probity.run(&["run", &spec, "--json", "--no-session"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let all = json_lines(&output.stdout);
-    let under = |own: bool| {
-        all.iter().filter(|v| v["kind"] == "noise" && v["own"].as_bool().unwrap_or(false) == own).count()
-    };
+    let under =
+        |own: bool| all.iter().filter(|v| v["kind"] == "noise" && v["own"].as_bool().unwrap_or(false) == own).count();
     assert_eq!((under(true), under(false)), (1, 1), "the comparison itself stands among those under noise");
     for kind in ["control", "noise", "tally", "collapse"] {
         assert!(kinds(&all).contains(&kind), "{kind}: {:?}", kinds(&all));
@@ -381,8 +347,8 @@ fn the_lab_compares_files_headless() {
     let probity = Probity::new();
     probity.file("a.jsonl", &rows(true));
     probity.file("b.jsonl", &rows(false));
-    let spec = probity
-        .file("files.toml", "lab = \"power\"\n[a]\nresults = [\"a.jsonl\"]\n[b]\nresults = [\"b.jsonl\"]\n");
+    let spec =
+        probity.file("files.toml", "lab = \"power\"\n[a]\nresults = [\"a.jsonl\"]\n[b]\nresults = [\"b.jsonl\"]\n");
     let output = probity.run(&["run", &spec, "--json", "--no-session"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let all = json_lines(&output.stdout);
@@ -390,14 +356,9 @@ fn the_lab_compares_files_headless() {
         assert!(kinds(&all).contains(&kind), "{kind}: {:?}", kinds(&all));
     }
     let last = |kind: &str| all.iter().rev().find(|v| v["kind"] == kind).unwrap();
-    assert_eq!(
-        (last("comparison")["only_a"].as_u64(), last("comparison")["n"].as_u64()),
-        (Some(10), Some(60))
-    );
+    assert_eq!((last("comparison")["only_a"].as_u64(), last("comparison")["n"].as_u64()), (Some(10), Some(60)));
     assert_eq!(last("sequential")["at_n"].as_u64(), Some(60));
-    assert!(
-        last("required")["bound"].is_null() && last("required")["n_test"]["mean"].as_f64().unwrap() > 30.0
-    );
+    assert!(last("required")["bound"].is_null() && last("required")["n_test"]["mean"].as_f64().unwrap() > 30.0);
 }
 
 /// The test that was asked for governed the power and not the p-value beside it.
@@ -434,13 +395,8 @@ fn metrics_that_are_not_compared_are_told_of() {
     let (a, b) = (probity.file("samples_a.jsonl", &a), probity.file("samples_b.jsonl", &b));
     let output = probity.run(&["compare", &a, &b, "--json"]);
     assert_eq!(json_lines(&output.stdout).len(), 1, "{}", text(&output.stderr));
-    assert!(
-        text(&output.stderr).contains("not every file has them: only, other"),
-        "{}",
-        text(&output.stderr)
-    );
-    let spec =
-        "lab = \"power\"\n[a]\nresults = [\"samples_a.jsonl\"]\n[b]\nresults = [\"samples_b.jsonl\"]\n";
+    assert!(text(&output.stderr).contains("not every file has them: only, other"), "{}", text(&output.stderr));
+    let spec = "lab = \"power\"\n[a]\nresults = [\"samples_a.jsonl\"]\n[b]\nresults = [\"samples_b.jsonl\"]\n";
     let spec = probity.file("metrics.toml", spec);
     let output = probity.run(&["run", &spec, "--json", "--no-session"]);
     let said = text(&output.stderr) + &text(&output.stdout);

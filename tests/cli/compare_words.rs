@@ -39,13 +39,11 @@ fn too_few_discordant_items_for_a_test_are_named() {
         (0..80).map(row).collect::<String>()
     };
     let all = probity.file("all.jsonl", &few(0));
-    for (differing, mid_p, exact) in [(4, true, true), (5, false, true), (6, false, false), (0, false, false)]
-    {
+    for (differing, mid_p, exact) in [(4, true, true), (5, false, true), (6, false, false), (0, false, false)] {
         let b = probity.file("b.jsonl", &few(differing));
         for (test, name, said) in [("mid_p", "mid-p", mid_p), ("exact", "exact", exact)] {
             let told = text(&probity.run(&["compare", &all, &b, "--test", test]).stdout);
-            let sentence =
-                format!("only {differing} items tell the sides apart: too few for the {name} test");
+            let sentence = format!("only {differing} items tell the sides apart: too few for the {name} test");
             assert_eq!(told.contains(&sentence), said, "{told}");
         }
     }
@@ -55,9 +53,8 @@ fn too_few_discordant_items_for_a_test_are_named() {
 #[test]
 fn limits_that_few_discordant_items_cannot_give_are_named() {
     let probity = Probity::new();
-    let rows = |wrong: usize| {
-        (0..80).map(|i| format!("{{\"id\": {i}, \"correct\": {}}}\n", i >= wrong)).collect::<String>()
-    };
+    let rows =
+        |wrong: usize| (0..80).map(|i| format!("{{\"id\": {i}, \"correct\": {}}}\n", i >= wrong)).collect::<String>();
     let (a, b) = (probity.file("a.jsonl", &rows(0)), probity.file("b.jsonl", &rows(1)));
     let told = text(&probity.run(&["compare", &a, &b]).stdout);
     assert!(told.contains(", unbounded] items would give 80.0 % power"), "{told}");

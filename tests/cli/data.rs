@@ -22,18 +22,12 @@ fn data_sets_are_shown_examined_and_converted() {
     let facts = &json_lines(&run(&["data", "doctor", "facts", "--model", "bert-mini", "--json"]).stdout)[0];
     assert_eq!((&facts["rows"], &facts["kinds"]["relation"]), (&2572.into(), &39.into()));
     let json = &json_lines(&run(&["data", "show", &rows("lama.jsonl"), "--json"]).stdout)[0];
-    assert_eq!(
-        (&json["files"][0]["format"], &json["files"][0]["report"]["rows"]),
-        (&"lama".into(), &4.into())
-    );
+    assert_eq!((&json["files"][0]["format"], &json["files"][0]["report"]["rows"]), (&"lama".into(), &4.into()));
 
     let doctor = ["data", "doctor", &rows("lama.jsonl"), "--model", "bert-mini", "--json"];
     let json = &json_lines(&run(&doctor).stdout)[0];
     assert_eq!(json["models"][0]["model"], "bert-mini");
-    assert_eq!(
-        json["rows"].as_u64().unwrap(),
-        json["kept"].as_u64().unwrap() + json["dropped"].as_u64().unwrap()
-    );
+    assert_eq!(json["rows"].as_u64().unwrap(), json["kept"].as_u64().unwrap() + json["dropped"].as_u64().unwrap());
     assert!(json["findings"]["multi_token"]["count"].as_u64().unwrap() > 0, "{json}");
 
     // What is converted is read back as the same rows, and converts to itself.
@@ -74,11 +68,7 @@ fn data_sets_that_cannot_be_read_exit_2_with_file_line_and_what_was_expected() {
     let doctor = |path: &str| probity.run(&["data", "doctor", path]);
     refused(&doctor("/no/such/file"), 2, &["/no/such/file", "expected"]);
     refused(&doctor(&file("")), 2, &["bad.txt", "empty"]);
-    refused(
-        &doctor(&file("nothing \u{1b}[2J known\n")),
-        2,
-        &["bad.txt, line 1", "expected plain (plain JSON lines)"],
-    );
+    refused(&doctor(&file("nothing \u{1b}[2J known\n")), 2, &["bad.txt, line 1", "expected plain (plain JSON lines)"]);
     let broken = "{\"text\": \"\"}\n".repeat(2);
     refused(&doctor(&file(&broken)), 2, &["line 1", "none of its 2 rows"]);
     let rows = root().join("tests/rows/plain.jsonl").display().to_string();

@@ -88,9 +88,7 @@ fn ranges_are_printed_and_nothing_is_written() {
     let score = &models[0]["scores"][0];
     assert_eq!((&score["id"], score["seeds"].as_array().unwrap().len()), (&"agreement_none".into(), 4));
     assert!((score["median"]["mean"].as_f64().unwrap() - 0.7).abs() < 1e-9, "{score}");
-    assert!(
-        models[1]["bars"].as_array().unwrap().is_empty() && !models[0]["bars"].as_array().unwrap().is_empty()
-    );
+    assert!(models[1]["bars"].as_array().unwrap().is_empty() && !models[0]["bars"].as_array().unwrap().is_empty());
     assert_eq!(std::fs::read(dir.join("bert-mini/seed-1/card.json")).unwrap(), before);
     let empty = probity.state.path().join("empty").display().to_string();
     refused(&probity.run(&["gallery", "judge", &empty]), 2, &["empty", "no model", "train --all"]);
@@ -103,8 +101,7 @@ fn cards_take_the_scores_of_all_seeds_or_none_does() {
     let home = probity.state.path().join("models");
     put(&home.join("bert-mini"), &card("bert-mini", 1));
     let (from, into) = (dir.display().to_string(), home.display().to_string());
-    let judge =
-        |more: &[&str]| probity.run(&[&["gallery", "judge", &from, "--into", &into][..], more].concat());
+    let judge = |more: &[&str]| probity.run(&[&["gallery", "judge", &from, "--into", &into][..], more].concat());
     let path = home.join("bert-mini/card.json");
     let seeds = || {
         let card: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();

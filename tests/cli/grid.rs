@@ -8,8 +8,7 @@ use super::common::{Probity, TINY, json_lines, refused, text};
 
 /// Eight experiments of a fraction of a second.
 fn grid() -> String {
-    let base =
-        TINY.replace("models = [\"bert-tiny\"]\nseed = 5\n", "").replace("examples = 1000", "examples = 800");
+    let base = TINY.replace("models = [\"bert-tiny\"]\nseed = 5\n", "").replace("examples = 1000", "examples = 800");
     let base = base.split("[[method]]\nname = \"inlp\"").next().unwrap().to_owned();
     base + "[grid]\nmodels = [\"bert-tiny\"]\nlayer = \"all\"\nseed = [0, 1]\ntask.phi = [0.0, 0.5]\n"
 }
@@ -68,8 +67,7 @@ fn three_shards_merged_are_one_run_bit_for_bit_but_for_times() {
     assert_eq!(expected, found);
     // A cell is the plain spec that its part names.
     assert!(
-        text(&many.run(&["replay", &other, "--headless"]).stdout)
-            .contains("cell 8 of 8: models bert-tiny, layer 2")
+        text(&many.run(&["replay", &other, "--headless"]).stdout).contains("cell 8 of 8: models bert-tiny, layer 2")
     );
     let followed = many.run(&["follow", &parts.display().to_string()]);
     assert!(text(&followed.stdout).contains("8 of 8 cells done"), "{}", text(&followed.stdout));
@@ -79,11 +77,7 @@ fn three_shards_merged_are_one_run_bit_for_bit_but_for_times() {
     let whole = std::fs::read_to_string(&first).unwrap();
     std::fs::write(&first, &whole[..whole.len() / 2]).unwrap();
     let cut = many.run(&["merge", &parts.display().to_string(), "-o", "x"]);
-    refused(
-        &cut,
-        2,
-        &[&first.display().to_string(), "line", "cut in the middle of a line", "run the spec again"],
-    );
+    refused(&cut, 2, &[&first.display().to_string(), "line", "cut in the middle of a line", "run the spec again"]);
     assert!(run_in(&many, &same, &parts, &[]).contains("(7 were there already)"));
     let (again, _) = merged(&many, &parts, "again.probity.jsonl");
     assert_eq!(expected, numbers(&many, &again));
@@ -106,19 +100,8 @@ fn what_does_not_belong_together_is_refused() {
     refused(&probity.run(&["run", &bad, "--out", &dir]), 2, &["bad.toml, line", "did you mean `seed`?"]);
     // A folder of another experiment, whatever is in it by then.
     let one = probity.file("one.toml", &grid().replace("seed = [0, 1]", "seed = [3]"));
-    let script = probity.run(&[
-        "submit",
-        "--slurm",
-        &one,
-        "--out",
-        &dir,
-        "--array",
-        "3",
-        "--dry-run",
-        "--",
-        "--time",
-        "1:00",
-    ]);
+    let script =
+        probity.run(&["submit", "--slurm", &one, "--out", &dir, "--array", "3", "--dry-run", "--", "--time", "1:00"]);
     assert_eq!(script.status.code(), Some(0), "{}", text(&script.stderr));
     refused(&probity.run(&["run", &spec, "--out", &dir]), 2, &["another experiment", "grid.jsonl"]);
     refused(&probity.run(&["merge", &dir, "-o", "x"]), 2, &["missing: 4 of 4"]);
@@ -127,12 +110,8 @@ fn what_does_not_belong_together_is_refused() {
     let once = probity.run(&["follow", &dir, "--once", "--json"]);
     assert_eq!(json_lines(&once.stdout)[0]["waiting"], 4);
     let script = std::fs::read_to_string(Path::new(&dir).join("submit.sh")).unwrap();
-    for words in [
-        "#SBATCH --array=1-3",
-        "--shard \"$SLURM_ARRAY_TASK_ID/3\"",
-        "one.toml",
-        "#SBATCH --signal=B:TERM@60",
-    ] {
+    for words in ["#SBATCH --array=1-3", "--shard \"$SLURM_ARRAY_TASK_ID/3\"", "one.toml", "#SBATCH --signal=B:TERM@60"]
+    {
         assert!(script.contains(words), "{words}: {script}");
     }
 }
@@ -167,8 +146,7 @@ fn a_grid_is_submitted_where_there_is_sbatch_and_else_says_so() {
 #[test]
 fn a_cell_that_finds_no_room_is_told_of_with_its_file_and_computed_again() {
     let probity = Probity::new();
-    let spec =
-        probity.file("grid.toml", &grid().replace("seed = [0, 1]", "seed = [0]").replace("\"all\"", "[1]"));
+    let spec = probity.file("grid.toml", &grid().replace("seed = [0, 1]", "seed = [0]").replace("\"all\"", "[1]"));
     let dir = probity.state.path().join("out");
     let output = probity.cramped(&["run", &spec, "--out", &dir.display().to_string(), "--quiet"]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));

@@ -40,26 +40,10 @@ fn bad_specs_exit_2_and_say_what_is_wrong() {
         &agreement().replace("[interval]", "[interval]\nlevle = 1"),
         &["key.toml", "line", "levle"],
     );
-    refused_spec(
-        "range.toml",
-        &agreement().replace("level = 0.95", "level = 2"),
-        &["range.toml", "interval.level"],
-    );
-    refused_spec(
-        "method.toml",
-        &agreement().replace("\"pgd\"", "\"pdg\""),
-        &["method.name", "did you mean `pgd`?"],
-    );
-    refused_spec(
-        "model.toml",
-        &agreement().replace("\"bert-mini\"", "\"./no/such\""),
-        &["models", "no such folder"],
-    );
-    refused_spec(
-        "task.toml",
-        &agreement().replace("\"agreement\"", "\"agrement\""),
-        &["did you mean `agreement`?"],
-    );
+    refused_spec("range.toml", &agreement().replace("level = 0.95", "level = 2"), &["range.toml", "interval.level"]);
+    refused_spec("method.toml", &agreement().replace("\"pgd\"", "\"pdg\""), &["method.name", "did you mean `pgd`?"]);
+    refused_spec("model.toml", &agreement().replace("\"bert-mini\"", "\"./no/such\""), &["models", "no such folder"]);
+    refused_spec("task.toml", &agreement().replace("\"agreement\"", "\"agrement\""), &["did you mean `agreement`?"]);
     refused_spec("escape.toml", "lab = \"\u{1b}[31m\"", &["escape.toml"]);
     refused_spec("empty.toml", "", &["empty.toml", "lab"]);
     refused(&probity.run(&["run", "/no/such/spec.toml"]), 2, &["/no/such/spec.toml", "cannot read"]);
@@ -86,16 +70,7 @@ fn sessions_that_are_none_exit_2() {
 #[test]
 fn calculators_answer_with_the_published_keys() {
     let probity = Probity::new();
-    let output = probity.run(&[
-        "score",
-        "--before",
-        ".5,.3,.2",
-        "--after",
-        "10%,8/10,1e-1",
-        "--target",
-        "1",
-        "--json",
-    ]);
+    let output = probity.run(&["score", "--before", ".5,.3,.2", "--after", "10%,8/10,1e-1", "--target", "1", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let stdout = text(&output.stdout);
     assert_eq!(stdout.lines().count(), 1);
@@ -110,11 +85,7 @@ fn calculators_answer_with_the_published_keys() {
     refused(&probity.run(&["reliability", "1.2", ".5"]), 2, &["1.2"]);
     refused(&probity.run(&["reliability", "-1", ".5"]), 2, &["probability is from 0 to 1"]);
     refused(&probity.run(&["reliability", "nan", ".5"]), 2, &["nan"]);
-    refused(
-        &probity.run(&["score", "--before", ".5,.6", "--after", ".5,.5", "--json"]),
-        2,
-        &["--before", "1.1"],
-    );
+    refused(&probity.run(&["score", "--before", ".5,.6", "--after", ".5,.5", "--json"]), 2, &["--before", "1.1"]);
 }
 
 #[test]

@@ -15,22 +15,16 @@ fn every_set_that_is_written_is_read_back_with_nothing_dropped() {
             let format = format.as_str().unwrap();
             let name = format!("{id}-{format}.txt");
             let path = probity.state.path().join(&name).display().to_string();
-            let output = probity
-                .run(&["data", "make", id, "-n", "120", "--seed", "3", "--format", format, "-o", &path]);
+            let output =
+                probity.run(&["data", "make", id, "-n", "120", "--seed", "3", "--format", format, "-o", &path]);
             let said = text(&output.stderr);
             assert_eq!(output.status.code(), Some(0), "{said}");
-            assert!(
-                output.stdout.is_empty() && said.contains("rows written") && said.contains(&name),
-                "{said}"
-            );
+            assert!(output.stdout.is_empty() && said.contains("rows written") && said.contains(&name), "{said}");
             let output = probity.run(&["data", "show", &path, "--json"]);
             assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
             let shown = &json_lines(&output.stdout)[0]["files"][0];
             let report = &shown["report"];
-            assert_eq!(
-                (&shown["format"], &report["dropped"]),
-                (&format.into(), &Value::Object(Default::default()))
-            );
+            assert_eq!((&shown["format"], &report["dropped"]), (&format.into(), &Value::Object(Default::default())));
             let lines = std::fs::read_to_string(&path).unwrap().lines().count() as u64;
             assert!(report["rows"] == lines && lines >= 120, "{id} {format}: {report}");
             seen += 1;
@@ -44,9 +38,8 @@ fn every_set_that_is_written_is_read_back_with_nothing_dropped() {
 fn a_file_that_is_there_is_kept_and_the_mode_is_an_ordinary_one() {
     let probity = Probity::new();
     let path = probity.file("old.txt", "mine\n");
-    let make = |more: &[&str]| {
-        probity.run(&[&["data", "make", "past_present", "-n", "24", "-o", &path][..], more].concat())
-    };
+    let make =
+        |more: &[&str]| probity.run(&[&["data", "make", "past_present", "-n", "24", "-o", &path][..], more].concat());
     refused(&make(&[]), 2, &["old.txt", "--force"]);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine\n");
     assert_eq!(make(&["--force"]).status.code(), Some(0));
@@ -62,8 +55,7 @@ fn a_file_that_is_there_is_kept_and_the_mode_is_an_ordinary_one() {
         let mode = |path: &str| std::fs::metadata(path).unwrap().permissions().mode();
         assert_eq!(mode(&path), mode(&probity.file("ordinary.txt", "")));
     }
-    let left: Vec<_> =
-        std::fs::read_dir(probity.state.path()).unwrap().map(|f| f.unwrap().file_name()).collect();
+    let left: Vec<_> = std::fs::read_dir(probity.state.path()).unwrap().map(|f| f.unwrap().file_name()).collect();
     assert!(!left.iter().any(|f| f.to_string_lossy().starts_with(".probity-")), "{left:?}");
 }
 

@@ -82,11 +82,7 @@ fn a_run_says_once_that_stored_tensors_are_not_used() {
     let spec = probity.file("spec.toml", &TINY.replace("bert-tiny", &at.display().to_string()));
     let output = probity.run(&["run", &spec, "--json"]);
     let said = text(&output.stderr);
-    assert_eq!(
-        (output.status.code(), said.matches("stored tensors are not used").count()),
-        (Some(0), 1),
-        "{said}"
-    );
+    assert_eq!((output.status.code(), said.matches("stored tensors are not used").count()), (Some(0), 1), "{said}");
 }
 
 #[test]
@@ -122,8 +118,7 @@ fn an_empty_cache_folder_is_none_given() {
     let mut command = probity.command(&["models", "cache"]);
     command.env("PROBITY_CACHE_DIR", "").env("XDG_CACHE_HOME", probity.state.path());
     let shown = text(&command.current_dir(probity.state.path()).output().unwrap().stdout);
-    let folders: Vec<&str> =
-        shown.lines().filter_map(|l| l.strip_prefix("  folder")).map(str::trim).collect();
+    let folders: Vec<&str> = shown.lines().filter_map(|l| l.strip_prefix("  folder")).map(str::trim).collect();
     assert!(folders.len() == 2 && folders.iter().all(|f| std::path::Path::new(f).is_absolute()), "{shown}");
 }
 
@@ -139,11 +134,7 @@ fn a_check_passes_deviates_or_says_what_it_needs() {
     refused(&probity.run(&["models", "check", &dir, "--device", "gpu"]), 2, &["cuda"]);
     let expected = at.join("expected.json");
     std::fs::write(&expected, "{\"cases\": [{\"text\": \"\u{7f}\"}]}").unwrap();
-    refused(
-        &probity.run(&["models", "check", &dir]),
-        2,
-        &["expected.json", "'cases.0.input_ids': is missing"],
-    );
+    refused(&probity.run(&["models", "check", &dir]), 2, &["expected.json", "'cases.0.input_ids': is missing"]);
     let case = |ids: &str| format!("{{\"cases\": [{{\"text\": \"the\", \"input_ids\": [{ids}]}}]}}");
     let shown = text(&probity.run(&["models", "tokens", "bert-mini", "the"]).stdout);
     let ids: Vec<&str> = shown.lines().skip(2).filter_map(|l| l.split_whitespace().nth(2)).collect();
@@ -160,10 +151,7 @@ fn a_check_passes_deviates_or_says_what_it_needs() {
     let deviates = probity.run(&["models", "check", &dir, "--json"]);
     assert_eq!(deviates.status.code(), Some(1));
     let report: Value = serde_json::from_slice(&deviates.stdout).unwrap();
-    assert_eq!(
-        (&report["passed"], &report["rows"][0]["verdict"]),
-        (&Value::from(false), &Value::from("deviates"))
-    );
+    assert_eq!((&report["passed"], &report["rows"][0]["verdict"]), (&Value::from(false), &Value::from("deviates")));
     assert!(text(&probity.run(&["models", "check", &dir]).stdout).contains("DEVIATES"));
 }
 
@@ -187,10 +175,7 @@ fn a_pull_without_network_says_so_and_a_cached_model_is_listed() {
     std::fs::create_dir_all(root.join("refs")).unwrap();
     std::fs::write(root.join("refs/main"), "abcd").unwrap();
     let listed = text(&here(&["models", "list"]).output().unwrap().stdout);
-    assert!(
-        listed.lines().any(|l| l.starts_with("org/m ") && l.contains("bert, in the hub cache")),
-        "{listed}"
-    );
+    assert!(listed.lines().any(|l| l.starts_with("org/m ") && l.contains("bert, in the hub cache")), "{listed}");
     let shown = here(&["models", "show", "org/m"]).output().unwrap();
     assert_eq!(shown.status.code(), Some(0), "{}", text(&shown.stderr));
 }

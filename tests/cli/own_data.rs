@@ -43,10 +43,7 @@ fn a_run_takes_its_examples_from_the_file_says_what_it_dropped_and_replays_witho
     let hash = hex(&Sha256::digest(bytes.as_bytes()));
     assert_eq!((&source["path"], &source["format"]), (&"rows.jsonl".into(), &"plain".into()));
     assert_eq!(source["sha256"], hash.as_str());
-    assert_eq!(
-        (&source["rows"], &source["fit"], &source["taken"]),
-        (&2003.into(), &2000.into(), &1500.into())
-    );
+    assert_eq!((&source["rows"], &source["fit"], &source["taken"]), (&2003.into(), &2000.into(), &1500.into()));
     let dropped: Vec<(u64, u64)> = source["dropped"]
         .as_array()
         .unwrap()
@@ -62,8 +59,7 @@ fn a_run_takes_its_examples_from_the_file_says_what_it_dropped_and_replays_witho
     let again = probity.run(&["replay", &session, "--headless", "--json"]);
     assert_eq!(finals(&again.stdout), finals(&output.stdout), "the recording needs no file");
     let table = text(&probity.run(&["replay", &session, "--headless"]).stdout);
-    let words =
-        ["data rows.jsonl (plain, SHA-256", "2003 rows, 3 dropped", "1500 drawn of 2000", "no [MASK]"];
+    let words = ["data rows.jsonl (plain, SHA-256", "2003 rows, 3 dropped", "1500 drawn of 2000", "no [MASK]"];
     assert!(words.iter().all(|w| table.contains(w)), "{table}");
     let csv = std::fs::read_dir(&out).unwrap().find_map(|f| {
         let path = f.unwrap().path();
@@ -86,8 +82,7 @@ fn generated_examples_from_a_file_give_the_numbers_of_the_task() {
         let output = probity.run(&["run", &spec, "--json", "--quiet", "--no-session"]);
         assert_eq!(output.status.code(), Some(0));
         let findings = json_lines(&output.stdout);
-        let optima: Vec<Value> =
-            of_kind(&findings, "optimum").iter().map(|o| o["reliability"].clone()).collect();
+        let optima: Vec<Value> = of_kind(&findings, "optimum").iter().map(|o| o["reliability"].clone()).collect();
         (data_finding(&findings)["data_hash"].clone(), optima)
     };
     let task = numbers(&TINY.replace("examples = 1000", "examples = 1500"));
@@ -179,10 +174,7 @@ fn an_oracle_at_chance_is_told_and_makes_no_optimum_and_no_front() {
     }
     assert!(of_kind(&findings, "optimum").is_empty());
     let reasons = of_kind(&findings, "no_optimum");
-    assert!(
-        reasons.len() == 2
-            && reasons.iter().all(|r| r["reason"].as_str().unwrap().contains("better than chance"))
-    );
+    assert!(reasons.len() == 2 && reasons.iter().all(|r| r["reason"].as_str().unwrap().contains("better than chance")));
     let fronts = of_kind(&findings, "front");
     assert_eq!(fronts.len(), 1);
     assert_eq!((&fronts[0]["unread"], &fronts[0]["settings"]), (&4.into(), &4.into()));

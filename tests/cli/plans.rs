@@ -10,9 +10,8 @@ fn a_plan_that_stops_early_ends_at_its_n_and_says_so() {
     let probity = Probity::new();
     // The first of 120 items is the better one on every second.
     let right = |i: usize, first: bool| i.is_multiple_of(2) || first && i % 4 != 3;
-    let rows = |first| {
-        (0..120).map(|i| format!("{{\"id\": {i}, \"correct\": {}}}\n", right(i, first))).collect::<String>()
-    };
+    let rows =
+        |first| (0..120).map(|i| format!("{{\"id\": {i}, \"correct\": {}}}\n", right(i, first))).collect::<String>();
     probity.file("a.jsonl", &rows(true));
     probity.file("b.jsonl", &rows(false));
     let sides = "lab = \"power\"\n[a]\nresults = [\"a.jsonl\"]\n[b]\nresults = [\"b.jsonl\"]\n";
@@ -26,16 +25,12 @@ fn a_plan_that_stops_early_ends_at_its_n_and_says_so() {
     let steps = |all: &[Value]| -> Vec<Value> {
         all.iter().filter(|v| v["kind"] == "sequential" && v["final"] == true).cloned().collect()
     };
-    let planned =
-        |all: &[Value]| -> Vec<Value> { steps(all).into_iter().filter(|v| v["planned"] == true).collect() };
+    let planned = |all: &[Value]| -> Vec<Value> { steps(all).into_iter().filter(|v| v["planned"] == true).collect() };
 
     let (short, told) = run("hypothesis = \"differ\"\nstop = \"early\"\nn = 5");
     assert_eq!(steps(&short).iter().filter_map(|v| v["at_n"].as_u64()).max(), Some(5));
     let word = planned(&short);
-    assert_eq!(
-        (word.len(), word[0]["at_n"].as_u64(), word[0]["may_stop"].as_bool()),
-        (1, Some(5), Some(false))
-    );
+    assert_eq!((word.len(), word[0]["at_n"].as_u64(), word[0]["may_stop"].as_bool()), (1, Some(5), Some(false)));
     assert!(told.contains("the sequential test did not stop: after 5 items"), "{told}");
 
     let (long, told) = run("hypothesis = \"differ\"\nstop = \"early\"");
@@ -46,8 +41,7 @@ fn a_plan_that_stops_early_ends_at_its_n_and_says_so() {
     assert!(told.contains(&format!("the sequential test stopped after {first} items, anytime p")), "{told}");
     assert!(long.iter().filter(|v| v["kind"] == "comparison").all(|v| v["planned"] == false));
 
-    let spec =
-        probity.file("plan.toml", &format!("{sides}[plan]\nhypothesis = \"equal\"\nstop = \"early\"\n"));
+    let spec = probity.file("plan.toml", &format!("{sides}[plan]\nhypothesis = \"equal\"\nstop = \"early\"\n"));
     refused(&probity.run(&["run", &spec]), 2, &["plan.stop", "at_n"]);
 }
 
@@ -128,8 +122,7 @@ fn a_plan_on_files_does_not_change_what_is_recommended() {
         let spec = probity.file("plan.toml", &format!("{spec}{plan}"));
         let all = json_lines(&probity.run(&["run", &spec, "--json", "--no-session"]).stdout);
         let collapse = all.iter().rfind(|v| v["kind"] == "collapse").unwrap();
-        let gap =
-            all.iter().find(|v| v["planned"] == true).map(|v| v["difference"]["mean"].as_f64().unwrap());
+        let gap = all.iter().find(|v| v["planned"] == true).map(|v| v["difference"]["mean"].as_f64().unwrap());
         (collapse["collapsed"].clone(), collapse["reasons"].clone(), gap)
     };
     let (collapsed, reasons, _) = run("");
@@ -158,11 +151,9 @@ fn a_side_with_a_task_of_its_own_is_compared_unpaired_and_plans_on_probes_count(
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         json_lines(&output.stdout)
     };
-    let of =
-        |all: &[Value], kind: &str| all.iter().filter(|v| v["kind"] == kind).cloned().collect::<Vec<_>>();
+    let of = |all: &[Value], kind: &str| all.iter().filter(|v| v["kind"] == kind).cloned().collect::<Vec<_>>();
     let planned = |all: &[Value]| {
-        let made =
-            of(all, "comparison").into_iter().find(|v| v["planned"] == true).expect("the plan's comparison");
+        let made = of(all, "comparison").into_iter().find(|v| v["planned"] == true).expect("the plan's comparison");
         (made["n"].as_u64(), made["final"].as_bool())
     };
     let paired = run("");
@@ -175,8 +166,7 @@ fn a_side_with_a_task_of_its_own_is_compared_unpaired_and_plans_on_probes_count(
     assert!(last["unpaired"] == true && last["both"].is_null(), "{last}");
     assert!(last["test"].as_str().unwrap().starts_with("unpaired t"), "{last}");
     assert!(of(&apart, "sequential").is_empty() && !of(&apart, "power").is_empty());
-    let sides: Vec<_> =
-        of(&apart, "configuration").iter().map(|v| (v["task"].clone(), v["n"].as_u64())).collect();
+    let sides: Vec<_> = of(&apart, "configuration").iter().map(|v| (v["task"].clone(), v["n"].as_u64())).collect();
     // Two classes and six of eight test sentences.
     assert_eq!(sides[2..], [("subj_number".into(), Some(16)), ("sentence_length".into(), Some(48))]);
     let surfaces: Vec<_> = of(&apart, "baseline").iter().map(|v| v["side"].clone()).collect();

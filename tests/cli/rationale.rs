@@ -63,10 +63,7 @@ fn readable_lines_state_n_intervals_and_chance() {
         assert!(told.contains(word), "no `{word}` in:\n{told}");
     }
     let table = text(&probity.run(&["rationale", &file, "--table", "tex"]).stdout);
-    assert!(
-        table.contains("\\begin{tabular}") && table.contains("F1$\\Delta$") && table.contains("trans"),
-        "{table}"
-    );
+    assert!(table.contains("\\begin{tabular}") && table.contains("F1$\\Delta$") && table.contains("trans"), "{table}");
     let csv = text(&probity.run(&["rationale", &file, "--table", "csv"]).stdout);
     assert!(csv.contains("–,–,grammar,MAP,1,"), "{csv}");
 }
@@ -87,8 +84,7 @@ fn gold_and_scores_may_be_in_files_of_their_own() {
     let inseq = rows.join("inseq.json").display().to_string();
     refused(&probity.run(&["rationale", &inseq]), 2, &["gold rationale or a perturbed partner"]);
     // The first of inseq's sequences by its number.
-    let gold =
-        probity.file("gold.jsonl", "{\"id\": 0, \"tokens\": [\"the\", \"ship\"], \"rationales\": [[1]]}\n");
+    let gold = probity.file("gold.jsonl", "{\"id\": 0, \"tokens\": [\"the\", \"ship\"], \"rationales\": [[1]]}\n");
     near(&asked(&probity, &["rationale", &inseq, &gold, "--json"]), "token_f1", 1.0);
 }
 

@@ -35,21 +35,14 @@ fn found(stdout: &[u8]) -> Vec<Value> {
 fn a_run_far_away_finds_what_one_here_finds_and_leaves_a_session_at_both_ends() {
     let (place, near) = (Place::new(), Probity::new());
     // On data of this side, which the far side gets under the name that the spec has for it.
-    near.file(
-        "rows.jsonl",
-        &text(&near.run(&["data", "make", "agreement", "-n", "1500", "--seed", "8"]).stdout),
-    );
-    let spec =
-        near.file("tiny.toml", &TINY.replace("examples = 1000", "examples = 1500\ndata = \"rows.jsonl\""));
+    near.file("rows.jsonl", &text(&near.run(&["data", "make", "agreement", "-n", "1500", "--seed", "8"]).stdout));
+    let spec = near.file("tiny.toml", &TINY.replace("examples = 1000", "examples = 1500\ndata = \"rows.jsonl\""));
     let here = near.run(&["run", &spec, "--json", "--no-session"]);
     let args = ["run", &spec, "--json", "--session", "tiny", "--remote", "ssh://far", "--send", "rows.jsonl"];
     let there = near.command(&args).env("PROBITY_SSH", place.ssh()).output().unwrap();
     assert_eq!(there.status.code(), Some(0), "{}", text(&there.stderr));
     assert_eq!(found(&there.stdout), found(&here.stdout), "bit for bit but for times");
-    assert_eq!(
-        findings_of(&place.session("tiny").board()),
-        findings_of(&far::read(near.state.path(), "tiny").board())
-    );
+    assert_eq!(findings_of(&place.session("tiny").board()), findings_of(&far::read(near.state.path(), "tiny").board()));
     // It ends with the run, and what was sent goes with it; nobody waits for that.
     until(|| place.engines().is_empty().then_some(()));
     let far = place.session("tiny");
@@ -62,11 +55,7 @@ fn a_run_far_away_finds_what_one_here_finds_and_leaves_a_session_at_both_ends() 
     assert!(listed.contains("tiny") && listed.contains("session") && listed.contains("done"), "{listed}");
     let fetched = errand(&["remote", "fetch", "ssh://far", "tiny"]);
     assert_eq!(fetched.status.code(), Some(0), "{}", text(&fetched.stderr));
-    assert!(
-        text(&fetched.stdout).contains("tiny-2.probity.jsonl"),
-        "the name was taken: {}",
-        text(&fetched.stdout)
-    );
+    assert!(text(&fetched.stdout).contains("tiny-2.probity.jsonl"), "the name was taken: {}", text(&fetched.stdout));
     assert!(far::read(near.state.path(), "tiny-2").entries().eq(far.entries()));
     refused(
         &errand(&["remote", "fetch", "ssh://far", "no/such"]),
@@ -74,16 +63,8 @@ fn a_run_far_away_finds_what_one_here_finds_and_leaves_a_session_at_both_ends() 
         &["far: there is no session no-such there", "probity remote list"],
     );
     refused(&errand(&["remote", "stop", "ssh://far", "nobody"]), 1, &["no engine nobody", "none runs"]);
-    refused(
-        &errand(&["run", &spec, "--remote", "ssh://far", "--send", "../x"]),
-        2,
-        &["--send ../x", "relative"],
-    );
-    refused(
-        &errand(&["run", &spec, "--remote", "ssh://far", "--send", "y"]),
-        2,
-        &["--send y", "no such file"],
-    );
+    refused(&errand(&["run", &spec, "--remote", "ssh://far", "--send", "../x"]), 2, &["--send ../x", "relative"]);
+    refused(&errand(&["run", &spec, "--remote", "ssh://far", "--send", "y"]), 2, &["--send y", "no such file"]);
     refused(&errand(&["run", &spec, "--forecast", "--remote", "ssh://far"]), 2, &["--forecast", "ssh far"]);
 }
 
@@ -111,8 +92,7 @@ fn a_link_that_is_cut_again_and_again_changes_no_number() {
 /// The pause grows while the link is down, and whoever sits before the screen knows when it is up again.
 #[test]
 fn a_link_that_is_down_is_tried_at_once_for_who_says_so() {
-    let place =
-        Place::with("[ ! -e \"${0%/*}/down\" ] || exit 255\nfor there; do :; done\nexec sh -c \"$there\"");
+    let place = Place::with("[ ! -e \"${0%/*}/down\" ] || exit 255\nfor there; do :; done\nexec sh -c \"$there\"");
     let (mut far, _) = place.connect(hello("down"));
     let _events = far.take_events().unwrap();
     assert_eq!(far.down(), None);
@@ -179,8 +159,7 @@ fn an_engine_that_is_killed_is_told_of_and_one_that_nobody_wants_ends_by_itself(
     assert!(told.iter().any(|t| t.contains("no engine killed runs there")), "{told:?}");
     assert!(far.send(Command::ListModels).is_err(), "as a local engine that is gone");
     let near = Probity::new();
-    let list =
-        near.command(&["remote", "list", "ssh://far"]).env("PROBITY_SSH", place.ssh()).output().unwrap();
+    let list = near.command(&["remote", "list", "ssh://far"]).env("PROBITY_SSH", place.ssh()).output().unwrap();
     assert!(text(&list.stdout).contains("killed; its session"), "{}", text(&list.stdout));
 
     let (far, _) = place.connect(Hello { wait: 0, ..hello("unwanted") });
@@ -200,24 +179,15 @@ fn a_link_that_is_none_says_which_host_what_and_the_way_out() {
     refused(&said(none), 1, &["gpu1: sh: 1: exec: probity: not found", "scp", "ssh://gpu1/path/to/probity"]);
     let key = "echo 'ada@gpu1: Permission denied (publickey).' >&2; exit 255";
     refused(&said(key), 1, &["gpu1: ", "Permission denied", "ssh-copy-id"]);
-    refused(
-        &said("printf 'Welcome\\033[2J to gpu1\\n'; sleep 1"),
-        1,
-        &["gpu1: ", "Welcome", "start-up file"],
-    );
+    refused(&said("printf 'Welcome\\033[2J to gpu1\\n'; sleep 1"), 1, &["gpu1: ", "Welcome", "start-up file"]);
     refused(
         &said("printf 'PB\\011\\012\\0\\0\\0\\0\\0\\0\\0\\0'"),
         1,
         &["gpu1: ", "protocol 9", "update this program"],
     );
-    refused(
-        &said("printf 'PB\\002\\012\\377\\377\\377\\377\\0\\0\\0\\0'"),
-        1,
-        &["gpu1: ", "longer than any"],
-    );
+    refused(&said("printf 'PB\\002\\012\\377\\377\\377\\377\\0\\0\\0\\0'"), 1, &["gpu1: ", "longer than any"]);
     refused(&said("printf 'PB\\002\\012\\0\\0\\0\\001\\0\\0\\0\\0x'"), 1, &["gpu1: ", "garbled"]);
-    let absent =
-        near.command(&["remote", "list", "ssh://gpu1"]).env("PROBITY_SSH", "/no/such/ssh").output().unwrap();
+    let absent = near.command(&["remote", "list", "ssh://gpu1"]).env("PROBITY_SSH", "/no/such/ssh").output().unwrap();
     refused(&absent, 1, &["gpu1: /no/such/ssh cannot be started", "OpenSSH"]);
     refused(&near.run(&["remote", "list", "gpu1"]), 2, &["ssh://"]);
     refused(&near.run(&["--remote", "ssh://-oProxyCommand=id"]), 2, &["host"]);
@@ -236,12 +206,9 @@ fn the_far_end_refuses_what_it_cannot_do_and_never_hangs_on_noise() {
     let attach = refused(Hello { want: Want::Attach, ..hello("../../etc") });
     assert!(attach.contains("no engine") && !attach.contains('/'), "{attach}");
     assert!(place.engines().is_empty(), "nothing is left of what could not start");
-    for noise in [
-        "",
-        "GET / HTTP/1.0\r\n\r\n",
-        "PB\u{9}x",
-        "\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}",
-    ] {
+    for noise in
+        ["", "GET / HTTP/1.0\r\n\r\n", "PB\u{9}x", "\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}"]
+    {
         let mut command = place.probity(&["engine", "--stdio"]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         std::io::Write::write_all(&mut child.stdin.take().unwrap(), noise.as_bytes()).unwrap();
@@ -252,8 +219,7 @@ fn the_far_end_refuses_what_it_cannot_do_and_never_hangs_on_noise() {
 
 /// Three experiments of a fraction of a second, on data of this side.
 fn grid() -> String {
-    let base =
-        TINY.replace("seed = 5\n", "").replace("examples = 1000", "examples = 1500\ndata = \"rows.jsonl\"");
+    let base = TINY.replace("seed = 5\n", "").replace("examples = 1000", "examples = 1500\ndata = \"rows.jsonl\"");
     let base = base.split("[[method]]\nname = \"inlp\"").next().unwrap().to_owned();
     base + "[grid]\nseed = [1, 2, 3]\n"
 }
@@ -289,8 +255,7 @@ fn submitted_there_and_followed_here(place: &Place) {
 
     // A cell whose part is cut has failed; the job that has it is submitted again, and no other.
     let parts = std::fs::read_dir(Path::new(&dir).join("parts")).unwrap();
-    let part =
-        parts.map(|e| e.unwrap().path()).find(|p| p.extension().is_some_and(|e| e == "jsonl")).unwrap();
+    let part = parts.map(|e| e.unwrap().path()).find(|p| p.extension().is_some_and(|e| e == "jsonl")).unwrap();
     let whole = std::fs::read_to_string(&part).unwrap();
     std::fs::write(&part, &whole[..whole.len() / 2]).unwrap();
     let seen = text(&follow().stdout);
@@ -386,8 +351,7 @@ fn an_engine_that_finds_no_room_to_start_says_so_and_names_no_folder_there() {
 #[test]
 fn a_grid_elsewhere_is_followed_as_one_here() {
     let (place, near) = (Place::new(), Probity::new());
-    let spec =
-        near.file("grid.toml", &format!("{}\n[grid]\nseed = [1, 2, 3]\n", TINY.replace("seed = 5\n", "")));
+    let spec = near.file("grid.toml", &format!("{}\n[grid]\nseed = [1, 2, 3]\n", TINY.replace("seed = 5\n", "")));
     let dir = place.path().join("a grid").display().to_string();
     let prepared = place.probity(&["submit", "--slurm", &spec, "--out", &dir, "--dry-run"]).output().unwrap();
     assert!(prepared.status.success(), "{}", text(&prepared.stderr));

@@ -96,11 +96,7 @@ fn replays(probity: &Probity, session: &Path, findings: &[u8]) {
     refused(&export(&both), 2, &["different hyperparameters"]);
     refused(&export(&["--figure", "pareto", "-o", "x.gif"]), 2, &[".png, .svg, .pdf or .csv"]);
     refused(&export(&["--table", "accuracy", "-o", "x.md"]), 2, &["contingency, probes, optimum"]);
-    refused(
-        &export(&["--table", "accuracy", "--figure", "pareto", "-o", "x.md"]),
-        2,
-        &["--table", "--figure"],
-    );
+    refused(&export(&["--table", "accuracy", "--figure", "pareto", "-o", "x.md"]), 2, &["--table", "--figure"]);
     refused(&export(&["--figure", "pareto", "-o", "/no/such/x.png"]), 1, &["/no/such/x.png"]);
 }
 

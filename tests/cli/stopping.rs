@@ -160,8 +160,7 @@ fn jobs_end_with_the_process_that_started_them_even_if_it_is_killed() {
     let probity = Probity::new();
     let spec = probity.file("grid.toml", &(LARGE.replace("seed = 5\n", "") + "[grid]\nseed = [0, 1]\n"));
     let out = probity.state.path().join("killed-with-jobs").display().to_string();
-    let mut child =
-        probity.command(&["run", &spec, "--out", &out, "--jobs", "2", "--quiet"]).spawn().unwrap();
+    let mut child = probity.command(&["run", &spec, "--out", &out, "--jobs", "2", "--quiet"]).spawn().unwrap();
     let until = |wanted: &dyn Fn(usize) -> bool| {
         let begun = Instant::now();
         while !wanted(running("killed-with-jobs")) && begun.elapsed() < Duration::from_secs(30) {

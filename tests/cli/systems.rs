@@ -28,10 +28,7 @@ fn folders_are_compared_task_by_task_and_pooled() {
     let all = json_lines(&probity.run(&["compare", &a, &b, "--json"]).stdout);
     assert_eq!(all.len(), 14, "12 tasks, macro and micro");
     let task = all.iter().find(|v| v["task"] == "task11").unwrap();
-    assert_eq!(
-        (task["n"].as_u64(), task["only_a"].as_u64(), task["family"].as_u64()),
-        (Some(40), Some(4), Some(12))
-    );
+    assert_eq!((task["n"].as_u64(), task["only_a"].as_u64(), task["family"].as_u64()), (Some(40), Some(4), Some(12)));
     // Task t has ceil(t / 3) items more: 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4 of 40.
     let pooled = all.iter().find(|v| v["pooled"] == "macro").unwrap();
     assert!((pooled["difference"]["mean"].as_f64().unwrap() - 26.0 / 480.0).abs() < 1e-12, "{pooled}");
@@ -40,9 +37,7 @@ fn folders_are_compared_task_by_task_and_pooled() {
     assert!(told.contains("task11") && told.contains("macro (mean of the tasks' differences"), "{told}");
     let one = text(&probity.run(&["compare", &a, &b, "--summary"]).stdout);
     assert!(
-        one.lines().count() == 1
-            && one.contains("a against b: mean over tasks +5.4 [")
-            && one.contains("12 tasks"),
+        one.lines().count() == 1 && one.contains("a against b: mean over tasks +5.4 [") && one.contains("12 tasks"),
         "{one}"
     );
 }
@@ -60,9 +55,8 @@ fn few_tasks_are_taken_as_fixed() {
     assert!(told.contains("--summary and --fail-if use the mean over items, tasks taken as fixed"), "{told}");
     let one = text(&probity.run(&["compare", &a, &b, "--summary"]).stdout);
     assert!(one.contains("mean over items, tasks taken as fixed +5.0 [") && !one.contains("p <"), "{one}");
-    let run = |first: &str, second: &str, condition: &[&str]| {
-        probity.run(&[&["compare", first, second], condition].concat())
-    };
+    let run =
+        |first: &str, second: &str, condition: &[&str]| probity.run(&[&["compare", first, second], condition].concat());
     let failed = run(&a, &b, &["--fail-unless", "better by 1"]);
     assert_eq!(failed.status.code(), Some(3), "4 items of 80 show no point");
     let c = folder(&probity, "c", 2, |_, i| i % 3 > 0 || i < 30);
@@ -194,8 +188,7 @@ fn conditions_exit_with_3_and_reports_are_written() {
 #[test]
 fn three_folders_make_a_matrix_and_flips_show_both_answers() {
     let probity = Probity::new();
-    let make =
-        |name: &str, more: usize| folder(&probity, name, 12, move |task, i| i % 3 > 0 || i < task * more);
+    let make = |name: &str, more: usize| folder(&probity, name, 12, move |task, i| i % 3 > 0 || i < task * more);
     let (a, b, c) = (make("a", 0), make("b", 1), make("c", 2));
     let told = text(&probity.run(&["compare", &a, &b, &c]).stdout);
     assert!(told.contains("Systems, points") && told.contains("A: b, B: c"), "{told}");
@@ -209,16 +202,11 @@ fn three_folders_make_a_matrix_and_flips_show_both_answers() {
     assert!(!told.contains("open") && told.contains("undecided"), "{told}");
     // With a baseline conditions are about the other systems.
     let failed = probity.run(&["compare", &c, &a, "--baseline", &c, "--fail-if", "worse"]);
-    assert!(
-        text(&failed.stderr).contains("a against c (mean over tasks) is worse"),
-        "{}",
-        text(&failed.stderr)
-    );
+    assert!(text(&failed.stderr).contains("a against c (mean over tasks) is worse"), "{}", text(&failed.stderr));
     let file = |root: &str| format!("{root}/model/samples_task9_2024-05-01T12-00-09.000001.jsonl");
     let flips = text(&probity.run(&["compare", &file(&c), &file(&a), "--flips"]).stdout);
     assert!(flips.contains("said 1") && flips.contains("said 0") && flips.contains("By subject"), "{flips}");
-    let some =
-        text(&probity.run(&["compare", &file(&c), &file(&a), "--flips", "--where", "subject=s0"]).stdout);
+    let some = text(&probity.run(&["compare", &file(&c), &file(&a), "--flips", "--where", "subject=s0"]).stdout);
     assert!(some.contains("3 items changed") && flips.contains("6 items changed"), "{some}{flips}");
 }
 
@@ -226,11 +214,9 @@ fn three_folders_make_a_matrix_and_flips_show_both_answers() {
 #[test]
 fn a_run_compares_every_two_of_several_folders() {
     let probity = Probity::new();
-    let make =
-        |name: &str, more: usize| folder(&probity, name, 12, move |task, i| i % 3 > 0 || i < task * more);
+    let make = |name: &str, more: usize| folder(&probity, name, 12, move |task, i| i % 3 > 0 || i < task * more);
     let (a, b, c) = (make("a", 0), make("b", 1), make("c", 2));
-    let spec =
-        format!("lab = \"power\"\nmodels = []\n[a]\nresults = ['{a}']\n[b]\nresults = ['{b}', '{c}']\n");
+    let spec = format!("lab = \"power\"\nmodels = []\n[a]\nresults = ['{a}']\n[b]\nresults = ['{b}', '{c}']\n");
     let spec = probity.file("three.toml", &spec);
     let ran = json_lines(&probity.run(&["run", &spec, "--json", "--quiet"]).stdout);
     let compared = json_lines(&probity.run(&["compare", &a, &b, &c, "--json"]).stdout);
@@ -256,11 +242,7 @@ fn a_folder_with_two_runs_of_a_task_says_which() {
     let later = format!("{a}/model/samples_task0_2025-01-01T00-00-00.000001.jsonl");
     std::fs::copy(format!("{b}/model/samples_task0_2024-05-01T12-00-00.000001.jsonl"), later).unwrap();
     let output = probity.run(&["compare", &a, &b, "--json"]);
-    assert!(
-        text(&output.stderr).contains("a later run of the same task is used"),
-        "{}",
-        text(&output.stderr)
-    );
+    assert!(text(&output.stderr).contains("a later run of the same task is used"), "{}", text(&output.stderr));
     assert_eq!(json_lines(&output.stdout)[0]["difference"]["mean"].as_f64(), Some(0.0));
     std::fs::rename(format!("{b}/model"), format!("{a}/other")).unwrap();
     let c = folder(&probity, "c", 1, |_, _| true);
@@ -285,8 +267,7 @@ fn items_that_differ_under_one_identifier_are_refused() {
 #[test]
 fn a_plan_needs_no_data() {
     let probity = Probity::new();
-    let asked =
-        ["power", "--plan", "--metric", "accuracy", "--accuracy", "80%", "--difference", "2%", "--json"];
+    let asked = ["power", "--plan", "--metric", "accuracy", "--accuracy", "80%", "--difference", "2%", "--json"];
     let v = &json_lines(&probity.run(&asked).stdout)[0];
     // (1.959964 + .841621)² (.8 · .2 + .78 · .22) / .02² = 6,506.7.
     assert_eq!(v["unpaired"].as_u64(), Some(6_507), "{v}");
@@ -313,8 +294,7 @@ fn every_filter_that_both_files_have_is_compared() {
     let a = probity.file("a.jsonl", &rows(["strict-match", "flexible-extract"], 7));
     let b = probity.file("b.jsonl", &rows(["strict-match", "flexible-extract"], 5));
     let all = json_lines(&probity.run(&["compare", &a, &b, "--json"]).stdout);
-    let seen: Vec<_> =
-        all.iter().map(|v| (v["filter"].as_str().unwrap(), v["only_a"].as_u64().unwrap())).collect();
+    let seen: Vec<_> = all.iter().map(|v| (v["filter"].as_str().unwrap(), v["only_a"].as_u64().unwrap())).collect();
     assert_eq!(seen, [("strict-match", 8), ("flexible-extract", 0)]);
     assert_eq!(all[0]["family"], 2, "corrected over both");
     let told = text(&probity.run(&["compare", &a, &b]).stdout);
@@ -361,21 +341,14 @@ fn a_run_on_two_folders_finds_tasks_and_changed_items() {
     assert!(pooled[0]["over"] == "macro" && (mean - 26.0 / 480.0).abs() < 1e-12, "{}", pooled[0]);
     let told = text(&probity.run(&["run", &file]).stdout);
     assert!(told.contains("Mean over tasks") && told.contains("task11"), "{told}");
-    let mixed = spec.replace(
-        &format!("[\"{b}\"]"),
-        &format!("[\"{b}/model/samples_task1_2024-05-01T12-00-01.000001.jsonl\"]"),
-    );
+    let mixed =
+        spec.replace(&format!("[\"{b}\"]"), &format!("[\"{b}/model/samples_task1_2024-05-01T12-00-01.000001.jsonl\"]"));
     let output = probity.run(&["run", &probity.file("mixed.toml", &mixed), "--json"]);
     assert!(text(&output.stdout).contains("no task in common"), "{}", text(&output.stdout));
     let sorted = ["compare", &a, &b, "--flips", "--sort", "item", "--where", "subject=s0", "--json"];
     let flips: Vec<_> =
         json_lines(&probity.run(&sorted).stdout).into_iter().filter(|v| v["flip"].is_string()).collect();
-    let items: Vec<_> =
-        flips.iter().filter(|f| f["task"] == "task11").map(|f| f["item"].as_str().unwrap()).collect();
+    let items: Vec<_> = flips.iter().filter(|f| f["task"] == "task11").map(|f| f["item"].as_str().unwrap()).collect();
     assert_eq!(items, ["0", "6"]);
-    refused(
-        &probity.run(&["compare", &a, &b, "--flips", "--sort", "colour"]),
-        2,
-        &["--sort colour", "subject"],
-    );
+    refused(&probity.run(&["compare", &a, &b, "--flips", "--sort", "colour"]), 2, &["--sort colour", "subject"]);
 }

@@ -44,9 +44,7 @@ fn every_number_of_two_folders_is_that_of_scipy() {
         for task in 0..TASKS {
             let row = |i: usize| {
                 let value = values(task, i)[side];
-                format!(
-                    "{{\"doc_id\": {i}, \"filter\": \"none\", \"metrics\": [\"acc\"], \"acc\": {value}}}\n"
-                )
+                format!("{{\"doc_id\": {i}, \"filter\": \"none\", \"metrics\": [\"acc\"], \"acc\": {value}}}\n")
             };
             let name = format!("samples_task{task:02}_2026-01-01T00-00-00.000001.jsonl");
             std::fs::write(folder.join(name), (0..30 + 7 * task).map(row).collect::<String>()).unwrap();
@@ -61,11 +59,7 @@ fn every_number_of_two_folders_is_that_of_scipy() {
         let found = ends.map(|key| line["difference"][key].as_f64()).into_iter();
         let rest = ["p", "holm_p", "bh_q", "equivalence_p"].map(|key| line[key].as_f64());
         for (k, (got, want)) in found.chain(rest).zip(want).enumerate() {
-            assert!(
-                (got.unwrap() - want).abs() < 1e-6,
-                "{}, number {k}: {got:?}, theirs {want}",
-                line["task"]
-            );
+            assert!((got.unwrap() - want).abs() < 1e-6, "{}, number {k}: {got:?}, theirs {want}", line["task"]);
         }
     }
     for (line, want) in all[TASKS..].iter().zip([MACRO, MICRO]) {

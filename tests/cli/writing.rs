@@ -62,8 +62,7 @@ fn a_full_disk_leaves_no_half_file_and_the_message_names_it() {
     let out = probity.state.path().join("out");
     std::fs::create_dir(&out).unwrap();
     let file = out.join("rows.jsonl").display().to_string();
-    for args in [&["data", "convert", "agreement", "-o", &file][..], &["data", "make", "facts", "-o", &file]]
-    {
+    for args in [&["data", "convert", "agreement", "-o", &file][..], &["data", "make", "facts", "-o", &file]] {
         refused(&probity.cramped(args), 1, &["cannot write", "rows.jsonl"]);
         assert!(names(&out).is_empty(), "{:?}", names(&out));
     }
@@ -145,10 +144,7 @@ fn killed_while_writing(mut command: Command, folder: &Path) -> String {
             return name;
         }
         let ended = child.try_wait().unwrap();
-        assert!(
-            ended.is_none() && begun.elapsed() < Duration::from_secs(120),
-            "nothing unfinished: {ended:?}"
-        );
+        assert!(ended.is_none() && begun.elapsed() < Duration::from_secs(120), "nothing unfinished: {ended:?}");
         std::thread::sleep(Duration::from_micros(200));
     }
 }
@@ -214,9 +210,7 @@ fn a_session_lists_its_figures_writes_all_and_a_report() {
     let output = export(&["--report", &page_name, "--dpi", "72"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let page = std::fs::read_to_string(&page).unwrap();
-    for part in
-        ["**Question.**", "**Answer.**", "### Figures", "](report-figures/", "### Provenance", "```toml"]
-    {
+    for part in ["**Question.**", "**Answer.**", "### Figures", "](report-figures/", "### Provenance", "```toml"] {
         assert!(page.contains(part), "no `{part}` in {page}");
     }
     refused(&export(&["--figure", "paretto", "-o", "x.png"]), 2, &["did you mean `pareto`?"]);
@@ -270,10 +264,7 @@ fn a_run_that_could_not_be_recorded_ends_with_one_and_names_the_file() {
     assert_eq!(run.status.code(), Some(1), "{stderr}");
     let last = stderr.lines().last().unwrap();
     assert!(last.contains("no-folder") && last.contains("--no-session"), "{stderr}");
-    assert!(
-        text(&run.stdout).contains("Reliability") || !run.stdout.is_empty(),
-        "it ran to its end all the same"
-    );
+    assert!(text(&run.stdout).contains("Reliability") || !run.stdout.is_empty(), "it ran to its end all the same");
     let mut command = probity.command(&["run", &spec, "--quiet", "--no-session"]);
     assert_eq!(command.env("PROBITY_STATE_DIR", &blocked).status().unwrap().code(), Some(0));
 }

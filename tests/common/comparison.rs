@@ -5,8 +5,8 @@ use probity::lab::FindingKind as _;
 use probity::lab::power::Spec;
 use probity::lab::power::compare::{Names, adjust, compare};
 use probity::lab::power::finding::{
-    BaselineFinding, CollapseFinding, ComparisonFinding, ConfigurationFinding, Kind, MarginFinding,
-    RequiredFinding, SequentialFinding, TallyFinding,
+    BaselineFinding, CollapseFinding, ComparisonFinding, ConfigurationFinding, Kind, MarginFinding, RequiredFinding,
+    SequentialFinding, TallyFinding,
 };
 use probity::lab::power::pairs::Pairs;
 use probity::lab::power::tally::{places, told};
@@ -79,12 +79,8 @@ fn side(spec: &Spec, first: bool, pairs: &Pairs, n_train: usize) -> [Finding; 2]
         majority: Some(0.5),
         seeds: 1,
     };
-    let margin =
-        MarginFinding { name, at_n: n_train as u64, accuracy: accuracy.mean, sd: Some(0.012), epsilon: 0.2 };
-    [
-        finding(pairs.n(), true, Kind::Configuration(configuration)),
-        finding(pairs.n(), true, Kind::Margin(margin)),
-    ]
+    let margin = MarginFinding { name, at_n: n_train as u64, accuracy: accuracy.mean, sd: Some(0.012), epsilon: 0.2 };
+    [finding(pairs.n(), true, Kind::Configuration(configuration)), finding(pairs.n(), true, Kind::Margin(margin))]
 }
 
 /// Everything that a run over two sizes finds.
@@ -108,8 +104,7 @@ pub(crate) fn compared() -> Vec<Finding> {
         out.extend(sequential(&pairs, &names(4 * n)).into_iter().map(|k| finding(n, true, k)));
         out.extend(tallies(&pairs, &names(4 * n)).into_iter().map(|k| finding(n, true, k)));
     }
-    let collapse =
-        CollapseFinding { a: spec.name(true), b: spec.name(false), collapsed: false, reasons: Vec::new() };
+    let collapse = CollapseFinding { a: spec.name(true), b: spec.name(false), collapsed: false, reasons: Vec::new() };
     out.push(finding(512, true, Kind::Collapse(collapse)));
     out
 }

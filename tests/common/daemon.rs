@@ -28,8 +28,7 @@ impl Daemon {
     pub(crate) fn start(dir: &Path, variables: &str) -> Result<Self, String> {
         let program = ["/usr/sbin/sshd", "/usr/local/sbin/sshd"].into_iter().find(|p| Path::new(p).exists());
         let program = program.ok_or("no sshd on this machine; install openssh-server")?;
-        let free =
-            TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).map_err(|e| e.to_string())?;
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).map_err(|e| e.to_string())?;
         let port = free.port();
         let place = dir.display();
         for key in ["host", "user", "stranger"] {

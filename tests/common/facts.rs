@@ -5,9 +5,9 @@ use probity::lab::FindingKind as _;
 use probity::lab::prompts::candidates::Candidates;
 use probity::lab::prompts::consistency::Regime;
 use probity::lab::prompts::finding::{
-    ALL, AdjustedFinding, DataFinding, InstanceFinding, InstanceRow, InstancesFinding, Kind, LedgerFinding,
-    LeftOut, ModelNote, PreferenceSummaryFinding, PromptPreferenceFinding, PromptScoreFinding,
-    RankConsistencyFinding, RankCurveFinding, RelationFinding, TopToken, VerbalizationFinding,
+    ALL, AdjustedFinding, DataFinding, InstanceFinding, InstanceRow, InstancesFinding, Kind, LedgerFinding, LeftOut,
+    ModelNote, PreferenceSummaryFinding, PromptPreferenceFinding, PromptScoreFinding, RankConsistencyFinding,
+    RankCurveFinding, RelationFinding, TopToken, VerbalizationFinding,
 };
 use probity::lab::prompts::ledger::Ledger;
 use probity::lab::prompts::places::Ties;
@@ -35,11 +35,7 @@ const RELATIONS: [(&str, &str, &str, [&str; 3]); 3] = [
         "currency",
         "currency of a country",
         "N-1",
-        [
-            "The currency of [X] is the [Y] .",
-            "In [X] people pay with the [Y] .",
-            "Shops in [X] take the [Y] .",
-        ],
+        ["The currency of [X] is the [Y] .", "In [X] people pay with the [Y] .", "Shops in [X] take the [Y] ."],
     ),
     (
         "field",
@@ -329,10 +325,7 @@ fn looked(relation: &str, prompt: &str) -> Vec<Finding> {
         prompt: prompt.into(),
         models: MODELS.map(str::to_owned).to_vec(),
         rows,
-        left_out: vec![(
-            "Burkina Faso (Ouagadougou)".into(),
-            "its object is not one token of gpt2-mini".into(),
-        )],
+        left_out: vec![("Burkina Faso (Ouagadougou)".into(), "its object is not one token of gpt2-mini".into())],
         candidates: RULE,
     };
     let token = |text: &str, probability, passed| TopToken { text: text.into(), probability, passed };

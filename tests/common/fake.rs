@@ -9,8 +9,8 @@ use probity::engine::message::{
 use probity::lab::interventions::Spec;
 use probity::lab::interventions::banded::Banded;
 use probity::lab::interventions::finding::{
-    BehaviourFinding, Beside, ChoiceFinding, DataFinding, ExampleFinding, How, Kind, OptimumFinding,
-    PaperFinding, ProbeFinding, ProbeRole, ReliabilityFinding, Shift,
+    BehaviourFinding, Beside, ChoiceFinding, DataFinding, ExampleFinding, How, Kind, OptimumFinding, PaperFinding,
+    ProbeFinding, ProbeRole, ReliabilityFinding, Shift,
 };
 use probity::lab::interventions::key::MethodKey;
 use probity::lab::interventions::oracle::OracleKind;
@@ -35,9 +35,7 @@ pub(crate) fn models() -> Event {
         parameters,
         serves: "all labs".into(),
     };
-    Event::Models {
-        models: vec![model("bert-mini", "bert", 4_200_000), model("gpt2-mini", "gpt2", 4_100_000)],
-    }
+    Event::Models { models: vec![model("bert-mini", "bert", 4_200_000), model("gpt2-mini", "gpt2", 4_100_000)] }
 }
 
 pub(crate) fn progress(generation: u64) -> Event {
@@ -55,12 +53,8 @@ pub(crate) fn progress(generation: u64) -> Event {
 }
 
 pub(crate) fn summary(generation: u64) -> Event {
-    let summary = SummaryFinding {
-        seconds: 41.7,
-        device: "cpu (2 threads)".into(),
-        version: "0.1.0".into(),
-        cancelled: false,
-    };
+    let summary =
+        SummaryFinding { seconds: 41.7, device: "cpu (2 threads)".into(), version: "0.1.0".into(), cancelled: false };
     Event::Finding {
         generation,
         finding: Box::new(with_body(2400, true, 41.7, Body::Common(Common::Summary(summary)))),
@@ -124,13 +118,7 @@ fn banded(mean: f64, n: usize) -> Banded {
     }
 }
 
-fn reliability(
-    method: &str,
-    parameter: &str,
-    value: f64,
-    oracle: OracleKind,
-    n: usize,
-) -> ReliabilityFinding {
+fn reliability(method: &str, parameter: &str, value: f64, oracle: OracleKind, n: usize) -> ReliabilityFinding {
     let (c, s) = truth(method, value, oracle);
     let n_s = (n * 17 / 100).max(1);
     let r = if c + s > 0.0 { 2.0 * c * s / (c + s) } else { 0.0 };
@@ -181,34 +169,32 @@ fn behaviour(method: &str, parameter: &str, value: f64, n: usize) -> BehaviourFi
 
 fn probes() -> Vec<ProbeFinding> {
     let probe =
-        |role, property: &str, classifier: &str, oracle, accuracy: f64, majority, calibration_error| {
-            ProbeFinding {
-                role,
-                property: property.into(),
-                classifier: classifier.into(),
-                oracle,
-                layer: 4,
-                accuracy: estimate(accuracy, 2400),
-                majority,
-                balanced_accuracy: accuracy - 0.012,
-                calibration_error,
-                cached: false,
-                grid: "small: 12 of the paper's 36 points".into(),
-                choice: Some(ChoiceFinding {
-                    replicates: 5,
-                    accuracy_range: [accuracy - 0.004, accuracy + 0.003],
-                    calibration_range: [calibration_error * 0.8, calibration_error * 1.3],
-                    validation: [accuracy, accuracy + 0.002],
-                    steps: 850,
-                    rivals: vec!["1x64 lr 1e-2".into(), "2x64 lr 1e-3".into()],
-                    material: Material {
-                        train: 4200,
-                        validation: 200,
-                        kept: vec![vec![150, 20, 2800], vec![60, 8, 1162]],
-                        phi: 0.0,
-                    },
-                }),
-            }
+        |role, property: &str, classifier: &str, oracle, accuracy: f64, majority, calibration_error| ProbeFinding {
+            role,
+            property: property.into(),
+            classifier: classifier.into(),
+            oracle,
+            layer: 4,
+            accuracy: estimate(accuracy, 2400),
+            majority,
+            balanced_accuracy: accuracy - 0.012,
+            calibration_error,
+            cached: false,
+            grid: "small: 12 of the paper's 36 points".into(),
+            choice: Some(ChoiceFinding {
+                replicates: 5,
+                accuracy_range: [accuracy - 0.004, accuracy + 0.003],
+                calibration_range: [calibration_error * 0.8, calibration_error * 1.3],
+                validation: [accuracy, accuracy + 0.002],
+                steps: 850,
+                rivals: vec!["1x64 lr 1e-2".into(), "2x64 lr 1e-3".into()],
+                material: Material {
+                    train: 4200,
+                    validation: 200,
+                    kept: vec![vec![150, 20, 2800], vec![60, 8, 1162]],
+                    phi: 0.0,
+                },
+            }),
         };
     use OracleKind::{Linear, Mlp};
     use ProbeRole::{Interventional, Oracle};
@@ -268,8 +254,7 @@ pub(crate) fn measured(n: usize, finished: bool) -> Vec<Finding> {
         if reached == grid.len() {
             for oracle in [OracleKind::Mlp, OracleKind::Linear] {
                 let points = grid.iter().map(|v| reliability(id, parameter, *v, oracle, n));
-                let best =
-                    points.max_by(|a, b| a.reliability.mean.total_cmp(&b.reliability.mean)).expect("a grid");
+                let best = points.max_by(|a, b| a.reliability.mean.total_cmp(&b.reliability.mean)).expect("a grid");
                 let optimum = OptimumFinding {
                     method: id.into(),
                     options: Default::default(),
@@ -323,14 +308,8 @@ pub(crate) fn point(spec: &Spec, generation: u64, ticket: u64, request: &PointQu
         parameter: parameter.clone(),
         value: request.value,
         oracle: vec![
-            (
-                "subject_number".into(),
-                vec![shift("singular", 0.03, to(0.03, c)), shift("plural", 0.97, to(0.97, c))],
-            ),
-            (
-                "attractor_number".into(),
-                vec![shift("singular", 0.99, 0.99 * s), shift("plural", 0.01, 1.0 - 0.99 * s)],
-            ),
+            ("subject_number".into(), vec![shift("singular", 0.03, to(0.03, c)), shift("plural", 0.97, to(0.97, c))]),
+            ("attractor_number".into(), vec![shift("singular", 0.99, 0.99 * s), shift("plural", 0.01, 1.0 - 0.99 * s)]),
         ],
         words: vec![shift("are", 0.91, 0.91 * (1.0 - 0.93 * c)), shift("is", 0.03, 0.03 + 0.85 * c)],
         correct: 0,
@@ -340,20 +319,10 @@ pub(crate) fn point(spec: &Spec, generation: u64, ticket: u64, request: &PointQu
         .oracles
         .iter()
         .map(|o| {
-            finding(
-                n,
-                false,
-                9.0,
-                Kind::Reliability(reliability(&request.method, &parameter, request.value, *o, n)),
-            )
+            finding(n, false, 9.0, Kind::Reliability(reliability(&request.method, &parameter, request.value, *o, n)))
         })
         .collect();
-    findings.push(finding(
-        n,
-        false,
-        9.0,
-        Kind::Behaviour(behaviour(&request.method, &parameter, request.value, n)),
-    ));
+    findings.push(finding(n, false, 9.0, Kind::Behaviour(behaviour(&request.method, &parameter, request.value, n))));
     findings.push(finding(1, true, 9.0, Kind::Example(example)));
     let options = request.key().options;
     for finding in &mut findings {
@@ -375,10 +344,7 @@ pub(crate) fn script() -> probity::engine::fake::Script {
             if let lab::Spec::Interventions(asked_for) = &**asked {
                 spec = (**asked_for).clone();
             }
-            vec![
-                Event::Started { job: *job, generation: *generation, spec_hash: asked.hash() },
-                progress(*generation),
-            ]
+            vec![Event::Started { job: *job, generation: *generation, spec_hash: asked.hash() }, progress(*generation)]
         }
         Command::Ask { ticket, question } => vec![about_run(&spec, *ticket, question)],
         Command::Cancel { job } => {

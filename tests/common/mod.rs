@@ -129,10 +129,9 @@ impl Harness {
     /// Answers the latest question of the prompts lab.
     pub(crate) fn answer_facts(&mut self) {
         let asked = self.effects.iter().rev().find_map(|e| match e {
-            Effect::Send(Command::Ask {
-                ticket,
-                question: Question::Experiment { generation, question },
-            }) => Some((*ticket, *generation, question.clone())),
+            Effect::Send(Command::Ask { ticket, question: Question::Experiment { generation, question } }) => {
+                Some((*ticket, *generation, question.clone()))
+            }
             _ => None,
         });
         let (ticket, generation, question) = asked.expect("a question");
@@ -174,10 +173,7 @@ impl Harness {
             Effect::Send(Command::Ask {
                 ticket,
                 question:
-                    Question::Experiment {
-                        generation,
-                        question: lab::Question::Interventions(Asked::Point(point)),
-                    },
+                    Question::Experiment { generation, question: lab::Question::Interventions(Asked::Point(point)) },
             }) => Some((*ticket, *generation, point.clone())),
             _ => None,
         });

@@ -142,9 +142,8 @@ fn truth(word: usize, model: usize, method: usize) -> f32 {
 }
 
 fn row(s: &SentenceFinding, model: usize, method: usize, complete: bool) -> SaliencyFinding {
-    let scores: Vec<f32> = (0..s.words.len())
-        .map(|w| if s.masks.contains(&w) { 0.0 } else { truth(w, model, method) })
-        .collect();
+    let scores: Vec<f32> =
+        (0..s.words.len()).map(|w| if s.masks.contains(&w) { 0.0 } else { truth(w, model, method) }).collect();
     let mut ranking: Vec<usize> = (0..s.words.len()).filter(|w| !s.masks.contains(w)).collect();
     ranking.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
     let of_ig = method == 1;
@@ -207,12 +206,8 @@ fn estimate(mean: f64) -> Estimate {
 }
 
 fn data() -> DataFinding {
-    let dimension = |name: &str, originals, perturbed, ratio| DimensionNote {
-        dimension: name.into(),
-        originals,
-        perturbed,
-        ratio,
-    };
+    let dimension =
+        |name: &str, originals, perturbed, ratio| DimensionNote { dimension: name.into(), originals, perturbed, ratio };
     let model = |name: &&str| ModelNote {
         name: (*name).into(),
         hash: "a41b77c0de93".into(),
@@ -285,11 +280,7 @@ fn tables(model: usize) -> Vec<Finding> {
     }
     for (method, key) in METHODS.iter().enumerate() {
         for (dimension, kind) in [("grammar", ALL), ("knowledge", ALL), ("grammar", "dispens")] {
-            list.push(finding(
-                name,
-                112,
-                Kind::Interpretability(Box::new(judged(dimension, kind, model, method))),
-            ));
+            list.push(finding(name, 112, Kind::Interpretability(Box::new(judged(dimension, kind, model, method)))));
         }
         for bin in 0..5 {
             let from = f64::from(bin) / 5.0;
@@ -353,16 +344,8 @@ pub(crate) fn seen(ticket: u64, generation: u64, question: &lab::Question) -> Ev
 }
 
 fn typed(text: &str, models: &[String], methods: &[String]) -> Vec<Finding> {
-    let given = Given {
-        id: OWN,
-        dimension: "",
-        kind: None,
-        original: None,
-        partners: &[],
-        text: "",
-        gold: &[],
-        answer: "",
-    };
+    let given =
+        Given { id: OWN, dimension: "", kind: None, original: None, partners: &[], text: "", gold: &[], answer: "" };
     let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
     let masks = words.iter().position(|w| w == "[MASK]").into_iter().collect();
     let s = SentenceFinding {
@@ -394,9 +377,8 @@ fn heads(id: Option<&str>, text: &str) -> Finding {
     let weight = |layer: usize, head: usize, word: usize| {
         if excluded.contains(&word) { 0.0 } else { ((layer * 5 + head * 3 + word * 7) % 13) as f32 / 40.0 }
     };
-    let scores = (0..4)
-        .map(|l| (0..4).map(|h| (0..words.len()).map(|w| weight(l, h, w)).collect()).collect())
-        .collect();
+    let scores =
+        (0..4).map(|l| (0..4).map(|h| (0..words.len()).map(|w| weight(l, h, w)).collect()).collect()).collect();
     let attention = AttentionFinding {
         sentence: id.unwrap_or(OWN).into(),
         direction: Direction::FromMask,

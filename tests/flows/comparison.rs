@@ -15,8 +15,7 @@ fn asked(effects: &[Effect]) -> (u64, u64, f64) {
         [
             Command::Ask {
                 ticket,
-                question:
-                    Question::Experiment { generation, question: lab::Question::Power(Terms::Adjust(terms)) },
+                question: Question::Experiment { generation, question: lab::Question::Power(Terms::Adjust(terms)) },
             },
         ] => (*ticket, *generation, terms.target),
         ref other => panic!("{other:?}"),
@@ -90,11 +89,7 @@ fn what_was_seen_once_in_a_session_cannot_be_planned_any_more() {
     h.keys("t p");
     assert!(h.screen().contains("preregistered") && !planned(&h), "{}", h.screen());
     h.keys("t x t p");
-    assert!(
-        h.screen().contains("preregistered") && !planned(&h),
-        "the other way round is the same: {}",
-        h.screen()
-    );
+    assert!(h.screen().contains("preregistered") && !planned(&h), "the other way round is the same: {}", h.screen());
     // Other sentences, which nobody has seen.
     h.state.screens.power.spec.seed = 7;
     h.keys("t p");
@@ -257,8 +252,7 @@ fn power_and_what_is_recommended_by_training_size_are_a_key_away() {
 fn the_verdict_quotes_the_comparison_that_it_is_of() {
     let whole = has_compared(120, 40).state.board.family.members()[1].clone();
     let mut h = comparing(120, 40);
-    let smaller =
-        Comparison { n: whole.n / 2, p: 0.987, planned: true, spec: "other".into(), ..whole.clone() };
+    let smaller = Comparison { n: whole.n / 2, p: 0.987, planned: true, spec: "other".into(), ..whole.clone() };
     h.state.board.family.join(smaller);
     h.events_of(2, compared());
     h.focus(VERDICT);
@@ -375,10 +369,7 @@ fn a_task_of_two_folders_opens_the_items_that_changed() {
     folders(&mut h);
     h.focus(SIZES);
     let screen = h.screen();
-    assert!(
-        screen.contains("Tasks (2)") && screen.contains("boolq") && screen.contains("no interval"),
-        "{screen}"
-    );
+    assert!(screen.contains("Tasks (2)") && screen.contains("boolq") && screen.contains("no interval"), "{screen}");
     h.keys("down enter");
     let screen = h.screen();
     assert!(screen.contains("Changed items (1)") && screen.contains("second answer"), "{screen}");

@@ -26,11 +26,8 @@ fn added() -> Harness {
 }
 
 fn failure() -> Event {
-    let problem = Problem {
-        what: "line 3: half a row".into(),
-        r#where: FOLDER.into(),
-        hint: "expected LAMA rows".into(),
-    };
+    let problem =
+        Problem { what: "line 3: half a row".into(), r#where: FOLDER.into(), hint: "expected LAMA rows".into() };
     common::answer(TICKET, DataAnswer::Failed(problem))
 }
 
@@ -48,9 +45,7 @@ fn i_says_what_a_set_holds_and_c_asks_the_doctor_with_the_selected_models() {
     assert!(h.screen().contains("reading"), "{}", h.screen());
     h.event(common::held(TICKET));
     let screen = h.screen();
-    for part in
-        ["3 unreadable; 1 blank", "notes.txt", "train 8000", "largest uncorrelated subset: 4631", "phi 0.000"]
-    {
+    for part in ["3 unreadable; 1 blank", "notes.txt", "train 8000", "largest uncorrelated subset: 4631", "phi 0.000"] {
         assert!(screen.contains(part), "no {part} in\n{screen}");
     }
     assert!(screen.contains("run of bert-mini: 4391 of 4560 oracle"), "the run had these examples\n{screen}");

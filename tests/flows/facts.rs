@@ -8,10 +8,9 @@ use super::*;
 /// The latest question that was sent to the prompts lab.
 fn asked(effects: &[Effect]) -> Option<Asked> {
     sent(effects).into_iter().rev().find_map(|command| match command {
-        Command::Ask {
-            question: Question::Experiment { question: lab::Question::Prompts(asked), .. },
-            ..
-        } => Some(asked.clone()),
+        Command::Ask { question: Question::Experiment { question: lab::Question::Prompts(asked), .. }, .. } => {
+            Some(asked.clone())
+        }
         _ => None,
     })
 }
@@ -43,10 +42,7 @@ fn another_relation_has_other_prompts_and_its_instances_are_asked_for() {
     h.keys("j");
     let effects = h.keys("enter");
     let Some(Asked::Look(look)) = asked(&effects) else { panic!("{effects:?}") };
-    assert_eq!(
-        (look.relation.as_str(), look.prompt.as_str()),
-        ("currency", "In [X] people pay with the [Y] .")
-    );
+    assert_eq!((look.relation.as_str(), look.prompt.as_str()), ("currency", "In [X] people pay with the [Y] ."));
     h.answer_facts();
     h.focus(INSTANCES);
     h.keys("j j");

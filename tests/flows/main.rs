@@ -387,9 +387,7 @@ fn the_mouse_drags_sliders_and_the_marker() {
     let pane = compute(&h.state).unwrap().pane(setup::PANE).unwrap();
     let rows = h.state.setup().unwrap().rows(&h.state);
     let line = (pane.y..pane.bottom())
-        .find_map(|y| {
-            setup::line_at(&h.state, pane, y).filter(|(_, at, _)| rows[at.row].key == "view.strength")
-        })
+        .find_map(|y| setup::line_at(&h.state, pane, y).filter(|(_, at, _)| rows[at.row].key == "view.strength"))
         .unwrap()
         .2;
     let (first, length) = track(line, false);
@@ -417,11 +415,7 @@ fn the_mouse_clicks_models_tabs_labs_and_footer() {
     assert_eq!(h.state.view.screen, models_screen::ID);
     mouse(&mut h, MouseKind::Press, 33, 0);
     assert_eq!(h.state.view.screen, interventions::ID);
-    let keys = h
-        .screen()
-        .lines()
-        .last()
-        .and_then(|l| l.split_once("? help").map(|(before, _)| before.chars().count()));
+    let keys = h.screen().lines().last().and_then(|l| l.split_once("? help").map(|(before, _)| before.chars().count()));
     mouse(&mut h, MouseKind::Press, keys.unwrap() as u16 + 2, 39);
     assert_eq!(h.state.popup_name(), Some("help"), "the keys begin with help");
     let mut folded = Harness::finished(80, 24);

@@ -59,8 +59,7 @@ fn a_model_that_is_added_joins_the_list_and_can_be_run() {
     h.keys("space");
     assert!(h.lab().spec.models.contains(&FOLDER.to_owned()));
     let effects = h.keys("2 r");
-    let runs =
-        |c: &&&Command| matches!(c, Command::Run { spec, .. } if spec.models().contains(&FOLDER.to_owned()));
+    let runs = |c: &&&Command| matches!(c, Command::Run { spec, .. } if spec.models().contains(&FOLDER.to_owned()));
     assert_eq!(sent(&effects).iter().filter(runs).count(), 1);
 }
 

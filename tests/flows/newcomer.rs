@@ -61,8 +61,7 @@ fn a_newcomer_needs_at_most_25_keys() {
     let mut again = Harness::of(Start { opening: Opening::Home, memory, ..start() });
     let effects = again.act(Action::Start);
     assert!(
-        !sent(&effects).iter().any(|c| matches!(c, Command::Run { .. }))
-            && effects.contains(&Effect::ListSessions)
+        !sent(&effects).iter().any(|c| matches!(c, Command::Run { .. })) && effects.contains(&Effect::ListSessions)
     );
     let recorded = probity::session::shelf::Recorded {
         name: "agreement-1".into(),

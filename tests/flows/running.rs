@@ -20,11 +20,7 @@ impl Tape {
     fn note(&mut self, line: Record) -> Result<(), Problem> {
         if self.fails {
             let text = |t: &str| t.to_owned();
-            return Err(Problem {
-                what: text("disk full"),
-                r#where: text("session"),
-                hint: text("make room"),
-            });
+            return Err(Problem { what: text("disk full"), r#where: text("session"), hint: text("make room") });
         }
         self.record.borrow_mut().push(line);
         Ok(())
@@ -65,9 +61,7 @@ fn outside() -> Outside {
         end: End::Done,
     };
     Outside {
-        export: Arc::new(|export, _| {
-            Ok(Exported::Wrote(vec![format!("/{}.png", export.figure.name).into()]))
-        }),
+        export: Arc::new(|export, _| Ok(Exported::Wrote(vec![format!("/{}.png", export.figure.name).into()]))),
         sessions: Arc::new(move |_| Ok(vec![session()])),
         save: Arc::new(|document, _| Ok(Saved::Wrote(document.path.clone()))),
         load: Arc::new(|path| Ok(Document { path: path.to_owned(), text: String::new() })),
@@ -148,16 +142,8 @@ fn a_recording_that_fails_does_not_end_the_program() {
 
 #[test]
 fn a_session_is_replayed_on_top_of_the_live_run_and_left_again() {
-    let keys = [
-        (100, "0"),
-        (150, "tab"),
-        (60, "enter"),
-        (300, "x"),
-        (60, "enter"),
-        (60, "q"),
-        (60, "T"),
-        (60, "ctrl-c"),
-    ];
+    let keys =
+        [(100, "0"), (150, "tab"), (60, "enter"), (300, "x"), (60, "enter"), (60, "q"), (60, "T"), (60, "ctrl-c")];
     let tape = Tape::default();
     let record = tape.record.clone();
     let (board, reason, screen, _) = looped(tape, &keys[..5]);

@@ -146,8 +146,7 @@ fn session() -> &'static [u8] {
     static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
     BYTES.get_or_init(|| {
         let harness = Harness::finished(80, 24);
-        let header =
-            Header::new("cpu", "2025-01-01T00:00:00Z".into(), Some(interventions::Spec::shipped().into()));
+        let header = Header::new("cpu", "2025-01-01T00:00:00Z".into(), Some(interventions::Spec::shipped().into()));
         let mut out = serde_json::to_string(&header).unwrap() + "\n";
         let count = harness.record.len();
         for (k, record) in harness.record.iter().enumerate() {
@@ -230,17 +229,13 @@ const INDEX: &str = r#"{"metadata": {"total_size": 28}, "weight_map": {"a.weight
 const VOCABULARY: &str = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\nkey\n##s\n我\n.\n";
 const TOKENIZER_CONFIG: &str = r#"{"do_lower_case": true, "strip_accents": null, "tokenize_chinese_chars": true,
     "mask_token": {"content": "[MASK]", "lstrip": false}, "pad_token": "[PAD]", "model_max_length": 512}"#;
-const BPE: &str =
-    r#"{"<s>": 0, "</s>": 1, "<mask>": 2, "a": 3, "b": 4, "ab": 5, "Ġ": 6, "Ġab": 7, "<pad>": 8}"#;
+const BPE: &str = r#"{"<s>": 0, "</s>": 1, "<mask>": 2, "a": 3, "b": 4, "ab": 5, "Ġ": 6, "Ġab": 7, "<pad>": 8}"#;
 const MERGES: &str = "#version: 0.2\na b\nĠ ab\n";
 
 /// The old tokenizer files, any of which may be broken.
 fn old_tokenizers(vocabulary: &str, config: &str, bpe: &str, merges: &str) {
-    let extras = Extras {
-        special_tokens_map: Some(config),
-        tokenizer_config: Some(config),
-        added_tokens: Some(config),
-    };
+    let extras =
+        Extras { special_tokens_map: Some(config), tokenizer_config: Some(config), added_tokens: Some(config) };
     let read = [
         timed(|| Tokenizer::from_vocab_txt("fuzz", vocabulary, extras)),
         timed(|| Tokenizer::from_bpe("fuzz", bpe, merges, extras)),
@@ -475,7 +470,6 @@ fn nesting_without_end_is_refused() {
 fn a_session_of_many_tiny_lines_is_read_in_time() {
     let header = text(session()).lines().next().unwrap().to_owned();
     let lines = "{\"t\":0,\"note\":\"\"}\n{}\n".repeat(100_000);
-    let session =
-        timed(|| Session::parse(format!("{header}\n{lines}").as_bytes(), Path::new("fuzz")).unwrap());
+    let session = timed(|| Session::parse(format!("{header}\n{lines}").as_bytes(), Path::new("fuzz")).unwrap());
     assert_eq!((session.entries().count(), session.losses.damaged), (100_000, 100_000));
 }

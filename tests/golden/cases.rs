@@ -48,10 +48,7 @@ fn rows(path: &Path) -> Vec<Row<'static>> {
 }
 
 fn gold(path: &Path) -> Vec<Vec<Vec<u32>>> {
-    rows(path)
-        .into_iter()
-        .filter_map(|r| if let Row::Rationale(r) = r { Some(r.rationales) } else { None })
-        .collect()
+    rows(path).into_iter().filter_map(|r| if let Row::Rationale(r) = r { Some(r.rationales) } else { None }).collect()
 }
 
 fn masks_are_read_as_masks_and_no_position_counts_twice(root: &Path) {
@@ -66,10 +63,7 @@ fn documents_in_one_file_are_read(root: &Path) {
 fn a_spread_over_one_prompt_is_not_available(root: &Path) {
     let found = printed(&["prompts", &root.join("nan.tsv").display().to_string(), "--json"]);
     assert_eq!(found["missing_cells"], 1, "{found}");
-    assert!(
-        found["relations"]["P17"]["a"]["std"].is_null() && found["models"]["a"]["mean_std"].is_null(),
-        "{found}"
-    );
+    assert!(found["relations"]["P17"]["a"]["std"].is_null() && found["models"]["a"]["mean_std"].is_null(), "{found}");
     assert_eq!(
         (&found["relations"]["P17"]["b"]["std"], &found["relations"]["P17"]["a"]["prompts"]),
         (&0.0.into(), &1.into())
@@ -80,8 +74,7 @@ fn relation_and_template_suffice(root: &Path) {
     let all = rows(&root.join("relation-template-only"));
     let relations: Vec<&str> =
         all.iter().filter_map(|r| if let Row::Relation(r) = r { Some(&*r.relation) } else { None }).collect();
-    let facts =
-        all.iter().filter(|r| matches!(r, Row::Fact(f) if f.relation.as_deref() == Some("P36"))).count();
+    let facts = all.iter().filter(|r| matches!(r, Row::Fact(f) if f.relation.as_deref() == Some("P36"))).count();
     assert_eq!((relations, facts > 3), (vec!["P36", "P999"], true));
 }
 
@@ -98,17 +91,12 @@ fn facts_have_the_relation_of_their_file(root: &Path) {
 fn facts_of_conceptnet_have_one_count(root: &Path) {
     let path = root.join("ConceptNet");
     let facts = rows(&path);
-    let subject =
-        |r: &Row<'_>| if let Row::Fact(f) = r { f.subject.as_deref().map(str::to_owned) } else { None };
+    let subject = |r: &Row<'_>| if let Row::Fact(f) = r { f.subject.as_deref().map(str::to_owned) } else { None };
     assert_eq!(subject(&facts[0]).as_deref(), Some("awake"));
     let found = printed(&["data", "doctor", &path.display().to_string(), "--json"]);
     let relations = found["relations"].as_object().unwrap();
     let kept: u64 = relations.values().map(|r| r["kept"].as_u64().unwrap()).sum();
-    assert_eq!(
-        Some(kept),
-        found["rows"].as_u64().zip(found["dropped"].as_u64()).map(|(n, d)| n - d),
-        "{found}"
-    );
+    assert_eq!(Some(kept), found["rows"].as_u64().zip(found["dropped"].as_u64()).map(|(n, d)| n - d), "{found}");
 }
 
 fn load(dir: &Path) -> Result<Model, String> {
@@ -166,14 +154,10 @@ fn added_tokens_have_their_ids(root: &Path) {
 fn only_texts_with_ids_beyond_the_embeddings_are_refused(root: &Path) {
     let model = load(&root.join("m_tokbig")).unwrap();
     let tokenizer = model.tokenizer().unwrap();
-    let beyond =
-        (0..tokenizer.len() as u32).find(|id| !tokenizer.knows(&[*id]) && *id as usize >= 106).unwrap();
+    let beyond = (0..tokenizer.len() as u32).find(|id| !tokenizer.knows(&[*id]) && *id as usize >= 106).unwrap();
     let text = format!("The {} dogs", tokenizer.token(beyond).unwrap());
     let refused = model.forward(&model.batch(&[text]).unwrap(), &Plan::default()).unwrap_err().to_string();
-    assert!(
-        refused.contains(&format!("token id {beyond}")) && refused.contains("has no embedding"),
-        "{refused}"
-    );
+    assert!(refused.contains(&format!("token id {beyond}")) && refused.contains("has no embedding"), "{refused}");
     assert!(model.forward(&model.batch(&["The dogs"]).unwrap(), &Plan::default()).is_ok());
 }
 
@@ -200,11 +184,7 @@ fn settings_with_a_mark_or_without_numbers_and_the_weights_themselves_open_a_fol
         std::fs::copy(root.join("u_untied").join(file), dir.path().join(file)).unwrap();
     }
     let config = std::fs::read_to_string(root.join("u_untied/config.json")).unwrap();
-    let config = config.replacen(
-        '{',
-        "{\"note\": \"NaN \\\" Infinity\", \"a\": NaN, \"b\": [-Infinity, Infinity],",
-        1,
-    );
+    let config = config.replacen('{', "{\"note\": \"NaN \\\" Infinity\", \"a\": NaN, \"b\": [-Infinity, Infinity],", 1);
     std::fs::write(dir.path().join("config.json"), format!("\u{feff}{config}")).unwrap();
     assert_eq!(load(dir.path()).unwrap().arch(), whole.arch());
     let open = |path: &Path| {

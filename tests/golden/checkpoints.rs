@@ -93,9 +93,8 @@ fn floats(v: &Value) -> Vec<f64> {
 }
 
 fn norms<'a>(arrays: impl Iterator<Item = &'a Array>) -> Vec<f32> {
-    let row_norms = |a: &Array| -> Vec<f32> {
-        (0..a.rows()).map(|i| a.row(i).iter().map(|v| v * v).sum::<f32>().sqrt()).collect()
-    };
+    let row_norms =
+        |a: &Array| -> Vec<f32> { (0..a.rows()).map(|i| a.row(i).iter().map(|v| v * v).sum::<f32>().sqrt()).collect() };
     arrays.flat_map(row_norms).collect()
 }
 
@@ -117,8 +116,7 @@ fn single_stack(model: &Model, case: &Value, report: &mut Report) {
     let text = case["text"].as_str().unwrap();
     let batch = model.batch(&[text]).unwrap();
     report.equal(&format!("{text:?}: ids"), &batch.ids().to_vec(), &ids(&case["input_ids"]));
-    let last =
-        if model.arch().final_norm { HookPoint::FinalNorm } else { HookPoint::ResidPost(model.layers() - 1) };
+    let last = if model.arch().final_norm { HookPoint::FinalNorm } else { HookPoint::ResidPost(model.layers() - 1) };
     let mut plan = Plan::default().capture(HookPoint::ResidPre(0));
     for l in 1..model.layers() {
         plan = plan.capture(HookPoint::ResidPost(l - 1));

@@ -79,9 +79,7 @@ impl Tensors {
         let arrays = file.iter().map(|(name, view)| {
             let b = view.data();
             let data = match view.dtype() {
-                Dtype::F32 => {
-                    b.chunks(4).map(|c| f64::from(f32::from_le_bytes(c.try_into().unwrap()))).collect()
-                }
+                Dtype::F32 => b.chunks(4).map(|c| f64::from(f32::from_le_bytes(c.try_into().unwrap()))).collect(),
                 Dtype::F64 => b.chunks(8).map(|c| f64::from_le_bytes(c.try_into().unwrap())).collect(),
                 Dtype::I64 => b.chunks(8).map(|c| i64::from_le_bytes(c.try_into().unwrap()) as f64).collect(),
                 Dtype::U8 => b.iter().map(|&v| f64::from(v)).collect(),

@@ -70,11 +70,9 @@ fn power_of_three_tests(dir: &Path) {
         let (n, level) = (case["n"].as_u64().unwrap(), number(&case["alpha"]));
         let (p01, p10) = (number(&case["p01"]), number(&case["p10"]));
         let discord = Discord::new(p01, p10).unwrap();
-        for (key, test) in [
-            ("exact_test", Test::Exact),
-            ("chi2_corrected", Test::Corrected),
-            ("chi2_uncorrected", Test::Chi2),
-        ] {
+        for (key, test) in
+            [("exact_test", Test::Exact), ("chi2_corrected", Test::Corrected), ("chi2_uncorrected", Test::Chi2)]
+        {
             let (got, want) = (power(discord, n, level, test).unwrap(), &case[key]);
             let right = number(&want["power_correct_sign"]);
             // Without a difference there is no correct sign.
@@ -119,12 +117,7 @@ fn power_over_a_grid_and_required_n(dir: &Path) {
         report.close64(&what, &[got.power, got.either], &[right, number(&case["power_any_sign"])], 1e-9);
         for (key, value) in [("type_s", got.type_s), ("type_m", got.type_m)] {
             if let (Some(want), Some(value)) = (case[key].as_f64(), value) {
-                report.close64(
-                    &format!("{what} {key}"),
-                    &[value / want.max(1.0)],
-                    &[want / want.max(1.0)],
-                    1e-9,
-                );
+                report.close64(&format!("{what} {key}"), &[value / want.max(1.0)], &[want / want.max(1.0)], 1e-9);
             }
         }
     }
@@ -136,25 +129,18 @@ fn power_over_a_grid_and_required_n(dir: &Path) {
         let want = Required { first: whole("n_first"), for_good: whole("n_from_which_on") };
         report.equal(&format!("required {} {}", case["p01"], case["p10"]), &got, &want);
         let at = |n| power(discord, n, level, Test::Exact).unwrap();
-        let wanted =
-            ["power_at_n_first", "power_one_less", "power_from_which_on"].map(|key| number(&case[key]));
+        let wanted = ["power_at_n_first", "power_one_less", "power_from_which_on"].map(|key| number(&case[key]));
         let there = [got.first, got.first - 1, got.for_good].map(|n| at(n).power);
         report.close64("power there", &there, &wanted, 1e-9);
         let wanted = ["type_m_at_n_first", "type_s_at_n_first"].map(|key| number(&case[key]));
         let first = at(got.first);
-        report.close64(
-            "errors of size and sign there",
-            &[first.type_m.unwrap(), first.type_s.unwrap()],
-            &wanted,
-            1e-9,
-        );
+        report.close64("errors of size and sign there", &[first.type_m.unwrap(), first.type_s.unwrap()], &wanted, 1e-9);
     }
     report.finish();
 }
 
 fn sequential_tests(dir: &Path) {
-    let (file, arrays) =
-        (json(&dir.join("sequential.json")), Tensors::load(&dir.join("sequential.safetensors")));
+    let (file, arrays) = (json(&dir.join("sequential.json")), Tensors::load(&dir.join("sequential.safetensors")));
     let level = number(&file["level"]);
     let mut report = Report::new("stats/sequential");
     let priors: Vec<(&String, Prior)> = file["priors"]
@@ -192,12 +178,7 @@ fn sequential_tests(dir: &Path) {
         report.close64(&format!("{name} anytime p"), &[followed.anytime_p()], &[number(want)], 1e-9);
         let only = |first: bool| pairs.iter().filter(|(a, b)| a != b && *a == first).count() as u64;
         let exact = mcnemar::exact(only(true), only(false));
-        report.close64(
-            &format!("{name} exact p"),
-            &[exact],
-            &[number(&case["exact_mcnemar_p_at_the_end"])],
-            1e-10,
-        );
+        report.close64(&format!("{name} exact p"), &[exact], &[number(&case["exact_mcnemar_p_at_the_end"])], 1e-10);
     }
     for case in list(&file, "large_counts") {
         let (b, c) = (case["b"].as_u64().unwrap(), case["c"].as_u64().unwrap());
@@ -229,8 +210,7 @@ fn corrections_with_ties(dir: &Path) {
 fn recommended_sizes(dir: &Path) {
     let mut report = Report::new("stats/recommended_n");
     for row in list(&json(&dir.join("recommended_n_published.json")), "rows") {
-        let (size, times) =
-            (row["size"].as_f64().unwrap(), row["gap_as_multiple_of_1_over_5_size"].as_f64().unwrap());
+        let (size, times) = (row["size"].as_f64().unwrap(), row["gap_as_multiple_of_1_over_5_size"].as_f64().unwrap());
         // One table prints half the gap in the column of the gap.
         let half = row["printed_column_is"].as_str() == Some("half");
         let gap = if half { 2.0 * times / (10.0 * size) } else { times / (5.0 * size) };
@@ -371,10 +351,8 @@ fn variational_description_length(dir: &Path) {
     for case in list(&file, "terms") {
         let name = case["name"].as_str().unwrap();
         let of = |key: &str| arrays.get(&format!("{name}.{key}")).f32();
-        let normals = |key: &str| Normals {
-            mean: of(&format!("{key}.mean")),
-            log_variance: of(&format!("{key}.log_variance")),
-        };
+        let normals =
+            |key: &str| Normals { mean: of(&format!("{key}.mean")), log_variance: of(&format!("{key}.log_variance")) };
         let q = Posterior { scale: normals("scale"), weight: normals("weight"), bias: normals("bias") };
         let want = |key: &str| number(&case["divergence"][key]);
         let all = want("scale") + want("weight") + want("bias");
@@ -389,12 +367,7 @@ fn variational_description_length(dir: &Path) {
         let draw = Draw { scale: of("noise.scale"), logit: of("noise.logit") };
         let (mut work, mut slope) = (Workspace::default(), q.zeros());
         let loss = work.cross_entropy(&q, &x, &y, &draw);
-        report.close64(
-            &format!("{name} cross entropy"),
-            &[loss / number(&case["cross_entropy"])],
-            &[1.0],
-            1e-5,
-        );
+        report.close64(&format!("{name} cross entropy"), &[loss / number(&case["cross_entropy"])], &[1.0], 1e-5);
         work.slope(&q, &x, &draw, 1.0 / y.len() as f32, &mut slope);
         q.divergence_slope(1.0 / number(&case["examples"]) as f32, &mut slope);
         for (key, got) in [("scale", &slope.scale), ("weight", &slope.weight), ("bias", &slope.bias)] {

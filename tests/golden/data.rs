@@ -77,8 +77,7 @@ fn lines(arguments: &[&str]) -> Vec<serde_json::Value> {
 /// Facts that the lab leaves out, and why, relation by relation, beside what the doctor says of the same models: it drops facts
 /// with several objects as well, which the lab asks.
 fn lama_is_asked_and_the_doctor_explains_every_fact_that_is_not(root: &Path) {
-    let (dir, path) =
-        (tempfile::tempdir().unwrap(), std::path::absolute(root).unwrap().display().to_string());
+    let (dir, path) = (tempfile::tempdir().unwrap(), std::path::absolute(root).unwrap().display().to_string());
     let spec = dir.path().join("lama.toml");
     let text = format!(
         "lab = \"prompts\"\nmodels = [\"bert-tiny\", \"gpt2-tiny\"]\n[data]\nfiles = [{path:?}]\nprompts = 1\nmentions = 1\n"
@@ -106,16 +105,11 @@ fn lama_is_asked_and_the_doctor_explains_every_fact_that_is_not(root: &Path) {
         assert_eq!(facts - here, kept, "{id}: every fact is kept or has a reason");
         // The doctor drops duplicates, of which the lab asks one, and subjects with several objects beside these.
         let (least, several) = (number(&told["kept"]), number(&told["several_objects"]));
-        assert!(
-            facts <= number(&told["facts"]) && least <= kept + long && kept <= least + several,
-            "{id}: {r} {told}"
-        );
+        assert!(facts <= number(&told["facts"]) && least <= kept + long && kept <= least + several, "{id}: {r} {told}");
         (relations, out) = (relations + 1, out + here);
     }
     let split = number(&doctor["findings"]["multi_token"]["count"]);
-    say!(
-        "{relations} relations, {out} facts left out, {long} of them as too long, {split} words of several tokens"
-    );
+    say!("{relations} relations, {out} facts left out, {long} of them as too long, {split} words of several tokens");
     assert!(relations > 30 && out - long <= split);
 }
 
@@ -134,9 +128,7 @@ fn natural_agreement_becomes_examples_with_the_stated_numbers(root: &Path) {
     say!("{conversion:?} {cells:?}");
     assert_eq!((conversion.unsuited, conversion.taken + conversion.repeated), (0, 4_813));
     // With the repeated ones, (Pl, Sg) 115, (Sg, Pl) 65, (Pl, Pl) 39, (Sg, Sg) 273.
-    for ((zc, ze), stated) in
-        [((0, Some(0)), 273), ((1, Some(0)), 115), ((0, Some(1)), 65), ((1, Some(1)), 39)]
-    {
+    for ((zc, ze), stated) in [((0, Some(0)), 273), ((1, Some(0)), 115), ((0, Some(1)), 65), ((1, Some(1)), 39)] {
         let found = cells[&(zc, ze)];
         assert!(found <= stated && found + conversion.repeated >= stated, "{zc} {ze:?}: {found} of {stated}");
     }

@@ -3,9 +3,7 @@
 
 use std::path::Path;
 
-use probity::model::{
-    Array, Device, HookPoint, Model, ModelSource, Plan, PoolOver, Pooling, Readout, Scalar, Sites,
-};
+use probity::model::{Array, Device, HookPoint, Model, ModelSource, Plan, PoolOver, Pooling, Readout, Scalar, Sites};
 
 use super::common::{Report, Tensors, json, subfolders};
 use super::harness::{fixtures, say};
@@ -39,11 +37,9 @@ fn sentence_vectors_are_those_of_the_reference(root: &Path) {
         let want = Tensors::load(&dir.join("expected.safetensors"));
         let Some(mean) = want.find("mean_pooled") else { continue };
         let model = load(&dir);
-        let mut report =
-            Report::new(&format!("sentence vectors of {}", dir.file_name().unwrap().to_string_lossy()));
+        let mut report = Report::new(&format!("sentence vectors of {}", dir.file_name().unwrap().to_string_lossy()));
         let texts = texts(&dir);
-        let pooled =
-            |over| model.sentence_vectors_at(&texts, model.top(), Pooling::plain(over)).unwrap().data;
+        let pooled = |over| model.sentence_vectors_at(&texts, model.top(), Pooling::plain(over)).unwrap().data;
         report.close("mean over tokens", &pooled(PoolOver::Mean), &mean.data, HIDDEN);
         let own = model.sentence_vectors(&texts).unwrap().data;
         report.close("as the folder says", &own, &want.get("sentence_embedding").data, HIDDEN);
@@ -73,9 +69,8 @@ fn the_published_minilm_gives_its_published_vectors(dir: &Path) {
     let own = model.sentence_vectors(&texts).unwrap();
     let pooler = model.sentence_vectors_at(&texts, model.top(), Pooling::plain(PoolOver::Pooler)).unwrap();
     for (i, case) in cases.iter().enumerate() {
-        let floats = |key: &str| -> Vec<f64> {
-            case[key].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
-        };
+        let floats =
+            |key: &str| -> Vec<f64> { case[key].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect() };
         let (first, pooled) = (floats("sentence_embedding_first8"), floats("pooler_output_first4"));
         report.close(&format!("{}: embedding", texts[i]), &own.row(i)[..first.len()], &first, LSTM);
         report.close(&format!("{}: pooler", texts[i]), &pooler.row(i)[..pooled.len()], &pooled, HIDDEN);
@@ -113,8 +108,7 @@ fn the_bilstm_encoder_does_what_pytorch_does(fixtures: &Path) {
     let mut value = Array::zeros([texts.len(), t, d]);
     for b in 0..texts.len() {
         for j in 0..d {
-            let best =
-                (0..batch.lengths()[b]).max_by(|x, y| states.at(b, *x)[j].total_cmp(&states.at(b, *y)[j]));
+            let best = (0..batch.lengths()[b]).max_by(|x, y| states.at(b, *x)[j].total_cmp(&states.at(b, *y)[j]));
             value.row_mut(b * t + best.unwrap())[j] = c.data[j] as f32;
         }
     }
@@ -147,8 +141,7 @@ fn word_vectors_beside_the_encoder_give_the_same(fixtures: &Path) {
     assert_eq!(inside.sentence_vectors(&texts).unwrap(), outside.sentence_vectors(&texts).unwrap());
     assert_ne!(inside.hash(), outside.hash(), "other files, another identity");
     std::fs::remove_file(beside.path().join("glove.txt")).unwrap();
-    let said =
-        Model::load(&ModelSource::Dir(beside.path().to_owned()), Device::Cpu).err().unwrap().to_string();
+    let said = Model::load(&ModelSource::Dir(beside.path().to_owned()), Device::Cpu).err().unwrap().to_string();
     assert!(said.contains("no glove.txt") && said.contains("word_vectors"), "{said}");
 }
 

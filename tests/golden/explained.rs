@@ -124,12 +124,8 @@ fn attention_is_read_both_ways(dir: &Path) {
     for (k, case) in all.iter().enumerate() {
         let of = |key: &str| case[key].as_u64().unwrap() as usize;
         let (count, length) = (of("heads"), of("length"));
-        let slots: Vec<usize> = case["masked_positions"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|v| v.as_u64().unwrap() as usize)
-            .collect();
+        let slots: Vec<usize> =
+            case["masked_positions"].as_array().unwrap().iter().map(|v| v.as_u64().unwrap() as usize).collect();
         let given = want.get(&format!("{k}.attention"));
         let pattern = Array::new([1, count, length, length], given.f32());
         let rows: Vec<f32> = slots
@@ -142,12 +138,8 @@ fn attention_is_read_both_ways(dir: &Path) {
             })
             .map(|at| given.data[at] as f32)
             .collect();
-        let from = from_mask(
-            &Array::new([slots.len(), count, length], rows),
-            0..slots.len(),
-            length,
-            ScoreKind::Softmax,
-        );
+        let from =
+            from_mask(&Array::new([slots.len(), count, length], rows), 0..slots.len(), length, ScoreKind::Softmax);
         let to = to_mask(&pattern, 0, &slots, length);
         let close = |key: String, found: &[f64]| {
             let want = &want.get(&format!("{k}.{key}")).data;

@@ -102,13 +102,9 @@ impl Set {
         let x = Matrix::from_vec(a.rows() + b.rows(), a.cols(), [a.data(), b.data()].concat()).unwrap();
         let labels = [self.labels(property, "int"), self.labels(property, "oracle")].concat();
         let (n, all) = (a.rows(), x.rows());
-        let split = Split::from_rows(
-            all,
-            ((n + 3..all).collect(), vec![n]),
-            ((0..n).collect(), vec![n + 1]),
-            vec![n + 2],
-        )
-        .unwrap();
+        let split =
+            Split::from_rows(all, ((n + 3..all).collect(), vec![n]), ((0..n).collect(), vec![n + 1]), vec![n + 2])
+                .unwrap();
         let labels: Vec<_> = labels.into_iter().map(Some).collect();
         TrainingData::new(split.intervention(), &x, &labels, self.classes(property)).unwrap()
     }
@@ -146,12 +142,7 @@ fn logistic_regression(dir: &Path) {
         report.close64(&format!("{p} objective"), &[fit.objective / objective], &[1.0], 1e-4);
         let want = set.probes.get(&format!("lr.{p}.weight"));
         report.close64(&format!("{p} weights"), fit.model.weight.data(), &want.data, 1e-3);
-        report.close64(
-            &format!("{p} bias"),
-            &fit.model.bias,
-            &set.probes.get(&format!("lr.{p}.bias")).data,
-            1e-3,
-        );
+        report.close64(&format!("{p} bias"), &fit.model.bias, &set.probes.get(&format!("lr.{p}.bias")).data, 1e-3);
         let probabilities = fit.model.probabilities(test.x());
         let want = set.probes.get(&format!("lr.{p}.test_probabilities"));
         report.close64(&format!("{p} test probabilities"), probabilities.data(), &want.data, 1e-3);
@@ -175,12 +166,7 @@ fn perceptrons(dir: &Path) {
             report.close(&format!("{name} logits"), logits.data(), &want.data, 2e-6 * scale);
             let correct = logits.iter_rows().zip(test.y()).filter(|(r, y)| argmax(r) == **y).count();
             let accuracy = number(&set.info[&p][format!("{kind}_test_accuracy")]);
-            report.close64(
-                &format!("{name} accuracy"),
-                &[correct as f64 / test.len() as f64],
-                &[accuracy],
-                1e-9,
-            );
+            report.close64(&format!("{name} accuracy"), &[correct as f64 / test.len() as f64], &[accuracy], 1e-9);
         }
     }
     report.finish();
@@ -243,9 +229,7 @@ fn inlp_trained_anew(dir: &Path) {
         let (mut got_train, mut got_test) = (Vec::new(), Vec::new());
         for k in 0..rounds {
             let removed = directions.subspace(k).unwrap();
-            let seen = |d: &Labelled| {
-                Labelled::new(removed.remove_from(d.x()), d.y().to_vec(), d.classes()).unwrap()
-            };
+            let seen = |d: &Labelled| Labelled::new(removed.remove_from(d.x()), d.y().to_vec(), d.classes()).unwrap();
             let fit = Logistic::fit_plain(&seen(train), &Settings::default(), &mut || Ok(())).unwrap();
             got_train.push(fit.model.accuracy(&seen(train)));
             got_test.push(fit.model.accuracy(&seen(&test)));
@@ -258,14 +242,7 @@ fn inlp_trained_anew(dir: &Path) {
 }
 
 /// Runs a registered method with a stored fit.
-fn run(
-    id: &str,
-    fit: &[u8],
-    options: &[(&str, f64)],
-    h: &Matrix,
-    targets: &[usize],
-    values: &[f64],
-) -> Vec<Matrix> {
+fn run(id: &str, fit: &[u8], options: &[(&str, f64)], h: &Matrix, targets: &[usize], values: &[f64]) -> Vec<Matrix> {
     let method = find(id).unwrap();
     let options = Options::new(method, options.iter().copied()).unwrap();
     let fitted = method.load(fit, &options).unwrap();
@@ -280,9 +257,7 @@ fn head(m: &Matrix, rows: usize) -> &[f32] {
 /// The values behind a prefix in the keys of an object, with how they are spelled.
 fn values_of(object: &Value, prefix: &str) -> Vec<(String, f64)> {
     let keys = object.as_object().unwrap().keys();
-    keys.filter_map(|k| k.strip_prefix(prefix))
-        .filter_map(|s| Some((s.to_owned(), s.parse().ok()?)))
-        .collect()
+    keys.filter_map(|k| k.strip_prefix(prefix)).filter_map(|s| Some((s.to_owned(), s.parse().ok()?))).collect()
 }
 
 fn alterrep(dir: &Path) {
@@ -296,14 +271,7 @@ fn alterrep(dir: &Path) {
     for (side, target) in [("plus", 1), ("minus", 0)] {
         let targets = vec![target; x.rows()];
         for (spelled, alpha) in values_of(&scores, "alterrep.") {
-            let got = run(
-                "alterrep",
-                &directions.to_bytes(),
-                &[("classifiers", classifiers)],
-                &x,
-                &targets,
-                &[alpha],
-            );
+            let got = run("alterrep", &directions.to_bytes(), &[("classifiers", classifiers)], &x, &targets, &[alpha]);
             let want = stored.get(&format!("{side}.{spelled}"));
             report.close(&format!("{side}, alpha {spelled}"), head(&got[0], want.shape[0]), &want.data, 1e-5);
         }

@@ -7,8 +7,7 @@ use std::path::Path;
 use probity::model::arch::Head;
 use probity::model::tokenizer::{Extras, Tokenizer};
 use probity::model::{
-    Array, Batch, Device, Edit, EditKind, HookPoint, Model, ModelError, ModelSource, Plan, Scalar, Sites,
-    Target,
+    Array, Batch, Device, Edit, EditKind, HookPoint, Model, ModelError, ModelSource, Plan, Scalar, Sites, Target,
 };
 use serde_json::Value;
 
@@ -50,9 +49,7 @@ fn open(dir: &Path) -> Result<Case, ModelError> {
         t.data
             .chunks(width)
             .zip(mask.data.chunks(width))
-            .map(|(row, mask)| {
-                row.iter().zip(mask).filter(|(_, m)| **m > 0.0).map(|(v, _)| *v as u32).collect()
-            })
+            .map(|(row, mask)| row.iter().zip(mask).filter(|(_, m)| **m > 0.0).map(|(v, _)| *v as u32).collect())
             .collect()
     };
     let pad = info["pad_id"].as_u64().unwrap() as u32;
@@ -114,9 +111,8 @@ impl Case {
 
     fn tokenizer(&self, report: &mut Report) {
         let tokenizer = self.model.tokenizer().unwrap();
-        let ids = |v: &Value| -> Vec<u32> {
-            v.as_array().unwrap().iter().map(|i| i.as_u64().unwrap() as u32).collect()
-        };
+        let ids =
+            |v: &Value| -> Vec<u32> { v.as_array().unwrap().iter().map(|i| i.as_u64().unwrap() as u32).collect() };
         let strings = |v: &Value| -> Vec<String> {
             v.as_array().unwrap().iter().map(|s| s.as_str().unwrap().to_owned()).collect()
         };
@@ -129,8 +125,7 @@ impl Case {
         let texts = strings(&self.info["texts"]);
         for (i, text) in texts.iter().enumerate() {
             let e = tokenizer.encode(text).unwrap();
-            let special: Vec<bool> =
-                ids(&self.info["special_tokens_mask"][i]).iter().map(|&m| m == 1).collect();
+            let special: Vec<bool> = ids(&self.info["special_tokens_mask"][i]).iter().map(|&m| m == 1).collect();
             let same = e.ids == ids(&self.info["ids"][i])
                 && e.tokens == strings(&self.info["tokens"][i])
                 && e.offsets == offsets(&self.info["offsets"][i])
@@ -156,10 +151,7 @@ impl Case {
         let pair = &self.info["tokenizer_pair"];
         let texts = strings(&pair["texts"]);
         let e = tokenizer.encode_pair(&texts[0], &texts[1]).unwrap();
-        if e.ids != ids(&pair["ids"])
-            || e.types != ids(&pair["type_ids"])
-            || e.tokens != strings(&pair["tokens"])
-        {
+        if e.ids != ids(&pair["ids"]) || e.types != ids(&pair["type_ids"]) || e.tokens != strings(&pair["tokens"]) {
             wrong.push(format!("pair gave {e:?}"));
         }
         report.holds(
@@ -200,15 +192,9 @@ impl Case {
         let list = |key: &str| self.info[key].as_array().map_or(&[][..], Vec::as_slice);
         let texts = list("texts").iter().chain(list("tokenizer_cases").iter().map(|c| &c["text"]));
         let differ: Vec<&Value> = texts
-            .filter(|t| {
-                rebuilt.encode(t.as_str().unwrap()).unwrap() != ours.encode(t.as_str().unwrap()).unwrap()
-            })
+            .filter(|t| rebuilt.encode(t.as_str().unwrap()).unwrap() != ours.encode(t.as_str().unwrap()).unwrap())
             .collect();
-        report.holds(
-            "tokenizer rebuilt from the old files",
-            differ.is_empty(),
-            format!("differing: {differ:?}"),
-        );
+        report.holds("tokenizer rebuilt from the old files", differ.is_empty(), format!("differing: {differ:?}"));
         report.equal("special tokens of the old files", &rebuilt.special().mask, &ours.special().mask);
     }
 
@@ -273,12 +259,8 @@ impl Case {
 
     fn top5(&self, report: &mut Report) {
         let sites = Sites::per_row(&self.positions);
-        let logits = self
-            .model
-            .forward(&self.batch, &Plan::default().logits_at(sites.clone()))
-            .unwrap()
-            .logits
-            .unwrap();
+        let logits =
+            self.model.forward(&self.batch, &Plan::default().logits_at(sites.clone())).unwrap().logits.unwrap();
         report.close("logits at position", &logits.data, &self.want.get("logits_at_position").data, LOGITS);
         let (ids, probabilities) = (self.want.get("top5_ids"), self.want.get("top5_probabilities"));
         let (mut got_ids, mut got_p) = (Vec::new(), Vec::new());
@@ -329,11 +311,8 @@ impl Case {
         let rows = self.batch.rows();
         if self.model.has_head() {
             let tokens = self.want.get("target").indices();
-            let target = |r: usize| Target {
-                row: r,
-                position: self.positions[r % rows],
-                token: tokens[r % rows] as u32,
-            };
+            let target =
+                |r: usize| Target { row: r, position: self.positions[r % rows], token: tokens[r % rows] as u32 };
             return Scalar::Logit((0..rows * n).map(target).collect());
         }
         let (t, d) = (self.batch.len(), self.model.embed_dim());
@@ -359,20 +338,13 @@ impl Case {
         report.close("word embeddings", &words.data, &self.want.get("input_embeddings").data, 1e-7);
         let got = trace.gradient(HookPoint::Embed).unwrap();
         report.close("gradient", &got.data, &self.want.get("grad_embeddings").data, GRADIENT * scale);
-        let norms: Vec<f32> =
-            (0..got.rows()).map(|i| got.row(i).iter().map(|v| v * v).sum::<f32>().sqrt()).collect();
+        let norms: Vec<f32> = (0..got.rows()).map(|i| got.row(i).iter().map(|v| v * v).sum::<f32>().sqrt()).collect();
         report.close("gradient norms", &norms, &self.want.get("grad_l2").data, GRADIENT * scale);
         // The same from the embeddings in place of the ids.
-        let again =
-            Plan::default().from_embeddings(words.clone()).gradient(self.scalar(), &[HookPoint::Embed]);
+        let again = Plan::default().from_embeddings(words.clone()).gradient(self.scalar(), &[HookPoint::Embed]);
         let again = self.model.forward(&self.batch, &again).unwrap();
         let want: Vec<f64> = got.data.iter().map(|&v| f64::from(v)).collect();
-        report.close(
-            "gradient from embeddings",
-            &again.gradient(HookPoint::Embed).unwrap().data,
-            &want,
-            1e-6 * scale,
-        );
+        report.close("gradient from embeddings", &again.gradient(HookPoint::Embed).unwrap().data, &want, 1e-6 * scale);
     }
 
     fn integrated_gradients(&self, report: &mut Report) {
@@ -381,21 +353,10 @@ impl Case {
         let want = self.want.get("ig.trapezoid.sum");
         let scale = want.data.iter().fold(0f64, |m, v| m.max(v.abs()));
         let sum: Vec<f64> = full.0.chunks(full.1).map(|r| r.iter().sum()).collect();
-        let l2: Vec<f64> =
-            full.0.chunks(full.1).map(|r| r.iter().map(|v| v * v).sum::<f64>().sqrt()).collect();
+        let l2: Vec<f64> = full.0.chunks(full.1).map(|r| r.iter().map(|v| v * v).sum::<f64>().sqrt()).collect();
         report.close64("integrated gradients, sums", &sum, &want.data, IG * scale);
-        report.close64(
-            "integrated gradients, norms",
-            &l2,
-            &self.want.get("ig.trapezoid.l2").data,
-            IG * scale,
-        );
-        report.close64(
-            "integrated gradients, full",
-            &full.0,
-            &self.want.get("ig.trapezoid.full").data,
-            IG * scale,
-        );
+        report.close64("integrated gradients, norms", &l2, &self.want.get("ig.trapezoid.l2").data, IG * scale);
+        report.close64("integrated gradients, full", &full.0, &self.want.get("ig.trapezoid.full").data, IG * scale);
         let t = self.batch.len();
         let mut swapped = 0;
         for b in 0..self.batch.rows() {
@@ -429,9 +390,8 @@ impl Case {
         let input = words(&self.batch);
         let t = self.batch.len();
         let ids = self.want.get("baseline_ids");
-        let lists: Vec<Vec<u32>> = (0..rows)
-            .map(|b| (0..self.batch.lengths()[b]).map(|p| ids.data[b * t + p] as u32).collect())
-            .collect();
+        let lists: Vec<Vec<u32>> =
+            (0..rows).map(|b| (0..self.batch.lengths()[b]).map(|p| ids.data[b * t + p] as u32).collect()).collect();
         let base = words(&Batch::new(&lists, ids.data[0] as u32).unwrap());
         let mut total = vec![0f64; input.data.len()];
         let own: Vec<Vec<u32>> =
@@ -449,8 +409,7 @@ impl Case {
                     *v = base.data[j] + a * (input.data[j] - base.data[j]);
                 }
             }
-            let repeat =
-                |lists: &[Vec<u32>]| -> Vec<Vec<u32>> { (0..n).flat_map(|_| lists.to_vec()).collect() };
+            let repeat = |lists: &[Vec<u32>]| -> Vec<Vec<u32>> { (0..n).flat_map(|_| lists.to_vec()).collect() };
             let batch = Batch::with_types(&repeat(&own), &repeat(&types), 0).unwrap();
             let plan = Plan::default().from_embeddings(x).gradient(scalar(n), &[HookPoint::Embed]);
             let trace = self.model.forward(&batch, &plan).unwrap();
@@ -476,13 +435,11 @@ fn a_gradient_at_a_hidden_state_is_the_derivative_there(root: &Path) {
         }
         // The gradient at the input of block 0 equals that at the embeddings wherever nothing lies between.
         let points = [HookPoint::ResidPre(0), HookPoint::ResidPost(0)];
-        let trace =
-            case.model.forward(&case.batch, &Plan::default().gradient(case.scalar(), &points)).unwrap();
+        let trace = case.model.forward(&case.batch, &Plan::default().gradient(case.scalar(), &points)).unwrap();
         let mut report = Report::new(&format!("models/{}", dir.file_name().unwrap().to_string_lossy()));
         let state = case.model.forward(&case.batch, &Plan::default().capture(points[1])).unwrap();
-        let resumed = Plan::default()
-            .resume(1, state.captures[0].1.clone())
-            .gradient(case.scalar(), &[HookPoint::ResidPre(1)]);
+        let resumed =
+            Plan::default().resume(1, state.captures[0].1.clone()).gradient(case.scalar(), &[HookPoint::ResidPre(1)]);
         let resumed = case.model.forward(&case.batch, &resumed).unwrap();
         let want: Vec<f64> = trace.gradient(points[1]).unwrap().data.iter().map(|&v| f64::from(v)).collect();
         let scale = want.iter().fold(0f64, |m, v| m.max(v.abs()));

@@ -4,9 +4,7 @@
 use std::path::Path;
 
 use probity::model::offers::Offer;
-use probity::model::{
-    Batch, Device, Gradient, HookPoint, Model, ModelError, ModelSource, Plan, Scalar, Sites, Target,
-};
+use probity::model::{Batch, Device, Gradient, HookPoint, Model, ModelError, ModelSource, Plan, Scalar, Sites, Target};
 use serde_json::Value;
 
 use super::common::{Golden, Report, Tensors, json, subfolders};

@@ -26,12 +26,7 @@ fn runs(path: &Path, filter: Option<&str>) -> Result<(Vec<Results>, Vec<String>)
     read(path, &wanted).map(|group| (group.runs, group.notes)).map_err(|e| e.to_string())
 }
 
-fn comparison(
-    dir: &Path,
-    a: &str,
-    b: &str,
-    filter: Option<&str>,
-) -> Result<(ComparisonFinding, Vec<String>), String> {
+fn comparison(dir: &Path, a: &str, b: &str, filter: Option<&str>) -> Result<(ComparisonFinding, Vec<String>), String> {
     let ((a, mut notes), (b, more)) = (runs(&dir.join(a), filter)?, runs(&dir.join(b), filter)?);
     notes.extend(more);
     let (shared, _) = metrics(a.iter().chain(&b));
@@ -106,11 +101,7 @@ fn differences_are_in_the_metrics_own_unit(dir: &Path) {
     let [a, b] = ["out_a.jsonl", "out_b.jsonl"].map(|f| read(&dir.join(f), &Wanted::default()).unwrap().runs);
     let found = matched(&a, &b, "score").unwrap();
     let names = Names { a: "a".into(), b: "b".into(), metric: "score".into() };
-    let c = compare(
-        &found.pairs,
-        &names,
-        Terms { level: 0.95, margin: 0.02, alpha: 0.05, seed: 0, by: Test::Exact },
-    );
+    let c = compare(&found.pairs, &names, Terms { level: 0.95, margin: 0.02, alpha: 0.05, seed: 0, by: Test::Exact });
     assert!(!c.is_share() && c.unit().is_empty());
     assert!((c.difference.mean - 20_000.09).abs() < 0.01 && c.difference.hi.is_finite(), "{c:?}");
     assert!(c.amount(c.difference.mean).starts_with("+20000.1"), "{}", c.amount(c.difference.mean));

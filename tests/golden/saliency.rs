@@ -87,12 +87,7 @@ fn rationales(dir: &Path) {
         report.equal(&format!("{name}: alignment"), &slots, &slots_of(&want["alignment"]));
         let (vo, vp) = facing(&some(&so), &some(&sp), &slots);
         let facing_want = [numbers(&want["aligned_original"]), numbers(&want["aligned_perturbed"])].concat();
-        report.close64(
-            &format!("{name}: facing scores"),
-            &[vo.clone(), vp.clone()].concat(),
-            &facing_want,
-            0.0,
-        );
+        report.close64(&format!("{name}: facing scores"), &[vo.clone(), vp.clone()].concat(), &facing_want, 0.0);
         match (pearson(&vo, &vp), want["pcc"]["r"].as_f64()) {
             (Ok(c), Some(r)) => {
                 report.close64(&format!("{name}: r"), &[c.r], &[r], 1e-12);
@@ -168,10 +163,8 @@ struct Line {
 impl Line {
     fn scored(&self, system: &str) -> Scored {
         let words: Vec<String> = self.rationale.tokens.iter().map(ToString::to_string).collect();
-        let gold =
-            self.rationale.rationales.iter().map(|g| g.iter().map(|i| *i as usize).collect()).collect();
-        Scored::new(self.rationale.id.as_ref().unwrap().to_string(), words, some(&self.vectors[system]), gold)
-            .unwrap()
+        let gold = self.rationale.rationales.iter().map(|g| g.iter().map(|i| *i as usize).collect()).collect();
+        Scored::new(self.rationale.id.as_ref().unwrap().to_string(), words, some(&self.vectors[system]), gold).unwrap()
     }
 }
 
@@ -233,11 +226,7 @@ fn published_vectors_within_their_groups(dir: &Path) {
                 Some(reference) => correlations.push(pearson(reference, &scores).unwrap().r),
             }
         }
-        report.equal(
-            &format!("{system}: pairs"),
-            &(correlations.len(), skipped, first.len()),
-            &(4248, 460, 12),
-        );
+        report.equal(&format!("{system}: pairs"), &(correlations.len(), skipped, first.len()), &(4248, 460, 12));
         let mean = correlations.iter().sum::<f64>() / correlations.len() as f64;
         report.close64(system, &[mean], &[want], WRITTEN);
     }
@@ -259,11 +248,8 @@ fn published_vectors_of_two_models(dir: &Path) {
         .iter()
         .map(|l| {
             let same = (0..l.rationale.tokens.len()).map(|i| (i, i)).collect();
-            let other = Partner {
-                scored: l.scored("distilled_verum"),
-                perturbation: "model".into(),
-                alignment: Some(same),
-            };
+            let other =
+                Partner { scored: l.scored("distilled_verum"), perturbation: "model".into(), alignment: Some(same) };
             judge(&l.scored("sota_verum"), &[other], &rules).unwrap()
         })
         .collect();
@@ -323,11 +309,7 @@ fn hand_made_rationales(dir: &Path) {
         let found = slots(&plain(original), &plain(row), None, false).unwrap();
         let pairs: Vec<[u32; 2]> =
             found.iter().filter_map(|s| Some([s.original? as u32, s.perturbed? as u32])).collect();
-        report.equal(
-            &format!("alignment of {}", row.id.as_ref().unwrap().as_str()),
-            &Some(pairs),
-            &row.alignment,
-        );
+        report.equal(&format!("alignment of {}", row.id.as_ref().unwrap().as_str()), &Some(pairs), &row.alignment);
         // Two equal scores agree as far as position can tell, whatever the words.
         let (map, _) = map_of(&plain(original), &plain(original), &found, Membership::String);
         report.close64("MAP with itself", &[map], &[1.0], 1e-12);

@@ -42,8 +42,7 @@ fn bootstrap_against_enumeration(dir: &Path) {
     let file = json(&dir.join("intervals.json"));
     let mut report = Report::new("stats/bootstrap");
     for (i, row) in file["bootstrap_mean_enumerated"].as_array().unwrap().iter().enumerate() {
-        let values: Vec<f64> =
-            row["values"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
+        let values: Vec<f64> = row["values"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
         let (lo, hi) = values.iter().fold((f64::MAX, f64::MIN), |(lo, hi), v| (lo.min(*v), hi.max(*v)));
         let e = Resamples::new(values.len(), 10_000, 1).mean(&values, row["level"].as_f64().unwrap());
         let want = ["low", "high"].map(|key| row[key].as_f64().unwrap());
@@ -68,8 +67,7 @@ fn bootstrap_against_enumeration(dir: &Path) {
 fn corrections_for_several_tests(dir: &Path) {
     let file = json(&dir.join("multiple_testing.json"));
     let mut report = Report::new("stats/multiple_testing");
-    let numbers =
-        |v: &Value| -> Vec<f64> { v.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect() };
+    let numbers = |v: &Value| -> Vec<f64> { v.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect() };
     let cases = file["cases"].as_array().unwrap();
     assert!(cases.len() > 3, "{}", cases.len());
     for (i, case) in cases.iter().enumerate() {

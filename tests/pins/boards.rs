@@ -64,10 +64,7 @@ fn files(lab: &dyn Lab, board: &Board, name: &str, list: &mut List) {
             list.add(format!("{name} figure {key}.{}", format.extension()), sha256(bytes));
         }
     }
-    list.add(
-        format!("{name} summary of {}", lab.id()),
-        sha256(lab.summary(&run.results, &run.job.spec).join("\n")),
-    );
+    list.add(format!("{name} summary of {}", lab.id()), sha256(lab.summary(&run.results, &run.job.spec).join("\n")));
 }
 
 /// Every figure of every session, in each style and at both widths of a journal's column.

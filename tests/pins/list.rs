@@ -44,28 +44,23 @@ impl List {
             return std::fs::write(&path, lines.collect::<String>()).unwrap();
         }
         let text = read(&path);
-        let pinned: Vec<(&str, &str)> =
-            text.lines().map(|line| line.split_once("  ").unwrap_or((line, ""))).collect();
+        let pinned: Vec<(&str, &str)> = text.lines().map(|line| line.split_once("  ").unwrap_or((line, ""))).collect();
         let now: Vec<(&str, &str)> = self.0.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
         if let Some(report) = differences(&pinned, &now) {
-            panic!(
-                "tests/pins/{name} differs:\n{report}If this change is meant, run the test with {VARIABLE}=write."
-            );
+            panic!("tests/pins/{name} differs:\n{report}If this change is meant, run the test with {VARIABLE}=write.");
         }
     }
 }
 
 /// The text of a pinned file.
 pub(crate) fn read(path: &Path) -> String {
-    std::fs::read_to_string(path)
-        .unwrap_or_else(|e| panic!("{}: {e}. Write it with {VARIABLE}=write.", path.display()))
+    std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}. Write it with {VARIABLE}=write.", path.display()))
 }
 
 /// The lines that differ; none if all are equal and in the same order.
 fn differences(pinned: &[(&str, &str)], now: &[(&str, &str)]) -> Option<String> {
-    let find = |list: &[(&str, &str)], name: &str| {
-        list.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned())
-    };
+    let find =
+        |list: &[(&str, &str)], name: &str| list.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
     let mut lines = Vec::new();
     for (name, was) in pinned {
         match find(now, name) {

@@ -46,19 +46,13 @@ fn labs(list: &mut List) {
         list.add(format!("kinds of {id}"), kinds(id).join(" "));
         list.add(format!("figures of {id}"), figures_of(*lab).join(" "));
         list.add(format!("axes of {id}"), lab.axes().iter().map(|a| a.name).collect::<Vec<_>>().join(" "));
-        list.add(
-            format!("presets of {id}"),
-            lab.presets().iter().map(|p| p.name).collect::<Vec<_>>().join(" "),
-        );
+        list.add(format!("presets of {id}"), lab.presets().iter().map(|p| p.name).collect::<Vec<_>>().join(" "));
     }
     let methods: Vec<&str> = interventions::registry().iter().map(|m| m.id()).collect();
     list.add("methods of interventions", methods.join(" "));
     list.add("methods of saliency", saliency::methods::NAMES.join(" "));
     list.add("built-in data", built_in().map(|set| set.id).collect::<Vec<_>>().join(" "));
-    list.add(
-        "built-in models",
-        probity::model::builtin::BUILTINS.iter().map(|m| m.name).collect::<Vec<_>>().join(" "),
-    );
+    list.add("built-in models", probity::model::builtin::BUILTINS.iter().map(|m| m.name).collect::<Vec<_>>().join(" "));
 }
 
 /// Names, flags and defaults of a subcommand and of those below it.
@@ -68,10 +62,8 @@ fn tree(list: &mut List, path: &str, command: &clap::Command) {
     for argument in command.get_arguments() {
         let long = argument.get_long().map_or(String::new(), |l| format!("--{l}"));
         let short = argument.get_short().map_or(String::new(), |s| format!(" -{s}"));
-        let name =
-            if long.is_empty() { format!("<{}>", argument.get_id()) } else { format!("{long}{short}") };
-        let values: Vec<String> =
-            argument.get_possible_values().iter().map(|v| v.get_name().to_owned()).collect();
+        let name = if long.is_empty() { format!("<{}>", argument.get_id()) } else { format!("{long}{short}") };
+        let values: Vec<String> = argument.get_possible_values().iter().map(|v| v.get_name().to_owned()).collect();
         let default: Vec<String> =
             argument.get_default_values().iter().map(|v| v.to_string_lossy().into_owned()).collect();
         let takes = if argument.get_action().takes_values() { "a value" } else { "no value" };
@@ -79,11 +71,7 @@ fn tree(list: &mut List, path: &str, command: &clap::Command) {
         let hidden = if argument.is_hide_set() { ", hidden" } else { "" };
         list.add(
             format!("cli {path} {name}"),
-            format!(
-                "{takes}{required}{hidden}, default [{}], one of [{}]",
-                default.join(" "),
-                values.join(" ")
-            ),
+            format!("{takes}{required}{hidden}, default [{}], one of [{}]", default.join(" "), values.join(" ")),
         );
     }
     for below in command.get_subcommands() {

@@ -67,8 +67,11 @@ fn entries_of(spec: probity::lab::Spec) -> Vec<Entry> {
 fn a_part_keeps_its_bytes_and_its_digest() {
     let folder = tempfile::tempdir().unwrap();
     let spec = folder.path().join("grid.toml");
-    std::fs::write(&spec, "lab = \"interventions\"\nmodels = [\"bert-tiny\"]\n[[method]]\nname = \"inlp\"\n[grid]\nseed = [0, 1]\n")
-        .unwrap();
+    std::fs::write(
+        &spec,
+        "lab = \"interventions\"\nmodels = [\"bert-tiny\"]\n[[method]]\nname = \"inlp\"\n[grid]\nseed = [0, 1]\n",
+    )
+    .unwrap();
     let cells = grid::read(&spec).unwrap();
     let set = Folder::join(&folder.path().join("out"), &cells, &[5; 2]).unwrap();
     let listed = &set.cells[0];

@@ -56,10 +56,7 @@ fn compare(was: &Value, is: &Value, place: &str, report: &mut Vec<String>) {
     match (was, is) {
         (Value::Object(a), Value::Object(b)) => keys(a, b, place, report),
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
-            a.iter()
-                .zip(b)
-                .enumerate()
-                .for_each(|(k, (a, b))| compare(a, b, &format!("{place}[{k}]"), report));
+            a.iter().zip(b).enumerate().for_each(|(k, (a, b))| compare(a, b, &format!("{place}[{k}]"), report));
         }
         (Value::Number(a), Value::Number(b)) if a.is_f64() && b.is_f64() => {
             let (x, y) = (a.as_f64().unwrap(), b.as_f64().unwrap());

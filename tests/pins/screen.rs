@@ -24,8 +24,7 @@ fn a_star_marks_each_row_that_differs_from_the_last_run_until_it_is_undone() {
     let rows = changed(&h);
     let keys: Vec<&str> = rows.iter().map(|(key, _)| key.as_str()).collect();
     assert_eq!(keys, ["task.examples", "site.layer"]);
-    let drawn =
-        |h: &Harness, label: &str| h.screen().lines().any(|line| line.contains(&format!("{label}* ")));
+    let drawn = |h: &Harness, label: &str| h.screen().lines().any(|line| line.contains(&format!("{label}* ")));
     for (_, label) in &rows {
         assert!(drawn(&h, label), "{label}:\n{}", h.screen());
     }

@@ -33,8 +33,7 @@ fn add(list: &mut List, name: &str, spec: &Spec) {
 fn files(folder: &str) -> Vec<String> {
     let entries = std::fs::read_dir(file(folder)).unwrap();
     let names = entries.map(|e| e.unwrap().file_name().into_string().unwrap());
-    let mut names: Vec<String> =
-        names.filter(|n| n.ends_with(".toml")).map(|n| format!("{folder}/{n}")).collect();
+    let mut names: Vec<String> = names.filter(|n| n.ends_with(".toml")).map(|n| format!("{folder}/{n}")).collect();
     names.sort_unstable();
     names
 }

@@ -142,10 +142,8 @@ fn draws(list: &mut List) {
     list.add("split, oracle", parts(split.oracle().train(), split.oracle().validation()));
     list.add("split, intervention", parts(split.intervention().train(), split.intervention().validation()));
     list.add("split, test", sha256(format!("{:?}", split.test().rows())));
-    let target: Vec<Option<usize>> =
-        (0..2_000).map(|i| (i % 5 != 4).then_some(usize::from(i % 3 == 0))).collect();
-    let other: Vec<Option<usize>> =
-        (0..2_000).map(|i| (i % 4 != 3).then_some(usize::from(i % 7 < 2))).collect();
+    let target: Vec<Option<usize>> = (0..2_000).map(|i| (i % 5 != 4).then_some(usize::from(i % 3 == 0))).collect();
+    let other: Vec<Option<usize>> = (0..2_000).map(|i| (i % 4 != 3).then_some(usize::from(i % 7 < 2))).collect();
     let u = split.oracle().uncorrelated(&target, &other, 3, "target").unwrap();
     list.add("split, uncorrelated", parts(u.train(), u.validation()));
     let d = split.intervention().defined(&target, 3).unwrap();

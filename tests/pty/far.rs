@@ -93,11 +93,8 @@ fn a_grid_that_is_computed_there_shows_here_what_its_cells_found() {
     let run = |args: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_probity"));
         command.args(args).current_dir(there.path());
-        let done = command
-            .env("PROBITY_STATE_DIR", there.path())
-            .env("PROBITY_CACHE_DIR", there.path())
-            .output()
-            .unwrap();
+        let done =
+            command.env("PROBITY_STATE_DIR", there.path()).env("PROBITY_CACHE_DIR", there.path()).output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         String::from_utf8(done.stdout).unwrap()
     };

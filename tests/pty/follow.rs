@@ -16,8 +16,7 @@ fn a_grid_is_followed_on_the_screen_while_its_shards_are_computed() {
     let run = |folder: &std::path::Path, shard: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_probity"));
         command.args(["run", "grid.toml", "--out", "out", "--quiet", "--shard", shard]).current_dir(folder);
-        let done =
-            command.env("PROBITY_STATE_DIR", folder).env("PROBITY_CACHE_DIR", folder).output().unwrap();
+        let done = command.env("PROBITY_STATE_DIR", folder).env("PROBITY_CACHE_DIR", folder).output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     };
     run(folder.path(), "1/2");

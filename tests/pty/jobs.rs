@@ -8,9 +8,7 @@ use probity::session::format::Session;
 /// Sends a signal by name.
 pub(crate) fn send(signal: &str, pid: u32) {
     let pid = pid.to_string();
-    assert!(
-        std::process::Command::new("kill").args([&format!("-{signal}"), &pid]).status().unwrap().success()
-    );
+    assert!(std::process::Command::new("kill").args([&format!("-{signal}"), &pid]).status().unwrap().success());
 }
 
 /// crossterm reads on for ever where a read gives no bytes. `trap` is for the terminals whose end no signal tells of.
@@ -94,9 +92,7 @@ impl Screen {
     }
 
     fn shown(&mut self) {
-        self.until("the program's screen", |s| {
-            s.alternate_screen() && s.contents().contains("Interventions")
-        });
+        self.until("the program's screen", |s| s.alternate_screen() && s.contents().contains("Interventions"));
     }
 }
 

@@ -69,8 +69,7 @@ fn nonzero(n: u16) -> NonZeroU16 {
 /// A folder with a small recording `s`.
 fn recording() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let header =
-        Header::new("cpu", "2025-01-01T00:00:00Z".into(), Some(interventions::Spec::shipped().into()));
+    let header = Header::new("cpu", "2025-01-01T00:00:00Z".into(), Some(interventions::Spec::shipped().into()));
     let mut recorder = Recorder::create(&folder.path().join("sessions"), "s", &header).unwrap();
     recorder.note(0.0, "nothing was run").unwrap();
     recorder.finish().unwrap();
@@ -95,8 +94,7 @@ fn wait(child: &mut (dyn Child + Send + Sync)) -> u32 {
 /// Seconds for which a thread has waited for a processor, by the system's account (`/proc/PID/task/TID/schedstat`); 0 where there is none.
 fn waited(task: &Path) -> f64 {
     let told = std::fs::read_to_string(task.join("schedstat")).unwrap_or_default();
-    told.split_whitespace().nth(1).and_then(|nanoseconds| nanoseconds.parse::<f64>().ok()).unwrap_or(0.0)
-        / 1e9
+    told.split_whitespace().nth(1).and_then(|nanoseconds| nanoseconds.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
 }
 
 /// The exit code of a program that has to end within a second, and the seconds that it took. What its threads and this one had to wait for
@@ -288,9 +286,7 @@ fn the_lab_runs_answers_keys_and_gives_the_terminal_back() {
     screen.press("2");
     for (rows, cols, text) in [(24, 80, "Interventions"), (5, 20, "20×5"), (40, 120, "Interventions")] {
         screen.resize(rows, cols);
-        screen.until("the new size", |s| {
-            s.size() == (nonzero(rows), nonzero(cols)) && s.contents().contains(text)
-        });
+        screen.until("the new size", |s| s.size() == (nonzero(rows), nonzero(cols)) && s.contents().contains(text));
     }
     screen.press("q");
     assert_eq!(screen.ended(), 0);
@@ -363,8 +359,7 @@ fn with_no_color_in_the_environment_nothing_is_drawn_in_colour() {
     let is_plain = |c: &vt100::Cell| [c.fgcolor(), c.bgcolor()] == [vt100::Color::Default; 2];
     for (value, colourless) in [("1", true), ("", false)] {
         let args = ["replay", "sessions/s.probity.jsonl"];
-        let mut screen =
-            Screen::with(env!("CARGO_BIN_EXE_probity"), recording(), &args, &[("NO_COLOR", value)]);
+        let mut screen = Screen::with(env!("CARGO_BIN_EXE_probity"), recording(), &args, &[("NO_COLOR", value)]);
         screen.sees("Interventions");
         screen.press(":");
         // Without this the escape below could arrive with the colon, and its `q` would be alt-q.

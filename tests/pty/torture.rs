@@ -77,8 +77,7 @@ fn round(blow: &str, rng: &mut ChaCha8Rng) -> Option<f64> {
     pause(rng, 50);
     match blow {
         "signal" => {
-            let (signal, code) =
-                [("TERM", 143), ("HUP", 129), ("INT", 130), ("QUIT", 131)][rng.random_range(0..4)];
+            let (signal, code) = [("TERM", 143), ("HUP", 129), ("INT", 130), ("QUIT", 131)][rng.random_range(0..4)];
             let begun = Instant::now();
             send(signal, screen.child.process_id().unwrap());
             assert_eq!(screen.ended_soon(&format!("SIG{signal} after {keys:?}")), code);
@@ -146,8 +145,7 @@ fn killed(headless: bool, rng: &mut ChaCha8Rng) -> Option<f64> {
     pause(rng, 1500);
     send("KILL", screen.child.process_id().unwrap());
     screen.child.wait().unwrap();
-    let path =
-        if headless { screen.folder.path().join("out/session.probity.jsonl") } else { screen.session() };
+    let path = if headless { screen.folder.path().join("out/session.probity.jsonl") } else { screen.session() };
     let losses = Session::read(&path).unwrap().losses;
     assert!(losses.damaged == 0 && losses.unknown == 0, "{losses:?}");
     assert!(!screen.folder.path().join("out/findings.jsonl").exists(), "half a run is not a result");

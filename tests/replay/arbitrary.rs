@@ -3,18 +3,16 @@
 use std::collections::BTreeMap;
 
 use probity::base::Problem;
-use probity::engine::data::{
-    DataAnswer, DataDiagnosis, DataInspection, DataQuestion, DataRequest, PartCounts, Parts,
-};
+use probity::engine::data::{DataAnswer, DataDiagnosis, DataInspection, DataQuestion, DataRequest, PartCounts, Parts};
 use probity::engine::inspection::{CheckRow, Inspection};
 use probity::engine::message::{
-    Answer, Command, EngineInfo, Event, ModelAnswer, ModelInfo, ModelQuestion, Notice, NoticeLevel, Outcome,
-    Progress, Question, Topic,
+    Answer, Command, EngineInfo, Event, ModelAnswer, ModelInfo, ModelQuestion, Notice, NoticeLevel, Outcome, Progress,
+    Question, Topic,
 };
 use probity::lab::interventions::banded::Banded;
 use probity::lab::interventions::finding::{
-    BehaviourFinding, Beside, ExampleFinding, How, Kind, OnFinding, OptimumFinding, PaperFinding,
-    ReliabilityFinding, Shift, Told,
+    BehaviourFinding, Beside, ExampleFinding, How, Kind, OnFinding, OptimumFinding, PaperFinding, ReliabilityFinding,
+    Shift, Told,
 };
 use probity::lab::interventions::optimum::End;
 use probity::lab::interventions::oracle::OracleKind;
@@ -66,13 +64,7 @@ pub(super) fn estimate() -> BoxedStrategy<Estimate> {
 fn banded() -> BoxedStrategy<Banded> {
     let form = prop_oneof![Just(Form::Normal), real().prop_map(|df| Form::Student { df })];
     (estimate(), option::of([real(), real()]), option::of(form))
-        .prop_map(|(e, pair, form)| Banded {
-            sampling: pair,
-            range: pair,
-            sd: pair.map(|p| p[0]),
-            form,
-            ..e.into()
-        })
+        .prop_map(|(e, pair, form)| Banded { sampling: pair, range: pair, sd: pair.map(|p| p[0]), form, ..e.into() })
         .boxed()
 }
 
@@ -186,15 +178,7 @@ fn behaviour() -> BoxedStrategy<Kind> {
                 correct_before: b,
                 correct_after: a,
                 replicates: 3,
-                told: Some(Told {
-                    rank_before: b,
-                    rank_after: a,
-                    forms: 80,
-                    lost: 7,
-                    won: 2,
-                    p: 0.18,
-                    sweep_p: None,
-                }),
+                told: Some(Told { rank_before: b, rank_after: a, forms: 80, lost: 7, won: 2, p: 0.18, sweep_p: None }),
             })
         })
         .boxed()
@@ -260,13 +244,7 @@ fn finding() -> BoxedStrategy<Finding> {
 }
 
 fn spec() -> BoxedStrategy<Spec> {
-    (
-        any::<u64>(),
-        vec(name(), 0..3),
-        vec((name(), vec(real(), 0..4), real()), 0..3),
-        option::of(real()),
-        0..4usize,
-    )
+    (any::<u64>(), vec(name(), 0..3), vec((name(), vec(real(), 0..4), real()), 0..3), option::of(real()), 0..4usize)
         .prop_map(|(seed, models, methods, phi, layer)| {
             let mut spec = Spec { seed, models, ..Spec::shipped() };
             spec.task.phi = phi;
@@ -298,8 +276,8 @@ fn command() -> BoxedStrategy<Command> {
         },
     );
     let what = prop_oneof![Just(ModelQuestion::Inspect), Just(ModelQuestion::Check)];
-    let model = (0..5u64, name(), what)
-        .prop_map(move |(ticket, model, what)| ask(ticket, Question::Model { model, what }));
+    let model =
+        (0..5u64, name(), what).prop_map(move |(ticket, model, what)| ask(ticket, Question::Model { model, what }));
     let topic = prop_oneof![Just(Topic::Experiment), Just(Topic::Model), Just(Topic::Data)];
     prop_oneof![
         (generation(), spec()).prop_map(|(generation, spec)| Command::Run {
@@ -341,13 +319,7 @@ fn progress() -> BoxedStrategy<Progress> {
 fn answer() -> BoxedStrategy<DataAnswer> {
     let inspection = (text(), any::<u64>(), real(), option::of(text()), vec(text(), 0..3)).prop_map(
         |(title, rows, seconds, hash, lines)| {
-            let part = PartCounts {
-                name: title.clone(),
-                n: 3,
-                validation: Some(1),
-                counts: vec![1, 2],
-                phi: seconds,
-            };
+            let part = PartCounts { name: title.clone(), n: 3, validation: Some(1), counts: vec![1, 2], phi: seconds };
             let parts = Parts {
                 target: title.clone(),
                 other: title.clone(),
@@ -381,14 +353,13 @@ fn answer() -> BoxedStrategy<DataAnswer> {
             lines,
         }))
     });
-    prop_oneof![inspection, diagnosis, problem().prop_map(DataAnswer::Failed), Just(DataAnswer::Stopped),]
-        .boxed()
+    prop_oneof![inspection, diagnosis, problem().prop_map(DataAnswer::Failed), Just(DataAnswer::Stopped),].boxed()
 }
 
 /// What is found out about a model.
 fn about_model() -> BoxedStrategy<ModelAnswer> {
-    let inspected = (name(), any::<u64>(), real(), vec((text(), text()), 0..3)).prop_map(
-        |(model, parameters, seconds, facts)| {
+    let inspected =
+        (name(), any::<u64>(), real(), vec((text(), text()), 0..3)).prop_map(|(model, parameters, seconds, facts)| {
             ModelAnswer::Inspected(Box::new(Inspection {
                 family: model.clone(),
                 hash: model.clone(),
@@ -401,23 +372,12 @@ fn about_model() -> BoxedStrategy<ModelAnswer> {
                 seconds,
                 facts,
             }))
-        },
-    );
+        });
     let row = (text(), any::<u64>(), option::of(real()), option::of(real()), text()).prop_map(
-        |(quantity, n, deviation, tolerance, verdict)| CheckRow {
-            quantity,
-            n,
-            deviation,
-            tolerance,
-            verdict,
-        },
+        |(quantity, n, deviation, tolerance, verdict)| CheckRow { quantity, n, deviation, tolerance, verdict },
     );
-    prop_oneof![
-        inspected,
-        vec(row, 0..3).prop_map(ModelAnswer::Checked),
-        problem().prop_map(ModelAnswer::Failed)
-    ]
-    .boxed()
+    prop_oneof![inspected, vec(row, 0..3).prop_map(ModelAnswer::Checked), problem().prop_map(ModelAnswer::Failed)]
+        .boxed()
 }
 
 fn forecast() -> BoxedStrategy<Forecast> {
@@ -438,8 +398,7 @@ fn forecast() -> BoxedStrategy<Forecast> {
 
 fn event() -> BoxedStrategy<Event> {
     let reply = |ticket, answer| Event::Answer { ticket, answer };
-    let outcome =
-        prop_oneof![Just(Outcome::Done), Just(Outcome::Cancelled), problem().prop_map(Outcome::Failed),];
+    let outcome = prop_oneof![Just(Outcome::Done), Just(Outcome::Cancelled), problem().prop_map(Outcome::Failed),];
     let level = prop_oneof![Just(NoticeLevel::Info), Just(NoticeLevel::Warning), Just(NoticeLevel::Error)];
     let model = (name(), any::<u64>()).prop_map(|(name, parameters)| ModelInfo {
         family: name.clone(),

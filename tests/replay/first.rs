@@ -60,13 +60,7 @@ fn lines(board: &Board) -> Vec<String> {
     }
     for b in &results.behaviour {
         let x = &b.value;
-        out.push(format!(
-            "behaviour\t{}\t{}\t{:?}\t{}",
-            b.model,
-            x.method,
-            x.value,
-            of(&x.flip_rate.estimate())
-        ));
+        out.push(format!("behaviour\t{}\t{}\t{:?}\t{}", b.model, x.method, x.value, of(&x.flip_rate.estimate())));
     }
     out
 }

@@ -163,11 +163,7 @@ fn numbers_are_read_back_to_the_last_bit() {
     let header = serde_json::to_string(&Header::new("", String::new(), None)).unwrap();
     let text = format!("{header}\n{}", entry.to_line().unwrap());
     let session = Session::parse(text.as_bytes(), Path::new("x")).unwrap();
-    assert_eq!(
-        session.entries().collect::<Vec<_>>(),
-        [entry],
-        "serde_json needs its feature float_roundtrip"
-    );
+    assert_eq!(session.entries().collect::<Vec<_>>(), [entry], "serde_json needs its feature float_roundtrip");
 }
 
 /// A reader passes over the findings of old runs by their kind; one that makes a comparison must be among those that stay.

@@ -4,13 +4,8 @@ use super::*;
 use probity::lab::by_id;
 
 /// Each recording with the key of its lab's screen and the number of its runs.
-const SHIPPED: [(&str, &str, usize); 5] = [
-    ("interventions", "2", 1),
-    ("prompts", "1", 1),
-    ("power", "3", 1),
-    ("saliency", "4", 1),
-    ("newcomer", "2", 2),
-];
+const SHIPPED: [(&str, &str, usize); 5] =
+    [("interventions", "2", 1), ("prompts", "1", 1), ("power", "3", 1), ("saliency", "4", 1), ("newcomer", "2", 2)];
 
 fn shipped(name: &str) -> Session {
     let path = format!("{}/sessions/{name}.probity.jsonl", env!("CARGO_MANIFEST_DIR"));

@@ -2,9 +2,7 @@
 
 use super::arbitrary::{estimate, name, oracle, real, text};
 use probity::corpus::own::{Dropped, Provenance};
-use probity::lab::interventions::finding::{
-    ChoiceFinding, DataFinding, FurtherData, Kind, ProbeFinding, ProbeRole,
-};
+use probity::lab::interventions::finding::{ChoiceFinding, DataFinding, FurtherData, Kind, ProbeFinding, ProbeRole};
 use probity::lab::plan::Material;
 use proptest::collection::vec;
 use proptest::option;
@@ -39,13 +37,7 @@ pub(crate) fn data() -> BoxedStrategy<Kind> {
                 scale: phi,
                 further: values
                     .first()
-                    .map(|v| FurtherData {
-                        property: v.clone(),
-                        values: values.clone(),
-                        counts,
-                        n_oracle: 4,
-                        phi,
-                    })
+                    .map(|v| FurtherData { property: v.clone(), values: values.clone(), counts, n_oracle: 4, phi })
                     .into_iter()
                     .collect(),
             })

@@ -24,16 +24,8 @@ pub(crate) fn verdict() -> BoxedStrategy<Kind> {
             match which {
                 0 => {
                     let paper = None;
-                    let none = NoOptimumFinding {
-                        method,
-                        options,
-                        layer,
-                        oracle,
-                        oracle_layer,
-                        parameter,
-                        reason,
-                        paper,
-                    };
+                    let none =
+                        NoOptimumFinding { method, options, layer, oracle, oracle_layer, parameter, reason, paper };
                     Kind::NoOptimum(none)
                 }
                 1 => Kind::Rival(RivalFinding {

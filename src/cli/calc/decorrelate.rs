@@ -49,19 +49,13 @@ pub fn answer(args: &DecorrelateArgs, out: &mut dyn Write) -> Result<(), CliErro
     let rows = answer.counts.iter().map(row).collect::<Vec<_>>().join(";");
     let before = association(&table);
     let given: u64 = table.iter().flatten().sum();
-    output::line(
-        out,
-        &format!("{rows}  {} of {given} kept  phi {:.4} (was {before:.4})", answer.total, answer.phi),
-    )
+    output::line(out, &format!("{rows}  {} of {given} kept  phi {:.4} (was {before:.4})", answer.total, answer.phi))
 }
 
 fn table(text: &str) -> Result<Vec<Vec<u64>>, CliError> {
     let count = |cell: &str| {
         cell.trim().parse::<u64>().map_err(|_| {
-            CliError::Usage(format!(
-                "`{}` is not a count; counts are whole numbers from 0",
-                shortened(cell, 40)
-            ))
+            CliError::Usage(format!("`{}` is not a count; counts are whole numbers from 0", shortened(cell, 40)))
         })
     };
     let row = |r: &str| r.split(',').map(count).collect::<Result<Vec<_>, _>>();

@@ -64,9 +64,7 @@ pub fn answer(args: &NArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let parameters = args.dim.map(|dim| of.parameters(dim));
     if parameters.is_none() && !matches!(bound, Bound::Own(_)) {
         let name = bound.name();
-        return Err(usage(&format!(
-            "the {name} bound counts parameters: give the size of the vectors, --dim"
-        )));
+        return Err(usage(&format!("the {name} bound counts parameters: give the size of the vectors, --dim")));
     }
     let ratio: Ratio = args.ratio.parse().map_err(|e: String| usage(&e))?;
     let (gap, delta) = (number(&args.gap)?, number(&args.delta)?);
@@ -101,8 +99,7 @@ fn classifier(name: &str) -> Result<Counted, CliError> {
     if name == "logreg" {
         return Ok(Counted::Linear);
     }
-    let width =
-        name.strip_prefix("mlp:").and_then(|w| w.parse().ok()).filter(|w| (1..=1_000_000).contains(w));
+    let width = name.strip_prefix("mlp:").and_then(|w| w.parse().ok()).filter(|w| (1..=1_000_000).contains(w));
     width.map(Counted::Mlp).ok_or_else(|| {
         let shown = base::text::shortened(name, 40);
         CliError::Usage(format!("`{shown}` is not a classifier; write logreg, or mlp:20 for 20 hidden units"))

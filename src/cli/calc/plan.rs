@@ -107,14 +107,9 @@ fn sizes(args: &PlanArgs, aim: Aim, input: &mut dyn BufRead) -> Result<(f64, [f6
     let z = normal_quantile(1.0 - 0.5 * aim.level) + normal_quantile(aim.target);
     match metric.to_lowercase().as_str() {
         "accuracy" => {
-            let text = ask(
-                args.accuracy.as_deref(),
-                "Expected accuracy of the better system, such as 80 %?",
-                input,
-            )?;
+            let text = ask(args.accuracy.as_deref(), "Expected accuracy of the better system, such as 80 %?", input)?;
             let p = between("accuracy", &text, 0.0, 1.0)?;
-            let text =
-                ask(args.difference.as_deref(), "Smallest difference that matters, such as 2 %?", input)?;
+            let text = ask(args.difference.as_deref(), "Smallest difference that matters, such as 2 %?", input)?;
             let d = between("difference", &text, 0.0, p)?;
             let q = p - d;
             let (first, second) = (p * (1.0 - p), q * (1.0 - q));
@@ -132,10 +127,7 @@ fn sizes(args: &PlanArgs, aim: Aim, input: &mut dyn BufRead) -> Result<(f64, [f6
             let unpaired = 2.0 * (z * sd / d).powi(2);
             Ok((d, [unpaired * (1.0 - r), unpaired]))
         }
-        _ => Err(CliError::Usage(format!(
-            "--metric {}: accuracy or score",
-            base::text::shortened(&metric, 40)
-        ))),
+        _ => Err(CliError::Usage(format!("--metric {}: accuracy or score", base::text::shortened(&metric, 40)))),
     }
 }
 
@@ -160,9 +152,7 @@ pub(super) fn answer(args: &PlanArgs, aim: Aim, json: bool, out: &mut dyn Write)
     let runs = 1.0 - noise + noise / args.repeats as f64;
     let [paired, unpaired] = single.map(|n| (n * design * runs).ceil().max(2.0));
     if unpaired > 1e15 || paired > 1e15 {
-        return Err(CliError::Usage(
-            "the difference is too small: more than 1e15 items would be needed".into(),
-        ));
+        return Err(CliError::Usage("the difference is too small: more than 1e15 items would be needed".into()));
     }
     // Both systems answer every item, or each its own.
     let answers = |n: f64| (2.0 * n) as u64 * args.repeats;
@@ -190,12 +180,7 @@ pub(super) fn answer(args: &PlanArgs, aim: Aim, json: bool, out: &mut dyn Write)
     };
     let line = |what: &str, n: f64| {
         let cost = cost(n).map_or(String::new(), |cost| format!(", cost {cost:.2}"));
-        format!(
-            "{what}: {} items{}; {} answers{cost}",
-            grouped(n as usize),
-            clusters(n),
-            grouped(answers(n) as usize)
-        )
+        format!("{what}: {} items{}; {} answers{cost}", grouped(n as usize), clusters(n), grouped(answers(n) as usize))
     };
     output::line(out, &format!("for power {} at level {}:", percent(aim.target), aim.level))?;
     output::line(out, &line("paired (both systems answer the same items)", paired))?;

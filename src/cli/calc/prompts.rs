@@ -162,22 +162,14 @@ fn spread(report: &Report, out: &mut dyn Write) -> Result<(), CliError> {
         output::line(out, &printable_label(&line))?;
     }
     let unstable = report.unstable;
-    output::line(
-        out,
-        &format!("the order of the models changes with the prompt on {unstable} of {total} relations"),
-    )
+    output::line(out, &format!("the order of the models changes with the prompt on {unstable} of {total} relations"))
 }
 
 fn answer(report: Report) -> Answer {
     let of_model = |(name, means, over): (String, Option<[f64; 4]>, usize)| {
         let at = |k: usize| means.map(|m| m[k]);
-        let answer = OfModel {
-            mean_std: at(0),
-            mean_diff: at(1),
-            mean_worst: at(2),
-            mean_best: at(3),
-            relations_over_10: over,
-        };
+        let answer =
+            OfModel { mean_std: at(0), mean_diff: at(1), mean_worst: at(2), mean_best: at(3), relations_over_10: over };
         (name, answer)
     };
     let of_relation = |(name, rows): (String, Vec<_>)| {
@@ -228,20 +220,14 @@ mod tests {
     fn the_keys_are_exactly_those_that_are_published_in_the_order_of_the_table() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("t.tsv");
-        std::fs::write(
-            &path,
-            "relation\tmodel\tprompt\tp1\nr\tz\tp\t10\nr\tz\tq\t30\nr\ta\tp\t20\nr\ta\tq\t20\n",
-        )
-        .unwrap();
+        std::fs::write(&path, "relation\tmodel\tprompt\tp1\nr\tz\tp\t10\nr\tz\tq\t30\nr\ta\tp\t20\nr\ta\tq\t20\n")
+            .unwrap();
         let text = run(&path, &["--json"]).unwrap();
         assert!(text.find("\"z\"") < text.find("\"a\""), "{text}");
         let v: serde_json::Value = serde_json::from_str(&text).unwrap();
         let keys = |v: &serde_json::Value| v.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
         assert_eq!(keys(&v), ["models", "relations", "relations_total", "unstable_relations"]);
-        assert_eq!(
-            keys(&v["models"]["z"]),
-            ["mean_best", "mean_diff", "mean_std", "mean_worst", "relations_over_10"]
-        );
+        assert_eq!(keys(&v["models"]["z"]), ["mean_best", "mean_diff", "mean_std", "mean_worst", "relations_over_10"]);
         assert_eq!(keys(&v["relations"]["r"]["z"]), ["best", "diff", "mean", "prompts", "std", "worst"]);
         assert_eq!(v["models"]["z"]["mean_std"], 10.0);
         assert_eq!((&v["unstable_relations"], &v["relations_total"]), (&1.into(), &1.into()));

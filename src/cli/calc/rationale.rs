@@ -138,9 +138,7 @@ pub fn answer(args: &RationaleArgs, out: &mut dyn Write) -> Result<(), CliError>
         let shown: Vec<String> = args.files.iter().map(|f| f.display().to_string()).collect();
         CliError::Usage(format!("{}: {e}", shown.join(", ")))
     })?;
-    notes.extend(
-        found.left_out.iter().map(|(why, n, first)| format!("left out {n} × {why}, first `{first}`")),
-    );
+    notes.extend(found.left_out.iter().map(|(why, n, first)| format!("left out {n} × {why}, first `{first}`")));
     let all: Vec<&Judged> = found.judged.iter().map(|(_, j)| j).collect();
     if let Some(form) = args.table {
         notes.iter().for_each(|note| output::say(&printable_label(note)));
@@ -172,9 +170,8 @@ pub fn answer(args: &RationaleArgs, out: &mut dyn Write) -> Result<(), CliError>
 /// The rule of K.
 fn size(text: &str) -> Result<SizeRule, CliError> {
     let bad = |why: &str| {
-        let what = format!(
-            "--k is `{text}`: {why}; give `ratio`, `gold`, a share such as .3, or a number of words such as 5"
-        );
+        let what =
+            format!("--k is `{text}`: {why}; give `ratio`, `gold`, a share such as .3, or a number of words such as 5");
         Err(CliError::Usage(what))
     };
     match text {
@@ -212,13 +209,7 @@ fn gather(files: &[PathBuf]) -> Result<(Gathered, Vec<String>), CliError> {
         }
         for (name, report) in set.names().iter().zip(&reports) {
             notes.extend(report.dropped.iter().map(|(kind, d)| {
-                format!(
-                    "{name}: dropped {} × {}, first in line {}: {}",
-                    d.count,
-                    kind.title(),
-                    d.first_line,
-                    d.example
-                )
+                format!("{name}: dropped {} × {}, first in line {}: {}", d.count, kind.title(), d.first_line, d.example)
             }));
         }
     }
@@ -245,12 +236,7 @@ fn told(found: &Judgement, whole: &Cell, rules: &Rules, level: f64) -> Vec<Strin
             if found.system.is_empty() { String::new() } else { format!(", scores of {}", found.system) }
         ),
         found.size.clone(),
-        format!(
-            "token-F1  {}  n {}  by chance {}",
-            shown(whole.token_f1),
-            whole.inputs,
-            alone(whole.random_f1)
-        ),
+        format!("token-F1  {}  n {}  by chance {}", shown(whole.token_f1), whole.inputs, alone(whole.random_f1)),
     ];
     if whole.pairs > 0 {
         let membership = match rules.membership {
@@ -265,11 +251,7 @@ fn told(found: &Judgement, whole: &Cell, rules: &Rules, level: f64) -> Vec<Strin
             whole.pairs,
             alone(whole.random_map)
         ));
-        lines.push(format!(
-            "MAP*      {}  n {} (pairs for which PCC is made)",
-            shown(whole.map_star),
-            whole.pcc_total
-        ));
+        lines.push(format!("MAP*      {}  n {} (pairs for which PCC is made)", shown(whole.map_star), whole.pcc_total));
         lines.push(format!(
             "PCC       {}  {} of {} pairs with p < .05: biased upward, since pairs that disagree are left out",
             shown(whole.pcc),

@@ -103,10 +103,7 @@ impl SaliencyArgs {
         let known: Vec<&str> = all.iter().map(|b| b.name()).collect();
         let path = &mut spec.integrated_gradients;
         path.baseline = all.into_iter().find(|b| b.name() == self.baseline).ok_or_else(|| {
-            CliError::Usage(format!(
-                "--baseline: {}",
-                base::suggest::unknown("baseline", &self.baseline, &known)
-            ))
+            CliError::Usage(format!("--baseline: {}", base::suggest::unknown("baseline", &self.baseline, &known)))
         })?;
         path.most_steps = path.most_steps.max(self.steps);
         path.steps = self.steps;
@@ -127,14 +124,9 @@ pub fn answer(args: &SaliencyArgs, out: &mut dyn Write) -> Result<(), CliError> 
     let (method, spec) = (args.method()?, args.spec()?);
     let sentence = own(&args.text, args.answer.as_deref()).map_err(CliError::Usage)?;
     let source = args.model.parse().map_err(|e: ModelError| CliError::Usage(e.to_string()))?;
-    let model =
-        Model::load(&source, names::device(&args.device)?).map_err(|e| CliError::Usage(e.to_string()))?;
+    let model = Model::load(&source, names::device(&args.device)?).map_err(|e| CliError::Usage(e.to_string()))?;
     if let Some(reason) = method.refuses(&model, &spec) {
-        return Err(CliError::Usage(format!(
-            "no {} of `{}`: {reason}",
-            method.title(),
-            printable_label(&args.model)
-        )));
+        return Err(CliError::Usage(format!("no {} of `{}`: {reason}", method.title(), printable_label(&args.model))));
     }
     let found = explain(&model, &sentence, &[method], &spec, &mut NoPulse).map_err(told)?;
     let found = found.map_err(|e| CliError::Usage(format!("`{}`: {e}", printable_label(&args.model))))?;
@@ -172,17 +164,10 @@ fn told(fault: Fault) -> CliError {
 
 /// The model, the method and the prediction.
 fn head(model: &str, method: &dyn Method, prediction: &PredictionFinding, row: &SaliencyFinding) -> String {
-    let top = prediction
-        .top
-        .iter()
-        .take(3)
-        .map(|g| format!("{} {}", printable_label(&g.answer), probability(g.probability)));
-    let mut text = format!(
-        "{}  {}  [MASK]: {}",
-        printable_label(model),
-        method.title(),
-        top.collect::<Vec<_>>().join(", ")
-    );
+    let top =
+        prediction.top.iter().take(3).map(|g| format!("{} {}", printable_label(&g.answer), probability(g.probability)));
+    let mut text =
+        format!("{}  {}  [MASK]: {}", printable_label(model), method.title(), top.collect::<Vec<_>>().join(", "));
     if let Some(p) = prediction.answer_probability {
         text += &format!("  (expected {})", probability(p));
     }
@@ -269,10 +254,7 @@ mod tests {
             (SaliencyArgs { head: Some(99), ..args("a [MASK]") }, "head 99"),
             (SaliencyArgs { layer: Some(99), ..args("a [MASK]") }, "layer 99"),
             (SaliencyArgs { model: "gpt2-tiny".into(), ..args("The [MASK] barks") }, "causal"),
-            (
-                SaliencyArgs { model: "bart-tiny".into(), method: "rollout".into(), ..args("The [MASK]") },
-                "decoder",
-            ),
+            (SaliencyArgs { model: "bart-tiny".into(), method: "rollout".into(), ..args("The [MASK]") }, "decoder"),
             (args("\u{1b}[2J \u{202e}"), "[MASK]"),
         ] {
             let said = said(&args).unwrap_err();

@@ -91,19 +91,14 @@ pub fn score(args: &ScoreArgs, out: &mut dyn Write) -> Result<(), CliError> {
             let class = k.parse().ok().filter(|k: &usize| *k < after.len());
             let class = class.ok_or_else(|| {
                 let last = after.len() - 1;
-                CliError::Usage(format!(
-                    "--target `{k}` is not a class; classes are 0 to {last}, or `uniform`"
-                ))
+                CliError::Usage(format!("--target `{k}` is not a class; classes are 0 to {last}, or `uniform`"))
             })?;
             Some(score::counterfactual_completeness(&q, &[class])[0])
         }
     };
-    let aimed = completeness.map(|completeness| Aimed {
-        completeness,
-        reliability: score::reliability(completeness, selectivity),
-    });
-    let score =
-        Score { tv: total_variation(&before, &after), m: (1.0 - least).max(most), selectivity, aimed };
+    let aimed = completeness
+        .map(|completeness| Aimed { completeness, reliability: score::reliability(completeness, selectivity) });
+    let score = Score { tv: total_variation(&before, &after), m: (1.0 - least).max(most), selectivity, aimed };
     if args.json {
         return output::json(out, &score);
     }
@@ -177,8 +172,7 @@ mod tests {
         let aimed = run(&["--before", ".5,.3,.2", "--after", ".1,.8,.1", "--target", "1", "--json"]).unwrap();
         assert_eq!(keys(&aimed), ["completeness", "m", "reliability", "selectivity", "tv"]);
         let v: serde_json::Value = serde_json::from_str(&aimed).unwrap();
-        let near =
-            |key: &str, value: f64| assert!((v[key].as_f64().unwrap() - value).abs() < 1e-12, "{key} {v}");
+        let near = |key: &str, value: f64| assert!((v[key].as_f64().unwrap() - value).abs() < 1e-12, "{key} {v}");
         // TV = .5, m = max(1 - .2, .5) = .8, S = 1 - .5/.8, C = .8, R = 2CS/(C + S).
         near("tv", 0.5);
         near("m", 0.8);

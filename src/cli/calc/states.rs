@@ -74,9 +74,8 @@ pub fn answer(args: &StatesArgs, out: &mut dyn Write) -> Result<(), CliError> {
         Fault::Cancelled => CliError::Failed("cancelled".into()),
     })?;
     let bytes = states.to_bytes().map_err(|e| CliError::Failed(e.to_string()))?;
-    let failed = |e: std::io::Error| {
-        CliError::Failed(format!("{}: {e}", printable_label(&args.output.display().to_string())))
-    };
+    let failed =
+        |e: std::io::Error| CliError::Failed(format!("{}: {e}", printable_label(&args.output.display().to_string())));
     file.file().write_all(&bytes).map_err(failed)?;
     file.place().map_err(|e| CliError::Failed(e.to_string()))?;
     let parts: Vec<usize> = (0..5).map(|p| states.part.iter().filter(|part| **part == p).count()).collect();

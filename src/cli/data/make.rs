@@ -62,8 +62,7 @@ pub(crate) fn make(args: &MakeArgs, out: &mut dyn Write) -> Result<(), CliError>
     let layout = layout(&set, args.format.as_deref())?;
     let to = args.out.as_deref().map(|path| Whole::new(path, args.force).map(|to| (path, to))).transpose()?;
     let n = args.n.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
-    let mut lines =
-        lines(&set, layout, n, args.seed).map_err(|e: MakeError| CliError::Usage(e.to_string()))?;
+    let mut lines = lines(&set, layout, n, args.seed).map_err(|e: MakeError| CliError::Usage(e.to_string()))?;
     let all = lines.len();
     if args.clean {
         keep_fit(&set, &mut lines, &args.model)?;
@@ -71,14 +70,9 @@ pub(crate) fn make(args: &MakeArgs, out: &mut dyn Write) -> Result<(), CliError>
     let Some((path, mut to)) = to else { return write(&lines, out, super::STDOUT) };
     write(&lines, to.file(), &path.display().to_string())?;
     to.place()?;
-    let unfit =
-        if args.clean { format!(", {} unfit rows left out", all - lines.len()) } else { String::new() };
+    let unfit = if args.clean { format!(", {} unfit rows left out", all - lines.len()) } else { String::new() };
     let format = layout.id();
-    output::say(&printable_label(&format!(
-        "{} rows written as {format}, seed {}{unfit}",
-        lines.len(),
-        args.seed
-    )));
+    output::say(&printable_label(&format!("{} rows written as {format}, seed {}{unfit}", lines.len(), args.seed)));
     let shown = path.display();
     let next = match set.task() {
         Some(task) => format!("under [task] of a spec: name = \"{}\" and data = \"{shown}\"", task.id),
@@ -143,18 +137,12 @@ pub(crate) fn list(as_json: bool, out: &mut dyn Write) -> Result<(), CliError> {
         let size = set.fixed_rows().map_or("any size".to_owned(), |n| format!("{n} rows"));
         say(out, &format!("  {:<22} {}; {size}; as {}", set.id, set.title, formats.join(" or ")))?;
     }
-    output::line(
-        out,
-        "  `probity data make NAME -n 1200 -o FILE` writes one; `probity data show FILE` reads it",
-    )?;
+    output::line(out, "  `probity data make NAME -n 1200 -o FILE` writes one; `probity data show FILE` reads it")?;
     output::line(out, "formats, recognised by content, plain or .gz")?;
     for format in FORMATS {
         say(out, &format!("  {:<22} {}", format.id, format.title))?;
         say(out, &format!("  {:<22}   {}", "", format.columns.join(", ")))?;
     }
     output::line(out, "also folders of these: LAMA, ParaRel, BEAR, ERASER")?;
-    output::line(
-        out,
-        "to use agreement sentences in any of these formats, set data = \"FILE\" under [task] of a spec",
-    )
+    output::line(out, "to use agreement sentences in any of these formats, set data = \"FILE\" under [task] of a spec")
 }

@@ -53,8 +53,7 @@ pub(super) fn format(text: &str) -> Result<Format, String> {
 }
 
 fn millimetres(text: &str) -> Result<f64, String> {
-    number(text.trim_end_matches("mm").trim_end())
-        .map_err(|e| format!("{e}; a width is in millimetres, as in 84mm"))
+    number(text.trim_end_matches("mm").trim_end()).map_err(|e| format!("{e}; a width is in millimetres, as in 84mm"))
 }
 
 /// The figures of a run: those that a paper would show, or all. No two have the same file name.
@@ -133,10 +132,7 @@ mod tests {
         assert!(style("papper").unwrap_err().contains("did you mean `paper`?"));
         assert_eq!(format("pdf"), Ok(Format::Pdf));
         assert!(format("gif").unwrap_err().contains("png, svg, pdf, csv"));
-        assert_eq!(
-            (millimetres("84mm"), millimetres("174 mm"), millimetres("90")),
-            (Ok(84.0), Ok(174.0), Ok(90.0))
-        );
+        assert_eq!((millimetres("84mm"), millimetres("174 mm"), millimetres("90")), (Ok(84.0), Ok(174.0), Ok(90.0)));
         assert!(millimetres("8cm").unwrap_err().contains("84mm"));
         let args = |width, dpi| FigureArgs { style: Style::Paper, width, dpi };
         assert!(args(Some(84.0), Some(600)).options().is_ok());

@@ -16,8 +16,7 @@ pub(super) fn print(board: &Board, out: &mut dyn Write) -> Result<(), CliError> 
     for run in board.runs.iter().filter(|run| !run.gone) {
         let lab = labs::by_id(run.job.spec.lab());
         output::line(out, &format!("{} ({})", lab.title(), lab.id()))?;
-        let drawn =
-            |name: &str| lab.figure(name, &Details::default(), &run.results, board.engine.as_ref()).is_ok();
+        let drawn = |name: &str| lab.figure(name, &Details::default(), &run.results, board.engine.as_ref()).is_ok();
         for entry in lab.figure_entries().iter().filter(|entry| drawn(entry.name)) {
             output::line(out, &format!("  --figure {:<24} {}", entry.name, entry.shows))?;
         }

@@ -45,10 +45,7 @@ pub(super) fn write(
             figure.provenance.entries.push(("session".into(), session.to_owned()));
             let file = format!("{}-{name}.png", k + 1);
             written.extend(figure::export(&figure, &folder.join(&file), options, force)?);
-            pictures.push((
-                format!("{stem}-figures/{file}").replace(' ', "%20"),
-                escaped(caption(&figure).trim_end()),
-            ));
+            pictures.push((format!("{stem}-figures/{file}").replace(' ', "%20"), escaped(caption(&figure).trim_end())));
         }
         add(&mut page, board, run, &pictures);
     }

@@ -14,12 +14,7 @@ use engine::message::Outcome;
 ///
 /// # Errors
 /// [`CliError::Usage`] for a session without such a run and for files that exist, [`CliError::Failed`] if one cannot be written.
-pub(super) fn write(
-    board: &Board,
-    session: &str,
-    folder: &Path,
-    force: bool,
-) -> Result<Vec<PathBuf>, CliError> {
+pub(super) fn write(board: &Board, session: &str, folder: &Path, force: bool) -> Result<Vec<PathBuf>, CliError> {
     let done = |run: &engine::board::Run| run.job.outcome == Some(Outcome::Done);
     let runs: Vec<usize> = (0..board.runs.len()).filter(|k| done(&board.runs[*k])).collect();
     if runs.is_empty() {

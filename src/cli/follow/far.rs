@@ -63,8 +63,7 @@ pub(super) fn watch<T>(
         let fail = |what: &str| CliError::Failed(format!("{}: {what}", address.host()));
         let mut command = address.program(!heard, &arguments);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child =
-            command.spawn().map_err(|e| fail(&format!("{} cannot be started: {e}", address.ssh())))?;
+        let mut child = command.spawn().map_err(|e| fail(&format!("{} cannot be started: {e}", address.ssh())))?;
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let said = std::thread::spawn(move || {
             let mut text = Vec::new();

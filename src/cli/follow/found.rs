@@ -69,11 +69,7 @@ impl<'a> Found<'a> {
     }
 
     /// Reports cells finished since the last call; true if there are more. Ends when `each` fails.
-    pub(super) fn tell<E>(
-        &mut self,
-        view: &View,
-        mut each: impl FnMut(Told) -> Result<(), E>,
-    ) -> Result<bool, E> {
+    pub(super) fn tell<E>(&mut self, view: &View, mut each: impl FnMut(Told) -> Result<(), E>) -> Result<bool, E> {
         let done = view.map.chars().enumerate().filter(|(_, s)| *s == sign::DONE).map(|(i, _)| i);
         let fresh: Vec<usize> = done.filter(|i| self.told.get(*i) == Some(&false)).collect();
         for index in fresh.iter().copied().take(AT_ONCE) {

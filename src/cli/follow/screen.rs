@@ -36,8 +36,7 @@ pub fn live(args: &TuiArgs, dir: &Path) -> Result<(), CliError> {
         let (there, folder) = (address.clone(), dir.display().to_string());
         let submit = move || {
             let arguments = ["submit", "--again", "--out", &folder].map(str::to_owned);
-            crate::submit::far::command(&there, false, &arguments, &[])
-                .map_err(|e| problem(&e, &there.to_string()))
+            crate::submit::far::command(&there, false, &arguments, &[]).map_err(|e| problem(&e, &there.to_string()))
         };
         return show(args, receiver, (Some(address.host().to_owned()), dir), Arc::new(submit));
     }
@@ -80,15 +79,8 @@ fn show(
     let dir = whole.unwrap_or_else(|| dir.to_owned());
     let called = dir.file_name().map_or("/".into(), |n| n.to_string_lossy().into_owned());
     start.replay = Some(ReplayState { live: true, ..ReplayState::new(called, 0.0, 1.0) });
-    start.followed =
-        Some(Followed { host, dir: dir.display().to_string(), view, problem: None, submitting: false });
-    open_with(
-        Source::Followed(actions),
-        start,
-        notices,
-        !args.look.no_mouse,
-        tui::run::Outside { submit, ..outside() },
-    )
+    start.followed = Some(Followed { host, dir: dir.display().to_string(), view, problem: None, submitting: false });
+    open_with(Source::Followed(actions), start, notices, !args.look.no_mouse, tui::run::Outside { submit, ..outside() })
 }
 
 /// Reads the folder until the screen goes, and plays the results of finished cells.

@@ -30,11 +30,9 @@ const DRAW_EVERY: Duration = Duration::from_millis(200);
 /// [`CliError::Usage`] for names, numbers and folders that cannot be used, [`CliError::Cancelled`] after Ctrl-C,
 /// [`CliError::Told`] where a training failed.
 pub(crate) fn all(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError> {
-    let only =
-        args.only.iter().map(|name| Ok(known_recipe(name)?.name)).collect::<Result<Vec<_>, CliError>>()?;
+    let only = args.only.iter().map(|name| Ok(known_recipe(name)?.name)).collect::<Result<Vec<_>, CliError>>()?;
     // In the order of the gallery, and a name that is given twice once.
-    let recipes: Vec<Recipe> =
-        RECIPES.iter().filter(|r| only.is_empty() || only.contains(&r.name)).cloned().collect();
+    let recipes: Vec<Recipe> = RECIPES.iter().filter(|r| only.is_empty() || only.contains(&r.name)).cloned().collect();
     let dir = args.out.clone().unwrap_or_else(|| FOLDER.into());
     let like = options(args, &dir)?;
     let plan = Plan::new(&dir, &recipes, args.seeds.unwrap_or(SEEDS), args.steps, like.judgement)?;

@@ -105,12 +105,8 @@ fn judged(card: &Card) -> Judged<'_> {
 
 /// The table of a model, what each score is, and a line if it is not what this program's recipe makes.
 fn text(card: &Card) -> String {
-    let mut lines = vec![format!(
-        "{}: {}, in % with intervals at {:.0} %",
-        card.name,
-        spread::title(card),
-        100.0 * card.level
-    )];
+    let mut lines =
+        vec![format!("{}: {}, in % with intervals at {:.0} %", card.name, spread::title(card), 100.0 * card.level)];
     let usual = RECIPES.iter().find(|r| r.name == card.name).map_or(0, |r| r.steps);
     if usual != card.training.steps {
         lines.push(format!("  note: {} steps; the recipe has {usual}", card.training.steps));

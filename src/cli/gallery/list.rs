@@ -37,11 +37,7 @@ pub(crate) fn text(cards: &[Card]) -> String {
             for (k, word) in ["minimum", "median", "maximum"].into_iter().enumerate() {
                 let label = format!("  {word} of {} seeds", card.seeds.len());
                 let room = NAME + 1 + 8 + 1 + 15 + 1 + 10 + 1 + 5;
-                let _ = writeln!(
-                    text,
-                    "{label:<room$}  {}",
-                    columns(&|id| of(id).map(|s| s.range.ends()[k].mean))
-                );
+                let _ = writeln!(text, "{label:<room$}  {}", columns(&|id| of(id).map(|s| s.range.ends()[k].mean)));
             }
         }
     }
@@ -85,8 +81,7 @@ fn bars_of(card: &Card, text: &mut String) {
         let _ = writeln!(text, "  {verdict}");
         if several {
             let range = spread.range.map_or("not measured".to_owned(), |r| r.to_string());
-            let _ =
-                writeln!(text, "             {range}  {} / {} / {}", spread.met, spread.open, spread.missed);
+            let _ = writeln!(text, "             {range}  {} / {} / {}", spread.met, spread.open, spread.missed);
         }
     }
 }

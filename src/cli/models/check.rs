@@ -19,8 +19,7 @@ pub(crate) fn check(dir: &str, device: &str, json: bool, out: &mut dyn Write) ->
     let source = address(&name)?;
     let model = load(&source, device, "f32")?;
     let Some(folder) = Files::at_hand(&source).map_err(failure)?.folder() else {
-        let what =
-            format!("{dir}: a built-in model has no expected values; give a folder with expected.json");
+        let what = format!("{dir}: a built-in model has no expected values; give a folder with expected.json");
         return Err(CliError::Usage(what));
     };
     let report = compare(&model, &folder, &mut NoPulse).map_err(failure)?;
@@ -40,8 +39,7 @@ fn lines(report: &Report) -> Vec<String> {
     let head = printable_label(&format!("{} on {}, against {against}", report.model, report.device));
     let mut out = Vec::new();
     base::text::section(&mut out, &head, &COLUMNS, report.rows.iter().map(cells).collect());
-    let [passed, deviate, not] =
-        [Verdict::Pass, Verdict::Deviates, Verdict::NotChecked].map(|v| report.count(v));
+    let [passed, deviate, not] = [Verdict::Pass, Verdict::Deviates, Verdict::NotChecked].map(|v| report.count(v));
     out.push(String::new());
     let left = if not > 0 { format!(", {not} not checked") } else { String::new() };
     out.push(match deviate {
@@ -93,9 +91,7 @@ mod tests {
         };
         let text = lines(&report).join("\n");
         assert!(!text.contains('\u{1b}'));
-        for part in
-            ["0 differ", "3.0e-6", "2.0e-5", "hidden_states.2", "not checked", "no head", "unknown origin"]
-        {
+        for part in ["0 differ", "3.0e-6", "2.0e-5", "hidden_states.2", "not checked", "no head", "unknown origin"] {
             assert!(text.contains(part), "{part} in\n{text}");
         }
         assert!(text.ends_with("DEVIATES: 1 of 3 quantities, 1 not checked"), "{text}");

@@ -55,9 +55,8 @@ impl Meter {
             let bar = self.bar.get_or_insert_with(|| {
                 let bar = ProgressBar::new(0);
                 // The template is a constant; should it ever be wrong, the default style replaces it.
-                let style = ProgressStyle::with_template(
-                    "{bar:24} {bytes:>10} / {total_bytes:<10} {bytes_per_sec:>12}  {msg}",
-                );
+                let style =
+                    ProgressStyle::with_template("{bar:24} {bytes:>10} / {total_bytes:<10} {bytes_per_sec:>12}  {msg}");
                 bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
                 bar
             });

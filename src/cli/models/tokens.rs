@@ -32,12 +32,7 @@ fn lines(tokenizer: &Tokenizer, text: &str) -> Result<Vec<String>, CliError> {
     };
     let mut out = Vec::new();
     let head = printable_label(&format!("{} tokens", e.ids.len()));
-    base::text::section(
-        &mut out,
-        &head,
-        &["position", "token", "id", "text", ""],
-        (0..e.ids.len()).map(row).collect(),
-    );
+    base::text::section(&mut out, &head, &["position", "token", "id", "text", ""], (0..e.ids.len()).map(row).collect());
     Ok(out.split_off(1))
 }
 

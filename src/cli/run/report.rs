@@ -93,16 +93,10 @@ impl Report {
             std::fs::remove_file(&stale).map_err(|e| cannot(&stale, &e))?;
         }
         let runs = board.runs.iter().filter(|_| end == End::Done);
-        let figures: Vec<_> =
-            runs.flat_map(|run| of_run(run, board.engine.as_ref(), self.all_figures)).collect();
+        let figures: Vec<_> = runs.flat_map(|run| of_run(run, board.engine.as_ref(), self.all_figures)).collect();
         for (name, figure) in &figures {
             for extension in FIGURES {
-                figure::export(
-                    figure,
-                    &folder.join(format!("{name}.{extension}")),
-                    &self.options,
-                    self.force,
-                )?;
+                figure::export(figure, &folder.join(format!("{name}.{extension}")), &self.options, self.force)?;
             }
         }
         if !self.quiet {
@@ -125,21 +119,15 @@ fn record(
             Some(folder) => (folder.to_owned(), "session".to_owned()),
             None => (name::folder()?, name::default_name(task.cell.spec.common().subject(), now)),
         };
-        let header = Header::new(
-            &names::place(&args.device, &args.dtype),
-            name::utc(now),
-            Some(task.cell.spec.clone()),
-        );
+        let header =
+            Header::new(&names::place(&args.device, &args.dtype), name::utc(now), Some(task.cell.spec.clone()));
         let mut recorder = Recorder::create(&place, args.session.as_ref().unwrap_or(&default), &header)?;
         // The engine introduces itself only once; each of several sessions records that.
         info.map_or(Ok(()), |info| recorder.event(0.0, &Event::Ready(info.clone())))?;
         Ok::<_, session::SessionError>(recorder)
     };
     let warn = |error: &session::SessionError| {
-        output::say(&format!(
-            "warning: {}; the run is not recorded",
-            base::text::printable_label(&error.to_string())
-        ));
+        output::say(&format!("warning: {}; the run is not recorded", base::text::printable_label(&error.to_string())));
     };
     begin().inspect_err(warn)
 }

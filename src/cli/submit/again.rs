@@ -92,8 +92,7 @@ fn wanted(folder: &Folder, view: &View, jobs: usize) -> Wanted {
         let (task, of) = shard.split('.').next()?.split_once('/')?;
         (of.parse() == Ok(jobs)).then(|| task.parse::<usize>().ok()).flatten()
     };
-    let with =
-        |pace: Pace| view.shards.iter().filter(move |s| s.pace == pace).filter_map(|s| named(&s.shard));
+    let with = |pace: Pace| view.shards.iter().filter(move |s| s.pace == pace).filter_map(|s| named(&s.shard));
     let running: BTreeSet<usize> = with(Pace::Running).collect();
     let begun = with(Pace::Ended).chain(with(Pace::Silent)).chain(view.lost.iter().copied());
     let begun: BTreeSet<usize> = begun.collect();
@@ -142,8 +141,7 @@ mod tests {
     fn only_tasks_that_left_something_and_do_not_run_are_submitted_again() {
         let tmp = tempfile::tempdir().unwrap();
         let text = "lab = \"power\"\nmodels = [\"bert-tiny\"]\n[grid]\nseed = [0, 1, 2, 3, 4]\n";
-        let folder =
-            Folder::join(&tmp.path().join("out"), &grid::parse(text, "g").unwrap(), &[1; 5]).unwrap();
+        let folder = Folder::join(&tmp.path().join("out"), &grid::parse(text, "g").unwrap(), &[1; 5]).unwrap();
         // Of five tasks, each has the cell of its number.
         let look = || wanted(&folder, &Watch::default().look(&folder), 5);
         assert_eq!(look(), Wanted::default(), "all of them wait in the queue");
@@ -170,17 +168,9 @@ mod tests {
         assert_eq!(listed(&wanted(&folder, &lost, 5).jobs), "1-2");
         std::fs::remove_file(folder.dir().join("shards/4-of-5.1-of-2.json")).unwrap();
         let lost = View { lost: vec![5], ..Watch::default().look(&folder) };
-        assert_eq!(
-            listed(&wanted(&folder, &lost, 5).jobs),
-            "1-2,4-5",
-            "that of a job that never began with one"
-        );
+        assert_eq!(listed(&wanted(&folder, &lost, 5).jobs), "1-2,4-5", "that of a job that never began with one");
         assert_eq!(listed(&all.jobs), "1-2", "stopped, and left by one that has ended");
-        assert_eq!(
-            (all.cells, listed(&all.busy)),
-            (2, "4".into()),
-            "a running one is left alone, as is the queue"
-        );
+        assert_eq!((all.cells, listed(&all.busy)), (2, "4".into()), "a running one is left alone, as is the queue");
         let message = submit(folder.dir()).unwrap_err().to_string();
         assert!(message.contains("submit.sh") && message.contains("was not submitted"), "{message}");
     }

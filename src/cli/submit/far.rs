@@ -57,9 +57,7 @@ pub(crate) fn submit(args: &SubmitArgs, address: &Address, out: &mut dyn Write) 
     let said = command(address, true, &arguments, &parcel)?;
     // The advice that ends it holds for the machine there; here it takes the address as well.
     said.lines().try_for_each(|line| match line.strip_prefix("probity follow ") {
-        Some(rest) => {
-            output::line(out, &format!("probity follow --remote {} {rest}", quoted(&address.to_string())?))
-        }
+        Some(rest) => output::line(out, &format!("probity follow --remote {} {rest}", quoted(&address.to_string())?)),
         None => output::line(out, line),
     })
 }
@@ -89,9 +87,8 @@ pub(crate) fn command(
 ) -> Result<String, CliError> {
     let mut command = address.program(can_ask, arguments);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let cannot = |e: std::io::Error| {
-        CliError::Failed(format!("{}: {} cannot be started: {e}", address.host(), address.ssh()))
-    };
+    let cannot =
+        |e: std::io::Error| CliError::Failed(format!("{}: {} cannot be started: {e}", address.host(), address.ssh()));
     let mut child = command.spawn().map_err(cannot)?;
     // One that refuses reads nothing; its reason is what counts.
     let _ = child.stdin.take().map(|mut pipe| pipe.write_all(input));
@@ -128,8 +125,7 @@ fn pack(args: &SubmitArgs) -> Result<Parcel, CliError> {
 }
 
 fn wrap(name: String, path: &Path, room: &mut u64) -> Result<Sent, CliError> {
-    let bytes =
-        base::read::bytes(path, MOST).map_err(|e| CliError::Usage(format!("{}: {e}", path.display())))?;
+    let bytes = base::read::bytes(path, MOST).map_err(|e| CliError::Usage(format!("{}: {e}", path.display())))?;
     let left = room.checked_sub(bytes.len() as u64).ok_or_else(|| {
         CliError::Usage(format!(
             "{}: more than {} MiB are not sent with a grid; copy the file there and name it in the spec",
@@ -215,8 +211,7 @@ impl Arrived {
 
     /// The error of a spec, with its final name: the temporary one is gone when the error is read.
     pub(super) fn told(&self, error: CliError) -> CliError {
-        let (now, then) =
-            (self.beside.path().display().to_string(), self.dir.join(SPECS).display().to_string());
+        let (now, then) = (self.beside.path().display().to_string(), self.dir.join(SPECS).display().to_string());
         match error {
             CliError::Usage(what) => CliError::Usage(what.replace(&now, &then)),
             other => other,
@@ -233,8 +228,7 @@ impl Arrived {
             let path = path.display().to_string();
             move |e: std::io::Error| CliError::Failed(format!("cannot write {path}: {e}"))
         };
-        for (name, data) in self.files.iter().map(|n| (n, true)).chain(self.specs.iter().map(|n| (n, false)))
-        {
+        for (name, data) in self.files.iter().map(|n| (n, true)).chain(self.specs.iter().map(|n| (n, false))) {
             let path = home.join(name);
             let bytes = base::read::bytes(&self.beside.path().join(name), MOST).map_err(cannot(&path))?;
             // Cells that are there were computed from it.
@@ -278,16 +272,10 @@ mod tests {
         let second = arrived(&dir, vec![sent("g.toml", b"x")], vec![]).unwrap();
         assert!(second.beside.path().join("data/rows.tsv").is_file());
         let wrong = CliError::Usage(format!("{}, line 3: no", second.specs()[0].display()));
-        assert_eq!(
-            second.told(wrong).to_string(),
-            format!("{}, line 3: no", dir.join("specs/g.toml").display())
-        );
+        assert_eq!(second.told(wrong).to_string(), format!("{}, line 3: no", dir.join("specs/g.toml").display()));
         drop(second);
         // A spec may be worded anew; data from which cells were computed may not change.
-        arrived(&dir, vec![sent("g.toml", b"y")], vec![sent("data/rows.tsv", b"a\0b")])
-            .unwrap()
-            .place()
-            .unwrap();
+        arrived(&dir, vec![sent("g.toml", b"y")], vec![sent("data/rows.tsv", b"a\0b")]).unwrap().place().unwrap();
         let other = arrived(&dir, vec![], vec![sent("data/rows.tsv", b"c")]).unwrap().place();
         let message = other.unwrap_err().to_string();
         assert!(message.contains("rows.tsv") && message.contains("other contents"), "{message}");

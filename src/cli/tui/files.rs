@@ -142,9 +142,7 @@ mod tests {
         wanted.options.formats = vec![figure::Format::Pdf];
         assert_eq!(wrote(export(&wanted, folder.path(), Existing::Ask).unwrap()).len(), 1);
         wanted.options.look.style = Style::Paper;
-        let Exported::Exists(_, files) = export(&wanted, folder.path(), Existing::Ask).unwrap() else {
-            panic!()
-        };
+        let Exported::Exists(_, files) = export(&wanted, folder.path(), Existing::Ask).unwrap() else { panic!() };
         assert_eq!(files, [folder.path().join("a-b.pdf"), caption.clone()]);
         assert_eq!(wrote(export(&wanted, folder.path(), Existing::Keep).unwrap()).len(), 2);
         assert_eq!(std::fs::read(&caption).unwrap(), b"mine");
@@ -158,10 +156,7 @@ mod tests {
         assert_eq!(save(&document, folder.path(), Existing::Ask).unwrap(), Saved::Wrote(path.clone()));
         std::fs::write(&path, "mine").unwrap();
         let held = Document { path: path.clone(), ..document.clone() };
-        assert_eq!(
-            save(&document, folder.path(), Existing::Ask).unwrap(),
-            Saved::Exists(Box::new(held.clone()))
-        );
+        assert_eq!(save(&document, folder.path(), Existing::Ask).unwrap(), Saved::Exists(Box::new(held.clone())));
         let beside = folder.path().join("a-2.jsonl");
         assert_eq!(save(&held, folder.path(), Existing::Keep).unwrap(), Saved::Wrote(beside));
         assert_eq!(load(&path).unwrap().text, "mine");

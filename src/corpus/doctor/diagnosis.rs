@@ -241,20 +241,12 @@ impl Diagnosis {
             self.blank
         ));
         for (kind, drops) in self.unread.iter() {
-            out.push(format!(
-                "    {:>8}  {}; line {}: {}",
-                drops.count,
-                kind.title(),
-                drops.first_line,
-                drops.example
-            ));
+            out.push(format!("    {:>8}  {}; line {}: {}", drops.count, kind.title(), drops.first_line, drops.example));
         }
         for drops in [true, false] {
             for (finding, counted) in self.findings.iter().filter(|(f, _)| f.drops() == drops) {
-                let first = counted
-                    .first
-                    .as_ref()
-                    .map_or_else(String::new, |e| format!("; {}: {}", self.place(e), e.what));
+                let first =
+                    counted.first.as_ref().map_or_else(String::new, |e| format!("; {}: {}", self.place(e), e.what));
                 let mark = if drops { "" } else { "(note) " };
                 out.push(format!("    {:>8}  {mark}{}{first}", counted.count, finding.title()));
             }
@@ -267,8 +259,7 @@ impl Diagnosis {
         }
         if self.incomplete {
             out.push(
-                "  note       too many rows to compare every one with all before; duplicates may be missed"
-                    .into(),
+                "  note       too many rows to compare every one with all before; duplicates may be missed".into(),
             );
         }
         out
@@ -315,8 +306,7 @@ impl Diagnosis {
                 _ => "",
             };
             let stated = r.stated.map_or_else(String::new, |k| format!(", stated {}", kind_name(k)));
-            let majority =
-                r.majority.map_or_else(String::new, |m| format!(", most frequent {:.0} %", 100.0 * m));
+            let majority = r.majority.map_or_else(String::new, |m| format!(", most frequent {:.0} %", 100.0 * m));
             out.push(format!(
                 "    {name:<10} {:>6} facts, {:>6} kept, {:>5} objects{majority}, {kind}{stated}{mark}",
                 r.facts, r.kept, r.objects

@@ -197,8 +197,7 @@ impl<'v> Doctor<'v> {
         // Notes alone would crowd out the rows that are dropped.
         if drops && self.flagged.len() < self.keep {
             let findings = found.iter().map(|f| f.0).collect();
-            let what =
-                found.into_iter().filter(|(f, _)| f.drops()).map(|(_, w)| w).collect::<Vec<_>>().join("; ");
+            let what = found.into_iter().filter(|(f, _)| f.drops()).map(|(_, w)| w).collect::<Vec<_>>().join("; ");
             self.flagged.push(Example { file, line, findings, what: beginning(&what, MAX_SAID) });
         }
         !drops
@@ -206,11 +205,8 @@ impl<'v> Doctor<'v> {
 
     fn relation(&mut self, name: &str) -> &mut RelationCount {
         let name = &beginning(name, MAX_NAME);
-        let name = if self.relations.len() < MAX_NAMES || self.relations.contains_key(name) {
-            name
-        } else {
-            "(further)"
-        };
+        let name =
+            if self.relations.len() < MAX_NAMES || self.relations.contains_key(name) { name } else { "(further)" };
         self.relations.entry(name.to_owned()).or_default()
     }
 
@@ -226,8 +222,7 @@ impl<'v> Doctor<'v> {
         self.text([object].into_iter().chain(fact.subject.as_deref()), found);
         let Some(subject) = fact.subject.as_deref() else {
             found.push((Finding::NoSubject, format!("`{object}` has no subject")));
-            let key =
-                hash(&("fact", name, object, fact.contexts.iter().flatten().next().map(|c| c.as_str())));
+            let key = hash(&("fact", name, object, fact.contexts.iter().flatten().next().map(|c| c.as_str())));
             self.duplicate(key, found);
             let dropped = self.word(object, found);
             let relation = self.relation(name);
@@ -338,8 +333,7 @@ impl<'v> Doctor<'v> {
         let text = sentence.text.as_str();
         self.text([text], found);
         let named = sentence.labels.iter().flat_map(|l| l.0.iter().map(|(k, v)| (k.as_str(), v.as_str())));
-        let labels: Vec<(&str, &str)> =
-            sentence.label.iter().map(|l| ("label", l.as_str())).chain(named).collect();
+        let labels: Vec<(&str, &str)> = sentence.label.iter().map(|l| ("label", l.as_str())).chain(named).collect();
         // A bare label is of the task of its file: the same sentence may have another one in another task.
         let task = sentence.label.is_some().then(|| self.memory.file());
         let place = (task, sentence.target, sentence.forms.as_ref().map(|f| [f[0].as_str(), f[1].as_str()]));
@@ -361,8 +355,7 @@ impl<'v> Doctor<'v> {
         let full = self.properties.len() >= MAX_NAMES;
         let label = beginning(label, MAX_NAME);
         let name = (file, beginning(property, MAX_NAME));
-        let name =
-            if full && !self.properties.contains_key(&name) { (None, "(further)".to_owned()) } else { name };
+        let name = if full && !self.properties.contains_key(&name) { (None, "(further)".to_owned()) } else { name };
         let labels = self.properties.entry(name).or_default();
         if let Some(count) = labels.get_mut(&label) {
             *count += 1;

@@ -24,16 +24,11 @@ pub struct Survey {
 impl Survey {
     /// True if the set has files that may hold facts; if not, a survey finds nothing.
     pub fn is_needed(source: &Source) -> bool {
-        source.built_in.is_some_and(|b| !b.is_drawn())
-            || source.set.files.iter().any(|f| FACTS.contains(&f.format.id))
+        source.built_in.is_some_and(|b| !b.is_drawn()) || source.set.files.iter().any(|f| FACTS.contains(&f.format.id))
     }
 
     /// Reads the set for it, if that is needed.
-    pub fn of(
-        source: &Source,
-        watch: &Watch,
-        each: &mut dyn FnMut() -> ControlFlow<()>,
-    ) -> Result<Self, SetError> {
+    pub fn of(source: &Source, watch: &Watch, each: &mut dyn FnMut() -> ControlFlow<()>) -> Result<Self, SetError> {
         let mut survey = Self::default();
         if Self::is_needed(source) {
             source.rows(watch, &mut |file, row, line| {

@@ -47,8 +47,8 @@ not json
 #[test]
 fn facts_are_judged_one_by_one() {
     let d = diagnose(FACTS, vec![]);
-    let counts = [Finding::Duplicate, Finding::SeveralObjects, Finding::Overlap, Finding::NoAlias]
-        .map(|f| count(&d, f));
+    let counts =
+        [Finding::Duplicate, Finding::SeveralObjects, Finding::Overlap, Finding::NoAlias].map(|f| count(&d, f));
     assert_eq!(counts, [1, 2, 1, 5]);
     assert_eq!((d.rows, d.dropped, d.kept, d.unread.total()), (7, 3, 4, 1));
     let lines: Vec<u64> = d.examples.iter().map(|e| e.line).collect();
@@ -98,9 +98,8 @@ fn how_much_of_a_relation_is_ambiguous_is_told_and_every_relation_can_be_listed(
     text += &(row("P00", "t", "a") + &row("P00", "t", "b"));
     text += &(row("P01", "t", "a") + &row("P01", "t", "b"));
     text += &(row("P02", "t", "a") + &row("P02", "u", "a"));
-    text += &(3..20)
-        .map(|k| row(&format!("P{k:02}"), "t", "a") + &row(&format!("P{k:02}"), "u", "b"))
-        .collect::<String>();
+    text +=
+        &(3..20).map(|k| row(&format!("P{k:02}"), "t", "a") + &row(&format!("P{k:02}"), "u", "b")).collect::<String>();
     let d = diagnose(&text, vec![]);
     let told = d.lines(LISTED).join("\n");
     for part in [
@@ -135,10 +134,7 @@ fn prompts_of_two_sources_and_objects_before_their_subject_are_told() {
     assert_eq!((counts, d.dropped), ([1, 1, 1, 1], 1));
     let told = d.lines(LISTED).join("\n");
     assert!(told.contains("(note) prompt has [Y] before [X]; line 5"), "{told}");
-    assert!(
-        told.contains("prompt that stands there already; line 2: P17: `[X] is in [Y] .`: as at line 1"),
-        "{told}"
-    );
+    assert!(told.contains("prompt that stands there already; line 2: P17: `[X] is in [Y] .`: as at line 1"), "{told}");
 }
 
 /// A file of minimal pairs once had "0 of 0 words" and a paradigm with "one label only".
@@ -150,14 +146,8 @@ fn pairs_are_told_by_the_words_of_their_text() {
     let text = d.models[0].text;
     assert_eq!((text.words(), text.single, text.several, text.outside), (12, 9, 1, 2));
     let told = d.lines(LISTED).join("\n");
-    assert!(
-        told.contains("narrow     text of 12 words: 75.0 % one token, 8.3 % several, 16.7 % outside"),
-        "{told}"
-    );
-    assert!(
-        !told.contains("0 words") && !told.contains("one label only") && told.contains("paradigm"),
-        "{told}"
-    );
+    assert!(told.contains("narrow     text of 12 words: 75.0 % one token, 8.3 % several, 16.7 % outside"), "{told}");
+    assert!(!told.contains("0 words") && !told.contains("one label only") && told.contains("paradigm"), "{told}");
     assert!(!told.contains("shared"), "{told}");
     assert!(!d.properties["paradigm"].skewed);
 }
@@ -168,8 +158,7 @@ fn running_text_is_covered_word_by_word_and_masks_are_no_words() {
         "{\"text\": \"The dog, [MASK] here.\", \"forms\": [\"is\", \"are\"]}\n{\"tokens\": [\"a\", \"[MASK]\", \".\"], \"rationales\": [[0]], \"id\": 1}\n",
         vec![model("wide", 10), model("narrow", 3)],
     );
-    let counts: Vec<[u64; 3]> =
-        d.models.iter().map(|m| [m.text.single, m.text.several, m.text.outside]).collect();
+    let counts: Vec<[u64; 3]> = d.models.iter().map(|m| [m.text.single, m.text.several, m.text.outside]).collect();
     assert_eq!(counts, [[4, 0, 0], [3, 1, 0]]);
     assert_eq!((d.models[0].single, d.models[0].several), (2, 0));
 }
@@ -177,17 +166,13 @@ fn running_text_is_covered_word_by_word_and_masks_are_no_words() {
 #[test]
 fn labels_are_counted_and_skew_is_told() {
     let rows = |past: usize, pres: usize| -> String {
-        let row = |label: &str, k: usize| {
-            format!("{{\"text\": \"sentence {label} {k}\", \"label\": \"{label}\"}}\n")
-        };
+        let row = |label: &str, k: usize| format!("{{\"text\": \"sentence {label} {k}\", \"label\": \"{label}\"}}\n");
         (0..past).map(|k| row("PAST", k)).chain((0..pres).map(|k| row("PRES", k))).collect()
     };
     let even = diagnose(&rows(6, 5), vec![]);
     assert_eq!((even.properties["label"].skewed, even.properties["label"].labels["PAST"]), (false, 6));
     let skewed = diagnose(&rows(8, 3), vec![]);
-    assert!(
-        skewed.properties["label"].skewed && (skewed.properties["label"].majority - 8.0 / 11.0).abs() < 1e-12
-    );
+    assert!(skewed.properties["label"].skewed && (skewed.properties["label"].majority - 8.0 / 11.0).abs() < 1e-12);
     assert!(diagnose(&rows(3, 0), vec![]).properties["label"].skewed, "one label only");
 }
 
@@ -207,26 +192,16 @@ fn sentences_pairs_and_rationales_are_judged() {
         vec![model("narrow", 4)],
     );
     use Finding as F;
-    for finding in [
-        F::Conflict,
-        F::Duplicate,
-        F::MultiToken,
-        F::EqualPair,
-        F::EmptyRationale,
-        F::WholeRationale,
-        F::ObjectInside,
-    ] {
+    for finding in
+        [F::Conflict, F::Duplicate, F::MultiToken, F::EqualPair, F::EmptyRationale, F::WholeRationale, F::ObjectInside]
+    {
         assert_eq!(count(&d, finding), 1, "{finding:?}");
     }
     assert_eq!(d.dropped, 5);
     let text = d.lines(LISTED).join("\n") + &d.row_lines().join("\n");
-    for word in [
-        "same sentence, other labels",
-        "empty rationale",
-        "line 2",
-        "tokens 2 in narrow",
-        "(note) prompt goes on",
-    ] {
+    for word in
+        ["same sentence, other labels", "empty rationale", "line 2", "tokens 2 in narrow", "(note) prompt goes on"]
+    {
         assert!(text.contains(word), "no `{word}` in {text}");
     }
     let json = serde_json::to_value(&d).unwrap();
@@ -260,10 +235,8 @@ fn names_of_megabytes_are_examined_in_bounded_time_and_memory() {
     ]
     .concat();
     let never = |word: &str| panic!("a word of {} bytes is read into tokens", word.len());
-    let strict = Vocabulary {
-        name: "m".into(),
-        tokens: Box::new(move |w| if w.len() > MAX_NAME { never(w) } else { Some(1) }),
-    };
+    let strict =
+        Vocabulary { name: "m".into(), tokens: Box::new(move |w| if w.len() > MAX_NAME { never(w) } else { Some(1) }) };
     let begun = std::time::Instant::now();
     let d = diagnose(&text, vec![strict]);
     let taken = begun.elapsed();

@@ -58,12 +58,7 @@ impl Sentence {
         let mut tokens = self.tokens.clone();
         tokens[self.subject].clone_from(&self.nouns[number.index()]);
         tokens[self.verb].clone_from(&self.forms[number.index()]);
-        Sentence {
-            tokens,
-            subject_number: number,
-            opposing: self.intervening - self.opposing,
-            ..self.clone()
-        }
+        Sentence { tokens, subject_number: number, opposing: self.intervening - self.opposing, ..self.clone() }
     }
 
     /// The words before the verb, without a trailing blank.
@@ -121,12 +116,7 @@ impl Agreement {
     }
 
     /// A sentence whose subject has this number and whose attractor, if any, has that one.
-    pub(crate) fn sentence_with(
-        &self,
-        rng: &mut impl Rng,
-        number: Number,
-        attractor: Option<Number>,
-    ) -> Sentence {
+    pub(crate) fn sentence_with(&self, rng: &mut impl Rng, number: Number, attractor: Option<Number>) -> Sentence {
         let noun = &lexicon::NOUNS[pick(rng, lexicon::NOUNS.len())];
         let verb = self.verb(rng, noun);
         let mut text = Builder { rng, tokens: Vec::new(), nouns: Vec::new() };
@@ -173,9 +163,7 @@ impl Agreement {
     fn verb(&self, rng: &mut impl Rng, noun: &Noun) -> &'static Verb {
         let held = self.side == Side::Held;
         let fits = || {
-            lexicon::VERBS
-                .iter()
-                .filter(|v| v.subjects & noun.kind as u8 != 0 && lexicon::is_held_out(noun, v) == held)
+            lexicon::VERBS.iter().filter(|v| v.subjects & noun.kind as u8 != 0 && lexicon::is_held_out(noun, v) == held)
         };
         let mut left = below(rng, fits().map(|v| v.weight).sum());
         for verb in fits() {

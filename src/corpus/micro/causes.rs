@@ -125,11 +125,7 @@ mod tests {
         let effects: HashSet<_> = answers().collect();
         assert_eq!((causes.len(), effects.len()), (5 * GROUPS.len(), 5 * GROUPS.len()));
         for g in GROUPS {
-            assert!(
-                g.effects.iter().all(|e| g.causes.iter().all(|c| !c.split(' ').any(|w| w == *e))),
-                "{}",
-                g.name
-            );
+            assert!(g.effects.iter().all(|e| g.causes.iter().all(|c| !c.split(' ').any(|w| w == *e))), "{}", g.name);
         }
     }
 
@@ -165,10 +161,7 @@ mod tests {
                     assert!(!group.effects.contains(&other.as_str()) && answers().any(|e| e == other));
                     assert_eq!(
                         s.settled_before,
-                        !text.ends_with(&format!(
-                            "{} .",
-                            group.causes.iter().find(|c| text.contains(**c)).unwrap()
-                        ))
+                        !text.ends_with(&format!("{} .", group.causes.iter().find(|c| text.contains(**c)).unwrap()))
                     );
                     (*group.causes.iter().find(|c| text.contains(**c)).unwrap(), effect)
                 })

@@ -84,9 +84,8 @@ impl Frequencies {
 
     /// Shares proportional to `cells`.
     pub fn from_cells(cells: [[f64; 3]; 2]) -> Result<Self, FrequencyError> {
-        let fine = cells
-            .iter()
-            .all(|row| row.iter().all(|&c| c.is_finite() && c >= 0.0) && row.iter().sum::<f64>() > 0.0);
+        let fine =
+            cells.iter().all(|row| row.iter().all(|&c| c.is_finite() && c >= 0.0) && row.iter().sum::<f64>() > 0.0);
         let total: f64 = cells.iter().flatten().sum();
         if fine && total.is_finite() { Ok(Self::scaled(cells)) } else { Err(FrequencyError::Cells(cells)) }
     }
@@ -172,8 +171,7 @@ mod tests {
         let FrequencyError::Phi { lo, hi, .. } = Frequencies::with_phi(0.9).unwrap_err() else { panic!() };
         assert!((lo + 0.292).abs() < 1e-3 && (hi - 0.751).abs() < 1e-3, "{lo} {hi}");
         assert!(Frequencies::with_phi(f64::NAN).is_err());
-        for bad in [[[0.0; 3], [1.0; 3]], [[-1.0, 2.0, 2.0], [1.0; 3]], [[f64::INFINITY, 1.0, 1.0], [1.0; 3]]]
-        {
+        for bad in [[[0.0; 3], [1.0; 3]], [[-1.0, 2.0, 2.0], [1.0; 3]], [[f64::INFINITY, 1.0, 1.0], [1.0; 3]]] {
             assert!(Frequencies::from_cells(bad).is_err());
         }
         assert!(serde_json::from_str::<Frequencies>("[[1,2,3],[0,0,0]]").is_err());

@@ -66,9 +66,8 @@ mod tests {
         let mut rng = stream(5, "lengths test");
         let (shortest, longest) = TOKENS;
         let mut counts = vec![0; longest - shortest + 1];
-        let form = |t: &String, all: &[&'static [&'static str; 2]]| {
-            all.iter().find_map(|f| f.iter().position(|w| w == t))
-        };
+        let form =
+            |t: &String, all: &[&'static [&'static str; 2]]| all.iter().find_map(|f| f.iter().position(|w| w == t));
         let nouns: Vec<&[&str; 2]> = lexicon::NOUNS.iter().map(|n| &n.forms).collect();
         let verbs: Vec<&[&str; 2]> = lexicon::VERBS.iter().map(|v| &v.forms).collect();
         for _ in 0..4_800 {

@@ -135,8 +135,7 @@ const PLACES: &[[&str; 2]] = &[
 
 /// All nouns, in a fixed order.
 pub static NOUNS: std::sync::LazyLock<Vec<Noun>> = std::sync::LazyLock::new(|| {
-    let groups =
-        [(PERSONS, Kind::Person), (ANIMALS, Kind::Animal), (THINGS, Kind::Thing), (PLACES, Kind::Place)];
+    let groups = [(PERSONS, Kind::Person), (ANIMALS, Kind::Animal), (THINGS, Kind::Thing), (PLACES, Kind::Place)];
     groups.iter().flat_map(|&(list, kind)| list.iter().map(move |&forms| Noun { forms, kind })).collect()
 });
 

@@ -141,8 +141,8 @@ pub fn whole_words() -> Vec<&'static str> {
 
 /// FNV-1a from a salted offset, finished as in MurmurHash3: the splits that must mean the same for ever.
 pub fn hash(salt: u64, bytes: impl Iterator<Item = u8>) -> u64 {
-    let mut hash = bytes
-        .fold(0xcbf2_9ce4_8422_2325_u64 ^ salt, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
+    let mut hash =
+        bytes.fold(0xcbf2_9ce4_8422_2325_u64 ^ salt, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
     for factor in [0xff51_afd7_ed55_8ccd_u64, 0xc4ce_b9fe_1a85_ec53] {
         hash = (hash ^ (hash >> 33)).wrapping_mul(factor);
     }

@@ -109,17 +109,11 @@ impl<'a, R: Rng> Draft<'a, R> {
     }
 
     /// A verb of `from` for this subject, on this side of the split of subject-verb pairs ([`lexicon::is_held_out`]).
-    pub(crate) fn verb(
-        &mut self,
-        subject: &Noun,
-        side: Side,
-        from: &[&'static Verb],
-    ) -> Option<&'static Verb> {
+    pub(crate) fn verb(&mut self, subject: &Noun, side: Side, from: &[&'static Verb]) -> Option<&'static Verb> {
         let fits: Vec<&'static Verb> = from
             .iter()
             .filter(|v| {
-                v.subjects & subject.kind as u8 != 0
-                    && lexicon::is_held_out(subject, v) == (side == Side::Held)
+                v.subjects & subject.kind as u8 != 0 && lexicon::is_held_out(subject, v) == (side == Side::Held)
             })
             .copied()
             .collect();
@@ -152,11 +146,8 @@ impl<'a, R: Rng> Draft<'a, R> {
                 self.noun_phrase(noun, number);
             }
             Frame::Copula | Frame::Linking => {
-                let fits: Vec<&'static str> = lexicon::ADJECTIVES
-                    .iter()
-                    .filter(|w| w.1 & subject.kind as u8 != 0)
-                    .map(|w| w.0)
-                    .collect();
+                let fits: Vec<&'static str> =
+                    lexicon::ADJECTIVES.iter().filter(|w| w.1 & subject.kind as u8 != 0).map(|w| w.0).collect();
                 let adjective = self.pick(&fits);
                 self.tokens.push(adjective);
             }

@@ -29,8 +29,7 @@ pub(crate) const PASTS: &[(&str, &str)] = &[
 ];
 
 /// Expressions that ask for the past.
-pub(crate) const THEN: &[&str] =
-    &["yesterday", "last week", "last night", "last year", "long ago", "an hour ago"];
+pub(crate) const THEN: &[&str] = &["yesterday", "last week", "last night", "last year", "long ago", "an hour ago"];
 
 /// Expressions that ask for the present.
 pub(crate) const NOW: &[&str] = &["now", "today", "every day", "these days", "at the moment", "every week"];

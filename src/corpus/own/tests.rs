@@ -50,9 +50,7 @@ fn a_sample_is_seeded_and_keeps_the_shares() {
     let (again, _) = read(&text, 600).unwrap();
     assert_eq!(set, again);
     let (whole, _) = read(&text, 1_200).unwrap();
-    for (some, all) in
-        set.frequencies.cells().iter().flatten().zip(whole.frequencies.cells().iter().flatten())
-    {
+    for (some, all) in set.frequencies.cells().iter().flatten().zip(whole.frequencies.cells().iter().flatten()) {
         assert!((some - all).abs() < 2.0 / 600.0, "{some} of {all}");
     }
 }
@@ -61,17 +59,15 @@ fn a_sample_is_seeded_and_keeps_the_shares() {
 fn what_cannot_be_run_names_the_file_and_the_fix() {
     let told = |text: &str| read(text, 1_000).unwrap_err().to_string();
     assert!(told(&balanced(150).join("\n")).contains("rows.jsonl: only 150 sentences serve; at least 200"));
-    let no_attractor: Vec<String> =
-        balanced(300).iter().map(|l| l.replace("attractor_number", "other")).collect();
+    let no_attractor: Vec<String> = balanced(300).iter().map(|l| l.replace("attractor_number", "other")).collect();
     let error = told(&no_attractor.join("\n"));
     assert!(error.contains("attractor_number") && error.contains("only 0 sentences"), "{error}");
     let error = told("{\"text\": \"The dog is here .\"}\n");
     assert!(error.contains("none of 1 rows") && error.contains("no [MASK]"), "{error}");
     assert!(told("").contains("it is empty"));
     let folder = tempfile::tempdir().unwrap();
-    let of = |path: &Path| {
-        examples((task(), Position::Mask), path, "x", 1_000, 0, &mut NoPulse).unwrap_err().to_string()
-    };
+    let of =
+        |path: &Path| examples((task(), Position::Mask), path, "x", 1_000, 0, &mut NoPulse).unwrap_err().to_string();
     assert!(of(folder.path()).contains("name one of its files"));
     assert!(of(&folder.path().join("none")).contains("cannot open"));
 }

@@ -109,11 +109,7 @@ fn is_verb(word: &str) -> bool {
 
 /// Two clauses of which the second takes up the first one's subject as its object, by a pronoun; or the second one
 /// first. Both begin with a noun phrase, so that the first word reveals nothing.
-pub(crate) fn coordination_inversion(
-    rng: &mut ChaCha8Rng,
-    label: usize,
-    _: Among<'_>,
-) -> Option<Vec<String>> {
+pub(crate) fn coordination_inversion(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> Option<Vec<String>> {
     let wish = Wish { nesting: below(rng, 2) as usize, ..any(rng) };
     let mut clauses = pair_of_clauses(rng, wish)?;
     if label == 1 {

@@ -90,8 +90,7 @@ fn lengths_and_depths_are_stable() {
 fn words_that_are_asked_about_stand_in_one_part_only() {
     use crate::micro::lexicon::{NOUNS, VERBS};
     let noun = |w: &str| NOUNS.iter().position(|n| n.forms.contains(&w));
-    let is_past =
-        |v: &crate::micro::lexicon::Verb, w: &str| (0..2).any(|n| past::past(v.forms, n) == Some(w));
+    let is_past = |v: &crate::micro::lexicon::Verb, w: &str| (0..2).any(|n| past::past(v.forms, n) == Some(w));
     let verb = |w: &str| VERBS.iter().position(|v| v.forms.contains(&w) || is_past(v, w));
     for (id, nouns) in [("subj_number", true), ("past_present", false)] {
         let set = ProbingTask::named(id).unwrap().examples(4_800, 6).unwrap();
@@ -136,14 +135,8 @@ fn shifted_sentences_are_no_sentences() {
     };
     let kinds = |text: &str| text.split(' ').map(kind).collect::<Vec<_>>().join(" ");
     let task = ProbingTask::named("bigram_shift").unwrap();
-    let written: HashSet<String> = task
-        .examples(12_000, 11)
-        .unwrap()
-        .examples
-        .iter()
-        .filter(|e| e.label == 0)
-        .map(|e| kinds(&e.text))
-        .collect();
+    let written: HashSet<String> =
+        task.examples(12_000, 11).unwrap().examples.iter().filter(|e| e.label == 0).map(|e| kinds(&e.text)).collect();
     let mut shifted = 0;
     for e in task.examples(3_000, 12).unwrap().examples.iter().filter(|e| e.label == 1) {
         let found = kinds(&e.text);
@@ -165,10 +158,7 @@ fn a_set_that_cannot_be_filled_is_an_error() {
         Some(vec!["a".into()])
     }
     let stuck = ProbingTask { id: "stuck", title: "", labels: &["0"], dealt: Dealt::Nothing, write: same };
-    assert_eq!(
-        stuck.examples(2, 0).unwrap_err(),
-        ProbingError::Exhausted { task: "stuck", wanted: 2, found: 1 }
-    );
+    assert_eq!(stuck.examples(2, 0).unwrap_err(), ProbingError::Exhausted { task: "stuck", wanted: 2, found: 1 });
 }
 
 proptest! {

@@ -68,13 +68,8 @@ pub enum Dimension {
 
 impl Dimension {
     /// All five, in the order of the paper.
-    pub const ALL: [Dimension; 5] = [
-        Dimension::Grammar,
-        Dimension::Semantics,
-        Dimension::Knowledge,
-        Dimension::Reasoning,
-        Dimension::Computation,
-    ];
+    pub const ALL: [Dimension; 5] =
+        [Dimension::Grammar, Dimension::Semantics, Dimension::Knowledge, Dimension::Reasoning, Dimension::Computation];
 }
 
 /// Difference of a partner from its original (section 3.3 of the paper).
@@ -225,8 +220,7 @@ pub fn one_token_answers() -> Result<BTreeSet<String>, TemplateError> {
 /// # Errors
 /// [`TemplateError`] for a template that cannot be used.
 pub fn words() -> Result<BTreeSet<String>, TemplateError> {
-    let tokens =
-        shipped()?.iter().flat_map(|i| i.sent_token.iter().filter(|t| *t != MASK).chain([&i.answer]));
+    let tokens = shipped()?.iter().flat_map(|i| i.sent_token.iter().filter(|t| *t != MASK).chain([&i.answer]));
     Ok(tokens.filter(|t| t.chars().any(char::is_alphabetic)).cloned().collect())
 }
 

@@ -71,8 +71,8 @@ pub(crate) enum Number {
 
 /// Words of the numbers 0 to 20, as [`NUMBERS`] has them in English.
 const CHINESE: [&str; 21] = [
-    "零", "一", "二", "三", "四", "五", "六", "七", "八", "九", "十", "十一", "十二", "十三", "十四", "十五",
-    "十六", "十七", "十八", "十九", "二十",
+    "零", "一", "二", "三", "四", "五", "六", "七", "八", "九", "十", "十一", "十二", "十三", "十四", "十五", "十六",
+    "十七", "十八", "十九", "二十",
 ];
 
 /// The word of a number. Before a measure word Chinese says 两 for 2, which is left out here.
@@ -104,11 +104,7 @@ impl Template {
 
     /// Originals, each with its partners behind it: one a row unless the template says otherwise. No two have the same answer for
     /// the same reason.
-    pub(crate) fn groups(
-        &self,
-        language: Language,
-        rng: &mut impl Rng,
-    ) -> Result<Vec<Vec<Instance>>, TemplateError> {
+    pub(crate) fn groups(&self, language: Language, rng: &mut impl Rng) -> Result<Vec<Vec<Instance>>, TemplateError> {
         let wrong = |what: String| TemplateError { file: language.code(), template: self.name.clone(), what };
         if let Some(row) = self.rows.iter().find(|r| r.len() != self.columns.len()) {
             return Err(wrong(format!("row {row:?} has {} of {} columns", row.len(), self.columns.len())));
@@ -149,8 +145,7 @@ impl Template {
             filling.extend(self.columns.iter().map(String::as_str).zip(row.iter().map(String::as_str)));
         }
         for (slot, list) in &self.free {
-            let len =
-                u32::try_from(list.len()).ok().filter(|&n| n > 0).ok_or(format!("'{slot}' has no choice"))?;
+            let len = u32::try_from(list.len()).ok().filter(|&n| n > 0).ok_or(format!("'{slot}' has no choice"))?;
             filling.insert(slot, &list[below(rng, len) as usize]);
         }
         let mut values: BTreeMap<&str, i64> = BTreeMap::new();
@@ -172,8 +167,7 @@ impl Template {
     ) -> Result<bool, String> {
         for (slot, number) in &self.numbers {
             if let Number::Sum(text) = number {
-                let value =
-                    compute(text, &values).ok_or(format!("'{slot}' = '{text}' cannot be computed"))?;
+                let value = compute(text, &values).ok_or(format!("'{slot}' = '{text}' cannot be computed"))?;
                 values.insert(slot, value);
             }
         }
@@ -312,8 +306,7 @@ fn capitalise(tokens: &mut [String]) {
 fn write(language: Language, tokens: &[String]) -> String {
     let mut text = String::new();
     for token in tokens {
-        let glued =
-            language == Language::Chinese || text.is_empty() || matches!(token.as_str(), "." | "," | "?");
+        let glued = language == Language::Chinese || text.is_empty() || matches!(token.as_str(), "." | "," | "?");
         if !glued {
             text.push(' ');
         }

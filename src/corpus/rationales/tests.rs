@@ -196,19 +196,8 @@ fn perturbations_do_what_their_names_say() {
 /// The sums are right: read back from the words of the sentences.
 #[test]
 fn computed_answers_are_right() {
-    let words =
-        ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"];
-    let more = [
-        "twelve",
-        "thirteen",
-        "fourteen",
-        "fifteen",
-        "sixteen",
-        "seventeen",
-        "eighteen",
-        "nineteen",
-        "twenty",
-    ];
+    let words = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"];
+    let more = ["twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"];
     let value = |t: &str| words.iter().chain(&more).position(|w| *w == t.to_lowercase());
     let mut checked = 0;
     for i in benchmark(Language::English, 0).unwrap() {

@@ -84,8 +84,7 @@ impl Training {
     /// # Errors
     /// [`TemplateError`] for an entry that cannot be used; a test keeps the shipped ones from that.
     pub fn new(may_write: impl Fn(&Relation, &Fact) -> bool) -> Result<Self, TemplateError> {
-        let wrong =
-            |name: &str, what: String| TemplateError { file: "train", template: name.to_owned(), what };
+        let wrong = |name: &str, what: String| TemplateError { file: "train", template: name.to_owned(), what };
         let text = packed!("rationales/train.toml").text().map_err(|e| wrong("", e.to_string()))?;
         let entries: Entries = toml::from_str(&text).map_err(|e| wrong("", e.to_string()))?;
         let relations = facts::relations().map_err(|e| wrong("", e.to_string()))?;
@@ -105,12 +104,9 @@ impl Training {
         for entry in &entries.entry {
             let template = templates.iter().find(|t| t.name == entry.name);
             let template = template.ok_or_else(|| wrong(&entry.name, "no such template".to_owned()))?;
-            let weight = share(template.dimension)
-                / of_dimension[&template.dimension]
-                / of_template[entry.name.as_str()];
-            let found = entry
-                .sources(template, weight, &relations, &kept)
-                .map_err(|what| wrong(&entry.name, what))?;
+            let weight =
+                share(template.dimension) / of_dimension[&template.dimension] / of_template[entry.name.as_str()];
+            let found = entry.sources(template, weight, &relations, &kept).map_err(|what| wrong(&entry.name, what))?;
             sources.extend(found);
         }
         let total = sources.iter().map(|s| s.weight).sum();
@@ -227,8 +223,7 @@ impl Source {
         }
         let others = instance.other_answers.len() as u32;
         let other = others > 0 && unit(rng) >= FIRST;
-        let word =
-            if other { &instance.other_answers[below(rng, others) as usize] } else { &instance.answer };
+        let word = if other { &instance.other_answers[below(rng, others) as usize] } else { &instance.answer };
         let (text, focus) = instance.with(word);
         Ok(Some(Sentence { text, focus }))
     }
@@ -270,15 +265,12 @@ mod tests {
                 let mut filling: Filling<'_> = Filling::new();
                 if !template.rows.is_empty() {
                     let row = &template.rows[digit(template.rows.len())];
-                    filling.extend(
-                        template.columns.iter().map(String::as_str).zip(row.iter().map(String::as_str)),
-                    );
+                    filling.extend(template.columns.iter().map(String::as_str).zip(row.iter().map(String::as_str)));
                 }
                 lists.iter().for_each(|(slot, list)| {
                     filling.insert(slot, &list[digit(list.len())]);
                 });
-                let values =
-                    ranges.iter().map(|&(s, low, n)| (s, i64::from(low) + digit(n) as i64)).collect();
+                let values = ranges.iter().map(|&(s, low, n)| (s, i64::from(low) + digit(n) as i64)).collect();
                 if template.put_numbers(Language::English, &mut filling, values).unwrap() {
                     let answer = template.answer(&filling).unwrap();
                     take(&template.instance(Language::English, pattern, &filling, &answer, None).unwrap());
@@ -363,9 +355,7 @@ mod tests {
         // Belgium is in the relation's facts, the tiger in a separate row; the benchmark asks for the Atomium and the
         // lion.
         let (all, left) = (rows("", "brussels"), rows("Brussels", "brussels"));
-        assert!(
-            has(&all, "belgium") && has(&all, "atomium") && !has(&left, "belgium") && has(&left, "atomium")
-        );
+        assert!(has(&all, "belgium") && has(&all, "atomium") && !has(&left, "belgium") && has(&left, "atomium"));
         let (all, left) = (rows("", "cub"), rows("cub", "cub"));
         assert!(has(&all, "tiger") && has(&all, "lion") && !has(&left, "tiger") && has(&left, "lion"));
     }

@@ -32,9 +32,7 @@ pub(crate) const LGD: Format = Format {
         "has_rel",
     ],
     framing: Framing::Lines,
-    recognise: |head| {
-        head.header(&["orig_sentence", "verb_pos", "subj_index", "verb_index", "last_intervening"])
-    },
+    recognise: |head| head.header(&["orig_sentence", "verb_pos", "subj_index", "verb_index", "last_intervening"]),
     parser: |head, _| lines(head, lgd),
 };
 
@@ -62,17 +60,7 @@ pub(crate) const TEST_SET: Format = Format {
 pub(crate) const NONCE: Format = Format {
     id: "nonce",
     title: "nonce agreement sentences (Gulordava)",
-    columns: &[
-        "constr_id",
-        "sent_id",
-        "correct_number",
-        "form",
-        "class",
-        "type",
-        "prefix",
-        "len_prefix",
-        "sent",
-    ],
+    columns: &["constr_id", "sent_id", "correct_number", "form", "class", "type", "prefix", "len_prefix", "sent"],
     framing: Framing::Lines,
     recognise: |head| head.header(&["constr_id", "correct_number", "form", "class", "len_prefix", "sent"]),
     parser: |head, _| Ok(Box::new(Nonce { header: Header::of(head)?, first: None })),
@@ -162,8 +150,7 @@ fn natural<'l>(fields: &Fields<'_, 'l>) -> Result<Sentence<'l>, Unread> {
 }
 
 fn test_set<'l>(fields: &Fields<'_, 'l>) -> Result<Sentence<'l>, Unread> {
-    let (sentence, correct, wrong) =
-        (fields.text("sentence")?, fields.text("correct")?, fields.text("wrong")?);
+    let (sentence, correct, wrong) = (fields.text("sentence")?, fields.text("correct")?, fields.text("wrong")?);
     let text = masked(&sentence, fields.index("target_index")?, &correct)?;
     let singular = verbs::singular(&correct, &wrong).ok_or_else(|| {
         Unread::new(DropKind::Value, format!("cannot tell which of `{correct}` and `{wrong}` is singular"))
@@ -193,9 +180,8 @@ fn lgd<'l>(fields: &Fields<'_, 'l>) -> Result<Sentence<'l>, Unread> {
     };
     let (at, subject_at) = (from_one("verb_index")?, from_one("subj_index")?);
     let text = masked(&sentence, at, &verb)?;
-    let other = verbs::other(&verb, subject == "Sg").ok_or_else(|| {
-        Unread::new(DropKind::Value, format!("no other form is known for `{}`", verb.as_str()))
-    })?;
+    let other = verbs::other(&verb, subject == "Sg")
+        .ok_or_else(|| Unread::new(DropKind::Value, format!("no other form is known for `{}`", verb.as_str())))?;
     let attractor = attractor(fields, &sentence, subject_at, at);
     Ok(Sentence {
         text: text.into(),
@@ -208,12 +194,10 @@ fn lgd<'l>(fields: &Fields<'_, 'l>) -> Result<Sentence<'l>, Unread> {
 /// Number of the noun right before the verb, if LGD implies it; see the head of this file.
 fn attractor(fields: &Fields<'_, '_>, sentence: &str, subject: usize, verb: usize) -> Option<&'static str> {
     const PREPOSITIONS: &[&str] = &[
-        "of", "in", "on", "at", "to", "for", "from", "with", "by", "about", "against", "between", "into",
-        "through", "under", "over", "near", "behind", "beside", "without", "within", "across", "around",
-        "along", "among", "upon",
+        "of", "in", "on", "at", "to", "for", "from", "with", "by", "about", "against", "between", "into", "through",
+        "under", "over", "near", "behind", "beside", "without", "within", "across", "around", "along", "among", "upon",
     ];
-    if fields.index("n_intervening").ok()? == 0
-        || fields.optional("has_rel").is_some_and(|r| r.starts_with(['T', 't']))
+    if fields.index("n_intervening").ok()? == 0 || fields.optional("has_rel").is_some_and(|r| r.starts_with(['T', 't']))
     {
         return None;
     }
@@ -272,10 +256,7 @@ impl Parse for Nonce {
         let text = format!("{}{MASK}{}", &sentence[..at], &sentence[at + word.len()..]);
         one_mask(&text)?;
         emit(Row::Sentence(Sentence {
-            id: Some(
-                format!("{}-{}-{}", right.raw("constr_id")?, right.raw("sent_id")?, right.raw("type")?)
-                    .into(),
-            ),
+            id: Some(format!("{}-{}-{}", right.raw("constr_id")?, right.raw("sent_id")?, right.raw("type")?).into()),
             text: text.into(),
             labels: labels(subject, None),
             forms: Some(ordered(subject, right.text("form")?, wrong.text("form")?)),

@@ -70,8 +70,7 @@ const TABLES_KNOWN: &[(&[&str], Option<&str>)] = &[
 /// Key columns of the table with this header, and the metric where the value columns are models.
 fn table(columns: &[&str]) -> Option<(Vec<&'static str>, Option<&'static str>)> {
     let begins = |begin: &[&str]| {
-        columns.len() >= begin.len()
-            && begin.iter().zip(columns).all(|(b, c)| c.trim().eq_ignore_ascii_case(b))
+        columns.len() >= begin.len() && begin.iter().zip(columns).all(|(b, c)| c.trim().eq_ignore_ascii_case(b))
     };
     let known = TABLES_KNOWN.iter().find(|(begin, _)| begins(begin))?;
     if columns.len() <= known.0.len() && known.1.is_some() {
@@ -98,9 +97,7 @@ impl Parse for Tables {
         let values: Vec<(&str, Option<f64>)> = fields
             .iter()
             .filter(|(n, _)| !is_key(n))
-            .map(|(n, v)| {
-                Ok((n, value(v).map_err(|what| Unread::new(DropKind::Value, format!("`{n}`: {what}")))?))
-            })
+            .map(|(n, v)| Ok((n, value(v).map_err(|what| Unread::new(DropKind::Value, format!("`{n}`: {what}")))?)))
             .collect::<Result<_, Unread>>()?;
         for (name, value) in values {
             let mut labels: Vec<(Text<'_>, Text<'_>)> = keys().collect();

@@ -71,8 +71,7 @@ type Spans = Vec<[u32; 2]>;
 
 /// Cue and attractor spans of a line.
 fn spans(line: &str) -> Result<(Spans, Spans), Unread> {
-    let bad =
-        || Unread::new(DropKind::Syntax, format!("`{line}`; expected [(from, to), …] ||| [(from, to), …]"));
+    let bad = || Unread::new(DropKind::Syntax, format!("`{line}`; expected [(from, to), …] ||| [(from, to), …]"));
     let list = |part: &str| -> Option<Spans> {
         let inner = part.trim().strip_prefix('[')?.strip_suffix(']')?;
         let numbers: Vec<u32> = inner
@@ -165,8 +164,7 @@ impl Parse for Prefixes {
                 Ok(None) => {}
                 Ok(Some((line, _))) => {
                     let what = "a line more than there are prefixes";
-                    self.failure =
-                        Some(ReadError::line(frames.file(), line, what, "a line for every prefix"));
+                    self.failure = Some(ReadError::line(frames.file(), line, what, "a line for every prefix"));
                 }
                 Err(failure) => self.failure = Some(failure),
             }
@@ -225,8 +223,7 @@ fn row(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
 }
 
 fn vector(name: &str, value: &serde_json::Value, tokens: usize) -> Result<Vec<f64>, Unread> {
-    let list =
-        value.as_array().and_then(|v| v.iter().map(serde_json::Value::as_f64).collect::<Option<Vec<f64>>>());
+    let list = value.as_array().and_then(|v| v.iter().map(serde_json::Value::as_f64).collect::<Option<Vec<f64>>>());
     match list {
         Some(list) if list.len() == tokens => Ok(list),
         Some(list) => {

@@ -25,12 +25,8 @@ pub(crate) const ROWS: Format = Format {
     recognise: |head| head.has(&["annotation_id", "evidences"]),
     parser: |_, context| {
         let name = context.file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        let split = [
-            ("train", Split::Train),
-            ("val", Split::Validation),
-            ("dev", Split::Validation),
-            ("test", Split::Test),
-        ];
+        let split =
+            [("train", Split::Train), ("val", Split::Validation), ("dev", Split::Validation), ("test", Split::Test)];
         let split = split.into_iter().find(|(s, _)| name.starts_with(s)).map(|(_, split)| split);
         Ok(Box::new(Eraser { folder: context.folder().to_owned(), split, latest: None, listed: None }))
     },
@@ -124,8 +120,7 @@ impl Eraser {
                 return Err(Unread::new(DropKind::Reference, what));
             }
             let (folder, file) = (self.folder.join("docs"), self.folder.join(DOCUMENTS));
-            let unread =
-                |what: String| Unread::new(DropKind::Reference, format!("document `{name}`: {what}"));
+            let unread = |what: String| Unread::new(DropKind::Reference, format!("document `{name}`: {what}"));
             let text = if folder.is_dir() || !file.is_file() {
                 let read = || {
                     let mut frames = source::open(&folder.join(name))?;
@@ -166,11 +161,7 @@ impl Parse for Eraser {
             let content = self.document(name)?;
             let tokens: Vec<Text<'_>> = content.split_whitespace().map(Text::from).collect();
             let rationales = gold(&keys.evidences, name, tokens.len())?;
-            let id = if several {
-                format!("{}:{name}", keys.annotation_id).into()
-            } else {
-                keys.annotation_id.clone()
-            };
+            let id = if several { format!("{}:{name}", keys.annotation_id).into() } else { keys.annotation_id.clone() };
             emit(Row::Rationale(Rationale {
                 id: Some(id),
                 tokens,
@@ -244,9 +235,7 @@ fn prediction(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread
         ("comprehensiveness:", &keys.comprehensiveness_classification_scores),
         ("sufficiency:", &keys.sufficiency_classification_scores),
     ] {
-        labels.extend(
-            scores.iter().flatten().map(|(k, v)| (format!("{prefix}{k}").into(), v.to_string().into())),
-        );
+        labels.extend(scores.iter().flatten().map(|(k, v)| (format!("{prefix}{k}").into(), v.to_string().into())));
     }
     let several = keys.rationales.len() > 1;
     for document in keys.rationales {

@@ -219,8 +219,7 @@ impl Keys {
             match bytes[k] {
                 b'"' => {
                     let end = string_end(bytes, k + 1);
-                    let colon =
-                        bytes[end.min(bytes.len())..].iter().skip(1).find(|b| !b.is_ascii_whitespace());
+                    let colon = bytes[end.min(bytes.len())..].iter().skip(1).find(|b| !b.is_ascii_whitespace());
                     if colon == Some(&b':') {
                         let key = || text.get(k + 1..end).unwrap_or_default().to_owned();
                         match open[..] {
@@ -283,11 +282,7 @@ mod tests {
             b: Option<Vec<String>>,
         }
         let told = |text: &str| json::<Keys>(text).unwrap_err().to_string();
-        assert!(
-            told(r#"{"a": "x", "b": []}"#).contains("`a`: invalid type: string"),
-            "{}",
-            told(r#"{"a": "x"}"#)
-        );
+        assert!(told(r#"{"a": "x", "b": []}"#).contains("`a`: invalid type: string"), "{}", told(r#"{"a": "x"}"#));
         let list = r#"{"a": 1, "b": ["y:", {"c": 1}]}"#;
         assert!(told(list).contains("`b`: invalid type: map"), "{}", told(list));
         assert!(!told("{\"a\": 1").contains('`'), "{}", told("{\"a\": 1"));

@@ -37,8 +37,7 @@ pub(crate) const FORMAT: Format = Format {
     recognise: |head| {
         let inner = |key: &str| head.keys.inner.iter().any(|k| k == key);
         head.has(&["sequence_attributions"])
-            || head.has(&["__instance_type__", "attributes"])
-                && (inner("info") || inner("sequence_attributions"))
+            || head.has(&["__instance_type__", "attributes"]) && (inner("info") || inner("sequence_attributions"))
     },
     parser: |_, context| stateless(context, parse),
 };
@@ -160,11 +159,8 @@ const GRANULAR: &str = "a score for each dimension of the embedding; call `aggre
 fn unpacked(text: &str) -> Result<Vec<Vec<Option<f64>>>, Unread> {
     let wrong = |what: String| Unread::new(DropKind::Value, what);
     let bytes = BASE64_STANDARD.decode(text).map_err(|e| wrong(format!("the scores are not base64: {e}")))?;
-    let tensors =
-        SafeTensors::deserialize(&bytes).map_err(|e| wrong(format!("the scores are not a tensor: {e}")))?;
-    let tensor = tensors
-        .tensor("attribution")
-        .map_err(|e| wrong(format!("scores without a tensor of theirs: {e}")))?;
+    let tensors = SafeTensors::deserialize(&bytes).map_err(|e| wrong(format!("the scores are not a tensor: {e}")))?;
+    let tensor = tensors.tensor("attribution").map_err(|e| wrong(format!("scores without a tensor of theirs: {e}")))?;
     let [_, generated] = *tensor.shape() else { return Err(wrong(GRANULAR.to_owned())) };
     let data = tensor.data();
     let all: Vec<f64> = match tensor.dtype() {
@@ -230,10 +226,8 @@ mod tests {
 
     #[test]
     fn scores_are_means_over_generated_tokens_of_the_source_or_the_prefix() {
-        let text = std::fs::read_to_string(
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/rows/inseq.json"),
-        )
-        .unwrap();
+        let text =
+            std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/rows/inseq.json")).unwrap();
         assert_eq!(read(&text).unwrap(), [vec![0.375, 0.625], vec![0.375, 0.3125]]);
     }
 
@@ -274,10 +268,8 @@ mod tests {
 
     #[test]
     fn packed_scores_have_the_precisions_of_inseq() {
-        let halves: Vec<u8> = [0.5f32, f32::NAN, 0.25, 0.75, 1.0, 0.0]
-            .iter()
-            .flat_map(|v| f16::from_f32(*v).to_le_bytes())
-            .collect();
+        let halves: Vec<u8> =
+            [0.5f32, f32::NAN, 0.25, 0.75, 1.0, 0.0].iter().flat_map(|v| f16::from_f32(*v).to_le_bytes()).collect();
         assert_eq!(read(&typed(&packed(Dtype::F16, &[3, 2], &halves))).unwrap(), [vec![0.5, 0.5]]);
         let doubles: Vec<u8> = [0.5f64, 0.25, 1.0].iter().flat_map(|v| v.to_le_bytes()).collect();
         assert_eq!(read(&typed(&packed(Dtype::F64, &[3, 1], &doubles))).unwrap(), [vec![0.5, 0.25]]);

@@ -36,16 +36,9 @@ pub(crate) const COLA: Format = Format {
     parser: |_, _| {
         Ok(Box::new(|line: &str, emit: &mut Emit<'_>| {
             let (label, text) = cola(line).ok_or_else(|| {
-                Unread::new(
-                    DropKind::Fields,
-                    "expected source, label 0 or 1, star and sentence with tabs between",
-                )
+                Unread::new(DropKind::Fields, "expected source, label 0 or 1, star and sentence with tabs between")
             })?;
-            emit(Row::Sentence(Sentence {
-                text: text.into(),
-                label: Some(label.into()),
-                ..Sentence::default()
-            }));
+            emit(Row::Sentence(Sentence { text: text.into(), label: Some(label.into()), ..Sentence::default() }));
             Ok(())
         }))
     },
@@ -78,20 +71,8 @@ fn text_columns(columns: &[&str]) -> Option<&'static [&'static str]> {
 }
 
 /// Columns that are no labels.
-const OTHERS: [&str; 12] = [
-    "split",
-    "id",
-    "idx",
-    "index",
-    "guid",
-    "pairID",
-    "#1 ID",
-    "#2 ID",
-    "form",
-    "other_form",
-    "twin",
-    "promptID",
-];
+const OTHERS: [&str; 12] =
+    ["split", "id", "idx", "index", "guid", "pairID", "#1 ID", "#2 ID", "form", "other_form", "twin", "promptID"];
 
 /// Columns whose value is the label of the row, where there are several labels.
 const LABELS: [&str; 5] = ["label", "gold_label", "is_duplicate", "Quality", "score"];
@@ -119,8 +100,7 @@ impl Parse for Labelled {
             names => fields.text(names.first().copied().unwrap_or("text"))?,
         };
         let columns = || fields.iter().map(|(name, _)| name).filter(|name| self.is_label(name));
-        let cells: Vec<(&str, Text<'_>)> =
-            columns().filter_map(|name| Some((name, present(&fields, name)?))).collect();
+        let cells: Vec<(&str, Text<'_>)> = columns().filter_map(|name| Some((name, present(&fields, name)?))).collect();
         let main = LABELS.iter().find(|l| cells.iter().any(|c| c.0.eq_ignore_ascii_case(l)));
         let label = match (main, &cells[..]) {
             (Some(main), _) => cells.iter().find(|c| c.0.eq_ignore_ascii_case(main)).map(|c| c.1.clone()),
@@ -146,8 +126,7 @@ impl Parse for Labelled {
 
 /// A cell with something in it.
 fn present<'l>(fields: &Fields<'_, 'l>, column: &str) -> Option<Text<'l>> {
-    let empty =
-        |t: &Text<'_>| ["", "nan", "na", "n/a", "null", "none"].contains(&t.trim().to_lowercase().as_str());
+    let empty = |t: &Text<'_>| ["", "nan", "na", "n/a", "null", "none"].contains(&t.trim().to_lowercase().as_str());
     fields.text(column).ok().filter(|t| !empty(t))
 }
 
@@ -156,10 +135,7 @@ fn split(name: &str) -> Result<Split, Unread> {
         "train" | "tr" => Ok(Split::Train),
         "validation" | "valid" | "val" | "va" | "dev" => Ok(Split::Validation),
         "test" | "te" => Ok(Split::Test),
-        _ => Err(Unread::new(
-            DropKind::Label,
-            format!("`split` is `{name}`; expected train, validation or test"),
-        )),
+        _ => Err(Unread::new(DropKind::Label, format!("`split` is `{name}`; expected train, validation or test"))),
     }
 }
 
@@ -182,8 +158,7 @@ mod tests {
         reading
             .rows(&mut |row, _| {
                 if let Row::Sentence(s) = row {
-                    let labels =
-                        s.labels.iter().flat_map(|l| &l.0).map(|(k, v)| format!("{k}={v}")).collect();
+                    let labels = s.labels.iter().flat_map(|l| &l.0).map(|(k, v)| format!("{k}={v}")).collect();
                     rows.push((s.text.to_string(), s.label.map(|l| l.to_string()), labels));
                 }
                 ControlFlow::Continue(())
@@ -225,10 +200,7 @@ mod tests {
     #[test]
     fn pairs_of_glue_are_one_text_and_cola_needs_no_header() {
         let (_, rows) = read("index\tsentence1\tsentence2\tlabel\n0\tA b .\tC d .\tentailment\n");
-        assert_eq!(
-            rows,
-            [("A b . C d .".into(), Some("entailment".into()), vec!["label=entailment".into()])]
-        );
+        assert_eq!(rows, [("A b . C d .".into(), Some("entailment".into()), vec!["label=entailment".into()])]);
         let (id, rows) = read("gj04\t1\t\tThey ran.\ngj04\t0\t*\tThey runned.\n");
         assert_eq!((id, rows[1].0.as_str(), rows[1].1.as_deref()), ("cola", "They runned.", Some("0")));
     }

@@ -16,9 +16,7 @@ pub(crate) const PATTERNS: Format = Format {
     title: "ParaRel patterns",
     columns: &["pattern", "lemma", "extended_lemma", "tense"],
     framing: Framing::Json,
-    recognise: |head| {
-        head.has(&["pattern"]) && ["lemma", "extended_lemma", "tense"].iter().any(|k| head.has(&[k]))
-    },
+    recognise: |head| head.has(&["pattern"]) && ["lemma", "extended_lemma", "tense"].iter().any(|k| head.has(&[k])),
     parser: |_, context| stateless(context, pattern),
 };
 

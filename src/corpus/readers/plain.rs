@@ -196,8 +196,7 @@ fn parse(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
 }
 
 /// Keys of a sentence that are no labels.
-const NO_LABELS: [&str; 9] =
-    ["text", "id", "split", "target", "forms", "form", "other_form", "twin", "label"];
+const NO_LABELS: [&str; 9] = ["text", "id", "split", "target", "forms", "form", "other_form", "twin", "label"];
 
 /// Keys of a sentence's row that are nothing else, as labels under their own names: words, whole numbers, true and false.
 fn named(text: &str) -> Option<Labels<'static>> {
@@ -297,10 +296,7 @@ fn rest(k: Keys<'_>) -> Result<Row<'_>, Unread> {
     }
     if let (Some(word), Some(dimension)) = (&k.word, &k.dimension) {
         let bad = || Unread::new(DropKind::Value, format!("`dimension` is `{}`", dimension.as_str()));
-        return Ok(Row::Vector(Vector {
-            word: word.clone(),
-            dimension: dimension.parse().map_err(|_| bad())?,
-        }));
+        return Ok(Row::Vector(Vector { word: word.clone(), dimension: dimension.parse().map_err(|_| bad())? }));
     }
     if let Some(metric) = k.metric {
         return Ok(Row::Measure(Measure { metric, value: k.value, labels: k.labels }));
@@ -309,17 +305,12 @@ fn rest(k: Keys<'_>) -> Result<Row<'_>, Unread> {
         let Keys { id, system, label, ranking, scores, probabilities, labels, .. } = k;
         return Ok(Row::Prediction(Prediction { id, system, label, ranking, scores, probabilities, labels }));
     }
-    let what =
-        "none of `text`, `object`, `prompt`, `templates`, `good`, `tokens`, `ranking`, `metric`, `word`";
+    let what = "none of `text`, `object`, `prompt`, `templates`, `good`, `tokens`, `ranking`, `metric`, `word`";
     Err(Unread::new(DropKind::Missing, what))
 }
 
 fn not_empty(key: &str, text: &str) -> Result<(), Unread> {
-    if text.trim().is_empty() {
-        Err(Unread::new(DropKind::Value, format!("`{key}` is empty")))
-    } else {
-        Ok(())
-    }
+    if text.trim().is_empty() { Err(Unread::new(DropKind::Value, format!("`{key}` is empty"))) } else { Ok(()) }
 }
 
 /// A row as one line of JSON, without line end; see [`escaped`].
@@ -355,17 +346,9 @@ pub fn escaped(json: String) -> String {
 fn keys(row: Row<'_>) -> Keys<'_> {
     let none = Keys::default();
     match row {
-        Row::Fact(Fact { id, relation, subject, object, aliases, subject_id, object_id, contexts }) => Keys {
-            id,
-            relation,
-            subject,
-            object: Some(object),
-            aliases,
-            subject_id,
-            object_id,
-            contexts,
-            ..none
-        },
+        Row::Fact(Fact { id, relation, subject, object, aliases, subject_id, object_id, contexts }) => {
+            Keys { id, relation, subject, object: Some(object), aliases, subject_id, object_id, contexts, ..none }
+        }
         Row::Prompt(Prompt { relation, prompt, source, weight, lemma, tense, object_final }) => {
             Keys { relation, prompt: Some(prompt), source, weight, lemma, tense, object_final, ..none }
         }
@@ -402,9 +385,7 @@ fn keys(row: Row<'_>) -> Keys<'_> {
         Row::Prediction(Prediction { id, system, label, ranking, scores, probabilities, labels }) => {
             Keys { id, system, label, ranking, scores, probabilities, labels, ..none }
         }
-        Row::Measure(Measure { metric, value, labels }) => {
-            Keys { metric: Some(metric), value, labels, ..none }
-        }
+        Row::Measure(Measure { metric, value, labels }) => Keys { metric: Some(metric), value, labels, ..none },
         Row::Vector(Vector { word, dimension }) => {
             Keys { word: Some(word), dimension: Some(dimension.to_string().into()), ..none }
         }

@@ -106,10 +106,9 @@ fn indices(list: Vec<Mark>) -> Result<Vec<u32>, Unread> {
             Mark::Number(n) => Ok(n),
             Mark::Truth(marked) => Ok(u32::from(marked)),
             Mark::Decimal(v) if v >= 0.0 && v.fract() == 0.0 && v <= f64::from(u32::MAX) => Ok(v as u32),
-            Mark::Decimal(v) => Err(Unread::new(
-                DropKind::Index,
-                format!("{v} in a rationale is neither a position nor 0 or 1"),
-            )),
+            Mark::Decimal(v) => {
+                Err(Unread::new(DropKind::Index, format!("{v} in a rationale is neither a position nor 0 or 1")))
+            }
         })
         .collect()
 }
@@ -144,8 +143,7 @@ fn gold(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
             return Err(Unread::new(DropKind::Label, what));
         }
     };
-    let words =
-        || keys.sent_text.as_ref().map(|t| t.split_whitespace().map(|w| w.to_owned().into()).collect());
+    let words = || keys.sent_text.as_ref().map(|t| t.split_whitespace().map(|w| w.to_owned().into()).collect());
     let Some(tokens) = keys.sent_token.or_else(words) else { return Err(Unread::missing("sent_token")) };
     let rationales = keys.rationale_ids.into_sets(tokens.len())?;
     let indices = rationales.iter().flatten().chain(&keys.mask_index);
@@ -179,9 +177,7 @@ fn gold(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
 /// [`Unread`] naming the first invalid index.
 pub(crate) fn inside<'i>(indices: impl IntoIterator<Item = &'i u32>, tokens: usize) -> Result<(), Unread> {
     match indices.into_iter().find(|i| **i as usize >= tokens) {
-        Some(i) => {
-            Err(Unread::new(DropKind::Index, format!("token index {i}, but there are {tokens} tokens")))
-        }
+        Some(i) => Err(Unread::new(DropKind::Index, format!("token index {i}, but there are {tokens} tokens"))),
         None => Ok(()),
     }
 }

@@ -210,8 +210,7 @@ fn text_of(bytes: &[u8]) -> Result<&str, Unread> {
         let byte = bytes[at];
         // Letters of western languages in Latin-1; in UTF-8 these bytes only begin a character.
         let latin = byte >= 0xa0 && bytes.get(at + 1).is_none_or(u8::is_ascii);
-        let reading =
-            if latin { format!(", which Latin-1 reads as `{}`", byte as char) } else { String::new() };
+        let reading = if latin { format!(", which Latin-1 reads as `{}`", byte as char) } else { String::new() };
         let what = format!("byte 0x{byte:02x} at column {}{reading}; expected UTF-8", at + 1);
         Unread::new(DropKind::Encoding, what)
     })?;
@@ -232,12 +231,7 @@ fn recognise(head: &mut Head<'_>, text: &str) -> Result<&'static Format, ReadErr
     }
     if head.lines.len() == 1 && text.bytes().filter(|b| *b == b'\r').count() > 2 {
         let what = "lines end in carriage returns alone";
-        return Err(ReadError::line(
-            head.file,
-            1,
-            what,
-            "line feeds; convert it, for example with tr '\\r' '\\n'",
-        ));
+        return Err(ReadError::line(head.file, 1, what, "line feeds; convert it, for example with tr '\\r' '\\n'"));
     }
     // The first line may be a broken one.
     let begin = text.trim_start().trim_start_matches('[');
@@ -267,9 +261,7 @@ fn nearest(names: &[String]) -> String {
     let has = |column: &str| column.split('|').any(|c| names.iter().any(|n| n.eq_ignore_ascii_case(c)));
     let mut ranked: Vec<(&Format, usize)> =
         FORMATS.iter().map(|f| (f, f.columns.iter().filter(|c| has(c)).count())).collect();
-    ranked.sort_by(|(f, a), (g, b)| {
-        (b * g.columns.len().max(1)).cmp(&(a * f.columns.len().max(1))).then(b.cmp(a))
-    });
+    ranked.sort_by(|(f, a), (g, b)| (b * g.columns.len().max(1)).cmp(&(a * f.columns.len().max(1))).then(b.cmp(a)));
     ranked.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
     let said = |(format, found): &(&Format, usize)| {
         let lacks: Vec<&str> = format.columns.iter().filter(|c| !has(c)).take(4).copied().collect();

@@ -3,8 +3,8 @@
 
 use super::format::Format;
 use super::{
-    agreement, bear, blimp, causal_eval, ding_koehn, eraser, inseq, labelled, lama, lpaqa, pararel, plain,
-    rationale, scored, senteval, vectors,
+    agreement, bear, blimp, causal_eval, ding_koehn, eraser, inseq, labelled, lama, lpaqa, pararel, plain, rationale,
+    scored, senteval, vectors,
 };
 
 pub static FORMATS: &[Format] = &[

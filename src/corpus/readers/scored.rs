@@ -79,12 +79,7 @@ struct Keys<'a> {
     id: Option<Text<'a>>,
     sent_id: Option<Text<'a>>,
     name: Option<Text<'a>>,
-    #[serde(
-        alias = "original_tokens",
-        alias = "sent_token",
-        alias = "input_tokens",
-        alias = "raw_input_ids"
-    )]
+    #[serde(alias = "original_tokens", alias = "sent_token", alias = "input_tokens", alias = "raw_input_ids")]
     tokens: Option<Vec<Text<'a>>>,
     #[serde(
         alias = "original_scores",
@@ -284,11 +279,7 @@ mod tests {
             (r#"{"tokens": ["a"], "scores": [1], "gold": [1]}"#, DropKind::Index, "token index 1"),
             (r#"{"tokens": ["a"], "scores": [1], "mask": 3}"#, DropKind::Index, "token index 3"),
             (r#"{"tokens": ["a"], "scores": [1], "ratio": 3}"#, DropKind::Value, "ratio"),
-            (
-                r#"{"tokens": ["a"], "scores": [1], "perturbed_tokens": ["a"]}"#,
-                DropKind::Missing,
-                "perturbed_scores",
-            ),
+            (r#"{"tokens": ["a"], "scores": [1], "perturbed_tokens": ["a"]}"#, DropKind::Missing, "perturbed_scores"),
             (
                 r#"{"tokens": ["a"], "scores": [1], "perturbed_tokens": ["a"], "perturbed_scores": [1], "alignment": [[1, 0]]}"#,
                 DropKind::Index,

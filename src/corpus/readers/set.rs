@@ -81,8 +81,7 @@ impl Set {
             let title = file.format.title.to_owned();
             return Ok(Self { root: path.to_owned(), title, files: vec![file], left_out: Vec::new() });
         }
-        let mut set =
-            Self { root: path.to_owned(), title: String::new(), files: Vec::new(), left_out: Vec::new() };
+        let mut set = Self { root: path.to_owned(), title: String::new(), files: Vec::new(), left_out: Vec::new() };
         set.walk(path, 0, watch)?;
         if set.files.is_empty() {
             let what = match set.left_out.first() {
@@ -174,10 +173,7 @@ impl Set {
     ///
     /// # Errors
     /// [`ReadError`] of the first file whose framing breaks after some rows, and where no file has a row that can be read.
-    pub fn rows(
-        &self,
-        sink: &mut dyn FnMut(usize, Row<'_>, u64) -> ControlFlow<()>,
-    ) -> Result<Vec<Report>, ReadError> {
+    pub fn rows(&self, sink: &mut dyn FnMut(usize, Row<'_>, u64) -> ControlFlow<()>) -> Result<Vec<Report>, ReadError> {
         self.rows_watched(&unwatched(), sink)
     }
 

@@ -77,8 +77,7 @@ pub(crate) fn open_watched(path: &Path, watch: &Watch) -> Result<Frames, ReadErr
 }
 
 fn regular(path: &Path) -> Result<File, ReadError> {
-    base::read::open(path)
-        .map_err(|e| ReadError::file(path, format!("cannot open it: {e}"), "a readable file"))
+    base::read::open(path).map_err(|e| ReadError::file(path, format!("cannot open it: {e}"), "a readable file"))
 }
 
 impl Frames {
@@ -196,9 +195,7 @@ impl Frames {
             [0xfe, 0xff, ..] => "UTF-16 text (big endian)",
             _ if head.starts_with(b"PK\x03\x04") => "a zip archive",
             _ if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) => "zstd-compressed data",
-            _ if head.starts_with(b"BZh") && head.len() > 3 && head[3].is_ascii_digit() => {
-                "bzip2-compressed data"
-            }
+            _ if head.starts_with(b"BZh") && head.len() > 3 && head[3].is_ascii_digit() => "bzip2-compressed data",
             _ if head.starts_with(&[0xfd, b'7', b'z', b'X', b'Z', 0]) => "xz-compressed data",
             _ if head.starts_with(b"PAR1") => "a Parquet table",
             _ if head.starts_with(b"\x93NUMPY") => "a NumPy array",

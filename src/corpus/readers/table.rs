@@ -27,9 +27,7 @@ impl Header {
                 let what = format!("column {} is called `{name}`", k + 1);
                 Err(ReadError::line(head.file, 1, what, "a header with a different name for every column"))
             }
-            None => {
-                Ok(Self { names, line: head.lines.first().map_or_else(String::new, |l| (*l).to_owned()) })
-            }
+            None => Ok(Self { names, line: head.lines.first().map_or_else(String::new, |l| (*l).to_owned()) }),
         }
     }
 
@@ -87,8 +85,7 @@ impl<'l> Fields<'_, 'l> {
     /// The field as a whole number.
     pub(crate) fn index(&self, column: &str) -> Result<usize, Unread> {
         let raw = self.raw(column)?;
-        raw.parse()
-            .map_err(|_| Unread::new(DropKind::Value, format!("`{column}` is `{raw}`, not a whole number")))
+        raw.parse().map_err(|_| Unread::new(DropKind::Value, format!("`{column}` is `{raw}`, not a whole number")))
     }
 
     /// Names and values in the order of the columns.

@@ -163,10 +163,7 @@ fn document_names_cannot_leave_the_folder() {
     for name in ["../secret", "/etc/passwd", "a/b", "..", "", "c\\d"] {
         let row = serde_json::json!({"annotation_id": "x", "evidences": [[{"docid": name, "start_token": 0, "end_token": 1}]]});
         let error = read(row.to_string(), rows_folder().join("train.jsonl").to_str().unwrap()).unwrap_err();
-        assert!(
-            error.what.contains("name of a file in `docs`") || error.what.contains("cannot open"),
-            "{error}"
-        );
+        assert!(error.what.contains("name of a file in `docs`") || error.what.contains("cannot open"), "{error}");
     }
 }
 
@@ -188,8 +185,7 @@ fn prefix_files_stay_in_step_with_the_files_beside_them() {
     assert_eq!(sets, [(vec![1], Some("1".into())), (vec![0, 1], Some("0".into()))]);
     for tags in ["1\n", "1\n0\n0\n1\n"] {
         put("all.tag.txt", tags);
-        let error =
-            Reading::open(&prefixes).unwrap().rows(&mut |_, _| ControlFlow::Continue(())).unwrap_err();
+        let error = Reading::open(&prefixes).unwrap().rows(&mut |_, _| ControlFlow::Continue(())).unwrap_err();
         assert!(error.file.ends_with("all.tag.txt") && error.line.is_some(), "{error}");
     }
 }
@@ -376,9 +372,8 @@ mod bad_input {
     #[test]
     fn half_a_gzip_is_an_error_with_the_line_it_ends_at() {
         // Lines that do not compress well, so that half of the bytes hold many of them.
-        let lines: String = (0..20_000u64)
-            .map(|k| format!("tr\tPAST\tRow {} .\n", k.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
-            .collect();
+        let lines: String =
+            (0..20_000u64).map(|k| format!("tr\tPAST\tRow {} .\n", k.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
         let whole = gzip(lines.as_bytes());
         let error = refused(&whole[..whole.len() / 2], &["ends in the middle", "fetch it again"]);
         assert!(error.line.unwrap() > 1_000, "{error}");
@@ -398,8 +393,7 @@ mod bad_input {
         let reading = Reading::stream(Box::new(long), Path::new("long.txt")).unwrap();
         let error = reading.rows(&mut |_, _| ControlFlow::Continue(())).unwrap_err();
         assert_eq!((error.line, error.what.contains("16 MiB")), (Some(4), true), "{error}");
-        let object =
-            std::io::Cursor::new(b"[{\"text\": \"".to_vec()).chain(std::io::repeat(b'x').take(1 << 30));
+        let object = std::io::Cursor::new(b"[{\"text\": \"".to_vec()).chain(std::io::repeat(b'x').take(1 << 30));
         let reading = Reading::stream(Box::new(object), Path::new("long.json")).unwrap();
         let error = reading.rows(&mut |_, _| ControlFlow::Continue(())).unwrap_err();
         assert!(error.what.contains("16 MiB"), "{error}");
@@ -427,10 +421,7 @@ mod bad_input {
         dropped(b"{\"sentence_good\": \"a\", \"sentence_bad\": \"b\"}", DropKind::Fields, &["1 fields"]);
         let blimp = std::fs::read_to_string(rows_folder().join("blimp.jsonl")).unwrap();
         let (rows, report) = read(format!("{blimp}{SENTEVAL}{{\"text\": 1}}\n{{\"cut\": "), "x").unwrap();
-        assert_eq!(
-            (rows.len(), report.dropped.of(DropKind::Syntax), report.dropped.of(DropKind::Missing)),
-            (2, 4, 1)
-        );
+        assert_eq!((rows.len(), report.dropped.of(DropKind::Syntax), report.dropped.of(DropKind::Missing)), (2, 4, 1));
     }
 
     #[test]
@@ -458,8 +449,7 @@ mod bad_input {
 
     #[test]
     fn json_that_does_not_end_is_an_error_with_its_line() {
-        let error =
-            refused("[\n{\"text\": \"a\"},\n{\"text\": \"b\"\n", &["inside a JSON object", "closing brace"]);
+        let error = refused("[\n{\"text\": \"a\"},\n{\"text\": \"b\"\n", &["inside a JSON object", "closing brace"]);
         assert_eq!(error.line, Some(3));
         refused("[{\"text\": \"a\"},", &["inside a JSON array"]);
         refused("[{\"text\": \"a\"} x]", &["`x` between rows"]);

@@ -38,8 +38,7 @@ pub(crate) fn other(verb: &str, singular: bool) -> Option<String> {
 }
 
 fn third_person(verb: &str) -> String {
-    if let Some(stem) = verb.strip_suffix('y').filter(|s| !s.is_empty() && !s.ends_with(['a', 'e', 'o', 'u']))
-    {
+    if let Some(stem) = verb.strip_suffix('y').filter(|s| !s.is_empty() && !s.ends_with(['a', 'e', 'o', 'u'])) {
         return format!("{stem}ies");
     }
     if ["s", "x", "z", "ch", "sh", "o"].iter().any(|end| verb.ends_with(end)) {

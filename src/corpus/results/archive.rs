@@ -36,11 +36,9 @@ pub(crate) fn rows(path: &Path, gather: &mut Gather<'_>) -> Result<(), ReadError
     let broken = |what: String| ReadError::file(path, what, "a whole .eval log of Inspect; fetch it again");
     let mut file = base::read::open(path).map_err(|e| broken(format!("cannot open it: {e}")))?;
     let mut entries = entries(&mut file).map_err(|e| broken(format!("a damaged zip archive ({e})")))?;
-    let mut read =
-        |entry: &Entry| unpacked(&mut file, entry).map_err(|e| broken(format!("{}: {e}", shown(entry))));
+    let mut read = |entry: &Entry| unpacked(&mut file, entry).map_err(|e| broken(format!("{}: {e}", shown(entry))));
     gather.samples = true;
-    if let Some(entry) = entries.iter().find(|e| e.name == "summaries.json").filter(|_| !gather.wanted.detail)
-    {
+    if let Some(entry) = entries.iter().find(|e| e.name == "summaries.json").filter(|_| !gather.wanted.detail) {
         let bytes = read(entry)?;
         gather.summaries = true;
         return document(&bytes, Layout::List, gather);
@@ -97,9 +95,7 @@ fn entries(file: &mut File) -> std::io::Result<Vec<Entry>> {
     file.take(length).read_to_end(&mut directory)?;
     let (mut all, mut at) = (Vec::new(), 0);
     while all.len() < count {
-        let field = |offset, wide| {
-            word(&directory, at + offset, wide).ok_or_else(|| wrong("its directory is cut off"))
-        };
+        let field = |offset, wide| word(&directory, at + offset, wide).ok_or_else(|| wrong("its directory is cut off"));
         if field(0, 4)? != 0x0201_4b50 {
             return Err(wrong("its directory is damaged"));
         }

@@ -23,8 +23,7 @@ pub(crate) fn logliks(responses: &Value) -> Option<Vec<f64>> {
             pair => pair,
         };
         let [loglik, greedy] = pair else { return None };
-        let greedy =
-            greedy.is_boolean() || matches!(greedy.as_str(), Some("True" | "False" | "true" | "false"));
+        let greedy = greedy.is_boolean() || matches!(greedy.as_str(), Some("True" | "False" | "true" | "false"));
         loglik.as_f64().or_else(|| loglik.as_str()?.trim().parse().ok()).filter(|_| greedy)
     };
     let all: Option<Vec<f64>> = responses.as_array()?.iter().map(one).collect();
@@ -55,9 +54,7 @@ pub(crate) fn continuations(arguments: &Value) -> Vec<String> {
 impl Choices {
     /// The texts of the options, one for each log-likelihood; empty where the row does not say.
     fn texts(&self) -> &[String] {
-        let fits = |texts: &[String]| {
-            texts.len() == self.logliks.len() && texts.iter().any(|text| *text != texts[0])
-        };
+        let fits = |texts: &[String]| texts.len() == self.logliks.len() && texts.iter().any(|text| *text != texts[0]);
         [&self.options, &self.continuations].into_iter().find(|texts| fits(texts)).map_or(&[], |texts| texts)
     }
 
@@ -117,8 +114,7 @@ mod tests {
             assert_eq!(logliks(&other), None, "{other}");
         }
         assert_eq!(options(&json!({"text": ["x", "y"], "label": ["A", "B"]})), ["x", "y"]);
-        let of_args =
-            json!({"gen_args_0": {"arg_0": "q", "arg_1": " x"}, "gen_args_1": {"arg_0": "q", "arg_1": " y"}});
+        let of_args = json!({"gen_args_0": {"arg_0": "q", "arg_1": " x"}, "gen_args_1": {"arg_0": "q", "arg_1": " y"}});
         assert_eq!(continuations(&of_args), ["x", "y"]);
         assert_eq!(continuations(&json!([["q", " x"], ["q", " y"]])), ["x", "y"]);
     }
@@ -137,9 +133,6 @@ mod tests {
         let c = Choices { options: numbers.into_iter().rev().collect(), ..c };
         assert_eq!(c.expected("0", Some(false)).as_deref(), Some("a: 2"), "a number first");
         assert_eq!(c.expected("2", Some(false)).as_deref(), Some("c: 0"));
-        assert_eq!(
-            Choices { logliks: vec![-1.0, -2.0], ..Choices::default() }.answer(false).as_deref(),
-            Some("a")
-        );
+        assert_eq!(Choices { logliks: vec![-1.0, -2.0], ..Choices::default() }.answer(false).as_deref(), Some("a"));
     }
 }

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::de::{
-    self, Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
-};
+use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::evalplus::Samples;
 use super::gather::Gather;
@@ -59,9 +57,7 @@ pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), R
             Ok(line) => gather.take(line, number),
             Err(first) => match parse(&plain(bytes), seed) {
                 Ok(line) => gather.take(line, number),
-                Err(_) => {
-                    Err(ReadError::line(gather.file, number, words(&first), "one JSON object per line"))
-                }
+                Err(_) => Err(ReadError::line(gather.file, number, words(&first), "one JSON object per line")),
             },
         };
         outcome?;
@@ -104,9 +100,7 @@ pub(crate) fn document(bytes: &[u8], layout: Layout, gather: &mut Gather<'_>) ->
     let outcome = walk.deserialize(&mut json).and_then(|()| json.end());
     match (failed, outcome) {
         (Some(error), _) => Err(error),
-        (None, Err(e)) => {
-            Err(ReadError::line(gather.file, e.line() as u64, words(&e), "a whole JSON document"))
-        }
+        (None, Err(e)) => Err(ReadError::line(gather.file, e.line() as u64, words(&e), "a whole JSON document")),
         (None, Ok(())) => Ok(()),
     }
 }
@@ -154,8 +148,7 @@ impl<'g> Walk<'_, 'g> {
         while let Some((Key(task), Samples(samples))) = map.next_entry()? {
             for (run, statuses) in samples.into_iter().enumerate() {
                 number += 1;
-                let mut line =
-                    Line { id: Some(task.clone()), run: Some(run.to_string().into()), ..Line::default() };
+                let mut line = Line { id: Some(task.clone()), run: Some(run.to_string().into()), ..Line::default() };
                 for (name, passed) in ["base", "plus"].into_iter().zip(statuses) {
                     line.metrics.push(name.into());
                     line.values.extend(passed.map(|p| (name.into(), f64::from(u8::from(p)))));

@@ -59,7 +59,11 @@ fn a_sample_that_ended_in_an_error_is_left_out_and_counted() {
         assert!(found.notes.iter().any(|n| n.contains("1 sample without a score")), "{:?}", found.notes);
     }
     // The first sample decides nothing.
-    let text = INSPECT.replacen(r#""scores": {"match": {"value": "C", "answer": "A"}, "quality": {"value": {"style": 0.5, "tone": 1}}}"#, r#""scores": null"#, 1);
+    let text = INSPECT.replacen(
+        r#""scores": {"match": {"value": "C", "answer": "A"}, "quality": {"value": {"style": 0.5, "tone": 1}}}"#,
+        r#""scores": null"#,
+        1,
+    );
     assert_eq!(group(text.as_bytes(), &Wanted::default()).unwrap().runs[0].ids.len(), 1);
 }
 
@@ -78,12 +82,10 @@ fn zip(entries: &[(&str, &str)], deflated: bool) -> Vec<u8> {
         let method = if deflated { 8u16 } else { 0 };
         let sizes = [packed.len() as u32, text.len() as u32].map(u32::to_le_bytes).concat();
         let lengths = [name.len() as u16, 0].map(u16::to_le_bytes).concat();
-        let common =
-            [&20u16.to_le_bytes()[..], &[0, 0], &method.to_le_bytes(), &[0; 8], &sizes, &lengths].concat();
+        let common = [&20u16.to_le_bytes()[..], &[0, 0], &method.to_le_bytes(), &[0; 8], &sizes, &lengths].concat();
         out.extend([b"PK\x03\x04", &common[..], name.as_bytes(), &packed].concat());
-        directory.extend(
-            [b"PK\x01\x02\x14\x00", &common[..], &[0; 10], &offset.to_le_bytes(), name.as_bytes()].concat(),
-        );
+        directory
+            .extend([b"PK\x01\x02\x14\x00", &common[..], &[0; 10], &offset.to_le_bytes(), name.as_bytes()].concat());
     }
     let (start, length, count) = (out.len() as u32, directory.len() as u32, entries.len() as u16);
     out.extend(&directory);
@@ -94,14 +96,14 @@ fn zip(entries: &[(&str, &str)], deflated: bool) -> Vec<u8> {
 
 const SUMMARIES: &str = r#"[{"id": 1, "epoch": 1, "input": "long …", "target": "A", "scores": {"match": {"value": "C"}}},
  {"id": 2, "epoch": 1, "input": "long …", "target": "B", "scores": {"match": {"value": "I"}}}]"#;
-const SAMPLE: &str = r#"{"id": 1, "epoch": 1, "input": "x", "target": "A", "scores": {"match": {"value": "C", "answer": "A"}}}"#;
+const SAMPLE: &str =
+    r#"{"id": 1, "epoch": 1, "input": "x", "target": "A", "scores": {"match": {"value": "C", "answer": "A"}}}"#;
 
 #[test]
 fn eval_archives_are_read_from_their_summaries_or_their_samples() {
     let header = ("header.json", r#"{"version": 2, "status": "success"}"#);
     for deflated in [false, true] {
-        let summaries =
-            zip(&[header, ("samples/1_epoch_1.json", SAMPLE), ("summaries.json", SUMMARIES)], deflated);
+        let summaries = zip(&[header, ("samples/1_epoch_1.json", SAMPLE), ("summaries.json", SUMMARIES)], deflated);
         let found = group(&summaries, &Wanted::default()).unwrap();
         assert_eq!(found.runs[0].metrics[0].values, [1.0, 0.0]);
         let detail = group(&summaries, &Wanted { detail: true, ..Wanted::default() }).unwrap();
@@ -189,10 +191,8 @@ fn lighteval_details_as_json_lines() {
 fn evalplus_samples_are_runs() {
     let now = r#"{"date": "2024", "hash": "x", "eval": {"HumanEval/0": [{"task_id": "HumanEval/0", "solution": "def", "base_status": "pass", "plus_status": "fail"}, {"base_status": "fail", "plus_status": "fail"}],
       "HumanEval/1": [{"base_status": "timeout", "plus_status": "fail"}, {"base_status": "pass", "plus_status": "pass"}]}}"#;
-    let want = [
-        pairs(&[("HumanEval/0", 1.0), ("HumanEval/1", 0.0)]),
-        pairs(&[("HumanEval/0", 0.0), ("HumanEval/1", 1.0)]),
-    ];
+    let want =
+        [pairs(&[("HumanEval/0", 1.0), ("HumanEval/1", 0.0)]), pairs(&[("HumanEval/0", 0.0), ("HumanEval/1", 1.0)])];
     assert_eq!(runs(now, "base"), want);
     let then = r#"{"date": "2023", "hash": "x", "eval": {"HumanEval/0": {"nfiles": 1, "base": [["pass", [true]]], "plus": [["fail", [false]]]}}}"#;
     assert_eq!(runs(then, "base"), [pairs(&[("HumanEval/0", 1.0)])]);
@@ -230,8 +230,7 @@ fn swe_bench_maps_reports_and_lists() {
 
 #[test]
 fn tables_from_a_spreadsheet() {
-    let text =
-        "\u{feff}Question ID;Group;Is Correct;Prompt\r\n1;p1;TRUE;\"a; b\"\r\n2;p1;FALSE;\"c\nd\"\r\n;;;\r\n";
+    let text = "\u{feff}Question ID;Group;Is Correct;Prompt\r\n1;p1;TRUE;\"a; b\"\r\n2;p1;FALSE;\"c\nd\"\r\n;;;\r\n";
     let found = group(text.as_bytes(), &Wanted::default()).unwrap();
     let run = &found.runs[0];
     assert_eq!((run.metrics[0].values.as_slice(), run.ids.get(1)), (&[1.0, 0.0][..], Some("2")));

@@ -204,9 +204,8 @@ impl<'a> Gather<'a> {
 
     /// Form of the file's rows, from the first one.
     fn shape_of(&mut self, line: &Line<'_>, number: u64) -> Result<Shape, ReadError> {
-        let is_truth = |(k, key): &(usize, &'static str)| {
-            line.value(key).is_some_and(|v| *k < 4 || v == 0.0 || v == 1.0)
-        };
+        let is_truth =
+            |(k, key): &(usize, &'static str)| line.value(key).is_some_and(|v| *k < 4 || v == 0.0 || v == 1.0);
         let correct = || CORRECT.into_iter().enumerate().find(is_truth).map(|(_, key)| key);
         if let Some(metric) = self.wanted.metric.as_deref() {
             if line.value(metric).is_some() || line.metrics.iter().any(|m| m == metric) {
@@ -226,9 +225,7 @@ impl<'a> Gather<'a> {
         if let Some(key) = correct() {
             return Ok(Shape::Correct(key));
         }
-        if let Some(key) =
-            CORRECT.into_iter().take(4).find(|key| line.others.iter().any(|other| other == key))
-        {
+        if let Some(key) = CORRECT.into_iter().take(4).find(|key| line.others.iter().any(|other| other == key)) {
             let what = format!("`{key}` is not a finite number, nor yes or no");
             return self.refuse(number, what, "0 or 1, true or false, yes or no");
         }
@@ -244,11 +241,7 @@ impl<'a> Gather<'a> {
         }
         let known = base::text::shortened(&numbers.join(", "), 200);
         let hint = if known.is_empty() { String::new() } else { format!(" (or name a metric: {known})") };
-        self.refuse(
-            number,
-            "nothing says what was right",
-            format!("`correct`, or `prediction` with `target`{hint}"),
-        )
+        self.refuse(number, "nothing says what was right", format!("`correct`, or `prediction` with `target`{hint}"))
     }
 
     fn values(&mut self, shape: Shape, line: &Line<'_>, number: u64) -> Result<(), ReadError> {
@@ -257,11 +250,7 @@ impl<'a> Gather<'a> {
             Shape::Correct(key) => match line.value(key) {
                 Some(v) if v == 0.0 || v == 1.0 => v,
                 Some(v) if v.is_finite() => {
-                    return self.refuse(
-                        number,
-                        format!("`{key}` is {v}"),
-                        "0 or 1, true or false, yes or no",
-                    );
+                    return self.refuse(number, format!("`{key}` is {v}"), "0 or 1, true or false, yes or no");
                 }
                 Some(_) => return self.refuse(number, format!("`{key}` is not a finite number"), "0 or 1"),
                 None => {
@@ -318,12 +307,7 @@ impl<'a> Gather<'a> {
         let at = self.ids.len() - 1;
         let known = self.columns.iter().position(|c| c.name == name);
         let k = known.unwrap_or_else(|| {
-            self.columns.push(Column {
-                name: name.to_owned(),
-                values: Vec::new(),
-                missing: 0,
-                first_missing: 0,
-            });
+            self.columns.push(Column { name: name.to_owned(), values: Vec::new(), missing: 0, first_missing: 0 });
             self.columns.len() - 1
         });
         let column = &mut self.columns[k];
@@ -347,16 +331,13 @@ impl<'a> Gather<'a> {
 
     /// True if the best of the answers is the right one; of equals the first counts.
     fn best(&self, line: &Line<'_>, number: u64) -> Result<bool, ReadError> {
-        let best =
-            line.scores.iter().enumerate().fold(None, |best: Option<(usize, f64)>, (i, s)| match best {
-                Some((_, top)) if *s <= top => best,
-                _ => Some((i, *s)),
-            });
+        let best = line.scores.iter().enumerate().fold(None, |best: Option<(usize, f64)>, (i, s)| match best {
+            Some((_, top)) if *s <= top => best,
+            _ => Some((i, *s)),
+        });
         let sound = line.scores.iter().all(|s| s.is_finite());
         match (best, line.answer) {
-            (Some((best, _)), Some(answer)) if sound && answer < line.scores.len() as u64 => {
-                Ok(best as u64 == answer)
-            }
+            (Some((best, _)), Some(answer)) if sound && answer < line.scores.len() as u64 => Ok(best as u64 == answer),
             _ => self.refuse(number, "no `pll_scores`, or an `answer_idx` outside them", "BEAR results"),
         }
     }
@@ -374,19 +355,17 @@ impl<'a> Gather<'a> {
             }
         }
         if self.columns.iter().all(|c| c.missing > 0) {
-            let (shown, line) = self.columns.first().map_or((String::new(), self.lines[0]), |c| {
-                (base::text::shortened(&c.name, 60), c.first_missing)
-            });
+            let (shown, line) = self
+                .columns
+                .first()
+                .map_or((String::new(), self.lines[0]), |c| (base::text::shortened(&c.name, 60), c.first_missing));
             let what = format!("`{shown}` is missing or not a finite number");
             return self.refuse(line, what, "a number in every row");
         }
         let mut notes = Vec::new();
         for column in self.columns.iter().filter(|c| c.missing > 0) {
             let name = base::text::shortened(&column.name, 60);
-            notes.push(format!(
-                "metric `{name}` left out: {} of {n} rows have no number for it",
-                column.missing
-            ));
+            notes.push(format!("metric `{name}` left out: {} of {n} rows have no number for it", column.missing));
         }
         if self.unscored > 0 {
             let samples = if self.unscored == 1 { "sample" } else { "samples" };
@@ -407,9 +386,8 @@ impl<'a> Gather<'a> {
         }
         let mut groups = Vec::new();
         for (number, name) in self.filters.names.iter().enumerate() {
-            let rows: Vec<u32> = (0..self.ids.len() as u32)
-                .filter(|row| self.filter_of[*row as usize] == number as u32)
-                .collect();
+            let rows: Vec<u32> =
+                (0..self.ids.len() as u32).filter(|row| self.filter_of[*row as usize] == number as u32).collect();
             if self.wanted.filter.as_ref().is_none_or(|wanted| wanted == name) {
                 let runs = self.runs(rows)?;
                 groups.push(Group { filter: name.clone(), runs, notes: notes.clone() });
@@ -483,11 +461,7 @@ impl<'a> Gather<'a> {
             file: self.file.to_owned(),
             places,
             ids,
-            metrics: self
-                .columns
-                .iter()
-                .map(|c| Metric { name: c.name.clone(), values: values(c) })
-                .collect(),
+            metrics: self.columns.iter().map(|c| Metric { name: c.name.clone(), values: values(c) }).collect(),
             clusters: (self.clustered > 0).then(|| pick(&self.clusters)),
             prints: rows.iter().map(|row| self.prints[*row as usize]).collect(),
             details: match self.wanted.detail {

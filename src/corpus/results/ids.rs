@@ -103,17 +103,11 @@ impl Places {
                 let (mut low, mut high) = (0, names.len());
                 while low < high {
                     let middle = (low + high) / 2;
-                    if names.get(middle).and_then(number)? < wanted {
-                        low = middle + 1
-                    } else {
-                        high = middle
-                    }
+                    if names.get(middle).and_then(number)? < wanted { low = middle + 1 } else { high = middle }
                 }
                 (names.get(low) == Some(name)).then_some(low as u32)
             }
-            Places::Table { hasher, slots } => {
-                slot(slots, hasher.hash_one(name), |at| names.get(at) == Some(name)).1
-            }
+            Places::Table { hasher, slots } => slot(slots, hasher.hash_one(name), |at| names.get(at) == Some(name)).1,
         }
     }
 }
@@ -174,8 +168,7 @@ mod tests {
 
     #[test]
     fn numbers_that_rise_need_no_table_and_others_do() {
-        let of =
-            |list: &[&str]| Places::of(&names(&list.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>()));
+        let of = |list: &[&str]| Places::of(&names(&list.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>()));
         assert!(matches!(of(&["0", "7", "100"]), Ok(Places::Rising(_))));
         assert!(matches!(of(&["0 f1", "7 f1", "100 f1"]), Ok(Places::Rising(behind)) if behind == " f1"));
         assert!(matches!(of(&["0 f1", "7 f2"]), Ok(Places::Table { .. })));

@@ -23,8 +23,7 @@ pub(crate) const IDS: [&str; 17] = [
 /// Keys of item groups; the first in this list wins.
 pub(crate) const CLUSTERS: [&str; 8] =
     ["cluster", "cluster_id", "group", "group_id", "passage_id", "passage", "story_id", "context_id"];
-pub(crate) const RUNS: [&str; 7] =
-    ["epoch", "seed", "run", "repeat", "repetition", "train_trial_index", "trial"];
+pub(crate) const RUNS: [&str; 7] = ["epoch", "seed", "run", "repeat", "repetition", "train_trial_index", "trial"];
 /// Keys that say right or wrong; those behind the first four count only where their value is one of both.
 pub(crate) const CORRECT: [&str; 9] =
     ["correct", "is_correct", "passed", "resolved", "right", "result", "outcome", "pass", "success"];
@@ -40,17 +39,8 @@ pub(crate) const HARNESS: [&str; 8] = [
     "prompt_0",
     "logit_0",
 ];
-pub(crate) const TARGETS: [&str; 9] = [
-    "target",
-    "gold",
-    "references",
-    "reference",
-    "truth",
-    "ground_truth",
-    "label",
-    "expected",
-    "correct_answer",
-];
+pub(crate) const TARGETS: [&str; 9] =
+    ["target", "gold", "references", "reference", "truth", "ground_truth", "label", "expected", "correct_answer"];
 pub(crate) const PREDICTIONS: [&str; 6] =
     ["prediction", "predictions", "pred", "predicted", "model_answer", "response"];
 pub(crate) const INPUTS: [&str; 3] = ["input", "question", "example"];
@@ -69,15 +59,12 @@ pub(crate) fn is_id(key: &str) -> bool {
 pub(crate) fn is_text(key: &str) -> bool {
     key == "filter"
         || key == "answer"
-        || [&IDS[..], &CLUSTERS, &RUNS, &TARGETS, &PREDICTIONS, &INPUTS]
-            .iter()
-            .any(|list| list.contains(&key))
+        || [&IDS[..], &CLUSTERS, &RUNS, &TARGETS, &PREDICTIONS, &INPUTS].iter().any(|list| list.contains(&key))
 }
 
 /// The known key with these letters, with any separators between its words (`questionid`, `IsCorrect`).
 pub(crate) fn known(name: &str) -> Option<&'static str> {
-    let lists =
-        [&IDS[..], &CLUSTERS, &RUNS, &CORRECT, &TARGETS, &PREDICTIONS, &INPUTS, &["answer", "filter"]];
+    let lists = [&IDS[..], &CLUSTERS, &RUNS, &CORRECT, &TARGETS, &PREDICTIONS, &INPUTS, &["answer", "filter"]];
     lists.into_iter().flatten().copied().find(|key| letters(key).eq(letters(name)))
 }
 

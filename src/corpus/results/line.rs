@@ -3,9 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{
-    self, Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
-};
+use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::Wanted;
 use super::choices::{self, Choices};
@@ -73,9 +71,7 @@ pub(crate) struct Line<'a> {
 
 /// True for a key that says something of the item itself.
 fn is_trait(name: &str) -> bool {
-    !["doc_hash", "prompt_hash", "target_hash", "filter"].contains(&name)
-        && !is_id(name)
-        && !CORRECT.contains(&name)
+    !["doc_hash", "prompt_hash", "target_hash", "filter"].contains(&name) && !is_id(name) && !CORRECT.contains(&name)
 }
 
 impl<'a> Line<'a> {
@@ -90,12 +86,7 @@ impl<'a> Line<'a> {
     }
 
     /// Takes in a scalar; keys that mean nothing to a row go to the numbers.
-    pub(crate) fn put(
-        &mut self,
-        key: Cow<'a, str>,
-        value: Scalar<'a>,
-        LineSeed { detail, lenient }: LineSeed,
-    ) {
+    pub(crate) fn put(&mut self, key: Cow<'a, str>, value: Scalar<'a>, LineSeed { detail, lenient }: LineSeed) {
         let name = key.as_ref();
         match name {
             _ if TARGETS.contains(&name) => {
@@ -178,8 +169,7 @@ impl<'a> Line<'a> {
         self.expected = self.expected_answer().map(own);
         let (choices, acc) = (&self.choices, self.value("acc"));
         if let Some(answer) = choices.answer(self.value("acc_norm").is_some()) {
-            let target =
-                self.expected_answer().and_then(|target| choices.expected(target, acc.map(|acc| acc == 1.0)));
+            let target = self.expected_answer().and_then(|target| choices.expected(target, acc.map(|acc| acc == 1.0)));
             self.expected = target.or(self.expected.take());
             self.said = Some(answer);
         }
@@ -297,13 +287,10 @@ impl<'de> Visitor<'de> for Inner<'_, 'de> {
             if self.detail && self.is_doc && ["choices", "endings", "options"].contains(&name) {
                 let value: serde_json::Value = map.next_value()?;
                 self.line.choices.options = choices::options(&value);
-                sum = sum
-                    .wrapping_add(digest_of_text(name) ^ digest_of_text(&value.to_string()).rotate_left(9));
+                sum = sum.wrapping_add(digest_of_text(name) ^ digest_of_text(&value.to_string()).rotate_left(9));
                 continue;
             }
-            if self.detail
-                && ["question", "query", "input", "text", "sentence", "problem", "prompt"].contains(&name)
-            {
+            if self.detail && ["question", "query", "input", "text", "sentence", "problem", "prompt"].contains(&name) {
                 let Excerpt(text) = map.next_value()?;
                 sum = sum.wrapping_add(digest_of_text(&text));
                 self.line.asked.get_or_insert(text);
@@ -315,8 +302,7 @@ impl<'de> Visitor<'de> for Inner<'_, 'de> {
                 // `passage` may be the text itself; only its digest is kept.
                 let short = value.is_short();
                 if let Some(text) = value.text() {
-                    let text =
-                        if short { text } else { Cow::Owned(format!("{:08x}", digest_of_text(&text))) };
+                    let text = if short { text } else { Cow::Owned(format!("{:08x}", digest_of_text(&text))) };
                     if self.line.cluster_rank == 0 {
                         self.line.cluster = Some(text);
                     }

@@ -77,9 +77,7 @@ pub(crate) static READERS: [Reader; 13] = [
     },
     Reader {
         name: "right or wrong by identifier",
-        recognise: |head| {
-            head.all(Sort::Number) && !head.keys.iter().any(|(key, _)| CORRECT.contains(&key.as_str()))
-        },
+        recognise: |head| head.all(Sort::Number) && !head.keys.iter().any(|(key, _)| CORRECT.contains(&key.as_str())),
         read: Read::Document(Layout::Map),
     },
     Reader {

@@ -85,10 +85,7 @@ fn what_cannot_be_used_is_refused_with_its_line() {
         ("{\"correct\": 1}\n", &["line 1", "without an identifier"]),
         ("{\"id\": 1, \"length\": 9, \"cost\": 1}\n", &["nothing says what was right", "length, cost"]),
         ("{\"id\": 1, \"correct\": 1", &["line 1"]),
-        (
-            "{\"id\": 1, \"correct\": 1}\n{\"id\": 2, \"correct\": 1, \"cluster\": 1}\n",
-            &["line 2", "cluster"],
-        ),
+        ("{\"id\": 1, \"correct\": 1}\n{\"id\": 2, \"correct\": 1, \"cluster\": 1}\n", &["line 2", "cluster"]),
         ("id,correct\n1,nan\n", &["line 2", "not a finite number"]),
         ("id,correct\n1,1,1\n", &["line 2", "3 fields"]),
         ("id,correct\n\"1,1\n", &["line 2", "quoted field"]),
@@ -196,9 +193,7 @@ fn documents_that_differ_have_different_digests() {
 
 #[test]
 fn words_for_right_and_wrong_in_tables_of_any_separator() {
-    for (a, b) in
-        [("yes", "no"), ("TRUE", "False"), ("1", "0"), (" Y ", "n"), ("right", "wrong"), ("Pass", "FAIL")]
-    {
+    for (a, b) in [("yes", "no"), ("TRUE", "False"), ("1", "0"), (" Y ", "n"), ("right", "wrong"), ("Pass", "FAIL")] {
         for separator in [",", ";", "\t"] {
             let text = format!(
                 "ID{separator}Correct{separator}Note\n1{separator}{a}{separator}x\n2{separator}{b}{separator}y\n{separator}{separator}\n"
@@ -268,8 +263,7 @@ fn the_oldest_harness_files_are_read() {
 
 #[test]
 fn python_words_are_read_wherever_they_stand() {
-    for word in ["NaN", "Infinity", "-Infinity", "null", "\"nan\"", "[NaN, 1]", "{\"a\": NaN}", "[]", "\"x\""]
-    {
+    for word in ["NaN", "Infinity", "-Infinity", "null", "\"nan\"", "[NaN, 1]", "{\"a\": NaN}", "[]", "\"x\""] {
         let row = |i: usize, ppl: &str| {
             format!(
                 "{{\"ppl\": {ppl}, \"doc_id\": {i}, \"doc\": {{\"x\": [NaN, -Infinity]}}, \"resps\": [[[NaN, true]]], \"acc\": {}}}",
@@ -279,8 +273,7 @@ fn python_words_are_read_wherever_they_stand() {
         for at in 0..3 {
             let all: Vec<String> = (0..3).map(|i| row(i, if i == at { word } else { "1.5" })).collect();
             for text in [all.join("\n"), format!("[{}]", all.join(",\n "))] {
-                let found =
-                    group(text.as_bytes(), &Wanted::default()).unwrap_or_else(|e| panic!("{word}: {e}"));
+                let found = group(text.as_bytes(), &Wanted::default()).unwrap_or_else(|e| panic!("{word}: {e}"));
                 assert_eq!((names(&found.runs[0]), found.notes.len()), (vec!["acc"], 1), "{text}");
             }
         }
@@ -289,14 +282,9 @@ fn python_words_are_read_wherever_they_stand() {
 
 #[test]
 fn headers_are_read_in_any_case_and_spelling() {
-    for head in [
-        "ID,Correct",
-        "Item ID,Is Correct",
-        "questionId,IsCorrect",
-        "#,Result",
-        "Index,CORRECT?",
-        "Question,right",
-    ] {
+    for head in
+        ["ID,Correct", "Item ID,Is Correct", "questionId,IsCorrect", "#,Result", "Index,CORRECT?", "Question,right"]
+    {
         for text in [
             format!("{head}\n1,Yes\n2,no\n"),
             format!("\u{feff}sep=;\r\n{}\r\n1;YES\r\n2;No\r\n;\r\n", head.replace(',', ";")),
@@ -324,9 +312,8 @@ fn only_a_mark_at_the_beginning_of_a_field_opens_a_quotation() {
 /// With `--match lenient` the targets `Paris` and `paris ` under one identifier were two documents.
 #[test]
 fn lenient_targets_are_the_same_document_in_any_case() {
-    let [a, b] = ["id,prediction,target\n1,x,Paris\n", "id,prediction,target\n1,x, paris \n"].map(|text| {
-        [false, true].map(|lenient| of(text, &Wanted { lenient, ..Wanted::default() }).unwrap().prints[0])
-    });
+    let [a, b] = ["id,prediction,target\n1,x,Paris\n", "id,prediction,target\n1,x, paris \n"]
+        .map(|text| [false, true].map(|lenient| of(text, &Wanted { lenient, ..Wanted::default() }).unwrap().prints[0]));
     assert!(a[0].differs(&b[0]) && !a[1].differs(&b[1]));
 }
 
@@ -334,8 +321,7 @@ fn lenient_targets_are_the_same_document_in_any_case() {
 #[test]
 fn an_equal_hash_outweighs_another_prompt() {
     let one = |hash: &str, input: &str| {
-        let text =
-            format!("{{\"doc_id\": 1, \"doc_hash\": \"{hash}\", \"input\": \"{input}\", \"acc\": 1}}\n");
+        let text = format!("{{\"doc_id\": 1, \"doc_hash\": \"{hash}\", \"input\": \"{input}\", \"acc\": 1}}\n");
         plain(&text).unwrap().prints[0]
     };
     assert!(!one("a", "Q: x").differs(&one("a", "<user> x")) && one("a", "x").differs(&one("b", "x")));

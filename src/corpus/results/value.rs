@@ -28,8 +28,7 @@ pub(crate) fn digest_of_text(text: &str) -> u32 {
 pub(crate) fn truth(text: &str) -> Option<bool> {
     let word = text.trim();
     let any = |words: &[&str]| words.iter().any(|w| word.eq_ignore_ascii_case(w));
-    if any(&["yes", "true", "y", "t", "1", "1.0", "right", "correct", "pass", "passed", "resolved", "✓", "✔"])
-    {
+    if any(&["yes", "true", "y", "t", "1", "1.0", "right", "correct", "pass", "passed", "resolved", "✓", "✔"]) {
         Some(true)
     } else if any(&[
         "no",

@@ -69,10 +69,7 @@ fn animacy_has_three_values_on_every_sentence_of_agreement() {
         counts[usize::from(e.zc)][usize::from(task.properties[1].of(e).unwrap())] += 1.0;
     }
     println!("{counts:?}");
-    assert_eq!(
-        set.examples[..200],
-        self::task().examples(200, 0, &Frequencies::natural()).unwrap().examples[..]
-    );
+    assert_eq!(set.examples[..200], self::task().examples(200, 0, &Frequencies::natural()).unwrap().examples[..]);
     assert_ne!(task.examples(200, 0, &Frequencies::natural()).unwrap().hash, HASH);
     assert!(counts.iter().flatten().all(|n| *n > 50.0), "{counts:?}");
     // Number is drawn independently of the noun: each share of singulars within 5 standard deviations of all of them.

@@ -259,9 +259,7 @@ pub fn problem(error: &SetError, set: &str) -> Problem {
         SetError::Task(_) | SetError::Probing(_) => {
             (error.to_string(), "ask for fewer examples in the setup".to_owned())
         }
-        SetError::Facts(_) | SetError::Template(_) => {
-            (error.to_string(), "this is a defect of the program".to_owned())
-        }
+        SetError::Facts(_) | SetError::Template(_) => (error.to_string(), "this is a defect of the program".to_owned()),
     };
     Problem { what: cut(&what), r#where: set.to_owned(), hint: cut(&hint) }
 }
@@ -309,9 +307,6 @@ mod tests {
         assert!(!dossier.stopped);
         dossier.ask(5, doctor.question);
         dossier.ask(6, inspect.question);
-        assert!(
-            dossier.awaits(5) && dossier.awaits(6) && !dossier.awaits(4),
-            "each question waits by itself"
-        );
+        assert!(dossier.awaits(5) && dossier.awaits(6) && !dossier.awaits(4), "each question waits by itself");
     }
 }

@@ -70,8 +70,7 @@ pub fn parts(task: &'static Task, spec: &TaskSpec, set: &ExampleSet, seed: u64) 
     add("test", split.test().rows(), None);
     let (target, other) = (task.properties[target], task.properties[1 - target]);
     let others = other.values.iter().copied().chain(["none"]);
-    let combinations =
-        target.values.iter().flat_map(|t| others.clone().map(move |o| format!("{t}+{o}"))).collect();
+    let combinations = target.values.iter().flat_map(|t| others.clone().map(move |o| format!("{t}+{o}"))).collect();
     Ok(Parts { target: target.id.into(), other: other.id.into(), seed, combinations, parts })
 }
 
@@ -88,12 +87,7 @@ impl Parts {
                 self.combinations.iter().zip(&part.counts).map(|(name, n)| format!("{name} {n}")).collect();
             // The sign of a number near zero means nothing.
             let phi = if part.phi.abs() < 5e-4 { 0.0 } else { part.phi };
-            out.push(format!(
-                "    {}: {}{validation}: {}; phi {phi:.3}",
-                part.name,
-                part.n,
-                counts.join(", ")
-            ));
+            out.push(format!("    {}: {}{validation}: {}; phi {phi:.3}", part.name, part.n, counts.join(", ")));
         }
         out
     }
@@ -119,11 +113,7 @@ mod tests {
             assert_eq!(part.counts.len(), found.combinations.len());
         }
         assert_eq!(found.combinations[..3], ["Sg+Sg", "Sg+Pl", "Sg+none"]);
-        assert!(
-            found.lines()[1].contains("oracle: 1600 (200 for validation): Sg+Sg "),
-            "{:?}",
-            found.lines()
-        );
+        assert!(found.lines()[1].contains("oracle: 1600 (200 for validation): Sg+Sg "), "{:?}", found.lines());
     }
 
     #[test]

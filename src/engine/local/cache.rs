@@ -43,8 +43,7 @@ impl Cache {
             .filter(|v| !v.is_empty())
             .map(PathBuf::from)
             .or_else(|| base::folders::cache().map(|d| d.join("probity")));
-        let embeddings =
-            root.as_ref().map_or_else(Embeddings::none, |d| Embeddings::at(&d.join("embeddings")));
+        let embeddings = root.as_ref().map_or_else(Embeddings::none, |d| Embeddings::at(&d.join("embeddings")));
         Self { dir: root.map(|d| d.join("probes")), embeddings }
     }
 

@@ -13,9 +13,7 @@ use std::time::Instant;
 
 use super::host::Outbox;
 use super::worker::internal;
-use crate::data::{
-    self, DROPPED, DataAnswer, DataDiagnosis, DataInspection, DataQuestion, DataRequest, EXAMPLES,
-};
+use crate::data::{self, DROPPED, DataAnswer, DataDiagnosis, DataInspection, DataQuestion, DataRequest, EXAMPLES};
 use crate::message::{Answer, Command, Event, Progress, Question, Ticket, Topic};
 use base::Cancelled;
 use base::Problem;
@@ -332,9 +330,7 @@ mod tests {
         std::fs::write(&binary, (0..5_000u32).flat_map(u32::to_le_bytes).collect::<Vec<u8>>()).unwrap();
         let [empty, binary] = [empty, binary].map(|p| p.display().to_string());
         for (ticket, (path, part)) in
-            [("/no/such/place", "cannot open"), (&empty, "no files"), (&binary, "binary data")]
-                .into_iter()
-                .enumerate()
+            [("/no/such/place", "cannot open"), (&empty, "no files"), (&binary, "binary data")].into_iter().enumerate()
         {
             for (k, question) in [DataQuestion::Inspect, DataQuestion::Doctor].into_iter().enumerate() {
                 let ticket = 1 + (2 * ticket + k) as u64;

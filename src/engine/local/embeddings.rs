@@ -186,8 +186,7 @@ impl Embeddings {
             sum.files += 1;
             sum.bytes += about.len();
             let mut head = [0; HEAD];
-            let opened =
-                base::read::open(&path).and_then(|mut f| std::io::Read::read_exact(&mut f, &mut head));
+            let opened = base::read::open(&path).and_then(|mut f| std::io::Read::read_exact(&mut f, &mut head));
             if opened.is_ok() && head.starts_with(MAGIC) {
                 sum.vectors += u64::from(u32::from_le_bytes([head[12], head[13], head[14], head[15]]));
             }
@@ -206,11 +205,8 @@ impl Embeddings {
             return Vec::new();
         };
         let ours = |name: &str| name.starts_with(prefix) && name.ends_with(".vec");
-        let mut list: Vec<PathBuf> = entries
-            .flatten()
-            .filter(|e| e.file_name().to_str().is_some_and(ours))
-            .map(|e| e.path())
-            .collect();
+        let mut list: Vec<PathBuf> =
+            entries.flatten().filter(|e| e.file_name().to_str().is_some_and(ours)).map(|e| e.path()).collect();
         list.sort();
         list
     }

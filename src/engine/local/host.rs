@@ -88,16 +88,7 @@ pub(crate) struct LocalHost<'a> {
 impl<'a> LocalHost<'a> {
     /// A run that begins now.
     pub(crate) fn new(lent: Loan<'a>, outbox: Outbox, job: JobId, generation: Generation) -> Self {
-        Self {
-            lent,
-            outbox,
-            job,
-            generation,
-            meter: Meter::new(),
-            yielding: false,
-            silent: false,
-            told: Vec::new(),
-        }
+        Self { lent, outbox, job, generation, meter: Meter::new(), yielding: false, silent: false, told: Vec::new() }
     }
 
     /// The same host for an answer to a question about a finished run: it reports no progress.

@@ -262,11 +262,8 @@ mod tests {
         while let Some(AboutModel { ticket, model, what }) = queue.take_model() {
             taken.push((ticket, model, what));
         }
-        let expected = [
-            (2, "a", ModelQuestion::Inspect),
-            (1, "b", ModelQuestion::Inspect),
-            (3, "a", ModelQuestion::Check),
-        ];
+        let expected =
+            [(2, "a", ModelQuestion::Inspect), (1, "b", ModelQuestion::Inspect), (3, "a", ModelQuestion::Check)];
         assert_eq!(taken, expected.map(|(t, m, q)| (t, m.to_owned(), q)));
         assert!(queue.idle());
     }

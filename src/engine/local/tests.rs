@@ -64,8 +64,7 @@ fn small(model: &str) -> Spec {
     spec.interval.resamples = 200;
     spec.probe.replicates = 2;
     spec.probe.grid = "tiny".into();
-    let method =
-        |name: &str, values: &[f64]| MethodSpec { values: values.to_vec(), ..MethodSpec::named(name) };
+    let method = |name: &str, values: &[f64]| MethodSpec { values: values.to_vec(), ..MethodSpec::named(name) };
     spec.methods = vec![
         method("fgsm", &[0.0, 0.1, 1.0]),
         method("inlp", &[0.0, 1.0, 2.0]),
@@ -213,9 +212,8 @@ fn an_experiment_gives_every_point_with_its_interval_and_again_from_the_cache() 
     assert_eq!(rig.finish(), Outcome::Done);
     let again = rig.results().clone();
     assert!(again.probes.iter().all(|p| p.value.cached));
-    let values = |r: &Results| -> Vec<_> {
-        r.curves.iter().flat_map(|c| c.points.iter().map(|p| p.value.clone())).collect()
-    };
+    let values =
+        |r: &Results| -> Vec<_> { r.curves.iter().flat_map(|c| c.points.iter().map(|p| p.value.clone())).collect() };
     assert_eq!(values(&results), values(&again), "cached probes give the same numbers");
 }
 
@@ -398,9 +396,7 @@ fn a_model_without_a_head_is_intervened_on_at_and_below_the_oracle() {
         spec.site.oracle_layer = Some(LayerRef::Last);
         rig.send(run(job, spec));
         assert_eq!(rig.finish(), Outcome::Done);
-        assert!(
-            rig.results().curves.iter().all(|c| !c.points.is_empty()) && !rig.results().curves.is_empty()
-        );
+        assert!(rig.results().curves.iter().all(|c| !c.points.is_empty()) && !rig.results().curves.is_empty());
         assert!(rig.results().behaviour.is_empty(), "there is nothing that the model itself could say");
     }
 }
@@ -433,12 +429,7 @@ fn failures_name_what_is_wrong_and_the_engine_lives_on() {
     value.methods[1].values = vec![0.5];
     let mut layer = small(&model);
     layer.site.layer = LayerRef::At(9);
-    let cases = [
-        (absent, "no/such/folder"),
-        (method, "pdg"),
-        (value, "rank = 0.5"),
-        (layer, "layer 9 does not exist"),
-    ];
+    let cases = [(absent, "no/such/folder"), (method, "pdg"), (value, "rank = 0.5"), (layer, "layer 9 does not exist")];
     for (job, (spec, needle)) in (1..).zip(cases) {
         rig.send(run(job, spec));
         let Outcome::Failed(problem) = rig.finish() else { panic!("{needle}: it must fail") };

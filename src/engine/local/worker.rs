@@ -10,8 +10,7 @@ use super::inbox::{AboutModel, Inbox, WaitingRun};
 use super::shelf::Shelf;
 use crate::inspection::{CheckRow, Inspection};
 use crate::message::{
-    Answer, Command, EngineInfo, Event, Generation, JobId, ModelAnswer, ModelInfo, ModelQuestion,
-    NoticeLevel, Outcome,
+    Answer, Command, EngineInfo, Event, Generation, JobId, ModelAnswer, ModelInfo, ModelQuestion, NoticeLevel, Outcome,
 };
 use base::{Cancelled, Problem};
 use labs::fault::{Fault, problem};
@@ -185,8 +184,7 @@ impl Worker {
         let answer = catch_unwind(AssertUnwindSafe(|| self.examine(model, *what)));
         let answer = answer.unwrap_or_else(|panic| Err(internal(panic.as_ref())));
         let answer = answer.unwrap_or_else(ModelAnswer::Failed);
-        self.outbox
-            .send(Event::Answer { ticket: *ticket, answer: Answer::Model { model: model.clone(), answer } })
+        self.outbox.send(Event::Answer { ticket: *ticket, answer: Answer::Model { model: model.clone(), answer } })
     }
 
     /// Answers a question about one model.
@@ -201,9 +199,7 @@ impl Worker {
         let model = self.shelf.load(name, &mut |_| unless_closed(inbox)).map_err(told)?;
         let seconds = if known { 0.0 } else { begun.elapsed().as_secs_f64() };
         match what {
-            ModelQuestion::Inspect => {
-                Ok(ModelAnswer::Inspected(Box::new(Inspection::of(name, &model, seconds))))
-            }
+            ModelQuestion::Inspect => Ok(ModelAnswer::Inspected(Box::new(Inspection::of(name, &model, seconds)))),
             ModelQuestion::Check => {
                 let mut pulse = |_: usize, _: usize| unless_closed(inbox);
                 let dir = name.parse().and_then(|source| Files::at_hand(&source)).map(|files| files.folder());
@@ -231,9 +227,8 @@ impl Worker {
         let mut host = self.host(current.job, generation).answering();
         for share in [Share::Quick, Share::All] {
             host.give_way(share == Share::All);
-            let answered = catch_unwind(AssertUnwindSafe(|| {
-                current.experiment.answer(&waiting.question, share, &mut host)
-            }));
+            let answered =
+                catch_unwind(AssertUnwindSafe(|| current.experiment.answer(&waiting.question, share, &mut host)));
             let answered = answered.unwrap_or_else(|panic| Err(Fault::Failed(internal(panic.as_ref()))));
             match answered {
                 Ok(findings) => host.reply(waiting.ticket, findings, share == Share::All)?,

@@ -125,9 +125,7 @@ proptest! {
 /// An axis around the one strength of a control had ticks at -0.4 and 0.4.
 #[test]
 fn an_axis_of_one_value_has_one_tick() {
-    for (scale, value, label) in
-        [(Scale::Linear, 0.0, "0"), (Scale::Linear, 0.112, "0.112"), (Scale::Log, 8.0, "8")]
-    {
+    for (scale, value, label) in [(Scale::Linear, 0.0, "0"), (Scale::Linear, 0.112, "0.112"), (Scale::Log, 8.0, "8")] {
         assert_eq!(labels(&fitted(scale, None, &[value, value]), 700.0), [label]);
     }
     assert!(labels(&fitted(Scale::Linear, Some((0.0, 1.0)), &[0.5]), 700.0).len() > 2);

@@ -47,12 +47,7 @@ pub(crate) fn part(chart: &Chart<'_>, figure: &Figure, layer: usize, category: f
 }
 
 /// Bars from zero, with error bars: the k-th of several series.
-pub(crate) fn bars<'a>(
-    canvas: &Canvas<'a>,
-    chart: &mut Chart<'a>,
-    bars: &Bars,
-    place: (usize, usize),
-) -> Drawn {
+pub(crate) fn bars<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, bars: &Bars, place: (usize, usize)) -> Drawn {
     for bar in &bars.bars {
         let span = if bar.bin { (bar.from, bar.to) } else { narrowed(chart, (bar.from, bar.to), place.1) };
         let (from, to) = slot(span, place);

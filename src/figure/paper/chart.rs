@@ -52,9 +52,7 @@ impl Ranged for Ruler {
     fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
         match hint.weight() {
             KeyPointWeight::Any => Vec::new(),
-            KeyPointWeight::Bold => {
-                self.ticks.iter().filter(|t| !t.label.is_empty()).map(|t| t.value).collect()
-            }
+            KeyPointWeight::Bold => self.ticks.iter().filter(|t| !t.label.is_empty()).map(|t| t.value).collect(),
         }
     }
 
@@ -99,8 +97,7 @@ impl<'a> Chart<'a> {
     pub(crate) fn new(canvas: &Canvas<'a>, figure: &Figure, top: f64, bottom: f64) -> Drawn<Self> {
         let (fonts, look) = (canvas.fonts, canvas.look);
         let (x, y) = (Fitted::horizontal(figure), Fitted::vertical(figure));
-        let rules =
-            figure.layers.iter().any(|l| matches!(l, Layer::Rule(r) if r.upright && !r.label.is_empty()));
+        let rules = figure.layers.iter().any(|l| matches!(l, Layer::Rule(r) if r.upright && !r.label.is_empty()));
         // Labels of upright rules go above the frame, where there are no data.
         let top = top + 6.0 + if rules { SMALL + 4.0 } else { 0.0 };
         // The height of the frame, before the width of its labels is known.
@@ -108,8 +105,7 @@ impl<'a> Chart<'a> {
         let y_name = named(fonts, &figure.y.label, rough);
         let beside_ticks = y.ticks(&y_room(rough));
         let beside_ticks = beside_ticks.iter().map(|t| fonts.width(&t.label, SMALL)).fold(0.0, f64::max);
-        let left =
-            look.margin + height_of(&y_name, LABEL) + beside_ticks.min(longest(canvas)) + 2.0 * TICK + 4.0;
+        let left = look.margin + height_of(&y_name, LABEL) + beside_ticks.min(longest(canvas)) + 2.0 * TICK + 4.0;
         let right = look.width - look.margin - beside(canvas, figure);
         let right = right.max(left + 20.0);
         let labels = labels(fonts, &x, right - left);
@@ -125,11 +121,8 @@ impl<'a> Chart<'a> {
         let y_length = floor - top - 2.0 * inset(&y);
         let y_ticks = y.ticks(&y_room(y_length)).into_iter();
         let y_ticks = y_ticks.map(|t| Tick { label: fonts.cut(&t.label, SMALL, longest(canvas)), ..t });
-        let ruler = |fitted: &Fitted, ticks: Vec<Tick>| Ruler {
-            fitted: fitted.clone(),
-            ticks,
-            inset: pixels(inset(fitted)),
-        };
+        let ruler =
+            |fitted: &Fitted, ticks: Vec<Tick>| Ruler { fitted: fitted.clone(), ticks, inset: pixels(inset(fitted)) };
         let area = canvas.area.margin(
             pixels(top),
             pixels(canvas_height(canvas) - floor - below),
@@ -306,11 +299,7 @@ fn labels(fonts: &Fonts<'_>, x: &Fitted, width: f64) -> Labels {
         lines.iter().all(|line| !line.ends_with('…'))
     };
     let most = ((slot + GAP) / (SMALL * LINE)) as usize;
-    if names.iter().all(wraps) {
-        Labels::Wrapped(slot)
-    } else {
-        Labels::Upright(most.clamp(1, CATEGORY_LINES))
-    }
+    if names.iter().all(wraps) { Labels::Wrapped(slot) } else { Labels::Upright(most.clamp(1, CATEGORY_LINES)) }
 }
 
 fn x_ticks(fonts: &Fonts<'_>, x: &Fitted, labels: Labels, width: f64) -> Vec<Tick> {
@@ -321,10 +310,7 @@ fn x_ticks(fonts: &Fonts<'_>, x: &Fitted, labels: Labels, width: f64) -> Vec<Tic
         Labels::Straight => x.ticks(&Room { length, gap: GAP, terse: false, measure: &wide }),
         Labels::Wrapped(slot) => {
             let ticks = x.ticks(&Room { length, gap: 0.0, terse: false, measure: &|_| 0.0 });
-            let wrap = |t: Tick| Tick {
-                label: fonts.wrapped(&t.label, SMALL, slot, CATEGORY_LINES).join("\n"),
-                ..t
-            };
+            let wrap = |t: Tick| Tick { label: fonts.wrapped(&t.label, SMALL, slot, CATEGORY_LINES).join("\n"), ..t };
             ticks.into_iter().map(wrap).collect()
         }
         Labels::Upright(most) => {

@@ -45,8 +45,7 @@ pub(crate) fn draw(canvas: &Canvas<'_>, graph: &Graph, (left, right): (f64, f64)
     let share = |v: f64, lo: f64, hi: f64| {
         if v.is_finite() && hi > lo { (v - lo) / (hi - lo) } else { 0.5 }
     };
-    let area =
-        Area { left, right, top: top + (AROUND + NODE) / 2.0, bottom: top + height - (AROUND + NODE) / 2.0 };
+    let area = Area { left, right, top: top + (AROUND + NODE) / 2.0, bottom: top + height - (AROUND + NODE) / 2.0 };
     let position = |n: &Node| (share(n.at.0, x0, x1), share(n.at.1, y0, y1));
     let (size, nodes) = layout(canvas, graph, area, &position);
     // The highlighted path is drawn over the rest, and labels over all arrows.
@@ -85,12 +84,7 @@ fn way(nodes: &[Placed], edge: &Edge, edges: (f64, f64)) -> Option<(Vec<At>, boo
 }
 
 /// Nodes in the largest letters, and in the fewest lines, in which all names are whole, no boxes touch and no arrow runs through one.
-fn layout(
-    canvas: &Canvas<'_>,
-    graph: &Graph,
-    area: Area,
-    position: &dyn Fn(&Node) -> At,
-) -> (f64, Vec<Placed>) {
+fn layout(canvas: &Canvas<'_>, graph: &Graph, area: Area, position: &dyn Fn(&Node) -> At) -> (f64, Vec<Placed>) {
     // Narrow pages have less air in their boxes and between them.
     let air = (12.0f64).min((area.right - area.left) / 50.0);
     let place = |(size, most): (f64, usize), longest: f64| -> Vec<Placed> {

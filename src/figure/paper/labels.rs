@@ -133,8 +133,7 @@ pub(crate) fn rule<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, rule: &Rule, from
 /// A guide with its ticks; its label is to the right of its last point.
 pub(crate) fn guide<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, guide: &Guide) -> Drawn {
     let look = canvas.look;
-    let shown: Vec<(f64, f64)> =
-        guide.points.iter().copied().filter(|&(x, y)| chart.at(x, y).is_some()).collect();
+    let shown: Vec<(f64, f64)> = guide.points.iter().copied().filter(|&(x, y)| chart.at(x, y).is_some()).collect();
     let last = shown.last().and_then(|&(x, y)| chart.at(x, y));
     chart.draw_series(LineSeries::new(shown, style(canvas, Pen::new(look.pale, 1.1))))?;
     for (x, y, label) in &guide.ticks {

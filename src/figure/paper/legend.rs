@@ -50,9 +50,7 @@ impl Sample {
 
     fn hue(&self) -> Option<usize> {
         match self {
-            Sample::Line(role) | Sample::Bar(role) | Sample::Range(role) | Sample::Span(role) => {
-                Some(role.hue)
-            }
+            Sample::Line(role) | Sample::Bar(role) | Sample::Range(role) | Sample::Span(role) => Some(role.hue),
             _ => None,
         }
     }
@@ -133,8 +131,7 @@ impl Legend {
         let (l, m, r) = (chart.left + AIR, (chart.left + chart.right - wide) / 2.0, chart.right - AIR - wide);
         let (t, c, b) = (chart.top + AIR, (chart.top + chart.bottom - y) / 2.0, chart.bottom - AIR - y);
         let corners = [(r, t), (l, t), (r, b), (l, b), (r, c), (l, c), (m, t), (m, b)];
-        let around =
-            |(x, top): At| -> Rect { ((x - AIR / 2.0, top - 3.0), (x + wide + AIR / 2.0, top + y + 2.0)) };
+        let around = |(x, top): At| -> Rect { ((x - AIR / 2.0, top - 3.0), (x + wide + AIR / 2.0, top + y + 2.0)) };
         let Some(at) = corners.into_iter().find(|at| canvas.is_free(from, around(*at))) else {
             return Ok(false);
         };
@@ -225,13 +222,10 @@ fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> Drawn {
             if role.dash.is_some() {
                 canvas.line(&[(x, y), (x + width, y)], pen(&look, *role))?;
             }
-            let marker =
-                role.marker.map(|m| canvas.marker((x + width / 2.0, y), m, 3.4, look.series(role.hue)));
+            let marker = role.marker.map(|m| canvas.marker((x + width / 2.0, y), m, 3.4, look.series(role.hue)));
             marker.unwrap_or(Ok(()))
         }
-        Sample::Range(role) => {
-            canvas.rectangle(upper, lower, look.series(role.hue), 3.0 * super::lines::RANGE)
-        }
+        Sample::Range(role) => canvas.rectangle(upper, lower, look.series(role.hue), 3.0 * super::lines::RANGE),
         Sample::Span(role) => {
             let colour = look.series(role.hue);
             canvas.rectangle(upper, lower, colour, super::bars::SPAN)?;

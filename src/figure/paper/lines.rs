@@ -107,17 +107,13 @@ pub(crate) fn line<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, line: &Line) 
                 chart.at(x, y).map_or(Ok(()), |at| canvas.disc(at, 1.8, colour))?;
             }
             // A stretch with a faint end is faint; otherwise a line is as heavy as its role, whatever its points are.
-            let faint =
-                |pair: &[(f64, (f64, Emphasis))]| pair.iter().any(|(_, (_, e))| *e == Emphasis::Faint);
+            let faint = |pair: &[(f64, (f64, Emphasis))]| pair.iter().any(|(_, (_, e))| *e == Emphasis::Faint);
             let mut rest = run.as_slice();
             while rest.len() > 1 {
                 let same = rest.windows(2).take_while(|pair| faint(pair) == faint(&rest[..2])).count();
                 let emphasis = if faint(&rest[..2]) { Emphasis::Faint } else { line.role.emphasis };
                 let stretch: Vec<(f64, f64)> = rest[..=same].iter().map(|(x, (y, _))| (*x, *y)).collect();
-                chart.draw_series(LineSeries::new(
-                    stretch,
-                    style(canvas, pen(&canvas.look, role(emphasis))),
-                ))?;
+                chart.draw_series(LineSeries::new(stretch, style(canvas, pen(&canvas.look, role(emphasis)))))?;
                 rest = &rest[same..];
             }
         }
@@ -126,8 +122,7 @@ pub(crate) fn line<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, line: &Line) 
         let mut last: Option<(At, Emphasis)> = None;
         for (x, (y, emphasis)) in points {
             let Some(at) = chart.at(x, y) else { continue };
-            let near =
-                |(to, same): (At, Emphasis)| same == emphasis && (at.0 - to.0).hypot(at.1 - to.1) < APART;
+            let near = |(to, same): (At, Emphasis)| same == emphasis && (at.0 - to.0).hypot(at.1 - to.1) < APART;
             if last.is_some_and(near) {
                 continue;
             }
@@ -155,8 +150,7 @@ pub(crate) fn points<'a>(
     let thin = style(canvas, pen);
     let ranges = figure.layers.iter().any(|l| matches!(l, Layer::Ranges(_)));
     let mut taken: Vec<Rect> = Vec::new();
-    let air =
-        |a: At, b: At| ((a.0.min(b.0) - 1.0, a.1.min(b.1) - 1.0), (a.0.max(b.0) + 1.0, a.1.max(b.1) + 1.0));
+    let air = |a: At, b: At| ((a.0.min(b.0) - 1.0, a.1.min(b.1) - 1.0), (a.0.max(b.0) + 1.0, a.1.max(b.1) + 1.0));
     for p in &points.points {
         let (from, to) = if ranges { bars::part(chart, figure, layer, p.x) } else { (p.x, p.x) };
         let x = f64::midpoint(from, to);

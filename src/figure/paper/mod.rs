@@ -32,12 +32,7 @@ const TITLE_LINES: usize = 2;
 ///
 /// # Errors
 /// [`super::FigureError::Draw`] if plotters cannot lay the figure out.
-pub(crate) fn lay_out<'a>(
-    figure: &Figure,
-    fonts: &'a Fonts<'a>,
-    notes: &[String],
-    look: Look,
-) -> Drawn<Scene<'a>> {
+pub(crate) fn lay_out<'a>(figure: &Figure, fonts: &'a Fonts<'a>, notes: &[String], look: Look) -> Drawn<Scene<'a>> {
     let legend = Legend::new(figure);
     let inside = look.legend_inside && figure.has_axes() && !legend.is_empty();
     if inside && let Some(scene) = attempt(figure, fonts, notes, look, (&legend, true))? {
@@ -108,8 +103,7 @@ fn attempt<'a>(
 /// rows.
 fn height(figure: &Figure, look: Look) -> f64 {
     let flat = look.width * look.aspect;
-    let same =
-        figure.x.range.is_some() && figure.x.range == figure.y.range && figure.x.scale == figure.y.scale;
+    let same = figure.x.range.is_some() && figure.x.range == figure.y.range && figure.x.scale == figure.y.scale;
     if same {
         return (look.width * 0.92).min(f64::max(flat, 560.0));
     }

@@ -2,9 +2,7 @@
 
 use super::super::canvas::{At, Item, Scene};
 use super::super::font::Fonts;
-use super::super::layers::{
-    Datum, Edge, Graph, Line, Node, Points, Range, Ranges, RankLine, Ranks, Rule, Spot,
-};
+use super::super::layers::{Datum, Edge, Graph, Line, Node, Points, Range, Ranges, RankLine, Ranks, Rule, Spot};
 use super::super::overlap::{reaches, text_box};
 use super::super::role::Marker;
 use super::super::{Axis, Figure, Layer, Options, Role, Style};
@@ -47,16 +45,11 @@ fn the_label_of_a_rule_lies_on_no_line_where_there_is_room_elsewhere() {
     let rule = Rule { at: 0.5, upright: false, label: "a constant answer".into() };
     let figure = chart(vec![flat("", 0.47, 99, 20), flat("", 0.53, 99, 20), Layer::Rule(rule)]);
     drawn(&figure, |scene| {
-        let at = scene
-            .items
-            .iter()
-            .position(|i| matches!(i, Item::Text { text, .. } if text.contains("constant")));
+        let at = scene.items.iter().position(|i| matches!(i, Item::Text { text, .. } if text.contains("constant")));
         let Some(Item::Text { text, at, kind }) = at.map(|at| &scene.items[at]) else { panic!("no label") };
         let room = text_box(scene.fonts, text, *at, kind);
-        let lines = scene
-            .items
-            .iter()
-            .filter(|i| matches!(i, Item::Line { pen, .. } if pen.alpha == 1.0 && pen.width > 1.0));
+        let lines =
+            scene.items.iter().filter(|i| matches!(i, Item::Line { pen, .. } if pen.alpha == 1.0 && pen.width > 1.0));
         assert!(lines.filter(|i| reaches(scene.fonts, i, room)).count() == 0, "{room:?}");
     });
 }
@@ -137,14 +130,10 @@ fn a_graph_in_a_column_has_whole_names_of_one_size_and_arrows_around_its_nodes()
         let named: Vec<_> = named.collect();
         assert!(named.iter().all(|n| n.2 == named[0].2), "{named:?}");
         // The shaft of an arrow has many points.
-        let shafts =
-            || scene.items.iter().filter(|i| matches!(i, Item::Line { points, .. } if points.len() > 8));
+        let shafts = || scene.items.iter().filter(|i| matches!(i, Item::Line { points, .. } if points.len() > 8));
         assert_eq!(shafts().count(), 7);
         for (name, room, _) in &named {
-            assert!(
-                shafts().all(|shaft| !reaches(scene.fonts, shaft, *room)),
-                "an arrow runs through {name}"
-            );
+            assert!(shafts().all(|shaft| !reaches(scene.fonts, shaft, *room)), "an arrow runs through {name}");
         }
     });
 }

@@ -38,9 +38,8 @@ pub(crate) fn draw(canvas: &Canvas<'_>, tokens: &Tokens, (left, right): (f64, f6
         tokens.strips.iter().map(|s| fonts.cut(&printable_label(&s.label), SMALL, longest)).collect();
     let start = left + names.iter().map(|n| fonts.width(n, SMALL)).fold(0.0, f64::max) + 12.0;
     let columns = tokens.columns();
-    let text = |strip: usize, at: usize| {
-        fonts.cut(&printable_label(&tokens.strips[strip].tokens[at].text), WORD, LONGEST)
-    };
+    let text =
+        |strip: usize, at: usize| fonts.cut(&printable_label(&tokens.strips[strip].tokens[at].text), WORD, LONGEST);
     let wide = |column: &Vec<Option<usize>>| {
         let each = column.iter().enumerate().filter_map(|(k, at)| Some(fonts.width(&text(k, (*at)?), WORD)));
         each.fold(22.0, f64::max) + 10.0

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ttf_parser::{Face, GlyphId, Tag};
 
 /// Tables that a PDF reader needs.
-const TABLES: [&[u8; 4]; 9] =
-    [b"cvt ", b"fpgm", b"glyf", b"head", b"hhea", b"hmtx", b"loca", b"maxp", b"prep"];
+const TABLES: [&[u8; 4]; 9] = [b"cvt ", b"fpgm", b"glyf", b"head", b"hhea", b"hmtx", b"loca", b"maxp", b"prep"];
 /// Deepest nesting of composed glyphs.
 const DEEPEST: usize = 6;
 
@@ -82,9 +81,8 @@ pub(super) fn subset(bytes: &[u8], glyphs: &BTreeSet<u16>) -> Option<Subset> {
 
 /// Six letters that differ between subsets.
 fn tag(glyphs: &BTreeSet<u16>) -> String {
-    let mut hash = glyphs
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325u64, |h, g| (h ^ u64::from(*g)).wrapping_mul(0x100_0000_01b3));
+    let mut hash =
+        glyphs.iter().fold(0xcbf2_9ce4_8422_2325u64, |h, g| (h ^ u64::from(*g)).wrapping_mul(0x100_0000_01b3));
     let mut letter = || {
         let k = (hash % 26) as u8;
         hash /= 26;

@@ -47,9 +47,8 @@ fn the_last_row_and_column_have_the_colour_of_the_page() {
 impl Picture {
     /// Pixels of exactly this colour inside a part of the picture, in shares of its width and height.
     fn count(&self, Rgb(r, g, b): Rgb, x: (f64, f64), y: (f64, f64)) -> usize {
-        let part = |size: u32, (from, to): (f64, f64)| {
-            (f64::from(size) * from) as usize..(f64::from(size) * to) as usize
-        };
+        let part =
+            |size: u32, (from, to): (f64, f64)| (f64::from(size) * from) as usize..(f64::from(size) * to) as usize;
         let wide = self.width as usize * 3;
         let rows = part(self.height, y).map(|row| &self.pixels[row * wide..(row + 1) * wide]);
         rows.flat_map(|row| part(self.width, x).map(move |c| &row[c * 3..c * 3 + 3]))

@@ -54,9 +54,7 @@ pub fn curves() -> Figure {
         vec![
             curve("completeness C", role.dash(Dash::Dashed).accent(0), &c),
             curve("selectivity S", role.dash(Dash::Dotted).accent(1), &s),
-            curve("reliability R", role.marker(Marker::Circle).accent(2), &|x| {
-                2.0 * c(x) * s(x) / (c(x) + s(x))
-            }),
+            curve("reliability R", role.marker(Marker::Circle).accent(2), &|x| 2.0 * c(x) * s(x) / (c(x) + s(x))),
             Layer::Rule(Rule { at: 0.112, upright: true, label: "ε = 0.112".into() }),
         ],
     )
@@ -124,10 +122,7 @@ pub fn bars() -> Figure {
     figure(
         "stability",
         "Stability of verbalisations by relation",
-        Axis::of(
-            "relation",
-            names(&["P19 born in", "P36 capital", "P101 field", "P103 language", "P495 origin"]),
-        ),
+        Axis::of("relation", names(&["P19 born in", "P36 capital", "P101 field", "P103 language", "P495 origin"])),
         Axis::linear("share of stable subjects").from_to(0.0, 1.0),
         vec![layer(0, "bert-mini"), layer(1, "gpt2-mini")],
     )
@@ -138,10 +133,7 @@ pub fn histogram() -> Figure {
     let layer = |k: usize, label: &str| {
         let bar = |b: usize| {
             let from = b as f64 / 12.0;
-            Bar {
-                n: 1000.into(),
-                ..Bar::bin(from, (b + 1) as f64 / 12.0, (40.0 + 200.0 * noise(3 * b + k)).round())
-            }
+            Bar { n: 1000.into(), ..Bar::bin(from, (b + 1) as f64 / 12.0, (40.0 + 200.0 * noise(3 * b + k)).round()) }
         };
         Layer::Bars(Bars { label: label.into(), role: Role::nth(k), bars: (0..12).map(bar).collect() })
     };
@@ -303,20 +295,9 @@ pub fn hostile() -> Figure {
     let bad = BAD.to_owned();
     let values = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -1.0, f64::MAX, f64::MIN_POSITIVE, 0.5];
     let role = Role { hue: usize::MAX, ..Role::nth(2).marker(Marker::Star) };
-    let points = values.iter().map(|&x| Datum {
-        x,
-        y: x,
-        band: Some((x, -x)),
-        inner: Some((-x, x)),
-        ..Datum::default()
-    });
-    let spots = values.iter().map(|&x| Spot {
-        x,
-        y: x,
-        x_band: Some((x, -x)),
-        label: bad.clone(),
-        ..Spot::default()
-    });
+    let points =
+        values.iter().map(|&x| Datum { x, y: x, band: Some((x, -x)), inner: Some((-x, x)), ..Datum::default() });
+    let spots = values.iter().map(|&x| Spot { x, y: x, x_band: Some((x, -x)), label: bad.clone(), ..Spot::default() });
     let bars = values.iter().map(|&y| Bar { band: Some((y, -y)), ..Bar::bin(y, -y, y) });
     let ranges = values.iter().map(|&y| Range {
         category: usize::MAX,
@@ -336,11 +317,7 @@ pub fn hostile() -> Figure {
             Layer::Bars(Bars { label: bad.clone(), role, bars: bars.collect() }),
             Layer::Ranges(Ranges { label: bad.clone(), role, ranges: ranges.collect() }),
             Layer::Ranks(Ranks {
-                lines: vec![RankLine {
-                    label: bad.clone(),
-                    role,
-                    ranks: values.iter().map(|v| Some(*v)).collect(),
-                }],
+                lines: vec![RankLine { label: bad.clone(), role, ranks: values.iter().map(|v| Some(*v)).collect() }],
             }),
             Layer::Rule(Rule { at: f64::NAN, upright: true, label: bad.clone() }),
             Layer::Rule(Rule { at: f64::INFINITY, upright: false, label: bad.clone() }),
@@ -353,9 +330,7 @@ pub fn hostile() -> Figure {
                 rows: vec![values.iter().map(|v| Cell::from(*v)).collect()],
             }),
         ],
-        provenance: Provenance {
-            entries: vec![(bad.clone(), bad.repeat(100)), (String::new(), String::new())],
-        },
+        provenance: Provenance { entries: vec![(bad.clone(), bad.repeat(100)), (String::new(), String::new())] },
     }
 }
 

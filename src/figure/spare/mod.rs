@@ -121,7 +121,10 @@ impl Spare {
     pub(crate) fn notes(&self, boxed: &BTreeSet<char>) -> Vec<String> {
         let mut notes = Vec::new();
         if boxed.iter().any(|c| !stands_alone(*c)) {
-            notes.push("scripts that run from right to left or join their letters are boxes here, and text in the SVG".to_owned());
+            notes.push(
+                "scripts that run from right to left or join their letters are boxes here, and text in the SVG"
+                    .to_owned(),
+            );
         }
         if boxed.iter().any(|c| stands_alone(*c)) {
             notes.push("a box with digits stands for a character that no font here has".to_owned());
@@ -188,11 +191,7 @@ pub fn spare_font(c: char) -> Result<String, String> {
     if spare.unreadable {
         return Err(format!("{VARIABLE} names no font that can be read"));
     }
-    spare
-        .names()
-        .first()
-        .cloned()
-        .ok_or_else(|| format!("PNGs show characters such as {c} as boxes: {}", advice()))
+    spare.names().first().cloned().ok_or_else(|| format!("PNGs show characters such as {c} as boxes: {}", advice()))
 }
 
 /// The faces of a file that have some of the characters.

@@ -16,8 +16,8 @@ const MOST_BYTES: u64 = 64 << 20;
 const VERSIONS: [[u8; 4]; 3] = [[0, 1, 0, 0], *b"true", *b"OTTO"];
 /// The tables that outlines and widths come from.
 const NEEDED: [&[u8; 4]; 14] = [
-    b"head", b"hhea", b"maxp", b"hmtx", b"cmap", b"glyf", b"loca", b"CFF ", b"CFF2", b"OS/2", b"fvar",
-    b"gvar", b"avar", b"HVAR",
+    b"head", b"hhea", b"maxp", b"hmtx", b"cmap", b"glyf", b"loca", b"CFF ", b"CFF2", b"OS/2", b"fvar", b"gvar",
+    b"avar", b"HVAR",
 ];
 
 /// A table of a face, in memory.

@@ -117,9 +117,7 @@ fn corners(spare: &Spare, text: &str) -> Corners {
 #[test]
 fn a_font_of_the_system_draws_what_the_embedded_one_lacks_two_columns_wide() {
     let spare = search(&[("fonts/a/b/han.TTF", font(&[('中', 'M'), ('文', 'W')], 400))], None, "中文");
-    assert!(
-        draws(&spare, "中文") && spare.names() == ["han.TTF"] && spare.notes(&BTreeSet::new()).is_empty()
-    );
+    assert!(draws(&spare, "中文") && spare.names() == ["han.TTF"] && spare.notes(&BTreeSet::new()).is_empty());
     assert!((Fonts::with(spare.faces()).width("中文", 10.0) - 20.0).abs() < 1e-9);
     let drawn = corners(&spare, "中文");
     assert_eq!(drawn.inks, [Ink::Plain, Ink::Plain]);
@@ -136,24 +134,18 @@ fn a_font_of_the_system_draws_what_the_embedded_one_lacks_two_columns_wide() {
 
 #[test]
 fn without_a_font_boxes_stay_and_the_note_says_what_to_install() {
-    let spare =
-        search(&[("fonts/a.ttf", font(&[('日', 'M')], 400)), ("fonts/b.txt", Vec::new())], None, "中");
+    let spare = search(&[("fonts/a.ttf", font(&[('日', 'M')], 400)), ("fonts/b.txt", Vec::new())], None, "中");
     assert!(!draws(&spare, "中") && spare.names().is_empty());
     let notes = spare.notes(&BTreeSet::from(['中'])).join(" ");
-    assert!(
-        notes.contains("a box with digits") && notes.contains("Noto Sans CJK") && notes.contains(VARIABLE)
-    );
+    assert!(notes.contains("a box with digits") && notes.contains("Noto Sans CJK") && notes.contains(VARIABLE));
     assert_eq!(corners(&spare, "中").inks[0], Ink::Hollow);
 }
 
 /// Drawn letter by letter from the left, Hebrew was there, and backwards.
 #[test]
 fn a_script_that_has_to_be_laid_out_stays_in_boxes_and_the_note_says_so() {
-    let spare = search(
-        &[("fonts/a.ttf", font(&[('א', 'x'), ('ب', 'x'), ('क', 'x'), ('中', 'M')], 400))],
-        None,
-        "אبक中",
-    );
+    let spare =
+        search(&[("fonts/a.ttf", font(&[('א', 'x'), ('ب', 'x'), ('क', 'x'), ('中', 'M')], 400))], None, "אبक中");
     assert!(draws(&spare, "中") && ['א', 'ب', 'क'].iter().all(|c| !draws(&spare, &c.to_string())));
     let notes = spare.notes(&BTreeSet::from(['א'])).join(" ");
     assert!(notes.contains("right to left") && !notes.contains("install"), "{notes}");
@@ -192,19 +184,12 @@ fn a_named_file_wins_over_the_search() {
         ("none.ttf", b"no font".to_vec()),
     ];
     let spare = search(&files, Some("own.ttf"), "中文");
-    assert!(
-        spare.names() == ["own.ttf", "a.ttf"]
-            && draws(&spare, "中文")
-            && spare.notes(&BTreeSet::new()).is_empty()
-    );
+    assert!(spare.names() == ["own.ttf", "a.ttf"] && draws(&spare, "中文") && spare.notes(&BTreeSet::new()).is_empty());
     assert_ne!(corners(&spare, "中"), corners(&search(&files, None, "中文"), "中"));
     for wrong in ["none.ttf", "missing.ttf", "fonts"] {
         let spare = search(&files, Some(wrong), "中文");
         let notes = spare.notes(&BTreeSet::new());
-        assert!(
-            draws(&spare, "中文") && notes.len() == 1 && notes[0].contains(VARIABLE),
-            "{wrong}: {notes:?}"
-        );
+        assert!(draws(&spare, "中文") && notes.len() == 1 && notes[0].contains(VARIABLE), "{wrong}: {notes:?}");
     }
 }
 

@@ -23,14 +23,7 @@ fn spans(lengths: &[(usize, usize)], every: usize, heads: usize) -> (Vec<Span>, 
 }
 
 /// The definition in f64: probabilities of one query row and its output.
-fn exact(
-    a: &Attention<'_>,
-    q: &[f64],
-    kv: &[f64],
-    span: &Span,
-    head: usize,
-    query: usize,
-) -> (Vec<f64>, Vec<f64>) {
+fn exact(a: &Attention<'_>, q: &[f64], kv: &[f64], span: &Span, head: usize, query: usize) -> (Vec<f64>, Vec<f64>) {
     let (g, at) = (a.group(head), query * a.q_ld + head * a.dim);
     let dot = |key: usize| {
         let k = (span.rows.start + key) * a.kv_ld + a.k_from + g * a.dim;

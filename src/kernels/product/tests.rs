@@ -18,9 +18,7 @@ fn numbers(n: usize, seed: u32) -> Vec<f32> {
 }
 
 fn close(got: &[f32], ld: usize, want: &[f64], n: usize) -> bool {
-    want.chunks(n)
-        .zip(got.chunks(ld))
-        .all(|(w, g)| w.iter().zip(g).all(|(w, g)| (w - f64::from(*g)).abs() < 2e-5))
+    want.chunks(n).zip(got.chunks(ld)).all(|(w, g)| w.iter().zip(g).all(|(w, g)| (w - f64::from(*g)).abs() < 2e-5))
 }
 
 /// The units that multiply in bf16 here; says which this machine lacks.
@@ -174,11 +172,7 @@ fn a_row_in_bf16_does_not_depend_on_its_neighbours_by_any_unit() {
             };
             let all = run(Team::Pool, 0..600);
             for rows in [0..1, 17..18, 3..60, 100..300, 15..600, 599..600] {
-                assert_eq!(
-                    run(Team::Solo, rows.clone()),
-                    all[rows.start * n..rows.end * n],
-                    "{unit} {rows:?}"
-                );
+                assert_eq!(run(Team::Solo, rows.clone()), all[rows.start * n..rows.end * n], "{unit} {rows:?}");
             }
         }
     }

@@ -70,8 +70,7 @@ mod tests {
 
     #[test]
     fn names_read_as_prose() {
-        let of =
-            |names: &[&str]| listed(&names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>(), "models");
+        let of = |names: &[&str]| listed(&names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>(), "models");
         assert_eq!(of(&["/far/away/bert"]), "bert");
         assert_eq!(of(&["a", "b", "c"]), "a, b and c");
         assert_eq!(of(&["a", "b", "c", "d"]), "4 models");

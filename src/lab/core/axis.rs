@@ -129,8 +129,7 @@ fn models(partial: &Table) -> impl Iterator<Item = &str> {
 fn layers(partial: &Table) -> Result<Vec<Value>, String> {
     let mut least = None;
     for name in models(partial) {
-        let depth =
-            depth(name).map_err(|e| format!("is \"all\", and the layers of `{name}` are not known: {e}"))?;
+        let depth = depth(name).map_err(|e| format!("is \"all\", and the layers of `{name}` are not known: {e}"))?;
         least = Some(least.map_or(depth, |l: usize| l.min(depth)));
     }
     match least {
@@ -166,9 +165,7 @@ fn set(table: &mut Table, key: &str, value: Value) -> Result<(), String> {
     }
     match at.insert(rest.to_owned(), value) {
         None => Ok(()),
-        Some(_) => {
-            Err(format!("sets `{key}`, which is given elsewhere in the file too: leave one of them out"))
-        }
+        Some(_) => Err(format!("sets `{key}`, which is given elsewhere in the file too: leave one of them out")),
     }
 }
 

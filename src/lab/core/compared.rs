@@ -133,10 +133,7 @@ mod tests {
 
     #[test]
     fn only_what_both_runs_have_is_compared() {
-        let (a, b) = (
-            [number("x", 0.5, 0.03), number("y", 0.1, 0.0)],
-            [number("x", 0.6, 0.04), number("z", 1.0, 0.1)],
-        );
+        let (a, b) = ([number("x", 0.5, 0.03), number("y", 0.1, 0.0)], [number("x", 0.6, 0.04), number("z", 1.0, 0.1)]);
         let both = common((&a, &[]), (&b, &[]));
         assert_eq!(both.len(), 1);
         let d = both[0].difference;

@@ -246,8 +246,7 @@ mod tests {
         let of = |limit| within_limit(&[forecast(10 << 20, Some(limit)), forecast(100 << 20, Some(limit))]);
         let Err(Fault::Failed(problem)) = of(100 << 20) else { panic!("it has no room to spare") };
         assert!(problem.what.contains("the limit is 100.0 MB"), "{problem}");
-        let enough: u64 =
-            problem.hint.split("limit ").nth(1).unwrap().split('M').next().unwrap().parse().unwrap();
+        let enough: u64 = problem.hint.split("limit ").nth(1).unwrap().split('M').next().unwrap().parse().unwrap();
         assert!(of(enough << 20).is_ok() && of((enough * 9 / 10) << 20).is_err(), "{problem}");
     }
 

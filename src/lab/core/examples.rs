@@ -97,10 +97,7 @@ impl TaskSpec {
     pub fn reach(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         let Some(file) = self.data_path() else { return Ok(()) };
         if file.is_dir() {
-            return refuse.because(
-                "task.data",
-                format!(": {}: it is a folder; name one of its files", file.display()),
-            );
+            return refuse.because("task.data", format!(": {}: it is a folder; name one of its files", file.display()));
         }
         if let Err(e) = Reading::open(&file) {
             return refuse.because("task.data", format!(": {e}"));
@@ -146,8 +143,7 @@ impl TaskSpec {
         if let Some(phi) = self.phi {
             refuse.outside("task.phi", phi, -0.95..=0.95)?;
             if !task.has_correlation() {
-                let problem =
-                    format!("cannot be set for the task `{}`: its properties follow from the words", task.id);
+                let problem = format!("cannot be set for the task `{}`: its properties follow from the words", task.id);
                 return refuse.because("task.phi", problem);
             }
         }
@@ -166,10 +162,8 @@ impl TaskSpec {
             refuse.no_file("task.data", data)?;
         }
         if !self.also.is_empty() {
-            return refuse.because(
-                "task.also",
-                "cannot be set beside labels of a file: name all of them in `task.keep`".into(),
-            );
+            return refuse
+                .because("task.also", "cannot be set beside labels of a file: name all of them in `task.keep`".into());
         }
         if self.phi.is_some() {
             let problem = "cannot be set where `task.data` names a file: its rows decide".to_owned();

@@ -56,20 +56,7 @@ impl Comparison {
     pub fn of(lab: LabId, spec: &str, question: String, what: String, test: &str) -> Self {
         let (spec, test) = (spec.to_owned(), test.to_owned());
         let (planned, interim, anytime, curve) = (false, false, None, Vec::new());
-        Self {
-            lab,
-            spec,
-            question,
-            what,
-            test,
-            n: 0,
-            p: f64::NAN,
-            least: 0.0,
-            planned,
-            interim,
-            anytime,
-            curve,
-        }
+        Self { lab, spec, question, what, test, n: 0, p: f64::NAN, least: 0.0, planned, interim, anytime, curve }
     }
 
     /// True if two of them answer one question.
@@ -197,8 +184,7 @@ pub fn correct<'a>(members: impl IntoIterator<Item = &'a Comparison>) -> Correct
         (family.size, family.simes) = (p.len(), simes(&p));
         family.level = Some(ALPHA).filter(|_| family.planned);
     }
-    let mut open: Vec<&mut Tested<'_>> =
-        found.families.iter_mut().filter(|f| !f.planned && f.size > 0).collect();
+    let mut open: Vec<&mut Tested<'_>> = found.families.iter_mut().filter(|f| !f.planned && f.size > 0).collect();
     let q = benjamini_hochberg(&open.iter().map(|f| f.simes).collect::<Vec<_>>());
     found.exploratory = open.len();
     found.selected = q.iter().filter(|q| **q <= ALPHA).count();

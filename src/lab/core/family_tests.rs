@@ -32,8 +32,7 @@ fn what_a_plan_made_stays_beside_what_is_looked_at_later() {
         family.join(next);
     }
     let all = family.corrected();
-    let told: Vec<_> =
-        all.rows.iter().map(|c| (c.comparison.n, c.comparison.planned, c.adjusted())).collect();
+    let told: Vec<_> = all.rows.iter().map(|c| (c.comparison.n, c.comparison.planned, c.adjusted())).collect();
     assert_eq!(told, [(200, true, Some(0.64)), (400, false, Some(0.04))], "a plan stands alone");
 }
 
@@ -96,8 +95,7 @@ fn families_are_selected_and_tested_inside_at_their_share() {
 
 #[test]
 fn several_planned_comparisons_share_the_level() {
-    let planned =
-        |what: &str, p: f64| Comparison { planned: true, question: what.into(), ..comparison(what, p) };
+    let planned = |what: &str, p: f64| Comparison { planned: true, question: what.into(), ..comparison(what, p) };
     let family = family([planned("a", 0.03), planned("b", 0.04)]);
     let all = family.corrected();
     assert_eq!(all.rows.iter().map(|c| c.adjusted()).collect::<Vec<_>>(), [Some(0.06), Some(0.06)]);

@@ -47,13 +47,7 @@ pub fn hidden(
 }
 
 /// Those of `rows` whose hidden states the cache lacks.
-pub fn absent(
-    model: &Model,
-    stimuli: &Stimuli,
-    layer: usize,
-    rows: &[usize],
-    cache: &dyn Store,
-) -> Vec<usize> {
+pub fn absent(model: &Model, stimuli: &Stimuli, layer: usize, rows: &[usize], cache: &dyn Store) -> Vec<usize> {
     let (space, keys) = names(model, stimuli, layer, rows);
     cache.absent(&space, &keys).into_iter().map(|i| rows[i]).collect()
 }
@@ -65,13 +59,7 @@ fn names(model: &Model, stimuli: &Stimuli, layer: usize, rows: &[usize]) -> (Spa
     (space, keys)
 }
 
-fn say(
-    host: &mut dyn Host,
-    level: NoticeLevel,
-    what: String,
-    cache: &dyn Store,
-    hint: &str,
-) -> Result<(), Fault> {
+fn say(host: &mut dyn Host, level: NoticeLevel, what: String, cache: &dyn Store, hint: &str) -> Result<(), Fault> {
     let place = cache.place().map_or_else(String::new, |d| d.display().to_string());
     Ok(host.notice(level, Problem { what, r#where: place, hint: hint.into() })?)
 }

@@ -133,12 +133,7 @@ pub trait Experiment<K, Q>: Send {
     ///
     /// # Errors
     /// [`Fault::Failed`] where it cannot be answered; the experiment goes on.
-    fn answer(
-        &mut self,
-        question: &Q,
-        share: Share,
-        host: &mut dyn Channel<K, Q>,
-    ) -> Result<Vec<Finding<K>>, Fault>;
+    fn answer(&mut self, question: &Q, share: Share, host: &mut dyn Channel<K, Q>) -> Result<Vec<Finding<K>>, Fault>;
     /// Number of examples behind the findings so far, for the summary.
     fn examined(&self) -> usize;
 }

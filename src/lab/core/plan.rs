@@ -50,12 +50,7 @@ pub struct PropertyLabels {
 
 impl PropertyLabels {
     /// Labels of the examples `which` for an experiment on the property with index `target` (0 or 1).
-    pub fn new(
-        task: &Task,
-        target: usize,
-        examples: &[Example],
-        which: impl Iterator<Item = usize> + Clone,
-    ) -> Self {
+    pub fn new(task: &Task, target: usize, examples: &[Example], which: impl Iterator<Item = usize> + Clone) -> Self {
         let other = 1 - target;
         let labels = |property: usize| -> Vec<Option<usize>> {
             which.clone().map(|i| task.properties[property].of(&examples[i]).map(usize::from)).collect()
@@ -135,11 +130,8 @@ impl PropertyLabels {
     /// The same of target and the property of `role`; Cramér's V where one has more than two values.
     pub fn phi_with(&self, role: Roles, rows: &[usize]) -> f64 {
         let classes = self.of(role).1;
-        let table: Vec<Vec<u64>> = self
-            .table_with(role, rows)
-            .iter()
-            .map(|r| r[..classes].iter().map(|c| *c as u64).collect())
-            .collect();
+        let table: Vec<Vec<u64>> =
+            self.table_with(role, rows).iter().map(|r| r[..classes].iter().map(|c| *c as u64).collect()).collect();
         probe::decorrelate::association(&table)
     }
 }

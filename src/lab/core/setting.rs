@@ -184,9 +184,7 @@ impl Kind {
     pub fn parse(&self, text: &str) -> Result<Value, SettingError> {
         let text = text.trim();
         match self {
-            Kind::Slider { unset: Some(word), .. } if !text.is_empty() && word.starts_with(text) => {
-                Ok(Value::Unset)
-            }
+            Kind::Slider { unset: Some(word), .. } if !text.is_empty() && word.starts_with(text) => Ok(Value::Unset),
             Kind::Slider { .. } | Kind::Integer(_) => {
                 number(text).map(Value::Number).map_err(|_| SettingError::NoNumber)
             }
@@ -369,11 +367,7 @@ mod tests {
             "width",
             "width",
             "How wide it is.",
-            |_, _| Kind::Slider {
-                stops: vec![1.0, 2.0, 4.0],
-                range: Range::whole(1.0, 8.0),
-                unset: Some("any"),
-            },
+            |_, _| Kind::Slider { stops: vec![1.0, 2.0, 4.0], range: Range::whole(1.0, 8.0), unset: Some("any") },
             |spec: &f64, _| if spec.is_nan() { Value::Unset } else { Value::Number(*spec) },
             |spec, _, value| {
                 *spec = if let Value::Number(x) = value { x } else { f64::NAN };
@@ -425,10 +419,7 @@ mod tests {
         let model = |name: &str, layers| KnownModel { name: name.into(), layers };
         let known = Known { models: vec![model("a", 4), model("b", 2), model("vectors", 0)] };
         let of = |names: &[&str]| known.layers(&names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>());
-        assert_eq!(
-            (of(&["a"]), of(&["a", "b"]), of(&["c"]), of(&["vectors"])),
-            (Some(4), Some(2), None, None)
-        );
+        assert_eq!((of(&["a"]), of(&["a", "b"]), of(&["c"]), of(&["vectors"])), (Some(4), Some(2), None, None));
     }
 
     proptest! {

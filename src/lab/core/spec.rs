@@ -223,10 +223,9 @@ pub fn head(text: &str, origin: &str) -> Result<LabId, SpecError> {
         return Err(SpecError::Value {
             origin: origin.to_owned(),
             key: "grid".into(),
-            problem:
-                "makes many experiments of this file, and one is wanted here: `probity run FILE --out DIR` \
+            problem: "makes many experiments of this file, and one is wanted here: `probity run FILE --out DIR` \
                       computes a grid"
-                    .into(),
+                .into(),
         });
     }
     Ok(lab)

@@ -23,9 +23,7 @@ pub enum StimuliError {
         model: String,
     },
     /// Too few examples survive.
-    #[error(
-        "only {kept} of {of} examples fit `{model}` ({reason}); choose a task whose words the model knows"
-    )]
+    #[error("only {kept} of {of} examples fit `{model}` ({reason}); choose a task whose words the model knows")]
     TooFew {
         /// Name of the model.
         model: String,
@@ -148,17 +146,10 @@ impl Stimuli {
         let list: Vec<_> = all.into_iter().flatten().filter(|s| !s.ids.is_empty()).collect();
         let dropped_texts = examples.len() - dropped_forms - list.len();
         if list.len() < fewest {
-            let reason =
-                format!("{dropped_forms} verb pairs are not single tokens, {dropped_texts} texts unreadable");
+            let reason = format!("{dropped_forms} verb pairs are not single tokens, {dropped_texts} texts unreadable");
             return Err(StimuliError::TooFew { model: name(), kept: list.len(), of: examples.len(), reason });
         }
-        Ok(Self {
-            list,
-            dropped_forms,
-            dropped_texts,
-            dropped_repeats: 0,
-            tokens_per_batch: TOKENS_PER_BATCH,
-        })
+        Ok(Self { list, dropped_forms, dropped_texts, dropped_repeats: 0, tokens_per_batch: TOKENS_PER_BATCH })
     }
 
     /// The first of all stimuli that are the same to the model.
@@ -240,8 +231,7 @@ mod tests {
     #[test]
     fn putting_sentences_into_tokens_asks_again_and_again_whether_to_stop() {
         let model = Model::load(&ModelSource::Builtin("bert-tiny".into()), Device::Cpu).unwrap();
-        let set =
-            Task::named("agreement").unwrap().examples(3 * AT_ONCE, 0, &Frequencies::natural()).unwrap();
+        let set = Task::named("agreement").unwrap().examples(3 * AT_ONCE, 0, &Frequencies::natural()).unwrap();
         let mut heard = Vec::new();
         let all = Stimuli::new(&model, &set.examples, &mut |done: usize, total: usize| {
             heard.push((done, total));
@@ -265,8 +255,7 @@ mod tests {
     fn what_a_model_cannot_tell_apart_counts_once() {
         let set = Task::named("agreement").unwrap().examples(1, 0, &Frequencies::natural()).unwrap();
         let one = &set.examples[0];
-        let examples =
-            [one.clone(), Example { text: format!("{} too", one.text), ..one.clone() }, one.clone()];
+        let examples = [one.clone(), Example { text: format!("{} too", one.text), ..one.clone() }, one.clone()];
         for (name, kept) in [("bert-tiny", 2), ("gpt2-tiny", 1)] {
             let model = Model::load(&ModelSource::Builtin(name.into()), Device::Cpu).unwrap();
             let all = Stimuli::new(&model, &examples, &mut base::pulse::NoPulse).unwrap();

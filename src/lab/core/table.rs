@@ -87,8 +87,7 @@ impl Table {
     /// Groups with their columns.
     fn groups(&self) -> Vec<(&str, Vec<&str>)> {
         let groups = distinct(self.entries.iter().map(|e| e.group.as_str()));
-        let columns =
-            |g: &str| distinct(self.entries.iter().filter(|e| e.group == g).map(|e| e.column.as_str()));
+        let columns = |g: &str| distinct(self.entries.iter().filter(|e| e.group == g).map(|e| e.column.as_str()));
         groups.into_iter().map(|g| (g, columns(g))).collect()
     }
 
@@ -142,17 +141,14 @@ impl Table {
         let width: usize = groups.iter().map(|(_, columns)| columns.len()).sum();
         let mut out = format!("% {}\n", escaped(&printable_message(&self.caption)));
         let _ = writeln!(out, "\\begin{{tabular}}{{{}{}}}\n\\toprule", "l".repeat(stub), "r".repeat(width));
-        let spans = groups
-            .iter()
-            .map(|(g, columns)| format!("\\multicolumn{{{}}}{{c}}{{{}}}", columns.len(), tex(g)));
+        let spans = groups.iter().map(|(g, columns)| format!("\\multicolumn{{{}}}{{c}}{{{}}}", columns.len(), tex(g)));
         let _ = writeln!(out, "{}{} \\\\", "& ".repeat(stub), spans.collect::<Vec<_>>().join(" & "));
         let mut from = stub + 1;
         for (_, columns) in &groups {
             let _ = write!(out, "\\cmidrule(lr){{{from}-{}}}", from + columns.len() - 1);
             from += columns.len();
         }
-        let heads =
-            self.stub.iter().map(|s| tex(s)).chain(groups.iter().flat_map(|(_, c)| c.iter().map(|c| tex(c))));
+        let heads = self.stub.iter().map(|s| tex(s)).chain(groups.iter().flat_map(|(_, c)| c.iter().map(|c| tex(c))));
         let _ = writeln!(out, "\n{} \\\\\n\\midrule", heads.collect::<Vec<_>>().join(" & "));
         for (stub, cells) in self.rows() {
             let number = |entry| {
@@ -160,8 +156,7 @@ impl Table {
                 let negative = number.strip_prefix('-').map(|size| format!("$-${size}"));
                 negative.unwrap_or_else(|| number.replace('–', "--"))
             };
-            let line: Vec<String> =
-                stub.iter().map(|s| tex(s)).chain(cells.into_iter().map(number)).collect();
+            let line: Vec<String> = stub.iter().map(|s| tex(s)).chain(cells.into_iter().map(number)).collect();
             let _ = writeln!(out, "{} \\\\", line.join(" & "));
         }
         out + "\\bottomrule\n\\end{tabular}\n"

@@ -14,12 +14,7 @@ pub struct Term {
     pub labs: &'static [super::LabId],
 }
 
-const fn term(
-    name: &'static str,
-    symbol: &'static str,
-    labs: &'static [super::LabId],
-    meaning: &'static str,
-) -> Term {
+const fn term(name: &'static str, symbol: &'static str, labs: &'static [super::LabId], meaning: &'static str) -> Term {
     Term { name, symbol, meaning, labs }
 }
 
@@ -49,12 +44,7 @@ pub const TERMS: &[Term] = &[
         &[Interventions],
         "How hard a method edits: the radius ε of its ball, or the rank of what it removes.",
     ),
-    term(
-        "oracle",
-        "",
-        &[Interventions],
-        "A probe that judges edits; it was trained on data that no method saw.",
-    ),
+    term("oracle", "", &[Interventions], "A probe that judges edits; it was trained on data that no method saw."),
     term(
         "calibration error",
         "ECE",
@@ -113,19 +103,9 @@ pub const TERMS: &[Term] = &[
         &[Prompts],
         "The gap with the best and the worst prompt chosen on other facts, so that luck in the choice does not count.",
     ),
-    term(
-        "gap by chance",
-        "chance",
-        &[Prompts],
-        "The gap that equally good prompts would show on so few facts.",
-    ),
+    term("gap by chance", "chance", &[Prompts], "The gap that equally good prompts would show on so few facts."),
     term("stability", "stable", &[Prompts], "Share of subjects with the same answer under every name."),
-    term(
-        "adjusted score",
-        "adj",
-        &[Prompts],
-        "P@1 averaged over prompts and names, which removes the luck of either.",
-    ),
+    term("adjusted score", "adj", &[Prompts], "P@1 averaged over prompts and names, which removes the luck of either."),
     term(
         "rank consistency",
         "",
@@ -144,12 +124,7 @@ pub const TERMS: &[Term] = &[
         &[Power],
         "How often a comparison would show a difference that is really there; .80 is the custom.",
     ),
-    term(
-        "level",
-        "α",
-        &[Power],
-        "How often a test may find a difference where there is none; .05 is the custom.",
-    ),
+    term("level", "α", &[Power], "How often a test may find a difference where there is none; .05 is the custom."),
     term(
         "smallest visible difference",
         "MDE",
@@ -169,18 +144,8 @@ pub const TERMS: &[Term] = &[
         &[Power],
         "How much too large, and how often of the wrong sign, a significant difference is on average.",
     ),
-    term(
-        "e-value",
-        "e",
-        &[Power],
-        "Evidence that may be checked after every item; one may stop once it reaches 1/α.",
-    ),
-    term(
-        "bound",
-        "n",
-        &[Power],
-        "Training sentences that learning theory recommends for a difference of this size.",
-    ),
+    term("e-value", "e", &[Power], "Evidence that may be checked after every item; one may stop once it reaches 1/α."),
+    term("bound", "n", &[Power], "Training sentences that learning theory recommends for a difference of this size."),
     term("rationale", "", &[Saliency], "The words that people marked as needed for the answer."),
     term(
         "token-F1",
@@ -212,12 +177,7 @@ pub const TERMS: &[Term] = &[
         &[Saliency],
         "What the model's probability loses when only the predicted rationale is left.",
     ),
-    term(
-        "comprehensiveness",
-        "",
-        &[Saliency],
-        "What the model's probability loses without the predicted rationale.",
-    ),
+    term("comprehensiveness", "", &[Saliency], "What the model's probability loses without the predicted rationale."),
     term(
         "interval",
         "[ ]",
@@ -225,24 +185,14 @@ pub const TERMS: &[Term] = &[
         "The range that covers the true value 95 % of the time, unless the settings say another level.",
     ),
     term("n", "n", &[], "The number of examples, facts or items behind a number."),
-    term(
-        "p-value",
-        "p",
-        &[],
-        "How often chance alone would show at least such a difference if there were none.",
-    ),
+    term("p-value", "p", &[], "How often chance alone would show at least such a difference if there were none."),
     term(
         "Holm, BH",
         "",
         &[],
         "Corrections of p-values for several comparisons: Holm bounds any false finding, BH their expected share.",
     ),
-    term(
-        "seed",
-        "",
-        &[],
-        "The number from which all random choices follow; the same seed gives the same numbers.",
-    ),
+    term("seed", "", &[], "The number from which all random choices follow; the same seed gives the same numbers."),
 ];
 
 /// The terms of a lab, then those of all labs.

@@ -71,9 +71,7 @@ fn item(tokens: TokenStream) -> (String, Vec<Member>) {
     for token in tokens {
         match token {
             TokenTree::Ident(ident) if named && name.is_empty() => name = ident.to_string(),
-            TokenTree::Ident(ident) if matches!(ident.to_string().as_str(), "struct" | "enum") => {
-                named = true
-            }
+            TokenTree::Ident(ident) if matches!(ident.to_string().as_str(), "struct" | "enum") => named = true,
             TokenTree::Group(body) if named && body.delimiter() == Delimiter::Brace => {
                 return (name, members(body.stream()));
             }
@@ -97,9 +95,7 @@ fn members(body: TokenStream) -> Vec<Member> {
             TokenTree::Punct(p) if p.as_char() == ':' && !typed => typed = true,
             TokenTree::Group(g) if g.delimiter() == Delimiter::Bracket && !typed => member.attribute(&g),
             TokenTree::Group(g) if !typed && !member.name.is_empty() => member.ty = g.stream().to_string(),
-            TokenTree::Ident(ident) if !typed && ident.to_string() != "pub" => {
-                member.name = ident.to_string()
-            }
+            TokenTree::Ident(ident) if !typed && ident.to_string() != "pub" => member.name = ident.to_string(),
             other if typed => {
                 if let TokenTree::Punct(p) = &other {
                     depth += i32::from(p.as_char() == '<') - i32::from(p.as_char() == '>');

@@ -63,8 +63,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     for model in &spec.models {
         let order = ranked(results, model, oracle);
         let Some(best) = order.first() else { continue };
-        let prefix =
-            if spec.models.len() > 1 { format!("{}: ", base::text::last_part(model)) } else { String::new() };
+        let prefix = if spec.models.len() > 1 { format!("{}: ", base::text::last_part(model)) } else { String::new() };
         says.push(format!("{prefix}{}", best_sentence(best)));
         says.extend(next_sentence(results, model, oracle, &order).map(|text| format!("{prefix}{text}")));
         doubts.extend(two_trainings(best));
@@ -83,9 +82,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
 /// The optima of a model under an oracle, the most reliable first; controls are left out.
 fn ranked<'a>(results: &'a Results, model: &str, oracle: OracleKind) -> Vec<&'a Tagged<OptimumFinding>> {
     let control = |name: &str| find(name).is_some_and(|method| method.is_control());
-    let mine = |o: &&Tagged<OptimumFinding>| {
-        o.model == model && o.value.oracle == oracle && !control(&o.value.method)
-    };
+    let mine = |o: &&Tagged<OptimumFinding>| o.model == model && o.value.oracle == oracle && !control(&o.value.method);
     let mut all: Vec<_> = results.optima.iter().filter(mine).collect();
     let mean = |o: &Tagged<OptimumFinding>| o.value.reliability.mean;
     all.sort_by(|a, b| mean(b).partial_cmp(&mean(a)).unwrap_or(Ordering::Equal));
@@ -120,9 +117,8 @@ fn next_sentence(
     order: &[&Tagged<OptimumFinding>],
 ) -> Option<String> {
     let (best, second) = (order.first()?, order.get(1)?);
-    let named = |o: &&Tagged<OptimumFinding>| {
-        format!("{} {}", o.value.method_key().title(), score(o.value.reliability.mean))
-    };
+    let named =
+        |o: &&Tagged<OptimumFinding>| format!("{} {}", o.value.method_key().title(), score(o.value.reliability.mean));
     let rest: String = order[2..].iter().take(NEXT - 1).map(|o| format!("; {}", named(o))).collect();
     let next = named(second);
     let trainings = best.value.how.replicates;
@@ -140,14 +136,10 @@ fn next_sentence(
 fn difference(versus: &VersusFinding, best: &MethodKey, trainings: usize) -> Option<String> {
     let (d, p, deciding) = (versus.difference?, versus.p?, versus.deciding_p()?);
     let d = if versus.a == *best { d } else { stats::Estimate { mean: -d.mean, lo: -d.hi, hi: -d.lo } };
-    let adjusted = if deciding > p {
-        format!(", adjusted for all pairs {}", probability(deciding))
-    } else {
-        String::new()
-    };
+    let adjusted =
+        if deciding > p { format!(", adjusted for all pairs {}", probability(deciding)) } else { String::new() };
     let shown = versus.detectable.filter(|_| trainings < ENOUGH);
-    let from =
-        shown.map_or(String::new(), |gap| format!("; {trainings} trainings show gaps from {}", score(gap)));
+    let from = shown.map_or(String::new(), |gap| format!("; {trainings} trainings show gaps from {}", score(gap)));
     let could = if deciding <= ALPHA { String::new() } else { format!(" (could be chance{from})") };
     Some(format!(
         ", behind by {} [{}, {}], p {}{adjusted}{could}",
@@ -162,27 +154,16 @@ fn difference(versus: &VersusFinding, best: &MethodKey, trainings: usize) -> Opt
 fn without(results: &Results, oracle: OracleKind) -> Option<String> {
     let none = results.without.iter().find(|w| w.value.oracle == oracle)?;
     let so_far = if none.is_final { "" } else { " so far" };
-    Some(format!(
-        "No method has a best strength{so_far}. {}: {}.",
-        none.value.method_key().title(),
-        none.value.reason
-    ))
+    Some(format!("No method has a best strength{so_far}. {}: {}.", none.value.method_key().title(), none.value.reason))
 }
 
 /// An oracle that is no better than the majority answer, or else one whose probabilities are off.
 fn weak_oracle(results: &Results, spec: &Spec, oracle: OracleKind) -> Vec<String> {
-    let judges = || {
-        results
-            .probes
-            .iter()
-            .filter(move |p| p.value.role == ProbeRole::Oracle && p.value.oracle == Some(oracle))
-    };
+    let judges =
+        || results.probes.iter().filter(move |p| p.value.role == ProbeRole::Oracle && p.value.oracle == Some(oracle));
     let of = |p: &Tagged<ProbeFinding>| {
-        let model = if spec.models.len() > 1 {
-            format!(" in {}", base::text::last_part(&p.model))
-        } else {
-            String::new()
-        };
+        let model =
+            if spec.models.len() > 1 { format!(" in {}", base::text::last_part(&p.model)) } else { String::new() };
         format!("the {} of {}{model}", oracle_name(oracle), words(&p.value.property))
     };
     let useless = judges().find(|p| p.value.accuracy.lo <= p.value.majority).map(|p| {
@@ -205,8 +186,7 @@ fn weak_oracle(results: &Results, spec: &Spec, oracle: OracleKind) -> Vec<String
 fn overturned(results: &Results, model: &str, best: &Tagged<OptimumFinding>) -> Option<String> {
     let key = best.value.method_key();
     let mine = results.versus.iter().filter(|v| v.model == model && v.value.oracle == best.value.oracle);
-    let turned =
-        mine.filter(|v| v.value.a == key || v.value.b == key).find(|v| !v.value.turns_with.is_empty())?;
+    let turned = mine.filter(|v| v.value.a == key || v.value.b == key).find(|v| !v.value.turns_with.is_empty())?;
     let other = if turned.value.a == key { &turned.value.b } else { &turned.value.a };
     let recipe = turned.value.turns_with.iter().any(|with| with.starts_with("recipe"));
     let how = if recipe { "with other, equally good probe settings" } else { "judged by the other oracle" };
@@ -226,12 +206,7 @@ fn left_over(results: &Results, model: &str, best: &Tagged<OptimumFinding>, targ
     let shares = [leak.value.linear.share, leak.value.mlp.share].into_iter().flatten();
     let most = shares.map(|s| s.mean).fold(f64::NEG_INFINITY, f64::max);
     (most > LEFT).then(|| {
-        format!(
-            "fresh probes still read {:.0} % of the {} that {} removed",
-            100.0 * most,
-            words(target),
-            key.title()
-        )
+        format!("fresh probes still read {:.0} % of the {} that {} removed", 100.0 * most, words(target), key.title())
     })
 }
 

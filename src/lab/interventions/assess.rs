@@ -126,13 +126,7 @@ pub fn bands(sweep: &Sweep<'_>, resamples: &Resamples, level: f64) -> Option<Vec
 }
 
 /// Every strength from the sums over all examples and the statistics of each resample.
-fn strengths(
-    table: &Table,
-    values: &[f64],
-    totals: &[f64],
-    drawn: &[Vec<f64>],
-    level: f64,
-) -> Option<Vec<Strength>> {
+fn strengths(table: &Table, values: &[f64], totals: &[f64], drawn: &[Vec<f64>], level: f64) -> Option<Vec<Strength>> {
     let point = table.statistics(totals);
     let bands = |statistic: Statistic, m: usize| -> Option<Bands> {
         let place = table.place(statistic, m);
@@ -212,8 +206,7 @@ fn readable(table: &Table, totals: &[f64], (m, j): (usize, usize), level: f64) -
     }
     let (balanced, half) =
         balanced(right.iter().copied().zip(present.iter().copied()), normal_quantile(0.5 + 0.5 * level));
-    let balanced =
-        Estimate { mean: balanced, lo: (balanced - half).max(0.0), hi: (balanced + half).min(1.0) };
+    let balanced = Estimate { mean: balanced, lo: (balanced - half).max(0.0), hi: (balanced + half).min(1.0) };
     let eligible = balanced.lo > 1.0 / table.stays[j].classes as f64;
     Some(Readable { recalls, balanced, eligible })
 }

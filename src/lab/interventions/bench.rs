@@ -5,8 +5,8 @@ use super::distance::{Distances, Meter};
 use super::method::{Fitted, Goal, InterventionError, Known, Method, Prepared};
 use super::oracle::{Oracle, Sight};
 use super::score::{
-    ExampleScores, Kept, confusion, counterfactual_completeness, nullifying_completeness,
-    nullifying_completeness_to, predicted_targets, right, selectivity,
+    ExampleScores, Kept, confusion, counterfactual_completeness, nullifying_completeness, nullifying_completeness_to,
+    predicted_targets, right, selectivity,
 };
 use base::Pulse;
 use base::matrix::Matrix;
@@ -277,12 +277,7 @@ impl Applied<'_> {
     ///
     /// # Errors
     /// From the method, or from the model where the pass must go on.
-    pub(crate) fn judge(
-        &mut self,
-        value: f64,
-        court: Court<'_>,
-        pulse: &mut dyn Pulse,
-    ) -> Result<Outcome, BenchError> {
+    pub(crate) fn judge(&mut self, value: f64, court: Court<'_>, pulse: &mut dyn Pulse) -> Result<Outcome, BenchError> {
         let mut scores = vec![Scores::default(); court.oracles.len()];
         let (mut conduct, mut distances) = (None, Distances::default());
         let shifts = self.shifts.len();
@@ -327,8 +322,7 @@ impl Applied<'_> {
         (model, layer, prior): (&Model, usize, &[f64]),
         pulse: &mut dyn Pulse,
     ) -> Result<Vec<Vec<Scores>>, BenchError> {
-        let mut scores: Vec<Vec<Scores>> =
-            readers.iter().map(|r| vec![Scores::default(); r.oracles.len()]).collect();
+        let mut scores: Vec<Vec<Scores>> = readers.iter().map(|r| vec![Scores::default(); r.oracles.len()]).collect();
         let later: Vec<usize> = readers.iter().map(|r| r.layer).filter(|l| *l != layer).collect();
         let shifts = self.shifts.len();
         for (j, (wanted, prepared)) in self.shifts.iter_mut().enumerate() {

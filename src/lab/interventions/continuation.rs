@@ -51,8 +51,7 @@ impl Continuation {
     ) -> Result<Self, StimuliError> {
         let forms = |r: &usize| stimuli.list[*r].forms.unwrap_or_default();
         let complete = stimuli.list.iter().all(|s| s.forms.is_some());
-        let mut vocab: Vec<u32> =
-            stimuli.list.iter().filter(|_| complete).filter_map(|s| s.forms).flatten().collect();
+        let mut vocab: Vec<u32> = stimuli.list.iter().filter(|_| complete).filter_map(|s| s.forms).flatten().collect();
         vocab.sort_unstable();
         vocab.dedup();
         let column = |id: u32| vocab.partition_point(|v| *v < id);
@@ -140,14 +139,8 @@ impl Continuation {
     }
 
     /// Probabilities over the whole vocabulary of the two forms of one row, going on from `h` (one row x D).
-    pub(crate) fn probabilities(
-        &self,
-        model: &Model,
-        place: usize,
-        h: &[f32],
-    ) -> Result<[f64; 2], StimuliError> {
-        let Some((part, k)) =
-            self.parts.iter().find_map(|p| p.places.iter().position(|x| *x == place).map(|k| (p, k)))
+    pub(crate) fn probabilities(&self, model: &Model, place: usize, h: &[f32]) -> Result<[f64; 2], StimuliError> {
+        let Some((part, k)) = self.parts.iter().find_map(|p| p.places.iter().position(|x| *x == place).map(|k| (p, k)))
         else {
             return Ok([f64::NAN; 2]);
         };
@@ -216,8 +209,7 @@ mod tests {
                 .iter()
                 .map(|s| {
                     let batch = Batch::new(&[&s.ids], 0).unwrap();
-                    let trace =
-                        model.forward(&batch, &Plan::default().logits_at(Sites::per_row(&[s.position])));
+                    let trace = model.forward(&batch, &Plan::default().logits_at(Sites::per_row(&[s.position])));
                     let logits = trace.unwrap().logits().unwrap().row(0).to_vec();
                     s.forms.unwrap().map(|f| logits[f as usize])
                 })
@@ -229,10 +221,7 @@ mod tests {
                 let (found, ranks) = (found.forms.unwrap(), found.ranks.unwrap());
                 for (forms, ranks) in found.iter().zip(&ranks) {
                     let count = c.form_count() as u32;
-                    assert!(
-                        ranks.iter().all(|r| (1..=count).contains(r)) && count > 20,
-                        "{ranks:?} of {count}"
-                    );
+                    assert!(ranks.iter().all(|r| (1..=count).contains(r)) && count > 20, "{ranks:?} of {count}");
                     assert_eq!(forms[0] > forms[1], ranks[0] < ranks[1], "{forms:?} {ranks:?}");
                 }
                 let apart = own.iter().flatten().zip(found.iter().flatten()).map(|(a, b)| (a - b).abs());
@@ -246,11 +235,7 @@ mod tests {
                     let apart = own.data().iter().zip(arrived.data()).map(|(a, b)| (a - b).abs());
                     let (worst, size) =
                         (apart.fold(0.0, f32::max), own.data().iter().fold(0.0, |m: f32, v| m.max(v.abs())));
-                    assert!(
-                        worst <= 1e-5 * size,
-                        "{} from {layer} to {later}: {worst} of {size}",
-                        builtin.name
-                    );
+                    assert!(worst <= 1e-5 * size, "{} from {layer} to {later}: {worst} of {size}", builtin.name);
                 }
                 let p = c.probabilities(&model, 0, h.row(0)).unwrap();
                 assert!(p.iter().all(|p| (0.0..=1.0).contains(p)), "{p:?}");

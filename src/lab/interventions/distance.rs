@@ -85,8 +85,7 @@ impl Meter {
     /// # Panics
     /// If the shapes differ.
     pub fn measure(&self, h: &Matrix, before: &Matrix, twins: Option<&Matrix>) -> Distances {
-        let centred =
-            Matrix::from_fn(h.rows(), h.cols(), |i, j| (f64::from(h.row(i)[j]) - self.mean[j]) as f32);
+        let centred = Matrix::from_fn(h.rows(), h.cols(), |i, j| (f64::from(h.row(i)[j]) - self.mean[j]) as f32);
         let whitened = centred.dot(&self.whiten);
         let products = h.dot_t(&self.real);
         let nearest = |i: usize| {
@@ -302,8 +301,7 @@ mod tests {
     #[test]
     fn a_long_state_loses_no_digits_to_cancellation() {
         let real = matrix(&[&[1000.0, 0.0], &[1000.0, 0.5], &[-1000.0, 0.0]]);
-        let got =
-            Meter::new(&real).unwrap().measure(&matrix(&[&[1000.0, 0.125]]), &real.select_rows(&[0]), None);
+        let got = Meter::new(&real).unwrap().measure(&matrix(&[&[1000.0, 0.125]]), &real.select_rows(&[0]), None);
         assert!(near(got.nearest[0], 0.125) || near(got.nearest[0], 0.375), "{got:?}");
     }
 
@@ -321,8 +319,7 @@ mod tests {
         sum.add(&one(4.0), 0.5);
         assert_eq!((sum.nearest.clone(), sum.len()), (vec![2.5], 1));
         let resamples = Resamples::new(1, 10, 1);
-        let held =
-            Held { resamples: &resamples, level: 0.95, before: Unchanged::of(&one(0.5)), real_states: 7 };
+        let held = Held { resamples: &resamples, level: 0.95, before: Unchanged::of(&one(0.5)), real_states: 7 };
         let found = DistanceFinding::of(&MethodKey::named("pgd"), (4, "epsilon", 0.1), &sum, &held);
         let names: Vec<(&str, f64)> = found.relative().iter().map(|(name, e)| (*name, e.mean)).collect();
         assert_eq!(names, [("nearest", 5.0), ("Mahalanobis", 5.0), ("norm", 1.0)]);

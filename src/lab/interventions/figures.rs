@@ -75,8 +75,7 @@ pub fn curves(
         let r: Quantity = |f| datum(f.value, f.reliability, (f.n_c, f.n_s).into());
         layers.push(line("completeness C", 0, Dash::Dashed, c));
         let several = curve.points.iter().map(|p| p.value.beside.selectivities.len()).max().unwrap_or(0);
-        let of =
-            if several > 1 { format!("selectivity S (mean of {several})") } else { "selectivity S".into() };
+        let of = if several > 1 { format!("selectivity S (mean of {several})") } else { "selectivity S".into() };
         layers.push(line(&of, 1, Dash::Dotted, s));
         layers.push(line("reliability R", 2, Dash::Solid, r));
     }
@@ -121,8 +120,7 @@ pub(crate) fn drawing(
 /// one, and the plane of each model and oracle.
 pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     let each = results.curves.iter().map(|c| &c.key);
-    let alone =
-        |k: &CurveKey| curves(results, engine, &k.model, std::slice::from_ref(&k.method), k.oracle, None);
+    let alone = |k: &CurveKey| curves(results, engine, &k.model, std::slice::from_ref(&k.method), k.oracle, None);
     let mut out: Vec<Figure> = each.clone().filter_map(alone).collect();
     let mut planes: Vec<(&str, OracleKind)> = each.map(|k| (k.model.as_str(), k.oracle)).collect();
     planes.sort_unstable();
@@ -187,13 +185,9 @@ fn by_property(curve: &Curve) -> Vec<Layer> {
 fn base_lines(curve: &Curve) -> Vec<Layer> {
     let Some(last) = curve.points.last() else { return Vec::new() };
     let beside = &last.value.beside;
-    let rule = |at: Option<f64>, label: &str| {
-        at.map(|at| Layer::Rule(Rule { at, upright: false, label: label.to_owned() }))
-    };
-    [rule(beside.c_before, "C before"), rule(beside.s_floor, "S of a constant answer")]
-        .into_iter()
-        .flatten()
-        .collect()
+    let rule =
+        |at: Option<f64>, label: &str| at.map(|at| Layer::Rule(Rule { at, upright: false, label: label.to_owned() }));
+    [rule(beside.c_before, "C before"), rule(beside.s_floor, "S of a constant answer")].into_iter().flatten().collect()
 }
 
 /// A score of a point under other probe settings.
@@ -215,13 +209,9 @@ fn rivals(results: &Results, curve: &Curve) -> Vec<Layer> {
         for (r, y) in mine().filter_map(|r| Some((r, score(&r.value)?))) {
             match points.iter_mut().find(|p| p.x == r.value.value) {
                 Some(p) => p.band = p.band.map(|(lo, hi)| (lo.min(y), hi.max(y))),
-                None => points.push(Datum {
-                    x: r.value.value,
-                    y,
-                    band: Some((y, y)),
-                    n: r.n.into(),
-                    ..Datum::default()
-                }),
+                None => {
+                    points.push(Datum { x: r.value.value, y, band: Some((y, y)), n: r.n.into(), ..Datum::default() })
+                }
             }
         }
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
@@ -326,20 +316,12 @@ mod tests {
     #[test]
     fn curves_follow_the_paper() {
         let results = sample::results();
-        let figure =
-            curves(&results, None, "bert-mini", &keys(&["pgd"]), OracleKind::Mlp, Some(0.112)).unwrap();
+        let figure = curves(&results, None, "bert-mini", &keys(&["pgd"]), OracleKind::Mlp, Some(0.112)).unwrap();
         let lines: Vec<&Line> = lines(&figure);
         let of = |label: &str, dash| (label.to_owned(), Some(dash), 2, 29);
         assert_eq!(
-            lines
-                .iter()
-                .map(|l| (l.label.clone(), l.role.dash, l.role.hue, l.points.len()))
-                .collect::<Vec<_>>(),
-            [
-                of("completeness C", Dash::Dashed),
-                of("selectivity S", Dash::Dotted),
-                of("reliability R", Dash::Solid)
-            ]
+            lines.iter().map(|l| (l.label.clone(), l.role.dash, l.role.hue, l.points.len())).collect::<Vec<_>>(),
+            [of("completeness C", Dash::Dashed), of("selectivity S", Dash::Dotted), of("reliability R", Dash::Solid)]
         );
         assert_eq!(figure.x.scale, Scale::Log);
         let rules: Vec<(f64, &str)> = figure
@@ -349,9 +331,7 @@ mod tests {
             .collect();
         assert_eq!(rules, [(0.01, "C before"), (0.62, "S of a constant answer"), (0.112, "ε = 0.112")]);
         assert!(figure.provenance.entries.contains(&("n".into(), "2,400 (C) / 410 (S)".into())));
-        let both =
-            curves(&results, None, "bert-mini", &keys(&["fgsm", "pgd", "inlp"]), OracleKind::Mlp, None)
-                .unwrap();
+        let both = curves(&results, None, "bert-mini", &keys(&["fgsm", "pgd", "inlp"]), OracleKind::Mlp, None).unwrap();
         assert_eq!(both.layers.len(), 6, "INLP sweeps another hyperparameter");
         let inlp = curves(&results, None, "bert-mini", &keys(&["inlp"]), OracleKind::Mlp, None).unwrap();
         assert_eq!((inlp.x.scale, inlp.x.whole), (Scale::Linear, true), "no tick at rank 1.5");
@@ -380,8 +360,7 @@ mod tests {
         assert_eq!(drawn[4].points[9].n, Count::from(2400));
         let csv = String::from_utf8(render(&figure, Format::Csv, &Options::default()).unwrap()).unwrap();
         assert!(csv.lines().any(|l| l.starts_with("S on subject animacy")), "{csv}");
-        let both =
-            curves(&results, None, "bert-mini", &keys(&["fgsm", "pgd"]), OracleKind::Mlp, None).unwrap();
+        let both = curves(&results, None, "bert-mini", &keys(&["fgsm", "pgd"]), OracleKind::Mlp, None).unwrap();
         assert_eq!(both.layers.len(), 6, "several methods in one figure have the means only");
     }
 
@@ -419,9 +398,7 @@ mod tests {
             drawing(&results, None, "bert-mini", figure, None)
         };
         let first = of("figure-1").unwrap();
-        assert!(
-            first.title.starts_with("FGSM and PGD on bert-mini") && first.title.contains("(as Figure 1 of")
-        );
+        assert!(first.title.starts_with("FGSM and PGD on bert-mini") && first.title.contains("(as Figure 1 of"));
         assert_eq!(lines(&first).len(), 6);
         assert_eq!(lines(&of("figure-3").unwrap()).len(), 3);
         assert!(of("figure-4").is_none(), "no linear oracle ran");

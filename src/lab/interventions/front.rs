@@ -31,7 +31,8 @@ pub const RULE: &str = "dominated: by the ends of both intervals, another settin
                         than .01 on the other";
 
 /// Caveat for figures and the screen if both kinds of method are in the front.
-pub const MIXED: &str = "of counterfactual methods toward another value, of nullifying ones toward no value: two definitions on one axis";
+pub const MIXED: &str =
+    "of counterfactual methods toward another value, of nullifying ones toward no value: two definitions on one axis";
 
 /// Position of a setting among all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,10 +110,7 @@ impl Front {
         let beaten = |i: usize, by: &dyn Fn(&Scores, &Scores) -> bool, among: &dyn Fn(usize) -> bool| {
             let mine = scores[i].as_ref();
             mine.is_some_and(|b| {
-                scores
-                    .iter()
-                    .enumerate()
-                    .any(|(k, a)| k != i && among(k) && a.as_ref().is_some_and(|a| by(a, b)))
+                scores.iter().enumerate().any(|(k, a)| k != i && among(k) && a.as_ref().is_some_and(|a| by(a, b)))
             })
         };
         let dominated: Vec<bool> = (0..scores.len()).map(|i| beaten(i, &dominates, &|_| true)).collect();
@@ -123,8 +121,7 @@ impl Front {
             Some(_) => Standing::Front,
         };
         let standings: Vec<Standing> = (0..scores.len()).map(standing).collect();
-        let mut order: Vec<usize> =
-            (0..standings.len()).filter(|i| standings[*i] == Standing::Front).collect();
+        let mut order: Vec<usize> = (0..standings.len()).filter(|i| standings[*i] == Standing::Front).collect();
         let place = |i: &usize| scores[*i].map_or((0.0, 0.0), |(c, s)| (c.mean, -s.mean));
         order.sort_by(|a, b| {
             let (a, b) = (place(a), place(b));
@@ -146,17 +143,15 @@ fn knee(front: &[(usize, Scores)]) -> Result<Knee, NoKnee> {
     let (wide, deep) = (last.0.mean - first.0.mean, first.1.mean - last.1.mean);
     let long = wide.hypot(deep);
     // Settings that are the same (strength 0 of several methods) are one place.
-    let between = front
-        .iter()
-        .filter(|(_, p)| [first, last].iter().all(|end| (p.0.mean, p.1.mean) != (end.0.mean, end.1.mean)));
+    let between =
+        front.iter().filter(|(_, p)| [first, last].iter().all(|end| (p.0.mean, p.1.mean) != (end.0.mean, end.1.mean)));
     if long == 0.0 || between.clone().next().is_none() {
         return Err(NoKnee::Few);
     }
     let over = |c: f64, s: f64| (deep * (c - first.0.mean) + wide * (s - first.1.mean)) / long;
     let distances: Vec<(usize, Estimate)> = between
         .map(|(i, (c, s))| {
-            let distance =
-                Estimate { mean: over(c.mean, s.mean), lo: over(c.lo, s.lo), hi: over(c.hi, s.hi) };
+            let distance = Estimate { mean: over(c.mean, s.mean), lo: over(c.lo, s.lo), hi: over(c.hi, s.hi) };
             (*i, distance)
         })
         .collect();

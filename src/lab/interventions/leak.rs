@@ -74,11 +74,8 @@ pub fn leak<R: Role>(
         let [before, after] = [right[0], right[1]].map(|right| wilson(right as u64, n as u64, level));
         let above = before.mean - chance;
         let share = |accuracy: f64| (accuracy - chance) / above;
-        let share = (above > 0.0).then(|| Estimate {
-            mean: share(after.mean),
-            lo: share(after.lo),
-            hi: share(after.hi),
-        });
+        let share =
+            (above > 0.0).then(|| Estimate { mean: share(after.mean), lo: share(after.lo), hi: share(after.hi) });
         Left { before, after, share }
     };
     Ok(Leak { chance, linear: left(&linear), mlp: left(&mlp), n })

@@ -159,9 +159,8 @@ impl<'a> Map<'a> {
 
     /// The cell of an intervention at `layer` and an oracle at `oracle_layer`.
     pub fn at(&self, layer: usize, oracle_layer: usize) -> Option<&'a Tagged<MapFinding>> {
-        let here = |c: &&&Tagged<MapFinding>| {
-            (c.value.point.layer, c.value.point.oracle_layer) == (layer, oracle_layer)
-        };
+        let here =
+            |c: &&&Tagged<MapFinding>| (c.value.point.layer, c.value.point.oracle_layer) == (layer, oracle_layer);
         self.cells.iter().find(here).copied()
     }
 

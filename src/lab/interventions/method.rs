@@ -94,9 +94,7 @@ pub enum InterventionError {
         max: f64,
     },
     /// Embeddings of another size than those fitted on, or targets that do not go with them.
-    #[error(
-        "{rows} embeddings of size {found} with {targets} targets do not fit a method fitted on size {wanted}"
-    )]
+    #[error("{rows} embeddings of size {found} with {targets} targets do not fit a method fitted on size {wanted}")]
     Shape {
         rows: usize,
         /// Their size.
@@ -226,12 +224,7 @@ pub(crate) fn check_value(parameter: &'static Parameter, value: f64) -> Result<f
     if parameter.allows(value) {
         Ok(value)
     } else {
-        Err(InterventionError::Value {
-            parameter: parameter.name,
-            value,
-            min: parameter.min,
-            max: parameter.max,
-        })
+        Err(InterventionError::Value { parameter: parameter.name, value, min: parameter.min, max: parameter.max })
     }
 }
 

@@ -81,9 +81,7 @@ pub enum NoOptimum {
     #[error("no test example has the other property: nothing to be selective about")]
     Undefined,
     /// A value of the other property that no test example has.
-    #[error(
-        "the test examples show {values} of {classes} values of the other property: chance cannot be told apart"
-    )]
+    #[error("the test examples show {values} of {classes} values of the other property: chance cannot be told apart")]
     OneValue {
         /// Values that occur.
         values: usize,
@@ -122,9 +120,7 @@ pub enum NoOptimum {
     #[error("at every strength the oracle reads at least one property to keep no better than chance")]
     NoneTogether,
     /// Enough examples to see it on all of them, too few on a half.
-    #[error(
-        "half of the test examples are too few to tell the other property from chance after the intervention"
-    )]
+    #[error("half of the test examples are too few to tell the other property from chance after the intervention")]
     FewExamples,
 }
 

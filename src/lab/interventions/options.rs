@@ -82,10 +82,7 @@ impl Options {
     ///
     /// # Errors
     /// [`OptionError`] for a name that `method` does not have or a value out of bounds.
-    pub fn new<'a>(
-        method: &dyn Method,
-        given: impl IntoIterator<Item = (&'a str, f64)>,
-    ) -> Result<Self, OptionError> {
+    pub fn new<'a>(method: &dyn Method, given: impl IntoIterator<Item = (&'a str, f64)>) -> Result<Self, OptionError> {
         let mut options = Self::defaults(method);
         for (name, value) in given {
             let settings = method.settings();

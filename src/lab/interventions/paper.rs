@@ -37,8 +37,7 @@ pub fn published(method: &str) -> Option<&'static Published> {
 
 /// Table 1, in thousands of test examples: rows by the subject's number (singular, plural, both), columns by the attractor's
 /// (singular, plural, none, all). Totals are as printed: those of the unrounded counts.
-pub const TABLE_1: [[f64; 4]; 3] =
-    [[31.0, 5.0, 176.0, 213.0], [10.0, 4.0, 78.0, 92.0], [41.0, 9.0, 254.0, 305.0]];
+pub const TABLE_1: [[f64; 4]; 3] = [[31.0, 5.0, 176.0, 213.0], [10.0, 4.0, 78.0, 92.0], [41.0, 9.0, 254.0, 305.0]];
 
 /// Table 2: accuracies of the oracle and of the interventional perceptron on the target and on the other property.
 pub(crate) const TABLE_2: [(&str, [f64; 2]); 2] =
@@ -95,8 +94,7 @@ mod tests {
     #[test]
     fn figures_are_of_registered_methods_that_share_an_axis() {
         for figure in FIGURES {
-            let parameters: Vec<&str> =
-                figure.methods.iter().map(|m| find(m).unwrap().parameter().name).collect();
+            let parameters: Vec<&str> = figure.methods.iter().map(|m| find(m).unwrap().parameter().name).collect();
             assert!(parameters.iter().all(|p| *p == parameters[0]), "{}", figure.name);
         }
     }

@@ -50,8 +50,8 @@ impl Parameter {
 
 /// The 29 radii of Canby et al. (their ".07…76" read as .076).
 pub const EPSILONS: [f64; 29] = [
-    0.005, 0.006, 0.007, 0.009, 0.011, 0.013, 0.016, 0.019, 0.024, 0.029, 0.035, 0.042, 0.051, 0.062, 0.076,
-    0.092, 0.112, 0.136, 0.165, 0.2, 0.286, 0.409, 0.585, 0.836, 1.196, 1.71, 2.445, 3.497, 5.0,
+    0.005, 0.006, 0.007, 0.009, 0.011, 0.013, 0.016, 0.019, 0.024, 0.029, 0.035, 0.042, 0.051, 0.062, 0.076, 0.092,
+    0.112, 0.136, 0.165, 0.2, 0.286, 0.409, 0.585, 0.836, 1.196, 1.71, 2.445, 3.497, 5.0,
 ];
 
 /// The radii of Canby et al. and further ones at the last ratio of theirs. Their grid suits embeddings with coordinates near 1;
@@ -198,11 +198,7 @@ mod tests {
     fn grids_are_ascending_and_allowed() {
         for p in [&EPSILON, &ALPHA, &RANK, &ERASED_RANK, &SHIFT, &SHARE, &NONE] {
             assert!(p.grid.windows(2).all(|w| w[0] < w[1]), "{}", p.name);
-            assert!(
-                p.grid.iter().all(|v| p.allows(*v)) && p.allows(p.default) && p.allows(0.0),
-                "{}",
-                p.name
-            );
+            assert!(p.grid.iter().all(|v| p.allows(*v)) && p.allows(p.default) && p.allows(0.0), "{}", p.name);
             assert!(!p.allows(f64::NAN) && !p.allows(-1.0) && !p.allows(p.max + 1.0));
         }
         assert!(!RANK.allows(1.5) && WHOLE.allows(1.0) && !WHOLE.allows(0.0));

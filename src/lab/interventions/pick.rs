@@ -41,10 +41,7 @@ pub const ENTRIES: &[FigureEntry] = &[
         "map-completeness",
         "Completeness of one method by the layer written at and the layer read at.",
     ),
-    FigureEntry::further(
-        "map-selectivity",
-        "Selectivity of one method by the layer written at and the layer read at.",
-    ),
+    FigureEntry::further("map-selectivity", "Selectivity of one method by the layer written at and the layer read at."),
 ];
 
 /// Picks and draws a figure; omitted choices take the first one.
@@ -69,10 +66,7 @@ pub fn pick(
         let drawn = model.and_then(|model| drawing(results, engine, model, figure, details.marker));
         return drawn.ok_or_else(|| {
             let methods = figure.methods.join(", ");
-            format!(
-                "{name} shows {methods} under the {} oracle, and the session has no such points",
-                figure.oracle
-            )
+            format!("{name} shows {methods} under the {} oracle, and the session has no such points", figure.oracle)
         });
     }
     let judged = narrowed("oracle", detail("oracle"), &of_model, |c| c.key.oracle.to_string())?;

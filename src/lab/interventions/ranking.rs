@@ -41,8 +41,7 @@ impl Ranking {
         let mut places = vec![vec![0.0; count]; count];
         let mut same = 0.0;
         for b in 0..resamples {
-            let drawn: Vec<usize> =
-                (0..replicates).map(|_| below(&mut rng, replicates as u32) as usize).collect();
+            let drawn: Vec<usize> = (0..replicates).map(|_| below(&mut rng, replicates as u32) as usize).collect();
             let values: Vec<f64> = methods.iter().map(|d| resampled(d.rows[b].as_deref(), &drawn)).collect();
             for (i, x) in values.iter().enumerate() {
                 for (j, y) in values.iter().enumerate() {
@@ -142,10 +141,8 @@ mod tests {
     #[test]
     fn shares_of_resamples_stay_within_1() {
         for resamples in [49, 1_000, 4_001] {
-            let certain = |value: f64| Draws {
-                rows: vec![Some(vec![value; 2]); resamples],
-                theta: Some(vec![value; 2]),
-            };
+            let certain =
+                |value: f64| Draws { rows: vec![Some(vec![value; 2]); resamples], theta: Some(vec![value; 2]) };
             let r = Ranking::new(&[&certain(0.8), &certain(0.5)], 1);
             assert_eq!((r.better[0][1], r.places[0][0], r.stability), (1.0, 1.0, 1.0), "{resamples}");
         }
@@ -169,10 +166,8 @@ mod tests {
         let (a, b) = (draws(0.60, 0.02, 3), draws(0.62, 0.02, 4));
         let c = contrast(&a, &b).unwrap();
         assert!((c.mean + 0.02).abs() < 1e-12 && c.p() < 1e-3, "trainings are alike: {c:?}");
-        let apart = Draws {
-            theta: Some(vec![0.64, 0.63, 0.60, 0.61]),
-            rows: vec![Some(vec![0.64, 0.63, 0.60, 0.61]); 400],
-        };
+        let apart =
+            Draws { theta: Some(vec![0.64, 0.63, 0.60, 0.61]), rows: vec![Some(vec![0.64, 0.63, 0.60, 0.61]); 400] };
         let c = contrast(&apart, &a).unwrap();
         assert!(c.df == 3.0 && c.p() > 0.1, "four trainings of which two turn round: {c:?} {}", c.p());
         let none = Draws { theta: None, rows: vec![None; 400] };
@@ -185,10 +180,8 @@ mod tests {
         let a = draws(0.8, 0.01, 1);
         let few = |list: &[f64]| list[..2].to_vec();
         let b = draws(0.5, 0.01, 2);
-        let b = Draws {
-            theta: b.theta.as_deref().map(few),
-            rows: b.rows.iter().map(|r| r.as_deref().map(few)).collect(),
-        };
+        let b =
+            Draws { theta: b.theta.as_deref().map(few), rows: b.rows.iter().map(|r| r.as_deref().map(few)).collect() };
         assert!((Ranking::new(&[&b, &a], 1).better[1][0] - 1.0).abs() < 1e-9);
     }
 

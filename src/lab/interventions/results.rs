@@ -102,11 +102,7 @@ impl Results {
     }
 
     /// Takes in the answer to the question of this number. False where it is older than the one that is there.
-    pub fn answer<'a>(
-        &mut self,
-        ticket: u64,
-        findings: impl IntoIterator<Item = (Head<'a>, &'a Kind)>,
-    ) -> bool {
+    pub fn answer<'a>(&mut self, ticket: u64, findings: impl IntoIterator<Item = (Head<'a>, &'a Kind)>) -> bool {
         if self.point.as_ref().is_some_and(|p| ticket < p.ticket) {
             return false;
         }
@@ -133,15 +129,8 @@ impl Results {
     }
 
     /// The best strength of a model, method and oracle.
-    pub fn optimum(
-        &self,
-        model: &str,
-        method: &MethodKey,
-        oracle: OracleKind,
-    ) -> Option<&Tagged<OptimumFinding>> {
-        self.optima
-            .iter()
-            .find(|o| o.model == model && o.value.method_key() == *method && o.value.oracle == oracle)
+    pub fn optimum(&self, model: &str, method: &MethodKey, oracle: OracleKind) -> Option<&Tagged<OptimumFinding>> {
+        self.optima.iter().find(|o| o.model == model && o.value.method_key() == *method && o.value.oracle == oracle)
     }
 
     /// The largest p-value of a sweep from this strength up: strengths are tested in turn from the largest down. None for a strength above all
@@ -171,9 +160,7 @@ impl Results {
     fn add_behaviour(&mut self, finding: Head<'_>, x: &BehaviourFinding) {
         put(&mut self.behaviour, finding, x);
         self.behaviour.sort_by(|a, b| {
-            (&a.model, &a.value.method)
-                .cmp(&(&b.model, &b.value.method))
-                .then(a.value.value.total_cmp(&b.value.value))
+            (&a.model, &a.value.method).cmp(&(&b.model, &b.value.method)).then(a.value.value.total_cmp(&b.value.value))
         });
     }
 }

@@ -164,12 +164,7 @@ pub fn results() -> Results {
                 n_s: 410,
                 mean_harmonic: reliability.mean,
                 completeness_prior: None,
-                beside: Beside {
-                    replicates: 5,
-                    s_floor: Some(0.62),
-                    c_before: Some(0.01),
-                    ..Beside::default()
-                },
+                beside: Beside { replicates: 5, s_floor: Some(0.62), c_before: Some(0.01), ..Beside::default() },
             };
             if best.as_ref().is_none_or(|b| b.reliability.mean < reliability.mean) {
                 best = Some(optimum(&point));

@@ -130,8 +130,7 @@ pub fn mean_over(lists: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
     assert!(lists.iter().all(|l| l.len() == n), "lists of other examples");
     (0..n)
         .map(|i| {
-            let (sum, count) =
-                lists.iter().filter_map(|l| l[i]).fold((0.0, 0usize), |(s, c), v| (s + v, c + 1));
+            let (sum, count) = lists.iter().filter_map(|l| l[i]).fold((0.0, 0usize), |(s, c), v| (s + v, c + 1));
             (count > 0).then(|| sum / count as f64)
         })
         .collect()
@@ -231,10 +230,7 @@ mod tests {
             assert!((got - want).abs() < 1e-12, "{floor:?}");
         }
         let labels = [Some(0), Some(0), None];
-        assert_eq!(
-            (majority(&labels), majority(&[None]), majority(&[Some(1), Some(0)])),
-            (Some(0), None, Some(0))
-        );
+        assert_eq!((majority(&labels), majority(&[None]), majority(&[Some(1), Some(0)])), (Some(0), None, Some(0)));
         assert_eq!(right(&p, &labels), [Some(1.0), Some(0.0), None]);
         assert_eq!(confusion(&p, &labels), [[1, 1], [0, 0]]);
         assert_eq!(predicted_targets(&p, 1), [1, 0, 1]);

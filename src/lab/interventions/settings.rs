@@ -11,8 +11,7 @@ use lab::setting::rows::{level, models, row, seed};
 use lab::setting::{Kind, Known, Range, Setting, SettingError, Value, stops};
 
 /// Choices of oracles, in the order of the row.
-const ORACLES: [&[OracleKind]; 3] =
-    [&[OracleKind::Mlp, OracleKind::Linear], &[OracleKind::Mlp], &[OracleKind::Linear]];
+const ORACLES: [&[OracleKind]; 3] = [&[OracleKind::Mlp, OracleKind::Linear], &[OracleKind::Mlp], &[OracleKind::Linear]];
 
 /// The fields that every run has, in the order of the setup pane.
 pub fn settings() -> Vec<Setting<Spec>> {
@@ -306,12 +305,7 @@ fn oracles() -> Setting<Spec> {
 fn grid() -> Setting<Spec> {
     let help = "The grid of hyperparameters from which each probe is chosen; `paper` has the 36 points of Canby et al.";
     row("probe.grid", "Probe grid", help)
-        .one_of(
-            &GRIDS,
-            |g| (*g).to_owned(),
-            |s: &Spec, g| s.probe.grid == *g,
-            |s, g| s.probe.grid = (*g).to_owned(),
-        )
+        .one_of(&GRIDS, |g| (*g).to_owned(), |s: &Spec, g| s.probe.grid == *g, |s, g| s.probe.grid = (*g).to_owned())
         .shown(|spec, _| spec.probe.grid.clone())
 }
 
@@ -326,8 +320,7 @@ fn replicates() -> Setting<Spec> {
 }
 
 fn training_seed() -> Setting<Spec> {
-    let help =
-        "The seed of training: weights, batches, and what methods draw. Data and split stay as they are.";
+    let help = "The seed of training: weights, batches, and what methods draw. Data and split stay as they are.";
     row("probe.seed", "Training seed", help).seed(|s: &Spec| s.probe.seed, |s, seed| s.probe.seed = seed)
 }
 

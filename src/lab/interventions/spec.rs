@@ -121,13 +121,7 @@ impl MethodSpec {
 
     /// The method with the paper's grid and default hyperparameters.
     pub fn named(name: &str) -> Self {
-        Self {
-            name: name.into(),
-            values: Vec::new(),
-            options: BTreeMap::new(),
-            file: None,
-            base: PathBuf::new(),
-        }
+        Self { name: name.into(), values: Vec::new(), options: BTreeMap::new(), file: None, base: PathBuf::new() }
     }
 }
 
@@ -152,9 +146,7 @@ impl Spec {
         }
         match spec.methods.iter_mut().find(|m| m.name == key.name) {
             Some(method) => method.options = key.options.clone(),
-            None => {
-                spec.methods.push(MethodSpec { options: key.options.clone(), ..MethodSpec::named(&key.name) })
-            }
+            None => spec.methods.push(MethodSpec { options: key.options.clone(), ..MethodSpec::named(&key.name) }),
         }
         spec
     }
@@ -175,23 +167,19 @@ impl Spec {
             }
             match (&m.file, method.needs().file) {
                 (None, true) => {
-                    let problem =
-                        format!("is missing: {} needs a file (see `probity states --help`)", m.name);
+                    let problem = format!("is missing: {} needs a file (see `probity states --help`)", m.name);
                     return refuse.because("method.file", problem);
                 }
                 (Some(_), false) => {
-                    return refuse
-                        .because("method.file", format!("cannot be used: {} reads no file", m.name));
+                    return refuse.because("method.file", format!("cannot be used: {} reads no file", m.name));
                 }
                 (Some(file), true) => refuse.no_file("method.file", file)?,
                 (None, false) => {}
             }
             let known: Vec<&str> = method.settings().iter().map(|s| s.name).collect();
             if let Some(name) = m.options.keys().find(|name| !known.contains(&name.as_str())) {
-                return refuse.because(
-                    "method.options",
-                    format!("of {}: `{name}` {}", m.name, is_unknown(name, &known)),
-                );
+                return refuse
+                    .because("method.options", format!("of {}: `{name}` {}", m.name, is_unknown(name, &known)));
             }
             if let Err(e) = Options::new(method, m.options.iter().map(|(k, v)| (k.as_str(), *v))) {
                 return refuse.because("method.options", format!("cannot be used: {e}"));
@@ -206,8 +194,7 @@ impl Spec {
             refuse.twice("method.values", &m.values)?;
             let key = m.key();
             if seen.contains(&key) {
-                return refuse
-                    .because("method", format!("names {} twice with the same options", key.title()));
+                return refuse.because("method", format!("names {} twice with the same options", key.title()));
             }
             seen.push(key);
         }
@@ -239,8 +226,7 @@ impl LabSpec for Spec {
     fn check(&self, origin: &str) -> Result<(), SpecError> {
         let refuse = Refuse::new(origin);
         if self.procedure != PROCEDURE {
-            let problem =
-                format!("is {}: this program only has procedure {PROCEDURE}; omit the key", self.procedure);
+            let problem = format!("is {}: this program only has procedure {PROCEDURE}; omit the key", self.procedure);
             return refuse.because("procedure", problem);
         }
         refuse.outside("probe.replicates", self.probe.replicates, 1..=MOST_REPLICATES)?;

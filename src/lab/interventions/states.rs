@@ -56,9 +56,7 @@ pub fn read(spec: &Spec, model: &Model, pulse: &mut dyn Pulse) -> Result<States,
     let h = stimuli.hidden(model, layer, &all, pulse)?;
     let mut part = vec![4; all.len()];
     let (oracle, own) = (split.oracle(), split.intervention());
-    for (k, rows) in
-        [oracle.train(), oracle.validation(), own.train(), own.validation()].into_iter().enumerate()
-    {
+    for (k, rows) in [oracle.train(), oracle.validation(), own.train(), own.validation()].into_iter().enumerate() {
         rows.iter().for_each(|r| part[*r] = k as u8);
     }
     let swapped: Option<Vec<Example>> = task.properties[target]
@@ -84,10 +82,7 @@ pub fn read(spec: &Spec, model: &Model, pulse: &mut dyn Pulse) -> Result<States,
         ("target_values", values(target)),
         ("other", task.properties[1 - target].id.to_owned()),
         ("other_values", values(1 - target)),
-        (
-            "parts",
-            "oracle train, oracle validation, intervention train, intervention validation, test".to_owned(),
-        ),
+        ("parts", "oracle train, oracle validation, intervention train, intervention validation, test".to_owned()),
         ("version", env!("CARGO_PKG_VERSION").to_owned()),
     ];
     let about = about.into_iter().map(|(k, v)| (k.to_owned(), v)).collect();
@@ -117,9 +112,9 @@ impl States {
         if let Some(twins) = &self.twins {
             fields.push(("counterfactual", Dtype::F32, vec![n, d], floats(twins)));
         }
-        let views = fields.iter().map(|(name, dtype, shape, bytes)| {
-            TensorView::new(*dtype, shape.clone(), bytes).map(|view| (*name, view))
-        });
+        let views = fields
+            .iter()
+            .map(|(name, dtype, shape, bytes)| TensorView::new(*dtype, shape.clone(), bytes).map(|view| (*name, view)));
         safetensors::serialize(views.collect::<Result<Vec<_>, _>>()?, Some(self.about.clone()))
     }
 }
@@ -160,9 +155,7 @@ mod tests {
         let file = SafeTensors::deserialize(&bytes).unwrap();
         let animacy = file.tensor("subject_animacy").unwrap();
         assert_eq!(animacy.shape(), [n]);
-        assert!(
-            animacy.data().chunks(8).all(|b| (0..3).contains(&i64::from_le_bytes(b.try_into().unwrap())))
-        );
+        assert!(animacy.data().chunks(8).all(|b| (0..3).contains(&i64::from_le_bytes(b.try_into().unwrap()))));
         spec.task.target = "attractor_number".into();
         assert!(read(&spec, &model, &mut NoPulse).unwrap().twins.is_none());
     }

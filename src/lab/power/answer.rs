@@ -83,9 +83,7 @@ fn over_pairs(results: &Results) -> Vec<String> {
                 p_value(p),
                 pairs.len()
             ),
-            None => format!(
-                "{winner} is ahead of {other} by {by} points; no interval under {FEWEST_TASKS} tasks."
-            ),
+            None => format!("{winner} is ahead of {other} by {by} points; no interval under {FEWEST_TASKS} tasks."),
         }
     };
     let mut says: Vec<String> = pairs.iter().take(PAIRS).map(ahead).collect();
@@ -183,19 +181,13 @@ fn verdict(c: &Tagged<ComparisonFinding>, alpha: f64, items: &str) -> String {
         (true, _, false) => "Not shown: ahead by".to_owned(),
         (false, _, false) => format!("Not shown: {} is ahead by", v.b),
     };
-    let amount = if d.mean == 0.0 {
-        format!("{word} [{lo}, {hi}]{unit}")
-    } else {
-        format!("{word} {mean}{unit} [{lo}, {hi}]")
-    };
+    let amount =
+        if d.mean == 0.0 { format!("{word} [{lo}, {hi}]{unit}") } else { format!("{word} {mean}{unit} [{lo}, {hi}]") };
     let seeds = if v.seeds > 1 { format!(" over {} seeds", v.seeds) } else { String::new() };
     let so_far = if c.is_final { "" } else { " so far" };
     let p = p_value(v.deciding_p());
-    let adjusted = if v.family > 1 && !v.planned {
-        format!(" (adjusted for {} comparisons)", v.family)
-    } else {
-        String::new()
-    };
+    let adjusted =
+        if v.family > 1 && !v.planned { format!(" (adjusted for {} comparisons)", v.family) } else { String::new() };
     let equal = if v.equivalence_p < alpha {
         format!("; equal within {} points (p {})", score(100.0 * v.margin), p_value(v.equivalence_p))
     } else {
@@ -259,9 +251,7 @@ mod tests {
     fn the_question_names_both_sides_and_the_task() {
         let asked = question(&Spec::shipped());
         assert!(
-            asked.starts_with(
-                "Is bert-mini better than its untrained copy at telling the number of the subject"
-            ),
+            asked.starts_with("Is bert-mini better than its untrained copy at telling the number of the subject"),
             "{asked}"
         );
     }

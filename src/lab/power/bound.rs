@@ -91,10 +91,7 @@ impl std::str::FromStr for Bound {
         match text {
             "published" => Ok(Bound::Published),
             "textbook" => Ok(Bound::Textbook),
-            "own" => {
-                Err("the own bound needs its number: own:C for n = C / epsilon^2, for example own:95.88"
-                    .into())
-            }
+            "own" => Err("the own bound needs its number: own:C for n = C / epsilon^2, for example own:95.88".into()),
             _ => Err(unknown("bound", text, &["published", "textbook", "own:C"])),
         }
     }
@@ -191,9 +188,7 @@ impl std::str::FromStr for Ratio {
         let parts = parts.and_then(|p| <[u32; 3]>::try_from(p).ok());
         let parts = parts.filter(|p| p.iter().all(|p| (1..=1_000_000).contains(p)));
         let shown = base::text::shortened(text, 40);
-        parts
-            .map(Self)
-            .ok_or(format!("`{shown}` is no ratio; write train:validation:test, for example 4:1:1"))
+        parts.map(Self).ok_or(format!("`{shown}` is no ratio; write train:validation:test, for example 4:1:1"))
     }
 }
 
@@ -224,9 +219,7 @@ mod tests {
 
     #[test]
     fn numbers_that_the_paper_prints() {
-        let n = |gap, dim| {
-            recommended(Bound::Published, gap, Counted::Linear.parameters(dim), DELTA).unwrap().n_train
-        };
+        let n = |gap, dim| recommended(Bound::Published, gap, Counted::Linear.parameters(dim), DELTA).unwrap().n_train;
         // Table 2, first and last row; table 3 of the appendix in exact fractions.
         assert_eq!((n(42.0 / 320.0, 768), n(12_186.0 / 81_920.0, 768)), (22_263, 17_331));
         assert_eq!((n(62.0 / 960.0, 4_096), n(490.0 / 3_840.0, 4_096)), (95_156, 24_375));

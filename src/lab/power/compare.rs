@@ -90,8 +90,7 @@ pub(crate) fn resampled_beside(pairs: &Pairs, tally: &Tally, terms: Terms) -> Op
 pub fn of_tally(tally: &Tally, names: &Names, terms: Terms) -> ComparisonFinding {
     let tables = &tally.tables;
     let total = tally.total();
-    let each =
-        |test: fn(u64, u64) -> f64| tables.iter().map(|t| test(t.only_a, t.only_b)).collect::<Vec<_>>();
+    let each = |test: fn(u64, u64) -> f64| tables.iter().map(|t| test(t.only_a, t.only_b)).collect::<Vec<_>>();
     let binary = !tables.is_empty();
     // Accuracies of two sets of items are shares as well, only without a table.
     let bounded = binary || tally.apart;
@@ -194,8 +193,7 @@ pub fn resampled(pairs: &Pairs, terms: Terms) -> Option<Estimate> {
     });
     let all = vec![(0..n).collect::<Vec<usize>>()];
     let resamples = Resamples::new(n, draws(terms.level), terms.seed);
-    let values =
-        resamples.block_sums(&columns, &all, |_, sums| mean + f64::from(sums[0]) / f64::from(sums[1]));
+    let values = resamples.block_sums(&columns, &all, |_, sums| mean + f64::from(sums[0]) / f64::from(sums[1]));
     Some(interval(mean, values, terms.level))
 }
 
@@ -210,9 +208,7 @@ pub fn adjust(all: &mut [&mut ComparisonFinding], alpha: f64) {
     let family = all.len();
     let p: Vec<f64> = all.iter().map(|c| c.p).collect();
     let mut hypotheses: Vec<(f64, usize, bool)> = Vec::new();
-    for (i, (c, (holm_p, bh_q))) in
-        all.iter_mut().zip(holm(&p).into_iter().zip(benjamini_hochberg(&p))).enumerate()
-    {
+    for (i, (c, (holm_p, bh_q))) in all.iter_mut().zip(holm(&p).into_iter().zip(benjamini_hochberg(&p))).enumerate() {
         (c.holm_p, c.bh_q, c.family) = (holm_p, bh_q, family);
         c.equivalence_holm_p = Some((family as f64 * c.equivalence_p).min(1.0));
         hypotheses.push((c.p, i, false));
@@ -249,8 +245,7 @@ mod tests {
         let [both, only_a, only_b, neither] = table;
         let row = |n: usize, v: f64| std::iter::repeat_n(v, n);
         let a = row(both + only_a, 1.0).chain(row(only_b + neither, 0.0)).collect();
-        let b =
-            row(both, 1.0).chain(row(only_a, 0.0)).chain(row(only_b, 1.0)).chain(row(neither, 0.0)).collect();
+        let b = row(both, 1.0).chain(row(only_a, 0.0)).chain(row(only_b, 1.0)).chain(row(neither, 0.0)).collect();
         Pairs { a: vec![a], b: vec![b], clusters: None, apart: false }
     }
 
@@ -270,8 +265,7 @@ mod tests {
         let pairs = items([40, 10, 2, 8]);
         for by in Test::ALL {
             let c = compare(&pairs, &names(), Terms { by, ..terms() });
-            let of = [c.mid_p, c.exact_p, c.chi2_p, c.corrected_p]
-                [Test::ALL.iter().position(|t| *t == by).unwrap()];
+            let of = [c.mid_p, c.exact_p, c.chi2_p, c.corrected_p][Test::ALL.iter().position(|t| *t == by).unwrap()];
             assert_eq!(Some(c.p), of, "{by:?}");
             assert_eq!((c.holm_p, c.bh_q), (c.p, c.p));
             assert!(c.test.starts_with(by.title()) && c.test.ends_with("Tango's interval"), "{}", c.test);
@@ -354,12 +348,7 @@ mod tests {
     #[test]
     fn several_seeds_without_a_discordant_item_claim_no_certainty() {
         let one = items([20, 0, 0, 12]);
-        let pairs = Pairs {
-            a: vec![one.a[0].clone(); 3],
-            b: vec![one.b[0].clone(); 3],
-            clusters: None,
-            apart: false,
-        };
+        let pairs = Pairs { a: vec![one.a[0].clone(); 3], b: vec![one.b[0].clone(); 3], clusters: None, apart: false };
         let c = compare(&pairs, &names(), terms());
         assert_eq!((c.difference.mean, c.p), (0.0, 1.0));
         assert!(c.difference.lo < -0.05 && c.difference.hi > 0.05 && c.equivalence_p > 0.05, "{c:?}");
@@ -375,10 +364,7 @@ mod tests {
         let c = compare(&Pairs { a: vec![a], b: vec![b], clusters: None, apart: false }, &names(), terms());
         assert!(c.both.is_none() && c.exact_p.is_none() && c.t_p.is_some());
         let boot = c.bootstrap.unwrap();
-        assert!(
-            (boot.lo - c.difference.lo).abs() < 0.02 && (boot.hi - c.difference.hi).abs() < 0.02,
-            "{c:?}"
-        );
+        assert!((boot.lo - c.difference.lo).abs() < 0.02 && (boot.hi - c.difference.hi).abs() < 0.02, "{c:?}");
     }
 
     /// The ends of an interval at 99.99 % were the extremes of 2,000 resamples.

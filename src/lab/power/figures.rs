@@ -84,18 +84,10 @@ pub fn power(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
         vec![Layer::Line(Line { label, role: Role::line(0).accent(2).strong(), points: points.collect() })];
     if let Some(required) = results.needed() {
         let target = required.value.target;
-        layers.push(Layer::Rule(Rule {
-            at: target,
-            upright: false,
-            label: format!("wanted power {target}"),
-        }));
+        layers.push(Layer::Rule(Rule { at: target, upright: false, label: format!("wanted power {target}") }));
         let needed = required.value.n_test.mean.filter(|n| *n <= 131_072.0);
         if let Some(n) = needed.filter(|_| results.collapsed().is_none()) {
-            layers.push(Layer::Rule(Rule {
-                at: n,
-                upright: true,
-                label: format!("{} needed", grouped(n as usize)),
-            }));
+            layers.push(Layer::Rule(Rule { at: n, upright: true, label: format!("{} needed", grouped(n as usize)) }));
         }
     }
     Some(
@@ -147,10 +139,7 @@ pub fn sizes(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     Some(
         Figure {
             name: "sizes".into(),
-            title: printable_label(&format!(
-                "Power by training size: {} against {}",
-                first.value.a, first.value.b
-            )),
+            title: printable_label(&format!("Power by training size: {} against {}", first.value.a, first.value.b)),
             x: Axis::doubling("training examples"),
             y: Axis::linear("power").from_to(0.0, 1.0),
             layers,
@@ -171,8 +160,7 @@ pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
         Some(Datum { x: r.value.trained? as f64, y: y?, band, n: r.n.into(), ..Datum::default() })
     };
     let bound = first.value.bound.as_deref().unwrap_or_default();
-    let train: Vec<Datum> =
-        by.iter().filter_map(|r| at(r, r.value.n_train.map(|n| n as f64), None)).collect();
+    let train: Vec<Datum> = by.iter().filter_map(|r| at(r, r.value.n_train.map(|n| n as f64), None)).collect();
     let test = by.iter().filter_map(|r| {
         let n = &r.value.n_test;
         at(r, n.mean, n.lo.zip(n.hi))
@@ -221,19 +209,11 @@ pub fn noise(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
             n: t.n.into(),
             ..Datum::default()
         };
-        Layer::Line(Line {
-            label: format!("{sigma} noise"),
-            role: Role::nth(k),
-            points: mine.map(point).collect(),
-        })
+        Layer::Line(Line { label: format!("{sigma} noise"), role: Role::nth(k), points: mine.map(point).collect() })
     };
     let mut layers: Vec<Layer> = sigmas.iter().enumerate().map(line).collect();
     if let Some(target) = results.needed().map(|r| r.value.target) {
-        layers.push(Layer::Rule(Rule {
-            at: target,
-            upright: false,
-            label: format!("wanted power {target}"),
-        }));
+        layers.push(Layer::Rule(Rule { at: target, upright: false, label: format!("wanted power {target}") }));
     }
     Some(
         Figure {
@@ -262,14 +242,7 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
             let v = &m.value;
             let around = |w: f64| Some(((v.accuracy - w).max(0.0), (v.accuracy + w).min(1.0)));
             let inner = v.sd.and_then(around);
-            Datum {
-                x: v.at_n as f64,
-                y: v.accuracy,
-                band: around(v.epsilon),
-                inner,
-                n: m.n.into(),
-                ..Datum::default()
-            }
+            Datum { x: v.at_n as f64, y: v.accuracy, band: around(v.epsilon), inner, n: m.n.into(), ..Datum::default() }
         };
         let mine = results.margins.iter().filter(|m| m.value.name == **name);
         let role = Role::nth(k).accent(k.min(1));
@@ -301,11 +274,7 @@ fn surface(results: &Results) -> Option<Layer> {
         Datum { x: v.at_n as f64, y: v.accuracy.mean, n: b.n.into(), ..Datum::default() }
     };
     let label = format!("base line: {}", best.value.name);
-    Some(Layer::Line(Line {
-        label,
-        role: Role::nth(2).dash(Dash::Dotted),
-        points: mine.map(point).collect(),
-    }))
+    Some(Layer::Line(Line { label, role: Role::nth(2).dash(Dash::Dotted), points: mine.map(point).collect() }))
 }
 
 /// The confidence sequence of the share of discordant items that favour the first, item by item.
@@ -325,19 +294,12 @@ pub fn sequential(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
     ];
     if let Some(stop) = results.stop() {
         let at = stop.value.at_n as f64;
-        layers.push(Layer::Rule(Rule {
-            at,
-            upright: true,
-            label: format!("may stop at {}", grouped(at as usize)),
-        }));
+        layers.push(Layer::Rule(Rule { at, upright: true, label: format!("may stop at {}", grouped(at as usize)) }));
     }
     Some(
         Figure {
             name: "sequential".into(),
-            title: printable_label(&format!(
-                "Confidence sequence: {} against {}",
-                first.value.a, first.value.b
-            )),
+            title: printable_label(&format!("Confidence sequence: {} against {}", first.value.a, first.value.b)),
             x: Axis::doubling("items seen"),
             y: Axis::linear("share of discordant items").from_to(0.0, 1.0),
             layers,
@@ -370,8 +332,7 @@ mod tests {
     fn the_line_of_the_sequential_chart_is_the_share_that_was_seen() {
         let label = Label::new(&Spec::shipped(), "m");
         let (mut results, mut test) = (Results::default(), Sequential::default());
-        for (i, (a, b)) in [(true, true), (false, true), (false, true), (true, false)].into_iter().enumerate()
-        {
+        for (i, (a, b)) in [(true, true), (false, true), (false, true), (true, false)].into_iter().enumerate() {
             test.add(a, b);
             let (lo, hi) = test.interval(0.95);
             let kind = Kind::Sequential(SequentialFinding {
@@ -397,9 +358,6 @@ mod tests {
         });
         let line = line.unwrap();
         let points: Vec<_> = line.points.iter().map(|p| (p.x, p.y)).collect();
-        assert_eq!(
-            (line.label.as_str(), points),
-            ("share for x", vec![(2.0, 0.0), (3.0, 0.0), (4.0, 1.0 / 3.0)])
-        );
+        assert_eq!((line.label.as_str(), points), ("share for x", vec![(2.0, 0.0), (3.0, 0.0), (4.0, 1.0 / 3.0)]));
     }
 }

@@ -120,10 +120,7 @@ fn list(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Sys
             files.push(entry);
         }
         if files.len() > MOST_FILES {
-            return Err(SystemsError::Folder(format!(
-                "{}: more than {MOST_FILES} files",
-                entry_folder(files)
-            )));
+            return Err(SystemsError::Folder(format!("{}: more than {MOST_FILES} files", entry_folder(files))));
         }
     }
     Ok(())
@@ -139,8 +136,7 @@ fn name_of(path: &Path) -> String {
 
 fn is_results(name: &str) -> bool {
     let plain = name.strip_suffix(".gz").unwrap_or(name);
-    let known =
-        [".json", ".jsonl", ".csv", ".tsv", ".eval", ".parquet"].iter().any(|end| plain.ends_with(end));
+    let known = [".json", ".jsonl", ".csv", ".tsv", ".eval", ".parquet"].iter().any(|end| plain.ends_with(end));
     known && !name.starts_with("results_20")
 }
 
@@ -189,10 +185,7 @@ mod tests {
         for (file, task) in [
             ("m/samples_arc_easy_2024-05-01T12-00-00.123456.jsonl", "arc_easy"),
             ("m/2024-11-05T13-32-37-05-00_gsm8k_hxs4q9azL3ySGkjJirypKZ.eval", "gsm8k"),
-            (
-                "runs/v1/mmlu:subject=anatomy,model=openai_gpt2/per_instance_stats.json",
-                "mmlu:subject=anatomy",
-            ),
+            ("runs/v1/mmlu:subject=anatomy,model=openai_gpt2/per_instance_stats.json", "mmlu:subject=anatomy"),
             ("predictions/llama/ceval.json", "ceval"),
             ("boolq.csv.gz", "boolq"),
             ("logs/20240501_120000_samples_mme.jsonl", "mme"),

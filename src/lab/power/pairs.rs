@@ -135,11 +135,7 @@ impl Pairs {
         }
         let shift = self.side(first).shift();
         let (least, most) = if self.is_binary() { (0.0, 1.0) } else { (f64::MIN, f64::MAX) };
-        let e = if self.is_binary() {
-            shift.interval_within(level, (least, most))
-        } else {
-            shift.interval(level)
-        };
+        let e = if self.is_binary() { shift.interval_within(level, (least, most)) } else { shift.interval(level) };
         // `max` and `min` take the other number where an end is none.
         Estimate { mean: e.mean, lo: e.lo.max(least), hi: e.hi.min(most) }
     }
@@ -336,8 +332,7 @@ impl<'r> Different<'r> {
         if self.count == 0 {
             return Ok(());
         }
-        let shown: Vec<String> =
-            self.first.iter().map(|id| format!("`{}`", base::text::shortened(id, 60))).collect();
+        let shown: Vec<String> = self.first.iter().map(|id| format!("`{}`", base::text::shortened(id, 60))).collect();
         let more = if self.count > shown.len() { ", …" } else { "" };
         let items = shown.join(", ") + more;
         Err(MatchError::Documents { count: self.count, n, key: self.key, items })

@@ -106,9 +106,7 @@ impl Pilot {
                 let near = near(joint.interval(level)).filter(|_| total.only_a > 0 && total.only_b > 0);
                 Self::by_student(tally.items, shift, (Some(&total), 1.0, near), level)
             }
-            (_, Some(joint)) => {
-                Self::by_mcnemar(tally.items, &total, (joint.design(), joint.interval(level)), level)
-            }
+            (_, Some(joint)) => Self::by_mcnemar(tally.items, &total, (joint.design(), joint.interval(level)), level),
             (Some(shift), None) => {
                 let most = if tally.apart { 1.0 } else { f64::MAX };
                 Self::by_student(tally.items, shift, (None, most, near(shift.interval(level))), level)
@@ -224,9 +222,7 @@ impl Pilot {
     /// Number of items for the wanted power if the sides differ like this; `None` if no number is enough.
     fn enough(&self, by: By, aim: Aim) -> Option<f64> {
         match by {
-            By::McNemar(d) if approximate(d, aim) < MOST_NEEDED => {
-                required(d, aim).ok().map(|r| r.for_good as f64)
-            }
+            By::McNemar(d) if approximate(d, aim) < MOST_NEEDED => required(d, aim).ok().map(|r| r.for_good as f64),
             By::McNemar(_) => None,
             By::Student { gap, error, units, .. } => {
                 let each = self.n as f64 / units as f64;
@@ -298,17 +294,14 @@ pub fn collapse(
         reasons.push(format!("the difference is {:.2} points, below {:.0}", 100.0 * gap, 100.0 * TINY));
     }
     if best_power < target {
-        reasons
-            .push(format!("power stays below {target} at every size that was run (at most {best_power:.2})"));
+        reasons.push(format!("power stays below {target} at every size that was run (at most {best_power:.2})"));
     }
     let subsamples: Vec<f64> = comparisons.iter().map(|c| c.difference.mean).collect();
     for (gaps, what) in [(subsamples.as_slice(), "subsamples"), (folds, "folds")] {
         let up = gaps.iter().filter(|g| **g > 0.0).count();
         let down = gaps.iter().filter(|g| **g < 0.0).count();
         if up > 0 && down > 0 {
-            reasons.push(format!(
-                "its sign changes over the {what} ({up} for the first, {down} for the second)"
-            ));
+            reasons.push(format!("its sign changes over the {what} ({up} for the first, {down} for the second)"));
         }
     }
     // Small samples may have little power and still show a difference that the largest one makes out.
@@ -417,12 +410,8 @@ mod tests {
         use crate::compare::{Names, Terms, compare};
         let names = Names { a: "x".into(), b: "y".into(), metric: "correct".into() };
         let terms = Terms { level: 0.95, margin: 0.05, alpha: 0.05, seed: 0, by: Test::Exact };
-        let pairs = |a: &[f64], b: &[f64]| Pairs {
-            a: vec![a.to_vec()],
-            b: vec![b.to_vec()],
-            clusters: None,
-            apart: false,
-        };
+        let pairs =
+            |a: &[f64], b: &[f64]| Pairs { a: vec![a.to_vec()], b: vec![b.to_vec()], clusters: None, apart: false };
         let up = compare(&pairs(&[1.0, 1.0, 0.0], &[0.0, 1.0, 0.0]), &names, terms);
         let down = compare(&pairs(&[0.0, 1.0, 0.0], &[1.0, 1.0, 0.0]), &names, terms);
         assert!(collapse(&[&up, &down], &[], 0.1, 0.8).0);
@@ -463,21 +452,14 @@ mod tests {
         let b: Vec<f64> = (0..300).map(|i| f64::from(i * 11 % 29)).collect();
         let pairs = Pairs { a: vec![a], b: vec![b], clusters: None, apart: false };
         let pilot = Pilot::of(&pairs, 0.95).unwrap();
-        assert!(
-            pilot.design().is_none() && pilot.required(AIM).mean.is_some() && pilot.detectable(AIM).is_some()
-        );
-        let side = |n: usize, share: usize| {
-            vec![(0..n).map(|i| f64::from(u8::from(i * 37 % 100 < share))).collect()]
-        };
+        assert!(pilot.design().is_none() && pilot.required(AIM).mean.is_some() && pilot.detectable(AIM).is_some());
+        let side = |n: usize, share: usize| vec![(0..n).map(|i| f64::from(u8::from(i * 37 % 100 < share))).collect()];
         let apart = Pairs { a: side(400, 80), b: side(300, 70), clusters: None, apart: true };
         let (tally, pilot) = (apart.tally(), Pilot::of(&apart, 0.95).unwrap());
         assert!(tally.tables.is_empty() && tally.apart && apart.votes().is_none());
         assert_eq!((tally.items, apart.select(&[0, 1]).n()), (300, 2));
         let found = pilot.required(AIM);
-        assert!(
-            (0.09..0.11).contains(&pilot.gap) && found.lo < found.mean && found.mean < found.hi,
-            "{found:?}"
-        );
+        assert!((0.09..0.11).contains(&pilot.gap) && found.lo < found.mean && found.mean < found.hi, "{found:?}");
         // Two proportions by the normal approximation, 4 to 3 as here.
         let want = (1.96f64 + 0.8416).powi(2) * (0.16 * 3.0 / 4.0 + 0.21) / 0.01;
         assert!((found.mean.unwrap() / want - 1.0).abs() < 0.05, "{found:?} {want}");

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::finding::{
-    BaselineFinding, CollapseFinding, ComparisonFinding, ConfigurationFinding, ControlFinding, Kind,
-    MarginFinding, MdlFinding, NoiseFinding, PowerFinding, RequiredFinding, SequentialFinding, TallyFinding,
+    BaselineFinding, CollapseFinding, ComparisonFinding, ConfigurationFinding, ControlFinding, Kind, MarginFinding,
+    MdlFinding, NoiseFinding, PowerFinding, RequiredFinding, SequentialFinding, TallyFinding,
 };
 use super::tasks::{FlipFinding, PooledFinding, TaskFinding};
 use lab::Head;
@@ -171,18 +171,12 @@ impl Results {
         if self.tallies.first().is_some_and(|t| t.n != finding.n || t.value.metric != x.metric) {
             self.tallies.clear();
         }
-        replace(&mut self.tallies, Tagged::new(finding, x), |a, b| {
-            a.value.tally.items == b.value.tally.items
-        });
+        replace(&mut self.tallies, Tagged::new(finding, x), |a, b| a.value.tally.items == b.value.tally.items);
         self.tallies.sort_by_key(|t| t.value.tally.items);
     }
 
     /// Takes in the answer to the question of this number. False where it is older than the one that is there.
-    pub fn answer<'a>(
-        &mut self,
-        ticket: u64,
-        findings: impl IntoIterator<Item = (Head<'a>, &'a Kind)>,
-    ) -> bool {
+    pub fn answer<'a>(&mut self, ticket: u64, findings: impl IntoIterator<Item = (Head<'a>, &'a Kind)>) -> bool {
         if self.answer.as_ref().is_some_and(|a| ticket < a.ticket) {
             return false;
         }

@@ -63,8 +63,7 @@ fn data() -> Setting<Spec> {
 
 /// The largest size; the others are its quarters.
 fn sizes() -> Setting<Spec> {
-    let help =
-        "Training sentences of each class in the largest step; earlier steps have a quarter of the next.";
+    let help = "Training sentences of each class in the largest step; earlier steps have a quarter of the next.";
     row("task.sizes", "Train per class", help).count(
         &[64, 256, 1_024, 4_096, 16_384],
         SIZES.0..=SIZES.1,
@@ -145,8 +144,7 @@ fn ratio() -> Setting<Spec> {
 }
 
 fn also() -> Setting<Spec> {
-    let names =
-        || ["code length (mdl)", "control task", "six folds", "noise on B"].map(String::from).to_vec();
+    let names = || ["code length (mdl)", "control task", "six folds", "noise on B"].map(String::from).to_vec();
     Setting::new(
         "also",
         "Extra checks",
@@ -171,8 +169,7 @@ fn also() -> Setting<Spec> {
 }
 
 fn sigmas() -> Setting<Spec> {
-    let help =
-        "Standard deviations of the noise on B with which the comparison is made again, with commas between.";
+    let help = "Standard deviations of the noise on B with which the comparison is made again, with commas between.";
     list(
         ("also.noise", "Noise levels", help),
         "none",
@@ -192,11 +189,7 @@ fn sigmas() -> Setting<Spec> {
 
 fn filter() -> Setting<Spec> {
     let help = "Of results from files: the filter of lm-evaluation-harness, where a file has several.";
-    row("test.filter", "Filter", help).text(
-        "any",
-        |s: &Spec| s.test.filter.clone(),
-        |s, filter| s.test.filter = filter,
-    )
+    row("test.filter", "Filter", help).text("any", |s: &Spec| s.test.filter.clone(), |s, filter| s.test.filter = filter)
 }
 
 fn metric() -> Setting<Spec> {
@@ -229,13 +222,12 @@ fn seeds() -> Setting<Spec> {
 }
 
 fn alpha() -> Setting<Spec> {
-    row("test.alpha", "Level α", "How often the test may find a difference where there is none, two-sided.")
-        .number(
-            &[0.001, 0.005, 0.01, 0.05, 0.1],
-            Range::real(1e-6, 0.5),
-            |s: &Spec| s.test.alpha,
-            |s, x| s.test.alpha = x,
-        )
+    row("test.alpha", "Level α", "How often the test may find a difference where there is none, two-sided.").number(
+        &[0.001, 0.005, 0.01, 0.05, 0.1],
+        Range::real(1e-6, 0.5),
+        |s: &Spec| s.test.alpha,
+        |s, x| s.test.alpha = x,
+    )
 }
 
 fn by() -> Setting<Spec> {
@@ -249,7 +241,8 @@ fn by() -> Setting<Spec> {
 }
 
 fn planned_items() -> Setting<Spec> {
-    let help = "Of a plan: test items after which it counts or, where it may stop early, beyond which it does not look.";
+    let help =
+        "Of a plan: test items after which it counts or, where it may stop early, beyond which it does not look.";
     row("plan.n", "Planned items", help).count_or(
         "all items",
         &[32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384],
@@ -301,7 +294,8 @@ fn bound() -> Setting<Spec> {
 const OWN: f64 = 100.0;
 
 fn own_bound() -> Setting<Spec> {
-    let help = "The constant of your own bound: it recommends n = C / ε² training examples, with ε half the difference.";
+    let help =
+        "The constant of your own bound: it recommends n = C / ε² training examples, with ε half the difference.";
     row("test.own", "Bound's C", help).number(
         &[10.0, 30.0, 100.0, 300.0, 1_000.0],
         Range::real(1e-6, MOST_CONSTANT),

@@ -362,8 +362,7 @@ impl Spec {
             refuse.outside(&format!("{name}.noise"), side.noise, 0.0..=1e6)?;
             refuse.outside(&format!("{name}.corrupted"), side.corrupted, 0..=MOST_STEPS)?;
             if side.results.iter().any(|r| r.trim().is_empty()) {
-                return refuse
-                    .because(&format!("{name}.results"), "names no file: leave the empty name out".into());
+                return refuse.because(&format!("{name}.results"), "names no file: leave the empty name out".into());
             }
             refuse.twice(&format!("{name}.results"), &side.results)?;
             if self.of_files() && (side.task.is_some() || side.data.is_some()) {
@@ -378,8 +377,7 @@ impl Spec {
         // Whether several are folders, each a system, or files, as many for each side, the run sees.
         for (name, mine, other) in [("a", &self.a, "b"), ("b", &self.b, "a")] {
             if mine.results.is_empty() && self.of_files() {
-                let problem =
-                    format!("names nothing, and `{other}.results` does: name results for both sides");
+                let problem = format!("names nothing, and `{other}.results` does: name results for both sides");
                 return refuse.because(&format!("{name}.results"), problem);
             }
         }
@@ -407,8 +405,7 @@ impl Spec {
         }
         if let Some(bad) = sizes.iter().find(|s| !(SIZES.0..=SIZES.1).contains(*s)) {
             let (least, most) = SIZES;
-            return refuse
-                .because("task.sizes", format!("holds {bad}: allowed are {least} to {most} of each class"));
+            return refuse.because("task.sizes", format!("holds {bad}: allowed are {least} to {most} of each class"));
         }
         if !sizes.windows(2).all(|w| w[0] < w[1]) {
             return refuse.because("task.sizes", "must rise: each size larger than the one before".into());

@@ -54,8 +54,7 @@ const FEW: u64 = 15;
 
 /// The limits that so few discordant items cannot give.
 pub fn unbounded(c: &ComparisonFinding, n: &Open) -> Option<String> {
-    let discordant =
-        c.differing.map_or_else(|| c.only_a.zip(c.only_b).map(|(a, b)| a + b), |d| Some(d as u64))?;
+    let discordant = c.differing.map_or_else(|| c.only_a.zip(c.only_b).map(|(a, b)| a + b), |d| Some(d as u64))?;
     let open = n.mean.is_some() && n.hi.is_none() && discordant < FEW;
     let what = match (c.clusters.is_some(), discordant) {
         (true, 1) => "1 cluster tells",
@@ -65,9 +64,7 @@ pub fn unbounded(c: &ComparisonFinding, n: &Open) -> Option<String> {
     };
     let count = if discordant == 1 { String::new() } else { format!("{discordant} ") };
     open.then(|| {
-        format!(
-            "only {count}{what} the sides apart: the items needed have no upper limit, and power has no lower one"
-        )
+        format!("only {count}{what} the sides apart: the items needed have no upper limit, and power has no lower one")
     })
 }
 
@@ -119,8 +116,7 @@ pub fn too_few(c: &Tagged<ComparisonFinding>) -> Option<String> {
     let level = c.level.unwrap_or(0.95);
     if let Some(differing) = v.differing.filter(|_| v.bound) {
         let (all, what) = v.clusters.map_or((c.n, "items"), |clusters| (clusters, "clusters"));
-        let alike =
-            if differing == 0 { "the sides agree on all" } else { "the difference is the same in all" };
+        let alike = if differing == 0 { "the sides agree on all" } else { "the difference is the same in all" };
         return Some(format!(
             "the interval is a bound, which covers at least {} of the time: {alike} {} {what}",
             percent(level),
@@ -203,13 +199,7 @@ pub fn equivalent(c: &ComparisonFinding, alpha: f64) -> String {
 
 /// How often a comparison would be seen, and by what. Power is that of the test that counts; only where the sides ran
 /// several times on independent items it is that of McNemar's test of one run of each (a mean over seeds shows more).
-pub fn seen(
-    c: &ComparisonFinding,
-    (n, items): (usize, &str),
-    share: &str,
-    by: Test,
-    design: Option<f64>,
-) -> String {
+pub fn seen(c: &ComparisonFinding, (n, items): (usize, &str), share: &str, by: Test, design: Option<f64>) -> String {
     let items = if n == 1 { items.trim_end_matches('s') } else { items };
     let count = format!("{} {items}", grouped(n));
     let (what, by) = match (c.clusters.map(grouped), design) {
@@ -280,15 +270,11 @@ pub fn recommended(results: &Results) -> Option<String> {
 pub fn planned(plan: &Plan, results: &Results) -> String {
     // Of a part of the items, another order would have counted others.
     let at = |c: &Tagged<ComparisonFinding>| {
-        let of_all =
-            results.comparisons.last().filter(|all| all.value.metric == c.value.metric && all.n > c.n);
+        let of_all = results.comparisons.last().filter(|all| all.value.metric == c.value.metric && all.n > c.n);
         match of_all {
-            Some(all) => format!(
-                "the first {} of {} items in the order drawn by seed {}",
-                grouped(c.n),
-                grouped(all.n),
-                c.seed
-            ),
+            Some(all) => {
+                format!("the first {} of {} items in the order drawn by seed {}", grouped(c.n), grouped(all.n), c.seed)
+            }
             None => format!("{} items", grouped(c.n)),
         }
     };
@@ -381,8 +367,7 @@ pub fn surface(results: &Results) -> Option<String> {
         let own = lines.iter().map(|b| &b.value).filter(|b| b.side.as_ref().is_none_or(|s| *s == v.side));
         let best = own.max_by(|a, b| a.accuracy.mean.total_cmp(&b.accuracy.mean));
         let Some(best) = best.filter(|best| v.accuracy.lo <= best.accuracy.mean) else { continue };
-        text +=
-            &format!("; {} ({:.1}) does not clearly beat the {}", v.name, 100.0 * v.accuracy.mean, best.name);
+        text += &format!("; {} ({:.1}) does not clearly beat the {}", v.name, 100.0 * v.accuracy.mean, best.name);
     }
     Some(printable_message(&text))
 }
@@ -459,12 +444,7 @@ pub fn lines(results: &Results, spec: Option<&Spec>) -> Vec<String> {
             probability(v.power.mean),
         ]
     });
-    section(
-        &mut out,
-        "Noise on the second side",
-        &["sigma", "n train", "n", "difference", "power"],
-        noise.collect(),
-    );
+    section(&mut out, "Noise on the second side", &["sigma", "n train", "n", "difference", "power"], noise.collect());
     out.extend(recommended(results));
     out.extend(surface(results));
     out.extend(beside(results));

@@ -181,17 +181,15 @@ pub fn versus(a: &System, b: &System, metric: Option<&str>, terms: Terms) -> Res
     };
     if tasks.is_empty() {
         let first = |s: &System| s.tasks.keys().next().cloned().unwrap_or_default();
-        return Err(SystemsError::NoTask {
-            a: a.name.clone(),
-            b: b.name.clone(),
-            first: first(a),
-            second: first(b),
-        });
+        return Err(SystemsError::NoTask { a: a.name.clone(), b: b.name.clone(), first: first(a), second: first(b) });
     }
     adjust(&mut tasks.iter_mut().map(|t| &mut t.finding).collect::<Vec<_>>(), terms.alpha);
     let n = units.sizes.iter().sum::<f64>() as usize;
-    let fixed = Strata::of(&strata).filter(|_| tasks.len() > 1 && strata.len() < FEWEST_TASKS).map(|found| {
-        Pooled { tasks: strata.len(), n, difference: found.interval(terms.level), p: Some(found.p()) }
+    let fixed = Strata::of(&strata).filter(|_| tasks.len() > 1 && strata.len() < FEWEST_TASKS).map(|found| Pooled {
+        tasks: strata.len(),
+        n,
+        difference: found.interval(terms.level),
+        p: Some(found.p()),
     });
     let pooled = |units: Differences, fewest: usize| {
         let count = units.sums.len();
@@ -199,9 +197,7 @@ pub fn versus(a: &System, b: &System, metric: Option<&str>, terms: Terms) -> Res
         match count {
             0 => None,
             _ if count < fewest => Some(Pooled { tasks: count, n, difference: mean, p: None }),
-            _ => {
-                Some(Pooled { tasks: count, n, difference: units.interval(terms.level), p: Some(units.p()) })
-            }
+            _ => Some(Pooled { tasks: count, n, difference: units.interval(terms.level), p: Some(units.p()) }),
         }
     };
     Ok(Versus {
@@ -240,8 +236,8 @@ fn compare_task(
     let (shared, lacking) = metrics(first.iter().chain(second));
     let chosen = metric.map(str::to_owned).or_else(|| shared.first().cloned());
     let chosen = chosen.ok_or_else(|| SystemsError::Metric { task: task.to_owned() })?;
-    let found = matched(first, second, &chosen)
-        .map_err(|source| SystemsError::Match { task: task.to_owned(), source })?;
+    let found =
+        matched(first, second, &chosen).map_err(|source| SystemsError::Match { task: task.to_owned(), source })?;
     let names = Names { a: a.name.clone(), b: b.name.clone(), metric: chosen.clone() };
     let mean = |first: bool| found.pairs.accuracy(first, terms.level).mean;
     let comparison = TaskComparison {

@@ -76,12 +76,7 @@ const RECOMMENDED: [Published; 6] = [
     Published {
         table: 7,
         what: "sentence_length: logistic regression against MLP (half the difference)",
-        rows: &[
-            (192, 0.049, 40_001),
-            (768, 0.030, 105_979),
-            (3_072, 0.029, 114_746),
-            (12_288, 0.025, 148_437),
-        ],
+        rows: &[(192, 0.049, 40_001), (768, 0.030, 105_979), (3_072, 0.029, 114_746), (12_288, 0.025, 148_437)],
     },
 ];
 
@@ -143,12 +138,7 @@ pub fn all(results: &Results) -> Vec<Table> {
     tasks.chain([recommended(results), datasets(results)].into_iter().flatten()).collect()
 }
 
-fn table(
-    name: &str,
-    caption: &str,
-    stub: &[&str],
-    (mine, published): (Vec<Entry>, Vec<Entry>),
-) -> Option<Table> {
+fn table(name: &str, caption: &str, stub: &[&str], (mine, published): (Vec<Entry>, Vec<Entry>)) -> Option<Table> {
     (!mine.is_empty()).then(|| Table {
         name: name.into(),
         caption: caption.into(),
@@ -191,26 +181,17 @@ fn recommended(results: &Results) -> Option<Table> {
     });
     let caption = "Mean difference in accuracy by the test items of a pilot, and training examples that the bound recommends \
                    (published: Zhu et al. 2022, Tables 2 to 7)";
-    table(
-        "recommended",
-        caption,
-        &["Comparison", "Source", "Test items"],
-        (mine.collect(), published.collect()),
-    )
+    table("recommended", caption, &["Comparison", "Source", "Test items"], (mine.collect(), published.collect()))
 }
 
 /// Tables 8 and 9: sizes of the data of probes.
 fn datasets(results: &Results) -> Option<Table> {
-    let largest =
-        results.configurations.iter().filter(|c| c.value.n_train > 0).max_by_key(|c| c.value.n_train);
+    let largest = results.configurations.iter().filter(|c| c.value.n_train > 0).max_by_key(|c| c.value.n_train);
     let mine = largest.into_iter().flat_map(|c| {
         let row = [RUN, c.value.task.as_str()];
         let known = [("train", c.value.n_train), ("test", c.n)];
         let of = move |column: &&str| known.iter().find(|(name, _)| name == column).map(|(_, n)| *n as u64);
-        COLUMNS
-            .iter()
-            .map(move |column| entry(&row, column, of(column).and_then(count), 0))
-            .collect::<Vec<_>>()
+        COLUMNS.iter().map(move |column| entry(&row, column, of(column).and_then(count), 0)).collect::<Vec<_>>()
     });
     let published = DATASETS.iter().flat_map(|(suite, task, classes, counts)| {
         let known = (*classes > 0).then_some(("classes", *classes));
@@ -275,15 +256,7 @@ fn tasks(results: &Results, share: bool) -> Option<Table> {
     let (decimals, scale) = if share { (1, 100.0) } else { (3, 1.0) };
     let stub = ["system A", "system B", "task"].map(str::to_owned).into();
     let some = !entries.is_empty();
-    some.then(|| Table {
-        name: name.into(),
-        caption,
-        stub,
-        decimals,
-        scale,
-        whole: &["p", "Holm p"],
-        entries,
-    })
+    some.then(|| Table { name: name.into(), caption, stub, decimals, scale, whole: &["p", "Holm p"], entries })
 }
 
 #[cfg(test)]
@@ -319,10 +292,7 @@ mod tests {
         }
         let table = &all(&results)[0];
         let text = table.write(lab::table::Form::Markdown);
-        assert!(
-            text.contains("| x | y | arc | 70.0 | 75.0 | -5.0 | -9.0 | -1.0 | 0.0000123 | 0.02 |"),
-            "{text}"
-        );
+        assert!(text.contains("| x | y | arc | 70.0 | 75.0 | -5.0 | -9.0 | -1.0 | 0.0000123 | 0.02 |"), "{text}");
         assert!(text.contains("| x | y | (micro) | – | – | -5.0 | – | – | – | – |"), "{text}");
     }
     use crate::bound::{Bound, Counted, DELTA, recommended as by_bound};

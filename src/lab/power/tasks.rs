@@ -165,11 +165,7 @@ pub fn items<'r>(a: &'r Results, b: &'r Results, metric: &str) -> Vec<Item<'r>> 
     let item = |(at, id): (usize, &'r str)| {
         let other = b.place(id, at as u32)? as usize;
         let detail = |r: &'r Results, at: usize| r.details.get(at).unwrap_or(&NOTHING);
-        Some(Item {
-            id,
-            values: [in_a.values[at], in_b.values[other]],
-            details: [detail(a, at), detail(b, other)],
-        })
+        Some(Item { id, values: [in_a.values[at], in_b.values[other]], details: [detail(a, at), detail(b, other)] })
     };
     a.ids.iter().enumerate().filter_map(item).collect()
 }

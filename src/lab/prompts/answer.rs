@@ -42,10 +42,8 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let facts: usize = results.relations.iter().map(|r| r.value.facts).sum();
     if facts > 0 && (facts - asked) as f64 > LEFT_OUT * facts as f64 {
         let lost = grouped(facts - asked);
-        doubts.push(format!(
-            "{lost} of {} facts are left out because not every model can be asked them",
-            grouped(facts)
-        ));
+        doubts
+            .push(format!("{lost} of {} facts are left out because not every model can be asked them", grouped(facts)));
     }
     Answer::new(says.into_iter().flatten().collect(), doubts)
 }
@@ -71,8 +69,7 @@ fn averaged(results: &Results, asked: usize, relations: usize) -> Option<String>
     let mut all: Vec<(String, Estimate)> =
         results.summaries.iter().filter(|s| s.model != ALL).filter_map(adjusted).collect();
     all.sort_by(|a, b| b.1.mean.total_cmp(&a.1.mean));
-    let (widest, more) =
-        (all.iter().map(|(_, e)| e.half_width()).fold(0.0, f64::max), all.len().saturating_sub(NAMED));
+    let (widest, more) = (all.iter().map(|(_, e)| e.half_width()).fold(0.0, f64::max), all.len().saturating_sub(NAMED));
     let named: Vec<String> =
         all.iter().take(NAMED).map(|(m, e)| format!("{} {}", last_part(m), whole(e.mean))).collect();
     let more = if more > 0 { format!(" and {more} more below") } else { String::new() };
@@ -109,10 +106,7 @@ fn decides(results: &Results) -> Option<String> {
 fn unstable(results: &Results) -> Option<String> {
     let v = &results.summaries.iter().find(|s| s.value.unstable.is_some())?.value;
     let changed = v.unstable_relations?;
-    Some(format!(
-        "The order of the models changes with the prompt in {changed} of {} relations.",
-        v.relations
-    ))
+    Some(format!("The order of the models changes with the prompt in {changed} of {} relations.", v.relations))
 }
 
 /// Share of answers that stay the same under every name of their subject.

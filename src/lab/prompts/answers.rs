@@ -130,11 +130,7 @@ pub(super) mod testing {
     use super::*;
 
     /// Answers that are right where `right(prompt, instance, mention)` says so; what is said is the object or a wrong word.
-    pub(crate) fn answers(
-        prompts: usize,
-        mentions: &[usize],
-        right: impl Fn(usize, usize, usize) -> bool,
-    ) -> Answers {
+    pub(crate) fn answers(prompts: usize, mentions: &[usize], right: impl Fn(usize, usize, usize) -> bool) -> Answers {
         let shape = Shape::new(prompts, mentions);
         let mut list = Vec::new();
         for p in 0..prompts {

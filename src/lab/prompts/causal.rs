@@ -131,10 +131,7 @@ impl Bias {
                 };
                 let mixtures = match disparity.gammas.len() {
                     0 => "further pretraining on mixtures would measure it, and is off".to_owned(),
-                    n => format!(
-                        "further pretraining on {n} mixture{} measures it",
-                        if n == 1 { "" } else { "s" }
-                    ),
+                    n => format!("further pretraining on {n} mixture{} measures it", if n == 1 { "" } else { "s" }),
                 };
                 format!(
                     "Averaging over facts (X) removes this bias only as far as those asked are typical of all. Here: {facts}, whatever a model has read, {names}; {mixtures}."
@@ -151,10 +148,7 @@ pub fn graph(bias: Option<Bias>) -> Graph {
     let nodes = NODES.iter().enumerate();
     Graph {
         nodes: nodes.map(|(k, (label, at))| Node { label: (*label).into(), at: *at, lit: on(k) }).collect(),
-        edges: EDGES
-            .iter()
-            .map(|e| Edge { from: e.0, to: e.1, label: String::new(), lit: path.contains(e) })
-            .collect(),
+        edges: EDGES.iter().map(|e| Edge { from: e.0, to: e.1, label: String::new(), lit: path.contains(e) }).collect(),
     }
 }
 
@@ -174,10 +168,7 @@ mod tests {
             assert!(path.iter().all(|e| e.0 != M));
             let lit = graph(Some(bias));
             assert_eq!(lit.edges.iter().filter(|e| e.lit).count(), path.len());
-            assert_eq!(
-                bias.letters().split([' ', '←', '→']).filter(|s| !s.is_empty()).count(),
-                path.len() + 1
-            );
+            assert_eq!(bias.letters().split([' ', '←', '→']).filter(|s| !s.is_empty()).count(), path.len() + 1);
         }
         assert!(graph(None).nodes.iter().all(|n| !n.lit));
     }

@@ -229,10 +229,8 @@ impl Panel {
                     Regime::Random => entry.shares[correct(k, *r)],
                 }
             });
-            let sum = each.fold(Score::default(), |a, b| Score {
-                exact: a.exact.plus(b.exact),
-                rounded: a.rounded + b.rounded,
-            });
+            let sum = each
+                .fold(Score::default(), |a, b| Score { exact: a.exact.plus(b.exact), rounded: a.rounded + b.rounded });
             total(sum, subset.len(), scoring)
         };
         (0..self.models).map(&mut of).collect()
@@ -242,13 +240,7 @@ impl Panel {
     ///
     /// # Panics
     /// If the model, relation, prompt or mention does not exist.
-    pub fn correct(
-        &self,
-        model: usize,
-        relation: usize,
-        prompt: usize,
-        mention: impl FnMut(usize) -> usize,
-    ) -> usize {
+    pub fn correct(&self, model: usize, relation: usize, prompt: usize, mention: impl FnMut(usize) -> usize) -> usize {
         self.entries[relation].answers[model].correct_under(prompt, mention)
     }
 
@@ -358,9 +350,7 @@ impl Panel {
 fn total(sum: Score, relations: usize, scoring: Scoring) -> Exact {
     match scoring {
         Scoring::Exact => sum.exact,
-        Scoring::TwoDecimals => {
-            Exact::ratio((sum.rounded / relations.max(1) as f64 * 100.0).round() as u64, 10_000)
-        }
+        Scoring::TwoDecimals => Exact::ratio((sum.rounded / relations.max(1) as f64 * 100.0).round() as u64, 10_000),
     }
 }
 
@@ -443,8 +433,7 @@ impl Tally {
     /// Draws with the most frequent whole order, and all orders that share that number, as twice the places.
     pub fn order(&self) -> (u64, Vec<Vec<u32>>) {
         let most = self.orders.values().copied().max().unwrap_or(0);
-        let mut all: Vec<Vec<u32>> =
-            self.orders.iter().filter(|(_, n)| **n == most).map(|(o, _)| o.clone()).collect();
+        let mut all: Vec<Vec<u32>> = self.orders.iter().filter(|(_, n)| **n == most).map(|(o, _)| o.clone()).collect();
         all.sort();
         (most, all)
     }

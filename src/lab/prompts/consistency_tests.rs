@@ -57,11 +57,7 @@ fn a_draw_is_the_same_in_any_range_and_shared_draws_tie_equal_models() {
     let all = twice.draw(&of, 0..60);
     assert_eq!(all[20..40], twice.draw(&of, 20..40));
     let apart = tallies(&twice, &of);
-    assert_eq!(
-        [apart[0].orders(), apart[2].orders()],
-        [1, 1],
-        "equal models tie but where they draw by themselves"
-    );
+    assert_eq!([apart[0].orders(), apart[2].orders()], [1, 1], "equal models tie but where they draw by themselves");
     assert!(apart[1].orders() > 1);
     of.shared = true;
     assert_eq!(tallies(&twice, &of)[1].orders(), 1);
@@ -128,14 +124,8 @@ fn random_names_are_drawn_as_often_as_their_number_says() {
         let mut panel = Panel::new(2);
         let models = vec![answers(1, &[3], |_, _, x| x == 1), answers(1, &[3], |_, _, _| false)];
         panel.push(models, &Weights::uniform(1));
-        let draws = Draws {
-            count: 3000,
-            subset: 1,
-            shared,
-            seed: 3,
-            ties: Ties::EarlierLower,
-            scoring: Scoring::Exact,
-        };
+        let draws =
+            Draws { count: 3000, subset: 1, shared, seed: 3, ties: Ties::EarlierLower, scoring: Scoring::Exact };
         let ahead = panel.draw(&draws, 0..3000).iter().filter(|d| d[1] == [2, 0]).count();
         assert!((900..1100).contains(&ahead), "shared {shared}: {ahead}");
     }

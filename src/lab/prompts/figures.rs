@@ -42,27 +42,15 @@ pub const ENTRIES: &[FigureEntry] = &[
         "disparity",
         "P@1 after further pretraining on more or less of the facts (Cao et al., Table 3).",
     ),
-    FigureEntry::headline(
-        "prompts",
-        "P@1 of each model over the prompts of one relation, with the adjusted score.",
-    ),
+    FigureEntry::headline("prompts", "P@1 of each model over the prompts of one relation, with the adjusted score."),
     FigureEntry::headline("ranks", "Ranks of the models under each prompt of one relation."),
     FigureEntry::headline("ledger", "What each choice of a study adds to the gap between two models."),
     FigureEntry::headline("curve", "How an estimate settles as more prompts are averaged."),
     FigureEntry::further("places", "How often one model takes each place over draws of prompts, by regime."),
     FigureEntry::further("causal", "The causal model of a prompt probe (Cao et al., Figure 2)."),
-    FigureEntry::further(
-        "causal-prompt",
-        "The backdoor path by which the choice of the prompt biases a probe.",
-    ),
-    FigureEntry::further(
-        "causal-verbalization",
-        "The backdoor path by which the names of an instance bias a probe.",
-    ),
-    FigureEntry::further(
-        "causal-sample",
-        "The backdoor path by which the choice of instances biases a probe.",
-    ),
+    FigureEntry::further("causal-prompt", "The backdoor path by which the choice of the prompt biases a probe."),
+    FigureEntry::further("causal-verbalization", "The backdoor path by which the names of an instance bias a probe."),
+    FigureEntry::further("causal-sample", "The backdoor path by which the choice of instances biases a probe."),
     FigureEntry::further("preference-published", "As preference, beside the numbers of Cao et al."),
     FigureEntry::further("turned-published", "As turned, beside the numbers of Cao et al."),
     FigureEntry::further("stability-published", "As stability, beside the numbers of Cao et al."),
@@ -211,8 +199,7 @@ pub fn stability(results: &Results, engine: Option<&EngineInfo>, relation: Optio
         }
         let mean = each.iter().map(|e| e.0.mean).sum::<f64>() / each.len() as f64;
         // One relation has its own interval; that of the mean over all comes with the summary.
-        let over_all =
-            results.summaries.iter().find(|s| s.model == model).and_then(|s| s.value.mean_stability);
+        let over_all = results.summaries.iter().find(|s| s.model == model).and_then(|s| s.value.mean_stability);
         let one = match relation {
             Some(_) => each.first().and_then(|e| band(e.0)),
             None => over_all.and_then(band),
@@ -256,8 +243,7 @@ pub fn ledger(results: &Results, engine: Option<&EngineInfo>, a: &str, b: &str) 
     let (x, y, y_band) = (parts.len() as f64, gap.mean.abs(), Some((lo, ends.1)));
     let points = vec![Spot { x, y, y_band, n: found.n.into(), ..Spot::default() }];
     let role = Role::points(1, Marker::Square);
-    let layers =
-        vec![bars, Layer::Points(Points { label: "adjusted gap, without sign".into(), role, points })];
+    let layers = vec![bars, Layer::Points(Points { label: "adjusted gap, without sign".into(), role, points })];
     figure(
         (results, engine),
         (
@@ -313,13 +299,7 @@ pub fn causal(bias: Option<Bias>) -> Figure {
     let name = bias.map_or(CAUSAL.to_owned(), causal_name);
     let mut origin = Origin::default();
     origin.add("source", "Cao et al. 2022, Figure 2");
-    Figure {
-        name,
-        title,
-        layers: vec![Layer::Graph(graph)],
-        provenance: origin.computed_by(None),
-        ..Figure::default()
-    }
+    Figure { name, title, layers: vec![Layer::Graph(graph)], provenance: origin.computed_by(None), ..Figure::default() }
 }
 
 /// Every figure that there is something to draw of.

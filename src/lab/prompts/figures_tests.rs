@@ -52,11 +52,7 @@ fn the_dots_are_the_prompts_and_own_prompts_join_them() {
         other => panic!("{other:?}"),
     };
     assert_eq!(dots(&before), [0.4, 0.1]);
-    let own = PromptScoreFinding {
-        prompt: "[X] : [Y]".into(),
-        prompt_index: None,
-        ..results.scores[0].value.clone()
-    };
+    let own = PromptScoreFinding { prompt: "[X] : [Y]".into(), prompt_index: None, ..results.scores[0].value.clone() };
     let finding = lab::Finding {
         lab: lab::LabId::Prompts,
         spec: "s".into(),

@@ -63,8 +63,7 @@ impl FunctionWords {
             r#where: path.display().to_string(),
             hint: "name a text file with one word per line, or leave query.function_words out".into(),
         };
-        let text =
-            base::read::text(path, MAX_BYTES).map_err(|e| wrong(format!("cannot read the words: {e}")))?;
+        let text = base::read::text(path, MAX_BYTES).map_err(|e| wrong(format!("cannot read the words: {e}")))?;
         let words = Self::of(&text);
         if words.words.is_empty() { Err(wrong("it holds no words".into())) } else { Ok(words) }
     }
@@ -97,10 +96,7 @@ mod tests {
         let own = FunctionWords::own();
         assert!(["the", "of", "is", "n't", "themselves", "'s"].iter().all(|w| own.contains(w)));
         assert!(!own.contains("The") && !own.contains("river"));
-        assert!(
-            [".", ",", "...", "—", ""].iter().all(|w| own.contains(w))
-                && !FunctionWords::of("the").contains(".")
-        );
+        assert!([".", ",", "...", "—", ""].iter().all(|w| own.contains(w)) && !FunctionWords::of("the").contains("."));
         for r in relations().unwrap() {
             for f in &r.facts {
                 assert!(!own.contains(&f.object), "{} of {}", f.object, r.id);

@@ -184,8 +184,7 @@ pub fn ledger(relations: &[Parts], resamples: &Resamples, level: f64) -> Option<
     let centre: [f64; 6] = std::array::from_fn(|c| mean(relations.iter().map(|p| p.list()[c])));
     let columns = Matrix::from_fn(r, 6, |i, c| (relations[i].list()[c] - centre[c]) as f32);
     let drawn: Vec<Parts> = resamples.block_sums(&columns, &[(0..r).collect()], |_, sums| {
-        let mut list: [f64; 6] =
-            std::array::from_fn(|c| (f64::from(sums[c]) / r as f64 + centre[c]) / r as f64);
+        let mut list: [f64; 6] = std::array::from_fn(|c| (f64::from(sums[c]) / r as f64 + centre[c]) / r as f64);
         list[0] *= r as f64;
         Parts::of(list)
     });
@@ -195,9 +194,8 @@ pub fn ledger(relations: &[Parts], resamples: &Resamples, level: f64) -> Option<
     };
     // The variance of what lies between -1 and 1 is at most 1.
     let of = |pick: &dyn Fn(&Parts) -> f64| within(SHARE, pick);
-    let share = |pick: &dyn Fn(&Parts) -> f64| {
-        (whole.total() > 0.0).then(|| of(&|p: &Parts| pick(p).max(0.0) / p.total()))
-    };
+    let share =
+        |pick: &dyn Fn(&Parts) -> f64| (whole.total() > 0.0).then(|| of(&|p: &Parts| pick(p).max(0.0) / p.total()));
     Some(Ledger {
         model_itself: within(DIFFERENCE, &|p| p.model_itself),
         total: of(&Parts::total),
@@ -224,10 +222,9 @@ impl Ledger {
         };
         match self.prompt_unbiased_share {
             None => format!("{gap}; whatever is drawn, the gap is the same"),
-            Some(share) => format!(
-                "{gap}; {:.0} % of the luck in this gap comes from which prompt was picked",
-                100.0 * share.mean
-            ),
+            Some(share) => {
+                format!("{gap}; {:.0} % of the luck in this gap comes from which prompt was picked", 100.0 * share.mean)
+            }
         }
     }
 }

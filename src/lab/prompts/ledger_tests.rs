@@ -60,14 +60,12 @@ fn simulate(a: &Answers, b: &Answers, weights: &Weights, shared: bool) -> (f64, 
 fn the_parts_are_the_variance_of_simulated_draws() {
     let mut rng = stream(1, "answers");
     let mentions = [1, 2, 3, 2, 1, 4, 2, 3];
-    let a =
-        random(&mut rng, (4, &mentions), |p, i, x| 0.2 + 0.15 * p as f64 + 0.04 * i as f64 - 0.05 * x as f64);
+    let a = random(&mut rng, (4, &mentions), |p, i, x| 0.2 + 0.15 * p as f64 + 0.04 * i as f64 - 0.05 * x as f64);
     let b = random(&mut rng, (4, &mentions), |p, i, _| 0.6 - 0.1 * p as f64 + 0.02 * i as f64);
     let of_prompts = [0.1, 0.2, 0.3, 0.4];
     // The usual name counts most.
     let joint = Weights::of(&of_prompts.map(|w| [0.6, 0.2, 0.1, 0.1].map(|x| w * x).to_vec())).unwrap();
-    for (weights, shared) in
-        [(Weights::of_prompts(&of_prompts).unwrap(), true), (joint.clone(), true), (joint, false)]
+    for (weights, shared) in [(Weights::of_prompts(&of_prompts).unwrap(), true), (joint.clone(), true), (joint, false)]
     {
         let found = parts(&a, &b, &weights, shared).unwrap();
         let (mean, variance) = simulate(&a, &b, &weights, shared);
@@ -111,16 +109,11 @@ fn a_planted_prompt_effect_is_found_and_none_is_not() {
 #[test]
 fn planted_mention_and_instance_effects_are_found() {
     let (cells, within) = (40.0 * 24.0, 0.0475 + 0.21);
-    let near = |found: f64, want: f64| {
-        assert!((found * cells / want - 1.0).abs() < 0.08, "{} {want}", found * cells)
-    };
+    let near = |found: f64, want: f64| assert!((found * cells / want - 1.0).abs() < 0.08, "{} {want}", found * cells);
     // Half the squared difference of two names: E (d0 - d1)^2 / 4.
     near(over(|_, _, x| if x == 0 { 0.95 } else { 0.05 }).mention.mean, (2.0 * within + 0.81) / 4.0);
     // The variance over instances of the mean over five prompts and two names.
-    near(
-        over(|_, i, _| if i % 2 == 0 { 0.95 } else { 0.05 }).sample.mean,
-        0.2025 + within / 10.0 * 39.0 / 40.0,
-    );
+    near(over(|_, i, _| if i % 2 == 0 { 0.95 } else { 0.05 }).sample.mean, 0.2025 + within / 10.0 * 39.0 / 40.0);
     // An interaction: a prompt that suits every other instance. Of five prompts three suit the one half, two the other.
     let both = over(|p, i, _| if (p + i) % 2 == 0 { 0.95 } else { 0.05 });
     let rows = 0.2025 + within / 2.0 * 39.0 / 40.0;
@@ -128,14 +121,8 @@ fn planted_mention_and_instance_effects_are_found() {
     assert!(both.residual.mean > 5.0 * both.sample.mean, "{both:?}");
     let mention = over(|_, _, x| if x == 0 { 0.95 } else { 0.05 });
     let sample = over(|_, i, _| if i % 2 == 0 { 0.95 } else { 0.05 });
-    assert!(
-        mention.mention.mean > mention.sample.mean && mention.mention.mean > mention.prompt.mean,
-        "{mention:?}"
-    );
-    assert!(
-        sample.sample.mean > 1.2 * sample.mention.mean && sample.sample.mean > sample.prompt.mean,
-        "{sample:?}"
-    );
+    assert!(mention.mention.mean > mention.sample.mean && mention.mention.mean > mention.prompt.mean, "{mention:?}");
+    assert!(sample.sample.mean > 1.2 * sample.mention.mean && sample.sample.mean > sample.prompt.mean, "{sample:?}");
 }
 
 #[test]

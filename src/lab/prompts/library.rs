@@ -169,8 +169,7 @@ fn wrong(place: &str, what: &dyn std::fmt::Display) -> Problem {
     Problem {
         what: what.to_string(),
         r#where: place.to_owned(),
-        hint: "`probity data show` shows what a file holds; facts and prompts may lie in files of one folder"
-            .into(),
+        hint: "`probity data show` shows what a file holds; facts and prompts may lie in files of one folder".into(),
     }
 }
 
@@ -191,9 +190,7 @@ impl Gathered {
         if !self.relations.contains_key(id) {
             self.order.push(id.to_owned());
         }
-        self.relations
-            .entry(id.to_owned())
-            .or_insert_with(|| Relation { id: id.to_owned(), ..Relation::default() })
+        self.relations.entry(id.to_owned()).or_insert_with(|| Relation { id: id.to_owned(), ..Relation::default() })
     }
 
     fn add(&mut self, path: &Path, named: &str) -> Result<Source, Problem> {
@@ -364,8 +361,7 @@ mod tests {
 
     #[test]
     fn a_file_that_gives_no_relation_is_refused_by_name() {
-        let told = read(&[("facts.jsonl", "{\"relation\":\"P1\",\"subject\":\"a\",\"object\":\"b\"}\n")])
-            .unwrap_err();
+        let told = read(&[("facts.jsonl", "{\"relation\":\"P1\",\"subject\":\"a\",\"object\":\"b\"}\n")]).unwrap_err();
         assert!(told.what.contains("P1: facts without prompts") && told.r#where == "mine", "{told}");
         // Of a prompt without a gap it said neither the row nor what is missing there.
         let fact = ("facts.jsonl", "{\"relation\":\"P1\",\"subject\":\"a\",\"object\":\"b\"}\n");
@@ -376,10 +372,7 @@ mod tests {
             assert!(names_the_row && told.what.contains(gap), "{told}");
             let both = row + "{\"relation\":\"P1\",\"prompt\":\"[X] has [Y] .\"}\n";
             let dropped = &read(&[fact, ("prompts.jsonl", &both)]).unwrap().sources[0].dropped;
-            assert!(
-                dropped.len() == 1 && dropped[0].contains("line 1") && dropped[0].contains(gap),
-                "{dropped:?}"
-            );
+            assert!(dropped.len() == 1 && dropped[0].contains("line 1") && dropped[0].contains(gap), "{dropped:?}");
         }
         let told = Library::read(&[(Path::new("/nowhere/x"), "x")], &mut NoPulse).unwrap_err();
         assert!(told.what.contains("cannot open"), "{told}");

@@ -38,7 +38,8 @@ const PREFERENCE: [Spread; 4] = [
 /// Share of the relations on which the order of the four models changes with the prompt, as the text has it (31 of 32).
 const UNSTABLE: f64 = 0.9688;
 /// The counts behind it, and that the published table gives another one.
-pub const TURNED_NOTE: &str = "90 of 128 pairs above 10 points; the order changes on 31 of 32 relations in the text, on 30 by the table";
+pub const TURNED_NOTE: &str =
+    "90 of 128 pairs above 10 points; the order changes on 31 of 32 relations in the text, on 30 by the table";
 
 /// Verbalisation stability, mean over relations (Figure 5).
 const STABILITY: [(&str, f64); 4] =
@@ -149,8 +150,7 @@ fn consistency(figure: &Figure, results: &Results) -> Vec<Layer> {
         let last = model.trim_end_matches(['/', '\\']).rsplit(['/', '\\', ':']).next().unwrap_or(model);
         CONSISTENCY.iter().find(|c| c.0 == last).map(|c| c.1)
     };
-    let mut rows: Vec<(usize, [f64; 3])> =
-        models.iter().enumerate().filter_map(|(k, m)| Some((k, of(m)?))).collect();
+    let mut rows: Vec<(usize, [f64; 3])> = models.iter().enumerate().filter_map(|(k, m)| Some((k, of(m)?))).collect();
     rows.push((models.len().min(figure.x.categories.len().saturating_sub(1)), WHOLE));
     let layer = |(k, regime): (usize, Regime)| {
         // Bars of three series are adjacent; the point goes onto that of its regime.

@@ -212,10 +212,9 @@ pub fn read(from: &mut dyn BufRead, file: &Path, ignore_case: bool) -> Result<Pr
         let first = found.left_out.first();
         return Err(whole(match first {
             None => "holds no prediction; expected one JSON object a line".into(),
-            Some(m) => format!(
-                "no instance was answered by all models under all prompts; of {}, {}",
-                m.relation, m.reason
-            ),
+            Some(m) => {
+                format!("no instance was answered by all models under all prompts; of {}, {}", m.relation, m.reason)
+            }
         }));
     }
     Ok(found)
@@ -256,13 +255,9 @@ impl Query {
             (Some(Mark::Number(x)), ..) => {
                 return Err(format!("`correct` is {x}; expected true or false, or 1 or 0"));
             }
-            (None, Some(said), Some(object)) => {
-                folded(said.trim(), ignore_case) == folded(object.trim(), ignore_case)
-            }
+            (None, Some(said), Some(object)) => folded(said.trim(), ignore_case) == folded(object.trim(), ignore_case),
             _ => {
-                return Err(
-                    "whether it was right is not said; give `correct`, or `prediction` and `object`".into()
-                );
+                return Err("whether it was right is not said; give `correct`, or `prediction` and `object`".into());
             }
         };
         let instance = match (row.instance, &row.subject) {
@@ -379,8 +374,7 @@ impl Predictions {
         let of = |asked: &Asked| {
             let scores: Vec<Vec<f64>> = asked.answers.iter().map(Answers::p_at_1).collect();
             let prompts = asked.prompts.iter().enumerate();
-            let rows =
-                prompts.map(|(p, prompt)| (prompt.clone(), scores.iter().map(|s| Some(s[p])).collect()));
+            let rows = prompts.map(|(p, prompt)| (prompt.clone(), scores.iter().map(|s| Some(s[p])).collect()));
             (asked.relation.clone(), rows.collect())
         };
         ScoreTable {
@@ -397,8 +391,7 @@ impl Predictions {
             let weights = Weights::uniform(asked.prompts.len());
             adjusted(&asked.answers[k], &weights).map_or(f64::NAN, Exact::value)
         };
-        let mean =
-            |k: usize| self.relations.iter().map(|a| of(a, k)).sum::<f64>() / self.relations.len() as f64;
+        let mean = |k: usize| self.relations.iter().map(|a| of(a, k)).sum::<f64>() / self.relations.len() as f64;
         (0..self.models.len()).map(mean).collect()
     }
 
@@ -406,10 +399,8 @@ impl Predictions {
     /// or answers are not given.
     pub fn stability(&self) -> Vec<Option<f64>> {
         let of = |k: usize| {
-            let each =
-                self.relations.iter().filter(|a| a.said).map(|a| stability(&a.answers[k], 0, MENTIONS));
-            let shares: Vec<f64> =
-                each.filter(|s| s.kept > 0).map(|s| s.stable as f64 / s.kept as f64).collect();
+            let each = self.relations.iter().filter(|a| a.said).map(|a| stability(&a.answers[k], 0, MENTIONS));
+            let shares: Vec<f64> = each.filter(|s| s.kept > 0).map(|s| s.stable as f64 / s.kept as f64).collect();
             (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
         };
         (0..self.models.len()).map(of).collect()

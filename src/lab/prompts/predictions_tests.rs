@@ -41,14 +41,8 @@ fn predictions_become_answers_with_the_subject_itself_as_the_first_mention() {
     assert!(found.left_out.is_empty() && asked.said);
     let report = found.table().report(Ties::EarlierLower);
     assert_eq!(report.models[1].1.unwrap()[1], 1.0, "the gap of y");
-    let draws = Draws {
-        count: 40,
-        subset: 1,
-        shared: true,
-        seed: 0,
-        ties: Ties::EarlierLower,
-        scoring: Scoring::Exact,
-    };
+    let draws =
+        Draws { count: 40, subset: 1, shared: true, seed: 0, ties: Ties::EarlierLower, scoring: Scoring::Exact };
     let panel = found.panel();
     assert_eq!((panel.models(), panel.relations()), (2, 1));
     // Only relations vary, and there is one.

@@ -81,8 +81,7 @@ pub fn bounded(answers: &Answers, level: f64) -> Option<[Estimate; 5]> {
         1 => Estimate::exact(0.0),
         _ => Estimate { mean: p.gap, lo: (max_lo - min_hi).max(0.0), hi: max_hi - min_lo },
     };
-    let share =
-        |i: usize| (0..prompts).filter(|p| answers.is_right(*p, i, 0)).count() as f64 / prompts as f64;
+    let share = |i: usize| (0..prompts).filter(|p| answers.is_right(*p, i, 0)).count() as f64 / prompts as f64;
     let of_each: Vec<f64> = (0..n).map(share).collect();
     Some([
         Estimate { mean: p.worst, lo: min_lo, hi: min_hi },
@@ -121,8 +120,7 @@ pub fn honest(answers: &Answers, level: f64, seed: u64) -> Option<Honest> {
         return None;
     }
     let mut rng = stream(seed, "prompt preference");
-    let mut rows: Vec<Vec<bool>> =
-        (0..n).map(|i| (0..prompts).map(|p| answers.is_right(p, i, 0)).collect()).collect();
+    let mut rows: Vec<Vec<bool>> = (0..n).map(|i| (0..prompts).map(|p| answers.is_right(p, i, 0)).collect()).collect();
     let mut order: Vec<usize> = (0..n).collect();
     let splits: Vec<f64> = (0..REPEATS).map(|_| split_gap(&rows, &mut order, &mut rng)).collect();
     let Shift { mean, error, .. } = Differences::of_items(splits).shift();
@@ -151,8 +149,7 @@ fn split_gap(rows: &[Vec<bool>], order: &mut [usize], rng: &mut impl Rng) -> f64
     shuffle(rng, order);
     let (chosen_on, judged_on) = order.split_at(rows.len() / 2);
     let prompts = rows[0].len();
-    let choice: Vec<usize> =
-        (0..prompts).map(|p| chosen_on.iter().filter(|i| rows[**i][p]).count()).collect();
+    let choice: Vec<usize> = (0..prompts).map(|p| chosen_on.iter().filter(|i| rows[**i][p]).count()).collect();
     // The first of equals, as whoever picks a prompt would have it.
     let (mut best, mut worst) = (0, 0);
     for p in 1..prompts {
@@ -262,9 +259,7 @@ mod tests {
     #[test]
     fn the_extremes_over_prompts_are_covered() {
         let (runs, mut rng) = (300, stream(11, "extremes"));
-        for (scores, least) in
-            [([0.5, 0.53, 0.56, 0.6, 0.63, 0.65], 0.95), ([0.6; 6], 0.95), ([0.02; 6], 0.95)]
-        {
+        for (scores, least) in [([0.5, 0.53, 0.56, 0.6, 0.63, 0.65], 0.95), ([0.6; 6], 0.95), ([0.02; 6], 0.95)] {
             let (worst, best) = (scores[0], scores[5]);
             let mut held = [0; 3];
             for _ in 0..runs {
@@ -290,10 +285,7 @@ mod tests {
     fn one_instance_and_equal_answers_claim_no_certainty() {
         let single = answers(3, &[1], |p, _, _| p > 0);
         let [worst, best, gap, std, mean] = bounded(&single, 0.9).unwrap();
-        assert!(
-            worst.mean == 0.0 && best.mean == 1.0 && worst.hi > 0.9 && best.lo < 0.1,
-            "{worst:?} {best:?}"
-        );
+        assert!(worst.mean == 0.0 && best.mean == 1.0 && worst.hi > 0.9 && best.lo < 0.1, "{worst:?} {best:?}");
         assert!(gap.lo == 0.0 && gap.hi == 1.0 && (mean.lo, mean.hi) == SHARE, "{gap:?} {mean:?}");
         assert!(std.mean > 0.0 && std.lo.is_nan() && std.hi.is_nan(), "{std:?}");
         let [worst, best, gap, _, mean] = bounded(&answers(2, &[1; 40], |_, _, _| true), 0.9).unwrap();

@@ -76,8 +76,7 @@ impl ScoreTable {
         let header = |what: String| TableError::Header { file: file.to_owned(), what };
         let mut lines = text.trim_start_matches('\u{feff}').lines().enumerate();
         let first = lines.next().map_or("", |(_, l)| l);
-        let mark =
-            MARKS.into_iter().filter(|_| !first.contains('\t')).max_by_key(|m| first.matches(*m).count());
+        let mark = MARKS.into_iter().filter(|_| !first.contains('\t')).max_by_key(|m| first.matches(*m).count());
         let tabbed = |line: &'_ str| mark.map_or(line.to_owned(), |mark| with_tabs(line, mark));
         let first = tabbed(first);
         let names: Vec<&str> = first.split('\t').map(str::trim).take(MAX_FIELDS).collect();
@@ -183,8 +182,7 @@ impl ScoreTable {
         let over = |list: &[Preference]| list.iter().filter(|p| is_over(p.gap, large)).count();
         let means = |list: &[Preference]| {
             let mean = |of: fn(&Preference) -> f64| list.iter().map(of).sum::<f64>() / list.len() as f64;
-            (!list.is_empty())
-                .then(|| [mean(|p| p.std), mean(|p| p.gap), mean(|p| p.worst), mean(|p| p.best)])
+            (!list.is_empty()).then(|| [mean(|p| p.std), mean(|p| p.gap), mean(|p| p.worst), mean(|p| p.best)])
         };
         let models = self.models.iter().zip(&each);
         let models = models.map(|(m, list)| (m.clone(), means(list), over(list))).collect();
@@ -215,15 +213,12 @@ mod tests {
 
     #[test]
     fn long_and_wide_tables_say_the_same() {
-        let long =
-            parse("relation\tmodel\tprompt\tp1\nr\ta\tp\t10\nr\tb\tp\t20.5\nr\ta\tq\t30\nr\tb\tq\t5\n")
-                .unwrap();
+        let long = parse("relation\tmodel\tprompt\tp1\nr\ta\tp\t10\nr\tb\tp\t20.5\nr\ta\tq\t30\nr\tb\tq\t5\n").unwrap();
         let wide = parse("relation\tlabel\tprompt\ta\tb\nr\tx\tp\t10\t20.5\nr\tx\tq\t30\t5\n").unwrap();
         assert_eq!(long, wide);
         // Header names of any case, and any separator.
         for mark in ["\t", ",", ";"] {
-            let text =
-                "Relation\tLABEL\tPrompt\ta\tb\nr\tx\tp\t10\t20.5\nr\tx\tq\t30\t5\n".replace('\t', mark);
+            let text = "Relation\tLABEL\tPrompt\ta\tb\nr\tx\tp\t10\t20.5\nr\tx\tq\t30\t5\n".replace('\t', mark);
             assert_eq!(parse(&text).unwrap(), wide, "{mark}");
         }
         let report = long.report(Ties::EarlierLower);
@@ -245,11 +240,7 @@ mod tests {
         let table = parse("relation\tprompt\ta\tb\nr\tp\t1\tnan\nr\tq\t2\t3\n").unwrap();
         let report = table.report(Ties::EarlierLower);
         assert_eq!((report.relations[0].1[1].1, report.unstable, report.missing), (1, 0, 1));
-        assert_eq!(
-            (report.relations[0].1[1].2, report.models[1].1),
-            (None, None),
-            "one prompt has no spread"
-        );
+        assert_eq!((report.relations[0].1[1].2, report.models[1].1), (None, None), "one prompt has no spread");
         let commas = parse("relation,prompt,a,b\nr,\"p, q\",1,\nr,q,2,3\n").unwrap();
         assert_eq!((commas.relations[0].1[0].0.as_str(), commas.missing), ("p, q", 1));
         for (text, told) in [

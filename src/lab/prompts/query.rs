@@ -205,8 +205,7 @@ mod tests {
                 ("France", "The capital of [X] is [Y] ."),
                 ("the Kingdom of Norway", "As its capital city , [X] has [Y] ."),
             ];
-            let queries: Vec<Encoded> =
-                each.iter().map(|(x, p)| asker.encode(p, x).unwrap().unwrap()).collect();
+            let queries: Vec<Encoded> = each.iter().map(|(x, p)| asker.encode(p, x).unwrap().unwrap()).collect();
             let all: Vec<&Encoded> = queries.iter().collect();
             let run = |queries: &[&Encoded], vocab: Option<&[u32]>| {
                 let mut rows = vec![Vec::new(); queries.len()];
@@ -219,10 +218,7 @@ mod tests {
                 let alone = &run(&[query], None)[0];
                 let gap = alone.iter().zip(&together[k]).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
                 assert!(gap < 1e-3, "{name}: {gap}");
-                assert!(
-                    (chosen[k][0] - together[k][7]).abs() < 1e-4
-                        && (chosen[k][1] - together[k][300]).abs() < 1e-4
-                );
+                assert!((chosen[k][0] - together[k][7]).abs() < 1e-4 && (chosen[k][1] - together[k][300]).abs() < 1e-4);
             }
         }
     }

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::candidates::Candidates;
 use super::consistency::Regime;
 use super::finding::{
-    ALL, AdjustedFinding, DataFinding, DisparityFinding, InstanceFinding, InstancesFinding, Kind,
-    LedgerFinding, PreferenceSummaryFinding, PromptPreferenceFinding, PromptScoreFinding,
-    RankConsistencyFinding, RankCurveFinding, RelationFinding, VerbalizationFinding,
+    ALL, AdjustedFinding, DataFinding, DisparityFinding, InstanceFinding, InstancesFinding, Kind, LedgerFinding,
+    PreferenceSummaryFinding, PromptPreferenceFinding, PromptScoreFinding, RankConsistencyFinding, RankCurveFinding,
+    RelationFinding, VerbalizationFinding,
 };
 use lab::Head;
 use lab::results::{Tagged, put};
@@ -74,11 +74,7 @@ impl Results {
     }
 
     /// Takes in the answer to the question of this number. False where it is older than the one that is there.
-    pub fn answer<'a>(
-        &mut self,
-        ticket: u64,
-        findings: impl IntoIterator<Item = (Head<'a>, &'a Kind)>,
-    ) -> bool {
+    pub fn answer<'a>(&mut self, ticket: u64, findings: impl IntoIterator<Item = (Head<'a>, &'a Kind)>) -> bool {
         if ticket < self.answered {
             return false;
         }
@@ -115,9 +111,8 @@ impl Results {
 
     /// All prompts of a relation that have been asked, those that were typed last.
     pub fn prompts(&self, relation: &str) -> Vec<&str> {
-        let mut all: Vec<&str> = self
-            .relation(relation)
-            .map_or(Vec::new(), |r| r.value.prompts.iter().map(String::as_str).collect());
+        let mut all: Vec<&str> =
+            self.relation(relation).map_or(Vec::new(), |r| r.value.prompts.iter().map(String::as_str).collect());
         for score in self.scores.iter().filter(|s| s.value.relation == relation) {
             if !all.contains(&score.value.prompt.as_str()) {
                 all.push(&score.value.prompt);
@@ -128,9 +123,7 @@ impl Results {
 
     /// The score of a model under a prompt of a relation.
     pub fn score(&self, relation: &str, prompt: &str, model: &str) -> Option<&Tagged<PromptScoreFinding>> {
-        self.scores
-            .iter()
-            .find(|s| s.model == model && s.value.relation == relation && s.value.prompt == prompt)
+        self.scores.iter().find(|s| s.model == model && s.value.relation == relation && s.value.prompt == prompt)
     }
 
     /// A model's spread over the prompts of a relation.

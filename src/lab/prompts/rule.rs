@@ -70,13 +70,7 @@ struct Rows {
 impl Rows {
     /// Wants token `t` of word `w` in the answer's place of a query. Words that begin alike, and all words of one token, share
     /// passes.
-    fn add(
-        &mut self,
-        asker: &Asker<'_>,
-        (at, query): (usize, &Encoded),
-        (w, word): (usize, &Word),
-        t: usize,
-    ) {
+    fn add(&mut self, asker: &Asker<'_>, (at, query): (usize, &Encoded), (w, word): (usize, &Word), t: usize) {
         let row = asker.within(query, &word.ids, t);
         let k = *self.known.entry((at, row)).or_insert_with_key(|(_, row)| {
             self.list.push(Row { query: row.clone(), wanted: Vec::new() });
@@ -326,8 +320,7 @@ mod tests {
             scores::<ModelError>(&asker, &all, &words, 4096, take, |_| Ok(())).unwrap();
             for object in words.iter().map(|w| w.text.as_str()).chain(["nowhere"]) {
                 let asked: Vec<(&Encoded, &str)> = queries.iter().map(|q| (q, object)).collect();
-                let found =
-                    replies::<ModelError>(&asker, &asked, (&words, &own.strings), 4096, |_| Ok(())).unwrap();
+                let found = replies::<ModelError>(&asker, &asked, (&words, &own.strings), 4096, |_| Ok(())).unwrap();
                 let at = words.iter().position(|w| w.text == object);
                 for (reply, full) in found.iter().zip(&full) {
                     assert_eq!(*reply, best(&words, full, at), "{name}: {object}");
@@ -343,8 +336,7 @@ mod tests {
             let model = Model::load(&name.parse().unwrap(), Device::Cpu).unwrap();
             let (asker, tokenizer) = (Asker::new(&model).unwrap(), model.tokenizer().unwrap());
             let own = Words::new(tokenizer, &FunctionWords::own(), false).unwrap();
-            let word =
-                |text: &str| Word { text: text.into(), ids: own.tokens(tokenizer, text).unwrap().unwrap() };
+            let word = |text: &str| Word { text: text.into(), ids: own.tokens(tokenizer, text).unwrap().unwrap() };
             let singles = ["Paris", "Rome", "Berlin", "Madrid"].map(word);
             assert!(singles.iter().all(|w| w.ids.len() == 1), "{name}");
             let queries: Vec<Encoded> =
@@ -376,12 +368,8 @@ mod tests {
             let row = asker.within(query, &ids, k);
             let causal = asker.model().arch().is_causal();
             assert_eq!(row.ids.len(), query.ids.len() + if causal { k } else { 1 }, "{name}");
-            assert!(
-                causal || row.ids[query.position + 1 - k] == ids[1 - k],
-                "{name}: the other one stands there"
-            );
-            let take =
-                |_: usize, logits: &[f32]| score += f64::from(logits[ids[k] as usize]) - log_sum(logits);
+            assert!(causal || row.ids[query.position + 1 - k] == ids[1 - k], "{name}: the other one stands there");
+            let take = |_: usize, logits: &[f32]| score += f64::from(logits[ids[k] as usize]) - log_sum(logits);
             asker.logits::<ModelError>(&[&row], None, 4096, take, |_| Ok(())).unwrap();
         }
         // Beside a word of one token, which of the two is said follows from the scores.
@@ -393,9 +381,7 @@ mod tests {
         asker.logits::<ModelError>(&[&row], None, 4096, take, |_| Ok(())).unwrap();
         let words = [Word { text: "Paris Rome".into(), ids }, other];
         let asked = [(query, "Paris Rome")];
-        let found = replies::<ModelError>(asker, &asked, (&words, &own.strings), 4096, |_| Ok(())).unwrap()
-            [0]
-        .unwrap();
+        let found = replies::<ModelError>(asker, &asked, (&words, &own.strings), 4096, |_| Ok(())).unwrap()[0].unwrap();
         let first = score >= single;
         assert_eq!((found.id, found.rank), (u32::from(!first), Some(2 - u32::from(first))), "{name}");
     }

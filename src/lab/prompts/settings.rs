@@ -129,9 +129,7 @@ fn shares(text: &str) -> Result<Vec<f64>, SettingError> {
     let words = text.split([',', ' ', ';']).filter(|w| !w.is_empty());
     let each = words.map(|w| number(w).ok().filter(|g| (0.0..=1.0).contains(g)));
     let mut all: Vec<f64> = each.collect::<Option<_>>().ok_or_else(|| {
-        SettingError::Refused(
-            "type shares from 0 to 1 with commas between them, for example 0, 0.5, 1".into(),
-        )
+        SettingError::Refused("type shares from 0 to 1 with commas between them, for example 0, 0.5, 1".into())
     })?;
     all.sort_by(f64::total_cmp);
     all.dedup();
@@ -186,8 +184,7 @@ fn ties() -> Setting<Spec> {
 }
 
 fn scoring() -> Setting<Spec> {
-    let help =
-        "How scores are compared: as exact fractions, or rounded to two decimals of a per cent as published.";
+    let help = "How scores are compared: as exact fractions, or rounded to two decimals of a per cent as published.";
     row("ranks.scoring", "Scores as", help).one_of(
         &Scoring::ALL,
         |t| spaced(t.name()),
@@ -211,41 +208,37 @@ const ALL: &str = "all";
 const MOST: usize = 1_000_000;
 
 fn most_prompts() -> Setting<Spec> {
-    row("data.prompts", "Prompts, most", "The most prompts of a relation that are asked, the first ones.")
-        .count_or(
-            ALL,
-            &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17],
-            1..=MOST,
-            |s: &Spec| s.data.prompts,
-            |s, n| s.data.prompts = n,
-        )
+    row("data.prompts", "Prompts, most", "The most prompts of a relation that are asked, the first ones.").count_or(
+        ALL,
+        &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17],
+        1..=MOST,
+        |s: &Spec| s.data.prompts,
+        |s, n| s.data.prompts = n,
+    )
 }
 
 fn instances() -> Setting<Spec> {
-    row("data.instances", "Facts, most", "The most facts of a relation that are asked, the first ones.")
-        .count_or(
-            ALL,
-            &[10, 20, 40, 100, 200, 500, 1000],
-            1..=MOST,
-            |s: &Spec| s.data.instances,
-            |s, n| s.data.instances = n,
-        )
+    row("data.instances", "Facts, most", "The most facts of a relation that are asked, the first ones.").count_or(
+        ALL,
+        &[10, 20, 40, 100, 200, 500, 1000],
+        1..=MOST,
+        |s: &Spec| s.data.instances,
+        |s, n| s.data.instances = n,
+    )
 }
 
 fn sampled_prompts() -> Setting<Spec> {
-    row("adjust.prompts", "Prompts averaged", "Prompts and names that are drawn for the adjusted score.")
-        .count_or(
-            ALL,
-            &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
-            1..=MOST,
-            |s: &Spec| s.adjust.prompts,
-            |s, n| (s.adjust.prompts, s.adjust.mentions) = (n, n),
-        )
+    row("adjust.prompts", "Prompts averaged", "Prompts and names that are drawn for the adjusted score.").count_or(
+        ALL,
+        &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+        1..=MOST,
+        |s: &Spec| s.adjust.prompts,
+        |s, n| (s.adjust.prompts, s.adjust.mentions) = (n, n),
+    )
 }
 
 fn mentions() -> Setting<Spec> {
-    let help =
-        "The most names of a subject that are asked, the usual one among them (Cao et al. 2022: five).";
+    let help = "The most names of a subject that are asked, the usual one among them (Cao et al. 2022: five).";
     row("data.mentions", "Names, most", help).count(
         &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
         1..=10,
@@ -265,12 +258,12 @@ fn draws() -> Setting<Spec> {
 }
 
 fn subset() -> Setting<Spec> {
-    row(
-        "ranks.subset",
-        "Relations drawn",
-        "Relations in each draw of the ranking (Cao et al. 2022: 20 of 32).",
+    row("ranks.subset", "Relations drawn", "Relations in each draw of the ranking (Cao et al. 2022: 20 of 32).").count(
+        &[2, 5, 10, 15, 20, 25, 30],
+        1..=10_000,
+        |s: &Spec| s.ranks.subset,
+        |s, n| s.ranks.subset = n,
     )
-    .count(&[2, 5, 10, 15, 20, 25, 30], 1..=10_000, |s: &Spec| s.ranks.subset, |s, n| s.ranks.subset = n)
 }
 
 fn k() -> Setting<Spec> {

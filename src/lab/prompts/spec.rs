@@ -132,12 +132,7 @@ pub struct QuerySpec {
 
 impl Default for QuerySpec {
     fn default() -> Self {
-        Self {
-            candidates: Candidates::Vocabulary,
-            k: 5,
-            function_words: OWN_WORDS.into(),
-            ignore_case: false,
-        }
+        Self { candidates: Candidates::Vocabulary, k: 5, function_words: OWN_WORDS.into(), ignore_case: false }
     }
 }
 
@@ -235,13 +230,7 @@ pub struct RanksSpec {
 
 impl Default for RanksSpec {
     fn default() -> Self {
-        Self {
-            draws: 1000,
-            subset: 20,
-            random: Sharing::PerModel,
-            ties: Ties::EarlierLower,
-            scoring: Scoring::Exact,
-        }
+        Self { draws: 1000, subset: 20, random: Sharing::PerModel, ties: Ties::EarlierLower, scoring: Scoring::Exact }
     }
 }
 
@@ -313,10 +302,8 @@ impl Spec {
     fn check_data(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         let data = &self.data;
         if data.files.iter().any(|f| f.trim().is_empty()) {
-            return refuse.because(
-                "data.files",
-                "holds an empty name: name a file or folder, or leave the key out".into(),
-            );
+            return refuse
+                .because("data.files", "holds an empty name: name a file or folder, or leave the key out".into());
         }
         refuse.twice("data.files", &data.files)?;
         if data.built_in && data.files.is_empty() {
@@ -335,8 +322,7 @@ impl Spec {
         for (relation, prompts) in &data.own {
             if let Some(bad) = prompts.iter().find(|p| !is_prompt(p)) {
                 let shown = base::text::shortened(bad, 80);
-                let what =
-                    format!("of {relation} holds `{shown}`: a prompt has {SUBJECT} and {OBJECT} once each");
+                let what = format!("of {relation} holds `{shown}`: a prompt has {SUBJECT} and {OBJECT} once each");
                 return refuse.because("data.own", what);
             }
         }

@@ -53,12 +53,7 @@ pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
         let v = &r.value;
         let order = v.order.as_deref().unwrap_or_default().join(" < ");
         let how = if v.exact { "all" } else { "of" };
-        let line = format!(
-            "{}: {order}; {} orders, {how} {} draws",
-            v.regime.name(),
-            v.orders.unwrap_or(0),
-            v.draws
-        );
+        let line = format!("{}: {order}; {} orders, {how} {} draws", v.regime.name(), v.orders.unwrap_or(0), v.draws);
         out.push(printable_label(&line));
     }
     section(&mut out, "Ledgers: variance of the gap under one draw", &LEDGER_HEAD, ledgers(results));
@@ -69,9 +64,7 @@ pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
 /// Facts and prompts left out over all relations, by reason.
 fn left_out(results: &Results) -> Vec<String> {
     let mut reasons: Vec<(String, usize)> = Vec::new();
-    for part in
-        results.relations.iter().flat_map(|r| r.value.left_out.iter().chain(&r.value.prompts_left_out))
-    {
+    for part in results.relations.iter().flat_map(|r| r.value.left_out.iter().chain(&r.value.prompts_left_out)) {
         match reasons.iter_mut().find(|(reason, _)| *reason == part.reason) {
             Some((_, n)) => *n += part.count,
             None => reasons.push((part.reason.clone(), part.count)),
@@ -111,8 +104,7 @@ fn models(results: &Results) -> Vec<Vec<String>> {
             v.mean_best.map_or("n/a".into(), interval),
             v.mean_gap.map_or("n/a".into(), interval),
             v.mean_std.map_or("n/a".into(), interval),
-            v.mean_stability
-                .map_or_else(|| mean(stable.filter_map(|s| s.value.stability.map(|e| e.mean))), interval),
+            v.mean_stability.map_or_else(|| mean(stable.filter_map(|s| s.value.stability.map(|e| e.mean))), interval),
         ])
     };
     results.models().into_iter().filter_map(row).collect()
@@ -122,8 +114,8 @@ const RANK_HEAD: [&str; 4] = ["model", "original", "random", "adjusted"];
 
 fn ranks(results: &Results) -> Vec<Vec<String>> {
     let row = |model: Option<&str>| {
-        let cells = Regime::ALL
-            .map(|regime| results.rank(regime, model).map_or("n/a".into(), |r| consistency(&r.value)));
+        let cells =
+            Regime::ALL.map(|regime| results.rank(regime, model).map_or("n/a".into(), |r| consistency(&r.value)));
         let mut row = vec![model.unwrap_or("whole order").to_owned()];
         row.extend(cells);
         row
@@ -179,9 +171,5 @@ pub fn consistency(v: &RankConsistencyFinding) -> String {
 
 fn mean(values: impl Iterator<Item = f64>) -> String {
     let all: Vec<f64> = values.collect();
-    if all.is_empty() {
-        "n/a".into()
-    } else {
-        format!("{:.1}", 100.0 * all.iter().sum::<f64>() / all.len() as f64)
-    }
+    if all.is_empty() { "n/a".into() } else { format!("{:.1}", 100.0 * all.iter().sum::<f64>() / all.len() as f64) }
 }

@@ -3,9 +3,9 @@
 use super::candidates::Candidates;
 use super::consistency::Regime;
 use super::finding::{
-    ALL, AdjustedFinding, DataFinding, DisparityFinding, Kind, LedgerFinding, ModelNote,
-    PreferenceSummaryFinding, PromptPreferenceFinding, PromptScoreFinding, RankConsistencyFinding,
-    RankCurveFinding, RelationFinding, TOP_TOKEN, VerbalizationFinding,
+    ALL, AdjustedFinding, DataFinding, DisparityFinding, Kind, LedgerFinding, ModelNote, PreferenceSummaryFinding,
+    PromptPreferenceFinding, PromptScoreFinding, RankConsistencyFinding, RankCurveFinding, RelationFinding, TOP_TOKEN,
+    VerbalizationFinding,
 };
 use super::ledger::Ledger;
 use super::places::Ties;
@@ -103,12 +103,7 @@ pub fn findings() -> Vec<Finding> {
         let p_at_1 = estimate(0.3 + gamma.unwrap_or(0.1));
         list.push(finding(
             "a",
-            Kind::Disparity(DisparityFinding {
-                gamma,
-                p_at_1,
-                steps: 90,
-                candidates: Some(TOP_TOKEN.into()),
-            }),
+            Kind::Disparity(DisparityFinding { gamma, p_at_1, steps: 90, candidates: Some(TOP_TOKEN.into()) }),
         ));
     }
     list
@@ -270,25 +265,15 @@ mod tests {
             let json = serde_json::to_value(&finding).unwrap();
             assert_eq!(serde_json::from_value::<Finding>(json.clone()).unwrap(), finding, "{json}");
             let keys: &[&str] = match json["kind"].as_str().unwrap() {
-                "prompt_score" => {
-                    &["relation", "prompt", "prompt_index", "candidates", "p_at_1", "p_at_k", "k", "mrr"]
-                }
+                "prompt_score" => &["relation", "prompt", "prompt_index", "candidates", "p_at_1", "p_at_k", "k", "mrr"],
                 "prompt_preference" => &["relation", "prompts", "worst", "best", "gap", "std", "mean"],
                 "verbalization" => &["relation", "stability", "kept", "mentions"],
                 "adjusted" => &["relation", "p_at_1", "prompts", "mentions", "weights"],
                 "rank_consistency" => &["regime", "consistency", "draws", "subset", "relations", "histogram"],
                 "disparity" => &["gamma", "p_at_1", "steps"],
-                "ledger" => &[
-                    "a",
-                    "b",
-                    "total",
-                    "prompt",
-                    "mention",
-                    "sample",
-                    "model_itself",
-                    "residual",
-                    "prompt_unbiased",
-                ],
+                "ledger" => {
+                    &["a", "b", "total", "prompt", "mention", "sample", "model_itself", "residual", "prompt_unbiased"]
+                }
                 _ => &[],
             };
             for key in keys.iter().chain(&["candidates"]) {

@@ -20,11 +20,7 @@ pub struct Words {
 
 impl Words {
     /// Of a tokenizer of `vocab` rows.
-    pub fn new(
-        tokenizer: &Tokenizer,
-        function_words: &FunctionWords,
-        ignore_case: bool,
-    ) -> Result<Self, ModelError> {
+    pub fn new(tokenizer: &Tokenizer, function_words: &FunctionWords, ignore_case: bool) -> Result<Self, ModelError> {
         // A tokenizer that lower-cases cannot say capitals; it is not to be judged by them.
         let ignore_case = ignore_case || folds(tokenizer)?;
         let texts: Vec<String> = (0..tokenizer.len() as u32)
@@ -107,8 +103,7 @@ pub fn common(models: &[&Words], function_words: &FunctionWords) -> Common {
 /// joining it takes from the words that the others share.
 pub fn taken(models: &[&Words], function_words: &FunctionWords) -> Vec<Vec<String>> {
     let mut taken = vec![Vec::new(); models.len()];
-    let says =
-        |m: &Words, word: &str| m.single(word).is_some_and(|id| !function_words.contains(m.strings.text(id)));
+    let says = |m: &Words, word: &str| m.single(word).is_some_and(|id| !function_words.contains(m.strings.text(id)));
     // A word that one model lacks is among those of the first or of the second.
     let first: &[&Words] = &models[..models.len().min(2)];
     for (k, base) in first.iter().enumerate().filter(|_| models.len() > 1) {
@@ -164,11 +159,7 @@ mod tests {
         let all = common(&words.iter().collect::<Vec<_>>(), &own);
         let alone = common(&[&words[0]], &own);
         assert!(all.words.len() > 100);
-        assert!(
-            all.words
-                .iter()
-                .all(|w| alone.words.iter().any(|a| a.eq_ignore_ascii_case(w)) && !own.contains(w))
-        );
+        assert!(all.words.iter().all(|w| alone.words.iter().any(|a| a.eq_ignore_ascii_case(w)) && !own.contains(w)));
         for (k, model) in models.iter().enumerate() {
             for (w, id) in all.words.iter().zip(&all.ids[k]) {
                 let read = model.tokenizer().unwrap().decode(&[*id], false).unwrap();

@@ -11,14 +11,12 @@ use lab::family::Comparison;
 use lab::fault::problem;
 use lab::table::Table;
 use lab::{
-    Answer, Axis, Channel, Details, EngineInfo, Experiment, Fault, FigureEntry, Forecast, Host, Instrument,
-    LabId, LabSpec, NoticeLevel, Preset, Share, Size, Store,
+    Answer, Axis, Channel, Details, EngineInfo, Experiment, Fault, FigureEntry, Forecast, Host, Instrument, LabId,
+    LabSpec, NoticeLevel, Preset, Share, Size, Store,
 };
 use model::Model;
 
-use super::{
-    AnyExperiment, Finding, Kinds, Lab, LabResults, Listed, Question, Results, Spec, SpecWithin, Waiting,
-};
+use super::{AnyExperiment, Finding, Kinds, Lab, LabResults, Listed, Question, Results, Spec, SpecWithin, Waiting};
 
 impl<I: Listed> Lab for I {
     fn id(&self) -> LabId {
@@ -226,12 +224,7 @@ impl<I: Listed> Channel<I::Kind, I::Question> for Narrowed<'_, I> {
         }
     }
 
-    fn reply(
-        &mut self,
-        ticket: u64,
-        findings: Vec<lab::Finding<I::Kind>>,
-        is_final: bool,
-    ) -> Result<(), Cancelled> {
+    fn reply(&mut self, ticket: u64, findings: Vec<lab::Finding<I::Kind>>, is_final: bool) -> Result<(), Cancelled> {
         self.0.reply(ticket, findings.into_iter().map(|f| f.map(I::wrap_kind)).collect(), is_final)
     }
 }

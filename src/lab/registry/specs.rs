@@ -98,8 +98,7 @@ impl<'de> Deserialize<'de> for Spec {
         use serde::de::Error;
         let value = Value::deserialize(deserializer)?;
         let name = value.get("lab").and_then(Value::as_str).ok_or_else(|| D::Error::missing_field("lab"))?;
-        let lab =
-            LabId::named(name).ok_or_else(|| D::Error::custom(format!("`lab` {}", unknown_lab(name))))?;
+        let lab = LabId::named(name).ok_or_else(|| D::Error::custom(format!("`lab` {}", unknown_lab(name))))?;
         Self::of_json(lab, value).map_err(D::Error::custom)
     }
 }

@@ -284,9 +284,7 @@ pub fn agreement(a: &[Annotation], b: &[Annotation], seed: u64, level: f64) -> R
         differing,
         words: table.iter().sum(),
         alike: (table[0] + table[3]) as f64 / table.iter().sum::<usize>().max(1) as f64,
-        kappa: estimate(&all, &drawn, level, |rows| {
-            kappa(&rows.iter().map(|r| marks[*r]).collect::<Vec<_>>())
-        }),
+        kappa: estimate(&all, &drawn, level, |rows| kappa(&rows.iter().map(|r| marks[*r]).collect::<Vec<_>>())),
         token_f1: estimate(&all, &drawn, level, |rows| {
             Some(rows.iter().map(|r| marks[*r].f1()).sum::<f64>() / rows.len() as f64)
         })
@@ -317,19 +315,13 @@ fn kappa_of(pairs: &[(u8, u8)]) -> Option<f64> {
         *first.entry(*a).or_insert(0.0) += 1.0;
         *second.entry(*b).or_insert(0.0) += 1.0;
     }
-    let chance: f64 =
-        first.iter().filter_map(|(c, k): (&u8, &f64)| Some(k * second.get(c)?)).sum::<f64>() / (n * n);
+    let chance: f64 = first.iter().filter_map(|(c, k): (&u8, &f64)| Some(k * second.get(c)?)).sum::<f64>() / (n * n);
     let alike = pairs.iter().filter(|(a, b)| a == b).count() as f64 / n;
     (n > 0.0 && chance < 1.0).then(|| (alike - chance) / (1.0 - chance))
 }
 
 /// A number over all rows with the percentile interval of its resamples; resamples in which it is not defined are left out.
-fn estimate(
-    all: &[usize],
-    drawn: &[Vec<usize>],
-    level: f64,
-    of: impl Fn(&[usize]) -> Option<f64>,
-) -> Option<Estimate> {
+fn estimate(all: &[usize], drawn: &[Vec<usize>], level: f64, of: impl Fn(&[usize]) -> Option<f64>) -> Option<Estimate> {
     let mean = of(all)?;
     let mut values: Vec<f64> = drawn.iter().filter_map(|rows| of(rows)).collect();
     values.sort_by(f64::total_cmp);

@@ -44,8 +44,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     };
     let mut all: Vec<_> = results.interpretability.iter().filter(overall).collect();
     // A run of one dimension has nothing to pool.
-    let pooled =
-        all.iter().find(|i| i.value.dimension == ALL).or(all.first()).map(|i| i.value.dimension.clone());
+    let pooled = all.iter().find(|i| i.value.dimension == ALL).or(all.first()).map(|i| i.value.dimension.clone());
     all.retain(|i| Some(&i.value.dimension) == pooled.as_ref());
     let several = spec.models.len() > 1;
     let who = |i: &Tagged<InterpretabilityFinding>| match several {
@@ -66,10 +65,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
 type Row<'a> = &'a Tagged<InterpretabilityFinding>;
 
 /// The best method by a measure, and the others behind it.
-fn ordered<'a>(
-    all: &[Row<'a>],
-    of: impl Fn(&InterpretabilityFinding) -> Option<Estimate>,
-) -> Vec<(Row<'a>, Estimate)> {
+fn ordered<'a>(all: &[Row<'a>], of: impl Fn(&InterpretabilityFinding) -> Option<Estimate>) -> Vec<(Row<'a>, Estimate)> {
     let mut rows: Vec<_> = all.iter().filter_map(|i| of(&i.value).map(|e| (*i, e))).collect();
     rows.sort_by(|a, b| b.1.mean.total_cmp(&a.1.mean));
     rows
@@ -81,11 +77,7 @@ fn others(rows: &[(Row<'_>, Estimate)], who: &impl Fn(Row<'_>) -> String) -> Str
 }
 
 /// Agreement with people.
-fn agrees(
-    all: &[Row<'_>],
-    begins: &impl Fn(Row<'_>) -> String,
-    who: &impl Fn(Row<'_>) -> String,
-) -> Option<String> {
+fn agrees(all: &[Row<'_>], begins: &impl Fn(Row<'_>) -> String, who: &impl Fn(Row<'_>) -> String) -> Option<String> {
     let rows = ordered(all, |v| v.token_f1);
     let (best, f1) = rows.first()?;
     let chance = best.value.random_f1?;
@@ -109,8 +101,7 @@ fn holds(all: &[Row<'_>], who: &impl Fn(Row<'_>) -> String) -> Option<String> {
     let rows = ordered(all, |v| v.map);
     let (best, map) = rows.first()?;
     let chance = best.value.random_map?;
-    let keeps =
-        if map.lo > chance.mean { "keeps its ranking" } else { "keeps its ranking no better than chance" };
+    let keeps = if map.lo > chance.mean { "keeps its ranking" } else { "keeps its ranking no better than chance" };
     Some(format!(
         "When words change, {} {keeps}: MAP {}, chance {} ({} pairs){}.",
         who(best),
@@ -126,8 +117,7 @@ fn wrong(results: &Results) -> Option<String> {
     let all = |a: &&Tagged<super::finding::AccuracyFinding>| {
         a.value.dimension == ALL && a.value.perturbation == ALL && a.value.top1.mean < OFTEN_RIGHT
     };
-    let worst =
-        results.accuracy.iter().filter(all).min_by(|a, b| a.value.top1.mean.total_cmp(&b.value.top1.mean))?;
+    let worst = results.accuracy.iter().filter(all).min_by(|a, b| a.value.top1.mean.total_cmp(&b.value.top1.mean))?;
     Some(format!(
         "{} answers {:.0} % of these sentences correctly (n {}), and wrong answers are explained too",
         last_part(&worst.model),
@@ -140,10 +130,7 @@ fn wrong(results: &Results) -> Option<String> {
 fn incomplete(all: &[Row<'_>]) -> Option<String> {
     let worst = all.iter().filter(|i| i.value.incomplete > 0).max_by_key(|i| i.value.incomplete)?;
     let share = 100.0 * worst.value.incomplete as f64 / worst.n.max(1) as f64;
-    Some(format!(
-        "{share:.0} % of the sums of {} miss the tolerance of completeness",
-        title(&worst.value.method)
-    ))
+    Some(format!("{share:.0} % of the sums of {} miss the tolerance of completeness", title(&worst.value.method)))
 }
 
 /// Token-F1 and MAP of every model and method, and the share of right answers.
@@ -155,8 +142,7 @@ pub(crate) fn numbers(results: &Results) -> Vec<Number> {
         level: level.unwrap_or(0.95),
         unit: (1.0, ""),
     };
-    let overall =
-        results.interpretability.iter().filter(|i| i.value.dimension == ALL && i.value.perturbation == ALL);
+    let overall = results.interpretability.iter().filter(|i| i.value.dimension == ALL && i.value.perturbation == ALL);
     let scores = overall.flat_map(|i| {
         let head = format!("{} on {}", title(&i.value.method), i.model);
         let named = [("token-F1", i.value.token_f1), ("MAP", i.value.map)];
@@ -166,9 +152,8 @@ pub(crate) fn numbers(results: &Results) -> Vec<Number> {
         named.into_iter().filter_map(of).collect::<Vec<_>>()
     });
     let right = results.accuracy.iter().filter(|a| a.value.dimension == ALL && a.value.perturbation == ALL);
-    let right = right.map(|a| {
-        number(format!("right answers of {} ({})", a.model, a.value.sample), a.value.top1, a.n, a.level)
-    });
+    let right =
+        right.map(|a| number(format!("right answers of {} ({})", a.model, a.value.sample), a.value.top1, a.n, a.level));
     scores.chain(right).collect()
 }
 

@@ -69,9 +69,7 @@ impl Drawn {
 pub fn leave_out(list: &mut Vec<LeftOut>, model: &str, reason: &str, first: &str) {
     match list.iter_mut().find(|l| l.model == model && l.reason == reason) {
         Some(known) => known.count += 1,
-        None => {
-            list.push(LeftOut { model: model.into(), reason: reason.into(), count: 1, first: first.into() })
-        }
+        None => list.push(LeftOut { model: model.into(), reason: reason.into(), count: 1, first: first.into() }),
     }
 }
 
@@ -87,12 +85,8 @@ pub fn draw(spec: &Spec, host: &mut Host<'_>) -> Result<Drawn, Fault> {
     let wanted = &spec.data.dimensions;
     drawn.families.retain(|f| wanted.is_empty() || f.iter().any(|s| wanted.contains(&s.dimension)));
     if drawn.families.is_empty() {
-        let told: Vec<String> = drawn
-            .left_out
-            .iter()
-            .take(3)
-            .map(|l| format!("{} × {}, first {}", l.count, l.reason, l.first))
-            .collect();
+        let told: Vec<String> =
+            drawn.left_out.iter().take(3).map(|l| format!("{} × {}, first {}", l.count, l.reason, l.first)).collect();
         let told = if told.is_empty() { String::new() } else { format!(" ({})", told.join("; ")) };
         let what = format!("{}: no sentence can be asked{told}", drawn.source);
         return Err(problem(&what, "data", "see data.file and data.dimensions of the spec").into());
@@ -130,8 +124,7 @@ fn evenly(families: Vec<Family>, inputs: usize, seed: u64) -> Vec<Family> {
 
 fn built_in(spec: &Spec) -> Result<Drawn, Fault> {
     let hint = "this is a bug in Probity: please report it";
-    let language =
-        spec.language().ok_or_else(|| problem(&"unknown language", "data.language", "en or zh"))?;
+    let language = spec.language().ok_or_else(|| problem(&"unknown language", "data.language", "en or zh"))?;
     let all = benchmark(language, 0).map_err(|e| problem(&e, "data", hint))?;
     let mut hash = Sha256::new();
     let mut drawn = Drawn { source: format!("rationales-{}, built in", language.code()), ..Drawn::default() };
@@ -140,12 +133,7 @@ fn built_in(spec: &Spec) -> Result<Drawn, Fault> {
         hash.update(&line);
         hash.update(b"\n");
         let Some(sentence) = of_instance(instance) else {
-            leave_out(
-                &mut drawn.left_out,
-                ALL,
-                "its words are not in its text",
-                &instance.sent_id.to_string(),
-            );
+            leave_out(&mut drawn.left_out, ALL, "its words are not in its text", &instance.sent_id.to_string());
             continue;
         };
         match instance.sample_type {
@@ -231,10 +219,7 @@ fn of_row(row: &Rationale<'_>, number: usize) -> Result<SentenceFinding, String>
         masks,
         answer,
         other_answers: row.other_answers.iter().flatten().map(text).collect(),
-        alignment: row
-            .alignment
-            .as_ref()
-            .map(|pairs| pairs.iter().map(|p| (p[0] as usize, p[1] as usize)).collect()),
+        alignment: row.alignment.as_ref().map(|pairs| pairs.iter().map(|p| (p[0] as usize, p[1] as usize)).collect()),
     })
 }
 
@@ -248,8 +233,7 @@ fn of_file(path: &Path, named: &str, host: &mut Host<'_>) -> Result<Drawn, Fault
         _ => format!("{}, line {line}", names[file]),
     };
     let mut drawn = Drawn { source: named.to_owned(), ..Drawn::default() };
-    let (mut sentences, mut rows, mut stop): (Vec<SentenceFinding>, usize, Option<Fault>) =
-        (Vec::new(), 0, None);
+    let (mut sentences, mut rows, mut stop): (Vec<SentenceFinding>, usize, Option<Fault>) = (Vec::new(), 0, None);
     let reports = set.rows(&mut |file, row, line| {
         rows += 1;
         if rows.is_multiple_of(BEAT)
@@ -307,8 +291,7 @@ fn hashed(set: &Set) -> std::io::Result<String> {
 /// Puts partners to their originals.
 fn gather(sentences: Vec<SentenceFinding>, drawn: &mut Drawn) {
     let mut place: HashMap<String, usize> = HashMap::new();
-    let (originals, partners): (Vec<_>, Vec<_>) =
-        sentences.into_iter().partition(|s| s.sample == Sample::Original);
+    let (originals, partners): (Vec<_>, Vec<_>) = sentences.into_iter().partition(|s| s.sample == Sample::Original);
     let mut leave = |reason: &str, id: &str| leave_out(&mut drawn.left_out, ALL, reason, id);
     for original in originals {
         match place.contains_key(&original.sentence) {
@@ -410,20 +393,12 @@ mod tests {
         outside.alignment = Some(vec![(7, 0)]);
         let mut drawn = Drawn::default();
         gather(
-            vec![
-                partner("b", "a"),
-                original.clone(),
-                original,
-                partner("c", "z"),
-                partner("b", "a"),
-                outside,
-            ],
+            vec![partner("b", "a"), original.clone(), original, partner("c", "z"), partner("b", "a"), outside],
             &mut drawn,
         );
         assert_eq!(drawn.families.len(), 1);
         assert_eq!(drawn.families[0].iter().map(|s| s.sentence.as_str()).collect::<Vec<_>>(), ["a", "b"]);
-        let reasons: Vec<(&str, usize)> =
-            drawn.left_out.iter().map(|l| (l.reason.as_str(), l.count)).collect();
+        let reasons: Vec<(&str, usize)> = drawn.left_out.iter().map(|l| (l.reason.as_str(), l.count)).collect();
         assert_eq!(
             reasons,
             [

@@ -145,8 +145,7 @@ impl Gathered {
             }
             return Ok(());
         }
-        let alignment =
-            row.alignment.map(|pairs| pairs.iter().map(|p| (p[0] as usize, p[1] as usize)).collect());
+        let alignment = row.alignment.map(|pairs| pairs.iter().map(|p| (p[0] as usize, p[1] as usize)).collect());
         self.places.insert(id.clone(), self.entries.len());
         self.entries.push(Entry {
             id,
@@ -184,10 +183,7 @@ impl Gathered {
     }
 
     /// The importances of the chosen system, or of the only one.
-    fn chosen(
-        &mut self,
-        system: Option<&str>,
-    ) -> Result<(String, HashMap<String, Importance>), ElsewhereError> {
+    fn chosen(&mut self, system: Option<&str>) -> Result<(String, HashMap<String, Importance>), ElsewhereError> {
         let names: BTreeSet<String> = self.importance.keys().chain(self.unnamed.keys()).cloned().collect();
         let names: Vec<String> = names.into_iter().collect();
         let name = match (system, &names[..]) {
@@ -209,12 +205,7 @@ impl Gathered {
     ///
     /// # Errors
     /// [`ElsewhereError`] where there is nothing to judge, or scores of several systems.
-    pub fn judge(
-        mut self,
-        system: Option<&str>,
-        size: SizeRule,
-        rules: &Rules,
-    ) -> Result<Judgement, ElsewhereError> {
+    pub fn judge(mut self, system: Option<&str>, size: SizeRule, rules: &Rules) -> Result<Judgement, ElsewhereError> {
         let (system, mut importance) = self.chosen(system)?;
         let mut left_out = std::mem::take(&mut self.left_out);
         let mut scored: HashMap<String, Scored> = HashMap::new();
@@ -234,8 +225,7 @@ impl Gathered {
         strangers.into_iter().for_each(|id| left_out.add("scores for an input that is not there", id));
         if scored.is_empty() {
             let first = left_out.iter().max_by_key(|(_, count, _)| *count);
-            let why =
-                first.map_or(String::new(), |(why, n, id)| format!(": {why} ({n} times, first `{id}`)"));
+            let why = first.map_or(String::new(), |(why, n, id)| format!(": {why} ({n} times, first `{id}`)"));
             return Err(ElsewhereError::Nothing(why));
         }
         let sizes = Sizes::new(&self.entries, &scored, size);
@@ -370,9 +360,7 @@ impl Sizes {
         };
         match self.rule {
             SizeRule::Fixed(size) => size.words(),
-            SizeRule::Own if self.ratios.is_empty() => {
-                "no gold rationales, so there is no token-F1".to_owned()
-            }
+            SizeRule::Own if self.ratios.is_empty() => "no gold rationales, so there is no token-F1".to_owned(),
             SizeRule::Own if self.given => "K = the row's ratio × words".to_owned(),
             SizeRule::Own => format!(
                 "K = ratio × words, the mean ratio of these gold rationales ({}): it tells the prediction how long they are on average",
@@ -443,9 +431,7 @@ mod tests {
         ];
         let found = judged(rows).unwrap();
         let reasons: Vec<&str> = found.left_out.iter().map(|(why, ..)| why).collect();
-        for word in
-            ["no scores", "1 scores for 3 words", "input that is not there", "some already", "whose original"]
-        {
+        for word in ["no scores", "1 scores for 3 words", "input that is not there", "some already", "whose original"] {
             assert!(reasons.iter().any(|r| r.contains(word)), "{word}: {reasons:?}");
         }
         assert_eq!(found.judged.len(), 1);

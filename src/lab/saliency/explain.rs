@@ -81,15 +81,10 @@ pub fn row(
     let words = to_words(&found.tokens, &input.words, input.count);
     let ranked = |w: usize| !input.excluded.contains(&w);
     let scores: Vec<Option<f64>> = words.iter().enumerate().map(|(w, s)| ranked(w).then_some(*s)).collect();
-    let scored =
-        Scored::new(&sentence.sentence, sentence.words.clone(), scores.clone(), sentence.gold.clone())
-            .map_err(|e| {
-                problem(
-                    &format!("sentence {}: {e}", sentence.sentence),
-                    method.id(),
-                    "choose another method or model",
-                )
-            })?;
+    let scored = Scored::new(&sentence.sentence, sentence.words.clone(), scores.clone(), sentence.gold.clone())
+        .map_err(|e| {
+            problem(&format!("sentence {}: {e}", sentence.sentence), method.id(), "choose another method or model")
+        })?;
     let judged = single(&scored, &Rules::new(size));
     let subword = |t: usize| Subword {
         text: input.tokens[t].clone(),

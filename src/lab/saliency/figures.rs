@@ -13,18 +13,12 @@ use stats::Estimate;
 
 /// The figures that have names.
 pub const ENTRIES: &[FigureEntry] = &[
-    FigureEntry::headline(
-        "heatmap",
-        "Scores of the tokens of a sentence and its perturbed partner, by method.",
-    ),
+    FigureEntry::headline("heatmap", "Scores of the tokens of a sentence and its perturbed partner, by method."),
     FigureEntry::headline(
         "accuracy",
         "Share of right predictions by dimension, on originals and on perturbed partners.",
     ),
-    FigureEntry::headline(
-        "f1-ratio",
-        "Token-F1 against the length of the rationale (Shen et al., Figure 1).",
-    ),
+    FigureEntry::headline("f1-ratio", "Token-F1 against the length of the rationale (Shen et al., Figure 1)."),
     FigureEntry::headline("map-ratio", "MAP against the length of the rationale."),
     FigureEntry::further("own", "Token scores of a typed sentence."),
 ];
@@ -78,8 +72,7 @@ pub fn pick(
     let method = methods.first().copied();
     let figure = match name {
         "heatmap" => {
-            let heat =
-                Heat { model: details.model, sentence: of("sentence"), partner: of("partner"), methods };
+            let heat = Heat { model: details.model, sentence: of("sentence"), partner: of("partner"), methods };
             heatmap(results, engine, &heat)
         }
         "own" => own(results, engine),
@@ -112,8 +105,7 @@ fn short(method: &str) -> &str {
 pub fn heatmap<'r>(results: &'r Results, engine: Option<&EngineInfo>, heat: &Heat<'_>) -> Option<Figure> {
     let model = heat.model.or_else(|| results.models().first().copied())?;
     let of_model = |r: &&Tagged<SaliencyFinding>| r.model == model;
-    let chosen =
-        heat.sentence.or_else(|| results.rows.iter().find(of_model).map(|r| r.value.sentence.as_str()))?;
+    let chosen = heat.sentence.or_else(|| results.rows.iter().find(of_model).map(|r| r.value.sentence.as_str()))?;
     let chosen = &results.sentence(chosen)?.value;
     let original = chosen.original.as_deref().unwrap_or(&chosen.sentence);
     let original = &results.sentence(original)?.value;
@@ -129,8 +121,7 @@ pub fn heatmap<'r>(results: &'r Results, engine: Option<&EngineInfo>, heat: &Hea
         methods.retain(|m| *m != super::methods::RANDOM);
     }
     methods.retain(|m| results.row(model, &original.sentence, m).is_some());
-    let choices: Vec<Choice> =
-        methods.iter().map(|m| Choice { model: model.into(), method: (*m).into() }).collect();
+    let choices: Vec<Choice> = methods.iter().map(|m| Choice { model: model.into(), method: (*m).into() }).collect();
     let side = |s: &'r SentenceFinding| {
         let rows = methods.iter().map(|m| results.row(model, &s.sentence, m));
         Side::new(s, rows.collect())
@@ -145,8 +136,7 @@ pub fn heatmap<'r>(results: &'r Results, engine: Option<&EngineInfo>, heat: &Hea
 pub fn own(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let Own { sentence, rows, .. } = results.own.as_ref()?;
     let sentence = &sentence.as_ref()?.value;
-    let choice =
-        |r: &Tagged<SaliencyFinding>| Choice { model: r.model.clone(), method: r.value.method.clone() };
+    let choice = |r: &Tagged<SaliencyFinding>| Choice { model: r.model.clone(), method: r.value.method.clone() };
     let choices: Vec<Choice> = rows.iter().map(choice).collect();
     let sides = [Side::new(sentence, rows.iter().map(Some).collect())];
     let figure = heatmap::figure((results, engine), &choices, &sides, &[]).filter(|_| !choices.is_empty());
@@ -202,13 +192,7 @@ pub(crate) fn against_ratio(
     let first = *lines.first()?.1.first()?;
     let point = |r: &&Tagged<RatioFinding>, y: Option<Estimate>| {
         let y = y?;
-        Some(Datum {
-            x: r.value.ratio,
-            y: y.mean,
-            band: Some((y.lo, y.hi)),
-            n: r.n.into(),
-            ..Datum::default()
-        })
+        Some(Datum { x: r.value.ratio, y: y.mean, band: Some((y.lo, y.hi)), n: r.n.into(), ..Datum::default() })
     };
     let line = |(k, (label, points)): (usize, &(String, Vec<&Tagged<RatioFinding>>))| {
         let points = sorted(points.iter().filter_map(|r| point(r, agreement.of(&r.value))).collect());
@@ -221,17 +205,12 @@ pub(crate) fn against_ratio(
     });
     let points = chance.filter_map(|r| point(&r, agreement.by_chance(&r.value)));
     let points = sorted(points.map(|p| Datum { band: None, ..p }).collect());
-    layers.push(Layer::Line(Line {
-        label: "by chance".into(),
-        role: Role::nth(lines.len()).faint(),
-        points,
-    }));
+    layers.push(Layer::Line(Line { label: "by chance".into(), role: Role::nth(lines.len()).faint(), points }));
     let (name, word) = match agreement {
         Agreement::TokenF1 => ("f1-ratio", "token-F1"),
         Agreement::Map => ("map-ratio", "MAP"),
     };
-    let of = chosen
-        .map_or(String::new(), |(model, method)| format!(": {} {}", printable_label(model), short(method)));
+    let of = chosen.map_or(String::new(), |(model, method)| format!(": {} {}", printable_label(model), short(method)));
     Some(
         Figure {
             name: name.into(),
@@ -267,10 +246,7 @@ pub fn accuracy(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure
             let bar = |(c, dimension): (usize, &&str)| {
                 let is = |a: &&Tagged<super::finding::AccuracyFinding>| {
                     let v = &a.value;
-                    a.model == model
-                        && v.dimension == **dimension
-                        && v.sample == sample
-                        && v.perturbation == ALL
+                    a.model == model && v.dimension == **dimension && v.sample == sample && v.perturbation == ALL
                 };
                 let a = results.accuracy.iter().find(is)?;
                 let y = a.value.top1;

@@ -77,8 +77,7 @@ pub fn tokens(choices: &[Choice], sides: &[Side<'_>], pairs: &[(usize, usize)]) 
     let shares = methods.len() > 1;
     let mut strips = Vec::new();
     for (k, choice) in choices.iter().enumerate() {
-        let scores =
-            sides.iter().filter_map(|s| s.rows.get(k).copied().flatten()).flat_map(|r| &r.value.scores);
+        let scores = sides.iter().filter_map(|s| s.rows.get(k).copied().flatten()).flat_map(|r| &r.value.scores);
         let largest = scores.map(|s| f64::from(s.abs())).filter(|s| s.is_finite()).fold(0.0, f64::max);
         let unit = if shares && largest > 0.0 { largest } else { 1.0 };
         for side in sides {
@@ -147,9 +146,7 @@ pub fn figure(
     let behind = sides.iter().flat_map(|s| &s.rows).flatten().next();
     let mut provenance = behind.map_or_else(Provenance::default, |row| provenance(row, engine));
     let data = results.data.iter();
-    provenance
-        .entries
-        .extend(data.map(|d| ("data".to_owned(), format!("{} {}", d.value.source, d.value.sha256))));
+    provenance.entries.extend(data.map(|d| ("data".to_owned(), format!("{} {}", d.value.source, d.value.sha256))));
     for row in sides.iter().flat_map(|s| &s.rows).flatten() {
         let v = &row.value;
         if let (Some(gap), Some(steps)) = (v.gap, v.steps) {
@@ -175,11 +172,7 @@ pub fn heads_part(table: &Figure, layers: &Range<usize>, heads: &Range<usize>) -
 }
 
 /// Attention between the mask and one word in every head: layers from the first on top, heads from the left.
-pub fn heads(
-    engine: Option<&EngineInfo>,
-    attention: &Tagged<AttentionFinding>,
-    word: usize,
-) -> Option<Figure> {
+pub fn heads(engine: Option<&EngineInfo>, attention: &Tagged<AttentionFinding>, word: usize) -> Option<Figure> {
     let v = &attention.value;
     let text = v.words.get(word)?;
     let count = v.scores.iter().map(Vec::len).max().unwrap_or(0);
@@ -269,8 +262,7 @@ mod tests {
         assert_eq!((strip.label.as_str(), strip.doubt.as_deref()), ("original", Some("incomplete by 21 %")));
         let scores: Vec<Option<f32>> = strip.tokens.iter().map(|t| t.score.map(|s| s as f32)).collect();
         assert_eq!(scores, [Some(0.1), Some(0.4), None, Some(-0.8), Some(0.0)], "the mask has no score");
-        let marked =
-            |of: fn(&Token) -> bool| -> Vec<usize> { (0..5).filter(|w| of(&strip.tokens[*w])).collect() };
+        let marked = |of: fn(&Token) -> bool| -> Vec<usize> { (0..5).filter(|w| of(&strip.tokens[*w])).collect() };
         assert_eq!((marked(|t| t.gold), marked(|t| t.top)), (vec![1], vec![0, 1]));
     }
 
@@ -290,13 +282,8 @@ mod tests {
         assert!(strips.strips.iter().all(|s| (largest(s) - 1.0).abs() < 1e-9 && s.doubt.is_none()));
         let told = figure((&Results::default(), None), &choices, &sides, &[]).unwrap();
         assert_eq!(told.name, "heatmap-7");
-        assert!(
-            told.title.starts_with("attention, integrated gradients of bert-mini: The dogs"),
-            "{}",
-            told.title
-        );
-        let gaps =
-            told.provenance.entries.iter().filter(|(_, v)| v.contains("completeness error 0.0100 with 800"));
+        assert!(told.title.starts_with("attention, integrated gradients of bert-mini: The dogs"), "{}", told.title);
+        let gaps = told.provenance.entries.iter().filter(|(_, v)| v.contains("completeness error 0.0100 with 800"));
         assert_eq!(gaps.count(), 1);
     }
 

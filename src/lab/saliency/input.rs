@@ -134,12 +134,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Token ids of a word in the place of the mask; `None` if the vocabulary lacks it.
-    fn standing(
-        &self,
-        sentence: &SentenceFinding,
-        first: usize,
-        word: &str,
-    ) -> Result<Option<Vec<u32>>, ModelError> {
+    fn standing(&self, sentence: &SentenceFinding, first: usize, word: &str) -> Result<Option<Vec<u32>>, ModelError> {
         let begins = sentence.spans[first].0;
         let before = begins.checked_sub(1).and_then(|at| sentence.text.chars().nth(at));
         let text = if before.is_some_and(char::is_whitespace) { format!(" {word}") } else { word.to_owned() };
@@ -179,8 +174,7 @@ impl<'a> Reader<'a> {
                 return Vec::new();
             }
             let (from, to) = encoding.offsets[i];
-            let mut words: Vec<usize> =
-                owners.get(from..to).unwrap_or_default().iter().flatten().copied().collect();
+            let mut words: Vec<usize> = owners.get(from..to).unwrap_or_default().iter().flatten().copied().collect();
             words.dedup();
             words
         };
@@ -188,12 +182,7 @@ impl<'a> Reader<'a> {
         let excluded = if mask.is_some() { sentence.masks.clone() } else { (first..count).collect() };
         Ok(Ok(Input {
             words: (0..encoding.ids.len()).map(overlapped).collect(),
-            frame: encoding
-                .ids
-                .iter()
-                .zip(&encoding.is_special)
-                .map(|(id, s)| *s && Some(*id) != mask)
-                .collect(),
+            frame: encoding.ids.iter().zip(&encoding.is_special).map(|(id, s)| *s && Some(*id) != mask).collect(),
             ids: encoding.ids,
             tokens: encoding.tokens,
             slots,

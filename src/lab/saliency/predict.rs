@@ -193,12 +193,7 @@ pub fn answered<'a>(
 type Take<'t> = &'t mut dyn FnMut(usize, Vec<Vec<f64>>) -> Result<(), Fault>;
 
 /// Probabilities at the slots of rows of tokens, in batches of like length.
-fn at_slots(
-    model: &Model,
-    rows: &[(&[u32], &[usize])],
-    tokens_per_batch: usize,
-    take: Take<'_>,
-) -> Result<(), Fault> {
+fn at_slots(model: &Model, rows: &[(&[u32], &[usize])], tokens_per_batch: usize, take: Take<'_>) -> Result<(), Fault> {
     let pad = model.tokenizer()?.pad_id();
     let lengths: Vec<usize> = rows.iter().map(|r| r.0.len()).collect();
     for group in chunks(&lengths, tokens_per_batch) {
@@ -227,8 +222,7 @@ pub fn predict(
     let tokenizer = model.tokenizer()?;
     let mut found: Vec<Option<Prediction>> = vec![None; inputs.len()];
     let (long, plain): (Vec<usize>, Vec<usize>) = (0..inputs.len()).partition(|k| inputs[*k].further > 0);
-    let rows: Vec<(&[u32], &[usize])> =
-        plain.iter().map(|k| (&inputs[*k].ids[..], &inputs[*k].slots[..])).collect();
+    let rows: Vec<(&[u32], &[usize])> = plain.iter().map(|k| (&inputs[*k].ids[..], &inputs[*k].slots[..])).collect();
     let mut done = 0;
     at_slots(model, &rows, tokens_per_batch, &mut |row, slots| {
         let k = plain[row];

@@ -66,11 +66,7 @@ impl Results {
     }
 
     /// Takes in the answer to the question of this number. False where it is older than the one that is there.
-    pub fn answer<'a>(
-        &mut self,
-        ticket: u64,
-        findings: impl IntoIterator<Item = (Head<'a>, &'a Kind)>,
-    ) -> bool {
+    pub fn answer<'a>(&mut self, ticket: u64, findings: impl IntoIterator<Item = (Head<'a>, &'a Kind)>) -> bool {
         if ticket < self.answered {
             return false;
         }
@@ -103,9 +99,8 @@ impl Results {
 
     /// The scores of a sentence by a method.
     pub fn row(&self, model: &str, sentence: &str, method: &str) -> Option<&Tagged<SaliencyFinding>> {
-        let is = |r: &&Tagged<SaliencyFinding>| {
-            r.value.sentence == sentence && r.value.method == method && r.model == model
-        };
+        let is =
+            |r: &&Tagged<SaliencyFinding>| r.value.sentence == sentence && r.value.method == method && r.model == model;
         self.rows.iter().find(is)
     }
 

@@ -33,13 +33,9 @@ pub fn spans(text: &str) -> Vec<(usize, usize)> {
             at += mask.len();
         } else if joins(chars[at]) {
             while at < chars.len() {
-                let inside =
-                    matches!(chars[at], '\'' | '’' | '-') && chars.get(at + 1).is_some_and(|c| joins(*c));
+                let inside = matches!(chars[at], '\'' | '’' | '-') && chars.get(at + 1).is_some_and(|c| joins(*c));
                 // Marks that combine with the letter before them belong to it.
-                if !(joins(chars[at])
-                    || inside
-                    || unicode_width::UnicodeWidthChar::width(chars[at]) == Some(0))
-                {
+                if !(joins(chars[at]) || inside || unicode_width::UnicodeWidthChar::width(chars[at]) == Some(0)) {
                     break;
                 }
                 at += 1;
@@ -92,11 +88,8 @@ pub fn own(text: &str, answer: Option<&str>) -> Result<SentenceFinding, String> 
     if text.chars().count() > LONGEST {
         return Err(format!("the text has more than {LONGEST} characters: give a single sentence"));
     }
-    while let Some(at) = text
-        .to_ascii_lowercase()
-        .match_indices("[mask]")
-        .map(|(at, _)| at)
-        .find(|at| !text[*at..].starts_with(MASK))
+    while let Some(at) =
+        text.to_ascii_lowercase().match_indices("[mask]").map(|(at, _)| at).find(|at| !text[*at..].starts_with(MASK))
     {
         text.replace_range(at..at + MASK.len(), MASK);
     }
@@ -108,9 +101,7 @@ pub fn own(text: &str, answer: Option<&str>) -> Result<SentenceFinding, String> 
         return Err(format!("there is no {MASK} in the text: put it where a word is to be predicted"));
     };
     if last - first + 1 != masks.len() {
-        return Err(
-            "the masks stand apart: they are the tokens of one answer and must stand side by side".into()
-        );
+        return Err("the masks stand apart: they are the tokens of one answer and must stand side by side".into());
     }
     Ok(SentenceFinding {
         sentence: OWN.into(),
@@ -151,10 +142,7 @@ mod tests {
     #[test]
     fn words_are_found_where_they_stand() {
         let words: Vec<String> = ["As", "usual", ",", "the", "the"].map(str::to_owned).to_vec();
-        assert_eq!(
-            locate("As usual, the the", &words),
-            Some(vec![(0, 2), (3, 8), (8, 9), (10, 13), (14, 17)])
-        );
+        assert_eq!(locate("As usual, the the", &words), Some(vec![(0, 2), (3, 8), (8, 9), (10, 13), (14, 17)]));
         assert_eq!(locate("As usual, the", &words), None);
         assert_eq!(joined(&["我".into(), "们".into()]).0, "我们");
         assert_eq!(joined(&["a".into(), "b".into()]), ("a b".into(), vec![(0, 1), (2, 3)]));

@@ -3,8 +3,7 @@
 use super::methods::NAMES;
 use super::metrics::map::Membership;
 use super::spec::{
-    Baseline, Direction, Eraser, Erasure, HeadRef, MOST_INPUTS, ScoreKind, Spec, TargetKind, TopK,
-    dimension_name,
+    Baseline, Direction, Eraser, Erasure, HeadRef, MOST_INPUTS, ScoreKind, Spec, TargetKind, TopK, dimension_name,
 };
 use corpus::rationales::{Dimension, Language};
 use lab::layer::LayerRef;
@@ -107,11 +106,8 @@ fn methods() -> Setting<Spec> {
             // Those that stay keep their order; what was picked comes behind.
             let chosen = &mut s.saliency.methods;
             chosen.retain(|m| is_on(m));
-            let more: Vec<String> = NAMES
-                .iter()
-                .filter(|m| is_on(m) && !chosen.iter().any(|c| c == *m))
-                .map(|m| (*m).into())
-                .collect();
+            let more: Vec<String> =
+                NAMES.iter().filter(|m| is_on(m) && !chosen.iter().any(|c| c == *m)).map(|m| (*m).into()).collect();
             chosen.extend(more);
             Ok(())
         },
@@ -163,12 +159,7 @@ const HEADS: [HeadRef; 14] = [
 
 fn head() -> Setting<Spec> {
     row("attention.head", "Attention head", "One head of the attention, or the mean or the sum of all.")
-        .one_of(
-            &HEADS,
-            ToString::to_string,
-            |s: &Spec, h| s.attention.head == *h,
-            |s, h| s.attention.head = *h,
-        )
+        .one_of(&HEADS, ToString::to_string, |s: &Spec, h| s.attention.head == *h, |s, h| s.attention.head = *h)
         .shown(|s, _| s.attention.head.to_string())
 }
 
@@ -308,9 +299,9 @@ mod tests {
                 Kind::Slider { stops, .. } => stops.into_iter().map(Value::Number).collect(),
                 Kind::Choice(names) => (0..names.len()).map(|i| Value::Choice(Some(i))).collect(),
                 Kind::Integer(_) => vec![Value::Number(7.0)],
-                Kind::Marks(names) => (0..names.len())
-                    .map(|i| Value::Marks((0..names.len()).map(|k| k <= i).collect()))
-                    .collect(),
+                Kind::Marks(names) => {
+                    (0..names.len()).map(|i| Value::Marks((0..names.len()).map(|k| k <= i).collect())).collect()
+                }
                 _ => continue,
             };
             for value in values {

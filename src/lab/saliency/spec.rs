@@ -211,12 +211,7 @@ pub struct AttentionSpec {
 
 impl Default for AttentionSpec {
     fn default() -> Self {
-        Self {
-            layer: LayerRef::Last,
-            head: HeadRef::Mean,
-            direction: Direction::FromMask,
-            scores: ScoreKind::Softmax,
-        }
+        Self { layer: LayerRef::Last, head: HeadRef::Mean, direction: Direction::FromMask, scores: ScoreKind::Softmax }
     }
 }
 
@@ -284,13 +279,7 @@ pub struct PathSpec {
 
 impl Default for PathSpec {
     fn default() -> Self {
-        Self {
-            baseline: Baseline::Pad,
-            target: TargetKind::Probability,
-            steps: 100,
-            tolerance: 0.05,
-            most_steps: 800,
-        }
+        Self { baseline: Baseline::Pad, target: TargetKind::Probability, steps: 100, tolerance: 0.05, most_steps: 800 }
     }
 }
 
@@ -387,7 +376,8 @@ impl Spec {
             refuse.outside(key, at, 1..=10_000)?;
         }
         if attention.scores == ScoreKind::Raw && attention.direction == Direction::ToMask {
-            let problem = "cannot be raw where tokens attend to the mask: every token's scores lack a constant of its own";
+            let problem =
+                "cannot be raw where tokens attend to the mask: every token's scores lack a constant of its own";
             return refuse.because("attention.scores", problem.into());
         }
         refuse.outside("integrated_gradients.steps", path.steps, 1..=10_000)?;
@@ -419,10 +409,7 @@ impl LabSpec for Spec {
         if (0.5..1.0).contains(&level) {
             return Ok(());
         }
-        refuse.because(
-            "interval.level",
-            format!("is {}: allowed are 0.5 to below 1", base::numbers::brief(&level)),
-        )
+        refuse.because("interval.level", format!("is {}: allowed are 0.5 to below 1", base::numbers::brief(&level)))
     }
 
     fn reach(&self, origin: &str) -> Result<(), SpecError> {

@@ -149,10 +149,7 @@ pub fn verdicts(results: &Results) -> Vec<String> {
         }
         if v.incomplete > 0 {
             let share = percent(v.incomplete as f64 / i.n.max(1) as f64);
-            out.push(format!(
-                "{name}: {} rows ({share}) miss the tolerance of completeness",
-                grouped(v.incomplete)
-            ));
+            out.push(format!("{name}: {} rows ({share}) miss the tolerance of completeness", grouped(v.incomplete)));
         }
     }
     out
@@ -184,12 +181,7 @@ fn differences(results: &Results, out: &mut Vec<String>) {
         vec![name(&v.a), name(&v.b), v.metric.clone(), text, probability(v.p), grouped(d.n)]
     };
     let columns = ["first", "second", "measure", "difference", "p", "originals"];
-    section(
-        out,
-        "differences (paired by original, t test)",
-        &columns,
-        results.differences.iter().map(row).collect(),
-    );
+    section(out, "differences (paired by original, t test)", &columns, results.differences.iter().map(row).collect());
 }
 
 #[cfg(test)]
@@ -198,11 +190,7 @@ mod tests {
 
     #[test]
     fn what_both_sides_have_in_common_is_named_once() {
-        let told =
-            [("m one attention", "m one integrated_gradients"), ("m attention", "n attention"), ("m", "n")];
-        assert_eq!(
-            told.map(|(a, b)| against(a, b)),
-            ["m one, ATT against IG", "m against n, ATT", "m against n"]
-        );
+        let told = [("m one attention", "m one integrated_gradients"), ("m attention", "n attention"), ("m", "n")];
+        assert_eq!(told.map(|(a, b)| against(a, b)), ["m one, ATT against IG", "m against n, ATT", "m against n"]);
     }
 }

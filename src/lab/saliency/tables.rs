@@ -72,8 +72,7 @@ fn accuracies(results: &Results) -> Vec<Accuracy> {
             top3: Some(v.top3),
             n: t.n,
         };
-        let change =
-            |change| Accuracy { sample: CHANGE.into(), top1: Some(change), top3: None, ..row.clone() };
+        let change = |change| Accuracy { sample: CHANGE.into(), top1: Some(change), top3: None, ..row.clone() };
         all.extend(v.change.map(change));
         all.push(row);
     }
@@ -162,11 +161,7 @@ mod tests {
                 .map(|(dimension, perturbation)| accuracy(dimension, perturbation))
                 .into_iter()
                 .chain([
-                    AccuracyFinding {
-                        sample: "perturbed".into(),
-                        change: Some(less),
-                        ..accuracy("grammar", "import")
-                    },
+                    AccuracyFinding { sample: "perturbed".into(), change: Some(less), ..accuracy("grammar", "import") },
                     AccuracyFinding { sample: "original".into(), ..accuracy("grammar", "import") },
                 ])
                 .map(tagged)
@@ -184,10 +179,7 @@ mod tests {
         assert_eq!(names, ["accuracy", "accuracy-perturbations", "perturbations"]);
         let accuracy = tables[0].write(Form::Markdown);
         assert!(accuracy.contains("| m | all | 50.0 | 50.0 | 50.0 | 50.0 | 50.0 | 50.0 |"), "{accuracy}");
-        assert!(
-            accuracy.contains("grammar Top-3 | computation Top-1 | computation Top-3 | all Top-1"),
-            "{accuracy}"
-        );
+        assert!(accuracy.contains("grammar Top-3 | computation Top-1 | computation Top-3 | all Top-1"), "{accuracy}");
         let changes = tables[1].write(Form::Csv);
         let want = "m,original,grammar,import,0.5,0.4,0.6,9\nm,perturbed,grammar,import,0.5,0.4,0.6,9\nm,change,grammar,import,-0.125,-0.2,0.1,9";
         assert!(changes.contains(want), "{changes}");

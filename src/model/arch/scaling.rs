@@ -31,9 +31,7 @@ impl Scaling {
                 (1.0 - kept) * frequency / factor + kept * frequency
             }
             Scaling::Yarn { factor, slow, fast, original, truncate, .. } => {
-                let index = |turns: f64| {
-                    share * (original / (turns * std::f64::consts::TAU)).ln() / (2.0 * theta.ln())
-                };
+                let index = |turns: f64| share * (original / (turns * std::f64::consts::TAU)).ln() / (2.0 * theta.ln());
                 let (mut from, mut to) = (index(fast), index(slow));
                 if truncate {
                     (from, to) = (from.floor(), to.ceil());
@@ -51,9 +49,7 @@ impl Scaling {
         match self {
             Scaling::None => true,
             Scaling::Linear { factor } => positive(&[factor]),
-            Scaling::Llama3 { factor, low, high, original } => {
-                positive(&[factor, low, high, original]) && high > low
-            }
+            Scaling::Llama3 { factor, low, high, original } => positive(&[factor, low, high, original]) && high > low,
             Scaling::Yarn { factor, slow, fast, original, attention, .. } => {
                 positive(&[factor, slow, fast, original, attention]) && fast >= slow
             }

@@ -46,8 +46,7 @@ impl Case<'_> {
         if self.model.has_head() {
             let tokens = self.expected.indices("target", &[b], self.model.arch().vocab)?;
             let positions = self.position()?;
-            let target =
-                |r: usize| Target { row: r, position: positions[r % b], token: tokens[r % b] as u32 };
+            let target = |r: usize| Target { row: r, position: positions[r % b], token: tokens[r % b] as u32 };
             return Ok(Scalar::Logit((0..b * n).map(target).collect()));
         }
         let mut value = Array::zeros([b * n, t, self.model.embed_dim()]);
@@ -65,8 +64,7 @@ impl Case<'_> {
         let scalar_want = self.expected.shaped("scalar", &[b])?;
         let plan = Plan::default().capture(HookPoint::Embed).gradient(self.scalar(1)?, &[HookPoint::Embed]);
         let trace = self.model.forward(&self.batch, &plan)?;
-        let scalars =
-            if self.model.has_head() { scalar_want.data } else { vec![scalar_want.data.iter().sum()] };
+        let scalars = if self.model.has_head() { scalar_want.data } else { vec![scalar_want.data.iter().sum()] };
         table.close("explained scalar", "", &trace.scalars, &scalars, LOGITS);
         let words = trace.get(HookPoint::Embed)?;
         table.close("word embeddings", "", &words.data, &words_want.data, SAME);
@@ -141,12 +139,7 @@ impl Case<'_> {
     }
 
     /// Trapezoid rule from the baseline's embeddings to the input's: attributions `[B,T,E]`.
-    fn path(
-        &self,
-        steps: usize,
-        scalar: impl Fn(usize) -> Result<Scalar>,
-        pulse: &mut dyn Pulse,
-    ) -> Result<Vec<f64>> {
+    fn path(&self, steps: usize, scalar: impl Fn(usize) -> Result<Scalar>, pulse: &mut dyn Pulse) -> Result<Vec<f64>> {
         let (b, t) = (self.batch.rows(), self.batch.len());
         let baseline = self.expected.indices("baseline_ids", &[b, t], self.model.arch().vocab)?;
         let lists = |ids: &[u32]| -> Vec<Vec<u32>> {
@@ -167,8 +160,7 @@ impl Case<'_> {
                 let pairs = base.data.iter().zip(&input.data);
                 part.iter_mut().zip(pairs).for_each(|(v, (from, to))| *v = from + share * (to - from));
             }
-            let repeated =
-                |rows: &[Vec<u32>]| -> Vec<Vec<u32>> { (0..n).flat_map(|_| rows.to_vec()).collect() };
+            let repeated = |rows: &[Vec<u32>]| -> Vec<Vec<u32>> { (0..n).flat_map(|_| rows.to_vec()).collect() };
             let batch = Batch::with_types(&repeated(&ids), &repeated(&types), self.pad)?;
             let plan = Plan::default().from_embeddings(x).gradient(scalar(n)?, &[HookPoint::Embed]);
             let trace = self.model.forward(&batch, &plan)?;

@@ -46,15 +46,7 @@ impl Case<'_> {
             if self.model.has_head() && self.expected.has(&key("logits_at_position")) {
                 let want = self.expected.shaped(&key("logits_at_position"), &[b, self.model.arch().vocab])?;
                 let logits = trace.logits()?;
-                self.close(
-                    quantity,
-                    ("logits", "logits"),
-                    &logits.shape,
-                    &logits.data,
-                    &want.data,
-                    LOGITS,
-                    table,
-                );
+                self.close(quantity, ("logits", "logits"), &logits.shape, &logits.data, &want.data, LOGITS, table);
             }
             if self.expected.has(&key("mean_pooled")) {
                 let want = self.expected.shaped(&key("mean_pooled"), &[b, d])?;
@@ -83,13 +75,7 @@ impl Case<'_> {
             let states = full.captures[1..].iter().zip(&resumed.captures).map(|((_, a), (_, b))| (a, b));
             for (a, b) in states.chain(full.logits.iter().zip(&resumed.logits)) {
                 let want: Vec<f64> = a.data.iter().map(|&v| f64::from(v)).collect();
-                table.close(
-                    "resuming at a layer against the full pass",
-                    &format!("layer {l}"),
-                    &b.data,
-                    &want,
-                    SAME,
-                );
+                table.close("resuming at a layer against the full pass", &format!("layer {l}"), &b.data, &want, SAME);
             }
         }
         Ok(())

@@ -52,12 +52,7 @@ impl Expected {
         if !info.is_object() {
             return Err(wrong("a JSON object is needed".into()));
         }
-        Ok(Expected {
-            tensors_label: tensors_label.to_owned(),
-            json_label: json_label.to_owned(),
-            tensors,
-            info,
-        })
+        Ok(Expected { tensors_label: tensors_label.to_owned(), json_label: json_label.to_owned(), tensors, info })
     }
 
     /// True if there are unrounded values.
@@ -95,9 +90,7 @@ impl Expected {
     pub(crate) fn shaped(&self, key: &str, shape: &[usize]) -> Result<Tensor> {
         let t = self.get(key)?;
         if t.shape != shape {
-            return Err(
-                self.wrong_tensor(key, format!("has shape {:?}; this model gives {shape:?}", t.shape))
-            );
+            return Err(self.wrong_tensor(key, format!("has shape {:?}; this model gives {shape:?}", t.shape)));
         }
         Ok(t)
     }

@@ -62,9 +62,7 @@ impl<'a> Case<'a> {
         };
         batch.check(model.arch())?;
         if batch.len() != t {
-            return Err(
-                expected.wrong_tensor("attention_mask", format!("leaves {} of {t} columns", batch.len()))
-            );
+            return Err(expected.wrong_tensor("attention_mask", format!("leaves {} of {t} columns", batch.len())));
         }
         let batch = Case::decoder_input(model, expected, batch, pad)?;
         let positions = if expected.has("position") {
@@ -145,14 +143,7 @@ impl<'a> Case<'a> {
     }
 
     /// A capture compared with an array of the shape that it has.
-    fn capture(
-        &self,
-        quantity: &str,
-        key: &str,
-        p: HookPoint,
-        trace: &Trace,
-        table: &mut Table,
-    ) -> Result<()> {
+    fn capture(&self, quantity: &str, key: &str, p: HookPoint, trace: &Trace, table: &mut Table) -> Result<()> {
         let got = trace.get(p)?;
         let want = self.expected.shaped(key, &got.shape)?;
         self.close(quantity, (key, "hidden_states"), &got.shape, &got.data, &want.data, HIDDEN, table);
@@ -201,14 +192,11 @@ impl<'a> Case<'a> {
 
     fn states(&self, table: &mut Table) -> Result<()> {
         let layers = self.layers();
-        let mut points: Vec<(&str, String, HookPoint)> = (0..=layers)
-            .map(|l| ("hidden states", format!("hidden_states.{l}"), self.hidden_point(l)))
-            .collect();
+        let mut points: Vec<(&str, String, HookPoint)> =
+            (0..=layers).map(|l| ("hidden states", format!("hidden_states.{l}"), self.hidden_point(l))).collect();
         let attentions = self.expected.has("attentions.0");
         if attentions {
-            points.extend(
-                (0..layers).map(|l| ("attentions", format!("attentions.{l}"), HookPoint::Pattern(l))),
-            );
+            points.extend((0..layers).map(|l| ("attentions", format!("attentions.{l}"), HookPoint::Pattern(l))));
         }
         // Wrong files are refused before anything is computed.
         for (_, key, p) in &points {
@@ -350,15 +338,7 @@ impl<'a> Case<'a> {
         let plan = Plan::default().logits_at(Sites::per_row(positions));
         let trace = self.model.forward(&self.batch, &plan)?;
         let logits = trace.logits()?;
-        self.close(
-            "logits at the position",
-            ("", "logits"),
-            &logits.shape,
-            &logits.data,
-            &want.data,
-            LOGITS,
-            table,
-        );
+        self.close("logits at the position", ("", "logits"), &logits.shape, &logits.data, &want.data, LOGITS, table);
         let top: Tensor = self.expected.get("top5_ids")?;
         let k = top.shape.last().copied().unwrap_or(0).clamp(1, v);
         let ids = self.expected.indices("top5_ids", &[b, k], v)?;
@@ -369,8 +349,7 @@ impl<'a> Case<'a> {
             let mut order: Vec<usize> = (0..v).collect();
             order.sort_by(|&i, &j| values[j].total_cmp(&values[i]));
             // Two logits closer than the tolerance may change places.
-            let apart =
-                |(i, j): (&usize, &usize)| i != j && f64::from((values[*i] - values[*j]).abs()) > LOGITS;
+            let apart = |(i, j): (&usize, &usize)| i != j && f64::from((values[*i] - values[*j]).abs()) > LOGITS;
             differing += order.iter().zip(ids).filter(|p| apart(*p)).count();
             got.extend(probabilities(values, ids));
         }

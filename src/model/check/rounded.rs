@@ -10,12 +10,7 @@ use crate::{Array, Batch, HookPoint, Plan, PoolOver, Pooling, Readout, Sites};
 use base::Pulse;
 
 /// Compares every case of the file.
-pub(super) fn compare(
-    model: &Model,
-    expected: &Expected,
-    table: &mut Table,
-    pulse: &mut dyn Pulse,
-) -> Result<()> {
+pub(super) fn compare(model: &Model, expected: &Expected, table: &mut Table, pulse: &mut dyn Pulse) -> Result<()> {
     let json = expected.json();
     let cases = json.field("cases").some_items()?;
     let mut vectors = Vec::new();
@@ -69,21 +64,18 @@ impl<'a> Text<'a> {
     /// A model of one stack; returns the normalised sentence vector if the file has one.
     fn single_stack(&self, table: &mut Table) -> Result<Option<Array>> {
         let (model, layers) = (self.model, self.model.layers());
-        let last =
-            if model.arch().final_norm { HookPoint::FinalNorm } else { HookPoint::ResidPost(layers - 1) };
+        let last = if model.arch().final_norm { HookPoint::FinalNorm } else { HookPoint::ResidPost(layers - 1) };
         let mut states = vec![HookPoint::ResidPre(0)];
         states.extend((0..layers - 1).map(HookPoint::ResidPost));
         states.push(last);
         let patterns = (0..layers).map(HookPoint::Pattern);
-        let mut plan =
-            states.iter().copied().chain(patterns).fold(Plan::default(), |plan, p| plan.capture(p));
+        let mut plan = states.iter().copied().chain(patterns).fold(Plan::default(), |plan, p| plan.capture(p));
         if model.has_head() {
             plan = plan.logits_at(Sites::All);
         }
         let trace = model.forward(&self.batch, &plan)?;
         let (states, patterns) = trace.captures.split_at(layers + 1);
-        let (norms, entropies) =
-            (norms(states.iter().map(|c| &c.1)), entropies(patterns.iter().map(|c| &c.1)));
+        let (norms, entropies) = (norms(states.iter().map(|c| &c.1)), entropies(patterns.iter().map(|c| &c.1)));
         self.close("norms of hidden states", &norms, "hidden_state_norms", table)?;
         self.close("entropies of attention", &entropies, "mean_attention_entropy", table)?;
         if self.case.field("next_top5").is_there() {
@@ -91,13 +83,7 @@ impl<'a> Text<'a> {
             self.top(logits.at(0, self.batch.len() - 1), &self.case.field("next_top5"), table)?;
             if self.case.field("mean_nll").is_there() {
                 let nll = mean_nll(logits, self.batch.ids());
-                table.close64(
-                    "mean surprisal",
-                    &self.place,
-                    &[nll],
-                    &[self.case.field("mean_nll").number()?],
-                    ROUNDED,
-                );
+                table.close64("mean surprisal", &self.place, &[nll], &[self.case.field("mean_nll").number()?], ROUNDED);
             }
         }
         if self.case.field("greedy_continuation_ids").is_there() {
@@ -161,18 +147,11 @@ impl<'a> Text<'a> {
     /// Logits and probabilities of the most probable tokens at one position, in their order.
     fn top(&self, logits: &[f32], want: &Json<'_>, table: &mut Table) -> Result<()> {
         let items = want.items()?;
-        let ids =
-            items.iter().map(|i| i.field("id").whole(0, logits.len() - 1)).collect::<Result<Vec<_>>>()?;
+        let ids = items.iter().map(|i| i.field("id").whole(0, logits.len() - 1)).collect::<Result<Vec<_>>>()?;
         let numbers = |key: &str| items.iter().map(|i| i.field(key).number()).collect::<Result<Vec<f64>>>();
         let got: Vec<f32> = ids.iter().map(|&i| logits[i]).collect();
         table.close("logits", &self.place, &got, &numbers("logit")?, ROUNDED);
-        table.close64(
-            "probabilities",
-            &self.place,
-            &probabilities(logits, &ids),
-            &numbers("prob")?,
-            PROBABILITY,
-        );
+        table.close64("probabilities", &self.place, &probabilities(logits, &ids), &numbers("prob")?, PROBABILITY);
         let mut order: Vec<usize> = (0..logits.len()).collect();
         order.sort_by(|&i, &j| logits[j].total_cmp(&logits[i]));
         order.truncate(ids.len());
@@ -198,12 +177,9 @@ impl<'a> Text<'a> {
         patterns.push(HookPoint::CrossPattern(layers - 1));
         let plan = states.iter().chain(&patterns).fold(Plan::default(), |plan, p| plan.capture(*p));
         let trace = model.forward(&batch, &plan.logits_at(Sites::All))?;
-        let arrays =
-            |points: &[HookPoint]| -> Result<Vec<&Array>> { points.iter().map(|p| trace.get(*p)).collect() };
+        let arrays = |points: &[HookPoint]| -> Result<Vec<&Array>> { points.iter().map(|p| trace.get(*p)).collect() };
         let (encoder, decoder) = states.split_at(model.layers() + 1);
-        for (key, points) in
-            [("encoder_hidden_state_norms", encoder), ("decoder_hidden_state_norms", decoder)]
-        {
+        for (key, points) in [("encoder_hidden_state_norms", encoder), ("decoder_hidden_state_norms", decoder)] {
             self.close("norms of hidden states", &norms(arrays(points)?.into_iter()), key, table)?;
         }
         let (encoder, rest) = patterns.split_at(model.layers());
@@ -231,9 +207,8 @@ impl<'a> Text<'a> {
 }
 
 fn norms<'a>(arrays: impl Iterator<Item = &'a Array>) -> Vec<f32> {
-    let of = |a: &Array| -> Vec<f32> {
-        (0..a.rows()).map(|i| a.row(i).iter().map(|v| v * v).sum::<f32>().sqrt()).collect()
-    };
+    let of =
+        |a: &Array| -> Vec<f32> { (0..a.rows()).map(|i| a.row(i).iter().map(|v| v * v).sum::<f32>().sqrt()).collect() };
     arrays.flat_map(of).collect()
 }
 

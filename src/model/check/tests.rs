@@ -29,10 +29,9 @@ fn checked() -> (tempfile::TempDir, Vec<(String, Array)>, Value) {
     let trace = m.forward(&batch, &plan.logits_at(Sites::All)).unwrap();
     let at = m.forward(&batch, &Plan::default().logits_at(sites)).unwrap().logits.unwrap();
     let ids = batch.ids().iter().map(|&i| i as f32).collect();
-    let keys = ["hidden_states.0", "hidden_states.1", "hidden_states.2", "attentions.0", "attentions.1"]
-        .map(String::from);
-    let mut tensors: Vec<(String, Array)> =
-        keys.into_iter().zip(trace.captures.iter().map(|c| c.1.clone())).collect();
+    let keys =
+        ["hidden_states.0", "hidden_states.1", "hidden_states.2", "attentions.0", "attentions.1"].map(String::from);
+    let mut tensors: Vec<(String, Array)> = keys.into_iter().zip(trace.captures.iter().map(|c| c.1.clone())).collect();
     let (mut top, mut p) = (Vec::new(), Vec::new());
     for row in 0..2 {
         let best = (0..23).max_by(|&i, &j| at.row(row)[i].total_cmp(&at.row(row)[j])).unwrap();
@@ -58,10 +57,7 @@ fn write(dir: &Path, tensors: &[(String, Array)], info: &Value) {
     for (name, a) in tensors {
         let from = data.len();
         a.data.iter().for_each(|v| data.extend(v.to_le_bytes()));
-        header.insert(
-            name.clone(),
-            json!({"dtype": "F32", "shape": a.shape, "data_offsets": [from, data.len()]}),
-        );
+        header.insert(name.clone(), json!({"dtype": "F32", "shape": a.shape, "data_offsets": [from, data.len()]}));
     }
     let text = Value::Object(header).to_string();
     let bytes = [&(text.len() as u64).to_le_bytes()[..], text.as_bytes(), &data].concat();
@@ -102,12 +98,8 @@ fn a_changed_value_is_found_with_its_place() {
         changed.1.data[0] += 0.001;
         write(dir.path(), &tensors, &info);
         let report = run(dir.path()).unwrap();
-        let deviating: Vec<&str> = report
-            .rows
-            .iter()
-            .filter(|r| r.verdict == Verdict::Deviates)
-            .map(|r| r.quantity.as_str())
-            .collect();
+        let deviating: Vec<&str> =
+            report.rows.iter().filter(|r| r.verdict == Verdict::Deviates).map(|r| r.quantity.as_str()).collect();
         assert_eq!(deviating, [quantity]);
         assert!(!report.passed());
     }
@@ -125,10 +117,7 @@ fn refused(key: &str, change: impl Fn(&mut Array) -> bool) -> String {
 fn broken_arrays_are_refused_by_file_and_key() {
     for key in ["input_ids", "attention_mask", "hidden_states.0", "hidden_states.2", "position", "top5_ids"] {
         let why = refused(key, |_| false);
-        assert!(
-            why.contains("expected.safetensors") && why.contains(&format!("'{key}': is missing")),
-            "{why}"
-        );
+        assert!(why.contains("expected.safetensors") && why.contains(&format!("'{key}': is missing")), "{why}");
     }
     for (key, shape) in [
         ("hidden_states.1", vec![2, 8, 4]),
@@ -198,9 +187,8 @@ fn rounded_cases_are_compared_and_refused_alike() {
         std::fs::write(dir.path().join("expected.json"), json!({"cases": [case]}).to_string()).unwrap();
         run(dir.path())
     };
-    let report = info(
-        json!({"text": "the key", "input_ids": [2, 5, 6, 3], "tokens": ["[CLS]", "the", "key", "[SEP]"]}),
-    );
+    let report =
+        info(json!({"text": "the key", "input_ids": [2, 5, 6, 3], "tokens": ["[CLS]", "the", "key", "[SEP]"]}));
     assert!(report.unwrap().passed());
     let report = info(json!({"text": "the key", "input_ids": [2, 5, 5, 3]})).unwrap();
     assert_eq!((report.rows[0].deviation, report.passed()), (1.0, false));

@@ -8,16 +8,11 @@ use rand_chacha::ChaCha8Rng;
 use super::Executor;
 use super::candle::CandleExecutor;
 use super::cpu::CpuExecutor;
-use crate::arch::{
-    Activation, Arch, Attention, Decoder, Embedding, Head, Mlp, Norm, NormKind, Place, Positions,
-};
+use crate::arch::{Activation, Arch, Attention, Decoder, Embedding, Head, Mlp, Norm, NormKind, Place, Positions};
 use crate::testing::{bert, params};
-use crate::{
-    Array, Batch, Device, Dtype, Edit, EditKind, HookPoint, ModelError, Plan, Scalar, Sites, Target, Trace,
-};
+use crate::{Array, Batch, Device, Dtype, Edit, EditKind, HookPoint, ModelError, Plan, Scalar, Sites, Target, Trace};
 
-const ACTIVATIONS: [Activation; 4] =
-    [Activation::GeluErf, Activation::GeluTanh, Activation::Relu, Activation::Silu];
+const ACTIVATIONS: [Activation; 4] = [Activation::GeluErf, Activation::GeluTanh, Activation::Relu, Activation::Silu];
 
 fn pick<T: Copy>(rng: &mut ChaCha8Rng, from: &[T]) -> T {
     *from.choose(rng).unwrap()
@@ -37,11 +32,7 @@ pub(super) fn random_arch(rng: &mut ChaCha8Rng) -> Arch {
             let padding = if rng.random_bool(0.5) { Some(1) } else { None };
             Positions::Learned { offset: rng.random_range(0..3), padding }
         }
-        _ => Positions::Rotary {
-            theta: 50.0,
-            fraction: pick(rng, &[0.5, 1.0]),
-            scaling: crate::arch::Scaling::None,
-        },
+        _ => Positions::Rotary { theta: 50.0, fraction: pick(rng, &[0.5, 1.0]), scaling: crate::arch::Scaling::None },
     };
     let kind = pick(rng, &[NormKind::Layer, NormKind::Rms]);
     let arch = Arch {
@@ -68,11 +59,7 @@ pub(super) fn random_arch(rng: &mut ChaCha8Rng) -> Arch {
             qkv_bias: rng.random_bool(0.5),
             out_bias: rng.random_bool(0.5),
         },
-        mlp: Mlp {
-            activation: pick(rng, &ACTIVATIONS),
-            gated: rng.random_bool(0.4),
-            bias: rng.random_bool(0.5),
-        },
+        mlp: Mlp { activation: pick(rng, &ACTIVATIONS), gated: rng.random_bool(0.4), bias: rng.random_bool(0.5) },
         shared_block: rng.random_bool(0.2),
         final_norm: rng.random_bool(0.5),
         ..bert()
@@ -110,9 +97,8 @@ fn with_decoder(rng: &mut ChaCha8Rng, arch: Arch) -> Arch {
 /// One to four sentences that the architecture can read, of various lengths.
 pub(super) fn random_batch(rng: &mut ChaCha8Rng, arch: &Arch) -> Batch {
     let rows = rng.random_range(1..5);
-    let lengths = |rng: &mut ChaCha8Rng| -> Vec<usize> {
-        (0..rows).map(|_| rng.random_range(1..arch.max_positions)).collect()
-    };
+    let lengths =
+        |rng: &mut ChaCha8Rng| -> Vec<usize> { (0..rows).map(|_| rng.random_range(1..arch.max_positions)).collect() };
     let draw = |rng: &mut ChaCha8Rng, lengths: &[usize], below: usize| -> Vec<Vec<u32>> {
         lengths.iter().map(|n| (0..*n).map(|_| rng.random_range(0..below as u32)).collect()).collect()
     };
@@ -167,9 +153,7 @@ pub(super) fn random_plan(rng: &mut ChaCha8Rng, arch: &Arch, batch: &Batch) -> P
     let mut plan = Plan::default();
     match rng.random_range(0..4) {
         0 => plan = plan.from_embeddings(random_array(rng, vec![b, t, arch.embedding.width])),
-        1 => {
-            plan = plan.resume(rng.random_range(0..=arch.layers), random_array(rng, vec![b, t, arch.hidden]))
-        }
+        1 => plan = plan.resume(rng.random_range(0..=arch.layers), random_array(rng, vec![b, t, arch.hidden])),
         _ => {}
     }
     for _ in 0..rng.random_range(0..4) {

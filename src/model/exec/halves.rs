@@ -15,8 +15,7 @@ use crate::arch::{Arch, Role};
 use crate::families::Size;
 use crate::testing::{archs, batch, distance, params};
 use crate::{
-    Array, Batch, Device, Dtype, HookPoint, Model, ModelError, ModelSource, Params, Plan, Scalar, Sites,
-    Target, Trace,
+    Array, Batch, Device, Dtype, HookPoint, Model, ModelError, ModelSource, Params, Plan, Scalar, Sites, Target, Trace,
 };
 
 /// Matrices and tables rounded to a dtype, everything else as it is.
@@ -72,17 +71,11 @@ fn compare_halves(seed: u64) -> Result<(), TestCaseError> {
         // The same arithmetic on the same numbers.
         prop_assert_eq!(&got16.run(&batch, &plan).unwrap(), &want);
         let rough = noise(&candle.run(&batch, &plan).unwrap(), &want);
-        prop_assert!(
-            rough < (4.0 * moved).max(0.02),
-            "candle f16: {rough}, where rounded weights move it by {moved}"
-        );
+        prop_assert!(rough < (4.0 * moved).max(0.02), "candle f16: {rough}, where rounded weights move it by {moved}");
         let got = gotb.run(&batch, &plan).unwrap();
         if kernels::bf16::available() {
             let off = noise(&got, &want_b);
-            prop_assert!(
-                off < (8.0 * moved).max(0.05),
-                "bf16: {off}, where rounded weights move it by {moved}"
-            );
+            prop_assert!(off < (8.0 * moved).max(0.05), "bf16: {off}, where rounded weights move it by {moved}");
             prop_assert_eq!(&gotb.run(&batch, &plan).unwrap(), &got, "twice");
         } else {
             compare(&got, &want_b)?;
@@ -142,10 +135,7 @@ fn halves_are_forward_only_and_say_so() {
     let executors: [(Dtype, Box<dyn Executor>); 3] = [
         (Dtype::Bf16, Box::new(CpuExecutor::new(arch, params(arch, 1), Dtype::Bf16).unwrap())),
         (Dtype::F16, Box::new(CpuExecutor::new(arch, params(arch, 1), Dtype::F16).unwrap())),
-        (
-            Dtype::F16,
-            Box::new(CandleExecutor::new(arch, params(arch, 1), Device::CandleCpu, Dtype::F16).unwrap()),
-        ),
+        (Dtype::F16, Box::new(CandleExecutor::new(arch, params(arch, 1), Device::CandleCpu, Dtype::F16).unwrap())),
     ];
     for (dtype, e) in executors {
         assert_eq!(e.dtype(), dtype);
@@ -158,10 +148,7 @@ fn halves_are_forward_only_and_say_so() {
 fn what_a_dtype_cannot_do_is_refused_with_a_way_out() {
     let arch = &archs()[0];
     let refused = CandleExecutor::new(arch, params(arch, 1), Device::CandleCpu, Dtype::Bf16).err().unwrap();
-    assert!(
-        matches!(&refused, ModelError::Device { .. }) && refused.to_string().contains("f16"),
-        "{refused}"
-    );
+    assert!(matches!(&refused, ModelError::Device { .. }) && refused.to_string().contains("f16"), "{refused}");
     let mut huge = params(arch, 1);
     let name = "blocks.0.mlp.up.weight";
     let shape = huge.get(name).unwrap().shape.clone();
@@ -183,9 +170,7 @@ fn built_in_models_say_nearly_the_same() {
         ("bert-mini", ["the keys to the cabinet [MASK] here", "the dog near the trees [MASK] happy"]),
         ("gpt2-mini", ["the keys to the cabinet", "the dog near the trees"]),
     ] {
-        let load = |d| {
-            Model::load_with(&ModelSource::Builtin(name.into()), (Device::Cpu, d), &mut |_| Ok(())).unwrap()
-        };
+        let load = |d| Model::load_with(&ModelSource::Builtin(name.into()), (Device::Cpu, d), &mut |_| Ok(())).unwrap();
         let models = Dtype::ALL.map(load);
         let b = models[0].batch(&texts).unwrap();
         let plan = Plan::default().logits_at(Sites::At((0..2).map(|r| (r, b.lengths()[r] - 2)).collect()));

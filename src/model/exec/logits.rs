@@ -88,8 +88,7 @@ impl LogitsExecutor {
         wanted: &BTreeMap<usize, Vec<usize>>,
         mut answer: impl FnMut(usize, usize, &[f32]),
     ) -> Result<()> {
-        let own =
-            self.arch.decoder.filter(|_| std::ptr::from_ref(batch.output()) != std::ptr::from_ref(batch));
+        let own = self.arch.decoder.filter(|_| std::ptr::from_ref(batch.output()) != std::ptr::from_ref(batch));
         let second = batch.output();
         let mut groups: Groups = BTreeMap::new();
         for (&row, at) in wanted {
@@ -126,9 +125,7 @@ impl Executor for LogitsExecutor {
         let side = batch.output();
         let sites: Vec<(usize, usize)> = match &asked.sites {
             Sites::At(list) => list.clone(),
-            Sites::All => {
-                (0..side.rows()).flat_map(|r| (0..side.lengths()[r]).map(move |t| (r, t))).collect()
-            }
+            Sites::All => (0..side.rows()).flat_map(|r| (0..side.lengths()[r]).map(move |t| (r, t))).collect(),
         };
         let mut wanted: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for &(row, t) in &sites {

@@ -157,8 +157,7 @@ fn gradients_are_the_derivatives_of_the_scalars() {
     for arch in archs() {
         let m = model(arch, 3);
         let b = batch(&[3, 5], 4);
-        let targets =
-            vec![Target { row: 0, position: 2, token: 5 }, Target { row: 1, position: 3, token: 11 }];
+        let targets = vec![Target { row: 0, position: 2, token: 5 }, Target { row: 1, position: 3, token: 11 }];
         let last = HookPoint::ResidPost(m.layers() - 1);
         let cotangent = Array::new([1, 8], (0..8).map(|i| (i as f32 * 0.7).sin()).collect::<Vec<_>>());
         let scalars = [
@@ -234,8 +233,7 @@ fn a_gradient_that_cannot_arrive_is_an_error_not_a_zero() {
     let m = model(bert(), 1);
     let b = batch(&[3], 1);
     // The scalar lies below the point: nothing flows there.
-    let of =
-        Scalar::Cotangent { at: HookPoint::ResidPre(0), sites: Sites::All, value: Array::zeros([1, 3, 8]) };
+    let of = Scalar::Cotangent { at: HookPoint::ResidPre(0), sites: Sites::All, value: Array::zeros([1, 3, 8]) };
     let plan = Plan::default().capture(HookPoint::ResidPost(1)).gradient(of, &[HookPoint::ResidPost(1)]);
     let refused = m.forward(&b, &plan);
     assert!(
@@ -298,10 +296,7 @@ fn plans_that_do_not_fit_are_refused_with_the_reason() {
         (edit(post, vec![(0, 0)], 7), "[8] or [1, 8] is needed"),
         (edit(post, vec![], 8), "without positions"),
         (edit(HookPoint::Pattern(0), vec![(0, 0)], 8), "read, not changed"),
-        (
-            Plan::default().edit(Edit { at: post, sites: vec![(0, 0)], how: EditKind::Add, value: nan }),
-            "holds NaN",
-        ),
+        (Plan::default().edit(Edit { at: post, sites: vec![(0, 0)], how: EditKind::Add, value: nan }), "holds NaN"),
         (Plan::default().resume(4, Array::zeros([2, 3, 8])), "resume at block 4"),
         (Plan::default().resume(1, Array::zeros([2, 2, 8])), "[2, 3, 8] is needed"),
         (Plan::default().from_embeddings(Array::zeros([2, 3, 9])), "[2, 3, 8] is needed"),
@@ -382,8 +377,7 @@ fn an_odd_share_of_rotated_dimensions_is_rotated_as_in_transformers() {
     let odd = Arch { hidden: 20, head_dim: 10, embedding: Embedding::plain(20), ..neox };
     odd.validate().unwrap();
     assert_eq!((odd.rotated(), odd.rotary_share()), (6, 5));
-    let open =
-        |arch: &Arch, device| Model::from_params("odd", arch.clone(), params(arch, 4), None, device).unwrap();
+    let open = |arch: &Arch, device| Model::from_params("odd", arch.clone(), params(arch, 4), None, device).unwrap();
     let b = batch(&[5, 2], 9);
     let logits = |m: &Model, b: &Batch| {
         m.forward(b, &Plan::default().logits_at(Sites::per_row(&b.last_positions()))).unwrap().logits.unwrap()

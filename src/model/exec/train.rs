@@ -140,14 +140,13 @@ impl Trainer {
     pub fn export(&self, dir: &Path) -> Result<()> {
         let arch = self.arch();
         let family = Family::of(arch)?;
-        let config = family.config.ok_or_else(|| {
-            ModelError::Training(format!("folders of '{}' are read, not written", arch.family))
-        })?;
+        let config = family
+            .config
+            .ok_or_else(|| ModelError::Training(format!("folders of '{}' are read, not written", arch.family)))?;
         let tensors = self.params()?.to_checkpoint(arch, family)?;
         std::fs::create_dir_all(dir).map_err(ModelError::io(dir))?;
         weights::write_f16(&dir.join("model.safetensors"), &tensors)?;
-        let mut text =
-            serde_json::to_string_pretty(&config(arch)).map_err(|e| ModelError::Training(e.to_string()))?;
+        let mut text = serde_json::to_string_pretty(&config(arch)).map_err(|e| ModelError::Training(e.to_string()))?;
         text.push('\n');
         weights::write_whole(&dir.join("config.json"), text.as_bytes())
     }

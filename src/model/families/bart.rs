@@ -90,8 +90,7 @@ const OFFSET: usize = 2;
 
 fn describe(file: &ConfigFile) -> Result<Arch> {
     let f: Fields = file.fields()?;
-    if f.normalize_before || f.add_final_layer_norm || f.static_position_embeddings || !f.normalize_embedding
-    {
+    if f.normalize_before || f.add_final_layer_norm || f.static_position_embeddings || !f.normalize_embedding {
         return Err(file.wrong(
             "normalize_before, add_final_layer_norm, static_position_embeddings or no normalize_embedding: not supported"
                 .into(),

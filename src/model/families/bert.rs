@@ -4,18 +4,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{ConfigFile, Entry, Family, Size, activation_name, plain};
-use crate::arch::{
-    Activation, Arch, Attention, Embedding, Head, Mlp, Network, Norm, NormKind, Place, Positions,
-};
+use crate::arch::{Activation, Arch, Attention, Embedding, Head, Mlp, Network, Norm, NormKind, Place, Positions};
 use crate::error::Result;
 
-pub(super) const FAMILY: Family = Family {
-    model_types: &["bert"],
-    prefixes: &["bert."],
-    names: &[ENCODER, HEAD],
-    describe,
-    config: Some(config),
-};
+pub(super) const FAMILY: Family =
+    Family { model_types: &["bert"], prefixes: &["bert."], names: &[ENCODER, HEAD], describe, config: Some(config) };
 
 /// Embeddings and blocks, shared by all descendants of BERT that kept its module names.
 pub(super) const ENCODER: &[Entry] = &[
@@ -93,9 +86,7 @@ pub(super) fn yes() -> bool {
 /// A post-norm encoder with these fields: BERT itself.
 pub(super) fn encoder(file: &ConfigFile, f: &Fields) -> Result<Arch> {
     if let Some(kind) = f.position_embedding_type.as_deref().filter(|k| *k != "absolute") {
-        return Err(
-            file.wrong(format!("position_embedding_type '{}'; absolute is supported", kind.escape_debug()))
-        );
+        return Err(file.wrong(format!("position_embedding_type '{}'; absolute is supported", kind.escape_debug())));
     }
     if f.is_decoder {
         return Err(file.wrong("is_decoder is set; only the encoder form is supported".into()));

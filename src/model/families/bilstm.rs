@@ -65,9 +65,7 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
     let f: Fields = file.fields()?;
     // Twice a hostile size must still be a size; the sizes themselves are checked with the description.
     let (Some(hidden), true) = (f.hidden_size.checked_mul(2), f.embedding_dim > 0) else {
-        return Err(
-            file.wrong(format!("hidden_size {} and embedding_dim {}", f.hidden_size, f.embedding_dim))
-        );
+        return Err(file.wrong(format!("hidden_size {} and embedding_dim {}", f.hidden_size, f.embedding_dim)));
     };
     Ok(Arch {
         family: "bilstm-max".into(),
@@ -123,19 +121,10 @@ pub(crate) fn words(
     Ok((tokenizer, params))
 }
 
-fn beside(
-    file: &ConfigFile,
-    files: &Files,
-    name: &str,
-    fold: Option<bool>,
-    split: Split,
-) -> Result<StaticVectors> {
-    let plain =
-        !name.starts_with('.') && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
+fn beside(file: &ConfigFile, files: &Files, name: &str, fold: Option<bool>, split: Split) -> Result<StaticVectors> {
+    let plain = !name.starts_with('.') && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
     let (Some(dir), true) = (files.folder(), plain) else {
-        return Err(
-            file.wrong("word_vectors is not a plain file name; the file lies beside config.json".into())
-        );
+        return Err(file.wrong("word_vectors is not a plain file name; the file lies beside config.json".into()));
     };
     let path = dir.join(name);
     if !path.is_file() {

@@ -6,13 +6,8 @@ use super::{ConfigFile, Entry, Family, Size, bert, plain};
 use crate::arch::{Arch, Head};
 use crate::error::Result;
 
-pub(super) const FAMILY: Family = Family {
-    model_types: &["distilbert"],
-    prefixes: &["distilbert."],
-    names: &[NAMES],
-    describe,
-    config: None,
-};
+pub(super) const FAMILY: Family =
+    Family { model_types: &["distilbert"], prefixes: &["distilbert."], names: &[NAMES], describe, config: None };
 
 const NAMES: &[Entry] = &[
     plain("embed.tokens", &["embeddings.word_embeddings"]),

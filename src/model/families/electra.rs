@@ -7,13 +7,8 @@ use super::{ConfigFile, Entry, Family, bert, plain};
 use crate::arch::{Activation, Arch, Head};
 use crate::error::Result;
 
-pub(super) const FAMILY: Family = Family {
-    model_types: &["electra"],
-    prefixes: &["electra."],
-    names: &[bert::ENCODER, OWN],
-    describe,
-    config: None,
-};
+pub(super) const FAMILY: Family =
+    Family { model_types: &["electra"], prefixes: &["electra."], names: &[bert::ENCODER, OWN], describe, config: None };
 
 const OWN: &[Entry] = &[
     plain("embed.project", &["embeddings_project"]),
@@ -39,7 +34,6 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
     arch.embedding.width = embedding_size;
     arch.embedding.projection = embedding_size != f.hidden_size;
     // The generator's nonlinearity is fixed, whatever `hidden_act` says.
-    arch.head =
-        Head::Masked { activation: Activation::GeluErf, eps: f.layer_norm_eps, tied: f.tie_word_embeddings };
+    arch.head = Head::Masked { activation: Activation::GeluErf, eps: f.layer_norm_eps, tied: f.tie_word_embeddings };
     Ok(arch)
 }

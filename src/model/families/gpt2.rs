@@ -4,19 +4,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{ConfigFile, Entry, Family, Size, activation_name, bert, plain};
-use crate::arch::{
-    Activation, Arch, Attention, Embedding, Head, Mlp, Network, Norm, NormKind, Place, Positions,
-};
+use crate::arch::{Activation, Arch, Attention, Embedding, Head, Mlp, Network, Norm, NormKind, Place, Positions};
 use crate::error::Result;
 use crate::params::{Layout, Rows};
 
-pub(super) const FAMILY: Family = Family {
-    model_types: &["gpt2"],
-    prefixes: &["transformer."],
-    names: &[NAMES],
-    describe,
-    config: Some(config),
-};
+pub(super) const FAMILY: Family =
+    Family { model_types: &["gpt2"], prefixes: &["transformer."], names: &[NAMES], describe, config: Some(config) };
 
 /// Query, key or value: one third of the columns of `c_attn`.
 const fn third(stem: &'static str, index: usize) -> Entry {

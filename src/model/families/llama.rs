@@ -7,13 +7,8 @@ use super::{ConfigFile, Entry, Family, plain, rotary};
 use crate::arch::{Arch, Attention, Embedding, Head, Mlp, Network, Norm, NormKind, Place};
 use crate::error::Result;
 
-pub(super) const FAMILY: Family = Family {
-    model_types: &["llama", "qwen2"],
-    prefixes: &["model."],
-    names: &[NAMES],
-    describe,
-    config: None,
-};
+pub(super) const FAMILY: Family =
+    Family { model_types: &["llama", "qwen2"], prefixes: &["model."], names: &[NAMES], describe, config: None };
 
 const NAMES: &[Entry] = &[
     plain("embed.tokens", &["embed_tokens"]),
@@ -86,11 +81,7 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
         positions: rotary::positions(file, 1.0)?,
         norm: Norm { kind: NormKind::Rms, eps: f.rms_norm_eps },
         place: Place::Pre,
-        attention: Attention {
-            causal: true,
-            qkv_bias: f.attention_bias || qwen,
-            out_bias: f.attention_bias && !qwen,
-        },
+        attention: Attention { causal: true, qkv_bias: f.attention_bias || qwen, out_bias: f.attention_bias && !qwen },
         mlp: Mlp { activation: file.activation(&f.hidden_act)?, gated: true, bias: f.mlp_bias },
         shared_block: false,
         final_norm: true,

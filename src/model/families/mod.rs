@@ -109,9 +109,8 @@ impl Family {
         let unused = |name: &&str| {
             let Some((stem, "weight" | "bias")) = name.rsplit_once('.') else { return false };
             let prefixes = self.prefixes.iter().chain([&""]);
-            let of_a_block = prefixes
-                .filter_map(|p| stem.strip_prefix(p))
-                .any(|rest| numbered.contains(&unnumbered(rest)));
+            let of_a_block =
+                prefixes.filter_map(|p| stem.strip_prefix(p)).any(|rest| numbered.contains(&unnumbered(rest)));
             of_a_block && !used.contains(*name)
         };
         weights.names().filter(unused).map(str::to_owned).collect()

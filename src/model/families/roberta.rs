@@ -36,8 +36,7 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
     let f: bert::Fields = file.fields()?;
     let Fields { pad_token_id: pad } = file.fields()?;
     let mut arch = bert::encoder(file, &f)?;
-    let Some(max_positions) = pad.checked_add(1).and_then(|o| f.max_position_embeddings.checked_sub(o))
-    else {
+    let Some(max_positions) = pad.checked_add(1).and_then(|o| f.max_position_embeddings.checked_sub(o)) else {
         return Err(file.wrong(format!(
             "{} positions are not enough: the first {} are for padding",
             f.max_position_embeddings,

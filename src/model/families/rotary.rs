@@ -27,10 +27,7 @@ pub(super) fn positions(file: &ConfigFile, fraction: f64) -> Result<Positions> {
     let settings = new.or(f.rope_scaling.as_ref());
     Ok(Positions::Rotary {
         theta: number("rope_theta").or(f.rope_theta).or(f.rotary_emb_base).unwrap_or(10_000.0),
-        fraction: number("partial_rotary_factor")
-            .or(f.rotary_pct)
-            .or(f.partial_rotary_factor)
-            .unwrap_or(fraction),
+        fraction: number("partial_rotary_factor").or(f.rotary_pct).or(f.partial_rotary_factor).unwrap_or(fraction),
         scaling: settings.map_or(Ok(Scaling::None), |s| scaling(file, s, f.max_position_embeddings))?,
     })
 }
@@ -40,9 +37,7 @@ fn scaling(file: &ConfigFile, settings: &Value, longest: Option<f64>) -> Result<
     let kind = settings.get("rope_type").or_else(|| settings.get("type")).and_then(Value::as_str);
     let given = |key: &str| settings.get(key).and_then(Value::as_f64);
     let number = |key: &str| {
-        given(key).ok_or_else(|| {
-            file.wrong(format!("rotary scaling '{}' needs the number {key}", kind.unwrap_or("")))
-        })
+        given(key).ok_or_else(|| file.wrong(format!("rotary scaling '{}' needs the number {key}", kind.unwrap_or(""))))
     };
     let original = || {
         let length = given("original_max_position_embeddings").or(longest);

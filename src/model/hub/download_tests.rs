@@ -49,10 +49,7 @@ pub(super) fn why(s: &Settings) -> String {
 }
 
 /// A server for `repo` where `odd` may answer in its stead; it is given the number of body requests for weights before.
-pub(super) fn serving(
-    repo: Repo,
-    odd: impl Fn(&Request, usize) -> Option<Reply> + Send + Sync + 'static,
-) -> Server {
+pub(super) fn serving(repo: Repo, odd: impl Fn(&Request, usize) -> Option<Reply> + Send + Sync + 'static) -> Server {
     let count = AtomicUsize::new(0);
     Server::start(move |request| {
         let weights = request.method == "GET" && request.path.ends_with("model.safetensors");
@@ -111,9 +108,7 @@ fn a_model_arrives_in_the_standard_layout_with_progress() {
     let listed = cached(&s);
     assert_eq!(listed.len(), 1);
     assert_eq!((listed[0].id.as_str(), listed[0].revision.as_str()), ("org/m", "main"));
-    assert!(
-        pull("org/m", "main", &offline, &mut |_| Ok(())).unwrap_err().to_string().contains("HF_HUB_OFFLINE")
-    );
+    assert!(pull("org/m", "main", &offline, &mut |_| Ok(())).unwrap_err().to_string().contains("HF_HUB_OFFLINE"));
 }
 
 #[test]
@@ -229,8 +224,7 @@ fn refusals_name_the_file_and_the_token() {
         (418, ["418", "config.json"]),
         (503, ["503", "HF_ENDPOINT"]),
     ] {
-        let server =
-            serving(repo(), move |r, _| r.path.ends_with("config.json").then(|| Reply::status(status)));
+        let server = serving(repo(), move |r, _| r.path.ends_with("config.json").then(|| Reply::status(status)));
         let dir = tempfile::tempdir().unwrap();
         let said = why(&settings(dir.path(), &server.base));
         assert!(words.iter().all(|w| said.contains(w)), "{said}");
@@ -242,8 +236,7 @@ fn refusals_name_the_file_and_the_token() {
 
 #[test]
 fn a_busy_server_is_asked_again() {
-    let server =
-        serving(repo(), |request, before| (to_weights(request) && before < 2).then(|| Reply::status(429)));
+    let server = serving(repo(), |request, before| (to_weights(request) && before < 2).then(|| Reply::status(429)));
     let dir = tempfile::tempdir().unwrap();
     assert!(get(&settings(dir.path(), &server.base)).is_ok());
     assert_eq!(server.gets("model.safetensors").len(), 3);
@@ -312,9 +305,7 @@ fn redirects_on_the_same_host_are_followed_but_not_for_ever() {
     });
     let dir = tempfile::tempdir().unwrap();
     assert!(get(&settings(dir.path(), &server.base)).is_ok());
-    for (to, said) in
-        [("/x", "redirects"), ("ftp://x/", "not an http address"), ("::", "not an http address")]
-    {
+    for (to, said) in [("/x", "redirects"), ("ftp://x/", "not an http address"), ("::", "not an http address")] {
         let server = Server::start(move |_| Reply::status(302).with("Location", to));
         let text = why(&settings(tempfile::tempdir().unwrap().path(), &server.base));
         assert!(text.contains(said), "{text}");
@@ -375,8 +366,7 @@ fn names_from_the_server_cannot_leave_the_cache() {
         let said = why(&settings(tempfile::tempdir().unwrap().path(), &server.base));
         assert!(said.contains("names a commit that is none"), "{said}");
     }
-    let server =
-        Server::start(|_| Reply { status: 200, body: b"<html>sign in</html>".to_vec(), ..Reply::default() });
+    let server = Server::start(|_| Reply { status: 200, body: b"<html>sign in</html>".to_vec(), ..Reply::default() });
     let said = why(&settings(tempfile::tempdir().unwrap().path(), &server.base));
     assert!(said.contains("not what a hub sends"), "{said}");
 }
@@ -384,12 +374,8 @@ fn names_from_the_server_cannot_leave_the_cache() {
 #[test]
 fn shards_are_fetched_by_their_index_and_pickles_are_not() {
     let index = br#"{"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}"#;
-    let files: [(&str, &[u8]); 4] = [
-        ("config.json", b"{}"),
-        (INDEX, index),
-        ("model-1.safetensors", b"1"),
-        ("model-2.safetensors", b"22"),
-    ];
+    let files: [(&str, &[u8]); 4] =
+        [("config.json", b"{}"), (INDEX, index), ("model-1.safetensors", b"1"), ("model-2.safetensors", b"22")];
     let server = serving(Repo::new(&files), |_, _| None);
     let dir = tempfile::tempdir().unwrap();
     let snapshot = get(&settings(dir.path(), &server.base)).unwrap();

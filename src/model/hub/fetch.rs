@@ -47,12 +47,7 @@ struct Fetch<'a, 'b> {
 }
 
 /// Downloads what the hub has of a model; returns the snapshot's folder.
-pub(super) fn fetch(
-    id: &str,
-    revision: &str,
-    settings: &Settings,
-    on: &mut OnTransfer<'_>,
-) -> Result<PathBuf> {
+pub(super) fn fetch(id: &str, revision: &str, settings: &Settings, on: &mut OnTransfer<'_>) -> Result<PathBuf> {
     let failed = |what: String| ModelError::Hub { id: id.to_owned(), what };
     let client = Client::new(settings).map_err(failed)?;
     let store = Store::new(&settings.cache, id);
@@ -125,9 +120,8 @@ impl Fetch<'_, '_> {
         if body.len() as u64 > LARGEST_LIST {
             return Err(self.failed(format!("its list of files is longer than {LARGEST_LIST} bytes")));
         }
-        serde_json::from_slice(&body).map_err(|e| {
-            self.failed(format!("the list of files is not what a hub sends ({e}); check HF_ENDPOINT"))
-        })
+        serde_json::from_slice(&body)
+            .map_err(|e| self.failed(format!("the list of files is not what a hub sends ({e}); check HF_ENDPOINT")))
     }
 
     /// Asks on a separate thread, so that a silent server cannot keep the user from stopping; a thread that
@@ -163,9 +157,7 @@ impl Fetch<'_, '_> {
             self.tell(file, Step::Asking, 0, None)?;
             match self.aside((file, Step::Asking, 0, None), ask.clone())? {
                 Ok(value) => return Ok(value),
-                Err(Failure::Passing(_))
-                    if attempt + 1 < patience.tries && begun.elapsed() < patience.silence =>
-                {
+                Err(Failure::Passing(_)) if attempt + 1 < patience.tries && begun.elapsed() < patience.silence => {
                     attempt += 1;
                 }
                 Err(failure) => return Err(self.explain(file, failure)),
@@ -229,8 +221,7 @@ impl Fetch<'_, '_> {
             let lock = {
                 let (store, on, id) = (&self.store, &mut *self.on, self.id);
                 store.lock(&about.etag, &mut || {
-                    let waiting =
-                        Transfer { model: id, file, step: Step::Waiting, done: 0, total: about.size };
+                    let waiting = Transfer { model: id, file, step: Step::Waiting, done: 0, total: about.size };
                     Ok(on(&waiting)?)
                 })?
             };
@@ -249,9 +240,7 @@ impl Fetch<'_, '_> {
             return Err(self.failed(format!("the server does not say how long {file} is")));
         }
         if !weights && about.size.is_some_and(|s| s > LARGEST_TEXT) {
-            return Err(
-                self.failed(format!("{file} has more than {LARGEST_TEXT} bytes; no such file is read"))
-            );
+            return Err(self.failed(format!("{file} has more than {LARGEST_TEXT} bytes; no such file is read")));
         }
         let incomplete = self.store.incomplete(&about.etag);
         let io = |e| ModelError::Io { path: incomplete.clone(), source: e };
@@ -368,8 +357,7 @@ impl Fetch<'_, '_> {
             };
             done += piece.len() as u64;
             if done > most {
-                return Err(self
-                    .failed(format!("the server sends more of {file} than the {most} bytes it announced")));
+                return Err(self.failed(format!("the server sends more of {file} than the {most} bytes it announced")));
             }
             out.write_all(&piece).map_err(|e| ModelError::Io { path: at.to_owned(), source: e })?;
             self.tell(file, Step::Fetching, done, about.size)?;
@@ -398,8 +386,7 @@ impl Fetch<'_, '_> {
             self.tell(file, Step::Verifying, done, about.size)?;
         }
         let found = hex(&hash.finalize());
-        Ok((!found.eq_ignore_ascii_case(&about.etag))
-            .then(|| format!("SHA-256 {found} instead of {}", about.etag)))
+        Ok((!found.eq_ignore_ascii_case(&about.etag)).then(|| format!("SHA-256 {found} instead of {}", about.etag)))
     }
 }
 
@@ -424,8 +411,7 @@ fn arriving(response: Response<ureq::Body>) -> Receiver<std::io::Result<Vec<u8>>
 /// Name of the content and its length, from a file's headers.
 fn describe(headers: &HeaderMap) -> std::result::Result<About, String> {
     let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok());
-    let etag =
-        text("x-linked-etag").or_else(|| text("etag")).ok_or("the server names no version of it (ETag)")?;
+    let etag = text("x-linked-etag").or_else(|| text("etag")).ok_or("the server names no version of it (ETag)")?;
     let etag = etag.trim().trim_start_matches("W/").trim_matches('"').to_owned();
     if !is_plain(&etag) {
         return Err("the server names a version (ETag) that cannot be a file name".into());
@@ -440,11 +426,7 @@ fn begin(response: &Response<ureq::Body>, have: u64) -> std::result::Result<u64,
         StatusCode::PARTIAL_CONTENT => {
             let range = response.headers().get(header::CONTENT_RANGE).and_then(|v| v.to_str().ok());
             let from = range.and_then(|r| r.strip_prefix("bytes ")?.split_once('-')?.0.trim().parse().ok());
-            if from == Some(have) {
-                Ok(have)
-            } else {
-                Err(Failure::Passing("the server sends another part".into()))
-            }
+            if from == Some(have) { Ok(have) } else { Err(Failure::Passing("the server sends another part".into())) }
         }
         StatusCode::RANGE_NOT_SATISFIABLE => Err(Failure::Passing("the server has no such part".into())),
         _ => Ok(0),

@@ -38,8 +38,7 @@ fn a_silent_server_does_not_keep_the_user_from_stopping() {
 
 #[test]
 fn a_list_of_files_that_drips_comes_to_an_end_and_can_be_stopped() {
-    let server =
-        Server::start(|_| Reply { status: 200, drip: true, length: Some(1 << 20), ..Reply::default() });
+    let server = Server::start(|_| Reply { status: 200, drip: true, length: Some(1 << 20), ..Reply::default() });
     let dir = tempfile::tempdir().unwrap();
     let mut s = settings(dir.path(), &server.base);
     s.patience.silence = Duration::from_millis(100);
@@ -60,12 +59,9 @@ fn no_token_goes_out_in_clear() {
         let token = Some("hf_secret".to_owned());
         Settings { token, ..settings(Path::new("/nowhere"), endpoint) }.token_withheld()
     };
-    for open in [
-        "http://mirror.example",
-        "http://10.0.0.7:8080/hub/",
-        "http://127.0.0.1.example",
-        "http://u:p@[2001:db8::1]",
-    ] {
+    for open in
+        ["http://mirror.example", "http://10.0.0.7:8080/hub/", "http://127.0.0.1.example", "http://u:p@[2001:db8::1]"]
+    {
         assert!(withheld(open).is_some_and(|why| why.contains("plain http")), "{open}");
     }
     for closed in ["https://mirror.example", "http://127.0.0.1:1", "http://localhost:80", "http://[::1]:9/"] {

@@ -151,15 +151,12 @@ impl Client {
     }
 
     fn url(&self, path: &str) -> Result<Uri, Failure> {
-        format!("{}{path}", self.base)
-            .parse()
-            .map_err(|_| Failure::Final("the address cannot be written".into()))
+        format!("{}{path}", self.base).parse().map_err(|_| Failure::Final("the address cannot be written".into()))
     }
 
     fn send(&self, method: Method, url: &Uri, from: u64) -> Result<Response<Body>, Failure> {
         // The stored bytes are hashed, so they must come unchanged.
-        let mut request =
-            Request::builder().method(method).uri(url).header(header::ACCEPT_ENCODING, "identity");
+        let mut request = Request::builder().method(method).uri(url).header(header::ACCEPT_ENCODING, "identity");
         if from > 0 {
             request = request.header(header::RANGE, format!("bytes={from}-"));
         }
@@ -174,9 +171,7 @@ impl Client {
         let why = match e {
             ureq::Error::HostNotFound => "the host is not known".to_owned(),
             ureq::Error::Timeout(t) => format!("no answer in time ({t})"),
-            ureq::Error::Io(e) if e.kind() == std::io::ErrorKind::ConnectionRefused => {
-                "connection refused".into()
-            }
+            ureq::Error::Io(e) if e.kind() == std::io::ErrorKind::ConnectionRefused => "connection refused".into(),
             e => e.to_string().replace(&self.base, &self.shown),
         };
         let what = format!("{} cannot be reached: {}", self.shown, why.escape_debug());
@@ -241,8 +236,7 @@ fn redirect(response: &Response<Body>, from: &Uri) -> Result<Option<Uri>, Failur
     }
     let wrong = || Failure::Final("a redirect to what is not an http address".into());
     let target = response.headers().get(header::LOCATION).and_then(|v| v.to_str().ok()).ok_or_else(wrong)?;
-    let (scheme, authority) =
-        (from.scheme_str().unwrap_or("https"), from.authority().map_or("", |a| a.as_str()));
+    let (scheme, authority) = (from.scheme_str().unwrap_or("https"), from.authority().map_or("", |a| a.as_str()));
     let absolute = match target {
         t if t.starts_with("//") => format!("{scheme}:{t}"),
         t if t.starts_with('/') => format!("{scheme}://{authority}{t}"),
@@ -251,9 +245,7 @@ fn redirect(response: &Response<Body>, from: &Uri) -> Result<Option<Uri>, Failur
     let next: Uri = absolute.parse().map_err(|_| wrong())?;
     match (scheme, next.scheme_str()) {
         (_, Some("https")) | ("http", Some("http")) if next.host().is_some() => Ok(Some(next)),
-        ("https", Some("http")) => {
-            Err(Failure::Final("a redirect from https to http is not followed".into()))
-        }
+        ("https", Some("http")) => Err(Failure::Final("a redirect from https to http is not followed".into())),
         _ => Err(wrong()),
     }
 }

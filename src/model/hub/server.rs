@@ -104,9 +104,8 @@ fn serve(mut stream: TcpStream, log: &Mutex<Vec<Request>>, answer: &dyn Fn(&Requ
     let mut words = first.split(' ').map(str::to_owned);
     let (method, path) = (words.next().unwrap(), words.next().unwrap());
     let pairs = lines.take_while(|l| !l.is_empty());
-    let headers = pairs
-        .filter_map(|l| l.split_once(": ").map(|(k, v)| (k.to_ascii_lowercase(), v.to_owned())))
-        .collect();
+    let headers =
+        pairs.filter_map(|l| l.split_once(": ").map(|(k, v)| (k.to_ascii_lowercase(), v.to_owned()))).collect();
     let request = Request { method, path, headers };
     log.lock().unwrap().push(request.clone());
     let reply = answer(&request);
@@ -115,8 +114,7 @@ fn serve(mut stream: TcpStream, log: &Mutex<Vec<Request>>, answer: &dyn Fn(&Requ
         return;
     }
     let length = reply.length.unwrap_or(reply.body.len() as u64);
-    let mut head =
-        format!("HTTP/1.1 {} Said\r\nConnection: close\r\nContent-Length: {length}\r\n", reply.status);
+    let mut head = format!("HTTP/1.1 {} Said\r\nConnection: close\r\nContent-Length: {length}\r\n", reply.status);
     for (name, value) in &reply.headers {
         head += &format!("{name}: {value}\r\n");
     }

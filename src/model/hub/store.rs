@@ -111,8 +111,7 @@ pub(crate) fn folder_name(id: &str) -> String {
 
 /// Content names become file names, so only plain ones are taken.
 pub(crate) fn is_plain(name: &str) -> bool {
-    (4..=128).contains(&name.len())
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+    (4..=128).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
 #[cfg(unix)]

@@ -15,8 +15,7 @@ fn the_environment_is_read_as_the_ecosystem_reads_it() {
     let s = settings(&[("HF_HOME", "/h"), ("HF_HUB_OFFLINE", "true"), ("HF_TOKEN", "t")]);
     assert_eq!((s.cache.as_path(), s.offline), (Path::new("/h/hub"), true));
     assert_eq!(s.token.as_deref(), Some("t"));
-    let s =
-        settings(&[("HF_HOME", "/h"), ("HF_HUB_CACHE", "/c"), ("HF_HUB_OFFLINE", "0"), ("HF_ENDPOINT", "")]);
+    let s = settings(&[("HF_HOME", "/h"), ("HF_HUB_CACHE", "/c"), ("HF_HUB_OFFLINE", "0"), ("HF_ENDPOINT", "")]);
     assert_eq!((s.cache.as_path(), s.offline, s.endpoint), (Path::new("/c"), false, None));
     assert_eq!(settings(&[("HUGGINGFACE_HUB_CACHE", "/o")]).cache, Path::new("/o"));
     assert_eq!(settings(&[("XDG_CACHE_HOME", "/x")]).cache, Path::new("/x/huggingface/hub"));
@@ -48,17 +47,12 @@ fn offline_the_cache_answers_or_names_the_missing_file() {
     assert!(why().contains("snapshots/abc123/config.json"), "{}", why());
     fs::write(snapshot.join("config.json"), "{}").unwrap();
     assert!(why().contains("snapshots/abc123/model.safetensors"), "{}", why());
-    fs::write(snapshot.join(INDEX), r#"{"weight_map": {"a": "p-1.safetensors", "b": "p-2.safetensors"}}"#)
-        .unwrap();
+    fs::write(snapshot.join(INDEX), r#"{"weight_map": {"a": "p-1.safetensors", "b": "p-2.safetensors"}}"#).unwrap();
     fs::write(snapshot.join("p-1.safetensors"), "").unwrap();
     assert!(why().contains("p-2.safetensors"), "{}", why());
     fs::write(snapshot.join("p-2.safetensors"), "").unwrap();
     assert_eq!(resolve("org/m", "main", &s, &mut |_| Ok(())).unwrap(), snapshot);
-    assert_eq!(
-        resolve("org/m", "abc123", &s, &mut |_| Ok(())).unwrap(),
-        snapshot,
-        "a commit is a revision too"
-    );
+    assert_eq!(resolve("org/m", "abc123", &s, &mut |_| Ok(())).unwrap(), snapshot, "a commit is a revision too");
 }
 
 #[test]

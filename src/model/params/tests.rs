@@ -24,8 +24,7 @@ fn every_layout_comes_back_as_it_was() {
     for arch in testing::archs() {
         let family = FAMILIES.iter().find(|f| f.model_types.contains(&arch.family.as_str())).unwrap();
         // The tiny ALBERT has a task table, which its family does not: only ERNIE stores one.
-        let mut arch =
-            Arch { embedding: crate::arch::Embedding { tasks: 0, ..arch.embedding.clone() }, ..arch };
+        let mut arch = Arch { embedding: crate::arch::Embedding { tasks: 0, ..arch.embedding.clone() }, ..arch };
         let params = numbered(&arch);
         let stored = params.to_checkpoint(&arch, family).unwrap();
         let path = dir.path().join("w.safetensors");
@@ -67,8 +66,7 @@ fn shipped_configurations_are_what_an_export_writes() {
         let model = crate::Model::load(&source, crate::Device::Cpu).unwrap();
         let family = Family::of(model.arch()).unwrap();
         let written = family.config.unwrap()(model.arch());
-        let folder =
-            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/models").join(builtin.name);
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/models").join(builtin.name);
         let shipped = std::fs::read_to_string(folder.join("config.json")).unwrap();
         assert_eq!(serde_json::from_str::<serde_json::Value>(&shipped).unwrap(), written, "{}", builtin.name);
         let weights = std::fs::read(folder.join("model.safetensors")).unwrap();

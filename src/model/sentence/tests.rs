@@ -52,10 +52,8 @@ fn a_readout_that_cannot_be_is_refused() {
 
 #[test]
 fn the_pooler_is_tanh_of_a_linear_map() {
-    let pooler = Pooler {
-        weight: Array::new([2, 2], vec![1.0, 2.0, 0.0, -1.0]),
-        bias: Array::new([2], vec![0.5, 0.0]),
-    };
+    let pooler =
+        Pooler { weight: Array::new([2, 2], vec![1.0, 2.0, 0.0, -1.0]), bias: Array::new([2], vec![0.5, 0.0]) };
     let want = [(0.5f64 + 1.0 + 2.0 * 3.0).tanh() as f32, (-3.0f64).tanh() as f32];
     assert_eq!(pooler.apply(&[1.0, 3.0]), want);
 }
@@ -81,8 +79,7 @@ fn folders_say_how_they_pool() {
     ] {
         assert_eq!(folder(&on(mode), None).unwrap(), Some(Pooling::plain(over)));
     }
-    let normalised =
-        folder(&on("mean_tokens"), Some("[{\"type\": \"sentence_transformers.models.Normalize\"}]"));
+    let normalised = folder(&on("mean_tokens"), Some("[{\"type\": \"sentence_transformers.models.Normalize\"}]"));
     assert_eq!(normalised.unwrap(), Some(Pooling { over: PoolOver::Mean, normalise: true }));
     let dense = folder(&on("mean_tokens"), Some("[{\"type\": \"sentence_transformers.models.Dense\"}]"));
     assert!(dense.unwrap_err().to_string().contains("Dense"));

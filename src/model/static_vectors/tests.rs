@@ -82,10 +82,7 @@ fn a_vocabulary_bounds_what_is_kept() {
     let texts = file(&dir, "texts.txt", b"The dog\nDog cat.\n");
     let address = Address { path, vocabulary: Some(texts.clone()), ..Address::default() };
     let v = StaticVectors::read(&address).unwrap();
-    assert_eq!(
-        (v.words.as_slice(), v.skipped, v.fold),
-        (&["the", "cat", "Dog"].map(String::from)[..], 1, false)
-    );
+    assert_eq!((v.words.as_slice(), v.skipped, v.fold), (&["the", "cat", "Dog"].map(String::from)[..], 1, false));
     std::fs::write(&texts, "nothing").unwrap();
     assert!(StaticVectors::read(&address).unwrap_err().to_string().contains("no word of the vocabulary"));
 }
@@ -101,10 +98,7 @@ fn addresses_come_back_as_they_were_written() {
     assert!("glove:/a/b.txt?upper".parse::<ModelSource>().unwrap_err().to_string().contains("known: lower"));
     let dir = tempfile::tempdir().unwrap();
     let path = file(&dir, "v.vec", b"a 1\n");
-    assert!(
-        matches!(path.display().to_string().parse(), Ok(ModelSource::Vectors(_))),
-        "a file is recognised"
-    );
+    assert!(matches!(path.display().to_string().parse(), Ok(ModelSource::Vectors(_))), "a file is recognised");
 }
 
 fn model() -> Model {
@@ -133,8 +127,7 @@ fn what_word_vectors_do_not_have_is_refused_in_words() {
     for at in [HookPoint::Pattern(0), HookPoint::ResidPost(0), HookPoint::ResidPre(0), HookPoint::FinalNorm] {
         assert!(refused(Plan::default().capture(at)).contains("does not exist"), "{at}");
     }
-    let cotangent =
-        Scalar::Cotangent { at: HookPoint::Embed, sites: Sites::All, value: Array::zeros([2, 2, 2]) };
+    let cotangent = Scalar::Cotangent { at: HookPoint::Embed, sites: Sites::All, value: Array::zeros([2, 2, 2]) };
     assert!(refused(Plan::default().gradient(cotangent, &[HookPoint::Embed])).contains("word vectors"));
     assert!(m.layer_point(1).is_err() && m.layer_point(0).unwrap() == HookPoint::Embed);
 }

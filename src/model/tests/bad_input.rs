@@ -63,10 +63,7 @@ fn weights_that_are_no_numbers_are_refused_by_name() {
             data[at as usize..at as usize + 2].copy_from_slice(&bits.to_le_bytes());
         });
         let why = refusal(dir.path());
-        assert!(
-            why.contains("model.safetensors") && why.contains("layer.1.output.dense.bias' holds"),
-            "{why}"
-        );
+        assert!(why.contains("model.safetensors") && why.contains("layer.1.output.dense.bias' holds"), "{why}");
         assert!(why.contains("damaged or its training diverged"), "{why}");
     }
 }
@@ -92,15 +89,12 @@ fn an_index_that_names_what_is_not_there_is_refused() {
     let kept: Vec<_> = all.iter().filter(|t| t.0 != lost).cloned().collect();
     weights::write_f16(&dir.path().join("part.safetensors"), &kept).unwrap();
     std::fs::remove_file(path).unwrap();
-    let map: serde_json::Map<String, Value> =
-        all.iter().map(|t| (t.0.clone(), json!("part.safetensors"))).collect();
+    let map: serde_json::Map<String, Value> = all.iter().map(|t| (t.0.clone(), json!("part.safetensors"))).collect();
     let index = dir.path().join(source::INDEX);
     std::fs::write(&index, json!({"weight_map": map}).to_string()).unwrap();
     let why = refusal(dir.path());
     assert!(why.contains(source::INDEX) && why.contains(&format!("no tensor '{lost}'")), "{why}");
-    for bad in
-        ["../part.safetensors", "/etc/part.safetensors", "a/../part.safetensors", "..\\part.safetensors"]
-    {
+    for bad in ["../part.safetensors", "/etc/part.safetensors", "a/../part.safetensors", "..\\part.safetensors"] {
         std::fs::write(&index, json!({"weight_map": {"a": bad}}).to_string()).unwrap();
         let why = refusal(dir.path());
         assert!(why.contains(source::INDEX) && why.contains("shards lie beside their index"), "{why}");
@@ -124,10 +118,7 @@ fn links_in_a_circle_and_links_to_nothing_are_told_apart_from_missing_files() {
         std::fs::remove_file(&path).unwrap();
         symlink("../blobs/gone", &path).unwrap();
         let why = refusal(dir.path());
-        assert!(
-            why.contains(file) && why.contains("a link to a file that is gone; fetch the model again"),
-            "{why}"
-        );
+        assert!(why.contains(file) && why.contains("a link to a file that is gone; fetch the model again"), "{why}");
     }
     let dir = tempfile::tempdir().unwrap();
     let round = dir.path().join("round");
@@ -138,9 +129,7 @@ fn links_in_a_circle_and_links_to_nothing_are_told_apart_from_missing_files() {
 #[cfg(unix)]
 #[test]
 fn a_pipe_in_place_of_a_file_does_not_hang() {
-    for file in
-        ["config.json", "model.safetensors", "vocab.txt", "tokenizer.json", "1_Pooling", source::INDEX]
-    {
+    for file in ["config.json", "model.safetensors", "vocab.txt", "tokenizer.json", "1_Pooling", source::INDEX] {
         let dir = folder(&bert());
         let path = dir.path().join(file);
         let _ = std::fs::remove_file(&path);
@@ -200,8 +189,7 @@ fn padding_and_truncation_in_a_tokenizer_file_do_not_change_a_probe() {
     let vocabulary = std::fs::read_to_string(dir.path().join("vocab.txt")).unwrap();
     let t = Tokenizer::from_vocab_txt("vocab.txt", &vocabulary, tokenizer::Extras::default()).unwrap();
     let mut file: Value = serde_json::from_str(&t.to_json().unwrap()).unwrap();
-    file["truncation"] =
-        json!({"direction": "Right", "max_length": 4, "strategy": "LongestFirst", "stride": 0});
+    file["truncation"] = json!({"direction": "Right", "max_length": 4, "strategy": "LongestFirst", "stride": 0});
     file["padding"] = json!({"strategy": {"Fixed": 10}, "direction": "Right", "pad_to_multiple_of": null,
         "pad_id": 0, "pad_type_id": 0, "pad_token": "[PAD]"});
     std::fs::write(dir.path().join("tokenizer.json"), file.to_string()).unwrap();

@@ -79,8 +79,7 @@ struct Sum {
 impl Sum {
     /// Adds a step, and those within it.
     fn add(&mut self, step: &Value) {
-        let inner =
-            ["normalizers", "pretokenizers", "decoders"].iter().find_map(|k| step.get(*k)?.as_array());
+        let inner = ["normalizers", "pretokenizers", "decoders"].iter().find_map(|k| step.get(*k)?.as_array());
         if let Some(steps) = inner {
             return steps.iter().for_each(|s| self.add(s));
         }
@@ -117,8 +116,7 @@ fn field<'a>(step: &'a Value, key: &str) -> &'a str {
 /// Largest factor by which a step can lengthen a text: one of a single byte.
 fn growth(step: &Value) -> f64 {
     // An empty text is found around every byte.
-    let replaced =
-        |found: usize, by: usize| if found > 0 { by as f64 / found as f64 } else { (2 * by + 1) as f64 };
+    let replaced = |found: usize, by: usize| if found > 0 { by as f64 / found as f64 } else { (2 * by + 1) as f64 };
     let worst: f64 = match kind(step) {
         "Replace" => {
             let content = field(step, "content").len();

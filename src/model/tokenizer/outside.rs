@@ -11,8 +11,7 @@ use serde_json::{Map, Value, json};
 use super::Extras;
 
 /// Keys under which a special token is named.
-const ROLES: [&str; 7] =
-    ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
+const ROLES: [&str; 7] = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
 
 /// The parts of a `tokenizer.json` that can differ from what lies beside it.
 #[derive(Deserialize)]
@@ -77,8 +76,8 @@ impl Files {
             Some(t) => serde_json::from_str(t).map_err(|e| format!("special tokens: {name}: {e}")),
         };
         let added = parse("added_tokens.json", extras.added_tokens)?;
-        let added: Option<BTreeMap<String, u64>> = serde_json::from_value(added)
-            .map_err(|e| format!("added_tokens.json: {e}; it maps tokens to ids"))?;
+        let added: Option<BTreeMap<String, u64>> =
+            serde_json::from_value(added).map_err(|e| format!("added_tokens.json: {e}; it maps tokens to ids"))?;
         Ok(Files {
             config: parse("tokenizer_config.json", extras.tokenizer_config)?,
             map: parse("special_tokens_map.json", extras.special_tokens_map)?,
@@ -96,13 +95,10 @@ impl Files {
             })?;
             found.extend(Outside::read("tokenizer_config.json", Some(id), token, true));
         }
-        let special: Vec<Outside> =
-            [("special_tokens_map.json", &self.map), ("tokenizer_config.json", &self.config)]
-                .into_iter()
-                .flat_map(|(file, named)| {
-                    special_tokens(named).filter_map(move |t| Outside::read(file, None, t, true))
-                })
-                .collect();
+        let special: Vec<Outside> = [("special_tokens_map.json", &self.map), ("tokenizer_config.json", &self.config)]
+            .into_iter()
+            .flat_map(|(file, named)| special_tokens(named).filter_map(move |t| Outside::read(file, None, t, true)))
+            .collect();
         if decoder.is_none() {
             for (content, id) in &self.added {
                 let is_special = special.iter().any(|t| t.content() == Some(content));
@@ -122,9 +118,7 @@ impl Files {
     fn normalizer(&self, stored: &Value) -> Option<Value> {
         // These classes take the file as it is.
         let as_stored = |class: &Value| class == "PreTrainedTokenizerFast" || class == "TokenizersBackend";
-        if stored.get("type")? != "BertNormalizer"
-            || self.config.get("tokenizer_class").is_some_and(as_stored)
-        {
+        if stored.get("type")? != "BertNormalizer" || self.config.get("tokenizer_class").is_some_and(as_stored) {
             return None;
         }
         let switches = [
@@ -174,8 +168,7 @@ impl Outside {
             Value::Object(flags) => flags.clone(),
             _ => Map::new(),
         };
-        let content =
-            written.as_str().or_else(|| flags.get("content")?.as_str()).filter(|c| !c.is_empty())?;
+        let content = written.as_str().or_else(|| flags.get("content")?.as_str()).filter(|c| !c.is_empty())?;
         let flag = |key: &str, default: bool| flags.get(key).and_then(Value::as_bool).unwrap_or(default);
         // Roles are special even where they are written without the flag.
         let special = if id.is_some() { flag("special", is_special) } else { is_special };

@@ -46,8 +46,7 @@ fn vocabulary_and_merges_become_a_byte_level_tokenizer() {
 #[test]
 fn padding_and_truncation_in_the_file_are_switched_off() {
     let mut file: Value = serde_json::from_str(&wordpiece().inner.to_string(false).unwrap()).unwrap();
-    file["truncation"] =
-        json!({"direction": "Right", "max_length": 4, "strategy": "LongestFirst", "stride": 0});
+    file["truncation"] = json!({"direction": "Right", "max_length": 4, "strategy": "LongestFirst", "stride": 0});
     file["padding"] = json!({"strategy": {"Fixed": 128}, "direction": "Right", "pad_to_multiple_of": null,
         "pad_id": 0, "pad_type_id": 0, "pad_token": "[PAD]"});
     let t = Tokenizer::from_json("tokenizer.json", file.to_string().as_bytes(), Extras::default()).unwrap();
@@ -68,21 +67,16 @@ fn special_roles_come_from_the_map_in_either_spelling() {
 #[test]
 fn damaged_files_and_hard_texts_do_no_harm() {
     for text in ["", "{", "[]", "{\"version\": \"1.0\"}", "\u{1b}[2J"] {
-        let why =
-            Tokenizer::from_json("t.json", text.as_bytes(), Extras::default()).err().unwrap().to_string();
+        let why = Tokenizer::from_json("t.json", text.as_bytes(), Extras::default()).err().unwrap().to_string();
         assert!(why.starts_with("t.json: ") && !why.contains('\u{1b}'), "{why}");
     }
     let why = Tokenizer::from_vocab_txt("vocab.txt", "a\nb\n", Extras::default()).err().unwrap().to_string();
     assert!(why.contains("no [CLS]"), "{why}");
     assert!(Tokenizer::from_bpe("v", "[", "", Extras::default()).is_err());
-    assert!(
-        Tokenizer::from_bpe("v", "{\"a\": 0}", "x y\n", Extras::default()).is_err(),
-        "a merge of no tokens"
-    );
+    assert!(Tokenizer::from_bpe("v", "{\"a\": 0}", "x y\n", Extras::default()).is_err(), "a merge of no tokens");
     let t = wordpiece();
     assert_eq!(t.encode("").unwrap().ids, [2, 3]);
-    for text in ["\0", "\u{1b}[31m", "👩‍👩‍👧", "é\u{301}", &"the ".repeat(5000), &"a".repeat(10_000)]
-    {
+    for text in ["\0", "\u{1b}[31m", "👩‍👩‍👧", "é\u{301}", &"the ".repeat(5000), &"a".repeat(10_000)] {
         let e = t.encode(text).unwrap();
         let chars = text.chars().count();
         assert!(e.offsets.iter().all(|&(a, b)| a <= b && b <= chars));
@@ -135,11 +129,7 @@ fn tokens_outside_the_file_get_their_ids_or_are_refused() {
         "{:?}",
         t.encode_bare("[C]")
     );
-    assert!(
-        t.special_ids().ends_with(&[6, 12, 14, 15, 16]) || t.special_ids().contains(&16),
-        "{:?}",
-        t.special_ids()
-    );
+    assert!(t.special_ids().ends_with(&[6, 12, 14, 15, 16]) || t.special_ids().contains(&16), "{:?}", t.special_ids());
     assert_eq!(t.special().mask, Some(15));
     let added = Extras { added_tokens: Some(r#"{"[HL]": 13}"#), ..Extras::default() };
     assert_eq!(read(added).unwrap().encode_bare("a [HL]").unwrap().ids, [1, 13]);
@@ -181,7 +171,8 @@ fn recipe(parts: serde_json::Value) -> std::result::Result<Tokenizer, String> {
 
 #[test]
 fn replacements_that_double_a_text_again_and_again_are_refused() {
-    let replace = |find: serde_json::Value, by: &str| serde_json::json!({"type": "Replace", "pattern": find, "content": by});
+    let replace =
+        |find: serde_json::Value, by: &str| serde_json::json!({"type": "Replace", "pattern": find, "content": by});
     let double = || replace(serde_json::json!({"String": "a"}), "aa");
     let steps: Vec<_> = (0..40).map(|_| double()).collect();
     for part in ["normalizer", "decoder"] {
@@ -220,8 +211,7 @@ fn a_frame_of_a_hundred_thousand_tokens_is_refused() {
 #[test]
 fn steps_are_judged_by_what_the_library_makes_of_them() {
     let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
-    let sequence =
-        |list: &str, steps: Vec<serde_json::Value>| serde_json::json!({"type": "Sequence", list: steps});
+    let sequence = |list: &str, steps: Vec<serde_json::Value>| serde_json::json!({"type": "Sequence", list: steps});
     let double = [
         r#"{"pattern": {"String": "a"}, "content": "aa"}"#,
         r#"{"type": "Unheard", "pattern": {"String": "a"}, "content": "aa"}"#,
@@ -245,23 +235,15 @@ fn steps_are_judged_by_what_the_library_makes_of_them() {
             "pretokenizers",
             r#"{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false}"#,
         ),
-        (
-            "pre_tokenizer",
-            "pretokenizers",
-            r#"{"type": "Metaspace", "replacement": "x", "add_prefix_space": true}"#,
-        ),
+        ("pre_tokenizer", "pretokenizers", r#"{"type": "Metaspace", "replacement": "x", "add_prefix_space": true}"#),
         ("decoder", "decoders", r#"{"type": "BPEDecoder", "suffix": ""}"#),
         ("decoder", "decoders", r#"{"pattern": {"String": "a"}, "content": "aa"}"#),
     ] {
         let said = recipe(serde_json::json!({part: sequence(list, vec![json(step); 40])})).err();
-        assert!(
-            said.as_ref().is_some_and(|s| s.contains(part) && s.contains("times longer")),
-            "{step}: {said:?}"
-        );
+        assert!(said.as_ref().is_some_and(|s| s.contains(part) && s.contains("times longer")), "{step}: {said:?}");
     }
     let lower = json(r#"{"type": "Lowercase"}"#);
-    let said =
-        recipe(serde_json::json!({"normalizer": sequence("normalizers", vec![lower; 300])})).err().unwrap();
+    let said = recipe(serde_json::json!({"normalizer": sequence("normalizers", vec![lower; 300])})).err().unwrap();
     assert!(said.contains("300 steps"), "{said}");
     // Of two the library takes the last.
     let twice = br#"{"normalizer": null, "normalizer": {"type": "Lowercase"}}"#;
@@ -269,8 +251,7 @@ fn steps_are_judged_by_what_the_library_makes_of_them() {
     assert!(said.contains("twice"), "{said}");
     // Steps of real files: bytes once, after splitting; a mark before words.
     let bytes = json(r#"{"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true}"#);
-    let split =
-        json(r#"{"type": "Split", "pattern": {"Regex": "x"}, "behavior": "Isolated", "invert": false}"#);
+    let split = json(r#"{"type": "Split", "pattern": {"Regex": "x"}, "behavior": "Isolated", "invert": false}"#);
     let mark = json(r#"{"type": "Metaspace", "replacement": "\u2581", "add_prefix_space": true}"#);
     let words = json(r#"{"type": "WhitespaceSplit"}"#);
     for steps in [vec![split, bytes], vec![words, mark]] {
@@ -317,6 +298,7 @@ fn frames_of_no_type_or_another_are_counted_as_well() {
     let frame = serde_json::json!({"type": "TemplateProcessing", "single": [piece, text], "pair": [text], "special_tokens": many});
     assert!(recipe(serde_json::json!({"post_processor": frame})).is_err());
     let bert = serde_json::json!({"type": "BertProcessing", "sep": ["a", 0], "cls": ["b", 1]});
-    let nested = |n: usize| serde_json::json!({"post_processor": {"type": "Sequence", "processors": vec![bert.clone(); n]}});
+    let nested =
+        |n: usize| serde_json::json!({"post_processor": {"type": "Sequence", "processors": vec![bert.clone(); n]}});
     assert!(recipe(nested(2)).is_ok() && recipe(nested(1000)).is_err());
 }

@@ -96,8 +96,7 @@ fn halves_and_brain_floats_are_widened() {
 fn written_files_come_back_and_values_beyond_f16_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("m.safetensors");
-    let tensors =
-        vec![("b".to_string(), Array::new([2, 1], vec![0.5, -2.0])), ("a".to_string(), Array::zeros([3]))];
+    let tensors = vec![("b".to_string(), Array::new([2, 1], vec![0.5, -2.0])), ("a".to_string(), Array::zeros([3]))];
     write_f16(&path, &tensors).unwrap();
     let c = Checkpoint::open(&[&path]).unwrap();
     for (name, array) in &tensors {
@@ -114,9 +113,7 @@ fn written_files_come_back_and_values_beyond_f16_are_refused() {
 fn shards_must_lie_beside_their_index() {
     let index = |file: &str| json!({"weight_map": {"a": file, "b": "m-2.safetensors"}}).to_string();
     assert_eq!(shards("i", &index("m-1.safetensors")).unwrap(), ["m-1.safetensors", "m-2.safetensors"]);
-    for bad in
-        ["../x.safetensors", "/etc/x.safetensors", "a/b.safetensors", "..", "x.bin", ".safetensors", ""]
-    {
+    for bad in ["../x.safetensors", "/etc/x.safetensors", "a/b.safetensors", "..", "x.bin", ".safetensors", ""] {
         assert!(shards("i", &index(bad)).is_err(), "{bad}");
     }
     assert!(shards("i", "{}").is_err());

@@ -269,12 +269,10 @@ impl Squad {
         let mut ended = Vec::new();
         for at in (0..self.nets.len()).rev() {
             let net = &mut self.nets[at];
-            let (correct, loss) =
-                (std::mem::take(&mut net.correct), std::mem::take(&mut net.loss) / validated as f64);
+            let (correct, loss) = (std::mem::take(&mut net.correct), std::mem::take(&mut net.loss) / validated as f64);
             let rows = &self.below.weight[at * self.each * self.below.width..];
-            let mut weights = rows[..self.each * self.below.width]
-                .iter()
-                .chain(net.above.iter().flat_map(|layer| &layer.weight));
+            let mut weights =
+                rows[..self.each * self.below.width].iter().chain(net.above.iter().flat_map(|layer| &layer.weight));
             let sound = loss.is_finite() && weights.all(|w| w.is_finite());
             if sound && net.best.as_ref().is_none_or(|best| correct > best.correct) {
                 let layers = std::iter::once(self.below.layer(at, self.each))
@@ -317,9 +315,7 @@ impl Crew {
         let mut squads: Vec<Squad> = Vec::new();
         for (place, recipe, mlp) in nets {
             let same = |s: &Squad| {
-                s.nets
-                    .first()
-                    .is_some_and(|n| (&n.recipe.hidden, n.recipe.batch) == (&recipe.hidden, recipe.batch))
+                s.nets.first().is_some_and(|n| (&n.recipe.hidden, n.recipe.batch) == (&recipe.hidden, recipe.batch))
             };
             let at = squads.iter().position(same).unwrap_or_else(|| {
                 squads.push(Squad::new(inputs, classes, recipe));

@@ -26,14 +26,9 @@ pub(crate) const BATCHES: [usize; 4] = [8, 16, 32, 64];
 
 /// Settings of a classifier with these hidden layers: all 20 of the paper, or the four corners that most often win.
 pub fn recipes(hidden: &[usize], small: bool) -> Vec<Recipe> {
-    let (rates, batches): (&[f64], &[usize]) =
-        if small { (&[1e-3, 1e-2], &[16, 64]) } else { (&RATES, &BATCHES) };
+    let (rates, batches): (&[f64], &[usize]) = if small { (&[1e-3, 1e-2], &[16, 64]) } else { (&RATES, &BATCHES) };
     let of = |rate: f64| {
-        batches.iter().map(move |batch| Recipe {
-            hidden: hidden.to_vec(),
-            learning_rate: rate,
-            batch: *batch,
-        })
+        batches.iter().map(move |batch| Recipe { hidden: hidden.to_vec(), learning_rate: rate, batch: *batch })
     };
     rates.iter().flat_map(|rate| of(*rate)).collect()
 }
@@ -199,8 +194,7 @@ mod tests {
             let all: Vec<Recipe> = [(1e-1, 8), (1e-3, 8), (1e-2, 12), (3e-3, 8), (1e-3, 64)]
                 .map(|(rate, batch)| recipe(hidden, rate, batch))
                 .into();
-            let of =
-                |recipes: &[&Recipe]| train(&data, &validation, recipes, &purpose, &mut |_| Ok(())).unwrap();
+            let of = |recipes: &[&Recipe]| train(&data, &validation, recipes, &purpose, &mut |_| Ok(())).unwrap();
             let together = of(&all.iter().collect::<Vec<_>>());
             let epochs: Vec<usize> = together.iter().map(|c| c.as_ref().unwrap().epoch).collect();
             assert!(epochs.windows(2).any(|pair| pair[0] != pair[1]), "{epochs:?}");
@@ -215,8 +209,7 @@ mod tests {
     fn every_step_is_that_of_the_plain_trainer() {
         let (data, validation, purpose) = (points(100, 7), points(60, 8), Purpose::new(4, "side", "any"));
         for recipe in [recipe(&[], 1e-2, 16), recipe(&[7], 3e-3, 8), recipe(&[6, 5], 3e-3, 32)] {
-            let chosen =
-                train(&data, &validation, &[&recipe], &purpose, &mut |_| Ok(())).unwrap()[0].clone().unwrap();
+            let chosen = train(&data, &validation, &[&recipe], &purpose, &mut |_| Ok(())).unwrap()[0].clone().unwrap();
             let own = purpose.of("comparison", &format!("{} batch {}", recipe.describe(), recipe.batch));
             let mut mlp = Mlp::fresh(3, &recipe.hidden, 2, &mut own.stream("weights"));
             let mut trainer = Trainer::new(&mlp, recipe.learning_rate);

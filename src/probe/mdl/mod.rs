@@ -35,9 +35,7 @@ pub fn uniform(data: &Labelled) -> f64 {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum MdlError {
     /// Too few examples for a first block.
-    #[error(
-        "{0} examples are too few for online coding: the first block would be empty; at least 1000 are needed"
-    )]
+    #[error("{0} examples are too few for online coding: the first block would be empty; at least 1000 are needed")]
     TooFew(usize),
     /// Weights or bits are not finite.
     #[error("the weights of the variational code became NaN or infinite")]

@@ -396,11 +396,7 @@ fn search(
 }
 
 /// The code of the labels of `data` by a linear probe, one for each purpose; searches run side by side.
-pub fn codes(
-    data: &Labelled,
-    purposes: &[Purpose],
-    pulse: &mut dyn Pulse,
-) -> Result<Vec<Codelength>, MdlError> {
+pub fn codes(data: &Labelled, purposes: &[Purpose], pulse: &mut dyn Pulse) -> Result<Vec<Codelength>, MdlError> {
     let data = Labelled::new(standardised(data.x()), data.y().to_vec(), data.classes())?;
     let shared = SharedPulse::new(pulse, purposes.len() * (STEPS + PASSES));
     let all = in_order(purposes.len(), |i| {

@@ -29,10 +29,7 @@ fn ready() -> Entry {
 #[test]
 fn a_line_keeps_the_tag_and_the_time_side_by_side() {
     let line = ready().to_line().unwrap();
-    assert_eq!(
-        line,
-        "{\"t\":0.12,\"event\":\"ready\",\"version\":\"0.1.0\",\"device\":\"cpu (2 threads)\"}\n"
-    );
+    assert_eq!(line, "{\"t\":0.12,\"event\":\"ready\",\"version\":\"0.1.0\",\"device\":\"cpu (2 threads)\"}\n");
     assert_eq!(parse_entry(line.as_bytes(), false).unwrap(), ready());
 }
 
@@ -86,8 +83,7 @@ fn unknown_kinds_and_damage_are_told_apart() {
 
 #[test]
 fn time_never_falls() {
-    let session =
-        parse(&format!("{}\n{{\"t\":5,\"note\":\"a\"}}\n{{\"t\":3,\"note\":\"b\"}}\n", header())).unwrap();
+    let session = parse(&format!("{}\n{{\"t\":5,\"note\":\"a\"}}\n{{\"t\":3,\"note\":\"b\"}}\n", header())).unwrap();
     assert_eq!(session.entries().map(|e| e.t).collect::<Vec<_>>(), [5.0, 5.0]);
     assert_eq!(session.duration(), 5.0);
 }

@@ -95,8 +95,7 @@ impl Folder {
     /// # Errors
     /// [`PartError`] where it cannot be made, or belongs to something else.
     pub fn join(dir: &Path, cells: &[Cell], work: &[u128]) -> Result<Self, PartError> {
-        let head =
-            Head { probity_grid: 1, version: VERSION.into(), hash: grid::hash(cells), cells: cells.len() };
+        let head = Head { probity_grid: 1, version: VERSION.into(), hash: grid::hash(cells), cells: cells.len() };
         let listed = cells.iter().zip(work).enumerate().map(|(k, (cell, work))| Listed {
             cell: k + 1,
             spec: cell.hash.clone(),
@@ -140,11 +139,7 @@ impl Folder {
         let mut cells: Vec<Listed> = Vec::new();
         while let Some(cell) = lines.next::<Listed>()? {
             if cell.cell != cells.len() + 1 {
-                return Err(lines.wrong(&format!(
-                    "is cell {}, and {} is its turn",
-                    cell.cell,
-                    cells.len() + 1
-                )));
+                return Err(lines.wrong(&format!("is cell {}, and {} is its turn", cell.cell, cells.len() + 1)));
             }
             cells.push(cell);
         }
@@ -223,13 +218,11 @@ impl Folder {
     fn head_of(dir: &Path) -> Result<Head, PartError> {
         let path = dir.join(LIST);
         if !path.is_file() {
-            let problem =
-                format!("is no folder of a grid: it has no {LIST}. `probity run SPEC --out DIR` makes one.");
+            let problem = format!("is no folder of a grid: it has no {LIST}. `probity run SPEC --out DIR` makes one.");
             return Err(PartError::NoFolder { path: dir.to_owned(), problem });
         }
         let head = Lines::open(&path)?.next::<Head>()?;
-        let head =
-            head.ok_or_else(|| PartError::Cut { path: path.clone(), line: 1, at: "before its first line" })?;
+        let head = head.ok_or_else(|| PartError::Cut { path: path.clone(), line: 1, at: "before its first line" })?;
         if head.version != VERSION {
             return Err(PartError::Version { path, there: head.version, here: VERSION.into() });
         }
@@ -272,8 +265,7 @@ struct Lines {
 
 impl Lines {
     fn open(path: &Path) -> Result<Self, PartError> {
-        let file =
-            base::read::open(path).map_err(|source| PartError::Read { path: path.to_owned(), source })?;
+        let file = base::read::open(path).map_err(|source| PartError::Read { path: path.to_owned(), source })?;
         let source = BufReader::new(file.take(MAX_LIST));
         Ok(Self { path: path.to_owned(), source, buffer: String::new(), line: 0 })
     }
@@ -287,11 +279,7 @@ impl Lines {
             return Ok(None);
         }
         if !self.buffer.ends_with('\n') {
-            return Err(PartError::Cut {
-                path: self.path.clone(),
-                line: self.line,
-                at: "in the middle of a line",
-            });
+            return Err(PartError::Cut { path: self.path.clone(), line: self.line, at: "in the middle of a line" });
         }
         match serde_json::from_str(&self.buffer) {
             Ok(value) => Ok(Some(value)),

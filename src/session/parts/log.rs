@@ -19,15 +19,11 @@ const SHOWN: usize = 200;
 /// The file in [`LOGS`] into which this process prints, as the script of `probity submit` names it (`%A-%a.log`); none outside of an array
 /// of Slurm.
 pub(crate) fn of_this_job() -> Option<String> {
-    name(
-        std::env::var("SLURM_ARRAY_JOB_ID").ok().as_deref(),
-        std::env::var("SLURM_ARRAY_TASK_ID").ok().as_deref(),
-    )
+    name(std::env::var("SLURM_ARRAY_JOB_ID").ok().as_deref(), std::env::var("SLURM_ARRAY_TASK_ID").ok().as_deref())
 }
 
 fn name(job: Option<&str>, task: Option<&str>) -> Option<String> {
-    let number =
-        |text: &str| !text.is_empty() && text.len() <= 20 && text.bytes().all(|b| b.is_ascii_digit());
+    let number = |text: &str| !text.is_empty() && text.len() <= 20 && text.bytes().all(|b| b.is_ascii_digit());
     let (job, task) = (job.filter(|t| number(t))?, task.filter(|t| number(t))?);
     Some(format!("{job}-{task}.log"))
 }

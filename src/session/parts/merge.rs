@@ -142,16 +142,12 @@ pub fn write(
     let grid = MergedGrid { hash: folder.head.hash.clone(), cells: folder.cells.len(), merged };
     let mut tape = Tape { out, merged: Merged::default(), offset: 0.0, last: 0.0, grid: Some(grid) };
     for index in cells.iter().copied() {
-        let (Some(Done { path, .. }), Some(listed)) = (survey.done.get(&index), folder.cells.get(index))
-        else {
+        let (Some(Done { path, .. }), Some(listed)) = (survey.done.get(&index), folder.cells.get(index)) else {
             continue;
         };
         let mut reader = Reader::open(path)?;
-        let wrong = |problem: &str| PartError::Line {
-            path: path.clone(),
-            line: 2,
-            problem: format!("{problem}; {AGAIN}"),
-        };
+        let wrong =
+            |problem: &str| PartError::Line { path: path.clone(), line: 2, problem: format!("{problem}; {AGAIN}") };
         let Some(first) = reader.entry()? else { return Err(wrong("ends before it began")) };
         let spec = match &first.item {
             Item::Command(Command::Run { job, generation, spec })
@@ -202,8 +198,7 @@ struct Tape<'a> {
 impl Tape<'_> {
     fn header(&mut self, spec: &Spec, created: &str) -> Result<(), PartError> {
         let Some(grid) = self.grid.take() else { return Ok(()) };
-        let header =
-            Header { grid: Some(grid), ..Header::new("auto", created.to_owned(), Some(spec.clone())) };
+        let header = Header { grid: Some(grid), ..Header::new("auto", created.to_owned(), Some(spec.clone())) };
         self.line(serde_json::to_string(&header).map(|text| text + "\n"))
     }
 

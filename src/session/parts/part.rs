@@ -286,18 +286,10 @@ impl Reader {
             Line::Whole => {}
             Line::TooLong => return Err(self.wrong(&format!("is longer than {} MiB", MAX_LINE >> 20))),
             Line::Cut => {
-                return Err(PartError::Cut {
-                    path: self.path.clone(),
-                    line: self.line,
-                    at: "in the middle of a line",
-                });
+                return Err(PartError::Cut { path: self.path.clone(), line: self.line, at: "in the middle of a line" });
             }
             Line::End => {
-                return Err(PartError::Cut {
-                    path: self.path.clone(),
-                    line: self.line - 1,
-                    at: "after a line",
-                });
+                return Err(PartError::Cut { path: self.path.clone(), line: self.line - 1, at: "after a line" });
             }
         }
         if let Ok(end) = serde_json::from_slice::<End>(&self.buffer) {

@@ -32,12 +32,8 @@ fn bench() -> Bench {
 
 /// A finding whose numbers are `n`; `seconds` is a time.
 fn finding(cell: &Cell, n: usize, is_final: bool, seconds: f64) -> Finding {
-    let summary = SummaryFinding {
-        seconds,
-        device: format!("cpu {seconds}"),
-        version: VERSION.into(),
-        cancelled: false,
-    };
+    let summary =
+        SummaryFinding { seconds, device: format!("cpu {seconds}"), version: VERSION.into(), cancelled: false };
     Finding {
         r#final: is_final,
         ..Label::new(cell.spec.common(), "bert-tiny").common(n, seconds, Common::Summary(summary))
@@ -65,8 +61,7 @@ impl Bench {
         let spec = Box::new(cell.spec.clone());
         writer.command(0.0, &Command::Run { job, generation: job, spec }).unwrap();
         writer.command(0.0, &Command::Cancel { job }).unwrap();
-        let found =
-            |n, last| Event::Finding { generation: job, finding: Box::new(finding(cell, n, last, seconds)) };
+        let found = |n, last| Event::Finding { generation: job, finding: Box::new(finding(cell, n, last, seconds)) };
         let info = EngineInfo { version: VERSION.into(), device: "cpu".into() };
         for event in [
             Event::Ready(info),
@@ -195,8 +190,7 @@ fn what_is_more_than_one_session_can_have_is_divided_between_cells() {
     for most in [40_000, 60_000, 80_000] {
         for cells in survey.volumes(most, usize::MAX) {
             let mut out = Vec::new();
-            let merged =
-                write(&bench.folder, &survey, &cells, "2026-01-02T03:04:05Z".into(), &mut out).unwrap();
+            let merged = write(&bench.folder, &survey, &cells, "2026-01-02T03:04:05Z".into(), &mut out).unwrap();
             assert!(out.len() as u64 <= most && merged.bytes == out.len() as u64, "{} of {most}", out.len());
             let session = Session::parse(out.as_slice(), Path::new("m")).unwrap();
             assert_eq!(session.header.grid.as_ref().unwrap().merged, cells.len());
@@ -228,12 +222,9 @@ fn the_part_of_another_version_is_refused_with_its_file_and_the_way_out() {
     (0..3).for_each(|index| bench.compute(index, 7, 1.0));
     let path = bench.folder.part(1);
     let text = std::fs::read_to_string(&path).unwrap();
-    std::fs::write(&path, text.replacen(&format!("\"version\":\"{VERSION}\""), "\"version\":\"0.0.1\"", 1))
-        .unwrap();
+    std::fs::write(&path, text.replacen(&format!("\"version\":\"{VERSION}\""), "\"version\":\"0.0.1\"", 1)).unwrap();
     let message = Survey::of(&bench.folder).unwrap_err().to_string();
-    for words in
-        [&*path.display().to_string(), "version 0.0.1", VERSION, "Name another folder, or use that version"]
-    {
+    for words in [&*path.display().to_string(), "version 0.0.1", VERSION, "Name another folder, or use that version"] {
         assert!(message.contains(words), "{words}: {message}");
     }
 }
@@ -245,8 +236,7 @@ fn two_results_of_one_cell_with_other_numbers_are_refused_with_both_files() {
     let copy = bench.folder.part(0).with_file_name("from-elsewhere.jsonl");
     bench.compute_at(&copy, 0, 8, 1.0, message::Outcome::Done);
     let message = Survey::of(&bench.folder).unwrap_err().to_string();
-    for words in
-        ["from-elsewhere.jsonl", &*bench.folder.part(0).display().to_string(), "cell 1 (seed 0)", "delete it"]
+    for words in ["from-elsewhere.jsonl", &*bench.folder.part(0).display().to_string(), "cell 1 (seed 0)", "delete it"]
     {
         assert!(message.contains(words), "{words}: {message}");
     }

@@ -106,8 +106,7 @@ impl View {
     /// `12 of 48 cells done, 2 running, 1 failed, 33 waiting; about 3 min left`.
     pub fn summary(&self) -> String {
         let mut out = format!("{} of {} cells done", self.done, self.cells);
-        for (count, word) in
-            [(self.running.len(), "running"), (self.failed.len(), "failed"), (self.waiting, "waiting")]
+        for (count, word) in [(self.running.len(), "running"), (self.failed.len(), "failed"), (self.waiting, "waiting")]
         {
             if count > 0 {
                 out += &format!(", {count} {word}");
@@ -177,8 +176,7 @@ impl Watch {
             let index = status.cell.and_then(|c| c.checked_sub(1)).filter(|i| *i < folder.cells.len());
             // Another shard has computed the rest of this one, which will not report again.
             let settled = index.is_some_and(|i| map[i] == sign::DONE);
-            let pace =
-                if status.ended || settled { Pace::Ended } else { self.pace(&status, now, clock, &mut view) };
+            let pace = if status.ended || settled { Pace::Ended } else { self.pace(&status, now, clock, &mut view) };
             view.shards.push(share(&status, pace));
             let cell = index.map(|i| &folder.cells[i]);
             match (pace, index.zip(cell)) {
@@ -187,8 +185,7 @@ impl Watch {
                     let at = cell.map_or(String::new(), |(_, c)| format!(" in {}", c.name()));
                     let log = status.log.as_deref();
                     let said = log.and_then(|log| Some((log, log::last_line(folder.dir(), log)?)));
-                    let said =
-                        said.map_or(String::new(), |(log, line)| format!(", last line of {log}: {line}"));
+                    let said = said.map_or(String::new(), |(log, line)| format!(", last line of {log}: {line}"));
                     view.silent.push(format!(
                         "shard {}{at}: nothing since {}{said}; if its process {} is gone, compute the shard again",
                         status.shard, status.updated, status.process
@@ -204,8 +201,7 @@ impl Watch {
         }
         let count = |sign| map.iter().filter(|s| **s == sign).count();
         (view.done, view.waiting) = (count(sign::DONE), count(sign::WAITING));
-        view.left =
-            view.shards.iter().filter(|s| s.pace == Pace::Running).filter_map(|s| s.left).reduce(f64::max);
+        view.left = view.shards.iter().filter(|s| s.pace == Pace::Running).filter_map(|s| s.left).reduce(f64::max);
         let still = failed.into_iter().filter(|(i, _)| map[*i] == sign::FAILED);
         view.failed = still.map(|(i, why)| (folder.cells[i].name(), why)).collect();
         view.map = map.into_iter().collect();
@@ -274,10 +270,8 @@ fn lost(folder: &Folder, statuses: &[Status], now: SystemTime, view: &mut View) 
         let ended = line.contains("error") || latest.written < utc(now - Duration::from_secs(SILENT));
         if ended {
             view.lost.push(latest.task);
-            view.silent.push(format!(
-                "task {} ended before its first cell, last line of {}: {line}",
-                latest.task, latest.log
-            ));
+            view.silent
+                .push(format!("task {} ended before its first cell, last line of {}: {line}", latest.task, latest.log));
         }
     }
 }
@@ -361,8 +355,7 @@ mod tests {
         let view = look(0);
         assert_eq!(view.lost, [1], "{view:?}");
         assert!(
-            view.silent[0]
-                .contains("task 1 ended before its first cell, last line of 31-1.log: error: rows.jsonl")
+            view.silent[0].contains("task 1 ended before its first cell, last line of 31-1.log: error: rows.jsonl")
         );
         assert_eq!(look(SILENT + 5).lost, [1, 2], "the other one has said nothing for long");
         let mut later = Reporter::new(&folder, "1/2", 1);
@@ -400,20 +393,12 @@ mod tests {
         let later = |s| (now + Duration::from_secs(s), clock + Duration::from_secs(s));
         let mut watch = Watch::default();
         says(&folder, "1/1", now - hour);
-        assert_eq!(
-            watch.look_at(&folder, now, clock).shards[0].pace,
-            Pace::Silent,
-            "nothing else is known yet"
-        );
+        assert_eq!(watch.look_at(&folder, now, clock).shards[0].pace, Pace::Silent, "nothing else is known yet");
         says(&folder, "1/1", now - hour + Duration::from_secs(5));
         let (at, tick) = later(5);
         let view = watch.look_at(&folder, at, tick);
         assert_eq!((view.shards[0].pace, view.map.as_str(), view.left), (Pace::Running, ".>.", Some(60.0)));
-        assert!(
-            view.clocks[0].contains("shard 1/1") && view.clocks[0].contains("behind"),
-            "{:?}",
-            view.clocks
-        );
+        assert!(view.clocks[0].contains("shard 1/1") && view.clocks[0].contains("behind"), "{:?}", view.clocks);
         let (at, tick) = later(5 + SILENT);
         assert_eq!(watch.look_at(&folder, at, tick).shards[0].pace, Pace::Silent);
 
@@ -422,10 +407,6 @@ mod tests {
         let view = watch.look_at(&folder, now, clock);
         assert!(view.shards[0].pace == Pace::Running && view.clocks[0].contains("ahead of"), "{view:?}");
         let (at, tick) = later(SILENT);
-        assert_eq!(
-            watch.look_at(&folder, at, tick).shards[0].pace,
-            Pace::Silent,
-            "it wrote nothing while we looked"
-        );
+        assert_eq!(watch.look_at(&folder, at, tick).shards[0].pace, Pace::Silent, "it wrote nothing while we looked");
     }
 }

@@ -116,14 +116,7 @@ impl Dossiers {
 }
 
 /// A key and its value as lines of `room` columns: the key in the first `columns`, the value wrapped beside it.
-pub fn pair(
-    state: &State,
-    key: &str,
-    value: &str,
-    columns: usize,
-    room: usize,
-    role: Role,
-) -> Vec<Line<'static>> {
+pub fn pair(state: &State, key: &str, value: &str, columns: usize, room: usize, role: Role) -> Vec<Line<'static>> {
     let theme = state.theme();
     let parts = wrapped(value, room.saturating_sub(columns)).into_iter().enumerate();
     let line = |(i, part): (usize, String)| {
@@ -161,9 +154,7 @@ mod tests {
 
     fn drawn(of: &Dossiers, state: &State, failed: Option<&Problem>) -> String {
         let mut terminal = Terminal::new(TestBackend::new(30, 8)).unwrap();
-        terminal
-            .draw(|frame| of.draw_page(frame, frame.area(), state, failed, || "ask away".into()))
-            .unwrap();
+        terminal.draw(|frame| of.draw_page(frame, frame.area(), state, failed, || "ask away".into())).unwrap();
         terminal.backend().to_string()
     }
 

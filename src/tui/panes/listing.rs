@@ -43,9 +43,8 @@ impl Listing {
     /// The line at a position of the screen.
     pub(crate) fn at(&self, pane: Rect, x: u16, y: u16) -> Option<usize> {
         let inner = inside(pane);
-        let line = y
-            .checked_sub(inner.y + 1)
-            .filter(|_| y < inner.bottom() && inner.left() <= x && x < inner.right())?;
+        let line =
+            y.checked_sub(inner.y + 1).filter(|_| y < inner.bottom() && inner.left() <= x && x < inner.right())?;
         let index = self.first(inner) + usize::from(line);
         (index < self.len).then_some(index)
     }

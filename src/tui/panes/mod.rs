@@ -95,9 +95,8 @@ fn several(state: &State, pane: Pane) -> Option<&'static [Pane]> {
 fn tabs(slot: &[Pane], here: Pane, width: u16) -> Vec<(&'static str, bool)> {
     let at = slot.iter().position(|pane| *pane == here).unwrap_or(0);
     let room = usize::from(width).saturating_sub(6);
-    let columns = |range: &std::ops::Range<usize>| {
-        slot[range.clone()].iter().map(|p| text_width(p.0) + 2).sum::<usize>()
-    };
+    let columns =
+        |range: &std::ops::Range<usize>| slot[range.clone()].iter().map(|p| text_width(p.0) + 2).sum::<usize>();
     let mut range = at..at + 1;
     loop {
         let mut grown = range.clone();
@@ -110,8 +109,7 @@ fn tabs(slot: &[Pane], here: Pane, width: u16) -> Vec<(&'static str, bool)> {
         }
         range = grown;
     }
-    let mut names: Vec<(&'static str, bool)> =
-        slot[range.clone()].iter().map(|p| (p.0, *p == here)).collect();
+    let mut names: Vec<(&'static str, bool)> = slot[range.clone()].iter().map(|p| (p.0, *p == here)).collect();
     if range.start > 0 {
         names.insert(0, ("…", false));
     }
@@ -240,17 +238,14 @@ mod tests {
         let mut state = state(80, 24);
         for glyphs in [Glyphs::Braille, Glyphs::Blocks, Glyphs::Ascii] {
             state.view.glyphs = glyphs;
-            let of = |focused| {
-                drawn((20, 4), |frame| frame.render_widget(block(&state, "title", focused), frame.area()))
-            };
+            let of =
+                |focused| drawn((20, 4), |frame| frame.render_widget(block(&state, "title", focused), frame.area()));
             let (on, off) = (of(true), of(false));
             assert!(on.contains("» title") && !off.contains('»'));
             let border = |text: &str| text.lines().next().and_then(|l| l.chars().find(|c| *c != '"'));
             assert_ne!(border(&on), border(&off), "{glyphs:?}");
         }
-        assert!(
-            drawn((20, 4), |f| f.render_widget(block(&state, "a\u{1b}b", false), f.area())).contains("a␛b")
-        );
+        assert!(drawn((20, 4), |f| f.render_widget(block(&state, "a\u{1b}b", false), f.area())).contains("a␛b"));
     }
 
     #[test]
@@ -258,10 +253,8 @@ mod tests {
         let state = state(80, 24);
         let told = Problem { what: "what \u{7}".into(), r#where: "where".into(), hint: "hint".into() };
         let text = drawn((30, 9), |frame| problem(frame, frame.area(), &told, &state));
-        let rows: Vec<usize> = ["what", "where", "hint"]
-            .iter()
-            .map(|part| text.lines().position(|l| l.contains(part)).unwrap())
-            .collect();
+        let rows: Vec<usize> =
+            ["what", "where", "hint"].iter().map(|part| text.lines().position(|l| l.contains(part)).unwrap()).collect();
         assert!(rows[0] >= 2 && rows == [rows[0], rows[0] + 1, rows[0] + 2], "{text}");
         for size in [(1, 1), (3, 1), (2, 9)] {
             drawn(size, |frame| problem(frame, frame.area(), &told, &state));

@@ -53,8 +53,7 @@ impl Table {
         let wanted = listed.map_or(String::new(), |l| l.filter.to_lowercase());
         let (column, down) = self.sorting(listed);
         let begins = |i: usize| self.rows[i].cells[0].0.to_lowercase().starts_with(&wanted);
-        let occurs =
-            |i: &usize| self.rows[*i].cells.iter().any(|(text, _)| text.to_lowercase().contains(&wanted));
+        let occurs = |i: &usize| self.rows[*i].cells.iter().any(|(text, _)| text.to_lowercase().contains(&wanted));
         let mut order: Vec<usize> = (0..self.rows.len()).filter(occurs).collect();
         order.sort_by(|a, b| {
             let (x, y) = (&self.rows[*a], &self.rows[*b]);
@@ -69,10 +68,7 @@ impl Table {
                 (None, None) => x.cells[column].0.cmp(&y.cells[column].0),
             };
             let prefix = begins(*b).cmp(&begins(*a));
-            x.last
-                .cmp(&y.last)
-                .then(if wanted.is_empty() { std::cmp::Ordering::Equal } else { prefix })
-                .then(values)
+            x.last.cmp(&y.last).then(if wanted.is_empty() { std::cmp::Ordering::Equal } else { prefix }).then(values)
         });
         order
     }
@@ -98,14 +94,7 @@ impl Table {
     }
 
     /// Draws the list in a pane, with the cursor on the row at `cursor` of its order.
-    pub(crate) fn draw(
-        &self,
-        frame: &mut Frame,
-        area: Rect,
-        state: &State,
-        (pane, name): (Pane, &str),
-        cursor: usize,
-    ) {
+    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, state: &State, (pane, name): (Pane, &str), cursor: usize) {
         let place = state.here();
         let (order, listed) = (self.order(place, pane), place.listed.get(&pane));
         let filter = listed.map_or("", |l| l.filter.as_str());
@@ -142,8 +131,7 @@ impl Table {
             let rest: String = texts[1..].iter().zip(&widths[1..]).map(number).collect();
             format!("{}{rest}", pad(&fit(&texts[0], first), first))
         };
-        let heads: Vec<String> =
-            (0..widths.len()).map(|k| format!("{}{}", self.columns[k], sign(k))).collect();
+        let heads: Vec<String> = (0..widths.len()).map(|k| format!("{}{}", self.columns[k], sign(k))).collect();
         let mut rows = inner.rows();
         if let Some(row) = rows.next() {
             frame.render_widget(Line::styled(format!("  {}", cells(&heads)), theme.style(Role::Dim)), row);
@@ -161,10 +149,7 @@ impl Table {
                 (false, false) => Role::Text,
             };
             let mark = state.view.glyphs.cursor(here);
-            frame.render_widget(
-                Line::from(Span::styled(format!("{mark} {}", cells(&texts)), theme.style(role))),
-                row,
-            );
+            frame.render_widget(Line::from(Span::styled(format!("{mark} {}", cells(&texts)), theme.style(role))), row);
         }
         scroll_mark(frame, area, state, (from, height, order.len()));
     }
@@ -185,12 +170,7 @@ fn dashed(text: &str, ascii: bool) -> String {
 }
 
 /// Marks on the right border of a pane that there is more above or below.
-pub(crate) fn scroll_mark(
-    frame: &mut Frame,
-    area: Rect,
-    state: &State,
-    (from, height, len): (usize, usize, usize),
-) {
+pub(crate) fn scroll_mark(frame: &mut Frame, area: Rect, state: &State, (from, height, len): (usize, usize, usize)) {
     let ascii = state.view.glyphs == crate::state::Glyphs::Ascii;
     let style = state.theme().style(Role::Dim);
     let mut put = |y: u16, text: &'static str| {
@@ -210,12 +190,8 @@ pub(crate) fn scroll_mark(
 fn target(state: &State) -> Option<(Pane, Table)> {
     let screen = state.screen();
     let focus = state.here().focus;
-    let list =
-        screen.slots().get(1).filter(|_| screen.setup().is_some()).map(|slot| state.here().shown(slot));
-    [Some(focus), list]
-        .into_iter()
-        .flatten()
-        .find_map(|pane| screen.table(state, pane).map(|table| (pane, table)))
+    let list = screen.slots().get(1).filter(|_| screen.setup().is_some()).map(|slot| state.here().shown(slot));
+    [Some(focus), list].into_iter().flatten().find_map(|pane| screen.table(state, pane).map(|table| (pane, table)))
 }
 
 /// True if there is a list to filter and sort.

@@ -151,8 +151,7 @@ impl Page for Diff {
 
     fn title(&self, state: &State) -> String {
         let all = runs::all(state);
-        let place =
-            |generation| all.iter().position(|run| run.job.generation == generation).map_or(0, |i| i + 1);
+        let place = |generation| all.iter().position(|run| run.job.generation == generation).map_or(0, |i| i + 1);
         format!("Run {} and run {}", place(state.view.compared.0), place(state.view.compared.1))
     }
 

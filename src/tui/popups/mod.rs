@@ -134,9 +134,7 @@ fn content(state: &State, popup: &Popup, area: Rect) -> Content {
     let room = usize::from(area.width.saturating_sub(4));
     let (title, lines) = match popup {
         Popup::Help { query, .. } => (format!("Help: {query}_"), help_text(state, query, room)),
-        Popup::Palette { query, selected } => {
-            (format!("Command: {query}_"), palette_text(state, query, *selected))
-        }
+        Popup::Palette { query, selected } => (format!("Command: {query}_"), palette_text(state, query, *selected)),
         Popup::Menu { selected } => {
             (format!("{}: press a letter", state.screen().title()), menu_text(state, *selected, room))
         }

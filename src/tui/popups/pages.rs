@@ -31,10 +31,8 @@ impl Page for Provenance {
         let Some(origin) = state.screen().origin(state) else {
             return vec![Line::styled("nothing has been measured yet", theme.style(Role::Dim))];
         };
-        let mut lines = vec![
-            Line::styled(printable(&origin.what).into_owned(), theme.style(Role::Title)),
-            Line::default(),
-        ];
+        let mut lines =
+            vec![Line::styled(printable(&origin.what).into_owned(), theme.style(Role::Title)), Line::default()];
         for (key, value) in &origin.entries {
             let broken = wrapped(&printable(value), room.saturating_sub(KEY).max(KEY));
             lines.extend(broken.into_iter().enumerate().map(|(k, part)| {
@@ -79,8 +77,7 @@ impl Page for Answer {
         let doubt = answer.doubt().map(|text| (Role::Warning, text));
         let all = asked.into_iter().chain(says).chain(doubt);
         all.flat_map(|(role, text)| {
-            let lines =
-                wrapped(&text, room).into_iter().map(move |line| Line::styled(line, theme.style(role)));
+            let lines = wrapped(&text, room).into_iter().map(move |line| Line::styled(line, theme.style(role)));
             lines.chain([Line::default()])
         })
         .collect()
@@ -179,12 +176,9 @@ impl Family {
         }
         let count = if f.size == 1 { "1 comparison".into() } else { format!("{} comparisons", f.size) };
         let chosen = match f.level {
-            Some(level) if all.exploratory > 1 => format!(
-                "{} of {} families selected, tested at {}",
-                all.selected,
-                all.exploratory,
-                probability(level)
-            ),
+            Some(level) if all.exploratory > 1 => {
+                format!("{} of {} families selected, tested at {}", all.selected, all.exploratory, probability(level))
+            }
             Some(level) => format!("tested at {}", probability(level)),
             None => "not selected".into(),
         };
@@ -217,14 +211,10 @@ impl Page for Family {
     fn lines(&self, state: &State, room: usize) -> Vec<Line<'static>> {
         let theme = state.theme();
         let dim = |text: &str, room: usize| {
-            hanging(text, room)
-                .into_iter()
-                .map(|l| Line::styled(l, theme.style(Role::Dim)))
-                .collect::<Vec<_>>()
+            hanging(text, room).into_iter().map(|l| Line::styled(l, theme.style(Role::Dim))).collect::<Vec<_>>()
         };
         if state.board.family.is_empty() {
-            let text =
-                "no comparison has been shown yet; every comparison that any lab shows is counted here";
+            let text = "no comparison has been shown yet; every comparison that any lab shows is counted here";
             return dim(text, room);
         }
         let what = room.saturating_sub(3 * NUMBER).clamp(12, WHAT);

@@ -20,11 +20,7 @@ use labs::setting::{Kind, Value};
 const MODELS: usize = 40;
 
 /// The lines of a picker.
-pub(crate) fn entries(
-    state: &State,
-    selected: usize,
-    texts: impl Iterator<Item = String>,
-) -> Vec<Line<'static>> {
+pub(crate) fn entries(state: &State, selected: usize, texts: impl Iterator<Item = String>) -> Vec<Line<'static>> {
     let line = |(i, text): (usize, String)| {
         let role = if i == selected { Role::Selection } else { Role::Text };
         Line::styled(format!("{}{text}", mark(state, i == selected)), state.theme().style(role))
@@ -54,28 +50,22 @@ impl Picker for Choices {
         let Some(row) = Self::row(state) else { return Vec::new() };
         let (names, on) = match (&row.kind, &row.value) {
             (Kind::Marks(names), Value::Marks(on)) => (names, on.clone()),
-            (Kind::Choice(names), Value::Choice(at)) => {
-                (names, (0..names.len()).map(|i| Some(i) == *at).collect())
-            }
+            (Kind::Choice(names), Value::Choice(at)) => (names, (0..names.len()).map(|i| Some(i) == *at).collect()),
             _ => return Vec::new(),
         };
-        let text =
-            |(name, on): (&String, bool)| format!("{} {}", state.view.glyphs.check(on), printable(name));
+        let text = |(name, on): (&String, bool)| format!("{} {}", state.view.glyphs.check(on), printable(name));
         entries(state, selected, names.iter().zip(on).map(text))
     }
 
     fn take(&self, state: &mut State, entry: usize) -> Vec<Effect> {
         match Self::row(state) {
-            Some(row) if matches!(row.kind, Kind::Choice(_)) => {
-                setup::set(state, &row, Value::Choice(Some(entry)))
-            }
+            Some(row) if matches!(row.kind, Kind::Choice(_)) => setup::set(state, &row, Value::Choice(Some(entry))),
             Some(row) => {
                 if let (Kind::Marks(names), Value::Marks(on)) = (&row.kind, &row.value)
                     && let (Some(name), Some(false)) = (names.get(entry), on.get(entry))
                 {
                     let key = state.keymap.short_label("popup-select");
-                    state.view.toast =
-                        Some(format!("{} is not ticked: {key} in the list ticks it", printable(name)));
+                    state.view.toast = Some(format!("{} is not ticked: {key} in the list ticks it", printable(name)));
                 }
                 Vec::new()
             }
@@ -117,8 +107,7 @@ impl Picker for Quit {
         };
         let wait = seconds(far.wait.as_secs_f64());
         let leave = format!("Leave it running at {}; then it waits {wait} for you", printable(&far.host));
-        let texts =
-            [leave, "Stop it, then quit".into(), "Wait until it ends, then quit".into(), "Back".into()];
+        let texts = [leave, "Stop it, then quit".into(), "Wait until it ends, then quit".into(), "Back".into()];
         entries(state, selected, texts.into_iter())
     }
 

@@ -81,9 +81,7 @@ fn an_overwrite_that_is_refused_writes_nothing() {
 fn the_family_lists_each_comparison_by_question_and_copies_them() {
     use labs::family::Comparison;
     let mut state = state();
-    assert!(
-        Family.copy(&state).is_none() && Family.lines(&state, 70)[0].to_string().contains("no comparison")
-    );
+    assert!(Family.copy(&state).is_none() && Family.lines(&state, 70)[0].to_string().contains("no comparison"));
     for (what, p, planned) in [("a against b", 0.01, false), ("a against \u{1b}c", 0.04, true)] {
         let lab = labs::LABS[0].id();
         let about = Comparison::of(lab, "s", "which is better".into(), what.into(), "sign");

@@ -90,8 +90,7 @@ pub fn wait(state: &mut State) -> Vec<Effect> {
     let Some(spec) = ready(state) else { return Vec::new() };
     state.queue.push_back(spec);
     let key = state.keymap.short_label("waiting-runs");
-    state.view.toast =
-        Some(format!("the run waits until the one in progress ends; {key} lists and withdraws it"));
+    state.view.toast = Some(format!("the run waits until the one in progress ends; {key} lists and withdraws it"));
     Vec::new()
 }
 
@@ -203,8 +202,7 @@ pub fn interrupt(state: &mut State) -> Vec<Effect> {
             state.view.toast = Some(format!("the run is being stopped; {key} quits"));
             return Vec::new();
         }
-        let then =
-            if state.queue.is_empty() { "what was measured stays" } else { "the waiting one begins then" };
+        let then = if state.queue.is_empty() { "what was measured stays" } else { "the waiting one begins then" };
         state.view.toast = Some(format!("stopping the run; {then}"));
         return cancel(state);
     }

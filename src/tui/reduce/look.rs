@@ -66,19 +66,15 @@ pub(crate) fn open(state: &mut State) -> Vec<Effect> {
 /// Draws the bands of all lines, or of the chosen one alone.
 pub(crate) fn bands(state: &mut State) -> Vec<Effect> {
     state.view.all_bands = !state.view.all_bands;
-    state.view.toast =
-        Some(if state.view.all_bands { "bands of all lines" } else { "band of the main line" }.into());
+    state.view.toast = Some(if state.view.all_bands { "bands of all lines" } else { "band of the main line" }.into());
     Vec::new()
 }
 
 /// Gives the mouse to the terminal, or takes it back.
 pub(crate) fn mouse(state: &mut State) -> Vec<Effect> {
     state.view.mouse_free = !state.view.mouse_free;
-    let text = if state.view.mouse_free {
-        "the mouse selects text now"
-    } else {
-        "the mouse works in the program again"
-    };
+    let text =
+        if state.view.mouse_free { "the mouse selects text now" } else { "the mouse works in the program again" };
     state.view.toast = Some(text.into());
     vec![Effect::Mouse(!state.view.mouse_free)]
 }

@@ -61,8 +61,7 @@ pub(crate) fn show(state: &mut State, place: usize) -> Vec<Effect> {
 pub(crate) fn words(state: &State, place: usize) -> String {
     let all = all(state);
     let Some(run) = all.get(place) else { return String::new() };
-    let changed = match place.checked_sub(1).map(|before| labs::changes(&all[before].job.spec, &run.job.spec))
-    {
+    let changed = match place.checked_sub(1).map(|before| labs::changes(&all[before].job.spec, &run.job.spec)) {
         None => "the first run".to_owned(),
         Some(changes) if changes.is_empty() => "the same settings again".into(),
         Some(changes) => changes.join(", "),

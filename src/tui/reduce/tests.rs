@@ -150,9 +150,7 @@ fn help_and_palette_take_text_and_leave_by_escape() {
 
 #[test]
 fn quitting_during_a_run_asks_and_each_answer_does_what_it_says() {
-    for (answer, quits, cancels) in
-        [("enter", false, true), ("j enter", true, false), ("j j enter", false, false)]
-    {
+    for (answer, quits, cancels) in [("enter", false, true), ("j enter", true, false), ("j j enter", false, false)] {
         let mut state = state();
         reduce(&mut state, Action::Start);
         assert!(keys(&mut state, "q").is_empty());

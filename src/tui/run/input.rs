@@ -103,13 +103,8 @@ mod tests {
             Some(at(MouseKind::Release, 6)),
         ];
         events.into_iter().for_each(|event| add(&mut all, event));
-        let want = [
-            at(MouseKind::Press, 1),
-            at(MouseKind::Drag, 3),
-            key(),
-            at(MouseKind::Drag, 6),
-            at(MouseKind::Release, 6),
-        ];
+        let want =
+            [at(MouseKind::Press, 1), at(MouseKind::Drag, 3), key(), at(MouseKind::Drag, 6), at(MouseKind::Release, 6)];
         assert_eq!(all, want);
     }
 }

@@ -141,9 +141,7 @@ impl Link {
     pub(super) fn send(&mut self, command: &Command, started: Instant) -> Vec<Action> {
         let Link::Live { engine, recorder } = self else { return Vec::new() };
         let mut actions = Vec::new();
-        if let Some(Err(problem)) =
-            recorder.as_mut().map(|r| r.command(started.elapsed().as_secs_f64(), command))
-        {
+        if let Some(Err(problem)) = recorder.as_mut().map(|r| r.command(started.elapsed().as_secs_f64(), command)) {
             *recorder = None;
             actions.push(Action::RecordingFailed(problem));
         }

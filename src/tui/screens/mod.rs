@@ -97,8 +97,7 @@ mod tests {
             let code = text.split("#[cfg(test)]").next().unwrap_or_default();
             let lines = code.lines().map(str::trim).filter(|l| !l.starts_with("//"));
             for (number, line) in lines.enumerate() {
-                for other in SCREENS.iter().filter(|s| !path.starts_with(tui.join("screens").join(s.id().0)))
-                {
+                for other in SCREENS.iter().filter(|s| !path.starts_with(tui.join("screens").join(s.id().0))) {
                     let name = other.id().0;
                     let mut forms = vec![format!("screens::{name}"), format!("screens.{name}")];
                     if other.setup().is_some() {

@@ -39,8 +39,7 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State, setup: &dyn Setup) {
             None => heading(state, &rows, &lines, drawn.get(at + 1).copied().flatten()),
             Some(number) => {
                 let line = lines[number];
-                let begins =
-                    at == first || lines.get(number.wrapping_sub(1)).is_none_or(|l| l.row != line.row);
+                let begins = at == first || lines.get(number.wrapping_sub(1)).is_none_or(|l| l.row != line.row);
                 row_line(state, &rows[line.row], line, (area, begins), state.focused(PANE) && number == here)
             }
         };
@@ -70,13 +69,7 @@ fn heading(state: &State, rows: &[Row], lines: &[RowLine], next: Option<usize>) 
     Line::styled(format!(" {title}"), state.theme().style(Role::Title))
 }
 
-fn row_line(
-    state: &State,
-    row: &Row,
-    at: RowLine,
-    (area, begins): (Rect, bool),
-    cursor: bool,
-) -> Line<'static> {
+fn row_line(state: &State, row: &Row, at: RowLine, (area, begins): (Rect, bool), cursor: bool) -> Line<'static> {
     let (theme, form) = (state.theme(), state.here().form);
     let mark = state.view.glyphs.cursor(cursor);
     let star = if row.changed { "*" } else { "" };

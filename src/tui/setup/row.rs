@@ -35,9 +35,7 @@ impl Row {
         let kind = setting.kind(spec, known);
         let changed = ran.is_some_and(|ran| match (&kind, &value) {
             // Choices depend on the spec itself, so names are compared, not indices.
-            (Kind::Marks(_), value) => {
-                kind.show(value) != setting.kind(ran, known).show(&setting.get(ran, known))
-            }
+            (Kind::Marks(_), value) => kind.show(value) != setting.kind(ran, known).show(&setting.get(ran, known)),
             _ => setting.get(ran, known) != value,
         });
         Self {

@@ -183,10 +183,7 @@ fn the_mouse_slides_where_the_track_is_drawn() {
     let (number, _, line) = examples(&state);
     let (start, length) = track(line, true);
     press(&mut state, pane, Mouse { kind: MouseKind::Press, x: start, y: line.y });
-    assert_eq!(
-        (state.here().row, state.view.drag.clone()),
-        (number, Some(Drag::Setting("task.examples".into())))
-    );
+    assert_eq!((state.here().row, state.view.drag.clone()), (number, Some(Drag::Setting("task.examples".into()))));
     assert_eq!(row(&state, "task.examples").unwrap().value, Value::Number(500.0));
     drag(&mut state, "task.examples", pane, start + length + 20);
     assert_eq!(row(&state, "task.examples").unwrap().value, Value::Number(100_000.0));
@@ -243,8 +240,7 @@ fn a_press_on_a_checkbox_toggles_it_and_on_another_row_first_chooses_it() {
     press(&mut state, pane, at(y + 1));
     assert_eq!(row(&state, "models").unwrap().value, Value::Marks(vec![true, true]));
     let rows = state.setup().unwrap().rows(&state);
-    let choice =
-        rows.iter().find(|r| matches!(r.kind, Kind::Choice(ref names) if names.len() > 1 && !r.view));
+    let choice = rows.iter().find(|r| matches!(r.kind, Kind::Choice(ref names) if names.len() > 1 && !r.view));
     let (key, before) = choice.map(|r| (r.key.clone(), r.value.clone())).unwrap();
     let y = y_of(&state, &key);
     press(&mut state, pane, at(y));

@@ -203,8 +203,7 @@ impl Start {
 /// The default experiment: that of the first lab.
 fn default_spec() -> Spec {
     let text = LABS[0].default_spec();
-    Spec::parse(text, "shipped")
-        .unwrap_or_else(|e| unreachable!("the shipped spec is checked by a test: {e}"))
+    Spec::parse(text, "shipped").unwrap_or_else(|e| unreachable!("the shipped spec is checked by a test: {e}"))
 }
 
 impl Default for Start {
@@ -218,19 +217,7 @@ impl State {
     pub fn new(start: Start) -> Self {
         let screens = Views::new(&start);
         let Start {
-            opening,
-            memory,
-            spec,
-            keymap,
-            themes,
-            glyphs,
-            size,
-            recording,
-            replay,
-            far,
-            followed,
-            past,
-            ..
+            opening, memory, spec, keymap, themes, glyphs, size, recording, replay, far, followed, past, ..
         } = start;
         let first = labs().find(|s| s.setup().is_some_and(|setup| setup.lab() == spec.lab()));
         let lab = first.or(labs().next()).unwrap_or(SCREENS[0]).id();
@@ -369,9 +356,7 @@ impl State {
         let slots = screen(id).slots();
         let of_figures = slots.get(FIGURES).filter(|_| screen(id).setup().is_some());
         match of_figures {
-            Some(slot) if slots[..FIGURES].iter().any(|slot| slot.contains(&place.focus)) => {
-                place.shown(slot)
-            }
+            Some(slot) if slots[..FIGURES].iter().any(|slot| slot.contains(&place.focus)) => place.shown(slot),
             _ => place.focus,
         }
     }
@@ -383,8 +368,7 @@ impl State {
 
     /// True if keys go into a text.
     pub fn typing(&self) -> bool {
-        self.view.entry.is_some()
-            || matches!(self.view.popup, Some(Popup::Help { .. } | Popup::Palette { .. }))
+        self.view.entry.is_some() || matches!(self.view.popup, Some(Popup::Help { .. } | Popup::Palette { .. }))
     }
 
     /// True if the text being typed filters a list.

@@ -141,13 +141,8 @@ fn waiting_runs_and_messages_are_counted_at_the_right() {
 fn a_question_of_the_shown_screen_goes_before_the_run_and_one_of_another_screen_after_it() {
     let mut state = running(100);
     event(&mut state, Event::Progress { generation: 1, progress: stage("an oracle") });
-    let request = engine::data::DataRequest::of(
-        &Default::default(),
-        0,
-        &[],
-        "facts",
-        engine::data::DataQuestion::Inspect,
-    );
+    let request =
+        engine::data::DataRequest::of(&Default::default(), 0, &[], "facts", engine::data::DataQuestion::Inspect);
     let ask = Command::Ask { ticket: 9, question: Question::Data(request) };
     state.board.on_command(&ask);
     assert!(drawn(&state, draw).contains("an oracle"), "another screen asked");
@@ -189,10 +184,8 @@ fn a_text_field_shows_the_end_of_a_long_text_and_why_it_cannot_be_taken() {
     reduce(&mut state, Action::Paste(format!("{}the-end", "x".repeat(300))));
     let line = drawn(&state, about);
     assert!(line.contains("name of the session") && line.contains("the-end"), "{line}");
-    state.view.entry = Some(TextEntry {
-        error: Some("type a name".into()),
-        ..TextEntry::new(state.view.entry.unwrap().purpose, "")
-    });
+    state.view.entry =
+        Some(TextEntry { error: Some("type a name".into()), ..TextEntry::new(state.view.entry.unwrap().purpose, "") });
     assert!(drawn(&state, about).contains("✗ type a name"));
 }
 

@@ -88,8 +88,7 @@ pub(crate) fn pilots() {
                 }
                 let pilot = Pilot::of_table(&table, LEVEL).expect("a pilot");
                 let (found, (e, type_m, _)) = (pilot.required(AIM), pilot.power(n, AIM).expect("a power"));
-                needed +=
-                    usize::from(found.lo.is_none_or(|lo| lo <= want) && found.hi.is_none_or(|hi| want <= hi));
+                needed += usize::from(found.lo.is_none_or(|lo| lo <= want) && found.hi.is_none_or(|hi| want <= hi));
                 bounded += usize::from(found.hi.is_some());
                 covered += usize::from(e.lo <= has.power && has.power <= e.hi);
                 significant += usize::from(AIM.test.p(table.only_a, table.only_b) <= AIM.level);
@@ -150,9 +149,7 @@ pub(crate) fn levels() {
                 }
             }
             let [mid_p, exact, chi2, corrected] = rejects;
-            println!(
-                "level | {n} | {rate} | {mid_p:.4} | {exact:.4} | {chi2:.4} | {corrected:.4} | {apart:.4}"
-            );
+            println!("level | {n} | {rate} | {mid_p:.4} | {exact:.4} | {chi2:.4} | {corrected:.4} | {apart:.4}");
         }
     }
 }

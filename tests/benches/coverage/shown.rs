@@ -46,16 +46,12 @@ fn tasks() {
             let mut small = [0, 0];
             for (k, name) in ["macro", "micro"].into_iter().enumerate() {
                 row(&format!("difference over tasks, {name}"), n, truth, || {
-                    let sizes: Vec<f64> =
-                        (0..n).map(|i| 20.0 * 20f64.powf(i as f64 / (n - 1) as f64)).collect();
+                    let sizes: Vec<f64> = (0..n).map(|i| 20.0 * 20f64.powf(i as f64 / (n - 1) as f64)).collect();
                     let mut one = |size: &f64| truth + 0.05 * normal() + 0.5 * normal() / size.sqrt();
                     let means: Vec<f64> = sizes.iter().map(&mut one).collect();
                     let units = match k {
                         0 => Differences::of_items(means),
-                        _ => Differences {
-                            sums: means.iter().zip(&sizes).map(|(m, s)| m * s).collect(),
-                            sizes,
-                        },
+                        _ => Differences { sums: means.iter().zip(&sizes).map(|(m, s)| m * s).collect(), sizes },
                     };
                     small[k] += usize::from(units.p() <= 0.05);
                     units.interval(LEVEL)
@@ -74,27 +70,20 @@ fn tasks() {
 /// Few tasks of 50 to 800 items, or of 50 each, whose own differences lie up to `apart` on either side of the mean one: the mean over items, tasks taken as
 /// fixed. Items of a cluster take the same draw with probability .632.
 fn fixed_tasks() {
-    for (up, down, apart, cluster) in [
-        (0.0, 0.03, 0.0, 1),
-        (0.02, 0.02, 0.0, 1),
-        (0.05, 0.05, 0.04, 1),
-        (0.15, 0.1, 0.08, 1),
-        (0.1, 0.1, 0.05, 5),
-    ] {
+    for (up, down, apart, cluster) in
+        [(0.0, 0.03, 0.0, 1), (0.02, 0.02, 0.0, 1), (0.05, 0.05, 0.04, 1), (0.15, 0.1, 0.08, 1), (0.1, 0.1, 0.05, 5)]
+    {
         for (n, ratio) in [2, 4, 8].into_iter().flat_map(|n| [(n, 1.0), (n, 16.0f64)]) {
             let mut rng = stream(n as u64, &format!("fixed tasks {up} {down} {apart} {cluster} {ratio}"));
-            let sizes: Vec<usize> = (0..n)
-                .map(|k| (50.0 * ratio.powf(k as f64 / (n - 1) as f64)) as usize / cluster * cluster)
-                .collect();
+            let sizes: Vec<usize> =
+                (0..n).map(|k| (50.0 * ratio.powf(k as f64 / (n - 1) as f64)) as usize / cluster * cluster).collect();
             let own = |k: usize| apart * (2.0 * k as f64 / (n - 1) as f64 - 1.0);
             let items: usize = sizes.iter().sum();
-            let truth =
-                sizes.iter().enumerate().map(|(k, size)| *size as f64 * (up - down + own(k))).sum::<f64>()
-                    / items as f64;
+            let truth = sizes.iter().enumerate().map(|(k, size)| *size as f64 * (up - down + own(k))).sum::<f64>()
+                / items as f64;
             let (mut small, most) = (0, sizes[n - 1]);
-            let name = format!(
-                "tasks of 50 to {most} items taken as fixed, {up}/{down} +- {apart}, clusters of {cluster}"
-            );
+            let name =
+                format!("tasks of 50 to {most} items taken as fixed, {up}/{down} +- {apart}, clusters of {cluster}");
             row(&name, n, truth, || {
                 let mut task = |(k, size): (usize, &usize)| {
                     let (a, b) = (up + 0.5 * own(k), down - 0.5 * own(k));
@@ -157,10 +146,7 @@ fn runs() {
                 both.difference
             });
             if p == q {
-                println!(
-                    "shown | p of two runs, {p} | {n} | p at most .05 | {:.3}",
-                    small as f64 / RUNS as f64
-                );
+                println!("shown | p of two runs, {p} | {n} | p at most .05 | {:.3}", small as f64 / RUNS as f64);
             }
         }
     }

@@ -14,19 +14,13 @@ pub(crate) fn versus() {
     let mut rng = stream(9, "versus");
     let mut normal = || normal_quantile(unit(&mut rng).clamp(1e-12, 1.0 - 1e-12));
     for trainings in [2, 3, 5, 10, 20] {
-        for spreads in [
-            [1.0, 0.0, 0.0],
-            [1.0, 0.1, 0.3],
-            [1.0, 0.3, 0.3],
-            [1.0, 1.0, 1.0],
-            [0.3, 1.0, 1.0],
-            [0.0, 1.0, 1.0],
-        ] {
+        for spreads in
+            [[1.0, 0.0, 0.0], [1.0, 0.1, 0.3], [1.0, 0.3, 0.3], [1.0, 1.0, 1.0], [0.3, 1.0, 1.0], [0.0, 1.0, 1.0]]
+        {
             one(trainings, spreads, 0.0, &mut normal);
         }
     }
-    for (trainings, differences) in [(5, [1.0, 1.68, 3.51]), (10, [0.66, 1.0, 1.58]), (20, [0.5, 0.66, 0.95])]
-    {
+    for (trainings, differences) in [(5, [1.0, 1.68, 3.51]), (10, [0.66, 1.0, 1.58]), (20, [0.5, 0.66, 0.95])] {
         for difference in differences {
             one(trainings, [1.0, 0.0, 0.0], difference, &mut normal);
         }

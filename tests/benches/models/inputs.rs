@@ -69,8 +69,7 @@ impl Shape {
         let first = first_word() as u32;
         (0..rows)
             .map(|_| {
-                let mut row: Vec<u32> =
-                    (0..len).map(|_| rng.random_range(first..self.vocab as u32)).collect();
+                let mut row: Vec<u32> = (0..len).map(|_| rng.random_range(first..self.vocab as u32)).collect();
                 (row[0], row[len - 1]) = (2, 3);
                 row
             })

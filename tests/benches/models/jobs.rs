@@ -3,9 +3,7 @@
 use std::path::Path;
 
 use probity::model::exec::train::{AdamW, Trainer, initial};
-use probity::model::{
-    Array, Batch, Device, Dtype, HookPoint, Model, ModelSource, Plan, Scalar, Sites, Target,
-};
+use probity::model::{Array, Batch, Device, Dtype, HookPoint, Model, ModelSource, Plan, Scalar, Sites, Target};
 use serde_json::{Value, json};
 
 use crate::inputs::{BASE, SMALL, Shape};
@@ -128,8 +126,7 @@ fn integrated_gradients(dir: &Path, shape: Shape, steps: usize, len: usize) -> O
     let request = json!({"kind": "integrated_gradients", "dir": dir, "ids": ids, "steps": steps,
         "position": position, "token": token});
     let one = Batch::new(&ids, 0)?;
-    let embeddings =
-        model.forward(&one, &Plan::default().capture(HookPoint::Embed))?.take(HookPoint::Embed)?;
+    let embeddings = model.forward(&one, &Plan::default().capture(HookPoint::Embed))?.take(HookPoint::Embed)?;
     let batch = Batch::new(&vec![&ids[0]; steps], 0)?;
     let width = shape.hidden;
     let ours = move || {
@@ -186,7 +183,8 @@ fn train(shape: Shape, rows: usize, len: usize, tuned: bool) -> Outcome<(Ours, V
 fn prompts(dir: &Path, shape: Shape, n: usize, tuned: bool) -> Outcome<(Ours, Value)> {
     let (model, dir) = load(dir, shape, Dtype::F32)?;
     let (texts, answers) = (shape.prompts(n), shape.answers());
-    let request = json!({"kind": "prompts", "dir": dir, "prompts": texts, "answers": answers, "batch": 64, "tuned": tuned});
+    let request =
+        json!({"kind": "prompts", "dir": dir, "prompts": texts, "answers": answers, "batch": 64, "tuned": tuned});
     let ours = move || {
         let mask = model.tokenizer()?.special().mask.ok_or("no mask token")?;
         let mut found = Vec::with_capacity(n * answers.len());

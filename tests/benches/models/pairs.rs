@@ -82,9 +82,7 @@ fn parse(jobs: &[Job]) -> Outcome<Args> {
             // What cargo says to every bench.
             "--bench" => {}
             other => {
-                return Err(
-                    format!("unknown '{other}'; --only LETTERS, --quick, --runs N, --mkl-avx512").into()
-                );
+                return Err(format!("unknown '{other}'; --only LETTERS, --quick, --runs N, --mkl-avx512").into());
             }
         }
     }
@@ -102,9 +100,7 @@ fn measure(job: &Job, folder: &Path, torch: &mut Option<Torch>, args: &Args) -> 
         match torch.prepare(job.id, request).and_then(|()| torch.values(job.id)) {
             Ok(values) => {
                 if values.len() != first.len() {
-                    return Err(
-                        format!("{}: {} numbers against {}", job.id, first.len(), values.len()).into()
-                    );
+                    return Err(format!("{}: {} numbers against {}", job.id, first.len(), values.len()).into());
                 }
                 deviation = Some(Deviation::between(&first, &values));
                 theirs = Some(torch);
@@ -165,8 +161,7 @@ fn print_line(job: &Job, ours: &[f64], theirs: &[f64], deviation: Option<Deviati
         let whole = quantile(ours, 0.5) / quantile(theirs, 0.5);
         ratio = [format!("{whole:.3}"), spread, format!("{:.4}", quantile(theirs, 0.5))];
     }
-    let deviation =
-        deviation.map_or_else(|| "-".into(), |d| format!("{:.1e} ({:.1e})", d.absolute, d.relative));
+    let deviation = deviation.map_or_else(|| "-".into(), |d| format!("{:.1e} ({:.1e})", d.absolute, d.relative));
     let [ratio, spread, theirs] = ratio;
     let (id, what, n, ours) = (job.id, job.what, ours.len(), quantile(ours, 0.5));
     println!("| {id}: {what} | {goal} | {ratio} | {spread} | {ours:.4} | {theirs} | {n} | {deviation} |");

@@ -42,8 +42,7 @@ impl Torch {
         let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
             return Err("no pipes to Python".into());
         };
-        let mut torch =
-            Torch { child, to, from: BufReader::new(from), versions: String::new(), _preload: preload };
+        let mut torch = Torch { child, to, from: BufReader::new(from), versions: String::new(), _preload: preload };
         let hello = torch.read()?;
         torch.versions = format!(
             "torch {}{}, transformers {}, {} threads",
@@ -113,8 +112,7 @@ impl Drop for Torch {
 fn shim() -> Result<tempfile::TempDir, String> {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     let source = folder.path().join("shim.c");
-    std::fs::write(&source, "int mkl_serv_intel_cpu_true(void) { return 1; }\n")
-        .map_err(|e| e.to_string())?;
+    std::fs::write(&source, "int mkl_serv_intel_cpu_true(void) { return 1; }\n").map_err(|e| e.to_string())?;
     run(Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(folder.path().join("shim.so")).arg(source))?;
     Ok(folder)
 }

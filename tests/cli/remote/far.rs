@@ -157,8 +157,7 @@ impl Drop for Place {
     fn drop(&mut self) {
         // An engine that a failed test left.
         for name in self.engines() {
-            let stop =
-                self.probity(&["remote", "stop", "ssh://far", &name]).env("PROBITY_SSH", self.ssh()).output();
+            let stop = self.probity(&["remote", "stop", "ssh://far", &name]).env("PROBITY_SSH", self.ssh()).output();
             drop(stop);
         }
     }

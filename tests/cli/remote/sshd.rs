@@ -33,8 +33,7 @@ fn start() -> Option<Sshd> {
     let dir = place.path().display();
     let path = std::env::var("PATH").unwrap_or_default();
     let bin = std::path::Path::new(env!("CARGO_BIN_EXE_probity")).parent().unwrap().display();
-    let variables =
-        format!("PROBITY_STATE_DIR={dir} PROBITY_CACHE_DIR={dir} \"PATH={dir}/bin:{bin}:{path}\"");
+    let variables = format!("PROBITY_STATE_DIR={dir} PROBITY_CACHE_DIR={dir} \"PATH={dir}/bin:{bin}:{path}\"");
     match Daemon::start(place.path(), &variables) {
         Ok(daemon) => Some(Sshd { daemon, place }),
         Err(why) => {
@@ -79,9 +78,8 @@ fn through_a_real_sshd_a_host_that_is_none_says_which_what_and_the_way_out() {
     let Some(sshd) = start() else { return };
     let place = &sshd.place;
     let near = Probity::new();
-    let list = |address: &str| {
-        near.command(&["remote", "list", address]).env("PROBITY_SSH", place.ssh()).output().unwrap()
-    };
+    let list =
+        |address: &str| near.command(&["remote", "list", address]).env("PROBITY_SSH", place.ssh()).output().unwrap();
     assert_eq!(list("ssh://far").status.code(), Some(0));
     // A host on which the program is not: what its shell says, and how to put it there.
     refused(&list("ssh://far/no/such/probity"), 1, &["far: ", "/no/such/probity", "scp", "cargo install"]);

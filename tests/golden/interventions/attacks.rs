@@ -112,8 +112,7 @@ fn attacks_in_single_precision(dir: &Path) {
         for (spelled, epsilon) in values_of(&meta[&goal.name], "eps_") {
             let expected = &meta[&goal.name][format!("eps_{spelled}")];
             let steps = stored.get(&format!("{}.pgd.{spelled}.eps_over_4.losses", goal.name)).shape[0] - 1;
-            let mut runs =
-                vec![("fgsm".to_owned(), format!("fgsm.{spelled}"), fgsm(&x, &first, epsilon as f32))];
+            let mut runs = vec![("fgsm".to_owned(), format!("fgsm.{spelled}"), fgsm(&x, &first, epsilon as f32))];
             for name in ["2.5eps_over_T", "eps_over_4"] {
                 let size = step(name, epsilon, steps) as f32;
                 let schedule = Schedule { epsilon: epsilon as f32, step: size, steps };
@@ -132,11 +131,8 @@ fn attacks_in_single_precision(dir: &Path) {
                     // certainty. Ours must not: it has to end where double precision does. A single coordinate may differ,
                     // whose gradient is so near 0 somewhere that single precision cannot tell its sign.
                     let exact = &stored.get(&format!("{key}.f64")).data;
-                    let off = head(&got, rows)
-                        .iter()
-                        .zip(exact)
-                        .filter(|(g, w)| (f64::from(**g) - **w).abs() > 1e-5)
-                        .count();
+                    let off =
+                        head(&got, rows).iter().zip(exact).filter(|(g, w)| (f64::from(**g) - **w).abs() > 1e-5).count();
                     let said = format!("{off} of {} entries off the exact run", exact.len());
                     report.holds(&key, off <= 1, said);
                 }

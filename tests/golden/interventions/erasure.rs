@@ -52,10 +52,7 @@ fn rlace(official: &Path) {
             let (their_loss, their_accuracy) = fresh(train.x().cast::<f64>().dot(&stored).cast());
             let said = number(&info["lr_train_cross_entropy_nats_after"]);
             report.close64(&format!("{key} loss of their projection"), &[their_loss], &[said], 2e-4);
-            let what = format!(
-                "{loss:.5} of {entropy:.5} nats after {} steps, theirs {their_loss:.5}",
-                erased.steps
-            );
+            let what = format!("{loss:.5} of {entropy:.5} nats after {} steps, theirs {their_loss:.5}", erased.steps);
             report.holds(&format!("{key} loss left"), loss > entropy - 0.01, what);
             let near = [number(&info["lr_train_accuracy_after"]), train.majority()];
             let off = near.map(|a| (a - accuracy).abs()).into_iter().fold(1.0, f64::min);
@@ -75,12 +72,7 @@ fn leace(dir: &Path) {
         for (way, shrink) in [("plain", 0.0), ("shrink", 1.0)] {
             let key = format!("{concept}.leace.{way}");
             let eraser = Eraser::fit(data.train(), shrink == 1.0).unwrap();
-            report.close64(
-                &format!("{key}.P"),
-                eraser.kept().data(),
-                &stored.get(&format!("{key}.P")).data,
-                1e-6,
-            );
+            report.close64(&format!("{key}.P"), eraser.kept().data(), &stored.get(&format!("{key}.P")).data, 1e-6);
             let want = stored.get(&format!("{key}.bias"));
             report.close64(&format!("{key}.bias"), eraser.bias(), &want.data, 1e-6);
             let want = stored.get(&format!("{key}.x_test"));

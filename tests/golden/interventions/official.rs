@@ -62,12 +62,9 @@ fn scores_of_all_attacks_together(dir: &Path) {
         let still: Vec<usize> = (0..x.rows()).filter(|i| h.row(*i) == x.row(*i)).collect();
         let (c, s_head) = (numbers(&want["C"]), numbers(&want["S"]));
         let same = |i: &&usize| {
-            **i < c.len()
-                && (c[**i] - scores.completeness[**i]).abs() < 1e-5
-                && (s_head[**i] - s[**i]).abs() < 1e-5
+            **i < c.len() && (c[**i] - scores.completeness[**i]).abs() < 1e-5 && (s_head[**i] - s[**i]).abs() < 1e-5
         };
-        let (unmoved, alike) =
-            (still.iter().filter(|i| **i < c.len()).count(), still.iter().filter(same).count());
+        let (unmoved, alike) = (still.iter().filter(|i| **i < c.len()).count(), still.iter().filter(same).count());
         let said = format!("{alike} of {unmoved} rows that stand here have their scores");
         report.holds(&format!("each row at {spelled}"), alike * 100 >= unmoved * 98, said);
         if let Some(theirs) = info["zc"]["official_class_custom"].get(spelled) {
@@ -88,8 +85,7 @@ fn fab_towards_a_class(dir: &Path) {
         let mut least = vec![f64::INFINITY; rows.len()];
         for shift in 1..classes {
             let aim = Aim::Towards;
-            let wishes: Vec<Wish> =
-                ground.truth.iter().map(|y| Wish { aim, class: (y + shift) % classes }).collect();
+            let wishes: Vec<Wish> = ground.truth.iter().map(|y| Wish { aim, class: (y + shift) % classes }).collect();
             let field = Field { wishes: &wishes, ..ground.field() };
             let found = Search::new(100).nearest(&field, &rows, &mut NoPulse).unwrap();
             for (least, nearest) in least.iter_mut().zip(found) {
@@ -117,9 +113,7 @@ fn points_of_fab(dir: &Path) {
         let near = |(row, nearest): (&usize, &Option<_>)| {
             let nearest: &Option<probity::lab::interventions::methods::fab::Nearest> = nearest;
             let theirs = &want.data[row * d..(row + 1) * d];
-            nearest
-                .as_ref()
-                .is_some_and(|n| n.point.iter().zip(theirs).all(|(a, b)| (f64::from(*a) - b).abs() < 1e-3))
+            nearest.as_ref().is_some_and(|n| n.point.iter().zip(theirs).all(|(a, b)| (f64::from(*a) - b).abs() < 1e-3))
         };
         let close = rows.iter().zip(&found).filter(|pair| near(*pair)).count();
         let said = format!("{close} of {} rows", rows.len());

@@ -52,8 +52,7 @@ impl Judge {
                 each.push((p.clone(), selectivity(&oracle.probabilities(&self.before), &reads)));
             }
         }
-        let lists: Vec<Vec<Option<f64>>> =
-            each.iter().map(|(_, s)| s.iter().copied().map(Some).collect()).collect();
+        let lists: Vec<Vec<Option<f64>>> = each.iter().map(|(_, s)| s.iter().copied().map(Some).collect()).collect();
         (ExampleScores { completeness, selectivity: mean_over(&lists) }, each)
     }
 }
@@ -79,11 +78,7 @@ pub(crate) fn compare(
         got.extend_from_slice(&list[..head.len()]);
         expected.extend(head);
     }
-    got.extend([
-        summary.completeness.mean,
-        summary.selectivity.unwrap().mean,
-        summary.reliability.unwrap().mean,
-    ]);
+    got.extend([summary.completeness.mean, summary.selectivity.unwrap().mean, summary.reliability.unwrap().mean]);
     expected.extend(["mean_C", "mean_S", "R_of_means"].map(|key| number(&want[key])));
     if let Some(mean_r) = want.get("mean_R") {
         got.push(summary.mean_of_harmonics.unwrap());
@@ -134,19 +129,8 @@ fn exact_pgd(set: &Set, goal: &Goals, epsilon: f64) -> Matrix {
 /// to 0 and its gradient vanishes), its scores are those of an attack that stopped early. Mean completeness still has to
 /// agree with it to 1e-5; all else has to agree with our own exact run, which is checked above against theirs, but for one
 /// example, of which single precision cannot tell the sign of one coordinate.
-fn compare_parted(
-    report: &mut Report,
-    name: &str,
-    want: &Value,
-    scored: &ExampleScores,
-    exact: &ExampleScores,
-) {
-    report.close64(
-        &format!("{name} mean C"),
-        &[mean(&scored.completeness)],
-        &[number(&want["mean_C"])],
-        1e-5,
-    );
+fn compare_parted(report: &mut Report, name: &str, want: &Value, scored: &ExampleScores, exact: &ExampleScores) {
+    report.close64(&format!("{name} mean C"), &[mean(&scored.completeness)], &[number(&want["mean_C"])], 1e-5);
     let s = |of: &ExampleScores| of.selectivity.iter().map(|s| s.unwrap()).collect::<Vec<f64>>();
     for (letter, ours, precise) in
         [("C", scored.completeness.clone(), exact.completeness.clone()), ("S", s(scored), s(exact))]
@@ -154,8 +138,7 @@ fn compare_parted(
         let off = ours.iter().zip(&precise).filter(|(a, b)| (*a - *b).abs() > 1e-5).count();
         let (mine, right) = (mean(&ours), mean(&precise));
         let theirs = number(&want[format!("mean_{letter}")]);
-        let said =
-            format!("{off} examples off the exact run; mean {mine:.6}, exact {right:.6}, theirs {theirs:.6}");
+        let said = format!("{off} examples off the exact run; mean {mine:.6}, exact {right:.6}, theirs {theirs:.6}");
         report.holds(&format!("{name} {letter}"), off <= 1 && (mine - right).abs() < 1e-5, said);
     }
 }
@@ -180,9 +163,7 @@ fn scores(dir: &Path) {
     let directions = set.directions("inlp.safetensors", "zc");
     let classifiers = directions.rounds().len().min(8) as f64;
     for (spelled, alpha) in values_of(&want, "alterrep.") {
-        let h =
-            &run("alterrep", &directions.to_bytes(), &[("classifiers", classifiers)], &x, &other, &[alpha])
-                [0];
+        let h = &run("alterrep", &directions.to_bytes(), &[("classifiers", classifiers)], &x, &other, &[alpha])[0];
         let name = format!("alterrep.{spelled}");
         compare(&mut report, &name, &want[&name], &judge.score("zc", h, Some(&other)));
     }
@@ -207,18 +188,8 @@ fn scores(dir: &Path) {
     }
     let same = find("identity").unwrap();
     assert_eq!(same.goal(), Goal::Counterfactual);
-    compare(
-        &mut report,
-        "identity",
-        &want["identity_as_counterfactual"],
-        &judge.score("zc", &x, Some(&other)),
-    );
-    compare(
-        &mut report,
-        "identity, nullifying",
-        &want["identity_as_nullifying"],
-        &judge.score("zc", &x, None),
-    );
+    compare(&mut report, "identity", &want["identity_as_counterfactual"], &judge.score("zc", &x, Some(&other)));
+    compare(&mut report, "identity, nullifying", &want["identity_as_nullifying"], &judge.score("zc", &x, None));
     report.finish();
 }
 

@@ -14,12 +14,7 @@ impl Case {
             ("overwrite_last", last, EditKind::Overwrite),
         ] {
             let sites: Vec<(usize, usize)> = self.positions.iter().copied().enumerate().collect();
-            let edit = Edit {
-                at: HookPoint::ResidPost(layer - 1),
-                sites: sites.clone(),
-                how,
-                value: vector.clone(),
-            };
+            let edit = Edit { at: HookPoint::ResidPost(layer - 1), sites: sites.clone(), how, value: vector.clone() };
             let mut plan = Plan::default().edit(edit).capture(end);
             if self.model.has_head() {
                 plan = plan.logits_at(Sites::At(sites));
@@ -47,11 +42,9 @@ impl Case {
             let ask_end = |plan: Plan| {
                 if l < self.layers() || end == HookPoint::FinalNorm { plan.capture(end) } else { plan }
             };
-            let full =
-                self.model.forward(&self.batch, &ask_end(head(Plan::default().capture(point)))).unwrap();
+            let full = self.model.forward(&self.batch, &ask_end(head(Plan::default().capture(point)))).unwrap();
             let state = full.get(point).unwrap().clone();
-            let resumed =
-                self.model.forward(&self.batch, &ask_end(head(Plan::default().resume(l, state)))).unwrap();
+            let resumed = self.model.forward(&self.batch, &ask_end(head(Plan::default().resume(l, state)))).unwrap();
             let pairs = full.captures[1..].iter().zip(&resumed.captures).map(|((_, a), (_, b))| (a, b));
             for (a, b) in pairs.chain(full.logits.iter().zip(&resumed.logits)) {
                 worst = a.data.iter().zip(&b.data).fold(worst, |m, (x, y)| m.max((x - y).abs()));

@@ -15,8 +15,7 @@ fn families_that_are_run_by_their_logits_are_asked(root: &Path) {
     let dir = tempfile::tempdir().unwrap();
     let fact = |s: &str, o: &str| format!("{{\"relation\":\"r\",\"subject\":\"{s}\",\"object\":\"{o}\"}}\n");
     let rows = [fact("the sky", "blue"), fact("the sun", "red"), fact("the tree", "green")].concat();
-    let prompts =
-        "{\"relation\":\"r\",\"prompt\":\"[X] is [Y] .\"}\n{\"relation\":\"r\",\"prompt\":\"[X] : [Y]\"}\n";
+    let prompts = "{\"relation\":\"r\",\"prompt\":\"[X] is [Y] .\"}\n{\"relation\":\"r\",\"prompt\":\"[X] : [Y]\"}\n";
     std::fs::write(dir.path().join("facts.jsonl"), rows + prompts).unwrap();
     let root = std::path::absolute(root.join("models_logits")).unwrap();
     let models: Vec<String> = subfolders(&root).iter().map(|p| p.display().to_string()).collect();
@@ -38,14 +37,9 @@ fn families_that_are_run_by_their_logits_are_asked(root: &Path) {
     let of = |kind: &'static str| lines.iter().filter(move |f| f["kind"] == kind && f["final"] == true);
     assert!(of("relation").all(|r| r["kept"] == 3), "{:?}", of("relation").collect::<Vec<_>>());
     for model in &models {
-        let scored: Vec<f64> = of("prompt_score")
-            .filter(|f| f["model"] == **model)
-            .map(|f| f["mrr"]["mean"].as_f64().unwrap())
-            .collect();
-        assert!(
-            scored.len() == 2 && scored.iter().all(|m| (1.0 / 3.0..=1.0).contains(m)),
-            "{model}: {scored:?}"
-        );
+        let scored: Vec<f64> =
+            of("prompt_score").filter(|f| f["model"] == **model).map(|f| f["mrr"]["mean"].as_f64().unwrap()).collect();
+        assert!(scored.len() == 2 && scored.iter().all(|m| (1.0 / 3.0..=1.0).contains(m)), "{model}: {scored:?}");
         assert_eq!(of("adjusted").filter(|f| f["model"] == **model).count(), 1, "{model}");
     }
     assert_eq!(of("ledger").count(), models.len() * (models.len() - 1) / 2);

@@ -27,17 +27,14 @@ fn words_of_several_tokens_score_what_transformers_gives_them(dir: &Path) {
         let model = Model::load(&name.parse().unwrap(), Device::Cpu).unwrap();
         let tokenizer = model.tokenizer().unwrap();
         let own = Words::new(tokenizer, &FunctionWords::none(), false).unwrap();
-        let word =
-            |text: &String| Word { text: text.clone(), ids: own.tokens(tokenizer, text).unwrap().unwrap() };
+        let word = |text: &String| Word { text: text.clone(), ids: own.tokens(tokenizer, text).unwrap().unwrap() };
         let words: Vec<Word> = texts.iter().map(word).collect();
-        let tokens: Vec<u64> =
-            wanted["tokens"].as_array().unwrap().iter().filter_map(|t| t.as_u64()).collect();
+        let tokens: Vec<u64> = wanted["tokens"].as_array().unwrap().iter().filter_map(|t| t.as_u64()).collect();
         assert_eq!(words.iter().map(|w| w.ids.len() as u64).collect::<Vec<_>>(), tokens, "{name}");
 
         let asker = Asker::new(&model).unwrap();
         let prompt = told["prompt"].as_str().unwrap();
-        let queries: Vec<Encoded> =
-            subjects.iter().map(|s| asker.encode(prompt, s).unwrap().unwrap()).collect();
+        let queries: Vec<Encoded> = subjects.iter().map(|s| asker.encode(prompt, s).unwrap().unwrap()).collect();
         let asked: Vec<&Encoded> = queries.iter().collect();
         let mut ours: Vec<Vec<f64>> = vec![Vec::new(); queries.len()];
         let take = |k: usize, row: &[f64]| ours[k] = row.to_vec();
@@ -46,8 +43,7 @@ fn words_of_several_tokens_score_what_transformers_gives_them(dir: &Path) {
         let objects: Vec<(&Encoded, &str)> = queries.iter().map(|q| (q, texts[0].as_str())).collect();
         let said = replies::<ModelError>(&asker, &objects, (&words, &own.strings), 4096, |_| Ok(())).unwrap();
         for (k, subject) in subjects.iter().enumerate() {
-            let theirs: Vec<f64> =
-                wanted["scores"][k].as_array().unwrap().iter().filter_map(|x| x.as_f64()).collect();
+            let theirs: Vec<f64> = wanted["scores"][k].as_array().unwrap().iter().filter_map(|x| x.as_f64()).collect();
             assert_eq!(theirs.len(), ours[k].len(), "{name}, {subject}");
             for ((text, a), b) in texts.iter().zip(&ours[k]).zip(&theirs) {
                 assert!((a - b).abs() < TOLERANCE, "{name}, {subject}, {text}: {a} against {b}");

@@ -44,17 +44,11 @@ impl Case {
     fn text(&self, q: &Query) -> (String, String) {
         let relation = &self.relations["relations"][q.relation];
         let text = |v: &Value| v.as_str().unwrap().to_owned();
-        (
-            text(&relation["prompts"][q.prompt]),
-            text(&relation["instances"][q.instance]["mentions"][q.mention]),
-        )
+        (text(&relation["prompts"][q.prompt]), text(&relation["instances"][q.instance]["mentions"][q.mention]))
     }
 
     fn object(&self, q: &Query) -> String {
-        self.relations["relations"][q.relation]["instances"][q.instance]["object"]
-            .as_str()
-            .unwrap()
-            .to_owned()
+        self.relations["relations"][q.relation]["instances"][q.instance]["object"].as_str().unwrap().to_owned()
     }
 }
 
@@ -68,8 +62,7 @@ fn queries_are_answered_as_transformers_answers_them(dir: &Path) {
     let index = index.collect();
     let tensors = Tensors::load(&dir.join("queries.safetensors"));
     let stop = FunctionWords::read(&dir.join("stopwords.txt")).unwrap();
-    let case =
-        Case { relations: json(&dir.join("relations.json")), queries, tensors, index, stop: stop.clone() };
+    let case = Case { relations: json(&dir.join("relations.json")), queries, tensors, index, stop: stop.clone() };
     let loaded: Vec<Model> =
         MODELS.iter().map(|m| Model::load(&ModelSource::Dir(models.join(m)), Device::Cpu).unwrap()).collect();
     let words_without = |words: &FunctionWords| -> Vec<Words> {
@@ -144,11 +137,9 @@ fn model(case: &Case, name: &str, model: &Model, words: &Words, lists: &Lists<'_
     let same = |q: usize| best[q].iter().zip(&wanted[q * 10..]).all(|(a, b)| *a as usize == *b);
     let other: Vec<usize> = (0..queries.len()).filter(|q| !close.contains(q) && !same(*q)).collect();
     report.equal(&format!("{name} top ten"), &other, &vec![]);
-    let found: Vec<f32> =
-        of("top10_ids").indices().iter().enumerate().map(|(k, id)| logits[k / 10][*id]).collect();
+    let found: Vec<f32> = of("top10_ids").indices().iter().enumerate().map(|(k, id)| logits[k / 10][*id]).collect();
     report.close(&format!("{name} top logits"), &found, &of("top10_logits").data, 1e-4);
-    let found: Vec<f32> =
-        logits.iter().flat_map(|row| lists.all.iter().map(|id| row[*id as usize])).collect();
+    let found: Vec<f32> = logits.iter().flat_map(|row| lists.all.iter().map(|id| row[*id as usize])).collect();
     report.close(&format!("{name} intersection logits"), &found, &of("intersection_logits").data, 1e-4);
 
     for rule in ["vocabulary", "intersection", "intersection_without_stop_words", "relation"] {
@@ -212,8 +203,7 @@ fn reply(
         _ => {
             let answers = list(&case.relations["relations"][case.index[q].relation]["answers"]);
             let tokenizer = model.tokenizer().unwrap();
-            let ids: Vec<u32> =
-                answers.iter().map(|a| words.object(tokenizer, a).unwrap().unwrap()).collect();
+            let ids: Vec<u32> = answers.iter().map(|a| words.object(tokenizer, a).unwrap().unwrap()).collect();
             chosen(&ids)
         }
     }
@@ -229,13 +219,11 @@ fn judge(
     let truth = &case.queries["models"][name];
     let said: Vec<String> = replies.iter().map(|r| words.strings.text(r.id).to_owned()).collect();
     let wanted = list(&truth["predicted"][rule]);
-    let other: Vec<usize> =
-        (0..said.len()).filter(|q| !close.contains(q) && said[*q] != wanted[*q]).collect();
+    let other: Vec<usize> = (0..said.len()).filter(|q| !close.contains(q) && said[*q] != wanted[*q]).collect();
     report.equal(&format!("{name} {rule} predictions"), &other, &vec![]);
     let ranks = case.tensors.get(&format!("{name}.rank.{rule}"));
     let rank = |q: usize| replies[q].rank.map_or(-1.0, f64::from);
-    let other: Vec<usize> =
-        (0..said.len()).filter(|q| !close.contains(q) && rank(*q) != ranks.data[*q]).collect();
+    let other: Vec<usize> = (0..said.len()).filter(|q| !close.contains(q) && rank(*q) != ranks.data[*q]).collect();
     report.equal(&format!("{name} {rule} ranks"), &other, &vec![]);
     // Scores by relation and prompt, original mention, where no close call has a part.
     // They stand in the order of relations and prompts; the key of the relation's name is taken by the rule of that name.

@@ -88,16 +88,13 @@ fn preference_and_stability_of_a_stored_table(dir: &Path) {
     }
     for row in table.truth["preference_summary"].as_array().unwrap() {
         let m = row["model"].as_u64().unwrap() as usize;
-        let want =
-            ["worst", "best", "gap", "std", "mean"].map(|k| row[&format!("mean_{k}")].as_f64().unwrap());
+        let want = ["worst", "best", "gap", "std", "mean"].map(|k| row[&format!("mean_{k}")].as_f64().unwrap());
         report.close64(&format!("summary {m}"), &sums[m], &want, 1e-9);
         report.equal(&format!("over ten {m}"), &over[m], &row["relations_over_10"].as_u64().unwrap());
     }
     for ties in Ties::ALL {
         let scores = |r: usize| -> Vec<Vec<f64>> {
-            (0..table.prompts)
-                .map(|p| (0..table.models).map(|m| table.answers[m][r].p_at_1()[p]).collect())
-                .collect()
+            (0..table.prompts).map(|p| (0..table.models).map(|m| table.answers[m][r].p_at_1()[p]).collect()).collect()
         };
         let found: Vec<u64> =
             (0..table.relations).filter(|r| is_unstable(&scores(*r), ties)).map(|r| r as u64).collect();
@@ -128,10 +125,7 @@ fn adjusted_scores_of_a_stored_table(dir: &Path) {
     for (name, weights) in [
         ("uniform", Weights::uniform(table.prompts)),
         ("prompt_weights", Weights::of_prompts(&table.floats("prompt_weights")).unwrap()),
-        (
-            "unnormalised_prompt_weights",
-            Weights::of_prompts(&table.floats("unnormalised_prompt_weights")).unwrap(),
-        ),
+        ("unnormalised_prompt_weights", Weights::of_prompts(&table.floats("unnormalised_prompt_weights")).unwrap()),
         ("prompt_mention_weights", Weights::of(&joint).unwrap()),
     ] {
         let found: Vec<f64> =
@@ -187,8 +181,7 @@ fn rank_consistency_of_stored_draws(dir: &Path) {
     let mut seen = BTreeMap::new();
     for entry in table.truth["rank_consistency"].as_array().unwrap() {
         let text = |key: &str| entry[key].as_str().unwrap();
-        let list: Vec<usize> =
-            serde_json::from_value(table.truth["model_lists"][text("models")].clone()).unwrap();
+        let list: Vec<usize> = serde_json::from_value(table.truth["model_lists"][text("models")].clone()).unwrap();
         let stored = Stored { table: &table, models: list, draws, subset };
         let (regime, weights) = match text("regime") {
             "original" => (Regime::Original, &uniform),
@@ -251,15 +244,9 @@ fn judge(name: &str, tally: &Tally, entry: &Value, report: &mut Report) {
     let (most, orders) = tally.order();
     let wanted = entry["order_consistency"].as_f64().unwrap();
     report.close64(&format!("{name} order"), &[100.0 * most as f64 / draws], &[wanted], 1e-9);
-    report.equal(
-        &format!("{name} orders"),
-        &(tally.orders() as u64),
-        &entry["different_orders"].as_u64().unwrap(),
-    );
-    let popular: Vec<Vec<f64>> =
-        serde_json::from_value(entry["most_frequent_orders_as_places"].clone()).unwrap();
-    let found: Vec<Vec<f64>> =
-        orders.iter().map(|o| o.iter().map(|p| f64::from(*p) / 2.0).collect()).collect();
+    report.equal(&format!("{name} orders"), &(tally.orders() as u64), &entry["different_orders"].as_u64().unwrap());
+    let popular: Vec<Vec<f64>> = serde_json::from_value(entry["most_frequent_orders_as_places"].clone()).unwrap();
+    let found: Vec<Vec<f64>> = orders.iter().map(|o| o.iter().map(|p| f64::from(*p) / 2.0).collect()).collect();
     report.equal(&format!("{name} popular"), &found, &popular);
 }
 
@@ -273,29 +260,17 @@ fn enumerated_rank_consistency(dir: &Path) {
     let reversed: Vec<Vec<Vec<f64>>> = scores.iter().rev().cloned().collect();
     let panel = of_scores(&reversed);
     let size = small["k"].as_u64().unwrap() as usize;
-    let draws = Draws {
-        count: 0,
-        subset: size,
-        shared: true,
-        seed: 0,
-        ties: Ties::EarlierLower,
-        scoring: Scoring::Exact,
-    };
+    let draws =
+        Draws { count: 0, subset: size, shared: true, seed: 0, ties: Ties::EarlierLower, scoring: Scoring::Exact };
     for (key, regime) in [("single_prompt_drawn", Regime::Random), ("prompts_averaged", Regime::Adjusted)] {
         let want = &small[key];
         let tally = panel.enumerate(regime, &draws, 100_000).unwrap();
         report.equal(&format!("{key} outcomes"), &tally.draws, &want["outcomes"].as_u64().unwrap());
-        let found: Vec<f64> =
-            (0..scores.len()).rev().map(|k| tally.most(k) as f64 / tally.draws as f64).collect();
+        let found: Vec<f64> = (0..scores.len()).rev().map(|k| tally.most(k) as f64 / tally.draws as f64).collect();
         let wanted: Vec<f64> = serde_json::from_value(want["rank_consistency"].clone()).unwrap();
         report.close64(key, &found, &wanted, 1e-12);
         let order = tally.order().0 as f64 / tally.draws as f64;
-        report.close64(
-            &format!("{key} order"),
-            &[order],
-            &[want["overall_rank_consistency"].as_f64().unwrap()],
-            1e-12,
-        );
+        report.close64(&format!("{key} order"), &[order], &[want["overall_rank_consistency"].as_f64().unwrap()], 1e-12);
     }
     big(&truth["big"], &mut report);
     report.finish();
@@ -321,8 +296,7 @@ fn big(big: &Value, report: &mut Report) {
             let scores: Vec<Exact> = scores.iter().rev().map(of).collect();
             tally.add(&places(&scores, |a, b| a.compare(*b), Ties::EarlierLower));
         }
-        let found: Vec<f64> =
-            (0..scores.len()).rev().map(|k| tally.most(k) as f64 / tally.draws as f64).collect();
+        let found: Vec<f64> = (0..scores.len()).rev().map(|k| tally.most(k) as f64 / tally.draws as f64).collect();
         let wanted: Vec<f64> = serde_json::from_value(big[key]["rank_consistency"].clone()).unwrap();
         report.close64(&format!("big {key}"), &found, &wanted, 1e-12);
         let order = tally.order().0 as f64 / tally.draws as f64;

@@ -50,9 +50,7 @@ impl Amount {
         let why = match self.form {
             Form::Bare if any && value >= 1.0 => {
                 let elsewhere = if all { "" } else { "; for a metric in another unit choose it by --metric" };
-                format!(
-                    "--margin {value} could be points or a share: write --margin {value}% for points{elsewhere}"
-                )
+                format!("--margin {value} could be points or a share: write --margin {value}% for points{elsewhere}")
             }
             Form::Units if any => {
                 format!("--margin {value} units: the metric is a share; write --margin {value}% for points")
@@ -79,9 +77,9 @@ impl Amount {
                 short(100.0 * value),
                 short(100.0 * value)
             ))),
-            (Form::Units, true) => Err(CliError::Usage(format!(
-                "`by {value} units`: the metric is a share; write `by {value} points`"
-            ))),
+            (Form::Units, true) => {
+                Err(CliError::Usage(format!("`by {value} units`: the metric is a share; write `by {value} points`")))
+            }
             (Form::Points, false) => Err(CliError::Usage(format!(
                 "`by {value} points`: the metric is not a share; write `by {value}`, in its own unit"
             ))),
@@ -108,9 +106,7 @@ mod tests {
     /// `--margin 1` was the whole scale, and `worse by 1` a point.
     #[test]
     fn a_number_that_could_be_two_sizes_is_refused() {
-        for (text, margin) in
-            [(".02", 0.02), ("2%", 0.02), ("2 %", 0.02), ("2 points", 0.02), ("1 point", 0.01)]
-        {
+        for (text, margin) in [(".02", 0.02), ("2%", 0.02), ("2 %", 0.02), ("2 points", 0.02), ("1 point", 0.01)] {
             let amount = Amount::parse(text).unwrap();
             assert!((amount.margin() - margin).abs() < 1e-12, "{text}");
             assert!(amount.check_margin([true].into_iter()).is_ok(), "{text}");
@@ -119,8 +115,7 @@ mod tests {
         assert!(whole.check_margin([true].into_iter()).unwrap_err().to_string().contains("--margin 1%"));
         assert!(whole.check_margin([false].into_iter()).is_ok() && whole.margin() == 1.0);
         assert!(Amount::parse("2%").unwrap().check_margin([false].into_iter()).is_err());
-        for (text, share, by) in
-            [("1", true, 0.01), ("1%", true, 0.01), (".5 points", true, 0.005), ("2", false, 2.0)]
+        for (text, share, by) in [("1", true, 0.01), ("1%", true, 0.01), (".5 points", true, 0.005), ("2", false, 2.0)]
         {
             assert!((Amount::parse(text).unwrap().condition(share).unwrap() - by).abs() < 1e-12, "{text}");
         }

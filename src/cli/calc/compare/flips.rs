@@ -63,19 +63,7 @@ pub(super) fn print(
             let [first, second] = item.details;
             let (answer_a, answer_b) = (first.answer.as_str(), second.answer.as_str());
             let (target, input, item) = (first.target.as_str(), first.input.as_str(), item.id);
-            flips.push(Flip {
-                flip,
-                task,
-                metric,
-                item,
-                a: x,
-                b: y,
-                answer_a,
-                answer_b,
-                target,
-                input,
-                traits,
-            });
+            flips.push(Flip { flip, task, metric, item, a: x, b: y, answer_a, answer_b, target, input, traits });
         }
     }
     match args.sort.as_deref() {
@@ -175,9 +163,8 @@ fn lines(flips: &[Flip<'_>], task: &str, counts: Counts<'_>) -> Vec<String> {
         if task.is_empty() { String::new() } else { format!(" in {task}") }
     );
     let cut = |text: &str| shortened(text, 40);
-    let row = |f: &Flip<'_>| {
-        vec![f.flip.into(), cut(f.item), cut(f.answer_a), cut(f.answer_b), cut(f.target), cut(f.input)]
-    };
+    let row =
+        |f: &Flip<'_>| vec![f.flip.into(), cut(f.item), cut(f.answer_a), cut(f.answer_b), cut(f.target), cut(f.input)];
     let head = ["", "item", "A's answer", "B's answer", "expected", "input"];
     section(&mut lines, &printable_label(&title), &head, flips.iter().take(MOST_SHOWN).map(row).collect());
     if flips.len() > MOST_SHOWN {
@@ -190,16 +177,10 @@ fn lines(flips: &[Flip<'_>], task: &str, counts: Counts<'_>) -> Vec<String> {
         }
         let mut rows: Vec<(&str, [usize; 3])> = values.into_iter().collect();
         rows.sort_by_key(|(_, c)| std::cmp::Reverse(c[1].abs_diff(c[2])));
-        let row = |(value, c): (&str, [usize; 3])| {
-            vec![cut(value), c[0].to_string(), c[1].to_string(), c[2].to_string()]
-        };
+        let row =
+            |(value, c): (&str, [usize; 3])| vec![cut(value), c[0].to_string(), c[1].to_string(), c[2].to_string()];
         let head = ["", "items", "A better", "B better"];
-        section(
-            &mut lines,
-            &printable_label(&format!("By {key}")),
-            &head,
-            rows.into_iter().map(row).collect(),
-        );
+        section(&mut lines, &printable_label(&format!("By {key}")), &head, rows.into_iter().map(row).collect());
     }
     lines
 }

@@ -29,8 +29,7 @@ impl Gate {
             ))
         };
         let lower = text.trim().to_lowercase();
-        let (not, rest) =
-            lower.strip_prefix("not ").map_or((false, lower.as_str()), |rest| (true, rest.trim_start()));
+        let (not, rest) = lower.strip_prefix("not ").map_or((false, lower.as_str()), |rest| (true, rest.trim_start()));
         let (rest, level) = match rest.rsplit_once(" at ") {
             Some((rest, level)) => {
                 let level = level.replace(' ', "");
@@ -41,9 +40,7 @@ impl Gate {
             None => (rest, None),
         };
         let (word, by) = match rest.split_once(" by") {
-            Some((word, amount)) if amount.starts_with(' ') => {
-                (word, Some(Amount::parse(amount).ok_or_else(bad)?))
-            }
+            Some((word, amount)) if amount.starts_with(' ') => (word, Some(Amount::parse(amount).ok_or_else(bad)?)),
             _ => (rest, None),
         };
         let worse = match word.trim() {
@@ -128,10 +125,7 @@ impl Gates {
             let difference = at(gate.level);
             if !gate.holds(difference, share)? {
                 let told = told(difference, share);
-                return Err(CliError::Gate(format!(
-                    "failed: it is not shown that {subject} is {}: {told}",
-                    gate.text
-                )));
+                return Err(CliError::Gate(format!("failed: it is not shown that {subject} is {}: {told}", gate.text)));
             }
             passed.push(format!("it is {} ({})", gate.text, told(difference, share)));
         }

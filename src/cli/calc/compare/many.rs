@@ -122,10 +122,7 @@ fn left_out(versus: &Versus, chosen: bool) {
     for (name, tasks) in [(&versus.a, &versus.only_a), (&versus.b, &versus.only_b)] {
         if !tasks.is_empty() {
             let shown = base::text::shortened(&tasks.join(", "), 200);
-            output::say(&printable_label(&format!(
-                "only in {name}: {} ({shown})",
-                counted(tasks.len(), "task")
-            )));
+            output::say(&printable_label(&format!("only in {name}: {} ({shown})", counted(tasks.len(), "task"))));
         }
     }
     let others: BTreeSet<&str> = versus.tasks.iter().flat_map(|t| &t.others).map(String::as_str).collect();
@@ -133,8 +130,7 @@ fn left_out(versus: &Versus, chosen: bool) {
         return;
     }
     let compared: BTreeSet<&str> = versus.tasks.iter().map(|t| t.finding.metric.as_str()).collect();
-    let list =
-        |names: BTreeSet<&str>| base::text::shortened(&names.into_iter().collect::<Vec<_>>().join(", "), 200);
+    let list = |names: BTreeSet<&str>| base::text::shortened(&names.into_iter().collect::<Vec<_>>().join(", "), 200);
     let how = match (others.len(), others.first()) {
         (1, Some(only)) => format!("{only} with --metric {only}"),
         _ => format!("others with --metric NAME: {}", list(others)),
@@ -154,9 +150,7 @@ fn gates(systems: &[System], all: &[Versus], asked: &Asked<'_>) -> Result<(), Cl
     }
     for versus in all {
         let Some((mean, overall)) = versus.overall() else {
-            return Err(CliError::Usage(
-                "--fail-if and --fail-unless need tasks whose metric is a share".into(),
-            ));
+            return Err(CliError::Usage("--fail-if and --fail-unless need tasks whose metric is a share".into()));
         };
         let turned = asked.baseline.is_some_and(|base| systems[base].name == versus.a);
         let (subject, other) = if turned { (&versus.b, &versus.a) } else { (&versus.a, &versus.b) };
@@ -258,9 +252,7 @@ fn span(e: Estimate) -> String {
 pub(super) fn pooled(versus: &Versus, asked: &Asked<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     let over_items = match versus.fixed {
-        Some(fixed) => {
-            ("mean over items, tasks taken as fixed (it speaks for these tasks only)", Some(fixed))
-        }
+        Some(fixed) => ("mean over items, tasks taken as fixed (it speaks for these tasks only)", Some(fixed)),
         None => ("micro (mean over items, tasks as clusters)", versus.micro),
     };
     let over_tasks = ("macro (mean of the tasks' differences, t over tasks)", versus.macro_mean);
@@ -275,10 +267,7 @@ pub(super) fn pooled(versus: &Versus, asked: &Asked<'_>) -> Vec<String> {
                 counted(found.n, "item")
             ),
             None => {
-                format!(
-                    "{kind}: {} points; no interval under {FEWEST_TASKS} tasks",
-                    points(found.difference.mean)
-                )
+                format!("{kind}: {} points; no interval under {FEWEST_TASKS} tasks", points(found.difference.mean))
             }
         });
     }
@@ -299,9 +288,7 @@ fn family(versus: &Versus, asked: &Asked<'_>) -> String {
     let margins: BTreeSet<String> = versus
         .tasks
         .iter()
-        .map(|t| {
-            format!("±{}{}", t.finding.amount(asked.terms.margin).trim_start_matches('+'), t.finding.unit())
-        })
+        .map(|t| format!("±{}{}", t.finding.amount(asked.terms.margin).trim_start_matches('+'), t.finding.unit()))
         .collect();
     let margins = margins.into_iter().collect::<Vec<_>>().join(" or ");
     let inner = level_text(1.0 - 2.0 * asked.alpha);
@@ -372,12 +359,8 @@ fn text(all: &[Versus], asked: &Asked<'_>) -> Vec<String> {
         lines.push(format!("Holm p: over the {} pairs of systems", all.len()));
     }
     for versus in all {
-        let title = printable_label(&format!(
-            "A: {}, B: {}; {} intervals",
-            versus.a,
-            versus.b,
-            level_text(asked.terms.level)
-        ));
+        let title =
+            printable_label(&format!("A: {}, B: {}; {} intervals", versus.a, versus.b, level_text(asked.terms.level)));
         section(&mut lines, &title, &head(versus), cells(versus, asked));
         lines.extend(pooled(versus, asked));
     }

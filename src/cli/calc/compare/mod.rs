@@ -172,9 +172,7 @@ pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let file = args.results.iter().find(|r| !r.is_dir());
     if let (Some(folder), Some(file)) = (folder, file) {
         let (folder, file) = (folder.display(), file.display());
-        return Err(CliError::Usage(format!(
-            "{folder} is a folder and {file} is not: give files, or folders"
-        )));
+        return Err(CliError::Usage(format!("{folder} is a folder and {file} is not: give files, or folders")));
     }
     let [first, second] = args.results.as_slice() else {
         return systems(args, &wanted, (terms, amount), aim, &gates, out);
@@ -218,14 +216,16 @@ fn systems(
         return Err(CliError::Usage(what.into()));
     }
     let baseline = match &args.baseline {
-        Some(path) => Some(args.results.iter().position(|r| r == path).ok_or_else(|| {
-            CliError::Usage(format!("--baseline {}: not one of the results", path.display()))
-        })?),
+        Some(path) => Some(
+            args.results
+                .iter()
+                .position(|r| r == path)
+                .ok_or_else(|| CliError::Usage(format!("--baseline {}: not one of the results", path.display())))?,
+        ),
         None => None,
     };
     let names = distinct_names(&args.results);
-    let read: Vec<_> =
-        args.results.par_iter().zip(names).map(|(path, name)| read_system(path, name, wanted)).collect();
+    let read: Vec<_> = args.results.par_iter().zip(names).map(|(path, name)| read_system(path, name, wanted)).collect();
     let mut all = Vec::new();
     for found in read {
         let Read { system, notes } = found.map_err(|e| CliError::Usage(e.to_string()))?;

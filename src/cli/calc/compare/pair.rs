@@ -142,18 +142,15 @@ pub(super) fn files(
     gates: &Gates,
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
-    let paths: Vec<&PathBuf> =
-        [path_a].into_iter().chain(&args.also_a).chain([path_b]).chain(&args.also_b).collect();
+    let paths: Vec<&PathBuf> = [path_a].into_iter().chain(&args.also_a).chain([path_b]).chain(&args.also_b).collect();
     // Of several files that cannot be read the first one is named, whichever is read first.
     let read: Vec<_> = paths.par_iter().map(|f| read_all(f, wanted)).collect();
-    let read: Vec<_> =
-        read.into_iter().collect::<Result<_, _>>().map_err(|e| CliError::Usage(e.to_string()))?;
+    let read: Vec<_> = read.into_iter().collect::<Result<_, _>>().map_err(|e| CliError::Usage(e.to_string()))?;
     let mut read: Vec<_> = paths.into_iter().zip(read).collect();
     let second = read.split_off(1 + args.also_a.len());
     let filters = by_filter(side(read), side(second))?;
     flips::check(args, filters.iter().flat_map(|(_, sides)| sides).flatten())?;
-    let names =
-        |metric: &str| Names { a: name(path_a, path_b), b: name(path_b, path_a), metric: metric.into() };
+    let names = |metric: &str| Names { a: name(path_a, path_b), b: name(path_b, path_a), metric: metric.into() };
     let mut all: Vec<Compared<'_>> = Vec::new();
     let mut lacking = BTreeSet::new();
     for (filter, runs) in &filters {
@@ -282,11 +279,7 @@ fn tell(
     }
     if let Some(sd) = c.seed_sd {
         let sd = c.amount(sd);
-        let text = format!(
-            "the difference has an sd of {}{} over {seeds} seeds",
-            sd.trim_start_matches('+'),
-            c.unit()
-        );
+        let text = format!("the difference has an sd of {}{} over {seeds} seeds", sd.trim_start_matches('+'), c.unit());
         output::line(out, &text)?;
     }
     if let Some(clusters) = clusters {
@@ -300,8 +293,7 @@ fn tell(
     if c.is_equivalent(aim.level) {
         output::line(out, &equivalent(c, aim.level))?;
     } else if c.deciding_p() > aim.level {
-        let text =
-            format!("not shown to be equal within ±{margin}{}: p {}", c.unit(), p_value(c.equivalence_p));
+        let text = format!("not shown to be equal within ±{margin}{}: p {}", c.unit(), p_value(c.equivalence_p));
         output::line(out, &text)?;
     }
     if c.family > 1 {
@@ -340,13 +332,7 @@ fn table(c: &ComparisonFinding) -> Option<String> {
 }
 
 /// Prints power and required n for a further comparison, as the pilot predicts them.
-fn outlook(
-    pilot: &Pilot,
-    c: &ComparisonFinding,
-    n: usize,
-    aim: Aim,
-    out: &mut dyn Write,
-) -> Result<(), CliError> {
+fn outlook(pilot: &Pilot, c: &ComparisonFinding, n: usize, aim: Aim, out: &mut dyn Write) -> Result<(), CliError> {
     let found = pilot.power(n as u64, aim).ok();
     let power = found.as_ref().map_or(0.0, |p| p.0.mean);
     let needed = pilot.required(aim);
@@ -359,10 +345,6 @@ fn outlook(
         format!("the smallest visible difference is {}{}", amount.trim_start_matches('+'), c.unit())
     });
     let errors = found.and_then(|(_, type_m, type_s)| exaggerated(type_m, type_s));
-    let says =
-        [Some(seen(c, (n, "items"), &percent(power), aim.test, pilot.design())), Some(enough), smallest];
-    says.into_iter()
-        .chain([unbounded(c, &needed), errors])
-        .flatten()
-        .try_for_each(|text| output::line(out, &text))
+    let says = [Some(seen(c, (n, "items"), &percent(power), aim.test, pilot.design())), Some(enough), smallest];
+    says.into_iter().chain([unbounded(c, &needed), errors]).flatten().try_for_each(|text| output::line(out, &text))
 }

@@ -31,8 +31,7 @@ pub(super) fn write(path: &Path, all: &[Versus], asked: &Asked<'_>) -> Result<()
 }
 
 fn markdown(all: &[Versus], asked: &Asked<'_>) -> String {
-    let cell =
-        |text: &str| printable_label(text).replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;");
+    let cell = |text: &str| printable_label(text).replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;");
     let table = |head: &[&str], rows: Vec<Vec<String>>| {
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         let mut text = line(head.iter().map(|h| (*h).to_owned()).collect());
@@ -61,11 +60,7 @@ fn csv(all: &[Versus], asked: &Asked<'_>) -> String {
     let quoted = |text: &str| {
         // A cell that a spreadsheet would take for a formula begins with a quotation mark.
         let text = if text.starts_with(['=', '@', '\t']) { format!("'{text}") } else { text.to_owned() };
-        if text.contains([',', '"', '\n', '\r']) {
-            format!("\"{}\"", text.replace('"', "\"\""))
-        } else {
-            text
-        }
+        if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
     };
     let mut out = String::from(
         "a,b,task,metric,n,mean_a,mean_b,difference,lo,hi,p,holm_p,equivalence_p,verdict,unmatched_a,unmatched_b\n",
@@ -132,10 +127,7 @@ fn latex(all: &[Versus], asked: &Asked<'_>) -> String {
             cell(&versus.b),
             "l".repeat(head(versus).len() - 8)
         );
-        out += &format!(
-            "{} \\\\\n\\midrule\n",
-            head(versus).into_iter().map(cell).collect::<Vec<_>>().join(" & ")
-        );
+        out += &format!("{} \\\\\n\\midrule\n", head(versus).into_iter().map(cell).collect::<Vec<_>>().join(" & "));
         for row in cells(versus, asked) {
             out += &format!("{} \\\\\n", row.iter().map(|c| cell(c)).collect::<Vec<_>>().join(" & "));
         }

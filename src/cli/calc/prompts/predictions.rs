@@ -122,14 +122,10 @@ struct Whole {
 ///
 /// # Errors
 /// [`CliError::Usage`] for a file that makes no sense, or a subset of more relations than it has.
-pub(super) fn predictions(
-    args: &PromptsArgs,
-    from: &mut dyn BufRead,
-    out: &mut dyn Write,
-) -> Result<(), CliError> {
+pub(super) fn predictions(args: &PromptsArgs, from: &mut dyn BufRead, out: &mut dyn Write) -> Result<(), CliError> {
     let wanted = &args.of_predictions;
-    let found = read(from, &args.table, wanted.ignore_case)
-        .map_err(|e| CliError::Usage(printable_label(&e.to_string())))?;
+    let found =
+        read(from, &args.table, wanted.ignore_case).map_err(|e| CliError::Usage(printable_label(&e.to_string())))?;
     let relations = found.relations.len();
     let subset = wanted.subset.map_or(SUBSET, |n| n as usize);
     if wanted.subset.is_some() && subset > relations {
@@ -165,8 +161,7 @@ pub(super) fn predictions(
 
 /// All but the rank consistency.
 fn said(found: &Predictions, draws: &Draws) -> Whole {
-    let left =
-        |m: &Missing| Left { relation: m.relation.clone(), instances: m.instances, reason: m.reason.clone() };
+    let left = |m: &Missing| Left { relation: m.relation.clone(), instances: m.instances, reason: m.reason.clone() };
     Whole {
         spread: answer(found.table().report(draws.ties)),
         adjusted: Ordered(found.models.iter().cloned().zip(found.adjusted()).collect()),
@@ -179,16 +174,10 @@ fn said(found: &Predictions, draws: &Draws) -> Whole {
     }
 }
 
-fn tell(
-    said: &Whole,
-    relations: usize,
-    ranked: Option<&[Ranked; 3]>,
-    out: &mut dyn Write,
-) -> Result<(), CliError> {
+fn tell(said: &Whole, relations: usize, ranked: Option<&[Ranked; 3]>, out: &mut dyn Write) -> Result<(), CliError> {
     let subset = said.subset;
     for m in said.left_out.iter().take(LISTED) {
-        let line =
-            format!("left out: {} instances of {}: of the first, {}", m.instances, m.relation, m.reason);
+        let line = format!("left out: {} instances of {}: of the first, {}", m.instances, m.relation, m.reason);
         output::line(out, &printable_label(&line))?;
     }
     if said.left_out.len() > LISTED {
@@ -204,12 +193,10 @@ fn tell(
     for (k, ((model, adjusted), (_, stable))) in said.adjusted.0.iter().zip(&said.stability.0).enumerate() {
         let shares = ranked.each_ref().map(|r| share(r.models[k], r.exact));
         let stable = stable.map_or("n/a".to_owned(), |s| format!("{s:.3}"));
-        let line =
-            format!("{model}: adjusted {adjusted:.3}  stability {stable}  rank consistency {}", told(shares));
+        let line = format!("{model}: adjusted {adjusted:.3}  stability {stable}  rank consistency {}", told(shares));
         output::line(out, &printable_label(&line))?;
     }
-    let line =
-        format!("whole order: rank consistency {}", told(ranked.each_ref().map(|r| share(r.whole, r.exact))));
+    let line = format!("whole order: rank consistency {}", told(ranked.each_ref().map(|r| share(r.whole, r.exact))));
     output::line(out, &line)?;
     let counted = Regime::ALL.iter().zip(ranked).map(|(regime, r)| {
         let how = if r.exact { "all" } else { "drawn" };
@@ -226,11 +213,7 @@ fn told(shares: [String; 3]) -> String {
 
 /// A share of draws; where all of them were counted it has no interval.
 fn share(e: Estimate, counted: bool) -> String {
-    if counted {
-        format!("{:.3} (counted)", e.mean)
-    } else {
-        format!("{:.3} [{:.3}, {:.3}]", e.mean, e.lo, e.hi)
-    }
+    if counted { format!("{:.3} (counted)", e.mean) } else { format!("{:.3} [{:.3}, {:.3}]", e.mean, e.lo, e.hi) }
 }
 
 fn regimes(ranked: &[Ranked; 3], models: &[String], ties: Ties) -> Ordered<OfRegime> {
@@ -298,10 +281,7 @@ mod tests {
         assert_eq!((&v["adjusted"]["a"], &v["stability"]["a"]), (&0.5.into(), &serde_json::Value::Null));
         let of = |regime: &str| &v["rank_consistency"][regime];
         // All subsets are counted where they are few; relations that are alike change no order.
-        assert_eq!(
-            (&of("adjusted")["consistency"]["mean"], &of("adjusted")["draws"]),
-            (&1.0.into(), &6.into())
-        );
+        assert_eq!((&of("adjusted")["consistency"]["mean"], &of("adjusted")["draws"]), (&1.0.into(), &6.into()));
         assert_eq!(of("adjusted")["order"], serde_json::json!(["m", "a", "z"]));
         assert_eq!(of("adjusted")["models"]["z"]["histogram"], serde_json::json!([0, 0, 6]));
         assert_eq!(of("random")["draws"], 50);
@@ -309,9 +289,7 @@ mod tests {
         let told = run(&path, &["--subset", "2"]).unwrap();
         assert!(told.contains("whole order: rank consistency original 1.000 (counted)  random"), "{told}");
         assert!(
-            told.contains(
-                "draws of 2 of 4 relations: original 6 (all)  random 1000 (drawn)  adjusted 6 (all)"
-            ),
+            told.contains("draws of 2 of 4 relations: original 6 (all)  random 1000 (drawn)  adjusted 6 (all)"),
             "{told}"
         );
     }

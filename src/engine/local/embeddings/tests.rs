@@ -82,10 +82,7 @@ fn what_was_unused_for_longest_goes_first_and_the_limit_is_kept() {
     assert!(cache.fetch(&s, &keys(0..10), &mut Matrix::zeros(10, 64)).missing.is_empty());
     cache.set_limit(2 * one).unwrap();
     assert_eq!((cache.contents().files, cache.limit()), (2, 2 * one));
-    assert!(
-        cache.fetch(&s, &keys(0..10), &mut Matrix::zeros(10, 64)).missing.is_empty(),
-        "the newest is kept"
-    );
+    assert!(cache.fetch(&s, &keys(0..10), &mut Matrix::zeros(10, 64)).missing.is_empty(), "the newest is kept");
     cache.keep(&s, &keys(90..100), &rows(10, 64, 9)).unwrap();
     assert!(cache.contents().bytes <= 2 * one, "a limit holds for later writes");
 }

@@ -45,8 +45,7 @@ fn every_cell_is_to_the_bit_what_a_run_at_its_layers_says() {
     assert_eq!(map.map.len(), 3 * 6 * 2);
     assert!(map.map.iter().all(|c| c.is_final && c.n == 120 && c.level == Some(0.95)));
     assert!(map.map.iter().all(|c| c.value.point.beside.replicates == 2 && c.value.point.n_c == 120));
-    let how =
-        |method| cells(&map, method, OracleKind::Mlp).iter().map(|c| c.value.strength).collect::<Vec<_>>();
+    let how = |method| cells(&map, method, OracleKind::Mlp).iter().map(|c| c.value.strength).collect::<Vec<_>>();
     assert!(how("inlp").iter().all(|h| *h == Chosen::Spec) && how("inlp").len() == 6);
     assert!(how("alterrep").iter().all(|h| *h == Chosen::Only));
     let mut compared = 0;
@@ -91,8 +90,7 @@ fn without_a_strength_of_the_spec_each_row_has_the_best_of_its_layer() {
         rig.send(run(job, spec.clone()));
         assert_eq!(rig.finish(), Outcome::Done, "{:?}", rig.board.notices);
         let single = rig.results();
-        let row: Vec<&MapFinding> =
-            cells.iter().map(|c| &c.value).filter(|c| c.point.layer == layer).collect();
+        let row: Vec<&MapFinding> = cells.iter().map(|c| &c.value).filter(|c| c.point.layer == layer).collect();
         let Some(best) = single.optimum(&model, &MethodKey::named("alterrep"), OracleKind::Linear) else {
             let reason = &map.unmapped.iter().find(|r| r.value.layer == layer).unwrap().value.reason;
             assert!(row.is_empty() && *reason == single.without[0].value.reason);

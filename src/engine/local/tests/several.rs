@@ -78,7 +78,8 @@ fn a_further_property_of_one_value_is_refused() {
     let number = |n: u8| ["Sg", "Pl"][usize::from(n)];
     for (said, want) in [(None, "show 0 of 3 values"), (Some("human"), "show 1 of 3 values")] {
         let rows = set.examples.iter().map(|e| {
-            let mut labels = serde_json::json!({ "subject_number": number(e.zc), "attractor_number": number(e.ze.unwrap_or(0)) });
+            let mut labels =
+                serde_json::json!({ "subject_number": number(e.zc), "attractor_number": number(e.ze.unwrap_or(0)) });
             if let Some(said) = said {
                 labels["subject_animacy"] = said.into();
             }

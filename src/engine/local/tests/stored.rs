@@ -50,8 +50,7 @@ fn a_folder_that_cannot_be_written_costs_one_notice_and_no_numbers() {
     let mut rig = Rig::new(Cache::at(&blocked));
     rig.send(run(1, plain(&model)));
     assert_eq!(rig.finish(), Outcome::Done, "{:?}", rig.board.notices);
-    let told =
-        rig.board.notices.iter().filter(|n| n.problem.what.contains("hidden states could not be cached"));
+    let told = rig.board.notices.iter().filter(|n| n.problem.what.contains("hidden states could not be cached"));
     assert_eq!(told.count(), 1, "{:?}", rig.board.notices);
 }
 
@@ -102,10 +101,7 @@ fn a_run_begins_with_a_forecast_and_a_limit_that_cannot_be_kept_refuses_it() {
     let before = |e: &Event| matches!(e, Event::Forecast { .. } | Event::Finding { .. });
     assert!(matches!(rig.log.iter().find(|e| before(e)), Some(Event::Forecast { .. })));
     let forecasts = &rig.board.job().unwrap().forecasts;
-    assert!(
-        forecasts.len() == 1 && forecasts[0].bytes > 1 << 20 && forecasts[0].seconds > 0.0,
-        "{forecasts:?}"
-    );
+    assert!(forecasts.len() == 1 && forecasts[0].bytes > 1 << 20 && forecasts[0].seconds > 0.0, "{forecasts:?}");
     let mut tight = Rig::with_limit(Cache::none(), Some(1 << 20));
     tight.send(run(1, spec));
     let Outcome::Failed(problem) = tight.finish() else { panic!("one megabyte cannot do") };

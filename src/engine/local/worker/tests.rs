@@ -130,9 +130,9 @@ fn the_list_names_built_in_models_first_then_further_ones_once_and_leaves_out_wh
     let built_in: Vec<&str> = BUILTINS.iter().map(|b| b.name).collect();
     assert_eq!(names[..built_in.len()], built_in);
     assert_eq!(names[built_in.len()..], [own.as_str()]);
-    let told = events.iter().any(
-        |e| matches!(e, Event::Notice(n) if n.level == NoticeLevel::Error && n.problem.r#where == broken),
-    );
+    let told = events
+        .iter()
+        .any(|e| matches!(e, Event::Notice(n) if n.level == NoticeLevel::Error && n.problem.r#where == broken));
     assert!(told, "{events:?}");
 }
 
@@ -268,9 +268,7 @@ fn the_summary_comes_before_the_end_and_says_whether_the_run_was_cancelled() {
             rig.send(Command::Cancel { job });
         }
         let events = rig.until(|e| matches!(e, Event::Finished { .. }));
-        let [.., Event::Finding { finding, .. }, Event::Finished { .. }] = &events[..] else {
-            panic!("{events:?}")
-        };
+        let [.., Event::Finding { finding, .. }, Event::Finished { .. }] = &events[..] else { panic!("{events:?}") };
         let Body::Common(Common::Summary(summary)) = &finding.body else { panic!("{finding:?}") };
         assert_eq!(summary.cancelled, cancel);
         assert_eq!(finding.n == 0, cancel, "examples behind it");

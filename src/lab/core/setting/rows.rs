@@ -191,8 +191,7 @@ pub fn models<S: SpecFields + 'static>(help: &'static str) -> Setting<S> {
         |spec: &mut S, known, value| {
             let Value::Marks(on) = value else { return Ok(()) };
             let names = known.names(spec.models());
-            let wanted: Vec<String> =
-                names.into_iter().zip(on).filter(|(_, on)| *on).map(|(n, _)| n).collect();
+            let wanted: Vec<String> = names.into_iter().zip(on).filter(|(_, on)| *on).map(|(n, _)| n).collect();
             let mut models = spec.models().to_vec();
             models.retain(|m| wanted.contains(m));
             let new: Vec<String> = wanted.into_iter().filter(|m| !models.contains(m)).collect();

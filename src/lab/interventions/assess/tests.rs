@@ -190,8 +190,7 @@ fn run_with(other: &[Option<usize>], further: &[Further], judged: &[Vec<Judged>]
     let resamples = Resamples::new(other.len(), 200, 1);
     let at = |k: usize, m: usize| judged[k][m].clone();
     let (values, replicates) = (&[1.0, 2.0], judged.len());
-    assess(&Sweep { values, replicates, judged: &at, other, classes: 2, further }, &resamples, &halves, LEVEL)
-        .unwrap()
+    assess(&Sweep { values, replicates, judged: &at, other, classes: 2, further }, &resamples, &halves, LEVEL).unwrap()
 }
 
 /// S is the mean over the properties, each with the numbers that it has alone; C knows nothing of them.
@@ -209,14 +208,8 @@ fn selectivity_on_several_properties_is_the_mean_of_those_on_each() {
     // The same blocks, so that sums are rounded alike.
     let halves = Halves::new(&other.iter().map(|o| o.unwrap_or(2)).collect::<Vec<_>>(), 20, 1);
     let at = |k: usize, m: usize| alone[k][m].clone();
-    let sweep = Sweep {
-        values: &[1.0, 2.0],
-        replicates: 3,
-        judged: &at,
-        other: &further[0].values,
-        classes: 3,
-        further: &[],
-    };
+    let sweep =
+        Sweep { values: &[1.0, 2.0], replicates: 3, judged: &at, other: &further[0].values, classes: 3, further: &[] };
     let second = assess(&sweep, &Resamples::new(other.len(), 200, 1), &halves, LEVEL).unwrap();
     for m in 0..2 {
         let [s, a, b] = [&both, &first, &second].map(|x| &x.strengths[m]);
@@ -246,8 +239,7 @@ fn a_strength_that_ruins_a_further_property_is_chosen_on_no_half() {
     for row in &mut judged {
         let second = &mut row[1];
         second.scores.completeness.iter_mut().for_each(|c| *c = 0.9 + 0.1 * *c);
-        second.further[0].right =
-            further[0].values.iter().map(|v| Some(f64::from(u8::from(*v == Some(0))))).collect();
+        second.further[0].right = further[0].values.iter().map(|v| Some(f64::from(u8::from(*v == Some(0))))).collect();
     }
     let all = run_with(&other, &further, &judged);
     let best = all.optimum.unwrap();
@@ -266,9 +258,7 @@ fn a_further_property_that_is_ruined_leaves_no_optimum() {
         all.optimum
     );
     assert!(all.optimum.unwrap_err().to_string().contains("does the oracle read animacy better"));
-    assert!(
-        all.strengths.iter().all(|s| s.eligible() == Some(false) && s.readable.as_ref().unwrap().eligible)
-    );
+    assert!(all.strengths.iter().all(|s| s.eligible() == Some(false) && s.readable.as_ref().unwrap().eligible));
     let (other, mut further, judged) = with_further(false);
     for v in &mut further[0].values {
         *v = v.map(|v| v.min(1));
@@ -288,10 +278,7 @@ fn without_the_other_property_there_is_no_optimum() {
     assert!(got.strengths[0].completeness.wide.is_some());
     let other = vec![Some(0); 50];
     let judged = judge(&other, (1, 2), &mut |_, _, _| 0.5, &mut |_, _, _| 0.5, &|_, _, _| 1.0);
-    assert_eq!(
-        run(&other, &[1.0, 2.0], &judged, 40).optimum,
-        Err(NoOptimum::OneValue { values: 1, classes: 2 })
-    );
+    assert_eq!(run(&other, &[1.0, 2.0], &judged, 40).optimum, Err(NoOptimum::OneValue { values: 1, classes: 2 }));
 }
 
 /// Strengths that differ by chance only: the paper's way finds a winner that is too good, the halves do not.

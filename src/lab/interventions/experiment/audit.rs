@@ -115,8 +115,7 @@ fn choice(bench: &Bench, seat: Seat, audits: &[Audit]) -> Result<Option<ChoiceFi
     let best = best.iter().flat_map(|t| &t.run.correct).max().copied().unwrap_or(0);
     let range = |of: &dyn Fn(&Audit) -> f64| {
         let values = audits.iter().map(of);
-        let (lo, hi) =
-            (values.clone().fold(f64::INFINITY, f64::min), values.fold(f64::NEG_INFINITY, f64::max));
+        let (lo, hi) = (values.clone().fold(f64::INFINITY, f64::min), values.fold(f64::NEG_INFINITY, f64::max));
         [lo, hi]
     };
     Ok(Some(ChoiceFinding {
@@ -148,9 +147,7 @@ fn trained_on(bench: &Bench, seat: Seat) -> Result<Material, Fault> {
 fn doubt(bench: &Bench, seat: Seat, accuracy: Estimate, majority: f64) -> Problem {
     let property = bench.property(seat.role());
     let (who, what) = match seat {
-        Seat::Oracle(kind, Roles::Target) => {
-            (format!("{kind} oracle"), "do not trust the completeness that it judges")
-        }
+        Seat::Oracle(kind, Roles::Target) => (format!("{kind} oracle"), "do not trust the completeness that it judges"),
         Seat::Oracle(kind, Roles::Other | Roles::Further(_)) => {
             (format!("{kind} oracle"), "do not trust the selectivity that it judges")
         }

@@ -123,11 +123,7 @@ fn memory(bench: &Bench, limit: Option<u64>) -> Result<Memory, Fault> {
     let loaded = peak().unwrap_or(0);
     if let Some(limit) = limit.filter(|l| loaded > *l) {
         return Err(Fault::Failed(Problem {
-            what: format!(
-                "the program took {} while the model was loaded; the limit is {}",
-                show(loaded),
-                show(limit)
-            ),
+            what: format!("the program took {} while the model was loaded; the limit is {}", show(loaded), show(limit)),
             r#where: "memory limit".into(),
             hint: format!("use --memory-limit {}M, or a smaller model", ((loaded + loaded / 20) >> 20) + 1),
         }));
@@ -173,9 +169,7 @@ fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Stages, Stages), Cance
     let read = unread(bench, store.as_ref()) + twins;
     let states = work.at(STATES);
     states.add(&format!("{READ} {} {}", bench.model.hash(), bench.site.layer), read);
-    to_train(bench, store.as_ref(), MOST_RIVALS, &mut |stage, kind, units| {
-        training.at(stage).add(kind, units)
-    });
+    to_train(bench, store.as_ref(), MOST_RIVALS, &mut |stage, kind, units| training.at(stage).add(kind, units));
     let threads = rayon::current_num_threads() as f64;
     let shape_of_gauge = format!("{} x {}", real_states(bench), bench.model.arch().hidden);
     states.add(&format!("{GAUGE} {shape_of_gauge}"), 1.0);
@@ -221,12 +215,7 @@ fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Stages, Stages), Cance
 
 /// Adds the steps of the probes of a bench that the cache lacks, by stage and kind: the search for the recipes, and the trainings
 /// with `rivals` rivals.
-pub(super) fn to_train(
-    bench: &Bench,
-    store: &dyn Store,
-    rivals: usize,
-    add: &mut dyn FnMut(&str, &str, f64),
-) {
+pub(super) fn to_train(bench: &Bench, store: &dyn Store, rivals: usize, add: &mut dyn FnMut(&str, &str, f64)) {
     let threads = rayon::current_num_threads() as f64;
     let missing: Vec<Seat> =
         bench.seats.iter().copied().filter(|s| store.trained(&bench.search_key(*s)).is_none()).collect();
@@ -310,12 +299,9 @@ impl<'a> Slices<'a> {
         let data = TrainingData::new(split.intervention(), &chunk.h, &labels, classes)?;
         let labelled = Labelled::new(chunk.h.clone(), chunk.target.clone(), classes)?;
         // The rule takes the smallest of equals, which is what is attacked and judged with most of the time.
-        let small = |grid: &Grid| {
-            grid.recipes.iter().map(|r| r.hidden.clone()).min_by_key(|h| h.iter().sum::<usize>())
-        };
+        let small = |grid: &Grid| grid.recipes.iter().map(|r| r.hidden.clone()).min_by_key(|h| h.iter().sum::<usize>());
         let mut rng = stream(bench.seed, "slices of work");
-        let mut net =
-            |grid: &Grid, classes| Mlp::fresh(width, &small(grid).unwrap_or_default(), classes, &mut rng);
+        let mut net = |grid: &Grid, classes| Mlp::fresh(width, &small(grid).unwrap_or_default(), classes, &mut rng);
         let mlp = Probe::from_mlp(net(bench.recipes(), classes));
         let mut oracle = |kind: &OracleKind| {
             let grid = kind.grid(bench.recipes());
@@ -402,8 +388,7 @@ impl<'a> Slices<'a> {
             self.fit(index)?;
         }
         let fits = self.fits.borrow();
-        let (Some((method, _)), Some(fitted)) = (resolve(&bench.spec.methods[index]), fits.get(&index))
-        else {
+        let (Some((method, _)), Some(fitted)) = (resolve(&bench.spec.methods[index]), fits.get(&index)) else {
             return Ok(1.0);
         };
         let chunk = &bench.chunks[0];
@@ -459,8 +444,7 @@ impl<'a> Slices<'a> {
         };
         let values: Vec<f64> = (0..strengths).map(|m| m as f64).collect();
         let classes = bench.labels.other_classes;
-        let sweep =
-            Sweep { values: &values, replicates, judged: &judged, other: &other, classes, further: &further };
+        let sweep = Sweep { values: &values, replicates, judged: &judged, other: &other, classes, further: &further };
         // Each resample costs the same. All of 100,000 took longer here than the run did, and more memory.
         let count = bench.resample_count.min(RESAMPLED);
         let resamples = Resamples::new(other.len(), count, bench.seed);

@@ -29,8 +29,8 @@ impl Bench {
             return Err(refuse(what, "set its file in the setup, or `file` under its [[method]] in a spec"));
         };
         host.poll()?;
-        let given = Given::read(&path)
-            .map_err(|e| refuse(e.to_string(), "`probity states --help` says what it must hold"))?;
+        let given =
+            Given::read(&path).map_err(|e| refuse(e.to_string(), "`probity states --help` says what it must hold"))?;
         let held = match &given.content {
             Content::Directions(d) => format!("{} directions of size {}", d.rows(), d.cols()),
             Content::States(s) => format!("{} x {} states of size {}", s.len(), s[0].rows(), s[0].cols()),
@@ -39,14 +39,8 @@ impl Bench {
         if let Content::States(states) = &given.content
             && states[0].rows() != all
         {
-            let what = format!(
-                "{named}: its `states` have {} rows, the experiment {all} examples",
-                states[0].rows()
-            );
-            return Err(refuse(
-                what,
-                "regenerate the table with `probity states` from this spec, then edit it",
-            ));
+            let what = format!("{named}: its `states` have {} rows, the experiment {all} examples", states[0].rows());
+            return Err(refuse(what, "regenerate the table with `probity states` from this spec, then edit it"));
         }
         let what = format!("{named}: {held}, SHA-256 {}", given.sha256.get(..12).unwrap_or_default());
         let place = format!("method {}", method.id());

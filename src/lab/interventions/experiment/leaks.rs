@@ -67,13 +67,7 @@ fn oracle_rows(bench: &Bench, host: &mut Host<'_>) -> Result<Vec<Chunk>, Fault> 
     Ok(chunks)
 }
 
-fn one(
-    bench: &mut Bench,
-    sweep: &Sweep,
-    rows: &[Chunk],
-    value: f64,
-    host: &mut Host<'_>,
-) -> Result<(), Fault> {
+fn one(bench: &mut Bench, sweep: &Sweep, rows: &[Chunk], value: f64, host: &mut Host<'_>) -> Result<(), Fault> {
     let named = sweep.named();
     let fit = bench.fit(0, named.method, sweep.options(), host)?;
     let classes = bench.labels.target_classes;

@@ -77,13 +77,8 @@ impl Counts {
         let table = self.test * self.resamples;
         let table = if table <= RESAMPLE_TABLE { table } else { self.threads * self.test };
         let test = 2 * self.test * row + self.continued * row;
-        let judging = 2 * some
-            + test
-            + table
-            + 3 * self.test.min(4096) * row
-            + 96 * self.test
-            + self.scores()
-            + self.gauge();
+        let judging =
+            2 * some + test + table + 3 * self.test.min(4096) * row + 96 * self.test + self.scores() + self.gauge();
         // Changed and unchanged states of a part, as chunks, gathered, and as training data.
         let leaking = if self.leaks { 8 * some + 2 * test + self.draws() } else { 0 };
         let phase = (reading.max(placing).max(training).max(judging).max(leaking) as f64 * HELD) as usize;
@@ -104,8 +99,7 @@ impl Counts {
     /// Scores of the first replicate of every method and of all replicates of one; its assessment: columns, and what every
     /// statistic is in every resample.
     fn scores(&self) -> usize {
-        let (most, all) =
-            (self.strengths.iter().copied().max().unwrap_or(0), self.strengths.iter().sum::<usize>());
+        let (most, all) = (self.strengths.iter().copied().max().unwrap_or(0), self.strengths.iter().sum::<usize>());
         let curves = most * self.replicates;
         let tallies = self.oracles * (all + curves) * self.tally() * self.test;
         // Two columns and one for each value of a property, with three at most.
@@ -260,11 +254,9 @@ mod tests {
         let pass = |_: usize| 1 << 20;
         let problem = counts(100_000).plan(50 << 20, Some(100 << 20), pass).unwrap_err();
         assert!(problem.what.contains("limit is 100.0 MB"), "{problem}");
-        let n: usize =
-            problem.hint.split("examples = ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+        let n: usize = problem.hint.split("examples = ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
         assert!(counts(n).plan(50 << 20, Some(100 << 20), pass).is_ok(), "{problem}");
-        let megabytes: u64 =
-            problem.hint.split("limit ").nth(1).unwrap().trim_end_matches('M').parse().unwrap();
+        let megabytes: u64 = problem.hint.split("limit ").nth(1).unwrap().trim_end_matches('M').parse().unwrap();
         assert!(counts(100_000).plan(50 << 20, Some(megabytes << 20), pass).is_ok(), "{problem}");
         let hopeless = counts(1000).plan(50 << 20, Some(1 << 20), pass).unwrap_err();
         assert!(hopeless.hint.contains("alone take"), "{hopeless}");

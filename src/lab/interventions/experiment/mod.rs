@@ -169,19 +169,13 @@ impl Experiment<Kind, Question> for Run {
         Ok(list)
     }
 
-    fn answer(
-        &mut self,
-        question: &Question,
-        share: Share,
-        host: &mut Host<'_>,
-    ) -> Result<Vec<Finding>, Fault> {
+    fn answer(&mut self, question: &Question, share: Share, host: &mut Host<'_>) -> Result<Vec<Finding>, Fault> {
         let question::Question::Point(point) = question;
-        let bench =
-            self.benches.iter_mut().find(|b| b.model.name() == point.model).ok_or_else(|| Problem {
-                what: format!("`{}` has no results yet", point.model),
-                r#where: "point".into(),
-                hint: "run the experiment with this model".into(),
-            })?;
+        let bench = self.benches.iter_mut().find(|b| b.model.name() == point.model).ok_or_else(|| Problem {
+            what: format!("`{}` has no results yet", point.model),
+            r#where: "point".into(),
+            hint: "run the experiment with this model".into(),
+        })?;
         point::answer(bench, point, share, host)
     }
 
@@ -212,11 +206,7 @@ impl Run {
         for sweep in &mut sweeps {
             sweep.begin(bench, host)?;
         }
-        host.stage(
-            format!("{}: all test examples", bench.model.name()),
-            "ex",
-            bench.states_of(bench.test.len()),
-        );
+        host.stage(format!("{}: all test examples", bench.model.name()), "ex", bench.states_of(bench.test.len()));
         bench.read_rest(host)?;
         let replicates = (2..=self.spec.probe.replicates).map(Which::Replicate);
         let rivals = (1..=bench.rival_count()).map(Which::Rival);

@@ -46,15 +46,12 @@ pub(crate) fn answer(
         let hint = "run the experiment with it".into();
         return Err(Problem { what, r#where: "point".into(), hint }.into());
     }
-    let method = find(&request.method).ok_or_else(|| {
-        problem(&format!("there is no method `{}`", request.method), "point", "pick one of the list")
-    })?;
+    let method = find(&request.method)
+        .ok_or_else(|| problem(&format!("there is no method `{}`", request.method), "point", "pick one of the list"))?;
     let options = Options::new(method, request.options.iter().map(|(k, v)| (k.as_str(), *v)))?;
     if bench.panels.is_empty() {
         let what = format!("no probe of {} is trained yet", request.model);
-        return Err(
-            Problem { what, r#where: "point".into(), hint: "wait for the first estimate".into() }.into()
-        );
+        return Err(Problem { what, r#where: "point".into(), hint: "wait for the first estimate".into() }.into());
     }
     let named = Named { method, key: MethodKey::new(&request.method, &request.options) };
     let chunks = if share == Share::Quick { 1 } else { bench.chunks.len() };
@@ -118,12 +115,7 @@ fn judge(
 }
 
 /// The state of one test example's twin, for methods that need it.
-fn method_twins(
-    bench: &mut Bench,
-    named: &Named,
-    index: usize,
-    host: &mut Host<'_>,
-) -> Result<Option<Matrix>, Fault> {
+fn method_twins(bench: &mut Bench, named: &Named, index: usize, host: &mut Host<'_>) -> Result<Option<Matrix>, Fault> {
     if named.method.needs().twins { bench.twin_states(index..index + 1, host).map(Some) } else { Ok(None) }
 }
 

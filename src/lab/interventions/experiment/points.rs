@@ -128,8 +128,7 @@ pub(crate) fn baseline_of<'a>(
             };
             count_c += completeness.len();
             c += completeness.iter().sum::<f64>();
-            let seen =
-                std::iter::once((&sight.other, &chunk.other)).chain(sight.further.iter().zip(&chunk.further));
+            let seen = std::iter::once((&sight.other, &chunk.other)).chain(sight.further.iter().zip(&chunk.further));
             for (((seen, labels), answer), (s, count)) in seen.zip(&answers).zip(&mut floors) {
                 let Some(answer) = *answer else { continue };
                 let floor = selectivity_floor(seen, answer);
@@ -262,12 +261,7 @@ fn confusion(tallies: &[&Tally]) -> Vec<Vec<f64>> {
 }
 
 /// Behaviour of the model after one strength, mean over the trainings of the method.
-pub(crate) fn behaviour(
-    bench: &mut Bench,
-    named: &Named,
-    value: f64,
-    behaved: &[&Behaved],
-) -> Option<(Kind, usize)> {
+pub(crate) fn behaviour(bench: &mut Bench, named: &Named, value: f64, behaved: &[&Behaved]) -> Option<(Kind, usize)> {
     let n = behaved.first().map(|b| b.len()).filter(|n| *n > 0)?;
     let level = bench.label.level();
     let resamples = bench.resamples(n);
@@ -275,9 +269,8 @@ pub(crate) fn behaviour(
         let b = behaved[j / COLUMNS];
         [&b.flipped, &b.before, &b.after, &b.rank_before, &b.rank_after][j % COLUMNS][i]
     });
-    let means: Vec<f64> = (0..columns.cols())
-        .map(|j| columns.iter_rows().map(|row| f64::from(row[j])).sum::<f64>() / n as f64)
-        .collect();
+    let means: Vec<f64> =
+        (0..columns.cols()).map(|j| columns.iter_rows().map(|row| f64::from(row[j])).sum::<f64>() / n as f64).collect();
     let apart = Matrix::from_fn(n, columns.cols(), |i, j| columns.row(i)[j] - means[j] as f32);
     let all = [(0..n).collect::<Vec<usize>>()];
     let drawn: Vec<Vec<f64>> = resamples.block_sums(&apart, &all, |_, sums| {
@@ -285,8 +278,7 @@ pub(crate) fn behaviour(
     });
     let banded = |which: usize| {
         let theta: Vec<f64> = means.iter().skip(which).step_by(COLUMNS).copied().collect();
-        let draws: Vec<f64> =
-            drawn.iter().flat_map(|row| row.iter().skip(which).step_by(COLUMNS)).copied().collect();
+        let draws: Vec<f64> = drawn.iter().flat_map(|row| row.iter().skip(which).step_by(COLUMNS)).copied().collect();
         let column = |j: usize| columns.iter_rows().map(move |row| row[COLUMNS * j + which]);
         let constant = (0..theta.len()).all(|j| column(j).all(|v| v == columns.row(0)[COLUMNS * j + which]));
         let bands = Bands::new(&theta, &draws, level);

@@ -107,11 +107,8 @@ pub(crate) struct Bench {
 
 /// Resolves the run's layers (and the map's) in a model with `layers` layers.
 fn places(spec: &Spec, layers: usize) -> Result<(Site, Vec<usize>), Problem> {
-    let place = |what: String| Problem {
-        what,
-        r#where: "site".into(),
-        hint: "set site.layer and site.oracle_layer".into(),
-    };
+    let place =
+        |what: String| Problem { what, r#where: "site".into(), hint: "set site.layer and site.oracle_layer".into() };
     let layer = spec.site.layer.resolve(layers).map_err(place)?;
     let oracle_layer = spec.site.oracle_layer.map_or(Ok(layer), |l| l.resolve(layers)).map_err(place)?;
     if oracle_layer < layer {
@@ -144,8 +141,7 @@ impl Bench {
         let labels = labels.with(task, spec.task.further(), &examples.examples, which);
         let split = Split::new(stimuli.list.len(), spec.seed)?;
         one_valued(&labels, &split)?;
-        let test: Vec<usize> =
-            split.test().rows().iter().copied().filter(|r| labels.target[*r].is_some()).collect();
+        let test: Vec<usize> = split.test().rows().iter().copied().filter(|r| labels.target[*r].is_some()).collect();
         let key = format!(
             "v{PROBE_VERSION}|{}|{}|{}|{}|seed {}|target {}",
             model.hash(),
@@ -252,9 +248,7 @@ impl Bench {
 
     /// True if the model can be asked which of two forms it would say.
     pub(crate) fn asks(&self) -> bool {
-        self.model.has_head()
-            && self.labels.target_classes == 2
-            && self.stimuli.list.iter().all(|s| s.forms.is_some())
+        self.model.has_head() && self.labels.target_classes == 2 && self.stimuli.list.iter().all(|s| s.forms.is_some())
     }
 
     /// The grid from which perceptrons are chosen.
@@ -400,8 +394,7 @@ impl Bench {
 fn one_valued(labels: &PropertyLabels, split: &Split) -> Result<(), Problem> {
     for f in &labels.further {
         let oracle = split.oracle().train().iter().chain(split.oracle().validation());
-        for (who, rows) in
-            [("oracle", oracle.copied().collect::<Vec<usize>>()), ("test", split.test().rows().to_vec())]
+        for (who, rows) in [("oracle", oracle.copied().collect::<Vec<usize>>()), ("test", split.test().rows().to_vec())]
         {
             let mut seen: Vec<usize> = rows.iter().filter_map(|r| f.values[*r]).collect();
             seen.sort_unstable();

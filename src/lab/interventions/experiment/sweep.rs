@@ -63,16 +63,9 @@ pub(crate) struct Concluded {
 /// Readies a method of the spec.
 pub(crate) fn open(spec: &MethodSpec, method: &'static dyn Method) -> Result<Sweep, Fault> {
     let options = Options::new(method, spec.options.iter().map(|(k, v)| (k.as_str(), *v)))?;
-    let mut values =
-        if spec.values.is_empty() { method.parameter().grid.to_vec() } else { spec.values.clone() };
+    let mut values = if spec.values.is_empty() { method.parameter().grid.to_vec() } else { spec.values.clone() };
     values.sort_by(f64::total_cmp);
-    Ok(Sweep {
-        named: Named { method, key: spec.key() },
-        options,
-        values,
-        seen: Vec::new(),
-        first_seconds: 0.0,
-    })
+    Ok(Sweep { named: Named { method, key: spec.key() }, options, values, seen: Vec::new(), first_seconds: 0.0 })
 }
 
 impl Sweep {
@@ -101,8 +94,7 @@ impl Sweep {
         let title = self.named.method.title();
         let fit = bench.fit(0, self.named.method, &self.options, host)?;
         bench.gauge(host)?;
-        let share =
-            bench.chunks[0].len() as f64 / bench.judged(bench.spec.probe.replicates, MOST_RIVALS) as f64;
+        let share = bench.chunks[0].len() as f64 / bench.judged(bench.spec.probe.replicates, MOST_RIVALS) as f64;
         let seconds = bench.stages.of(&sweep_of(&self.named.key)) * share;
         host.stage(format!("{}: {title} first estimate", bench.model.name()), "point", seconds);
         let then = host.elapsed();
@@ -361,13 +353,7 @@ impl Sweep {
         Ok(out)
     }
 
-    fn points(
-        &self,
-        bench: &Bench,
-        o: usize,
-        strengths: &[Strength],
-        base: &Baseline,
-    ) -> Vec<ReliabilityFinding> {
+    fn points(&self, bench: &Bench, o: usize, strengths: &[Strength], base: &Baseline) -> Vec<ReliabilityFinding> {
         let each = strengths.iter().enumerate();
         each.map(|(i, s)| {
             let tallies: Vec<&Tally> = self.seen.iter().map(|seen| &seen.tallies[i][o]).collect();

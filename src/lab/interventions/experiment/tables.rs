@@ -80,31 +80,14 @@ fn describe(data: &Tagged<DataFinding>) -> Vec<String> {
     [printable_label(&line)].into_iter().chain(further).chain(source).collect()
 }
 
-const PROBE_HEAD: [&str; 8] = [
-    "role",
-    "property",
-    "classifier",
-    "accuracy",
-    "of replicates",
-    "majority",
-    "calibration error",
-    "equals",
-];
+const PROBE_HEAD: [&str; 8] =
+    ["role", "property", "classifier", "accuracy", "of replicates", "majority", "calibration error", "equals"];
 
 fn probes(results: &Results, model: &str) -> Vec<Vec<String>> {
     let mine = results.probes.iter().filter(|p| p.model == model);
     mine.map(|p| {
-        let ProbeFinding {
-            role,
-            property,
-            classifier,
-            oracle,
-            accuracy,
-            majority,
-            calibration_error,
-            choice,
-            ..
-        } = &p.value;
+        let ProbeFinding { role, property, classifier, oracle, accuracy, majority, calibration_error, choice, .. } =
+            &p.value;
         let role = match (role, oracle) {
             (ProbeRole::Oracle, Some(kind)) => format!("{kind} oracle"),
             (ProbeRole::Oracle, None) => "oracle".into(),
@@ -140,13 +123,12 @@ const OPTIMUM_HEAD: [&str; 8] = [
 fn optima(results: &Results, model: &str) -> Vec<Vec<String>> {
     let mine = results.optima.iter().filter(|o| o.model == model);
     let found = mine.map(|o| {
-        let OptimumFinding { oracle, parameter, value, completeness, selectivity, reliability, how, .. } =
-            &o.value;
+        let OptimumFinding { oracle, parameter, value, completeness, selectivity, reliability, how, .. } = &o.value;
         let end = how.at_end.map_or("", |_| " (end of the grid)");
         let range = reliability.range.map_or_else(|| "-".into(), span);
         let paper = how.paper.as_ref();
-        let paper = paper
-            .map_or_else(|| "-".into(), |p| format!("{} at {}", score(p.reliability.mean), short(p.value)));
+        let paper =
+            paper.map_or_else(|| "-".into(), |p| format!("{} at {}", score(p.reliability.mean), short(p.value)));
         vec![
             o.value.method_key().title(),
             oracle.to_string(),
@@ -221,8 +203,7 @@ fn verdicts(results: &Results, model: &str) -> Vec<Vec<String>> {
                 oracle.to_string(),
                 format!("{} {} {}", v.a.title(), v.verb(), v.b.title()),
                 score(v.p_greater),
-                v.difference
-                    .map_or("-".into(), |d| format!("{} [{}, {}]", score(d.mean), score(d.lo), score(d.hi))),
+                v.difference.map_or("-".into(), |d| format!("{} [{}, {}]", score(d.mean), score(d.lo), score(d.hi))),
                 v.p.map_or("-".into(), probability),
                 v.holm_p.map_or("-".into(), probability),
                 v.turns_with.join(", "),
@@ -336,14 +317,9 @@ mod tests {
 
     #[test]
     fn scores_are_written_as_in_the_papers() {
-        for (value, text) in [
-            (0.5518, ".552"),
-            (1.0, "1.000"),
-            (0.0, ".000"),
-            (-0.0001, ".000"),
-            (-0.25, "-.250"),
-            (0.9996, "1.000"),
-        ] {
+        for (value, text) in
+            [(0.5518, ".552"), (1.0, "1.000"), (0.0, ".000"), (-0.0001, ".000"), (-0.25, "-.250"), (0.9996, "1.000")]
+        {
             assert_eq!(score(value), text);
         }
     }

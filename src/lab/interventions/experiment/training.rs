@@ -188,19 +188,13 @@ impl Bench {
     }
 
     /// Trains or recalls panels, all that is missing as one batch, the earlier panels first, and adds them to the bench.
-    pub(crate) fn train_panels(
-        &mut self,
-        list: &[Which],
-        seats: &[Seat],
-        host: &mut Host<'_>,
-    ) -> Result<(), Fault> {
+    pub(crate) fn train_panels(&mut self, list: &[Which], seats: &[Seat], host: &mut Host<'_>) -> Result<(), Fault> {
         let mut found: Vec<Option<Seated>> = Vec::new();
         let mut missing: Vec<(usize, Seat, Which)> = Vec::new();
         for which in list {
             for seat in seats {
                 let key = self.panel_key(*seat, *which);
-                let stored =
-                    key.and_then(|k| host.store().trained(&k)).and_then(|b| Seated::from_bytes(*seat, &b));
+                let stored = key.and_then(|k| host.store().trained(&k)).and_then(|b| Seated::from_bytes(*seat, &b));
                 if stored.is_none() {
                     missing.push((found.len(), *seat, *which));
                 }
@@ -239,9 +233,7 @@ impl Bench {
             let streams = purpose(&self.labels, seat.role(), &seat.classifier(), seed);
             let streams = streams.replicate(which.stream());
             jobs.extend(match seat {
-                Seat::Oracle(_, role) => {
-                    oracle.as_ref().map(|d| Job::new(d.of(*role), &recipe, most, &streams))
-                }
+                Seat::Oracle(_, role) => oracle.as_ref().map(|d| Job::new(d.of(*role), &recipe, most, &streams)),
                 Seat::Attacked => material.as_ref().map(|d| Job::new(d, &recipe, most, &streams)),
             });
         }
@@ -274,8 +266,7 @@ impl Bench {
             self.seats.push(Seat::Attacked);
         }
         self.choose_recipes(host)?;
-        let bare: Vec<usize> =
-            (0..self.panels.len()).filter(|i| self.panels[*i].attacked.is_none()).collect();
+        let bare: Vec<usize> = (0..self.panels.len()).filter(|i| self.panels[*i].attacked.is_none()).collect();
         let list: Vec<(usize, Seat, Which)> =
             bare.iter().map(|i| (*i, Seat::Attacked, self.panels[*i].which)).collect();
         for (at, probe) in self.train_missing(&list, host)? {

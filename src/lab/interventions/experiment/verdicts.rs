@@ -39,8 +39,7 @@ pub(crate) fn compare(
             turned.push((format!("{name} oracle"), rankings[o].turns(&rankings[other])));
         }
         for r in 0..concluded.iter().filter_map(|c| c.get(o)).map(|c| c.rivals.len()).min().unwrap_or(0) {
-            let draws: Vec<&Draws> =
-                concluded.iter().filter_map(|c| c.get(o)).map(|c| &c.rivals[r]).collect();
+            let draws: Vec<&Draws> = concluded.iter().filter_map(|c| c.get(o)).map(|c| &c.rivals[r]).collect();
             turned.push((format!("recipe {}", r + 1), rankings[o].turns(&Ranking::new(&draws, seed))));
         }
         report(bench, sweeps, *kind, (&rankings[o], &draws_under(o)), &turned, host)?;
@@ -102,8 +101,7 @@ fn report(
     let order = ranking.order.iter().enumerate();
     let pairs: Vec<(usize, usize)> =
         order.flat_map(|(place, a)| ranking.order[place + 1..].iter().map(|b| (*a, *b))).collect();
-    let contrasts: Vec<Option<Contrast>> =
-        pairs.iter().map(|(a, b)| contrast(draws[*a], draws[*b])).collect();
+    let contrasts: Vec<Option<Contrast>> = pairs.iter().map(|(a, b)| contrast(draws[*a], draws[*b])).collect();
     let tested: Vec<f64> = contrasts.iter().flatten().map(Contrast::p).collect();
     let mut adjusted = holm(&tested).into_iter();
     for ((a, b), contrast) in pairs.into_iter().zip(contrasts) {
@@ -166,11 +164,7 @@ mod tests {
         let joined = compared_of(&label.finding(2400, true, 1.0, Kind::Versus(versus))).unwrap();
         assert_eq!(
             (joined.what.as_str(), joined.question.as_str(), joined.p),
-            (
-                "PGD against INLP: reliability, mlp oracle, bert-mini",
-                "reliability, mlp oracle, bert-mini",
-                0.04
-            )
+            ("PGD against INLP: reliability, mlp oracle, bert-mini", "reliability, mlp oracle, bert-mini", 0.04)
         );
         let some: Banded = Estimate::exact(0.5).into();
         let behaviour = |told| {

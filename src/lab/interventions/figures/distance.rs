@@ -12,12 +12,7 @@ use stats::Estimate;
 
 /// Distances from real states in units of the unchanged states' own, against the strength of one method in one model. None
 /// where nothing was measured.
-pub fn distance(
-    results: &Results,
-    engine: Option<&EngineInfo>,
-    model: &str,
-    method: &MethodKey,
-) -> Option<Figure> {
+pub fn distance(results: &Results, engine: Option<&EngineInfo>, model: &str, method: &MethodKey) -> Option<Figure> {
     let mine = results.distances.iter().filter(|d| d.model == model && d.value.method_key() == *method);
     let mut points: Vec<&Tagged<DistanceFinding>> = mine.collect();
     points.sort_by(|a, b| a.value.value.total_cmp(&b.value.value));

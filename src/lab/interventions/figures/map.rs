@@ -35,8 +35,7 @@ pub fn map(
         Some(value) => format!("{layer} ({})", short(value)),
         None => layer.to_string(),
     };
-    let mut provenance =
-        provenance_of(results, engine, model, map.cells().iter().map(|c| (*c, &c.value.point)));
+    let mut provenance = provenance_of(results, engine, model, map.cells().iter().map(|c| (*c, &c.value.point)));
     let how = first.value.strength.title();
     provenance.entries.push(("strength".into(), format!("{how} (beside each layer)")));
     let reasons = map.layers.iter().filter_map(|l| Some((l, map.reason(*l)?)));

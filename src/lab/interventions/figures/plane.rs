@@ -70,12 +70,7 @@ impl<'a> Rated<'a> {
 /// Completeness against selectivity of all methods of one model and oracle, the strength of the highest reliability
 /// starred, with lines of equal reliability, the front of all settings and its knee; dominated and unrated settings are
 /// faint. `None` if there is no point.
-pub fn pareto(
-    results: &Results,
-    engine: Option<&EngineInfo>,
-    model: &str,
-    oracle: OracleKind,
-) -> Option<Figure> {
+pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracle: OracleKind) -> Option<Figure> {
     let mine = |c: &&Curve| c.key.model == model && c.key.oracle == oracle && !c.points.is_empty();
     let drawn: Vec<&Curve> = results.curves.iter().filter(mine).collect();
     let first = *drawn.first()?;
@@ -198,9 +193,7 @@ mod tests {
         assert_eq!((guides, figure.layers.len()), (4, 4 + 4 + 2 + 1));
         let Layer::Guide(Guide { points, .. }) = equal_reliability(0.4) else { unreachable!() };
         assert!(points.iter().all(|(c, s)| (2.0 * c * s / (c + s) - 0.4).abs() < 1e-12));
-        assert!(
-            points.iter().all(|(c, s)| (0.0..=1.0 + 1e-12).contains(c) && (0.0..=1.0 + 1e-12).contains(s))
-        );
+        assert!(points.iter().all(|(c, s)| (0.0..=1.0 + 1e-12).contains(c) && (0.0..=1.0 + 1e-12).contains(s)));
     }
 
     #[test]
@@ -224,14 +217,8 @@ mod tests {
         assert!(dominated > 0 && rated.front.count(Standing::Open) > 0, "{}", rated.counts());
         let csv = String::from_utf8(render(&figure, Format::Csv, &Options::default()).unwrap()).unwrap();
         assert_eq!(csv.lines().filter(|l| l.ends_with(",faint")).count(), dominated);
-        assert!(
-            csv.contains(&format!("# front: {dominated} of 108 settings dominated"))
-                && csv.contains("# rule: ")
-        );
-        assert!(
-            rated.is_mixed()
-                && csv.contains("# completeness: of counterfactual methods toward another value")
-        );
+        assert!(csv.contains(&format!("# front: {dominated} of 108 settings dominated")) && csv.contains("# rule: "));
+        assert!(rated.is_mixed() && csv.contains("# completeness: of counterfactual methods toward another value"));
         let mut alike = results.clone();
         alike.curves.retain(|c| c.key.method.name != "inlp");
         assert!(!Rated::of(&alike, "bert-mini", OracleKind::Mlp).is_mixed());

@@ -44,12 +44,10 @@ impl Hard {
     /// Fits a method with few steps and applies it at the ends of its grid and at its default. `None` where it refuses a property
     /// with more than two values.
     fn apply(&self, method: &dyn Method) -> Option<Vec<Matrix>> {
-        let few =
-            [("steps", 20.0), ("round", 20.0), ("further", 2.0), ("queries", 30.0), ("iterations", 5.0)];
+        let few = [("steps", 20.0), ("round", 20.0), ("further", 2.0), ("queries", 30.0), ("iterations", 5.0)];
         let has = |name: &str| method.settings().iter().any(|s| s.name == name);
         let options = Options::new(method, few.into_iter().filter(|(name, _)| has(name))).unwrap();
-        let data =
-            FitData { mlp: Some(&self.probe), given: Some(self.given(method)), ..FitData::new(&self.data) };
+        let data = FitData { mlp: Some(&self.probe), given: Some(self.given(method)), ..FitData::new(&self.data) };
         let fitted = match method.fit(&data, &options, &mut NoPulse) {
             Err(InterventionError::NotBinary { .. }) => return None,
             fitted => fitted.unwrap_or_else(|e| panic!("{}: {e}", method.id())),
@@ -66,8 +64,7 @@ impl Hard {
             assert!(matches!(refused, Err(InterventionError::Value { .. })), "{} at {bad}", method.id());
         }
         let values = [p.min, p.default, *p.grid.last().unwrap()];
-        let moved =
-            values.map(|v| prepared.at(v, &mut NoPulse).unwrap_or_else(|e| panic!("{}: {e}", method.id())));
+        let moved = values.map(|v| prepared.at(v, &mut NoPulse).unwrap_or_else(|e| panic!("{}: {e}", method.id())));
         for m in &moved {
             assert!(m.is_finite() && (m.rows(), m.cols()) == (x.rows(), x.cols()), "{}", method.id());
         }

@@ -89,9 +89,7 @@ pub fn pgd<T: Real>(
         .zip(classes.par_chunks(CHUNK))
         .try_for_each_init(
             || Walkers::new(mlp),
-            |walkers, ((out, (h, first)), classes)| {
-                walkers.run(mlp, out, h, (first, classes, aim), schedule, &pulse)
-            },
+            |walkers, ((out, (h, first)), classes)| walkers.run(mlp, out, h, (first, classes, aim), schedule, &pulse),
         )?;
     Ok(moved)
 }
@@ -243,8 +241,7 @@ mod tests {
     fn leaving_early_changes_nothing() {
         let (n, d) = (3 * CHUNK + 7, 5);
         let mut rng = stream(1, "attack");
-        let mut values =
-            |count: usize| -> Vec<f64> { (0..count).map(|_| 2.0 * unit(&mut rng) - 1.0).collect() };
+        let mut values = |count: usize| -> Vec<f64> { (0..count).map(|_| 2.0 * unit(&mut rng) - 1.0).collect() };
         let layers = [(d, 9), (9, 3)]
             .map(|(i, o)| Layer { weight: Dense::from_vec(i, o, values(i * o)).unwrap(), bias: values(o) });
         let mlp = Mlp::from_layers(layers.to_vec()).unwrap();
@@ -272,8 +269,7 @@ mod tests {
             assert!(far < 1e-12, "epsilon {epsilon}, {steps} steps: {far}");
             // The smallest radius is over well before its steps are.
             assert!(beats <= total && (epsilon != 0.01 || beats < total / 2), "{beats} of {total}");
-            let again =
-                alone.install(|| pgd(&mlp, &h, (&classes, aim), &first, schedule, &mut NoPulse).unwrap());
+            let again = alone.install(|| pgd(&mlp, &h, (&classes, aim), &first, schedule, &mut NoPulse).unwrap());
             assert_eq!(again, got);
         }
     }

@@ -172,10 +172,7 @@ mod tests {
         for classes in [2, 3] {
             let s = sample(classes);
             for epsilon in [0.02, 0.1, 0.3, 0.8] {
-                assert!(
-                    identical(&at(&s, &AutoAttack, epsilon), &plain(&s, epsilon)),
-                    "{classes}, {epsilon}"
-                );
+                assert!(identical(&at(&s, &AutoAttack, epsilon), &plain(&s, epsilon)), "{classes}, {epsilon}");
             }
         }
     }
@@ -207,8 +204,7 @@ mod tests {
             let fitted = method.fit(&s.fit_data(), &options(method), &mut NoPulse).unwrap();
             let targets = s.targets();
             let mut rows = fitted.on(&s.test, &targets, &mut NoPulse).unwrap();
-            let stopped =
-                rows.at(0.1, &mut |done: usize, _: usize| if done < 3 { Ok(()) } else { Err(Cancelled) });
+            let stopped = rows.at(0.1, &mut |done: usize, _: usize| if done < 3 { Ok(()) } else { Err(Cancelled) });
             assert!(stopped.is_err(), "{}", method.id());
         }
     }

@@ -100,15 +100,13 @@ impl Attack for Search {
     ) -> Result<Vec<Option<Vec<f32>>>, Cancelled> {
         // Whole groups of rows at a time, so that a row's point does not depend on which others stood when it was first asked for:
         // products of batches are rounded by their size.
-        let mut wanted: Vec<usize> =
-            rows.iter().filter(|r| !self.found.contains_key(r)).map(|r| r / CHUNK).collect();
+        let mut wanted: Vec<usize> = rows.iter().filter(|r| !self.found.contains_key(r)).map(|r| r / CHUNK).collect();
         wanted.dedup();
         let of = |group: usize| group * CHUNK..((group + 1) * CHUNK).min(field.h.rows());
         let standing = |group| of(group).filter(|r| field.stands(*r)).collect();
         let groups: Vec<Vec<usize>> = wanted.into_iter().map(standing).collect();
         let pulse = SharedPulse::new(pulse, groups.len() * self.iterations);
-        let found: Result<Vec<_>, Cancelled> =
-            groups.par_iter().map(|rows| self.chunk(field, rows, &pulse)).collect();
+        let found: Result<Vec<_>, Cancelled> = groups.par_iter().map(|rows| self.chunk(field, rows, &pulse)).collect();
         self.found.extend(groups.into_iter().flatten().zip(found?.into_iter().flatten()));
         let within = |n: &Nearest| (n.distance <= epsilon).then(|| n.point.clone());
         Ok(rows.iter().map(|r| self.found.get(r).and_then(Option::as_ref).and_then(within)).collect())
@@ -283,8 +281,7 @@ mod tests {
     #[test]
     fn it_is_exact_on_a_linear_probe() {
         let mut rng = stream(8, "fab");
-        let mut draw =
-            |n: usize| -> Vec<f32> { (0..n).map(|_| (2.0 * unit(&mut rng) - 1.0) as f32).collect() };
+        let mut draw = |n: usize| -> Vec<f32> { (0..n).map(|_| (2.0 * unit(&mut rng) - 1.0) as f32).collect() };
         let weight = Dense::from_vec(6, 2, draw(12)).unwrap();
         let mlp = Mlp::from_layers(vec![Layer { weight, bias: draw(2) }]).unwrap();
         let h = Matrix::from_vec(30, 6, draw(180)).unwrap();

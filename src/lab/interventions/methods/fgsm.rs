@@ -132,9 +132,6 @@ mod tests {
         let n = s.test.rows();
         assert!(matches!(on(&s.test, &[0]), Some(InterventionError::Shape { .. })));
         assert!(matches!(on(&Matrix::zeros(n, 3), &vec![0; n]), Some(InterventionError::Shape { .. })));
-        assert!(matches!(
-            on(&s.test, &vec![2; n]),
-            Some(InterventionError::Target { row: 0, target: 2, .. })
-        ));
+        assert!(matches!(on(&s.test, &vec![2; n]), Some(InterventionError::Target { row: 0, target: 2, .. })));
     }
 }

@@ -112,8 +112,7 @@ impl Directions {
         pulse: &mut dyn Pulse,
     ) -> Result<Self, InterventionError> {
         let train = data.data.train();
-        let settings =
-            Settings { c: options.real("c"), intercept: options.flag("intercept"), ..Settings::default() };
+        let settings = Settings { c: options.real("c"), intercept: options.flag("intercept"), ..Settings::default() };
         let least = options.real("min_accuracy");
         let gram = Gram::new(train.x());
         let mut found = Self::none(train.x().cols(), train.classes());
@@ -259,13 +258,10 @@ mod tests {
             }
             let train = s.data.train();
             let removed = d.subspace(4).unwrap();
-            let fresh =
-                Logistic::fit(train, &Gram::new(train.x()), &removed, &Settings::default(), &mut || Ok(()));
+            let fresh = Logistic::fit(train, &Gram::new(train.x()), &removed, &Settings::default(), &mut || Ok(()));
             let after = fresh.unwrap().model.accuracy(train);
-            let before = Logistic::fit_plain(train, &Settings::default(), &mut || Ok(()))
-                .unwrap()
-                .model
-                .accuracy(train);
+            let before =
+                Logistic::fit_plain(train, &Settings::default(), &mut || Ok(())).unwrap().model.accuracy(train);
             assert!(before > train.majority() + 0.2, "{before}");
             assert!(after < train.majority() + 0.06, "{after} against {}", train.majority());
         }
@@ -314,9 +310,7 @@ mod tests {
         let fitted = Inlp.fit(&s.fit_data(), &Options::defaults(&Inlp), &mut NoPulse).unwrap();
         let bytes = fitted.to_bytes();
         let again = Inlp.load(&bytes, &Options::defaults(&Inlp)).unwrap();
-        let at = |f: &dyn Fitted| {
-            f.on(&s.test, &s.targets(), &mut NoPulse).unwrap().at(3.0, &mut NoPulse).unwrap()
-        };
+        let at = |f: &dyn Fitted| f.on(&s.test, &s.targets(), &mut NoPulse).unwrap().at(3.0, &mut NoPulse).unwrap();
         assert!(identical(&at(&*fitted), &at(&*again)));
         assert!(Inlp.load(&bytes[1..], &Options::defaults(&Inlp)).is_err());
     }

@@ -118,12 +118,7 @@ impl Donors {
         Self { classes, columns, dimension, seed: data.seed, groups: groups.collect() }
     }
 
-    fn exchange(
-        &self,
-        h: &Matrix,
-        targets: &[usize],
-        other: &[Option<usize>],
-    ) -> Result<Matrix, InterventionError> {
+    fn exchange(&self, h: &Matrix, targets: &[usize], other: &[Option<usize>]) -> Result<Matrix, InterventionError> {
         let mut moved = h.clone();
         for (row, target) in targets.iter().enumerate() {
             let none = self.columns - 1;
@@ -185,8 +180,7 @@ mod tests {
     fn donors_are_training_examples_with_the_wanted_value() {
         for classes in [2, 3] {
             let s = sample(classes);
-            let fitted =
-                Interchange.fit(&s.fit_data(), &Options::defaults(&Interchange), &mut NoPulse).unwrap();
+            let fitted = Interchange.fit(&s.fit_data(), &Options::defaults(&Interchange), &mut NoPulse).unwrap();
             let targets = s.targets();
             let got = moved(&*fitted, &s.test, &targets, &[]);
             let train = s.data.train();

@@ -152,9 +152,7 @@ mod tests {
                 f.on(&s.test, &s.targets(), &mut NoPulse).unwrap().at(a, &mut NoPulse).unwrap()
             };
             assert!(identical(&at(&*fitted, 0.0), &s.test));
-            assert!(
-                identical(&at(&*fitted, 1.5), &at(&*again, 1.5)) && !identical(&at(&*fitted, 1.5), &s.test)
-            );
+            assert!(identical(&at(&*fitted, 1.5), &at(&*again, 1.5)) && !identical(&at(&*fitted, 1.5), &s.test));
             assert!(MeanDifference.load(&fitted.to_bytes()[1..], &options).is_err());
         }
     }

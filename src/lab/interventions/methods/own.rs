@@ -57,8 +57,7 @@ impl Method for OwnDirections {
             return Err(InterventionError::Given("the file has no `directions`".into()));
         };
         if directions.cols() != dimension {
-            let what =
-                format!("its `directions` have size {}, the hidden states {dimension}", directions.cols());
+            let what = format!("its `directions` have size {}, the hidden states {dimension}", directions.cols());
             return Err(InterventionError::Given(what));
         }
         Ok(Box::new(Directions { classes, directions: directions.clone() }))
@@ -159,10 +158,7 @@ impl Method for OwnStates {
             return refuse(format!("its `states` must be {wanted}: the property has {classes} values"));
         }
         if states.iter().any(|s| s.cols() != dimension) {
-            return refuse(format!(
-                "its `states` have size {}, the hidden states {dimension}",
-                states[0].cols()
-            ));
+            return refuse(format!("its `states` have size {}, the hidden states {dimension}", states[0].cols()));
         }
         Ok(Box::new(Edited { classes, states: states.clone() }))
     }
@@ -200,12 +196,10 @@ impl Fitted for Edited {
         for (i, target) in targets.iter().enumerate() {
             let row = known.rows.get(i).filter(|r| **r < self.states[0].rows());
             let row = row.ok_or_else(|| {
-                let what =
-                    format!("its `states` have {} rows, too few for these examples", self.states[0].rows());
+                let what = format!("its `states` have {} rows, too few for these examples", self.states[0].rows());
                 InterventionError::Given(what)
             })?;
-            let states =
-                self.states.get(*target).filter(|_| self.states.len() > 1).unwrap_or(&self.states[0]);
+            let states = self.states.get(*target).filter(|_| self.states.len() > 1).unwrap_or(&self.states[0]);
             moved.row_mut(i).copy_from_slice(states.row(*row));
         }
         Ok(Box::new(Put(moved)))
@@ -236,9 +230,8 @@ mod tests {
     #[test]
     fn own_directions_are_projected_out_in_their_order() {
         let s = sample(2);
-        let given = Content::Directions(Dense::from_fn(3, 12, |i, j| {
-            [0.0, 2.0][usize::from(i == j || (i == 2 && j < 2))]
-        }));
+        let given =
+            Content::Directions(Dense::from_fn(3, 12, |i, j| [0.0, 2.0][usize::from(i == j || (i == 2 && j < 2))]));
         let data = FitData { given: Some(&given), ..s.fit_data() };
         let options = Options::defaults(&OwnDirections);
         let fitted = OwnDirections.fit(&data, &options, &mut NoPulse).unwrap();
@@ -256,8 +249,7 @@ mod tests {
         ));
         assert!(OwnDirections.fit(&s.fit_data(), &options, &mut NoPulse).is_err());
         let narrow = Content::Directions(Dense::from_fn(1, 5, |_, _| 1.0));
-        let refused =
-            OwnDirections.fit(&FitData { given: Some(&narrow), ..s.fit_data() }, &options, &mut NoPulse);
+        let refused = OwnDirections.fit(&FitData { given: Some(&narrow), ..s.fit_data() }, &options, &mut NoPulse);
         assert!(refused.err().unwrap().to_string().contains("size 5"));
     }
 
@@ -283,11 +275,9 @@ mod tests {
         // Three values need a state for each.
         let method = OwnStates(Goal::Counterfactual);
         assert!(method.fit(&data, &options, &mut NoPulse).err().unwrap().to_string().contains("3 x n x D"));
-        let by_value =
-            (0..3).map(|k| Matrix::from_fn(s.test.rows(), 12, |i, _| (10 * i + k) as f32)).collect();
+        let by_value = (0..3).map(|k| Matrix::from_fn(s.test.rows(), 12, |i, _| (10 * i + k) as f32)).collect();
         let given = Content::States(by_value);
-        let fitted =
-            method.fit(&FitData { given: Some(&given), ..s.fit_data() }, &options, &mut NoPulse).unwrap();
+        let fitted = method.fit(&FitData { given: Some(&given), ..s.fit_data() }, &options, &mut NoPulse).unwrap();
         let again = method.load(&fitted.to_bytes(), &options).unwrap();
         let got = again.on_known(&h, &targets, &known, &mut NoPulse).unwrap().at(1.0, &mut NoPulse).unwrap();
         assert_eq!([got.row(0)[0], got.row(1)[0], got.row(2)[0]], [40.0, 21.0, 92.0]);

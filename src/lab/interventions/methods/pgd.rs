@@ -124,8 +124,7 @@ impl Fitted for Target {
 impl Prepared for Rows<'_> {
     fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
         let epsilon = check_value(&EPSILON, value)?;
-        let schedule =
-            Schedule { epsilon: epsilon as f32, step: (epsilon * self.share) as f32, steps: self.steps };
+        let schedule = Schedule { epsilon: epsilon as f32, step: (epsilon * self.share) as f32, steps: self.steps };
         Ok(pgd(self.mlp, self.h, (&self.targets, Aim::Towards), &self.first, schedule, pulse)?)
     }
 }

@@ -43,13 +43,7 @@ impl Proofs {
     }
 
     /// Those of `rows` that are not proved safe within `epsilon`.
-    pub(crate) fn unproved(
-        &self,
-        field: &Field<'_>,
-        rows: &[usize],
-        epsilon: f32,
-        effort: Effort,
-    ) -> Vec<usize> {
+    pub(crate) fn unproved(&self, field: &Field<'_>, rows: &[usize], epsilon: f32, effort: Effort) -> Vec<usize> {
         let sizes = &self.sizes;
         let stands: Vec<bool> = rows
             .par_chunks(if effort == Effort::Quick { CHUNK } else { 1 })
@@ -200,8 +194,7 @@ impl Bounds<'_> {
     fn least(&self, layer: usize, mut linear: Linear, ranges: &[Range]) -> Vec<f32> {
         for below in (0..layer).rev() {
             linear.relax(&ranges[below]);
-            linear =
-                linear.through(&self.field.mlp.layers()[below].weight, &self.field.mlp.layers()[below].bias);
+            linear = linear.through(&self.field.mlp.layers()[below].weight, &self.field.mlp.layers()[below].bias);
         }
         let d = self.field.h.cols();
         let each = linear.weights.chunks_exact(d).zip(linear.constants.iter().zip(&linear.sizes)).enumerate();
@@ -319,11 +312,7 @@ mod tests {
                     let mut rng = stream(seed, "points");
                     for row in &safe {
                         let point = |corner: bool, rng: &mut rand_chacha::ChaCha8Rng| {
-                            let u = if corner {
-                                2.0 * f64::from(below(rng, 2)) - 1.0
-                            } else {
-                                2.0 * unit(rng) - 1.0
-                            };
+                            let u = if corner { 2.0 * f64::from(below(rng, 2)) - 1.0 } else { 2.0 * unit(rng) - 1.0 };
                             epsilon * u as f32
                         };
                         let some = Dense::from_vec(

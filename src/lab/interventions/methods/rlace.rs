@@ -33,13 +33,7 @@ use probe::{Dense, Labelled, Matrix, Subspace};
 #[derive(Debug)]
 pub struct Rlace;
 
-const fn whole(
-    name: &'static str,
-    label: &'static str,
-    doc: &'static str,
-    default: f64,
-    max: f64,
-) -> Setting {
+const fn whole(name: &'static str, label: &'static str, doc: &'static str, default: f64, max: f64) -> Setting {
     Setting { name, label, doc, kind: SettingKind::Integer, default, min: 1.0, max }
 }
 
@@ -49,36 +43,12 @@ const fn real(name: &'static str, label: &'static str, doc: &'static str, defaul
 
 static SETTINGS: [Setting; 9] = [
     whole("steps", "steps", "most steps of the first rank (authors' code: 75,000)", 75_000.0, 1e7),
-    whole(
-        "round",
-        "steps per round",
-        "steps between two judgements of the first rank (authors' code)",
-        1_000.0,
-        1e6,
-    ),
-    whole(
-        "further",
-        "further steps",
-        "steps that each further rank adds to the game of the last one",
-        200.0,
-        1e6,
-    ),
+    whole("round", "steps per round", "steps between two judgements of the first rank (authors' code)", 1_000.0, 1e6),
+    whole("further", "further steps", "steps that each further rank adds to the game of the last one", 200.0, 1e6),
     whole("batch", "batch", "examples in a batch (authors' code)", 128.0, 65_536.0),
     real("learning_rate", "learning rate", "of both players (Canby et al.)", 0.005, 10.0),
-    real(
-        "weight_decay",
-        "weight decay",
-        "of both players (Canby et al.; 1e-4 in the authors' code)",
-        1e-5,
-        1.0,
-    ),
-    real(
-        "tolerance",
-        "tolerance",
-        "ends when the accuracy is so near to the majority's (authors' code)",
-        0.0015,
-        1.0,
-    ),
+    real("weight_decay", "weight decay", "of both players (Canby et al.; 1e-4 in the authors' code)", 1e-5, 1.0),
+    real("tolerance", "tolerance", "ends when the accuracy is so near to the majority's (authors' code)", 0.0015, 1.0),
     Setting {
         name: "scale",
         label: "scale",
@@ -127,24 +97,13 @@ impl Method for Rlace {
         &SETTINGS
     }
     fn fit_options(&self) -> &'static [&'static str] {
-        &[
-            "steps",
-            "round",
-            "further",
-            "batch",
-            "learning_rate",
-            "weight_decay",
-            "tolerance",
-            "scale",
-            "judge",
-        ]
+        &["steps", "round", "further", "batch", "learning_rate", "weight_decay", "tolerance", "scale", "judge"]
     }
     fn short(&self, options: &Options) -> Option<(Options, f64)> {
         let full = EXPECTED.min(options.real("steps")) + MOST_ITERATIONS as f64 * options.real("further");
         let steps = 200.0_f64.min(options.real("steps"));
         let given = options.iter().filter(|(name, _)| !["steps", "round", "further"].contains(name));
-        let short =
-            Options::new(self, given.chain([("steps", steps), ("round", steps), ("further", 5.0)])).ok()?;
+        let short = Options::new(self, given.chain([("steps", steps), ("round", steps), ("further", 5.0)])).ok()?;
         Some((short, full / (steps + 5.0 * MOST_ITERATIONS as f64)))
     }
     fn fit(
@@ -213,8 +172,7 @@ impl Curve {
                 continue;
             }
             game.widen(classes - 1)?;
-            let (most, round) =
-                if rank == 1 { (first, options.integer("round")) } else { (further, further) };
+            let (most, round) = if rank == 1 { (first, options.integer("round")) } else { (further, further) };
             let end = game.steps + most;
             let mut best: Option<Erased> = None;
             while game.steps < end {
@@ -225,8 +183,7 @@ impl Curve {
                     game.step()?;
                 }
                 let removed = game.point.rounded()?;
-                let (loss, accuracy) =
-                    judge.of(&removed, &mut || pulse.beat(game.steps.min(total - 1), total))?;
+                let (loss, accuracy) = judge.of(&removed, &mut || pulse.beat(game.steps.min(total - 1), total))?;
                 if best.as_ref().is_none_or(|b| loss > b.loss) {
                     best = Some(Erased { removed, loss, accuracy, steps: game.steps });
                 }
@@ -378,13 +335,8 @@ mod tests {
     }
 
     fn after(s: &Sample, ranks: usize, seed: u64, steps: f64) -> Curve {
-        let short = [
-            ("steps", steps),
-            ("round", steps / 6.0),
-            ("further", 40.0),
-            ("batch", 64.0),
-            ("learning_rate", 0.05),
-        ];
+        let short =
+            [("steps", steps), ("round", steps / 6.0), ("further", 40.0), ("batch", 64.0), ("learning_rate", 0.05)];
         let options = Options::new(&Rlace, short).unwrap();
         Curve::fit(s.data.train(), seed, ranks, &options, &mut NoPulse).unwrap()
     }
@@ -407,10 +359,7 @@ mod tests {
                 let p = erased.removed.nullspace_projection();
                 let again = p.dot(&p);
                 assert!(again.data().iter().zip(p.data()).all(|(a, b)| (a - b).abs() < 1e-12));
-                assert!(
-                    erased.loss <= entropy(train) + 1e-9 && erased.loss > entropy(train) - 0.02,
-                    "{erased:?}"
-                );
+                assert!(erased.loss <= entropy(train) + 1e-9 && erased.loss > entropy(train) - 0.02, "{erased:?}");
             }
             assert!(found.at(4).is_none() && found.at(0).is_none());
         }
@@ -426,9 +375,7 @@ mod tests {
         };
         assert!(identical(&at(&fitted, 0.0), &s.test));
         let (one, two) = (at(&fitted, 2.0), at(&*again, 2.0));
-        assert!(
-            one.data().iter().zip(two.data()).all(|(a, b)| (a - b).abs() < 1e-6) && !identical(&one, &s.test)
-        );
+        assert!(one.data().iter().zip(two.data()).all(|(a, b)| (a - b).abs() < 1e-6) && !identical(&one, &s.test));
         assert!(Rlace.load(&fitted.to_bytes()[1..], &Options::defaults(&Rlace)).is_err());
         let of = |seed| after(&s, 1, seed, 600.0);
         let first = of(1);

@@ -49,13 +49,7 @@ pub(crate) fn sample(classes: usize) -> Sample {
     let purpose = Purpose::new(1, "class", "mlp");
     let probe = probe::grid::search(&data, &grid, &purpose, &mut NoPulse, &mut |_| {}).unwrap();
     let rows = split.test().rows();
-    Sample {
-        data,
-        probe,
-        test: x.select_rows(rows),
-        labels: rows.iter().map(|r| labels[*r]).collect(),
-        classes,
-    }
+    Sample { data, probe, test: x.select_rows(rows), labels: rows.iter().map(|r| labels[*r]).collect(), classes }
 }
 
 /// True if two matrices are the same to the last bit.

@@ -109,11 +109,7 @@ fn the_file_of_a_method_made_elsewhere_is_a_row_of_the_setup() {
         );
         put(&mut spec, &format!("method.{id}.file"), Value::Text("folder/own.safetensors".into())).unwrap();
         let last = spec.methods.last().unwrap();
-        assert_eq!(
-            last.file_path(),
-            Some("folder/own.safetensors".into()),
-            "not relative to the spec's folder"
-        );
+        assert_eq!(last.file_path(), Some("folder/own.safetensors".into()), "not relative to the spec's folder");
         assert_eq!(options(&spec, id, 0)[0].text(&spec, &known()), "own.safetensors");
         put(&mut spec, &format!("method.{id}.file"), Value::Unset).unwrap();
         assert_eq!(spec.methods.last().unwrap().file, None);

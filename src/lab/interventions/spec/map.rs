@@ -55,8 +55,7 @@ impl MapSpec {
         refuse.twice("map.layers", &self.layers)?;
         refuse.twice("map.methods", &self.methods)?;
         if let [one] = self.layers[..] {
-            let problem =
-                format!("names layer {one} alone: a map needs two layers at least, or none for all");
+            let problem = format!("names layer {one} alone: a map needs two layers at least, or none for all");
             return refuse.because("map.layers", problem);
         }
         if self.layers.contains(&LayerRef::At(0)) {
@@ -78,8 +77,7 @@ impl MapSpec {
             let parameter = find(name).map(|m| m.parameter());
             if let Some(p) = parameter.filter(|p| !p.allows(*value)) {
                 let value = base::numbers::brief(value);
-                let problem =
-                    format!("of {name} is {} = {value}: allowed are {} to {}", p.name, p.min, p.max);
+                let problem = format!("of {name} is {} = {value}: allowed are {} to {}", p.name, p.min, p.max);
                 return refuse.because("map.value", problem);
             }
         }
@@ -112,8 +110,7 @@ mod tests {
 
     #[test]
     fn layers_are_sorted_and_counted_once() {
-        let map =
-            parsed("layers = [\"last\", 2, 4]\nmethods = [\"pgd\"]\nvalue = { pgd = 0.2 }").unwrap().map;
+        let map = parsed("layers = [\"last\", 2, 4]\nmethods = [\"pgd\"]\nvalue = { pgd = 0.2 }").unwrap().map;
         let map = map.unwrap();
         assert_eq!(map.resolve(4).unwrap(), [2, 4]);
         assert_eq!(map.resolve(6).unwrap(), [2, 4, 6]);

@@ -100,8 +100,7 @@ fn what_is_named_twice_is_refused_wherever_it_is_named() {
 
 #[test]
 fn one_method_may_run_with_several_settings_but_each_only_once() {
-    let pgd =
-        |steps: f64| MethodSpec { options: [("steps".to_owned(), steps)].into(), ..MethodSpec::named("pgd") };
+    let pgd = |steps: f64| MethodSpec { options: [("steps".to_owned(), steps)].into(), ..MethodSpec::named("pgd") };
     assert_eq!(refusal(|s| s.methods.extend([pgd(3.0), pgd(7.0)])), "");
     assert!(refusal(|s| s.methods.extend([pgd(3.0), pgd(3.0)])).contains("twice with the same options"));
     // The default written out is the default all the same.
@@ -197,10 +196,7 @@ fn further_properties_are_those_of_the_task() {
     assert!(!to_toml(&Spec::shipped()).contains("also"));
     for (line, message) in [
         ("also = [\"subject_animcy\"]", "subject_animacy"),
-        (
-            "also = [\"attractor_number\"]",
-            "names `attractor_number`, which the run changes or measures anyway",
-        ),
+        ("also = [\"attractor_number\"]", "names `attractor_number`, which the run changes or measures anyway"),
         ("also = [\"subject_animacy\", \"subject_animacy\"]", "twice"),
     ] {
         let said = parse(&with(line), "x").unwrap_err().to_string();

@@ -51,11 +51,7 @@ const SIDES: [&str; 2] = ["a", "b"];
 
 impl Bench<'_> {
     /// Measures what the spec asks for; the pooled comparison of the folds, where they are among it.
-    pub(crate) fn measure(
-        &self,
-        reporter: &mut Reporter,
-        host: &mut Host<'_>,
-    ) -> Result<Option<Pairs>, Fault> {
+    pub(crate) fn measure(&self, reporter: &mut Reporter, host: &mut Host<'_>) -> Result<Option<Pairs>, Fault> {
         let also = &self.spec.also;
         if also.mdl {
             self.mdl(reporter, host)?;

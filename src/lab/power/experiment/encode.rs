@@ -119,8 +119,8 @@ impl Reader {
         if self.noise == 0.0 {
             return Ok(());
         }
-        let normal = Normal::new(0.0, self.noise)
-            .map_err(|e| problem(&e, "noise", "choose another standard deviation"))?;
+        let normal =
+            Normal::new(0.0, self.noise).map_err(|e| problem(&e, "noise", "choose another standard deviation"))?;
         for (i, text) in texts.iter().enumerate() {
             let mut rng = stream(seed, &format!("noise {} {text}", self.side));
             rows.row_mut(i).iter_mut().for_each(|v| *v += normal.sample(&mut rng) as f32);

@@ -17,11 +17,7 @@ use lab::host::NoticeLevel;
 const FIRST: usize = 64;
 
 /// Reads both sides and compares them on growing numbers of items.
-pub(crate) fn run(
-    spec: &Spec,
-    kept: &mut Option<(Pairs, Reporter)>,
-    host: &mut Host<'_>,
-) -> Result<(), Fault> {
+pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut Host<'_>) -> Result<(), Fault> {
     host.plan(2.0);
     host.stage("reading results".into(), "files", 1.0);
     let (filter, metric) = (spec.test.filter.clone(), spec.test.metric.clone());
@@ -32,8 +28,7 @@ pub(crate) fn run(
     let a = side(spec, &spec.a.results, 0, &wanted, host)?;
     let b = side(spec, &spec.b.results, spec.a.results.len(), &wanted, host)?;
     let metric = chosen(spec, &a, &b, host)?;
-    let found =
-        matched(&a, &b, &metric).map_err(|e| problem(&e, "results", "give results on the same items"))?;
+    let found = matched(&a, &b, &metric).map_err(|e| problem(&e, "results", "give results on the same items"))?;
     if found.unmatched_a + found.unmatched_b > 0 {
         let what = format!(
             "{} items are in both; {} of the first side and {} of the second are left out",
@@ -97,9 +92,8 @@ fn side(
     let mut all = Vec::new();
     for (k, name) in names.iter().enumerate() {
         host.poll()?;
-        let found = read(&spec.path(name), wanted).map_err(|e| {
-            problem(&e, "results", "per-item results of an evaluation harness, JSON lines or CSV")
-        })?;
+        let found = read(&spec.path(name), wanted)
+            .map_err(|e| problem(&e, "results", "per-item results of an evaluation harness, JSON lines or CSV"))?;
         for what in found.notes {
             let problem = Problem { what, r#where: name.clone(), hint: String::new() };
             host.notice(NoticeLevel::Warning, problem)?;
@@ -123,20 +117,13 @@ fn chosen(spec: &Spec, a: &[Results], b: &[Results], host: &mut Host<'_>) -> Res
     if spec.test.metric.is_none() && !others.is_empty() {
         let what = format!("{metric} is compared; left out: {}", others.join(", "));
         let hint =
-            "`test.metric` names the one to compare; `probity compare A B` compares all that the files share"
-                .into();
+            "`test.metric` names the one to compare; `probity compare A B` compares all that the files share".into();
         host.notice(NoticeLevel::Warning, Problem { what, r#where: "test.metric".into(), hint })?;
     }
     Ok(metric)
 }
 
-fn sides(
-    spec: &Spec,
-    pairs: &Pairs,
-    metric: &str,
-    reporter: &Reporter,
-    host: &mut Host<'_>,
-) -> Result<(), Fault> {
+fn sides(spec: &Spec, pairs: &Pairs, metric: &str, reporter: &Reporter, host: &mut Host<'_>) -> Result<(), Fault> {
     for (first, side) in [(true, "a"), (false, "b")] {
         let by_seed = pairs.by_seed();
         let accuracy = pairs.accuracy(first, spec.interval.level);

@@ -23,8 +23,7 @@ pub(crate) fn run(spec: &Spec, wanted: &Wanted, host: &mut Host<'_>) -> Result<(
     let mut systems = Vec::new();
     for (done, path) in paths.iter().enumerate() {
         host.poll()?;
-        let Read { system, notes } =
-            read_system(&spec.path(path), name(path, &paths), wanted).map_err(|e| fail(&e))?;
+        let Read { system, notes } = read_system(&spec.path(path), name(path, &paths), wanted).map_err(|e| fail(&e))?;
         for what in notes {
             let problem = Problem { what, r#where: (*path).clone(), hint: String::new() };
             host.notice(NoticeLevel::Warning, problem)?;
@@ -69,10 +68,7 @@ fn report(spec: &Spec, found: &Versus, adjusted: bool, host: &mut Host<'_>) -> R
         if !tasks.is_empty() {
             let shown = base::text::shortened(&tasks.join(", "), 200);
             let what = format!("{} tasks are only in {name}: {shown}", tasks.len());
-            host.notice(
-                NoticeLevel::Warning,
-                Problem { what, r#where: "results".into(), hint: String::new() },
-            )?;
+            host.notice(NoticeLevel::Warning, Problem { what, r#where: "results".into(), hint: String::new() })?;
         }
     }
     let label = label(spec, found);

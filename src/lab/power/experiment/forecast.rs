@@ -31,11 +31,7 @@ pub(crate) fn of(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Forecast>, Faul
 }
 
 /// The same for sentences that are there already.
-pub(crate) fn with(
-    spec: &Spec,
-    both: &[Arc<Sentences>; 2],
-    host: &mut Host<'_>,
-) -> Result<Vec<Forecast>, Fault> {
+pub(crate) fn with(spec: &Spec, both: &[Arc<Sentences>; 2], host: &mut Host<'_>) -> Result<Vec<Forecast>, Fault> {
     let mut list: Vec<Forecast> = Vec::new();
     let mut bytes = resident().unwrap_or(64 << 20);
     for first in [true, false] {
@@ -96,8 +92,7 @@ fn seconds(
     })?;
     let mut training = Work::default();
     let threads = rayon::current_num_threads() as f64;
-    let kind =
-        format!("epoch of {} settings, {} of {}", side.recipes.len(), side.shape(), side.reader.width());
+    let kind = format!("epoch of {} settings, {} of {}", side.recipes.len(), side.shape(), side.reader.width());
     for size in &spec.task.sizes {
         let n = sentences.drawn(*size).parts[0].len() as f64 * times(spec, first, *size);
         training.add(&kind, n * spec.training.seeds as f64 / threads);
@@ -113,13 +108,7 @@ fn seconds(
 const STEPS: usize = 8;
 
 /// Seconds of the codes of a side, which are those of the searches: all else takes next to nothing.
-fn coding(
-    spec: &Spec,
-    side: &Side,
-    sentences: &Sentences,
-    drawn: &Drawn,
-    host: &mut Host<'_>,
-) -> Result<f64, Fault> {
+fn coding(spec: &Spec, side: &Side, sentences: &Sentences, drawn: &Drawn, host: &mut Host<'_>) -> Result<f64, Fault> {
     let mut work = Work::default();
     if spec.also.mdl {
         let looks = (looks(drawn.parts[0].len()) * spec.training.seeds) as f64;
@@ -142,8 +131,7 @@ fn coding(
 /// The first training sentences with vectors that cost nothing to make.
 fn made_up(side: &Side, sentences: &Sentences, drawn: &Drawn, most: usize) -> Result<Labelled, Fault> {
     let rows: Vec<usize> = drawn.parts[0].iter().copied().take(most).collect();
-    let x =
-        Matrix::from_fn(rows.len(), side.reader.width(), |i, j| ((i * 31 + j * 17) % 13) as f32 / 13.0 - 0.5);
+    let x = Matrix::from_fn(rows.len(), side.reader.width(), |i, j| ((i * 31 + j * 17) % 13) as f32 / 13.0 - 0.5);
     let y = rows.iter().map(|r| sentences.labels[*r]).collect();
     Ok(Labelled::new(x, y, sentences.classes)?)
 }

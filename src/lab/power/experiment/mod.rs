@@ -120,11 +120,7 @@ impl Instrument for Power {
             Kind::Comparison(c) if c.hypothesis == Some(Hypothesis::Equal) => {
                 let question = format!("{} as good as {}", c.a, c.b);
                 let what = format!("{question}: {}", c.metric);
-                Some(Comparison {
-                    p: c.equivalence_p,
-                    planned: c.planned,
-                    ..about(question, what, EQUIVALENCE)
-                })
+                Some(Comparison { p: c.equivalence_p, planned: c.planned, ..about(question, what, EQUIVALENCE) })
             }
             Kind::Comparison(c) => {
                 let question = format!("{} against {}", c.a, c.b);
@@ -190,12 +186,7 @@ impl Experiment<Kind, Question> for Run {
         forecast::of(&self.spec, host)
     }
 
-    fn answer(
-        &mut self,
-        question: &Question,
-        _share: Share,
-        host: &mut Host<'_>,
-    ) -> Result<Vec<Finding>, Fault> {
+    fn answer(&mut self, question: &Question, _share: Share, host: &mut Host<'_>) -> Result<Vec<Finding>, Fault> {
         let Asked::Adjust(terms) = question;
         let (pairs, reporter) = self.pairs.as_ref().ok_or_else(|| Problem {
             what: "nothing has been compared yet".into(),

@@ -108,13 +108,7 @@ impl Side {
     }
 
     /// Vectors and labels of some rows.
-    fn part(
-        &self,
-        spec: &Spec,
-        sentences: &Sentences,
-        rows: &[usize],
-        host: &mut Host<'_>,
-    ) -> Result<Labelled, Fault> {
+    fn part(&self, spec: &Spec, sentences: &Sentences, rows: &[usize], host: &mut Host<'_>) -> Result<Labelled, Fault> {
         let texts: Vec<&str> = rows.iter().map(|r| sentences.texts[*r].as_str()).collect();
         let x = self.reader.vectors(&texts, spec.seed, host)?;
         let y = rows.iter().map(|r| sentences.labels[*r]).collect();
@@ -172,11 +166,7 @@ fn fault(e: GalleryError, first: bool) -> Fault {
     let key = if first { "a.corrupted" } else { "b.corrupted" };
     match e {
         GalleryError::Cancelled(_) => Fault::Cancelled,
-        e => Fault::Failed(problem(
-            &e,
-            key,
-            "only models with a head that the program can train can be corrupted",
-        )),
+        e => Fault::Failed(problem(&e, key, "only models with a head that the program can train can be corrupted")),
     }
 }
 
@@ -201,9 +191,8 @@ pub(crate) fn sentences(spec: &Spec, host: &mut Host<'_>) -> Result<[Arc<Sentenc
 /// all.
 fn unpaired(spec: &Spec, sides: &[Arc<Sentences>; 2]) -> Option<Problem> {
     let size = spec.task.sizes.last().copied().filter(|_| spec.is_apart())?;
-    let tested = |s: &Sentences| -> HashSet<String> {
-        s.drawn(size).parts[2].iter().map(|row| s.texts[*row].clone()).collect()
-    };
+    let tested =
+        |s: &Sentences| -> HashSet<String> { s.drawn(size).parts[2].iter().map(|row| s.texts[*row].clone()).collect() };
     let [a, b] = sides.each_ref().map(|side| tested(side));
     let (shared, of) = (a.intersection(&b).count(), grouped(b.len()));
     (shared > 0).then(|| Problem {
@@ -218,11 +207,7 @@ fn unpaired(spec: &Spec, sides: &[Arc<Sentences>; 2]) -> Option<Problem> {
 }
 
 /// Trains and tests both sides at every size, smallest first.
-pub(crate) fn run(
-    spec: &Spec,
-    kept: &mut Option<(Pairs, Reporter)>,
-    host: &mut Host<'_>,
-) -> Result<(), Fault> {
+pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut Host<'_>) -> Result<(), Fault> {
     let corruptions = [true, false].into_iter().filter(|first| spec.side(*first).corrupted > 0).count();
     let sentences = sentences(spec, host)?;
     if let Some(told) = unpaired(spec, &sentences) {
@@ -235,8 +220,7 @@ pub(crate) fn run(
     host.plan(seconds);
     let pace = seconds / units.max(1.0);
     forecasts.into_iter().try_for_each(|f| host.foretell(f))?;
-    let (mut a, mut b) =
-        (Side::open(spec, true, &sentences, host)?, Side::open(spec, false, &sentences, host)?);
+    let (mut a, mut b) = (Side::open(spec, true, &sentences, host)?, Side::open(spec, false, &sentences, host)?);
     a.corrupt(spec, (true, pace), host)?;
     b.corrupt(spec, (false, pace), host)?;
     let dim = a.reader.width().max(b.reader.width()) as u64;
@@ -312,8 +296,7 @@ fn tested(
             found[k].iter_mut().zip(probes).for_each(|(list, mlp)| list.extend(right(mlp, &data)));
         }
         if at != usize::MAX {
-            let pairs =
-                Pairs { a: found[0].clone(), b: found[1].clone(), clusters: None, apart: spec.is_apart() };
+            let pairs = Pairs { a: found[0].clone(), b: found[1].clone(), clusters: None, apart: spec.is_apart() };
             reporter.part(&pairs, planned == Some(at), host)?;
         }
     }

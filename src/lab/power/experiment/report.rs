@@ -83,11 +83,7 @@ impl Reporter {
     }
 
     /// The notice for probes trained on this number of examples.
-    fn told(
-        &self,
-        tally: &Tally,
-        spec: &Spec,
-    ) -> (ComparisonFinding, Vec<PowerFinding>, Option<RequiredFinding>) {
+    fn told(&self, tally: &Tally, spec: &Spec) -> (ComparisonFinding, Vec<PowerFinding>, Option<RequiredFinding>) {
         let (comparison, curve, required) = told(tally, &self.names, spec, self.parameters());
         let trained = self.trained.map(|n| n as u64);
         (comparison, curve, required.map(|r| RequiredFinding { trained, ..r }))
@@ -158,10 +154,8 @@ impl Reporter {
             host.find(self.finding(n, false, host.elapsed(), Kind::Comparison(comparison)))?;
         }
         let found = curve.into_iter().map(Kind::Power).chain(required.map(Kind::Required));
-        let found: Vec<Kind> = found
-            .chain(self.sequential(pairs, order, is_final))
-            .chain(self.tallies(pairs, order, &tally))
-            .collect();
+        let found: Vec<Kind> =
+            found.chain(self.sequential(pairs, order, is_final)).chain(self.tallies(pairs, order, &tally)).collect();
         for kind in found {
             host.find(self.finding(n, is_final, host.elapsed(), kind))?;
         }
@@ -301,11 +295,7 @@ impl Reporter {
         let tally = pairs.tally();
         let (mut comparison, curve, required) = self.told(&tally, &changed.spec);
         // Resampling does not depend on what can be asked, unless there are fewer items.
-        let known = self
-            .made
-            .iter()
-            .rev()
-            .find(|(at, made)| !smaller && *at == n && made.metric == comparison.metric);
+        let known = self.made.iter().rev().find(|(at, made)| !smaller && *at == n && made.metric == comparison.metric);
         comparison.bootstrap = match known {
             Some((_, made)) => made.bootstrap,
             None => resampled_beside(pairs, &tally, changed.spec.terms()),

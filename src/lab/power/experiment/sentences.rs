@@ -64,14 +64,7 @@ impl Sentences {
                 let set = task.examples(needed * classes, spec.seed).map_err(told)?;
                 let folds = set.examples.iter().filter_map(|e| e.group).map(|g| g * FOLDS / GROUPS).collect();
                 let (texts, labels) = set.examples.into_iter().map(|e| (e.text, e.label)).unzip();
-                return Self::split(
-                    texts,
-                    labels,
-                    &numbered(classes),
-                    (spec.task.ratio, largest),
-                    spec.seed,
-                    folds,
-                );
+                return Self::split(texts, labels, &numbered(classes), (spec.task.ratio, largest), spec.seed, folds);
             }
         };
         Self::split(texts, labels, &classes, (spec.task.ratio, largest), spec.seed, Vec::new())
@@ -125,8 +118,7 @@ impl Sentences {
     /// The rows of a size, each part with equally many of every class. Smaller sizes are the beginnings of larger ones.
     pub(crate) fn drawn(&self, size: usize) -> Drawn {
         let counts = self.ratio.parts(size);
-        let part =
-            |k: usize| self.parts[k].iter().flat_map(|rows| rows.iter().take(counts[k]).copied()).collect();
+        let part = |k: usize| self.parts[k].iter().flat_map(|rows| rows.iter().take(counts[k]).copied()).collect();
         Drawn { parts: [part(0), part(1), part(2)] }
     }
 }
@@ -145,8 +137,7 @@ impl Sentences {
             // Grouped sentences alternate, so the remainder of a division by four is left out at the end of the
             // training part.
             let most = if self.folds.is_empty() { counts[0] } else { 4 * quarter };
-            let each =
-                (0..3).flat_map(|k| self.parts[k][class].iter().take(if k == 0 { most } else { counts[k] }));
+            let each = (0..3).flat_map(|k| self.parts[k][class].iter().take(if k == 0 { most } else { counts[k] }));
             for (at, row) in each.take(FOLDS * quarter).enumerate() {
                 let fold = self.folds.get(*row).copied().unwrap_or(at / quarter);
                 let part = match fold {
@@ -167,8 +158,7 @@ impl Sentences {
         for part in &drawn.parts {
             let mut rows = part.clone();
             // The bits of positive numbers sort like the numbers.
-            let hash =
-                |row: &usize| unit(&mut stream(seed, &format!("control {}", self.texts[*row]))).to_bits();
+            let hash = |row: &usize| unit(&mut stream(seed, &format!("control {}", self.texts[*row]))).to_bits();
             rows.sort_by_cached_key(hash);
             rows.iter().enumerate().for_each(|(k, row)| labels[*row] = k % self.classes);
         }
@@ -219,11 +209,7 @@ fn read(spec: &Spec, file: &str, host: &mut Host<'_>) -> Result<Read, Fault> {
                 _ => other += 1,
             }
             stopped = line % 4_096 == 0 && host.poll().is_err();
-            if stopped || all.len() >= MAX_SENTENCES {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
+            if stopped || all.len() >= MAX_SENTENCES { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })
         .map_err(told)?;
     if stopped {
@@ -236,8 +222,7 @@ fn read(spec: &Spec, file: &str, host: &mut Host<'_>) -> Result<Read, Fault> {
         return Err(Problem { what, r#where: "task.data".into(), hint }.into());
     }
     if twice + other > 0 {
-        let what =
-            format!("{} sentences are used; {twice} come twice and {other} rows have no label", all.len());
+        let what = format!("{} sentences are used; {twice} come twice and {other} rows have no label", all.len());
         host.notice(NoticeLevel::Info, Problem { what, r#where: "task.data".into(), hint: String::new() })?;
     }
     let mut names: BTreeMap<String, usize> = BTreeMap::new();
@@ -293,16 +278,12 @@ mod tests {
             let set = task.examples(n, 9).unwrap();
             let folds: Vec<usize> = set.examples.iter().map(|e| e.group.unwrap() / 2).collect();
             let (texts, labels) = set.examples.into_iter().map(|e| (e.text, e.label)).unzip();
-            let s = Sentences::split(texts, labels, &numbered(2), (Ratio::PAPER, size), 9, folds.clone())
-                .unwrap();
+            let s = Sentences::split(texts, labels, &numbered(2), (Ratio::PAPER, size), 9, folds.clone()).unwrap();
             for smaller in [16, size] {
                 let drawn = s.drawn(smaller);
                 assert_eq!(drawn.parts.each_ref().map(Vec::len), Ratio::PAPER.parts(smaller).map(|n| 2 * n));
                 let of = |part: &[usize]| part.iter().map(|r| folds[*r]).collect::<HashSet<_>>();
-                assert_eq!(
-                    drawn.parts.each_ref().map(|p| of(p)),
-                    [[0, 1, 2, 3].into(), [4].into(), [5].into()]
-                );
+                assert_eq!(drawn.parts.each_ref().map(|p| of(p)), [[0, 1, 2, 3].into(), [4].into(), [5].into()]);
                 for i in 0..FOLDS {
                     let fold = s.fold(smaller, i);
                     let quarter = 2 * (smaller / 4);
@@ -336,8 +317,7 @@ mod tests {
         let texts: Vec<String> = (0..400).map(|i| format!("s{i}")).collect();
         let labels: Vec<usize> = (0..400).map(|i| i % 2).collect();
         let names = numbered(2);
-        let s =
-            Sentences::split(texts.clone(), labels.clone(), &names, (Ratio::PAPER, 128), 3, vec![]).unwrap();
+        let s = Sentences::split(texts.clone(), labels.clone(), &names, (Ratio::PAPER, 128), 3, vec![]).unwrap();
         let (small, large) = (s.drawn(32), s.drawn(128));
         assert_eq!(large.parts.iter().map(Vec::len).collect::<Vec<_>>(), [256, 64, 64]);
         let mut rows = large.parts.concat();
@@ -348,8 +328,7 @@ mod tests {
             assert!(a.iter().all(|r| b.contains(r)));
             assert_eq!(a.iter().filter(|r| labels[**r] == 0).count() * 2, a.len());
         }
-        let error =
-            Sentences::split(texts, labels, &names, (Ratio::PAPER, 200), 3, vec![]).unwrap_err().to_string();
+        let error = Sentences::split(texts, labels, &names, (Ratio::PAPER, 200), 3, vec![]).unwrap_err().to_string();
         assert!(error.contains("has 200 sentences"), "{error}");
     }
 }

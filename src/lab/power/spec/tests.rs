@@ -61,8 +61,7 @@ fn what_a_list_names_twice_is_refused() {
 
 #[test]
 fn sides_are_named_by_what_tells_them_apart() {
-    let spec = parse("lab = \"power\"\nmodels = [\"bert-mini\"]\n[b]\nnoise = 0.3\nclassifier = \"mlp:20\"")
-        .unwrap();
+    let spec = parse("lab = \"power\"\nmodels = [\"bert-mini\"]\n[b]\nnoise = 0.3\nclassifier = \"mlp:20\"").unwrap();
     assert_eq!(
         (spec.name(true).as_str(), spec.name(false).as_str()),
         ("bert-mini, logistic, noise 0", "bert-mini, mlp:20, noise 0.3")
@@ -75,7 +74,6 @@ fn sides_are_named_by_what_tells_them_apart() {
         let spec = parse(&format!("lab = \"power\"\nmodels = {models:?}")).unwrap();
         assert_eq!([true, false].map(|first| spec.name(first)), names);
     }
-    let files =
-        parse("lab = \"power\"\n[a]\nresults = [\"x/r.jsonl\"]\n[b]\nresults = [\"y/s.jsonl\"]").unwrap();
+    let files = parse("lab = \"power\"\n[a]\nresults = [\"x/r.jsonl\"]\n[b]\nresults = [\"y/s.jsonl\"]").unwrap();
     assert_eq!((files.name(true).as_str(), files.name(false).as_str()), ("r.jsonl", "s.jsonl"));
 }

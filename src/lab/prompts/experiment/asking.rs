@@ -38,15 +38,12 @@ impl Bench {
             Candidates::Vocabulary => Ok(Rule::Vocabulary),
             Candidates::Intersection => Ok(Rule::Tokens(self.common.ids[member].clone())),
             Candidates::Relation => {
-                let each =
-                    self.sayable(relation, |m, tokenizer, answer| m.words.object(tokenizer, answer))?;
+                let each = self.sayable(relation, |m, tokenizer, answer| m.words.object(tokenizer, answer))?;
                 Ok(Rule::Tokens(each.into_iter().map(|(_, ids)| ids[member]).collect()))
             }
             Candidates::RelationPll => {
-                let each =
-                    self.sayable(relation, |m, tokenizer, answer| m.words.tokens(tokenizer, answer))?;
-                let word =
-                    |(text, mut ids): (String, Vec<Vec<u32>>)| Word { text, ids: ids.swap_remove(member) };
+                let each = self.sayable(relation, |m, tokenizer, answer| m.words.tokens(tokenizer, answer))?;
+                let word = |(text, mut ids): (String, Vec<Vec<u32>>)| Word { text, ids: ids.swap_remove(member) };
                 Ok(Rule::Words(each.into_iter().map(word).collect()))
             }
         }
@@ -60,11 +57,8 @@ impl Bench {
     ) -> Result<Vec<(String, Vec<T>)>, Fault> {
         let mut all = Vec::new();
         for answer in relation.answers() {
-            let each: Option<Vec<T>> = self
-                .members
-                .iter()
-                .map(|m| say(m, m.model.tokenizer()?, &answer))
-                .collect::<Result<_, _>>()?;
+            let each: Option<Vec<T>> =
+                self.members.iter().map(|m| say(m, m.model.tokenizer()?, &answer)).collect::<Result<_, _>>()?;
             all.extend(each.map(|each| (answer, each)));
         }
         Ok(all)
@@ -126,8 +120,7 @@ impl Bench {
 /// The names of all facts that a model can be asked for, each with its place among all names and the object. A query whose answer
 /// the model cannot give says nothing of it.
 fn names<'a>(m: &Member, rule: &Rule, facts: &'a [Fact]) -> Result<Vec<(usize, &'a str, &'a str)>, Fault> {
-    let places =
-        facts.iter().flat_map(|f| f.names.iter().map(move |name| (name.as_str(), f.object.as_str())));
+    let places = facts.iter().flat_map(|f| f.names.iter().map(move |name| (name.as_str(), f.object.as_str())));
     let says: Vec<bool> = sayable(m, rule, facts)?
         .into_iter()
         .zip(facts)
@@ -200,9 +193,7 @@ pub(crate) fn unsayable(m: &Member, rule: &Rule, object: &str) -> Result<Option<
     Ok(match rule {
         _ if id.is_none() => Some(format!("its object is not one token of {}", m.name)),
         // A closed set of answers need not hold the objects.
-        Rule::Tokens(ids) if ids.is_empty() => {
-            Some("no answer of its relation is one token of every model".into())
-        }
+        Rule::Tokens(ids) if ids.is_empty() => Some("no answer of its relation is one token of every model".into()),
         _ => None,
     })
 }

@@ -203,20 +203,12 @@ impl Bench {
     pub(crate) fn facts(&self, relation: &Relation) -> Vec<Fact> {
         let most = self.spec.data.instances.unwrap_or(usize::MAX);
         let mentions = self.spec.data.mentions;
-        let cut = |f: &Fact| Fact {
-            names: f.names.iter().take(mentions).cloned().collect(),
-            object: f.object.clone(),
-        };
+        let cut = |f: &Fact| Fact { names: f.names.iter().take(mentions).cloned().collect(), object: f.object.clone() };
         relation.facts.iter().take(most).map(cut).collect()
     }
 
     /// Reason for which a fact cannot be asked of a model, if so.
-    fn unfit(
-        &self,
-        fact: &Fact,
-        rules: &[Rule],
-        replies: &[&[Option<Reply>]],
-    ) -> Result<Option<String>, Fault> {
+    fn unfit(&self, fact: &Fact, rules: &[Rule], replies: &[&[Option<Reply>]]) -> Result<Option<String>, Fault> {
         for ((m, rule), replies) in self.members.iter().zip(rules).zip(replies) {
             if let Some(why) = unsayable(m, rule, &fact.object)? {
                 return Ok(Some(why));
@@ -237,8 +229,7 @@ impl Bench {
         facts: Vec<Fact>,
         replies: &[Vec<Replies>],
     ) -> Result<usize, Fault> {
-        let rules: Vec<Rule> =
-            (0..self.members.len()).map(|k| self.rule(&relation, k)).collect::<Result<_, _>>()?;
+        let rules: Vec<Rule> = (0..self.members.len()).map(|k| self.rule(&relation, k)).collect::<Result<_, _>>()?;
         let mut places = Vec::new();
         let (mut kept, mut left_out) = (Vec::new(), Vec::new());
         let mut at = 0;
@@ -247,9 +238,7 @@ impl Bench {
             at = range.end;
             let all: Vec<Vec<Option<Reply>>> = replies
                 .iter()
-                .map(|by_prompt| {
-                    by_prompt.iter().flat_map(|row| row[range.clone()].iter().copied()).collect()
-                })
+                .map(|by_prompt| by_prompt.iter().flat_map(|row| row[range.clone()].iter().copied()).collect())
                 .collect();
             match self.unfit(&fact, &rules, &all.iter().map(Vec::as_slice).collect::<Vec<_>>())? {
                 Some(reason) => left_out.push((fact, reason)),
@@ -274,8 +263,7 @@ impl Bench {
                 let objects = || kept.iter().flat_map(|f| f.names.iter().map(|_| f.object.as_str()));
                 let objects = (0..prompts.0.len()).flat_map(|_| objects());
                 let text = |r: &Reply| rule.said(&m.words.strings, *r);
-                let right =
-                    queries.iter().zip(objects).map(|(r, o)| m.words.strings.same(text(r), o)).collect();
+                let right = queries.iter().zip(objects).map(|(r, o)| m.words.strings.same(text(r), o)).collect();
                 let numbers = queries.iter().map(|r| said.number(text(r), ignore_case)).collect();
                 let ranks = queries.iter().map(|r| r.rank).collect();
                 Scored { answers: Answers::new(shape.clone(), numbers, right), ranks }
@@ -328,8 +316,7 @@ fn library(spec: &Spec, host: &mut Host<'_>) -> Result<Library, Fault> {
     let paths = spec.data.paths();
     let files: Vec<(&Path, &str)> =
         paths.iter().map(AsRef::as_ref).zip(spec.data.files.iter().map(String::as_str)).collect();
-    let built_in =
-        if spec.data.whole { Library::built_in().map_err(Fault::Failed)? } else { Library::default() };
+    let built_in = if spec.data.whole { Library::built_in().map_err(Fault::Failed)? } else { Library::default() };
     let mut library = match files.is_empty() {
         true => Library::built_in().map_err(Fault::Failed)?,
         false => {
@@ -382,9 +369,8 @@ fn unused(spec: &Spec, library: &Library, host: &mut Host<'_>) -> Result<(), Fau
     };
     let most = library.relations.iter().map(prompts).max().unwrap_or(0);
     if let Some(wanted) = spec.adjust.prompts.filter(|n| *n > most) {
-        let what = format!(
-            "{wanted} prompts a relation are wanted, but no relation has more than {most}: all are averaged"
-        );
+        let what =
+            format!("{wanted} prompts a relation are wanted, but no relation has more than {most}: all are averaged");
         tell("adjust.prompts", what, "give fewer, or leave the key out")?;
     }
     Ok(())

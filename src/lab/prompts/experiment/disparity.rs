@@ -150,23 +150,14 @@ fn key(start: &Start, name: &str, diet: Diet, settings: &Settings) -> Result<Str
     Ok(format!("further pretraining v2|{}|{described}", start.hash()))
 }
 
-fn outcome(
-    start: &Start,
-    name: &str,
-    diet: Diet,
-    settings: &Settings,
-    host: &mut Host<'_>,
-) -> Result<Outcome, Fault> {
-    let said = |e: &dyn std::fmt::Display| {
-        Fault::Failed(problem(e, name, "leave the model out of disparity.models"))
-    };
+fn outcome(start: &Start, name: &str, diet: Diet, settings: &Settings, host: &mut Host<'_>) -> Result<Outcome, Fault> {
+    let said = |e: &dyn std::fmt::Display| Fault::Failed(problem(e, name, "leave the model out of disparity.models"));
     let key = key(start, name, diet, settings)?;
     let store = host.store();
     if let Some(known) = store.trained(&key).and_then(|b| serde_json::from_slice(&b).ok()) {
         return Ok(known);
     }
-    let mut mark =
-        Mark { store: store.clone(), key: key.clone(), kept: Instant::now(), bytes: store.unfinished(&key) };
+    let mut mark = Mark { store: store.clone(), key: key.clone(), kept: Instant::now(), bytes: store.unfinished(&key) };
     // Steps that were taken in an earlier run take no time in this one.
     let before = mark.bytes.as_deref().and_then(steps_of).unwrap_or(0);
     let mut watch = |p: Progress| match p.stage {
@@ -223,10 +214,6 @@ fn report(label: &Label, diet: Diet, outcome: &Outcome, host: &mut Host<'_>) -> 
 fn fault(e: GalleryError) -> Fault {
     match e {
         GalleryError::Cancelled(_) => Fault::Cancelled,
-        e => Fault::Failed(problem(
-            &e,
-            "disparity",
-            "only models with a head that the program can train will do",
-        )),
+        e => Fault::Failed(problem(&e, "disparity", "only models with a head that the program can train will do")),
     }
 }

@@ -37,8 +37,7 @@ impl Early {
         if !is_first && prompts.len() * width < LONG {
             return Ok(None);
         }
-        let rules: Vec<Rule> =
-            (0..bench.members.len()).map(|k| bench.rule(relation, k)).collect::<Result<_, _>>()?;
+        let rules: Vec<Rule> = (0..bench.members.len()).map(|k| bench.rule(relation, k)).collect::<Result<_, _>>()?;
         let (mut kept, mut left_out, mut places, mut at) = (Vec::new(), Vec::new(), Vec::new(), 0);
         for fact in facts {
             let place = at;
@@ -83,8 +82,7 @@ impl Early {
         if races || prompts.is_empty() || facts.is_empty() || prompts.len() * facts.len() > FEW {
             return Ok(false);
         }
-        let usual: Vec<Fact> =
-            facts.iter().map(|f| Fact { names: f.names[..1].to_vec(), ..f.clone() }).collect();
+        let usual: Vec<Fact> = facts.iter().map(|f| Fact { names: f.names[..1].to_vec(), ..f.clone() }).collect();
         let places: Vec<usize> = (0..usual.len()).collect();
         let (all, asked): (Vec<Fact>, Vec<&String>) = (bench.facts(relation), prompts.iter().collect());
         for (k, (m, rule)) in bench.members.iter().zip(&self.rules).enumerate() {

@@ -203,8 +203,7 @@ fn shared(bench: &Bench, says: &[Vec<Vec<bool>>]) -> Vec<usize> {
 
 /// Seconds of a plain query of a model.
 fn query(bench: &Bench, k: usize, undone: &[Undone], host: &mut Host<'_>) -> Result<f64, Fault> {
-    let kind =
-        format!("prompt query by {} {}", bench.spec.query.candidates.name(), bench.members[k].model.hash());
+    let kind = format!("prompt query by {} {}", bench.spec.query.candidates.name(), bench.members[k].model.hash());
     host.rate(&kind, &mut || slices::queries(bench, k, undone))
 }
 

@@ -63,11 +63,7 @@ fn replies(bench: &Bench, entry: &Entry, text: &str, host: &mut Host<'_>) -> Res
             let strings = &bench.members[k].words.strings;
             let said = |(r, f): (Option<Reply>, &Fact)| {
                 let word = r.map_or("", |r| rule.said(strings, r));
-                Said {
-                    word: word.to_owned(),
-                    right: strings.same(word, &f.object),
-                    rank: r.and_then(|r| r.rank),
-                }
+                Said { word: word.to_owned(), right: strings.same(word, &f.object), rank: r.and_then(|r| r.rank) }
             };
             Ok(replies.into_iter().zip(&facts).map(said).collect())
         })
@@ -116,8 +112,7 @@ fn look(bench: &Bench, asked: &LookQuestion, host: &mut Host<'_>) -> Result<Vec<
         object: fact.object.clone(),
         said: said.iter().map(|by_model| by_model[i].clone()).collect(),
     };
-    let left_out =
-        entry.left_out.iter().map(|(f, reason)| (format!("{} ({})", f.names[0], f.object), reason.clone()));
+    let left_out = entry.left_out.iter().map(|(f, reason)| (format!("{} ({})", f.names[0], f.object), reason.clone()));
     let instances = InstancesFinding {
         relation: asked.relation.clone(),
         prompt: asked.prompt.clone(),

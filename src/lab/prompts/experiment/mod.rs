@@ -188,8 +188,7 @@ impl Experiment<Kind, Question> for Run {
                 first => first,
             };
             let seconds = &ahead.relations[k];
-            let asked =
-                relation::investigate(bench, relation, (seconds, early.as_ref()), &mut gathered, host);
+            let asked = relation::investigate(bench, relation, (seconds, early.as_ref()), &mut gathered, host);
             self.examined = bench.entries.iter().map(|e| e.facts.len()).sum();
             asked?;
             overall::meanwhile(bench, &gathered, (k + 1, all.len()), host)?;
@@ -210,12 +209,7 @@ impl Experiment<Kind, Question> for Run {
         Ok(forecast::of(&bench, host)?.forecasts)
     }
 
-    fn answer(
-        &mut self,
-        question: &Question,
-        share: Share,
-        host: &mut Host<'_>,
-    ) -> Result<Vec<Finding>, Fault> {
+    fn answer(&mut self, question: &Question, share: Share, host: &mut Host<'_>) -> Result<Vec<Finding>, Fault> {
         let Self { bench, latest, .. } = self;
         latest.answer(question, share, || {
             let nothing = || problem(&"nothing has been asked yet", "question", "run the experiment first");

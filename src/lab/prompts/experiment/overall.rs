@@ -4,9 +4,7 @@ use super::bench::Bench;
 use super::{Gathered, Spread, pairs};
 use crate::Host;
 use crate::consistency::{Draws, Panel, Regime, Tally};
-use crate::finding::{
-    ALL, Kind, LedgerFinding, PreferenceSummaryFinding, RankConsistencyFinding, RankCurveFinding,
-};
+use crate::finding::{ALL, Kind, LedgerFinding, PreferenceSummaryFinding, RankConsistencyFinding, RankCurveFinding};
 use crate::ledger::ledger;
 use crate::places::Ties;
 use crate::preference::{DIFFERENCE, LARGE, SHARE, STD, is_over};

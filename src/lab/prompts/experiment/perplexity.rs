@@ -13,12 +13,7 @@ use lab::fault::Fault;
 use model::chunk::TOKENS_PER_BATCH;
 
 /// The weight of each prompt, adding up to 1. `seconds` are what each model takes about.
-pub(crate) fn weights(
-    bench: &Bench,
-    entry: &Entry,
-    seconds: &[f64],
-    host: &mut Host<'_>,
-) -> Result<Vec<f64>, Fault> {
+pub(crate) fn weights(bench: &Bench, entry: &Entry, seconds: &[f64], host: &mut Host<'_>) -> Result<Vec<f64>, Fault> {
     let prompts = entry.prompts.len();
     let subjects: Vec<&str> = entry.facts.iter().map(|f| f.names[0].as_str()).collect();
     let mut sums = vec![0.0; prompts];

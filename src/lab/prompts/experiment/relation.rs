@@ -9,8 +9,8 @@ use crate::adjust::{Weights, adjusted, by_instance, sample};
 use crate::answers::Answers;
 use crate::exact::Exact;
 use crate::finding::{
-    AdjustedFinding, DataFinding, Kind, ModelNote, PromptPreferenceFinding, PromptScoreFinding,
-    RelationFinding, VerbalizationFinding,
+    AdjustedFinding, DataFinding, Kind, ModelNote, PromptPreferenceFinding, PromptScoreFinding, RelationFinding,
+    VerbalizationFinding,
 };
 use crate::ledger::parts;
 use crate::library::Relation;
@@ -118,11 +118,7 @@ fn weights(bench: &Bench, at: usize, seconds: &[f64], host: &mut Host<'_>) -> Re
         Weighting::User => {
             let Some(user) = adjust.user.get(&entry.relation.id) else { return Ok(uniform) };
             let told = |e: &dyn std::fmt::Display| {
-                problem(
-                    &format!("{}: {e}", entry.relation.id),
-                    "adjust.user",
-                    "correct the weights of this relation",
-                )
+                problem(&format!("{}: {e}", entry.relation.id), "adjust.user", "correct the weights of this relation")
             };
             let weights = user.weights().map_err(|e| told(&e))?;
             weights.fit(&entry.scored[0].answers).map_err(|e| told(&e))?;
@@ -130,8 +126,7 @@ fn weights(bench: &Bench, at: usize, seconds: &[f64], host: &mut Host<'_>) -> Re
         }
         Weighting::Perplexity => {
             let list = perplexity::weights(bench, entry, seconds, host)?;
-            Ok(Weights::of_prompts(&list)
-                .map_err(|e| problem(&e, &entry.relation.id, "use uniform weights"))?)
+            Ok(Weights::of_prompts(&list).map_err(|e| problem(&e, &entry.relation.id, "use uniform weights"))?)
         }
     }
 }
@@ -271,14 +266,12 @@ fn gather(bench: &Bench, entry: &Entry, weights: &Weights, averages: &[Exact], g
     let models = bench.members.len();
     let shared = bench.spec.ledger.draws == Sharing::Shared;
     // One draw is a draw from what the adjusted score averages over, so that its mean is the adjusted gap.
-    let drawn: Vec<(Answers, Weights)> =
-        (0..models).map(|k| averaged(bench, entry, answers(k), weights)).collect();
+    let drawn: Vec<(Answers, Weights)> = (0..models).map(|k| averaged(bench, entry, answers(k), weights)).collect();
     for (list, (a, b)) in gathered.parts.iter_mut().zip(pairs(models)) {
         list.extend(parts(&drawn[a].0, &drawn[b].0, &drawn[a].1, shared));
     }
     let by_model: Vec<Vec<f64>> = (0..models).map(|k| answers(k).p_at_1()).collect();
-    let by_prompt: Vec<Vec<f64>> =
-        (0..entry.prompts.len()).map(|p| by_model.iter().map(|m| m[p]).collect()).collect();
+    let by_prompt: Vec<Vec<f64>> = (0..entry.prompts.len()).map(|p| by_model.iter().map(|m| m[p]).collect()).collect();
     gathered.unstable.push(is_unstable(&by_prompt, bench.spec.ranks.ties));
     gathered.instances += entry.facts.len();
     let all = (0..models).map(|k| answers(k).clone()).collect();

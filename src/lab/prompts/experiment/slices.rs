@@ -49,8 +49,7 @@ fn picked<'a>(bench: &'a Bench, work: &[f64], size: usize) -> Vec<Picked<'a>> {
             continue;
         }
         let prompts = bench.prompts(relation).0;
-        let facts =
-            &relation.facts[..relation.facts.len().min(bench.spec.data.instances.unwrap_or(usize::MAX))];
+        let facts = &relation.facts[..relation.facts.len().min(bench.spec.data.instances.unwrap_or(usize::MAX))];
         if prompts.is_empty() || facts.is_empty() {
             continue;
         }
@@ -154,9 +153,7 @@ pub(crate) fn races(bench: &Bench, k: usize, undone: &[Undone]) -> Result<Races,
     for one in picked(bench, &work, ((budget as f64 / each.max(1.0)) as usize).clamp(RACES, FEWEST)) {
         let relation = &bench.library.relations[one.relation];
         let asker = Asker::new(&member.model)?.fitting(relation.fitted);
-        let (Rule::Words(words), Some(query)) =
-            (bench.rule(relation, k)?, asker.encode(&one.prompt, one.name)?)
-        else {
+        let (Rule::Words(words), Some(query)) = (bench.rule(relation, k)?, asker.encode(&one.prompt, one.name)?) else {
             continue;
         };
         let asked = [(&query, one.object)];

@@ -294,11 +294,7 @@ fn too_few_relations_one_prompt_or_no_mention_have_defined_results() {
     let mut desk = Desk::new();
     run(&few, &mut desk).1.unwrap();
     let results = desk.results();
-    assert!(
-        results.ranks.is_empty() && desk.notices.iter().any(|n| n.what.contains("n/a")),
-        "{:?}",
-        desk.notices
-    );
+    assert!(results.ranks.is_empty() && desk.notices.iter().any(|n| n.what.contains("n/a")), "{:?}", desk.notices);
     assert!(results.preferences.iter().all(|p| p.value.gap.mean == 0.0 && p.value.gap_held_out.is_none()));
     // Numbers that say nothing are said to: a gap of one prompt was a plain 0.
     for told in ["a single prompt", "no subject that is asked has a second name"] {
@@ -399,9 +395,7 @@ fn questions_are_answered_while_it_runs_and_afterwards() {
         ("nothing", "[X] [Y]", "nothing has been asked"),
     ] {
         let asked = PromptQuestion { relation: relation.into(), prompt: prompt.into() };
-        let Err(Fault::Failed(why)) = experiment.answer(&Asked::Prompt(asked), Share::All, &mut desk) else {
-            panic!()
-        };
+        let Err(Fault::Failed(why)) = experiment.answer(&Asked::Prompt(asked), Share::All, &mut desk) else { panic!() };
         assert!(why.what.contains(told), "{told}: {why}");
     }
 }
@@ -409,8 +403,7 @@ fn questions_are_answered_while_it_runs_and_afterwards() {
 /// The instances behind a score, right or wrong, and one of them in full.
 fn look(experiment: &mut dyn Experiment<Kind, Question>, desk: &mut Desk, known: &str, typed: &str) {
     for prompt in [known, typed] {
-        let asked =
-            LookQuestion { relation: "capital".into(), prompt: prompt.into(), instance: 1, mention: 0 };
+        let asked = LookQuestion { relation: "capital".into(), prompt: prompt.into(), instance: 1, mention: 0 };
         let findings = experiment.answer(&Asked::Look(asked), Share::All, desk).unwrap();
         assert_eq!((findings.len(), findings[0].model.as_str()), (4, ALL));
         let Body::Lab(Kind::Instances(all)) = &findings[0].body else { panic!() };
@@ -436,8 +429,7 @@ fn a_run_that_is_stopped_can_still_be_asked_about() {
     assert!(matches!(result, Err(Fault::Cancelled)));
     desk.cancel_after = usize::MAX;
     let first = desk.results().relations[0].value.clone();
-    let asked =
-        LookQuestion { relation: first.relation, prompt: first.prompts[0].clone(), instance: 0, mention: 0 };
+    let asked = LookQuestion { relation: first.relation, prompt: first.prompts[0].clone(), instance: 0, mention: 0 };
     assert_eq!(experiment.answer(&Asked::Look(asked), Share::All, &mut desk).unwrap().len(), 4);
 }
 
@@ -489,10 +481,7 @@ fn objects_of_several_tokens_are_asked_by_pseudo_log_likelihood() {
         for (k, f) in found[1..].iter().enumerate() {
             let Body::Lab(Kind::Instance(one)) = &f.body else { panic!() };
             assert_eq!((&one.said, one.right), (&all.rows[kept - 1].said[k].0, all.rows[kept - 1].said[k].1));
-            assert!(
-                ["Paris", "Oslo", "Rome Town"].iter().any(|a| a.eq_ignore_ascii_case(&one.said)),
-                "{one:?}"
-            );
+            assert!(["Paris", "Oslo", "Rome Town"].iter().any(|a| a.eq_ignore_ascii_case(&one.said)), "{one:?}");
             assert!(one.rank.is_some_and(|r| (1..=kept as u32).contains(&r)), "{one:?}");
         }
     }

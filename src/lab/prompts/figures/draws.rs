@@ -73,8 +73,7 @@ pub fn places_of(
     }
     let averaged = results.curve.iter().find(|c| Some(c.value.prompts) == prompts).map(|c| &c.value);
     let at = models.iter().position(|m| *m == model);
-    if let (Some(c), Some(histogram)) = (averaged, averaged.zip(at).and_then(|(c, at)| c.histograms.get(at)))
-    {
+    if let (Some(c), Some(histogram)) = (averaged, averaged.zip(at).and_then(|(c, at)| c.histograms.get(at))) {
         let label = format!("average of {}", some_prompts(c.prompts));
         let bars = bars_by_place(histogram, c.draws, models.len());
         layers.push(Layer::Bars(Bars { label, role: Role::nth(Regime::ALL.len()), bars }));
@@ -83,10 +82,7 @@ pub fn places_of(
     figure(
         (results, engine),
         (format!("places-{}", in_print(model)), title),
-        (
-            Axis::linear("place").in_whole_numbers(),
-            Axis::linear(by_rule(results, "share of draws")).from_to(0.0, 1.0),
-        ),
+        (Axis::linear("place").in_whole_numbers(), Axis::linear(by_rule(results, "share of draws")).from_to(0.0, 1.0)),
         layers,
         behind,
     )

@@ -36,10 +36,7 @@ pub fn preference(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
     }
     figure(
         (results, engine),
-        (
-            "preference".into(),
-            "P@1 from the worst to the best prompt, usual name, mean over relations".into(),
-        ),
+        ("preference".into(), "P@1 from the worst to the best prompt, usual name, mean over relations".into()),
         (Axis::of("model", models(results)), Axis::linear(by_rule(results, "P@1"))),
         layers,
         results.summaries.first(),

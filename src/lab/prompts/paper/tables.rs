@@ -63,12 +63,9 @@ fn disparity(results: &Results) -> Option<Table> {
     let mine = mine.iter().map(|d| entry(&d.model, RUN, &column(d.value.gamma), Some(d.value.p_at_1), d.n));
     let published = DISPARITY.iter().flat_map(|(model, scores, untouched)| {
         let gammas = GAMMAS.iter().map(|g| Some(*g)).chain([None]);
-        gammas
-            .zip(scores.iter().chain([untouched]))
-            .map(move |(g, y)| printed(model, &column(g), *y, RELATIONS))
+        gammas.zip(scores.iter().chain([untouched])).map(move |(g, y)| printed(model, &column(g), *y, RELATIONS))
     });
-    let caption =
-        "P@1 after further pretraining, by the share γ of sentences that state facts (Cao et al., Table 3)";
+    let caption = "P@1 after further pretraining, by the share γ of sentences that state facts (Cao et al., Table 3)";
     table("disparity", caption, mine.collect(), published.collect())
 }
 

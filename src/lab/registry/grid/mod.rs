@@ -86,8 +86,8 @@ fn has_grid(text: &str) -> bool {
 /// The cells of a text with `[grid]`; values are not checked beyond what reading needs.
 pub fn parse(text: &str, origin: &str) -> Result<Vec<Cell>, SpecError> {
     let file = File { text, origin };
-    let mut base: Table = toml::from_str(text)
-        .map_err(|e| SpecError::Parse { origin: origin.into(), message: e.message().into() })?;
+    let mut base: Table =
+        toml::from_str(text).map_err(|e| SpecError::Parse { origin: origin.into(), message: e.message().into() })?;
     let given = base.remove("grid").unwrap_or(Value::Table(Table::new()));
     let lab = base.get("lab").and_then(Value::as_str).unwrap_or_default();
     // A file without a lab, or for an unknown one, is refused as a plain spec would be.
@@ -160,9 +160,7 @@ impl File<'_> {
         let declared = by_id(lab).axes();
         let names: Vec<&str> = declared.iter().map(|a| a.name).collect();
         let Value::Table(table) = given else {
-            return Err(
-                self.value("grid", "is not a table: write [grid] and one axis a line below it".into())
-            );
+            return Err(self.value("grid", "is not a table: write [grid] and one axis a line below it".into()));
         };
         let mut named = HashMap::new();
         flatten(table, "", &names, &mut named);
@@ -187,9 +185,7 @@ impl File<'_> {
             SpecError::Parse { origin: self.place(&key, &at), message }
         })?;
         spec.check("").map_err(|e| match e {
-            SpecError::Value { key, problem, .. } => {
-                SpecError::Value { origin: self.place(&key, &at), key, problem }
-            }
+            SpecError::Value { key, problem, .. } => SpecError::Value { origin: self.place(&key, &at), key, problem },
             other => other,
         })?;
         Ok(Cell::new(at, spec, self.origin))

@@ -12,8 +12,7 @@ pub fn shares(work: &[u128], count: usize) -> Vec<usize> {
     let count = count.max(1);
     let mut order: Vec<usize> = (0..work.len()).collect();
     order.sort_by_key(|cell| (Reverse(work[*cell]), *cell));
-    let mut loads: BinaryHeap<Reverse<(u128, usize)>> =
-        (0..count.min(work.len())).map(|s| Reverse((0, s))).collect();
+    let mut loads: BinaryHeap<Reverse<(u128, usize)>> = (0..count.min(work.len())).map(|s| Reverse((0, s))).collect();
     let mut out = vec![0; work.len()];
     for cell in order {
         let Some(Reverse((load, share))) = loads.pop() else { break };

@@ -31,10 +31,12 @@ fn a_cell_is_the_spec_that_one_would_write_by_hand() {
     assert_eq!(cells.len(), 2 * (tiny + layers_of("bert-mini")));
     // The lab's order of the axes, not the file's; the last one is the fastest.
     assert_eq!(labels[..2], ["models bert-tiny, layer 1, seed 0", "models bert-tiny, layer 1, seed 1"]);
-    let by_hand = GRID.split("[grid]").next().unwrap().replace(
-        "lab = \"interventions\"\n",
-        "lab = \"interventions\"\nmodels = [\"bert-tiny\"]\nseed = 1\n",
-    ) + "[site]\nlayer = 1\n";
+    let by_hand = GRID
+        .split("[grid]")
+        .next()
+        .unwrap()
+        .replace("lab = \"interventions\"\n", "lab = \"interventions\"\nmodels = [\"bert-tiny\"]\nseed = 1\n")
+        + "[site]\nlayer = 1\n";
     let plain = Spec::parse(&by_hand, "x").unwrap();
     assert_eq!((cells[1].spec.clone(), cells[1].hash.clone()), (plain.clone(), plain.hash()));
 }
@@ -45,9 +47,8 @@ fn layers_of(name: &str) -> usize {
 
 #[test]
 fn the_set_has_a_name_that_neither_order_nor_layout_of_the_file_changes() {
-    let turned = GRID
-        .replace("seed = [0, 1]\nmodels", "models")
-        .replace("\"all\"\n", "\"all\"\nseed = [\n  0,\n  1]\n");
+    let turned =
+        GRID.replace("seed = [0, 1]\nmodels", "models").replace("\"all\"\n", "\"all\"\nseed = [\n  0,\n  1]\n");
     assert_ne!(turned, GRID);
     assert_eq!(hash(&parse(&turned, "a").unwrap()), hash(&parse(GRID, "b").unwrap()));
     let other = GRID.replace("[0, 1]", "[1, 0]");
@@ -58,10 +59,7 @@ fn the_set_has_a_name_that_neither_order_nor_layout_of_the_file_changes() {
 fn each_lab_has_its_own_axes() {
     let prompts = "lab = \"prompts\"\n[grid]\nmodels = [[\"bert-tiny\", \"gpt2-tiny\"], [\"bert-mini\"]]";
     let cells = parse(prompts, "p").unwrap();
-    assert_eq!(
-        cells.iter().map(Cell::label).collect::<Vec<_>>(),
-        ["models bert-tiny+gpt2-tiny", "models bert-mini"]
-    );
+    assert_eq!(cells.iter().map(Cell::label).collect::<Vec<_>>(), ["models bert-tiny+gpt2-tiny", "models bert-mini"]);
     let power = "lab = \"power\"\nmodels = [\"bert-tiny\"]\n[a]\nclassifier = \"logistic\"\n[grid]\npair = [{ a = { layer = 1 }, b = { layer = 2 } }, { b = { noise = 0.5 } }]";
     let cells = parse(power, "p").unwrap();
     assert_eq!(cells.len(), 2);
@@ -79,8 +77,7 @@ fn every_lab_counts_the_work_of_its_shipped_spec() {
     for lab in crate::LABS {
         let spec = Spec::shipped(lab.id());
         let sizes: Vec<_> = spec.models().iter().map(|m| crate::Size::of(m).unwrap()).collect();
-        let larger: Vec<_> =
-            sizes.iter().map(|s| crate::Size { parameters: 10 * s.parameters, ..*s }).collect();
+        let larger: Vec<_> = sizes.iter().map(|s| crate::Size { parameters: 10 * s.parameters, ..*s }).collect();
         let (one, ten) = (lab.counted(&spec, &sizes), lab.counted(&spec, &larger));
         assert!(one > 0 && ten > one, "{}: {one} and {ten}", lab.id());
     }

@@ -88,18 +88,12 @@ pub(crate) struct Bench {
 ///
 /// # Errors
 /// [`Fault`]: a model that cannot be loaded, or predicts nothing.
-pub(crate) fn member(
-    spec: &Spec,
-    name: &str,
-    wanted: &[String],
-    host: &mut Host<'_>,
-) -> Result<Member, Fault> {
+pub(crate) fn member(spec: &Spec, name: &str, wanted: &[String], host: &mut Host<'_>) -> Result<Member, Fault> {
     let model = host.model(name)?;
     Reader::new(&model)?;
     let random = RANDOM.to_owned();
     let wanted = wanted.iter().filter(|m| **m != random).chain([&random]);
-    let (mut methods, mut refused): (Vec<&'static dyn Method>, Vec<(String, String)>) =
-        (Vec::new(), Vec::new());
+    let (mut methods, mut refused): (Vec<&'static dyn Method>, Vec<(String, String)>) = (Vec::new(), Vec::new());
     for method in wanted.filter_map(|name| named(name)) {
         match method.refuses(&model, spec) {
             None => methods.push(method),

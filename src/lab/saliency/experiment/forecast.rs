@@ -168,11 +168,9 @@ struct Doubled {
 
 impl Doubled {
     fn of(path: &PathSpec, found: &[Scores]) -> Self {
-        let added: Vec<usize> =
-            found.iter().map(|s| steps(path, s) - path.steps).filter(|n| *n > 0).collect();
+        let added: Vec<usize> = found.iter().map(|s| steps(path, s) - path.steps).filter(|n| *n > 0).collect();
         let rough = added.len();
-        let mean =
-            if rough > 0 { added.iter().sum::<usize>() as f64 / rough as f64 } else { path.steps as f64 };
+        let mean = if rough > 0 { added.iter().sum::<usize>() as f64 / rough as f64 } else { path.steps as f64 };
         Self { rows: found.len(), rough, added: mean }
     }
 
@@ -212,12 +210,7 @@ impl Pulse for Quiet<'_> {
 }
 
 /// Tries some rows with few steps, and with more only if they need them; `None` where steps cannot be doubled.
-fn doubled(
-    spec: &Spec,
-    member: &Member,
-    model: &Model,
-    host: &mut Host<'_>,
-) -> Result<Option<Doubled>, Fault> {
+fn doubled(spec: &Spec, member: &Member, model: &Model, host: &mut Host<'_>) -> Result<Option<Doubled>, Fault> {
     let path = &spec.integrated_gradients;
     let method = member.methods.iter().find(|m| m.id() == "integrated_gradients");
     let Some(method) = method.filter(|_| 2 * path.steps <= path.most_steps) else { return Ok(None) };

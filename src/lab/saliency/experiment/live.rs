@@ -58,8 +58,7 @@ pub(crate) fn answer(
 }
 
 fn typed(text: &str, answer: Option<&str>) -> Result<SentenceFinding, Fault> {
-    own(text, answer)
-        .map_err(|e| problem(&e, "sentence", "for example: The capital of France is [MASK] .").into())
+    own(text, answer).map_err(|e| problem(&e, "sentence", "for example: The capital of France is [MASK] .").into())
 }
 
 fn sentence(
@@ -93,22 +92,18 @@ fn sentence(
                 let t = host.elapsed();
                 findings.push(member.label.finding(1, true, t, Kind::Prediction(found.prediction)));
                 let rows = found.rows.into_iter();
-                findings
-                    .extend(rows.map(|r| member.label.finding(r.tokens.len(), true, t, Kind::Saliency(r))));
+                findings.extend(rows.map(|r| member.label.finding(r.tokens.len(), true, t, Kind::Saliency(r))));
             }
             Err(reason) => {
                 reasons.push(format!("`{name}`: {reason}"));
                 continue;
             }
         }
-        reasons
-            .extend(member.refused.iter().map(|(method, reason)| format!("`{name}`: no {method}: {reason}")));
+        reasons.extend(member.refused.iter().map(|(method, reason)| format!("`{name}`: no {method}: {reason}")));
     }
     // With nothing at all to show, the reasons are the answer.
     if findings.len() == 1 {
-        return Err(
-            problem(&reasons.join("; "), "sentence", "change the sentence, or choose another model").into()
-        );
+        return Err(problem(&reasons.join("; "), "sentence", "change the sentence, or choose another model").into());
     }
     Ok(findings)
 }
@@ -121,25 +116,20 @@ fn attention(
 ) -> Result<Vec<Finding>, Fault> {
     let known = |id: &String| {
         let found = bench.and_then(|b| b.sentences.iter().find(|s| s.sentence == *id)).cloned();
-        found.ok_or_else(|| {
-            problem(&format!("there is no sentence {id}"), "sentence", "run the experiment first")
-        })
+        found.ok_or_else(|| problem(&format!("there is no sentence {id}"), "sentence", "run the experiment first"))
     };
     let sentence = match &asked.sentence {
         Some(id) => known(id)?,
         None => typed(&asked.text, None)?,
     };
-    let name = if asked.model.is_empty() {
-        spec.models.first().cloned().unwrap_or_default()
-    } else {
-        asked.model.clone()
-    };
+    let name =
+        if asked.model.is_empty() { spec.models.first().cloned().unwrap_or_default() } else { asked.model.clone() };
     let member = member(spec, &name, &[], host)?;
     let model = member.model(host)?;
     model.require(Offer::Attention)?;
     let input = Reader::new(&model)?.read(&sentence)?;
-    let input = input
-        .map_err(|e| problem(&format!("`{name}`: {e}"), "sentence", "choose another sentence or model"))?;
+    let input =
+        input.map_err(|e| problem(&format!("`{name}`: {e}"), "sentence", "choose another sentence or model"))?;
     // A model that allows one direction only is shown in that one.
     let direction = match one_way(&model, spec.attention.direction) {
         Some(_) => Direction::FromMask,

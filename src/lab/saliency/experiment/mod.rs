@@ -170,12 +170,7 @@ impl Experiment<Kind, Question> for Run {
         forecast::of(&Bench::open(&self.spec, host)?, host)
     }
 
-    fn answer(
-        &mut self,
-        question: &Question,
-        share: Share,
-        host: &mut Host<'_>,
-    ) -> Result<Vec<Finding>, Fault> {
+    fn answer(&mut self, question: &Question, share: Share, host: &mut Host<'_>) -> Result<Vec<Finding>, Fault> {
         // Nothing is drawn for an answer: the second would only repeat the first, but where steps are to be doubled.
         let steps = if share == Share::Quick { Steps::Planned } else { Steps::Doubled };
         let Self { spec, bench, latest, .. } = self;
@@ -193,7 +188,5 @@ impl Experiment<Kind, Question> for Run {
 }
 
 fn serve(spec: &Spec, bench: &Bench, host: &mut Host<'_>) -> Result<(), Fault> {
-    asked::serve(host, true, |question, host| {
-        live::answer(spec, Some(bench), (question, Steps::Doubled), host)
-    })
+    asked::serve(host, true, |question, host| live::answer(spec, Some(bench), (question, Steps::Doubled), host))
 }

@@ -7,9 +7,7 @@ use std::ops::Range;
 use super::bench::Bench;
 use super::rows::{Gathered, Kept};
 use crate::Host;
-use crate::finding::{
-    ALL, AccuracyFinding, DifferenceFinding, InterpretabilityFinding, Kind, RatioFinding, Sample,
-};
+use crate::finding::{ALL, AccuracyFinding, DifferenceFinding, InterpretabilityFinding, Kind, RatioFinding, Sample};
 use crate::methods::RANDOM;
 use crate::metrics::faithful::Faithfulness;
 use crate::metrics::judge::{Judged, Partner, Rules, judge};
@@ -110,8 +108,7 @@ type Right = (bool, bool);
 impl Group<'_> {
     /// The answers of an original and its partners that count.
     fn of(self, bench: &Bench, family: &Range<usize>, gathered: &Gathered) -> Vec<Right> {
-        let is_kind =
-            |s: usize| self.kind.is_none_or(|kind| bench.sentences[s].perturbation.as_deref() == Some(kind));
+        let is_kind = |s: usize| self.kind.is_none_or(|kind| bench.sentences[s].perturbation.as_deref() == Some(kind));
         let asked = |s: usize| gathered.right[s].is_some();
         let has_partner = family.clone().any(|s| s != family.start && is_kind(s) && asked(s));
         let counts = |s: usize| match (self.sample, s == family.start) {
@@ -151,9 +148,8 @@ fn tell_accuracy(
             .filter(|f| dimension == ALL || bench.sentences[f.start].dimension == dimension)
             .filter(|f| Range::clone(f).any(|s| gathered.right[s].is_some()))
             .collect();
-        let right = |group: Group<'_>| -> Vec<Vec<Right>> {
-            mine.iter().map(|f| group.of(bench, f, gathered)).collect()
-        };
+        let right =
+            |group: Group<'_>| -> Vec<Vec<Right>> { mine.iter().map(|f| group.of(bench, f, gathered)).collect() };
         for group in &groups {
             let each = right(*group);
             let share = |of: fn(&Right) -> bool| share_by_original(&numbers(&each, of), level);
@@ -189,8 +185,7 @@ fn tell_method(
     let alpha = rules(bench, "").alpha;
     let all = families(bench, &gathered.rows[m])?;
     for dimension in bench.dimensions.iter().map(String::as_str).chain([ALL]) {
-        let mine: Vec<&Family> =
-            all.iter().filter(|f| dimension == ALL || f.dimension == dimension).collect();
+        let mine: Vec<&Family> = all.iter().filter(|f| dimension == ALL || f.dimension == dimension).collect();
         if mine.is_empty() {
             continue;
         }
@@ -201,12 +196,7 @@ fn tell_method(
                 continue;
             }
             let (found, n) = interpretability(&mine, (dimension, kind.as_deref(), method), cell, level);
-            host.find(member.label.finding(
-                n,
-                is_final,
-                host.elapsed(),
-                Kind::Interpretability(Box::new(found)),
-            ))?;
+            host.find(member.label.finding(n, is_final, host.elapsed(), Kind::Interpretability(Box::new(found))))?;
         }
         for bin in against_ratio(&judged, BINS, alpha, level) {
             let Some(ratio) = bin.ratio.map(|r| r.mean) else { continue };
@@ -296,18 +286,11 @@ pub(crate) fn compare(bench: &Bench, gathered: &[Gathered], host: &mut Host<'_>)
             host.poll()?;
             let of = |families: &'_ [Family]| families.iter().map(|f| f.judged.clone()).collect::<Vec<_>>();
             let (first, second) = (of(&a.3), of(&b.3));
-            let (first, second): (Vec<&Judged>, Vec<&Judged>) =
-                (first.iter().collect(), second.iter().collect());
+            let (first, second): (Vec<&Judged>, Vec<&Judged>) = (first.iter().collect(), second.iter().collect());
             for metric in Metric::ALL {
                 let Some(v) = versus(&first, &second, metric, bench.spec.interval.level) else { continue };
                 let test = "t test over originals";
-                tell_difference(
-                    bench,
-                    (&a.0, &b.0, metric.name()),
-                    (v.difference, v.p, test),
-                    v.originals,
-                    host,
-                )?;
+                tell_difference(bench, (&a.0, &b.0, metric.name()), (v.difference, v.p, test), v.originals, host)?;
             }
         }
     }
@@ -329,11 +312,7 @@ fn compare_accuracy(bench: &Bench, gathered: &[Gathered], host: &mut Host<'_>) -
             }
             let n = differences.sums.len();
             if n > 1 {
-                let found = (
-                    differences.interval(bench.spec.interval.level),
-                    differences.p(),
-                    "t test over originals",
-                );
+                let found = (differences.interval(bench.spec.interval.level), differences.p(), "t test over originals");
                 let names = (bench.members[i].name.as_str(), bench.members[j].name.as_str(), "top1");
                 tell_difference(bench, names, found, n, host)?;
             }

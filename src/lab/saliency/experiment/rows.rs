@@ -211,11 +211,7 @@ fn replaced(
             let gone = |t| !stays(input, t) && of_words(input, t, top) == without;
             (0..input.ids.len()).map(gone).collect()
         };
-        points.extend([
-            Point::Along(case, 1.0),
-            Point::Without(case, gone(false)),
-            Point::Without(case, gone(true)),
-        ]);
+        points.extend([Point::Along(case, 1.0), Point::Without(case, gone(false)), Point::Without(case, gone(true))]);
     }
     let baseline = spec.integrated_gradients.baseline;
     let values = value_at_points(model, cases, &points, baseline, pulse)?;
@@ -268,8 +264,7 @@ mod tests {
     /// The probability of an answer in a text of which the words outside `kept` are struck out.
     fn without(model: &Model, words: &[&str], kept: &[usize], answer: &str) -> f64 {
         let text: Vec<&str> = kept.iter().map(|w| words[*w]).collect();
-        let input =
-            Reader::new(model).unwrap().read(&own(&text.join(" "), Some(answer)).unwrap()).unwrap().unwrap();
+        let input = Reader::new(model).unwrap().read(&own(&text.join(" "), Some(answer)).unwrap()).unwrap().unwrap();
         predict(model, &[&input], TOKENS_PER_BATCH, &mut NoPulse).unwrap()[0].answer_probability.unwrap()
     }
 
@@ -301,8 +296,7 @@ mod tests {
     #[test]
     fn a_text_of_which_nothing_is_left_has_no_measure() {
         let model = Model::load(&"gpt2-tiny".parse().unwrap(), Device::Cpu).unwrap();
-        let input =
-            Reader::new(&model).unwrap().read(&own("France [MASK]", Some("red")).unwrap()).unwrap().unwrap();
+        let input = Reader::new(&model).unwrap().read(&own("France [MASK]", Some("red")).unwrap()).unwrap().unwrap();
         let case = Case { input: &input, predicted: &input.answer, name: "" };
         let found = deleted(&model, &[case], &[(&[0], 1)], &Spec::shipped(), &mut NoPulse).unwrap();
         assert_eq!(found, [None]);

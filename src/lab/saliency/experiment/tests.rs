@@ -187,8 +187,7 @@ fn the_benchmark_as_a_file_is_the_built_in_one() {
 /// Tables 6 and 11: originals that have a partner of the kind, those partners, and the change between the two.
 fn changes_between_originals_and_partners(found: &Found) {
     let kind_of = |sample: &str, kind: &str| {
-        let of =
-            found.accuracy.iter().filter(|a| a.model == "bert-tiny").filter(|a| a.value.dimension == ALL);
+        let of = found.accuracy.iter().filter(|a| a.model == "bert-tiny").filter(|a| a.value.dimension == ALL);
         of.map(|a| (a.n, &a.value)).find(|(_, v)| v.sample == sample && v.perturbation == kind).unwrap()
     };
     for kind in ["dispens", "import", "trans"] {
@@ -219,9 +218,7 @@ fn several_methods_are_laid_side_by_side(found: &Found) {
     let figure = figure.unwrap();
     let figure::Layer::Tokens(tokens) = &figure.layers[0] else { panic!() };
     assert_eq!(tokens.strips.len(), 4);
-    assert!(
-        figure.provenance.entries.iter().any(|e| e.0.ends_with(&format!("integrated_gradients {partner}")))
-    );
+    assert!(figure.provenance.entries.iter().any(|e| e.0.ends_with(&format!("integrated_gradients {partner}"))));
     assert!(pick(&[("method", "attention,foo")]).unwrap_err().contains("foo"));
     assert!(pick(&[("sentence", "nowhere")]).unwrap_err().contains("nowhere"));
 }
@@ -267,8 +264,7 @@ fn a_run_tells_every_sentence_prediction_and_row_once_and_then_the_means() {
     assert!(found.accuracy.iter().filter(all).count() >= 6);
     changes_between_originals_and_partners(&found);
     // Methods within each model, each method between the models, and the models' accuracy.
-    let pairs: Vec<(&str, &str)> =
-        found.differences.iter().map(|d| (d.value.a.as_str(), d.value.b.as_str())).collect();
+    let pairs: Vec<(&str, &str)> = found.differences.iter().map(|d| (d.value.a.as_str(), d.value.b.as_str())).collect();
     assert!(pairs.contains(&("bert-tiny attention", "bert-tiny integrated_gradients")), "{pairs:?}");
     assert!(pairs.contains(&("bert-tiny attention", "gpt2-tiny attention")));
     assert!(pairs.contains(&("bert-tiny", "gpt2-tiny")));
@@ -292,10 +288,7 @@ fn equal_seeds_give_equal_findings_and_another_seed_other_sentences() {
     assert_eq!(a, b);
     let mut other = first;
     other.seed = 1;
-    assert_ne!(
-        ran(&other).0.results().sentences,
-        ran(&spec(&["bert-tiny"], &["attention"], 16)).0.results().sentences
-    );
+    assert_ne!(ran(&other).0.results().sentences, ran(&spec(&["bert-tiny"], &["attention"], 16)).0.results().sentences);
 }
 
 #[test]
@@ -402,10 +395,7 @@ fn bad_rows_of_a_file_or_folder_are_left_out_with_their_reasons_and_the_rest_is_
         hashes.push(data.sha256);
         let notices: Vec<&str> = desk.notices.iter().map(|n| n.what.as_str()).collect();
         assert!(notices.iter().any(|n| n.starts_with("4 rows are left out: 1 ×")), "{notices:?}");
-        assert!(
-            notices.iter().any(|n| n.starts_with("`bert-tiny` is not asked 1 of 4 sentences")),
-            "{notices:?}"
-        );
+        assert!(notices.iter().any(|n| n.starts_with("`bert-tiny` is not asked 1 of 4 sentences")), "{notices:?}");
     }
     assert_eq!(hashes[0], hashes[1], "the folder's one file");
     spec.data.file = Some(folder.path().join("none").display().to_string());
@@ -444,10 +434,7 @@ fn the_forecast_counts_doubled_steps_and_says_what_it_rests_on() {
     let [least, most] = rough.range.unwrap();
     assert!(least < rough.seconds && rough.seconds == most, "{rough:?}");
     // Two or three: an eighth of the inputs.
-    assert!(
-        ["2 of 2 rows", "3 of 3 rows"].iter().any(|t| rough.because.as_ref().unwrap().starts_with(t)),
-        "{rough:?}"
-    );
+    assert!(["2 of 2 rows", "3 of 3 rows"].iter().any(|t| rough.because.as_ref().unwrap().starts_with(t)), "{rough:?}");
     let smooth = of(1e6, 32);
     let [least, most] = smooth.range.unwrap();
     assert!(least == smooth.seconds && smooth.seconds < most, "{smooth:?}");
@@ -460,8 +447,7 @@ fn the_forecast_counts_doubled_steps_and_says_what_it_rests_on() {
 fn questions_are_answered_while_it_runs_and_nonsense_becomes_a_notice() {
     let spec = spec(&["bert-tiny"], &["attention"], 8);
     let text = |text: &str| {
-        let asked =
-            SentenceQuestion { text: text.into(), answer: None, models: Vec::new(), methods: Vec::new() };
+        let asked = SentenceQuestion { text: text.into(), answer: None, models: Vec::new(), methods: Vec::new() };
         Asked::Sentence(asked)
     };
     let (mut desk, mut run) = (Desk::new(), opened(&spec));

@@ -43,8 +43,7 @@ fn embeddings(model: &Model, rows: &[Vec<u32>]) -> Result<Vec<Vec<f32>>, Fault> 
     for group in chunks(&lengths, TOKENS_PER_BATCH) {
         let ids: Vec<&[u32]> = group.iter().map(|k| rows[*k].as_slice()).collect();
         let batch = Batch::new(&ids, pad)?;
-        let all =
-            model.forward(&batch, &Plan::default().capture(HookPoint::Embed))?.take(HookPoint::Embed)?;
+        let all = model.forward(&batch, &Plan::default().capture(HookPoint::Embed))?.take(HookPoint::Embed)?;
         let (length, width) = (batch.len(), all.width());
         for (row, k) in group.iter().enumerate() {
             let begin = row * length * width;
@@ -118,8 +117,7 @@ impl Ends {
     pub(crate) fn dot(&self, case: usize, weights: &[f64]) -> Vec<f64> {
         let ends = self.to[case].chunks_exact(self.width).zip(self.from[case].chunks_exact(self.width));
         let each = ends.zip(weights.chunks_exact(self.width));
-        each.map(|((to, from), w)| to.iter().zip(from).zip(w).map(|((t, f), w)| f64::from(t - f) * w).sum())
-            .collect()
+        each.map(|((to, from), w)| to.iter().zip(from).zip(w).map(|((t, f), w)| f64::from(t - f) * w).sum()).collect()
     }
 
     /// By token: the sum over the embedding of the input times `weights`.
@@ -163,8 +161,7 @@ pub(crate) struct At<'a> {
 
 impl At<'_> {
     fn batch(&self, points: &[Point], group: &[usize]) -> Result<(Batch, Array), Fault> {
-        let ids: Vec<&[u32]> =
-            group.iter().map(|k| self.cases[points[*k].case()].input.ids.as_slice()).collect();
+        let ids: Vec<&[u32]> = group.iter().map(|k| self.cases[points[*k].case()].input.ids.as_slice()).collect();
         let batch = Batch::new(&ids, self.model.tokenizer()?.pad_id())?;
         let (length, width) = (batch.len(), self.ends.width);
         let mut rows = Array::zeros([group.len(), length, width]);
@@ -199,11 +196,7 @@ impl At<'_> {
             for (row, k) in group.iter().enumerate() {
                 let case = &self.cases[points[*k].case()];
                 let each = case.input.slots.iter().zip(case.predicted);
-                targets.extend(each.map(|(position, token)| Target {
-                    row,
-                    position: *position,
-                    token: *token,
-                }));
+                targets.extend(each.map(|(position, token)| Target { row, position: *position, token: *token }));
             }
             let mut values = vec![0.0f64; group.len()];
             let of = match self.target {

@@ -47,8 +47,7 @@ fn a_method_is_called_as_its_file_is() {
 
 #[test]
 fn equal_inputs_have_equal_scores_and_what_else_is_in_the_batch_changes_none() {
-    let texts =
-        ["The old dog barks and the cat [MASK].", "A cat [MASK].", "The old dog barks and the cat [MASK]."];
+    let texts = ["The old dog barks and the cat [MASK].", "A cat [MASK].", "The old dog barks and the cat [MASK]."];
     for name in ["bert-tiny", "gpt2-tiny", "bart-tiny", "roberta-tiny"] {
         let (model, spec) = (model(name), quick());
         let asked = asked(&model, &texts);
@@ -99,10 +98,7 @@ fn integrated_gradients_add_up_to_what_is_gained() {
                 let (gain, sum) = (values[1] - values[0], scores.tokens.iter().sum::<f64>());
                 let gap = (sum - gain).abs() / gain.abs().max(1e-3);
                 // The same number from another pass: values without a gradient.
-                assert!(
-                    (gap - scores.gap.unwrap()).abs() < 1e-2,
-                    "{name} {target:?} {baseline:?}: {gap} {scores:?}"
-                );
+                assert!((gap - scores.gap.unwrap()).abs() < 1e-2, "{name} {target:?} {baseline:?}: {gap} {scores:?}");
                 assert_eq!(scores.complete, Some(scores.gap.unwrap() <= 0.05));
             }
         }

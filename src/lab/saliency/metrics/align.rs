@@ -29,9 +29,7 @@ impl Slot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum AlignError {
     /// An index that no word has.
-    #[error(
-        "the alignment pairs word {original} with word {perturbed}, but there are {words} and {others} words"
-    )]
+    #[error("the alignment pairs word {original} with word {perturbed}, but there are {words} and {others} words")]
     Outside {
         /// Index in the original.
         original: usize,

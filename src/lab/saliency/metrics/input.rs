@@ -203,9 +203,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_judged_is_refused_with_the_reason() {
-        let new = |scores: &[Option<f64>], golds: Vec<Vec<usize>>| {
-            Scored::new("x", words("a b"), scores.to_vec(), golds)
-        };
+        let new =
+            |scores: &[Option<f64>], golds: Vec<Vec<usize>>| Scored::new("x", words("a b"), scores.to_vec(), golds);
         assert_eq!(new(&[Some(1.0)], vec![]), Err(InputError::Lengths { scores: 1, words: 2 }));
         assert_eq!(new(&[None, Some(f64::NAN)], vec![]), Err(InputError::Score(1)));
         assert_eq!(new(&[None, Some(f64::INFINITY)], vec![]), Err(InputError::Score(1)));
@@ -214,10 +213,7 @@ mod tests {
         let long = vec!["w".to_owned(); MAX_WORDS + 1];
         let scores = vec![Some(0.0); long.len()];
         assert_eq!(Scored::new("x", long, scores, vec![]), Err(InputError::Long(MAX_WORDS + 1)));
-        assert!(matches!(
-            Scored::from_ranking("x", words("a b"), &[5], vec![]),
-            Err(InputError::Gold { .. })
-        ));
+        assert!(matches!(Scored::from_ranking("x", words("a b"), &[5], vec![]), Err(InputError::Gold { .. })));
     }
 
     #[test]
@@ -254,8 +250,6 @@ mod tests {
         let (o, p) = (scored("The dog", &[0.2, 0.1]), scored("Oh the dog", &[0.0, 0.2, 0.1]));
         let slots = slots(&o, &p, None, false).unwrap();
         assert_eq!(slots.iter().filter(|s| s.original.is_some() && s.perturbed.is_some()).count(), 2);
-        assert!(
-            map_of(&o, &p, &slots, Membership::Position).0 > map_of(&o, &p, &slots, Membership::String).0
-        );
+        assert!(map_of(&o, &p, &slots, Membership::Position).0 > map_of(&o, &p, &slots, Membership::String).0);
     }
 }

@@ -112,13 +112,7 @@ pub fn pair(original: &Scored, partner: &Partner, rules: &Rules) -> Result<Pair,
     let (map, random_map) = map_of(original, scored, &slots, rules.membership);
     let made = suits(&partner.perturbation) && !original.ranks_only() && !scored.ranks_only();
     let correlation = made.then(|| correlation(original.scores(), scored.scores(), &slots));
-    Ok(Pair {
-        perturbation: partner.perturbation.clone(),
-        single: single(scored, rules),
-        map,
-        random_map,
-        correlation,
-    })
+    Ok(Pair { perturbation: partner.perturbation.clone(), single: single(scored, rules), map, random_map, correlation })
 }
 
 /// Judges an original with its partners.

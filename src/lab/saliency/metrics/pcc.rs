@@ -17,8 +17,7 @@ pub(crate) fn suits(perturbation: &str) -> bool {
 /// The scores of both inputs, slot by slot; a word that the other side lacks faces a virtual word of score 0. Words without a
 /// score (outside the ranking, such as the mask) count as virtual, and slots in which no word has a score are left out.
 pub fn facing(original: &[Option<f64>], perturbed: &[Option<f64>], slots: &[Slot]) -> (Vec<f64>, Vec<f64>) {
-    let at =
-        |scores: &[Option<f64>], index: Option<usize>| index.and_then(|i| scores.get(i).copied().flatten());
+    let at = |scores: &[Option<f64>], index: Option<usize>| index.and_then(|i| scores.get(i).copied().flatten());
     let scored = |slot: &Slot| {
         let (a, b) = (at(original, slot.original), at(perturbed, slot.perturbed));
         (a.is_some() || b.is_some()).then(|| (a.unwrap_or(0.0), b.unwrap_or(0.0)))

@@ -23,12 +23,7 @@ pub(crate) fn expected_f1(words: usize, k: usize, inside: usize, outside: usize)
 
 /// The same against several gold rationales of which the best counts, or a union: exact for one rationale, otherwise the mean over
 /// seeded draws, the same for equal arguments. `ranked` are the words that can be drawn. `None` without gold.
-pub(crate) fn expected_best_f1(
-    ranked: &[usize],
-    k: usize,
-    golds: &[Vec<usize>],
-    several: Several,
-) -> Option<f64> {
+pub(crate) fn expected_best_f1(ranked: &[usize], k: usize, golds: &[Vec<usize>], several: Several) -> Option<f64> {
     if let [gold] = golds {
         let mut gold = gold.clone();
         gold.sort_unstable();
@@ -116,15 +111,10 @@ mod tests {
         let ranked: Vec<usize> = (0..6).collect();
         let all = subsets(6, 2);
         for several in [Several::Best, Several::United] {
-            let mean =
-                all.iter().map(|s| best_f1(s, &golds, several).unwrap().f1).sum::<f64>() / all.len() as f64;
+            let mean = all.iter().map(|s| best_f1(s, &golds, several).unwrap().f1).sum::<f64>() / all.len() as f64;
             let found = expected_best_f1(&ranked, 2, &golds, several).unwrap();
             assert!((found - mean).abs() < 0.08, "{found} {mean}");
-            assert_eq!(
-                Some(found),
-                expected_best_f1(&ranked, 2, &golds, several),
-                "the same draws every time"
-            );
+            assert_eq!(Some(found), expected_best_f1(&ranked, 2, &golds, several), "the same draws every time");
         }
     }
 

@@ -157,10 +157,7 @@ impl Clustered {
     fn score(&self, level: f64) -> Option<Estimate> {
         let found = self.estimate(SHARE, level)?;
         let (lo, hi) = self.range?;
-        Some(widened(
-            found,
-            if lo == hi { exact_floor(found.mean, self.clusters(), true, level) } else { None },
-        ))
+        Some(widened(found, if lo == hi { exact_floor(found.mean, self.clusters(), true, level) } else { None }))
     }
 
     /// This mean less another one over the same originals.
@@ -211,9 +208,8 @@ pub fn cell<'j>(judged: &[&'j Judged], perturbation: Option<&str>, alpha: f64, l
     let made = |p: &Pair| p.correlation.and_then(Result::ok);
     let kept = |p: &Pair| made(p).filter(|c| c.p < alpha);
     let inputs = |of: fn(&Single) -> Option<f64>| Clustered::of(&view, |s| s.inputs(of));
-    let compared = |of: fn(f64, f64) -> f64| {
-        Clustered::of(&view, |s| s.compared().iter().map(|(o, p)| of(*o, *p)).collect())
-    };
+    let compared =
+        |of: fn(f64, f64) -> f64| Clustered::of(&view, |s| s.compared().iter().map(|(o, p)| of(*o, *p)).collect());
     let over = |of: &dyn Fn(&Pair) -> Option<f64>| Clustered::over(&view, of);
     let original = Clustered::of(&view, |s| s.compared().iter().take(1).map(|c| c.0).collect());
     let perturbed = compared(|_, p| p);
@@ -241,10 +237,7 @@ pub fn cell<'j>(judged: &[&'j Judged], perturbation: Option<&str>, alpha: f64, l
         pcc_all: over(&|p| made(p).map(|c| c.r)).estimate(SIGNED, level),
         pcc_kept: pairs().filter(|p| kept(p).is_some()).count(),
         pcc_total: pairs().filter(|p| p.correlation.is_some()).count(),
-        pcc_undefined: NotDefined {
-            constant: undefined(Undefined::Constant),
-            few: undefined(Undefined::Few),
-        },
+        pcc_undefined: NotDefined { constant: undefined(Undefined::Constant), few: undefined(Undefined::Few) },
         ratio: inputs(|i| i.ratio).estimate(SHARE, level),
     }
 }
@@ -276,9 +269,10 @@ pub(crate) fn change_by_original([before, after]: [&[Vec<f64>]; 2], level: f64) 
 /// The kinds of perturbation in the order of their first appearance, those that are only missing included.
 pub fn kinds<'j>(judged: &[&'j Judged]) -> Vec<&'j str> {
     let mut kinds: Vec<&str> = Vec::new();
-    for kind in judged.iter().flat_map(|j| {
-        j.pairs.iter().map(|p| p.perturbation.as_str()).chain(j.missing.iter().map(String::as_str))
-    }) {
+    for kind in judged
+        .iter()
+        .flat_map(|j| j.pairs.iter().map(|p| p.perturbation.as_str()).chain(j.missing.iter().map(String::as_str)))
+    {
         if !kinds.contains(&kind) {
             kinds.push(kind);
         }

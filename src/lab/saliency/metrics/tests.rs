@@ -34,8 +34,7 @@ const RULES: Rules = Rules {
 
 /// An original whose scores are those of its number, with a partner of each kind that has the scores of `other`.
 fn example(i: usize, other: usize) -> Judged {
-    let scores =
-        |seed: usize| -> Vec<f64> { (0..6).map(|w| ((w * 7 + seed * 5) % 13) as f64 / 13.0).collect() };
+    let scores = |seed: usize| -> Vec<f64> { (0..6).map(|w| ((w * 7 + seed * 5) % 13) as f64 / 13.0).collect() };
     let original = scored(&format!("o{i}"), &WORDS, &scores(i), &[1, 2]);
     let partners = ["dispens", "import", "trans"]
         .map(|kind| partner(scored(&format!("o{i}{kind}"), &WORDS, &scores(other), &[1, 2]), kind));
@@ -57,10 +56,7 @@ fn equal_rankings_agree_fully_and_identical_inputs_differ_in_nothing() {
     assert!(all.map.unwrap().lo < 1.0, "twelve equal scores do not make a certainty");
     let delta = all.f1_delta.unwrap();
     assert_eq!([delta.signed.mean, delta.absolute.mean, delta.by_pair.mean], [0.0; 3]);
-    assert!(
-        delta.signed.lo.abs() < 1e-6 && delta.signed.hi.abs() < 1e-6 && delta.by_pair.hi == 0.0,
-        "{delta:?}"
-    );
+    assert!(delta.signed.lo.abs() < 1e-6 && delta.signed.hi.abs() < 1e-6 && delta.by_pair.hi == 0.0, "{delta:?}");
     assert!(all.random_map.unwrap().mean < 0.9 && all.random_f1.unwrap().mean > 0.0);
 }
 
@@ -108,10 +104,7 @@ fn what_is_not_defined_is_counted() {
         judge(&one, &[partner(one.clone(), "dispens")], &RULES).unwrap(),
     ];
     let all = cell_of(&judged, None);
-    assert_eq!(
-        (all.pcc_total, all.pcc_kept, all.pcc_undefined.constant, all.pcc_undefined.few),
-        (2, 0, 1, 1)
-    );
+    assert_eq!((all.pcc_total, all.pcc_kept, all.pcc_undefined.constant, all.pcc_undefined.few), (2, 0, 1, 1));
     assert_eq!((all.pcc, all.pcc_all, all.empty_gold), (None, None, 1));
     assert_eq!(judged[1].pairs[0].map, 1.0, "one word agrees with itself");
     let ranks = Scored::from_ranking("r", varied.words().to_vec(), &[2, 1], vec![]).unwrap();
@@ -128,10 +121,7 @@ fn partners_do_not_count_as_independent() {
         judged.pairs = [judged.pairs.clone(), judged.pairs.clone(), judged.pairs.clone()].concat();
     }
     let (a, b) = (cell_of(&once, None).map.unwrap(), cell_of(&thrice, None).map.unwrap());
-    assert!(
-        (a.mean - b.mean).abs() < 1e-12 && (a.lo - b.lo).abs() < 1e-6 && (a.hi - b.hi).abs() < 1e-6,
-        "{a:?} {b:?}"
-    );
+    assert!((a.mean - b.mean).abs() < 1e-12 && (a.lo - b.lo).abs() < 1e-6 && (a.hi - b.hi).abs() < 1e-6, "{a:?} {b:?}");
     assert!(a.lo < a.mean && a.mean < a.hi, "{a:?}");
 }
 
@@ -170,8 +160,7 @@ fn chance_is_beaten_by_a_paired_t_over_originals() {
     let found = cell_of(&judged, None);
     let (above, f1, chance) = (found.f1_above.unwrap(), found.token_f1.unwrap(), found.random_f1.unwrap());
     assert!((above.mean - (f1.mean - chance.mean)).abs() < 1e-12, "{found:?}");
-    let by_original: Vec<f64> =
-        judged.iter().map(|j| j.original.f1.unwrap() - j.original.random_f1.unwrap()).collect();
+    let by_original: Vec<f64> = judged.iter().map(|j| j.original.f1.unwrap() - j.original.random_f1.unwrap()).collect();
     // Partners have the original's scores here, so that originals alone say the same.
     let plain = Differences::of_items(by_original).interval(0.95);
     assert!((above.lo - plain.lo).abs() < 1e-9 && (above.hi - plain.hi).abs() < 1e-9, "{above:?} {plain:?}");
@@ -202,8 +191,7 @@ fn the_curve_puts_originals_with_their_partners_where_their_ratio_is() {
     judged[1].original.ratio = None;
     let refs: Vec<&Judged> = judged.iter().collect();
     let bins = against_ratio(&refs, 5, 0.05, 0.95);
-    let places: Vec<(f64, f64, usize, usize)> =
-        bins.iter().map(|b| (b.from, b.to, b.originals, b.pairs)).collect();
+    let places: Vec<(f64, f64, usize, usize)> = bins.iter().map(|b| (b.from, b.to, b.originals, b.pairs)).collect();
     assert_eq!(places, [(0.2, 0.4, 8, 24), (0.8, 1.0, 1, 3)]);
     assert!(bins[0].map.is_some() && bins[0].random_f1.is_some());
     assert!(against_ratio(&[], 5, 0.05, 0.95).is_empty());
@@ -232,16 +220,13 @@ fn tables_have_the_paper_s_layout_in_every_form() {
     let table = accuracy(&rows);
     let markdown = table.write(Form::Markdown);
     assert!(
-        markdown.contains(
-            "| Model | Inputs | grammar Top-1 | grammar Top-3 | semantics Top-1 | semantics Top-3 |"
-        ),
+        markdown.contains("| Model | Inputs | grammar Top-1 | grammar Top-3 | semantics Top-1 | semantics Top-3 |"),
         "{markdown}"
     );
     assert!(markdown.contains("| bert_mini | original | 52.2 | – | 52.2 | – |"), "{markdown}");
     let latex = table.write(Form::Latex);
     assert!(
-        latex.contains("\\begin{tabular}{llrrrr}")
-            && latex.contains("bert\\_mini & all & 52.2 & -- & 52.2 & --"),
+        latex.contains("\\begin{tabular}{llrrrr}") && latex.contains("bert\\_mini & all & 52.2 & -- & 52.2 & --"),
         "{latex}"
     );
     assert!(latex.contains("\\multicolumn{2}{c}{grammar} & \\multicolumn{2}{c}{semantics}"), "{latex}");
@@ -267,16 +252,10 @@ fn tables_of_interpretability_are_by_method_or_by_perturbation() {
     };
     let rows = [row("all", 0.47), row("dispens", 0.5), row("trans", 0.25)];
     let markdown = interpretability(&rows).write(Form::Markdown);
-    assert!(
-        markdown.contains("| m\\|=1 | ATT | 0.470 | -0.200 |") && !markdown.contains("0.500"),
-        "{markdown}"
-    );
+    assert!(markdown.contains("| m\\|=1 | ATT | 0.470 | -0.200 |") && !markdown.contains("0.500"), "{markdown}");
     let kinds = by_perturbation(&rows);
     let latex = kinds.write(Form::Latex);
-    assert!(
-        latex.contains("F1$\\Delta$") && latex.contains("m|=1 & ATT & trans & 0.250 & $-$0.200"),
-        "{latex}"
-    );
+    assert!(latex.contains("F1$\\Delta$") && latex.contains("m|=1 & ATT & trans & 0.250 & $-$0.200"), "{latex}");
     assert_eq!(kinds.write(Form::Csv).lines().count(), 5);
     let mut hostile = rows[0].clone();
     hostile.model = "\u{1b}[31m\u{202e}x\ny".into();

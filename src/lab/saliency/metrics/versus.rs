@@ -41,11 +41,9 @@ impl Metric {
                 all.filter_map(|s| Some((s.id.as_str(), s.f1?))).collect()
             }
             Metric::Map => judged.pairs.iter().map(|p| (p.single.id.as_str(), p.map)).collect(),
-            Metric::Pcc => judged
-                .pairs
-                .iter()
-                .filter_map(|p| Some((p.single.id.as_str(), p.correlation?.ok()?.r)))
-                .collect(),
+            Metric::Pcc => {
+                judged.pairs.iter().filter_map(|p| Some((p.single.id.as_str(), p.correlation?.ok()?.r))).collect()
+            }
         }
     }
 }
@@ -78,12 +76,8 @@ pub fn versus(a: &[&Judged], b: &[&Judged], metric: Metric, level: f64) -> Optio
     let (mut sums, mut items, mut only_a) = ([0.0; 2], 0, 0);
     for judged in a {
         let mine = metric.scores(judged);
-        let theirs: HashMap<&str, f64> = others
-            .get(judged.original.id.as_str())
-            .map(|j| metric.scores(j))
-            .unwrap_or_default()
-            .into_iter()
-            .collect();
+        let theirs: HashMap<&str, f64> =
+            others.get(judged.original.id.as_str()).map(|j| metric.scores(j)).unwrap_or_default().into_iter().collect();
         let pairs: Vec<(f64, f64)> = mine.iter().filter_map(|(id, v)| Some((*v, *theirs.get(id)?))).collect();
         only_a += mine.len() - pairs.len();
         if pairs.is_empty() {

@@ -49,12 +49,7 @@ impl CandleExecutor {
     /// # Errors
     /// [`ModelError::Device`]; [`ModelError::Compute`] (memory); [`ModelError::MissingTensor`]; [`ModelError::Weights`] for
     /// values that the dtype cannot hold.
-    pub(crate) fn new(
-        arch: &Arch,
-        mut params: Params,
-        device: Device,
-        dtype: Dtype,
-    ) -> Result<CandleExecutor> {
+    pub(crate) fn new(arch: &Arch, mut params: Params, device: Device, dtype: Dtype) -> Result<CandleExecutor> {
         let opened = open_device(device)?;
         if dtype == Dtype::Bf16 && opened.is_cpu() {
             let what = "candle has no products in bf16 there; use the device cpu, or f16 or f32".into();

@@ -150,9 +150,7 @@ impl Source<'_> {
         let (mlp, kind) = (self.arch.mlp, self.arch.norm.kind);
         let gate = if mlp.gated { Some(self.linear(&format!("{at}.mlp.gate"), mlp.bias)?) } else { None };
         let cross = match cross {
-            true => {
-                Some((self.attention(&format!("{at}.cross"))?, self.norm(&format!("{at}.norm_cross"), kind)?))
-            }
+            true => Some((self.attention(&format!("{at}.cross"))?, self.norm(&format!("{at}.norm_cross"), kind)?)),
             false => None,
         };
         Ok(Block {
@@ -202,8 +200,7 @@ impl Source<'_> {
             }
             Head::Masked { tied, .. } => {
                 let decoder = decoder(tied)?;
-                let transform =
-                    (self.linear("head.transform", true)?, self.norm("head.norm", NormKind::Layer)?);
+                let transform = (self.linear("head.transform", true)?, self.norm("head.norm", NormKind::Layer)?);
                 let bias = Some((self.get)("head.decoder.bias")?);
                 Some(HeadWeights { transform: Some(transform), decoder, bias })
             }
@@ -252,15 +249,13 @@ impl Network {
         let tokens = (source.get)("embed.tokens.weight")?;
         let types = if arch.embedding.types > 0 { Some((source.get)("embed.types.weight")?) } else { None };
         let tasks = if arch.embedding.tasks > 0 { Some((source.get)("embed.tasks.weight")?) } else { None };
-        let project =
-            if arch.embedding.projection { Some(source.linear("embed.project", true)?) } else { None };
+        let project = if arch.embedding.projection { Some(source.linear("embed.project", true)?) } else { None };
         let encoder = source.stack("", arch.layers)?;
         let decoder = match arch.decoder {
             Some(second) => Some(source.stack("decoder.", second.layers)?),
             None => None,
         };
-        let final_norm =
-            if arch.final_norm { Some(source.norm("final_norm", arch.norm.kind)?) } else { None };
+        let final_norm = if arch.final_norm { Some(source.norm("final_norm", arch.norm.kind)?) } else { None };
         let head = source.head(&tokens)?;
         Ok(Network {
             arch: arch.clone(),

@@ -36,13 +36,7 @@ fn hide(hidden: bool) -> f32 {
 
 impl Network {
     /// The states behind the last block that `extent` asks for, of the decoder where there is one: `[B T, D]`.
-    pub(crate) fn hidden(
-        &self,
-        batch: &Batch,
-        start: &Start,
-        extent: Extent,
-        tap: &mut Tap<'_>,
-    ) -> Result<Tensor> {
+    pub(crate) fn hidden(&self, batch: &Batch, start: &Start, extent: Extent, tap: &mut Tap<'_>) -> Result<Tensor> {
         let h = self.encode(batch, start, extent.blocks, tap)?;
         match (&self.decoder, self.arch.decoder) {
             (Some(stack), Some(second)) if extent.decoder_blocks > 0 => {
@@ -234,8 +228,7 @@ impl Network {
             rotation: None,
         };
         // Padding follows every token that counts, so the causal mask hides it too.
-        let own =
-            Frame { keys: input.len(), mask: Some(self.causal_mask(input.len())?), rotation: None, ..cross };
+        let own = Frame { keys: input.len(), mask: Some(self.causal_mask(input.len())?), rotation: None, ..cross };
         for (l, w) in stack.blocks.iter().enumerate().take(blocks) {
             h = tap.visit(HookPoint::DecoderPre(l), h)?;
             let a = self.attention(&w.attn, &h, &h, &own, HookPoint::DecoderPattern(l), tap)?;

@@ -26,13 +26,8 @@ pub(super) struct Tap<'a> {
 }
 
 /// An empty plan that lives long enough.
-static IDLE: Plan = Plan {
-    start: crate::plan::Start::Tokens,
-    captures: Vec::new(),
-    logits: None,
-    edits: Vec::new(),
-    gradient: None,
-};
+static IDLE: Plan =
+    Plan { start: crate::plan::Start::Tokens, captures: Vec::new(), logits: None, edits: Vec::new(), gradient: None };
 
 impl<'a> Tap<'a> {
     /// The tap of a plan over a batch.
@@ -68,9 +63,11 @@ impl<'a> Tap<'a> {
         let p_is = |q: &HookPoint| *q == p;
         self.plan.captures.iter().any(|c| p_is(&c.at))
             || self.plan.edits.iter().any(|e| p_is(&e.at))
-            || self.plan.gradient.as_ref().is_some_and(|g| {
-                g.wrt.iter().any(p_is) || matches!(&g.of, Scalar::Cotangent { at, .. } if p_is(at))
-            })
+            || self
+                .plan
+                .gradient
+                .as_ref()
+                .is_some_and(|g| g.wrt.iter().any(p_is) || matches!(&g.of, Scalar::Cotangent { at, .. } if p_is(at)))
     }
 
     /// Passes a value through a hook point: `[B T, W]`, or `[B,H,T,T]` for attention.

@@ -66,11 +66,8 @@ impl Trainer {
         let sites = Sites::At(targets.iter().map(|t| (t.row, t.position)).collect());
         let rows = self.net.final_norm(&tap::select(&h, &sites, batch.output().len())?, &mut tap)?;
         let logits = self.net.logits(&rows, None)?;
-        let ids = Tensor::from_vec(
-            targets.iter().map(|t| t.token).collect::<Vec<u32>>(),
-            (targets.len(), 1),
-            &self.device,
-        )?;
+        let ids =
+            Tensor::from_vec(targets.iter().map(|t| t.token).collect::<Vec<u32>>(), (targets.len(), 1), &self.device)?;
         Ok(ops::log_softmax(&logits)?.gather(&ids, 1)?.mean_all()?.neg()?)
     }
 }
@@ -135,8 +132,7 @@ impl Training for Trainer {
     #[cfg(test)]
     fn gradients(&mut self, batch: &Batch, targets: &[Target]) -> Result<Vec<Option<Array>>> {
         let mut store = self.graph(batch, targets)?.backward()?;
-        let gradient =
-            |s: &Slot| store.remove(s.var.as_tensor()).map(|g| to_host(&g, s.var.dims())).transpose();
+        let gradient = |s: &Slot| store.remove(s.var.as_tensor()).map(|g| to_host(&g, s.var.dims())).transpose();
         self.slots.iter().map(gradient).collect()
     }
 }

@@ -147,13 +147,7 @@ impl Climb<'_> {
     }
 
     /// The gradient of what a part added to the residual stream: `d` itself, unless someone looks at it there.
-    fn part_back<'d>(
-        &self,
-        place: BlockPoint,
-        b: &Level<'_>,
-        d: &'d Buffer,
-        part: &'d mut Buffer,
-    ) -> &'d [f32] {
+    fn part_back<'d>(&self, place: BlockPoint, b: &Level<'_>, d: &'d Buffer, part: &'d mut Buffer) -> &'d [f32] {
         match self.stack.point(place, b.l).filter(|p| self.pass.tap.touches(*p)) {
             None => d.as_ref(),
             Some(p) => {

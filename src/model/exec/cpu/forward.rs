@@ -60,13 +60,7 @@ impl Pass<'_> {
     }
 
     /// Normalises `from`, or `to` in place, and keeps what the way back needs.
-    pub(crate) fn normalise(
-        &self,
-        w: &NormWeights,
-        from: Option<&[f32]>,
-        to: &mut [f32],
-        kept: &mut KeptNorm,
-    ) {
+    pub(crate) fn normalise(&self, w: &NormWeights, from: Option<&[f32]>, to: &mut [f32], kept: &mut KeptNorm) {
         let rows = to.len() / w.view().weight.len();
         let keep = (self.keep >= Keep::Hidden)
             .then(|| NormKept { normed: kept.normed.sized(to.len()), factor: kept.factor.sized(rows) });

@@ -72,8 +72,7 @@ impl Pass<'_> {
                 None => (Right::packed(&weights.decoder.weight), weights.decoder.bias(0..self.arch.vocab)),
             };
             let width = vocabulary.map_or(self.arch.vocab, |v| v.rows.cols());
-            let left =
-                Left::rows(head.ready.as_ref(), chunk.len(), weights.decoder.input, weights.decoder.input);
+            let left = Left::rows(head.ready.as_ref(), chunk.len(), weights.decoder.input, weights.decoder.input);
             let to = head.logits.sized(chunk.len() * width);
             product(self.team, left, right, to, width, bias.map_or(Finish::Store, Finish::Bias));
             self.tap.put_logits(chunk.iter().map(|s| s.1), to);
@@ -166,13 +165,7 @@ impl Pass<'_> {
     }
 
     /// Log-probability of each row's token, and the weighted gradient.
-    fn probabilities_of(
-        &self,
-        w: &HeadWeights,
-        head: &mut HeadState,
-        weight: Weight,
-        grads: &mut Option<&mut Grads>,
-    ) {
+    fn probabilities_of(&self, w: &HeadWeights, head: &mut HeadState, weight: Weight, grads: &mut Option<&mut Grads>) {
         let (n, width, vocab) = (head.tokens.len(), w.decoder.input, self.arch.vocab);
         let HeadState { ready, logits, d, values, tokens, .. } = head;
         let logits = logits.sized(n * vocab);

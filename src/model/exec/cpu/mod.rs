@@ -97,8 +97,7 @@ impl Executor for CpuExecutor {
         let chosen = plan.logits.as_ref().and_then(|l| l.vocab.as_deref());
         let vocabulary = chosen.and_then(|ids| Vocabulary::new(&self.weights, ids));
         let keep = if plan.gradient.is_some() { Keep::Hidden } else { Keep::Nothing };
-        let mut pass =
-            Pass::new((&self.arch, &self.weights), (batch, input.as_ref()), &tap, angles.as_deref(), keep);
+        let mut pass = Pass::new((&self.arch, &self.weights), (batch, input.as_ref()), &tap, angles.as_deref(), keep);
         let threads = rayon::current_num_threads();
         let groups = pass.split(threads);
         pass.team = if groups.len() < threads { Team::Pool } else { Team::Solo };
@@ -169,8 +168,7 @@ impl<'a> Pass<'a> {
             padded: padded(batch, true),
         });
         // A decoder reads all of the encoder's states.
-        let last =
-            if second.is_none() && blocks > start { Some(HookPoint::ResidPre(blocks - 1)) } else { None };
+        let last = if second.is_none() && blocks > start { Some(HookPoint::ResidPre(blocks - 1)) } else { None };
         let first = Stack {
             weights: &weights.encoder,
             batch,

@@ -125,14 +125,7 @@ pub(super) fn order(p: HookPoint, arch: &Arch) -> usize {
 
 impl Rows {
     /// Lays out sentences `which` of a batch. `padded` computes padding too; `unseen` hides it from the other rows.
-    pub(crate) fn set(
-        &mut self,
-        batch: &Batch,
-        which: Range<usize>,
-        padded: bool,
-        unseen: bool,
-        heads: usize,
-    ) {
+    pub(crate) fn set(&mut self, batch: &Batch, which: Range<usize>, padded: bool, unseen: bool, heads: usize) {
         (self.first, self.len) = (which.start, batch.len());
         self.starts.clear();
         self.starts.push(0);
@@ -258,9 +251,8 @@ mod tests {
             rows.set(&batch, 1..3, false, true, 2);
             assert_eq!(rows.count(), 7);
             assert_eq!(rows.positions, [0, 1, 2, 3, 4, 0, 1]);
-            let found = |rows: &Rows, s| {
-                [(0, 0), (1, 0), (1, 4), (1, 5), (2, 1), (2, 2), (3, 0)].map(|x| rows.row(x, s))
-            };
+            let found =
+                |rows: &Rows, s| [(0, 0), (1, 0), (1, 4), (1, 5), (2, 1), (2, 2), (3, 0)].map(|x| rows.row(x, s));
             assert_eq!(found(&rows, true), [None, Some(0), Some(4), None, Some(6), None, None]);
             rows.select(&[(2, 1), (0, 1), (1, 4), (2, 1)], 2);
             assert_eq!(found(&rows, true), [None, None, Some(0), None, Some(1), None, None]);

@@ -66,8 +66,7 @@ impl Stack<'_> {
             (BlockPoint::Pattern, true) => Some(HookPoint::DecoderPattern(l)),
             (BlockPoint::Cross, true) => Some(HookPoint::CrossPattern(l)),
             (BlockPoint::Post, true) => Some(HookPoint::DecoderPost(l)),
-            (BlockPoint::Cross, false)
-            | (BlockPoint::AttnOut | BlockPoint::Mid | BlockPoint::MlpOut, true) => None,
+            (BlockPoint::Cross, false) | (BlockPoint::AttnOut | BlockPoint::Mid | BlockPoint::MlpOut, true) => None,
         }
     }
 

@@ -201,8 +201,7 @@ impl CrossSpans {
         self.spans.clear();
         self.kept = 0;
         for (q, k) in queries.iter().zip(keys) {
-            let span =
-                Span { rows: k.rows.clone(), keys: k.keys, queries: q.queries.clone(), kept: self.kept };
+            let span = Span { rows: k.rows.clone(), keys: k.keys, queries: q.queries.clone(), kept: self.kept };
             self.kept += span.kept_len(heads);
             self.spans.push(span);
         }

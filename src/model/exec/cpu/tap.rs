@@ -40,8 +40,7 @@ impl<'a> Tap<'a> {
     /// # Errors
     /// [`ModelError::MissingGradient`] for a point that the scalar does not depend on.
     pub(crate) fn new(plan: &'a Plan, batch: &Batch, arch: &'a Arch) -> Result<Tap<'a>> {
-        let zeros =
-            |at: HookPoint, sites: &Sites| Mutex::new(Array::zeros(at.capture_shape(arch, batch, sites)));
+        let zeros = |at: HookPoint, sites: &Sites| Mutex::new(Array::zeros(at.capture_shape(arch, batch, sites)));
         let (b, t) = (batch.rows(), batch.output().len());
         let mut tap = Tap {
             plan,
@@ -75,9 +74,11 @@ impl<'a> Tap<'a> {
     pub(crate) fn touches(&self, p: HookPoint) -> bool {
         self.plan.captures.iter().any(|c| c.at == p)
             || self.plan.edits.iter().any(|e| e.at == p)
-            || self.plan.gradient.as_ref().is_some_and(|g| {
-                g.wrt.contains(&p) || matches!(&g.of, Scalar::Cotangent { at, .. } if *at == p)
-            })
+            || self
+                .plan
+                .gradient
+                .as_ref()
+                .is_some_and(|g| g.wrt.contains(&p) || matches!(&g.of, Scalar::Cotangent { at, .. } if *at == p))
     }
 
     /// True if the backward pass ends at or above this point.
@@ -87,9 +88,7 @@ impl<'a> Tap<'a> {
 
     fn cotangent(&self, p: HookPoint) -> Option<(&Sites, &Array)> {
         match &self.plan.gradient {
-            Some(Gradient { of: Scalar::Cotangent { at, sites, value }, .. }) if *at == p => {
-                Some((sites, value))
-            }
+            Some(Gradient { of: Scalar::Cotangent { at, sites, value }, .. }) if *at == p => Some((sites, value)),
             _ => None,
         }
     }
@@ -229,13 +228,7 @@ impl<'a> Tap<'a> {
     pub(crate) fn finish(self) -> Trace {
         let take = |m: Mutex<Array>| m.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut trace = Trace {
-            captures: self
-                .plan
-                .captures
-                .iter()
-                .map(|c| c.at)
-                .zip(self.captures.into_iter().map(take))
-                .collect(),
+            captures: self.plan.captures.iter().map(|c| c.at).zip(self.captures.into_iter().map(take)).collect(),
             logits: self.logits.map(take),
             ..Trace::default()
         };
@@ -304,8 +297,8 @@ fn dot(a: &[f32], b: &[f32]) -> f64 {
 fn depends(of: &Scalar, p: HookPoint, arch: &Arch) -> bool {
     let Scalar::Cotangent { at, .. } = of else { return true };
     // In parallel blocks the feed-forward part does not see what attention gives.
-    let apart = arch.place == Place::Parallel
-        && matches!((p, *at), (HookPoint::AttnOut(l), HookPoint::MlpOut(m)) if l == m);
+    let apart =
+        arch.place == Place::Parallel && matches!((p, *at), (HookPoint::AttnOut(l), HookPoint::MlpOut(m)) if l == m);
     // Nor has the decoder's first attention to itself seen the encoder.
     let alone = matches!(at, HookPoint::DecoderPre(0) | HookPoint::DecoderPattern(0)) && !p.in_decoder();
     order(p, arch) <= order(*at, arch) && !apart && !alone

@@ -68,8 +68,7 @@ impl Trainer {
         let tap = Tap::new(&plan, batch, arch)?;
         let angles = self.executor.angles(batch.len());
         let input = arch.decoder.map(|d| batch.decoder_input(d.start_token));
-        let mut pass =
-            Pass::new((arch, weights), (batch, input.as_ref()), &tap, angles.as_deref(), Keep::Weights);
+        let mut pass = Pass::new((arch, weights), (batch, input.as_ref()), &tap, angles.as_deref(), Keep::Weights);
         pass.team = Team::Pool;
         self.grads.clear();
         pass.up(&mut self.state, 0..batch.rows(), None);
@@ -188,9 +187,7 @@ impl Training for Trainer {
     #[cfg(test)]
     fn gradients(&mut self, batch: &Batch, targets: &[Target]) -> Result<Vec<Option<Array>>> {
         self.differentiate(batch, targets)?;
-        let array = |(id, s): (usize, &Slot)| {
-            self.grads.get(id).map(|g| Array::new(s.value.shape.clone(), g.to_vec()))
-        };
+        let array = |(id, s): (usize, &Slot)| self.grads.get(id).map(|g| Array::new(s.value.shape.clone(), g.to_vec()));
         Ok(self.slots.iter().enumerate().map(array).collect())
     }
 }

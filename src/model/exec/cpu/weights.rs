@@ -203,13 +203,7 @@ impl Builder {
             Ok(Member { weight: self.id(&format!("{stem}.weight"))?, bias, out: *out })
         };
         let parts = stems.iter().map(part).collect::<Result<_>>()?;
-        Ok(Linear {
-            input,
-            parts,
-            weight: Packed::empty(self.dtype),
-            back: OnceLock::new(),
-            bias: Vec::new(),
-        })
+        Ok(Linear { input, parts, weight: Packed::empty(self.dtype), back: OnceLock::new(), bias: Vec::new() })
     }
 
     fn norm(&self, stem: &str, kind: NormKind, eps: f64) -> Result<NormWeights> {
@@ -226,8 +220,7 @@ impl Builder {
         let (d, norm, bias) = (a.hidden, a.norm, a.attention);
         let (q, kv) = (a.heads * a.head_dim, a.kv_heads * a.head_dim);
         let qkv = [(&*name("attn.q"), q), (&*name("attn.k"), kv), (&*name("attn.v"), kv)];
-        let gate =
-            if a.mlp.gated { Some(self.linear(&[(&name("mlp.gate"), f)], d, a.mlp.bias)?) } else { None };
+        let gate = if a.mlp.gated { Some(self.linear(&[(&name("mlp.gate"), f)], d, a.mlp.bias)?) } else { None };
         let cross = match cross {
             true => Some(Cross {
                 q: self.linear(&[(&name("cross.q"), d)], d, bias.qkv_bias)?,
@@ -256,9 +249,7 @@ impl Builder {
         let block = |l: usize| self.block(a, &name(&format!("blocks.{l}")), f, !prefix.is_empty());
         Ok(StackWeights {
             positions: match a.positions {
-                Positions::Learned { .. } => {
-                    Some(self.table(&name("embed.positions.weight"), a.embedding.width)?)
-                }
+                Positions::Learned { .. } => Some(self.table(&name("embed.positions.weight"), a.embedding.width)?),
                 _ => None,
             },
             norm: match a.embedding.norm {
@@ -330,8 +321,7 @@ impl Weights {
         let table = |t: &Table| t.data.bytes();
         let norm = |n: &NormWeights| 4 * (n.weight.len() + n.bias.as_ref().map_or(0, Vec::len));
         let block = |b: &Block| {
-            let cross =
-                b.cross.as_ref().map_or(0, |c| c.q.bytes() + c.kv.bytes() + c.out.bytes() + norm(&c.norm));
+            let cross = b.cross.as_ref().map_or(0, |c| c.q.bytes() + c.kv.bytes() + c.out.bytes() + norm(&c.norm));
             let maps = b.qkv.bytes() + b.out.bytes() + b.up.bytes() + b.down.bytes();
             maps + b.gate.as_ref().map_or(0, Linear::bytes) + norm(&b.norm1) + norm(&b.norm2) + cross
         };
@@ -339,9 +329,8 @@ impl Weights {
             let ends = s.positions.as_ref().map_or(0, table) + s.norm.as_ref().map_or(0, norm);
             ends + s.blocks.iter().map(block).sum::<usize>()
         };
-        let head = |h: &HeadWeights| {
-            h.decoder.bytes() + h.transform.as_ref().map_or(0, |(map, n)| map.bytes() + norm(n))
-        };
+        let head =
+            |h: &HeadWeights| h.decoder.bytes() + h.transform.as_ref().map_or(0, |(map, n)| map.bytes() + norm(n));
         let tables = [Some(&self.tokens), self.types.as_ref(), self.tasks.as_ref()];
         tables.into_iter().flatten().map(table).sum::<usize>()
             + self.project.as_ref().map_or(0, Linear::bytes)

@@ -109,8 +109,7 @@ impl Direction {
         let left = Left::rows(x, n, self.input, self.input);
         product(team, left, Right::packed(&self.ih), &mut kept.gates, 4 * h, Finish::Bias(&self.bias));
         let rows = layout.lengths.len();
-        let (mut step, mut before, mut cell) =
-            (vec![0.0; rows * 4 * h], vec![0.0; rows * h], vec![0.0; rows * h]);
+        let (mut step, mut before, mut cell) = (vec![0.0; rows * 4 * h], vec![0.0; rows * h], vec![0.0; rows * h]);
         for t in 0..layout.steps() {
             let a = layout.active(t);
             for k in 0..a {
@@ -119,14 +118,7 @@ impl Direction {
             }
             if t > 0 {
                 let left = Left::rows(&before, a, h, h);
-                product(
-                    team,
-                    left,
-                    Right::packed(&self.hh),
-                    &mut step[..a * 4 * h],
-                    4 * h,
-                    Finish::Add(None),
-                );
+                product(team, left, Right::packed(&self.hh), &mut step[..a * 4 * h], 4 * h, Finish::Add(None));
             }
             for k in 0..a {
                 let row = layout.row(k, t, self.reverse);

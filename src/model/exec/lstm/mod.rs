@@ -260,8 +260,7 @@ impl Pass<'_> {
             let mut products = self.products.lock().unwrap_or_else(PoisonError::into_inner);
             self.sites(sites, layout, |row, i, b| {
                 let x = &x[row * width..(row + 1) * width];
-                products[b] +=
-                    x.iter().zip(value.row(i)).map(|(a, v)| f64::from(*a) * f64::from(*v)).sum::<f64>();
+                products[b] += x.iter().zip(value.row(i)).map(|(a, v)| f64::from(*a) * f64::from(*v)).sum::<f64>();
             });
         }
     }
@@ -293,22 +292,14 @@ impl Pass<'_> {
             });
         }
         for e in self.edits(p).filter(|e| e.how == EditKind::Overwrite) {
-            self.sites(&Sites::At(e.sites.clone()), layout, |row, _, _| {
-                d[row * width..(row + 1) * width].fill(0.0)
-            });
+            self.sites(&Sites::At(e.sites.clone()), layout, |row, _, _| d[row * width..(row + 1) * width].fill(0.0));
         }
     }
 
     fn finish(self) -> Trace {
         let take = |m: Mutex<Array>| m.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut trace = Trace {
-            captures: self
-                .plan
-                .captures
-                .iter()
-                .map(|c| c.at)
-                .zip(self.captures.into_iter().map(take))
-                .collect(),
+            captures: self.plan.captures.iter().map(|c| c.at).zip(self.captures.into_iter().map(take)).collect(),
             ..Trace::default()
         };
         if let Some(g) = &self.plan.gradient {

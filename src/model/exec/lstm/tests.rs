@@ -29,11 +29,7 @@ fn model(layers: usize) -> (Model, Params) {
 fn plain(params: &Params, layers: usize, ids: &[u32]) -> Vec<Vec<f64>> {
     let row = |name: &str, i: usize| -> Vec<f64> {
         let a = params.get(name).unwrap();
-        if a.shape.len() == 1 {
-            vec![f64::from(a.data[i])]
-        } else {
-            a.row(i).iter().map(|v| f64::from(*v)).collect()
-        }
+        if a.shape.len() == 1 { vec![f64::from(a.data[i])] } else { a.row(i).iter().map(|v| f64::from(*v)).collect() }
     };
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
     let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
@@ -42,8 +38,7 @@ fn plain(params: &Params, layers: usize, ids: &[u32]) -> Vec<Vec<f64>> {
         let mut out = vec![vec![0.0; 14]; ids.len()];
         for (at, name) in [(0, "forward"), (7, "backward")] {
             let (mut h, mut c) = (vec![0.0; 7], vec![0.0; 7]);
-            let order: Vec<usize> =
-                if at == 0 { (0..ids.len()).collect() } else { (0..ids.len()).rev().collect() };
+            let order: Vec<usize> = if at == 0 { (0..ids.len()).collect() } else { (0..ids.len()).rev().collect() };
             for t in order {
                 let gate = |g: usize| {
                     let of = |part: &str| format!("blocks.{l}.{name}.{part}");
@@ -77,12 +72,7 @@ fn states_are_those_of_the_definition() {
             let want = plain(&params, layers, &b.ids()[r * 9..r * 9 + n]);
             for t in 0..9 {
                 let want = want.get(t).cloned().unwrap_or(vec![0.0; 14]);
-                let worst = got
-                    .at(r, t)
-                    .iter()
-                    .zip(&want)
-                    .map(|(g, w)| (f64::from(*g) - w).abs())
-                    .fold(0.0, f64::max);
+                let worst = got.at(r, t).iter().zip(&want).map(|(g, w)| (f64::from(*g) - w).abs()).fold(0.0, f64::max);
                 assert!(worst < 2e-6, "sentence {r}, word {t}: {worst}");
             }
         }
@@ -115,10 +105,8 @@ fn gradients_agree_with_finite_differences() {
     let (value, words) = (random(vec![3, 6, 14]), random(vec![3, 6, 5]));
     let of = Scalar::Cotangent { at: HookPoint::ResidPost(1), sites: Sites::All, value };
     let gradient = Gradient { of, wrt: vec![HookPoint::Embed, HookPoint::ResidPost(0)] };
-    let plan = |words: &Array| Plan {
-        gradient: Some(gradient.clone()),
-        ..Plan::default().from_embeddings(words.clone())
-    };
+    let plan =
+        |words: &Array| Plan { gradient: Some(gradient.clone()), ..Plan::default().from_embeddings(words.clone()) };
     let trace = m.forward(&b, &plan(&words)).unwrap();
     let g = trace.gradient(HookPoint::Embed).unwrap();
     let mut checked = 0;
@@ -144,8 +132,7 @@ fn edits_and_resuming_go_through_the_layers_above() {
     let b = batch(&[5, 3], 9);
     let (mid, top) = (HookPoint::ResidPost(0), HookPoint::ResidPost(1));
     let whole = m.forward(&b, &Plan::default().capture(mid).capture(top)).unwrap();
-    let resumed =
-        m.forward(&b, &Plan::default().resume(1, whole.get(mid).unwrap().clone()).capture(top)).unwrap();
+    let resumed = m.forward(&b, &Plan::default().resume(1, whole.get(mid).unwrap().clone()).capture(top)).unwrap();
     assert_eq!(whole.get(top).unwrap(), resumed.get(top).unwrap());
     let vector = Array::new([14], vec![0.3; 14]);
     let edit = |how| Edit { at: mid, sites: vec![(0, 2)], how, value: vector.clone() };
@@ -170,12 +157,7 @@ fn an_overwritten_vector_has_no_way_back_and_points_above_the_scalar_no_gradient
         sites: Sites::All,
         value: Array::new([1, 4, 14], vec![1.0; 56]),
     };
-    let edit = Edit {
-        at: HookPoint::Embed,
-        sites: vec![(0, 1)],
-        how: EditKind::Overwrite,
-        value: Array::zeros([5]),
-    };
+    let edit = Edit { at: HookPoint::Embed, sites: vec![(0, 1)], how: EditKind::Overwrite, value: Array::zeros([5]) };
     let plan = Plan::default().edit(edit).gradient(of(), &[HookPoint::Embed]);
     let g = m.forward(&b, &plan).unwrap();
     // The gradient is that of the value that leaves the point, after edits.

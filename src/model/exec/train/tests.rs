@@ -122,8 +122,7 @@ fn steps_are_adamw(device: Device) {
                 let g = g[i] * 0.01 / norm;
                 *m1 = 0.9 * *m1 + 0.1 * g;
                 *m2 = 0.98 * *m2 + 0.02 * g * g;
-                let direction =
-                    (*m1 / (1.0 - 0.9f64.powi(step))) / ((*m2 / (1.0 - 0.98f64.powi(step))).sqrt() + 1e-8);
+                let direction = (*m1 / (1.0 - 0.9f64.powi(step))) / ((*m2 / (1.0 - 0.98f64.powi(step))).sqrt() + 1e-8);
                 let decay = if role == Role::Weight { 1.0 - lr * 0.1 } else { 1.0 };
                 let want = f64::from(x.data[i]) * decay - lr * direction;
                 // The sign of a gradient within rounding is noise.

@@ -16,10 +16,8 @@ pub(super) const MISTRAL: Served =
     Served { family: family(&["mistral"], |f| mistral_fields(f)?.arch(f)), open: open_mistral };
 pub(super) const GEMMA2: Served =
     Served { family: family(&["gemma2"], |f| gemma2_fields(f)?.arch(f)), open: open_gemma2 };
-pub(super) const QWEN3: Served =
-    Served { family: family(&["qwen3"], |f| qwen3_fields(f)?.arch(f)), open: open_qwen3 };
-pub(super) const PHI3: Served =
-    Served { family: family(&["phi3"], |f| phi3_fields(f)?.arch(f)), open: open_phi3 };
+pub(super) const QWEN3: Served = Served { family: family(&["qwen3"], |f| qwen3_fields(f)?.arch(f)), open: open_qwen3 };
+pub(super) const PHI3: Served = Served { family: family(&["phi3"], |f| phi3_fields(f)?.arch(f)), open: open_phi3 };
 
 /// Settings that the four share, in the spelling of published files.
 #[derive(Deserialize)]

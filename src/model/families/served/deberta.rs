@@ -9,9 +9,7 @@ use serde_json::Value;
 
 use super::super::bert::gelu;
 use super::stored::Rules;
-use super::{
-    ConfigFile, LogitsNet, Served, Sizes, Stored, Texts, activation, columns, count, family, positions,
-};
+use super::{ConfigFile, LogitsNet, Served, Sizes, Stored, Texts, activation, columns, count, family, positions};
 use crate::arch::{Activation, Arch, Head};
 use crate::error::Result;
 use crate::offers::Limit;
@@ -79,8 +77,7 @@ fn fields(file: &ConfigFile) -> Result<Fields> {
     let far = f.farthest();
     file.only(far > f.position_buckets && far <= 1 << 24, "more position_buckets than relative positions")?;
     let width = file.head_width(f.hidden_size, f.num_attention_heads)?;
-    let plain = f.attention_head_size.is_none_or(|n| n == width)
-        && f.embedding_size.is_none_or(|n| n == f.hidden_size);
+    let plain = f.attention_head_size.is_none_or(|n| n == width) && f.embedding_size.is_none_or(|n| n == f.hidden_size);
     file.only(plain, "heads or embeddings of a width of their own")?;
     hidden_act(file, &f)?;
     Ok(f)

@@ -19,9 +19,7 @@ use candle_core::Tensor;
 pub(crate) use self::stored::Stored;
 
 use super::{ConfigFile, Family};
-use crate::arch::{
-    Activation, Arch, Attention, Embedding, Head, Mlp, Network, Norm, NormKind, Place, Positions,
-};
+use crate::arch::{Activation, Arch, Attention, Embedding, Head, Mlp, Network, Norm, NormKind, Place, Positions};
 use crate::error::Result;
 use crate::offers::{Limit, LogitsOnly};
 
@@ -106,11 +104,7 @@ impl Sizes {
             positions: Positions::None,
             norm: Norm { kind: NormKind::Rms, eps: self.eps },
             place: Place::Pre,
-            attention: Attention {
-                causal: matches!(head, Head::Causal { .. }),
-                qkv_bias: false,
-                out_bias: false,
-            },
+            attention: Attention { causal: matches!(head, Head::Causal { .. }), qkv_bias: false, out_bias: false },
             mlp: Mlp { activation: Activation::GeluErf, gated: true, bias: false },
             shared_block: false,
             final_norm: true,
@@ -122,9 +116,7 @@ impl Sizes {
 
 /// Number of parameters in tensors of these sizes, each that many times. Sizes come from a file, so nothing overflows.
 fn count(tensors: &[(usize, &[usize])]) -> u64 {
-    let one = |(times, shape): &(usize, &[usize])| {
-        shape.iter().fold(*times as u64, |n, &s| n.saturating_mul(s as u64))
-    };
+    let one = |(times, shape): &(usize, &[usize])| shape.iter().fold(*times as u64, |n, &s| n.saturating_mul(s as u64));
     tensors.iter().fold(0, |n, t| n.saturating_add(one(t)))
 }
 
@@ -152,11 +144,7 @@ impl ConfigFile {
 }
 
 /// Ids side by side, columns `from` to below `to`, `[B, to - from]`.
-fn columns(
-    rows: &[&[u32]],
-    (from, to): (usize, usize),
-    device: &candle_core::Device,
-) -> candle_core::Result<Tensor> {
+fn columns(rows: &[&[u32]], (from, to): (usize, usize), device: &candle_core::Device) -> candle_core::Result<Tensor> {
     let ids: Vec<u32> = rows.iter().flat_map(|r| r[from..to].iter().copied()).collect();
     Tensor::from_vec(ids, (rows.len(), to - from), device)
 }

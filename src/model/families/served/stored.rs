@@ -91,8 +91,7 @@ impl<'a> Stored<'a> {
         let memory = self.memory();
         let of_a_block = |n: &str| [".layers.", ".layer.", ".block."].iter().any(|part| n.contains(part));
         let buffer = |n: &str| n.ends_with("inv_freq");
-        let names =
-            self.weights.names().filter(|n| of_a_block(n) && !buffer(n) && !memory.asked.contains(*n));
+        let names = self.weights.names().filter(|n| of_a_block(n) && !buffer(n) && !memory.asked.contains(*n));
         names.map(str::to_owned).collect()
     }
 
@@ -139,10 +138,7 @@ impl View<'_, '_> {
         if let Some(wanted) = wanted.filter(|w| **w != array.shape[..]) {
             return Err(ModelError::Weights {
                 file: self.stored.weights.label(),
-                what: format!(
-                    "tensor '{found}' has shape {:?}; config.json asks for {wanted:?}",
-                    array.shape
-                ),
+                what: format!("tensor '{found}' has shape {:?}; config.json asks for {wanted:?}", array.shape),
             });
         }
         let tensor = Tensor::from_vec(array.data, array.shape, &self.stored.device)?;

@@ -69,10 +69,7 @@ fn fields(file: &ConfigFile) -> Result<Fields> {
     file.only(known, "a feed_forward_proj other than relu and gated-gelu")?;
     let (n, far) = (f.relative_attention_num_buckets, f.relative_attention_max_distance);
     let sound = n >= 4 && n.is_multiple_of(4) && n <= 1 << 16 && far > n && far <= 1 << 24;
-    file.only(
-        sound,
-        "buckets of relative distances that do not halve twice, or a largest distance below them",
-    )?;
+    file.only(sound, "buckets of relative distances that do not halve twice, or a largest distance below them")?;
     Ok(f)
 }
 

@@ -109,9 +109,7 @@ impl Page {
         };
         // Whatever was left out is highlighted.
         let lost = match key.trim() {
-            "dropped" => {
-                !value.starts_with("0 ") || value.contains(" unfit, ") && !value.contains(", 0 unreadable")
-            }
+            "dropped" => !value.starts_with("0 ") || value.contains(" unfit, ") && !value.contains(", 0 unreadable"),
             "not read" => true,
             _ => false,
         };
@@ -129,8 +127,7 @@ impl Page {
         self.put(&format!("Data doctor, with {with} ({took})"), theme.style(Role::Title));
         let lost = found.unfit + found.unreadable;
         let role = if lost > 0 { Role::Warning } else { Role::Good };
-        let text =
-            format!("{} of {} rows are fit; {lost} dropped", found.kept, found.rows + found.unreadable);
+        let text = format!("{} of {} rows are fit; {lost} dropped", found.kept, found.rows + found.unreadable);
         self.put(&text, theme.style(role));
         found.lines.iter().for_each(|line| self.report(state, line));
         if !found.examples.is_empty() {
@@ -150,10 +147,7 @@ impl Page {
         }
         if !found.examples.is_empty() {
             self.put("first rows", theme.style(Role::Title));
-            found
-                .examples
-                .iter()
-                .for_each(|line| self.put(&format!("  {}", spaced(line)), theme.style(Role::Text)));
+            found.examples.iter().for_each(|line| self.put(&format!("  {}", spaced(line)), theme.style(Role::Text)));
         }
     }
 }

@@ -46,8 +46,7 @@ pub struct BuiltIn {
 impl View {
     /// The view before anything has happened.
     pub fn new(_: &Start) -> Self {
-        let sets =
-            built_in().map(|b| BuiltIn { id: b.id.into(), title: b.title.into(), rows: b.fixed_rows() });
+        let sets = built_in().map(|b| BuiltIn { id: b.id.into(), title: b.title.into(), rows: b.fixed_rows() });
         Self { sets: sets.collect(), cancelling: None }
     }
 }

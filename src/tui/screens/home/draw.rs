@@ -45,20 +45,12 @@ pub(crate) fn labs(frame: &mut Frame, area: Rect, state: &State) {
 /// The recorded sessions, newest first.
 pub(crate) fn sessions(frame: &mut Frame, area: Rect, state: &State) {
     let key = |name| state.keymap.short_label(name);
-    let title = format!(
-        "Go on with: {} sets up its last run, {} opens it at the end",
-        key("home-resume"),
-        key("open")
-    );
+    let title = format!("Go on with: {} sets up its last run, {} opens it at the end", key("home-resume"), key("open"));
     frame.render_widget(pane_block(state, SESSIONS, &title), area);
     let inner = inside(area);
     let all = super::sessions(state);
     if all.is_empty() {
-        let text = if state.sessions.is_some() {
-            "no session has been recorded yet"
-        } else {
-            "looking for sessions"
-        };
+        let text = if state.sessions.is_some() { "no session has been recorded yet" } else { "looking for sessions" };
         return message(frame, inner, text, state.theme().style(Role::Dim));
     }
     let name = usize::from(inner.width).saturating_sub(2 + DATE + 16 + 10).max(12);
@@ -92,9 +84,8 @@ pub(crate) fn models(frame: &mut Frame, area: Rect, state: &State) {
         let mark = state.view.glyphs.cursor(here && state.focused(MODELS));
         let sign = state.view.glyphs.check(*on);
         let known = state.board.models.iter().find(|m| m.name == *model);
-        let facts = known.map_or(String::new(), |m| {
-            format!("{}{}", pad(&printable(&m.family), 8), count(m.parameters as f64))
-        });
+        let facts =
+            known.map_or(String::new(), |m| format!("{}{}", pad(&printable(&m.family), 8), count(m.parameters as f64)));
         format!("{mark} {} {}{facts}", pad(sign, 3), pad(&ending(&printable(model), name - 1), name))
     };
     listing(state, MODELS).draw(frame, inner, state, &header, entry);

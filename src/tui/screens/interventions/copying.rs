@@ -49,8 +49,7 @@ fn optima_text(state: &State) -> Option<String> {
 fn example_text(state: &State) -> Option<String> {
     let example = &example(state)?.value;
     let mut text = format!("{}\n", example.text);
-    let shifts =
-        example.oracle.iter().flat_map(|(property, shifts)| shifts.iter().map(move |s| (property, s)));
+    let shifts = example.oracle.iter().flat_map(|(property, shifts)| shifts.iter().map(move |s| (property, s)));
     for (property, s) in shifts {
         let _ = writeln!(text, "{property}\t{}\t{}\t{}", s.label, s.before, s.after);
     }
@@ -61,9 +60,8 @@ fn example_text(state: &State) -> Option<String> {
 }
 
 fn probes_text(state: &State) -> Option<String> {
-    let mut text = String::from(
-        "model\tproperty\tclassifier\taccuracy\tlo\thi\tmajority\tbalanced\tcalibration_error\tn\tgrid\n",
-    );
+    let mut text =
+        String::from("model\tproperty\tclassifier\taccuracy\tlo\thi\tmajority\tbalanced\tcalibration_error\tn\tgrid\n");
     for p in &results(state).probes {
         let v = &p.value;
         let _ = writeln!(

@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::measured::{
-    awaiting_point, behaviour as measured_behaviour, closest_rival, distances, marker, method,
-    readout as measured, results, without,
+    awaiting_point, behaviour as measured_behaviour, closest_rival, distances, marker, method, readout as measured,
+    results, without,
 };
 use super::{BEHAVIOUR, DISTANCE, ran, run, view};
 use crate::layout::inside;
@@ -57,10 +57,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     let title = match pane {
         BEHAVIOUR => format!("{drawn}: what the model itself does by strength {symbol} · {model}"),
         DISTANCE => format!("{drawn}: distance from real states by strength {symbol} · {model}"),
-        _ => format!(
-            "{drawn}: scores by strength {symbol} · {model}, judged by the {}",
-            oracle_name(view.oracle)
-        ),
+        _ => format!("{drawn}: scores by strength {symbol} · {model}, judged by the {}", oracle_name(view.oracle)),
     };
     frame.render_widget(pane_block(state, pane, &fit(&printable(&title), room)), area);
     let inner = inside(area);
@@ -70,13 +67,8 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     frame.render_widget(chart, area);
     let below = Rect { y: area.bottom(), height: inner.bottom() - area.bottom(), ..inner };
     let room = below.width.into();
-    let lines = [
-        readout(state, room),
-        rests_on(state, room),
-        verdict(state),
-        behaviour(state, room),
-        distance(state, room),
-    ];
+    let lines =
+        [readout(state, room), rests_on(state, room), verdict(state), behaviour(state, room), distance(state, room)];
     for (row, line) in below.rows().zip(lines.into_iter().flatten()) {
         frame.render_widget(line, row);
     }
@@ -295,8 +287,7 @@ fn nothing(frame: &mut Frame, area: Rect, state: &State) {
             }
             None => match &job.progress {
                 Some(progress) => {
-                    let left =
-                        progress.left.map_or(String::new(), |t| format!(" The run takes {} more.", about(t)));
+                    let left = progress.left.map_or(String::new(), |t| format!(" The run takes {} more.", about(t)));
                     format!("{method}: no result yet.{left}")
                 }
                 None => "the experiment is starting".into(),
@@ -319,10 +310,7 @@ mod tests {
         assert_eq!((by_property(&one, 200), lost(&one)), (None, "the other property".to_owned()));
         let mut two = point(&sample::several(sample::results()));
         let [long, middle, short] = [100, 65, 50].map(|room| by_property(&two, room).unwrap());
-        assert!(
-            long.starts_with("; S of attractor number ") && long.contains(", subject animacy "),
-            "{long}"
-        );
+        assert!(long.starts_with("; S of attractor number ") && long.contains(", subject animacy "), "{long}");
         assert!(long.contains(" n 410") && long.ends_with(" n 2,400"), "{long}");
         assert!(middle.contains('±') && !middle.contains(" n "), "{middle}");
         assert!(!short.contains('±') && short.contains(", subject animacy "), "{short}");

@@ -35,8 +35,7 @@ const TALL: u16 = 9;
 /// The drawn method as it was mapped: with the options of the setup or, if these were not run, as the method was run.
 fn key(state: &State) -> Option<MethodKey> {
     let (view, key) = (view(state), method_key(state));
-    let mine =
-        results(state).map.iter().filter(|c| c.model == view.model && c.value.point.oracle == view.oracle);
+    let mine = results(state).map.iter().filter(|c| c.model == view.model && c.value.point.oracle == view.oracle);
     let keys = || mine.clone().map(|c| c.value.method_key());
     keys().find(|k| *k == key).or_else(|| keys().find(|k| k.name == key.name))
 }
@@ -164,10 +163,9 @@ fn numbers(state: &State, cell: &Tagged<MapFinding>, room: usize) -> Vec<Line<'s
         .ze_balanced_accuracy
         .map_or(String::new(), |e| format!("; other property still read with accuracy {}", score(e.mean)));
     let last = match p.beside.eligible {
-        Some(false) => Line::styled(
-            " ! the property to keep is no longer read here".to_owned(),
-            theme.style(Role::Warning),
-        ),
+        Some(false) => {
+            Line::styled(" ! the property to keep is no longer read here".to_owned(), theme.style(Role::Warning))
+        }
         _ => Line::styled(format!("{trainings}{read}"), theme.style(Role::Dim)),
     };
     vec![Line::styled(place, theme.style(Role::Marker)), scores, last]
@@ -188,8 +186,7 @@ fn nothing(state: &State, map: &Map<'_>, (layer, read): (usize, usize), room: us
 /// The cells as tab-separated text.
 pub(crate) fn text(state: &State) -> Option<String> {
     let map = map(state)?;
-    let mut text =
-        String::from("layer\toracle_layer\tvalue\tC\tC_lo\tC_hi\tS\tS_lo\tS_hi\tR\tR_lo\tR_hi\tn_c\tn_s\n");
+    let mut text = String::from("layer\toracle_layer\tvalue\tC\tC_lo\tC_hi\tS\tS_lo\tS_hi\tR\tR_lo\tR_hi\tn_c\tn_s\n");
     for cell in map.cells() {
         let p = &cell.value.point;
         let _ = write!(text, "{}\t{}\t{}", p.layer, p.oracle_layer, p.value);

@@ -29,9 +29,7 @@ pub fn curve(state: &State) -> Option<&Curve> {
     let (results, key) = (results(state), method_key(state));
     results.curve(&view(state).model, &key, view(state).oracle).or_else(|| {
         let other = |c: &&Curve| {
-            c.key.model == view(state).model
-                && c.key.method.name == key.name
-                && c.key.oracle == view(state).oracle
+            c.key.model == view(state).model && c.key.method.name == key.name && c.key.oracle == view(state).oracle
         };
         results.curves.iter().find(other)
     })
@@ -46,9 +44,7 @@ pub fn readout(state: &State) -> Option<Readout<'_>> {
     let on_curve = curve(state).filter(|c| c.key.method == key).and_then(|c| c.points.iter().find(at));
     let answered = results(state).point.as_ref().and_then(|p| {
         p.reliability.iter().filter(at).find(|p| {
-            p.model == view(state).model
-                && p.value.key(&p.model).method == key
-                && p.value.oracle == view(state).oracle
+            p.model == view(state).model && p.value.key(&p.model).method == key && p.value.oracle == view(state).oracle
         })
     });
     let exact = match (on_curve, answered) {
@@ -58,9 +54,10 @@ pub fn readout(state: &State) -> Option<Readout<'_>> {
     if let Some(point) = exact {
         return Some(Readout { point, exact: true });
     }
-    let nearest = curve(state)?.points.iter().min_by(|a, b| {
-        distance(state, a.value.value, marker).total_cmp(&distance(state, b.value.value, marker))
-    })?;
+    let nearest = curve(state)?
+        .points
+        .iter()
+        .min_by(|a, b| distance(state, a.value.value, marker).total_cmp(&distance(state, b.value.value, marker)))?;
     Some(Readout { point: nearest, exact: false })
 }
 
@@ -69,13 +66,13 @@ pub fn behaviour(state: &State) -> Option<&Tagged<BehaviourFinding>> {
     let (marker, key) = (marker(state), method_key(state));
     let mine = |b: &&Tagged<BehaviourFinding>| b.model == view(state).model && b.value.method_key() == key;
     let answered = results(state).point.as_ref().and_then(|p| p.behaviour.as_ref()).filter(mine);
-    let swept = results(state).behaviour.iter().filter(mine).min_by(|a, b| {
-        distance(state, a.value.value, marker).total_cmp(&distance(state, b.value.value, marker))
-    });
+    let swept = results(state)
+        .behaviour
+        .iter()
+        .filter(mine)
+        .min_by(|a, b| distance(state, a.value.value, marker).total_cmp(&distance(state, b.value.value, marker)));
     match (swept, answered) {
-        (Some(s), Some(a)) if same(a.value.value, marker) && (a.n > s.n || !same(s.value.value, marker)) => {
-            Some(a)
-        }
+        (Some(s), Some(a)) if same(a.value.value, marker) && (a.n > s.n || !same(s.value.value, marker)) => Some(a),
         (s, a) => s.or(a),
     }
 }
@@ -85,9 +82,11 @@ pub fn distances(state: &State) -> Option<&Tagged<DistanceFinding>> {
     let (marker, key) = (marker(state), method_key(state));
     let mine = |d: &&Tagged<DistanceFinding>| d.model == view(state).model && d.value.method_key() == key;
     let answered = results(state).point.as_ref().and_then(|p| p.distance.as_ref()).filter(mine);
-    let swept = results(state).distances.iter().filter(mine).min_by(|a, b| {
-        distance(state, a.value.value, marker).total_cmp(&distance(state, b.value.value, marker))
-    });
+    let swept = results(state)
+        .distances
+        .iter()
+        .filter(mine)
+        .min_by(|a, b| distance(state, a.value.value, marker).total_cmp(&distance(state, b.value.value, marker)));
     answered.filter(|a| same(a.value.value, marker)).or(swept)
 }
 
@@ -220,8 +219,7 @@ pub(crate) fn curves_figure(state: &State) -> Option<Figure> {
 /// Model behaviour by strength; `None` if it was not asked for.
 pub(crate) fn behaviour_figure(state: &State) -> Option<Figure> {
     let (engine, view) = (state.board.engine.as_ref(), view(state));
-    let mut figure =
-        figures::behaviour(results(state), engine, &view.model, &method_key(state), Some(marker(state)))?;
+    let mut figure = figures::behaviour(results(state), engine, &view.model, &method_key(state), Some(marker(state)))?;
     figure.x.scale = scale(state);
     Some(figure)
 }

@@ -2,9 +2,7 @@
 
 use super::measured::{method, results, run_models};
 use super::setup::METHOD;
-use super::{
-    BEHAVIOUR, CURVES, DISTANCE, EXAMPLE, METHODS, PARETO, PROBES, ask_point, setup, view, view_mut,
-};
+use super::{BEHAVIOUR, CURVES, DISTANCE, EXAMPLE, METHODS, PARETO, PROBES, ask_point, setup, view, view_mut};
 use crate::action::Effect;
 use crate::panes::table::{Row, Table};
 use crate::screen::Pane;
@@ -39,16 +37,14 @@ pub(crate) fn table(state: &State) -> Table {
         let key = key(state, entry);
         let best = found.optimum(&view.model, &key, view.oracle).map(|o| &o.value);
         let none = || ("–".to_owned(), None);
-        let of =
-            |value: fn(&OptimumFinding) -> f64| best.map_or_else(none, |o| (score(value(o)), Some(value(o))));
+        let of = |value: fn(&OptimumFinding) -> f64| best.map_or_else(none, |o| (score(value(o)), Some(value(o))));
         let half = best.map_or_else(none, |o| {
             let half = o.reliability.half_width();
             (plus_minus(half), Some(half))
         });
         let at = best.map_or_else(none, |o| (short(o.value), Some(o.value)));
         let away = best.and_then(|o| {
-            let mine =
-                found.distances.iter().filter(|d| d.model == view.model && d.value.method_key() == key);
+            let mine = found.distances.iter().filter(|d| d.model == view.model && d.value.method_key() == key);
             let near = |d: &&labs::Tagged<DistanceFinding>| (d.value.value - o.value).abs() < 1e-9;
             mine.filter(near).find_map(|d| d.value.relative().first().map(|(_, e)| e.mean))
         });
@@ -120,23 +116,15 @@ pub(crate) fn turn_model(state: &mut State, on: bool) -> Vec<Effect> {
 /// One sentence about the entry under the cursor.
 pub(crate) fn about(state: &State, pane: Pane) -> String {
     match pane {
-        METHODS => {
-            method(state).map_or(String::new(), |m| format!("Held-out scores. {}: {}", m.title, m.doc))
-        }
+        METHODS => method(state).map_or(String::new(), |m| format!("Held-out scores. {}: {}", m.title, m.doc)),
         CURVES => {
-            "How completely (C) and selectively (S) the method edits, and both in one (R), by its strength."
-                .into()
+            "How completely (C) and selectively (S) the method edits, and both in one (R), by its strength.".into()
         }
         PARETO => "Every strength of every method: up is more selective, right is more complete.".into(),
-        BEHAVIOUR => {
-            "What the model itself says after the edit: how often its preferred verb form changes.".into()
-        }
+        BEHAVIOUR => "What the model itself says after the edit: how often its preferred verb form changes.".into(),
         DISTANCE => "How far edited states lie from real ones; 1 is as far as unedited ones.".into(),
-        PROBES => {
-            "How accurate and how well calibrated the probes are that judge and that are attacked.".into()
-        }
+        PROBES => "How accurate and how well calibrated the probes are that judge and that are attacked.".into(),
         EXAMPLE => "One sentence before and after the edit: the oracle's view, then the model's own.".into(),
-        _ => "The score by the layer that is edited (down) and the layer at which the oracle reads (across)."
-            .into(),
+        _ => "The score by the layer that is edited (down) and the layer at which the oracle reads (across).".into(),
     }
 }

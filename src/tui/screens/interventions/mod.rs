@@ -24,8 +24,7 @@ use ratatui::layout::Rect;
 
 use self::catalog::Catalog;
 use self::measured::{
-    awaiting_point, example as shown, marker, marker_stops, method_spec, optimum, readout, results,
-    run_models, scale,
+    awaiting_point, example as shown, marker, marker_stops, method_spec, optimum, readout, results, run_models, scale,
 };
 use crate::action::{Effect, Mouse};
 use crate::commands::{Context, Entry, always, live, rows};
@@ -423,8 +422,7 @@ impl Screen for Interventions {
                 }
             }
             Command::Ask {
-                question:
-                    Question::Experiment { question: labs::Question::Interventions(Asked::Point(point)), .. },
+                question: Question::Experiment { question: labs::Question::Interventions(Asked::Point(point)), .. },
                 ..
             } => follow_point(view_mut(state), point),
             _ => {}
@@ -482,8 +480,8 @@ fn lines(state: &State, pane: Pane) -> Option<&Figure> {
 
 fn drag_marker(state: &mut State, pane: Pane, area: Rect, x: u16) -> Vec<Effect> {
     let figure = lines(state, pane);
-    let value = figure
-        .and_then(|figure| Chart::new(figure, state).value_at(curves::chart_area(inside(area), state), x));
+    let value =
+        figure.and_then(|figure| Chart::new(figure, state).value_at(curves::chart_area(inside(area), state), x));
     let stop = value.and_then(|value| nearest_stop(state, value));
     let row = frame_setup::row(state, setup::STRENGTH).zip(stop);
     row.map_or(Vec::new(), |(row, stop)| frame_setup::set(state, &row, Value::Number(stop)))

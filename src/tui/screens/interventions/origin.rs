@@ -21,11 +21,7 @@ pub(crate) fn focused_origin(state: &State) -> Option<Origin> {
             let probe = probes.get(at.min(probes.len().checked_sub(1)?))?;
             let p = &probe.value;
             let accuracy = format!("{} {}", score(p.accuracy.mean), plus_minus(p.accuracy.half_width()));
-            Some(origin_of(
-                state,
-                format!("{} probe of {}: accuracy {accuracy}", p.classifier, p.property),
-                probe,
-            ))
+            Some(origin_of(state, format!("{} probe of {}: accuracy {accuracy}", p.classifier, p.property), probe))
         }
         EXAMPLE if example(state).is_some() => {
             let example = example(state)?;

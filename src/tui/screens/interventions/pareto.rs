@@ -19,10 +19,7 @@ use figure::Marker;
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let view = view(state);
     let title = format!("Pareto: S against C, {} oracle", view.oracle);
-    frame.render_widget(
-        pane_block(state, PARETO, &fit(&title, usize::from(area.width.saturating_sub(6)))),
-        area,
-    );
+    frame.render_widget(pane_block(state, PARETO, &fit(&title, usize::from(area.width.saturating_sub(6)))), area);
     let inner = inside(area);
     let Some(figure) = &view.pareto else {
         return message(frame, inner, "no points yet", state.theme().style(Role::Dim));
@@ -62,8 +59,7 @@ fn best_line(state: &State) -> Option<Line<'static>> {
 fn front_line(state: &State, room: usize) -> Option<Line<'static>> {
     let (has_knee, forms) = view(state).front.as_ref()?;
     let sign = marker_char(Marker::Diamond, state.view.glyphs);
-    let texts =
-        forms.iter().map(|words| if *has_knee { format!(" {sign} {words}") } else { format!(" {words}") });
+    let texts = forms.iter().map(|words| if *has_knee { format!(" {sign} {words}") } else { format!(" {words}") });
     let texts: Vec<String> = texts.collect();
     let text = texts.iter().find(|text| width(text) <= room).or(texts.last())?;
     Some(dim(state, &fit(text, room)))

@@ -92,8 +92,7 @@ fn narrow(state: &State, p: &Tagged<ProbeFinding>, room: usize) -> Vec<Line<'sta
     let line = |text: String, role| Line::styled(fit(&text, room).into_owned(), theme.style(role));
     let points = |share: f64| format!("{:.1}", 100.0 * share);
     let accuracy = format!(" {} ±{}", points(v.accuracy.mean), points(v.accuracy.half_width()));
-    let rest =
-        [pad(&points(v.majority), 6), pad(&points(v.balanced_accuracy), 6), decimals(v.calibration_error, 3)];
+    let rest = [pad(&points(v.majority), 6), pad(&points(v.balanced_accuracy), 6), decimals(v.calibration_error, 3)];
     let mut lines = vec![
         line(format!(" {}", name(p)), Role::Text),
         Line::from(vec![

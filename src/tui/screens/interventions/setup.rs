@@ -69,8 +69,7 @@ fn method_row(state: &State) -> Row {
 fn strength_row(state: &State) -> Row {
     let parameter = method(state).map(|m| &m.parameter);
     let label = parameter.map_or("Strength".to_owned(), |p| format!("Strength {}", p.symbol));
-    let range =
-        parameter.map_or(Range::real(0.0, 0.0), |p| Range { min: p.min, max: p.max, whole: p.integer });
+    let range = parameter.map_or(Range::real(0.0, 0.0), |p| Range { min: p.min, max: p.max, whole: p.integer });
     let kind = Kind::Slider { stops: marker_stops(state), range, unset: None };
     let help = "The strength whose numbers and example are shown: the marker on the curves.";
     let mut row = Row::of_view(STRENGTH, &label, help, kind, Value::Number(marker(state)));
@@ -126,8 +125,7 @@ impl Setup for InterventionsSetup {
         // Index of the drawn model among the selected ones.
         for row in rows.iter_mut().filter(|_| run_models(state).len() > 1) {
             if let (Kind::Marks(names), "models") = (&row.kind, row.key.as_str()) {
-                let note =
-                    |name: &String| if *name == view.model { " (drawn)".to_owned() } else { String::new() };
+                let note = |name: &String| if *name == view.model { " (drawn)".to_owned() } else { String::new() };
                 row.notes = names.iter().map(note).collect();
             }
         }

@@ -278,9 +278,8 @@ fn the_picker_marks_what_runs_and_draws_what_is_taken() {
     use crate::popups::Picker as _;
     let mut state = started();
     open_picker(&mut state);
-    let lines = |state: &State| -> Vec<String> {
-        picker::METHODS.lines(state, 0).iter().map(ToString::to_string).collect()
-    };
+    let lines =
+        |state: &State| -> Vec<String> { picker::METHODS.lines(state, 0).iter().map(ToString::to_string).collect() };
     let all = lines(&state);
     assert_eq!(all.len(), view(&state).catalog.methods.len());
     assert!(all[0].starts_with('▸') && all.iter().all(|l| l.contains('▣')), "{all:?}");
@@ -290,9 +289,7 @@ fn the_picker_marks_what_runs_and_draws_what_is_taken() {
     let asked = points(&picker::METHODS.take(&mut state, 1));
     let taken = view(&state).catalog.methods[1].id.clone();
     assert_eq!((view(&state).method.clone(), asked[0].method.clone()), (taken.clone(), taken));
-    assert!(
-        picker::METHODS.take(&mut state, 99).is_empty() && picker::METHODS.mark(&mut state, 99).is_empty()
-    );
+    assert!(picker::METHODS.take(&mut state, 99).is_empty() && picker::METHODS.mark(&mut state, 99).is_empty());
     state.replay = Some(crate::state::ReplayState::new("s".into(), 1.0, 1.0));
     assert!(!picker::METHODS.marks(&state), "a replay runs nothing");
 }
@@ -347,9 +344,6 @@ fn the_papers_experiment_sets_the_lab_up_and_draws_a_method_that_it_runs() {
     let spec = &view(&state).spec;
     assert_eq!(spec.probe.grid, "paper");
     assert!(["autoattack", "rlace"].iter().all(|id| spec.methods.iter().any(|m| m.name == *id)));
-    assert!(
-        method_spec(&state).is_some()
-            && state.view.toast.as_ref().is_some_and(|t| t.contains("`reliability`"))
-    );
+    assert!(method_spec(&state).is_some() && state.view.toast.as_ref().is_some_and(|t| t.contains("`reliability`")));
     assert!(picker::EXPERIMENTS.take(&mut state, 7).is_empty(), "an entry that is not there");
 }

@@ -77,8 +77,7 @@ fn check(state: &State, rows: &[CheckRow], room: usize) -> Vec<Line<'static>> {
     let header = format!("{}{:>7}{:>10}{:>9}  verdict", pad("quantity", name), "n", "deviation", "allowed");
     lines.push(Line::styled(fit(&header, room).into_owned(), theme.style(Role::Title)));
     for row in rows {
-        let number =
-            |x: Option<f64>| x.map_or("-".into(), |x| if x == 0.0 { "0".into() } else { format!("{x:.1e}") });
+        let number = |x: Option<f64>| x.map_or("-".into(), |x| if x == 0.0 { "0".into() } else { format!("{x:.1e}") });
         let text = format!(
             "{}{:>7}{:>10}{:>9}  {}",
             pad(&fit(&printable(&row.quantity.replace("integrated gradients", "IG")), name - 1), name),

@@ -24,14 +24,12 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let inner = inside(area);
     let names = listed(state);
     if names.is_empty() {
-        let text =
-            format!("the engine has not listed its models yet; {} adds one", state.keymap.label("add-model"));
+        let text = format!("the engine has not listed its models yet; {} adds one", state.keymap.label("add-model"));
         return message(frame, inner, &text, theme.style(Role::Dim));
     }
     let selected = pickable(state);
     let on = |name: &str| selected.iter().any(|(n, on)| n == name && *on);
-    let header =
-        [pad("    model", NAME), pad("family", 12), pad("layers", 7), pad("width", 6), "params".into()];
+    let header = [pad("    model", NAME), pad("family", 12), pad("layers", 7), pad("width", 6), "params".into()];
     DOSSIERS
         .listing(state)
         .draw(frame, inner, state, &header.concat(), |i, here| entry(state, &names[i], on(&names[i]), here));

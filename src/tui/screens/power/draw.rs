@@ -50,7 +50,8 @@ pub(crate) fn figure(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     }
     if !found.tasks.is_empty() && shown.is_none() {
         frame.render_widget(pane_block(state, pane, "Power"), area);
-        let text = "Power is planned task by task: give two files of one task. Enter on a task lists the items that changed.";
+        let text =
+            "Power is planned task by task: give two files of one task. Enter on a task lists the items that changed.";
         return message(frame, inside(area), text, state.theme().style(Role::Dim));
     }
     if found.comparison().is_some() && shown.is_none() {

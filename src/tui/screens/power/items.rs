@@ -34,15 +34,11 @@ impl List {
 
     pub(crate) fn about(self) -> &'static str {
         match self {
-            List::Sizes => {
-                "How many sentences the probes were trained on, and the comparison on the test sentences."
-            }
+            List::Sizes => "How many sentences the probes were trained on, and the comparison on the test sentences.",
             List::Pairs => {
                 "Every two systems, A minus B: mean over tasks, p adjusted by Holm over pairs; enter lists the tasks."
             }
-            List::Tasks => {
-                "Tasks that both folders have, A minus B, p adjusted by Holm; enter lists what changed."
-            }
+            List::Tasks => "Tasks that both folders have, A minus B, p adjusted by Holm; enter lists what changed.",
             List::Flips => "Items whose value changed, with both answers; the pane below has them in full.",
         }
     }
@@ -89,8 +85,7 @@ fn pairs(state: &State) -> Table {
             (count(Verdict::BBetter).to_string(), Some(count(Verdict::BBetter) as f64)),
             (grouped(pair.tasks.len()), Some(pair.tasks.len() as f64)),
             (
-                d.filter(|_| tested.is_some())
-                    .map_or_else(none, |d| format!("[{}, {}]", points(d.lo), points(d.hi))),
+                d.filter(|_| tested.is_some()).map_or_else(none, |d| format!("[{}, {}]", points(d.lo), points(d.hi))),
                 d.map(|d| d.hi - d.lo),
             ),
         ];
@@ -159,9 +154,10 @@ fn flips(state: &State) -> Table {
     let ranks: Vec<Vec<&str>> = (0..6).map(rank).collect();
     let row = |(f, texts): (&&FlipFinding, &[String; 6])| {
         let first = (f.item.clone(), f.item.parse::<f64>().ok());
-        let rest = texts.iter().enumerate().map(|(column, text)| {
-            (text.clone(), ranks[column].binary_search(&text.as_str()).ok().map(|at| at as f64))
-        });
+        let rest = texts
+            .iter()
+            .enumerate()
+            .map(|(column, text)| (text.clone(), ranks[column].binary_search(&text.as_str()).ok().map(|at| at as f64)));
         Row { cells: std::iter::once(first).chain(rest).collect(), last: false }
     };
     Table {
@@ -199,8 +195,7 @@ pub(crate) fn open(state: &mut State) -> bool {
     let task = match shown(state) {
         List::Flips => return false,
         List::Pairs => {
-            let Some(pair) = row(state).and_then(|at| Some(results(state).pairs().get(at)?.of.to_owned()))
-            else {
+            let Some(pair) = row(state).and_then(|at| Some(results(state).pairs().get(at)?.of.to_owned())) else {
                 return false;
             };
             turn(state, Some(pair), None);

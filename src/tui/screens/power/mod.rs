@@ -197,8 +197,8 @@ fn answer(state: &mut State) {
         (view.shown, view.answered) = (Results::default(), None);
         return;
     };
-    let fresh = (!found.comparisons.is_empty() && !view(state).seen.iter().any(|seen| alike(seen, ran)))
-        .then(|| ran.clone());
+    let fresh =
+        (!found.comparisons.is_empty() && !view(state).seen.iter().any(|seen| alike(seen, ran))).then(|| ran.clone());
     let test = &ran.test;
     let same = Adjust { alpha: test.alpha, target: test.target, margin: test.margin, pilot: None } == asked;
     let items = found.comparisons.last().map_or(0, |c| c.n);
@@ -210,8 +210,7 @@ fn answer(state: &mut State) {
     };
     // For a pilot size that the run did not report, the engine knows more.
     let hash = labs::Spec::from(asked.of(ran)).hash();
-    let exact =
-        |a: &Answer| a.comparison.as_ref().is_some_and(|c| Some(c.n) == asked.pilot && c.spec == hash);
+    let exact = |a: &Answer| a.comparison.as_ref().is_some_and(|c| Some(c.n) == asked.pilot && c.spec == hash);
     let engines = found.answer.as_ref().filter(|a| !same && exact(a));
     let answer = engines.cloned().or(answer);
     let shown = Results { answer, ..found.clone() };
@@ -337,15 +336,11 @@ impl Screen for Power {
     fn about(&self, state: &State, pane: Pane) -> String {
         match pane {
             SIZES => items::shown(state).about(),
-            CURVE => {
-                "How often a comparison on so many items would show the difference, if it is as observed."
-            }
+            CURVE => "How often a comparison on so many items would show the difference, if it is as observed.",
             MARGINS => "Accuracy of both sides by training size, and the margin that the bound allows.",
             BY_SIZE => "Power at the test items at hand, by training size.",
             RECOMMENDED => "Test items needed for the wanted power, by training size.",
-            SEQUENTIAL => {
-                "Whether one may stop after the first items: a test that may be looked at at any time."
-            }
+            SEQUENTIAL => "Whether one may stop after the first items: a test that may be looked at at any time.",
             NOISE => "Power if the vectors of the second side get more noise.",
             _ => "Items that both sides, one or neither get right, and what follows from them.",
         }

@@ -22,9 +22,8 @@ pub(crate) fn table(state: &State) -> Table {
     let last = sizes.last().copied();
     let row = |n: &usize| {
         let required = found.by_size().iter().find(|r| r.value.trained == Some(*n as u64));
-        let power = required.map_or(("–".to_owned(), None), |r| {
-            (format!("{:.0} %", 100.0 * r.value.power), Some(r.value.power))
-        });
+        let power = required
+            .map_or(("–".to_owned(), None), |r| (format!("{:.0} %", 100.0 * r.value.power), Some(r.value.power)));
         let (a, b) = (accuracy(*n, "a"), accuracy(*n, "b"));
         let difference = match (a.1, b.1) {
             (Some(x), Some(y)) => (points(x - y), Some(x - y)),

@@ -47,7 +47,8 @@ impl Page for Survey {
         };
         let found = results(state);
         let (Some(all), Some(needed)) = (verdicts(found), found.needed()) else {
-            let text = "nothing has been compared yet; a comparison of right and wrong answers says how many items are needed";
+            let text =
+                "nothing has been compared yet; a comparison of right and wrong answers says how many items are needed";
             return say(Role::Dim, text);
         };
         let row = |cells: [String; 5]| -> String {

@@ -28,9 +28,7 @@ fn without_a_comparison_nothing_is_asked_and_nothing_is_said() {
     assert!(setup::SETUP.set(&mut state, "test.target", Value::Number(0.9)).unwrap().is_empty());
     assert_eq!(view(&state).spec.test.target, 0.9);
     assert!(
-        words::lines(&state, 60, 0).is_empty()
-            && SCREEN.origin(&state).is_none()
-            && SCREEN.figure(&state).is_none()
+        words::lines(&state, 60, 0).is_empty() && SCREEN.origin(&state).is_none() && SCREEN.figure(&state).is_none()
     );
 }
 

@@ -63,10 +63,7 @@ fn task(t: &Tagged<TaskFinding>, room: usize) -> Vec<(Role, String)> {
         (Role::Title, format!("{}, {}: {}", v.task, v.metric, v.verdict.name())),
         (Role::Text, format!("{}: {}", v.a, mean(v.mean_a))),
         (Role::Text, format!("{}: {}", v.b, mean(v.mean_b))),
-        (
-            Role::Text,
-            format!("difference {}{unit} [{}, {}]", v.amount(d.mean), v.amount(d.lo), v.amount(d.hi)),
-        ),
+        (Role::Text, format!("difference {}{unit} [{}, {}]", v.amount(d.mean), v.amount(d.lo), v.amount(d.hi))),
         (Role::Text, format!("p {}, Holm over tasks {}", p_value(v.p), p_value(v.holm_p))),
         (Role::Dim, format!("{}; {} items", v.test, grouped(t.n))),
     ];
@@ -84,13 +81,8 @@ fn wrap(lines: Vec<(Role, String)>, room: usize) -> Vec<(Role, String)> {
 fn item(state: &State, room: usize) -> Vec<(Role, String)> {
     let Some(f) = items::item(state) else { return Vec::new() };
     let task = if f.task.is_empty() { String::new() } else { format!("{}: ", f.task) };
-    let title = format!(
-        "{task}item {} · {} {} with A, {} with B",
-        f.item,
-        f.metric,
-        short(f.value_a),
-        short(f.value_b)
-    );
+    let title =
+        format!("{task}item {} · {} {} with A, {} with B", f.item, f.metric, short(f.value_a), short(f.value_b));
     let mut out = vec![(Role::Title, title)];
     for (name, text) in [
         ("input", &f.input),
@@ -114,8 +106,7 @@ pub(crate) fn table(state: &State) -> Vec<(Role, String)> {
     let of_items = items::shown(state) == List::Flips;
     let comparison = results(state).comparison().filter(|_| !of_items);
     let Some(c) = comparison.map(|c| &c.value) else { return Vec::new() };
-    let (Some(both), Some(only_a), Some(only_b), Some(neither)) = (c.both, c.only_a, c.only_b, c.neither)
-    else {
+    let (Some(both), Some(only_a), Some(only_b), Some(neither)) = (c.both, c.only_a, c.only_b, c.neither) else {
         return Vec::new();
     };
     let all = (both + only_a + only_b + neither).max(1) as f64;

@@ -54,8 +54,8 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let (all, not) = (prompts(state), left_out(state));
     let listing = Listing { len: all.len() + not.len(), cursor: state.place(ID).scrolled(ASKED) };
     // Next to every single prompt, whichever is shown: the score that is averaged over all.
-    let average = adjusted(state, id, &models[..shown], text)
-        .filter(|_| inner.height >= 4 && measure == Measure::First);
+    let average =
+        adjusted(state, id, &models[..shown], text).filter(|_| inner.height >= 4 && measure == Measure::First);
     let list = Rect { height: inner.height - u16::from(average.is_some()), ..inner };
     if let Some(line) = average {
         let row = Rect { y: list.bottom(), height: 1, ..inner };

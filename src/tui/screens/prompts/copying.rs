@@ -2,9 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{
-    ASKED, Drawn, ID, INSTANCES, LEDGER, RELATIONS, instances, ledger, prompts, relation, results, view,
-};
+use super::{ASKED, Drawn, ID, INSTANCES, LEDGER, RELATIONS, instances, ledger, prompts, relation, results, view};
 use crate::setup;
 use crate::state::State;
 use figure::{Format, Options, render};
@@ -31,8 +29,7 @@ pub(crate) fn copy_text(state: &State) -> Option<String> {
 }
 
 fn relations(state: &State) -> Option<String> {
-    let mut text =
-        String::from("relation\tmodel\tprompts\tworst\tbest\tgap\tstd\tmean\theld_out\tby_chance\tn\n");
+    let mut text = String::from("relation\tmodel\tprompts\tworst\tbest\tgap\tstd\tmean\theld_out\tby_chance\tn\n");
     let known = |x: Option<f64>| x.map_or("n/a".to_owned(), |x| x.to_string());
     for p in &results(state).preferences {
         let v = &p.value;

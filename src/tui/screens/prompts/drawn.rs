@@ -78,9 +78,7 @@ impl Drawn {
     /// One sentence on its content.
     pub(crate) fn about(self) -> &'static str {
         match self {
-            Self::Prompts => {
-                "The share of right answers (P@1) of every model under every prompt of the relation."
-            }
+            Self::Prompts => "The share of right answers (P@1) of every model under every prompt of the relation.",
             Self::Ranks => "The order of the models under every prompt of the relation.",
             Self::Preference => "How far apart the worst and the best prompt are, over all relations.",
             Self::Turned => {
@@ -90,15 +88,11 @@ impl Drawn {
             Self::Consistency => {
                 "How often the models keep their places when relations are drawn anew: original prompt, random prompt, averaged."
             }
-            Self::Places => {
-                "The places that one model takes when relations are drawn anew; v shows the next model."
-            }
+            Self::Places => "The places that one model takes when relations are drawn anew; v shows the next model.",
             Self::Curve => "How steady the order of the models becomes as more prompts are averaged.",
             Self::Ledger => "What one drawn prompt, name and sample add to the gap of two models.",
             Self::Disparity => "How much better models know facts after further training on them.",
-            Self::Causal(_) => {
-                "Where prompt, name and sample act; averaging cuts the lit path; t c lights the next."
-            }
+            Self::Causal(_) => "Where prompt, name and sample act; averaging cuts the lit path; t c lights the next.",
         }
     }
 
@@ -177,8 +171,7 @@ fn waits_for_all(state: &State) -> String {
 
 /// Why what is said over all relations is not there; ranks need as many relations as a draw takes.
 pub(crate) fn missing(state: &State, ranks: bool) -> String {
-    let (Some(spec), true) = (ran(state), run(state).is_some_and(|job| job.outcome == Some(Outcome::Done)))
-    else {
+    let (Some(spec), true) = (ran(state), run(state).is_some_and(|job| job.outcome == Some(Outcome::Done))) else {
         return waits_for_all(state);
     };
     let can = |r: &&Tagged<RelationFinding>| r.value.kept > 0 && !r.value.prompts.is_empty();
@@ -206,7 +199,8 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
                 )
             }
             Drawn::Stability if !results(state).stability.is_empty() => {
-                "n/a: no subject that is asked has a second name; the row Names of the settings says how many are asked".to_owned()
+                "n/a: no subject that is asked has a second name; the row Names of the settings says how many are asked"
+                    .to_owned()
             }
             Drawn::Curve | Drawn::Consistency | Drawn::Places => missing(state, true),
             Drawn::Ledger | Drawn::Preference | Drawn::Turned => missing(state, false),
@@ -288,10 +282,7 @@ fn readout(state: &State) -> Option<String> {
             let kept: usize = found.stability.iter().map(|s| s.value.kept).sum();
             let models = found.models().len().max(1);
             let counted = found.stability.iter().filter(|s| s.value.stability.is_some()).count() / models;
-            Some(format!(
-                "first prompt; {} instances of {counted} relations have two or more names",
-                kept / models
-            ))
+            Some(format!("first prompt; {} instances of {counted} relations have two or more names", kept / models))
         }
         Drawn::Ledger => {
             let l = found.ledgers.get(view(state).pair).or(found.ledgers.first())?;

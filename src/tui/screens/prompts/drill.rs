@@ -50,7 +50,8 @@ pub(crate) fn can(state: &State) -> bool {
 /// One step down.
 pub(crate) fn down(state: &mut State) -> Vec<Effect> {
     if Drawn::of(state.place(ID).focus) == Some(Drawn::Disparity) {
-        let told = "further training keeps counts by relation and prompt, not the answers; there are no instances to show";
+        let told =
+            "further training keeps counts by relation and prompt, not the answers; there are no instances to show";
         state.view.toast = Some(told.into());
         return Vec::new();
     }

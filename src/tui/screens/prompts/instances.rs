@@ -55,8 +55,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
         None => details(state, look, usize::from(inner.width)),
     };
     let focused = state.place(ID).focus == INSTANCES;
-    let most =
-        if focused { inner.height.saturating_sub(LIST) } else { inner.height.saturating_sub(3) * 2 / 3 };
+    let most = if focused { inner.height.saturating_sub(LIST) } else { inner.height.saturating_sub(3) * 2 / 3 };
     let below = (one.len() as u16).min(most);
     let cut = usize::from(below) < one.len() && focused;
     let more = if cut { format!(", {}: all", state.keymap.label("zoom")) } else { String::new() };
@@ -72,10 +71,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     listing.draw(frame, list, state, &header, |k, _| {
         let Some(row) = all.rows.get(k) else {
             let fact = all.left_out.get(k - all.rows.len()).map_or("", |(fact, _)| fact);
-            return format!(
-                "{} left out",
-                pad(&fit(&printable(fact), text.saturating_sub(3)), text.saturating_sub(3))
-            );
+            return format!("{} left out", pad(&fit(&printable(fact), text.saturating_sub(3)), text.saturating_sub(3)));
         };
         let fact = format!("{}: {}", row.mentions[0], row.object);
         let ascii = state.view.glyphs == Glyphs::Ascii;
@@ -87,8 +83,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
             (false, true, _) => '.',
             (false, false, _) => '~',
         };
-        let right: String =
-            row.said.iter().take(marks).enumerate().map(|(k, (_, right))| mark(k, *right)).collect();
+        let right: String = row.said.iter().take(marks).enumerate().map(|(k, (_, right))| mark(k, *right)).collect();
         format!("{} {right}", pad(&fit(&printable(&fact), text), text))
     });
     let rest = Rect { y: list.bottom(), height: below, ..inner };

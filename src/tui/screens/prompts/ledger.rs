@@ -55,9 +55,7 @@ pub(crate) fn parts(found: &Tagged<LedgerFinding>) -> Vec<String> {
         vec![format!("gap {:+.1} [{:+.1}, {:+.1}] points", 100.0 * gap.mean, 100.0 * gap.lo, 100.0 * gap.hi)];
     let total = p.total.mean;
     let fair = p.prompt_unbiased_share.map(|share| format!(" ({:.0} %)", 100.0 * share.mean));
-    for (name, e) in
-        [("prompt", p.prompt), ("mention", p.mention), ("sample", p.sample), ("residual", p.residual)]
-    {
+    for (name, e) in [("prompt", p.prompt), ("mention", p.mention), ("sample", p.sample), ("residual", p.residual)] {
         let share = if total > 0.0 { format!("{:>3.0} %", 100.0 * e.mean / total) } else { " n/a".into() };
         let fair = fair.as_deref().filter(|_| name == "prompt").unwrap_or_default();
         lines.push(format!("{name:<9}{share}{fair}  ± {:.2} points", 100.0 * e.mean.max(0.0).sqrt()));

@@ -98,9 +98,7 @@ impl Spread {
     pub fn words(self, state: &State) -> String {
         match self {
             Self::Gap => "best minus worst prompt, mean over the models".into(),
-            Self::HeldOut => {
-                "best minus worst prompt, both chosen on other instances, mean over the models".into()
-            }
+            Self::HeldOut => "best minus worst prompt, both chosen on other instances, mean over the models".into(),
             Self::ByChance => "the gap that equally good prompts would show, mean over the models".into(),
             Self::Std => "standard deviation over prompts, mean over the models".into(),
             Self::Stability => "one answer under every name, first prompt, mean over the models".into(),
@@ -109,11 +107,7 @@ impl Spread {
             }
             Self::Pair => match ledger::shown(state) {
                 Some(l) => {
-                    format!(
-                        "adjusted score of {} less that of {}",
-                        printable(&l.value.a),
-                        printable(&l.value.b)
-                    )
+                    format!("adjusted score of {} less that of {}", printable(&l.value.a), printable(&l.value.b))
                 }
                 None => "the gap of two models".into(),
             },

@@ -335,9 +335,15 @@ impl Screen for Prompts {
                 let spread = view(state).spread;
                 format!("{}: {}.", spread.heading(), spread.words(state))
             }
-            ASKED => "The prompts of the relation with every model's share of right answers; enter shows the instances.".into(),
+            ASKED => {
+                "The prompts of the relation with every model's share of right answers; enter shows the instances."
+                    .into()
+            }
             INSTANCES => "What every model answered to each fact under the prompt; n asks for the next name.".into(),
-            LEDGER => "How much of the gap of two models is the models, and how much the luck of prompt, name and sample.".into(),
+            LEDGER => {
+                "How much of the gap of two models is the models, and how much the luck of prompt, name and sample."
+                    .into()
+            }
             pane => Drawn::of(pane).map_or("", Drawn::about).into(),
         }
     }

@@ -1,8 +1,7 @@
 //! Provenance of a pane's numbers: every number that the pane shows, by model, with its interval, and how it is reproduced.
 
 use super::{
-    ASKED, ID, INSTANCES, LEDGER, RELATIONS, copying, instances, ledger, prompts, ran, relation, results,
-    view,
+    ASKED, ID, INSTANCES, LEDGER, RELATIONS, copying, instances, ledger, prompts, ran, relation, results, view,
 };
 use crate::screen::Origin;
 use crate::screens::prompts::drawn::Drawn;
@@ -19,8 +18,7 @@ use stats::estimate::Estimate;
 const SHOWN: usize = 24;
 /// Method of the intervals.
 const INSTANCES_WILSON: &str = "P@1 and P@k Wilson's over the instances, MRR by bootstrap over them";
-const OVER_INSTANCES: &str =
-    "bootstrap over the instances of the relation; of the gap by chance, where such gaps lie";
+const OVER_INSTANCES: &str = "bootstrap over the instances of the relation; of the gap by chance, where such gaps lie";
 const OVER_RELATIONS: &str = "bootstrap over relations";
 
 /// Provenance of the focused pane's numbers.
@@ -126,8 +124,7 @@ fn scores(state: &State) -> Option<Origin> {
         let Some(s) = found.score(id, prompt, model) else { continue };
         first = first.or(Some(s));
         let v = &s.value;
-        let text =
-            format!("P@1 {}, P@{} {}, MRR {}", interval(v.p_at_1), v.k, interval(v.p_at_k), interval(v.mrr));
+        let text = format!("P@1 {}, P@{} {}, MRR {}", interval(v.p_at_1), v.k, interval(v.p_at_k), interval(v.mrr));
         lines.push((key(model), text));
     }
     let mut origin = of(state, format!("{id}, `{prompt}`, in per cent"), first?, INSTANCES_WILSON);
@@ -157,8 +154,7 @@ fn of_ledger(state: &State) -> Option<Origin> {
     let (v, p) = (&l.value, &l.value.parts);
     let gap = interval(p.model_itself);
     let share = |e: Option<Estimate>| e.map_or("n/a".into(), interval);
-    let mut origin =
-        of(state, format!("adjusted gap of {} and {}: {gap} points", v.a, v.b), l, OVER_RELATIONS);
+    let mut origin = of(state, format!("adjusted gap of {} and {}: {gap} points", v.a, v.b), l, OVER_RELATIONS);
     let lines = [
         ("by prompt".into(), format!("{} % of the variance", share(p.prompt_share))),
         ("corrected for chance".into(), format!("{} %", share(p.prompt_unbiased_share))),
@@ -230,10 +226,8 @@ fn consistency(state: &State, only: Option<&str>) -> Option<Origin> {
     let how = if v.exact { "none: every draw is counted" } else { "Wilson's, over the draws" };
     let mut origin = of(state, what, whole, how);
     let models = found.models().into_iter().filter(|m| only.is_none_or(|only| only == *m));
-    let lines: Vec<(String, String)> = models
-        .map(|m| (key(m), regimes(Some(m))))
-        .chain([("whole order".to_owned(), regimes(None))])
-        .collect();
+    let lines: Vec<(String, String)> =
+        models.map(|m| (key(m), regimes(Some(m)))).chain([("whole order".to_owned(), regimes(None))]).collect();
     origin.entries.splice(0..0, lines);
     Some(origin)
 }
@@ -241,8 +235,7 @@ fn consistency(state: &State, only: Option<&str>) -> Option<Origin> {
 fn curve(state: &State) -> Option<Origin> {
     let found = &results(state).curve;
     let first = found.first()?;
-    let what =
-        format!("share of {} draws with the most frequent whole order, in per cent", first.value.draws);
+    let what = format!("share of {} draws with the most frequent whole order, in per cent", first.value.draws);
     let mut origin = of(state, what, first, "Wilson's, over the draws");
     let line = |c: &Tagged<labs::prompts::finding::RankCurveFinding>| {
         (format!("K = {}", c.value.prompts), interval(c.value.consistency))
@@ -271,8 +264,7 @@ fn key(model: &str) -> String {
 /// Facts and prompts left out because some model cannot say them: facts and prompts by reason, and the words that single
 /// models take from those that all share.
 fn departed(state: &State, relation: &RelationFinding) -> Vec<(String, String)> {
-    let listed =
-        |l: &LeftOut| (format!("{} left out", l.count), format!("{}: {}", l.reason, some(&l.what, l.count)));
+    let listed = |l: &LeftOut| (format!("{} left out", l.count), format!("{}: {}", l.reason, some(&l.what, l.count)));
     let mut entries: Vec<(String, String)> =
         relation.left_out.iter().chain(&relation.prompts_left_out).map(listed).collect();
     let data = results(state).data.as_ref().map(|d| &d.value);

@@ -187,13 +187,9 @@ fn lists_show_every_measure_in_turn() {
     let told = list(&mut state, ASKED, 3);
     assert!(told[0].contains("P@5") && told[1].contains("MRR") && told[2].contains("P@1"), "{told:?}");
     let told = list(&mut state, RELATIONS, 7);
-    for (k, what) in [
-        (0, "other instances"),
-        (2, "standard deviation"),
-        (3, "every name"),
-        (4, "score of a"),
-        (5, "less that of b"),
-    ] {
+    for (k, what) in
+        [(0, "other instances"), (2, "standard deviation"), (3, "every name"), (4, "score of a"), (5, "less that of b")]
+    {
         assert!(told[k].contains(what), "{told:?}");
     }
     assert_eq!(view(&state).spread, Spread::Gap);
@@ -289,8 +285,7 @@ fn weights_are_typed_for_the_relation_under_the_cursor() {
 fn what_left_a_relation_stands_on_the_screen() {
     let mut state = finished();
     let reason = "[Y] is not last, so that b cannot answer";
-    let left =
-        |reason: &str, what: &str| LeftOut { reason: reason.into(), count: 1, what: vec![what.into()] };
+    let left = |reason: &str, what: &str| LeftOut { reason: reason.into(), count: 1, what: vec![what.into()] };
     let mut found = results(&state).relations[0].value.clone();
     found.left_out = vec![left("its object is not one token of c", "Xyzzyville")];
     found.prompts_left_out = vec![left(reason, "[Y] is the capital of [X] .")];

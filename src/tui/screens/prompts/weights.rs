@@ -56,10 +56,7 @@ fn read(text: &str) -> Result<UserWeights, String> {
         true => {
             let table: Vec<Vec<f64>> = text.split(';').map(row).collect::<Result<_, _>>()?;
             if let Some(k) = table.iter().position(Vec::is_empty) {
-                return Err(format!(
-                    "row {} has no weight: one row for each prompt, a weight for each name",
-                    k + 1
-                ));
+                return Err(format!("row {} has no weight: one row for each prompt, a weight for each name", k + 1));
             }
             UserWeights::Joint(table)
         }

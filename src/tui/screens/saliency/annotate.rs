@@ -58,8 +58,7 @@ enum Reading {
 }
 
 static SAVE: Prompt = Prompt { label: "save marks to", hint: "a .jsonl file", take: take_save, follow: None };
-static OPEN: Prompt =
-    Prompt { label: "go on with the marks of", hint: "a .jsonl file", take: take_open, follow: None };
+static OPEN: Prompt = Prompt { label: "go on with the marks of", hint: "a .jsonl file", take: take_open, follow: None };
 static FIRST: Prompt =
     Prompt { label: "marks of the first annotator", hint: "a .jsonl file", take: take_first, follow: None };
 static SECOND: Prompt =
@@ -302,8 +301,7 @@ pub(crate) fn loaded(state: &mut State, documents: &[Document]) -> Vec<Effect> {
             annotation.made.extend(found.iter().map(|a| (a.sentence(), a.clone())));
             annotation.file = Some(document.path.clone());
             annotation.on = true;
-            let told =
-                if replaced > 0 { format!(", {replaced} of them in place of yours") } else { String::new() };
+            let told = if replaced > 0 { format!(", {replaced} of them in place of yours") } else { String::new() };
             let read = if n == 1 { "1 sentence was read".into() } else { format!("{n} sentences were read") };
             state.view.toast = Some(format!("{read}{told}; marking goes on"));
         }

@@ -142,8 +142,7 @@ pub(crate) fn next_beside(state: &mut State) -> Vec<Effect> {
     if view(state).beside == Beside::Nothing && heat::choices(state).len() == 1 {
         let several = results(state).models().len() > 1 || results(state).methods().len() > 1;
         if !several {
-            state.view.toast =
-                Some("the run has one model and one method; there is nothing to lay beside".into());
+            state.view.toast = Some("the run has one model and one method; there is nothing to lay beside".into());
         }
     }
     view_mut(state).cursor.0 = 0;

@@ -31,8 +31,7 @@ pub(crate) fn copy_text(state: &State) -> Option<String> {
 
 fn sentences(state: &State) -> Option<String> {
     let (found, view) = (results(state), view(state));
-    let mut text =
-        String::from("sentence\tdimension\tsample\tperturbation\ttext\tanswer\tmodel\tsaid\ttop1\n");
+    let mut text = String::from("sentence\tdimension\tsample\tperturbation\ttext\tanswer\tmodel\tsaid\ttop1\n");
     for s in &found.sentences {
         let v = &s.value;
         let kind = v.perturbation.as_deref().unwrap_or_default();
@@ -42,11 +41,8 @@ fn sentences(state: &State) -> Option<String> {
             let said = p.value.top.first().map_or("", |g| g.answer.as_str());
             let right = p.value.top1.map_or(String::new(), |r| r.to_string());
             let (id, dimension, sample) = (&v.sentence, &v.dimension, v.sample.name());
-            let _ = writeln!(
-                text,
-                "{id}\t{dimension}\t{sample}\t{kind}\t{}\t{answer}\t{model}\t{said}\t{right}",
-                v.text
-            );
+            let _ =
+                writeln!(text, "{id}\t{dimension}\t{sample}\t{kind}\t{}\t{answer}\t{model}\t{said}\t{right}", v.text);
         }
     }
     (!found.sentences.is_empty()).then_some(text)
@@ -81,8 +77,7 @@ pub(crate) fn origin(state: &State) -> Option<Origin> {
                 }
                 table => {
                     let by_kind = table == scores::Table::Perturbations;
-                    let mut shown =
-                        found.interpretability.iter().filter(|f| (f.value.perturbation != ALL) == by_kind);
+                    let mut shown = found.interpretability.iter().filter(|f| (f.value.perturbation != ALL) == by_kind);
                     Some(of(state, what, shown.nth(at)?, Vec::new()))
                 }
             }

@@ -28,9 +28,8 @@ pub(crate) fn attention(state: &State) -> Option<&Tagged<AttentionFinding>> {
     let found = results(state).attention.as_ref()?;
     let choices = heat::choices(state);
     let sides = heat::sides(state, &choices);
-    let here = sides
-        .iter()
-        .any(|s| s.sentence.sentence == found.value.sentence && s.sentence.words == found.value.words);
+    let here =
+        sides.iter().any(|s| s.sentence.sentence == found.value.sentence && s.sentence.words == found.value.words);
     here.then_some(found)
 }
 
@@ -40,11 +39,9 @@ pub(crate) fn question(state: &State) -> Option<AttentionQuestion> {
     let model = view(state).model.clone();
     Some(match shown(state)? {
         Shown::Own(_) => AttentionQuestion { model, sentence: None, text: view(state).typed.clone() },
-        Shown::Data(..) => AttentionQuestion {
-            model,
-            sentence: Some(pointed.sentence.sentence.clone()),
-            text: String::new(),
-        },
+        Shown::Data(..) => {
+            AttentionQuestion { model, sentence: Some(pointed.sentence.sentence.clone()), text: String::new() }
+        }
     })
 }
 
@@ -110,11 +107,8 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let text = v.words.get(word).map_or("", String::as_str);
     let which = if v.sentence == OWN { String::new() } else { format!(" {}", v.sentence) };
     let (layer, head) = (at.0 + 1, at.1 + 1);
-    let title = format!(
-        "Head {layer}.{head}: {text} {}, {}{which}",
-        decimals(f64::from(weight), 3),
-        last_part(&found.model)
-    );
+    let title =
+        format!("Head {layer}.{head}: {text} {}, {}{which}", decimals(f64::from(weight), 3), last_part(&found.model));
     frame.render_widget(pane_block(state, HEADS, &fit(&printable(&title), room)), area);
     let inner = inside(area);
     let table = table(inner, v.scores.len());
@@ -122,9 +116,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let below = inner.height - table.height;
     let chart = |figure| Chart::new(figure, state);
     frame.render_widget(chart(&part.figure), table);
-    if let Some(cell) =
-        chart(&part.figure).cell_area(table, at.0 - part.layers.start, at.1 - part.heads.start)
-    {
+    if let Some(cell) = chart(&part.figure).cell_area(table, at.0 - part.layers.start, at.1 - part.heads.start) {
         let cell = cell.intersection(frame.area());
         let style = state.theme().style(Role::Focus).add_modifier(Modifier::BOLD | Modifier::REVERSED);
         for x in cell.left()..cell.right() {

@@ -119,12 +119,7 @@ pub(crate) fn figure(state: &State) -> Option<Figure> {
 }
 
 fn tokens(state: &State) -> Option<&Tokens> {
-    view(state)
-        .heat
-        .as_ref()?
-        .layers
-        .iter()
-        .find_map(|l| if let Layer::Tokens(t) = l { Some(t) } else { None })
+    view(state).heat.as_ref()?.layers.iter().find_map(|l| if let Layer::Tokens(t) = l { Some(t) } else { None })
 }
 
 /// Strip and place of the word under the cursor, among those that are drawn.
@@ -216,8 +211,7 @@ fn title(state: &State) -> String {
         }
         Some(Shown::Data(original, partner)) => {
             let of = super::sentences::partners(state, original).len();
-            let which =
-                partner.map_or(String::new(), |_| format!(", partner {}/{of}", view.partner.min(of - 1) + 1));
+            let which = partner.map_or(String::new(), |_| format!(", partner {}/{of}", view.partner.min(of - 1) + 1));
             format!("{} {}{which}", original.dimension, original.sentence)
         }
         None => return "Heatmap".into(),

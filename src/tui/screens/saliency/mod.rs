@@ -70,12 +70,8 @@ static SLOTS: &[&[Pane]] = &[
 
 /// The table of a pane.
 fn table_of(pane: Pane) -> Option<Table> {
-    let tables = [
-        (0, Table::Interpretability),
-        (4, Table::Perturbations),
-        (5, Table::Accuracy),
-        (6, Table::Differences),
-    ];
+    let tables =
+        [(0, Table::Interpretability), (4, Table::Perturbations), (5, Table::Accuracy), (6, Table::Differences)];
     tables.into_iter().find(|(at, _)| SLOTS[3][*at] == pane).map(|(_, table)| table)
 }
 
@@ -280,21 +276,12 @@ impl Screen for Saliency {
         match pane {
             SENTENCES => match shown(state) {
                 Some(Shown::Data(original, _)) => original.text.clone(),
-                _ => {
-                    "The sentences with the model's answer: right, wrong, and the same for changed partners."
-                        .into()
-                }
+                _ => "The sentences with the model's answer: right, wrong, and the same for changed partners.".into(),
             },
-            HEATMAP => {
-                "How much the answer rests on each word; underlined words are those that people marked."
-                    .into()
-            }
+            HEATMAP => "How much the answer rests on each word; underlined words are those that people marked.".into(),
             HEADS => "How much every head of every layer attends to the word under the cursor.".into(),
             pane if table_of(pane).is_some() => scores::about(pane).into(),
-            _ => {
-                "The score by the share of words that the rationale takes; long rationales are easier to hit."
-                    .into()
-            }
+            _ => "The score by the share of words that the rationale takes; long rationales are easier to hit.".into(),
         }
     }
 
@@ -446,8 +433,7 @@ impl Screen for Saliency {
                 }
             }
             Command::Ask {
-                question:
-                    Question::Experiment { question: labs::Question::Saliency(Asked::Sentence(asked)), .. },
+                question: Question::Experiment { question: labs::Question::Saliency(Asked::Sentence(asked)), .. },
                 ..
             } => {
                 let view = view_mut(state);

@@ -62,15 +62,9 @@ impl Table {
                 "MAP*",
                 "F1Δ",
             ],
-            Table::Accuracy => &[
-                "model",
-                "dimension",
-                "inputs",
-                "n",
-                "Top-1 (interval)",
-                "Top-3 (interval)",
-                "Top-1 less originals'",
-            ],
+            Table::Accuracy => {
+                &["model", "dimension", "inputs", "n", "Top-1 (interval)", "Top-3 (interval)", "Top-1 less originals'"]
+            }
             Table::Differences => &["a", "b", "metric", "a - b (interval)", "p", "n"],
         }
     }
@@ -110,11 +104,8 @@ pub(crate) fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
             shown
                 .map(|f| {
                     let v = &f.value;
-                    let dimension = if by_kind {
-                        format!("{} {}", v.dimension, v.perturbation)
-                    } else {
-                        v.dimension.clone()
-                    };
+                    let dimension =
+                        if by_kind { format!("{} {}", v.dimension, v.perturbation) } else { v.dimension.clone() };
                     vec![
                         model(&f.model),
                         short_method(&v.method).to_owned(),
@@ -139,15 +130,7 @@ pub(crate) fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
                 let inputs = if v.perturbation == ALL { &v.sample } else { &v.perturbation };
                 let (top1, top3) = (span(&v.top1), span(&v.top3));
                 let change = v.change.as_ref().map_or(String::new(), span);
-                vec![
-                    model(&f.model),
-                    v.dimension.clone(),
-                    inputs.clone(),
-                    f.n.to_string(),
-                    top1,
-                    top3,
-                    change,
-                ]
+                vec![model(&f.model), v.dimension.clone(), inputs.clone(), f.n.to_string(), top1, top3, change]
             };
             // Originals with a partner of a kind count in the change of that kind.
             let beside = |v: &AccuracyFinding| v.sample == Sample::Original.name() && v.perturbation != ALL;
@@ -172,9 +155,7 @@ pub(crate) fn about(pane: Pane) -> &'static str {
         }
         Some(Table::Accuracy) => "How often the models answer correctly, by task.",
         Some(Table::Differences) => "Paired comparisons of methods and models.",
-        _ => {
-            "Token-F1: overlap with the words that people marked; MAP: how well the ranking survives a change."
-        }
+        _ => "Token-F1: overlap with the words that people marked; MAP: how well the ranking survives a change.",
     }
 }
 
@@ -227,8 +208,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     };
     // Notes on the whole table give way to notes on the view.
     let title = view(state).table.title();
-    let titles =
-        [format!("{title}{level}{k}{more}"), format!("{title}{level}{more}"), format!("{title}{more}")];
+    let titles = [format!("{title}{level}{k}{more}"), format!("{title}{level}{more}"), format!("{title}{more}")];
     let title = titles.iter().find(|t| base::text::width(t) <= room).unwrap_or(&titles[2]);
     frame.render_widget(pane_block(state, pane, &fit(&printable(title), room)), area);
     if laid.rows.is_empty() {

@@ -58,9 +58,7 @@ pub(crate) fn listed(state: &State) -> Vec<usize> {
 pub(crate) fn partners<'s>(state: &'s State, original: &SentenceFinding) -> Vec<&'s SentenceFinding> {
     let (found, view) = (results(state), view(state));
     let known = original.partners.iter().filter_map(|id| view.index.sentence(found, id)).map(|s| &s.value);
-    known
-        .filter(|p| view.filter.perturbation.is_none() || p.perturbation == view.filter.perturbation)
-        .collect()
+    known.filter(|p| view.filter.perturbation.is_none() || p.perturbation == view.filter.perturbation).collect()
 }
 
 /// True if the first answer of the model in view is the expected one; `None` if unknown.

@@ -84,12 +84,7 @@ fn another_run_begins_with_an_empty_list() {
     assert!(view(&state).heat.is_some());
     reduce(
         &mut state,
-        Action::Event(Box::new(Event::Finished {
-            job: 1,
-            generation: 1,
-            outcome: Outcome::Cancelled,
-            seconds: 0.0,
-        })),
+        Action::Event(Box::new(Event::Finished { job: 1, generation: 1, outcome: Outcome::Cancelled, seconds: 0.0 })),
     );
     job::run(&mut state);
     SCREEN.refresh(&mut state);

@@ -58,9 +58,7 @@ fn of_data(state: &State, id: &str) -> Option<Own> {
     let predictions = models.iter().filter_map(|m| view.index.prediction(found, m, id).cloned()).collect();
     let rows = models
         .iter()
-        .flat_map(|m| {
-            found.methods().into_iter().filter_map(|method| view.index.row(found, m, id, method).cloned())
-        })
+        .flat_map(|m| found.methods().into_iter().filter_map(|method| view.index.row(found, m, id, method).cloned()))
         .collect();
     Some(Own { ticket: 0, sentence: Some(sentence), predictions, rows })
 }

@@ -57,9 +57,7 @@ pub(crate) fn rows(state: &State, columns: u16) -> u16 {
 fn told(followed: &Followed, room: usize) -> Vec<(String, Role)> {
     let mut all = Vec::new();
     if let Some(problem) = &followed.problem {
-        all.extend(
-            wrapped(&printable_label(&problem.to_string()), room).into_iter().map(|l| (l, Role::Error)),
-        );
+        all.extend(wrapped(&printable_label(&problem.to_string()), room).into_iter().map(|l| (l, Role::Error)));
     }
     let warned = followed.view.silent.iter().chain(&followed.view.clocks).take(3);
     all.extend(warned.flat_map(|text| wrapped(&printable_label(text), room)).map(|l| (l, Role::Warning)));
@@ -69,8 +67,7 @@ fn told(followed: &Followed, room: usize) -> Vec<(String, Role)> {
 /// Progress of the whole: the numbers, a sign for each cell, and on a small screen running and failed cells.
 pub(crate) fn cells(frame: &mut Frame, area: Rect, state: &State, followed: &Followed) {
     let view = &followed.view;
-    let place =
-        followed.host.as_ref().map_or(followed.dir.clone(), |host| format!("{host}:{}", followed.dir));
+    let place = followed.host.as_ref().map_or(followed.dir.clone(), |host| format!("{host}:{}", followed.dir));
     frame.render_widget(pane_block(state, CELLS, &format!("Cells of grid {} in {place}", view.grid)), area);
     let inner = inside(area);
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
@@ -105,9 +102,7 @@ pub(crate) fn cells(frame: &mut Frame, area: Rect, state: &State, followed: &Fol
             line(&format!("{share}  {}  shard {}  {}", r.cell, r.shard, r.stage), Role::Text)
         }));
         let cross = glyphs.cross();
-        lines.extend(
-            view.failed.iter().map(|(cell, why)| line(&format!("{cross} {cell}: {why}"), Role::Error)),
-        );
+        lines.extend(view.failed.iter().map(|(cell, why)| line(&format!("{cross} {cell}: {why}"), Role::Error)));
     }
     frame.render_widget(Paragraph::new(lines), inner);
 }
@@ -115,12 +110,9 @@ pub(crate) fn cells(frame: &mut Frame, area: Rect, state: &State, followed: &Fol
 fn legend(state: &State, each: usize) -> Line<'static> {
     let theme = state.theme();
     let mut spans = Vec::new();
-    for (sign, word) in [
-        (sign::DONE, "done"),
-        (sign::RUNNING, "running"),
-        (sign::FAILED, "failed"),
-        (sign::WAITING, "waiting"),
-    ] {
+    for (sign, word) in
+        [(sign::DONE, "done"), (sign::RUNNING, "running"), (sign::FAILED, "failed"), (sign::WAITING, "waiting")]
+    {
         let (text, role) = drawn(sign, state.view.glyphs);
         spans.push(Span::styled(text, theme.style(role)));
         spans.push(Span::styled(format!(" {word}  "), theme.style(Role::Dim)));
@@ -165,13 +157,11 @@ pub(crate) fn shards(frame: &mut Frame, area: Rect, state: &State, followed: &Fo
         return message(frame, inner, text, state.theme().style(Role::Dim));
     }
     let name = view.shards.iter().map(|s| s.shard.chars().count()).max().unwrap_or(0).clamp(5, 14) + 1;
-    let header =
-        format!("  {}{}{}{}cell", pad("shard", name), pad("state", 9), pad("done", 9), pad("left", LEFT));
+    let header = format!("  {}{}{}{}cell", pad("shard", name), pad("state", 9), pad("done", 9), pad("left", LEFT));
     let entry = |i: usize, here: bool| {
         let s = &view.shards[i];
         let mark = state.view.glyphs.cursor(here && state.focused(SHARDS));
-        let failed =
-            if s.failed > 0 { format!(" {}{}", state.view.glyphs.cross(), s.failed) } else { String::new() };
+        let failed = if s.failed > 0 { format!(" {}{}", state.view.glyphs.cross(), s.failed) } else { String::new() };
         let done = format!("{}/{}{failed}", s.done, s.cells);
         let left = s.left.filter(|_| s.pace == Pace::Running).map_or(String::new(), seconds);
         let running = view.running.iter().find(|r| r.shard == s.shard);

@@ -103,8 +103,7 @@ impl Picker for Again {
 }
 
 fn listing(state: &State, pane: Pane) -> Listing {
-    let len =
-        grid(state).map_or(0, |view| if pane == FAILED { view.failed.len() } else { view.shards.len() });
+    let len = grid(state).map_or(0, |view| if pane == FAILED { view.failed.len() } else { view.shards.len() });
     Listing { len, cursor: state.place(ID).scrolled(pane) }
 }
 

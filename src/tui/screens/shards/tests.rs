@@ -10,8 +10,7 @@ use base::Problem;
 use session::parts::watch::{Running, Share};
 
 fn view() -> Grid {
-    let share =
-        |shard: &str, pace, done| Share { shard: shard.into(), pace, cells: 2, done, ..Share::default() };
+    let share = |shard: &str, pace, done| Share { shard: shard.into(), pace, cells: 2, done, ..Share::default() };
     let (cell, shard) = ("cell 3 (seed 2)".into(), "2/2".into());
     Grid {
         grid: "0123456789ab".into(),

@@ -78,14 +78,7 @@ impl Canvas {
     }
 
     /// A line from dot to dot. `count` runs along the whole line of several pieces and keeps its dashes even.
-    pub(crate) fn line(
-        &mut self,
-        from: (i64, i64),
-        to: (i64, i64),
-        style: Style,
-        dash: Dash,
-        count: &mut usize,
-    ) {
+    pub(crate) fn line(&mut self, from: (i64, i64), to: (i64, i64), style: Style, dash: Dash, count: &mut usize) {
         let (on, off) = match (dash, self.glyphs) {
             (Dash::Solid, _) => (1, 0),
             (Dash::Dashed, Glyphs::Braille) => (6, 4),
@@ -130,8 +123,8 @@ impl Canvas {
 
     /// True if nothing is drawn in a cell of the screen.
     pub(crate) fn is_free(&self, (x, y): (u16, u16)) -> bool {
-        let at = usize::from(y.saturating_sub(self.area.y)) * usize::from(self.area.width)
-            + usize::from(x - self.area.x);
+        let at =
+            usize::from(y.saturating_sub(self.area.y)) * usize::from(self.area.width) + usize::from(x - self.area.x);
         self.cells.get(at).is_none_or(|cell| cell.dots | cell.shade == 0)
     }
 

@@ -56,16 +56,14 @@ impl Grid {
 
     fn index(&self, (x, y): (i32, i32)) -> Option<usize> {
         let (dx, dy) = (x - i32::from(self.area.x), y - i32::from(self.area.y));
-        let inside =
-            (0..i32::from(self.area.width)).contains(&dx) && (0..i32::from(self.area.height)).contains(&dy);
+        let inside = (0..i32::from(self.area.width)).contains(&dx) && (0..i32::from(self.area.height)).contains(&dy);
         inside.then(|| dy as usize * usize::from(self.area.width) + dx as usize)
     }
 
     /// The cell next to a cell, if it is free of nodes.
     fn next(&self, at: usize, step: usize) -> Option<usize> {
         let columns = usize::from(self.area.width);
-        let (x, y) =
-            ((at % columns) as i32 + i32::from(self.area.x), (at / columns) as i32 + i32::from(self.area.y));
+        let (x, y) = ((at % columns) as i32 + i32::from(self.area.x), (at / columns) as i32 + i32::from(self.area.y));
         self.index((x + STEPS[step].0, y + STEPS[step].1)).filter(|k| !self.taken[*k])
     }
 
@@ -167,10 +165,7 @@ impl Chart<'_> {
         for (edge, line, sides) in courses.iter().rev() {
             let style = self.theme.style(if edge.lit { Role::Marker } else { Role::Axis });
             let place = |cell: usize| {
-                (
-                    area.x + (cell % usize::from(area.width)) as u16,
-                    area.y + (cell / usize::from(area.width)) as u16,
-                )
+                (area.x + (cell % usize::from(area.width)) as u16, area.y + (cell / usize::from(area.width)) as u16)
             };
             for (cell, sides) in sides {
                 let (glyphs, ascii) = if edge.lit { (&HEAVY, "*") } else { (&LIGHT, ascii(*sides)) };
@@ -228,8 +223,7 @@ impl Chart<'_> {
             (each().fold(f64::INFINITY, f64::min), each().fold(f64::NEG_INFINITY, f64::max))
         };
         let (across, down) = (span(|p| p.0), span(|p| p.1));
-        let share =
-            |v: f64, (lo, hi): (f64, f64)| if v.is_finite() && hi > lo { (v - lo) / (hi - lo) } else { 0.5 };
+        let share = |v: f64, (lo, hi): (f64, f64)| if v.is_finite() && hi > lo { (v - lo) / (hi - lo) } else { 0.5 };
         let mut levels: Vec<f64> = graph.nodes.iter().map(|n| n.at.1).collect();
         levels.sort_by(f64::total_cmp);
         levels.dedup();
@@ -251,10 +245,7 @@ impl Chart<'_> {
         let air = if area.height > 6 { 1.0 } else { 0.0 };
         let place = |(node, label): (&figure::layers::Node, String)| {
             let columns = width(&label) as u16;
-            let x = f64::from(area.x)
-                + 2.0
-                + (widest - f64::from(columns)) / 2.0
-                + share(node.at.0, across) * inner;
+            let x = f64::from(area.x) + 2.0 + (widest - f64::from(columns)) / 2.0 + share(node.at.0, across) * inner;
             let rows = f64::from(area.height) - f64::from(height) - 2.0 * air;
             let y = f64::from(area.y) + air + share(node.at.1, down) * rows.max(0.0);
             Placed { label, area: Rect::new(x.round() as u16, y.round() as u16, columns, height) }
@@ -267,10 +258,7 @@ impl Chart<'_> {
         if !graph.edges.iter().any(|e| e.lit) {
             return Vec::new();
         }
-        vec![(
-            vec![(self.pick("━━▶", "**>").to_owned(), self.theme.style(Role::Marker))],
-            "highlighted path".into(),
-        )]
+        vec![(vec![(self.pick("━━▶", "**>").to_owned(), self.theme.style(Role::Marker))], "highlighted path".into())]
     }
 }
 

@@ -60,11 +60,8 @@ impl Chart<'_> {
                 let cell = buffer.cell((x, y)).map(ratatui::buffer::Cell::symbol);
                 canvas.is_free((x, y)) && cell.is_some_and(|c| c == " " || c == own)
             };
-            let rows = [row, row.wrapping_sub(1), row + 1]
-                .into_iter()
-                .filter(|y| (plot.y..plot.bottom()).contains(y));
-            let places =
-                rows.flat_map(|y| (plot.x..=plot.right().saturating_sub(columns)).map(move |x| (x, y)));
+            let rows = [row, row.wrapping_sub(1), row + 1].into_iter().filter(|y| (plot.y..plot.bottom()).contains(y));
+            let places = rows.flat_map(|y| (plot.x..=plot.right().saturating_sub(columns)).map(move |x| (x, y)));
             // A blank on either side keeps the label apart from lines.
             let fits = |(x, y): &(u16, u16)| {
                 (x.saturating_sub(1).max(plot.x)..(x + columns + 1).min(plot.right())).all(|x| free(x, *y))
@@ -137,8 +134,7 @@ impl Chart<'_> {
             }
             for (dense, bands) in [(false, a.band.zip(b.band)), (true, a.inner.zip(b.inner))] {
                 let Some((first, second)) = bands else { continue };
-                let ends =
-                    |x: f64, (lo, hi): (f64, f64)| stage.dot(canvas, (x, hi)).zip(stage.dot(canvas, (x, lo)));
+                let ends = |x: f64, (lo, hi): (f64, f64)| stage.dot(canvas, (x, hi)).zip(stage.dot(canvas, (x, lo)));
                 let Some((first, second)) = ends(a.x, first).zip(ends(b.x, second)) else { continue };
                 shade(canvas, (first, second), style, dense);
             }
@@ -223,8 +219,7 @@ impl Chart<'_> {
         let plot = stage.plot;
         let names = self.end_names();
         let drawn = self.lines().filter(|l| l.role.dash.is_some());
-        let lines =
-            drawn.zip(names).filter_map(|(line, name)| Some((line.points.last()?.y, name, line.role)));
+        let lines = drawn.zip(names).filter_map(|(line, name)| Some((line.points.last()?.y, name, line.role)));
         let ranks = self.rank_names().filter_map(|line| {
             let last = line.ranks.iter().flatten().last()?;
             Some((*last, printable(&line.label).into_owned(), line.role))
@@ -248,20 +243,13 @@ impl Chart<'_> {
         }
         let ranks = self.rank_names().map(|l| width(&printable(&l.label)));
         let longest = self.end_names().iter().map(|n| width(n)).chain(ranks).max().unwrap_or(0) as u16;
-        if longest < super::END {
-            super::END
-        } else {
-            (longest + 1).min(super::NAMES).min(area / 4).max(super::END)
-        }
+        if longest < super::END { super::END } else { (longest + 1).min(super::NAMES).min(area / 4).max(super::END) }
     }
 
     /// The shortest names that distinguish the lines.
     fn end_names(&self) -> Vec<String> {
-        let labels: Vec<String> = self
-            .lines()
-            .filter(|l| l.role.dash.is_some())
-            .map(|l| printable(&l.label).into_owned())
-            .collect();
+        let labels: Vec<String> =
+            self.lines().filter(|l| l.role.dash.is_some()).map(|l| printable(&l.label).into_owned()).collect();
         shortest(&labels)
     }
 }
@@ -271,8 +259,7 @@ impl Chart<'_> {
 fn shortest(labels: &[String]) -> Vec<String> {
     let initial = |label: &String| {
         let symbol = label.rsplit(' ').next().filter(|w| w.chars().count() == 1);
-        let first =
-            symbol.and_then(|w| w.chars().next()).or_else(|| label.chars().find(|c| c.is_alphanumeric()));
+        let first = symbol.and_then(|w| w.chars().next()).or_else(|| label.chars().find(|c| c.is_alphanumeric()));
         first.map_or(String::new(), |c| c.to_uppercase().take(1).collect())
     };
     let own = |label: &String| {

@@ -180,13 +180,7 @@ impl<'a> Chart<'a> {
     /// A figure as the user looks at figures.
     pub(crate) fn new(figure: &'a Figure, state: &'a State) -> Self {
         let view = &state.view;
-        Self {
-            figure,
-            theme: state.theme(),
-            glyphs: view.glyphs,
-            form: Form::Lines,
-            all_bands: view.all_bands,
-        }
+        Self { figure, theme: state.theme(), glyphs: view.glyphs, form: Form::Lines, all_bands: view.all_bands }
     }
 
     /// The value of the horizontal axis at a column of the screen, clamped to the axis; `None` if nothing is drawn.

@@ -48,8 +48,7 @@ mod tests {
     #[test]
     fn sign_and_size_can_be_read_without_colour() {
         for ascii in [false, true] {
-            let all: std::collections::BTreeSet<char> =
-                (-4..=4).map(|k| signed(f64::from(k) / 4.0, ascii)).collect();
+            let all: std::collections::BTreeSet<char> = (-4..=4).map(|k| signed(f64::from(k) / 4.0, ascii)).collect();
             assert_eq!(all.len(), 9);
             assert!(!ascii || all.iter().all(char::is_ascii));
         }

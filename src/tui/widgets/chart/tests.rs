@@ -199,11 +199,7 @@ fn a_graph_is_drawn_with_box_characters() {
     for size in SIZES {
         let drawn = text(&buffer(&samples::graph(), size, Glyphs::Braille, false));
         assert!(!drawn.chars().any(|c| ('\u{2800}'..'\u{2900}').contains(&c)), "{drawn}");
-        assert_eq!(
-            drawn.matches(['▶', '▼', '◀', '▲']).count(),
-            samples_edges() + 1,
-            "and the legend: {drawn}"
-        );
+        assert_eq!(drawn.matches(['▶', '▼', '◀', '▲']).count(), samples_edges() + 1, "and the legend: {drawn}");
     }
 }
 

@@ -60,8 +60,7 @@ impl Laid {
         for column in tokens.columns() {
             let words = || column.iter().enumerate().filter_map(|(strip, at)| Some((strip, (*at)?)));
             // At least two columns: a mark beside a sign.
-            let wide =
-                words().map(|(k, at)| width(&word(&tokens.strips[k].tokens[at]))).fold(2, usize::max) as u16;
+            let wide = words().map(|(k, at)| width(&word(&tokens.strips[k].tokens[at]))).fold(2, usize::max) as u16;
             if x > start && x + wide > columns {
                 (x, line) = (start, line + 1);
             }
@@ -151,13 +150,7 @@ impl Chart<'_> {
         self.strips(area, tokens, None, buffer)
     }
 
-    fn strips(
-        &self,
-        area: Rect,
-        tokens: &Tokens,
-        cursor: Option<(usize, usize)>,
-        buffer: &mut Buffer,
-    ) -> u16 {
+    fn strips(&self, area: Rect, tokens: &Tokens, cursor: Option<(usize, usize)>, buffer: &mut Buffer) -> u16 {
         let laid = Laid::new(tokens, area.width);
         let (rows, line) = (self.strip_rows(), self.line_rows(tokens));
         // The blank row below the last line need not fit; of a line that is higher than the room, the top is shown.
@@ -178,13 +171,7 @@ impl Chart<'_> {
             let at = (area.x + spot.x, top(spot.line, spot.strip));
             let room = usize::from(spot.wide.min(area.right().saturating_sub(at.0)));
             let token = &strip.tokens[spot.token];
-            self.token(
-                &mut paper,
-                token,
-                &pad(&word(token), room),
-                at,
-                (tokens.largest(), strip.doubt.is_some()),
-            );
+            self.token(&mut paper, token, &pad(&word(token), room), at, (tokens.largest(), strip.doubt.is_some()));
             if cursor == Some((spot.strip, spot.token)) {
                 self.brackets(&mut paper, at, room as u16);
             }

@@ -100,10 +100,8 @@ fn row(
         here.read_first(host)?;
         here.read_rest(host)?;
     }
-    let own = [Judge {
-        layer,
-        replicates: here.panels.iter().map(|p| (p.oracles.clone(), p.sights.clone())).collect(),
-    }];
+    let own =
+        [Judge { layer, replicates: here.panels.iter().map(|p| (p.oracles.clone(), p.sights.clone())).collect() }];
     let behind = judges(here, later, host)?;
     for sweep in sweeps.iter().filter(|s| spec.has(s.named().method.id())) {
         let (named, options) = (sweep.named().clone(), sweep.options().clone());
@@ -175,13 +173,7 @@ struct Pass<'a> {
 
 impl Pass<'_> {
     /// All test examples at these strengths by one replicate.
-    fn replicate(
-        &mut self,
-        k: usize,
-        fitted: &dyn Fitted,
-        judges: &[Judge],
-        values: &[f64],
-    ) -> Result<Seen, Fault> {
+    fn replicate(&mut self, k: usize, fitted: &dyn Fitted, judges: &[Judge], values: &[f64]) -> Result<Seen, Fault> {
         let (here, classes) = (self.here, self.here.labels.target_classes);
         let (layer, method) = (here.site.layer, self.named.method);
         let oracles = |j: &Judge| vec![Tally::default(); j.replicates[k].0.len()];
@@ -206,12 +198,9 @@ impl Pass<'_> {
                             Reader { layer: j.layer, oracles, before: &sights[*c] }
                         })
                         .collect();
-                    applied.judge_at(*value, &readers, (&here.model, layer, &here.prior), &mut |_, _| {
-                        shared.beat()
-                    })
+                    applied.judge_at(*value, &readers, (&here.model, layer, &here.prior), &mut |_, _| shared.beat())
                 };
-                let outcomes: Vec<Vec<Vec<Scores>>> =
-                    applied.par_iter_mut().map(judge).collect::<Result<_, _>>()?;
+                let outcomes: Vec<Vec<Vec<Scores>>> = applied.par_iter_mut().map(judge).collect::<Result<_, _>>()?;
                 for outcome in outcomes {
                     for (tallies, scores) in seen[i].iter_mut().zip(&outcome) {
                         tallies.iter_mut().zip(scores).for_each(|(t, s)| t.extend(s));
@@ -261,13 +250,7 @@ impl Pass<'_> {
     }
 
     /// Tells the cells of the later layers by the replicates that are there.
-    fn tell(
-        &mut self,
-        judges: &[Judge],
-        value: f64,
-        seen: &[Seen],
-        how: (Chosen, bool),
-    ) -> Result<(), Fault> {
+    fn tell(&mut self, judges: &[Judge], value: f64, seen: &[Seen], how: (Chosen, bool)) -> Result<(), Fault> {
         for (j, judge) in judges.iter().enumerate() {
             for o in 0..judge.replicates[0].0.len() {
                 let Some(all) = self.assess((j, o), &[value], seen) else { continue };

@@ -55,11 +55,7 @@ pub(crate) fn count(bench: &Bench, store: &dyn Store, work: &mut Work, training:
 
 /// Multiply-adds of the map by its spec alone: texts through the model once for each of its layers, and on from there for every
 /// method and replicate; `prepare` takes the probes of one layer, `judge` one strength of all test examples and replicates.
-pub(crate) fn multiply_adds(
-    spec: &Spec,
-    size: &Size,
-    (prepare, judge): (u128, &dyn Fn(&MethodSpec) -> u128),
-) -> u128 {
+pub(crate) fn multiply_adds(spec: &Spec, size: &Size, (prepare, judge): (u128, &dyn Fn(&MethodSpec) -> u128)) -> u128 {
     let Some(map) = &spec.map else { return 0 };
     let Ok(layers) = map.resolve(size.blocks) else { return 0 };
     let examples = spec.task.examples as u128;
@@ -95,8 +91,7 @@ mod tests {
         let (two, all) = (MapSpec { layers: at(&[1, 2]), ..MapSpec::default() }, MapSpec::default());
         let one = MapSpec { methods: vec!["pgd".into()], ..all.clone() };
         let given = MapSpec { value: [("pgd".to_owned(), 0.112)].into(), ..one.clone() };
-        let [none, two, all, one, given] =
-            [None, Some(two), Some(all), Some(one), Some(given)].map(counted_with);
+        let [none, two, all, one, given] = [None, Some(two), Some(all), Some(one), Some(given)].map(counted_with);
         assert!(none < given && given < one && one < all && two < all, "{none} {given} {one} {all} {two}");
         // All strengths are tried where none is given: most of the map's work with one method is PGD's.
         let strengths = strengths(Spec::shipped().methods.iter().find(|m| m.name == "pgd").unwrap()) as u128;

@@ -92,8 +92,7 @@ mod tests {
         assert!(line("PGD     mlp     3").ends_with("chance is 0.500)"), "{out:?}");
         assert!(line("PGD     mlp     2").ends_with("best of its layer"), "{out:?}");
         let csv = table(&results).unwrap().write(Form::Csv);
-        let row =
-            csv.lines().find(|l| l.contains("selectivity") && l.contains(",1,.2,") && l.contains("at 2"));
+        let row = csv.lines().find(|l| l.contains("selectivity") && l.contains(",1,.2,") && l.contains("at 2"));
         assert!(row.is_some_and(|r| r.contains("0.79") && r.ends_with("410")), "{csv}");
         assert_eq!(table(&sample::results()), None);
     }

@@ -165,9 +165,8 @@ fn optimum(results: &Results, oracle: OracleKind) -> Option<Table> {
             add(HELD_OUT, best.map_or([None; 4], |b| ours(&b.value)));
             let paper = best.and_then(|b| b.value.how.paper.as_ref());
             let paper = paper.or(none.and_then(|o| o.value.paper.as_ref()));
-            let alike = |p: &PaperFinding| {
-                [&p.completeness, &p.selectivity, &p.reliability].map(|b| Some(b.estimate()))
-            };
+            let alike =
+                |p: &PaperFinding| [&p.completeness, &p.selectivity, &p.reliability].map(|b| Some(b.estimate()));
             let [c, s, r] = paper.map_or([None; 3], alike);
             add(PAPERS_WAY, [c, s, r, paper.map(|p| Estimate::exact(p.value))]);
             if oracle == OracleKind::Mlp && is_the_papers(results, data) {
@@ -236,9 +235,7 @@ mod tests {
     fn published_rows_stand_beside_those_of_the_run_in_every_form() {
         let optimum = named("optimum");
         let markdown = optimum.write(Form::Markdown);
-        let row = |title: &str| {
-            markdown.lines().find(|l| l.contains(title)).unwrap_or_else(|| panic!("{markdown}"))
-        };
+        let row = |title: &str| markdown.lines().find(|l| l.contains(title)).unwrap_or_else(|| panic!("{markdown}"));
         assert!(row("| PGD |").ends_with("| 0.734 | 0.390 | 0.509 | 0.112 |"), "{markdown}");
         assert!(row("| AlterRep |").ends_with("| 1.000 | 0.784 | 0.835 | 0.100 |"), "{markdown}");
         let latex = optimum.write(Form::Latex);
@@ -248,10 +245,7 @@ mod tests {
             assert!(whole.contains("than that of a counterfactual one"), "{whole}");
         }
         let csv = optimum.write(Form::Csv);
-        assert!(
-            csv.lines().any(|l| l.contains("published") && l.contains("PGD") && l.contains("0.5092")),
-            "{csv}"
-        );
+        assert!(csv.lines().any(|l| l.contains("published") && l.contains("PGD") && l.contains("0.5092")), "{csv}");
     }
 
     #[test]
@@ -264,10 +258,7 @@ mod tests {
         );
         assert_eq!(line("| bert-mini | total"), "| bert-mini | total | 300 | 110 | 1990 | 2400 |");
         let probes = named("probes").write(Form::Markdown);
-        assert!(
-            probes.lines().any(|l| l.starts_with("| bert-mini | MLP oracle") && l.contains("99.4")),
-            "{probes}"
-        );
+        assert!(probes.lines().any(|l| l.starts_with("| bert-mini | MLP oracle") && l.contains("99.4")), "{probes}");
         assert!(
             probes.lines().any(|l| l.starts_with("| bert-mini | interventional MLP") && l.contains("99.5")),
             "{probes}"

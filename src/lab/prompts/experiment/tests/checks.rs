@@ -12,10 +12,8 @@ const PROMPT: &str = "The capital of [X] is [Y] .";
 
 /// One relation of these facts and two prompts, of which two models are asked.
 fn spec_of(dir: &std::path::Path, facts: &[(&str, &str)]) -> Spec {
-    let rows: String = facts
-        .iter()
-        .map(|(x, y)| format!("{{\"relation\":\"r\",\"subject\":\"{x}\",\"object\":\"{y}\"}}\n"))
-        .collect();
+    let rows: String =
+        facts.iter().map(|(x, y)| format!("{{\"relation\":\"r\",\"subject\":\"{x}\",\"object\":\"{y}\"}}\n")).collect();
     std::fs::write(dir.join("facts.jsonl"), rows).unwrap();
     let prompts = [PROMPT, "As its capital , [X] has [Y] ."];
     let rows = prompts.map(|p| format!("{{\"relation\":\"r\",\"prompt\":\"{p}\"}}\n"));
@@ -107,10 +105,7 @@ fn what_a_model_that_joins_takes_away_is_listed() {
         let relation = &results.relation("r").unwrap().value;
         assert_eq!((relation.facts, relation.kept), (3, 2), "{rule:?}");
         let [left] = &relation.left_out[..] else { panic!("{relation:?}") };
-        assert!(
-            left.count == 1 && left.what == [taken.clone()] && left.reason.contains("gpt2-tiny"),
-            "{left:?}"
-        );
+        assert!(left.count == 1 && left.what == [taken.clone()] && left.reason.contains("gpt2-tiny"), "{left:?}");
         let data = results.data.unwrap().value;
         let note = data.models.iter().find(|m| m.name == "gpt2-tiny").unwrap();
         assert!(note.words_taken >= note.taken.len() && note.words_taken > 0, "{note:?}");
@@ -136,10 +131,7 @@ fn a_forecast_counts_the_queries_that_are_asked() {
     assert!((ahead.relations[0].asks[0] - 2e-4).abs() < 1e-12, "{:?}", ahead.relations);
     assert_eq!(ahead.relations[0].weights, [0.0]);
     spec.adjust.weights = Weighting::Perplexity;
-    assert!(
-        (of(&spec, &mut desk).relations[0].weights[0] - 2e-4).abs() < 1e-12,
-        "perplexity takes its time too"
-    );
+    assert!((of(&spec, &mut desk).relations[0].weights[0] - 2e-4).abs() < 1e-12, "perplexity takes its time too");
     spec.adjust.weights = Weighting::Uniform;
     // Answers from the store take no time but that of their intervals.
     run(&spec, &mut desk).1.unwrap();
@@ -152,10 +144,7 @@ fn a_forecast_counts_the_queries_that_are_asked() {
     let [least, most] = bench.rule(&bench.library.relations[0], 0).unwrap().passes(false);
     let ahead = forecast::of(&bench, &mut desk).unwrap();
     let passes = ahead.relations[0].asks[0] / 1e-4 / 6.0;
-    assert!(
-        least < most && (least as f64 - 1e-6..=most as f64 + 1e-6).contains(&passes),
-        "{least} {passes} {most}"
-    );
+    assert!(least < most && (least as f64 - 1e-6..=most as f64 + 1e-6).contains(&passes), "{least} {passes} {most}");
 }
 
 /// Every relation may lose all that it has.

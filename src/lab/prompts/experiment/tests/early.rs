@@ -80,8 +80,7 @@ fn every_finding_says_by_which_rule_answers_were_read() {
     let mut desk = Desk::new();
     let (mut experiment, result) = run(&short, &mut desk);
     result.unwrap();
-    let asked =
-        LookQuestion { relation: "capital".into(), prompt: "[X] : [Y]".into(), instance: 0, mention: 0 };
+    let asked = LookQuestion { relation: "capital".into(), prompt: "[X] : [Y]".into(), instance: 0, mention: 0 };
     let looked = experiment.answer(&Asked::Look(asked), Share::All, &mut desk).unwrap();
     for finding in desk.found.iter().chain(&looked) {
         let json = serde_json::to_value(finding).unwrap();
@@ -95,9 +94,7 @@ fn every_finding_says_by_which_rule_answers_were_read() {
 
 /// Files with one relation whose objects are several tokens, and one that can be asked; one prompt has no gap for the subject.
 fn files(dir: &std::path::Path) -> Spec {
-    let fact = |r: &str, s: &str, o: &str| {
-        format!("{{\"relation\":\"{r}\",\"subject\":\"{s}\",\"object\":\"{o}\"}}\n")
-    };
+    let fact = |r: &str, s: &str, o: &str| format!("{{\"relation\":\"{r}\",\"subject\":\"{s}\",\"object\":\"{o}\"}}\n");
     let facts = [
         fact("long", "Nowhere", "Rome Town"),
         fact("long", "Elsewhere", "Paris Town"),

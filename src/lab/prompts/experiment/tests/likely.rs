@@ -54,8 +54,7 @@ fn weights_by_perplexity_are_those_of_a_calculation_by_hand() {
     for member in &bench.members {
         let mut own = Vec::new();
         for prompt in &found.prompts {
-            let each: Vec<f64> =
-                subjects.iter().map(|s| by_hand(&member.model, prompt, s, relation.fitted)).collect();
+            let each: Vec<f64> = subjects.iter().map(|s| by_hand(&member.model, prompt, s, relation.fitted)).collect();
             let told = perplexities(member, prompt, (&subjects, relation.fitted), |_| Ok(())).unwrap();
             for (a, b) in each.iter().zip(&told) {
                 assert!((a / b - 1.0).abs() < 1e-4, "{}: {a} {b}", member.name);

@@ -31,12 +31,9 @@ fn own_files_are_asked_and_what_is_dropped_is_told() {
 #[test]
 fn a_relation_without_prompts_is_told_of() {
     let dir = tempfile::tempdir().unwrap();
-    let fact = |r: &str, s: &str, o: &str| {
-        format!("{{\"relation\":\"{r}\",\"subject\":\"{s}\",\"object\":\"{o}\"}}\n")
-    };
+    let fact = |r: &str, s: &str, o: &str| format!("{{\"relation\":\"{r}\",\"subject\":\"{s}\",\"object\":\"{o}\"}}\n");
     let facts =
-        [fact("P36", "France", "Paris"), fact("P36", "Norway", "Oslo"), fact("P30", "Norway", "Europe")]
-            .concat();
+        [fact("P36", "France", "Paris"), fact("P36", "Norway", "Oslo"), fact("P30", "Norway", "Europe")].concat();
     std::fs::write(dir.path().join("facts.jsonl"), facts).unwrap();
     let prompt = "{\"relation\":\"P36\",\"prompt\":\"The capital of [X] is [Y] .\"}\n";
     std::fs::write(dir.path().join("prompts.jsonl"), prompt).unwrap();
@@ -67,12 +64,7 @@ fn under_k_by_k_the_ledger_splits_what_was_drawn() {
     };
     for l in &results.ledgers {
         let (v, gap) = (&l.value, mean(&l.value.a) - mean(&l.value.b));
-        assert!(
-            (v.parts.model_itself.mean - gap).abs() < 1e-9,
-            "{}: {} and {gap}",
-            v.b,
-            v.parts.model_itself.mean
-        );
+        assert!((v.parts.model_itself.mean - gap).abs() < 1e-9, "{}: {} and {gap}", v.b, v.parts.model_itself.mean);
         assert_eq!(v.parts.mention.mean, 0.0, "one name a subject is drawn");
     }
 }

@@ -49,8 +49,7 @@ fn drawn(state: &State) -> String {
 fn what_was_recorded_is_the_map_that_was_found() {
     let state = mapped();
     let (played, found) = (results(&state), sample::mapped());
-    let values =
-        |r: &labs::interventions::Results| -> Vec<_> { r.map.iter().map(|c| c.value.clone()).collect() };
+    let values = |r: &labs::interventions::Results| -> Vec<_> { r.map.iter().map(|c| c.value.clone()).collect() };
     assert_eq!(values(played), values(&found));
     assert_eq!(played.unmapped[0].value, found.unmapped[0].value);
     assert!(played.map.iter().all(|c| c.level == Some(0.95) && c.n == 2400));
@@ -121,9 +120,7 @@ fn without_colour_the_density_of_glyphs_is_the_score() {
     let coloured = row(&state);
     assert!(coloured.contains(".89") && !coloured.contains(['█', '▓', '▒']), "{coloured}");
     state.themes = Theme::choose(None, &Surroundings { no_color: true, light: false }).unwrap();
-    for (glyphs, size) in
-        [(Glyphs::Braille, (140, 45)), (Glyphs::Ascii, (120, 40)), (Glyphs::Ascii, (80, 24))]
-    {
+    for (glyphs, size) in [(Glyphs::Braille, (140, 45)), (Glyphs::Ascii, (120, 40)), (Glyphs::Ascii, (80, 24))] {
         (state.view.glyphs, state.view.size) = (glyphs, size);
         let ramp = if glyphs == Glyphs::Ascii { ['#', '*', ':'] } else { ['█', '▓', '▒'] };
         let row = row(&state);
