@@ -97,7 +97,7 @@ fn a_margin_is_in_one_unit_and_shown() {
         all.iter().map(|v| v["holm_p"].as_f64()).collect::<Vec<_>>()
     };
     assert_eq!(holm(".001"), holm(".5"));
-    assert!(told(".02").contains("Holm p: over the 2 differences, whatever the margin"), "{}", told(".02"));
+    assert!(told(".02").contains("Holm p: adjusted for 2 differences;"), "{}", told(".02"));
     let file = |root: &str| format!("{root}/model/samples_task0_2024-05-01T12-00-00.000001.jsonl");
     refused(&probity.run(&["compare", &file(&a), &file(&b), "--margin", "1"]), 2, &["--margin 1%"]);
 }

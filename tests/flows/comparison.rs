@@ -273,7 +273,7 @@ fn before_a_comparison_sliders_ask_nothing() {
 /// Two tasks of two folders, and the items that changed in them.
 fn folders(h: &mut Harness) {
     use probity::lab::power::Kind;
-    use probity::lab::power::tasks::{FlipFinding, PooledFinding, TaskFinding, Verdict};
+    use probity::lab::power::tasks::{FlipFinding, PooledFinding, TaskFinding, TaskVerdict};
     h.event(Event::Finished { job: 1, generation: 1, outcome: Outcome::Cancelled, seconds: 0.1 });
     h.keys("3 r");
     let spec = h.state.screens.power.spec.clone();
@@ -289,7 +289,7 @@ fn folders(h: &mut Harness) {
         difference,
         p: 0.01,
         holm_p: 0.02,
-        verdict: Verdict::ABetter,
+        verdict: TaskVerdict::ABetter,
         test: "mid-p McNemar".into(),
         share: true,
     };
@@ -357,7 +357,7 @@ fn a_pair_of_systems_opens_its_tasks() {
     // The first pair has the smallest p.
     h.keys("enter");
     let screen = h.screen();
-    assert!(screen.contains("Tasks (2)") && screen.contains("arc"), "{screen}");
+    assert!(screen.contains("Tasks, x − z (2)") && screen.contains("arc"), "{screen}");
     h.keys("t f");
     assert!(h.screen().contains("Pairs of systems (3)"), "{}", h.screen());
 }
@@ -369,10 +369,13 @@ fn a_task_of_two_folders_opens_the_items_that_changed() {
     folders(&mut h);
     h.focus(SIZES);
     let screen = h.screen();
-    assert!(screen.contains("Tasks (2)") && screen.contains("boolq") && screen.contains("no interval"), "{screen}");
+    assert!(
+        screen.contains("Tasks, x − y (2)") && screen.contains("boolq") && screen.contains("no interval"),
+        "{screen}"
+    );
     h.keys("down enter");
     let screen = h.screen();
-    assert!(screen.contains("Changed items (1)") && screen.contains("second answer"), "{screen}");
+    assert!(screen.contains("Changed items, x − y (1)") && screen.contains("second answer"), "{screen}");
     assert!(!screen.contains("first answer") && !screen.contains('\u{1b}'), "{screen}");
     // The pane below has the item in full.
     assert!(screen.contains("input: What is it?") && screen.contains("subject=anatomy"), "{screen}");
@@ -380,7 +383,7 @@ fn a_task_of_two_folders_opens_the_items_that_changed() {
     assert!(copied.starts_with("item\tbetter") && copied.contains("\n4\tA"), "{copied}");
     // All of them, and back to the tasks.
     h.keys("t f");
-    assert!(h.screen().contains("Tasks (2)"), "{}", h.screen());
+    assert!(h.screen().contains("Tasks, x − y (2)"), "{}", h.screen());
     h.keys("t f");
-    assert!(h.screen().contains("Changed items (2)"), "{}", h.screen());
+    assert!(h.screen().contains("Changed items, x − y (2)"), "{}", h.screen());
 }

@@ -5,7 +5,7 @@ use super::results::Results;
 use super::spec::Spec;
 use super::summary::{exaggerated, none_enough, often, p_value, points, seen, too_few, unbounded};
 use super::systems::FEWEST_TASKS;
-use super::tasks::{PooledFinding, TaskFinding, Verdict};
+use super::tasks::{PooledFinding, TaskFinding, TaskVerdict};
 use base::numbers::score;
 use base::text::last_part;
 use corpus::probing::PROBING;
@@ -100,19 +100,19 @@ pub(crate) fn over_tasks(results: &Results) -> Vec<String> {
         return over_pairs(results);
     }
     let Some(first) = results.tasks.first().map(|t| &t.value) else { return Vec::new() };
-    let count = |verdict: Verdict| results.tasks.iter().filter(|t| t.value.verdict == verdict).count();
+    let count = |verdict: TaskVerdict| results.tasks.iter().filter(|t| t.value.verdict == verdict).count();
     let tasks = match results.tasks.len() {
         1 => "1 task".to_owned(),
         n => format!("{n} tasks"),
     };
     let verdicts = format!(
         "{tasks}: {} better with {}, {} with {}, {} equivalent, {} undecided (Holm over tasks).",
-        count(Verdict::ABetter),
+        count(TaskVerdict::ABetter),
         first.a,
-        count(Verdict::BBetter),
+        count(TaskVerdict::BBetter),
         first.b,
-        count(Verdict::Equivalent),
-        count(Verdict::Open)
+        count(TaskVerdict::Equivalent),
+        count(TaskVerdict::Undecided)
     );
     // The mean over the items of these tasks takes the place of those that have no interval.
     let tested = results.pooled.iter().any(|t| t.value.p.is_some());

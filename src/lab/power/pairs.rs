@@ -183,21 +183,24 @@ pub struct Matched {
     pub unmatched_a: usize,
     /// The same of the second side.
     pub unmatched_b: usize,
+    /// Runs of both sides where their numbers differ: the pairs then are means over each side's runs.
+    pub averaged: Option<[usize; 2]>,
+}
+
+impl Matched {
+    /// The sentence that says so.
+    pub fn average(&self) -> Option<String> {
+        let [a, b] = self.averaged?;
+        Some(format!("runs of A: {a}, of B: {b}; an item's value is its mean over the runs of its side"))
+    }
 }
 
 /// Reasons for which files cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MatchError {
-    /// Not as many runs on one side as on the other.
-    #[error(
-        "{a} run(s) on the first side and {b} on the second: give as many runs (files, epochs, seeds) of one as of the other"
-    )]
-    Runs {
-        /// Number on the first side.
-        a: usize,
-        /// Number on the second side.
-        b: usize,
-    },
+    /// A side without results.
+    #[error("one side has no results")]
+    Empty,
     /// A file without the metric.
     #[error("{file} has no metric `{metric}`; it has {known}")]
     Metric {
@@ -253,10 +256,10 @@ fn column<'r>(results: &'r Results, metric: &str) -> Result<&'r [f64], MatchErro
     })
 }
 
-/// Puts the items of all files side by side.
+/// Puts the items of all files side by side. Runs are paired by their order; where one side has more of them, each side becomes its mean.
 pub fn matched(a: &[Results], b: &[Results], metric: &str) -> Result<Matched, MatchError> {
-    if a.len() != b.len() || a.is_empty() {
-        return Err(MatchError::Runs { a: a.len(), b: b.len() });
+    if a.is_empty() || b.is_empty() {
+        return Err(MatchError::Empty);
     }
     let files: Vec<&Results> = a.iter().chain(b).collect();
     let columns: Vec<&[f64]> = files.iter().map(|f| column(f, metric)).collect::<Result<_, _>>()?;
@@ -303,7 +306,12 @@ pub fn matched(a: &[Results], b: &[Results], metric: &str) -> Result<Matched, Ma
     };
     let (unmatched_a, unmatched_b) = (unmatched(a), unmatched(b));
     let second = values.split_off(a.len());
-    Ok(Matched { pairs: Pairs { a: values, b: second, clusters, apart: false }, unmatched_a, unmatched_b })
+    let mut pairs = Pairs { a: values, b: second, clusters, apart: false };
+    let averaged = (a.len() != b.len()).then(|| {
+        (pairs.a, pairs.b) = (vec![pairs.means(true)], vec![pairs.means(false)]);
+        [a.len(), b.len()]
+    });
+    Ok(Matched { pairs, unmatched_a, unmatched_b, averaged })
 }
 
 /// Items that are not the same in all files.

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::compare::{Names, Terms, adjust, compare_with};
 use super::finding::ComparisonFinding;
 use super::pairs::{MatchError, Pairs, matched};
-use super::tasks::Verdict;
+use super::tasks::TaskVerdict;
 use corpus::results::{Results, metrics};
 use stats::Estimate;
 use stats::corrections::holm;
@@ -31,6 +31,8 @@ pub struct TaskComparison {
     pub n: usize,
     pub unmatched_a: usize,
     pub unmatched_b: usize,
+    /// True if one system has more runs than the other, so that an item's value is its mean over its side's runs.
+    pub averaged: bool,
     /// Means of both systems.
     pub means: [f64; 2],
     pub finding: ComparisonFinding,
@@ -54,12 +56,12 @@ pub struct Pooled {
 
 impl TaskComparison {
     /// The verdict after correction over the tasks.
-    pub fn verdict(&self, alpha: f64) -> Verdict {
+    pub fn verdict(&self, alpha: f64) -> TaskVerdict {
         match &self.finding {
-            c if c.holm_p < alpha && c.difference.mean > 0.0 => Verdict::ABetter,
-            c if c.holm_p < alpha => Verdict::BBetter,
-            c if c.is_equivalent(alpha) => Verdict::Equivalent,
-            _ => Verdict::Open,
+            c if c.holm_p < alpha && c.difference.mean > 0.0 => TaskVerdict::ABetter,
+            c if c.holm_p < alpha => TaskVerdict::BBetter,
+            c if c.is_equivalent(alpha) => TaskVerdict::Equivalent,
+            _ => TaskVerdict::Undecided,
         }
     }
 }
@@ -118,7 +120,7 @@ pub struct Versus {
 
 impl Versus {
     /// Tasks with this verdict.
-    pub fn count(&self, verdict: Verdict, alpha: f64) -> usize {
+    pub fn count(&self, verdict: TaskVerdict, alpha: f64) -> usize {
         self.tasks.iter().filter(|t| t.verdict(alpha) == verdict).count()
     }
 
@@ -245,6 +247,7 @@ fn compare_task(
         n: found.pairs.n(),
         unmatched_a: found.unmatched_a,
         unmatched_b: found.unmatched_b,
+        averaged: found.averaged.is_some(),
         means: [mean(true), mean(false)],
         finding: compare_with(&found.pairs, &names, terms, false),
         share: found.pairs.is_share(),

@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn tasks_of_folders_have_a_table_with_the_means_over_them() {
         use crate::finding::Kind;
-        use crate::tasks::{PooledFinding, TaskFinding, Verdict};
+        use crate::tasks::{PooledFinding, TaskFinding, TaskVerdict};
         let label = lab::finding::Label::new(&crate::Spec::shipped(), "x,y");
         let mut results = Results::default();
         let difference = Estimate { mean: -0.05, lo: -0.09, hi: -0.01 };
@@ -281,7 +281,7 @@ mod tests {
             difference,
             p: 0.000_012_34,
             holm_p: 0.02,
-            verdict: Verdict::BBetter,
+            verdict: TaskVerdict::BBetter,
             test: "mid-p McNemar".into(),
             share: true,
         };

@@ -7,27 +7,28 @@ use super::finding::amount;
 use corpus::results::{Detail, Results};
 use stats::Estimate;
 
-/// Verdict on a task.
+/// TaskVerdict on a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Verdict {
+pub enum TaskVerdict {
     #[serde(rename = "A better")]
     ABetter,
     #[serde(rename = "B better")]
     BBetter,
     #[serde(rename = "equivalent")]
     Equivalent,
-    #[serde(rename = "open")]
-    Open,
+    // Earlier sessions say `open`.
+    #[serde(rename = "undecided", alias = "open")]
+    Undecided,
 }
 
-impl Verdict {
+impl TaskVerdict {
     /// As it is shown and written.
     pub fn name(self) -> &'static str {
         match self {
-            Verdict::ABetter => "A better",
-            Verdict::BBetter => "B better",
-            Verdict::Equivalent => "equivalent",
-            Verdict::Open => "open",
+            TaskVerdict::ABetter => "A better",
+            TaskVerdict::BBetter => "B better",
+            TaskVerdict::Equivalent => "equivalent",
+            TaskVerdict::Undecided => "undecided",
         }
     }
 }
@@ -54,8 +55,8 @@ pub struct TaskFinding {
     pub p: f64,
     /// That p-value adjusted by Holm over the tasks.
     pub holm_p: f64,
-    /// Verdict after this adjustment.
-    pub verdict: Verdict,
+    /// TaskVerdict after this adjustment.
+    pub verdict: TaskVerdict,
     /// The test, and how the interval was made.
     pub test: String,
     /// True if the metric is right or wrong, so that the difference is shown in points.

@@ -18,7 +18,7 @@ use labs::power::compare::Terms;
 use labs::power::finding::ComparisonFinding;
 use labs::power::summary::{p_value, points, span_of};
 use labs::power::systems::{FEWEST_TASKS, Mean, Pooled, System, TaskComparison, Versus, matrix};
-use labs::power::tasks::Verdict;
+use labs::power::tasks::TaskVerdict;
 use stats::Estimate;
 
 /// Options of comparing and showing systems.
@@ -44,7 +44,7 @@ struct TaskLine<'a> {
     unmatched_b: usize,
     mean_a: f64,
     mean_b: f64,
-    verdict: Verdict,
+    verdict: TaskVerdict,
     #[serde(flatten)]
     comparison: &'a ComparisonFinding,
 }
@@ -207,14 +207,6 @@ pub(super) fn head(versus: &Versus) -> Vec<&'static str> {
     all[..all.len() - usize::from(!left_out)].to_vec()
 }
 
-/// The verdict on a task as people read it; JSON and CSV keep `open`.
-fn verdict(t: &TaskComparison, alpha: f64) -> &'static str {
-    match t.verdict(alpha) {
-        Verdict::Open => "undecided",
-        known => known.name(),
-    }
-}
-
 /// Items that only one side has.
 fn unmatched(a: usize, b: usize) -> String {
     let side = |n: usize, name: &str| (n > 0).then(|| format!("{} only in {name}", grouped(n)));
@@ -235,7 +227,7 @@ pub(super) fn cells(versus: &Versus, asked: &Asked<'_>) -> Vec<Vec<String>> {
             span_of(c),
             p_value(c.p),
             p_value(c.holm_p),
-            verdict(t, asked.alpha).into(),
+            t.verdict(asked.alpha).name().into(),
             unmatched(t.unmatched_a, t.unmatched_b),
         ];
         row.truncate(columns);
@@ -279,6 +271,13 @@ pub(super) fn pooled(versus: &Versus, asked: &Asked<'_>) -> Vec<String> {
         1 => lines.push("1 task is not pooled: its metric is not a share".into()),
         n => lines.push(format!("{n} tasks are not pooled: their metric is not a share")),
     }
+    match versus.tasks.iter().filter(|t| t.averaged).count() {
+        0 => {}
+        n => lines.push(format!(
+            "{} with more runs of one system than of the other: an item's value is its mean over the runs",
+            counted(n, "task")
+        )),
+    }
     lines.push(family(versus, asked));
     lines
 }
@@ -295,7 +294,7 @@ fn family(versus: &Versus, asked: &Asked<'_>) -> String {
     match versus.tasks.len() {
         1 => format!("equivalent: the {inner} interval lies within {margins}"),
         n => format!(
-            "Holm p: over the {n} differences, whatever the margin; equivalent: the {inner} interval lies within {margins}, corrected over the {n} tasks with the differences"
+            "Holm p: adjusted for {n} differences; equivalent: the {inner} interval lies within {margins}, adjusted for {n} differences and {n} claims of equivalence"
         ),
     }
 }
@@ -321,10 +320,10 @@ pub(super) fn summary(versus: &Versus, asked: &Asked<'_>) -> String {
         versus.a,
         versus.b,
         counted(versus.tasks.len(), "task"),
-        count(Verdict::ABetter),
-        count(Verdict::BBetter),
-        count(Verdict::Equivalent),
-        count(Verdict::Open)
+        count(TaskVerdict::ABetter),
+        count(TaskVerdict::BBetter),
+        count(TaskVerdict::Equivalent),
+        count(TaskVerdict::Undecided)
     ))
 }
 

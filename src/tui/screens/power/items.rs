@@ -8,7 +8,7 @@ use base::text::shortened;
 use figure::layers::grouped;
 use labs::power::results::Pair;
 use labs::power::summary::{p_value, points};
-use labs::power::tasks::{FlipFinding, TaskFinding, Verdict};
+use labs::power::tasks::{FlipFinding, TaskFinding, TaskVerdict};
 
 /// Columns of an answer in the list; the verdict pane has all of it.
 const ANSWER: usize = 16;
@@ -23,7 +23,7 @@ pub(crate) enum List {
 }
 
 impl List {
-    pub(crate) fn title(self) -> &'static str {
+    fn title(self) -> &'static str {
         match self {
             List::Sizes => "Sizes",
             List::Pairs => "Pairs of systems",
@@ -42,6 +42,17 @@ impl List {
             List::Flips => "Items whose value changed, with both answers; the pane below has them in full.",
         }
     }
+}
+
+/// What the list holds, and of which pair.
+pub(crate) fn title(state: &State) -> String {
+    let list = shown(state);
+    let pair = match list {
+        List::Tasks | List::Flips => of_pair(state).first().map(|t| &t.value),
+        List::Sizes | List::Pairs => None,
+    };
+    let name = |name: &str| shortened(name, ANSWER);
+    pair.map_or(list.title().into(), |t| format!("{}, {} − {}", list.title(), name(&t.a), name(&t.b)))
 }
 
 /// The pair that was opened, if the run has it.
@@ -73,7 +84,7 @@ pub(crate) fn table(state: &State) -> Table {
 fn pairs(state: &State) -> Table {
     let row = |pair: &Pair<'_>| {
         let [a, b] = pair.tasks.first().map_or([""; 2], |t| [t.value.a.as_str(), t.value.b.as_str()]);
-        let count = |verdict: Verdict| pair.tasks.iter().filter(|t| t.value.verdict == verdict).count();
+        let count = |verdict: TaskVerdict| pair.tasks.iter().filter(|t| t.value.verdict == verdict).count();
         let d = pair.decides.map(|t| t.value.difference);
         let tested = pair.decides.and_then(|t| t.value.holm_p);
         let none = || "-".to_owned();
@@ -81,8 +92,8 @@ fn pairs(state: &State) -> Table {
             (format!("{a} − {b}"), None),
             (d.map_or_else(none, |d| points(d.mean)), d.map(|d| d.mean)),
             (tested.map_or_else(none, p_value), tested),
-            (count(Verdict::ABetter).to_string(), Some(count(Verdict::ABetter) as f64)),
-            (count(Verdict::BBetter).to_string(), Some(count(Verdict::BBetter) as f64)),
+            (count(TaskVerdict::ABetter).to_string(), Some(count(TaskVerdict::ABetter) as f64)),
+            (count(TaskVerdict::BBetter).to_string(), Some(count(TaskVerdict::BBetter) as f64)),
             (grouped(pair.tasks.len()), Some(pair.tasks.len() as f64)),
             (
                 d.filter(|_| tested.is_some()).map_or_else(none, |d| format!("[{}, {}]", points(d.lo), points(d.hi))),

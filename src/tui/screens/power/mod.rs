@@ -325,8 +325,8 @@ impl Screen for Power {
     fn draw(&self, pane: Pane, frame: &mut Frame, area: Rect, state: &State) {
         match pane {
             SIZES => {
-                let title = items::shown(state).title();
-                items::table(state).draw(frame, area, state, (SIZES, title), items::cursor(state));
+                let title = items::title(state);
+                items::table(state).draw(frame, area, state, (SIZES, &title), items::cursor(state));
             }
             VERDICT => draw::verdict(frame, area, state),
             pane => draw::figure(frame, area, state, pane),
