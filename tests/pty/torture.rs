@@ -2,6 +2,7 @@
 //! `PROBITY_TORTURE=300 cargo test --test all torture -- --nocapture` prints the figures of `tests/benches/RESULTS.md`.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use probity::session::format::Session;
@@ -109,20 +110,17 @@ fn typed_at(blow: &str, rng: &mut ChaCha8Rng) -> Option<f64> {
         keys += &stroke;
         pause(rng, 100);
     }
-    // Whatever is open: escapes close it, one at a time, since two in a row are another key.
-    for key in ["\u{1b}", "\u{1b}", "\u{1b}", "\u{3}"] {
-        screen.press(key);
-        std::thread::sleep(Duration::from_millis(60));
-    }
     let begun = Instant::now();
-    screen.press("q");
-    // It may ask what becomes of what is not saved, and of the run: the second entry of either leaves at once.
-    while screen.child.try_wait().unwrap().is_none() {
-        assert!(begun.elapsed() < super::PATIENCE, "it goes on after {keys:?}");
-        std::thread::sleep(Duration::from_millis(200));
-        if screen.child.try_wait().unwrap().is_none() {
-            screen.press("j\r");
+    // Escape closes what is open, one layer each time. To the question what becomes of the run and of what is not saved, the second
+    // entry leaves at once. One key at a time, since an escape and a key make another key.
+    for key in ["\u{1b}", "\u{1b}", "\u{1b}", "\u{3}", "q", "j\r"].iter().cycle() {
+        if screen.child.try_wait().unwrap().is_some() {
+            break;
         }
+        assert!(begun.elapsed() < super::PATIENCE, "it goes on after {keys:?}:\n{}", screen.text());
+        // The terminal may be gone already.
+        let _ = screen.keys.write_all(key.as_bytes());
+        std::thread::sleep(Duration::from_millis(60));
     }
     assert_eq!(screen.ended(), 0, "after {keys:?}");
     let seconds = begun.elapsed().as_secs_f64();
