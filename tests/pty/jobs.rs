@@ -169,6 +169,28 @@ fn a_program_without_a_shell_around_it_is_not_suspended() {
     assert_eq!(screen.ended(), 0);
 }
 
+/// Of a key and a new size that wait together, crossterm's usual source of events dropped the one that came second, until another key.
+#[cfg(unix)]
+#[test]
+fn a_key_that_comes_with_a_new_size_is_not_lost() {
+    let mut screen = Screen::launch(recording(), &["replay", "s"]);
+    screen.sees("Interventions");
+    for (i, (key, seen)) in [("?", "Help"), ("\u{1b}", "Interventions")].iter().cycle().take(60).enumerate() {
+        if i % 4 < 2 {
+            screen.resize(40, 100 + i as u16);
+            screen.press(key);
+        } else {
+            screen.press(key);
+            screen.resize(40, 100 + i as u16);
+        }
+        screen.until(&format!("{seen} after {key:?}"), |s| {
+            s.contents().contains(seen) && s.contents().contains("Help") == (*seen == "Help")
+        });
+    }
+    screen.press("q");
+    assert_eq!(screen.ended(), 0);
+}
+
 /// In a container, the session that the program runs in may have begun outside: the system then calls it 0. One library
 /// took that for impossible, and the key that suspends ended the program.
 #[cfg(target_os = "linux")]
