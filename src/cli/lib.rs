@@ -211,7 +211,7 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), CliError> {
         Command::Replay(args) if args.headless || args.json || args.run.is_some() => replay::headless(&args, out),
         Command::Replay(args) => {
             let session = replay::open(&args.session)?;
-            tui::replay(session, &args.session, args.speed.unwrap_or(1.0), &args.look)
+            tui::replay(session, &args.session, args.speed, &args.look)
         }
         Command::Sessions(command) => sessions::sessions(&command, out),
         Command::Diff(args) => sessions::diff(&args, out),

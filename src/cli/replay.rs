@@ -24,7 +24,7 @@ use session::{SessionError, name};
 pub struct ReplayArgs {
     /// Name or file of the session.
     pub session: String,
-    /// Seconds of recording per second [default: 1; headless: everything at once].
+    /// Play it from its beginning, at this many seconds of recording per second [default: open it at its end, where `p` plays it].
     #[arg(long, value_parser = speed)]
     pub speed: Option<f64>,
     /// Print the results instead of showing them in the terminal program.

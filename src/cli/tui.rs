@@ -200,8 +200,8 @@ pub(super) fn spec(args: &TuiArgs, here: bool) -> Result<Spec, CliError> {
     Ok(spec)
 }
 
-/// Runs the terminal program on a recording.
-pub fn replay(session: Session, title: &str, speed: f64, args: &LookArgs) -> Result<(), CliError> {
+/// Runs the terminal program on a recording: at its end, or with a speed from its beginning.
+pub fn replay(session: Session, title: &str, speed: Option<f64>, args: &LookArgs) -> Result<(), CliError> {
     let mut notices: Vec<Notice> = session
         .losses
         .sentences()
@@ -212,8 +212,12 @@ pub fn replay(session: Session, title: &str, speed: f64, args: &LookArgs) -> Res
     if let Some(spec) = &session.header.spec {
         start.spec = spec.clone();
     }
-    start.replay = Some(ReplayState::new(title.to_owned(), session.duration(), speed));
-    let recorded = Recorded::new(Arc::new(session), speed);
+    let (end, pace) = (session.duration(), speed.unwrap_or(1.0));
+    start.replay = Some(ReplayState::new(title.to_owned(), end, pace));
+    let recorded = Recorded::new(Arc::new(session), pace);
+    if speed.is_none() {
+        recorded.control().seek(end);
+    }
     open(Source::Replay(recorded), start, notices, !args.no_mouse)
 }
 

@@ -232,8 +232,8 @@ static EVERYWHERE: &[Entry] = rows! { Context::Everywhere;
 };
 
 static REPLAY: &[Entry] = rows! { Context::Replay;
-    "replay-pause", "pause replay", "Pauses or resumes the replay.",
-        ["p"], Some(("pause", 2)), replayed => replay::pause;
+    "replay-pause", "pause replay", "Pauses or resumes the replay; at its end plays it from its beginning.",
+        ["p"], Some(("play", 2)), replayed => replay::pause;
     "replay-back", "seek back", "Jumps back five seconds in the recording.",
         ["<"], Some(("seek", 3)), replayed => |s| replay::seek(s, -replay::SEEK);
     "replay-forward", "seek forward", "Jumps forward five seconds in the recording.",

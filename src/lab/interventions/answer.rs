@@ -80,7 +80,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
 }
 
 /// The optima of a model under an oracle, the most reliable first; controls are left out.
-fn ranked<'a>(results: &'a Results, model: &str, oracle: OracleKind) -> Vec<&'a Tagged<OptimumFinding>> {
+pub fn ranked<'a>(results: &'a Results, model: &str, oracle: OracleKind) -> Vec<&'a Tagged<OptimumFinding>> {
     let control = |name: &str| find(name).is_some_and(|method| method.is_control());
     let mine = |o: &&Tagged<OptimumFinding>| o.model == model && o.value.oracle == oracle && !control(&o.value.method);
     let mut all: Vec<_> = results.optima.iter().filter(mine).collect();

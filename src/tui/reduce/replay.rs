@@ -106,9 +106,13 @@ pub fn follow(state: &mut State, entry: &Entry) {
     }
 }
 
-/// Pauses or resumes the replay.
+/// Pauses or resumes the replay; at its end plays it from its beginning.
 pub fn pause(state: &mut State) -> Vec<Effect> {
     let Some(replay) = &mut state.replay else { return Vec::new() };
+    if replay.ended && !replay.live {
+        (replay.at, replay.held) = (0.0, false);
+        return vec![Effect::Replay(ReplayControl::Seek(0.0)), Effect::Replay(ReplayControl::Pause(false))];
+    }
     replay.held = !replay.held;
     vec![Effect::Replay(ReplayControl::Pause(replay.held))]
 }

@@ -343,6 +343,8 @@ fn a_replay_is_steered_within_its_length_and_between_its_speeds() {
     }
     assert_eq!(state.replay.as_ref().unwrap().speed, 0.125);
     assert!(replay::pause(&mut self::state()).is_empty(), "nothing is replayed");
+    reduce(&mut state, Action::Played(Step::Ended));
+    assert_eq!(keys(&mut state, "p"), [at(0.0), Effect::Replay(ReplayControl::Pause(false))]);
 }
 
 #[test]

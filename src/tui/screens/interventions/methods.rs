@@ -10,6 +10,8 @@ use crate::setup as frame_setup;
 use crate::state::{State, moved};
 use base::numbers::{plus_minus, score, short};
 use base::text::printable;
+use labs::LabId;
+use labs::interventions::answer::ranked;
 use labs::interventions::distance::DistanceFinding;
 use labs::interventions::finding::OptimumFinding;
 use labs::interventions::key::MethodKey;
@@ -86,8 +88,22 @@ pub(crate) fn draw_nth(state: &mut State, pane: Pane, at: usize) -> Vec<Effect> 
     if (view.method.as_str(), view.nth) == (name.as_str(), nth) {
         return Vec::new();
     }
-    (view.method, view.nth) = (name, nth);
+    (view.method, view.nth, view.picked) = (name, nth, true);
     ask_point(state)
+}
+
+/// Draws the best method of a run that has ended, unless the user chose one.
+pub(crate) fn draw_best(state: &mut State) {
+    let ended = state.board.run_of(LabId::Interventions).is_some_and(|run| run.summary.is_some());
+    if view(state).picked || !ended {
+        return;
+    }
+    let view = view(state);
+    let best = ranked(results(state), &view.model, view.oracle).first().map(|best| best.value.method_key());
+    if let Some((name, nth)) = listed(state).into_iter().find(|entry| best.as_ref() == Some(&key(state, entry))) {
+        let view = view_mut(state);
+        (view.method, view.nth) = (name, nth);
+    }
 }
 
 /// Draws the method a number of places further down the list.

@@ -81,6 +81,8 @@ pub struct View {
     pub method: String,
     /// Index of its settings, if the spec runs it with several.
     pub nth: usize,
+    /// True if the user chose it; otherwise the best one is drawn once a run has ended.
+    pub picked: bool,
     /// The model that is drawn.
     pub model: String,
     /// The oracle whose judgement is drawn.
@@ -122,6 +124,7 @@ impl View {
             catalog: Catalog::registered(),
             method,
             nth: 0,
+            picked: false,
             model: spec.models.first().cloned().unwrap_or_default(),
             oracle: spec.probe.oracles.first().copied().unwrap_or(OracleKind::Mlp),
             markers: BTreeMap::new(),
@@ -397,6 +400,7 @@ impl Screen for Interventions {
     }
 
     fn refresh(&self, state: &mut State) {
+        methods::draw_best(state);
         let shown = state.place(ID).shown(SLOTS[FIGURES]);
         let (curves, pareto) = (measured::curves_figure(state), measured::pareto_figure(state));
         let (front, map) = (measured::front(state), map::figure(state, shown));
@@ -445,6 +449,7 @@ impl Screen for Interventions {
     fn on_event(&self, state: &mut State, event: &Event) -> Vec<Effect> {
         let Event::Finished { generation, outcome: Outcome::Done, .. } = event else { return Vec::new() };
         let mine = run(state).is_some_and(|job| job.generation == *generation);
+        methods::draw_best(state);
         // Either the question came before the probes that answer it, or it was answered by the first ones and on few examples, or the
         // marker has moved to the best strength by itself.
         let untouched = !view(state).markers.contains_key(&view(state).method);
@@ -462,6 +467,7 @@ fn follow_point(view: &mut View, point: &PointQuestion) {
     view.method = point.method.clone();
     let mut settings = view.spec.methods.iter().filter(|m| m.name == point.method);
     view.nth = settings.position(|m| m.key() == point.key()).unwrap_or(0);
+    view.picked = true;
     view.markers.insert(point.method.clone(), point.value);
     view.example = point.example;
 }

@@ -97,7 +97,7 @@ impl Picker for Methods {
             return Vec::new();
         };
         let view = view_mut(state);
-        (view.method, view.nth) = (id, 0);
+        (view.method, view.nth, view.picked) = (id, 0, true);
         ask_point(state)
     }
 

@@ -137,7 +137,7 @@ impl Setup for InterventionsSetup {
             (METHOD, Value::Choice(Some(at))) => {
                 if let Some((id, nth)) = drawable(state).get(*at).cloned() {
                     let view = view_mut(state);
-                    (view.method, view.nth) = (id, nth);
+                    (view.method, view.nth, view.picked) = (id, nth, true);
                 }
                 return Ok(ask_point(state));
             }
