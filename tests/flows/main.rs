@@ -198,6 +198,19 @@ fn space_selects_models_and_none_at_all_is_refused() {
 }
 
 #[test]
+fn enter_in_a_list_of_ticks_wants_the_entry_too() {
+    let mut h = Harness::finished(120, 40);
+    h.focus(setup::PANE);
+    h.keys("j enter");
+    assert_eq!(h.state.popup_name(), Some("choices"));
+    h.keys("enter");
+    assert_eq!((h.lab().spec.models.join(" "), h.state.popup_name()), ("bert-mini gpt2-mini".into(), None));
+    // What is wanted already stays so.
+    h.keys("enter enter");
+    assert_eq!(h.lab().spec.models, ["bert-mini", "gpt2-mini"]);
+}
+
+#[test]
 fn several_models_run_in_one_spec_and_are_drawn_in_turn() {
     let mut h = Harness::finished(120, 40);
     h.focus(setup::PANE);

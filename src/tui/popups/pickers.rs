@@ -60,16 +60,9 @@ impl Picker for Choices {
     fn take(&self, state: &mut State, entry: usize) -> Vec<Effect> {
         match Self::row(state) {
             Some(row) if matches!(row.kind, Kind::Choice(_)) => setup::set(state, &row, Value::Choice(Some(entry))),
-            Some(row) => {
-                if let (Kind::Marks(names), Value::Marks(on)) = (&row.kind, &row.value)
-                    && let (Some(name), Some(false)) = (names.get(entry), on.get(entry))
-                {
-                    let key = state.keymap.short_label("popup-select");
-                    state.view.toast = Some(format!("{} is not ticked: {key} in the list ticks it", printable(name)));
-                }
-                Vec::new()
-            }
-            None => Vec::new(),
+            // The entry under the cursor is wanted too.
+            Some(row) if self.marks(state) && !ticked(&row, entry) => setup::toggle(state, &row, entry),
+            _ => Vec::new(),
         }
     }
 
@@ -81,6 +74,10 @@ impl Picker for Choices {
     fn mark(&self, state: &mut State, entry: usize) -> Vec<Effect> {
         Self::row(state).map_or(Vec::new(), |row| setup::toggle(state, &row, entry))
     }
+}
+
+fn ticked(row: &Row, entry: usize) -> bool {
+    matches!(&row.value, Value::Marks(on) if on.get(entry) == Some(&true))
 }
 
 /// A run is in progress: what now?
