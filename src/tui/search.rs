@@ -2,6 +2,7 @@
 
 use super::commands::{COMMANDS, Context, Entry};
 use super::state::State;
+use labs::terms::{TERMS, Term};
 
 #[derive(Clone, Copy)]
 pub enum HelpLine {
@@ -53,6 +54,16 @@ pub fn help(state: &State, query: &str) -> Vec<HelpLine> {
         }
     }
     lines
+}
+
+/// The terms that match what is typed, those first that have it in their names; none for an empty query.
+pub fn glossary(query: &str) -> Vec<&'static Term> {
+    let query = query.trim().to_lowercase();
+    let all_in = |text: &str| query.split_whitespace().all(|word| text.to_lowercase().contains(word));
+    let matching = TERMS.iter().filter(|term| !query.is_empty() && all_in(&format!("{} {}", term.name, term.meaning)));
+    let mut found: Vec<&Term> = matching.collect();
+    found.sort_by_key(|term| !all_in(term.name));
+    found
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use super::action::Effect;
 use super::commands::Entry;
 use super::layout::{compute, inside, scrolled};
 use super::panes::block;
-use super::search::{HelpLine, help as help_lines, palette as palette_entries};
+use super::search::{HelpLine, glossary, help as help_lines, palette as palette_entries};
 use super::state::{Popup, State};
 use super::theme::Role;
 use base::text::{fit, pad, width, wrapped};
@@ -188,10 +188,11 @@ pub(crate) fn mark(state: &State, here: bool) -> String {
 
 fn help_text(state: &State, query: &str, room: usize) -> Vec<Line<'static>> {
     let theme = state.theme();
-    let found = help_lines(state, query);
-    if found.is_empty() {
-        return vec![Line::styled("no command matches", theme.style(Role::Dim))];
+    let (found, terms) = (help_lines(state, query), glossary(query));
+    if found.is_empty() && terms.is_empty() {
+        return vec![Line::styled("no command or term matches", theme.style(Role::Dim))];
     }
+    let explained = terms.into_iter().flat_map(|term| pages::explanation(state, term, room));
     let room = room.saturating_sub(KEYS);
     let mut lines = Vec::new();
     for line in found {
@@ -207,6 +208,11 @@ fn help_text(state: &State, query: &str, room: usize) -> Vec<Line<'static>> {
                 }
             }
         }
+    }
+    let mut explained = explained.peekable();
+    if explained.peek().is_some() {
+        lines.push(Line::styled("Terms", theme.style(Role::Title)));
+        lines.extend(explained);
     }
     lines
 }

@@ -99,29 +99,28 @@ impl Page for Glossary {
         "glossary"
     }
 
-    fn title(&self, _: &State) -> String {
-        "Glossary".into()
+    fn title(&self, state: &State) -> String {
+        format!("Glossary ({} searches it)", state.keymap.short_label("help"))
     }
 
     fn lines(&self, state: &State, room: usize) -> Vec<Line<'static>> {
-        let theme = state.theme();
         let own: Vec<&Term> = state.setup().map_or(Vec::new(), |setup| terms::of(setup.lab()).collect());
         let rest = terms::TERMS.iter().filter(|t| !own.contains(t));
-        let line = |term: &Term| {
-            let symbol = if term.symbol.is_empty() { String::new() } else { format!(" ({})", term.symbol) };
-            let mut head = format!("{}{symbol}", term.name);
-            let broken = wrapped(term.meaning, room.saturating_sub(TERM).max(TERM));
-            let part = |part| {
-                let head = pad(&std::mem::take(&mut head), TERM);
-                Line::from(vec![
-                    Span::styled(head, theme.style(Role::Title)),
-                    Span::styled(part, theme.style(Role::Text)),
-                ])
-            };
-            broken.into_iter().map(part).collect::<Vec<_>>()
-        };
-        own.iter().copied().chain(rest).flat_map(line).collect()
+        own.iter().copied().chain(rest).flat_map(|term| explanation(state, term, room)).collect()
     }
+}
+
+/// A term with its symbol, and its meaning beside it.
+pub(crate) fn explanation(state: &State, term: &Term, room: usize) -> Vec<Line<'static>> {
+    let theme = state.theme();
+    let symbol = if term.symbol.is_empty() { String::new() } else { format!(" ({})", term.symbol) };
+    let mut head = format!("{}{symbol}", term.name);
+    let broken = wrapped(term.meaning, room.saturating_sub(TERM).max(TERM));
+    let part = |part| {
+        let head = Span::styled(pad(&std::mem::take(&mut head), TERM), theme.style(Role::Title));
+        Line::from(vec![head, Span::styled(part, theme.style(Role::Text))])
+    };
+    broken.into_iter().map(part).collect()
 }
 
 /// Warnings and messages, newest first.

@@ -164,8 +164,17 @@ fn without_a_measured_number_there_is_no_provenance_to_copy() {
 #[test]
 fn help_and_palette_say_when_nothing_matches() {
     let state = state();
-    assert_eq!(words(&help_text(&state, "zzzz", 60)), ["no command matches"]);
+    assert_eq!(words(&help_text(&state, "zzzz", 60)), ["no command or term matches"]);
     assert_eq!(words(&palette_text(&state, "zzzz", 0)), ["no command matches"]);
+}
+
+#[test]
+fn help_finds_terms_by_their_names_first() {
+    let state = state();
+    let lines = words(&help_text(&state, "selectivity", 100));
+    let terms = lines.iter().position(|line| line == "Terms").unwrap();
+    assert!(lines[terms + 1].starts_with("selectivity (S)"), "{lines:?}");
+    assert!(!words(&help_text(&state, "", 100)).contains(&"Terms".to_owned()), "without a query the help lists keys");
 }
 
 #[test]
