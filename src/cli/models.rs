@@ -1,6 +1,7 @@
 //! `probity models`: the models that can be probed, where they come from, and how exactly they are computed.
 
 mod check;
+mod convert;
 mod pull;
 mod tokens;
 
@@ -60,6 +61,19 @@ pub enum ModelsCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Turn pickled PyTorch weights into safetensors, without running any pickled code.
+    #[command(
+        after_help = "FROM is a folder with pytorch_model.bin (or its shards), or one .bin or .pt file. DIR must not exist.\n\
+        A pickle that names anything but tensors is refused. fairseq's RoBERTa gets the names of transformers.\n\n\
+        Example:\n  probity models convert old/bert -o bert"
+    )]
+    Convert {
+        /// Folder or file with pickled weights.
+        from: PathBuf,
+        /// Folder to create.
+        #[arg(short, long, value_name = "DIR")]
+        out: PathBuf,
+    },
     /// Fetch a model into the hub cache, or bring it up to date.
     #[command(after_help = "Example:\n  probity models pull google/bert_uncased_L-2_H-128_A-2\n\n\
         HF_TOKEN, HF_ENDPOINT, HF_HOME, HF_HUB_CACHE and HF_HUB_OFFLINE are honoured.")]
@@ -102,6 +116,7 @@ pub fn models(command: &ModelsCommand, out: &mut dyn Write) -> Result<(), CliErr
         }
         ModelsCommand::Cache { what } => cache(what.as_ref().unwrap_or(&CacheCommand::Show), out),
         ModelsCommand::Check { dir, device, json } => check::check(dir, device, *json, out),
+        ModelsCommand::Convert { from, out: to } => convert::convert(from, to, out),
         ModelsCommand::Pull { id } => pull::pull(id, out),
         ModelsCommand::Tokens { model, text } => tokens::tokens(model, text, out),
     }

@@ -52,6 +52,16 @@ pub enum ModelError {
         /// The fault and its remedy.
         what: String,
     },
+    /// Pickled weights name a Python object that tensors do not need: reading them would run code.
+    #[error(
+        "{file}: its pickle names {global}, which tensors do not need and which could run code; save the state dict alone"
+    )]
+    PickledCode {
+        /// The pickled file.
+        file: String,
+        /// Module and name of the object.
+        global: String,
+    },
     /// The weights lack a tensor that the architecture needs.
     #[error("{file}: no tensor '{tensor}', which '{family}' needs; the file is incomplete or of another family")]
     MissingTensor {

@@ -245,7 +245,7 @@ fn first_missing(dir: &Path) -> Option<String> {
         let pickled = dir.join("pytorch_model.bin").is_file();
         return (!pickled).then(|| "model.safetensors".into());
     };
-    let names = weights::shards(INDEX, &index).ok()?;
+    let names = weights::shards(INDEX, &index, ".safetensors").ok()?;
     names.into_iter().find(|n| !dir.join(n).is_file())
 }
 

@@ -15,6 +15,7 @@ pub mod batch;
 pub mod builtin;
 pub mod check;
 pub mod chunk;
+pub mod convert;
 pub mod device;
 pub mod dtype;
 pub mod error;

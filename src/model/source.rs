@@ -300,7 +300,7 @@ impl Files {
         }
         if let Some(index) = self.text(INDEX)? {
             let label = dir.join(INDEX).display().to_string();
-            let names = weights::shards(&label, &index)?;
+            let names = weights::shards(&label, &index, ".safetensors")?;
             let paths: Vec<PathBuf> = names.iter().map(|n| dir.join(n)).collect();
             for (name, path) in names.iter().zip(&paths) {
                 if regular(path)?.is_none() {
@@ -331,9 +331,8 @@ pub(super) fn git_lfs_pointer(bytes: &[u8]) -> Option<String> {
 }
 
 /// Advice for a model with pickled weights only.
-pub(super) const PICKLED: &str = "only pytorch_model.bin is there, a pickle, which can run code and is not read; convert \
-    it once: python -c \"from transformers import AutoModelForMaskedLM as M; m = M.from_pretrained('.'); \
-    m.save_pretrained('.')\" (AutoModelForCausalLM for GPT-like models)";
+pub(super) const PICKLED: &str = "only pytorch_model.bin is there, a pickle, which can run code and is not loaded; \
+    `probity models convert FOLDER -o NEW_FOLDER` turns it into safetensors without running any";
 
 /// Windows editors put it in front of UTF-8 text.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();

@@ -18,13 +18,13 @@ use base::text::shortened;
 const LONGEST_HEADER: usize = 100_000_000;
 
 /// The bytes of one weights file.
-enum Bytes {
+pub(super) enum Bytes {
     Mapped(Mmap),
     Held(Cow<'static, [u8]>),
 }
 
 impl Bytes {
-    fn as_slice(&self) -> &[u8] {
+    pub(super) fn as_slice(&self) -> &[u8] {
         match self {
             Bytes::Mapped(m) => m,
             Bytes::Held(b) => b,
@@ -134,11 +134,11 @@ impl Checkpoint {
     }
 }
 
-/// Files of a sharded checkpoint in order of first mention, from the text of `model.safetensors.index.json`.
+/// Files of a sharded checkpoint by name, from the text of its index; they end in `extension`.
 ///
 /// # Errors
 /// [`ModelError::Config`] if the text is not an index, or names a file outside its folder.
-pub fn shards(label: &str, index: &str) -> Result<Vec<String>> {
+pub fn shards(label: &str, index: &str, extension: &str) -> Result<Vec<String>> {
     #[derive(serde::Deserialize)]
     struct Index {
         weight_map: BTreeMap<String, String>,
@@ -150,9 +150,9 @@ pub fn shards(label: &str, index: &str) -> Result<Vec<String>> {
     files.dedup();
     for f in &files {
         let plain = f.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
-        if !plain || f.starts_with('.') || !f.ends_with(".safetensors") {
+        if !plain || f.starts_with('.') || !f.ends_with(extension) {
             return Err(wrong(format!(
-                "shard '{}' is not a plain .safetensors file name; shards lie beside their index",
+                "shard '{}' is not a plain {extension} file name; shards lie beside their index",
                 printable(f)
             )));
         }
@@ -311,13 +311,29 @@ fn check_layout(tensors: &BTreeMap<String, TensorInfo>, data: usize) -> std::res
     Ok(())
 }
 
+/// The front of a safetensors file: its length and its JSON. `aliases` are further names of stored tensors.
+pub(super) fn header(
+    infos: BTreeMap<String, TensorInfo>,
+    aliases: &BTreeMap<String, String>,
+) -> serde_json::Result<Vec<u8>> {
+    let mut metadata = aliases.clone();
+    metadata.insert("format".into(), "pt".into());
+    let mut header = BTreeMap::from([("__metadata__".to_owned(), serde_json::to_value(metadata)?)]);
+    for (name, info) in infos {
+        header.insert(name, serde_json::to_value(info)?);
+    }
+    let mut text = serde_json::to_vec(&header)?;
+    text.resize(text.len().next_multiple_of(8), b' ');
+    Ok([&(text.len() as u64).to_le_bytes()[..], &text].concat())
+}
+
 /// Writes tensors as f16 safetensors: beside first, then renamed, so that nothing half-written is ever seen.
 ///
 /// # Errors
 /// [`ModelError::Io`]; [`ModelError::Weights`] when a value does not fit f16.
 pub(crate) fn write_f16(path: &Path, tensors: &[(String, Array)]) -> Result<()> {
     let wrong = |what| ModelError::Weights { file: label(path), what };
-    let mut header = BTreeMap::new();
+    let mut infos = BTreeMap::new();
     let mut data = Vec::new();
     for (name, array) in tensors {
         let from = data.len();
@@ -329,13 +345,9 @@ pub(crate) fn write_f16(path: &Path, tensors: &[(String, Array)]) -> Result<()> 
             data.extend_from_slice(&half.to_le_bytes());
         }
         let info = TensorInfo { dtype: Dtype::F16, shape: array.shape.clone(), data_offsets: (from, data.len()) };
-        header.insert(name.clone(), serde_json::to_value(info).map_err(|e| wrong(e.to_string()))?);
+        infos.insert(name.clone(), info);
     }
-    header.insert("__metadata__".into(), serde_json::json!({"format": "pt"}));
-    let mut text = serde_json::to_vec(&header).map_err(|e| wrong(e.to_string()))?;
-    text.resize(text.len().next_multiple_of(8), b' ');
-    let mut bytes = (text.len() as u64).to_le_bytes().to_vec();
-    bytes.extend_from_slice(&text);
+    let mut bytes = header(infos, &BTreeMap::new()).map_err(|e| wrong(e.to_string()))?;
     bytes.extend_from_slice(&data);
     write_whole(path, &bytes)
 }
@@ -346,7 +358,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 #[allow(unsafe_code)]
-fn map(path: &Path) -> Result<Bytes> {
+pub(super) fn map(path: &Path) -> Result<Bytes> {
     let file = base::read::open(path).map_err(ModelError::io(path))?;
     if file.metadata().map_err(ModelError::io(path))?.len() == 0 {
         return Ok(Bytes::Held(Cow::Borrowed(&[])));

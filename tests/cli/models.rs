@@ -179,3 +179,23 @@ fn a_pull_without_network_says_so_and_a_cached_model_is_listed() {
     let shown = here(&["models", "show", "org/m"]).output().unwrap();
     assert_eq!(shown.status.code(), Some(0), "{}", text(&shown.stderr));
 }
+
+#[test]
+fn pickled_weights_become_a_folder_or_are_refused_with_the_global() {
+    let probity = Probity::new();
+    let folder = |name: &str| probity.state.path().join(name).display().to_string();
+    let pickled = concat!(env!("CARGO_MANIFEST_DIR"), "/src/model/convert/fixtures/zip.pt");
+    let done = probity.run(&["models", "convert", pickled, "-o", &folder("new")]);
+    let said = text(&done.stdout);
+    assert!(done.status.success() && said.contains("9 tensors") && said.contains("no config.json"), "{said}");
+    assert!(said.contains("decoder.weight is embed.weight: written once"), "{said}");
+    refused(&probity.run(&["models", "convert", pickled, "-o", &folder("new")]), 2, &["already exists"]);
+    let mut bytes = std::fs::read(pickled).unwrap();
+    let name = b"_rebuild_parameter";
+    let at = bytes.windows(name.len()).position(|w| w == name).unwrap();
+    bytes[at] = b'x';
+    std::fs::write(folder("bad.pt"), bytes).unwrap();
+    let said = probity.run(&["models", "convert", &folder("bad.pt"), "-o", &folder("bad")]);
+    refused(&said, 2, &["bad.pt", "torch._utils.xrebuild_parameter"]);
+    assert!(!Path::new(&folder("bad")).exists());
+}

@@ -71,7 +71,7 @@ pub(super) fn fetch(id: &str, revision: &str, settings: &Settings, on: &mut OnTr
     } else if has(INDEX) {
         let path = folder.join(INDEX);
         let index = base::read::text(&path, LARGEST_TEXT).map_err(ModelError::io(&path))?;
-        for shard in weights::shards(&path.display().to_string(), &index)? {
+        for shard in weights::shards(&path.display().to_string(), &index, ".safetensors")? {
             if !has(&shard) {
                 return Err(failed(format!("{INDEX} names {shard}, which the hub does not have")));
             }

@@ -112,12 +112,12 @@ fn written_files_come_back_and_values_beyond_f16_are_refused() {
 #[test]
 fn shards_must_lie_beside_their_index() {
     let index = |file: &str| json!({"weight_map": {"a": file, "b": "m-2.safetensors"}}).to_string();
-    assert_eq!(shards("i", &index("m-1.safetensors")).unwrap(), ["m-1.safetensors", "m-2.safetensors"]);
+    assert_eq!(shards("i", &index("m-1.safetensors"), ".safetensors").unwrap(), ["m-1.safetensors", "m-2.safetensors"]);
     for bad in ["../x.safetensors", "/etc/x.safetensors", "a/b.safetensors", "..", "x.bin", ".safetensors", ""] {
-        assert!(shards("i", &index(bad)).is_err(), "{bad}");
+        assert!(shards("i", &index(bad), ".safetensors").is_err(), "{bad}");
     }
-    assert!(shards("i", "{}").is_err());
-    assert!(shards("i", "{\"weight_map\": {}}").unwrap_err().to_string().contains("no shard"));
+    assert!(shards("i", "{}", ".safetensors").is_err());
+    assert!(shards("i", "{\"weight_map\": {}}", ".safetensors").unwrap_err().to_string().contains("no shard"));
 }
 
 #[test]

@@ -1,0 +1,31 @@
+//! `probity models convert`: pickled weights as safetensors.
+
+use std::io::Write;
+use std::path::Path;
+
+use super::failure;
+use crate::error::CliError;
+use crate::output;
+use base::size;
+use base::text::printable_label;
+
+/// Converts and prints a summary.
+pub(crate) fn convert(from: &Path, to: &Path, out: &mut dyn Write) -> Result<(), CliError> {
+    let done = model::convert::convert(from, to).map_err(failure)?;
+    let mut line = |text: String| output::line(out, &printable_label(&text));
+    line(format!("{}: {} tensors, {}", to.display(), done.tensors, size::show(done.bytes)))?;
+    for (dropped, kept) in &done.shared {
+        line(format!("  {dropped} is {kept}: written once"))?;
+    }
+    if done.fairseq {
+        line("  fairseq's names were replaced; the tokenizer must number tokens as fairseq's dictionary does".into())?;
+    }
+    match &done.copied[..] {
+        [] => {}
+        copied => line(format!("  copied: {}", copied.join(", ")))?,
+    }
+    match done.copied.iter().any(|name| name == "config.json") {
+        true => Ok(()),
+        false => line("  no config.json was there: put it and the tokenizer's files beside the weights".into()),
+    }
+}
