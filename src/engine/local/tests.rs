@@ -1,6 +1,7 @@
 //! The worker end to end, on an untrained model in a temporary folder.
 
 mod given;
+mod lens;
 mod map;
 mod several;
 mod stored;

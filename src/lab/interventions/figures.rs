@@ -4,11 +4,13 @@
 
 mod behaviour;
 mod distance;
+mod lens;
 mod map;
 mod plane;
 
 pub use self::behaviour::behaviour;
 pub use self::distance::distance;
+pub use self::lens::lens;
 pub use self::map::map;
 pub use self::plane::{Rated, pareto};
 
@@ -147,6 +149,7 @@ pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     }
     out.extend(asked.iter().filter_map(|(model, method)| behaviour(results, engine, model, method, None)));
     out.extend(planes.into_iter().filter_map(|(model, oracle)| pareto(results, engine, model, oracle)));
+    out.extend(results.data.iter().filter_map(|d| lens(results, engine, &d.model)));
     for (model, method, oracle) in Map::keys(results) {
         let one = |score: &Score| map(results, engine, (&model, &method, oracle), *score);
         out.extend(Score::ALL.iter().filter_map(one));

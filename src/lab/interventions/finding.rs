@@ -11,6 +11,7 @@ use super::distance::DistanceFinding;
 use super::front::FrontFinding;
 pub use super::kept::{FurtherData, OnFinding};
 use super::key::{CurveKey, MethodKey, Place};
+use super::lens::LensFinding;
 use super::map::{MapFinding, NoMapFinding};
 use super::optimum::End;
 use super::oracle::OracleKind;
@@ -62,6 +63,9 @@ pub enum Kind {
     Map(MapFinding),
     /// Why a row of the map is empty.
     NoMap(NoMapFinding),
+    /// What the model's own head and a linear oracle read from a layer.
+    #[interval]
+    Lens(LensFinding),
 }
 
 /// Data of the run.

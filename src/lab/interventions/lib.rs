@@ -18,6 +18,7 @@ pub mod front;
 pub mod kept;
 pub mod key;
 pub mod leak;
+pub mod lens;
 pub mod looks;
 pub mod map;
 pub mod method;

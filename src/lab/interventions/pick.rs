@@ -1,6 +1,6 @@
 //! The figure that a command line asks for, by name, model, methods and oracle.
 
-use super::figures::{behaviour, curves, distance, drawing, map, pareto};
+use super::figures::{behaviour, curves, distance, drawing, lens, map, pareto};
 use super::key::MethodKey;
 use super::map::Score;
 use super::paper;
@@ -33,6 +33,7 @@ pub const ENTRIES: &[FigureEntry] = &[
     FigureEntry::headline("distance", "How far edited states lie from real ones, by strength of one method."),
     FigureEntry::headline("behaviour", "What the model itself does after one method's edit, by strength."),
     FigureEntry::headline("map", "Reliability of one method by the layer written at and the layer read at."),
+    FigureEntry::headline("lens", "What the model's own head and a linear oracle read from each layer (logit lens)."),
     FigureEntry::further(
         "reliability",
         "C, S and R of one or several methods by strength, with rivals and base lines of a single one.",
@@ -68,6 +69,10 @@ pub fn pick(
             let methods = figure.methods.join(", ");
             format!("{name} shows {methods} under the {} oracle, and the session has no such points", figure.oracle)
         });
+    }
+    if name == "lens" {
+        let drawn = of_model.first().and_then(|c| lens(results, engine, &c.key.model));
+        return drawn.ok_or_else(|| "no logit lens was asked for; a spec asks for it by [lens]".into());
     }
     let judged = narrowed("oracle", detail("oracle"), &of_model, |c| c.key.oracle.to_string())?;
     let Some(first) = judged.first() else { return Err("the session has no points to draw".into()) };

@@ -7,6 +7,7 @@ use super::finding::{
     BehaviourFinding, DataFinding, ExampleFinding, Kind, OptimumFinding, ProbeFinding, ReliabilityFinding,
 };
 use super::key::{CurveKey, MethodKey};
+use super::lens::LensFinding;
 use super::map::{MapFinding, NoMapFinding};
 use super::oracle::OracleKind;
 use super::verdict::{LeakFinding, NoOptimumFinding, RankingFinding, RivalFinding, VersusFinding};
@@ -44,6 +45,9 @@ pub struct Results {
     /// Rows of the map without a strength, with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unmapped: Vec<Tagged<NoMapFinding>>,
+    /// The logit lens by layer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lens: Vec<Tagged<LensFinding>>,
     /// The latest answer to a slider.
     pub point: Option<Point>,
 }
@@ -98,6 +102,7 @@ impl Results {
             }),
             Kind::NoMap(x) => put(&mut self.unmapped, finding, x),
             Kind::Leak(x) => put(&mut self.leaks, finding, x),
+            Kind::Lens(x) => put(&mut self.lens, finding, x),
         }
     }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::map::MapSpec;
 use super::key::MethodKey;
+use super::lens::LensSpec;
 use super::options::Options;
 use super::oracle::OracleKind;
 use super::registry::{find, registry};
@@ -47,6 +48,9 @@ pub struct Spec {
     /// The map of layers, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub map: Option<MapSpec>,
+    /// The logit lens, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lens: Option<LensSpec>,
     /// The interventions, in the order in which they run.
     #[serde(rename = "method", default)]
     pub methods: Vec<MethodSpec>,
@@ -244,6 +248,7 @@ impl LabSpec for Spec {
         refuse.twice("probe.oracles", &self.probe.oracles)?;
         self.interval.check(&refuse)?;
         self.check_methods(&refuse)?;
+        self.lens.as_ref().map_or(Ok(()), |lens| lens.check(&refuse))?;
         self.map.as_ref().map_or(Ok(()), |map| map.check(self, &refuse))
     }
 }

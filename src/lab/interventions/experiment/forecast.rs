@@ -5,12 +5,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::map;
 use super::memory::Counts;
 use super::panel::{MOST_RIVALS, Seat, Which};
 use super::prepare::Bench;
-use super::stages::{MAP, STATES, fit_of, leaks_of, search_of, sweep_of, training_of};
+use super::stages::{LENS, MAP, STATES, fit_of, leaks_of, search_of, sweep_of, training_of};
 use super::training::is_shared;
+use super::{lens, map};
 use crate::Host;
 use crate::InterventionError;
 use crate::assess::assess;
@@ -210,6 +210,7 @@ fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Stages, Stages), Cance
         }
     }
     map::count(bench, store.as_ref(), work.at(MAP), training.at(MAP));
+    lens::count(bench, store.as_ref(), work.at(LENS));
     Ok((work, training))
 }
 

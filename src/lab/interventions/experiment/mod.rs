@@ -8,6 +8,7 @@ mod forecast;
 mod gauge;
 mod given;
 mod leaks;
+mod lens;
 mod map;
 mod memory;
 mod panel;
@@ -208,6 +209,7 @@ impl Run {
         }
         host.stage(format!("{}: all test examples", bench.model.name()), "ex", bench.states_of(bench.test.len()));
         bench.read_rest(host)?;
+        lens::look(bench, host)?;
         let replicates = (2..=self.spec.probe.replicates).map(Which::Replicate);
         let rivals = (1..=bench.rival_count()).map(Which::Rival);
         let list: Vec<Which> = replicates.chain(rivals).collect();

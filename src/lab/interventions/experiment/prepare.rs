@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::gauge::Gauge;
+use super::lens;
 use super::panel::{Panel, Seat, Seated, Which};
 use super::scale::scale;
 use super::training::OracleData;
@@ -118,6 +119,7 @@ fn places(spec: &Spec, layers: usize) -> Result<(Site, Vec<usize>), Problem> {
         let (r#where, hint) = ("map.layers".into(), "name other layers, or leave the map out".into());
         Problem { what, r#where, hint }
     })?;
+    spec.lens.as_ref().map_or(Ok(Vec::new()), |spec| lens::layers(spec, layers))?;
     Ok((Site { layer, oracle_layer }, map))
 }
 

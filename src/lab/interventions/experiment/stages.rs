@@ -1,11 +1,12 @@
 //! Names of the stages of a run, under which the forecast counts their work and the progress finds their seconds: hidden states,
-//! searches for probe settings, trainings, fits and strengths of the methods, probes on what they leave, and the map.
+//! searches for probe settings, trainings, fits and strengths of the methods, probes on what they leave, the map, and the lens.
 
 use super::panel::Seat;
 use crate::key::MethodKey;
 
 pub(crate) const STATES: &str = "states";
 pub(crate) const MAP: &str = "map";
+pub(crate) const LENS: &str = "lens";
 
 pub(crate) fn search_of(seat: Seat) -> String {
     format!("search {seat:?}")

@@ -43,6 +43,7 @@ pub(crate) fn summary(results: &Results, spec: &Spec) -> Vec<String> {
         section(&mut out, DISTANCE_TITLE, &DISTANCE_HEAD, distances(results, &data.model));
         let head = "What fresh probes still find (share of the accuracy above chance that is left)";
         section(&mut out, head, &LEAK_HEAD, leaks(results, &data.model));
+        section(&mut out, LENS_TITLE, &LENS_HEAD, lens(results, &data.model));
         map::lines(&mut out, results, &data.model);
     }
     out
@@ -279,6 +280,24 @@ fn leaks(results: &Results, model: &str) -> Vec<Vec<String>> {
             score(v.chance),
             left(&v.linear),
             left(&v.mlp),
+        ]
+    })
+    .collect()
+}
+
+const LENS_TITLE: &str = "Logit lens: read right from each layer by the model's own head, and by a linear oracle";
+const LENS_HEAD: [&str; 5] = ["layer", "the model's head", "linear oracle", "majority", "n"];
+
+fn lens(results: &Results, model: &str) -> Vec<Vec<String>> {
+    let mine = results.lens.iter().filter(|l| l.model == model);
+    mine.map(|l| {
+        let v = &l.value;
+        vec![
+            format!("{} of {}", v.layer, v.layers),
+            interval(&v.head),
+            interval(&v.oracle),
+            score(v.majority),
+            l.n.to_string(),
         ]
     })
     .collect()

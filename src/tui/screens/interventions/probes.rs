@@ -16,6 +16,7 @@ use base::text::{fit, pad, printable};
 use labs::Tagged;
 use labs::interventions::finding::{ProbeFinding, ProbeRole};
 use labs::interventions::leak::Left;
+use stats::Estimate;
 
 /// From this width on, a probe takes one line.
 const WIDE: u16 = 92;
@@ -145,6 +146,11 @@ fn data(state: &State, room: usize) -> Vec<Line<'static>> {
             left(&v.mlp)
         );
         lines.push(line(text));
+    }
+    for lens in results(state).lens.iter().filter(|l| l.model == view(state).model) {
+        let v = &lens.value;
+        let read = |e: &Estimate| format!("{} {}", percent(e.mean), plus_minus(e.half_width()));
+        lines.push(line(format!(" layer {}: own head {}, linear oracle {}", v.layer, read(&v.head), read(&v.oracle))));
     }
     lines
 }

@@ -1,0 +1,100 @@
+//! The logit lens of a run: at each layer the model's own head, and a linear oracle.
+
+use super::forecast::READ;
+use super::prepare::Bench;
+use super::stages::LENS;
+use crate::Host;
+use crate::continuation::Continuation;
+use crate::finding::Kind;
+use crate::lens::{LensFinding, LensSpec};
+use base::Problem;
+use base::matrix::Matrix;
+use lab::demand::Work;
+use lab::fault::Fault;
+use lab::hidden;
+use lab::host::NoticeLevel;
+use lab::plan::{Roles, training_part};
+use lab::store::Store;
+use probe::logistic::Settings;
+use probe::{Labelled, Logistic};
+use stats::intervals::wilson;
+
+/// Reads every layer that the spec names, if it has a lens.
+pub(crate) fn look(bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> {
+    let Some(spec) = bench.spec.lens.clone() else { return Ok(()) };
+    let name = bench.model.name().to_owned();
+    let notice = |what: String, hint: &str| Problem { what, r#where: name.clone(), hint: hint.into() };
+    if !bench.asks() {
+        let what =
+            "no logit lens: the model has no language model head, or the target is not of two values with word forms";
+        return Ok(host.notice(NoticeLevel::Warning, notice(what.into(), "leave [lens] out"))?);
+    }
+    let depth = bench.model.depth();
+    let layers = layers(&spec, depth)?;
+    let arch = bench.model.arch();
+    // The head of an encoder-decoder belongs to the decoder.
+    let (layers, before): (Vec<usize>, Vec<usize>) =
+        layers.into_iter().partition(|l| arch.after_block(*l).in_decoder() == arch.after_block(depth).in_decoder());
+    if !before.is_empty() {
+        let what =
+            format!("no logit lens at the {} layers of the encoder, whose states its head never reads", before.len());
+        host.notice(NoticeLevel::Info, notice(what, ""))?;
+    }
+    let end = Continuation::new(&bench.model, &bench.stimuli, &bench.test, depth, host)?;
+    host.stage(format!("{name}: logit lens"), "layer", bench.stages.of(LENS));
+    for (i, layer) in layers.iter().enumerate() {
+        one(bench, &end, *layer, host)?;
+        host.progress(i + 1, layers.len());
+    }
+    Ok(())
+}
+
+/// The layers of the lens in a model with `depth` blocks.
+pub(crate) fn layers(spec: &LensSpec, depth: usize) -> Result<Vec<usize>, Problem> {
+    spec.resolve(depth).map_err(|what| {
+        let (r#where, hint) = ("lens.layers".into(), "name other layers, or none for all".into());
+        Problem { what, r#where, hint }
+    })
+}
+
+/// Adds the texts that no layer of the lens has read yet; a unit takes a token up to the spec's own layer.
+pub(crate) fn count(bench: &Bench, store: &dyn Store, work: &mut Work) {
+    let layers = bench.spec.lens.as_ref().and_then(|lens| lens.resolve(bench.model.depth()).ok());
+    let rows: Vec<usize> = bench.test.iter().chain(bench.split.oracle().train()).copied().collect();
+    for layer in layers.into_iter().flatten().filter(|l| *l != bench.site.layer) {
+        let absent = hidden::absent(&bench.model, &bench.stimuli, layer, &rows, store);
+        let tokens: usize = absent.iter().map(|r| bench.stimuli.list[*r].ids.len()).sum();
+        let blocks = layer as f64 / bench.site.layer as f64;
+        work.add(&format!("{READ} {} {}", bench.model.hash(), bench.site.layer), tokens as f64 * blocks);
+    }
+}
+
+fn one(bench: &Bench, end: &Continuation, layer: usize, host: &mut Host<'_>) -> Result<(), Fault> {
+    let states = |rows: &[usize], host: &mut Host<'_>| -> Result<Matrix, Fault> {
+        hidden::hidden(&bench.model, &bench.stimuli, layer, rows, host)
+    };
+    let h = states(&bench.test, host)?;
+    let forms = end.run(&bench.model, &h, &[], host)?.forms.unwrap_or_default();
+    let right = |(l, r): (&[f32; 2], &usize)| {
+        let correct = bench.labels.form[*r];
+        l[correct] > l[1 - correct]
+    };
+    let right = forms.iter().zip(&bench.test).filter(|pair| right(*pair)).count();
+    let (labels, classes) = bench.labels.of(Roles::Target);
+    let labelled =
+        |x: Matrix, rows: &[usize]| Labelled::new(x, rows.iter().map(|r| labels[*r].unwrap_or(0)).collect(), classes);
+    let part = training_part(bench.split.oracle(), &bench.labels, Roles::Target, bench.seed)?;
+    let train = labelled(states(part.train(), host)?, part.train())?;
+    let test = labelled(h, &bench.test)?;
+    let fit = Logistic::fit_plain(&train, &Settings::default(), &mut || host.poll())?;
+    let read = (fit.model.accuracy(&test) * test.len() as f64).round() as u64;
+    let (n, level) = (bench.test.len() as u64, bench.label.level());
+    let body = Kind::Lens(LensFinding {
+        layer,
+        layers: bench.model.depth(),
+        head: wilson(right as u64, n, level),
+        oracle: wilson(read, n, level),
+        majority: test.majority(),
+    });
+    Ok(host.find(bench.label.finding(bench.test.len(), true, host.elapsed(), body))?)
+}

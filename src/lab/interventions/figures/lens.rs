@@ -1,0 +1,40 @@
+//! The logit lens by layer, beside a linear oracle.
+
+use crate::lens::LensFinding;
+use crate::results::Results;
+use figure::layers::{Datum, Line, Rule};
+use figure::{Axis, Figure, Layer, Role};
+use lab::{EngineInfo, Origin, Tagged};
+use model::source::in_print;
+use stats::estimate::Estimate;
+
+/// Share of examples that the model's own head and a linear oracle read right from each layer. None without a lens.
+pub fn lens(results: &Results, engine: Option<&EngineInfo>, model: &str) -> Option<Figure> {
+    let mut points: Vec<&Tagged<LensFinding>> = results.lens.iter().filter(|l| l.model == model).collect();
+    points.sort_by_key(|l| l.value.layer);
+    let first = *points.first()?;
+    let series: [(&str, fn(&LensFinding) -> Estimate); 2] =
+        [("the model's own head (logit lens)", |l| l.head), ("a linear oracle", |l| l.oracle)];
+    let line = |(k, (label, of)): (usize, (&str, fn(&LensFinding) -> Estimate))| {
+        let point = |l: &&Tagged<LensFinding>| {
+            let (x, y) = (l.value.layer as f64, of(&l.value));
+            Datum { x, y: y.mean, band: Some((y.lo, y.hi)), n: l.n.into(), ..Datum::default() }
+        };
+        Layer::Line(Line { label: label.into(), role: Role::nth(k), points: points.iter().map(point).collect() })
+    };
+    let mut layers: Vec<Layer> = series.into_iter().enumerate().map(line).collect();
+    layers.push(Layer::Rule(Rule { at: first.value.majority, upright: false, label: "majority".into() }));
+    let mut origin = Origin::default();
+    origin.add("n", first.n.to_string());
+    origin.results(first, true, "");
+    origin.add("model", model);
+    let short = in_print(model);
+    Some(Figure {
+        name: format!("lens-{short}"),
+        title: format!("Read right from each layer of {short}"),
+        x: Axis::linear("layer"),
+        y: Axis::linear("share of test examples").from_to(0.0, 1.0),
+        layers,
+        provenance: origin.computed_by(engine),
+    })
+}
