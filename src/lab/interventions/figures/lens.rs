@@ -8,14 +8,17 @@ use lab::{EngineInfo, Origin, Tagged};
 use model::source::in_print;
 use stats::estimate::Estimate;
 
+/// A line of the figure.
+type Reading = fn(&LensFinding) -> Estimate;
+
 /// Share of examples that the model's own head and a linear oracle read right from each layer. None without a lens.
 pub fn lens(results: &Results, engine: Option<&EngineInfo>, model: &str) -> Option<Figure> {
     let mut points: Vec<&Tagged<LensFinding>> = results.lens.iter().filter(|l| l.model == model).collect();
     points.sort_by_key(|l| l.value.layer);
     let first = *points.first()?;
-    let series: [(&str, fn(&LensFinding) -> Estimate); 2] =
+    let series: [(&str, Reading); 2] =
         [("the model's own head (logit lens)", |l| l.head), ("a linear oracle", |l| l.oracle)];
-    let line = |(k, (label, of)): (usize, (&str, fn(&LensFinding) -> Estimate))| {
+    let line = |(k, (label, of)): (usize, (&str, Reading))| {
         let point = |l: &&Tagged<LensFinding>| {
             let (x, y) = (l.value.layer as f64, of(&l.value));
             Datum { x, y: y.mean, band: Some((y.lo, y.hi)), n: l.n.into(), ..Datum::default() }
@@ -32,7 +35,7 @@ pub fn lens(results: &Results, engine: Option<&EngineInfo>, model: &str) -> Opti
     Some(Figure {
         name: format!("lens-{short}"),
         title: format!("Read right from each layer of {short}"),
-        x: Axis::linear("layer"),
+        x: Axis::linear("layer").in_whole_numbers(),
         y: Axis::linear("share of test examples").from_to(0.0, 1.0),
         layers,
         provenance: origin.computed_by(engine),
