@@ -41,10 +41,10 @@ pub(crate) fn look(bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> 
         host.notice(NoticeLevel::Info, notice(what, ""))?;
     }
     let end = Continuation::new(&bench.model, &bench.stimuli, &bench.test, depth, host)?;
-    host.stage(format!("{name}: logit lens"), "layer", bench.stages.of(LENS));
-    for (i, layer) in layers.iter().enumerate() {
-        one(bench, &end, *layer, host)?;
-        host.progress(i + 1, layers.len());
+    let seconds = bench.stages.of(LENS) / layers.len().max(1) as f64;
+    for layer in layers {
+        host.stage(format!("{name}: logit lens, layer {layer}"), "ex", seconds);
+        one(bench, &end, layer, host)?;
     }
     Ok(())
 }

@@ -149,8 +149,13 @@ fn data(state: &State, room: usize) -> Vec<Line<'static>> {
     }
     for lens in results(state).lens.iter().filter(|l| l.model == view(state).model) {
         let v = &lens.value;
-        let read = |e: &Estimate| format!("{} {}", percent(e.mean), plus_minus(e.half_width()));
-        lines.push(line(format!(" layer {}: own head {}, linear oracle {}", v.layer, read(&v.head), read(&v.oracle))));
+        let read = |e: &Estimate| format!("{:.1} ±{:.1} %", 100.0 * e.mean, 100.0 * e.half_width());
+        lines.push(line(format!(
+            " lens, layer {}: own head {}, linear oracle {}",
+            v.layer,
+            read(&v.head),
+            read(&v.oracle)
+        )));
     }
     lines
 }
