@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use stats::Estimate;
-use stats::intervals::wilson;
+use stats::intervals::share;
 use stats::rng::{shuffle, stream};
 
 /// Level of the intervals.
@@ -29,9 +29,9 @@ pub struct Shortcut {
 }
 
 impl Shortcut {
-    /// Its accuracy with Wilson's interval, of 95 %.
+    /// Its accuracy with an interval of 95 %.
     pub fn accuracy(&self) -> Estimate {
-        wilson(self.right, self.n, LEVEL)
+        share(self.right, self.n, LEVEL)
     }
 }
 

@@ -32,7 +32,7 @@ use model::families::ConfigFile;
 use model::params::Params;
 use model::source::{Files, ModelSource};
 use model::{Model, Tokenizer, weights};
-use stats::intervals::wilson;
+use stats::intervals::share;
 use stats::rng::{shuffle, stream, unit};
 
 /// Text that a model reads next.
@@ -346,7 +346,7 @@ impl Start {
         let score = |id: &str, what: &str, t: Tally| Score {
             id: id.into(),
             what: what.into(),
-            share: wilson(t.hits, t.n, LEVEL),
+            share: share(t.hits, t.n, LEVEL),
             n: t.n,
         };
         let first = pool(&|r| r.prompts.first().map(|p| p.all()));

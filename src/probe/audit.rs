@@ -4,7 +4,7 @@ use super::data::Labelled;
 use base::matrix::{Dense, argmax};
 use serde::{Deserialize, Serialize};
 use stats::Estimate;
-use stats::intervals::wilson;
+use stats::intervals::share;
 
 /// Bins of the calibration error: 15 of equal width on the confidence axis, as is usual since Guo et al. (2017).
 pub(crate) const CALIBRATION_BINS: usize = 15;
@@ -25,7 +25,7 @@ pub struct ClassCount {
 pub struct Audit {
     /// Number of examples.
     pub n: usize,
-    /// Accuracy with its Wilson interval.
+    /// Accuracy with the interval of a share.
     pub accuracy: Estimate,
     /// Mean of the accuracies on each class that occurs.
     pub balanced_accuracy: f64,
@@ -55,7 +55,7 @@ pub fn audit(probabilities: &Dense<f64>, data: &Labelled, level: f64) -> Audit {
         classes.iter().filter(|c| c.examples > 0).map(|c| c.correct as f64 / c.examples as f64).collect();
     Audit {
         n: data.len(),
-        accuracy: wilson(correct as u64, data.len() as u64, level),
+        accuracy: share(correct as u64, data.len() as u64, level),
         balanced_accuracy: shares.iter().sum::<f64>() / shares.len() as f64,
         majority: data.majority(),
         calibration_error: calibration_error(probabilities, data.y()),

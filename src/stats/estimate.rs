@@ -30,12 +30,6 @@ impl Estimate {
         Self { mean, lo: mean, hi: mean }
     }
 
-    /// The same with all that there may be as its interval where it is of a single unit: of one unit a bootstrap draws the same
-    /// again and again, which would look like certainty.
-    pub fn unless_single(self, units: usize, (least, most): (f64, f64)) -> Self {
-        if units == 1 { Self { lo: least, hi: most, ..self } } else { self }
-    }
-
     /// Half the width of the interval.
     pub fn half_width(&self) -> f64 {
         (self.hi - self.lo) / 2.0
@@ -45,13 +39,6 @@ impl Estimate {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_single_unit_says_nothing_of_another() {
-        let of = |n| Estimate::exact(0.25).unless_single(n, (0.0, 1.0));
-        assert_eq!(of(1), Estimate { mean: 0.25, lo: 0.0, hi: 1.0 });
-        assert_eq!(of(2), Estimate::exact(0.25));
-    }
 
     /// A score that nothing is known of was written as null and made its line unreadable.
     #[test]

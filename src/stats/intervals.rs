@@ -1,7 +1,7 @@
 //! Intervals for a proportion. Each needs `n >= 1`, `successes <= n` and a level in (0, 1); otherwise the ends are NaN.
 
 use super::estimate::Estimate;
-use super::special::{beta_quantile, normal_quantile};
+use super::special::{beta_cdf, beta_quantile, normal_quantile};
 
 /// Proportion, size and normal quantile, or NaNs where the question makes no sense.
 fn parts(successes: u64, n: u64, level: f64) -> (f64, f64, f64) {
@@ -15,7 +15,7 @@ fn within_unit(mean: f64, lo: f64, hi: f64) -> Estimate {
     Estimate { mean, lo: lo.clamp(0.0, 1.0), hi: hi.clamp(0.0, 1.0) }
 }
 
-/// Wilson's score interval (1927): the default of the program for accuracies, sound also near 0 and 1.
+/// Wilson's score interval (1927).
 pub fn wilson(successes: u64, n: u64, level: f64) -> Estimate {
     let (p, n, z) = parts(successes, n, level);
     let z2 = z * z;
@@ -23,6 +23,32 @@ pub fn wilson(successes: u64, n: u64, level: f64) -> Estimate {
     let half = z / (1.0 + z2 / n) * (p * (1.0 - p) / n + z2 / (4.0 * n * n)).sqrt();
     // At 0 and at n the proportion is an end of the interval; rounding must not put it outside.
     within_unit(p, (centre - half).min(p), (centre + half).max(p))
+}
+
+/// Successes or failures below which a share has the exact interval: with fewer, Wilson's covers as little as .84 at the level .95.
+const FEW: u64 = 5;
+
+/// A share with the interval that the program shows: Wilson's, and Clopper and Pearson's with few successes or failures.
+pub fn share(successes: u64, n: u64, level: f64) -> Estimate {
+    let few = successes.min(n.saturating_sub(successes)) < FEW;
+    if few { clopper_pearson(successes, n, level) } else { wilson(successes, n, level) }
+}
+
+/// The largest of several shares that add up to 1, drawn in `most` of `n` draws. The upper end is Clopper and Pearson's. The lower end
+/// allows for the choice of the largest: at most `1 / p` shares reach `p`, and one of size `p` is drawn `most` times or more with
+/// probability `f(p)`, so that one of all shares is with at most `f(p) / p`.
+pub fn largest_share(most: u64, n: u64, level: f64) -> Estimate {
+    let exact = clopper_pearson(most, n, level);
+    if exact.mean.is_nan() {
+        return exact;
+    }
+    let (a, b) = (most as f64, (n - most) as f64 + 1.0);
+    let (mut lo, mut hi) = (0.0, exact.lo);
+    for _ in 0..60 {
+        let p = 0.5 * (lo + hi);
+        if beta_cdf(p, a, b) < 0.5 * (1.0 - level) * p { lo = p } else { hi = p }
+    }
+    Estimate { lo, ..exact }
 }
 
 /// Clopper and Pearson's exact interval (1934).
@@ -77,7 +103,7 @@ mod tests {
 
     #[test]
     fn nonsense_is_nan() {
-        for f in [wilson, clopper_pearson, normal, agresti_coull, jeffreys] {
+        for f in [wilson, clopper_pearson, normal, agresti_coull, jeffreys, largest_share] {
             assert!(f(0, 0, 0.95).lo.is_nan() && f(3, 2, 0.95).hi.is_nan() && f(1, 2, 1.0).lo.is_nan());
         }
     }
@@ -92,11 +118,31 @@ mod tests {
         }
     }
 
+    /// At a true share of 1 in 20, Wilson's interval covers .917: it misses three successes, whose lower end is .0524.
+    #[test]
+    fn few_successes_have_the_exact_interval() {
+        assert!(wilson(3, 20, 0.95).lo > 0.05 && share(3, 20, 0.95).lo < 0.05 && share(17, 20, 0.95).hi > 0.95);
+        assert_eq!(share(5, 20, 0.95), wilson(5, 20, 0.95));
+        assert_eq!(share(4, 8, 0.95), clopper_pearson(4, 8, 0.95));
+        assert!(share(3, 2, 0.95).lo.is_nan());
+    }
+
+    /// Of four equal shares the largest count is well above a quarter: its own interval forgets that it was chosen.
+    #[test]
+    fn the_largest_of_equal_shares_is_chosen_for_its_luck() {
+        let (own, chosen) = (clopper_pearson(281, 1_000, 0.95), largest_share(281, 1_000, 0.95));
+        assert!(own.lo > 0.25 && chosen.lo < 0.25 && chosen.hi == own.hi, "{own:?} {chosen:?}");
+        let p = chosen.lo;
+        assert!((beta_cdf(p, 281.0, 720.0) / p - 0.025).abs() < 1e-9);
+        assert_eq!(largest_share(1, 1_000, 0.95).lo, 0.0);
+        assert!(largest_share(1_000, 1_000, 0.95).lo > 0.99 && largest_share(0, 0, 0.95).lo.is_nan());
+    }
+
     proptest! {
         #[test]
-        fn intervals_hold_the_proportion(n in 1u64..5_000, share in 0.0f64..=1.0, level in 0.5f64..0.999) {
-            let k = (share * n as f64) as u64;
-            for f in [wilson, clopper_pearson, normal] {
+        fn intervals_hold_the_proportion(n in 1u64..5_000, part in 0.0f64..=1.0, level in 0.5f64..0.999) {
+            let k = (part * n as f64) as u64;
+            for f in [wilson, clopper_pearson, normal, share] {
                 let e = f(k, n, level);
                 prop_assert!(e.lo <= e.mean + 1e-12 && e.mean <= e.hi + 1e-12 && e.lo >= 0.0 && e.hi <= 1.0);
             }

@@ -35,6 +35,17 @@ fn folders_are_compared_task_by_task_and_pooled() {
     assert!(pooled["p"].as_f64().unwrap() < 0.001 && pooled["tasks"] == 12);
     let told = text(&probity.run(&["compare", &a, &b]).stdout);
     assert!(told.contains("task11") && told.contains("macro (mean of the tasks' differences"), "{told}");
+    // The lab marks it on its screen.
+    let doubt = "with 12 tasks as clusters, a 95 % interval covers the truth less often than it says (simulated: .906";
+    assert!(told.contains(&format!("micro: {doubt}")), "{told}");
+    let of = |key: &str| all.iter().find(|v| v["pooled"] == key).unwrap()["doubt"].as_str();
+    assert!(of("micro").is_some_and(|text| text.starts_with(doubt)) && of("macro").is_none(), "{all:?}");
+    for end in ["md", "csv"] {
+        let report = format!("{a}.{end}");
+        assert!(probity.run(&["compare", &a, &b, "--report", &report]).status.success());
+        let written = std::fs::read_to_string(&report).unwrap();
+        assert_eq!(written.matches(doubt).count(), 1, "{written}");
+    }
     let one = text(&probity.run(&["compare", &a, &b, "--summary"]).stdout);
     assert!(
         one.lines().count() == 1 && one.contains("a against b: mean over tasks +5.4 [") && one.contains("12 tasks"),
@@ -73,7 +84,7 @@ fn few_tasks_are_taken_as_fixed() {
     let report = format!("{a}.csv");
     assert!(run(&a, &b, &["--report", &report]).status.success());
     let rows = std::fs::read_to_string(&report).unwrap();
-    assert!(rows.contains("(macro),,80,,,0.05,,,,,,,,\n"), "{rows}");
+    assert!(rows.contains("(macro),,80,,,0.05,,,,,,,,,\n"), "{rows}");
     let all = json_lines(&run(&a, &b, &["--json"]).stdout);
     let of = |kind: &str| all.iter().find(|v| v["pooled"] == kind).unwrap();
     assert!(of("macro")["difference"]["lo"].is_null() && of("micro")["holm_p"].is_null(), "{all:?}");

@@ -20,8 +20,8 @@ use probe::covariance::{column_means, roots, shrink_covariance};
 use probe::subspace::SvdError;
 use probe::{Dense, Matrix};
 use stats::Estimate;
-use stats::bootstrap::Resamples;
 use stats::estimate::number_or_null;
+use stats::paired::mean_within;
 
 /// Real states that changed ones are held against, at most: evenly spaced among those that there are.
 pub(crate) const REAL_STATES: usize = 2_048;
@@ -137,7 +137,7 @@ impl Distances {
 }
 
 /// Distances of one method's states at one strength from real ones. `n` of the finding is the examples that were
-/// measured; intervals are by bootstrap over them. One training of the method.
+/// measured; intervals are by Student's t over them. One training of the method.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct DistanceFinding {
     /// Method in the registry.
@@ -196,9 +196,7 @@ impl Unchanged {
 /// Measured distances and what they are compared with: the means with their intervals, the unchanged means, the number
 /// of real states.
 #[derive(Debug, Clone, Copy)]
-pub struct Held<'a> {
-    /// Resamples of the measured examples.
-    pub resamples: &'a Resamples,
+pub struct Held {
     /// Level of the intervals.
     pub level: f64,
     /// The same examples, unchanged.
@@ -208,11 +206,8 @@ pub struct Held<'a> {
 
 impl DistanceFinding {
     /// The finding of one strength.
-    ///
-    /// # Panics
-    /// If the resamples are of other examples.
-    pub fn of(key: &MethodKey, place: (usize, &str, f64), d: &Distances, held: &Held<'_>) -> Self {
-        let mean = |v: &[f64]| held.resamples.mean(v, held.level);
+    pub fn of(key: &MethodKey, place: (usize, &str, f64), d: &Distances, held: &Held) -> Self {
+        let mean = |v: &[f64]| mean_within(v, (0.0, f64::INFINITY), held.level);
         let (layer, parameter, value) = place;
         Self {
             method: key.name.clone(),
@@ -318,8 +313,7 @@ mod tests {
         sum.add(&one(1.0), 0.5);
         sum.add(&one(4.0), 0.5);
         assert_eq!((sum.nearest.clone(), sum.len()), (vec![2.5], 1));
-        let resamples = Resamples::new(1, 10, 1);
-        let held = Held { resamples: &resamples, level: 0.95, before: Unchanged::of(&one(0.5)), real_states: 7 };
+        let held = Held { level: 0.95, before: Unchanged::of(&one(0.5)), real_states: 7 };
         let found = DistanceFinding::of(&MethodKey::named("pgd"), (4, "epsilon", 0.1), &sum, &held);
         let names: Vec<(&str, f64)> = found.relative().iter().map(|(name, e)| (*name, e.mean)).collect();
         assert_eq!(names, [("nearest", 5.0), ("Mahalanobis", 5.0), ("norm", 1.0)]);

@@ -125,7 +125,7 @@ pub struct ProbeFinding {
     /// Layer whose hidden states it reads.
     #[id]
     pub layer: usize,
-    /// Test accuracy with its Wilson interval.
+    /// Test accuracy with the interval of a share.
     pub accuracy: Estimate,
     /// Share of the most frequent class.
     pub majority: f64,

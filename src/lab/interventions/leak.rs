@@ -12,7 +12,7 @@ use probe::logistic::Settings;
 use probe::split::Role;
 use probe::train::{MOST_STEPS, Recipe};
 use probe::{Job, Labelled, Logistic, ProbeError, TrainingData, train_all};
-use stats::intervals::wilson;
+use stats::intervals::share;
 use stats::{Estimate, Purpose};
 
 /// Accuracy of one kind of fresh probe.
@@ -71,7 +71,7 @@ pub fn leak<R: Role>(
     }
     let (chance, n) = (after.1.majority(), after.1.len());
     let left = |right: &[usize]| {
-        let [before, after] = [right[0], right[1]].map(|right| wilson(right as u64, n as u64, level));
+        let [before, after] = [right[0], right[1]].map(|right| share(right as u64, n as u64, level));
         let above = before.mean - chance;
         let share = |accuracy: f64| (accuracy - chance) / above;
         let share =

@@ -3,14 +3,13 @@
 use super::finding::ComparisonFinding;
 use super::results::Results;
 use super::spec::Spec;
-use super::summary::{exaggerated, none_enough, often, p_value, points, seen, too_few, unbounded};
+use super::summary::{exaggerated, few_values, none_enough, often, p_value, points, seen, too_few, unbounded};
 use super::systems::FEWEST_TASKS;
-use super::tasks::{PooledFinding, TaskFinding, TaskVerdict};
+use super::tasks::{PooledFinding, TaskFinding, TaskVerdict, few_clusters};
 use base::numbers::score;
 use base::text::last_part;
 use corpus::probing::PROBING;
 use figure::layers::grouped;
-use lab::answer::few;
 use lab::compared::Number;
 use lab::{Answer, Tagged};
 use stats::Estimate;
@@ -39,27 +38,23 @@ pub(crate) fn question(spec: &Spec) -> String {
 fn items(spec: &Spec) -> &'static str {
     if spec.of_files() { "items" } else { "test sentences" }
 }
-/// Items from which the mean of a skewed metric holds its level.
-const ENOUGH: usize = 100;
 
 /// The answer of a run so far.
 pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
-    let Some(c) = results.comparison() else { return Answer::new(over_tasks(results), Vec::new()) };
+    let Some(c) = results.comparison() else { return Answer::new(over_tasks(results), clusters(results)) };
     let mut says = vec![verdict(c, results.alpha(), items(spec))];
     says.extend(needed(results, c, items(spec)));
     if let Some((n, bound)) = results.recommended() {
         says.push(format!("Training sentences needed by the {bound} bound: {}.", grouped(n as usize)));
     }
     let mut doubts: Vec<String> = results.collapsed().map_or(Vec::new(), <[String]>::to_vec);
-    doubts.extend(few(c.n, ENOUGH, items(spec), ".894 with 10, skewed").filter(|_| !c.value.is_share()));
+    doubts.extend(few_values(&c.value, c.n, items(spec)));
     doubts.extend(too_few(c));
     doubts.extend(results.needed().and_then(|r| unbounded(&c.value, &r.value.n_test)));
     doubts.extend(results.at_hand().and_then(|p| exaggerated(p.value.type_m, p.value.type_s)));
     Answer::new(says, doubts)
 }
 
-/// Tasks from which the mean over items, with tasks as clusters, holds its level where their sizes differ much.
-const ENOUGH_TASKS: usize = 40;
 /// Sentences on pairs of systems.
 const PAIRS: usize = 3;
 
@@ -94,6 +89,12 @@ fn over_pairs(results: &Results) -> Vec<String> {
     says
 }
 
+/// The doubt about the mean over items with tasks as clusters, where it has an interval.
+fn clusters(results: &Results) -> Vec<String> {
+    let shown = results.pooled.iter().find(|t| t.value.over == "micro" && t.value.p.is_some());
+    shown.and_then(|t| few_clusters(t.value.tasks)).into_iter().collect()
+}
+
 /// The answer for two folders: the difference over their tasks, and the verdicts on these.
 pub(crate) fn over_tasks(results: &Results) -> Vec<String> {
     if results.pairs().len() > 1 {
@@ -125,9 +126,6 @@ pub(crate) fn over_tasks(results: &Results) -> Vec<String> {
             let over = match v.over.as_str() {
                 "macro" => "Mean over tasks",
                 "fixed" => "Mean over the items of these tasks",
-                _ if v.tasks < ENOUGH_TASKS => {
-                    "Mean over items, tasks as clusters (of unequal tasks the interval covers less: .91 with 10)"
-                }
                 _ => "Mean over items, tasks as clusters",
             };
             let d = v.difference;

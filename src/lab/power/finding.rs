@@ -448,7 +448,7 @@ pub struct BaselineFinding {
     /// Training examples.
     #[id]
     pub at_n: u64,
-    /// Its accuracy, with Wilson's interval.
+    /// Its accuracy, with the interval of a share.
     pub accuracy: Estimate,
 }
 

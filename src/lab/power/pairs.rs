@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::tally::Tally;
 use corpus::results::Results;
 use stats::estimate::Estimate;
-use stats::intervals::wilson;
+use stats::intervals::share;
 use stats::joint::Units;
 use stats::paired::{Differences, Shift, Table};
 
@@ -121,7 +121,7 @@ impl Pairs {
         Differences { sums: take(&units.sums), sizes: take(&units.sizes) }
     }
 
-    /// Mean of a side with its interval: Wilson's for one run on independent items, Student's t otherwise. For a single
+    /// Mean of a side with its interval: that of a share for one run on independent items, Student's t otherwise. For a single
     /// item the interval is the whole range of accuracies.
     pub fn accuracy(&self, first: bool, level: f64) -> Estimate {
         if let Some((scaled, unit)) = self.scaled() {
@@ -131,7 +131,7 @@ impl Pairs {
         }
         let side = if first { &self.a } else { &self.b };
         if let ([run], None, true) = (side.as_slice(), &self.clusters, self.is_binary()) {
-            return wilson(run.iter().sum::<f64>() as u64, run.len() as u64, level);
+            return share(run.iter().sum::<f64>() as u64, run.len() as u64, level);
         }
         let shift = self.side(first).shift();
         let (least, most) = if self.is_binary() { (0.0, 1.0) } else { (f64::MIN, f64::MAX) };

@@ -9,6 +9,7 @@ use base::numbers::{percent, probability, score};
 use base::text::{printable_label, printable_message, section};
 use figure::layers::grouped;
 use lab::Tagged;
+use lab::answer::few;
 use stats::Estimate;
 use stats::mcnemar::Test;
 
@@ -108,6 +109,14 @@ pub fn evidence(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
         text += "; the interval is by another method than the p-value, which decides";
     }
     text
+}
+
+/// Items from which the mean of a skewed metric holds its level.
+const ENOUGH: usize = 100;
+
+/// The doubt about the interval of a metric of any value over `n` units with this name.
+pub fn few_values(c: &ComparisonFinding, n: usize, units: &str) -> Option<String> {
+    few(n, ENOUGH, units, ".894 with 10 very skewed values, .927 with 50").filter(|_| !c.is_share())
 }
 
 /// The limits of an interval over units that are all alike, or of a test with too few items on which the sides differ.

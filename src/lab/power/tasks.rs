@@ -1,6 +1,7 @@
 //! Findings about whole folders of results: tasks, pooled differences, and the items that changed.
 
 use lab::Columns;
+use lab::answer::few;
 use serde::{Deserialize, Serialize};
 
 use super::finding::amount;
@@ -90,6 +91,14 @@ pub struct PooledFinding {
     /// That p-value adjusted by Holm over all pairs of systems. Absent for two systems, and for the mean that does not decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holm_p: Option<f64>,
+}
+
+/// Tasks from which the mean over items, with tasks as clusters, holds its level where their sizes differ much.
+const ENOUGH_TASKS: usize = 60;
+
+/// The doubt about the interval of a mean over items with this number of tasks as clusters.
+pub fn few_clusters(tasks: usize) -> Option<String> {
+    few(tasks, ENOUGH_TASKS, "tasks as clusters", ".906 with 10 of 20 to 400 items, .925 with 20")
 }
 
 /// An item on which the sides differ.

@@ -134,7 +134,7 @@ pub struct RelationFinding {
     pub candidates: Option<Candidates>,
 }
 
-/// A model's score under one prompt, original mentions. Intervals: Wilson's for P@1 and P@k, bootstrap over instances for MRR.
+/// A model's score under one prompt, original mentions. Intervals: those of shares for P@1 and P@k, Student's t over instances for MRR.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct PromptScoreFinding {
     /// Identifier of the relation.
@@ -158,7 +158,7 @@ pub struct PromptScoreFinding {
     pub mrr: Estimate,
 }
 
-/// Spread of a model's score on a relation over prompts. Intervals by bootstrap over instances.
+/// Spread of a model's score on a relation over prompts. Intervals from limits that hold for all prompts at once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct PromptPreferenceFinding {
     /// Identifier of the relation.
@@ -235,7 +235,7 @@ pub struct VerbalizationFinding {
     /// Identifier of the relation.
     #[id]
     pub relation: String,
-    /// Share of the kept instances with one answer under all mentions (Wilson); none if none is kept.
+    /// Share of the kept instances with one answer under all mentions; none if none is kept.
     pub stability: Option<Estimate>,
     /// Instances with two or more mentions.
     pub kept: usize,
@@ -246,7 +246,7 @@ pub struct VerbalizationFinding {
     pub candidates: Option<Candidates>,
 }
 
-/// The score averaged over prompts and mentions. Interval by bootstrap over instances.
+/// The score averaged over prompts and mentions. Interval by Student's t over instances.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct AdjustedFinding {
     /// Identifier of the relation.
@@ -271,8 +271,8 @@ pub struct RankConsistencyFinding {
     /// `original`, `random` or `adjusted`.
     #[id]
     pub regime: Regime,
-    /// Share of the most frequent place (of the most frequent order). Wilson's interval over the draws: it says how exactly
-    /// the draws give it, not how it would be with other relations. Exact where every draw was counted.
+    /// Share of the most frequent place (of the most frequent order). Interval of the largest of several shares, over the draws:
+    /// it says how exactly the draws give it, not how it would be with other relations. Exact where every draw was counted.
     pub consistency: Estimate,
     /// Number of draws.
     pub draws: u64,
@@ -320,7 +320,7 @@ pub struct RankCurveFinding {
     pub candidates: Option<Candidates>,
 }
 
-/// The gap of two models split. `n` is the number of instances; the intervals are by bootstrap over relations.
+/// The gap of two models split. `n` is the number of instances; the intervals are by Student's t over relations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct LedgerFinding {
     /// First model.
@@ -346,7 +346,7 @@ pub struct DisparityFinding {
     /// Share of sentences that state facts; `None` for the original model.
     #[id]
     pub gamma: Option<f64>,
-    /// P@1 over all facts: first prompt, usual name, the token with the largest logit (Wilson).
+    /// P@1 over all facts: first prompt, usual name, the token with the largest logit.
     pub p_at_1: Estimate,
     /// Steps of training.
     pub steps: usize,

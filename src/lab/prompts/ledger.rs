@@ -12,9 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::adjust::Weights;
 use super::answers::Answers;
 use super::preference::{DIFFERENCE, SHARE};
-use base::matrix::Matrix;
-use stats::bootstrap::{Resamples, interval};
 use stats::estimate::Estimate;
+use stats::paired::Differences;
 
 /// Mean and variances of the gap on one relation, or over all.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -146,7 +145,7 @@ pub fn parts(a: &Answers, b: &Answers, weights: &Weights, shared: bool) -> Optio
     })
 }
 
-/// The ledger of two models, with intervals by bootstrap over relations.
+/// The ledger of two models, with intervals over relations.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Columns)]
 pub struct Ledger {
     /// The adjusted gap, first model minus second.
@@ -169,35 +168,36 @@ pub struct Ledger {
     pub prompt_unbiased_share: Option<Estimate>,
 }
 
-/// Parts over relations with their intervals. `resamples` are over relations, of which a single one leaves the intervals all that
-/// there may be. None without relations.
-///
-/// # Panics
-/// If the resamples are of another number of relations.
-pub fn ledger(relations: &[Parts], resamples: &Resamples, level: f64) -> Option<Ledger> {
+/// Parts over relations with their intervals by Student's t over relations; those of shares are linearised. A single relation leaves
+/// the intervals all that there may be. None without relations.
+pub fn ledger(relations: &[Parts], level: f64) -> Option<Ledger> {
     if relations.is_empty() {
         return None;
     }
     let whole = Parts::over(relations);
-    let r = relations.len();
-    // Less their means, sums in single precision lose nothing to the size of the numbers.
-    let centre: [f64; 6] = std::array::from_fn(|c| mean(relations.iter().map(|p| p.list()[c])));
-    let columns = Matrix::from_fn(r, 6, |i, c| (relations[i].list()[c] - centre[c]) as f32);
-    let drawn: Vec<Parts> = resamples.block_sums(&columns, &[(0..r).collect()], |_, sums| {
-        let mut list: [f64; 6] = std::array::from_fn(|c| (f64::from(sums[c]) / r as f64 + centre[c]) / r as f64);
-        list[0] *= r as f64;
-        Parts::of(list)
-    });
-    let within = |ends: (f64, f64), pick: &dyn Fn(&Parts) -> f64| {
-        let values = drawn.iter().map(pick).filter(|v| !v.is_nan()).collect();
-        interval(pick(&whole), values, level).unless_single(r, ends)
+    let r = relations.len() as f64;
+    let over = |mean: f64, (least, most): (f64, f64), sums: Vec<f64>, sizes: Vec<f64>| {
+        let e = Differences { sums, sizes }.interval(level);
+        // `max` and `min` take the limit where a single relation leaves no end.
+        Estimate { mean, lo: e.lo.max(least), hi: e.hi.min(most) }
+    };
+    let within = |limits: (f64, f64), pick: &dyn Fn(&Parts) -> f64| {
+        over(pick(&whole), limits, relations.iter().map(|p| pick(p) / r).collect(), vec![1.0; relations.len()])
     };
     // The variance of what lies between -1 and 1 is at most 1.
     let of = |pick: &dyn Fn(&Parts) -> f64| within(SHARE, pick);
-    let share =
-        |pick: &dyn Fn(&Parts) -> f64| (whole.total() > 0.0).then(|| of(&|p: &Parts| pick(p).max(0.0) / p.total()));
+    let share = |pick: &dyn Fn(&Parts) -> f64| {
+        let [sums, totals] = [pick, &Parts::total].map(|pick| relations.iter().map(pick).collect());
+        let total = whole.total();
+        (total > 0.0).then(|| over(pick(&whole).max(0.0) / total, SHARE, sums, totals))
+    };
     Some(Ledger {
-        model_itself: within(DIFFERENCE, &|p| p.model_itself),
+        model_itself: over(
+            whole.model_itself,
+            DIFFERENCE,
+            relations.iter().map(|p| p.model_itself).collect(),
+            vec![1.0; relations.len()],
+        ),
         total: of(&Parts::total),
         prompt: of(&|p| p.prompt),
         mention: of(&|p| p.mention),
@@ -208,6 +208,10 @@ pub fn ledger(relations: &[Parts], resamples: &Resamples, level: f64) -> Option<
         prompt_unbiased_share: share(&|p| p.prompt_unbiased),
     })
 }
+
+/// What to doubt of the intervals of the parts and shares, which depend on a few relations where prompts matter much.
+pub const DOUBT: &str = "where prompts matter much more on some relations than on others, 95 % intervals of the parts cover the truth \
+less often than they say (simulated: about .82 with 5 relations, .83 with 10, .89 with 39)";
 
 impl Ledger {
     /// The gap of two models in words.

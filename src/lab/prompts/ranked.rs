@@ -2,7 +2,7 @@
 
 use super::consistency::{Draws, Panel, Regime, Tally};
 use stats::estimate::Estimate;
-use stats::intervals::wilson;
+use stats::intervals::largest_share;
 
 /// Draws up to which all are counted in place of some.
 pub const COUNTED: usize = 20_000;
@@ -21,8 +21,8 @@ pub struct Ranked {
 }
 
 impl Panel {
-    /// Rank consistency under each regime: over all draws where they are few, else over as many as wanted, with Wilson's
-    /// interval.
+    /// Rank consistency under each regime: over all draws where they are few, else over as many as wanted, with the interval
+    /// of the largest of several shares.
     pub fn ranked(&self, draws: &Draws, level: f64) -> [Ranked; 3] {
         let mut drawn = [(); 3].map(|()| Tally::new(self.models()));
         for places in self.draw(draws, 0..draws.count) {
@@ -34,7 +34,7 @@ impl Panel {
             let (exact, tally) = (all.is_some(), all.unwrap_or(drawn));
             let share = |most: u64| match exact {
                 true => Estimate::exact(most as f64 / tally.draws as f64),
-                false => wilson(most, tally.draws, level),
+                false => largest_share(most, tally.draws, level),
             };
             let models = (0..self.models()).map(|k| share(tally.most(k))).collect();
             let whole = share(tally.order().0);

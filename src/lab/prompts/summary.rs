@@ -3,6 +3,7 @@
 use super::candidates::Candidates;
 use super::consistency::Regime;
 use super::finding::{ModelNote, RankConsistencyFinding};
+use super::ledger::DOUBT;
 use super::results::Results;
 use super::spec::Spec;
 use base::text::{printable_label, section};
@@ -57,6 +58,7 @@ pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
         out.push(printable_label(&line));
     }
     section(&mut out, "Ledgers: variance of the gap under one draw", &LEDGER_HEAD, ledgers(results));
+    out.extend((!results.ledgers.is_empty()).then(|| DOUBT.to_owned()));
     section(&mut out, "Further pretraining", &DISPARITY_HEAD, disparity(results));
     out
 }

@@ -10,15 +10,12 @@ use serde::{Deserialize, Serialize};
 use super::finding::{Sample, SentenceFinding};
 use base::text::shortened;
 use stats::estimate::Estimate;
-use stats::rng::{below, stream};
+use stats::paired::{Differences, mean_within};
 
 /// Highest score of sufficiency; the lowest is 1.
 pub const MOST_SUFFICIENT: u8 = 3;
 /// Highest score of compactness; the lowest is 1.
 pub const MOST_COMPACT: u8 = 4;
-
-/// Resamples behind an interval of [`Agreement`].
-const RESAMPLES: usize = 1000;
 
 /// Marks of one annotator in one sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -248,11 +245,11 @@ impl Marks {
     }
 }
 
-/// Agreement of two annotators on the sentences that both have annotated; intervals are of a bootstrap over sentences.
+/// Agreement of two annotators on the sentences that both have annotated; intervals are by Student's t over sentences.
 ///
 /// # Errors
 /// A sentence that says why nothing can be compared.
-pub fn agreement(a: &[Annotation], b: &[Annotation], seed: u64, level: f64) -> Result<Agreement, String> {
+pub fn agreement(a: &[Annotation], b: &[Annotation], level: f64) -> Result<Agreement, String> {
     let second: BTreeMap<String, &Annotation> = b.iter().map(|x| (x.sentence(), x)).collect();
     let first: BTreeMap<String, &Annotation> = a.iter().map(|x| (x.sentence(), x)).collect();
     let shared: Vec<(&Annotation, &Annotation)> =
@@ -268,11 +265,6 @@ pub fn agreement(a: &[Annotation], b: &[Annotation], seed: u64, level: f64) -> R
         return Err(format!("no sentence is in both with the same words ({differing} have other words)"));
     }
     let marks: Vec<Marks> = same.iter().map(|(a, b)| Marks::new(a, b)).collect();
-    let all: Vec<usize> = (0..marks.len()).collect();
-    let mut rng = stream(seed, "annotators");
-    let n = u32::try_from(marks.len()).unwrap_or(u32::MAX);
-    let drawn: Vec<Vec<usize>> =
-        (0..RESAMPLES).map(|_| (0..n).map(|_| below(&mut rng, n) as usize).collect()).collect();
     let scores = |of: fn(&Annotation) -> Option<u8>| {
         let pairs: Vec<(u8, u8)> = same.iter().filter_map(|(a, b)| Some((of(a)?, of(b)?))).collect();
         (kappa_of(&pairs), pairs.len())
@@ -284,11 +276,8 @@ pub fn agreement(a: &[Annotation], b: &[Annotation], seed: u64, level: f64) -> R
         differing,
         words: table.iter().sum(),
         alike: (table[0] + table[3]) as f64 / table.iter().sum::<usize>().max(1) as f64,
-        kappa: estimate(&all, &drawn, level, |rows| kappa(&rows.iter().map(|r| marks[*r]).collect::<Vec<_>>())),
-        token_f1: estimate(&all, &drawn, level, |rows| {
-            Some(rows.iter().map(|r| marks[*r].f1()).sum::<f64>() / rows.len() as f64)
-        })
-        .unwrap_or(Estimate::exact(f64::NAN)),
+        kappa: kappa_of_sentences(&marks, level),
+        token_f1: mean_within(&marks.iter().map(|m| m.f1()).collect::<Vec<_>>(), (0.0, 1.0), level),
         sufficiency: scores(|a| a.sufficiency),
         compactness: scores(|a| a.compactness),
     })
@@ -298,9 +287,9 @@ fn add(sum: [usize; 4], m: &Marks) -> [usize; 4] {
     [sum[0] + m.both, sum[1] + m.first, sum[2] + m.second, sum[3] + m.neither]
 }
 
-/// Cohen's kappa of marks: (observed − chance) / (1 − chance).
-fn kappa(marks: &[Marks]) -> Option<f64> {
-    let [both, first, second, neither] = marks.iter().fold([0; 4], add).map(|x| x as f64);
+/// Cohen's kappa of words that both, only the first, only the second and neither mark: (observed − chance) / (1 − chance).
+fn kappa(table: [usize; 4]) -> Option<f64> {
+    let [both, first, second, neither] = table.map(|x| x as f64);
     let n = both + first + second + neither;
     let chance = ((both + first) * (both + second) + (neither + first) * (neither + second)) / (n * n);
     let alike = (both + neither) / n;
@@ -320,17 +309,18 @@ fn kappa_of(pairs: &[(u8, u8)]) -> Option<f64> {
     (n > 0.0 && chance < 1.0).then(|| (alike - chance) / (1.0 - chance))
 }
 
-/// A number over all rows with the percentile interval of its resamples; resamples in which it is not defined are left out.
-fn estimate(all: &[usize], drawn: &[Vec<usize>], level: f64, of: impl Fn(&[usize]) -> Option<f64>) -> Option<Estimate> {
-    let mean = of(all)?;
-    let mut values: Vec<f64> = drawn.iter().filter_map(|rows| of(rows)).collect();
-    values.sort_by(f64::total_cmp);
-    let at = |share: f64| {
-        let last = values.len().saturating_sub(1) as f64;
-        values.get((share * last).round() as usize).copied().unwrap_or(mean)
-    };
-    let tail = (1.0 - level) / 2.0;
-    Some(Estimate { mean, lo: at(tail), hi: at(1.0 - tail) })
+/// Kappa with Student's t over sentences, each left out in turn.
+fn kappa_of_sentences(marks: &[Marks], level: f64) -> Option<Estimate> {
+    let (table, n) = (marks.iter().fold([0; 4], add), marks.len() as f64);
+    let mean = kappa(table)?;
+    let others = marks.iter().filter_map(|m| {
+        let own = add([0; 4], m);
+        kappa(std::array::from_fn(|c| table[c] - own[c]))
+    });
+    let values = others.map(|other| n * mean - (n - 1.0) * other).collect();
+    let half = Differences::of_items(values).interval(level).half_width();
+    // `max` and `min` take the limit where one sentence leaves no end.
+    Some(Estimate { mean, lo: (mean - half).max(-1.0), hi: (mean + half).min(1.0) })
 }
 
 #[cfg(test)]
@@ -418,16 +408,16 @@ mod tests {
         let words: Vec<String> = (0..11).map(|k| format!("w{k}")).collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let of = |gold: &[usize]| vec![Annotation::of(&sentence("1", &words, 10, gold))];
-        let found = agreement(&of(&[0, 1, 2]), &of(&[0, 1, 3]), 0, 0.95).unwrap();
+        let found = agreement(&of(&[0, 1, 2]), &of(&[0, 1, 3]), 0.95).unwrap();
         assert!((found.kappa.unwrap().mean - 0.22 / 0.42).abs() < 1e-12, "{found:?}");
         assert!((found.token_f1.mean - 2.0 / 3.0).abs() < 1e-12);
         assert_eq!((found.words, found.sentences, found.alone), (10, 1, (0, 0)));
         assert!((found.alike - 0.8).abs() < 1e-12);
-        let alike = agreement(&of(&[4]), &of(&[4]), 0, 0.95).unwrap();
+        let alike = agreement(&of(&[4]), &of(&[4]), 0.95).unwrap();
         assert_eq!((alike.kappa.unwrap().mean, alike.token_f1.mean), (1.0, 1.0));
-        let empty = agreement(&of(&[]), &of(&[]), 0, 0.95).unwrap();
+        let empty = agreement(&of(&[]), &of(&[]), 0.95).unwrap();
         assert_eq!((empty.kappa, empty.token_f1.mean), (None, 1.0));
-        let apart = agreement(&of(&[0, 1, 2, 3, 4]), &of(&[5, 6, 7, 8, 9]), 0, 0.95).unwrap();
+        let apart = agreement(&of(&[0, 1, 2, 3, 4]), &of(&[5, 6, 7, 8, 9]), 0.95).unwrap();
         assert_eq!((apart.kappa.unwrap().mean, apart.token_f1.mean), (-1.0, 0.0));
     }
 
@@ -438,11 +428,11 @@ mod tests {
         (a.sufficiency, b.sufficiency) = (Some(1), Some(2));
         let first = [a, marked("2", &[]), marked("3", &[])];
         let second = [b, other, marked("4", &[]), marked("5", &[])];
-        let found = agreement(&first, &second, 0, 0.95).unwrap();
+        let found = agreement(&first, &second, 0.95).unwrap();
         assert_eq!((found.sentences, found.alone, found.differing), (1, (1, 2), 1));
         assert_eq!(found.sufficiency, (Some(0.0), 1), "one pair, never alike, chance 0");
         assert_eq!(found.compactness, (None, 0));
-        assert!(agreement(&first, &second[1..], 0, 0.95).unwrap_err().contains("1 have other words"));
+        assert!(agreement(&first, &second[1..], 0.95).unwrap_err().contains("1 have other words"));
         let f1 = found.token_f1;
         assert!(f1.lo <= f1.mean && f1.mean <= f1.hi);
     }

@@ -324,7 +324,7 @@ pub struct InterpretabilityFinding {
     pub pairs: usize,
     /// Partners that should have been asked and could not be.
     pub missing: usize,
-    /// Originals: the clusters of the bootstrap.
+    /// Originals, over which the intervals are.
     pub originals: usize,
     /// Rows of integrated gradients that miss the tolerance.
     pub incomplete: usize,

@@ -6,7 +6,7 @@ use probity::lab::compared::{Number, common};
 use probity::lab::prompts::answers::{Answers, Shape};
 use probity::lab::prompts::preference::{bounded, honest};
 use probity::stats::Estimate;
-use probity::stats::intervals::{clopper_pearson, wilson};
+use probity::stats::intervals::share;
 use probity::stats::paired::{Differences, Shift, Table, difference, mean_within};
 use probity::stats::rng::{stream, unit};
 use probity::stats::strata::{Strata, Stratum};
@@ -16,7 +16,7 @@ const LEVEL: f64 = 0.95;
 const RUNS: usize = 4_000;
 
 /// How often an interval held its truth, with its mean half-width.
-fn row(name: &str, n: usize, truth: f64, mut draw: impl FnMut() -> Estimate) {
+pub(crate) fn row(name: &str, n: usize, truth: f64, mut draw: impl FnMut() -> Estimate) {
     let (mut held, mut width) = (0, 0.0);
     for _ in 0..RUNS {
         let e = draw();
@@ -136,9 +136,9 @@ fn runs() {
         for n in [5, 10, 50, 200] {
             let mut small = 0;
             row(&format!("difference of two runs, {p} and {q}"), n, q - p, || {
-                let mut number = |share: f64| {
-                    let hits = (0..n).filter(|_| unit(&mut rng) < share).count() as u64;
-                    let value = wilson(hits, n as u64, LEVEL);
+                let mut number = |p: f64| {
+                    let hits = (0..n).filter(|_| unit(&mut rng) < p).count() as u64;
+                    let value = share(hits, n as u64, LEVEL);
                     Number { name: String::new(), value, n, level: LEVEL, unit: (1.0, "") }
                 };
                 let both = common((&[number(p)], &[]), (&[number(q)], &[])).remove(0);
@@ -154,12 +154,10 @@ fn runs() {
 
 fn shares() {
     let mut rng = stream(1, "shares");
-    for p in [0.05, 0.5] {
+    for p in [0.001, 0.005, 0.01, 0.05, 0.5] {
         for n in [20, 100, 1_000] {
             let mut hits = || (0..n).filter(|_| unit(&mut rng) < p).count() as u64;
-            row("share, Wilson", n, p, || wilson(hits(), n as u64, LEVEL));
-            let mut hits = || (0..n).filter(|_| unit(&mut rng) < p).count() as u64;
-            row("share, Clopper-Pearson", n, p, || clopper_pearson(hits(), n as u64, LEVEL));
+            row("share", n, p, || share(hits(), n as u64, LEVEL));
         }
     }
     for (a, b) in [(0.0, 0.03), (0.05, 0.1), (0.28, 0.3)] {

@@ -16,9 +16,9 @@ use base::text::{printable_label, section};
 use figure::layers::grouped;
 use labs::power::compare::Terms;
 use labs::power::finding::ComparisonFinding;
-use labs::power::summary::{p_value, points, span_of};
+use labs::power::summary::{few_values, p_value, points, span_of};
 use labs::power::systems::{FEWEST_TASKS, Mean, Pooled, System, TaskComparison, Versus, matrix};
-use labs::power::tasks::TaskVerdict;
+use labs::power::tasks::{TaskVerdict, few_clusters};
 use stats::Estimate;
 
 /// Options of comparing and showing systems.
@@ -47,6 +47,8 @@ struct TaskLine<'a> {
     verdict: TaskVerdict,
     #[serde(flatten)]
     comparison: &'a ComparisonFinding,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    doubt: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -60,6 +62,8 @@ struct PooledLine<'a> {
     p: Option<f64>,
     /// Over the systems, of the mean that speaks for the whole.
     holm_p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    doubt: Option<String>,
 }
 
 /// An estimate that may lack an interval.
@@ -76,6 +80,8 @@ pub(super) struct PooledRow {
     pub found: Pooled,
     pub ends: Option<(f64, f64)>,
     pub holm_p: Option<f64>,
+    /// Why the interval covers less than it says.
+    pub doubt: Option<String>,
 }
 
 pub(super) fn pooled_rows(versus: &Versus) -> Vec<PooledRow> {
@@ -84,9 +90,15 @@ pub(super) fn pooled_rows(versus: &Versus) -> Vec<PooledRow> {
         let found = found?;
         let speaks = versus.overall().is_some_and(|(mean, _)| mean.key() == name);
         let ends = found.p.map(|_| (found.difference.lo, found.difference.hi));
-        Some(PooledRow { name, found, ends, holm_p: Some(versus.holm_p).filter(|_| speaks) })
+        let doubt = ends.filter(|_| name == "micro").and_then(|_| few_clusters(found.tasks));
+        Some(PooledRow { name, found, ends, holm_p: Some(versus.holm_p).filter(|_| speaks), doubt })
     };
     all.into_iter().filter_map(row).collect()
+}
+
+/// Why the interval of a task covers less than it says.
+pub(super) fn doubt(t: &TaskComparison) -> Option<String> {
+    few_values(&t.finding, t.n, "items")
 }
 
 /// Compares and prints.
@@ -187,14 +199,15 @@ fn json(all: &[Versus], asked: &Asked<'_>, out: &mut dyn Write) -> Result<(), Cl
                 mean_b: t.means[1],
                 verdict: t.verdict(asked.alpha),
                 comparison: &t.finding,
+                doubt: doubt(t),
             };
             output::json(out, &line)?;
         }
-        for PooledRow { name: pooled, found, ends, holm_p } in pooled_rows(versus) {
+        for PooledRow { name: pooled, found, ends, holm_p, doubt } in pooled_rows(versus) {
             let Pooled { tasks, n, difference, p } = found;
             let difference = Span { mean: difference.mean, lo: ends.map(|e| e.0), hi: ends.map(|e| e.1) };
             let (a, b) = (versus.a.as_str(), versus.b.as_str());
-            output::json(out, &PooledLine { pooled, a, b, tasks, n, difference, p, holm_p })?;
+            output::json(out, &PooledLine { pooled, a, b, tasks, n, difference, p, holm_p, doubt })?;
         }
     }
     Ok(())
@@ -263,6 +276,9 @@ pub(super) fn pooled(versus: &Versus, asked: &Asked<'_>) -> Vec<String> {
             }
         });
     }
+    lines.extend(pooled_rows(versus).into_iter().filter_map(|row| row.doubt).map(|text| format!("micro: {text}")));
+    let doubts = versus.tasks.iter().filter_map(|t| Some((t.n, printable_label(&t.task), doubt(t)?)));
+    lines.extend(doubts.min().map(|(_, task, text)| format!("{task}: {text}")));
     if let Some((mean, _)) = versus.overall().filter(|(mean, _)| *mean != Mean::Task) {
         lines.push(format!("--summary and --fail-if use the {}", mean.name()));
     }

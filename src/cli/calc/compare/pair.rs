@@ -21,7 +21,7 @@ use labs::power::finding::{ComparisonFinding, Open};
 use labs::power::pairs::{Matched, matched};
 use labs::power::pilot::Pilot;
 use labs::power::summary::{
-    equivalent, evidence, exaggerated, lead, none_enough, p_value, seen, span, too_few, unbounded,
+    equivalent, evidence, exaggerated, few_values, lead, none_enough, p_value, seen, span, too_few, unbounded,
 };
 use labs::results::Tagged;
 use stats::Estimate;
@@ -38,10 +38,13 @@ struct Answer<'f> {
     matched: usize,
     unmatched_a: usize,
     unmatched_b: usize,
-    /// Mean of each side: Wilson's interval if items are independent.
+    /// Mean of each side, with the interval of a share if items are independent and right or wrong.
     accuracy_a: Estimate,
     accuracy_b: Estimate,
     outlook: Option<Outlook>,
+    /// Why the interval covers less than it says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    doubt: Option<String>,
 }
 
 /// Power and required n for a further comparison, as the items predict them.
@@ -216,6 +219,7 @@ impl Compared<'_> {
         let (matched, unmatched_a, unmatched_b) = (found.pairs.n(), found.unmatched_a, found.unmatched_b);
         let [accuracy_a, accuracy_b] = [true, false].map(|first| found.pairs.accuracy(first, level));
         let answer = Answer {
+            doubt: few_values(&finding, matched, "items"),
             comparison: finding,
             filter: Some(filter).filter(|f| *f != NO_FILTER),
             level,
@@ -274,7 +278,7 @@ fn tell(
     let (lead, evidence) = (lead(&tagged, aim.level), evidence(&tagged, aim.level));
     output::line(out, &format!("{lead} at {}; {evidence} ({})", level_text(level), c.test))?;
     output::line(out, &sides(found, c, level))?;
-    if let Some(text) = too_few(&tagged) {
+    for text in [few_values(c, n, "items"), too_few(&tagged)].into_iter().flatten() {
         output::line(out, &text)?;
     }
     if let Some(text) = table(c) {

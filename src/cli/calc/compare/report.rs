@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use super::many::{Asked, MATRIX, PooledRow, cells, head, matrix_rows, pooled, pooled_rows, summary};
+use super::many::{Asked, MATRIX, PooledRow, cells, doubt, head, matrix_rows, pooled, pooled_rows, summary};
 use crate::error::CliError;
 use base::files::Whole;
 use base::text::printable_label;
@@ -63,7 +63,7 @@ fn csv(all: &[Versus], asked: &Asked<'_>) -> String {
         if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
     };
     let mut out = String::from(
-        "a,b,task,metric,n,mean_a,mean_b,difference,lo,hi,p,holm_p,equivalence_p,verdict,unmatched_a,unmatched_b\n",
+        "a,b,task,metric,n,mean_a,mean_b,difference,lo,hi,p,holm_p,equivalence_p,verdict,unmatched_a,unmatched_b,doubt\n",
     );
     for versus in all {
         for t in &versus.tasks {
@@ -71,7 +71,7 @@ fn csv(all: &[Versus], asked: &Asked<'_>) -> String {
             let d = c.difference;
             let names = [&versus.a, &versus.b, &t.task, &c.metric].map(|name| quoted(name)).join(",");
             out += &format!(
-                "{names},{},{},{},{},{},{},{},{},{},{},{},{}\n",
+                "{names},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
                 t.n,
                 t.means[0],
                 t.means[1],
@@ -83,20 +83,22 @@ fn csv(all: &[Versus], asked: &Asked<'_>) -> String {
                 c.equivalence_p,
                 t.verdict(asked.alpha).name(),
                 t.unmatched_a,
-                t.unmatched_b
+                t.unmatched_b,
+                quoted(&doubt(t).unwrap_or_default())
             );
         }
         let optional = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
-        for PooledRow { name, found, ends, holm_p } in pooled_rows(versus) {
+        for PooledRow { name, found, ends, holm_p, doubt } in pooled_rows(versus) {
             let names = [&versus.a, &versus.b].map(|name| quoted(name)).join(",");
             out += &format!(
-                "{names},({name}),,{},,,{},{},{},{},{},,,,\n",
+                "{names},({name}),,{},,,{},{},{},{},{},,,,,{}\n",
                 found.n,
                 found.difference.mean,
                 optional(ends.map(|e| e.0)),
                 optional(ends.map(|e| e.1)),
                 optional(found.p),
-                optional(holm_p)
+                optional(holm_p),
+                quoted(&doubt.unwrap_or_default())
             );
         }
     }

@@ -16,14 +16,14 @@ use probe::audit::{Audit, audit};
 use probe::grid::Standing;
 use probe::train::EPOCH;
 use stats::Estimate;
-use stats::intervals::wilson;
+use stats::intervals::share;
 
 /// Audits every probe on the test examples that have been read.
 pub(crate) fn audit_probes(bench: &Bench, is_final: bool, host: &mut Host<'_>) -> Result<(), Fault> {
     for seat in &bench.seats {
         let Some((data, audits)) = audits(bench, *seat)? else { continue };
         let mean = |of: &dyn Fn(&Audit) -> f64| audits.iter().map(of).sum::<f64>() / audits.len() as f64;
-        let accuracy = wilson_of(mean(&|a| a.accuracy.mean), data.len(), bench.label.level());
+        let accuracy = share_of_trainings(mean(&|a| a.accuracy.mean), data.len(), bench.label.level());
         let (majority, calibration) = (audits[0].majority, mean(&|a| a.calibration_error));
         let (role, oracle, layer) = match seat {
             Seat::Oracle(kind, _) => (ProbeRole::Oracle, Some(*kind), bench.site.oracle_layer),
@@ -55,14 +55,14 @@ pub(crate) fn audit_probes(bench: &Bench, is_final: bool, host: &mut Host<'_>) -
     Ok(())
 }
 
-/// Wilson's interval of a mean over trainings: between whole numbers of answers, the outer ends of the intervals on
+/// Interval of a mean share over trainings: between whole numbers of answers, the outer ends of the intervals on
 /// either side.
-fn wilson_of(share: f64, n: usize, level: f64) -> Estimate {
-    let count = share * n as f64;
+fn share_of_trainings(mean: f64, n: usize, level: f64) -> Estimate {
+    let count = mean * n as f64;
     // A mean of whole numbers may miss a whole number by rounding.
     let (below, above) = ((count + 1e-9).floor() as u64, (count - 1e-9).ceil() as u64);
     let n = n as u64;
-    Estimate { mean: share, lo: wilson(below.min(n), n, level).lo, hi: wilson(above.min(n), n, level).hi }
+    Estimate { mean, lo: share(below.min(n), n, level).lo, hi: share(above.min(n), n, level).hi }
 }
 
 /// The test examples that a probe is audited on, and the audit of each training.

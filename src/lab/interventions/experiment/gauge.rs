@@ -37,15 +37,9 @@ impl Bench {
     }
 
     /// The distances measured at one strength, with their n; `None` if nothing was measured.
-    pub(crate) fn distance(&mut self, named: &Named, value: f64, d: &Distances) -> Option<(Kind, usize)> {
+    pub(crate) fn distance(&self, named: &Named, value: f64, d: &Distances) -> Option<(Kind, usize)> {
         let gauge = self.gauge.clone().filter(|_| !d.is_empty())?;
-        let resamples = self.resamples(d.len());
-        let held = Held {
-            resamples: &resamples,
-            level: self.label.level(),
-            before: gauge.unchanged,
-            real_states: gauge.meter.count(),
-        };
+        let held = Held { level: self.label.level(), before: gauge.unchanged, real_states: gauge.meter.count() };
         let place = (self.site.layer, named.method.parameter().name, value);
         Some((Kind::Distance(DistanceFinding::of(&named.key, place, d, &held)), d.len()))
     }

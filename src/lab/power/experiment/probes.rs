@@ -27,7 +27,7 @@ use probe::epochs::{Chosen, best_of, recipes};
 use probe::mlp::Mlp;
 use probe::train::Recipe;
 use stats::Purpose;
-use stats::intervals::wilson;
+use stats::intervals::share;
 use stats::rng::{shuffle, stream};
 
 /// One side at work.
@@ -337,7 +337,7 @@ fn surface(
     let test: Vec<(&str, usize)> = drawn.parts[2].iter().map(of).collect();
     let side = spec.is_apart().then(|| if first { "a" } else { "b" }.to_owned());
     for found in shortcuts(&train, &test, sentences.classes) {
-        let accuracy = wilson(found.right, found.n, spec.interval.level);
+        let accuracy = share(found.right, found.n, spec.interval.level);
         let (name, side) = (found.name.into(), side.clone());
         let finding = BaselineFinding { name, side, at_n: train.len() as u64, accuracy };
         host.find(reporter.finding(test.len(), true, host.elapsed(), Kind::Baseline(finding)))?;

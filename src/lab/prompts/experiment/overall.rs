@@ -12,9 +12,8 @@ use crate::ranked::COUNTED;
 use base::Problem;
 use lab::fault::Fault;
 use lab::host::NoticeLevel;
-use stats::bootstrap::Resamples;
 use stats::estimate::Estimate;
-use stats::intervals::wilson;
+use stats::intervals::{largest_share, share};
 use stats::paired::mean_within;
 
 /// Draws behind a look in the meantime.
@@ -119,7 +118,7 @@ fn ranks(bench: &Bench, gathered: &Gathered, host: &mut Host<'_>) -> Result<(), 
         let most: u64 = (0..panel.models()).map(|k| tally.most(k)).sum();
         let found = RankCurveFinding {
             prompts,
-            consistency: wilson(tally.order().0, tally.draws, bench.spec.interval.level),
+            consistency: largest_share(tally.order().0, tally.draws, bench.spec.interval.level),
             mean_place: most as f64 / (tally.draws * panel.models() as u64) as f64,
             histograms: (0..panel.models()).map(|k| tally.histogram(k, draws.ties)).collect(),
             draws: tally.draws,
@@ -147,7 +146,7 @@ fn tell_ranks(
         let level = bench.spec.interval.level;
         let share = |most: u64| match exact {
             true => Estimate::exact(most as f64 / tally.draws as f64),
-            false => wilson(most, tally.draws, level),
+            false => largest_share(most, tally.draws, level),
         };
         let base = RankConsistencyFinding {
             regime,
@@ -209,7 +208,7 @@ fn summaries(bench: &Bench, gathered: &Gathered, host: &mut Host<'_>) -> Result<
         over_in_all += over;
         let found = PreferenceSummaryFinding {
             relations,
-            over_10: wilson(over as u64, relations as u64, level),
+            over_10: share(over as u64, relations as u64, level),
             relations_over_10: over,
             mean_worst: mean(SHARE, |s| Some(s.over.worst)),
             mean_best: mean(SHARE, |s| Some(s.over.best)),
@@ -230,7 +229,7 @@ fn summaries(bench: &Bench, gathered: &Gathered, host: &mut Host<'_>) -> Result<
     let all = relations * bench.members.len();
     let found = PreferenceSummaryFinding {
         relations,
-        over_10: wilson(over_in_all as u64, all as u64, level),
+        over_10: share(over_in_all as u64, all as u64, level),
         relations_over_10: over_in_all,
         mean_worst: None,
         mean_best: None,
@@ -240,7 +239,7 @@ fn summaries(bench: &Bench, gathered: &Gathered, host: &mut Host<'_>) -> Result<
         mean_gap_held_out: None,
         mean_gap_by_chance: None,
         mean_stability: None,
-        unstable: Some(wilson(unstable as u64, relations as u64, level)),
+        unstable: Some(share(unstable as u64, relations as u64, level)),
         unstable_relations: Some(unstable),
         candidates: bench.candidates(),
     };
@@ -253,9 +252,8 @@ fn ledgers(bench: &Bench, gathered: &Gathered, host: &mut Host<'_>) -> Result<()
     if relations == 0 {
         return Ok(());
     }
-    let resamples = Resamples::new(relations, bench.spec.interval.resamples, bench.spec.seed);
     for ((a, b), list) in pairs(bench.members.len()).into_iter().zip(&gathered.parts) {
-        let Some(parts) = ledger(list, &resamples, bench.spec.interval.level) else { continue };
+        let Some(parts) = ledger(list, bench.spec.interval.level) else { continue };
         let (a, b) = (&bench.members[a], &bench.members[b]);
         let found = LedgerFinding {
             a: a.name.clone(),

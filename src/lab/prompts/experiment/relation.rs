@@ -22,7 +22,7 @@ use lab::fault::{Fault, problem};
 use lab::host::NoticeLevel;
 use model::Model;
 use stats::estimate::Estimate;
-use stats::intervals::wilson;
+use stats::intervals::share;
 
 /// Kind of question for a model.
 fn asked(model: &Model) -> &'static str {
@@ -170,8 +170,8 @@ pub(crate) fn score(
         prompt: prompt.to_owned(),
         prompt_index: index,
         candidates: bench.spec.query.candidates,
-        p_at_1: wilson(right.iter().filter(|r| **r).count() as u64, n, level),
-        p_at_k: wilson(ranks.iter().filter(|r| among(r)).count() as u64, n, level),
+        p_at_1: share(right.iter().filter(|r| **r).count() as u64, n, level),
+        p_at_k: share(ranks.iter().filter(|r| among(r)).count() as u64, n, level),
         k,
         mrr: mean_of_shares(&reciprocal, level),
     }
@@ -219,7 +219,7 @@ fn report_model(
     }
     let most = bench.spec.data.mentions;
     let stable = stability(answers, 0, most);
-    let share = (stable.kept > 0).then(|| wilson(stable.stable, stable.kept, level));
+    let share = (stable.kept > 0).then(|| share(stable.stable, stable.kept, level));
     let kept = stable.kept as usize;
     let found = VerbalizationFinding {
         relation: id.to_owned(),

@@ -17,7 +17,7 @@ use lab::fault::Fault;
 use model::Model;
 use model::chunk::TOKENS_PER_BATCH;
 use stats::Estimate;
-use stats::intervals::wilson;
+use stats::intervals::share;
 
 /// Inputs of a slice of work; they are spread over the run, because lengths differ.
 const SLICE: usize = 6;
@@ -175,7 +175,7 @@ impl Doubled {
     }
 
     fn share(&self) -> Estimate {
-        wilson(self.rough as u64, self.rows as u64, LEVEL)
+        share(self.rough as u64, self.rows as u64, LEVEL)
     }
 
     fn text(&self) -> String {

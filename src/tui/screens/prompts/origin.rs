@@ -11,15 +11,18 @@ use labs::Tagged;
 use labs::prompts::candidates::Candidates;
 use labs::prompts::consistency::Regime;
 use labs::prompts::finding::{LeftOut, RelationFinding};
+use labs::prompts::ledger::DOUBT;
 use labs::prompts::summary::{consistency as consistency_of, interval};
 use stats::estimate::Estimate;
 
 /// Words and objects that are listed of what is left out.
 const SHOWN: usize = 24;
 /// Method of the intervals.
-const INSTANCES_WILSON: &str = "P@1 and P@k Wilson's over the instances, MRR by bootstrap over them";
-const OVER_INSTANCES: &str = "bootstrap over the instances of the relation; of the gap by chance, where such gaps lie";
-const OVER_RELATIONS: &str = "bootstrap over relations";
+const OF_SHARES: &str = "Wilson's over the instances, exact where fewer than 5 are right or wrong; MRR by Student's t";
+const OVER_INSTANCES: &str = "limits that hold for all prompts at once; of the gap by chance, where such gaps lie";
+/// Of rank consistency.
+const OVER_DRAWS: &str = "exact, over the draws, for a share chosen as the largest";
+const OVER_RELATIONS: &str = "Student's t over relations";
 
 /// Provenance of the focused pane's numbers.
 pub(crate) fn origin(state: &State) -> Option<Origin> {
@@ -127,7 +130,7 @@ fn scores(state: &State) -> Option<Origin> {
         let text = format!("P@1 {}, P@{} {}, MRR {}", interval(v.p_at_1), v.k, interval(v.p_at_k), interval(v.mrr));
         lines.push((key(model), text));
     }
-    let mut origin = of(state, format!("{id}, `{prompt}`, in per cent"), first?, INSTANCES_WILSON);
+    let mut origin = of(state, format!("{id}, `{prompt}`, in per cent"), first?, OF_SHARES);
     origin.entries.splice(0..0, lines);
     Some(origin)
 }
@@ -158,6 +161,7 @@ fn of_ledger(state: &State) -> Option<Origin> {
     let lines = [
         ("by prompt".into(), format!("{} % of the variance", share(p.prompt_share))),
         ("corrected for chance".into(), format!("{} %", share(p.prompt_unbiased_share))),
+        ("doubt".into(), DOUBT.to_owned()),
         ("relations".into(), v.relations.to_string()),
     ];
     origin.entries.splice(0..0, lines);
@@ -223,7 +227,7 @@ fn consistency(state: &State, only: Option<&str>) -> Option<Origin> {
         "share of {} draws of {} of {} relations with the most frequent place, in per cent",
         v.draws, v.subset, v.relations
     );
-    let how = if v.exact { "none: every draw is counted" } else { "Wilson's, over the draws" };
+    let how = if v.exact { "none: every draw is counted" } else { OVER_DRAWS };
     let mut origin = of(state, what, whole, how);
     let models = found.models().into_iter().filter(|m| only.is_none_or(|only| only == *m));
     let lines: Vec<(String, String)> =
@@ -236,7 +240,7 @@ fn curve(state: &State) -> Option<Origin> {
     let found = &results(state).curve;
     let first = found.first()?;
     let what = format!("share of {} draws with the most frequent whole order, in per cent", first.value.draws);
-    let mut origin = of(state, what, first, "Wilson's, over the draws");
+    let mut origin = of(state, what, first, OVER_DRAWS);
     let line = |c: &Tagged<labs::prompts::finding::RankCurveFinding>| {
         (format!("K = {}", c.value.prompts), interval(c.value.consistency))
     };
@@ -247,7 +251,8 @@ fn curve(state: &State) -> Option<Origin> {
 fn disparity(state: &State) -> Option<Origin> {
     let found = &results(state).disparity;
     let what = "P@1 of the best token after further pretraining, in per cent".to_owned();
-    let mut origin = of(state, what, found.first()?, "Wilson's, over the facts");
+    let mut origin =
+        of(state, what, found.first()?, "Wilson's over the facts, exact where fewer than 5 are right or wrong");
     let line = |d: &Tagged<labs::prompts::finding::DisparityFinding>| {
         let gamma = d.value.gamma.map_or("as it is".to_owned(), |g| format!("γ = {g}"));
         (key(&d.model), format!("{gamma}: {}, {} steps", interval(d.value.p_at_1), d.value.steps))

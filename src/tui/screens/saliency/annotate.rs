@@ -13,6 +13,7 @@ use crate::state::{Prompt, State};
 use crate::theme::Role;
 use base::Problem;
 use base::text::printable;
+use labs::answer::few;
 use labs::saliency::annotation::{self, Agreement, Annotation, MOST_COMPACT, MOST_SUFFICIENT, agreement};
 use labs::saliency::finding::SentenceFinding;
 use stats::estimate::Estimate;
@@ -283,8 +284,8 @@ pub(crate) fn loaded(state: &mut State, documents: &[Document]) -> Vec<Effect> {
     }
     match (view(state).annotation.reading, &all[..], documents) {
         (Reading::Compare, [a, b], [first, second]) => {
-            let (seed, level) = (view(state).spec.seed, view(state).spec.interval.level);
-            match agreement(a, b, seed, level) {
+            let level = view(state).spec.interval.level;
+            match agreement(a, b, level) {
                 Ok(found) => {
                     let files = [first.path.clone(), second.path.clone()];
                     view_mut(state).annotation.compared = Some(Compared { files, found, level });
@@ -368,7 +369,9 @@ fn words(compared: &Compared) -> Vec<(Role, String)> {
         scored("compactness", f.compactness),
     ];
     let level = (compared.level * 1e6).round() / 1e4;
-    lines.push((Role::Dim, format!("intervals: {level} %, bootstrap over sentences")));
+    lines.push((Role::Dim, format!("intervals: {level} %, Student's t over sentences")));
+    let doubt = few(f.sentences, 30, "sentences", ".92 with 10, .93 with 20").filter(|_| f.sentences > 1);
+    lines.extend(doubt.map(|text| (Role::Warning, text)));
     if f.alone != (0, 0) || f.differing > 0 {
         let (first, second) = f.alone;
         let differing = f.differing;
