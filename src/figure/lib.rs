@@ -24,6 +24,7 @@ mod pdf;
 mod png;
 pub mod role;
 mod route;
+pub mod sixel;
 mod spare;
 mod svg;
 

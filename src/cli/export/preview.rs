@@ -1,5 +1,5 @@
-//! Shows a written PNG in terminals that can: those with the protocol of kitty or of iTerm2. Sixel is left out: the encoder that is kept
-//! well (`icy_sixel` 0.7) brings 36 crates, and a terminal does not say in its environment whether it reads sixel.
+//! Shows a written PNG in terminals that can: those with the protocol of kitty, of iTerm2 or of sixels, as far as their environment says
+//! so. The sixels are our own ([`figure::sixel`]): the encoder that is kept well (`icy_sixel` 0.7) brings 36 crates.
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -9,6 +9,8 @@ use base64::engine::general_purpose::STANDARD;
 
 /// Largest picture that is sent to a terminal.
 const MOST_BYTES: u64 = 8 << 20;
+/// What `TERM` begins with in terminals that show sixels.
+const SIXEL: [&str; 4] = ["foot", "mlterm", "contour", "yaft"];
 /// Bytes of base64 in a message of kitty's protocol.
 const CHUNK: usize = 4096;
 
@@ -17,6 +19,7 @@ const CHUNK: usize = 4096;
 enum Protocol {
     Kitty,
     Iterm,
+    Sixel,
 }
 
 /// The protocol of a terminal by what it says of itself in its environment; none inside a multiplexer, which would garble it.
@@ -28,7 +31,18 @@ fn protocol(variable: &dyn Fn(&str) -> Option<String>) -> Option<Protocol> {
     if is("TERM", &["xterm-kitty", "xterm-ghostty"]) || variable("KITTY_WINDOW_ID").is_some() {
         return Some(Protocol::Kitty);
     }
-    is("TERM_PROGRAM", &["iTerm.app", "WezTerm"]).then_some(Protocol::Iterm)
+    if is("TERM_PROGRAM", &["iTerm.app", "WezTerm"]) {
+        return Some(Protocol::Iterm);
+    }
+    let begins = |name: &&str| variable("TERM").is_some_and(|term| term.starts_with(*name));
+    let sixel = is("TERM_PROGRAM", &["mintty"]) || SIXEL.iter().any(|name| begins(name));
+    sixel.then_some(Protocol::Sixel)
+}
+
+/// Width of the terminal in pixels; eight for each column where it does not say.
+fn pixels() -> usize {
+    let exact = crossterm::terminal::window_size().ok().map(|size| usize::from(size.width)).filter(|w| *w > 0);
+    exact.unwrap_or_else(|| crossterm::terminal::size().map_or(640, |(columns, _)| 8 * usize::from(columns)))
 }
 
 /// Shows a PNG on standard error, if that is a terminal that can show it; does nothing otherwise.
@@ -48,6 +62,7 @@ pub(super) fn show(path: &Path) {
 fn message(protocol: Protocol, png: &[u8]) -> String {
     let data = STANDARD.encode(png);
     match protocol {
+        Protocol::Sixel => figure::sixel::of_png(png, pixels()).unwrap_or_default() + "\n",
         Protocol::Iterm => format!("\x1b]1337;File=inline=1;size={}:{data}\x07\n", png.len()),
         Protocol::Kitty => {
             let count = data.len().div_ceil(CHUNK);
@@ -72,6 +87,8 @@ mod tests {
         };
         assert_eq!(with(&[("TERM", "xterm-kitty")]), Some(Protocol::Kitty));
         assert_eq!(with(&[("TERM_PROGRAM", "iTerm.app"), ("TERM", "xterm-256color")]), Some(Protocol::Iterm));
+        assert_eq!(with(&[("TERM", "foot-extra")]), Some(Protocol::Sixel));
+        assert_eq!(with(&[("TERM", "xterm"), ("TERM_PROGRAM", "mintty")]), Some(Protocol::Sixel));
         assert_eq!(with(&[("TERM", "xterm-256color")]), None);
         assert_eq!(with(&[("TERM", "xterm-kitty"), ("TMUX", "/tmp/x,1,0")]), None);
     }
