@@ -5,13 +5,21 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::super::error::CliError;
+use super::super::submit::quoted;
 use super::figures::of_run;
 use crate::replay;
 use base::files::{FileError, Whole};
 use base::text::printable;
 use engine::board::{Board, Run};
 use figure::{Options, caption};
-use labs::table::Form;
+use labs::table::{Entry, Form, Table};
+
+/// Rows of a table that is printed as it is, most rows of another, and most columns.
+const FEW_ROWS: usize = 8;
+const MOST_ROWS: usize = 12;
+const MOST_COLUMNS: usize = 14;
+/// Provenance that the figures of a run share.
+const SHARED: [&str; 7] = ["seed", "spec", "model", "models", "device", "probity", "session"];
 
 /// Writes the page and its figures, which go to a folder beside it, and returns their paths.
 ///
@@ -33,7 +41,7 @@ pub(super) fn write(
     let folder = path.with_file_name(format!("{stem}-figures"));
     let made = std::fs::create_dir_all(&folder);
     made.map_err(|e| CliError::Failed(format!("cannot make {}: {e}", folder.display())))?;
-    let mut page = format!("# {}\n", escaped(session));
+    let mut page = format!("# {}\n", escaped(&name_of(session)));
     let mut written = Vec::new();
     for (k, run) in board.runs.iter().enumerate() {
         if run.gone {
@@ -45,9 +53,12 @@ pub(super) fn write(
             figure.provenance.entries.push(("session".into(), session.to_owned()));
             let file = format!("{}-{name}.png", k + 1);
             written.extend(figure::export(&figure, &folder.join(&file), options, force)?);
-            pictures.push((format!("{stem}-figures/{file}").replace(' ', "%20"), escaped(caption(&figure).trim_end())));
+            let path = format!("{stem}-figures/{file}").replace(' ', "%20");
+            // What all figures of a run share is said once, below them.
+            figure.provenance.entries.retain(|(key, _)| !SHARED.contains(&key.as_str()));
+            pictures.push([path, escaped(&figure.title), escaped(caption(&figure).trim_end())]);
         }
-        add(&mut page, board, run, &pictures);
+        add(&mut page, (board, session), run, &pictures);
     }
     let fail = |source| FileError::Write { path: path.to_owned(), source };
     whole.file().write_all(page.as_bytes()).map_err(fail)?;
@@ -57,7 +68,7 @@ pub(super) fn write(
 }
 
 /// Adds a run: question, answer, tables, pictures with their captions, provenance, how to compute it again.
-fn add(page: &mut String, board: &Board, run: &Run, pictures: &[(String, String)]) {
+fn add(page: &mut String, (board, session): (&Board, &str), run: &Run, pictures: &[[String; 3]]) {
     let lab = labs::by_id(run.job.spec.lab());
     // Writing to a String cannot fail.
     let _ = write!(page, "\n## {}\n\n**Question.** {}\n\n**Answer.**\n\n", lab.title(), lab.question());
@@ -67,14 +78,24 @@ fn add(page: &mut String, board: &Board, run: &Run, pictures: &[(String, String)
     if run.summary.is_none() {
         page.push_str("\nThe run did not come to its end: these are the results so far.\n");
     }
-    for table in lab.tables(&run.results) {
-        let _ = write!(page, "\n### {}\n\n{}", escaped(&table.caption), table.write(Form::Markdown));
+    let tables = lab.tables(&run.results);
+    if !tables.is_empty() {
+        page.push_str("\n### Tables\n");
+    }
+    for table in tables {
+        let (short, is_whole) = shortened(&table, run.job.spec.models());
+        let _ = write!(page, "\n{}", short.write(Form::Markdown));
+        if !is_whole {
+            let (session, name) = (quoted(session).unwrap_or_default(), &table.name);
+            let command = printable(&format!("probity export {session} --table {name} -o {name}.md")).into_owned();
+            let _ = writeln!(page, "\nIn full, with all published rows: `{command}`");
+        }
     }
     if !pictures.is_empty() {
         page.push_str("\n### Figures\n");
     }
-    for (file, caption) in pictures {
-        let _ = write!(page, "\n![{caption}]({file})\n\n{caption}\n");
+    for [file, title, caption] in pictures {
+        let _ = write!(page, "\n![{title}]({file})\n\n{caption}\n");
     }
     let engine = board
         .engine
@@ -87,6 +108,39 @@ fn add(page: &mut String, board: &Board, run: &Run, pictures: &[(String, String)
         escaped(&engine),
         printable(run.job.spec.to_toml().trim_end()).replace('\u{240a}', "\n")
     );
+}
+
+/// Name of a session in the heading: that of its file.
+fn name_of(session: &str) -> String {
+    let file = Path::new(session).file_name().map_or(session.into(), |name| name.to_string_lossy());
+    file.trim_end_matches(".jsonl").trim_end_matches(".probity").to_owned()
+}
+
+/// The part of a table that a page has room for, and whether it is all of it: the run's rows, the published rows of the same subject,
+/// and of many columns the last group, which is that of all together.
+fn shortened(table: &Table, models: &[String]) -> (Table, bool) {
+    let mut all: Vec<Vec<String>> = Vec::new();
+    for entry in &table.entries {
+        if !all.contains(&entry.row) {
+            all.push(entry.row.clone());
+        }
+    }
+    let is_own = |row: &Vec<String>| row.iter().any(|cell| cell == "this run" || models.contains(cell));
+    let own: Vec<&Vec<String>> = all.iter().filter(|row| is_own(row)).collect();
+    let is_kept = |row: &Vec<String>| own.is_empty() || is_own(row) || own.iter().any(|o| o.first() == row.first());
+    let kept: Vec<&Vec<String>> = match all.len() <= FEW_ROWS {
+        true => all.iter().collect(),
+        false => all.iter().filter(|row| is_kept(row)).take(MOST_ROWS).collect(),
+    };
+    let columns = |e: &&Entry| e.row == table.entries[0].row;
+    let last = table.entries.last().map(|_| table.entries.iter().filter(columns)).and_then(|mut row| {
+        let wide = row.clone().count() > MOST_COLUMNS;
+        row.next_back().filter(|_| wide).map(|e| e.group.clone())
+    });
+    let mut short = table.clone();
+    short.entries.retain(|e| kept.contains(&&e.row) && last.as_ref().is_none_or(|group| *group == e.group));
+    let is_whole = short.entries.len() == table.entries.len();
+    (short, is_whole)
 }
 
 /// Text from a session as plain text of Markdown.
@@ -104,6 +158,38 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A report of one run had 160 lines, most of them published rows of other tasks.
+    #[test]
+    fn a_long_table_keeps_the_rows_of_the_run_and_of_its_subject() {
+        let entry = |row: [&str; 2], column: &str| Entry {
+            row: row.map(str::to_owned).to_vec(),
+            group: column.to_owned(),
+            column: column.to_owned(),
+            value: None,
+            n: 0,
+        };
+        let published = (0..20).map(|k| entry([&format!("task {k}"), "published"], "x"));
+        let entries: Vec<Entry> = [entry(["task 3", "this run"], "x")].into_iter().chain(published).collect();
+        let table = Table {
+            name: "t".into(),
+            caption: "Caption".into(),
+            stub: vec!["Task".into(), "Source".into()],
+            decimals: 1,
+            scale: 1.0,
+            whole: &[],
+            entries,
+        };
+        let (short, is_whole) = shortened(&table, &[]);
+        let rows: Vec<&str> = short.entries.iter().map(|e| e.row[1].as_str()).collect();
+        assert_eq!((rows, is_whole), (vec!["this run", "published"], false));
+        let wide: Vec<String> = (0..20).map(|k| format!("column {k}")).collect();
+        let entries = wide.iter().map(|column| entry(["m", "this run"], column)).collect();
+        let (short, _) = shortened(&Table { entries, ..table.clone() }, &[]);
+        assert_eq!(short.entries.iter().map(|e| e.group.as_str()).collect::<Vec<_>>(), ["column 19"]);
+        let few = Table { entries: table.entries[..5].to_vec(), ..table };
+        assert!(shortened(&few, &[]).1);
+    }
 
     #[test]
     fn text_from_a_session_stays_text() {
