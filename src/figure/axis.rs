@@ -231,11 +231,12 @@ impl Fitted {
     pub fn ticks(&self, room: &Room<'_>) -> Vec<Tick> {
         let mut last = Vec::new();
         for candidate in self.candidates(room.terse) {
-            let ticks: Vec<Tick> = candidate
+            let mut ticks: Vec<Tick> = candidate
                 .into_iter()
                 .filter(|(v, _)| self.shows(*v))
                 .filter_map(|(v, label)| Some(Tick { value: v, at: self.place(v)?, label }))
                 .collect();
+            self.clear_beside_zero(&mut ticks, room);
             if fits(&ticks, room) {
                 return ticks;
             }
@@ -247,6 +248,16 @@ impl Fitted {
             tick.label.clear();
         }
         last
+    }
+
+    /// Takes the label from the first tick of a logarithmic axis where it would touch that of the zero before the gap.
+    fn clear_beside_zero(&self, ticks: &mut [Tick], room: &Room<'_>) {
+        let Some((zero, rest)) = ticks.split_first_mut().filter(|_| self.zero) else { return };
+        if let Some(first) = rest.iter_mut().find(|t| !t.label.is_empty())
+            && !fits(&[zero.clone(), first.clone()], room)
+        {
+            first.label.clear();
+        }
     }
 
     /// Sets of ticks from dense to sparse.
@@ -329,7 +340,12 @@ fn extent(layer: &Layer) -> (Vec<f64>, Vec<f64>) {
                 ys.extend(line.ranks.iter().flatten());
             }
         }
-        Layer::Cells(_) | Layer::Tokens(_) | Layer::Graph(_) | Layer::Rule(_) | Layer::Guide(_) => {}
+        Layer::Cells(_)
+        | Layer::Tokens(_)
+        | Layer::Graph(_)
+        | Layer::Rule(_)
+        | Layer::Guide(_)
+        | Layer::Intervals(_) => {}
     }
     (xs, ys)
 }

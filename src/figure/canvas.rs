@@ -462,6 +462,8 @@ impl<'a> Canvas<'a> {
                 self.line(&[corner(0.0, -1.1), corner(0.0, 1.1)], pen)
             }
             Marker::Triangle => self.fill(&[corner(0.0, -1.25), corner(1.1, 0.75), corner(-1.1, 0.75)], colour, 1.0),
+            Marker::Down => self.fill(&[corner(0.0, 1.25), corner(1.1, -0.75), corner(-1.1, -0.75)], colour, 1.0),
+            Marker::Stroke => self.rectangle(corner(-1.5, -0.45), corner(1.5, 0.45), colour, 1.0),
             Marker::Square => self.rectangle(corner(-0.9, -0.9), corner(0.9, 0.9), colour, 1.0),
             Marker::Diamond => {
                 let tips = [corner(0.0, -1.9), corner(1.3, 0.0), corner(0.0, 1.9), corner(-1.3, 0.0)];

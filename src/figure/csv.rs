@@ -125,7 +125,7 @@ fn rows(figure: &Figure) -> Vec<Row> {
             Layer::Cells(c) => cells(figure, c, &mut out),
             Layer::Tokens(t) => tokens(t, &mut out),
             Layer::Graph(g) => graph(g, &mut out),
-            Layer::Rule(_) | Layer::Guide(_) => {}
+            Layer::Rule(_) | Layer::Guide(_) | Layer::Intervals(_) => {}
         }
     }
     out

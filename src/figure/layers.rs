@@ -27,6 +27,8 @@ pub enum Layer {
     Rule(Rule),
     /// A thin line that helps to read the figure. It is not data: no legend, no CSV.
     Guide(Guide),
+    /// What the intervals of the lines are, for the legend on paper.
+    Intervals(Intervals),
 }
 
 impl Layer {
@@ -83,6 +85,13 @@ pub fn grouped(n: usize) -> String {
         out.push(c);
     }
     out
+}
+
+/// What the wide and the narrow interval of lines are; empty where there is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Intervals {
+    pub wide: String,
+    pub narrow: String,
 }
 
 #[derive(Debug, Clone, PartialEq)]

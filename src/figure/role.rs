@@ -113,7 +113,12 @@ pub enum Marker {
     Square,
     Star,
     Diamond,
+    /// A triangle that points down.
+    Down,
+    /// A short stroke.
+    Stroke,
 }
 
-/// Markers in the order in which series get them; the star is kept for the best of something, the diamond for a knee.
+/// Markers in the order in which series get them; the star is kept for the best of something, the diamond for a knee, the stroke and the
+/// triangle that points down for controls.
 pub const MARKERS: [Marker; 5] = [Marker::Circle, Marker::Triangle, Marker::Square, Marker::Cross, Marker::Plus];

@@ -29,6 +29,14 @@ fn terse(fitted: &Fitted, length: f64) -> Vec<String> {
     fitted.ticks(&room).into_iter().map(|t| t.label).filter(|l| !l.is_empty()).collect()
 }
 
+/// The first decade's label touched that of zero, and all others but one went with it.
+#[test]
+fn a_logarithmic_axis_with_a_zero_keeps_its_labels() {
+    let axis = fitted(Scale::Log, None, &[0.0, 0.02, 16.0]);
+    let named = labels(&axis, 280.0);
+    assert!(named.len() >= 4 && named[0] == "0" && named.contains(&"10".to_owned()), "{named:?}");
+}
+
 #[test]
 fn ticks_are_round_numbers() {
     let unit = fitted(Scale::Linear, Some((0.0, 1.0)), &[]);

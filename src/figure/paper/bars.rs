@@ -12,6 +12,8 @@ use super::chart::Chart;
 const WIDEST: f64 = 60.0;
 /// Fewest examples whose interval is drawn like others.
 pub(crate) const FEW: usize = 10;
+/// Opacity of a full bar: intervals are seen on it.
+const SOLID: f64 = 0.72;
 /// Opacity of a range.
 pub(crate) const SPAN: f64 = 0.16;
 
@@ -21,7 +23,7 @@ pub(crate) fn patch(canvas: &Canvas<'_>, a: At, b: At, role: Role) -> Drawn {
     let colour = canvas.look.series(role.hue);
     let (a, b) = ((a.0.min(b.0), a.1.min(b.1)), (a.0.max(b.0), a.1.max(b.1)));
     match role.dash {
-        None | Some(Dash::Solid) => canvas.rectangle(a, b, colour, 0.9)?,
+        None | Some(Dash::Solid) => canvas.rectangle(a, b, colour, SOLID)?,
         Some(Dash::Dashed) => canvas.rectangle(a, b, colour, 0.32)?,
         Some(Dash::Dotted) => canvas.hatch(a, b, Pen::new(colour, 1.2))?,
     }
@@ -60,9 +62,7 @@ pub(crate) fn bars<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, bars: &Bars, 
         patch(canvas, (left + gap, top), (right - gap, foot), bars.role)?;
         if let Some(ends) = bar.band {
             let half = ((right - left) * 0.25).min(4.0);
-            // An interval of a handful of examples spans the figure, and would be all that is seen of it.
-            let few = bar.n.first > 0 && bar.n.first < FEW;
-            let pen = if few { doubtful(canvas) } else { Pen::new(canvas.look.ink, 1.1) };
+            let pen = pen_of(canvas, bar.n.first);
             whisker(canvas, chart, ((from + to) / 2.0, bar.y), ends, half, pen)?;
         }
     }
@@ -78,9 +78,11 @@ fn narrowed(chart: &Chart<'_>, (from, to): (f64, f64), series: usize) -> (f64, f
     (middle - width / 2.0, middle + width / 2.0)
 }
 
-/// The pen of an interval of a handful of examples.
-pub(crate) fn doubtful(canvas: &Canvas<'_>) -> Pen {
-    Pen { dash: Dash::Dotted, ..Pen::new(canvas.look.ink, 0.9) }
+/// The pen of an interval of this number of examples. That of a handful spans the figure, and would be all that is seen of it.
+pub(crate) fn pen_of(canvas: &Canvas<'_>, n: usize) -> Pen {
+    let few = (1..FEW).contains(&n);
+    let (width, dash) = if few { (1.2, Dash::Dotted) } else { (1.3, Dash::Solid) };
+    Pen { dash, ..Pen::new(canvas.look.ink, width) }
 }
 
 /// An interval with caps. plotters would draw a ring at the mean of an error bar that has caps.

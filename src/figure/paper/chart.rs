@@ -13,6 +13,7 @@ use super::super::axis::{Fitted, Room, Tick};
 use super::super::canvas::{At, Canvas, Drawn, Pen, Recorder, Side, Type, pixels, position};
 use super::super::font::Fonts;
 use super::super::{Figure, Layer};
+use super::spread::Spread;
 use super::{FINE, LABEL, SMALL, type_of};
 use base::text::printable_label;
 
@@ -88,6 +89,8 @@ pub(crate) struct Chart<'a> {
     pub x: Fitted,
     pub y: Fitted,
     labels: Labels,
+    /// Between the frame and the ends of the horizontal axis.
+    inset: f64,
     /// Labels of the axes, in lines.
     names: (String, String),
 }
@@ -109,7 +112,9 @@ impl<'a> Chart<'a> {
         let right = look.width - look.margin - beside(canvas, figure);
         let right = right.max(left + 20.0);
         let labels = labels(fonts, &x, right - left);
-        let x_ticks = x_ticks(fonts, &x, labels, right - left);
+        let inset = |axis: &Fitted, room: f64| if axis.categories().is_some() { 0.0 } else { INSET + room };
+        let (x_inset, y_inset) = (inset(&x, Spread::new(figure).room()), inset(&y, 0.0));
+        let x_ticks = x_ticks(fonts, &x, labels, right - left - 2.0 * x_inset);
         let x_name = named(fonts, &figure.x.label, right - left);
         let below_ticks = match labels {
             Labels::Upright(_) => x_ticks.iter().map(|t| widest(fonts, &t.label)).fold(0.0, f64::max),
@@ -117,12 +122,14 @@ impl<'a> Chart<'a> {
         };
         let below = 2.0 * TICK + below_ticks + 3.0 + height_of(&x_name, LABEL);
         let floor = (bottom - below).max(top + 20.0);
-        let inset = |axis: &Fitted| if axis.categories().is_some() { 0.0 } else { INSET };
-        let y_length = floor - top - 2.0 * inset(&y);
+        let y_length = floor - top - 2.0 * y_inset;
         let y_ticks = y.ticks(&y_room(y_length)).into_iter();
         let y_ticks = y_ticks.map(|t| Tick { label: fonts.cut(&t.label, SMALL, longest(canvas)), ..t });
-        let ruler =
-            |fitted: &Fitted, ticks: Vec<Tick>| Ruler { fitted: fitted.clone(), ticks, inset: pixels(inset(fitted)) };
+        let ruler = |fitted: &Fitted, ticks: Vec<Tick>, inset: f64| Ruler {
+            fitted: fitted.clone(),
+            ticks,
+            inset: pixels(inset),
+        };
         let area = canvas.area.margin(
             pixels(top),
             pixels(canvas_height(canvas) - floor - below),
@@ -132,9 +139,9 @@ impl<'a> Chart<'a> {
         let context = ChartBuilder::on(&area)
             .set_label_area_size(LabelAreaPosition::Left, pixels(left - look.margin))
             .set_label_area_size(LabelAreaPosition::Bottom, pixels(below))
-            .build_cartesian_2d(ruler(&x, x_ticks), ruler(&y, y_ticks.collect()))?;
+            .build_cartesian_2d(ruler(&x, x_ticks, x_inset), ruler(&y, y_ticks.collect(), y_inset))?;
         let names = (x_name, y_name);
-        Ok(Self { context, left, right, top, bottom: floor, x, y, labels, names })
+        Ok(Self { context, left, right, top, bottom: floor, x, y, labels, inset: x_inset, names })
     }
 
     /// The position of a pair of values; none if an axis cannot show it.
@@ -195,7 +202,7 @@ impl<'a> Chart<'a> {
         if upright {
             let kind = Type { upwards: true, along: Side::End, across: Side::Middle, ..small };
             for t in &ticks {
-                let x = self.left + self.share(t.at, &self.x) * (self.right - self.left);
+                let x = self.left + self.share(t.at) * (self.right - self.left);
                 let middle = (t.label.lines().count() as f64 - 1.0) / 2.0;
                 for (k, line) in t.label.lines().enumerate() {
                     let x = x + (k as f64 - middle) * SMALL * LINE;
@@ -205,7 +212,7 @@ impl<'a> Chart<'a> {
         }
         self.minor_ticks(canvas, &ticks, &y_ticks)?;
         if let Some(gap) = self.x.gap() {
-            let (x, b) = (self.left + self.share(gap, &self.x) * (self.right - self.left), self.bottom);
+            let (x, b) = (self.left + self.share(gap) * (self.right - self.left), self.bottom);
             canvas.line(&[(x - 3.0, b), (x + 3.0, b)], Pen::new(look.paper, 3.0))?;
             for x in [x - 3.0, x + 3.0] {
                 canvas.line(&[(x - 2.0, b + 5.0), (x + 2.0, b - 5.0)], axis)?;
@@ -215,8 +222,8 @@ impl<'a> Chart<'a> {
     }
 
     /// A share of the horizontal axis as one of the frame, which is longer by the insets.
-    fn share(&self, share: f64, axis: &Fitted) -> f64 {
-        let inset = if axis.categories().is_some() { 0.0 } else { INSET / (self.right - self.left) };
+    fn share(&self, share: f64) -> f64 {
+        let inset = self.inset / (self.right - self.left);
         inset + share * (1.0 - 2.0 * inset)
     }
 
@@ -224,7 +231,7 @@ impl<'a> Chart<'a> {
         let pen = Pen::new(canvas.look.ink, 0.7);
         let minor = |t: &&Tick| t.label.is_empty();
         for t in x.iter().filter(minor) {
-            let at = self.left + self.share(t.at, &self.x) * (self.right - self.left);
+            let at = self.left + self.share(t.at) * (self.right - self.left);
             canvas.line(&[(at, self.bottom), (at, self.bottom + TICK / 2.0)], pen)?;
         }
         let (lowest, length) = (self.bottom - INSET, self.bottom - self.top - 2.0 * INSET);
@@ -302,9 +309,7 @@ fn labels(fonts: &Fonts<'_>, x: &Fitted, width: f64) -> Labels {
     if names.iter().all(wraps) { Labels::Wrapped(slot) } else { Labels::Upright(most.clamp(1, CATEGORY_LINES)) }
 }
 
-fn x_ticks(fonts: &Fonts<'_>, x: &Fitted, labels: Labels, width: f64) -> Vec<Tick> {
-    let inset = if x.categories().is_some() { 0.0 } else { INSET };
-    let length = width - 2.0 * inset;
+fn x_ticks(fonts: &Fonts<'_>, x: &Fitted, labels: Labels, length: f64) -> Vec<Tick> {
     let wide = |text: &str| fonts.width(text, SMALL);
     match labels {
         Labels::Straight => x.ticks(&Room { length, gap: GAP, terse: false, measure: &wide }),

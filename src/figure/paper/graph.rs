@@ -14,7 +14,7 @@ const NODE: f64 = 30.0;
 /// Height of a step on the grid of rows.
 const ROW: f64 = 110.0;
 /// Space above and below the nodes, together.
-const AROUND: f64 = 40.0;
+const AROUND: f64 = 20.0;
 /// Widest name of a node.
 const LONGEST: f64 = 170.0;
 
@@ -65,6 +65,10 @@ pub(crate) fn draw(canvas: &Canvas<'_>, graph: &Graph, (left, right): (f64, f64)
         let Room { at: (x, y), half } = placed.room;
         let (a, b) = ((x - half.0, y - half.1), (x + half.0, y + half.1));
         canvas.rectangle(a, b, canvas.look.paper, 1.0)?;
+        if node.lit {
+            // Also seen without colour.
+            canvas.rectangle(a, b, LIT, 0.2)?;
+        }
         let pen = if node.lit { Pen::new(LIT, 2.4) } else { Pen::new(canvas.look.ink, 1.1) };
         canvas.frame(a, b, pen)?;
         canvas.text(&placed.label, (x, y), type_of(size, canvas.look.ink, Side::Middle, Side::Middle))?;

@@ -10,8 +10,9 @@ use super::lines::style;
 use super::{FINE, SMALL, type_of};
 use base::text::printable_label;
 
-/// Widest label on the data.
+/// Widest label on the data, and widest line of the label of a point.
 pub(crate) const LONGEST: f64 = 160.0;
+const WIDEST: f64 = 90.0;
 /// How much further from its object each next place of a label is.
 const STEP: f64 = 14.0;
 /// Number of positions tried for the label of a point and of a rule, by growing distance.
@@ -30,6 +31,11 @@ fn best(
     weighed.min_by_key(|(weight, ..)| *weight).map(|(_, step, r)| (step, r))
 }
 
+/// Height of lines of text.
+fn height(lines: usize, size: f64) -> f64 {
+    size * (1.0 + 1.2 * lines.saturating_sub(1) as f64)
+}
+
 /// True if a rectangle lies within the frame.
 fn inside(chart: &Chart<'_>, r: &Rect) -> bool {
     r.0.0 >= chart.left && r.1.0 <= chart.right && r.0.1 >= chart.top && r.1.1 <= chart.bottom
@@ -37,9 +43,9 @@ fn inside(chart: &Chart<'_>, r: &Rect) -> bool {
 
 /// A label on the data, on a patch of paper that keeps it readable.
 fn on_data(canvas: &Canvas<'_>, text: &str, at: At, kind: Type) -> Drawn {
-    let wide = canvas.fonts.width(text, kind.size);
+    let wide = text.lines().map(|l| canvas.fonts.width(l, kind.size)).fold(0.0, f64::max);
     let left = at.0 - kind.along.share() * wide;
-    let (a, b) = ((left - 2.0, at.1), (left + wide + 2.0, at.1 + kind.size));
+    let (a, b) = ((left - 2.0, at.1), (left + wide + 2.0, at.1 + height(text.lines().count(), kind.size)));
     canvas.rectangle(a, b, canvas.look.paper, 0.8)?;
     canvas.text(text, at, kind)
 }
@@ -62,8 +68,9 @@ pub(crate) fn points(
 ) -> Drawn {
     for p in points.points.iter().filter(|p| !p.label.is_empty()) {
         let Some(at) = chart.at(p.x, p.y) else { continue };
-        let label = canvas.fonts.cut(&printable_label(&p.label), SMALL, LONGEST);
-        let size = (canvas.fonts.width(&label, SMALL), SMALL);
+        let lines = canvas.fonts.wrapped(&printable_label(&p.label), SMALL, WIDEST, 2);
+        let wide = lines.iter().map(|l| canvas.fonts.width(l, SMALL)).fold(0.0, f64::max);
+        let (label, size) = (lines.join("\n"), (wide, height(lines.len(), SMALL)));
         let around = |step: usize| beside(at, size, gap + STEP * step as f64).map(move |r| (step, r));
         // A label that is nearer to another point would be read as that one's.
         let others = || points.points.iter().filter(|q| *q != p).filter_map(|q| chart.at(q.x, q.y));

@@ -6,9 +6,12 @@ use super::super::font::Fonts;
 use super::super::layers::{Line, Token};
 use super::super::overlap::Rect;
 use super::super::palette::{self, Rgb};
-use super::super::role::{Marker, Role};
+use super::super::role::{BLACK, Dash, Marker, Role};
 use super::super::{Figure, Layer};
+use super::bars::FEW;
 use super::chart::Chart;
+use super::lines::{BAND, BOX, INNER, THICK, interval};
+use super::spread::{Spread, is_of_few, is_range};
 use super::{SMALL, pen, type_of};
 use base::text::printable_label;
 
@@ -27,7 +30,13 @@ const INSIDE: (f64, f64, f64) = (0.6, 0.6, 0.22);
 /// The sample before the label.
 enum Sample {
     Line(Role),
-    Range(Role),
+    /// Ranges in one colour or several.
+    Range(Vec<Role>),
+    /// A wide interval, drawn at each point or as an area; a narrow one.
+    Wide(bool),
+    Narrow(bool),
+    /// An interval of a handful of examples.
+    Few,
     /// Ends of a range, with a marker if there is a mean.
     Span(Role),
     Bar(Role),
@@ -50,7 +59,8 @@ impl Sample {
 
     fn hue(&self) -> Option<usize> {
         match self {
-            Sample::Line(role) | Sample::Bar(role) | Sample::Range(role) | Sample::Span(role) => Some(role.hue),
+            Sample::Line(role) | Sample::Bar(role) | Sample::Span(role) => Some(role.hue),
+            Sample::Range(roles) => roles.first().map(|role| role.hue),
             _ => None,
         }
     }
@@ -69,9 +79,14 @@ struct Placed {
 
 impl Legend {
     pub(crate) fn new(figure: &Figure) -> Self {
+        let spread = Spread::new(figure);
         let mut entries = Vec::new();
-        figure.layers.iter().for_each(|layer| add(layer, &mut entries));
+        figure.layers.iter().for_each(|layer| add(layer, &spread, &mut entries));
         entries.retain(|(_, label)| !label.is_empty());
+        if has_few(figure, &spread) {
+            entries.push((Sample::Few, format!("interval of fewer than {FEW} examples")));
+        }
+        factor(&mut entries);
         Self { entries }
     }
 
@@ -154,9 +169,61 @@ impl Legend {
     }
 }
 
-fn add(layer: &Layer, out: &mut Vec<(Sample, String)>) {
+/// True if intervals of a handful of examples are drawn.
+fn has_few(figure: &Figure, spread: &Spread) -> bool {
+    let is_open = |band: Option<(f64, f64)>| band.is_some_and(|(lo, hi)| lo < hi);
+    figure.layers.iter().any(|layer| match layer {
+        Layer::Bars(bars) => bars.bars.iter().any(|b| is_open(b.band) && (1..FEW).contains(&b.n.first)),
+        Layer::Line(l) if !is_range(l.role) && spread.is_by_point(l) => {
+            l.points.iter().any(|p| is_open(p.band) && is_of_few(p))
+        }
+        _ => false,
+    })
+}
+
+/// Makes lines of several methods, each with the same scores, one entry for each method and one for each score.
+fn factor(entries: &mut Vec<(Sample, String)>) -> Option<()> {
+    let line = |(sample, label): &(Sample, String)| match sample {
+        Sample::Line(role) if role.dash.is_some() => Some((*role, label.clone())),
+        _ => None,
+    };
+    let lines: Vec<(Role, String)> = entries.iter().map_while(line).collect();
+    let groups: Vec<&[(Role, String)]> = lines.chunk_by(|a, b| a.0.hue == b.0.hue).collect();
+    let first = groups.first().filter(|first| groups.len() > 1 && first.len() > 1)?;
+    // Words that all labels of a group begin with.
+    let shared = |group: &[(Role, String)]| {
+        let words = |k: usize| group[k].1.split(' ');
+        let same = |count: &usize| (1..group.len()).all(|k| words(k).take(*count).eq(words(0).take(*count)));
+        let count = (1..words(0).count()).take_while(same).last().unwrap_or(0);
+        words(0).take(count).collect::<Vec<_>>().join(" ")
+    };
+    let rest = |group: &[(Role, String)]| -> Option<Vec<String>> {
+        let prefix = Some(shared(group)).filter(|p| !p.is_empty())?;
+        group.iter().map(|(_, label)| Some(label.strip_prefix(&prefix)?.trim_start().to_owned())).collect()
+    };
+    let scores = rest(first)?;
+    if groups.iter().any(|group| rest(group).as_ref() != Some(&scores)) {
+        return None;
+    }
+    let of_method = |group: &&[(Role, String)]| (Sample::Line(group[0].0.dash(Dash::Solid)), shared(group));
+    let of_score = |((role, _), score): (&(Role, String), String)| {
+        (Sample::Line(Role { hue: BLACK, marker: None, accent: None, ..*role }), score)
+    };
+    let mut out: Vec<(Sample, String)> = groups.iter().map(of_method).collect();
+    out.extend(first.iter().zip(scores).map(of_score));
+    entries.splice(..lines.len(), out);
+    Some(())
+}
+
+fn add(layer: &Layer, spread: &Spread, out: &mut Vec<(Sample, String)>) {
     match layer {
-        Layer::Line(l) if l.role.dash.is_none() && l.role.marker.is_none() => add_range(l, out),
+        Layer::Line(l) if is_range(l.role) => add_range(l, out),
+        Layer::Intervals(intervals) if !spread.is_plane => {
+            out.push((Sample::Wide(spread.by_point), printable_label(&intervals.wide)));
+            if spread.narrow {
+                out.push((Sample::Narrow(spread.by_point), printable_label(&intervals.narrow)));
+            }
+        }
         Layer::Line(l) => out.push((Sample::Line(l.role), printable_label(&l.label))),
         Layer::Points(p) => {
             let marker = p.role.marker.unwrap_or(Marker::Circle);
@@ -196,27 +263,29 @@ fn add(layer: &Layer, out: &mut Vec<(Sample, String)>) {
         Layer::Graph(graph) if graph.edges.iter().any(|e| e.lit) => {
             out.push((Sample::Lit, "highlighted path".into()));
         }
-        Layer::Graph(_) | Layer::Ranks(_) | Layer::Rule(_) | Layer::Guide(_) => {}
+        Layer::Graph(_) | Layer::Ranks(_) | Layer::Rule(_) | Layer::Guide(_) | Layer::Intervals(_) => {}
     }
 }
 
 /// Adds ranges without a line. Those of one kind, `C: range of …` and `S: range of …`, are one entry.
 fn add_range(line: &Line, out: &mut Vec<(Sample, String)>) {
     let label = printable_label(&line.label);
-    if let Some((Sample::Range(_), before)) = out.last_mut()
+    if let Some((Sample::Range(roles), before)) = out.last_mut()
         && let (Some((names, kind)), Some((name, same))) = (before.split_once(": "), label.split_once(": "))
         && kind == same
     {
         *before = format!("{names}, {name}: {kind}");
+        roles.push(line.role);
         return;
     }
-    out.push((Sample::Range(line.role), label));
+    out.push((Sample::Range(vec![line.role]), label));
 }
 
 fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> Drawn {
     let look = canvas.look;
     let width = sample.width();
     let (upper, lower) = ((x, y - 5.5), (x + width, y + 5.5));
+    let middle = x + width / 2.0;
     match sample {
         Sample::Line(role) => {
             if role.dash.is_some() {
@@ -225,7 +294,19 @@ fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> Drawn {
             let marker = role.marker.map(|m| canvas.marker((x + width / 2.0, y), m, 3.4, look.series(role.hue)));
             marker.unwrap_or(Ok(()))
         }
-        Sample::Range(role) => canvas.rectangle(upper, lower, look.series(role.hue), 3.0 * super::lines::RANGE),
+        Sample::Range(roles) => {
+            let step = width / roles.len().max(1) as f64;
+            for (k, role) in roles.iter().enumerate() {
+                let from = x + k as f64 * step;
+                canvas.rectangle((from, upper.1), (from + step, lower.1), look.series(role.hue), BOX)?;
+            }
+            Ok(())
+        }
+        Sample::Wide(true) => interval(canvas, (middle, lower.1, upper.1), Pen::new(look.ink, 1.3)),
+        Sample::Narrow(true) => canvas.line(&[(middle, lower.1), (middle, upper.1)], Pen::new(look.ink, THICK)),
+        Sample::Wide(false) => canvas.rectangle(upper, lower, look.ink, BAND),
+        Sample::Narrow(false) => canvas.rectangle(upper, lower, look.ink, BAND + INNER),
+        Sample::Few => interval(canvas, (middle, lower.1, upper.1), super::bars::pen_of(canvas, 1)),
         Sample::Span(role) => {
             let colour = look.series(role.hue);
             canvas.rectangle(upper, lower, colour, super::bars::SPAN)?;

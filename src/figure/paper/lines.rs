@@ -12,21 +12,26 @@ use super::super::role::{Dash, Emphasis, Marker, Role};
 use super::super::{Figure, Layer};
 use super::chart::Chart;
 use super::labels::{self, LONGEST};
+use super::spread::{Spread, is_range};
 use super::{SMALL, bars, pen, type_of, weight};
 use base::text::printable_label;
 
 /// Opacity of a wide band.
-const BAND: f64 = 0.14;
+pub(crate) const BAND: f64 = 0.14;
 /// Opacity of a narrow one, over the wide one.
-const INNER: f64 = 0.26;
+pub(crate) const INNER: f64 = 0.26;
 /// Opacity of a range without a line.
-pub(crate) const RANGE: f64 = 0.09;
+const RANGE: f64 = 0.09;
 /// A band that takes more of the axis than this on average has edges and is paler: several such bands lie on each other.
 const WIDE: f64 = 0.3;
 /// Least distance between the markers of a line: those of closer points would run together.
 const APART: f64 = 13.0;
 /// Half the width of the caps of an interval.
-const CAP: f64 = 3.0;
+pub(crate) const CAP: f64 = 3.0;
+/// Width of a narrow interval that is a line.
+pub(crate) const THICK: f64 = 3.6;
+/// Opacity of a range at a point.
+pub(crate) const BOX: f64 = 0.27;
 
 /// Consecutive points that a line may join: none is joined across the gap between zero and a logarithmic axis.
 fn runs<T: Copy>(x: &Fitted, points: &[(f64, T)]) -> Vec<Vec<(f64, T)>> {
@@ -45,25 +50,30 @@ pub(crate) fn style(canvas: &Canvas<'_>, pen: Pen) -> ShapeStyle {
     Pen { width: pen.width * canvas.look.stroke, ..pen }.into()
 }
 
-/// The intervals, behind all lines: the wide ones, then the narrow ones. Single points have whiskers, and so have points of a handful
-/// of examples: their bands would cover the figure.
-pub(crate) fn bands<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, line: &Line) -> Drawn {
+/// The intervals, behind all lines: areas, the wide ones below the narrow ones, or one by one. An area of points of a handful of examples
+/// would cover the figure.
+pub(crate) fn bands<'a>(
+    canvas: &Canvas<'a>,
+    chart: &mut Chart<'a>,
+    (line, layer): (&Line, usize),
+    spread: &Spread,
+) -> Drawn {
     let colour = canvas.look.series(line.role.hue);
     let thin = Pen { alpha: 0.6, ..Pen::new(colour, 1.1) };
-    if line.points.iter().all(|p| (1..bars::FEW).contains(&p.n.first)) {
-        for (p, ends) in line.points.iter().filter_map(|p| Some((p, p.band?))) {
-            bars::whisker(canvas, chart, (p.x, p.y), ends, CAP, bars::doubtful(canvas))?;
-        }
+    let range = is_range(line.role);
+    if spread.is_plane {
         return Ok(());
     }
-    for inner in [false, true] {
+    if spread.is_by_point(line) {
+        return one_by_one(canvas, chart, line, spread.shift(layer));
+    }
+    for inner in [false, true].into_iter().filter(|inner| !inner || spread.narrow) {
         let ends = line.points.iter().filter_map(|p| {
             let (lo, hi) = if inner { p.inner } else { p.band }?;
             chart.at(p.x, lo).and(chart.at(p.x, hi))?;
             Some((p.x, (lo, hi)))
         });
         for run in runs(&chart.x, &ends.collect::<Vec<_>>()) {
-            let range = line.role.dash.is_none() && line.role.marker.is_none();
             if line.role.dash.is_none() && !range || run.len() == 1 {
                 for (x, (lo, hi)) in run {
                     chart.draw(ErrorBar::new_vertical(x, lo, lo, hi, style(canvas, thin), 0))?;
@@ -94,9 +104,41 @@ pub(crate) fn bands<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, line: &Line)
     Ok(())
 }
 
+/// Intervals point by point: the wide one thin with caps, the narrow one thick, a range as a pale box.
+fn one_by_one(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, shift: f64) -> Drawn {
+    let colour = canvas.look.series(line.role.hue);
+    for p in &line.points {
+        let pair = |ends: Option<(f64, f64)>| {
+            let (lo, hi) = ends?;
+            let ((x, low), (_, high)) = chart.at(p.x, lo).zip(chart.at(p.x, hi))?;
+            Some((x + shift, low, high))
+        };
+        let Some((x, low, high)) = pair(p.band) else { continue };
+        if is_range(line.role) {
+            canvas.rectangle((x - CAP, high), (x + CAP, low), colour, BOX)?;
+            continue;
+        }
+        interval(canvas, (x, low, high), Pen { colour, ..bars::pen_of(canvas, p.n.first) })?;
+        if let Some((x, low, high)) = pair(p.inner) {
+            canvas.line(&[(x, low), (x, high)], Pen::new(colour, THICK))?;
+        }
+    }
+    Ok(())
+}
+
+/// A line with caps between two heights.
+pub(crate) fn interval(canvas: &Canvas<'_>, (x, low, high): (f64, f64, f64), pen: Pen) -> Drawn {
+    canvas.line(&[(x, low), (x, high)], pen)?;
+    for y in [low, high] {
+        canvas.line(&[(x - CAP, y), (x + CAP, y)], Pen { dash: Dash::Solid, ..pen })?;
+    }
+    Ok(())
+}
+
 /// The line and its markers.
-pub(crate) fn line<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, line: &Line) -> Drawn {
-    let shown = line.points.iter().filter(|p| chart.at(p.x, p.y).is_some());
+pub(crate) fn line(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, shift: f64) -> Drawn {
+    let at = |x: f64, y: f64| chart.at(x, y).map(|(left, top)| (left + shift, top));
+    let shown = line.points.iter().filter(|p| at(p.x, p.y).is_some());
     let points: Vec<(f64, (f64, Emphasis))> = shown.map(|p| (p.x, (p.y, p.emphasis))).collect();
     let colour = canvas.look.series(line.role.hue);
     let role = |emphasis: Emphasis| Role { emphasis, ..line.role };
@@ -104,7 +146,7 @@ pub(crate) fn line<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, line: &Line) 
         for run in runs(&chart.x, &points) {
             // A line of one point would be invisible.
             if let (&[(x, (y, _))], None) = (run.as_slice(), line.role.marker) {
-                chart.at(x, y).map_or(Ok(()), |at| canvas.disc(at, 1.8, colour))?;
+                at(x, y).map_or(Ok(()), |at| canvas.disc(at, 1.8, colour))?;
             }
             // A stretch with a faint end is faint; otherwise a line is as heavy as its role, whatever its points are.
             let faint = |pair: &[(f64, (f64, Emphasis))]| pair.iter().any(|(_, (_, e))| *e == Emphasis::Faint);
@@ -112,8 +154,8 @@ pub(crate) fn line<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, line: &Line) 
             while rest.len() > 1 {
                 let same = rest.windows(2).take_while(|pair| faint(pair) == faint(&rest[..2])).count();
                 let emphasis = if faint(&rest[..2]) { Emphasis::Faint } else { line.role.emphasis };
-                let stretch: Vec<(f64, f64)> = rest[..=same].iter().map(|(x, (y, _))| (*x, *y)).collect();
-                chart.draw_series(LineSeries::new(stretch, style(canvas, pen(&canvas.look, role(emphasis)))))?;
+                let stretch: Vec<At> = rest[..=same].iter().filter_map(|(x, (y, _))| at(*x, *y)).collect();
+                canvas.line(&stretch, pen(&canvas.look, role(emphasis)))?;
                 rest = &rest[same..];
             }
         }
@@ -121,7 +163,7 @@ pub(crate) fn line<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, line: &Line) 
     if let Some(marker) = line.role.marker {
         let mut last: Option<(At, Emphasis)> = None;
         for (x, (y, emphasis)) in points {
-            let Some(at) = chart.at(x, y) else { continue };
+            let Some(at) = at(x, y) else { continue };
             let near = |(to, same): (At, Emphasis)| same == emphasis && (at.0 - to.0).hypot(at.1 - to.1) < APART;
             if last.is_some_and(near) {
                 continue;
@@ -149,6 +191,7 @@ pub(crate) fn points<'a>(
     let pen = Pen { alpha: if faint { 0.3 } else { 0.6 }, ..Pen::new(colour, 1.1) };
     let thin = style(canvas, pen);
     let ranges = figure.layers.iter().any(|l| matches!(l, Layer::Ranges(_)));
+    let has_bars = figure.layers.iter().any(|l| matches!(l, Layer::Bars(_)));
     let mut taken: Vec<Rect> = Vec::new();
     let air = |a: At, b: At| ((a.0.min(b.0) - 1.0, a.1.min(b.1) - 1.0), (a.0.max(b.0) + 1.0, a.1.max(b.1) + 1.0));
     for p in &points.points {
@@ -167,6 +210,10 @@ pub(crate) fn points<'a>(
             let cap = if chart.x.categories().is_some() { CAP } else { 0.0 };
             bars::whisker(canvas, chart, (x, p.y), (lo, hi), cap, pen)?;
             taken.push(air(a, b));
+        }
+        if has_bars {
+            // On a bar a marker needs a ground of its own.
+            canvas.disc(at, R + 2.2, canvas.look.paper)?;
         }
         canvas.marker(at, marker, R, if faint { canvas.look.pale(colour) } else { colour })?;
         taken.push(air((at.0 - R, at.1 - R), (at.0 + R, at.1 + R)));

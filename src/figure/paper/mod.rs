@@ -7,10 +7,12 @@ mod graph;
 mod labels;
 mod legend;
 mod lines;
+mod spread;
 mod tokens;
 
 use self::chart::Chart;
 use self::legend::Legend;
+use self::spread::Spread;
 use super::axis::Fitted;
 use super::canvas::{At, Canvas, Drawn, Pen, Scene, Side, Type};
 use super::font::Fonts;
@@ -153,16 +155,17 @@ fn draw<'a>(canvas: &Canvas<'a>, figure: &Figure, mut chart: Chart<'a>) -> Drawn
     }
     chart.axes(canvas, has_cells)?;
     let below = if has_cells { below_cells } else { canvas.count() };
-    for layer in &figure.layers {
+    let spread = Spread::new(figure).on(&chart, figure);
+    for (number, layer) in figure.layers.iter().enumerate() {
         if let Layer::Line(line) = layer {
-            lines::bands(canvas, &mut chart, line)?;
+            lines::bands(canvas, &mut chart, (line, number), &spread)?;
         }
     }
     let bars = figure.layers.iter().filter(|l| matches!(l, Layer::Bars(_))).count();
     let mut bar = 0;
     for (number, layer) in figure.layers.iter().enumerate() {
         match layer {
-            Layer::Line(line) => lines::line(canvas, &mut chart, line)?,
+            Layer::Line(line) => lines::line(canvas, &chart, line, spread.shift(number))?,
             Layer::Points(points) => lines::points(canvas, &mut chart, points, (figure, number, below))?,
             Layer::Ranks(ranks) => lines::ranks(canvas, &chart, ranks)?,
             Layer::Rule(rule) => labels::rule(canvas, &chart, rule, below)?,
@@ -174,7 +177,7 @@ fn draw<'a>(canvas: &Canvas<'a>, figure: &Figure, mut chart: Chart<'a>) -> Drawn
             Layer::Ranges(layer) => {
                 bars::ranges(canvas, &mut chart, layer, (figure, number))?;
             }
-            Layer::Cells(_) | Layer::Tokens(_) | Layer::Graph(_) => {}
+            Layer::Cells(_) | Layer::Tokens(_) | Layer::Graph(_) | Layer::Intervals(_) => {}
         }
     }
     Ok((chart, below))

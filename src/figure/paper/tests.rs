@@ -2,9 +2,11 @@
 
 use super::super::canvas::{At, Item, Scene};
 use super::super::font::Fonts;
-use super::super::layers::{Datum, Edge, Graph, Line, Node, Points, Range, Ranges, RankLine, Ranks, Rule, Spot};
+use super::super::layers::{
+    Datum, Edge, Graph, Intervals, Line, Node, Points, Range, Ranges, RankLine, Ranks, Rule, Spot,
+};
 use super::super::overlap::{reaches, text_box};
-use super::super::role::Marker;
+use super::super::role::{Dash, Marker};
 use super::super::{Axis, Figure, Layer, Options, Role, Style};
 use super::lay_out;
 
@@ -37,6 +39,47 @@ fn chart(layers: Vec<Layer>) -> Figure {
 fn areas(scene: &Scene<'_>) -> usize {
     let pale = |item: &&Item| matches!(item, Item::Fill { alpha, .. } if *alpha < 0.5);
     scene.items.iter().filter(pale).count()
+}
+
+fn banded(label: &str, role: Role, y: f64) -> Layer {
+    let point = |k: usize| Datum { x: k as f64, y, band: Some((0.1, 0.9)), n: 99.into(), ..Datum::default() };
+    Layer::Line(Line { label: label.into(), role, points: (0..3).map(point).collect() })
+}
+
+/// Three bands lay on each other, and the legend named one of them.
+#[test]
+fn intervals_that_would_hide_each_other_stand_side_by_side_and_are_named() {
+    let intervals = Layer::Intervals(Intervals { wide: "wide".into(), narrow: "narrow".into() });
+    let figure = chart(vec![banded("a", Role::nth(0), 0.4), banded("b", Role::nth(1), 0.6), intervals]);
+    drawn(&figure, |scene| {
+        assert_eq!(areas(scene), 0);
+        let upright = |item: &Item| match item {
+            Item::Line { points, pen } if points.len() == 2 && points[0].0 == points[1].0 && pen.width > 0.7 => {
+                ((points[0].1 - points[1].1).abs() > 60.0).then_some(points[0].0)
+            }
+            _ => None,
+        };
+        let at: Vec<f64> = scene.items.iter().filter_map(upright).collect();
+        assert_eq!(at.len(), 6, "{at:?}");
+        assert!(at[..3].iter().all(|a| at[3..].iter().all(|b| (a - b).abs() > 3.0)), "{at:?}");
+        assert!(["wide", "narrow"].iter().all(|name| texts(scene).iter().any(|t| t == name)), "{:?}", texts(scene));
+    });
+}
+
+/// Six entries, each with the name of a method and of a score, took four rows of the column.
+#[test]
+fn lines_of_several_methods_have_an_entry_for_each_method_and_for_each_score() {
+    let scores = [("completeness C", Dash::Dashed), ("reliability R", Dash::Solid)];
+    let of = |(k, method): (usize, &'static str)| {
+        scores.map(|(score, dash)| banded(&format!("{method} {score}"), Role::nth(k).dash(dash), 0.5))
+    };
+    let figure = chart(["FGSM", "PGD"].into_iter().enumerate().flat_map(of).collect());
+    drawn(&figure, |scene| {
+        let texts = texts(scene);
+        let is = |name: &str| texts.iter().any(|t| t == name);
+        assert!(["FGSM", "PGD", "completeness C", "reliability R"].into_iter().all(is), "{texts:?}");
+        assert!(!texts.iter().any(|t| t.contains("FGSM completeness")), "{texts:?}");
+    });
 }
 
 /// "S of a constant answer" lay on the curves of INLP, which run close above and below it.

@@ -23,9 +23,9 @@ use super::paper::{Drawing, FIGURES};
 use super::results::{Curve, Results};
 use super::verdict::RivalFinding;
 use super::{find, looks};
-use figure::layers::{Count, Datum, Line, Rule, grouped};
+use figure::layers::{Count, Datum, Intervals, Line, Rule, grouped};
 use figure::role::{BLACK, MARKERS};
-use figure::{Axis, Dash, Figure, Layer, Provenance, Role};
+use figure::{Axis, Dash, Figure, Layer, Marker, Provenance, Role};
 use lab::{EngineInfo, Origin, Tagged};
 use model::source::in_print;
 
@@ -37,7 +37,23 @@ pub fn title(method: &str) -> String {
 /// The look of a method: its hue and its marker, from the table beside the registry of methods. Black is for what belongs to no method.
 pub fn look(method: &str) -> Role {
     let i = looks::number(method);
-    Role::points(i + usize::from(i >= BLACK), MARKERS[i % MARKERS.len()])
+    Role::points(i + usize::from(i >= BLACK), looks::marker(method))
+}
+
+/// The look of completeness, selectivity and reliability (0, 1, 2) of a single method.
+fn score_look(score: usize) -> Role {
+    Role::points([0, 1, BLACK][score % 3], [Marker::Triangle, Marker::Square, Marker::Circle][score % 3])
+}
+
+/// What intervals at this level cover, for the legend: examples, and trainings where there are several.
+fn covered(level: f64, trainings: usize) -> Layer {
+    let percent = (level * 1e6).round() / 1e4;
+    let wide = match trainings {
+        0 | 1 => format!("{percent} %: examples"),
+        many => format!("{percent} %: examples and {many} trainings"),
+    };
+    let narrow = if trainings > 1 { "examples alone".to_owned() } else { String::new() };
+    Layer::Intervals(Intervals { wide, narrow })
 }
 
 /// Completeness, selectivity and reliability against strength, for one model and oracle and one or several methods that
@@ -64,10 +80,9 @@ pub fn curves(
     for curve in &drawn {
         let name = if drawn.len() > 1 { format!("{} ", curve.key.method.title()) } else { String::new() };
         let line = |quantity: &str, accent, dash, value: Quantity| {
-            let look = look(&curve.key.method.name);
-            // A single method has markers on R alone; several methods have them on all lines, to be told apart without colour.
-            let marker = look.marker.filter(|_| dash == Dash::Solid || drawn.len() > 1);
-            let role = Role { marker, ..look.dash(dash).accent(accent) };
+            // Several methods have a colour each; with a single one, the scores have.
+            let look = if drawn.len() > 1 { look(&curve.key.method.name) } else { score_look(accent) };
+            let role = look.dash(dash).accent(accent);
             let points = curve.points.iter().map(|p| value(&p.value));
             Layer::Line(Line { label: format!("{name}{quantity}"), role, points: points.collect() })
         };
@@ -86,6 +101,8 @@ pub fn curves(
         layers.extend(rivals(results, curve));
         layers.extend(base_lines(curve));
     }
+    let trainings = drawn.iter().flat_map(|c| &c.points).map(|p| p.value.beside.replicates).max().unwrap_or(0);
+    layers.extend(first.points[0].level.map(|level| covered(level, trainings)));
     if let Some(at) = marker {
         layers.push(Layer::Rule(Rule { at, upright: true, label: format!("{symbol} = {at}") }));
     }
@@ -177,7 +194,7 @@ fn by_property(curve: &Curve) -> Vec<Layer> {
         };
         let label = format!("S on {}", name.property.replace('_', " "));
         let marker = MARKERS[(j + 1) % MARKERS.len()];
-        let role = look(&curve.key.method.name).dash(Dash::Dotted).accent(1).marker(marker).faint();
+        let role = score_look(1).dash(Dash::Dotted).accent(1).marker(marker).faint();
         Layer::Line(Line { label, role, points: curve.points.iter().filter_map(at).collect() })
     });
     each.collect()
@@ -220,7 +237,7 @@ fn rivals(results: &Results, curve: &Curve) -> Vec<Layer> {
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
         // In the middle of its range.
         points.iter_mut().for_each(|p| p.y = p.band.map_or(p.y, |(lo, hi)| f64::midpoint(lo, hi)));
-        let role = Role { dash: None, marker: None, ..look(&key.method.name).accent(accent).faint() };
+        let role = Role { dash: None, marker: None, ..score_look(accent).accent(accent).faint() };
         let label = format!("{name}: range over equally good probes");
         (!points.is_empty()).then_some(Layer::Line(Line { label, role, points }))
     };
@@ -335,7 +352,7 @@ mod tests {
         assert_eq!(rules, [(0.01, "C before"), (0.62, "S of a constant answer"), (0.112, "ε = 0.112")]);
         assert!(figure.provenance.entries.contains(&("n".into(), "2,400 (C) / 410 (S)".into())));
         let both = curves(&results, None, "bert-mini", &keys(&["fgsm", "pgd", "inlp"]), OracleKind::Mlp, None).unwrap();
-        assert_eq!(both.layers.len(), 6, "INLP sweeps another hyperparameter");
+        assert_eq!(lines(&both).len(), 6, "INLP sweeps another hyperparameter");
         let inlp = curves(&results, None, "bert-mini", &keys(&["inlp"]), OracleKind::Mlp, None).unwrap();
         assert_eq!((inlp.x.scale, inlp.x.whole), (Scale::Linear, true), "no tick at rank 1.5");
         assert_eq!(curves(&results, None, "gpt2-mini", &keys(&["pgd"]), OracleKind::Mlp, None), None);
@@ -364,7 +381,7 @@ mod tests {
         let csv = String::from_utf8(render(&figure, Format::Csv, &Options::default()).unwrap()).unwrap();
         assert!(csv.lines().any(|l| l.starts_with("S on subject animacy")), "{csv}");
         let both = curves(&results, None, "bert-mini", &keys(&["fgsm", "pgd"]), OracleKind::Mlp, None).unwrap();
-        assert_eq!(both.layers.len(), 6, "several methods in one figure have the means only");
+        assert_eq!(lines(&both).len(), 6, "several methods in one figure have the means only");
     }
 
     fn keys(names: &[&str]) -> Vec<MethodKey> {
@@ -374,6 +391,20 @@ mod tests {
     fn lines(figure: &Figure) -> Vec<&Line> {
         let each = figure.layers.iter();
         each.filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None }).collect()
+    }
+
+    /// C, S and R of a method had one colour, and so had their bands; the legend named one of three kinds.
+    #[test]
+    fn the_scores_of_one_method_have_a_colour_each_and_the_legend_says_what_intervals_are() {
+        let results = sample::results();
+        let figure = curves(&results, None, "bert-mini", &keys(&["pgd"]), OracleKind::Mlp, None).unwrap();
+        let mut hues: Vec<usize> = lines(&figure)[..3].iter().map(|l| l.role.hue).collect();
+        hues.dedup();
+        assert_eq!(hues.len(), 3);
+        let named = |l: &Layer| matches!(l, Layer::Intervals(i) if i.wide.starts_with("95 %: examples"));
+        assert!(figure.layers.iter().any(named));
+        let both = curves(&results, None, "bert-mini", &keys(&["fgsm", "pgd"]), OracleKind::Mlp, None).unwrap();
+        assert!(lines(&both)[..3].iter().all(|l| l.role.hue == look("fgsm").hue), "several methods have a colour each");
     }
 
     /// R was printed with the n of C alone.
@@ -411,7 +442,7 @@ mod tests {
     #[test]
     fn the_random_control_has_the_look_meant_for_it() {
         assert_ne!(look("random"), look("rlace"));
-        assert_eq!(look("random"), Role::points(10, MARKERS[4]));
+        assert_eq!(look("random"), Role::points(10, Marker::Down));
     }
 
     #[test]

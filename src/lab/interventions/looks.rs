@@ -1,5 +1,8 @@
 //! Looks of the methods in figures: one table, beside the registry.
 
+use figure::Marker;
+use figure::role::MARKERS;
+
 /// Methods in the order that gives colours and markers: a method looks the same in every figure, whichever others are
 /// drawn with it and wherever the registry lists it. New ones are added at the end.
 const LOOKS: [&str; 18] = [
@@ -23,6 +26,15 @@ const LOOKS: [&str; 18] = [
     "erased_states",
 ];
 
+/// The marker of a method; controls have their own.
+pub fn marker(method: &str) -> Marker {
+    match method {
+        "identity" => Marker::Stroke,
+        "random" => Marker::Down,
+        _ => MARKERS[number(method) % MARKERS.len()],
+    }
+}
+
 /// The number of a method's look. A method that is not in the table (from a newer program's session) gets one by its name, so
 /// that it is at least the same everywhere, and never one of the table's.
 pub fn number(method: &str) -> usize {
@@ -41,6 +53,17 @@ mod tests {
         for method in registry() {
             assert!(LOOKS.contains(&method.id()), "add `{}` to the end of LOOKS", method.id());
         }
+    }
+
+    /// INLP and the identity control were both crosses.
+    #[test]
+    fn controls_have_markers_that_no_method_has() {
+        let (controls, methods): (Vec<_>, Vec<_>) = registry().iter().partition(|m| m.is_control());
+        let mut markers: Vec<Marker> = controls.iter().map(|m| marker(m.id())).collect();
+        assert!(methods.iter().all(|m| !markers.contains(&marker(m.id()))));
+        let count = markers.len();
+        markers.dedup();
+        assert_eq!((markers.len(), count), (2, 2));
     }
 
     #[test]

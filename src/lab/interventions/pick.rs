@@ -4,6 +4,7 @@ use super::figures::{behaviour, curves, distance, drawing, lens, map, pareto};
 use super::key::MethodKey;
 use super::map::Score;
 use super::paper;
+use super::registry::find;
 use super::results::{Curve, Results};
 use base::suggest::unknown;
 use figure::Figure;
@@ -85,11 +86,11 @@ pub fn pick(
     let mut parameters: Vec<&str> = Vec::new();
     let wanted = detail("method").map_or(vec![None], |list| list.split(',').map(Some).collect());
     for method in wanted {
-        // All settings of a method that is named, or the first of all methods.
-        let mut found = narrowed("method", method, &judged, |c| c.key.method.name.clone())?;
-        if method.is_none() {
-            found.truncate(1);
-        }
+        // All settings of a method that is named, or the first of all methods; a control where there is nothing else.
+        let found = match method {
+            None => vec![*judged.iter().find(|c| !is_control(c)).unwrap_or(first)],
+            named => narrowed("method", named, &judged, |c| c.key.method.name.clone())?,
+        };
         methods.extend(found.iter().map(|c| c.key.method.clone()));
         parameters.extend(found.iter().map(|c| c.parameter.as_str()));
     }
@@ -127,6 +128,10 @@ pub fn pick(
     curves(results, engine, &model, &methods, oracle, details.marker).ok_or_else(none)
 }
 
+fn is_control(curve: &Curve) -> bool {
+    find(&curve.key.method.name).is_some_and(|method| method.is_control())
+}
+
 /// The curves of the wanted name, or of the first one's where none is wanted for a model or an oracle.
 fn narrowed<'a>(
     what: &str,
@@ -146,4 +151,23 @@ fn narrowed<'a>(
     known.dedup();
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     Err(unknown(&format!("{what} of this session"), &name, &known))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    /// A run whose spec lists its control first had figures of a constant.
+    #[test]
+    fn a_control_is_drawn_only_where_there_is_nothing_else() {
+        let mut results = sample::results();
+        let mut control = results.curves[0].clone();
+        control.key.method = MethodKey::named("identity");
+        results.curves.insert(0, control);
+        let name = |results: &Results| pick("reliability", &Details::default(), results, None).unwrap().name;
+        assert!(!name(&results).contains("identity"));
+        results.curves.truncate(1);
+        assert!(name(&results).contains("identity"));
+    }
 }

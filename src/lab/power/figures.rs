@@ -4,7 +4,7 @@ use super::finding::{BaselineFinding, MarginFinding, NoiseFinding, PowerFinding,
 use super::results::Results;
 use base::suggest::unknown;
 use base::text::printable_label;
-use figure::layers::{Datum, Line, Rule, grouped};
+use figure::layers::{Datum, Intervals, Line, Rule, grouped};
 use figure::{Axis, Dash, Figure, Layer, Provenance, Role};
 use lab::origin::Origin;
 use lab::{Details, EngineInfo, FigureEntry, Tagged};
@@ -250,6 +250,8 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
     };
     let mut layers: Vec<Layer> = names.iter().enumerate().map(line).collect();
     layers.extend(surface(results));
+    let (wide, narrow) = ("margin of the bound".to_owned(), "standard deviation over seeds".to_owned());
+    layers.push(Layer::Intervals(Intervals { wide, narrow }));
     Some(
         Figure {
             name: "margins".into(),

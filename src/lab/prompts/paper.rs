@@ -164,8 +164,7 @@ fn consistency(figure: &Figure, results: &Results) -> Vec<Layer> {
         let marker = [Marker::Cross, Marker::Plus, Marker::Star][k];
         Layer::Points(Points {
             label,
-            // The bars of the first regime are filled: in their colour a point on them cannot be seen.
-            role: Role::points(if k == 0 { BLACK } else { k }, marker).strong(),
+            role: Role::points(BLACK, marker).strong(),
             points: rows.iter().map(spot).collect(),
         })
     };

@@ -215,7 +215,7 @@ pub(crate) fn against_ratio(
         Figure {
             name: name.into(),
             title: format!("{word} against the rationale ratio{of}"),
-            x: Axis::linear("rationale length / sentence length").from_to(0.0, 1.0),
+            x: Axis::linear("rationale length / sentence length"),
             y: Axis::linear(word).from_to(0.0, 1.0),
             layers,
             provenance: provenance(first, engine),

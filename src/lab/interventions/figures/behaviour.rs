@@ -1,6 +1,6 @@
 //! Behaviour of the model itself after one method, against its strength.
 
-use super::{axis, datum, parameter};
+use super::{axis, covered, datum, parameter};
 use crate::banded::Banded;
 use crate::finding::BehaviourFinding;
 use crate::key::MethodKey;
@@ -40,6 +40,7 @@ pub fn behaviour(
             layers.push(Layer::Line(Line { label, role: Role::nth(k), points }));
         }
     }
+    layers.extend(first.level.map(|level| covered(level, first.value.replicates)));
     let before = first.value.correct_before.mean;
     layers.push(Layer::Rule(Rule { at: before, upright: false, label: "correct form before".into() }));
     let (symbol, label) = parameter(&first.value.parameter);

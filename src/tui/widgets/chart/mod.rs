@@ -132,7 +132,10 @@ pub(crate) fn marker_char(marker: Marker, glyphs: Glyphs) -> char {
         Marker::Triangle if glyphs == Glyphs::Ascii => '^',
         Marker::Square if glyphs == Glyphs::Ascii => '#',
         Marker::Diamond if glyphs == Glyphs::Ascii => '@',
+        Marker::Down if glyphs == Glyphs::Ascii => 'v',
         Marker::Triangle => '△',
+        Marker::Down => '▽',
+        Marker::Stroke => '-',
         Marker::Square => '□',
         Marker::Star => '*',
         Marker::Diamond => '◇',
@@ -149,7 +152,8 @@ impl Widget for Chart<'_> {
         if !self.figure.has_axes() {
             return self.without_axes(area, buffer);
         }
-        let has_data = self.figure.layers.iter().any(|l| !matches!(l, Layer::Rule(_) | Layer::Guide(_)));
+        let has_data =
+            self.figure.layers.iter().any(|l| !matches!(l, Layer::Rule(_) | Layer::Guide(_) | Layer::Intervals(_)));
         let Some(stage) = Stage::new(&self, area).filter(|_| has_data) else { return };
         for layer in &self.figure.layers {
             if let Layer::Cells(cells) = layer {

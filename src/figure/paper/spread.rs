@@ -1,0 +1,110 @@
+//! How the lines of a figure show their intervals: as areas, or point by point, side by side where areas would hide each other.
+
+use super::super::layers::{Datum, Line};
+use super::super::role::Role;
+use super::super::{Figure, Layer};
+use super::bars::FEW;
+use super::chart::Chart;
+
+/// Fewest points of a line whose interval is an area beside others, and beside none.
+const AREA: usize = 8;
+const AREA_ALONE: usize = 4;
+/// Between points that are drawn side by side, at most.
+const STEP: f64 = 6.0;
+/// Most lines whose narrow intervals are drawn as areas, too.
+const NARROW: usize = 4;
+
+/// True for a range without a line.
+pub(crate) fn is_range(role: Role) -> bool {
+    role.dash.is_none() && role.marker.is_none()
+}
+
+/// True if an interval rests on a handful of examples.
+pub(crate) fn is_of_few(p: &Datum) -> bool {
+    (1..FEW).contains(&p.n.first)
+}
+
+/// The choice for a figure.
+pub(crate) struct Spread {
+    /// True if intervals are drawn point by point.
+    pub by_point: bool,
+    /// True if narrow intervals are drawn.
+    pub narrow: bool,
+    /// True if lines have no intervals: on a plane they would cover it.
+    pub is_plane: bool,
+    /// Place of each layer among the lines that are drawn side by side, from their middle.
+    places: Vec<f64>,
+    step: f64,
+}
+
+fn line(layer: &Layer) -> Option<&Line> {
+    match layer {
+        Layer::Line(line) => Some(line),
+        _ => None,
+    }
+}
+
+/// The interval of a point; without one, the point.
+fn ends(p: &Datum) -> (f64, f64) {
+    p.band.unwrap_or((p.y, p.y))
+}
+
+impl Spread {
+    pub(crate) fn new(figure: &Figure) -> Self {
+        let lines: Vec<(usize, &Line)> =
+            figure.layers.iter().enumerate().filter_map(|(k, l)| Some((k, line(l)?))).collect();
+        let drawn: Vec<(usize, &Line)> = lines.iter().copied().filter(|(_, l)| l.role.dash.is_some()).collect();
+        let meet = |a: &Line, b: &Line| {
+            let touch = |(p, q): (&Datum, &Datum)| {
+                let ((lo, hi), (low, high)) = (ends(p), ends(q));
+                p.x == q.x && lo <= high && low <= hi
+            };
+            a.points.iter().any(|p| b.points.iter().any(|q| touch((p, q))))
+        };
+        let most = drawn.iter().map(|(_, l)| l.points.len()).max().unwrap_or(0);
+        let meeting = most < AREA && drawn.iter().enumerate().any(|(k, a)| drawn[..k].iter().any(|b| meet(a.1, b.1)));
+        let is_plane = figure.layers.iter().any(|l| matches!(l, Layer::Guide(_)));
+        let has_bands = drawn.iter().any(|(_, l)| l.points.iter().any(|p| p.band.is_some()));
+        let by_point = !is_plane && has_bands && (meeting || most < AREA_ALONE);
+        let mut places = vec![0.0; figure.layers.len()];
+        if by_point && meeting {
+            let middle = (drawn.len() - 1) as f64 / 2.0;
+            for (k, (layer, _)) in drawn.iter().enumerate() {
+                places[*layer] = k as f64 - middle;
+            }
+            // A range lies at the line of its colour.
+            for (layer, range) in lines.iter().filter(|(_, l)| is_range(l.role)) {
+                let own = drawn.iter().find(|(_, l)| l.role.hue == range.role.hue);
+                places[*layer] = own.map_or(0.0, |(k, _)| places[*k]);
+            }
+        }
+        Self { by_point, narrow: by_point || drawn.len() <= NARROW, is_plane, places, step: 0.0 }
+    }
+
+    /// Room that the outermost lines need at both ends of the horizontal axis.
+    pub(crate) fn room(&self) -> f64 {
+        STEP * self.places.iter().copied().fold(0.0, f64::max)
+    }
+
+    /// The same with steps for a chart: no point comes near the next x.
+    pub(crate) fn on(self, chart: &Chart<'_>, figure: &Figure) -> Self {
+        let furthest = self.places.iter().copied().fold(0.0, f64::max);
+        let points = figure.layers.iter().filter_map(line).flat_map(|l| &l.points);
+        let mut at: Vec<f64> = points.filter_map(|p| Some(chart.at(p.x, p.y)?.0)).collect();
+        at.sort_by(f64::total_cmp);
+        let gaps = at.windows(2).map(|w| w[1] - w[0]).filter(|gap| *gap > 0.01);
+        let gap = gaps.fold(f64::INFINITY, f64::min);
+        let step = STEP.min(gap / (2.0 * furthest + 2.0));
+        Self { step, ..self }
+    }
+
+    /// What a layer is moved to the right, in units of the page.
+    pub(crate) fn shift(&self, layer: usize) -> f64 {
+        self.places.get(layer).map_or(0.0, |place| place * self.step)
+    }
+
+    /// True if the points of a line have their intervals one by one.
+    pub(crate) fn is_by_point(&self, line: &Line) -> bool {
+        !self.is_plane && (self.by_point || !line.points.is_empty() && line.points.iter().all(is_of_few))
+    }
+}
