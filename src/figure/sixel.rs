@@ -126,8 +126,8 @@ mod tests {
         assert_eq!(wide, 333);
         let all: Vec<[usize; 3]> = pixels.into_iter().map(|p| p.expect("every pixel is painted")).collect();
         assert_eq!((all[0], all[all.len() - 1]), ([100; 3], [100; 3]));
-        let blue = |p: &&[usize; 3]| p[2] >= p[0] + 40;
-        assert!(all.iter().filter(blue).count() > 100);
+        let orange = |p: &&[usize; 3]| p[0] >= p[2] + 40;
+        assert!(all.iter().filter(orange).count() > 100);
         // No wider than the picture itself.
         assert_eq!(decoded(&of_png(&png, 10_000).unwrap()).1, 496);
         assert_eq!(of_png(b"no picture", 100), None);

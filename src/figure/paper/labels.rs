@@ -18,7 +18,7 @@ const STEP: f64 = 14.0;
 /// Number of positions tried for the label of a point and of a rule, by growing distance.
 const STEPS: (usize, usize) = (8, 4);
 /// Cost of one step of distance, for a point and for a rule. A hidden area costs 1, a line or a marker 10.
-const AWAY: usize = 12;
+const AWAY: usize = 6;
 const ALONG: usize = 2;
 
 /// The place that hides least of the items after the first `from`, the earlier of equals; none if all lie on text.

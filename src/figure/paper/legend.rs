@@ -122,7 +122,7 @@ impl Legend {
 
     /// Draws the legend in rows from its upper left.
     pub(crate) fn draw_rows(&self, canvas: &Canvas<'_>, at: At, room: f64) -> Drawn {
-        self.draw(canvas, at, &self.rows(canvas.fonts, room).0)
+        self.draw(canvas, at, &self.rows(canvas.fonts, room).0, 0.0)
     }
 
     /// Draws the legend where it covers none of the items after the first `from`; false if there is no such place.
@@ -130,12 +130,13 @@ impl Legend {
         const AIR: f64 = 6.0;
         let (width, height) = (chart.right - chart.left, chart.bottom - chart.top);
         let room = width * INSIDE.0;
-        // One entry below the other.
+        // One entry below the other, their labels in a column.
+        let column = self.entries.iter().map(|(sample, _)| sample.width()).fold(0.0, f64::max);
         let (mut placed, mut wide, mut y) = (Vec::new(), 0.0f64, 0.0);
-        for (sample, label) in &self.entries {
-            let lines = canvas.fonts.wrapped(label, SMALL, room - sample.width() - GAP, LINES);
+        for (_, label) in &self.entries {
+            let lines = canvas.fonts.wrapped(label, SMALL, room - column - GAP, LINES);
             let text = lines.iter().map(|l| canvas.fonts.width(l, SMALL)).fold(0.0, f64::max);
-            wide = wide.max(sample.width() + GAP + text);
+            wide = wide.max(column + GAP + text);
             let high = lines.len() as f64 * LINE;
             placed.push(Placed { at: (0.0, y), lines });
             y += high + 1.0;
@@ -152,17 +153,19 @@ impl Legend {
         };
         let (a, b) = around(at);
         canvas.rectangle(a, b, canvas.look.paper, 0.85)?;
-        self.draw(canvas, at, &placed)?;
+        self.draw(canvas, at, &placed, column)?;
         Ok(true)
     }
 
-    fn draw(&self, canvas: &Canvas<'_>, at: At, placed: &[Placed]) -> Drawn {
+    /// Draws samples, each in the middle of a column that is at least this wide, and their labels right of it.
+    fn draw(&self, canvas: &Canvas<'_>, at: At, placed: &[Placed], column: f64) -> Drawn {
         for ((sample, _), entry) in self.entries.iter().zip(placed) {
             let (x, y) = (at.0 + entry.at.0, at.1 + entry.at.1 + LINE / 2.0);
-            draw_sample(canvas, sample, (x, y))?;
+            let column = column.max(sample.width());
+            draw_sample(canvas, sample, (x + (column - sample.width()) / 2.0, y))?;
             let kind = type_of(SMALL, canvas.look.ink, Side::Start, Side::Middle);
             for (k, line) in entry.lines.iter().enumerate() {
-                canvas.text(line, (x + sample.width() + GAP, y + k as f64 * LINE), kind)?;
+                canvas.text(line, (x + column + GAP, y + k as f64 * LINE), kind)?;
             }
         }
         Ok(())

@@ -105,8 +105,7 @@ fn attempt<'a>(
 /// rows.
 fn height(figure: &Figure, look: Look) -> f64 {
     let flat = look.width * look.aspect;
-    let same = figure.x.range.is_some() && figure.x.range == figure.y.range && figure.x.scale == figure.y.scale;
-    if same {
+    if spread::is_square(figure) {
         return (look.width * 0.92).min(f64::max(flat, 560.0));
     }
     let rows = figure.layers.iter().find_map(|l| match l {

@@ -37,6 +37,12 @@ pub(crate) struct Spread {
     step: f64,
 }
 
+/// True if both axes have the same range.
+pub(crate) fn is_square(figure: &Figure) -> bool {
+    let (x, y) = (&figure.x, &figure.y);
+    x.range.is_some() && x.range == y.range && x.scale == y.scale
+}
+
 fn line(layer: &Layer) -> Option<&Line> {
     match layer {
         Layer::Line(line) => Some(line),
@@ -63,7 +69,7 @@ impl Spread {
         };
         let most = drawn.iter().map(|(_, l)| l.points.len()).max().unwrap_or(0);
         let meeting = most < AREA && drawn.iter().enumerate().any(|(k, a)| drawn[..k].iter().any(|b| meet(a.1, b.1)));
-        let is_plane = figure.layers.iter().any(|l| matches!(l, Layer::Guide(_)));
+        let is_plane = is_square(figure) && figure.layers.iter().any(|l| matches!(l, Layer::Guide(_)));
         let has_bands = drawn.iter().any(|(_, l)| l.points.iter().any(|p| p.band.is_some()));
         let by_point = !is_plane && has_bands && (meeting || most < AREA_ALONE);
         let mut places = vec![0.0; figure.layers.len()];
