@@ -352,7 +352,8 @@ mod tests {
         assert_eq!(rules, [(0.01, "C before"), (0.62, "S of a constant answer"), (0.112, "ε = 0.112")]);
         assert!(figure.provenance.entries.contains(&("n".into(), "2,400 (C) / 410 (S)".into())));
         let both = curves(&results, None, "bert-mini", &keys(&["fgsm", "pgd", "inlp"]), OracleKind::Mlp, None).unwrap();
-        assert_eq!(lines(&both).len(), 6, "INLP sweeps another hyperparameter");
+        let drawn = both.layers.iter().filter(|l| matches!(l, Layer::Line(_))).count();
+        assert_eq!(drawn, 6, "INLP sweeps another hyperparameter");
         let inlp = curves(&results, None, "bert-mini", &keys(&["inlp"]), OracleKind::Mlp, None).unwrap();
         assert_eq!((inlp.x.scale, inlp.x.whole), (Scale::Linear, true), "no tick at rank 1.5");
         assert_eq!(curves(&results, None, "gpt2-mini", &keys(&["pgd"]), OracleKind::Mlp, None), None);

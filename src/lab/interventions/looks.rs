@@ -44,7 +44,7 @@ pub fn number(method: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::registry;
+    use super::super::{Method, registry};
     use super::*;
 
     /// The table once said `random_subspace` where the registry says `random`.
@@ -58,7 +58,7 @@ mod tests {
     /// INLP and the identity control were both crosses.
     #[test]
     fn controls_have_markers_that_no_method_has() {
-        let (controls, methods): (Vec<_>, Vec<_>) = registry().iter().partition(|m| m.is_control());
+        let (controls, methods): (Vec<&dyn Method>, Vec<_>) = registry().iter().copied().partition(|m| m.is_control());
         let mut markers: Vec<Marker> = controls.iter().map(|m| marker(m.id())).collect();
         assert!(methods.iter().all(|m| !markers.contains(&marker(m.id()))));
         let count = markers.len();
