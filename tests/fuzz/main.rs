@@ -370,7 +370,7 @@ proptest! {
         open(&bytes);
         tokenizer(&bytes);
         let _ = ConfigFile::parse("fuzz", &text(&bytes)).map(|c| c.describe().is_ok());
-        let _ = shards("fuzz", &text(&bytes));
+        let _ = shards("fuzz", &text(&bytes), ".safetensors");
         Keymap::parse(&text(&bytes), "fuzz");
         let _ = Theme::parse("fuzz", &text(&bytes));
         rows::rows("plain.jsonl", bytes.clone());
@@ -402,7 +402,7 @@ proptest! {
     #[test]
     fn shard_indices(changes in edits()) {
         let text = text(&mutate(INDEX.as_bytes(), &changes));
-        for name in timed(|| shards("fuzz", &text)).into_iter().flatten() {
+        for name in timed(|| shards("fuzz", &text, ".safetensors")).into_iter().flatten() {
             assert!(!name.contains(['/', '\\']) && !name.starts_with('.'), "{name:?}");
         }
     }

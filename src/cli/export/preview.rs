@@ -35,7 +35,7 @@ fn protocol(variable: &dyn Fn(&str) -> Option<String>) -> Option<Protocol> {
         return Some(Protocol::Iterm);
     }
     let begins = |name: &&str| variable("TERM").is_some_and(|term| term.starts_with(*name));
-    let sixel = is("TERM_PROGRAM", &["mintty"]) || SIXEL.iter().any(|name| begins(name));
+    let sixel = is("TERM_PROGRAM", &["mintty"]) || SIXEL.iter().any(begins);
     sixel.then_some(Protocol::Sixel)
 }
 

@@ -62,7 +62,6 @@ mod tests {
     use super::*;
     use crate::Spec;
     use crate::spec::AGREEMENT_TOML;
-    use lab::LabSpec as _;
     use lab::SpecFields as _;
 
     /// A field called `model` took the place of the model's name, and recordings could not be read.
