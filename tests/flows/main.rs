@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::{self, Harness, Record, TICKET, fold, measured, start, summary};
+use crate::common::{self, Harness, Record, TICKET, fold, measured, start};
 use crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyModifiers};
 use probity::base::Problem;
 use probity::engine::board::Board;
@@ -479,19 +479,6 @@ fn a_replay_is_steered_and_never_sends() {
     assert!(h.keys("l enter r ctrl-s").is_empty());
     assert_eq!(marker(&h.state), 0.136, "the marker still moves along the curve");
     assert_eq!(h.keys("q"), [Effect::Quit]);
-}
-
-#[test]
-fn the_best_method_is_drawn_once_a_run_has_ended_unless_another_was_chosen() {
-    let mut h = Harness::started(120, 40);
-    h.state.screens.interventions.picked = false;
-    h.events(measured(2400, true));
-    assert_eq!(h.state.screens.interventions.method, "pgd");
-    h.event(summary(1));
-    h.event(Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 41.7 });
-    assert_eq!(h.state.screens.interventions.method, "alterrep");
-    h.keys("m");
-    assert_eq!(h.state.screens.interventions.method, "fgsm");
 }
 
 #[test]

@@ -325,3 +325,16 @@ proptest! {
         replay.buffer();
     }
 }
+
+#[test]
+fn the_best_method_is_drawn_once_a_run_has_ended_unless_another_was_chosen() {
+    let mut h = Harness::started(120, 40);
+    h.state.screens.interventions.picked = false;
+    h.events(measured(2400, true));
+    assert_eq!(h.state.screens.interventions.method, "pgd");
+    h.event(common::summary(1));
+    h.event(Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 41.7 });
+    assert_eq!(h.state.screens.interventions.method, "alterrep");
+    h.keys("m");
+    assert_eq!(h.state.screens.interventions.method, "fgsm");
+}

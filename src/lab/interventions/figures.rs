@@ -338,10 +338,15 @@ mod tests {
         let results = sample::results();
         let figure = curves(&results, None, "bert-mini", &keys(&["pgd"]), OracleKind::Mlp, Some(0.112)).unwrap();
         let lines: Vec<&Line> = lines(&figure);
-        let of = |label: &str, dash| (label.to_owned(), Some(dash), 2, 29);
+        let of = |label: &str, dash, hue| (label.to_owned(), Some(dash), hue, 29);
         assert_eq!(
             lines.iter().map(|l| (l.label.clone(), l.role.dash, l.role.hue, l.points.len())).collect::<Vec<_>>(),
-            [of("completeness C", Dash::Dashed), of("selectivity S", Dash::Dotted), of("reliability R", Dash::Solid)]
+            [
+                of("completeness C", Dash::Dashed, 0),
+                of("selectivity S", Dash::Dotted, 1),
+                of("reliability R", Dash::Solid, 6)
+            ],
+            "each score has a colour of its own where there is one method"
         );
         assert_eq!(figure.x.scale, Scale::Log);
         let rules: Vec<(f64, &str)> = figure

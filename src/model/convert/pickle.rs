@@ -200,15 +200,13 @@ impl Pickle {
             b'j' => self.recall(u32::from_le_bytes(input.array()?))?,
             b'c' => global(input.line()?, input.line()?)?,
             // Python 2 writes `U` and `T`.
-            b'X' | b'T' | b'U' => {
-                let length = match opcode {
-                    b'U' => input.byte()?.into(),
-                    _ => u32::from_le_bytes(input.array()?) as usize,
-                };
-                let text =
-                    std::str::from_utf8(input.take(length)?).map_err(|_| "its pickle holds text not in UTF-8")?;
-                self.texts.push(text.to_owned());
-                Value::Text(self.texts.len() - 1)
+            b'U' => {
+                let length = input.byte()?.into();
+                self.text(input.take(length)?)?
+            }
+            b'X' | b'T' => {
+                let length = u32::from_le_bytes(input.array()?) as usize;
+                self.text(input.take(length)?)?
             }
             b'J' => Value::Int(i32::from_le_bytes(input.array()?).into()),
             b'K' => Value::Int(input.byte()?.into()),
@@ -257,18 +255,26 @@ impl Pickle {
                 let (args, callable) = (self.pop()?, self.pop()?);
                 self.build_object(callable, args)?
             }
-            b'b' => {
-                self.pop()?;
-                return match self.top()? {
-                    // Attributes, such as the `_metadata` of a state dict, say nothing of the tensors.
-                    Value::Dict(_) | Value::Other => Ok(()),
-                    _ => Err("its pickle sets the state of an object that is neither a dict nor a namespace".into()),
-                };
-            }
+            b'b' => return self.skip_state(),
             other => return Err(format!("its pickle holds opcode {other:#04x}, which no tensor needs").into()),
         };
         self.stack.push(value);
         Ok(())
+    }
+
+    /// Attributes, such as the `_metadata` of a state dict, say nothing of the tensors.
+    fn skip_state(&mut self) -> Result<()> {
+        self.pop()?;
+        match self.top()? {
+            Value::Dict(_) | Value::Other => Ok(()),
+            _ => Err("its pickle sets the state of an object that is neither a dict nor a namespace".into()),
+        }
+    }
+
+    fn text(&mut self, bytes: &[u8]) -> Result<Value> {
+        let text = std::str::from_utf8(bytes).map_err(|_| "its pickle holds text not in UTF-8")?;
+        self.texts.push(text.to_owned());
+        Ok(Value::Text(self.texts.len() - 1))
     }
 
     /// Never takes what lies below an open mark.

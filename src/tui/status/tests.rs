@@ -201,7 +201,7 @@ fn the_keys_that_are_shown_can_be_used_now() {
     let mut replay = self::state(120);
     replay.replay = Some(ReplayState::new("s".into(), 1.0, 1.0));
     let line = drawn(&replay, draw);
-    assert!(line.contains("p pause") && line.contains("</> seek"), "{line}");
+    assert!(line.contains("p play") && line.contains("</> seek"), "{line}");
     assert!(!line.contains("r run"), "a replay runs nothing: {line}");
 }
 
