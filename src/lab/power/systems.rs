@@ -31,8 +31,6 @@ pub struct TaskComparison {
     pub n: usize,
     pub unmatched_a: usize,
     pub unmatched_b: usize,
-    /// True if one system has more runs than the other, so that an item's value is its mean over its side's runs.
-    pub averaged: bool,
     /// Means of both systems.
     pub means: [f64; 2],
     pub finding: ComparisonFinding,
@@ -247,7 +245,6 @@ fn compare_task(
         n: found.pairs.n(),
         unmatched_a: found.unmatched_a,
         unmatched_b: found.unmatched_b,
-        averaged: found.averaged.is_some(),
         means: [mean(true), mean(false)],
         finding: compare_with(&found.pairs, &names, terms, false),
         share: found.pairs.is_share(),

@@ -287,13 +287,6 @@ pub(super) fn pooled(versus: &Versus, asked: &Asked<'_>) -> Vec<String> {
         1 => lines.push("1 task is not pooled: its metric is not a share".into()),
         n => lines.push(format!("{n} tasks are not pooled: their metric is not a share")),
     }
-    match versus.tasks.iter().filter(|t| t.averaged).count() {
-        0 => {}
-        n => lines.push(format!(
-            "{} with more runs of one system than of the other: an item's value is its mean over the runs",
-            counted(n, "task")
-        )),
-    }
     lines.push(family(versus, asked));
     lines
 }

@@ -259,9 +259,6 @@ fn tell(
             metric
         )),
     )?;
-    if let Some(text) = found.average() {
-        output::line(out, &text)?;
-    }
     let pilot = Pilot::of(&found.pairs, level).filter(|_| found.pairs.scaled().is_none());
     let (seeds, clusters) = (c.seeds, c.clusters);
     let tagged = Tagged {

@@ -38,9 +38,6 @@ pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut 
         );
         host.notice(NoticeLevel::Warning, Problem { what, r#where: "results".into(), hint: String::new() })?;
     }
-    if let Some(what) = found.average() {
-        host.notice(NoticeLevel::Info, Problem { what, r#where: "results".into(), hint: String::new() })?;
-    }
     let pairs = found.pairs;
     if pairs.scaled().is_some() {
         let what = "the metric has values beyond 1e30, or none above 1e-30".to_owned();
