@@ -105,10 +105,11 @@ pub(crate) fn params(arch: &Arch, seed: u64) -> Params {
     params
 }
 
-/// A loaded tiny model.
+/// A loaded tiny model, on the device that `PROBITY_TEST_DEVICE` names (default: the CPU).
 pub(crate) fn model(arch: Arch, seed: u64) -> Model {
     let params = params(&arch, seed);
-    Model::from_params("tiny", arch, params, None, Device::Cpu).unwrap()
+    let device = std::env::var("PROBITY_TEST_DEVICE").map_or(Device::Cpu, |name| name.parse().unwrap());
+    Model::from_params("tiny", arch, params, None, device).unwrap()
 }
 
 /// A batch with rows of the given lengths.

@@ -1,6 +1,6 @@
 //! How fast models run, side by side with PyTorch and transformers on the same machine in the same minutes.
 //!
-//! `cargo bench --bench models [-- --only a,d --quick --runs N --mkl-avx512]`. Both sides get the same folders and inputs and two
+//! `cargo bench --bench models [-- --only a,d --quick --runs N --device cuda --mkl-avx512]`. Both sides get the same folders and inputs and two
 //! threads; their runs alternate, so that a busy minute meets both. Printed: the median of each side with the number of
 //! runs, the ratio ours/theirs (below 1 is faster) with the quartiles of the ratios of neighbouring runs, and the
 //! largest deviation between the numbers of the two, absolute and relative to the largest of them. Nothing is asserted. The other side lives in `torch_models.py`,

@@ -37,7 +37,7 @@ const JOBS: &[Job] = &[
         goal: Some(0.4),
         runs: 5,
         trains: false,
-        prepare: |_, quick| small(if quick { 40 } else { 200 }, false),
+        prepare: |_, s| small(if s.quick { 40 } else { 200 }, false),
     },
     Job {
         id: "igt",
@@ -45,7 +45,7 @@ const JOBS: &[Job] = &[
         goal: None,
         runs: 5,
         trains: false,
-        prepare: |_, quick| small(if quick { 40 } else { 200 }, true),
+        prepare: |_, s| small(if s.quick { 40 } else { 200 }, true),
     },
     Job {
         id: "igb",
@@ -53,7 +53,7 @@ const JOBS: &[Job] = &[
         goal: Some(0.9),
         runs: 3,
         trains: false,
-        prepare: |dir, quick| base(dir, if quick { 1 } else { 20 }, false),
+        prepare: |dir, s| base(dir, if s.quick { 1 } else { 20 }, false),
     },
     Job {
         id: "igbt",
@@ -61,7 +61,7 @@ const JOBS: &[Job] = &[
         goal: None,
         runs: 3,
         trains: false,
-        prepare: |dir, quick| base(dir, if quick { 1 } else { 20 }, true),
+        prepare: |dir, s| base(dir, if s.quick { 1 } else { 20 }, true),
     },
     Job {
         id: "att",
@@ -69,7 +69,7 @@ const JOBS: &[Job] = &[
         goal: Some(0.5),
         runs: 15,
         trains: false,
-        prepare: |_, quick| attention(if quick { 200 } else { 1_000 }, false),
+        prepare: |_, s| attention(if s.quick { 200 } else { 1_000 }, false),
     },
     Job {
         id: "attt",
@@ -77,7 +77,7 @@ const JOBS: &[Job] = &[
         goal: None,
         runs: 15,
         trains: false,
-        prepare: |_, quick| attention(if quick { 200 } else { 1_000 }, true),
+        prepare: |_, s| attention(if s.quick { 200 } else { 1_000 }, true),
     },
 ];
 

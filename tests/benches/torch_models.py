@@ -33,13 +33,13 @@ transformers.logging.disable_progress_bar()
 
 
 def load(request):
-    """The model of a folder, for inference, in the dtype asked for."""
+    """The model of a folder, for inference, on the device and in the dtype asked for."""
     dtype = getattr(torch, request.get("dtype", "float32"))
-    return AutoModelForMaskedLM.from_pretrained(request["dir"], dtype=dtype).eval()
+    return AutoModelForMaskedLM.from_pretrained(request["dir"], dtype=dtype).eval().to(request["device"])
 
 
 def ids_of(request):
-    return torch.tensor(request["ids"], dtype=torch.long)
+    return torch.tensor(request["ids"], dtype=torch.long, device=request["device"])
 
 
 def forward(request):
@@ -62,8 +62,8 @@ def integrated_gradients(request):
     steps, position, token = request["steps"], request["position"], request["token"]
     with torch.no_grad():
         embeddings = model.bert.embeddings.word_embeddings(ids)
-    along = torch.linspace(0, 1, steps)[:, None, None]
-    weights = torch.full((steps, 1, 1), 1 / (steps - 1))
+    along = torch.linspace(0, 1, steps, device=ids.device)[:, None, None]
+    weights = torch.full((steps, 1, 1), 1 / (steps - 1), device=ids.device)
     weights[0] = weights[-1] = 0.5 / (steps - 1)
 
     def run():
@@ -83,7 +83,7 @@ def train(request):
     step is that of the transformers documentation.
     """
     model, ids = load(request).train(), ids_of(request)
-    labels, tuned = torch.tensor(request["labels"]), request["tuned"]
+    labels, tuned = torch.tensor(request["labels"], device=ids.device), request["tuned"]
     decayed = [p for p in model.parameters() if p.dim() > 1]
     others = [p for p in model.parameters() if p.dim() < 2]
     groups = [{"params": decayed, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}]
@@ -112,8 +112,8 @@ def prompts(request):
     `tuned` does what is known to help: prompts of about the same length share a batch, and the head runs at the masks.
     """
     model, tokenizer = load(request), AutoTokenizer.from_pretrained(request["dir"])
-    texts, answers, size = request["prompts"], torch.tensor(request["answers"]), request["batch"]
-    tuned = request["tuned"]
+    answers = torch.tensor(request["answers"], device=request["device"])
+    texts, size, tuned = request["prompts"], request["batch"], request["tuned"]
 
     def run():
         order = sorted(range(len(texts)), key=lambda i: len(texts[i])) if tuned else range(len(texts))
@@ -121,7 +121,7 @@ def prompts(request):
         with torch.inference_mode():
             for i in range(0, len(texts), size):
                 some = [texts[j] for j in order[i : i + size]]
-                batch = tokenizer(some, padding=True, return_tensors="pt")
+                batch = tokenizer(some, padding=True, return_tensors="pt").to(request["device"])
                 rows, columns = torch.nonzero(batch["input_ids"] == tokenizer.mask_token_id, as_tuple=True)
                 if tuned:
                     logits = model.cls(model.bert(**batch).last_hidden_state[rows, columns])
@@ -129,7 +129,7 @@ def prompts(request):
                     logits = model(**batch).logits[rows, columns]
                 found.append(logits[:, answers].softmax(-1))
         found = torch.cat(found)
-        return found[torch.tensor(order).argsort()] if tuned else found
+        return found[torch.tensor(order, device=found.device).argsort()] if tuned else found
 
     return run
 
@@ -169,10 +169,11 @@ def serve(kinds):
             else:
                 job = jobs[request["job"]]
                 begun = time.perf_counter()
-                result = job()
+                # The numbers arrive on the host, which also waits for the device.
+                result = job().float().cpu()
                 seconds = time.perf_counter() - begun
                 if request.get("out"):
-                    result.float().numpy().astype("<f4").tofile(request["out"])
+                    result.numpy().astype("<f4").tofile(request["out"])
                 answer({"seconds": seconds})
         except Exception as error:  # noqa: BLE001: the other side prints it and goes on
             answer({"error": f"{type(error).__name__}: {error}"})

@@ -6,10 +6,11 @@ use std::process::Command;
 
 use probity::corpus::readers::{Row, Set};
 use probity::lab::prompts::query::Asker;
-use probity::model::{Batch, Device, Model, ModelSource, Plan, Sites};
+use probity::model::{Batch, Model, ModelSource, Plan, Sites};
 use serde_json::Value;
 
 use super::common::json;
+use crate::harness::device;
 
 crate::harness::tests! {
     Needs::Cases("models") => [
@@ -100,7 +101,7 @@ fn facts_of_conceptnet_have_one_count(root: &Path) {
 }
 
 fn load(dir: &Path) -> Result<Model, String> {
-    Model::load(&ModelSource::Dir(dir.to_owned()), Device::Cpu).map_err(|e| e.to_string())
+    Model::load(&ModelSource::Dir(dir.to_owned()), device()).map_err(|e| e.to_string())
 }
 
 /// Probabilities are rounded to six decimals.
@@ -189,7 +190,7 @@ fn settings_with_a_mark_or_without_numbers_and_the_weights_themselves_open_a_fol
     assert_eq!(load(dir.path()).unwrap().arch(), whole.arch());
     let open = |path: &Path| {
         let source: ModelSource = path.to_str().unwrap().parse().unwrap();
-        Model::load(&source, Device::Cpu).map(|m| m.arch().clone())
+        Model::load(&source, device()).map(|m| m.arch().clone())
     };
     for file in ["model.safetensors", "config.json"] {
         assert_eq!(&open(&dir.path().join(file)).unwrap(), whole.arch(), "{file}");

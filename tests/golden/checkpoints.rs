@@ -3,10 +3,11 @@
 
 use std::path::Path;
 
-use probity::model::{Array, Batch, Device, HookPoint, Model, ModelSource, Plan, Sites, Tokenizer};
+use probity::model::{Array, Batch, HookPoint, Model, ModelSource, Plan, Sites, Tokenizer};
 use serde_json::Value;
 
 use super::common::{Report, json, subfolders};
+use crate::harness::device;
 
 crate::harness::tests! {
     Needs::Models("") => [real_checkpoints_are_reproduced];
@@ -21,7 +22,7 @@ fn real_checkpoints_are_reproduced(root: &Path) {
     for dir in folders {
         let name = dir.file_name().unwrap().to_string_lossy().into_owned();
         let source = ModelSource::Dir(dir.clone());
-        let model = Model::load(&source, Device::Cpu).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let model = Model::load(&source, device()).unwrap_or_else(|e| panic!("{name}: {e}"));
         let expected = json(&dir.join("expected.json"));
         let mut report = Report::new(&format!("real/{name}"));
         // The other layout is that of the reference models.

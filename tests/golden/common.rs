@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 
 use probity::base::NoPulse;
 use probity::model::check::{Verdict, check};
-use probity::model::{Device, Model, ModelSource};
+use probity::model::{Model, ModelSource};
 use safetensors::{Dtype, SafeTensors};
 use serde_json::Value;
 
-use crate::harness::say;
+use crate::harness::{device, say};
 
 /// Runs `probity models check` on a folder and prints its table; fails on a deviation, and on anything left out.
 pub(crate) fn check_passes(dir: &Path) {
     let name = dir.display();
     let source = ModelSource::Dir(dir.to_owned());
-    let model = Model::load(&source, Device::Cpu).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let model = Model::load(&source, device()).unwrap_or_else(|e| panic!("{name}: {e}"));
     let report = check(&model, dir, &mut NoPulse).unwrap_or_else(|e| panic!("{name}: {e}"));
     for row in &report.rows {
         say!(

@@ -3,10 +3,11 @@
 
 use std::path::Path;
 
-use probity::model::{Array, Device, HookPoint, Model, ModelSource, Plan, PoolOver, Pooling, Readout, Scalar, Sites};
+use probity::model::{Array, HookPoint, Model, ModelSource, Plan, PoolOver, Pooling, Readout, Scalar, Sites};
 
 use super::common::{Report, Tensors, json, subfolders};
 use super::harness::{fixtures, say};
+use crate::harness::device;
 
 crate::harness::tests! {
     Needs::Reference("models") => [
@@ -23,7 +24,7 @@ const HIDDEN: f64 = 2e-5;
 const LSTM: f64 = 1e-5;
 
 fn load(dir: &Path) -> Model {
-    Model::load(&ModelSource::Dir(dir.to_owned()), Device::Cpu).unwrap()
+    Model::load(&ModelSource::Dir(dir.to_owned()), device()).unwrap()
 }
 
 fn texts(dir: &Path) -> Vec<String> {
@@ -141,7 +142,7 @@ fn word_vectors_beside_the_encoder_give_the_same(fixtures: &Path) {
     assert_eq!(inside.sentence_vectors(&texts).unwrap(), outside.sentence_vectors(&texts).unwrap());
     assert_ne!(inside.hash(), outside.hash(), "other files, another identity");
     std::fs::remove_file(beside.path().join("glove.txt")).unwrap();
-    let said = Model::load(&ModelSource::Dir(beside.path().to_owned()), Device::Cpu).err().unwrap().to_string();
+    let said = Model::load(&ModelSource::Dir(beside.path().to_owned()), device()).err().unwrap().to_string();
     assert!(said.contains("no glove.txt") && said.contains("word_vectors"), "{said}");
 }
 
@@ -151,7 +152,7 @@ fn every_reference_model_has_an_untrained_twin(root: &Path) {
     for dir in folders {
         let of = load(&dir);
         let address = format!("untrained:{}", dir.display());
-        let twin = Model::load(&address.parse().unwrap(), Device::Cpu).unwrap();
+        let twin = Model::load(&address.parse().unwrap(), device()).unwrap();
         assert_eq!((twin.arch(), twin.pooling(), twin.name()), (of.arch(), of.pooling(), address.as_str()));
         assert_eq!(twin.pooler().is_some(), of.pooler().is_some());
         assert_ne!(twin.hash(), of.hash());

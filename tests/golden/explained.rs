@@ -9,10 +9,11 @@ use probity::lab::saliency::input::Input;
 use probity::lab::saliency::methods::{Case, Scores, from_mask, heads, named, put_together, shape, to_mask};
 use probity::lab::saliency::spec::{Direction, HeadRef, ScoreKind, TargetKind};
 use probity::model::arch::Head;
-use probity::model::{Array, Device, Model, ModelSource};
+use probity::model::{Array, Model, ModelSource};
 
 use super::common::{Golden, Tensors, json, subfolders};
 use super::harness::say;
+use crate::harness::device;
 
 crate::harness::tests! {
     Needs::Reference("models") => [methods_give_what_others_computed];
@@ -66,7 +67,7 @@ fn methods_give_what_others_computed(dir: &Path) {
     let mut models = 0;
     for folder in subfolders(dir) {
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
-        let model = Model::load(&ModelSource::Dir(folder.clone()), Device::Cpu).unwrap();
+        let model = Model::load(&ModelSource::Dir(folder.clone()), device()).unwrap();
         let want = Tensors::load(&folder.join("expected.safetensors"));
         let typed = want.find("token_type_ids").is_some_and(|t| t.data.iter().any(|v| *v != 0.0));
         if model.arch().head == Head::None || want.find("ig.trapezoid.sum").is_none() || typed {

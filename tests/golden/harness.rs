@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use libtest_mimic::{Arguments, Completion, Trial};
+use probity::model::Device;
 
 /// What a test compares with; it is given the folder.
 #[derive(Clone, Copy)]
@@ -44,6 +45,11 @@ macro_rules! tests {
     };
 }
 pub(crate) use tests;
+
+/// The device that runs models: `PROBITY_TEST_DEVICE`, or the CPU.
+pub(crate) fn device() -> Device {
+    std::env::var("PROBITY_TEST_DEVICE").map_or(Device::Cpu, |name| name.parse().unwrap())
+}
 
 /// The project's own fixtures.
 pub(crate) fn fixtures() -> PathBuf {

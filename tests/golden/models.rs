@@ -7,12 +7,13 @@ use std::path::Path;
 use probity::model::arch::Head;
 use probity::model::tokenizer::{Extras, Tokenizer};
 use probity::model::{
-    Array, Batch, Device, Edit, EditKind, HookPoint, Model, ModelError, ModelSource, Plan, Scalar, Sites, Target,
+    Array, Batch, Edit, EditKind, HookPoint, Model, ModelError, ModelSource, Plan, Scalar, Sites, Target,
 };
 use serde_json::Value;
 
 use super::common::{Golden, Report, Tensors, json, subfolders};
 use super::harness::say;
+use crate::harness::device;
 
 crate::harness::tests! {
     Needs::Reference("models") => [
@@ -39,7 +40,7 @@ struct Case {
 }
 
 fn open(dir: &Path) -> Result<Case, ModelError> {
-    let model = Model::load(&ModelSource::Dir(dir.to_owned()), Device::Cpu)?;
+    let model = Model::load(&ModelSource::Dir(dir.to_owned()), device())?;
     let info = json(&dir.join("expected.json"));
     let want = Tensors::load(&dir.join("expected.safetensors"));
     let ids = want.get("input_ids");

@@ -4,10 +4,11 @@
 use std::path::Path;
 
 use probity::model::offers::Offer;
-use probity::model::{Batch, Device, Gradient, HookPoint, Model, ModelError, ModelSource, Plan, Scalar, Sites, Target};
+use probity::model::{Batch, Gradient, HookPoint, Model, ModelError, ModelSource, Plan, Scalar, Sites, Target};
 use serde_json::Value;
 
 use super::common::{Golden, Report, Tensors, json, subfolders};
+use crate::harness::device;
 
 crate::harness::tests! {
     Needs::Reference("models_logits") => [families_run_by_their_logits_give_those_of_transformers];
@@ -22,7 +23,7 @@ const LOGITS: f64 = 1e-4;
 const PROBABILITY: f64 = 1e-5;
 
 fn load(dir: &Path) -> Result<Model, ModelError> {
-    Model::load(&ModelSource::Dir(dir.to_owned()), Device::Cpu)
+    Model::load(&ModelSource::Dir(dir.to_owned()), device())
 }
 
 /// Rows of ids without their padding.
@@ -112,7 +113,7 @@ fn together(model: &Model, want: &Tensors, pad: u32, report: &mut Report) {
         model.forward(&batch, &plan).unwrap().logits.unwrap().data
     };
     let alone: Vec<f64> = [&text, &turned].iter().flat_map(|t| last(&[t.to_vec()])).map(f64::from).collect();
-    report.close("together", &last(&[text.clone(), turned.clone()]), &alone, 1e-5);
+    report.close("together", &last(&[text.clone(), turned.clone()]), &alone, LOGITS);
 }
 
 /// All positions, chosen ones in any order, and chosen rows of the vocabulary are the same numbers.

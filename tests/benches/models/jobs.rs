@@ -7,7 +7,7 @@ use probity::model::{Array, Batch, Device, Dtype, HookPoint, Model, ModelSource,
 use serde_json::{Value, json};
 
 use crate::inputs::{BASE, SMALL, Shape};
-use crate::pairs::{Job, Ours, Outcome};
+use crate::pairs::{Job, Ours, Outcome, Setting};
 
 /// All of them.
 pub(crate) const JOBS: &[Job] = &[
@@ -17,7 +17,7 @@ pub(crate) const JOBS: &[Job] = &[
         goal: Some(1.05),
         runs: 15,
         trains: false,
-        prepare: |dir, _| forward(dir, BASE, 32, 64, Dtype::F32),
+        prepare: |dir, s| forward(dir, s, BASE, 32, 64, Dtype::F32),
     },
     Job {
         id: "a16",
@@ -25,7 +25,7 @@ pub(crate) const JOBS: &[Job] = &[
         goal: Some(1.2),
         runs: 15,
         trains: false,
-        prepare: |dir, _| forward(dir, BASE, 32, 64, Dtype::Bf16),
+        prepare: |dir, s| forward(dir, s, BASE, 32, 64, Dtype::Bf16),
     },
     Job {
         id: "b",
@@ -33,7 +33,7 @@ pub(crate) const JOBS: &[Job] = &[
         goal: Some(0.8),
         runs: 45,
         trains: false,
-        prepare: |dir, _| forward(dir, SMALL, 256, 24, Dtype::F32),
+        prepare: |dir, s| forward(dir, s, SMALL, 256, 24, Dtype::F32),
     },
     Job {
         id: "b16",
@@ -41,7 +41,7 @@ pub(crate) const JOBS: &[Job] = &[
         goal: None,
         runs: 45,
         trains: false,
-        prepare: |dir, _| forward(dir, SMALL, 256, 24, Dtype::Bf16),
+        prepare: |dir, s| forward(dir, s, SMALL, 256, 24, Dtype::Bf16),
     },
     Job {
         id: "c",
@@ -49,7 +49,7 @@ pub(crate) const JOBS: &[Job] = &[
         goal: Some(1.1),
         runs: 9,
         trains: false,
-        prepare: |dir, _| integrated_gradients(dir, BASE, 100, 24),
+        prepare: |dir, s| integrated_gradients(dir, s, BASE, 100, 24),
     },
     Job {
         id: "d",
@@ -57,7 +57,7 @@ pub(crate) const JOBS: &[Job] = &[
         goal: Some(0.9),
         runs: 45,
         trains: true,
-        prepare: |_, _| train(SMALL, 96, 24, false),
+        prepare: |_, s| train(s, SMALL, 96, 24, false),
     },
     Job {
         id: "dt",
@@ -65,7 +65,7 @@ pub(crate) const JOBS: &[Job] = &[
         goal: Some(0.9),
         runs: 45,
         trains: true,
-        prepare: |_, _| train(SMALL, 96, 24, true),
+        prepare: |_, s| train(s, SMALL, 96, 24, true),
     },
     Job {
         id: "es",
@@ -73,7 +73,7 @@ pub(crate) const JOBS: &[Job] = &[
         goal: Some(0.3),
         runs: 7,
         trains: false,
-        prepare: |dir, quick| prompts(dir, SMALL, if quick { 5_000 } else { 10_000 }, false),
+        prepare: |dir, s| prompts(dir, s, SMALL, if s.quick { 5_000 } else { 10_000 }, false),
     },
     Job {
         id: "est",
@@ -81,7 +81,7 @@ pub(crate) const JOBS: &[Job] = &[
         goal: Some(0.7),
         runs: 7,
         trains: false,
-        prepare: |dir, quick| prompts(dir, SMALL, if quick { 5_000 } else { 10_000 }, true),
+        prepare: |dir, s| prompts(dir, s, SMALL, if s.quick { 5_000 } else { 10_000 }, true),
     },
     Job {
         id: "eb",
@@ -89,7 +89,7 @@ pub(crate) const JOBS: &[Job] = &[
         goal: Some(0.3),
         runs: 3,
         trains: false,
-        prepare: |dir, quick| prompts(dir, BASE, if quick { 1_000 } else { 10_000 }, false),
+        prepare: |dir, s| prompts(dir, s, BASE, if s.quick { 1_000 } else { 10_000 }, false),
     },
     Job {
         id: "ebt",
@@ -97,19 +97,19 @@ pub(crate) const JOBS: &[Job] = &[
         goal: Some(0.7),
         runs: 3,
         trains: false,
-        prepare: |dir, quick| prompts(dir, BASE, if quick { 1_000 } else { 10_000 }, true),
+        prepare: |dir, s| prompts(dir, s, BASE, if s.quick { 1_000 } else { 10_000 }, true),
     },
 ];
 
-fn load(dir: &Path, shape: Shape, dtype: Dtype) -> Outcome<(Model, String)> {
+fn load(dir: &Path, device: Device, shape: Shape, dtype: Dtype) -> Outcome<(Model, String)> {
     let dir = dir.join(shape.name);
     let text = dir.display().to_string();
-    Ok((Model::load_with(&ModelSource::Dir(dir), (Device::Cpu, dtype), &mut |_| Ok(()))?, text))
+    Ok((Model::load_with(&ModelSource::Dir(dir), (device, dtype), &mut |_| Ok(()))?, text))
 }
 
 /// Hidden states after the last block, at all positions.
-fn forward(dir: &Path, shape: Shape, rows: usize, len: usize, dtype: Dtype) -> Outcome<(Ours, Value)> {
-    let (model, dir) = load(dir, shape, dtype)?;
+fn forward(dir: &Path, s: Setting, shape: Shape, rows: usize, len: usize, dtype: Dtype) -> Outcome<(Ours, Value)> {
+    let (model, dir) = load(dir, s.device, shape, dtype)?;
     let ids = shape.ids(rows, len);
     let name = if dtype == Dtype::F32 { "float32" } else { "bfloat16" };
     let request = json!({"kind": "forward", "dir": dir, "ids": ids, "dtype": name});
@@ -120,8 +120,8 @@ fn forward(dir: &Path, shape: Shape, rows: usize, len: usize, dtype: Dtype) -> O
 }
 
 /// The attribution of one token's probability to every embedding, from zero, by the trapezoid rule.
-fn integrated_gradients(dir: &Path, shape: Shape, steps: usize, len: usize) -> Outcome<(Ours, Value)> {
-    let (model, dir) = load(dir, shape, Dtype::F32)?;
+fn integrated_gradients(dir: &Path, s: Setting, shape: Shape, steps: usize, len: usize) -> Outcome<(Ours, Value)> {
+    let (model, dir) = load(dir, s.device, shape, Dtype::F32)?;
     let (ids, position, token) = (shape.ids(1, len), len / 2, shape.answers()[0]);
     let request = json!({"kind": "integrated_gradients", "dir": dir, "ids": ids, "steps": steps,
         "position": position, "token": token});
@@ -152,7 +152,7 @@ fn integrated_gradients(dir: &Path, shape: Shape, steps: usize, len: usize) -> O
 }
 
 /// One optimiser step; its number is the loss. Every run is one more step on the same sentences.
-fn train(shape: Shape, rows: usize, len: usize, tuned: bool) -> Outcome<(Ours, Value)> {
+fn train(s: Setting, shape: Shape, rows: usize, len: usize, tuned: bool) -> Outcome<(Ours, Value)> {
     let (ids, rate) = (shape.ids(rows, len), 1e-4);
     let mut labels = vec![vec![-100i64; len]; rows];
     let mut masked = ids.clone();
@@ -169,7 +169,7 @@ fn train(shape: Shape, rows: usize, len: usize, tuned: bool) -> Outcome<(Ours, V
     let request = json!({"kind": "train", "dir": dir.path(), "ids": masked, "labels": labels, "rate": rate,
         "tuned": tuned});
     let params = initial(&shape.arch(), 7)?;
-    let mut trainer = Trainer::from_params(&shape.arch(), &params, AdamW::default(), Device::Cpu)?;
+    let mut trainer = Trainer::from_params(&shape.arch(), &params, AdamW::default(), s.device)?;
     let batch = Batch::new(&masked, 0)?;
     let ours = move || {
         // The folder is read when the other side prepares, after this has been made.
@@ -180,8 +180,8 @@ fn train(shape: Shape, rows: usize, len: usize, tuned: bool) -> Outcome<(Ours, V
 }
 
 /// Probabilities of a closed set at the mask of every prompt, from text.
-fn prompts(dir: &Path, shape: Shape, n: usize, tuned: bool) -> Outcome<(Ours, Value)> {
-    let (model, dir) = load(dir, shape, Dtype::F32)?;
+fn prompts(dir: &Path, s: Setting, shape: Shape, n: usize, tuned: bool) -> Outcome<(Ours, Value)> {
+    let (model, dir) = load(dir, s.device, shape, Dtype::F32)?;
     let (texts, answers) = (shape.prompts(n), shape.answers());
     let request =
         json!({"kind": "prompts", "dir": dir, "prompts": texts, "answers": answers, "batch": 64, "tuned": tuned});

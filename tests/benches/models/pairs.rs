@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use probity::model::Device;
 use serde_json::Value;
 
 use crate::torch::Torch;
@@ -26,13 +27,22 @@ pub(crate) struct Job {
     pub runs: usize,
     /// Whether a run changes what the next one meets: numbers are then compared at the end as well.
     pub trains: bool,
-    pub prepare: fn(&Path, bool) -> Outcome<(Ours, Value)>,
+    pub prepare: fn(&Path, Setting) -> Outcome<(Ours, Value)>,
+}
+
+/// What every job is told.
+#[derive(Clone, Copy)]
+pub(crate) struct Setting {
+    /// The device of both sides.
+    pub device: Device,
+    /// Whether fewer inputs will do.
+    pub quick: bool,
 }
 
 struct Args {
     mkl: bool,
     only: Vec<String>,
-    quick: bool,
+    setting: Setting,
     runs: Option<usize>,
 }
 
@@ -64,7 +74,8 @@ pub(crate) fn run(jobs: &[Job], folder: &Path, script: &str, packages: &[&str]) 
 }
 
 fn parse(jobs: &[Job]) -> Outcome<Args> {
-    let mut args = Args { mkl: false, only: Vec::new(), quick: false, runs: None };
+    let mut args =
+        Args { mkl: false, only: Vec::new(), setting: Setting { device: Device::Cpu, quick: false }, runs: None };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         match word.as_str() {
@@ -77,12 +88,15 @@ fn parse(jobs: &[Job]) -> Outcome<Args> {
                 }
             }
             "--mkl-avx512" => args.mkl = true,
-            "--quick" => args.quick = true,
+            "--quick" => args.setting.quick = true,
+            "--device" => args.setting.device = words.next().ok_or("--device wants cpu or cuda")?.parse()?,
             "--runs" => args.runs = Some(words.next().ok_or("--runs wants a number")?.parse()?),
             // What cargo says to every bench.
             "--bench" => {}
             other => {
-                return Err(format!("unknown '{other}'; --only LETTERS, --quick, --runs N, --mkl-avx512").into());
+                return Err(
+                    format!("unknown '{other}'; --only LETTERS, --quick, --runs N, --device D, --mkl-avx512").into()
+                );
             }
         }
     }
@@ -91,8 +105,9 @@ fn parse(jobs: &[Job]) -> Outcome<Args> {
 
 /// Runs one comparison and prints its line.
 fn measure(job: &Job, folder: &Path, torch: &mut Option<Torch>, args: &Args) -> Outcome<()> {
-    let runs = args.runs.unwrap_or(if args.quick { job.runs.div_ceil(3) } else { job.runs }).max(1);
-    let (mut ours, request) = (job.prepare)(folder, args.quick)?;
+    let runs = args.runs.unwrap_or(if args.setting.quick { job.runs.div_ceil(3) } else { job.runs }).max(1);
+    let (mut ours, mut request) = (job.prepare)(folder, args.setting)?;
+    request["device"] = if args.setting.device == Device::Cpu { "cpu" } else { "cuda" }.into();
     let mut deviation: Option<Deviation> = None;
     let mut theirs = None;
     let first = ours()?;

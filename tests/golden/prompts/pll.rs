@@ -6,9 +6,10 @@ use probity::lab::prompts::function_words::FunctionWords;
 use probity::lab::prompts::query::{Asker, Encoded};
 use probity::lab::prompts::rule::{Word, replies, scores};
 use probity::lab::prompts::vocabulary::Words;
-use probity::model::{Device, Model, ModelError};
+use probity::model::{Model, ModelError};
 
 use crate::common::json;
+use crate::harness::device;
 
 crate::harness::tests! {
     Needs::Fixtures => [words_of_several_tokens_score_what_transformers_gives_them];
@@ -24,7 +25,7 @@ fn words_of_several_tokens_score_what_transformers_gives_them(dir: &Path) {
     };
     let (subjects, texts) = (list("subjects"), list("words"));
     for (name, wanted) in told["models"].as_object().unwrap() {
-        let model = Model::load(&name.parse().unwrap(), Device::Cpu).unwrap();
+        let model = Model::load(&name.parse().unwrap(), device()).unwrap();
         let tokenizer = model.tokenizer().unwrap();
         let own = Words::new(tokenizer, &FunctionWords::none(), false).unwrap();
         let word = |text: &String| Word { text: text.clone(), ids: own.tokens(tokenizer, text).unwrap().unwrap() };

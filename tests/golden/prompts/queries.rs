@@ -5,12 +5,13 @@ use probity::lab::prompts::function_words::FunctionWords;
 use probity::lab::prompts::query::{Asker, Encoded};
 use probity::lab::prompts::rule::{Word, replies};
 use probity::lab::prompts::vocabulary::{Words, common};
-use probity::model::{Device, Model, ModelError, ModelSource};
+use probity::model::{Model, ModelError, ModelSource};
 use serde_json::Value;
 
 use std::path::Path;
 
 use crate::common::{Report, Tensors, json};
+use crate::harness::device;
 
 crate::harness::tests! {
     Needs::Reference("prompts") => [
@@ -64,7 +65,7 @@ fn queries_are_answered_as_transformers_answers_them(dir: &Path) {
     let stop = FunctionWords::read(&dir.join("stopwords.txt")).unwrap();
     let case = Case { relations: json(&dir.join("relations.json")), queries, tensors, index, stop: stop.clone() };
     let loaded: Vec<Model> =
-        MODELS.iter().map(|m| Model::load(&ModelSource::Dir(models.join(m)), Device::Cpu).unwrap()).collect();
+        MODELS.iter().map(|m| Model::load(&ModelSource::Dir(models.join(m)), device()).unwrap()).collect();
     let words_without = |words: &FunctionWords| -> Vec<Words> {
         loaded.iter().map(|m| Words::new(m.tokenizer().unwrap(), words, false).unwrap()).collect()
     };
