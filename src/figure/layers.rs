@@ -27,7 +27,7 @@ pub enum Layer {
     Rule(Rule),
     /// A thin line that helps to read the figure. It is not data: no legend, no CSV.
     Guide(Guide),
-    /// What the intervals of the lines are, for the legend on paper.
+    /// Explains the intervals of the lines in the legend on paper.
     Intervals(Intervals),
 }
 
@@ -87,7 +87,7 @@ pub fn grouped(n: usize) -> String {
     out
 }
 
-/// What the wide and the narrow interval of lines are; empty where there is none.
+/// Explanations of the wide and the narrow interval of lines; empty where there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Intervals {
     pub wide: String,

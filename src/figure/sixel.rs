@@ -8,7 +8,7 @@ const LEVELS: usize = 6;
 /// Rows of a band.
 const BAND: usize = 6;
 
-/// A PNG of [`crate::render`] as sixels, no wider than `most` pixels; `None` if it is no such PNG.
+/// A PNG of [`crate::render`] as sixels, no wider than `most` pixels; `None` for other bytes.
 pub fn of_png(png: &[u8], most: usize) -> Option<String> {
     let mut reader = png::Decoder::new(std::io::Cursor::new(png)).read_info().ok()?;
     let (width, height) = (reader.info().width as usize, reader.info().height as usize);

@@ -51,8 +51,8 @@ impl Named<'_> {
     }
 }
 
-/// Converts a folder or one file of pickled weights into the new folder `to`, with the small files beside the weights. Nothing is
-/// there until all of it is.
+/// Converts a folder or one file of pickled weights into the new folder `to`, with the small files beside the weights. The
+/// folder appears once it is complete.
 ///
 /// # Errors
 /// [`ModelError::PickledCode`] for a pickle that names anything but tensors; [`ModelError::Weights`] for a damaged one;

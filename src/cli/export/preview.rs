@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 
 /// Largest picture that is sent to a terminal.
 const MOST_BYTES: u64 = 8 << 20;
-/// What `TERM` begins with in terminals that show sixels.
+/// Beginnings of `TERM` in terminals that show sixels.
 const SIXEL: [&str; 4] = ["foot", "mlterm", "contour", "yaft"];
 /// Bytes of base64 in a message of kitty's protocol.
 const CHUNK: usize = 4096;

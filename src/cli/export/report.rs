@@ -54,7 +54,7 @@ pub(super) fn write(
             let file = format!("{}-{name}.png", k + 1);
             written.extend(figure::export(&figure, &folder.join(&file), options, force)?);
             let path = format!("{stem}-figures/{file}").replace(' ', "%20");
-            // What all figures of a run share is said once, below them.
+            // Provenance that all figures of a run share is printed once, below them.
             figure.provenance.entries.retain(|(key, _)| !SHARED.contains(&key.as_str()));
             pictures.push([path, escaped(&figure.title), escaped(caption(&figure).trim_end())]);
         }

@@ -212,7 +212,7 @@ pub(crate) fn points<'a>(
             taken.push(air(a, b));
         }
         if has_bars {
-            // On a bar a marker needs a ground of its own.
+            // On a bar a marker needs a light ground to be seen.
             canvas.disc(at, R + 2.2, canvas.look.paper)?;
         }
         canvas.marker(at, marker, R, if faint { canvas.look.pale(colour) } else { colour })?;

@@ -9,7 +9,7 @@ use super::chart::Chart;
 /// Fewest points of a line whose interval is an area beside others, and beside none.
 const AREA: usize = 8;
 const AREA_ALONE: usize = 4;
-/// Between points that are drawn side by side, at most.
+/// Largest distance between points that are drawn side by side.
 const STEP: f64 = 6.0;
 /// Most lines whose narrow intervals are drawn as areas, too.
 const NARROW: usize = 4;
@@ -24,7 +24,7 @@ pub(crate) fn is_of_few(p: &Datum) -> bool {
     (1..FEW).contains(&p.n.first)
 }
 
-/// The choice for a figure.
+/// How one figure shows the intervals of its lines.
 pub(crate) struct Spread {
     /// True if intervals are drawn point by point.
     pub by_point: bool,
@@ -50,7 +50,7 @@ fn line(layer: &Layer) -> Option<&Line> {
     }
 }
 
-/// The interval of a point; without one, the point.
+/// Ends of the interval of a point, or the point twice.
 fn ends(p: &Datum) -> (f64, f64) {
     p.band.unwrap_or((p.y, p.y))
 }
@@ -104,7 +104,7 @@ impl Spread {
         Self { step, ..self }
     }
 
-    /// What a layer is moved to the right, in units of the page.
+    /// Distance by which a layer is moved to the right, in units of the page.
     pub(crate) fn shift(&self, layer: usize) -> f64 {
         self.places.get(layer).map_or(0.0, |place| place * self.step)
     }

@@ -45,7 +45,7 @@ fn score_look(score: usize) -> Role {
     Role::points([0, 1, BLACK][score % 3], [Marker::Triangle, Marker::Square, Marker::Circle][score % 3])
 }
 
-/// What intervals at this level cover, for the legend: examples, and trainings where there are several.
+/// Says in the legend what the intervals cover: examples, and trainings where there are several.
 fn covered(level: f64, trainings: usize) -> Layer {
     let percent = (level * 1e6).round() / 1e4;
     let wide = match trainings {
@@ -96,9 +96,19 @@ pub fn curves(
         layers.push(line(&of, 1, Dash::Dotted, s));
         layers.push(line("reliability R", 2, Dash::Solid, r));
     }
+    let mut provenance = provenance(results, engine, model, drawn.iter().flat_map(|c| &c.points));
     if let [curve] = drawn[..] {
         layers.extend(by_property(curve));
-        layers.extend(rivals(results, curve));
+        let ranges = rivals(results, curve);
+        if let Some(Layer::Line(range)) = ranges.first() {
+            let n = range.points.iter().map(|p| p.n.first).max().unwrap_or(0);
+            let text = format!(
+                "probe settings that validate as well as the plotted one, which is not among them; one training each, n {}",
+                grouped(n)
+            );
+            provenance.entries.push(("range".into(), text));
+        }
+        layers.extend(ranges);
         layers.extend(base_lines(curve));
     }
     let trainings = drawn.iter().flat_map(|c| &c.points).map(|p| p.value.beside.replicates).max().unwrap_or(0);
@@ -110,14 +120,13 @@ pub fn curves(
     let last = names.pop().unwrap_or_default();
     let names = if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) };
     let ids: Vec<String> = drawn.iter().map(|c| c.key.method.file_name()).collect();
-    let points = drawn.iter().flat_map(|c| &c.points);
     Some(Figure {
         name: format!("reliability-{short}-{}-{oracle}", ids.join("-")),
         title: format!("{names} on {short}, layer {}, {}", first.points[0].value.layer, judge(oracle)),
         x: axis(&first.key.method.name, label),
         y: Axis::linear("completeness, selectivity, reliability").from_to(0.0, 1.0),
         layers,
-        provenance: provenance(results, engine, model, points),
+        provenance,
     })
 }
 
@@ -346,7 +355,7 @@ mod tests {
                 of("selectivity S", Dash::Dotted, 1),
                 of("reliability R", Dash::Solid, 6)
             ],
-            "each score has a colour of its own where there is one method"
+            "one method: a colour for each score"
         );
         assert_eq!(figure.x.scale, Scale::Log);
         let rules: Vec<(f64, &str)> = figure

@@ -1,7 +1,7 @@
 //! The logit lens: what the model itself would say if the hidden states of a layer were its last ones.
 //!
 //! The final norm and the head are applied to the states of each layer at the position of the question (nostalgebraist 2020). Beside it is
-//! a linear oracle of the same states: what it reads and the lens does not is there in another form than the head looks for.
+//! a linear oracle of the same states, which may read what the head does not use.
 
 use serde::{Deserialize, Serialize};
 

@@ -35,7 +35,7 @@ impl TorchFile {
         TorchFile::parse(path.display().to_string(), map(path)?)
     }
 
-    /// The same of bytes that are there; `label` names them in errors.
+    /// Reads a checkpoint from bytes in memory; `label` names them in errors.
     pub(super) fn parse(label: String, bytes: Bytes) -> Result<TorchFile> {
         let all = bytes.as_slice();
         let parsed = if let Some(what) = git_lfs_pointer(all) {

@@ -67,6 +67,9 @@ impl<'a> Rated<'a> {
     }
 }
 
+const STARS: &str = "means over halvings: the strength is chosen on one half of the test examples and scored on the other, so a star may lie off \
+                     its line";
+
 /// Completeness against selectivity of all methods of one model and oracle, the strength of the highest reliability
 /// starred, with lines of equal reliability, the front of all settings and its knee; dominated and unrated settings are
 /// faint. `None` if there is no point.
@@ -99,6 +102,7 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
     let mut provenance = provenance(results, engine, model, drawn.iter().flat_map(|c| &c.points));
     provenance.entries.push(("front".into(), format!("{} (faint: dominated or not rated)", rated.counts())));
     provenance.entries.push(("rule".into(), RULE.into()));
+    provenance.entries.push(("stars".into(), STARS.into()));
     if rated.is_mixed() {
         provenance.entries.push(("completeness".into(), MIXED.into()));
     }
@@ -128,7 +132,14 @@ fn front(rated: &Rated<'_>) -> Vec<Layer> {
     let mut layers = Vec::new();
     if points.len() > 1 {
         let role = Role::line(BLACK).dash(Dash::Dotted);
-        layers.push(Layer::Line(Line { label: "front (faint: dominated)".into(), role, points }));
+        let (dominated, unread) = (rated.front.count(Standing::Dominated), rated.front.count(Standing::Unread));
+        let label = match (dominated, unread) {
+            (0, 0) => "front",
+            (_, 0) => "front (faint: dominated)",
+            (0, _) => "front (faint: not rated)",
+            _ => "front (faint: dominated or not rated)",
+        };
+        layers.push(Layer::Line(Line { label: label.into(), role, points }));
     }
     if let Ok(knee) = &rated.front.knee {
         let f = &rated.points[knee.at].value;
@@ -152,7 +163,7 @@ fn best(results: &Results, drawn: &[&Curve], model: &str, oracle: OracleKind) ->
     let optima = results.optima.iter().filter(|o| o.model == model && o.value.oracle == oracle);
     let best = optima.map(|o| {
         let s = o.value.selectivity;
-        // An optimum lies on a point of its curve and has its counts.
+        // An optimum has the counts of the point of its curve.
         let curve = drawn.iter().find(|c| c.key.method == o.value.method_key());
         let point = curve.and_then(|c| c.points.iter().find(|p| p.value.value == o.value.value));
         let n = point.map_or(Count::from(o.n), |p| (p.value.n_c, p.value.n_s).into());
@@ -163,7 +174,7 @@ fn best(results: &Results, drawn: &[&Curve], model: &str, oracle: OracleKind) ->
     let mut best: Vec<Spot> = best.collect();
     best.sort_by(|a, b| a.x.total_cmp(&b.x));
     let role = Role::points(BLACK, Marker::Star);
-    let label = "highest reliability".to_owned();
+    let label = "best strength, held-out scores".to_owned();
     (!best.is_empty()).then_some(Layer::Points(Points { label, role, points: best }))
 }
 
@@ -215,6 +226,9 @@ mod tests {
         }
         let dominated = rated.front.count(Standing::Dominated);
         assert!(dominated > 0 && rated.front.count(Standing::Open) > 0, "{}", rated.counts());
+        // The legend names what is faint, and no more.
+        let named = figure.layers.iter().any(|l| matches!(l, Layer::Line(l) if l.label == "front (faint: dominated)"));
+        assert!(named && rated.front.count(Standing::Unread) == 0);
         let csv = String::from_utf8(render(&figure, Format::Csv, &Options::default()).unwrap()).unwrap();
         assert_eq!(csv.lines().filter(|l| l.ends_with(",faint")).count(), dominated);
         assert!(csv.contains(&format!("# front: {dominated} of 108 settings dominated")) && csv.contains("# rule: "));

@@ -11,7 +11,7 @@ use crate::layout::inside;
 use crate::panes::{message, pane_block};
 use crate::state::State;
 use crate::theme::Role;
-use base::numbers::{decimals, percent, plus_minus, score, short};
+use base::numbers::{decimals, percent, score, short};
 use base::text::{fit, pad, printable};
 use labs::Tagged;
 use labs::interventions::finding::{ProbeFinding, ProbeRole};
@@ -69,12 +69,16 @@ fn header(state: &State, room: u16) -> Line<'static> {
     Line::styled(format!(" {text}"), style)
 }
 
+fn in_percent(e: &Estimate) -> String {
+    format!("{:.1} ±{:.1} %", 100.0 * e.mean, 100.0 * e.half_width())
+}
+
 fn wide(state: &State, p: &Tagged<ProbeFinding>) -> Line<'static> {
     let v = &p.value;
     let text = [
         pad(&name(p), 32),
         pad(&printable(&v.classifier), 26),
-        pad(&format!("{} {}", percent(v.accuracy.mean), plus_minus(v.accuracy.half_width())), 15),
+        pad(&in_percent(&v.accuracy), 15),
         pad(&percent(v.majority), 10),
         pad(&percent(v.balanced_accuracy), 10),
         pad(&format!("{:.3}", v.calibration_error), 19),
@@ -114,7 +118,11 @@ fn narrow(state: &State, p: &Tagged<ProbeFinding>, room: usize) -> Vec<Line<'sta
 fn trainings(p: &ProbeFinding) -> Option<String> {
     let c = p.choice.as_ref()?;
     let [lo, hi] = c.accuracy_range.map(|a| format!("{:.1}", 100.0 * a));
-    Some(format!("{} trainings: {lo}-{hi} %; {} other settings tie", c.replicates, c.rivals.len()))
+    let trained = match c.replicates {
+        1 => format!("1 training: {lo} %"),
+        many => format!("{many} trainings: {lo}-{hi} %"),
+    };
+    Some(format!("{trained}; {} other settings tie", c.rivals.len()))
 }
 
 /// The grid, and how much of the correlation is left in the data.
@@ -149,12 +157,12 @@ fn data(state: &State, room: usize) -> Vec<Line<'static>> {
     }
     for lens in results(state).lens.iter().filter(|l| l.model == view(state).model) {
         let v = &lens.value;
-        let read = |e: &Estimate| format!("{:.1} ±{:.1} %", 100.0 * e.mean, 100.0 * e.half_width());
         lines.push(line(format!(
-            " lens, layer {}: own head {}, linear oracle {}",
+            " lens, layer {}, n {}: own head {}, linear oracle {}",
             v.layer,
-            read(&v.head),
-            read(&v.oracle)
+            lens.n,
+            in_percent(&v.head),
+            in_percent(&v.oracle)
         )));
     }
     lines
