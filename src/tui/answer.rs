@@ -42,7 +42,7 @@ pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
 }
 
 /// A text in at most `rows` rows, the last of them cut.
-fn clipped(text: &str, room: usize, rows: usize) -> Vec<String> {
+pub(crate) fn clipped(text: &str, room: usize, rows: usize) -> Vec<String> {
     let mut lines = wrapped(text, room);
     if lines.len() > rows {
         let rest = lines.split_off(rows - 1).join(" ");
@@ -75,10 +75,10 @@ fn nothing(state: &State) -> (Role, String) {
     }
 }
 
-/// Draws the question, and at the right what `r` and `e` do.
-pub(crate) fn question(frame: &mut Frame, area: Rect, state: &State) {
-    let Some(of) = state.screen().setup() else { return };
-    let theme = state.theme();
+/// The question of a lab in one row, or on a narrow screen in two, and what stands at the right of the last one: what `r`
+/// and `e` do, or that the settings have not run.
+fn asked(state: &State, columns: u16) -> (Vec<String>, (Role, String)) {
+    let Some(of) = state.screen().setup() else { return (Vec::new(), (Role::Dim, String::new())) };
     let key = |name| state.keymap.short_label(name);
     let (role, hint) = match (state.replay.is_some(), setup::changed(state)) {
         (true, _) => (Role::Dim, String::new()),
@@ -86,17 +86,40 @@ pub(crate) fn question(frame: &mut Frame, area: Rect, state: &State) {
         (false, true) => (Role::Changed, format!("not run yet: {} runs it", key("run"))),
         (false, false) => (Role::Dim, format!("{} run  {} settings", key("run"), key("settings"))),
     };
-    let spec = of.spec(state);
-    let text = printable(&labs::by_id(of.lab()).asks(&spec)).into_owned();
+    let text = printable(&labs::by_id(of.lab()).asks(&of.spec(state))).into_owned();
     // The key hints are in the footer too and give way to the question; the note that settings were not run stays.
-    let crowded = width(&text) + width(&hint) + 3 > usize::from(area.width);
+    let columns = usize::from(columns);
+    let crowded = width(&text) + width(&hint) + 3 > columns;
     let hint = if crowded && role == Role::Dim { String::new() } else { hint };
-    let room = usize::from(area.width).saturating_sub(width(&hint) + 3);
-    let text = fit(&text, room).into_owned();
-    let gap = " ".repeat(usize::from(area.width).saturating_sub(width(&text) + width(&hint) + 2));
-    let line =
-        vec![Span::styled(format!(" {text}{gap}"), theme.style(Role::Title)), Span::styled(hint, theme.style(role))];
-    frame.render_widget(Line::from(line), area);
+    let beside = columns.saturating_sub(width(&hint) + 3);
+    let room = if columns.saturating_sub(2) < width(&text) { columns.saturating_sub(2) } else { beside };
+    let rows = if state.view.size.1 < 24 { 1 } else { 2 };
+    let mut lines = clipped(&text, room, rows);
+    if let Some(last) = lines.last_mut().filter(|last| width(last) > beside) {
+        *last = fit(last, beside).into_owned();
+    }
+    (lines, (role, hint))
+}
+
+/// Rows that the question takes.
+pub(crate) fn question_rows(state: &State, columns: u16) -> u16 {
+    asked(state, columns).0.len() as u16
+}
+
+/// Draws the question.
+pub(crate) fn question(frame: &mut Frame, area: Rect, state: &State) {
+    let theme = state.theme();
+    let (lines, (role, hint)) = asked(state, area.width);
+    let last = lines.len().saturating_sub(1);
+    for (i, (row, text)) in area.rows().zip(lines).enumerate() {
+        let gap = " ".repeat(usize::from(area.width).saturating_sub(width(&text) + width(&hint) + 2));
+        let mut line = Line::styled(format!(" {text}"), theme.style(Role::Title));
+        if i == last {
+            line.push_span(Span::raw(gap));
+            line.push_span(Span::styled(hint.clone(), theme.style(role)));
+        }
+        frame.render_widget(line, row);
+    }
 }
 
 /// Draws the answer: framed on a large screen, two lines on a small one.
@@ -117,10 +140,10 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
 pub(crate) fn welcome(frame: &mut Frame, area: Rect, state: &State) {
     let key = |name| state.keymap.short_label(name);
     let lines = [
-        "Probity tells how far a probe of a language model can be trusted. This lab edits hidden states.".to_owned(),
+        "Probity tells how far a probe can be trusted. This lab edits hidden states.".to_owned(),
         match state.board.running() {
-            true => "The default experiment runs now on a small built-in model; the answer above fills in as it goes.",
-            false => "The answer above is that of the default experiment, which ran on a small built-in model.",
+            true => "A default experiment runs on a small model; its answer appears above.",
+            false => "The answer above is that of a default experiment on a small model.",
         }
         .into(),
         format!(

@@ -67,6 +67,7 @@ pub fn compute(state: &State) -> Option<Layout> {
     let is_lab = shown.setup().is_some();
     let form = is_lab && state.here().form;
     let tabbed = !form && shown.folds() && (is_small(state) || state.here().zoom);
+    let question = if is_lab { answer::question_rows(state, columns) } else { 0 };
     let answer_rows = match (is_lab, is_small(state)) {
         (false, _) => 0,
         (true, false) => answer::lines(state, columns).len() as u16 + 2,
@@ -75,14 +76,14 @@ pub fn compute(state: &State) -> Option<Layout> {
     };
     let is_opening_lab = shown.setup().is_some_and(|setup| setup.lab() == LABS[0].id());
     let welcome = u16::from(is_opening_lab && state.view.opening == Opening::First && !form) * WELCOME;
-    let [title, question, answer, welcome, tabs, body, about, status] = Split::vertical([
+    let [title, asked, answer, welcome, tabs, body, about, status] = Split::vertical([
         Constraint::Length(1),
-        Constraint::Length(u16::from(is_lab)),
+        Constraint::Length(question),
         Constraint::Length(answer_rows),
         Constraint::Length(if rows < LOW { 0 } else { welcome }),
         Constraint::Length(u16::from(tabbed)),
         Constraint::Fill(1),
-        Constraint::Length(1),
+        Constraint::Length(if columns < WIDE.0 && rows >= 24 { 2 } else { 1 }),
         Constraint::Length(1),
     ])
     .areas(Rect::new(0, 0, columns, rows));
@@ -93,7 +94,7 @@ pub fn compute(state: &State) -> Option<Layout> {
     };
     Some(Layout {
         title,
-        question: is_lab.then_some(question),
+        question: is_lab.then_some(asked),
         answer: (answer_rows > 0).then_some(answer),
         welcome: (welcome.height > 0).then_some(welcome),
         tabs: tabbed.then_some(tabs),
@@ -215,8 +216,8 @@ mod tests {
         for (columns, rows) in [(120, 40), (80, 24), (40, 10)] {
             let layout = compute(&state(columns, rows)).unwrap();
             assert_eq!((layout.title.y, layout.under_title().y), (0, 1));
-            assert_eq!((layout.about.y, layout.status.y), (rows - 2, rows - 1));
-            assert_eq!(layout.under_title().height, rows - 3);
+            assert_eq!((layout.about.bottom(), layout.status.y), (rows - 1, rows - 1));
+            assert_eq!(layout.under_title().bottom(), layout.about.y);
         }
     }
 

@@ -6,6 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
+use super::answer::clipped;
 use super::commands::{COMMANDS, Entry, contexts};
 use super::key::Key;
 use super::layout::Layout;
@@ -27,8 +28,9 @@ const BAR: usize = 10;
 
 /// The entry under the cursor, or instead a text field or a message.
 pub(crate) fn about(frame: &mut Frame, area: Rect, state: &State) {
+    let Some(last) = area.rows().last() else { return };
     if state.view.entry.is_some() {
-        return prompt(frame, area, state);
+        return prompt(frame, last, state);
     }
     let theme = state.theme();
     let counts = counts(state);
@@ -38,8 +40,14 @@ pub(crate) fn about(frame: &mut Frame, area: Rect, state: &State) {
         Some(toast) => (toast.clone(), Role::Title),
         None => (under_cursor(state), Role::Dim),
     };
-    frame.render_widget(Line::styled(format!(" {}", fit(&printable(&text), room)), theme.style(role)), area);
-    frame.render_widget(counts.right_aligned(), area);
+    let mut lines = clipped(&printable(&text), usize::from(area.width).saturating_sub(2), area.height.into());
+    if let Some(last) = lines.get_mut(usize::from(area.height) - 1) {
+        *last = fit(last, room).into_owned();
+    }
+    for (row, text) in area.rows().zip(lines) {
+        frame.render_widget(Line::styled(format!(" {text}"), theme.style(role)), row);
+    }
+    frame.render_widget(counts.right_aligned(), last);
 }
 
 /// The sentence about the setting or the row under the cursor.
