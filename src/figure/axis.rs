@@ -17,6 +17,8 @@ pub struct Axis {
     pub reversed: bool,
     /// True if its ticks are at whole numbers only: ranks, places.
     pub whole: bool,
+    /// True if its ticks are at the values of the points, where these are few: settings.
+    pub settings: bool,
 }
 
 impl Axis {
@@ -52,6 +54,11 @@ impl Axis {
         Self { whole: true, ..self }
     }
 
+    /// The axis with ticks at the values of its points, where these are few and their labels find room.
+    pub fn of_settings(self) -> Self {
+        Self { settings: true, ..self }
+    }
+
     /// The axis with a fixed range.
     pub fn from_to(self, lo: f64, hi: f64) -> Self {
         Self { range: Some((lo, hi)), ..self }
@@ -84,6 +91,8 @@ const ZERO_STUB: f64 = 0.07;
 const STEPS: f64 = 6.0;
 /// Most ticks of any axis without categories.
 const MOST: usize = 100;
+/// Most settings that have a tick each.
+const SETTINGS: usize = 8;
 
 /// An axis fitted to its data: maps values to 0..1.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,8 +105,8 @@ pub struct Fitted {
     flipped: bool,
     /// True if its values are whole numbers: ranks.
     whole: bool,
-    /// The value of all points of a horizontal axis, where they have one and the axis no range: its only tick.
-    only: Option<f64>,
+    /// Values that have a tick each: settings, or the one value of all points of a horizontal axis without a range.
+    settings: Vec<f64>,
     categories: Vec<String>,
 }
 
@@ -143,25 +152,34 @@ impl Fitted {
         let flipped = axis.reversed != (upright && scale == Scale::Categories);
         if scale == Scale::Categories {
             let hi = categories.len().max(1) as f64 - 0.5;
-            return Self { scale, lo: -0.5, hi, zero: false, flipped, whole: true, only: None, categories };
+            return Self { scale, lo: -0.5, hi, zero: false, flipped, whole: true, settings: Vec::new(), categories };
         }
         let usable = |v: f64| v.is_finite() && (!log || v > 0.0);
+        let mut settings: Vec<f64> = Vec::new();
         let (mut lo, mut hi, mut zero) = (f64::INFINITY, f64::NEG_INFINITY, false);
         for v in values {
             zero |= log && v == 0.0;
+            if settings.len() <= SETTINGS && !settings.contains(&v) {
+                settings.push(v);
+            }
             if usable(v) {
                 lo = lo.min(v);
                 hi = hi.max(v);
             }
         }
         let fixed = axis.range.filter(|(a, b)| usable(*a) && usable(*b) && a < b);
-        let only = (!upright && fixed.is_none() && lo == hi && !zero).then_some(lo);
+        let has_one = !upright && fixed.is_none() && lo == hi && !zero;
+        if !has_one && (!axis.settings || settings.len() > SETTINGS) {
+            settings.clear();
+        }
+        settings.retain(|v| usable(*v) || *v == 0.0);
+        settings.sort_by(f64::total_cmp);
         let (lo, hi) = match fixed {
             Some(range) => range,
             None if lo > hi => (if log { 0.01 } else { 0.0 }, 1.0),
             None => widened(log, lo, hi),
         };
-        Self { scale, lo, hi, zero, flipped, whole: axis.whole, only, categories: Vec::new() }
+        Self { scale, lo, hi, zero, flipped, whole: axis.whole, settings, categories: Vec::new() }
     }
 
     /// Position of a value, clamped to the axis; none for values that the axis cannot show.
@@ -262,11 +280,21 @@ impl Fitted {
 
     /// Sets of ticks from dense to sparse.
     fn candidates(&self, terse: bool) -> Vec<Vec<(f64, String)>> {
-        let (lo, hi) = (self.lo, self.hi);
-        if let Some(value) = self.only {
-            let decimals = value.to_string().split_once('.').map_or(0, |(_, rest)| rest.len().min(6));
-            return vec![vec![(value, text(value, decimals, terse))]];
+        let labelled = |v: &f64| {
+            let decimals = v.to_string().split_once('.').map_or(0, |(_, rest)| rest.len().min(6));
+            (*v, text(*v, decimals, terse))
+        };
+        let settings: Vec<(f64, String)> = self.settings.iter().map(labelled).collect();
+        match settings.len() {
+            0 => self.round(terse),
+            1 => vec![settings],
+            _ => std::iter::once(settings).chain(self.round(terse)).collect(),
         }
+    }
+
+    /// Sets of ticks at round values, or at categories, from dense to sparse.
+    fn round(&self, terse: bool) -> Vec<Vec<(f64, String)>> {
+        let (lo, hi) = (self.lo, self.hi);
         match self.scale {
             Scale::Linear => linear(lo, hi, terse, if self.whole { 1.0 } else { 0.0 }),
             Scale::Log => {

@@ -43,6 +43,17 @@ impl Layer {
         };
         each.into_iter().map(|n| n.first).collect()
     }
+
+    /// The intervals of its values that are drawn.
+    pub(crate) fn intervals(&self) -> Vec<(f64, f64)> {
+        match self {
+            Self::Line(line) => line.points.iter().filter_map(Datum::interval).collect(),
+            Self::Points(points) => points.points.iter().flat_map(|p| [p.x_band, p.y_band]).flatten().collect(),
+            Self::Bars(bars) => bars.bars.iter().filter_map(Bar::interval).collect(),
+            Self::Ranges(ranges) => ranges.ranges.iter().map(|r| r.ends).collect(),
+            _ => Vec::new(),
+        }
+    }
 }
 
 /// Number of examples behind a value: one count, or two where it rests on two samples (reliability).
@@ -52,17 +63,19 @@ pub struct Count {
     pub first: usize,
     /// Examples of the second sample.
     pub second: Option<usize>,
+    /// Independent units, where they are too few for an interval: drawings show their number in its place.
+    pub few: Option<usize>,
 }
 
 impl From<usize> for Count {
     fn from(first: usize) -> Self {
-        Self { first, second: None }
+        Self { first, ..Self::default() }
     }
 }
 
 impl From<(usize, usize)> for Count {
     fn from((first, second): (usize, usize)) -> Self {
-        Self { first, second: Some(second) }
+        Self { first, second: Some(second), few: None }
     }
 }
 
@@ -87,11 +100,20 @@ pub fn grouped(n: usize) -> String {
     out
 }
 
-/// Explanations of the wide and the narrow interval of lines; empty where there is none.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Explanations of the intervals of lines and bars, and of the numbers in their place; empty where there is none.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Intervals {
     pub wide: String,
     pub narrow: String,
+    /// Explains [`Count::few`].
+    pub few: String,
+}
+
+impl Intervals {
+    /// Intervals of one kind at this level, with the sources of uncertainty that they cover.
+    pub fn covering(level: f64, sources: &str) -> Self {
+        Self { wide: format!("{} %: {sources}", (level * 1e6).round() / 1e4), ..Self::default() }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -119,6 +141,13 @@ pub struct Datum {
     pub n: Count,
     /// Emphasis of the point relative to its line.
     pub emphasis: Emphasis,
+}
+
+impl Datum {
+    /// The interval, where there are enough examples for one.
+    pub(crate) fn interval(&self) -> Option<(f64, f64)> {
+        self.band.filter(|_| self.n.few.is_none())
+    }
 }
 
 /// Single points.
@@ -177,6 +206,11 @@ pub struct Bar {
 }
 
 impl Bar {
+    /// The interval, where there are enough examples for one.
+    pub(crate) fn interval(&self) -> Option<(f64, f64)> {
+        self.band.filter(|_| self.n.few.is_none())
+    }
+
     /// The bar of a category of the horizontal axis.
     pub fn of(category: usize, y: f64) -> Self {
         let x = category as f64;

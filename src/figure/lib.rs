@@ -68,6 +68,12 @@ impl Figure {
 }
 
 impl Figure {
+    /// The entries of its provenance; what intervals cover is one of them only if there are any.
+    pub fn entries(&self) -> impl Iterator<Item = &(String, String)> {
+        let has_intervals = self.layers.iter().any(|l| !l.intervals().is_empty());
+        self.provenance.entries.iter().filter(move |(key, _)| has_intervals || key != "intervals")
+    }
+
     /// The figure with the range of its points' own n in place of the one n of its provenance, where they differ.
     pub fn with_counts(mut self) -> Self {
         let counts = || self.layers.iter().flat_map(Layer::counts).filter(|n| *n > 0);
@@ -193,8 +199,8 @@ pub fn text_overlaps(figure: &Figure, options: &Options) -> Result<Vec<(String, 
 
 /// The caption of a figure, ready to paste: its title, and where its numbers come from.
 pub fn caption(figure: &Figure) -> String {
-    let entries = figure.provenance.entries.iter();
-    let entries: Vec<String> = entries.map(|(k, v)| format!("{} {}", printable_label(k), printable_label(v))).collect();
+    let entries: Vec<String> =
+        figure.entries().map(|(k, v)| format!("{} {}", printable_label(k), printable_label(v))).collect();
     format!("{}. {}.\n", printable_label(&figure.title), entries.join("; "))
 }
 

@@ -182,7 +182,7 @@ fn encode(
     encoder.set_pixel_dims(Some(png::PixelDimensions { xppu: density, yppu: density, unit }));
     encoder.add_text_chunk("Software".into(), format!("Probity {}", env!("CARGO_PKG_VERSION")))?;
     encoder.add_itxt_chunk("Title".into(), printable_label(&figure.title))?;
-    for (key, value) in &figure.provenance.entries {
+    for (key, value) in figure.entries() {
         encoder.add_itxt_chunk(keyword(key), printable_label(value))?;
     }
     if !fonts.is_empty() {

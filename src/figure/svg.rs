@@ -35,7 +35,7 @@ fn write(out: &mut String, figure: &Figure, scene: &Scene<'_>) -> std::fmt::Resu
     )?;
     writeln!(out, "<title>{}</title>", escape(&printable_label(&figure.title)))?;
     writeln!(out, "<desc>Probity {}", env!("CARGO_PKG_VERSION"))?;
-    for (key, value) in &figure.provenance.entries {
+    for (key, value) in figure.entries() {
         writeln!(out, "{}: {}", escape(&printable_label(key)), escape(&printable_label(value)))?;
     }
     out.push_str("</desc>\n");

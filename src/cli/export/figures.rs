@@ -56,18 +56,25 @@ fn millimetres(text: &str) -> Result<f64, String> {
     number(text.trim_end_matches("mm").trim_end()).map_err(|e| format!("{e}; a width is in millimetres, as in 84mm"))
 }
 
-/// The figures of a run: those that a paper would show, or all. No two have the same file name.
+/// Adds a figure unless the same picture is there under another name.
+pub(super) fn add_new(figures: &mut Vec<Figure>, figure: Figure) -> bool {
+    let same = |f: &Figure| (&f.layers, &f.x, &f.provenance) == (&figure.layers, &figure.x, &figure.provenance);
+    let is_new = !figures.iter().any(same);
+    figures.extend(is_new.then_some(figure));
+    is_new
+}
+
+/// The figures of a run: those that a paper would show, or all. No two have the same file name, and no picture has two names: it keeps that
+/// of the lab's table.
 pub(crate) fn of_run(run: &Run, engine: Option<&EngineInfo>, all: bool) -> Vec<(String, Figure)> {
     let lab = labs::by_id(run.job.spec.lab());
     let named = lab.figure_entries().iter().filter(|entry| all || entry.headline);
-    let mut figures = if all { lab.figures(&run.results, engine) } else { Vec::new() };
-    for entry in named {
-        // A run has not measured everything that its lab can draw.
-        if let Ok(figure) = lab.figure(entry.name, &Details::default(), &run.results, engine)
-            && !figures.contains(&figure)
-        {
-            figures.push(figure);
-        }
+    // A run has not measured everything that its lab can draw.
+    let named = named.filter_map(|e| lab.figure(e.name, &Details::default(), &run.results, engine).ok());
+    let others = if all { lab.figures(&run.results, engine) } else { Vec::new() };
+    let mut figures = Vec::new();
+    for figure in named.chain(others) {
+        add_new(&mut figures, figure);
     }
     let mut taken = BTreeSet::new();
     let mut distinct = |figure: Figure| {
@@ -125,6 +132,18 @@ pub(super) fn write_all(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `--all` wrote the curves of AlterRep twice, as `figure-2` and as `reliability-…`.
+    #[test]
+    fn a_picture_is_written_under_one_name() {
+        let mut there = Vec::new();
+        let layers = vec![figure::Layer::Ranks(figure::layers::Ranks { lines: Vec::new() })];
+        let named =
+            |name: &str| Figure { name: name.into(), title: name.into(), layers: layers.clone(), ..Figure::default() };
+        assert!(add_new(&mut there, named("figure-2")) && !add_new(&mut there, named("reliability")));
+        assert!(add_new(&mut there, Figure { x: figure::Axis::log("x"), ..named("reliability") }));
+        assert_eq!(there.len(), 2);
+    }
 
     #[test]
     fn styles_formats_and_widths_go_by_name_and_a_slip_is_answered() {

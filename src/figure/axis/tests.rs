@@ -138,3 +138,20 @@ fn an_axis_of_one_value_has_one_tick() {
     }
     assert!(labels(&fitted(Scale::Linear, Some((0.0, 1.0)), &[0.5]), 700.0).len() > 2);
 }
+
+/// Ticks of a sweep of three strengths were at 0.1 and 0.5, where nothing had been measured.
+#[test]
+fn settings_have_ticks_at_their_values_where_they_are_few() {
+    let at = |axis: Axis, values: &[f64]| {
+        let room = Room { length: 300.0, gap: 4.0, terse: false, measure: &|text| 6.0 * text.len() as f64 };
+        let ticks = Fitted::new(&axis, values.iter().copied(), false).ticks(&room);
+        ticks.into_iter().filter(|t| !t.label.is_empty()).map(|t| t.label).collect::<Vec<_>>()
+    };
+    assert_eq!(at(Axis::log("e").of_settings(), &[0.05, 0.8, 0.2, 0.05]), ["0.05", "0.2", "0.8"]);
+    assert_eq!(at(Axis::linear("a").of_settings(), &[0.3, 0.7, 1.0]), ["0.3", "0.7", "1"]);
+    assert_ne!(at(Axis::log("e"), &[0.05, 0.2, 0.8]), ["0.05", "0.2", "0.8"]);
+    let many: Vec<f64> = (0..20).map(|k| 0.5 * f64::from(k)).collect();
+    assert_eq!(at(Axis::linear("a").of_settings(), &many), at(Axis::linear("a"), &many));
+    // Labels that find no room make way for round values.
+    assert_eq!(at(Axis::linear("a").of_settings(), &[0.0, 0.001, 1.0]), at(Axis::linear("a"), &[0.0, 0.001, 1.0]));
+}

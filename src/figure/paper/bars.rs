@@ -2,16 +2,15 @@
 
 use plotters::element::{ErrorBar, Rectangle};
 
-use super::super::canvas::{At, Canvas, Drawn, Pen, filled};
+use super::super::canvas::{At, Canvas, Drawn, Pen, Side, filled};
 use super::super::layers::{Bars, Ranges};
 use super::super::role::{Dash, Marker, Role};
 use super::super::{Figure, Layer};
 use super::chart::Chart;
+use super::{SMALL, type_of};
 
 /// Widest bar of a category, in units of the page.
 const WIDEST: f64 = 60.0;
-/// Fewest examples whose interval is drawn like others.
-pub(crate) const FEW: usize = 10;
 /// Opacity of a full bar: intervals are seen on it.
 const SOLID: f64 = 0.72;
 /// Opacity of a range.
@@ -57,13 +56,18 @@ pub(crate) fn bars<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, bars: &Bars, 
             continue;
         };
         // A logarithmic axis has no zero; bars begin at its lower end.
-        let foot = chart.at(from, 0.0).map_or(chart.bottom, |(_, y)| y);
+        let zero = chart.at(from, 0.0).map_or(chart.bottom, |(_, y)| y);
         let gap = if bar.bin { 0.0 } else { ((right - left) * 0.06).min(2.0) };
-        patch(canvas, (left + gap, top), (right - gap, foot), bars.role)?;
-        if let Some(ends) = bar.band {
+        patch(canvas, (left + gap, top), (right - gap, zero), bars.role)?;
+        if let Some(ends) = bar.interval().filter(|(lo, hi)| lo < hi) {
             let half = ((right - left) * 0.25).min(4.0);
-            let pen = pen_of(canvas, bar.n.first);
-            whisker(canvas, chart, ((from + to) / 2.0, bar.y), ends, half, pen)?;
+            whisker(canvas, chart, ((from + to) / 2.0, bar.y), ends, half, Pen::new(canvas.look.ink, 1.3))?;
+        }
+        if let Some(few) = bar.n.few {
+            let kind = type_of(SMALL, canvas.look.ink, Side::Middle, Side::End);
+            // In the head of a bar that leaves no room above.
+            let foot = (top - 2.0).max(chart.top + SMALL + 4.0);
+            canvas.text(&few.to_string(), ((left + right) / 2.0, foot), kind)?;
         }
     }
     Ok(())
@@ -76,13 +80,6 @@ fn narrowed(chart: &Chart<'_>, (from, to): (f64, f64), series: usize) -> (f64, f
     let width = (to - from).min(WIDEST * series.max(1) as f64 / unit.max(1.0));
     let middle = (from + to) / 2.0;
     (middle - width / 2.0, middle + width / 2.0)
-}
-
-/// The pen of an interval of this number of examples. That of a handful spans the figure, and would be all that is seen of it.
-pub(crate) fn pen_of(canvas: &Canvas<'_>, n: usize) -> Pen {
-    let few = (1..FEW).contains(&n);
-    let (width, dash) = if few { (1.2, Dash::Dotted) } else { (1.3, Dash::Solid) };
-    Pen { dash, ..Pen::new(canvas.look.ink, width) }
 }
 
 /// An interval with caps. plotters would draw a ring at the mean of an error bar that has caps.

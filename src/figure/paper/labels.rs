@@ -16,8 +16,8 @@ const WIDEST: f64 = 90.0;
 /// How much further from its object each next place of a label is.
 const STEP: f64 = 14.0;
 /// Number of positions tried for the label of a point and of a rule, by growing distance.
-const STEPS: (usize, usize) = (8, 4);
-/// Cost of one step of distance, for a point and for a rule. A hidden area costs 1, a line or a marker 10.
+const STEPS: (usize, usize) = (8, 7);
+/// Cost of one step of distance, for a point and for a rule. A hidden area costs 3, a line or a marker 10.
 const AWAY: usize = 6;
 const ALONG: usize = 2;
 
@@ -59,11 +59,11 @@ fn placed(canvas: &Canvas<'_>, text: &str, (step, r): (usize, Rect), object: At)
     on_data(canvas, text, r.0, type_of(SMALL, canvas.look.ink, Side::Start, Side::Start))
 }
 
-/// The labels of points, which keep clear of the rectangles taken by these.
+/// The labels of points, which keep clear of the rectangles taken by markers and labels, and of intervals (`bars`) where there is room.
 pub(crate) fn points(
     canvas: &Canvas<'_>,
     chart: &Chart<'_>,
-    (points, taken): (&Points, &mut Vec<Rect>),
+    (points, taken, bars): (&Points, &mut Vec<Rect>, &[Rect]),
     (gap, from): (f64, usize),
 ) -> Drawn {
     for p in points.points.iter().filter(|p| !p.label.is_empty()) {
@@ -77,7 +77,10 @@ pub(crate) fn points(
         let own = |r: &Rect| others().all(|q| distance(r, at) <= distance(r, q));
         let untaken = |r: &Rect| !taken.iter().any(|t| overlap(*t, *r));
         let free = |(_, r): &(usize, Rect)| inside(chart, r) && untaken(r) && own(r);
-        if let Some(place) = best(canvas, (from, AWAY), (0..STEPS.0).flat_map(around).filter(free)) {
+        let clear = |(_, r): &(usize, Rect)| !bars.iter().any(|b| overlap(*b, *r));
+        let places = || (0..STEPS.0).flat_map(around).filter(free);
+        let place = best(canvas, (from, AWAY), places().filter(clear));
+        if let Some(place) = place.or_else(|| best(canvas, (from, AWAY), places())) {
             placed(canvas, &label, place, at)?;
             taken.push(place.1);
         }
@@ -91,7 +94,7 @@ fn distance(r: &Rect, (x, y): At) -> f64 {
 }
 
 /// Places for a label around a point, the best first.
-fn beside((x, y): At, (w, h): (f64, f64), off: f64) -> [Rect; 6] {
+fn beside((x, y): At, (w, h): (f64, f64), off: f64) -> [Rect; 8] {
     let corners = [
         (x + off, y - h / 2.0),
         (x - off - w, y - h / 2.0),
@@ -99,6 +102,8 @@ fn beside((x, y): At, (w, h): (f64, f64), off: f64) -> [Rect; 6] {
         (x - w / 2.0, y + off),
         (x + off, y - off - h),
         (x + off, y + off),
+        (x - off - w, y - off - h),
+        (x - off - w, y + off),
     ];
     corners.map(|(l, t)| ((l, t), (l + w, t + h)))
 }
@@ -126,8 +131,8 @@ pub(crate) fn rule<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, rule: &Rule, from
     let (left, room) = (chart.left + 4.0, chart.right - chart.left - 8.0 - wide);
     let row = |step: usize| {
         let off = 3.0 + STEP * step as f64;
-        [1.0, 0.0, 0.75, 0.5, 0.25].into_iter().flat_map(move |share| {
-            let x = left + share * room;
+        [8, 0, 6, 4, 2, 7, 1, 5, 3].into_iter().flat_map(move |eighths| {
+            let x = left + f64::from(eighths) / 8.0 * room;
             [y - off - SMALL, y + off].map(|top| (step, ((x, top), (x + wide, top + SMALL))))
         })
     };

@@ -1,17 +1,17 @@
 //! Legends: inside the frame where they cover nothing, else in rows above it. plotters' own legend has one line an entry and
 //! always lies on the data.
 
+use super::super::axis::Fitted;
 use super::super::canvas::{At, Canvas, Drawn, Pen, Side};
 use super::super::font::Fonts;
-use super::super::layers::{Line, Token};
+use super::super::layers::{Bar, Datum, Intervals, Line, Token};
 use super::super::overlap::Rect;
 use super::super::palette::{self, Rgb};
 use super::super::role::{BLACK, Dash, Marker, Role};
 use super::super::{Figure, Layer};
-use super::bars::FEW;
 use super::chart::Chart;
 use super::lines::{BAND, BOX, INNER, THICK, interval};
-use super::spread::{Spread, is_of_few, is_range};
+use super::spread::{Spread, is_range};
 use super::{SMALL, pen, type_of};
 use base::text::printable_label;
 
@@ -22,6 +22,8 @@ const BELOW: f64 = 4.5;
 /// Between a sample and its label, and between entries of a row.
 const GAP: f64 = 6.0;
 const BETWEEN: f64 = 18.0;
+/// Intervals that are shorter than this share of the axis are no longer than a marker, and areas no wider than a line.
+const HIDDEN: (f64, f64) = (0.05, 0.025);
 /// Most lines of a label.
 const LINES: usize = 4;
 /// Largest legend inside a frame, as shares of its width, height and area.
@@ -32,10 +34,10 @@ enum Sample {
     Line(Role),
     /// Ranges in one colour or several.
     Range(Vec<Role>),
-    /// A wide interval, drawn at each point or as an area; a narrow one.
-    Wide(bool),
-    Narrow(bool),
-    /// An interval of a handful of examples.
+    /// A wide interval; a narrow one.
+    Wide(Shape),
+    Narrow(Shape),
+    /// A number of units that are too few for an interval.
     Few,
     /// Ends of a range, with a marker if there is a mean.
     Span(Role),
@@ -45,6 +47,16 @@ enum Sample {
     Top,
     Lit,
     Signs,
+}
+
+/// The shape of an interval.
+#[derive(Clone, Copy, PartialEq)]
+enum Shape {
+    Area,
+    /// A line at each point.
+    Bar,
+    /// An area for some lines, bars for the others.
+    Both,
 }
 
 impl Sample {
@@ -81,11 +93,13 @@ impl Legend {
     pub(crate) fn new(figure: &Figure) -> Self {
         let spread = Spread::new(figure);
         let mut entries = Vec::new();
-        figure.layers.iter().for_each(|layer| add(layer, &spread, &mut entries));
-        entries.retain(|(_, label)| !label.is_empty());
-        if has_few(figure, &spread) {
-            entries.push((Sample::Few, format!("interval of fewer than {FEW} examples")));
+        for layer in &figure.layers {
+            match layer {
+                Layer::Intervals(intervals) => add_intervals(figure, intervals, &spread, &mut entries),
+                _ => add(layer, &mut entries),
+            }
         }
+        entries.retain(|(_, label)| !label.is_empty());
         factor(&mut entries);
         Self { entries }
     }
@@ -172,16 +186,37 @@ impl Legend {
     }
 }
 
-/// True if intervals of a handful of examples are drawn.
-fn has_few(figure: &Figure, spread: &Spread) -> bool {
-    let is_open = |band: Option<(f64, f64)>| band.is_some_and(|(lo, hi)| lo < hi);
-    figure.layers.iter().any(|layer| match layer {
-        Layer::Bars(bars) => bars.bars.iter().any(|b| is_open(b.band) && (1..FEW).contains(&b.n.first)),
-        Layer::Line(l) if !is_range(l.role) && spread.is_by_point(l) => {
-            l.points.iter().any(|p| is_open(p.band) && is_of_few(p))
-        }
-        _ => false,
-    })
+/// Explains the intervals that are drawn, and no others.
+fn add_intervals(figure: &Figure, intervals: &Intervals, spread: &Spread, out: &mut Vec<(Sample, String)>) {
+    let y = Fitted::vertical(figure);
+    let length = |(lo, hi): (f64, f64)| y.place(hi).zip(y.place(lo)).map_or(0.0, |(a, b)| (a - b).abs());
+    let lines = || {
+        let lines = figure.layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None });
+        lines.filter(|l| !spread.is_plane && !is_range(l.role)).flat_map(|l| &l.points)
+    };
+    let bars = || figure.layers.iter().filter_map(|l| if let Layer::Bars(bars) = l { Some(bars) } else { None });
+    let bars = || bars().flat_map(|b| &b.bars);
+    let points = figure.layers.iter().filter_map(|l| if let Layer::Points(points) = l { Some(points) } else { None });
+    let of_points = points.flat_map(|p| &p.points).filter_map(|p| p.y_band);
+    let of_bars = bars().filter_map(Bar::interval).chain(of_points).map(length).fold(0.0, f64::max);
+    let widest = lines().filter_map(Datum::interval).map(length).fold(of_bars, f64::max);
+    let narrow = lines().filter_map(|p| p.interval().and(p.inner)).map(length).fold(0.0, f64::max);
+    let shape = match spread.strong_only {
+        true => Shape::Both,
+        false if spread.by_point || of_bars > 0.0 => Shape::Bar,
+        false => Shape::Area,
+    };
+    let seen = if shape == Shape::Bar { HIDDEN.0 } else { HIDDEN.1 };
+    let hidden = if widest < seen { " (no wider than the marks)" } else { "" };
+    if widest > 0.0 && !intervals.wide.is_empty() {
+        out.push((Sample::Wide(shape), printable_label(&intervals.wide) + hidden));
+    }
+    if spread.narrow && narrow >= seen {
+        out.push((Sample::Narrow(shape), printable_label(&intervals.narrow)));
+    }
+    if lines().any(|p| p.n.few.is_some()) || bars().any(|b| b.n.few.is_some()) {
+        out.push((Sample::Few, printable_label(&intervals.few)));
+    }
 }
 
 /// Makes lines of several methods, each with the same scores, one entry for each method and one for each score.
@@ -210,7 +245,7 @@ fn factor(entries: &mut Vec<(Sample, String)>) -> Option<()> {
     }
     let of_method = |group: &&[(Role, String)]| (Sample::Line(group[0].0.dash(Dash::Solid)), shared(group));
     let of_score = |((role, _), score): (&(Role, String), String)| {
-        (Sample::Line(Role { hue: BLACK, marker: None, accent: None, ..*role }), score)
+        (Sample::Line(Role { dash: role.dash, ..Role::line(BLACK) }), score)
     };
     let mut out: Vec<(Sample, String)> = groups.iter().map(of_method).collect();
     out.extend(first.iter().zip(scores).map(of_score));
@@ -218,15 +253,9 @@ fn factor(entries: &mut Vec<(Sample, String)>) -> Option<()> {
     Some(())
 }
 
-fn add(layer: &Layer, spread: &Spread, out: &mut Vec<(Sample, String)>) {
+fn add(layer: &Layer, out: &mut Vec<(Sample, String)>) {
     match layer {
         Layer::Line(l) if is_range(l.role) => add_range(l, out),
-        Layer::Intervals(intervals) if !spread.is_plane => {
-            out.push((Sample::Wide(spread.by_point), printable_label(&intervals.wide)));
-            if spread.narrow {
-                out.push((Sample::Narrow(spread.by_point), printable_label(&intervals.narrow)));
-            }
-        }
         Layer::Line(l) => out.push((Sample::Line(l.role), printable_label(&l.label))),
         Layer::Points(p) => {
             let marker = p.role.marker.unwrap_or(Marker::Circle);
@@ -305,11 +334,18 @@ fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> Drawn {
             }
             Ok(())
         }
-        Sample::Wide(true) => interval(canvas, (middle, lower.1, upper.1), Pen::new(look.ink, 1.3)),
-        Sample::Narrow(true) => canvas.line(&[(middle, lower.1), (middle, upper.1)], Pen::new(look.ink, THICK)),
-        Sample::Wide(false) => canvas.rectangle(upper, lower, look.ink, BAND),
-        Sample::Narrow(false) => canvas.rectangle(upper, lower, look.ink, BAND + INNER),
-        Sample::Few => interval(canvas, (middle, lower.1, upper.1), super::bars::pen_of(canvas, 1)),
+        Sample::Narrow(Shape::Bar) => canvas.line(&[(middle, lower.1), (middle, upper.1)], Pen::new(look.ink, THICK)),
+        Sample::Narrow(_) => canvas.rectangle(upper, lower, look.ink, BAND + INNER),
+        Sample::Wide(shape) => {
+            if *shape != Shape::Bar {
+                canvas.rectangle(upper, lower, look.ink, BAND)?;
+            }
+            match shape {
+                Shape::Area => Ok(()),
+                _ => interval(canvas, (middle, lower.1, upper.1), Pen::new(look.ink, 1.3)),
+            }
+        }
+        Sample::Few => canvas.text("3", (middle, y), type_of(SMALL, look.ink, Side::Middle, Side::Middle)),
         Sample::Span(role) => {
             let colour = look.series(role.hue);
             canvas.rectangle(upper, lower, colour, super::bars::SPAN)?;

@@ -6,7 +6,7 @@ use plotters::style::ShapeStyle;
 
 use super::super::axis::Fitted;
 use super::super::canvas::{At, Canvas, Drawn, Pen, Side, filled};
-use super::super::layers::{Line, Points, Ranks};
+use super::super::layers::{Datum, Line, Points, Ranks};
 use super::super::overlap::Rect;
 use super::super::role::{Dash, Emphasis, Marker, Role};
 use super::super::{Figure, Layer};
@@ -17,7 +17,7 @@ use super::{SMALL, bars, pen, type_of, weight};
 use base::text::printable_label;
 
 /// Opacity of a wide band.
-pub(crate) const BAND: f64 = 0.14;
+pub(crate) const BAND: f64 = 0.18;
 /// Opacity of a narrow one, over the wide one.
 pub(crate) const INNER: f64 = 0.26;
 /// Opacity of a range without a line.
@@ -50,8 +50,7 @@ pub(crate) fn style(canvas: &Canvas<'_>, pen: Pen) -> ShapeStyle {
     Pen { width: pen.width * canvas.look.stroke, ..pen }.into()
 }
 
-/// The intervals, behind all lines: areas, the wide ones below the narrow ones, or one by one. An area of points of a handful of examples
-/// would cover the figure.
+/// The intervals, behind all lines: areas, the wide ones below the narrow ones, or one by one.
 pub(crate) fn bands<'a>(
     canvas: &Canvas<'a>,
     chart: &mut Chart<'a>,
@@ -65,11 +64,11 @@ pub(crate) fn bands<'a>(
         return Ok(());
     }
     if spread.is_by_point(line) {
-        return one_by_one(canvas, chart, line, spread.shift(layer));
+        return one_by_one(canvas, chart, line, (spread, spread.shift(layer)));
     }
     for inner in [false, true].into_iter().filter(|inner| !inner || spread.narrow) {
         let ends = line.points.iter().filter_map(|p| {
-            let (lo, hi) = if inner { p.inner } else { p.band }?;
+            let (lo, hi) = if inner { p.interval().and(p.inner) } else { p.interval() }?;
             chart.at(p.x, lo).and(chart.at(p.x, hi))?;
             Some((p.x, (lo, hi)))
         });
@@ -104,22 +103,27 @@ pub(crate) fn bands<'a>(
     Ok(())
 }
 
-/// Intervals point by point: the wide one thin with caps, the narrow one thick, a range as a pale box.
-fn one_by_one(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, shift: f64) -> Drawn {
+/// Intervals point by point: the wide one thin with caps, the narrow one thick, a range as a pale box. A line among areas has them at every
+/// other marker.
+fn one_by_one(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, (spread, shift): (&Spread, f64)) -> Drawn {
     let colour = canvas.look.series(line.role.hue);
-    for p in &line.points {
+    let points: Vec<&Datum> = match spread.by_point {
+        true => line.points.iter().collect(),
+        false => marked(chart, line, shift).into_iter().map(|(_, p)| p).step_by(2).collect(),
+    };
+    for p in points {
         let pair = |ends: Option<(f64, f64)>| {
             let (lo, hi) = ends?;
             let ((x, low), (_, high)) = chart.at(p.x, lo).zip(chart.at(p.x, hi))?;
             Some((x + shift, low, high))
         };
-        let Some((x, low, high)) = pair(p.band) else { continue };
+        let Some((x, low, high)) = pair(p.interval()) else { continue };
         if is_range(line.role) {
             canvas.rectangle((x - CAP, high), (x + CAP, low), colour, BOX)?;
             continue;
         }
-        interval(canvas, (x, low, high), Pen { colour, ..bars::pen_of(canvas, p.n.first) })?;
-        if let Some((x, low, high)) = pair(p.inner) {
+        interval(canvas, (x, low, high), Pen::new(colour, 1.3))?;
+        if let Some((x, low, high)) = pair(p.inner).filter(|_| spread.narrow) {
             canvas.line(&[(x, low), (x, high)], Pen::new(colour, THICK))?;
         }
     }
@@ -161,20 +165,47 @@ pub(crate) fn line(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, shift: f
         }
     }
     if let Some(marker) = line.role.marker {
-        let mut last: Option<(At, Emphasis)> = None;
-        for (x, (y, emphasis)) in points {
-            let Some(at) = at(x, y) else { continue };
-            let near = |(to, same): (At, Emphasis)| same == emphasis && (at.0 - to.0).hypot(at.1 - to.1) < APART;
-            if last.is_some_and(near) {
-                continue;
-            }
-            last = Some((at, emphasis));
+        for (at, Datum { emphasis, .. }) in marked(chart, line, shift) {
+            let emphasis = *emphasis;
             let width = weight(role(emphasis.within(line.role.emphasis))).0;
             let colour = if emphasis == Emphasis::Faint { canvas.look.pale(colour) } else { colour };
             canvas.marker(at, marker, width + 1.1, colour)?;
         }
     }
     Ok(())
+}
+
+/// The points of a line that get a marker: none whose marker would run into that of the point before.
+fn marked<'l>(chart: &Chart<'_>, line: &'l Line, shift: f64) -> Vec<(At, &'l Datum)> {
+    let mut out: Vec<(At, &Datum)> = Vec::new();
+    for p in &line.points {
+        let Some((x, y)) = chart.at(p.x, p.y) else { continue };
+        let at = (x + shift, y);
+        let near = |(to, q): &(At, &Datum)| q.emphasis == p.emphasis && (at.0 - to.0).hypot(at.1 - to.1) < APART;
+        if !out.last().is_some_and(near) {
+            out.push((at, p));
+        }
+    }
+    out
+}
+
+/// The numbers of units of points that are of too few for an interval, above the horizontal axis.
+pub(crate) fn counts(canvas: &Canvas<'_>, chart: &Chart<'_>, figure: &Figure) -> Drawn {
+    let mut found: Vec<(At, Vec<usize>)> = Vec::new();
+    let lines = figure.layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None });
+    for p in lines.flat_map(|l| &l.points) {
+        let Some((at, few)) = chart.at(p.x, p.y).zip(p.n.few) else { continue };
+        match found.iter_mut().find(|f| f.0.0 == at.0) {
+            Some((_, there)) if there.contains(&few) => {}
+            Some((_, there)) => there.push(few),
+            None => found.push((at, vec![few])),
+        }
+    }
+    let kind = type_of(SMALL, canvas.look.ink, Side::Middle, Side::End);
+    found.into_iter().try_for_each(|((x, _), few)| {
+        let few: Vec<String> = few.iter().map(usize::to_string).collect();
+        canvas.text(&few.join("/"), (x, chart.bottom - 3.0), kind)
+    })
 }
 
 /// Single points with their intervals, beside ranges of the same category; labels where they hide least.
@@ -192,7 +223,7 @@ pub(crate) fn points<'a>(
     let thin = style(canvas, pen);
     let ranges = figure.layers.iter().any(|l| matches!(l, Layer::Ranges(_)));
     let has_bars = figure.layers.iter().any(|l| matches!(l, Layer::Bars(_)));
-    let mut taken: Vec<Rect> = Vec::new();
+    let (mut taken, mut bars): (Vec<Rect>, Vec<Rect>) = Default::default();
     let air = |a: At, b: At| ((a.0.min(b.0) - 1.0, a.1.min(b.1) - 1.0), (a.0.max(b.0) + 1.0, a.1.max(b.1) + 1.0));
     for p in &points.points {
         let (from, to) = if ranges { bars::part(chart, figure, layer, p.x) } else { (p.x, p.x) };
@@ -202,14 +233,14 @@ pub(crate) fn points<'a>(
             && let Some((a, b)) = chart.at(lo, p.y).zip(chart.at(hi, p.y))
         {
             chart.draw(ErrorBar::new_horizontal(p.y, lo, p.x, hi, thin, 0))?;
-            taken.push(air(a, b));
+            bars.push(air(a, b));
         }
         if let Some((lo, hi)) = p.y_band
             && let Some((a, b)) = chart.at(x, lo).zip(chart.at(x, hi))
         {
             let cap = if chart.x.categories().is_some() { CAP } else { 0.0 };
             bars::whisker(canvas, chart, (x, p.y), (lo, hi), cap, pen)?;
-            taken.push(air(a, b));
+            bars.push(air(a, b));
         }
         if has_bars {
             // On a bar a marker needs a light ground to be seen.
@@ -218,7 +249,7 @@ pub(crate) fn points<'a>(
         canvas.marker(at, marker, R, if faint { canvas.look.pale(colour) } else { colour })?;
         taken.push(air((at.0 - R, at.1 - R), (at.0 + R, at.1 + R)));
     }
-    labels::points(canvas, chart, (points, &mut taken), (R + 4.0, below))
+    labels::points(canvas, chart, (points, &mut taken, &bars), (R + 4.0, below))
 }
 
 /// Rank lines, each with its name at its end. Lines of the same rank run side by side.

@@ -118,8 +118,7 @@ fn height(figure: &Figure, look: Look) -> f64 {
 }
 
 fn footer(fonts: &Fonts<'_>, figure: &Figure, notes: &[String], room: f64) -> Vec<String> {
-    let entries = figure.provenance.entries.iter();
-    let entries = entries.map(|(k, v)| format!("{} {}", printable_label(k), printable_label(v)));
+    let entries = figure.entries().map(|(k, v)| format!("{} {}", printable_label(k), printable_label(v)));
     // Text longer than a line is a rule or a list: it goes into the file and into a paper's caption.
     let mut words: Vec<String> = entries.filter(|word| fonts.width(word, FINE) <= room).collect();
     words.extend(notes.iter().cloned());
@@ -160,6 +159,7 @@ fn draw<'a>(canvas: &Canvas<'a>, figure: &Figure, mut chart: Chart<'a>) -> Drawn
             lines::bands(canvas, &mut chart, (line, number), &spread)?;
         }
     }
+    lines::counts(canvas, &chart, figure)?;
     let bars = figure.layers.iter().filter(|l| matches!(l, Layer::Bars(_))).count();
     let mut bar = 0;
     for (number, layer) in figure.layers.iter().enumerate() {

@@ -2,8 +2,7 @@
 
 use super::super::layers::{Datum, Line};
 use super::super::role::Role;
-use super::super::{Figure, Layer};
-use super::bars::FEW;
+use super::super::{Emphasis, Figure, Layer};
 use super::chart::Chart;
 
 /// Fewest points of a line whose interval is an area beside others, and beside none.
@@ -19,11 +18,6 @@ pub(crate) fn is_range(role: Role) -> bool {
     role.dash.is_none() && role.marker.is_none()
 }
 
-/// True if an interval rests on a handful of examples.
-pub(crate) fn is_of_few(p: &Datum) -> bool {
-    (1..FEW).contains(&p.n.first)
-}
-
 /// How one figure shows the intervals of its lines.
 pub(crate) struct Spread {
     /// True if intervals are drawn point by point.
@@ -32,6 +26,8 @@ pub(crate) struct Spread {
     pub narrow: bool,
     /// True if lines have no intervals: on a plane they would cover it.
     pub is_plane: bool,
+    /// True if strong lines alone have areas, because those of all would cover each other.
+    pub strong_only: bool,
     /// Place of each layer among the lines that are drawn side by side, from their middle.
     places: Vec<f64>,
     step: f64,
@@ -52,7 +48,7 @@ fn line(layer: &Layer) -> Option<&Line> {
 
 /// Ends of the interval of a point, or the point twice.
 fn ends(p: &Datum) -> (f64, f64) {
-    p.band.unwrap_or((p.y, p.y))
+    p.interval().unwrap_or((p.y, p.y))
 }
 
 impl Spread {
@@ -70,12 +66,14 @@ impl Spread {
         let most = drawn.iter().map(|(_, l)| l.points.len()).max().unwrap_or(0);
         let meeting = most < AREA && drawn.iter().enumerate().any(|(k, a)| drawn[..k].iter().any(|b| meet(a.1, b.1)));
         let is_plane = is_square(figure) && figure.layers.iter().any(|l| matches!(l, Layer::Guide(_)));
-        let has_bands = drawn.iter().any(|(_, l)| l.points.iter().any(|p| p.band.is_some()));
-        let by_point = !is_plane && has_bands && (meeting || most < AREA_ALONE);
+        let banded: Vec<(usize, &Line)> =
+            drawn.iter().copied().filter(|(_, l)| l.points.iter().any(|p| p.interval().is_some())).collect();
+        let by_point = !is_plane && !banded.is_empty() && (meeting || most < AREA_ALONE);
+        let strong_only = banded.len() > NARROW && banded.iter().any(|(_, l)| l.role.emphasis == Emphasis::Strong);
         let mut places = vec![0.0; figure.layers.len()];
         if by_point && meeting {
-            let middle = (drawn.len() - 1) as f64 / 2.0;
-            for (k, (layer, _)) in drawn.iter().enumerate() {
+            let middle = banded.len().saturating_sub(1) as f64 / 2.0;
+            for (k, (layer, _)) in banded.iter().enumerate() {
                 places[*layer] = k as f64 - middle;
             }
             // A range lies at the line of its colour.
@@ -84,7 +82,8 @@ impl Spread {
                 places[*layer] = own.map_or(0.0, |(k, _)| places[*k]);
             }
         }
-        Self { by_point, narrow: by_point || drawn.len() <= NARROW, is_plane, places, step: 0.0 }
+        let narrow = by_point || drawn.len() <= NARROW;
+        Self { by_point, narrow, is_plane, strong_only, places, step: 0.0 }
     }
 
     /// Room that the outermost lines need at both ends of the horizontal axis.
@@ -111,6 +110,6 @@ impl Spread {
 
     /// True if the points of a line have their intervals one by one.
     pub(crate) fn is_by_point(&self, line: &Line) -> bool {
-        !self.is_plane && (self.by_point || !line.points.is_empty() && line.points.iter().all(is_of_few))
+        !self.is_plane && (self.by_point || self.strong_only && line.role.emphasis != Emphasis::Strong)
     }
 }

@@ -3,7 +3,7 @@
 use super::super::canvas::{At, Item, Scene};
 use super::super::font::Fonts;
 use super::super::layers::{
-    Datum, Edge, Graph, Intervals, Line, Node, Points, Range, Ranges, RankLine, Ranks, Rule, Spot,
+    Bar, Bars, Datum, Edge, Graph, Intervals, Line, Node, Points, Range, Ranges, RankLine, Ranks, Rule, Spot,
 };
 use super::super::overlap::{reaches, text_box};
 use super::super::role::{Dash, Marker};
@@ -42,14 +42,16 @@ fn areas(scene: &Scene<'_>) -> usize {
 }
 
 fn banded(label: &str, role: Role, y: f64) -> Layer {
-    let point = |k: usize| Datum { x: k as f64, y, band: Some((0.1, 0.9)), n: 99.into(), ..Datum::default() };
+    let (band, inner) = (Some((0.1, 0.9)), Some((0.3, 0.7)));
+    let point = |k: usize| Datum { x: k as f64, y, band, inner, n: 99.into(), ..Datum::default() };
     Layer::Line(Line { label: label.into(), role, points: (0..3).map(point).collect() })
 }
 
 /// Three bands lay on each other, and the legend named one of them.
 #[test]
 fn intervals_that_would_hide_each_other_stand_side_by_side_and_are_named() {
-    let intervals = Layer::Intervals(Intervals { wide: "wide".into(), narrow: "narrow".into() });
+    let intervals = Intervals { wide: "wide".into(), narrow: "narrow".into(), ..Intervals::default() };
+    let intervals = Layer::Intervals(intervals);
     let figure = chart(vec![banded("a", Role::nth(0), 0.4), banded("b", Role::nth(1), 0.6), intervals]);
     drawn(&figure, |scene| {
         assert_eq!(areas(scene), 0);
@@ -60,8 +62,9 @@ fn intervals_that_would_hide_each_other_stand_side_by_side_and_are_named() {
             _ => None,
         };
         let at: Vec<f64> = scene.items.iter().filter_map(upright).collect();
-        assert_eq!(at.len(), 6, "{at:?}");
-        assert!(at[..3].iter().all(|a| at[3..].iter().all(|b| (a - b).abs() > 3.0)), "{at:?}");
+        // Three points, each with a wide and a narrow one.
+        assert_eq!(at.len(), 12, "{at:?}");
+        assert!(at[..6].iter().all(|a| at[6..].iter().all(|b| (a - b).abs() > 3.0)), "{at:?}");
         assert!(["wide", "narrow"].iter().all(|name| texts(scene).iter().any(|t| t == name)), "{:?}", texts(scene));
     });
 }
@@ -124,11 +127,66 @@ fn a_point_lies_beside_the_range_of_its_category() {
     });
 }
 
-/// Bands from 0 to 1 of three examples each covered a figure of agreement.
+/// Intervals from 0 to 1 of three originals each covered figures of agreement and of accuracy.
 #[test]
-fn intervals_of_a_handful_of_examples_are_no_areas() {
-    assert_eq!(drawn(&chart(vec![flat("few", 0.5, 3, 5)]), areas), 0);
-    assert!(drawn(&chart(vec![flat("many", 0.5, 30, 5)]), areas) > 0);
+fn too_few_units_have_their_number_in_place_of_an_interval() {
+    let few = |mut layer: Layer| {
+        match &mut layer {
+            Layer::Line(line) => line.points.iter_mut().for_each(|p| p.n.few = Some(7)),
+            Layer::Bars(bars) => bars.bars.iter_mut().for_each(|b| b.n.few = Some(7)),
+            _ => {}
+        }
+        layer
+    };
+    let intervals = Intervals { few: "originals".into(), ..Intervals::covering(0.95, "originals") };
+    let bar = Bar { band: Some((0.0, 1.0)), n: 9.into(), ..Bar::of(0, 1.0) };
+    let bars = Layer::Bars(Bars { label: "a".into(), role: Role::nth(0), bars: vec![bar] });
+    let long = |item: &&Item| {
+        matches!(item, Item::Line { points, pen } if points.len() == 2 && pen.width > 0.7
+        && points[0].0 == points[1].0 && (points[0].1 - points[1].1).abs() > 100.0)
+    };
+    for (layer, x) in [(flat("a", 0.5, 9, 5), Axis::linear("x")), (bars, Axis::of("x", ["a".to_owned()]))] {
+        let figure = |layer| Figure { x: x.clone(), ..chart(vec![layer, Layer::Intervals(intervals.clone())]) };
+        let is = |scene: &Scene<'_>, text: &str| texts(scene).iter().any(|t| t == text);
+        drawn(&figure(few(layer.clone())), |scene| {
+            assert!(is(scene, "7") && is(scene, "originals") && !is(scene, "95 %: originals"), "{:?}", texts(scene));
+            assert_eq!((areas(scene), scene.items.iter().filter(long).count()), (0, 0));
+        });
+        drawn(&figure(layer), |scene| {
+            assert!(is(scene, "95 %: originals") && !is(scene, "originals"), "{:?}", texts(scene));
+            assert!(areas(scene) + scene.items.iter().filter(long).count() > 0);
+        });
+    }
+}
+
+/// The areas of two methods with three scores each lay on each other.
+#[test]
+fn of_many_lines_the_strong_ones_have_areas_and_the_others_intervals_at_their_markers() {
+    let of = |label: &str, role: Role, y: f64| match flat(label, y, 99, 20) {
+        Layer::Line(line) => Layer::Line(Line { role, ..line }),
+        other => other,
+    };
+    let lines = |role: fn(usize) -> Role| (0..6).map(|k| of("", role(k), 0.1 * (k + 2) as f64)).collect();
+    assert_eq!(drawn(&chart(lines(Role::nth)), areas), 6);
+    assert_eq!(drawn(&chart(lines(|k| if k < 3 { Role::nth(k).strong() } else { Role::nth(k) })), areas), 3);
+}
+
+/// A legend promised intervals of one example and of several trainings where all had no length.
+#[test]
+fn the_legend_explains_no_interval_that_is_not_drawn() {
+    let intervals = Intervals { narrow: "examples alone".into(), ..Intervals::covering(0.95, "examples") };
+    let with = |half: f64| {
+        let point = |k: usize| {
+            let band = Some((0.5 - half, 0.5 + half));
+            Datum { x: k as f64, y: 0.5, band, inner: Some((0.5, 0.5)), n: 99.into(), ..Datum::default() }
+        };
+        let line = Line { label: "a".into(), role: Role::nth(0), points: (0..9).map(point).collect() };
+        drawn(&chart(vec![Layer::Line(line), Layer::Intervals(intervals.clone())]), texts).join(" ")
+    };
+    assert!(!with(0.0).contains("examples"), "{}", with(0.0));
+    assert!(with(0.005).contains("95 %: examples (no wider than the marks)"), "{}", with(0.005));
+    assert!(with(0.1).contains("95 %: examples") && !with(0.1).contains("marks"), "{}", with(0.1));
+    assert!(!with(0.1).contains("examples alone"), "{}", with(0.1));
 }
 
 #[test]

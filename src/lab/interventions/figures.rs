@@ -47,13 +47,13 @@ fn score_look(score: usize) -> Role {
 
 /// Says in the legend what the intervals cover: examples, and trainings where there are several.
 fn covered(level: f64, trainings: usize) -> Layer {
-    let percent = (level * 1e6).round() / 1e4;
-    let wide = match trainings {
-        0 | 1 => format!("{percent} %: examples"),
-        many => format!("{percent} %: examples and {many} trainings"),
-    };
-    let narrow = if trainings > 1 { "examples alone".to_owned() } else { String::new() };
-    Layer::Intervals(Intervals { wide, narrow })
+    Layer::Intervals(match trainings {
+        0 | 1 => Intervals::covering(level, "examples"),
+        many => Intervals {
+            narrow: "examples alone".into(),
+            ..Intervals::covering(level, &format!("examples and {many} trainings"))
+        },
+    })
 }
 
 /// Completeness, selectivity and reliability against strength, for one model and oracle and one or several methods that
@@ -76,12 +76,14 @@ pub fn curves(
         label = format!("ε (radius of the L∞ ball, absolute; a feature's standard deviation is {sd:.3})");
     }
     let short = in_print(model);
+    let leader = leader(&drawn);
     let mut layers = Vec::new();
     for curve in &drawn {
         let name = if drawn.len() > 1 { format!("{} ", curve.key.method.title()) } else { String::new() };
         let line = |quantity: &str, accent, dash, value: Quantity| {
             // Several methods have a colour each; with a single one, the scores have.
             let look = if drawn.len() > 1 { look(&curve.key.method.name) } else { score_look(accent) };
+            let look = if leader == Some(&curve.key) { look.strong() } else { look };
             let role = look.dash(dash).accent(accent);
             let points = curve.points.iter().map(|p| value(&p.value));
             Layer::Line(Line { label: format!("{name}{quantity}"), role, points: points.collect() })
@@ -111,6 +113,8 @@ pub fn curves(
         layers.extend(ranges);
         layers.extend(base_lines(curve));
     }
+    let areas = leader.map(|key| format!("intervals of {}, whose reliability is the highest", key.method.title()));
+    provenance.entries.extend(areas.map(|text| ("areas".to_owned(), text)));
     let trainings = drawn.iter().flat_map(|c| &c.points).map(|p| p.value.beside.replicates).max().unwrap_or(0);
     layers.extend(first.points[0].level.map(|level| covered(level, trainings)));
     if let Some(at) = marker {
@@ -128,6 +132,13 @@ pub fn curves(
         layers,
         provenance,
     })
+}
+
+/// The one of several curves whose reliability is the highest.
+fn leader<'a>(drawn: &[&'a Curve]) -> Option<&'a CurveKey> {
+    let best = |c: &Curve| c.points.iter().map(|p| p.value.reliability.mean).fold(f64::NEG_INFINITY, f64::max);
+    let leader = drawn.iter().max_by(|a, b| best(a).total_cmp(&best(b)));
+    leader.filter(|_| drawn.len() > 1).map(|c| &c.key)
 }
 
 /// A figure of the paper: its methods, as far as the run has them, in one figure. `None` if the run has none of them.
@@ -149,7 +160,8 @@ pub(crate) fn drawing(
 pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     let each = results.curves.iter().map(|c| &c.key);
     let alone = |k: &CurveKey| curves(results, engine, &k.model, std::slice::from_ref(&k.method), k.oracle, None);
-    let mut out: Vec<Figure> = each.clone().filter_map(alone).collect();
+    let active = each.clone().filter(|k| !is_idle(results, &k.model, &k.method));
+    let mut out: Vec<Figure> = active.filter_map(alone).collect();
     let mut planes: Vec<(&str, OracleKind)> = each.map(|k| (k.model.as_str(), k.oracle)).collect();
     planes.sort_unstable();
     planes.dedup();
@@ -161,7 +173,7 @@ pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     let mut measured: Vec<(&str, MethodKey)> = Vec::new();
     for d in &results.distances {
         let key = (d.model.as_str(), d.value.method_key());
-        if !measured.contains(&key) {
+        if !measured.contains(&key) && !is_idle(results, key.0, &key.1) {
             measured.push(key);
         }
     }
@@ -169,7 +181,7 @@ pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     let mut asked: Vec<(&str, MethodKey)> = Vec::new();
     for b in &results.behaviour {
         let key = (b.model.as_str(), b.value.method_key());
-        if !asked.contains(&key) {
+        if !asked.contains(&key) && !is_idle(results, key.0, &key.1) {
             asked.push(key);
         }
     }
@@ -181,6 +193,14 @@ pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
         out.extend(Score::ALL.iter().filter_map(one));
     }
     out
+}
+
+/// True for a control whose scores are the same at all strengths, such as the identity: a figure of it would show nothing.
+fn is_idle(results: &Results, model: &str, method: &MethodKey) -> bool {
+    let is_control = find(&method.name).is_some_and(|m| m.is_control());
+    let mine = || results.curves.iter().filter(|c| c.key.model == model && c.key.method == *method);
+    let scores = |p: &Tagged<ReliabilityFinding>| (p.value.completeness.mean, p.value.selectivity.mean);
+    is_control && mine().all(|c| c.points.windows(2).all(|pair| scores(&pair[0]) == scores(&pair[1])))
 }
 
 /// A quantity of a finding as a point over its strength.
@@ -283,6 +303,7 @@ fn axis(method: &str, label: String) -> Axis {
         Some(super::Scale::Integer) => Axis::linear(label).in_whole_numbers(),
         Some(super::Scale::Linear) | None => Axis::linear(label),
     }
+    .of_settings()
 }
 
 fn provenance<'a>(
@@ -448,7 +469,9 @@ mod tests {
         };
         let first = of("figure-1").unwrap();
         assert!(first.title.starts_with("FGSM and PGD on bert-mini") && first.title.contains("(as Figure 1 of"));
-        assert_eq!(lines(&first).len(), 6);
+        let strong: Vec<usize> =
+            lines(&first).iter().filter(|l| l.role.emphasis == figure::Emphasis::Strong).map(|l| l.role.hue).collect();
+        assert!(lines(&first).len() == 6 && strong == [strong[0]; 3], "the areas of one method: {strong:?}");
         assert_eq!(lines(&of("figure-3").unwrap()).len(), 3);
         assert!(of("figure-4").is_none(), "no linear oracle ran");
     }

@@ -158,6 +158,23 @@ mod tests {
     use super::*;
     use crate::sample;
 
+    /// Figures of the identity showed one point each.
+    #[test]
+    fn a_control_whose_scores_are_all_equal_is_drawn_on_demand_only() {
+        let mut results = sample::results();
+        let mut control = results.curves[0].clone();
+        control.key.method = MethodKey::named("identity");
+        let first = control.points[0].clone();
+        control.points.iter_mut().for_each(|p| {
+            (p.value.completeness, p.value.selectivity) = (first.value.completeness, first.value.selectivity);
+        });
+        results.curves.push(control);
+        let named = |f: &Figure| f.name.contains("identity");
+        assert!(!super::super::figures::all(&results, None).iter().any(named));
+        let details = Details { more: vec![("method", "identity")], ..Details::default() };
+        assert!(named(&pick("reliability", &details, &results, None).unwrap()));
+    }
+
     /// A run whose spec lists its control first had figures of a constant.
     #[test]
     fn a_control_is_drawn_only_where_there_is_nothing_else() {

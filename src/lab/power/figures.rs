@@ -82,6 +82,7 @@ pub fn power(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let label = format!("pilot of {}", grouped(first.n));
     let mut layers =
         vec![Layer::Line(Line { label, role: Role::line(0).accent(2).strong(), points: points.collect() })];
+    layers.extend(covering(first, "items of the pilot"));
     if let Some(required) = results.needed() {
         let target = required.value.target;
         layers.push(Layer::Rule(Rule { at: target, upright: false, label: format!("wanted power {target}") }));
@@ -132,15 +133,16 @@ pub fn sizes(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     };
     let (label, role) = ("power of the comparison".into(), Role::nth(0).accent(2).strong());
     let target = first.value.target;
-    let layers = vec![
+    let mut layers = vec![
         Layer::Line(Line { label, role, points: by.iter().map(point).collect() }),
         Layer::Rule(Rule { at: target, upright: false, label: format!("wanted power {target}") }),
     ];
+    layers.extend(covering(first, "items of the pilot"));
     Some(
         Figure {
             name: "sizes".into(),
             title: printable_label(&format!("Power by training size: {} against {}", first.value.a, first.value.b)),
-            x: Axis::doubling("training examples"),
+            x: Axis::doubling("training examples").of_settings(),
             y: Axis::linear("power").from_to(0.0, 1.0),
             layers,
             provenance: provenance(first, engine),
@@ -169,16 +171,19 @@ pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
         (format!("train on, by the {bound} bound"), Role::nth(0).accent(1).strong(), train),
         (format!("test on, for power {}", first.value.target), Role::nth(1).accent(2), test.collect()),
     ];
-    let layers: Vec<Layer> = lines
+    let mut layers: Vec<Layer> = lines
         .into_iter()
         .filter(|(.., points)| !points.is_empty())
         .map(|(label, role, points)| Layer::Line(Line { label, role, points }))
         .collect();
+    if !layers.is_empty() {
+        layers.extend(covering(first, "items of the pilot"));
+    }
     (!layers.is_empty()).then(|| {
         Figure {
             name: "recommended".into(),
             title: printable_label(&format!("Recommended n: {} against {}", first.value.a, first.value.b)),
-            x: Axis::doubling("training examples"),
+            x: Axis::doubling("training examples").of_settings(),
             y: Axis::log("examples"),
             layers,
             provenance: provenance(first, engine),
@@ -212,6 +217,7 @@ pub fn noise(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
         Layer::Line(Line { label: format!("{sigma} noise"), role: Role::nth(k), points: mine.map(point).collect() })
     };
     let mut layers: Vec<Layer> = sigmas.iter().enumerate().map(line).collect();
+    layers.extend(covering(first, "items of the pilot"));
     if let Some(target) = results.needed().map(|r| r.value.target) {
         layers.push(Layer::Rule(Rule { at: target, upright: false, label: format!("wanted power {target}") }));
     }
@@ -251,12 +257,12 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
     let mut layers: Vec<Layer> = names.iter().enumerate().map(line).collect();
     layers.extend(surface(results));
     let (wide, narrow) = ("margin of the bound".to_owned(), "standard deviation over seeds".to_owned());
-    layers.push(Layer::Intervals(Intervals { wide, narrow }));
+    layers.push(Layer::Intervals(Intervals { wide, narrow, ..Intervals::default() }));
     Some(
         Figure {
             name: "margins".into(),
             title: "Accuracy, its spread over seeds, and the margin of the bound".into(),
-            x: Axis::doubling("training examples"),
+            x: Axis::doubling("training examples").of_settings(),
             y: Axis::linear("accuracy").from_to(0.0, 1.0),
             layers,
             provenance: provenance(first, engine),
@@ -294,6 +300,7 @@ pub fn sequential(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
         Layer::Line(Line { label, role, points: points.collect() }),
         Layer::Rule(Rule { at: 0.5, upright: false, label: "no difference".into() }),
     ];
+    layers.extend(covering(first, "all stopping times"));
     if let Some(stop) = results.stop() {
         let at = stop.value.at_n as f64;
         layers.push(Layer::Rule(Rule { at, upright: true, label: format!("may stop at {}", grouped(at as usize)) }));
@@ -309,6 +316,11 @@ pub fn sequential(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
         }
         .with_counts(),
     )
+}
+
+/// Says in the legend what the intervals cover.
+fn covering<T>(point: &Tagged<T>, sources: &str) -> Option<Layer> {
+    point.level.map(|level| Layer::Intervals(Intervals::covering(level, sources)))
 }
 
 fn provenance<T>(point: &Tagged<T>, engine: Option<&EngineInfo>) -> Provenance {

@@ -12,7 +12,7 @@ use super::paper;
 use super::places::{Ties, places};
 use super::results::Results;
 use base::suggest::{is_unknown, unknown};
-use figure::layers::{Bar, Bars, Datum, Graph, Line, Points, Range, Ranges, RankLine, Ranks, Rule, Spot};
+use figure::layers::{Bar, Bars, Datum, Graph, Intervals, Line, Points, Range, Ranges, RankLine, Ranks, Rule, Spot};
 use figure::role::{BLACK, MARKERS};
 use figure::{Axis, Figure, Layer, Marker, Provenance, Role};
 use lab::{Details, EngineInfo, FigureEntry, Origin, Tagged};
@@ -98,6 +98,11 @@ fn provenance<T>(results: &Results, engine: Option<&EngineInfo>, behind: Option<
         origin.add("answers", d.value.candidates.name());
     }
     origin.computed_by(engine)
+}
+
+/// Says in the legend what the intervals of a finding cover.
+fn covering<T>(one: Option<&Tagged<T>>, sources: &str) -> Option<Layer> {
+    Some(Layer::Intervals(Intervals::covering(one?.level?, sources)))
 }
 
 /// Label of an axis, with the rule by which answers are read.
@@ -209,10 +214,12 @@ pub fn stability(results: &Results, engine: Option<&EngineInfo>, relation: Optio
     }
     let title = relation.map_or("mean over relations".to_owned(), str::to_owned);
     let name = relation.map_or("stability".to_owned(), |r| format!("stability-{r}"));
-    let layers = match bars.is_empty() {
+    let mut layers = match bars.is_empty() {
         true => Vec::new(),
         false => vec![Layer::Bars(Bars { label: "stability".into(), role: Role::nth(0), bars })],
     };
+    let over = if relation.is_some() { "subjects" } else { "relations" };
+    layers.extend(covering(results.stability.first(), over));
     figure(
         (results, engine),
         (name, format!("One answer under every name of a subject: {title}")),
@@ -243,7 +250,8 @@ pub fn ledger(results: &Results, engine: Option<&EngineInfo>, a: &str, b: &str) 
     let (x, y, y_band) = (parts.len() as f64, gap.mean.abs(), Some((lo, ends.1)));
     let points = vec![Spot { x, y, y_band, n: found.n.into(), ..Spot::default() }];
     let role = Role::points(1, Marker::Square);
-    let layers = vec![bars, Layer::Points(Points { label: "adjusted gap, without sign".into(), role, points })];
+    let mut layers = vec![bars, Layer::Points(Points { label: "adjusted gap, without sign".into(), role, points })];
+    layers.extend(covering(Some(found), "relations"));
     figure(
         (results, engine),
         (

@@ -6,8 +6,9 @@ use super::methods::named;
 use super::results::{Own, Results};
 use base::suggest::unknown;
 use base::text::{last_part, printable_label};
-use figure::layers::{Bar, Bars, Datum, Line, grouped};
-use figure::{Axis, Figure, Layer, Provenance, Role};
+use figure::layers::{Bar, Bars, Count, Datum, Intervals, Line, grouped};
+use figure::role::BLACK;
+use figure::{Axis, Dash, Figure, Layer, Provenance, Role};
 use lab::{Details, EngineInfo, FigureEntry, Origin, Tagged};
 use stats::Estimate;
 
@@ -22,6 +23,10 @@ pub const ENTRIES: &[FigureEntry] = &[
     FigureEntry::headline("map-ratio", "MAP against the length of the rationale."),
     FigureEntry::further("own", "Token scores of a typed sentence."),
 ];
+
+/// Fewest originals whose interval is drawn: the least number whose coverage was simulated (`answer`). Student's t over two or three spans
+/// the axis, or, where they happen to agree, next to nothing of it.
+const FEWEST: usize = 10;
 
 /// Everything that there is to draw without a choice.
 pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
@@ -191,8 +196,12 @@ pub(crate) fn against_ratio(
     }
     let first = *lines.first()?.1.first()?;
     let point = |r: &&Tagged<RatioFinding>, y: Option<Estimate>| {
-        let y = y?;
-        Some(Datum { x: r.value.ratio, y: y.mean, band: Some((y.lo, y.hi)), n: r.n.into(), ..Datum::default() })
+        let (y, v) = (y?, &r.value);
+        let units = originals(results, &v.dimension, |s| {
+            ratio(s).is_some_and(|ratio| (v.from..v.to).contains(&ratio) || ratio == 1.0 && v.to == 1.0)
+        });
+        let n = counted(r.n, units);
+        Some(Datum { x: v.ratio, y: y.mean, band: Some((y.lo, y.hi)), n, ..Datum::default() })
     };
     let line = |(k, (label, points)): (usize, &(String, Vec<&Tagged<RatioFinding>>))| {
         let points = sorted(points.iter().filter_map(|r| point(r, agreement.of(&r.value))).collect());
@@ -205,7 +214,9 @@ pub(crate) fn against_ratio(
     });
     let points = chance.filter_map(|r| point(&r, agreement.by_chance(&r.value)));
     let points = sorted(points.map(|p| Datum { band: None, ..p }).collect());
-    layers.push(Layer::Line(Line { label: "by chance".into(), role: Role::nth(lines.len()).faint(), points }));
+    let role = Role::line(BLACK).dash(Dash::Dotted);
+    layers.push(Layer::Line(Line { label: "by chance".into(), role, points }));
+    layers.extend(covering(first));
     let (name, word) = match agreement {
         Agreement::TokenF1 => ("f1-ratio", "token-F1"),
         Agreement::Map => ("map-ratio", "MAP"),
@@ -222,6 +233,29 @@ pub(crate) fn against_ratio(
         }
         .with_counts(),
     )
+}
+
+/// Originals of a dimension that are wanted.
+fn originals(results: &Results, dimension: &str, wanted: impl Fn(&SentenceFinding) -> bool) -> usize {
+    let sentences = results.sentences.iter().map(|s| &s.value);
+    sentences.filter(|s| s.original.is_none() && [ALL, s.dimension.as_str()].contains(&dimension) && wanted(s)).count()
+}
+
+/// Length of the gold rationale of a sentence over its own.
+fn ratio(s: &SentenceFinding) -> Option<f64> {
+    let length = s.gold.iter().map(Vec::len).sum::<usize>() as f64;
+    (!s.gold.is_empty()).then(|| length / (s.gold.len() * s.words.len()) as f64)
+}
+
+/// Inputs, with their originals where these are too few for an interval.
+fn counted(inputs: usize, originals: usize) -> Count {
+    Count { few: (originals < FEWEST).then_some(originals), ..inputs.into() }
+}
+
+/// Says in the legend what intervals are over, and what the numbers in their place are.
+fn covering<T>(one: &Tagged<T>) -> Option<Layer> {
+    let few = format!("originals, where fewer than {FEWEST}: no interval");
+    Some(Layer::Intervals(Intervals { few, ..Intervals::covering(one.level?, "originals") }))
 }
 
 /// Points by rising x: findings arrive bin by bin in the order in which their examples came.
@@ -250,7 +284,9 @@ pub fn accuracy(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure
                 };
                 let a = results.accuracy.iter().find(is)?;
                 let y = a.value.top1;
-                Some(Bar { band: Some((y.lo, y.hi)), n: a.n.into(), ..Bar::of(c, y.mean) })
+                let has_partner = |s: &SentenceFinding| sample == "original" || !s.partners.is_empty();
+                let n = counted(a.n, originals(results, dimension, has_partner));
+                Some(Bar { band: Some((y.lo, y.hi)), n, ..Bar::of(c, y.mean) })
             };
             let bars: Vec<Bar> = dimensions.iter().enumerate().filter_map(bar).collect();
             if !bars.is_empty() {
@@ -259,6 +295,7 @@ pub fn accuracy(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure
             }
         }
     }
+    layers.extend(covering(first));
     Some(
         Figure {
             name: "accuracy".into(),

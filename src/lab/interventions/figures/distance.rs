@@ -4,7 +4,7 @@ use super::{axis, parameter};
 use crate::distance::DistanceFinding;
 use crate::key::MethodKey;
 use crate::results::Results;
-use figure::layers::{Datum, Line, Rule};
+use figure::layers::{Datum, Intervals, Line, Rule};
 use figure::{Axis, Figure, Layer, Role};
 use lab::{EngineInfo, Origin, Tagged};
 use model::source::in_print;
@@ -29,6 +29,7 @@ pub fn distance(results: &Results, engine: Option<&EngineInfo>, model: &str, met
         Layer::Line(Line { label: (*name).to_owned(), role: Role::nth(k), points })
     };
     let mut layers: Vec<Layer> = series.iter().enumerate().map(line).collect();
+    layers.extend(first.level.map(|level| Layer::Intervals(Intervals::covering(level, "examples"))));
     layers.push(Layer::Rule(Rule { at: 1.0, upright: false, label: "unchanged".into() }));
     let mut origin = Origin::default();
     origin.add("n", format!("{} (held against {} real states)", first.n, first.value.real_states));

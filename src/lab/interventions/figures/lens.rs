@@ -2,7 +2,7 @@
 
 use crate::lens::LensFinding;
 use crate::results::Results;
-use figure::layers::{Datum, Line, Rule};
+use figure::layers::{Datum, Intervals, Line, Rule};
 use figure::{Axis, Figure, Layer, Role};
 use lab::{EngineInfo, Origin, Tagged};
 use model::source::in_print;
@@ -26,6 +26,7 @@ pub fn lens(results: &Results, engine: Option<&EngineInfo>, model: &str) -> Opti
         Layer::Line(Line { label: label.into(), role: Role::nth(k), points: points.iter().map(point).collect() })
     };
     let mut layers: Vec<Layer> = series.into_iter().enumerate().map(line).collect();
+    layers.extend(first.level.map(|level| Layer::Intervals(Intervals::covering(level, "examples"))));
     layers.push(Layer::Rule(Rule { at: first.value.majority, upright: false, label: "majority".into() }));
     let mut origin = Origin::default();
     origin.add("n", first.n.to_string());

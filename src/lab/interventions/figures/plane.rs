@@ -1,6 +1,6 @@
 //! Completeness against selectivity of all methods: their settings, the front of these and its knee, the best strengths.
 
-use super::{datum, judge, look, provenance};
+use super::{covered, datum, judge, look, provenance};
 use crate::find;
 use crate::finding::ReliabilityFinding;
 use crate::front::{Front, MIXED, RULE, Standing};
@@ -96,6 +96,8 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
         }));
     }
     layers.extend(front(&rated));
+    let trainings = rated.points.iter().map(|p| p.value.beside.replicates).max().unwrap_or(0);
+    layers.extend(first.points[0].level.map(|level| covered(level, trainings)));
     layers.extend(best(results, &drawn, model, oracle));
     let short = in_print(model);
     let axis = |label: &str| Axis::linear(label).from_to(0.0, 1.0);
@@ -167,9 +169,9 @@ fn best(results: &Results, drawn: &[&Curve], model: &str, oracle: OracleKind) ->
         let curve = drawn.iter().find(|c| c.key.method == o.value.method_key());
         let point = curve.and_then(|c| c.points.iter().find(|p| p.value.value == o.value.value));
         let n = point.map_or(Count::from(o.n), |p| (p.value.n_c, p.value.n_s).into());
-        let (x, y) = (o.value.completeness.mean, s.mean);
+        let c = o.value.completeness;
         let label = o.value.method_key().title();
-        Spot { x, y, y_band: Some((s.lo, s.hi)), n, label, ..Spot::default() }
+        Spot { x: c.mean, y: s.mean, x_band: Some((c.lo, c.hi)), y_band: Some((s.lo, s.hi)), n, label }
     });
     let mut best: Vec<Spot> = best.collect();
     best.sort_by(|a, b| a.x.total_cmp(&b.x));
@@ -200,11 +202,22 @@ mod tests {
     fn the_plane_has_every_method_its_optima_and_equal_reliability() {
         let figure = pareto(&sample::results(), None, "bert-mini", OracleKind::Mlp).unwrap();
         let guides = figure.layers.iter().filter(|l| matches!(l, Layer::Guide(_))).count();
-        // Four methods, the front and its knee, the stars.
-        assert_eq!((guides, figure.layers.len()), (4, 4 + 4 + 2 + 1));
+        // Four methods, the front and its knee, the stars, what intervals cover.
+        assert_eq!((guides, figure.layers.len()), (4, 4 + 4 + 2 + 1 + 1));
         let Layer::Guide(Guide { points, .. }) = equal_reliability(0.4) else { unreachable!() };
         assert!(points.iter().all(|(c, s)| (2.0 * c * s / (c + s) - 0.4).abs() < 1e-12));
         assert!(points.iter().all(|(c, s)| (0.0..=1.0 + 1e-12).contains(c) && (0.0..=1.0 + 1e-12).contains(s)));
+    }
+
+    /// The stars had an interval of S alone.
+    #[test]
+    fn the_best_strengths_have_intervals_of_both_scores() {
+        let figure = pareto(&sample::results(), None, "bert-mini", OracleKind::Mlp).unwrap();
+        let stars = figure.layers.iter().find_map(|l| match l {
+            Layer::Points(points) if points.label.starts_with("best") => Some(points),
+            _ => None,
+        });
+        assert!(stars.unwrap().points.iter().all(|p| p.x_band.is_some() && p.y_band.is_some()));
     }
 
     #[test]

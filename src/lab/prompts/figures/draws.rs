@@ -1,6 +1,6 @@
 //! Figures over draws of relations: rank consistency, places, and both against the number of prompts that are averaged.
 
-use super::{band, by_rule, figure, models};
+use super::{band, by_rule, covering, figure, models};
 use crate::consistency::Regime;
 use crate::finding::RankCurveFinding;
 use crate::results::Results;
@@ -26,6 +26,7 @@ pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
             layers.push(Layer::Bars(Bars { label: regime.name().into(), role: Role::nth(k), bars }));
         }
     }
+    layers.extend(covering(results.ranks.first(), "random draws; the others count all"));
     let axis = Axis::of("model", models(results).into_iter().chain(["whole order".to_owned()]));
     figure(
         (results, engine),
@@ -100,10 +101,11 @@ pub fn curve(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let mut layers = Vec::new();
     if !results.curve.is_empty() {
         let points: Vec<Datum> = results.curve.iter().map(point).collect();
-        layers.push(Layer::Line(Line { label: "whole order".into(), role: Role::nth(0), points }));
+        layers.push(Layer::Line(Line { label: "whole order".into(), role: Role::nth(0).strong(), points }));
         let mean = |c: &Tagged<RankCurveFinding>| Datum { y: c.value.mean_place, band: None, ..point(c) };
         let points = results.curve.iter().map(mean).collect();
         layers.push(Layer::Line(Line { label: "mean of the models".into(), role: Role::nth(1), points }));
+        layers.extend(covering(results.curve.first(), "random draws, of the whole order"));
     }
     let most = results.curve.iter().map(|c| c.value.prompts).max().unwrap_or(0);
     // From 0 to at least 4 the ticks are whole numbers.

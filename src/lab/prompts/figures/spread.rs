@@ -1,7 +1,7 @@
 //! Figures of the spread over prompts, over all relations: worst, best and standard deviation of every model, and on how many
 //! relations the choice of the prompt matters.
 
-use super::{ADJUSTED, band, by_rule, figure, models};
+use super::{ADJUSTED, band, by_rule, covering, figure, models};
 use crate::finding::PreferenceSummaryFinding;
 use crate::results::Results;
 use figure::layers::{Bar, Bars, Points, Range, Ranges, Spot};
@@ -33,6 +33,7 @@ pub fn preference(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
         layers.push(Layer::Ranges(Ranges { label, role, ranges }));
         let role = Role::points(1, Marker::Square);
         layers.push(Layer::Points(Points { label: ADJUSTED.into(), role, points: adjusted }));
+        layers.extend(covering(results.summaries.first(), "relations"));
     }
     figure(
         (results, engine),
@@ -58,13 +59,14 @@ pub fn turned(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> 
     });
     let order = results.summaries.iter().find_map(|s| Some(of(names.len(), s, s.value.unstable?)));
     let bars: Vec<Bar> = over.chain(order).collect();
-    let layers = match bars.is_empty() {
+    let mut layers = match bars.is_empty() {
         true => Vec::new(),
         false => {
             let label = "gap above 10 points; last bar: the order of models changes".into();
             vec![Layer::Bars(Bars { label, role: Role::nth(0), bars })]
         }
     };
+    layers.extend(covering(results.summaries.first(), "relations"));
     figure(
         (results, engine),
         ("turned".into(), "Relations on which the choice of the prompt matters".into()),

@@ -277,8 +277,28 @@ fn a_run_tells_every_sentence_prediction_and_row_once_and_then_the_means() {
         figures.iter().map(|f| f.name.as_str()).collect::<Vec<_>>(),
         ["heatmap", "f1-ratio", "map-ratio", "accuracy"]
     );
+    few_originals_have_their_number(&found, &figures);
     assert!(summary::lines(&found).len() > 20);
     several_methods_are_laid_side_by_side(&found);
+}
+
+/// Intervals of few originals are not drawn; the numbers in their place are of originals, not of inputs.
+fn few_originals_have_their_number(found: &Results, figures: &[figure::Figure]) {
+    let originals = found.sentences.iter().filter(|s| s.value.original.is_none()).count();
+    for figure in figures.iter().filter(|f| f.name != "heatmap") {
+        for layer in &figure.layers {
+            match layer {
+                figure::Layer::Bars(bars) if bars.label.ends_with("original") => {
+                    assert!(bars.bars.iter().all(|b| b.n.few == (b.n.first < 10).then_some(b.n.first)), "{bars:?}");
+                }
+                figure::Layer::Line(line) => {
+                    let few: usize = line.points.iter().map(|p| p.n.few.unwrap_or(10)).sum();
+                    assert!((1..=originals).contains(&few), "{few} of {originals}: {line:?}");
+                }
+                _ => {}
+            }
+        }
+    }
 }
 
 #[test]
