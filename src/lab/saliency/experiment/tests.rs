@@ -283,7 +283,7 @@ fn a_run_tells_every_sentence_prediction_and_row_once_and_then_the_means() {
 }
 
 /// Intervals of few originals are not drawn; the numbers in their place are of originals, not of inputs.
-fn few_originals_have_their_number(found: &Results, figures: &[figure::Figure]) {
+fn few_originals_have_their_number(found: &Found, figures: &[figure::Figure]) {
     let originals = found.sentences.iter().filter(|s| s.value.original.is_none()).count();
     for figure in figures.iter().filter(|f| f.name != "heatmap") {
         for layer in &figure.layers {
