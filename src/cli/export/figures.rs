@@ -57,7 +57,7 @@ fn millimetres(text: &str) -> Result<f64, String> {
 }
 
 /// Adds a figure unless the same picture is there under another name.
-pub(super) fn add_new(figures: &mut Vec<Figure>, figure: Figure) -> bool {
+fn add_new(figures: &mut Vec<Figure>, figure: Figure) -> bool {
     let same = |f: &Figure| (&f.layers, &f.x, &f.provenance) == (&figure.layers, &figure.x, &figure.provenance);
     let is_new = !figures.iter().any(same);
     figures.extend(is_new.then_some(figure));

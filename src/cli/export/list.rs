@@ -4,12 +4,11 @@ use std::io::Write;
 
 use super::super::error::CliError;
 use super::super::output;
-use super::figures::add_new;
 use base::text::printable_label;
 use engine::board::Board;
 use labs::Details;
 
-/// Prints the figures and tables of every run of a session, each once, with a sentence on what it shows.
+/// Prints the figures and tables of every run of a session, each with a sentence on what it shows.
 ///
 /// # Errors
 /// [`CliError::Closed`] and [`CliError::Failed`] as [`output::line`].
@@ -17,13 +16,8 @@ pub(super) fn print(board: &Board, out: &mut dyn Write) -> Result<(), CliError> 
     for run in board.runs.iter().filter(|run| !run.gone) {
         let lab = labs::by_id(run.job.spec.lab());
         output::line(out, &format!("{} ({})", lab.title(), lab.id()))?;
-        let mut listed = Vec::new();
-        for entry in lab.figure_entries() {
-            let drawn = lab.figure(entry.name, &Details::default(), &run.results, board.engine.as_ref());
-            // `reliability` without a choice of method may be the same picture as `figure-2`.
-            if !drawn.is_ok_and(|figure| add_new(&mut listed, figure)) {
-                continue;
-            }
+        let drawn = |name: &str| lab.figure(name, &Details::default(), &run.results, board.engine.as_ref()).is_ok();
+        for entry in lab.figure_entries().iter().filter(|entry| drawn(entry.name)) {
             output::line(out, &format!("  --figure {:<24} {}", entry.name, entry.shows))?;
         }
         for table in lab.tables(&run.results) {

@@ -66,7 +66,7 @@ pub(crate) fn bars<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, bars: &Bars, 
         if let Some(few) = bar.n.few {
             let kind = type_of(SMALL, canvas.look.ink, Side::Middle, Side::End);
             // In the head of a bar that leaves no room above.
-            let foot = (top - 2.0).max(chart.top + SMALL + 4.0);
+            let foot = if top - 2.0 - SMALL < chart.top { top + SMALL + 4.0 } else { top - 2.0 };
             canvas.text(&few.to_string(), ((left + right) / 2.0, foot), kind)?;
         }
     }
