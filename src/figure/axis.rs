@@ -286,8 +286,9 @@ impl Fitted {
         };
         let settings: Vec<(f64, String)> = self.settings.iter().map(labelled).collect();
         match settings.len() {
-            0 => self.round(terse),
             1 => vec![settings],
+            // In the terminal, the axis has its label where the largest setting would be.
+            n if n == 0 || terse => self.round(terse),
             _ => std::iter::once(settings).chain(self.round(terse)).collect(),
         }
     }

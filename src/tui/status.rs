@@ -28,7 +28,7 @@ const BAR: usize = 10;
 
 /// The entry under the cursor, or instead a text field or a message.
 pub(crate) fn about(frame: &mut Frame, area: Rect, state: &State) {
-    let Some(last) = area.rows().last() else { return };
+    let Some(last) = area.rows().next_back() else { return };
     if state.view.entry.is_some() {
         return prompt(frame, last, state);
     }

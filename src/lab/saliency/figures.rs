@@ -197,7 +197,7 @@ pub(crate) fn against_ratio(
     let first = *lines.first()?.1.first()?;
     let point = |r: &&Tagged<RatioFinding>, y: Option<Estimate>| {
         let (y, v) = (y?, &r.value);
-        let units = originals(results, &v.dimension, |s| {
+        let units = originals(results, (&r.model, &v.dimension), |s| {
             ratio(s).is_some_and(|ratio| (v.from..v.to).contains(&ratio) || ratio == 1.0 && v.to == 1.0)
         });
         let n = counted(r.n, units);
@@ -235,10 +235,12 @@ pub(crate) fn against_ratio(
     )
 }
 
-/// Originals of a dimension that are wanted.
-fn originals(results: &Results, dimension: &str, wanted: impl Fn(&SentenceFinding) -> bool) -> usize {
+/// Wanted originals of a dimension that a model has answered.
+fn originals(results: &Results, (model, dimension): (&str, &str), wanted: impl Fn(&SentenceFinding) -> bool) -> usize {
     let sentences = results.sentences.iter().map(|s| &s.value);
-    sentences.filter(|s| s.original.is_none() && [ALL, s.dimension.as_str()].contains(&dimension) && wanted(s)).count()
+    let originals =
+        sentences.filter(|s| s.original.is_none() && [ALL, s.dimension.as_str()].contains(&dimension) && wanted(s));
+    originals.filter(|s| results.prediction(model, &s.sentence).is_some()).count()
 }
 
 /// Length of the gold rationale of a sentence over its own.
@@ -285,7 +287,7 @@ pub fn accuracy(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure
                 let a = results.accuracy.iter().find(is)?;
                 let y = a.value.top1;
                 let has_partner = |s: &SentenceFinding| sample == "original" || !s.partners.is_empty();
-                let n = counted(a.n, originals(results, dimension, has_partner));
+                let n = counted(a.n, originals(results, (model, dimension), has_partner));
                 Some(Bar { band: Some((y.lo, y.hi)), n, ..Bar::of(c, y.mean) })
             };
             let bars: Vec<Bar> = dimensions.iter().enumerate().filter_map(bar).collect();
