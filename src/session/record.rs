@@ -64,6 +64,8 @@ pub struct Recorder {
     withheld: HashMap<Slot, (f64, Event)>,
     /// Time of the oldest one of them.
     oldest: f64,
+    /// Time of the last line: that of a withheld one is written late, and times never fall.
+    latest: f64,
 }
 
 impl Recorder {
@@ -83,7 +85,7 @@ impl Recorder {
         text.push('\n');
         file.write_all(text.as_bytes()).map_err(fail(&path))?;
         let (written, withheld) = (HashMap::new(), HashMap::new());
-        Ok(Self { file, path, generation: 0, written, withheld, oldest: f64::INFINITY })
+        Ok(Self { file, path, generation: 0, written, withheld, oldest: f64::INFINITY, latest: 0.0 })
     }
 
     /// The file that is written.
@@ -110,6 +112,7 @@ impl Recorder {
             self.generation = *generation;
             self.written.clear();
         }
+        let t = self.time(t);
         self.write(line(t, command))
     }
 
@@ -129,6 +132,7 @@ impl Recorder {
             if !is_finding || every > 0.0 {
                 self.release()?;
             }
+            let t = self.time(t);
             self.write(line(t, event))?;
             // The findings of a run must survive a loss of power.
             return if matches!(event, Event::Finished { .. }) { self.sync() } else { Ok(()) };
@@ -137,6 +141,7 @@ impl Recorder {
         if before.is_some_and(|(_, answered)| ticket < answered) {
             // It comes too late, and a board counts it against the one that came before it.
             self.release()?;
+            let t = self.time(t);
             return self.write(line(t, event));
         }
         if every > 0.0 {
@@ -149,7 +154,14 @@ impl Recorder {
             }
         }
         self.withheld.remove(&slot);
+        let t = self.time(t);
         self.write(line(t, event))
+    }
+
+    /// The time of a line that is written now.
+    fn time(&mut self, t: f64) -> f64 {
+        self.latest = self.latest.max(t);
+        self.latest
     }
 
     fn sync(&self) -> Result<(), SessionError> {
@@ -158,12 +170,12 @@ impl Recorder {
 
     /// Records a remark of the user.
     pub fn note(&mut self, t: f64, note: &str) -> Result<(), SessionError> {
-        self.entry(&Entry { t, item: Item::Note(note.to_owned()) })
+        self.entry(t, Item::Note(note.to_owned()))
     }
 
     /// Records how the screen looks.
     pub fn view(&mut self, t: f64, view: Value) -> Result<(), SessionError> {
-        self.entry(&Entry { t, item: Item::View(view) })
+        self.entry(t, Item::View(view))
     }
 
     /// Writes withheld progress and asks the system to flush the file to disk.
@@ -196,10 +208,10 @@ impl Recorder {
         Ok(())
     }
 
-    fn entry(&mut self, entry: &Entry) -> Result<(), SessionError> {
+    fn entry(&mut self, t: f64, item: Item) -> Result<(), SessionError> {
         self.release()?;
-        let text = entry.to_line();
-        self.write(text)
+        let t = self.time(t);
+        self.write(Entry { t, item }.to_line())
     }
 
     /// Writes the withheld lines, the oldest first.
@@ -209,6 +221,7 @@ impl Recorder {
         self.oldest = f64::INFINITY;
         withheld.into_iter().try_for_each(|(slot, (t, event))| {
             self.written.entry(slot).and_modify(|(at, _)| *at = t);
+            let t = self.time(t);
             self.write(line(t, &event))
         })
     }
@@ -319,6 +332,23 @@ mod tests {
         let entries: Vec<Entry> = session.entries().collect();
         assert_eq!(entries.len(), 4 + 1 + 1, "one per quarter second, the last withheld, one stale");
         assert_eq!(entries[4].item, Item::Event(progress(0, 99)));
+    }
+
+    /// A withheld line was written after later ones with its earlier time.
+    #[test]
+    fn times_never_fall() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut recorder = Recorder::create(folder.path(), "a", &header()).unwrap();
+        for (t, done) in [(0.0, 1), (0.1, 2)] {
+            recorder.event(t, &progress(0, done)).unwrap();
+        }
+        let question = r#"{"command":"ask","ticket":1,"question":{"about":"experiment","generation":1,"question":
+            {"lab":"interventions","question":"point","model":"a","method":"pgd","options":{},"value":0.1,"example":0}}}"#;
+        recorder.command(1.0, &serde_json::from_str(question).unwrap()).unwrap();
+        recorder.finish().unwrap();
+        let text = std::fs::read_to_string(recorder.path()).unwrap();
+        let times = text.lines().skip(1).map(|line| crate::glance::time(line.as_bytes()));
+        assert_eq!(times.collect::<Vec<_>>(), [Some(0.0), Some(1.0), Some(1.0)]);
     }
 
     fn shipped() -> Session {
