@@ -105,7 +105,7 @@ pub fn grouped(n: usize) -> String {
 pub struct Intervals {
     pub wide: String,
     pub narrow: String,
-    /// Explains [`Count::few`].
+    /// What the numbers in place of intervals count ([`Count::few`]).
     pub few: String,
 }
 

@@ -101,12 +101,10 @@ fn asked(state: &State, columns: u16) -> (Vec<String>, (Role, String)) {
     (lines, (role, hint))
 }
 
-/// Rows that the question takes.
 pub(crate) fn question_rows(state: &State, columns: u16) -> u16 {
     asked(state, columns).0.len() as u16
 }
 
-/// Draws the question.
 pub(crate) fn question(frame: &mut Frame, area: Rect, state: &State) {
     let theme = state.theme();
     let (lines, (role, hint)) = asked(state, area.width);

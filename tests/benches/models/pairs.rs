@@ -30,7 +30,7 @@ pub(crate) struct Job {
     pub prepare: fn(&Path, Setting) -> Outcome<(Ours, Value)>,
 }
 
-/// What every job is told.
+/// Settings of every job.
 #[derive(Clone, Copy)]
 pub(crate) struct Setting {
     /// The device of both sides.
