@@ -52,6 +52,6 @@ fn progress_of_every_recorded_run_only_rises_and_ends_with_the_run() {
             assert!(p.left.is_none_or(|t| t > 0.0), "{name} at {}: {:?}", entry.t, p.left);
             (last, seen) = (p.overall, seen + 1);
         }
-        assert!(seen > 3 && last > 0.5, "{name}: {seen} reports up to {last}");
+        assert!(seen > 1 && last > 0.5, "{name}: {seen} reports up to {last}");
     }
 }
