@@ -16,29 +16,77 @@ use engine::message::Outcome;
 /// Most lines of the answer on a large screen.
 const LINES: usize = 5;
 
-/// Styled lines of the answer at a width; never empty. A small screen has the first sentence
-/// and the doubt.
+/// Styled lines of the answer at a width; never empty. A small screen has the first sentences and the doubt in at most four
+/// rows, a low one in two.
 pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
     let room = usize::from(columns).saturating_sub(4);
     let answer = state.screen().answer(state);
     let doubt = answer.doubt();
     if is_small(state) {
-        let first = answer.says.first().cloned().map(|text| (Role::Text, text));
-        let first = first.unwrap_or_else(|| nothing(state));
-        let both = [Some(first), doubt.map(|text| (Role::Warning, text))].into_iter().flatten();
-        let rows = if state.view.size.1 < 24 { 1 } else { 2 };
-        return both.flat_map(|(role, text)| clipped(&text, room, rows).into_iter().map(move |l| (role, l))).collect();
+        let rows = if state.view.size.1 < 24 { 2 } else { 4 };
+        let doubts = doubt.map_or(Vec::new(), |text| clipped(&text, room, rows / 2));
+        let mut says: Vec<(Role, String)> = answer.says.into_iter().map(|text| (Role::Text, text)).collect();
+        match says.first_mut() {
+            Some((_, first)) => *first = marked(first, whose(state)),
+            None => says.push(nothing(state)),
+        }
+        let mut out = Vec::new();
+        for (role, text) in says {
+            let left = rows - doubts.len() - out.len();
+            if left > 0 {
+                out.extend(clipped(&text, room, left.min(2)).into_iter().map(|line| (role, line)));
+            }
+        }
+        out.extend(doubts.into_iter().map(|line| (Role::Warning, line)));
+        return out;
     }
     let mut all: Vec<(Role, String)> = answer.says.into_iter().map(|text| (Role::Text, text)).collect();
     if all.is_empty() {
         all.push(nothing(state));
     }
     let kept = LINES.saturating_sub(doubt.as_ref().map_or(0, |text| wrapped(text, room).len().min(2)));
-    let broken = |(role, text): (Role, String)| wrapped(&text, room).into_iter().map(move |line| (role, line));
-    let mut out: Vec<(Role, String)> = all.into_iter().flat_map(broken).take(kept).collect();
-    let doubts = doubt.into_iter().flat_map(|text| wrapped(&text, room)).take(LINES - kept);
-    out.extend(doubts.map(|line| (Role::Warning, line)));
+    let mut out = Vec::new();
+    for (role, text) in all {
+        let left = kept - out.len();
+        if left > 0 {
+            out.extend(clipped(&text, room, left).into_iter().map(|line| (role, line)));
+        }
+    }
+    let doubts = doubt.map_or(Vec::new(), |text| clipped(&text, room, LINES - kept));
+    out.extend(doubts.into_iter().map(|line| (Role::Warning, line)));
     out
+}
+
+/// What an answer is that is not simply the one to the question above it.
+#[derive(Clone, Copy, PartialEq)]
+enum Whose {
+    /// The run is in progress.
+    SoFar,
+    /// Settings were changed since.
+    Before,
+    Plain,
+}
+
+fn whose(state: &State) -> Whose {
+    let run = state.screen().setup().and_then(|setup| state.board.run_of(setup.lab()));
+    match run {
+        Some(run) if run.job.outcome.is_none() => Whose::SoFar,
+        Some(_) if state.replay.is_none() && setup::changed(state) => Whose::Before,
+        _ => Whose::Plain,
+    }
+}
+
+/// A sentence that says what it is the answer of, unless it says so itself.
+fn marked(text: &str, whose: Whose) -> String {
+    match whose {
+        Whose::SoFar if text.contains("so far") => text.to_owned(),
+        Whose::SoFar => match text.split_once(": ") {
+            Some((head, rest)) if !head.contains(' ') => format!("{head} so far: {rest}"),
+            _ => format!("So far: {text}"),
+        },
+        Whose::Before => format!("Last run: {text}"),
+        _ => text.to_owned(),
+    }
 }
 
 /// A text in at most `rows` rows, the last of them cut.
@@ -126,8 +174,15 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let small = is_small(state);
     let inner = if small { area } else { super::layout::inside(area) };
     if !small {
-        let title = crate::reduce::runs::place(state).map_or("Answer".into(), |of| format!("Answer: {of}"));
-        frame.render_widget(block(state, &title, false), area);
+        let what = match whose(state) {
+            Whose::SoFar => "Answer so far",
+            Whose::Before => "Answer of the last run, with other settings",
+            Whose::Plain => "Answer",
+        };
+        let title = crate::reduce::runs::place(state).map_or(what.into(), |of| format!("{what}: {of}"));
+        let more = format!(" {} all of it ", state.keymap.short_label("answer"));
+        let more = Line::styled(more, state.theme().style(Role::Dim)).right_aligned();
+        frame.render_widget(block(state, &title, false).title_bottom(more), area);
     }
     for (row, (role, text)) in inner.rows().zip(lines) {
         frame.render_widget(Line::styled(format!(" {text}"), state.theme().style(role)), row);
@@ -141,6 +196,9 @@ pub(crate) fn welcome(frame: &mut Frame, area: Rect, state: &State) {
         "Probity tells how far a probe can be trusted. This lab edits hidden states.".to_owned(),
         match state.board.running() {
             true => "A default experiment runs on a small model; its answer appears above.",
+            false if state.board.runs.len() > 1 => {
+                "The first answer was that of a default experiment on a small model."
+            }
             false => "The answer above is that of a default experiment on a small model.",
         }
         .into(),

@@ -13,33 +13,44 @@ use base::numbers::{clock, short};
 use base::text::{fit, printable, width};
 
 const NAME: &str = " Probity ";
+/// Columns for the state of the recording at least.
+const LAMP: usize = 10;
 
 /// The name of a screen on its tab, after the key that opens it where that is one character.
 fn tab_of(state: &State, screen: &dyn Screen) -> String {
     let key = state.keymap.short_label(screen.tab().name);
-    if key.chars().count() == 1 { format!(" {key} {} ", screen.title()) } else { format!(" {} ", screen.title()) }
+    if key.chars().count() == 1 { format!("{key} {}", screen.title()) } else { screen.title().to_owned() }
 }
 
-/// The tabs: with their names if these fit, otherwise with their keys alone.
-fn screen_tabs(state: &State) -> Vec<(ScreenId, String)> {
+/// What stands before the tabs, and the tabs: with their names, closer together if that is what it takes, or else with their
+/// keys alone. At least `LAMP` columns are left where names are shown.
+fn screen_tabs(state: &State) -> (&'static str, Vec<(ScreenId, String)>) {
     let there = || SCREENS.iter().filter(|s| !s.watches() || state.followed.is_some());
     let all = |of: &dyn Fn(&dyn Screen) -> String| there().map(|s| (s.id(), of(*s))).collect::<Vec<_>>();
-    let long = all(&|s| tab_of(state, s));
-    let room = usize::from(state.view.size.0).saturating_sub(width(NAME));
-    if long.iter().map(|(_, t)| width(t)).sum::<usize>() <= room {
-        return long;
+    let long = all(&|s| format!(" {} ", tab_of(state, s)));
+    let close = all(&|s| format!(" {}", tab_of(state, s)));
+    let room = usize::from(state.view.size.0);
+    let taken = |tabs: &[(ScreenId, String)]| tabs.iter().map(|(_, t)| width(t)).sum::<usize>();
+    if width(NAME) + taken(&long) <= room {
+        return (NAME, long);
     }
-    all(&|s| match s.id() == state.view.screen {
-        true => tab_of(state, s),
+    // The name of another machine is worth more than those of the screens.
+    if taken(&close) + LAMP <= room && state.far.is_none() {
+        return ("", close);
+    }
+    let keys = all(&|s| match s.id() == state.view.screen {
+        true => format!(" {} ", tab_of(state, s)),
         false => format!(" {} ", state.keymap.short_label(s.tab().name)),
-    })
+    });
+    (NAME, keys)
 }
 
 /// The line on top: name, screens, device, recording.
 pub(crate) fn title(frame: &mut Frame, area: Rect, state: &State) {
     let theme = state.theme();
-    let mut spans = vec![Span::styled(NAME, theme.style(Role::Title))];
-    for (id, name) in screen_tabs(state) {
+    let (name, tabs) = screen_tabs(state);
+    let mut spans = vec![Span::styled(name, theme.style(Role::Title))];
+    for (id, name) in tabs {
         let role = if id == state.view.screen { Role::Selection } else { Role::Dim };
         spans.push(Span::styled(name, theme.style(role)));
     }
@@ -50,7 +61,8 @@ pub(crate) fn title(frame: &mut Frame, area: Rect, state: &State) {
     let (lamp, role) = lamp(state);
     let room = usize::from(area.width).saturating_sub(used + 2);
     let lamp = fit(&lamp, room).into_owned();
-    let device = fit(&printable(&device), room.saturating_sub(width(&lamp) + 2)).into_owned();
+    let left = room.saturating_sub(width(&lamp) + 2);
+    let device = if left < LAMP { String::new() } else { fit(&printable(&device), left).into_owned() };
     let status = Line::from(vec![
         Span::styled(device, theme.style(Role::Dim)),
         Span::raw("  "),
@@ -96,8 +108,9 @@ fn lamp(state: &State) -> (String, Role) {
 
 /// The screen whose name is at a column of the title.
 pub(crate) fn screen_at(state: &State, x: u16) -> Option<ScreenId> {
-    let mut start = width(NAME);
-    screen_tabs(state).into_iter().find_map(|(id, name)| {
+    let (name, tabs) = screen_tabs(state);
+    let mut start = width(name);
+    tabs.into_iter().find_map(|(id, name)| {
         let span = start..start + width(&name);
         start = span.end;
         span.contains(&usize::from(x)).then_some(id)

@@ -71,6 +71,11 @@ pub trait Screen: Sync {
     /// list, figures, detail.
     fn slots(&self) -> &'static [&'static [Pane]];
 
+    /// True if a pane has something to show, or will have when the run has ended; a tab of one that has not is left out.
+    fn offers(&self, _state: &State, _pane: Pane) -> bool {
+        true
+    }
+
     /// All its panes.
     fn panes(&self) -> Vec<Pane> {
         self.slots().concat()

@@ -2,7 +2,7 @@
 
 use super::commands::{COMMANDS, Context, Entry};
 use super::state::State;
-use labs::terms::{TERMS, Term};
+use labs::terms::Term;
 
 #[derive(Clone, Copy)]
 pub enum HelpLine {
@@ -60,7 +60,8 @@ pub fn help(state: &State, query: &str) -> Vec<HelpLine> {
 pub fn glossary(query: &str) -> Vec<&'static Term> {
     let query = query.trim().to_lowercase();
     let all_in = |text: &str| query.split_whitespace().all(|word| text.to_lowercase().contains(word));
-    let matching = TERMS.iter().filter(|term| !query.is_empty() && all_in(&format!("{} {}", term.name, term.meaning)));
+    let matching = labs::glossary().iter();
+    let matching = matching.filter(|t| !query.is_empty() && all_in(&format!("{} {} {}", t.name, t.symbol, t.meaning)));
     let mut found: Vec<&Term> = matching.collect();
     found.sort_by_key(|term| !all_in(term.name));
     found

@@ -72,6 +72,11 @@ pub trait Setup: Sync {
         TaskSpec::default()
     }
 
+    /// True if the results of a run with these settings answer those of the setup.
+    fn answered(&self, state: &State, ran: &Spec) -> bool {
+        *ran == self.spec(state)
+    }
+
     /// Questions sent along with a new run.
     fn along(&self, _state: &mut State) -> Vec<Effect> {
         Vec::new()
@@ -215,7 +220,7 @@ fn target(state: &State) -> Option<Row> {
 /// True if the lab's setup differs from its latest run.
 pub fn changed(state: &State) -> bool {
     let Some(setup) = state.setup() else { return false };
-    ran(state).is_some_and(|job| job.spec != setup.spec(state))
+    ran(state).is_some_and(|job| !setup.answered(state, &job.spec))
 }
 
 /// True if the setup, exactly as it is, is waiting to run.
@@ -291,7 +296,7 @@ pub(crate) fn open_row(state: &mut State) -> Vec<Effect> {
     }
     match row.kind {
         Kind::Marks(_) => {
-            state.view.picked = Some(row.key);
+            (state.view.picked, state.view.ticked) = (Some(row.key), false);
             popups::pick(state, &popups::Choices, mark)
         }
         Kind::Choice(_) => {

@@ -153,11 +153,13 @@ fn job_line(state: &State, room: usize) -> Line<'static> {
         return plain(text.into(), Role::Dim);
     };
     let took = job.seconds.map_or(String::new(), seconds);
+    let (here, lab) = (state.setup().map(|setup| setup.lab()), job.spec.lab());
+    let of = if here == Some(lab) { String::new() } else { format!("{}: ", labs::by_id(lab).title()) };
     match &job.outcome {
-        Some(Outcome::Done) => plain(format!("done in {took}"), Role::Good),
-        Some(Outcome::Cancelled) if took.is_empty() => plain("cancelled".into(), Role::Dim),
-        Some(Outcome::Cancelled) => plain(format!("cancelled after {took}"), Role::Dim),
-        Some(Outcome::Failed(p)) => plain(format!("failed: {}", printable(&p.to_string())), Role::Error),
+        Some(Outcome::Done) => plain(format!("{of}done in {took}"), Role::Good),
+        Some(Outcome::Cancelled) if took.is_empty() => plain(format!("{of}cancelled"), Role::Dim),
+        Some(Outcome::Cancelled) => plain(format!("{of}cancelled after {took}"), Role::Dim),
+        Some(Outcome::Failed(p)) => plain(format!("{of}failed: {}", printable(&p.to_string())), Role::Error),
         None if job.held => plain(format!("paused; {} resumes", state.keymap.label("pause")), Role::Warning),
         None => match &job.progress {
             Some(progress) => stage_line(state, progress, progress.overall, room, state.cancelling.is_some()),

@@ -307,6 +307,7 @@ pub(crate) fn point(spec: &Spec, generation: u64, ticket: u64, request: &PointQu
         options: Default::default(),
         parameter: parameter.clone(),
         value: request.value,
+        absent: Vec::new(),
         oracle: vec![
             ("subject_number".into(), vec![shift("singular", 0.03, to(0.03, c)), shift("plural", 0.97, to(0.97, c))]),
             ("attractor_number".into(), vec![shift("singular", 0.99, 0.99 * s), shift("plural", 0.01, 1.0 - 0.99 * s)]),

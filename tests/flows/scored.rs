@@ -160,7 +160,7 @@ fn marks_are_saved_in_the_benchmarks_schema_and_never_over_a_file_unasked() {
     let held = Saved::Exists(document.clone());
     h.act(Action::Saved(Ok(held)));
     assert!(h.screen().contains("rationales.jsonl exists"), "{}", h.screen());
-    let effects = h.keys("j enter");
+    let effects = h.keys("enter");
     assert!(matches!(&effects[..], [Effect::Save(d, probity::tui::action::Existing::Keep)] if d == document));
     h.act(Action::Saved(Ok(Saved::Wrote("/x/rationales-2.jsonl".into()))));
     assert!(h.screen().contains("wrote /x/rationales-2.jsonl"), "{}", h.screen());

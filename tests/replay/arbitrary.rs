@@ -198,6 +198,7 @@ fn example() -> BoxedStrategy<Kind> {
                 parameter: "epsilon".into(),
                 value,
                 oracle: vec![("number".into(), shifts.clone())],
+                absent: Vec::new(),
                 words: shifts,
                 correct: 0,
             })

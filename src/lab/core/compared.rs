@@ -1,8 +1,11 @@
 //! Two runs beside each other: the numbers that both have, with their difference.
 
+use crate::family::ALPHA;
 use base::numbers::probability;
 use base::text::section;
+use figure::layers::grouped;
 use stats::Estimate;
+use stats::corrections::holm;
 use stats::mcnemar::chi2_tail;
 use stats::special::normal_quantile;
 
@@ -80,7 +83,7 @@ fn with_both(name: &str, of_a: &[String], of_b: &[String]) -> String {
     })
 }
 
-/// The numbers as aligned lines under the places of the two runs, and how the comparison was made.
+/// The numbers as aligned lines under the places of the two runs, how many differ by more than chance, and how the comparison was made.
 pub fn table((a, b): (usize, usize), numbers: &[Common]) -> Vec<String> {
     if numbers.is_empty() {
         return vec!["The runs have no number in common.".into()];
@@ -88,37 +91,50 @@ pub fn table((a, b): (usize, usize), numbers: &[Common]) -> Vec<String> {
     let row = |c: &Common| {
         let (factor, unit) = c.a.unit;
         let decimals = if factor > 1.0 { 1 } else { 3 };
-        let show = |x: f64| format!("{:.decimals$}", factor * x);
+        let show = |x: f64| {
+            format!("{:.decimals$}", factor * x).replacen("0.", ".", usize::from(x.abs() < 1.0 && factor == 1.0))
+        };
+        let signed = |x: f64| format!("{}{}", if x < 0.0 { "-" } else { "+" }, show(x.abs()));
         let d = c.difference;
-        let p = c.p.map_or("–".into(), probability);
+        let n = if c.a.n == c.b.n { grouped(c.a.n) } else { format!("{}, {}", grouped(c.a.n), grouped(c.b.n)) };
         vec![
             c.a.name.clone(),
-            format!("{} (n {})", show(c.a.value.mean), c.a.n),
-            format!("{} (n {})", show(c.b.value.mean), c.b.n),
-            format!(
-                "{:+.decimals$} [{:+.decimals$}, {:+.decimals$}]{unit}",
-                factor * d.mean,
-                factor * d.lo,
-                factor * d.hi
-            ),
-            p,
+            n,
+            show(c.a.value.mean),
+            show(c.b.value.mean),
+            format!("{} [{}, {}]{unit}", signed(d.mean), signed(d.lo), signed(d.hi)),
+            c.p.map_or("–".into(), probability),
         ]
     };
     let (first, second) = (format!("run {a}"), format!("run {b}"));
-    let mut out = Vec::new();
+    let mut out = vec![verdict(numbers), String::new()];
     section(
         &mut out,
         "Numbers of both",
-        &["number", &first, &second, "difference", "p"],
+        &["number", "n", &first, &second, "difference", "p"],
         numbers.iter().map(row).collect(),
     );
-    out.push(if numbers.iter().all(|c| c.a.value == c.b.value) {
-        "Both runs have the same numbers; the intervals would be those of two runs that share no example.".into()
-    } else {
+    out.push(
         "Unpaired, because the runs do not say which examples they share; intervals by square-and-add (Newcombe 1998)."
-            .into()
-    });
+            .into(),
+    );
     out
+}
+
+/// How many numbers differ by more than chance.
+fn verdict(numbers: &[Common]) -> String {
+    if numbers.iter().all(|c| c.a.value == c.b.value) {
+        return "Both runs have the same numbers; the intervals would be those of two runs that share no example."
+            .into();
+    }
+    let p: Vec<f64> = numbers.iter().filter_map(|c| c.p).collect();
+    let apart = holm(&p).into_iter().filter(|p| *p <= ALPHA).count();
+    let (all, adjusted) = (p.len(), "p-values adjusted by Holm");
+    match apart {
+        0 => format!("None of {all} numbers differs by more than chance ({adjusted})."),
+        1 => format!("1 of {all} numbers differs by more than chance ({adjusted})."),
+        _ => format!("{apart} of {all} numbers differ by more than chance ({adjusted})."),
+    }
 }
 
 #[cfg(test)]
@@ -140,7 +156,7 @@ mod tests {
         assert!((d.mean - 0.1).abs() < 1e-12 && ((d.hi - d.lo) / 2.0 - 0.05).abs() < 1e-12, "{d:?}");
         // 0.1 is four standard errors of 0.05 / 1.96.
         assert!((both[0].p.unwrap() - 8.9e-5).abs() < 1e-5, "{:?}", both[0].p);
-        assert!(table((1, 2), &both).iter().any(|line| line.contains("+0.100 [+0.050, +0.150]")));
+        assert!(table((1, 2), &both).iter().any(|line| line.contains("+.100 [+.050, +.150]")));
     }
 
     /// The bug: runs of two models had no number in common.
@@ -161,7 +177,7 @@ mod tests {
     fn equal_runs_are_called_equal() {
         let a = [number("x", 0.5, 0.03)];
         let told = table((1, 2), &common((&a, &[]), (&a, &[])));
-        assert!(told.last().unwrap().starts_with("Both runs have the same numbers"), "{told:?}");
+        assert!(told[0].starts_with("Both runs have the same numbers"), "{told:?}");
     }
 
     /// Newcombe (1998), Table II, row (a), method 10: 56 of 70 against 48 of 80.

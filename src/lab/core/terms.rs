@@ -46,6 +46,42 @@ pub const TERMS: &[Term] = &[
     ),
     term("oracle", "", &[Interventions], "A probe that judges edits; it was trained on data that no method saw."),
     term(
+        "control",
+        "",
+        &[Interventions],
+        "An edit that knows nothing of the property: none at all, or a random one. A method should beat it.",
+    ),
+    term(
+        "S of a constant answer",
+        "",
+        &[Interventions],
+        "Selectivity that an oracle would show if it said the same of every example.",
+    ),
+    term(
+        "attractor",
+        "",
+        &[Interventions],
+        "A noun between subject and verb, of its own number; only some examples have one.",
+    ),
+    term(
+        "training",
+        "",
+        &[Interventions],
+        "A repetition in which probes and methods are trained anew on other draws of the data.",
+    ),
+    term(
+        "band",
+        "±R",
+        &[Interventions],
+        "Interval of a score: the inner one over examples, the outer one over trainings too; ±R is its half.",
+    ),
+    term(
+        "not robust",
+        "",
+        &[Interventions],
+        "Said of an order of methods that equally good probe settings, or the other oracle, turn round.",
+    ),
+    term(
         "calibration error",
         "ECE",
         &[Interventions],
@@ -194,12 +230,6 @@ pub const TERMS: &[Term] = &[
     ),
     term("seed", "", &[], "The number from which all random choices follow; the same seed gives the same numbers."),
 ];
-
-/// The terms of a lab, then those of all labs.
-pub fn of(lab: super::LabId) -> impl Iterator<Item = &'static Term> {
-    let own = TERMS.iter().filter(move |t| t.labs.contains(&lab));
-    own.chain(TERMS.iter().filter(|t| t.labs.is_empty()))
-}
 
 #[cfg(test)]
 mod tests {

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use super::Results;
 use super::finding::{OptimumFinding, ProbeFinding, ProbeRole};
 use super::key::MethodKey;
+use super::method::Goal;
 use super::optimum::End;
 use super::oracle::OracleKind;
 use super::registry::find;
@@ -59,7 +60,7 @@ fn strength(parameter: &str, value: f64) -> String {
 /// The answer of a run so far: for each of its first models, as its first oracle judges.
 pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let Some(oracle) = spec.probe.oracles.first().copied() else { return Answer::default() };
-    let (mut says, mut doubts) = (Vec::new(), Vec::new());
+    let (mut says, mut turned, mut doubts) = (Vec::new(), Vec::new(), Vec::new());
     for model in &spec.models {
         let order = ranked(results, model, oracle);
         let Some(best) = order.first() else { continue };
@@ -67,23 +68,35 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
         says.push(format!("{prefix}{}", best_sentence(best)));
         says.extend(next_sentence(results, model, oracle, &order).map(|text| format!("{prefix}{text}")));
         doubts.extend(two_trainings(best));
-        doubts.extend(overturned(results, model, best));
+        turned.extend(overturned(results, model, best));
         doubts.extend(left_over(results, model, best, &spec.task.target));
         doubts.extend(at_end(best));
     }
     if says.is_empty() {
         says.extend(without(results, oracle));
     }
-    let mut all = weak_oracle(results, spec, oracle);
-    all.extend(doubts);
-    Answer::new(says, all)
+    let (useless, off) = weak_oracle(results, spec, oracle);
+    Answer::new(says, useless.into_iter().chain(turned).chain(off).chain(doubts).collect())
 }
 
 /// The optima of a model under an oracle, the most reliable first; controls are left out.
 pub fn ranked<'a>(results: &'a Results, model: &str, oracle: OracleKind) -> Vec<&'a Tagged<OptimumFinding>> {
-    let control = |name: &str| find(name).is_some_and(|method| method.is_control());
-    let mine = |o: &&Tagged<OptimumFinding>| o.model == model && o.value.oracle == oracle && !control(&o.value.method);
-    let mut all: Vec<_> = results.optima.iter().filter(mine).collect();
+    let mut all = of_oracle(results, model, oracle);
+    all.retain(|o| !is_control(o));
+    all
+}
+
+/// The most reliable control.
+fn control<'a>(results: &'a Results, model: &str, oracle: OracleKind) -> Option<&'a Tagged<OptimumFinding>> {
+    of_oracle(results, model, oracle).into_iter().find(|o| is_control(o))
+}
+
+fn is_control(o: &Tagged<OptimumFinding>) -> bool {
+    find(&o.value.method).is_some_and(|method| method.is_control())
+}
+
+fn of_oracle<'a>(results: &'a Results, model: &str, oracle: OracleKind) -> Vec<&'a Tagged<OptimumFinding>> {
+    let mut all: Vec<_> = results.optima.iter().filter(|o| o.model == model && o.value.oracle == oracle).collect();
     let mean = |o: &Tagged<OptimumFinding>| o.value.reliability.mean;
     all.sort_by(|a, b| mean(b).partial_cmp(&mean(a)).unwrap_or(Ordering::Equal));
     all
@@ -98,8 +111,9 @@ fn best_sentence(best: &Tagged<OptimumFinding>) -> String {
     };
     let so_far = if best.is_final { "" } else { " so far" };
     format!(
-        "Best{so_far}: {} at {}, reliability R {} {} (completeness C {}, selectivity S {}); {} examples{trainings}.",
+        "Best{so_far}: {} ({}) at {}, reliability R {} {} (completeness C {}, selectivity S {}); {} examples{trainings}.",
         v.method_key().title(),
+        does(best),
         strength(&v.parameter, v.value),
         score(v.reliability.mean),
         plus_minus(v.reliability.half_width()),
@@ -107,6 +121,14 @@ fn best_sentence(best: &Tagged<OptimumFinding>) -> String {
         score(v.selectivity.mean),
         grouped(best.n),
     )
+}
+
+/// What a method does to the property. C is defined differently for the two kinds.
+fn does(o: &Tagged<OptimumFinding>) -> &'static str {
+    match find(&o.value.method).map(|method| method.goal()) {
+        Some(Goal::Nullifying) => "removes it",
+        _ => "sets another value",
+    }
 }
 
 /// The methods behind the best one, and whether it is ahead of the second by more than chance.
@@ -119,8 +141,12 @@ fn next_sentence(
     let (best, second) = (order.first()?, order.get(1)?);
     let named =
         |o: &&Tagged<OptimumFinding>| format!("{} {}", o.value.method_key().title(), score(o.value.reliability.mean));
-    let rest: String = order[2..].iter().take(NEXT - 1).map(|o| format!("; {}", named(o))).collect();
-    let next = named(second);
+    let mut rest: String = order[2..].iter().take(NEXT - 1).map(|o| format!("; {}", named(o))).collect();
+    if let Some(control) = control(results, model, oracle) {
+        rest += &format!("; control: {}", named(&control));
+    }
+    let other = if does(best) == does(second) { String::new() } else { format!(" ({})", does(second)) };
+    let next = format!("{}{other} {}", second.value.method_key().title(), score(second.value.reliability.mean));
     let trainings = best.value.how.replicates;
     let (best, second) = (best.value.method_key(), second.value.method_key());
     let versus = results.versus.iter().find(|v| {
@@ -157,8 +183,8 @@ fn without(results: &Results, oracle: OracleKind) -> Option<String> {
     Some(format!("No method has a best strength{so_far}. {}: {}.", none.value.method_key().title(), none.value.reason))
 }
 
-/// An oracle that is no better than the majority answer, or else one whose probabilities are off.
-fn weak_oracle(results: &Results, spec: &Spec, oracle: OracleKind) -> Vec<String> {
+/// An oracle that is no better than the majority answer, and one whose probabilities are off.
+fn weak_oracle(results: &Results, spec: &Spec, oracle: OracleKind) -> (Option<String>, Option<String>) {
     let judges =
         || results.probes.iter().filter(move |p| p.value.role == ProbeRole::Oracle && p.value.oracle == Some(oracle));
     let of = |p: &Tagged<ProbeFinding>| {
@@ -174,12 +200,12 @@ fn weak_oracle(results: &Results, spec: &Spec, oracle: OracleKind) -> Vec<String
     let worst = judges().max_by(|a, b| a.value.calibration_error.total_cmp(&b.value.calibration_error));
     let off = worst.filter(|p| p.value.calibration_error > MISCALIBRATED).map(|p| {
         format!(
-            "{} is over- or underconfident (calibration error {}): trust its bands less",
+            "the probabilities of {} are off by {} on average (calibration error), and C and S are made of them",
             of(p),
             score(p.value.calibration_error)
         )
     });
-    useless.or(off).into_iter().collect()
+    (useless, off)
 }
 
 /// A verdict on the best method that other probe settings or another oracle overturn.
@@ -285,7 +311,7 @@ mod tests {
         let oracle = results.probes.iter_mut().find(|p| p.value.oracle == Some(OracleKind::Mlp)).unwrap();
         oracle.value.calibration_error = 0.2;
         let doubts = answer(&results, &spec).doubts;
-        assert!(doubts[0].contains("underconfident (calibration error .20)"), "{doubts:?}");
+        assert!(doubts[0].contains("off by .20 on average"), "{doubts:?}");
         assert_ne!(before, doubts);
         let oracle = results.probes.iter_mut().find(|p| p.value.oracle == Some(OracleKind::Mlp)).unwrap();
         oracle.value.majority = 1.0;

@@ -373,6 +373,9 @@ pub struct ExampleFinding {
     pub value: f64,
     /// Output of the oracles: for each property its name and the probability of each value.
     pub oracle: Vec<(String, Vec<Shift>)>,
+    /// Properties that the example does not have, although the oracles read something.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub absent: Vec<String>,
     /// The model's own probabilities of the two forms (full softmax over its vocabulary).
     pub words: Vec<Shift>,
     /// Index of the correct form in `words`.

@@ -36,7 +36,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     if results.summaries.is_empty() {
         return Answer::new(so_far(results, done, all), Vec::new());
     }
-    let says = [averaged(results, asked, done), decides(results), unstable(results), stability(results)];
+    let says = [decides(results), averaged(results, asked, done), unstable(results), stability(results)];
     let mut doubts: Vec<String> = few(done, ENOUGH, "relations", ".929 with 5").into_iter().collect();
     doubts.extend(luck(results, spec));
     let facts: usize = results.relations.iter().map(|r| r.value.facts).sum();

@@ -121,18 +121,27 @@ fn models(results: &Results) -> Vec<String> {
     results.models().into_iter().map(|m| in_print(m).to_owned()).collect()
 }
 
-/// P@1 of every model over the prompts of a relation: a dot for each prompt, their range and mean, and the adjusted score.
+/// P@1 of every model over the prompts of a relation: a dot for each prompt, their range and mean, and the adjusted score. Prompts of
+/// the user's stand apart.
 pub fn prompts(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> Option<Figure> {
-    let (mut ranges, mut adjusted, mut behind) = (Vec::new(), Vec::new(), None);
+    let (mut ranges, mut own, mut adjusted, mut behind) = (Vec::new(), Vec::new(), Vec::new(), None);
+    let asked = results.relations.iter().find(|r| r.value.relation == relation).map(|r| &r.value.prompts);
+    let typed = |prompt: &String| asked.is_some_and(|asked| !asked.contains(prompt));
     for (category, model) in results.models().into_iter().enumerate() {
-        let mine = results.scores.iter().filter(|s| s.model == model && s.value.relation == relation);
-        let dots: Vec<f64> = mine.clone().map(|s| s.value.p_at_1.mean).collect();
-        let Some(first) = mine.clone().next() else { continue };
-        let lo = dots.iter().copied().fold(f64::INFINITY, f64::min);
-        let hi = dots.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let mean = Some(dots.iter().sum::<f64>() / dots.len() as f64);
-        behind = behind.or(Some(first));
-        ranges.push(Range { category, ends: (lo, hi), mean, dots, n: first.n.into() });
+        let mine = || results.scores.iter().filter(|s| s.model == model && s.value.relation == relation);
+        let range = |typed_ones: bool| {
+            let of = mine().filter(|s| typed(&s.value.prompt) == typed_ones);
+            let dots: Vec<f64> = of.clone().map(|s| s.value.p_at_1.mean).collect();
+            let n = of.clone().next()?.n.into();
+            let lo = dots.iter().copied().fold(f64::INFINITY, f64::min);
+            let hi = dots.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let mean = (!typed_ones).then(|| dots.iter().sum::<f64>() / dots.len() as f64);
+            Some(Range { category, ends: (lo, hi), mean, dots, n })
+        };
+        own.extend(range(true));
+        let Some(measured) = range(false) else { continue };
+        behind = behind.or(mine().next());
+        ranges.push(measured);
         if let Some(a) = results.adjusted_of(relation, model) {
             let e = a.value.p_at_1;
             let ends = (e.lo, e.hi);
@@ -146,6 +155,10 @@ pub fn prompts(results: &Results, engine: Option<&EngineInfo>, relation: &str) -
             role: Role::points(0, Marker::Circle),
             ranges,
         }));
+    }
+    if !own.is_empty() {
+        let role = Role::points(2, Marker::Diamond);
+        layers.push(Layer::Ranges(Ranges { label: "your own prompts".into(), role, ranges: own }));
     }
     if !adjusted.is_empty() {
         let role = Role::points(1, Marker::Square);

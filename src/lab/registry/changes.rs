@@ -12,8 +12,8 @@ pub fn changes(a: &Spec, b: &Spec) -> Vec<String> {
         for line in text.lines().map(str::trim) {
             match (line.strip_prefix('['), line.split_once(" = ")) {
                 (Some(head), None) => section = head.trim_matches(['[', ']']).to_owned(),
-                (_, Some((key, value))) if section.is_empty() => out.push((key.to_owned(), value.to_owned())),
-                (_, Some((key, value))) => out.push((format!("{section}.{key}"), value.to_owned())),
+                (_, Some((key, value))) if section.is_empty() => out.push((key.to_owned(), plain(value))),
+                (_, Some((key, value))) => out.push((format!("{section}.{key}"), plain(value))),
                 _ => {}
             }
         }
@@ -28,6 +28,12 @@ pub fn changes(a: &Spec, b: &Spec) -> Vec<String> {
     let gone = old.iter().filter(|(key, _)| !new.iter().any(|(k, _)| k == key));
     let gone = gone.map(|(key, value)| printable_label(&format!("{key} {value} → default")));
     now.chain(gone).collect()
+}
+
+/// A value without the quotes and brackets of the file.
+fn plain(value: &str) -> String {
+    let plain = value.trim_matches(['[', ']']).replace('"', "");
+    if plain.is_empty() { "none".into() } else { plain }
 }
 
 #[cfg(test)]

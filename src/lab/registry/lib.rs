@@ -6,6 +6,7 @@
 
 mod adapter;
 mod changes;
+mod glossary;
 pub mod grid;
 mod specs;
 
@@ -20,6 +21,7 @@ pub use prompts;
 pub use saliency;
 
 pub use changes::changes;
+pub use glossary::glossary;
 pub use specs::preset;
 
 /// Findings of any lab.

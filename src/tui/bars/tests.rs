@@ -16,8 +16,9 @@ fn a_click_on_a_tab_meets_the_screen_whose_name_is_there() {
         let mut state = state(columns);
         for screen in SCREENS {
             state.show(screen.id());
-            let mut x = width(NAME);
-            for (id, name) in screen_tabs(&state) {
+            let (name, tabs) = screen_tabs(&state);
+            let mut x = width(name);
+            for (id, name) in tabs {
                 assert_eq!(screen_at(&state, x as u16), Some(id));
                 x += width(&name);
                 assert_eq!(screen_at(&state, x as u16 - 1), Some(id));
@@ -28,11 +29,21 @@ fn a_click_on_a_tab_meets_the_screen_whose_name_is_there() {
     }
 }
 
+/// At 80 columns the tabs of other screens had been digits alone.
+#[test]
+fn at_80_columns_screens_are_named() {
+    let state = state(80);
+    let (_, tabs) = screen_tabs(&state);
+    for (screen, (_, tab)) in SCREENS.iter().filter(|s| !s.watches()).zip(tabs) {
+        assert!(tab.contains(screen.title()), "{tab}");
+    }
+}
+
 #[test]
 fn tabs_show_the_key_that_is_bound() {
     let (keymap, _) = crate::keymap::Keymap::parse("[keys]\nhome = [\"9\"]", "mine");
     let state = State::new(Start { keymap, ..Start::new() });
-    assert!(screen_tabs(&state)[0].1.starts_with(" 9 "));
+    assert!(screen_tabs(&state).1[0].1.starts_with(" 9 "));
 }
 
 #[test]

@@ -71,7 +71,7 @@ pub(crate) fn pane_block(state: &State, pane: Pane, title: &str) -> Block<'stati
     let width = compute(state).and_then(|layout| layout.pane(pane)).map_or(0, |rect| rect.width);
     let theme = state.theme();
     let mark = if focused { "»" } else { "" };
-    let spans = tabs(slot, pane, width).into_iter().map(|(name, here)| {
+    let spans = tabs(&slot, pane, width).into_iter().map(|(name, here)| {
         let role = match (here, focused) {
             (true, true) => Role::Focus,
             (true, false) => Role::Title,
@@ -85,10 +85,10 @@ pub(crate) fn pane_block(state: &State, pane: Pane, title: &str) -> Block<'stati
     border(state, focused).title(Line::from(spans.collect::<Vec<_>>())).title_bottom(caption)
 }
 
-/// The slot of a pane, if others share it.
-fn several(state: &State, pane: Pane) -> Option<&'static [Pane]> {
+/// The panes of the slot of a pane that have something to show, if others share it.
+fn several(state: &State, pane: Pane) -> Option<Vec<Pane>> {
     let slots = state.screen().slots();
-    slots.iter().copied().find(|slot| slot.len() > 1 && slot.contains(&pane))
+    slots.iter().find(|slot| slot.len() > 1 && slot.contains(&pane)).map(|slot| state.offered(slot))
 }
 
 /// The names of a slot's panes that fit a border, with whether each is in sight: all of them, or those around that one.
@@ -124,7 +124,7 @@ pub(crate) fn tab_at(state: &State, pane: Pane, rect: Rect, x: u16) -> Option<Pa
     let slot = several(state, pane)?;
     let mark = usize::from(state.focused(pane));
     let mut start = usize::from(rect.x) + 1;
-    let hit = tabs(slot, pane, rect.width).into_iter().find(|(name, here)| {
+    let hit = tabs(&slot, pane, rect.width).into_iter().find(|(name, here)| {
         let span = start..start + text_width(name) + 2 + if *here { mark + 1 } else { 0 };
         start = span.end;
         span.contains(&usize::from(x))

@@ -17,15 +17,6 @@ use figure::{Dash, Emphasis, Figure, Layer, layers};
 /// The runs of the shown lab; choosing one shows it.
 pub(crate) struct Runs;
 
-fn lines(state: &State, selected: usize) -> Vec<Line<'static>> {
-    let shown = runs::shown(state);
-    let text = |place: usize| {
-        let here = if Some(place) == shown { " (shown)" } else { "" };
-        format!("run {}{here}: {}", place + 1, runs::words(state, place))
-    };
-    entries(state, selected, (0..runs::all(state).len()).map(text))
-}
-
 impl Picker for Runs {
     fn name(&self) -> &'static str {
         "runs"
@@ -36,7 +27,12 @@ impl Picker for Runs {
     }
 
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
-        lines(state, selected)
+        let shown = runs::shown(state);
+        let text = |place: usize| {
+            let here = if Some(place) == shown { " (shown)" } else { "" };
+            format!("run {}{here}: {}", place + 1, runs::words(state, place))
+        };
+        entries(state, selected, (0..runs::all(state).len()).map(text))
     }
 
     fn take(&self, state: &mut State, entry: usize) -> Vec<Effect> {
@@ -57,12 +53,14 @@ impl Picker for Compare {
     }
 
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
-        lines(state, selected)
+        let text = |place: usize| format!("run {}: {}", place + 1, runs::words(state, place));
+        entries(state, selected, runs::others(state).into_iter().map(text))
     }
 
     fn take(&self, state: &mut State, entry: usize) -> Vec<Effect> {
         let generation = |place: usize| runs::all(state).get(place).map(|run| run.job.generation);
-        let (Some(a), Some(b)) = (generation(entry), runs::shown(state).and_then(generation)) else {
+        let other = runs::others(state).get(entry).copied().and_then(generation);
+        let (Some(a), Some(b)) = (other, runs::shown(state).and_then(generation)) else {
             return Vec::new();
         };
         state.view.compared = (a.min(b), a.max(b));

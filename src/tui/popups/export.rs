@@ -95,7 +95,11 @@ impl Picker for ExportFigure {
 
     fn title(&self, state: &State) -> String {
         let label = |command| state.keymap.short_label(command);
-        format!("Export figure: {} writes, {} changes", label("popup-accept"), label("popup-select"))
+        format!(
+            "Export figure to the folder you started in: {} writes, {} changes",
+            label("popup-accept"),
+            label("popup-select")
+        )
     }
 
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {

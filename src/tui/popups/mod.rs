@@ -224,9 +224,10 @@ pub(crate) fn menu_entries(state: &State) -> Vec<&'static Entry> {
 
 fn menu_text(state: &State, selected: usize, room: usize) -> Vec<Line<'static>> {
     let theme = state.theme();
+    let docs = room.saturating_sub(32);
     let line = |(i, entry): (usize, &Entry)| {
         let role = if i == selected { Role::Selection } else { Role::Text };
-        let doc = fit(entry.doc, room.saturating_sub(32)).into_owned();
+        let doc = fit(entry.doc, docs).into_owned();
         Line::from(vec![
             Span::styled(mark(state, i == selected), theme.style(role)),
             Span::styled(pad(&state.keymap.short_label(entry.name), 4), theme.style(Role::Key)),
@@ -238,7 +239,12 @@ fn menu_text(state: &State, selected: usize, room: usize) -> Vec<Line<'static>> 
     if entries.is_empty() {
         return vec![Line::styled("nothing can be done here yet", theme.style(Role::Dim))];
     }
-    entries.into_iter().enumerate().map(line).collect()
+    // Where the sentences are cut, that of the entry under the cursor stands in full below.
+    let cut = entries.iter().any(|entry| width(entry.doc) > docs);
+    let whole = entries.get(selected).filter(|_| cut).map_or(Vec::new(), |entry| wrapped(entry.doc, room));
+    let below = whole.into_iter().map(|text| Line::styled(text, theme.style(Role::Text)));
+    let gap = cut.then(Line::default);
+    entries.into_iter().enumerate().map(line).chain(gap).chain(below).collect()
 }
 
 fn palette_text(state: &State, query: &str, selected: usize) -> Vec<Line<'static>> {

@@ -9,7 +9,7 @@ use base::numbers::{probability, short};
 use base::text::{fit, pad, printable, wrapped};
 use engine::message::NoticeLevel;
 use labs::family::{ALPHA, Corrected, Corrections, Standing};
-use labs::terms::{self, Term};
+use labs::terms::Term;
 
 /// Width of the key column.
 const KEY: usize = 16;
@@ -100,13 +100,15 @@ impl Page for Glossary {
     }
 
     fn title(&self, state: &State) -> String {
-        format!("Glossary ({} searches it)", state.keymap.short_label("help"))
+        let lab = state.setup().map_or("", |setup| labs::by_id(setup.lab()).title());
+        if lab.is_empty() { "Glossary".into() } else { format!("Glossary, {lab} first") }
     }
 
     fn lines(&self, state: &State, room: usize) -> Vec<Line<'static>> {
-        let own: Vec<&Term> = state.setup().map_or(Vec::new(), |setup| terms::of(setup.lab()).collect());
-        let rest = terms::TERMS.iter().filter(|t| !own.contains(t));
-        own.iter().copied().chain(rest).flat_map(|term| explanation(state, term, room)).collect()
+        let lab = state.setup().map(|setup| setup.lab());
+        let mut all: Vec<&Term> = labs::glossary().iter().collect();
+        all.sort_by_key(|term| (!lab.is_some_and(|lab| term.labs.contains(&lab)), !term.labs.is_empty()));
+        all.into_iter().flat_map(|term| explanation(state, term, room)).collect()
     }
 }
 

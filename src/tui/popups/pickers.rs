@@ -60,8 +60,10 @@ impl Picker for Choices {
     fn take(&self, state: &mut State, entry: usize) -> Vec<Effect> {
         match Self::row(state) {
             Some(row) if matches!(row.kind, Kind::Choice(_)) => setup::set(state, &row, Value::Choice(Some(entry))),
-            // The entry under the cursor is wanted too.
-            Some(row) if self.marks(state) && !ticked(&row, entry) => setup::toggle(state, &row, entry),
+            // Whoever ticked nothing wants the entry under the cursor.
+            Some(row) if self.marks(state) && !state.view.ticked && !ticked(&row, entry) => {
+                setup::toggle(state, &row, entry)
+            }
             _ => Vec::new(),
         }
     }
@@ -72,6 +74,7 @@ impl Picker for Choices {
     }
 
     fn mark(&self, state: &mut State, entry: usize) -> Vec<Effect> {
+        state.view.ticked = true;
         Self::row(state).map_or(Vec::new(), |row| setup::toggle(state, &row, entry))
     }
 }
@@ -248,15 +251,15 @@ impl Picker for Overwrite {
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
         let files = state.held.as_ref().map_or(0, |held| held.files.len());
         let replace = if files == 1 { "Replace it".to_owned() } else { format!("Replace the {files} files") };
-        let texts = [replace, "Keep it and write under another name".into(), "Write nothing".into()];
+        let texts = ["Keep it and write under another name".into(), replace, "Write nothing".into()];
         entries(state, selected, texts.into_iter())
     }
 
     fn take(&self, state: &mut State, entry: usize) -> Vec<Effect> {
         let Some(held) = state.held.take() else { return Vec::new() };
         let existing = match entry {
-            0 => Existing::Replace,
-            1 => Existing::Keep,
+            0 => Existing::Keep,
+            1 => Existing::Replace,
             _ => return Vec::new(),
         };
         vec![match held.what {

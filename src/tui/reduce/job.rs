@@ -34,13 +34,17 @@ pub fn send(state: &mut State, command: Command) -> Vec<Effect> {
     vec![Effect::Send(command)]
 }
 
-/// Asks the engine, under a new number. It has kept the experiment of a lab's latest run only.
+/// Asks the engine, under a new number. It holds the models of the latest run only: those of others have to run again first.
 pub fn ask(state: &mut State, question: Question) -> Vec<Effect> {
-    if let Question::Experiment { generation, question } = &question {
-        let latest = state.board.runs_of(question.lab()).next_back();
-        if latest.is_some_and(|run| run.job.generation != *generation) {
-            return Vec::new();
-        }
+    if let Question::Experiment { generation, .. } = &question
+        && state.replay.is_none()
+        && state.board.job().is_some_and(|latest| latest.generation != *generation)
+    {
+        let key = state.keymap.short_label("run");
+        let what =
+            format!("the models of this run are no longer loaded, because another ran since: {key} runs it again");
+        state.view.toast = Some(what);
+        return Vec::new();
     }
     let ticket = state.board.ticket + 1;
     send(state, Command::Ask { ticket, question })

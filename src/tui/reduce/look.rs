@@ -45,6 +45,7 @@ pub(crate) fn turns(state: &State) -> bool {
 pub fn turn(state: &mut State, on: bool) -> Vec<Effect> {
     let Some(slot) = turning(state) else { return Vec::new() };
     let now = state.here().shown(slot);
+    let slot = state.offered(slot);
     let at = slot.iter().position(|pane| *pane == now).unwrap_or(0);
     let by = if on { 1 } else { slot.len() - 1 };
     state.turn_to(slot[(at + by) % slot.len()]);

@@ -82,9 +82,17 @@ pub(crate) fn list(state: &mut State) -> Vec<Effect> {
     popups::pick(state, &popups::Runs, at)
 }
 
+/// Places of the runs with which the shown one can be compared: all others, the finished ones first, and of these the run before,
+/// which is compared most often.
+pub(crate) fn others(state: &State) -> Vec<usize> {
+    let (all, now) = (all(state), shown(state).unwrap_or(0));
+    let mut places: Vec<usize> = (0..all.len()).filter(|place| *place != now).collect();
+    let done = |place: usize| all[place].job.outcome == Some(Outcome::Done);
+    places.sort_by_key(|place| (!done(*place), *place > now, std::cmp::Reverse(*place)));
+    places
+}
+
 /// Asks with which run the shown one is compared.
 pub(crate) fn compare(state: &mut State) -> Vec<Effect> {
-    let now = shown(state).unwrap_or(0);
-    // The run before is compared most often.
-    popups::pick(state, &popups::Compare, now.saturating_sub(1))
+    popups::pick(state, &popups::Compare, 0)
 }

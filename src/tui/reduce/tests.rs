@@ -299,9 +299,9 @@ fn files_that_are_in_the_way_are_asked_about_and_closing_the_question_writes_not
     let exists = || Exported::Exists(Box::new(export.clone()), vec!["/a/f.png".into()]);
     reduce(&mut state, Action::Exported(Ok(exists())));
     assert_eq!(state.popup_name(), Some("overwrite"));
-    assert_eq!(keys(&mut state, "enter"), [Effect::Export(Box::new(export.clone()), Existing::Replace)]);
+    assert_eq!(keys(&mut state, "j enter"), [Effect::Export(Box::new(export.clone()), Existing::Replace)]);
     reduce(&mut state, Action::Exported(Ok(exists())));
-    assert_eq!(keys(&mut state, "j enter"), [Effect::Export(Box::new(export.clone()), Existing::Keep)]);
+    assert_eq!(keys(&mut state, "enter"), [Effect::Export(Box::new(export.clone()), Existing::Keep)]);
     reduce(&mut state, Action::Exported(Ok(exists())));
     assert!(keys(&mut state, "esc").is_empty() && state.held.is_none());
 }

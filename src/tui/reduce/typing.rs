@@ -5,6 +5,7 @@ use crate::search;
 use crate::setup;
 use crate::state::{Popup, Prompt, Purpose, State, TextEntry, moved};
 use base::text::printable;
+use labs::setting::Kind;
 
 /// Longest text that is taken; a paste may be of any length.
 const MAX_TYPED: usize = 1000;
@@ -76,12 +77,23 @@ pub fn step(state: &mut State, by: i64) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Tells whoever follows the typing.
+/// Tells whoever follows the typing. What can never become the number of a setting is refused at once.
 fn follow(state: &mut State) -> Vec<Effect> {
     let Some(entry) = &state.view.entry else { return Vec::new() };
-    let Purpose::Ask(Prompt { follow: Some(follow), .. }) = &entry.purpose else { return Vec::new() };
     let text = entry.buffer.clone();
-    follow(state, &text)
+    match &entry.purpose {
+        Purpose::Ask(Prompt { follow: Some(follow), .. }) => follow(state, &text),
+        Purpose::Ask(_) => Vec::new(),
+        Purpose::Setting(key) => {
+            let numeric = setup::row(state, key).map(|row| row.kind).filter(Kind::numeric);
+            let unfinished = text.chars().all(|c| c.is_ascii_digit() || "+-.eE".contains(c));
+            let error = numeric.filter(|_| !unfinished).and_then(|kind| kind.parse(&text).err());
+            if let (Some(error), Some(entry)) = (error, &mut state.view.entry) {
+                entry.error = Some(error.to_string());
+            }
+            Vec::new()
+        }
+    }
 }
 
 /// Leaves the field and discards what was typed.

@@ -95,6 +95,8 @@ pub struct View {
     pub(crate) compared: (u64, u64),
     /// The row of the settings whose choices are picked in a popup.
     pub(crate) picked: Option<String>,
+    /// True if a box was ticked or unticked since those choices opened.
+    pub(crate) ticked: bool,
     /// Names of the commands that were chosen by name, the latest first.
     pub recent: Vec<&'static str>,
     /// Kind of start; the strip of the first start goes when it is dismissed.
@@ -233,6 +235,7 @@ impl State {
             theme: 0,
             compared: (0, 0),
             picked: None,
+            ticked: false,
             recent: Vec::new(),
             opening,
             all_bands: false,
@@ -337,6 +340,12 @@ impl State {
             place.tabs.insert(slot[0], place.focus);
         }
         place.focus = pane;
+    }
+
+    /// The panes of a slot of the shown screen that have something to show, and the one in sight.
+    pub(crate) fn offered(&self, slot: &[Pane]) -> Vec<Pane> {
+        let (screen, here) = (self.screen(), self.here().shown(slot));
+        slot.iter().copied().filter(|pane| *pane == here || screen.offers(self, *pane)).collect()
     }
 
     /// Puts a pane of the shown screen in sight; the focus moves only within its slot.

@@ -137,7 +137,7 @@ fn example(
     let mut applied = chunk.apply(fit.method, fit.fitted.as_ref(), bench.labels.target_classes, host)?;
     let h = applied.at(request.value, host)?;
     let seen = chunk.later(model, &h, bench.site, host)?;
-    let mut oracle = Vec::new();
+    let (mut oracle, mut absent) = (Vec::new(), Vec::new());
     if let Some(first) = bench.panels[0].oracles.first() {
         let (before, after) = (first.see(&chunk.oracle_h), first.see(&seen));
         let mut seen =
@@ -153,6 +153,9 @@ fn example(
                 after: a.row(0)[k],
             });
             oracle.push((id.to_owned(), shifts.collect()));
+            if bench.labels.of(role).0[row].is_none() {
+                absent.push(id.to_owned());
+            }
         }
     }
     let source = &bench.examples.examples[bench.stimuli.list[row].example];
@@ -172,6 +175,7 @@ fn example(
         parameter: fit.method.parameter().name.to_owned(),
         value: request.value,
         oracle,
+        absent,
         words,
         correct: usize::from(source.zc),
     }))

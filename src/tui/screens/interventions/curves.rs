@@ -18,7 +18,7 @@ use crate::widgets::chart::Chart;
 use base::numbers::{about, decimals, percent, plus_minus, probability, score, short};
 use base::text::{fit, last_part, printable, width};
 use engine::message::Outcome;
-use figure::layers::Count;
+use figure::layers::{Count, grouped};
 use labs::interventions::answer::oracle_name;
 use labs::interventions::banded::Banded;
 use labs::interventions::figures;
@@ -101,7 +101,10 @@ fn scores(state: &State, p: &ReliabilityFinding, room: usize) -> Vec<Span<'stati
 
 /// C is measured on all test examples, S and with it R on those that have the other property.
 fn count(p: &ReliabilityFinding) -> String {
-    format!("  n {}", Count::from((p.n_c, p.n_s)))
+    match p.n_c == p.n_s {
+        true => format!("  n {}", grouped(p.n_c)),
+        false => format!("  n {} (C), {} (S)", grouped(p.n_c), grouped(p.n_s)),
+    }
 }
 
 /// The numbers at the marker.

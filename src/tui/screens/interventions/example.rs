@@ -60,7 +60,11 @@ fn text(state: &State, v: &ExampleFinding, area: Rect) -> Vec<Line<'static>> {
     }
     let target = ran(state).map_or("", |spec| spec.task.target.as_str());
     for (property, shifts) in &v.oracle {
-        let sign = if property == target { "edit" } else { "keep" };
+        let sign = match property == target {
+            true => "edit",
+            false if v.absent.contains(property) => "absent:",
+            false => "keep",
+        };
         lines.extend(group(state, form, &format!("{sign} {}", property.replace('_', " ")), shifts, None));
     }
     lines.extend(group(state, form, "model", &v.words, Some(v.correct)));

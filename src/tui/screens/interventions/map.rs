@@ -45,6 +45,12 @@ fn map(state: &State) -> Option<Map<'_>> {
     Map::of(results(state), &view(state).model, &key(state)?, view(state).oracle)
 }
 
+/// True if the run drew a map, or the next one will.
+pub(crate) fn wanted(state: &State) -> bool {
+    let found = results(state);
+    !found.map.is_empty() || !found.unmapped.is_empty() || view(state).spec.map.is_some()
+}
+
 /// The figure of a pane's score; none for other panes, or before the first cell.
 pub(crate) fn figure(state: &State, pane: Pane) -> Option<Figure> {
     let score = MAPS.iter().zip(Score::ALL).find(|(map, _)| **map == pane).map(|(_, score)| score)?;

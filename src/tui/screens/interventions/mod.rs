@@ -292,6 +292,10 @@ impl Screen for Interventions {
         SLOTS
     }
 
+    fn offers(&self, state: &State, pane: Pane) -> bool {
+        !MAPS.contains(&pane) || map::wanted(state)
+    }
+
     fn first(&self) -> Pane {
         METHODS
     }
@@ -491,10 +495,4 @@ fn drag_marker(state: &mut State, pane: Pane, area: Rect, x: u16) -> Vec<Effect>
     let stop = value.and_then(|value| nearest_stop(state, value));
     let row = frame_setup::row(state, setup::STRENGTH).zip(stop);
     row.map_or(Vec::new(), |(row, stop)| frame_setup::set(state, &row, Value::Number(stop)))
-}
-
-/// Opens the picker of methods; also what `space` does on the row of the method.
-fn open_picker(state: &mut State) {
-    let at = view(state).catalog.methods.iter().position(|m| m.id == view(state).method);
-    popups::pick(state, &picker::METHODS, at.unwrap_or(0));
 }

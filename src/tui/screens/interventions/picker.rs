@@ -2,9 +2,9 @@
 
 use ratatui::text::{Line, Span};
 
-use super::{ask_point, open_picker, own, ran, settle, view, view_mut};
+use super::{ask_point, own, ran, settle, view, view_mut};
 use crate::action::Effect;
-use crate::popups::{Picker, Presets, mark};
+use crate::popups::{self, Picker, Presets, mark};
 use crate::state::State;
 use crate::theme::Role;
 use base::text::{pad, printable};
@@ -34,10 +34,10 @@ fn adopt(state: &mut State, spec: Spec) {
 /// The picker of methods.
 pub(crate) struct Methods;
 
-/// Opens the picker.
+/// Opens the picker; also what `space` does on the row of the method.
 pub(crate) fn open(state: &mut State) -> Vec<Effect> {
-    open_picker(state);
-    Vec::new()
+    let at = view(state).catalog.methods.iter().position(|m| m.id == view(state).method);
+    popups::pick(state, &METHODS, at.unwrap_or(0))
 }
 
 /// Toggles whether a method runs. Methods keep the order of the catalog.

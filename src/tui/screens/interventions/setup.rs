@@ -1,7 +1,7 @@
 //! The setup of the lab: its settings, and what the user looks at among them (method, strength, oracle).
 
 use super::measured::{marker, marker_stops, method, method_key, results, run_models, run_oracles};
-use super::{ask_point, open_picker, own, ran, settle, view, view_mut};
+use super::{ask_point, own, picker, ran, settle, view, view_mut};
 use crate::action::Effect;
 use crate::setup::{Row, Setup, known};
 use crate::state::State;
@@ -179,7 +179,7 @@ impl Setup for InterventionsSetup {
 
     fn open(&self, state: &mut State, key: &str) -> bool {
         if key == METHOD {
-            open_picker(state);
+            picker::open(state);
         }
         key == METHOD
     }

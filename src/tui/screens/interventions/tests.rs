@@ -277,7 +277,7 @@ fn a_replay_moves_the_marker_and_changes_nothing_of_the_experiment() {
 fn the_picker_marks_what_runs_and_draws_what_is_taken() {
     use crate::popups::Picker as _;
     let mut state = started();
-    open_picker(&mut state);
+    picker::open(&mut state);
     let lines =
         |state: &State| -> Vec<String> { picker::METHODS.lines(state, 0).iter().map(ToString::to_string).collect() };
     let all = lines(&state);

@@ -1,6 +1,6 @@
 //! The setup of the lab: its settings. Those that a comparison can take on without being made again are asked at once.
 
-use super::{DEPARTED, TOO_LATE, ask, departs, has_shown, own, ran, results, view, view_mut};
+use super::{DEPARTED, TOO_LATE, ask, departs, has_shown, own, ran, results, terms, view, view_mut};
 use crate::action::Effect;
 use crate::setup::{Row, Setup, known};
 use crate::state::State;
@@ -121,6 +121,11 @@ impl Setup for PowerSetup {
         let view = view(state);
         let plan = view.spec.plan.clone().filter(|_| !departs(view));
         Spec { plan, ..view.spec.clone() }.into()
+    }
+
+    /// Other terms of the test are answered from the findings of the run.
+    fn answered(&self, state: &State, ran: &labs::Spec) -> bool {
+        own(ran).is_some_and(|ran| labs::Spec::from(terms(state).of(ran)) == self.spec(state))
     }
 
     fn take(&self, state: &mut State, spec: &labs::Spec) {
