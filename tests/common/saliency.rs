@@ -3,8 +3,8 @@
 use probity::engine::message::{Answer, Command, Event, Outcome, Question};
 use probity::lab::FindingKind as _;
 use probity::lab::saliency::finding::{
-    ALL, AccuracyFinding, AttentionFinding, DataFinding, DifferenceFinding, DimensionNote, Guess,
-    InterpretabilityFinding, Kind, ModelNote, OWN, PredictionFinding, RatioFinding, SaliencyFinding, Sample,
+    ALL, AccuracyFinding, Answers, AttentionFinding, CorrectnessFinding, DataFinding, DifferenceFinding, DimensionNote,
+    Guess, InterpretabilityFinding, Kind, ModelNote, OWN, PredictionFinding, RatioFinding, SaliencyFinding, Sample,
     SentenceFinding, Subword,
 };
 use probity::lab::saliency::question::Question as Asked;
@@ -279,6 +279,17 @@ fn tables(model: usize) -> Vec<Finding> {
         list.push(finding(name, 112, Kind::Accuracy(accuracy)));
     }
     for (method, key) in METHODS.iter().enumerate() {
+        for (at, answers) in [Answers::Right, Answers::Wrong, Answers::Changed].into_iter().enumerate() {
+            let is = |other| answers == other;
+            let numbers = InterpretabilityFinding {
+                token_f1: Some(estimate(0.5 - 0.04 * at as f64)).filter(|_| !is(Answers::Changed)),
+                f1_above: Some(estimate(0.21 - 0.04 * at as f64)).filter(|_| !is(Answers::Changed)),
+                ..judged(ALL, ALL, model, method)
+            };
+            let [f1_gap, map_gap] = [0.04, -0.01].map(|gap| Some(estimate(gap)).filter(|_| is(Answers::Right)));
+            let found = CorrectnessFinding { answers, f1_gap, map_gap, numbers };
+            list.push(finding(name, [61, 51, 23][at], Kind::Correctness(Box::new(found))));
+        }
         for (dimension, kind) in [("grammar", ALL), ("knowledge", ALL), ("grammar", "dispens")] {
             list.push(finding(name, 112, Kind::Interpretability(Box::new(judged(dimension, kind, model, method)))));
         }

@@ -53,7 +53,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     };
     // The name of a model keeps its own spelling at the head of a sentence.
     let begins = |i: &Tagged<InterpretabilityFinding>| if several { who(i) } else { capital(&who(i)) };
-    let says = [agrees(&all, &begins, &who), holds(&all, &who)];
+    let says = [agrees(&all, &begins, &who), holds(&all, &who), differs(results)];
     let originals = all.first().map_or(0, |i| i.value.originals);
     let mut doubts = Vec::new();
     doubts.extend(few(originals, ENOUGH, "originals", ".916 with 10").filter(|_| originals > 0));
@@ -123,6 +123,21 @@ fn wrong(results: &Results) -> Option<String> {
         last_part(&worst.model),
         100.0 * worst.value.top1.mean,
         grouped(worst.n)
+    ))
+}
+
+/// The method whose agreement with people depends most on whether the answer is right; none where no interval excludes 0.
+fn differs(results: &Results) -> Option<String> {
+    let all = super::summary::right_less_wrong(results);
+    let found = all.iter().filter(|(_, gap)| gap.lo > 0.0 || gap.hi < 0.0);
+    let (most, gap) = found.max_by(|a, b| a.1.mean.abs().total_cmp(&b.1.mean.abs()))?;
+    let of = if all.len() > 1 { format!(" (largest of {})", all.len()) } else { String::new() };
+    Some(format!(
+        "{} agrees {} with people where {} answers right than where it answers wrong: token-F1 above chance, right - wrong {}{of}.",
+        capital(&title(&most.value.numbers.method)),
+        if gap.mean > 0.0 { "better" } else { "worse" },
+        last_part(&most.model),
+        interval(*gap)
     ))
 }
 

@@ -1,6 +1,6 @@
 //! Figures of the lab: the heatmap of an original and its perturbed partner, agreement against the rationale ratio, accuracy.
 
-use super::finding::{ALL, RatioFinding, SaliencyFinding, SentenceFinding};
+use super::finding::{ALL, Answers, CorrectnessFinding, RatioFinding, SaliencyFinding, SentenceFinding};
 use super::heatmap::{self, Choice, Side};
 use super::methods::named;
 use super::results::{Own, Results};
@@ -21,6 +21,10 @@ pub const ENTRIES: &[FigureEntry] = &[
     ),
     FigureEntry::headline("f1-ratio", "Token-F1 against the length of the rationale (Shen et al., Figure 1)."),
     FigureEntry::headline("map-ratio", "MAP against the length of the rationale."),
+    FigureEntry::further(
+        "right-wrong",
+        "Token-F1 above chance by method, where the model answers right and where it answers wrong.",
+    ),
     FigureEntry::further("own", "Token scores of a typed sentence."),
 ];
 
@@ -36,6 +40,7 @@ pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
         against_ratio(results, engine, Agreement::TokenF1, None),
         against_ratio(results, engine, Agreement::Map, None),
         accuracy(results, engine),
+        right_wrong(results, engine),
     ]
     .into_iter()
     .flatten()
@@ -84,6 +89,7 @@ pub fn pick(
         "f1-ratio" => against_ratio(results, engine, Agreement::TokenF1, Some((details.model, method))),
         "map-ratio" => against_ratio(results, engine, Agreement::Map, Some((details.model, method))),
         "accuracy" => accuracy(results, engine),
+        "right-wrong" => right_wrong(results, engine),
         _ => return Err(unknown("figure", name, &ENTRIES.iter().map(|e| e.name).collect::<Vec<_>>())),
     };
     figure.ok_or_else(|| "the session has nothing of that to draw".into())
@@ -304,6 +310,48 @@ pub fn accuracy(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure
             title: "Right predictions (Top-1) by dimension".into(),
             x: Axis::of("dimension", dimensions.iter().map(|d| printable_label(d))),
             y: Axis::linear("share of right predictions").from_to(0.0, 1.0),
+            layers,
+            provenance: provenance(first, engine),
+        }
+        .with_counts(),
+    )
+}
+
+/// Token-F1 above chance over all dimensions by method, of inputs that are answered right and of those that are answered wrong.
+fn right_wrong(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
+    let whole = |c: &&Tagged<CorrectnessFinding>| {
+        let v = &c.value.numbers;
+        v.dimension == ALL && v.method != super::methods::RANDOM
+    };
+    let all: Vec<_> = results.by_answers().into_iter().filter(whole).collect();
+    let first = *all.first()?;
+    let mut methods = results.methods();
+    methods.retain(|m| all.iter().any(|c| c.value.numbers.method == *m));
+    let mut layers = Vec::new();
+    for model in results.models() {
+        for answers in [Answers::Right, Answers::Wrong] {
+            let bar = |(at, method): (usize, &&str)| {
+                let is = |c: &&&Tagged<CorrectnessFinding>| {
+                    c.model == model && c.value.numbers.method == **method && c.value.answers == answers
+                };
+                let c = all.iter().find(is)?;
+                let (v, y) = (&c.value.numbers, c.value.numbers.f1_above?);
+                Some(Bar { band: Some((y.lo, y.hi)), n: counted(c.n, v.originals), ..Bar::of(at, y.mean) })
+            };
+            let bars: Vec<Bar> = methods.iter().enumerate().filter_map(bar).collect();
+            if !bars.is_empty() {
+                let label = printable_label(&format!("{} {}", last_part(model), answers.name()));
+                layers.push(Layer::Bars(Bars { label, role: Role::nth(layers.len()), bars }));
+            }
+        }
+    }
+    layers.extend(covering(first));
+    Some(
+        Figure {
+            name: "right-wrong".into(),
+            title: "Agreement with people where the model answers right and wrong".into(),
+            x: Axis::of("method", methods.iter().map(|m| printable_label(short(m)))),
+            y: Axis::linear("token-F1 above chance"),
             layers,
             provenance: provenance(first, engine),
         }

@@ -30,6 +30,9 @@ pub enum Kind {
     /// Agreement with people and with the perturbed form.
     #[interval]
     Interpretability(Box<InterpretabilityFinding>),
+    /// The same numbers by whether the model's answers are right.
+    #[interval]
+    Correctness(Box<CorrectnessFinding>),
     /// Agreement among inputs of like rationale ratio.
     #[interval]
     Ratio(RatioFinding),
@@ -328,6 +331,46 @@ pub struct InterpretabilityFinding {
     pub originals: usize,
     /// Rows of integrated gradients that miss the tolerance.
     pub incomplete: usize,
+}
+
+/// Answers of a model to the inputs of a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answers {
+    /// All are right.
+    Right,
+    /// All are wrong.
+    Wrong,
+    /// One answer of a pair is right and the other is wrong.
+    Changed,
+}
+
+impl Answers {
+    pub(crate) const ALL: [Self; 3] = [Answers::Right, Answers::Wrong, Answers::Changed];
+
+    /// The name in findings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Answers::Right => "right",
+            Answers::Wrong => "wrong",
+            Answers::Changed => "changed",
+        }
+    }
+}
+
+/// The numbers of `interpretability` by whether the model's first answers are right. `n` is the number of inputs, of `changed` the
+/// number of pairs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
+pub struct CorrectnessFinding {
+    /// `right` or `wrong`: inputs that are answered so, and pairs in which both are. `changed`: pairs in which one of the two is right.
+    #[id]
+    pub answers: Answers,
+    /// In `right`: token-F1 above chance minus that of the inputs that are answered wrong, by Student's t over originals.
+    pub f1_gap: Option<Estimate>,
+    /// In `right`: MAP above chance minus that of the pairs that are answered wrong.
+    pub map_gap: Option<Estimate>,
+    #[serde(flatten)]
+    pub numbers: InterpretabilityFinding,
 }
 
 /// Agreement among inputs of like rationale ratio. `n` is the number of inputs.

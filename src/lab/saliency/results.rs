@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::finding::{
-    AccuracyFinding, AttentionFinding, DataFinding, DifferenceFinding, InterpretabilityFinding, Kind,
-    PredictionFinding, RatioFinding, SaliencyFinding, SentenceFinding,
+    ALL, AccuracyFinding, AttentionFinding, CorrectnessFinding, DataFinding, DifferenceFinding,
+    InterpretabilityFinding, Kind, PredictionFinding, RatioFinding, SaliencyFinding, SentenceFinding,
 };
 use lab::Head;
 use lab::results::{Tagged, put};
@@ -24,6 +24,9 @@ pub struct Results {
     pub accuracy: Vec<Tagged<AccuracyFinding>>,
     /// Agreement by model, method, dimension and perturbation.
     pub interpretability: Vec<Tagged<InterpretabilityFinding>>,
+    /// The same by whether the answers are right.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub correctness: Vec<Tagged<CorrectnessFinding>>,
     /// Agreement against the rationale ratio.
     pub ratios: Vec<Tagged<RatioFinding>>,
     /// Comparisons of models and methods.
@@ -59,6 +62,7 @@ impl Results {
             Kind::Saliency(x) => self.rows.push(Tagged::new(finding, x)),
             Kind::Accuracy(x) => put(&mut self.accuracy, finding, x),
             Kind::Interpretability(x) => put(&mut self.interpretability, finding, x.as_ref()),
+            Kind::Correctness(x) => put(&mut self.correctness, finding, x.as_ref()),
             Kind::Ratio(x) => put(&mut self.ratios, finding, x),
             Kind::Difference(x) => put(&mut self.differences, finding, x),
             Kind::Attention(x) => self.attention = Some(Tagged::new(finding, x)),
@@ -102,6 +106,16 @@ impl Results {
         let is =
             |r: &&Tagged<SaliencyFinding>| r.value.sentence == sentence && r.value.method == method && r.model == model;
         self.rows.iter().find(is)
+    }
+
+    /// Agreement by whether the answers are right, all kinds of perturbation together, in the order of tables.
+    pub fn by_answers(&self) -> Vec<&Tagged<CorrectnessFinding>> {
+        let mut all: Vec<_> = self.correctness.iter().filter(|c| c.value.numbers.perturbation == ALL).collect();
+        all.sort_by_key(|c| {
+            let v = &c.value.numbers;
+            (self.place(&c.model, &v.method, &v.dimension), c.value.answers)
+        });
+        all
     }
 
     /// Names of the models, in the order of the run.

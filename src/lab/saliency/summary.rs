@@ -1,6 +1,6 @@
 //! Results of a run, in plain words.
 
-use super::finding::{ALL, DifferenceFinding, InterpretabilityFinding};
+use super::finding::{ALL, Answers, CorrectnessFinding, DifferenceFinding, InterpretabilityFinding};
 use super::methods::{RANDOM, named};
 use super::results::Results;
 use base::numbers::{percent, probability, score};
@@ -44,6 +44,7 @@ pub fn lines(results: &Results) -> Vec<String> {
     }
     accuracy(results, &mut out);
     interpretability(results, &mut out);
+    correctness(results, &mut out);
     out.extend(verdicts(results));
     differences(results, &mut out);
     out
@@ -106,6 +107,46 @@ fn interpretability(results: &Results, out: &mut Vec<String>) {
     all.sort_by_key(|i| results.place(&i.model, &i.value.method, &i.value.dimension));
     let title = "agreement with people and with perturbed forms";
     section(out, title, &columns, all.into_iter().map(row).collect());
+}
+
+fn correctness(results: &Results, out: &mut Vec<String>) {
+    let row = |c: &Tagged<CorrectnessFinding>| {
+        let v = &c.value.numbers;
+        vec![
+            printable_label(&c.model),
+            short(&v.method).to_owned(),
+            printable_label(&v.dimension),
+            c.value.answers.name().to_owned(),
+            shown(v.token_f1),
+            mean(v.random_f1),
+            shown(v.map),
+            mean(v.random_map),
+            mean(v.pcc_all),
+            grouped(c.n),
+        ]
+    };
+    let columns = ["model", "method", "dimension", "answers", "F1", "chance", "MAP", "chance", "PCC all", "n"];
+    let rows = results.by_answers().into_iter().map(row).collect();
+    section(out, "agreement by whether the answers are right", &columns, rows);
+    out.extend(right_less_wrong(results).into_iter().map(|(c, gap)| {
+        let name = format!("{} by {}", printable_label(&c.model), short(&c.value.numbers.method));
+        let interval = format!("{:+.3} [{:+.3}, {:+.3}]", gap.mean, gap.lo, gap.hi);
+        let verdict = match gap {
+            e if e.lo > 0.0 => "agrees better with people where the answer is right",
+            e if e.hi < 0.0 => "agrees worse with people where the answer is right",
+            _ => "shows no difference in agreement with people between right and wrong answers",
+        };
+        format!("{name} {verdict}: F1 above chance, right - wrong: {interval}")
+    }));
+}
+
+/// The difference of token-F1 above chance between right and wrong answers, of each method over all dimensions.
+pub(crate) fn right_less_wrong(results: &Results) -> Vec<(&Tagged<CorrectnessFinding>, Estimate)> {
+    let whole = |c: &&Tagged<CorrectnessFinding>| {
+        let v = &c.value.numbers;
+        c.value.answers == Answers::Right && v.dimension == ALL && v.method != RANDOM
+    };
+    results.by_answers().into_iter().filter(whole).filter_map(|c| Some((c, c.value.f1_gap?))).collect()
 }
 
 /// Sentences about each method over all dimensions.

@@ -1,6 +1,6 @@
 //! A run's findings as the tables of the paper, the published rows below its own.
 
-use super::finding::{ALL, Sample};
+use super::finding::{ALL, CorrectnessFinding, InterpretabilityFinding, Sample};
 use super::metrics::tables::{
     Accuracy, Interpretability, accuracy, accuracy_by_perturbation, by_perturbation, interpretability,
 };
@@ -8,29 +8,14 @@ use super::published;
 use super::results::Results;
 use super::spec::dimension_name;
 use corpus::rationales::Dimension;
+use lab::Tagged;
 use lab::table::Table;
 
-/// The tables that have a number: `accuracy`, `interpretability`, `accuracy-perturbations`, `perturbations`.
+/// The tables that have a number: `accuracy`, `interpretability`, `accuracy-perturbations`, `perturbations`, `right-wrong`.
 pub fn all(results: &Results) -> Vec<Table> {
     let (whole, by_kind): (Vec<Accuracy>, Vec<Accuracy>) =
         accuracies(results).into_iter().partition(|a| a.perturbation == ALL);
-    let rows = results.interpretability.iter().map(|t| {
-        let v = &t.value;
-        let measures = [
-            ("F1", v.token_f1, t.n),
-            ("MAP", v.map, v.pairs),
-            ("PCC", v.pcc, v.pcc_kept),
-            ("MAP*", v.map_star, v.pcc_total),
-            ("F1Δ", v.f1_delta, v.pairs),
-        ];
-        Interpretability {
-            model: t.model.clone(),
-            method: v.method.clone(),
-            dimension: v.dimension.clone(),
-            perturbation: v.perturbation.clone(),
-            measures: measures.into_iter().map(|(name, value, n)| (name.to_owned(), value, n)).collect(),
-        }
-    });
+    let rows = results.interpretability.iter().map(|t| row(&t.model, t.n, &t.value));
     let (mut all, mut kinds): (Vec<_>, Vec<_>) = rows.partition(|r| r.perturbation == ALL);
     all.sort_by_key(|r| place(&r.dimension));
     kinds.sort_by_key(|r| place(&r.dimension));
@@ -44,7 +29,49 @@ pub fn all(results: &Results) -> Vec<Table> {
         table.caption.push_str(&format!(" (published: Shen et al. 2022, {source})"));
         table
     });
-    cited.filter(|t| !t.entries.is_empty()).collect()
+    cited.chain([right_wrong(results)]).filter(|t| !t.entries.is_empty()).collect()
+}
+
+fn row(model: &str, n: usize, v: &InterpretabilityFinding) -> Interpretability {
+    let measures = [
+        ("F1", v.token_f1, n),
+        ("MAP", v.map, v.pairs),
+        ("PCC", v.pcc, v.pcc_kept),
+        ("MAP*", v.map_star, v.pcc_total),
+        ("F1Δ", v.f1_delta, v.pairs),
+    ];
+    Interpretability {
+        model: model.to_owned(),
+        method: v.method.clone(),
+        dimension: v.dimension.clone(),
+        perturbation: v.perturbation.clone(),
+        measures: measures.into_iter().map(|(name, value, n)| (name.to_owned(), value, n)).collect(),
+    }
+}
+
+/// Interpretability by whether the answers are right, each beside chance.
+fn right_wrong(results: &Results) -> Table {
+    let of = |t: &Tagged<CorrectnessFinding>| {
+        let (v, answers) = (&t.value.numbers, t.value.answers.name());
+        let more = [
+            ("F1 by chance", v.random_f1, t.n),
+            ("MAP by chance", v.random_map, v.pairs),
+            ("sufficiency", v.sufficiency, t.n),
+            ("comprehensiveness", v.comprehensiveness, t.n),
+            ("F1 above chance, right - wrong", t.value.f1_gap, v.originals),
+            ("MAP above chance, right - wrong", t.value.map_gap, v.originals),
+        ];
+        let mut row = row(&t.model, t.n, v);
+        row.method = format!("{}, {answers}", v.method);
+        let more = more.into_iter().filter(|(_, value, _)| value.is_some());
+        row.measures.extend(more.map(|(name, value, n)| (name.to_owned(), value, n)));
+        row
+    };
+    let mut rows: Vec<_> = results.by_answers().into_iter().map(of).collect();
+    rows.sort_by_key(|r| place(&r.dimension));
+    let caption =
+        "Interpretability by whether the model's answers are right; changed: right in one input of a pair".into();
+    Table { name: "right-wrong".into(), caption, ..interpretability(&rows) }
 }
 
 /// The run's rows, and the published ones below them; none where the run has none.

@@ -2,17 +2,23 @@
 //! between methods and models. Means are over inputs; originals are the units of intervals and tests, each with its
 //! partners.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::bench::Bench;
 use super::rows::{Gathered, Kept};
 use crate::Host;
-use crate::finding::{ALL, AccuracyFinding, DifferenceFinding, InterpretabilityFinding, Kind, RatioFinding, Sample};
+use crate::finding::{
+    ALL, AccuracyFinding, Answers, CorrectnessFinding, DifferenceFinding, InterpretabilityFinding, Kind, RatioFinding,
+    Sample,
+};
 use crate::methods::RANDOM;
 use crate::metrics::faithful::Faithfulness;
-use crate::metrics::judge::{Judged, Partner, Rules, judge};
+use crate::metrics::judge::{Judged, Partner, Rules, Single, judge};
 use crate::metrics::ratio::against_ratio;
-use crate::metrics::summary::{Cell, cell, change_by_original, change_of_each, share_by_original};
+use crate::metrics::summary::{
+    Cell, Keeps, cell, cell_where, change_by_original, change_of_each, contrast, share_by_original,
+};
 use crate::metrics::versus::{Metric, versus};
 use lab::fault::{Fault, problem};
 use stats::Estimate;
@@ -31,8 +37,16 @@ fn rules(bench: &Bench, dimension: &str) -> Rules {
 struct Family {
     dimension: String,
     judged: Judged,
-    /// By kind of perturbation, empty for the original: erasure and completeness of each row.
-    rows: Vec<(String, Option<Faithfulness>, Option<bool>)>,
+    /// Erasure and completeness of each row, in the order of [`Self::inputs`].
+    rows: Vec<(Option<Faithfulness>, Option<bool>)>,
+}
+
+impl Family {
+    /// The original and its partners, each with its kind of perturbation (empty for the original).
+    fn inputs(&self) -> impl Iterator<Item = (&Single, &str)> {
+        let partners = self.judged.pairs.iter().map(|p| (&p.single, p.perturbation.as_str()));
+        std::iter::once((&self.judged.original, "")).chain(partners)
+    }
 }
 
 /// Every original of a method whose row is there, with those of its partners.
@@ -41,14 +55,14 @@ fn families(bench: &Bench, rows: &[Option<Kept>]) -> Result<Vec<Family>, Fault> 
     for range in &bench.families {
         let Some(original) = rows[range.start].as_ref() else { continue };
         let dimension = &bench.sentences[range.start].dimension;
-        let mut all = vec![(String::new(), original.erasure, original.complete)];
+        let mut all = vec![(original.erasure, original.complete)];
         let (mut partners, mut missing) = (Vec::new(), Vec::new());
         let others = range.start + 1..range.end;
         for (sentence, row) in bench.sentences[others.clone()].iter().zip(&rows[others]) {
             let kind = sentence.perturbation.clone().unwrap_or_default();
             match row {
                 Some(kept) => {
-                    all.push((kind.clone(), kept.erasure, kept.complete));
+                    all.push((kept.erasure, kept.complete));
                     partners.push(Partner {
                         scored: kept.scored.clone(),
                         perturbation: kind,
@@ -184,6 +198,8 @@ fn tell_method(
     let method = member.methods[m].id();
     let alpha = rules(bench, "").alpha;
     let all = families(bench, &gathered.rows[m])?;
+    let answers = bench.sentences.iter().zip(&gathered.right);
+    let right = answers.filter_map(|(s, right)| Some((s.sentence.as_str(), right.as_ref()?.0))).collect();
     for dimension in bench.dimensions.iter().map(String::as_str).chain([ALL]) {
         let mine: Vec<&Family> = all.iter().filter(|f| dimension == ALL || f.dimension == dimension).collect();
         if mine.is_empty() {
@@ -195,8 +211,12 @@ fn tell_method(
             if kind.is_some() && cell.pairs == 0 {
                 continue;
             }
-            let (found, n) = interpretability(&mine, (dimension, kind.as_deref(), method), cell, level);
+            let place = (dimension, kind.as_deref(), method);
+            let (found, n) = interpretability(&mine, place, &|_, _| true, cell, level);
             host.find(member.label.finding(n, is_final, host.elapsed(), Kind::Interpretability(Box::new(found))))?;
+            for (found, n) in by_answers(&mine, place, &right, (alpha, level)) {
+                host.find(member.label.finding(n, is_final, host.elapsed(), Kind::Correctness(Box::new(found))))?;
+            }
         }
         for bin in against_ratio(&judged, BINS, alpha, level) {
             let Some(ratio) = bin.ratio.map(|r| r.mean) else { continue };
@@ -218,24 +238,63 @@ fn tell_method(
     Ok(())
 }
 
-/// A cell as a finding, with the number of its inputs.
+/// Dimension, kind of perturbation (none for all) and method of a cell.
+type Place<'a> = (&'a str, Option<&'a str>, &'a str);
+
+/// The parts of a cell by whether the answers to its inputs are right (by sentence), each with its number of inputs or pairs.
+fn by_answers(
+    families: &[&Family],
+    place: Place<'_>,
+    right: &HashMap<&str, bool>,
+    (alpha, level): (f64, f64),
+) -> Vec<(CorrectnessFinding, usize)> {
+    let judged: Vec<&Judged> = families.iter().map(|f| &f.judged).collect();
+    let is = |answers: Answers| {
+        move |a: &Single, b: &Single| {
+            let both = right.get(a.id.as_str()).zip(right.get(b.id.as_str()));
+            both.is_some_and(|(a, b)| match answers {
+                Answers::Right => *a && *b,
+                Answers::Wrong => !*a && !*b,
+                Answers::Changed => a != b,
+            })
+        }
+    };
+    let part = |answers: Answers| {
+        let keeps = is(answers);
+        let cell = cell_where(&judged, place.1, &keeps, (alpha, level));
+        let pairs = cell.pairs;
+        let (numbers, inputs) = interpretability(families, place, &keeps, cell, level);
+        let gaps = match answers {
+            Answers::Right => contrast(&judged, place.1, [&keeps, &is(Answers::Wrong)], level),
+            Answers::Wrong | Answers::Changed => [None, None],
+        };
+        let [f1_gap, map_gap] = gaps;
+        let n = if answers == Answers::Changed { pairs } else { inputs };
+        (CorrectnessFinding { answers, f1_gap, map_gap, numbers }, n)
+    };
+    Answers::ALL.map(part).into_iter().filter(|(_, n)| *n > 0).collect()
+}
+
+/// The kept part of a cell as a finding, with the number of its inputs.
 fn interpretability(
     families: &[&Family],
-    (dimension, kind, method): (&str, Option<&str>, &str),
+    (dimension, kind, method): Place<'_>,
+    keeps: Keeps<'_>,
     cell: Cell,
     level: f64,
 ) -> (InterpretabilityFinding, usize) {
-    let belongs = |row: &(String, Option<Faithfulness>, Option<bool>)| kind.is_none_or(|kind| row.0 == kind);
+    let rows = |f: &Family| -> Vec<(Option<Faithfulness>, Option<bool>)> {
+        let belongs = |(input, of): (&Single, &str)| kind.is_none_or(|kind| of == kind) && keeps(input, input);
+        f.inputs().zip(&f.rows).filter(|(input, _)| belongs(*input)).map(|(_, row)| *row).collect()
+    };
+    let rows: Vec<_> = families.iter().map(|f| rows(f)).collect();
     let erased = |of: fn(&Faithfulness) -> f64| {
-        let each: Vec<Vec<f64>> = families
-            .iter()
-            .map(|f| f.rows.iter().filter(|r| belongs(r)).filter_map(|r| r.1.as_ref().map(of)).collect())
-            .collect();
+        let each: Vec<Vec<f64>> =
+            rows.iter().map(|rows| rows.iter().filter_map(|r| r.0.as_ref().map(of)).collect()).collect();
         change_of_each(&each, level)
     };
-    let inputs = families.iter().flat_map(|f| &f.rows).filter(|r| belongs(r));
-    let incomplete = inputs.clone().filter(|r| r.2 == Some(false)).count();
-    let n = inputs.count();
+    let incomplete = rows.iter().flatten().filter(|r| r.1 == Some(false)).count();
+    let n = rows.iter().map(Vec::len).sum();
     let found = InterpretabilityFinding {
         dimension: dimension.to_owned(),
         perturbation: kind.unwrap_or(ALL).to_owned(),

@@ -1,147 +1,20 @@
 //! The procedure on a small built-in model, with a host that records its calls.
 
-use std::sync::{Arc, Weak};
+mod desk;
 
-use super::super::finding::{ALL, OWN, Sample};
+use self::desk::Desk;
+use super::super::finding::{ALL, Answers, OWN, Sample};
 use super::super::question::{AttentionQuestion, Question as Asked, SentenceQuestion};
 use super::super::results::Results as Found;
 use super::*;
 use crate::Waiting;
 use crate::data::draw;
 use crate::spec::Erasure;
-use base::{Cancelled, Problem, Pulse};
 use corpus::make::{Layout, lines};
 use corpus::sets::BuiltIn;
 use lab::Body;
-use lab::Host as _;
-use lab::demand::Slice;
-use lab::host::NoticeLevel;
 use lab::spec::LabSpec;
-use lab::store::{NoStore, Store};
-
-use model::{Device, Dtype, Model};
-
-/// Records its calls.
-struct Desk {
-    found: Vec<Finding>,
-    notices: Vec<Problem>,
-    dtype: Dtype,
-    beats: usize,
-    cancel_after: usize,
-    waiting: Option<Waiting>,
-    replies: Vec<Vec<Finding>>,
-    progress: Vec<(usize, usize)>,
-    asked: bool,
-    lent: Vec<Weak<Model>>,
-    /// Models that the run held at once.
-    most_models: usize,
-}
-
-impl Desk {
-    fn new() -> Self {
-        Self {
-            found: Vec::new(),
-            notices: Vec::new(),
-            dtype: Dtype::F32,
-            beats: 0,
-            cancel_after: usize::MAX,
-            waiting: None,
-            replies: Vec::new(),
-            progress: Vec::new(),
-            asked: true,
-            lent: Vec::new(),
-            most_models: 0,
-        }
-    }
-
-    fn results(&self) -> Found {
-        let mut results = Found::default();
-        for finding in &self.found {
-            if let Body::Lab(kind) = &finding.body {
-                results.take(finding.head(), kind);
-            }
-        }
-        results
-    }
-}
-
-impl Pulse for Desk {
-    fn beat(&mut self, _: usize, _: usize) -> Result<(), Cancelled> {
-        self.poll()
-    }
-}
-
-impl lab::Host for Desk {
-    fn poll(&mut self) -> Result<(), Cancelled> {
-        self.beats += 1;
-        if self.beats > self.cancel_after { Err(Cancelled) } else { Ok(()) }
-    }
-
-    fn stage(&mut self, _: String, _: &'static str, _: f64) {
-        self.progress.push((0, 0));
-    }
-
-    fn plan(&mut self, _: f64) {}
-
-    fn progress(&mut self, done: usize, total: usize) {
-        self.progress.push((done, total));
-    }
-
-    fn elapsed(&self) -> f64 {
-        0.0
-    }
-
-    fn model(&mut self, name: &str) -> Result<Arc<Model>, Fault> {
-        let kept = (Device::Cpu, self.dtype);
-        let model = Arc::new(Model::load_with(&name.parse()?, kept, &mut |_| Ok(()))?);
-        self.lent.push(Arc::downgrade(&model));
-        let held = self.lent.iter().filter(|m| m.strong_count() > 0).count();
-        self.most_models = self.most_models.max(held);
-        Ok(model)
-    }
-
-    fn asked(&self) -> bool {
-        self.asked
-    }
-
-    fn store(&self) -> Arc<dyn Store> {
-        Arc::new(NoStore)
-    }
-
-    fn memory_limit(&self) -> Option<u64> {
-        None
-    }
-
-    fn notice(&mut self, _: NoticeLevel, problem: Problem) -> Result<(), Cancelled> {
-        self.notices.push(problem);
-        Ok(())
-    }
-
-    fn foretell(&mut self, forecast: Forecast) -> Result<(), Cancelled> {
-        assert!(forecast.bytes > 0 && forecast.seconds > 0.0);
-        Ok(())
-    }
-
-    fn rate(&mut self, _: &str, slice: Slice<'_>) -> Result<f64, Fault> {
-        Ok(1e-3 / slice()?)
-    }
-}
-
-impl lab::Channel<Kind, Question> for Desk {
-    fn find(&mut self, finding: Finding) -> Result<(), Cancelled> {
-        self.found.push(finding);
-        Ok(())
-    }
-
-    fn waiting(&mut self) -> Option<Waiting> {
-        self.waiting.take()
-    }
-
-    fn reply(&mut self, _: u64, findings: Vec<Finding>, _: bool) -> Result<(), Cancelled> {
-        self.replies.push(findings);
-        Ok(())
-    }
-}
+use model::Dtype;
 
 fn spec(models: &[&str], methods: &[&str], inputs: usize) -> Spec {
     let mut spec = Spec::shipped();
@@ -263,6 +136,7 @@ fn a_run_tells_every_sentence_prediction_and_row_once_and_then_the_means() {
     let all = |a: &&lab::Tagged<super::super::finding::AccuracyFinding>| a.value.dimension == ALL;
     assert!(found.accuracy.iter().filter(all).count() >= 6);
     changes_between_originals_and_partners(&found);
+    parts_by_answers_make_the_whole(&found);
     // Methods within each model, each method between the models, and the models' accuracy.
     let pairs: Vec<(&str, &str)> = found.differences.iter().map(|d| (d.value.a.as_str(), d.value.b.as_str())).collect();
     assert!(pairs.contains(&("bert-tiny attention", "bert-tiny integrated_gradients")), "{pairs:?}");
@@ -275,11 +149,29 @@ fn a_run_tells_every_sentence_prediction_and_row_once_and_then_the_means() {
     let figures = figures::all(&found, None);
     assert_eq!(
         figures.iter().map(|f| f.name.as_str()).collect::<Vec<_>>(),
-        ["heatmap", "f1-ratio", "map-ratio", "accuracy"]
+        ["heatmap", "f1-ratio", "map-ratio", "accuracy", "right-wrong"]
     );
     few_originals_have_their_number(&found, &figures);
     assert!(summary::lines(&found).len() > 20);
     several_methods_are_laid_side_by_side(&found);
+}
+
+/// Right and wrong inputs are all inputs; pairs that are right, wrong and changed are all pairs.
+fn parts_by_answers_make_the_whole(found: &Found) {
+    for whole in &found.interpretability {
+        let v = &whole.value;
+        let of = |c: &&lab::Tagged<super::super::finding::CorrectnessFinding>| {
+            let n = &c.value.numbers;
+            let place = (&n.dimension, &n.perturbation, &n.method);
+            c.model == whole.model && place == (&v.dimension, &v.perturbation, &v.method)
+        };
+        let parts: Vec<_> = found.correctness.iter().filter(of).collect();
+        let inputs: usize = parts.iter().filter(|c| c.value.answers != Answers::Changed).map(|c| c.n).sum();
+        let pairs: usize = parts.iter().map(|c| c.value.numbers.pairs).sum();
+        assert_eq!((inputs, pairs), (whole.n, v.pairs), "{v:?}");
+    }
+    let names = |c: &lab::Tagged<super::super::finding::CorrectnessFinding>| c.value.answers;
+    assert!(Answers::ALL.iter().all(|a| found.correctness.iter().any(|c| names(c) == *a)));
 }
 
 /// Intervals of few originals are not drawn; the numbers in their place are of originals, not of inputs.

@@ -81,7 +81,9 @@ pub struct Cell {
 /// An original as a cell sees it.
 struct Seen<'j> {
     original: &'j Single,
-    /// Its partners of the cell's kind.
+    /// Its partners of the cell's kind that are inputs of the cell.
+    partners: Vec<&'j Single>,
+    /// Its pairs with partners of that kind.
     pairs: Vec<&'j Pair>,
     /// True if the original itself is an input of the cell.
     own: bool,
@@ -91,7 +93,7 @@ impl Seen<'_> {
     /// The inputs of the cell: with a kind its partners alone, otherwise the original too.
     fn inputs(&self, of: impl Fn(&Single) -> Option<f64>) -> Vec<f64> {
         let own = self.own.then_some(self.original);
-        own.into_iter().chain(self.pairs.iter().map(|p| &p.single)).filter_map(of).collect()
+        own.into_iter().chain(self.partners.iter().copied()).filter_map(of).collect()
     }
 
     /// F1 of the original and of each partner, where both have one.
@@ -160,11 +162,11 @@ impl Clustered {
         Some(widened(found, if lo == hi { exact_floor(found.mean, self.clusters(), true, level) } else { None }))
     }
 
-    /// This mean less another one over the same originals.
-    fn less(&self, other: &Self, level: f64) -> Option<Estimate> {
+    /// This mean less another one over the same originals, within these limits.
+    fn less(&self, other: &Self, limits: (f64, f64), level: f64) -> Option<Estimate> {
         let pulls = self.pulls()?.iter().zip(other.pulls()?).map(|(a, b)| a - b).collect::<Vec<_>>();
         let clusters = self.clusters().min(other.clusters());
-        Some(by_t(self.mean()? - other.mean()?, &pulls, clusters, SIGNED, level))
+        Some(by_t(self.mean()? - other.mean()?, &pulls, clusters, limits, level))
     }
 }
 
@@ -196,15 +198,37 @@ fn folded(signed: Estimate) -> Estimate {
 const SHARE: (f64, f64) = (0.0, 1.0);
 const SIGNED: (f64, f64) = (-1.0, 1.0);
 
-/// The cell of a kind of perturbation, or of all; `alpha` is the level of the filter of PCC.
-pub fn cell<'j>(judged: &[&'j Judged], perturbation: Option<&str>, alpha: f64, level: f64) -> Cell {
-    let is_kind = |kind: &str| perturbation.is_none_or(|p| p == kind);
-    let seen = |j: &&'j Judged| Seen {
-        original: &j.original,
-        pairs: j.pairs.iter().filter(|p| is_kind(&p.perturbation)).collect(),
-        own: perturbation.is_none(),
+/// Selects pairs by both of their inputs, and an input as if it were a pair with itself.
+pub(crate) type Keeps<'a> = &'a dyn Fn(&Single, &Single) -> bool;
+
+/// The originals as a cell of a kind of perturbation sees them.
+fn seen<'j>(judged: &[&'j Judged], perturbation: Option<&str>, keeps: Keeps<'_>) -> Vec<Seen<'j>> {
+    let seen = |j: &&'j Judged| {
+        let of_kind = || j.pairs.iter().filter(|p| perturbation.is_none_or(|kind| p.perturbation == kind));
+        Seen {
+            original: &j.original,
+            partners: of_kind().map(|p| &p.single).filter(|s| keeps(s, s)).collect(),
+            pairs: of_kind().filter(|p| keeps(&j.original, &p.single)).collect(),
+            own: perturbation.is_none() && keeps(&j.original, &j.original),
+        }
     };
-    let view: Vec<Seen<'j>> = judged.iter().map(seen).collect();
+    judged.iter().map(seen).collect()
+}
+
+/// The cell of a kind of perturbation, or of all; `alpha` is the level of the filter of PCC.
+pub fn cell(judged: &[&Judged], perturbation: Option<&str>, alpha: f64, level: f64) -> Cell {
+    let missing = judged.iter().flat_map(|j| &j.missing).filter(|kind| perturbation.is_none_or(|p| p == *kind)).count();
+    Cell { missing, ..cell_where(judged, perturbation, &|_, _| true, (alpha, level)) }
+}
+
+/// The part of a cell that is kept. Missing partners are in no part.
+pub(crate) fn cell_where(
+    judged: &[&Judged],
+    perturbation: Option<&str>,
+    keeps: Keeps<'_>,
+    (alpha, level): (f64, f64),
+) -> Cell {
+    let view = seen(judged, perturbation, keeps);
     let made = |p: &Pair| p.correlation.and_then(Result::ok);
     let kept = |p: &Pair| made(p).filter(|c| c.p < alpha);
     let inputs = |of: fn(&Single) -> Option<f64>| Clustered::of(&view, |s| s.inputs(of));
@@ -215,17 +239,17 @@ pub fn cell<'j>(judged: &[&'j Judged], perturbation: Option<&str>, alpha: f64, l
     let perturbed = compared(|_, p| p);
     let pairs = || view.iter().flat_map(|s| &s.pairs);
     let undefined = |why: Undefined| pairs().filter(|p| p.correlation == Some(Err(why))).count();
-    let signed = original.less(&perturbed, level);
+    let signed = original.less(&perturbed, SIGNED, level);
     let delta = |(signed, by_pair)| Delta { signed, absolute: folded(signed), by_pair };
     Cell {
-        originals: view.iter().filter(|s| s.own || !s.pairs.is_empty()).count(),
+        originals: view.iter().filter(|s| s.own || !s.partners.is_empty() || !s.pairs.is_empty()).count(),
         inputs: view.iter().map(|s| s.inputs(|i| i.f1).len()).sum(),
         pairs: pairs().count(),
-        missing: judged.iter().flat_map(|j| &j.missing).filter(|kind| is_kind(kind)).count(),
+        missing: 0,
         empty_gold: view.iter().map(|s| s.inputs(|i| i.empty_gold.then_some(1.0)).len()).sum(),
         token_f1: inputs(|i| i.f1).score(level),
         random_f1: inputs(|i| i.random_f1).estimate(SHARE, level),
-        f1_above: above_chance(&view, level),
+        f1_above: above_chance(&view).estimate(SIGNED, level),
         f1_original: original.score(level),
         f1_perturbed: perturbed.score(level),
         f1_delta: signed.zip(compared(|o, p| (o - p).abs()).estimate(SHARE, level)).map(delta),
@@ -243,8 +267,20 @@ pub fn cell<'j>(judged: &[&'j Judged], perturbation: Option<&str>, alpha: f64, l
 }
 
 /// Token-F1 minus that of chance over the inputs of a cell.
-fn above_chance(view: &[Seen<'_>], level: f64) -> Option<Estimate> {
-    Clustered::of(view, |seen| seen.inputs(|i| Some(i.f1? - i.random_f1?))).estimate(SIGNED, level)
+fn above_chance(view: &[Seen<'_>]) -> Clustered {
+    Clustered::of(view, |seen| seen.inputs(|i| Some(i.f1? - i.random_f1?)))
+}
+
+/// Token-F1 and MAP of one part of a cell minus those of another part, each above chance.
+pub(crate) fn contrast(
+    judged: &[&Judged],
+    perturbation: Option<&str>,
+    parts: [Keeps<'_>; 2],
+    level: f64,
+) -> [Option<Estimate>; 2] {
+    let [a, b] = parts.map(|keeps| seen(judged, perturbation, keeps));
+    let map = |view: &[Seen<'_>]| Clustered::over(view, |p| Some(p.map - p.random_map));
+    [(above_chance(&a), above_chance(&b)), (map(&a), map(&b))].map(|(a, b)| a.less(&b, (-2.0, 2.0), level))
 }
 
 /// Mean of shares with its interval, one list of values for each original. Where few of them are 0 or few are 1 it is not narrower than the
@@ -263,7 +299,7 @@ pub(crate) fn change_of_each(values: &[Vec<f64>], level: f64) -> Option<Estimate
 /// Mean of `after` less mean of `before` with its interval, one list of shares of each for every original. None where either is empty.
 pub(crate) fn change_by_original([before, after]: [&[Vec<f64>]; 2], level: f64) -> Option<Estimate> {
     let [before, after] = [before, after].map(|values| Clustered::each(values.iter().cloned()));
-    after.less(&before, level)
+    after.less(&before, SIGNED, level)
 }
 
 /// The kinds of perturbation in the order of their first appearance, those that are only missing included.

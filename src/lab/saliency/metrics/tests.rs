@@ -3,10 +3,11 @@
 use proptest::prelude::*;
 
 use super::input::Scored;
+use super::judge::Single;
 use super::judge::{Judged, Partner, Rules, judge};
 use super::map::Membership;
 use super::ratio::against_ratio;
-use super::summary::{Cell, cell, kinds};
+use super::summary::{Cell, cell, cell_where, contrast, kinds};
 use super::tables::{Accuracy, Interpretability, accuracy, by_perturbation, interpretability};
 use super::top_k::Size;
 use super::versus::{Metric, versus};
@@ -110,6 +111,41 @@ fn what_is_not_defined_is_counted() {
     let ranks = Scored::from_ranking("r", varied.words().to_vec(), &[2, 1], vec![]).unwrap();
     let judged = judge(&varied, &[partner(ranks, "import")], &RULES).unwrap();
     assert_eq!((judged.pairs[0].correlation, judged.pairs[0].single.f1), (None, None));
+}
+
+/// The numbers were computed in numpy and scipy from the scores, without this code.
+#[test]
+fn parts_of_a_cell_and_their_differences_are_those_computed_apart() {
+    let judged: Vec<Judged> = (0..9).map(|i| example(i, i + 1)).collect();
+    let refs: Vec<&Judged> = judged.iter().collect();
+    let right = |s: &Single| {
+        let i: usize = s.id[1..2].parse().unwrap();
+        match ["dispens", "import", "trans"].iter().position(|kind| s.id.ends_with(kind)) {
+            Some(kind) => !(i + kind).is_multiple_of(3),
+            None => i.is_multiple_of(2),
+        }
+    };
+    let (rights, wrongs) =
+        (|a: &Single, b: &Single| right(a) && right(b), |a: &Single, b: &Single| !right(a) && !right(b));
+    let changed = |a: &Single, b: &Single| right(a) != right(b);
+    let near = |e: Option<Estimate>, [mean, lo, hi]: [f64; 3]| {
+        let e = e.unwrap();
+        assert!([(e.mean, mean), (e.lo, lo), (e.hi, hi)].iter().all(|(a, b)| (a - b).abs() < 1e-9), "{e:?}");
+    };
+    let part = |keeps: &dyn Fn(&Single, &Single) -> bool| cell_where(&refs, None, keeps, (0.05, 0.95));
+    let (right, wrong, changed) = (part(&rights), part(&wrongs), part(&changed));
+    assert_eq!([&right, &wrong, &changed].map(|c| (c.inputs, c.pairs)), [(23, 10), (13, 4), (0, 13)]);
+    near(right.token_f1, [0.32608695652173914, 0.1950259160307529, 0.45714799701272535]);
+    near(wrong.token_f1, [0.3076923076923077, 0.17623745808848645, 0.43914715729612896]);
+    near(right.map, [0.41666666666666663, 0.3788840344078746, 0.45444929892545866]);
+    near(wrong.map, [0.45625, 0.2781857648384352, 0.6343142351615647]);
+    near(changed.map, [0.44102564102564096, 0.3656150947612999, 0.5164361872899821]);
+    let pcc = [&right, &wrong, &changed].map(|c| c.pcc_all.unwrap().mean);
+    let want = [-0.5600804019940263, -0.49592560311871686, -0.5089646642091045];
+    assert!(pcc.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-9), "{pcc:?}");
+    let [f1, map] = contrast(&refs, None, [&rights, &wrongs], 0.95);
+    near(f1, [0.018394648829431426, -0.09640112337545277, 0.1331904210343156]);
+    near(map, [-0.03958333333333336, -0.22317924129741973, 0.144012574630753]);
 }
 
 /// Partners move with their original: copying every partner three times must not narrow the intervals.

@@ -70,6 +70,7 @@ pub(crate) fn origin(state: &State) -> Option<Origin> {
             let row = all.get(at)?;
             let what = row.join(" ");
             match view(state).table {
+                scores::Table::Correctness => Some(of(state, what, found.by_answers().get(at)?, Vec::new())),
                 scores::Table::Accuracy => Some(of(state, what, found.accuracy.get(at)?, Vec::new())),
                 scores::Table::Differences => {
                     let test = found.differences.get(at)?;

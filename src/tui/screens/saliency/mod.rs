@@ -65,13 +65,19 @@ static SLOTS: &[&[Pane]] = &[
         Pane("by change"),
         Pane("answers by task"),
         Pane("tests"),
+        Pane("right or wrong"),
     ],
 ];
 
 /// The table of a pane.
 fn table_of(pane: Pane) -> Option<Table> {
-    let tables =
-        [(0, Table::Interpretability), (4, Table::Perturbations), (5, Table::Accuracy), (6, Table::Differences)];
+    let tables = [
+        (0, Table::Interpretability),
+        (4, Table::Perturbations),
+        (5, Table::Accuracy),
+        (6, Table::Differences),
+        (7, Table::Correctness),
+    ];
     tables.into_iter().find(|(at, _)| SLOTS[3][*at] == pane).map(|(_, table)| table)
 }
 

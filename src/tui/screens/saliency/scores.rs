@@ -12,7 +12,7 @@ use crate::state::State;
 use crate::theme::Role;
 use base::numbers::{decimals, probability};
 use base::text::{fit, last_part, pad, printable};
-use labs::saliency::finding::{ALL, AccuracyFinding, Sample};
+use labs::saliency::finding::{ALL, AccuracyFinding, CorrectnessFinding, Sample};
 use labs::saliency::heatmap::short_method;
 use stats::estimate::Estimate;
 
@@ -28,6 +28,8 @@ pub enum Table {
     Accuracy,
     /// Paired tests.
     Differences,
+    /// Agreement by whether the answers are right.
+    Correctness,
 }
 
 impl Table {
@@ -37,6 +39,7 @@ impl Table {
             Table::Perturbations => "Agreement by perturbation",
             Table::Accuracy => "Right answers",
             Table::Differences => "Paired tests",
+            Table::Correctness => "Agreement where answers are right and wrong",
         }
     }
 
@@ -66,6 +69,19 @@ impl Table {
                 &["model", "dimension", "inputs", "n", "Top-1 (interval)", "Top-3 (interval)", "Top-1 less originals'"]
             }
             Table::Differences => &["a", "b", "metric", "a - b (interval)", "p", "n"],
+            Table::Correctness => &[
+                "model",
+                "by",
+                "answers",
+                "F1 (interval)",
+                "rand",
+                "n",
+                "F1-rand, right - wrong",
+                "MAP (interval)",
+                "rand",
+                "MAP-rand, right - wrong",
+                "PCC all",
+            ],
         }
     }
 }
@@ -144,6 +160,26 @@ pub(crate) fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
             };
             found.differences.iter().map(row).collect()
         }
+        Table::Correctness => {
+            let row = |f: &labs::Tagged<CorrectnessFinding>| {
+                let (v, answers) = (&f.value.numbers, f.value.answers.name());
+                let gap = |e: &Option<Estimate>| e.as_ref().map_or(String::new(), span);
+                vec![
+                    model(&f.model),
+                    short_method(&v.method).to_owned(),
+                    format!("{} {answers}", v.dimension),
+                    some(v.token_f1.as_ref(), span),
+                    some(v.random_f1.as_ref(), mean),
+                    f.n.to_string(),
+                    gap(&f.value.f1_gap),
+                    some(v.map.as_ref(), span),
+                    some(v.random_map.as_ref(), mean),
+                    gap(&f.value.map_gap),
+                    some(v.pcc_all.as_ref(), mean),
+                ]
+            };
+            found.by_answers().into_iter().map(row).collect()
+        }
     }
 }
 
@@ -155,6 +191,9 @@ pub(crate) fn about(pane: Pane) -> &'static str {
         }
         Some(Table::Accuracy) => "How often the models answer correctly, by task.",
         Some(Table::Differences) => "Paired comparisons of methods and models.",
+        Some(Table::Correctness) => {
+            "Agreement of inputs that are answered right and wrong, and of pairs of which one is; dimension before the answers."
+        }
         _ => "Token-F1: overlap with the words that people marked; MAP: how well the ranking survives a change.",
     }
 }
