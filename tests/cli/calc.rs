@@ -47,6 +47,32 @@ fn recommended_n() {
     }
 }
 
+/// The same numbers as in the tests of the bound, which were computed apart.
+#[test]
+fn selectivity_and_code_lengths_have_their_own_number() {
+    let more = ["--dim", "768", "--control", ".52,.5", "--code-gap", ".08"];
+    let v = asked(&[&["n", "--gap", "42/320", "--json"], &more[..]].concat());
+    assert_eq!(keys(&v), ["bound", "epsilon", "n_total", "n_train", "parameters", "prequential", "selectivity"]);
+    let n = |of: &str| v[of]["n_train"].as_u64();
+    assert_eq!((n("selectivity"), n("prequential")), (Some(125_741), Some(34_290_885)));
+    let probity = Probity::new();
+    let plain = text(&probity.run(&[&["n", "--gap", "42/320"], &more[..], &["--clip", "4"]].concat()).stdout);
+    for line in
+        ["accuracy: 22,263 training", "Theorem 1 with delta/2 for each term: 125,741", "clipped at 4 bits: 5,486,541"]
+    {
+        assert!(plain.contains(line), "{plain}");
+    }
+    for (option, value, word) in [
+        ("--control", ".52", "both probes"),
+        ("--control", ".52,1.5", "between 0 and 1"),
+        ("--control", ".63125,.5", "no number of examples"),
+        ("--code-gap", "11", "cannot exceed 10"),
+        ("--clip", "2", "--code-gap"),
+    ] {
+        refused(&probity.run(&["n", "--gap", "42/320", "--dim", "768", option, value]), 2, &[word]);
+    }
+}
+
 /// Into a bound of one's own the classifier has gone: it asked for the size of the vectors all the same.
 #[test]
 fn a_bound_of_your_own_needs_no_size_of_vectors() {

@@ -9,7 +9,7 @@ use crate::error::CliError;
 use crate::output;
 use base::numbers::{number, whole};
 use figure::layers::grouped;
-use labs::power::bound::{Bound, Counted, Ratio, recommended};
+use labs::power::bound::{Bound, Counted, Ratio, Score, recommended, recommended_for};
 
 /// Recommend a number of training examples to distinguish two probes (Zhu et al. 2022).
 #[derive(Debug, Args)]
@@ -18,10 +18,17 @@ use labs::power::bound::{Bound, Counted, Ratio, recommended};
   probity n --gap 3.4% --dim 768 --bound textbook --delta .05
   probity n --gap 3.4% --bound own:120
   probity n --gap .05 --dim 4096 --classifier mlp:20 --ratio 8:1:1 --json
+  probity n --gap 42/320 --dim 768 --control .52,.50
+  probity n --gap 42/320 --dim 768 --code-gap .08 --clip 4
 
 The published bound takes p*2^32 for the size of the class and 1e-8 for delta, as the tables of the paper do; the textbook bound
 takes 2^(32p), all classifiers with p weights of 32 bits. A bound of your own is given by its constant, into which its delta and
-the classifier have gone. Half the gap is epsilon.")]
+the classifier have gone. Half the gap is epsilon.
+
+With the accuracies of both probes on a control task the difference of their selectivities has its own number (Theorem 1: the bounds of
+accuracy and control accuracy, each at delta/2, add up), and so has a difference of prequential code lengths in bits an example
+(equation 3: the bounds of ten blocks, each at delta/10, weighted by what they code; a label that takes more than --clip bits counts as
+that many).")]
 pub struct NArgs {
     /// Difference of the two accuracies that is to be resolved.
     #[arg(long, value_name = "GAP", allow_hyphen_values = true)]
@@ -35,6 +42,15 @@ pub struct NArgs {
     /// Probability that the bound fails.
     #[arg(long, default_value = "1e-8", allow_hyphen_values = true)]
     delta: String,
+    /// Measured accuracies of the two probes on a control task, in the order in which --gap subtracts them.
+    #[arg(long, value_name = "A,B")]
+    control: Option<String>,
+    /// Difference of the two prequential code lengths, in bits an example.
+    #[arg(long, value_name = "BITS", allow_hyphen_values = true)]
+    code_gap: Option<String>,
+    /// Most bits that one label counts in a prequential code.
+    #[arg(long, value_name = "BITS", default_value = "10", requires = "code_gap")]
+    clip: String,
     /// `logreg`, or `mlp:H` with H hidden units.
     #[arg(long, default_value = "logreg")]
     classifier: String,
@@ -54,6 +70,53 @@ struct Answer {
     bound: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     parameters: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    selectivity: Option<Further>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prequential: Option<Further>,
+}
+
+/// The recommendation for another score.
+#[derive(Serialize)]
+struct Further {
+    n_train: u64,
+    n_total: u64,
+    gap: f64,
+    epsilon: f64,
+    #[serde(skip)]
+    text: String,
+}
+
+/// Recommendations for a difference of selectivities and of code lengths, as far as they are asked for.
+fn further(
+    args: &NArgs,
+    (bound, parameters, delta): (Bound, u64, f64),
+    ratio: Ratio,
+) -> Result<[Option<Further>; 2], CliError> {
+    let of = |score: Score, gap: f64, name: String| {
+        let found = recommended_for(score, bound, gap, parameters, delta);
+        let found = found.map_err(|e| CliError::Usage(format!("{name}: {e}")))?;
+        let (n_train, n_total, epsilon) = (found.n_train, ratio.total(found.n_train), found.epsilon);
+        let [n, total] = [n_train, n_total].map(|n| grouped(n as usize));
+        let text = format!("{name}: {n} training examples, {total} in all  (gap {gap:.6}, epsilon {epsilon:.6})");
+        Ok::<_, CliError>(Further { n_train, n_total, gap, epsilon, text })
+    };
+    let selectivity = |text: &String| {
+        let sides = text.split(',').map(number).collect::<Result<Vec<f64>, _>>()?;
+        let [a, b] = sides[..] else {
+            return Err(CliError::Usage("--control: give the accuracies of both probes, for example .52,.50".into()));
+        };
+        if !(0.0..=1.0).contains(&a) || !(0.0..=1.0).contains(&b) {
+            return Err(CliError::Usage("--control: accuracies are between 0 and 1".into()));
+        }
+        of(Score::Selectivity, number(&args.gap)? - (a - b), "selectivity, Theorem 1 with delta/2 for each term".into())
+    };
+    let prequential = |text: &String| {
+        let clip = number(&args.clip)?;
+        let name = format!("prequential code, equation 3 in bits an example, losses clipped at {clip} bits");
+        of(Score::Prequential { clip }, number(text)?, name)
+    };
+    Ok([args.control.as_ref().map(selectivity).transpose()?, args.code_gap.as_ref().map(prequential).transpose()?])
 }
 
 /// Prints the recommendation.
@@ -69,12 +132,15 @@ pub fn answer(args: &NArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let ratio: Ratio = args.ratio.parse().map_err(|e: String| usage(&e))?;
     let (gap, delta) = (number(&args.gap)?, number(&args.delta)?);
     let found = recommended(bound, gap, parameters.unwrap_or(1), delta).map_err(|e| usage(&e))?;
+    let [selectivity, prequential] = further(args, (bound, parameters.unwrap_or(1), delta), ratio)?;
     let answer = Answer {
         n_train: found.n_train,
         n_total: ratio.total(found.n_train),
         epsilon: found.epsilon,
         bound: bound.name(),
         parameters,
+        selectivity,
+        prequential,
     };
     if args.json {
         return output::json(out, &answer);
@@ -87,12 +153,13 @@ pub fn answer(args: &NArgs, out: &mut dyn Write) -> Result<(), CliError> {
         }
     };
     let text = format!(
-        "{} training examples, {} in all at {ratio}  (epsilon {:.6}, {by})",
+        "accuracy: {} training examples, {} in all at {ratio}  (epsilon {:.6}, {by})",
         grouped(answer.n_train as usize),
         grouped(answer.n_total as usize),
         answer.epsilon,
     );
-    output::line(out, &text)
+    output::line(out, &text)?;
+    [&answer.selectivity, &answer.prequential].into_iter().flatten().try_for_each(|f| output::line(out, &f.text))
 }
 
 fn classifier(name: &str) -> Result<Counted, CliError> {

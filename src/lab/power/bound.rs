@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use base::numbers::number;
 use base::suggest::unknown;
+use probe::mdl::prequential::PORTIONS;
 
 /// δ of the published tables.
 pub const DELTA: f64 = 1e-8;
@@ -97,15 +98,58 @@ impl std::str::FromStr for Bound {
     }
 }
 
+/// Score of a probe for which examples are recommended (Zhu et al. 2022, section 3.3).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Score {
+    /// Accuracy, by the bound itself.
+    Accuracy,
+    /// Accuracy minus the accuracy on a control task (Theorem 1): two terms, each within its bound at δ/2, so that the difference is
+    /// within twice the bound.
+    Selectivity,
+    /// Prequential code length in bits an example (equation 3). A loss is the bits that one label takes, at most `clip`; the bound of
+    /// each of the ten trained blocks holds at δ/10, and the code length is within the sum of theirs, weighted by what they code.
+    Prequential { clip: f64 },
+}
+
+/// Bits at which losses are clipped if nothing else is said: probabilities below 1/1024 count as 1/1024.
+pub const CLIP: f64 = 10.0;
+
+impl Score {
+    /// Width relative to that of the bound of one accuracy on all examples, and the number of bounds that share δ.
+    fn terms(self) -> (f64, f64) {
+        match self {
+            Score::Accuracy => (1.0, 1.0),
+            Score::Selectivity => (2.0, 2.0),
+            Score::Prequential { clip } => {
+                let shares = PORTIONS.map(|p| p / 100.0);
+                let width = |ends: &[f64]| (ends[1] - ends[0]) / ends[0].sqrt();
+                (clip * shares.windows(2).map(width).sum::<f64>(), (PORTIONS.len() - 1) as f64)
+            }
+        }
+    }
+
+    /// The largest difference of two such scores.
+    fn most(self) -> f64 {
+        match self {
+            Score::Accuracy => 1.0,
+            Score::Selectivity => 2.0,
+            Score::Prequential { clip } => clip,
+        }
+    }
+}
+
 /// Reasons for the lack of a recommendation.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum BoundError {
     /// Two classifiers that are as good as equal.
     #[error("the gap is {0}: below {LEAST_GAP:e} no number of examples is recommended")]
     Gap(f64),
-    /// A gap beyond what accuracies can have.
-    #[error("the gap is {0}: a difference of accuracies cannot exceed 1")]
-    Large(f64),
+    /// A gap beyond what the scores can have.
+    #[error("the gap is {0}: a difference of these scores cannot exceed {1}")]
+    Large(f64, f64),
+    /// A limit of the loss that is none.
+    #[error("losses are clipped at {0} bits: the limit must be above 0 and at most 1000")]
+    Clip(f64),
     /// A δ that is not a probability.
     #[error("delta is {0}: it must lie between 0 and 1")]
     Delta(f64),
@@ -127,16 +171,36 @@ pub struct Recommended {
 
 /// Training examples after which the excess risk is below half of `gap`.
 pub fn recommended(bound: Bound, gap: f64, parameters: u64, delta: f64) -> Result<Recommended, BoundError> {
+    recommended_for(Score::Accuracy, bound, gap, parameters, delta)
+}
+
+/// The same for a difference of other scores. δ of an own bound is in its constant, and is not divided.
+pub fn recommended_for(
+    score: Score,
+    bound: Bound,
+    gap: f64,
+    parameters: u64,
+    delta: f64,
+) -> Result<Recommended, BoundError> {
+    if let Score::Prequential { clip } = score
+        && !(clip > 0.0 && clip <= 1e3)
+    {
+        return Err(BoundError::Clip(clip));
+    }
     let gap = gap.abs();
     if gap.is_nan() || gap < LEAST_GAP {
         return Err(BoundError::Gap(gap));
     }
-    if gap > 1.0 {
-        return Err(BoundError::Large(gap));
+    if gap > score.most() {
+        return Err(BoundError::Large(gap, score.most()));
     }
-    let constant = bound.constant(parameters, delta)?;
+    if !(delta > 0.0 && delta < 1.0 || matches!(bound, Bound::Own(_))) {
+        return Err(BoundError::Delta(delta));
+    }
+    let (width, bounds) = score.terms();
+    let constant = bound.constant(parameters, delta / bounds)?;
     let epsilon = gap / 2.0;
-    Ok(Recommended { n_train: (constant / (epsilon * epsilon)) as u64, epsilon })
+    Ok(Recommended { n_train: (constant * width * width / (epsilon * epsilon)) as u64, epsilon })
 }
 
 /// The excess risk that n training examples leave: the other way round.
@@ -245,6 +309,25 @@ mod tests {
         }
     }
 
+    /// Expected numbers were computed with mpmath from the formulas.
+    #[test]
+    fn other_scores_need_more_examples() {
+        let of = |score, gap, bound, delta| recommended_for(score, bound, gap, 769, delta).unwrap().n_train;
+        let (published, own) = (Bound::Published, Bound::Own(40.0));
+        assert_eq!(of(Score::Selectivity, 42.0 / 320.0, published, DELTA), 90_340);
+        assert_eq!(of(Score::Selectivity, 0.11125, published, DELTA), 125_741);
+        assert_eq!(of(Score::Selectivity, 0.11125, Bound::Textbook, 0.05), 44_112_663);
+        let clipped = |clip| Score::Prequential { clip };
+        assert_eq!(of(clipped(10.0), 0.08, published, DELTA), 34_290_885);
+        assert_eq!(of(clipped(4.0), 0.08, published, DELTA), 5_486_541);
+        assert_eq!([Score::Selectivity, clipped(10.0)].map(|s| of(s, 0.5, own, DELTA)), [2_560, 349_445]);
+        let refused = |score, gap, delta| recommended_for(score, published, gap, 769, delta).unwrap_err();
+        assert_eq!(refused(Score::Selectivity, 2.5, DELTA), BoundError::Large(2.5, 2.0));
+        assert_eq!(refused(clipped(4.0), 5.0, DELTA), BoundError::Large(5.0, 4.0));
+        assert_eq!(refused(clipped(0.0), 0.1, DELTA), BoundError::Clip(0.0));
+        assert_eq!(refused(Score::Selectivity, 0.1, 1.5), BoundError::Delta(1.5));
+    }
+
     #[test]
     fn parameters_and_totals() {
         assert_eq!(Counted::Mlp(20).parameters(768), 15_401);
@@ -262,7 +345,7 @@ mod tests {
         let of = |gap, p, delta| recommended(Bound::Published, gap, p, delta);
         assert!(matches!(of(0.0, 769, DELTA), Err(BoundError::Gap(_))));
         assert!(matches!(of(f64::NAN, 769, DELTA), Err(BoundError::Gap(_))));
-        assert!(matches!(of(1.5, 769, DELTA), Err(BoundError::Large(_))));
+        assert!(matches!(of(1.5, 769, DELTA), Err(BoundError::Large(..))));
         assert!(matches!(of(0.1, 769, 1.0), Err(BoundError::Delta(_))));
         assert!(matches!(of(0.1, 0, DELTA), Err(BoundError::Parameters)));
         assert_eq!(of(-0.1, 769, DELTA), of(0.1, 769, DELTA));

@@ -1,6 +1,7 @@
 //! Results of a run, in words and tables.
 
 use super::answer::task_rows;
+use super::bound::CLIP;
 use super::finding::{BaselineFinding, ComparisonFinding, Open, RequiredFinding, SequentialFinding};
 use super::plan::{Hypothesis, Plan, Stop};
 use super::results::Results;
@@ -346,6 +347,12 @@ pub fn beside(results: &Results) -> Vec<String> {
             v.compression,
         ));
     }
+    let needed = results.mdl.iter().find_map(|m| m.value.n_train).filter(|_| results.collapsed().is_none());
+    let bound = results.needed().and_then(|r| r.value.bound.as_deref());
+    out.extend(needed.zip(bound).map(|(n, bound)| {
+        let n = grouped(n as usize);
+        format!("for the difference of the prequential codes the {bound} bound recommends {n} training examples (equation 3 of Zhu et al., in bits an example, losses clipped at {CLIP} bits)")
+    }));
     for c in &results.controls {
         let v = &c.value;
         out.push(format!(

@@ -29,7 +29,7 @@ fn bits(data: &Labelled, purposes: &[Purpose], pulse: &mut dyn Pulse) -> Result<
 }
 
 /// Ends of the blocks, in per cent of the examples.
-pub(crate) const PORTIONS: [f64; 11] = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.25, 12.5, 25.0, 50.0, 100.0];
+pub const PORTIONS: [f64; 11] = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.25, 12.5, 25.0, 50.0, 100.0];
 
 /// A block of the code.
 #[derive(Debug, Clone, PartialEq)]

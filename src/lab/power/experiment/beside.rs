@@ -13,7 +13,7 @@ use crate::tally::told;
 use base::Problem;
 use lab::fault::Fault;
 use lab::host::NoticeLevel;
-use probe::mdl::{METHODS, MdlError, uniform};
+use probe::mdl::{METHODS, MdlError, prequential, uniform};
 
 /// Data available once the comparison has been made.
 pub(crate) struct Bench<'a> {
@@ -78,6 +78,7 @@ impl Bench<'_> {
     /// Bits that the labels of the training sentences take, by every code and with every seed.
     fn mdl(&self, reporter: &Reporter, host: &mut Host<'_>) -> Result<(), Fault> {
         let purposes = purposes(self.spec, "code");
+        let mut online: Option<f64> = None;
         for (side, first) in self.sides.into_iter().zip([true, false]) {
             let name = self.spec.name(first);
             let drawn = side.sentences.drawn(self.largest());
@@ -100,6 +101,8 @@ impl Bench<'_> {
                     }
                 };
                 let codelength = bits.iter().sum::<f64>() / bits.len().max(1) as f64;
+                // What the first side's prequential code took, once the second side's is there.
+                let before = (method.name == prequential::METHOD.name).then(|| online.replace(codelength)).flatten();
                 let finding = MdlFinding {
                     name: name.clone(),
                     side: SIDES[usize::from(!first)].into(),
@@ -109,6 +112,7 @@ impl Bench<'_> {
                     seeds: bits.len(),
                     uniform: uniform(&train),
                     compression: uniform(&train) / codelength,
+                    n_train: before.and_then(|a| reporter.coded((a - codelength) / train.len() as f64)),
                 };
                 host.find(reporter.finding(train.len(), true, host.elapsed(), Kind::Mdl(finding)))?;
             }

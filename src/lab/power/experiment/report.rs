@@ -2,7 +2,7 @@
 
 use crate::Finding;
 use crate::Host;
-use crate::bound::{Bound, Counted};
+use crate::bound::{Bound, CLIP, Counted, Score, recommended_for};
 use crate::compare::{Names, adjust, resampled_beside};
 use crate::finding::{
     CollapseFinding, ComparisonFinding, Kind, PowerFinding, RequiredFinding, SequentialFinding, TallyFinding,
@@ -217,6 +217,14 @@ impl Reporter {
         let Sizes { dim, hidden } = self.sizes?;
         let linear = self.spec.test.bound == Bound::Published || hidden == 0;
         Some(if linear { Counted::Linear } else { Counted::Mlp(hidden) }.parameters(dim))
+    }
+
+    /// Training examples by the bound for a difference of prequential code lengths, in bits an example. The code is that of a
+    /// linear probe.
+    pub(crate) fn coded(&self, gap: f64) -> Option<u64> {
+        let (score, parameters) = (Score::Prequential { clip: CLIP }, Counted::Linear.parameters(self.sizes?.dim));
+        let test = &self.spec.test;
+        recommended_for(score, test.bound, gap, parameters, test.delta).ok().map(|r| r.n_train)
     }
 
     /// Excess risk that the bound allows after `n` training examples.
