@@ -207,7 +207,7 @@ fn shown(source: &Source, overview: &Overview, parts: Option<&Parts>) -> serde_j
     json!({"path": source.set.root.display().to_string(), "title": overview.title, "files": files,
            "not_read": left_out, "rows": overview.rows, "dropped": overview.dropped, "blank": overview.blank,
            "kinds": overview.kinds, "splits": overview.splits, "properties": overview.properties,
-           "facts": overview.facts, "prompts": overview.prompts, "hash": overview.hash, "parts": parts,
+           "facts": overview.facts, "prompts": overview.prompts, "rationales": overview.rationales, "hash": overview.hash, "parts": parts,
            "shortcuts": shortcuts, "first": rows})
 }
 

@@ -14,6 +14,7 @@ pub mod micro;
 pub mod overview;
 pub mod own;
 pub mod probing;
+mod rationale_counts;
 pub mod rationales;
 pub mod readers;
 pub mod results;

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 
 use serde::Serialize;
 
+use super::rationale_counts::RationaleCounts;
 use super::readers::{Drops, Report, Row, Set, Split, plain};
 use super::sets::{Read, SetError, Source};
 use super::shortcuts::{Shortcut, shortcuts};
@@ -117,6 +118,8 @@ pub struct Overview {
     pub facts: Tally,
     /// Prompts by relation.
     pub prompts: Tally,
+    /// Pairs and rationale ratio by dimension.
+    pub rationales: RationaleCounts,
     /// Baselines that predict labels of the test part from the surface of its sentences, if the set has a test and a
     /// training part.
     pub shortcuts: Vec<Shortcut>,
@@ -136,6 +139,7 @@ struct Counter {
     properties: BTreeMap<String, Tally>,
     facts: Tally,
     prompts: Tally,
+    rationales: RationaleCounts,
     surface: Surface,
 }
 
@@ -197,6 +201,7 @@ impl Counter {
                 }
             }
             Row::Rationale(rationale) => {
+                self.rationales.add(rationale);
                 self.split(rationale.split);
                 if let Some(label) = &rationale.label {
                     self.bare(file, label);
@@ -258,6 +263,7 @@ impl Overview {
             properties: BTreeMap::new(),
             facts: Tally::default(),
             prompts: Tally::default(),
+            rationales: RationaleCounts::default(),
             surface: Surface::default(),
         };
         let mut first: Vec<First> = Vec::new();
@@ -292,6 +298,7 @@ impl Overview {
             properties: counter.properties,
             facts: counter.facts,
             prompts: counter.prompts,
+            rationales: counter.rationales,
             shortcuts: counter.surface.shortcuts(),
             first,
             hash,
@@ -322,6 +329,7 @@ impl Overview {
                 out.push(format!("  {name:<10} of {} relations: {}", tally.0.len(), tally.text()));
             }
         }
+        out.extend(self.rationales.lines());
         if let Some(n) = self.shortcuts.first().map(|s| s.n) {
             out.push(format!(
                 "  surface    labels of {n} test sentences told without a model, trained on the training part"

@@ -13,6 +13,7 @@ pub mod folded;
 pub mod halves;
 pub mod intervals;
 pub mod joint;
+pub mod krippendorff;
 pub mod mcnemar;
 pub mod paired;
 pub mod power;

@@ -176,6 +176,15 @@ pub fn mean_within(values: &[f64], limits: (f64, f64), level: f64) -> Estimate {
     Estimate { mean, lo: e.lo.max(least), hi: e.hi.min(most) }
 }
 
+/// A statistic of all units with Student's t over them, from its values with each of the `units` left out in turn, within `limits`.
+pub fn jackknife(whole: f64, others: Vec<f64>, units: usize, (least, most): (f64, f64), level: f64) -> Estimate {
+    let n = units as f64;
+    let values = others.into_iter().map(|other| n * whole - (n - 1.0) * other).collect();
+    let half = Differences::of_items(values).interval(level).half_width();
+    // `max` and `min` take the limit where one unit leaves no end.
+    Estimate { mean: whole, lo: (whole - half).max(least), hi: (whole + half).min(most) }
+}
+
 /// A mean with its standard error over units that were drawn independently: all that Student's t asks for.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Shift {

@@ -1,5 +1,7 @@
 //! `probity rationale`: keys, numbers that can be worked out by hand, the formats that are joined, and nonsense.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::common::{Probity, refused, root, text};
@@ -139,4 +141,53 @@ fn nonsense_is_refused_with_the_reason() {
     refused(&probity.run(&["rationale", &gold]), 2, &["no input has both words and scores"]);
     let other = root().join("tests/rows/blimp.jsonl").display().to_string();
     refused(&probity.run(&["rationale", &other]), 2, &["no input has both words and scores"]);
+}
+
+/// Two annotators and three checkers: one rationale passes, one goes back to both, one to the annotator who marked it.
+#[test]
+fn several_people_agree_and_merge_in_rounds() {
+    let probity = Probity::new();
+    let line = |id: u32, marks: &[u32], scores: Option<(u32, u32)>| {
+        let mut line = json!({"sent_id": id, "sample_type": "ori", "sent_token": ["a", "b", "c", "d", "[MASK]"],
+            "mask_index": 4, "rationale_ids": marks});
+        if let Some((sufficiency, compactness)) = scores {
+            (line["sufficiency"], line["compactness"]) = (sufficiency.into(), compactness.into());
+        }
+        format!("{line}\n")
+    };
+    let marked = |third: &[u32]| [line(1, &[0], None), line(2, &[1], None), line(3, third, None)].concat();
+    let scored = |c: [u32; 3]| {
+        let all = [(1, 0), (2, 1), (3, 2)].into_iter().zip(c);
+        all.map(|((id, mark), c)| line(id, &[mark], Some((3, c)))).collect::<String>()
+    };
+    let files = [
+        ("anna", marked(&[2])),
+        ("ben", marked(&[0])),
+        ("x", scored([4, 3, 3])),
+        ("y", scored([4, 3, 4])),
+        ("z", scored([3, 4, 3])),
+    ];
+    let files = files.map(|(name, text)| probity.file(&format!("{name}.jsonl"), &text));
+    let all: Vec<&str> = files.iter().map(String::as_str).collect();
+    let agreed = asked(&probity, &[&["rationale", "agree", "--json"], &all[..2]].concat());
+    // Twelve words; pairs of marks differ in two: alpha 1 - 23 · 4 / (2 · 6 · 18).
+    near(&agreed["marks"], "mean", 1.0 - 23.0 * 4.0 / (2.0 * 6.0 * 18.0));
+    let [out, back] = ["gold.jsonl", "back"].map(|n| Path::new(all[0]).with_file_name(n).display().to_string());
+    let told = probity.run(&[&["rationale", "merge", "--out", &out, "--back", &back], &all[..]].concat());
+    let told = text(&told.stdout);
+    for part in
+        ["round 1 of 3: 1 of 4 rationales pass", "2 go back", "back to anna: 2", "back to ben: 1", "1 have no scores"]
+    {
+        assert!(told.contains(part), "no `{part}` in:\n{told}");
+    }
+    let lines = |path: &str| std::fs::read_to_string(path).unwrap().lines().count();
+    assert_eq!([lines(&out), lines(&format!("{back}/anna.jsonl")), lines(&format!("{back}/ben.jsonl"))], [1, 2, 1]);
+    refused(&probity.run(&[&["rationale", "merge", "--out", &out], &all[..]].concat()), 2, &["gold.jsonl", "exists"]);
+    let third = asked(&probity, &[&["rationale", "merge", "--json", "--round", "3"], &all[..]].concat());
+    let fates: Vec<&str> = third["rationales"].as_array().unwrap().iter().filter_map(|r| r["fate"].as_str()).collect();
+    assert_eq!(fates, ["passes", "dropped", "unscored", "dropped"]);
+    refused(&probity.run(&["rationale", "merge", all[0], all[0]]), 2, &["another file is called anna"]);
+    refused(&probity.run(&["rationale", "merge", all[0], "--round", "4"]), 2, &["1..=3"]);
+    let shown = asked(&probity, &["data", "show", all[0], "--json"]);
+    assert_eq!(shown["rationales"][""], json!({"originals": 3, "pairs": 0, "with_gold": 3, "ratio": 0.2}));
 }

@@ -9,6 +9,7 @@ mod plan;
 pub mod power;
 pub mod prompts;
 pub mod rationale;
+pub mod rounds;
 pub mod saliency;
 pub mod score;
 pub mod states;

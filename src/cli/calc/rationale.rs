@@ -25,7 +25,10 @@ use stats::Estimate;
 
 /// Judge saliency scores of any program: token-F1 against gold rationales, MAP and PCC against perturbed inputs.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "Examples:
   probity rationale scores.jsonl
   probity rationale scores.jsonl --k 5 --match position --json
   probity rationale gold.jsonl predictions.jsonl
@@ -36,8 +39,11 @@ JSON lines, one object for an original with its perturbed partner:
    \"perturbed_scores\": [.2, .5, .3], \"perturbed_gold\": [0, 1], \"perturbation\": \"import\", \"dimension\": \"grammar\"}
 Gold rationales are token indices from 0, or several sets of which any suffices; alignment ([[0, 0], …]) and mask may be given.
 Also read, alone or several files joined by their ids: the rationale benchmark's gold rows and predictions, ERASER, Ding & Koehn's
-saliency vectors, what inseq saves. PCC is not made of syntactic transformations (perturbation `trans`).")]
+saliency vectors, what inseq saves. PCC is not made of syntactic transformations (perturbation `trans`)."
+)]
 pub struct RationaleArgs {
+    #[command(subcommand)]
+    several_people: Option<super::rounds::Several>,
     /// Files with words, gold rationales and scores.
     #[arg(value_name = "FILE.jsonl", required = true)]
     files: Vec<PathBuf>,
@@ -115,6 +121,9 @@ struct Answer {
 /// # Errors
 /// [`CliError::Usage`] for files that cannot be read or judged, and rules that make no sense.
 pub fn answer(args: &RationaleArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    if let Some(several) = &args.several_people {
+        return super::rounds::answer(several, out);
+    }
     let level = probability_of(&args.level)?;
     if level <= 0.0 || level >= 1.0 {
         return Err(CliError::Usage(format!("--level is {level}: it must be between 0 and 1")));

@@ -3,6 +3,8 @@
 //! The benchmark's annotators marked the tokens that are enough for the answer, and then scored each rationale for sufficiency
 //! (1 to 3) and compactness (1 to 4) (Shen et al. 2022, section 3.4).
 
+pub mod rounds;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
@@ -10,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::finding::{Sample, SentenceFinding};
 use base::text::shortened;
 use stats::estimate::Estimate;
-use stats::paired::{Differences, mean_within};
+use stats::paired::{jackknife, mean_within};
 
 /// Highest score of sufficiency; the lowest is 1.
 pub const MOST_SUFFICIENT: u8 = 3;
@@ -311,16 +313,12 @@ fn kappa_of(pairs: &[(u8, u8)]) -> Option<f64> {
 
 /// Kappa with Student's t over sentences, each left out in turn.
 fn kappa_of_sentences(marks: &[Marks], level: f64) -> Option<Estimate> {
-    let (table, n) = (marks.iter().fold([0; 4], add), marks.len() as f64);
-    let mean = kappa(table)?;
+    let table = marks.iter().fold([0; 4], add);
     let others = marks.iter().filter_map(|m| {
         let own = add([0; 4], m);
         kappa(std::array::from_fn(|c| table[c] - own[c]))
     });
-    let values = others.map(|other| n * mean - (n - 1.0) * other).collect();
-    let half = Differences::of_items(values).interval(level).half_width();
-    // `max` and `min` take the limit where one sentence leaves no end.
-    Some(Estimate { mean, lo: (mean - half).max(-1.0), hi: (mean + half).min(1.0) })
+    Some(jackknife(kappa(table)?, others.collect(), marks.len(), (-1.0, 1.0), level))
 }
 
 #[cfg(test)]

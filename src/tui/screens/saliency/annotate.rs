@@ -14,6 +14,7 @@ use crate::theme::Role;
 use base::Problem;
 use base::text::printable;
 use labs::answer::few;
+use labs::saliency::annotation::rounds::{Alphas, COMPACT, Fate, Person, SUFFICIENT, alphas, scored};
 use labs::saliency::annotation::{self, Agreement, Annotation, MOST_COMPACT, MOST_SUFFICIENT, agreement};
 use labs::saliency::finding::SentenceFinding;
 use stats::estimate::Estimate;
@@ -45,6 +46,9 @@ pub struct Compared {
     pub files: [PathBuf; 2],
     /// Their agreement.
     pub found: Agreement,
+    alphas: Alphas,
+    /// Rationales that pass both thresholds, and those that are scored.
+    passed: (usize, usize),
     /// Level of the intervals.
     pub level: f64,
 }
@@ -288,7 +292,13 @@ pub(crate) fn loaded(state: &mut State, documents: &[Document]) -> Vec<Effect> {
             match agreement(a, b, level) {
                 Ok(found) => {
                     let files = [first.path.clone(), second.path.clone()];
-                    view_mut(state).annotation.compared = Some(Compared { files, found, level });
+                    let people = [("first", a), ("second", b)]
+                        .map(|(name, made)| Person { name: name.into(), made: made.clone() });
+                    let fates = scored(&people, 1);
+                    let count = |of: &dyn Fn(Fate) -> bool| fates.iter().filter(|s| of(s.fate)).count();
+                    let passed = (count(&|f| f == Fate::Passes), count(&|f| f != Fate::Unscored));
+                    let alphas = alphas(&people, level);
+                    view_mut(state).annotation.compared = Some(Compared { files, found, alphas, passed, level });
                     return popups::show(state, &Annotators);
                 }
                 Err(why) => fail(state, &second.path, why, "both must annotate sentences of one set"),
@@ -368,6 +378,15 @@ fn words(compared: &Compared) -> Vec<(Role, String)> {
         scored("sufficiency", f.sufficiency),
         scored("compactness", f.compactness),
     ];
+    if let Some(alpha) = &compared.alphas.marks {
+        lines.push((Role::Text, format!("Krippendorff's alpha of marked words: {}", span(alpha))));
+    }
+    if let (passed, scored @ 1..) = compared.passed {
+        lines.push((
+            Role::Text,
+            format!("{passed} of {scored} scored rationales pass: mean sufficiency at least {SUFFICIENT}, compactness {COMPACT}"),
+        ));
+    }
     let level = (compared.level * 1e6).round() / 1e4;
     lines.push((Role::Dim, format!("intervals: {level} %, Student's t over sentences")));
     let doubt = few(f.sentences, 30, "sentences", ".92 with 10, .93 with 20").filter(|_| f.sentences > 1);

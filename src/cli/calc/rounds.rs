@@ -1,0 +1,216 @@
+//! `probity rationale agree|merge`: rationales of several people in files of their own.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+
+use crate::error::CliError;
+use crate::output;
+use base::files::Whole;
+use base::numbers::{probability_of, score};
+use base::text::{printable_label, section};
+use labs::saliency::annotation::read;
+use labs::saliency::annotation::rounds::{
+    Alphas, COMPACT, Fate, Person, ROUNDS, SUFFICIENT, Scored, alphas, merged, scored, to_correct,
+};
+use stats::Estimate;
+
+/// What is done with the files of several people.
+#[derive(Debug, Subcommand)]
+pub enum Several {
+    /// Measure the agreement of several people: Krippendorff's alpha of marked words and of scores.
+    Agree(AgreeArgs),
+    /// Decide which rationales pass a round of scoring, and merge those (Shen et al. 2022, section 3.4).
+    Merge(MergeArgs),
+}
+
+/// The files.
+#[derive(Debug, Args)]
+pub struct FileArgs {
+    /// A file for each person, in the benchmark's schema, as the screen saves it. Whoever scores is a checker, others are annotators; where
+    /// everybody scores, everybody is both.
+    #[arg(value_name = "PERSON.jsonl", required = true)]
+    files: Vec<PathBuf>,
+    /// Level of the intervals.
+    #[arg(long, default_value = ".95", value_name = "LEVEL", allow_hyphen_values = true)]
+    level: String,
+    /// Print one object as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Arguments of `agree`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  probity rationale agree anna.jsonl ben.jsonl carla.jsonl
+
+Sentences that a file lacks are missing values.")]
+pub struct AgreeArgs {
+    #[command(flatten)]
+    files: FileArgs,
+}
+
+/// Arguments of `merge`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  probity rationale merge anna.jsonl ben.jsonl x.jsonl y.jsonl z.jsonl --round 1 --out gold-1.jsonl --back round-2
+
+A rationale passes with a mean sufficiency of at least 3 and a mean compactness of at least 3.6. Others go back to those who marked
+them, and are dropped after round 3. A checker's file repeats the rationale that it scores.")]
+pub struct MergeArgs {
+    #[command(flatten)]
+    files: FileArgs,
+    /// The round.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=i64::from(ROUNDS)))]
+    round: u8,
+    /// Write the rationales that pass to this file.
+    #[arg(long, short, value_name = "FILE.jsonl")]
+    out: Option<PathBuf>,
+    /// Write to this folder a file for each annotator with the rationales to correct.
+    #[arg(long, value_name = "DIR")]
+    back: Option<PathBuf>,
+    /// Replace files that already exist.
+    #[arg(long)]
+    force: bool,
+}
+
+#[derive(Serialize)]
+struct Agreement {
+    sentences: usize,
+    differing: usize,
+    marks: Option<Estimate>,
+    sufficiency: Option<Estimate>,
+    compactness: Option<Estimate>,
+}
+
+impl From<&Alphas> for Agreement {
+    fn from(a: &Alphas) -> Self {
+        let Alphas { sentences, differing, marks, sufficiency, compactness } = *a;
+        Self { sentences, differing, marks, sufficiency, compactness }
+    }
+}
+
+#[derive(Serialize)]
+struct Merge<'a> {
+    round: u8,
+    agreement: Agreement,
+    rationales: &'a [Scored<'a>],
+}
+
+/// Answers.
+///
+/// # Errors
+/// [`CliError::Usage`] for files that cannot be read, [`CliError::Failed`] for those that cannot be written.
+pub fn answer(several: &Several, out: &mut dyn Write) -> Result<(), CliError> {
+    match several {
+        Several::Agree(args) => agree(args, out),
+        Several::Merge(args) => merge(args, out),
+    }
+}
+
+/// The people, named as their files are, and the level of intervals.
+fn people(args: &FileArgs) -> Result<(Vec<Person>, f64), CliError> {
+    let level = probability_of(&args.level)?;
+    if level <= 0.0 || level >= 1.0 {
+        return Err(CliError::Usage(format!("--level is {level}: it must be between 0 and 1")));
+    }
+    let mut people: Vec<Person> = Vec::new();
+    for path in &args.files {
+        let usage = |what: String| CliError::Usage(format!("{}: {what}", path.display()));
+        let text = base::read::text(path, 256 << 20).map_err(|e| usage(e.to_string()))?;
+        let name = path.file_stem().map_or(String::new(), |stem| stem.to_string_lossy().into_owned());
+        if people.iter().any(|p| p.name == name) {
+            return Err(usage(format!("another file is called {name} too: give every person a name")));
+        }
+        people.push(Person { name, made: read(&text).map_err(usage)? });
+    }
+    Ok((people, level))
+}
+
+fn interval(e: Option<Estimate>) -> String {
+    e.map_or("not defined".into(), |e| format!("{} [{}, {}]", score(e.mean), score(e.lo), score(e.hi)))
+}
+
+fn agreement(found: &Alphas) -> Vec<String> {
+    let mut lines = vec![
+        format!(
+            "Krippendorff's alpha of marked words: {}; {} sentences that at least two people have marked",
+            interval(found.marks),
+            found.sentences
+        ),
+        format!(
+            "of sufficiency: {}; of compactness: {} (ordinal)",
+            interval(found.sufficiency),
+            interval(found.compactness)
+        ),
+    ];
+    if found.differing > 0 {
+        lines.push(format!(
+            "left out: {} rationales whose sentence has other words in an earlier file",
+            found.differing
+        ));
+    }
+    lines
+}
+
+fn agree(args: &AgreeArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let (people, level) = people(&args.files)?;
+    let found = alphas(&people, level);
+    if args.files.json {
+        return output::json(out, &Agreement::from(&found));
+    }
+    agreement(&found).iter().try_for_each(|line| output::line(out, line))
+}
+
+fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let (people, level) = people(&args.files)?;
+    let (all, found) = (scored(&people, args.round), alphas(&people, level));
+    if let Some(path) = &args.out {
+        write(path, &merged(&all), args.force)?;
+    }
+    if let Some(folder) = &args.back {
+        std::fs::create_dir_all(folder).map_err(|e| CliError::Failed(format!("{}: {e}", folder.display())))?;
+        for person in &people {
+            let text = to_correct(&all, &person.name);
+            if !text.is_empty() {
+                write(&folder.join(format!("{}.jsonl", person.name)), &text, args.force)?;
+            }
+        }
+    }
+    if args.files.json {
+        return output::json(out, &Merge { round: args.round, agreement: (&found).into(), rationales: &all });
+    }
+    let of = |fate: Fate| all.iter().filter(move |s| s.fate == fate);
+    let mut lines = vec![format!(
+        "round {} of {ROUNDS}: {} of {} rationales pass (mean sufficiency at least {SUFFICIENT}, compactness at least {COMPACT}), {} go back, {} are dropped, {} have no scores",
+        args.round,
+        of(Fate::Passes).count(),
+        all.len(),
+        of(Fate::GoesBack).count(),
+        of(Fate::Dropped).count(),
+        of(Fate::Unscored).count(),
+    )];
+    for person in &people {
+        let count = of(Fate::GoesBack).filter(|s| s.annotators.contains(&person.name.as_str())).count();
+        if count > 0 {
+            lines.push(format!("back to {}: {count}", printable_label(&person.name)));
+        }
+    }
+    lines.extend(agreement(&found));
+    let mean = |x: Option<f64>| x.map_or("–".into(), |x| format!("{x:.2}"));
+    let row = |s: &Scored<'_>| {
+        let who = printable_label(&s.annotators.join(", "));
+        vec![printable_label(&s.sentence), who, mean(s.sufficiency), mean(s.compactness), s.fate.name().into()]
+    };
+    let rest = all.iter().filter(|s| s.fate != Fate::Passes).map(row).collect();
+    section(&mut lines, "not passed", &["sentence", "annotators", "sufficiency", "compactness", ""], rest);
+    lines.iter().try_for_each(|line| output::line(out, line))
+}
+
+fn write(path: &Path, text: &str, force: bool) -> Result<(), CliError> {
+    let mut file = Whole::new(path, force)?;
+    file.file().write_all(text.as_bytes()).map_err(|e| CliError::Failed(format!("{}: {e}", path.display())))?;
+    Ok(file.place()?)
+}

@@ -1,0 +1,66 @@
+//! Statistics of a set of rationales (Shen et al. 2022, Table 3): pairs and rationale ratio by dimension.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::readers::Rationale;
+
+/// Most dimensions that are kept apart.
+const MOST: usize = 40;
+
+/// Counts of one dimension.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct RationaleCount {
+    pub originals: u64,
+    /// Perturbed inputs; each makes a pair with its original.
+    pub pairs: u64,
+    /// Inputs with a gold rationale.
+    pub with_gold: u64,
+    /// Mean length of the gold rationale over that of its input; of several gold rationales their mean length.
+    pub ratio: f64,
+}
+
+impl RationaleCount {
+    fn add(&mut self, row: &Rationale<'_>) {
+        match &row.perturbs {
+            Some(_) => self.pairs += 1,
+            None => self.originals += 1,
+        }
+        let words = (row.rationales.len() * row.tokens.len()) as f64;
+        if words > 0.0 {
+            let ratio = row.rationales.iter().map(Vec::len).sum::<usize>() as f64 / words;
+            self.with_gold += 1;
+            self.ratio += (ratio - self.ratio) / self.with_gold as f64;
+        }
+    }
+}
+
+/// Counts by dimension; that of rows without one is empty.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct RationaleCounts(pub BTreeMap<String, RationaleCount>);
+
+impl RationaleCounts {
+    pub(crate) fn add(&mut self, row: &Rationale<'_>) {
+        let dimension = row.dimension.as_deref().unwrap_or_default();
+        if let Some(count) = self.0.get_mut(dimension) {
+            count.add(row);
+        } else if self.0.len() < MOST {
+            self.0.entry(dimension.to_owned()).or_default().add(row);
+        }
+    }
+
+    /// A line for each dimension.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
+        let line = |(dimension, c): (&String, &RationaleCount)| {
+            let dimension = if dimension.is_empty() { "rationales" } else { dimension };
+            let ratio = match c.with_gold {
+                0 => "no gold rationale".to_owned(),
+                n => format!("rationale ratio {:.1} % (n {n})", 100.0 * c.ratio),
+            };
+            format!("  {dimension:<12} {} originals, {} pairs, {ratio}", c.originals, c.pairs)
+        };
+        self.0.iter().map(line)
+    }
+}

@@ -1,0 +1,322 @@
+//! Rationales of several people in files of their own: agreement, and the rounds of annotation and scoring of the benchmark.
+//!
+//! Annotators mark words; checkers score each rationale. One whose mean scores reach both thresholds passes. Others go back to those who
+//! marked them, and are discarded after the third round (Shen et al. 2022, section 3.4).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Annotation, MOST_COMPACT, MOST_SUFFICIENT};
+use stats::Estimate;
+use stats::krippendorff::{Coincidences, Scale, alpha};
+
+/// Least mean score of sufficiency.
+pub const SUFFICIENT: f64 = 3.0;
+/// Least mean score of compactness.
+pub const COMPACT: f64 = 3.6;
+/// Rounds after which what does not pass is dropped.
+pub const ROUNDS: u8 = 3;
+
+/// The file of one person.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Person {
+    pub name: String,
+    pub made: Vec<Annotation>,
+}
+
+impl Person {
+    /// True for one who has scored rationales.
+    pub fn is_checker(&self) -> bool {
+        self.made.iter().any(|a| a.sufficiency.is_some() || a.compactness.is_some())
+    }
+}
+
+/// Those whose marks count: all who have scored nothing. Where everybody scores, everybody has marked too.
+fn annotators(people: &[Person]) -> impl Iterator<Item = &Person> {
+    let all_score = people.iter().all(Person::is_checker);
+    people.iter().filter(move |p| all_score || !p.is_checker())
+}
+
+/// The annotations of each sentence, in the order of the sentences' first appearance, with the number that is left out since the words
+/// differ from those of the first.
+fn by_sentence<'a>(people: impl Iterator<Item = &'a Person>) -> (Vec<Vec<(&'a Person, &'a Annotation)>>, usize) {
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut all: Vec<Vec<(&Person, &Annotation)>> = Vec::new();
+    let mut differing = 0;
+    for (person, a) in people.flat_map(|p| p.made.iter().map(move |a| (p, a))) {
+        let place = *places.entry(a.sentence()).or_insert(all.len());
+        match all.get_mut(place) {
+            None => all.push(vec![(person, a)]),
+            Some(others) if others[0].1.words() == a.words() && others[0].1.line.mask_index == a.line.mask_index => {
+                others.push((person, a));
+            }
+            Some(_) => differing += 1,
+        }
+    }
+    (all, differing)
+}
+
+/// Krippendorff's alphas, with Student's t over sentences.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Alphas {
+    /// Sentences that at least two people have marked.
+    pub sentences: usize,
+    /// Annotations that are left out since the sentence has other words in an earlier file.
+    pub differing: usize,
+    /// Of marked words (nominal); masks are left out.
+    pub marks: Option<Estimate>,
+    /// Of the scores of one rationale (ordinal).
+    pub sufficiency: Option<Estimate>,
+    pub compactness: Option<Estimate>,
+}
+
+/// Agreement of all people.
+pub fn alphas(people: &[Person], level: f64) -> Alphas {
+    let (marked, _) = by_sentence(annotators(people));
+    let shared: Vec<_> = marked.iter().filter(|all| all.len() > 1).collect();
+    let marks = |all: &&Vec<(&Person, &Annotation)>| {
+        let mut found = Coincidences::<2>::default();
+        let first = all[0].1;
+        for word in (0..first.words().len()).filter(|w| first.line.mask_index != Some(*w)) {
+            let values: Vec<usize> = all.iter().map(|(_, a)| usize::from(a.rationale.contains(&word))).collect();
+            found.add_unit(&values);
+        }
+        found
+    };
+    let marks: Vec<_> = shared.iter().map(marks).collect();
+    let (scored, differing) = by_sentence(people.iter());
+    Alphas {
+        sentences: shared.len(),
+        differing,
+        marks: alpha(&marks, Scale::Nominal, level),
+        sufficiency: scores::<{ MOST_SUFFICIENT as usize }>(&scored, |a| a.sufficiency, level),
+        compactness: scores::<{ MOST_COMPACT as usize }>(&scored, |a| a.compactness, level),
+    }
+}
+
+fn scores<const K: usize>(
+    sentences: &[Vec<(&Person, &Annotation)>],
+    of: fn(&Annotation) -> Option<u8>,
+    level: f64,
+) -> Option<Estimate> {
+    let unit = |all: &Vec<(&Person, &Annotation)>| {
+        let mut found = Coincidences::<K>::default();
+        for (_, same) in rationales(all) {
+            let values: Vec<usize> = same.iter().filter_map(|(_, a)| of(a)).map(|s| usize::from(s) - 1).collect();
+            found.add_unit(&values);
+        }
+        found
+    };
+    let units: Vec<_> = sentences.iter().map(unit).filter(|u| *u != Coincidences::default()).collect();
+    alpha(&units, Scale::Ordinal, level)
+}
+
+/// The different rationales of a sentence, each with those who have it.
+fn rationales<'s, 'a>(
+    all: &'s [(&'a Person, &'a Annotation)],
+) -> BTreeMap<&'a BTreeSet<usize>, Vec<&'s (&'a Person, &'a Annotation)>> {
+    let mut found: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    all.iter().for_each(|one| found.entry(&one.1.rationale).or_default().push(one));
+    found
+}
+
+/// What becomes of a rationale.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fate {
+    /// Both means reach their thresholds.
+    Passes,
+    /// One does not: its annotators correct it.
+    GoesBack,
+    /// One does not after the last round.
+    Dropped,
+    /// Nobody has scored both properties.
+    Unscored,
+}
+
+impl Fate {
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Fate::Passes => "passes",
+            Fate::GoesBack => "goes back",
+            Fate::Dropped => "dropped",
+            Fate::Unscored => "not scored",
+        }
+    }
+}
+
+/// A rationale with its mean scores.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Scored<'a> {
+    pub sentence: String,
+    /// Those who marked it.
+    pub annotators: Vec<&'a str>,
+    /// Mean score; none without scores.
+    pub sufficiency: Option<f64>,
+    pub compactness: Option<f64>,
+    pub fate: Fate,
+    #[serde(skip)]
+    annotation: &'a Annotation,
+}
+
+/// Every rationale after a round, counted from 1.
+pub fn scored(people: &[Person], round: u8) -> Vec<Scored<'_>> {
+    let marked: BTreeSet<&str> = annotators(people).map(|p| p.name.as_str()).collect();
+    let (sentences, _) = by_sentence(people.iter());
+    let mut found = Vec::new();
+    for (_, same) in sentences.iter().flat_map(|all| rationales(all)) {
+        let mean = |of: fn(&Annotation) -> Option<u8>| {
+            let scores: Vec<f64> = same.iter().filter_map(|(_, a)| of(a)).map(f64::from).collect();
+            (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64)
+        };
+        let (sufficiency, compactness) = (mean(|a| a.sufficiency), mean(|a| a.compactness));
+        let names = || same.iter().map(|(p, _)| p.name.as_str());
+        let mut annotators: Vec<&str> = names().filter(|name| marked.contains(name)).collect();
+        if annotators.is_empty() {
+            annotators.extend(names().next());
+        }
+        let fate = match sufficiency.zip(compactness) {
+            None => Fate::Unscored,
+            // A mean of tenths may lie a rounding below its threshold.
+            Some((s, c)) if s >= SUFFICIENT - 1e-9 && c >= COMPACT - 1e-9 => Fate::Passes,
+            Some(_) if round < ROUNDS => Fate::GoesBack,
+            Some(_) => Fate::Dropped,
+        };
+        let annotation = same[0].1;
+        let sentence = annotation.sentence();
+        found.push(Scored { sentence, annotators, sufficiency, compactness, fate, annotation });
+    }
+    found
+}
+
+/// The rationales that pass, a line a sentence in the benchmark's schema; several of one sentence are sets of which any suffices.
+pub fn merged(all: &[Scored<'_>]) -> String {
+    let mut sentences: Vec<(&str, Vec<&Annotation>)> = Vec::new();
+    for one in all.iter().filter(|s| s.fate == Fate::Passes) {
+        match sentences.iter_mut().find(|(id, _)| *id == one.sentence) {
+            Some((_, sets)) => sets.push(one.annotation),
+            None => sentences.push((&one.sentence, vec![one.annotation])),
+        }
+    }
+    let line = |(_, sets): (&str, Vec<&Annotation>)| {
+        let mut line = serde_json::to_value(cleared(sets[0]).line()).ok()?;
+        if sets.len() > 1 {
+            line["rationale_ids"] = sets.iter().map(|a| a.rationale.iter().copied().collect::<Vec<_>>()).collect();
+            line["rationale_tokens"] = sets.iter().map(|a| a.line().rationale_tokens).collect();
+        }
+        Some(format!("{line}\n"))
+    };
+    sentences.into_iter().filter_map(line).collect()
+}
+
+/// What an annotator is to correct, without scores, in the form of their own file.
+pub fn to_correct(all: &[Scored<'_>], annotator: &str) -> String {
+    let mine = all.iter().filter(|s| s.fate == Fate::GoesBack && s.annotators.contains(&annotator));
+    let mine: Vec<Annotation> = mine.map(|s| cleared(s.annotation)).collect();
+    super::write(mine.iter())
+}
+
+fn cleared(a: &Annotation) -> Annotation {
+    Annotation { sufficiency: None, compactness: None, ..a.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{read, write};
+    use super::*;
+
+    fn line(id: &str, words: usize, marks: &[usize], scores: Option<(u8, u8)>) -> String {
+        let words: Vec<String> = (0..words).map(|w| format!("w{w}")).chain(["[MASK]".into()]).collect();
+        let mut line = serde_json::json!({"sent_id": id, "sample_type": "ori", "sent_token": words,
+            "mask_index": words.len() - 1, "rationale_ids": marks});
+        if let Some((sufficiency, compactness)) = scores {
+            (line["sufficiency"], line["compactness"]) = (sufficiency.into(), compactness.into());
+        }
+        format!("{line}\n")
+    }
+
+    fn person(name: &str, lines: &[String]) -> Person {
+        Person { name: name.into(), made: read(&lines.concat()).unwrap() }
+    }
+
+    /// The numbers were computed in numpy and scipy from all pairs of values.
+    #[test]
+    fn alphas_of_three_people_who_left_sentences_out_are_those_computed_apart() {
+        let people = [
+            person("a", &[line("s1", 4, &[0, 1], None), line("s2", 5, &[1, 4], None)]),
+            person("b", &[line("s1", 4, &[0], None), line("s2", 5, &[1], None), line("s3", 3, &[0], None)]),
+            person("c", &[line("s1", 4, &[0, 1, 3], None), line("s3", 3, &[0, 1], None)]),
+        ];
+        let found = alphas(&people, 0.95);
+        let marks = found.marks.unwrap();
+        assert!((marks.mean - 0.4375).abs() < 1e-12 && (marks.half_width() - 0.33077144313634804).abs() < 1e-9);
+        assert_eq!((found.sentences, found.differing, found.sufficiency), (3, 0, None));
+        let scores = |name: &str, scores: [Option<(u8, u8)>; 3]| {
+            let lines = ["s1", "s2", "s3"].into_iter().zip(scores).filter(|(_, s)| s.is_some());
+            person(name, &lines.map(|(id, s)| line(id, 4, &[0], s)).collect::<Vec<_>>())
+        };
+        let checkers = [
+            scores("x", [Some((3, 4)), Some((3, 3)), None]),
+            scores("y", [Some((3, 4)), Some((2, 4)), Some((1, 1))]),
+            scores("z", [Some((2, 3)), None, Some((1, 2))]),
+        ];
+        let found = alphas(&checkers, 0.95);
+        let mean = |e: Option<Estimate>| e.unwrap().mean;
+        assert!((mean(found.sufficiency) - 0.5714285714285714).abs() < 1e-12, "{found:?}");
+        assert!((mean(found.compactness) - 0.546218487394958).abs() < 1e-12, "{found:?}");
+    }
+
+    #[test]
+    fn rationales_pass_go_back_to_those_who_marked_them_and_are_dropped_after_the_third_round() {
+        let marked = |marks: [&[usize]; 4]| -> Vec<String> {
+            ["1", "2", "3", "4"].iter().zip(marks).map(|(id, m)| line(id, 4, m, None)).collect()
+        };
+        let scored_as = |scores: [(u8, u8); 3]| -> Vec<String> {
+            let all = [("1", &[0usize][..]), ("2", &[1]), ("3", &[2])].into_iter().zip(scores);
+            all.map(|((id, marks), s)| line(id, 4, marks, Some(s))).collect()
+        };
+        // Means of compactness: 3.67, 3.33, 4; of sufficiency: 3, 3, 2.67.
+        let people = [
+            person("anna", &marked([&[0], &[1], &[2], &[3]])),
+            person("ben", &marked([&[0], &[1], &[0], &[3]])),
+            person("x", &scored_as([(3, 4), (3, 3), (3, 4)])),
+            person("y", &scored_as([(3, 4), (3, 3), (3, 4)])),
+            person("z", &scored_as([(3, 3), (3, 4), (2, 4)])),
+        ];
+        let found = scored(&people, 2);
+        let fates: Vec<(&str, &[&str], Fate)> =
+            found.iter().map(|s| (s.sentence.as_str(), &s.annotators[..], s.fate)).collect();
+        let both: &[&str] = &["anna", "ben"];
+        assert_eq!(
+            fates,
+            [
+                ("1", both, Fate::Passes),
+                ("2", both, Fate::GoesBack),
+                ("3", &["ben"], Fate::Unscored),
+                ("3", &["anna"], Fate::GoesBack),
+                ("4", both, Fate::Unscored),
+            ]
+        );
+        assert!((found[1].compactness.unwrap() - 10.0 / 3.0).abs() < 1e-12);
+        assert_eq!(read(&to_correct(&found, "anna")).unwrap().len(), 2);
+        assert_eq!(read(&to_correct(&found, "ben")).unwrap()[0].sentence(), "2");
+        let passed = read(&merged(&found)).unwrap();
+        assert_eq!((passed.len(), passed[0].sufficiency), (1, None));
+        let dropped = scored(&people, ROUNDS).iter().filter(|s| s.fate == Fate::Dropped).count();
+        assert_eq!(dropped, 2);
+    }
+
+    #[test]
+    fn two_rationales_of_one_sentence_that_pass_are_both_gold() {
+        let people =
+            [person("a", &[line("1", 4, &[0], Some((3, 4)))]), person("b", &[line("1", 4, &[1, 2], Some((3, 4)))])];
+        let text = merged(&scored(&people, 1));
+        assert!(text.contains(r#""rationale_ids":[[0],[1,2]]"#) && text.lines().count() == 1, "{text}");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("merged.jsonl");
+        std::fs::write(&path, &text).unwrap();
+        assert_eq!(corpus::readers::sniff(&path).unwrap().id, "rationale");
+        let plain = write([&people[0].made[0]].into_iter());
+        assert!(plain.contains("\"sufficiency\":3"));
+    }
+}
