@@ -173,6 +173,7 @@ fn row(s: &SentenceFinding, model: usize, method: usize, complete: bool) -> Sali
         complete: of_ig.then_some(complete),
         sufficiency: None,
         comprehensiveness: None,
+        sensitivity: None,
         scores,
         ranking,
     }
@@ -256,6 +257,8 @@ fn judged(dimension: &str, perturbation: &str, model: usize, method: usize) -> I
         ratio: Some(0.31),
         sufficiency: None,
         comprehensiveness: None,
+        sensitivity: None,
+        stability: None,
         pairs: 62,
         missing: 0,
         originals: 50,

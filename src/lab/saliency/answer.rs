@@ -4,6 +4,7 @@ use super::finding::{ALL, InterpretabilityFinding};
 use super::methods::{RANDOM, named};
 use super::results::Results;
 use super::spec::Spec;
+use super::summary::relative;
 use base::numbers::score;
 use base::text::last_part;
 use figure::layers::grouped;
@@ -53,7 +54,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     };
     // The name of a model keeps its own spelling at the head of a sentence.
     let begins = |i: &Tagged<InterpretabilityFinding>| if several { who(i) } else { capital(&who(i)) };
-    let says = [agrees(&all, &begins, &who), holds(&all, &who), differs(results)];
+    let says = [agrees(&all, &begins, &who), holds(&all, &who), differs(results), sensitive(results, &all)];
     let originals = all.first().map_or(0, |i| i.value.originals);
     let mut doubts = Vec::new();
     doubts.extend(few(originals, ENOUGH, "originals", ".916 with 10").filter(|_| originals > 0));
@@ -123,6 +124,23 @@ fn wrong(results: &Results) -> Option<String> {
         last_part(&worst.model),
         100.0 * worst.value.top1.mean,
         grouped(worst.n)
+    ))
+}
+
+/// The method whose rationales take the least change to change the answer, beside random words.
+fn sensitive(results: &Results, all: &[Row<'_>]) -> Option<String> {
+    let (best, least) = ordered(all, |v| v.sensitivity).pop()?;
+    let random = results.interpretability.iter().find(|i| {
+        let (v, same) = (&i.value, &best.value);
+        let place = (&v.dimension, &v.perturbation);
+        v.method == RANDOM && i.model == best.model && place == (&same.dimension, &same.perturbation)
+    });
+    Some(format!(
+        "{} answers otherwise when the embeddings of the words that {} ranks highest change by {} of the sentence's norm, random words by {}.",
+        last_part(&best.model),
+        title(&best.value.method),
+        relative(least),
+        relative(random?.value.sensitivity?)
     ))
 }
 

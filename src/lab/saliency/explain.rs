@@ -110,6 +110,7 @@ pub fn row(
         complete: found.complete,
         sufficiency: None,
         comprehensiveness: None,
+        sensitivity: None,
     };
     Ok((told, scored))
 }

@@ -251,6 +251,10 @@ pub struct SaliencyFinding {
     /// Loss when the predicted rationale is masked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comprehensiveness: Option<f64>,
+    /// Frobenius norm of the least change of the predicted rationale's word embeddings that was found to change the prediction, relative to
+    /// the norm of the sentence's embeddings; at most 4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sensitivity: Option<f64>,
 }
 
 /// Share of right predictions. `n` is the number of inputs.
@@ -323,6 +327,13 @@ pub struct InterpretabilityFinding {
     pub sufficiency: Option<Estimate>,
     /// Loss without the predicted rationale.
     pub comprehensiveness: Option<Estimate>,
+    /// Mean relative change of the predicted rationale that changes the prediction (after Yin et al. 2022); low where the prediction rests
+    /// on it. None if it was not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sensitivity: Option<Estimate>,
+    /// Mean over originals of the lowest MAP among the partners with the same prediction (after Yin et al. 2022).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stability: Option<Estimate>,
     /// Pairs of an original and a partner.
     pub pairs: usize,
     /// Partners that should have been asked and could not be.

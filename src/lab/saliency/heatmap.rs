@@ -237,6 +237,7 @@ mod tests {
             complete: gap.map(|g| g <= 0.05),
             sufficiency: None,
             comprehensiveness: None,
+            sensitivity: None,
         };
         tagged(value)
     }

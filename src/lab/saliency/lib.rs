@@ -21,6 +21,7 @@ pub mod predict;
 mod published;
 pub mod question;
 pub mod results;
+mod robust;
 pub mod sentence;
 pub mod settings;
 pub mod spec;

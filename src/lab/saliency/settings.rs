@@ -30,6 +30,7 @@ pub fn settings() -> Vec<Setting<Spec>> {
         top_k(),
         membership(),
         erasure(),
+        robustness(),
     ];
     all.extend([level(), seed("The seed from which every random stream of the run is derived.")]);
     all
@@ -267,6 +268,16 @@ fn membership() -> Setting<Spec> {
         },
         |s: &Spec, m| s.metrics.membership == *m,
         |s, m| s.metrics.membership = *m,
+    )
+}
+
+fn robustness() -> Setting<Spec> {
+    let help = "Sensitivity: the least change of the rationale's word embeddings that changes the answer. Stability: the lowest MAP among partners that have the original's answer. Takes some 400 passes an input and method.";
+    row("saliency.robustness", "Robustness", help).one_of(
+        &[false, true],
+        |on| if *on { "measured" } else { "off" }.into(),
+        |s: &Spec, on| s.saliency.robustness == *on,
+        |s, on| s.saliency.robustness = *on,
     )
 }
 

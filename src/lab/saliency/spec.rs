@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::methods::NAMES;
 use super::metrics::map::Membership;
+use super::robust::PASSES;
 use corpus::rationales::{Dimension, Language};
 use lab::LabId;
 use lab::layer::LayerRef;
@@ -95,11 +96,22 @@ pub struct SaliencySpec {
     pub methods: Vec<String>,
     /// Measure of sufficiency and comprehensiveness.
     pub erasure: Erasure,
+    /// Whether sensitivity and stability are measured.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub robustness: bool,
+}
+
+impl SaliencySpec {
+    /// Forward passes that an input and a method take for what is measured beside the scores.
+    pub(crate) fn further_passes(&self) -> usize {
+        self.erasure.passes() + if self.robustness { PASSES } else { 0 }
+    }
 }
 
 impl Default for SaliencySpec {
     fn default() -> Self {
-        Self { methods: vec!["attention".into(), "integrated_gradients".into()], erasure: Erasure::default() }
+        let methods = vec!["attention".into(), "integrated_gradients".into()];
+        Self { methods, erasure: Erasure::default(), robustness: false }
     }
 }
 

@@ -45,6 +45,7 @@ pub fn lines(results: &Results) -> Vec<String> {
     accuracy(results, &mut out);
     interpretability(results, &mut out);
     correctness(results, &mut out);
+    robustness(results, &mut out);
     out.extend(verdicts(results));
     differences(results, &mut out);
     out
@@ -106,6 +107,26 @@ fn interpretability(results: &Results, out: &mut Vec<String>) {
     let mut all: Vec<_> = results.interpretability.iter().filter(|i| i.value.perturbation == ALL).collect();
     all.sort_by_key(|i| results.place(&i.model, &i.value.method, &i.value.dimension));
     let title = "agreement with people and with perturbed forms";
+    section(out, title, &columns, all.into_iter().map(row).collect());
+}
+
+/// A change of embeddings relative to the norm of the sentence's.
+pub(crate) fn relative(e: Estimate) -> String {
+    let [mean, lo, hi] = [e.mean, e.lo, e.hi].map(|x| 100.0 * x);
+    format!("{mean:.2} % [{lo:.2}, {hi:.2}]")
+}
+
+fn robustness(results: &Results, out: &mut Vec<String>) {
+    let row = |i: &Tagged<InterpretabilityFinding>| {
+        let (v, model) = (&i.value, printable_label(&i.model));
+        let (least, lowest) = (v.sensitivity.map_or("–".into(), relative), shown(v.stability));
+        vec![model, short(&v.method).to_owned(), printable_label(&v.dimension), least, lowest, grouped(i.n)]
+    };
+    let columns = ["model", "method", "dimension", "sensitivity (low: rests on it)", "stability", "n"];
+    let asked = |i: &&Tagged<InterpretabilityFinding>| i.value.perturbation == ALL && i.value.sensitivity.is_some();
+    let mut all: Vec<_> = results.interpretability.iter().filter(asked).collect();
+    all.sort_by_key(|i| results.place(&i.model, &i.value.method, &i.value.dimension));
+    let title = "least relative change of the rationale's embeddings that changes the answer; lowest MAP among partners with that answer";
     section(out, title, &columns, all.into_iter().map(row).collect());
 }
 

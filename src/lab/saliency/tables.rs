@@ -178,6 +178,8 @@ mod tests {
             ratio: None,
             sufficiency: None,
             comprehensiveness: None,
+            sensitivity: None,
+            stability: None,
             pairs: 4,
             missing: 0,
             originals: 4,

@@ -8,9 +8,9 @@ use lab::demand::{Size, WORDS};
 /// Multiply-adds: the passes of every method over every input, by every model. Of a file, as many inputs are taken as the spec
 /// allows.
 pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
-    let erasure = spec.saliency.erasure.passes();
+    let further = spec.saliency.further_passes();
     let methods = spec.saliency.methods.iter().filter_map(|m| named(m));
-    let passes: usize = PREDICTION + methods.map(|m| m.passes(spec, WORDS as usize) + erasure).sum::<usize>();
+    let passes: usize = PREDICTION + methods.map(|m| m.passes(spec, WORDS as usize) + further).sum::<usize>();
     let tokens = spec.data.inputs as u128 * WORDS * passes as u128;
     sizes.iter().map(|size| tokens * size.through(size.blocks)).sum()
 }

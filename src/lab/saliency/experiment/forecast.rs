@@ -147,7 +147,7 @@ fn slice(spec: &Spec, member: &Member, model: &Model) -> Result<f64, Fault> {
     for method in &member.methods {
         method.explain(model, &cases, &short, &mut NoPulse)?;
     }
-    short.saliency.erasure = Erasure::default();
+    (short.saliency.erasure, short.saliency.robustness) = (Erasure::default(), false);
     Ok(some.iter().map(|input| passes_of(&short, member, input)).sum::<usize>().max(1) as f64)
 }
 

@@ -14,12 +14,13 @@ use crate::finding::{
 };
 use crate::methods::RANDOM;
 use crate::metrics::faithful::Faithfulness;
-use crate::metrics::judge::{Judged, Partner, Rules, Single, judge};
+use crate::metrics::judge::{Judged, Pair, Partner, Rules, Single, judge};
 use crate::metrics::ratio::against_ratio;
 use crate::metrics::summary::{
-    Cell, Keeps, cell, cell_where, change_by_original, change_of_each, contrast, share_by_original,
+    Cell, Keeps, cell, cell_where, change_by_original, change_of_each, contrast, mean_by_original, share_by_original,
 };
 use crate::metrics::versus::{Metric, versus};
+use crate::robust;
 use lab::fault::{Fault, problem};
 use stats::Estimate;
 use stats::paired::Differences;
@@ -37,8 +38,25 @@ fn rules(bench: &Bench, dimension: &str) -> Rules {
 struct Family {
     dimension: String,
     judged: Judged,
-    /// Erasure and completeness of each row, in the order of [`Self::inputs`].
-    rows: Vec<(Option<Faithfulness>, Option<bool>)>,
+    /// What belongs to each row, in the order of [`Self::inputs`].
+    rows: Vec<Beside>,
+}
+
+/// What belongs to a row beside its scores.
+#[derive(Clone, Copy)]
+struct Beside {
+    erasure: Option<Faithfulness>,
+    complete: Option<bool>,
+    sensitivity: Option<f64>,
+    /// True if the prediction is that of the original.
+    same: bool,
+}
+
+impl Beside {
+    fn of(kept: &Kept, original: &Kept) -> Self {
+        let Kept { erasure, complete, sensitivity, .. } = *kept;
+        Self { erasure, complete, sensitivity, same: kept.said == original.said }
+    }
 }
 
 impl Family {
@@ -55,14 +73,14 @@ fn families(bench: &Bench, rows: &[Option<Kept>]) -> Result<Vec<Family>, Fault> 
     for range in &bench.families {
         let Some(original) = rows[range.start].as_ref() else { continue };
         let dimension = &bench.sentences[range.start].dimension;
-        let mut all = vec![(original.erasure, original.complete)];
+        let mut all = vec![Beside::of(original, original)];
         let (mut partners, mut missing) = (Vec::new(), Vec::new());
         let others = range.start + 1..range.end;
         for (sentence, row) in bench.sentences[others.clone()].iter().zip(&rows[others]) {
             let kind = sentence.perturbation.clone().unwrap_or_default();
             match row {
                 Some(kept) => {
-                    all.push((kept.erasure, kept.complete));
+                    all.push(Beside::of(kept, original));
                     partners.push(Partner {
                         scored: kept.scored.clone(),
                         perturbation: kind,
@@ -212,9 +230,9 @@ fn tell_method(
                 continue;
             }
             let place = (dimension, kind.as_deref(), method);
-            let (found, n) = interpretability(&mine, place, &|_, _| true, cell, level);
+            let (found, n) = interpretability(bench, &mine, place, &|_, _| true, cell);
             host.find(member.label.finding(n, is_final, host.elapsed(), Kind::Interpretability(Box::new(found))))?;
-            for (found, n) in by_answers(&mine, place, &right, (alpha, level)) {
+            for (found, n) in by_answers(bench, &mine, place, &right, alpha) {
                 host.find(member.label.finding(n, is_final, host.elapsed(), Kind::Correctness(Box::new(found))))?;
             }
         }
@@ -243,11 +261,13 @@ type Place<'a> = (&'a str, Option<&'a str>, &'a str);
 
 /// The parts of a cell by whether the answers to its inputs are right (by sentence), each with its number of inputs or pairs.
 fn by_answers(
+    bench: &Bench,
     families: &[&Family],
     place: Place<'_>,
     right: &HashMap<&str, bool>,
-    (alpha, level): (f64, f64),
+    alpha: f64,
 ) -> Vec<(CorrectnessFinding, usize)> {
+    let level = bench.spec.interval.level;
     let judged: Vec<&Judged> = families.iter().map(|f| &f.judged).collect();
     let is = |answers: Answers| {
         move |a: &Single, b: &Single| {
@@ -263,7 +283,7 @@ fn by_answers(
         let keeps = is(answers);
         let cell = cell_where(&judged, place.1, &keeps, (alpha, level));
         let pairs = cell.pairs;
-        let (numbers, inputs) = interpretability(families, place, &keeps, cell, level);
+        let (numbers, inputs) = interpretability(bench, families, place, &keeps, cell);
         let gaps = match answers {
             Answers::Right => contrast(&judged, place.1, [&keeps, &is(Answers::Wrong)], level),
             Answers::Wrong | Answers::Changed => [None, None],
@@ -277,23 +297,34 @@ fn by_answers(
 
 /// The kept part of a cell as a finding, with the number of its inputs.
 fn interpretability(
+    bench: &Bench,
     families: &[&Family],
     (dimension, kind, method): Place<'_>,
     keeps: Keeps<'_>,
     cell: Cell,
-    level: f64,
 ) -> (InterpretabilityFinding, usize) {
-    let rows = |f: &Family| -> Vec<(Option<Faithfulness>, Option<bool>)> {
+    let level = bench.spec.interval.level;
+    let rows = |f: &Family| -> Vec<Beside> {
         let belongs = |(input, of): (&Single, &str)| kind.is_none_or(|kind| of == kind) && keeps(input, input);
         f.inputs().zip(&f.rows).filter(|(input, _)| belongs(*input)).map(|(_, row)| *row).collect()
     };
     let rows: Vec<_> = families.iter().map(|f| rows(f)).collect();
     let erased = |of: fn(&Faithfulness) -> f64| {
         let each: Vec<Vec<f64>> =
-            rows.iter().map(|rows| rows.iter().filter_map(|r| r.0.as_ref().map(of)).collect()).collect();
+            rows.iter().map(|rows| rows.iter().filter_map(|r| r.erasure.as_ref().map(of)).collect()).collect();
         change_of_each(&each, level)
     };
-    let incomplete = rows.iter().flatten().filter(|r| r.1 == Some(false)).count();
+    let incomplete = rows.iter().flatten().filter(|r| r.complete == Some(false)).count();
+    let sensitivity: Vec<Vec<f64>> =
+        rows.iter().map(|rows| rows.iter().filter_map(|r| r.sensitivity).collect()).collect();
+    let lowest = |f: &&Family| {
+        let pairs = f.judged.pairs.iter().zip(&f.rows[1..]);
+        let kept = |p: &Pair| kind.is_none_or(|kind| p.perturbation == kind) && keeps(&f.judged.original, &p.single);
+        let maps = pairs.filter(|(p, row)| row.same && kept(p)).map(|(p, _)| p.map);
+        maps.reduce(f64::min).into_iter().collect::<Vec<f64>>()
+    };
+    let asked = bench.spec.saliency.robustness;
+    let lowest: Vec<Vec<f64>> = families.iter().filter(|_| asked).map(lowest).collect();
     let n = rows.iter().map(Vec::len).sum();
     let found = InterpretabilityFinding {
         dimension: dimension.to_owned(),
@@ -316,6 +347,8 @@ fn interpretability(
         ratio: cell.ratio.map(|r| r.mean),
         sufficiency: erased(|f| f.sufficiency),
         comprehensiveness: erased(|f| f.comprehensiveness),
+        sensitivity: mean_by_original(&sensitivity, (0.0, robust::MOST), level),
+        stability: mean_by_original(&lowest, (0.0, 1.0), level),
         pairs: cell.pairs,
         missing: cell.missing,
         originals: cell.originals,

@@ -4,12 +4,13 @@ use super::bench::{Bench, Member};
 use super::tally::Tally;
 use crate::Host;
 use crate::explain::{row, told_prediction};
-use crate::finding::Kind;
+use crate::finding::{Kind, SaliencyFinding};
 use crate::input::Input;
 use crate::methods::{Case, Method, Point, value_at_points};
 use crate::metrics::faithful::{Faithfulness, over_sizes};
 use crate::metrics::input::Scored;
 use crate::predict::{Prediction, answered, predict};
+use crate::robust;
 use crate::spec::{Eraser, Erasure, SHARES, Spec};
 use base::{Cancelled, Pulse};
 use lab::fault::Fault;
@@ -31,6 +32,10 @@ pub(crate) struct Kept {
     pub complete: Option<bool>,
     /// Sufficiency and comprehensiveness, where they were asked for.
     pub erasure: Option<Faithfulness>,
+    /// Least relative change of its rationale that changes the prediction, where it was asked for.
+    pub sensitivity: Option<f64>,
+    /// The prediction.
+    pub said: String,
 }
 
 /// Rows of a model kept for the means.
@@ -51,7 +56,7 @@ pub(crate) fn passes(spec: &Spec, member: &Member) -> usize {
 
 /// Forward passes that one input takes, all methods together.
 pub(crate) fn passes_of(spec: &Spec, member: &Member, input: &Input) -> usize {
-    let each = |m: &&dyn Method| m.passes(spec, input.count) + spec.saliency.erasure.passes();
+    let each = |m: &&dyn Method| m.passes(spec, input.count) + spec.saliency.further_passes();
     PREDICTION + member.methods.iter().map(each).sum::<usize>()
 }
 
@@ -173,14 +178,27 @@ fn explain(
         };
         share.end();
     }
-    for (((s, (mut found, scored)), p), erasure) in step.iter().zip(rows).zip(predicted).zip(erasures) {
+    let mut sensitivities = vec![None; rows.len()];
+    if spec.saliency.robustness {
+        let marked = |(case, (row, _)): (&Case<'_>, &(SaliencyFinding, Scored))| -> Vec<bool> {
+            let top = &row.ranking[..row.k.min(row.ranking.len())];
+            (0..case.input.ids.len()).map(|t| of_words(case.input, t, top)).collect()
+        };
+        let marked: Vec<Vec<bool>> = cases.iter().zip(&rows).map(marked).collect();
+        let mut share = Share::new(host, tally, robust::PASSES * rows.len());
+        sensitivities = robust::sensitivity(model, &cases, &marked, &mut share)?;
+        share.end();
+    }
+    let beside = erasures.into_iter().zip(sensitivities);
+    for (((s, (mut found, scored)), p), (erasure, sensitivity)) in step.iter().zip(rows).zip(predicted).zip(beside) {
         found.target.clone_from(&p.said);
         found.sufficiency = erasure.map(|e| e.sufficiency);
         found.comprehensiveness = erasure.map(|e| e.comprehensiveness);
+        found.sensitivity = sensitivity;
         let complete = found.complete;
         let n = found.tokens.len();
         host.find(member.label.finding(n, true, host.elapsed(), Kind::Saliency(found)))?;
-        gathered.rows[m][*s] = Some(Kept { scored, complete, erasure });
+        gathered.rows[m][*s] = Some(Kept { scored, complete, erasure, sensitivity, said: p.said.clone() });
     }
     Ok(())
 }

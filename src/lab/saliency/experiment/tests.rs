@@ -194,6 +194,25 @@ fn few_originals_have_their_number(found: &Found, figures: &[figure::Figure]) {
 }
 
 #[test]
+fn sensitivity_of_a_cell_is_the_mean_of_its_rows() {
+    let mut spec = spec(&["bert-tiny"], &["attention"], 12);
+    spec.saliency.robustness = true;
+    let (desk, _) = ran(&spec);
+    let found = desk.results();
+    for whole in found.interpretability.iter().filter(|i| i.value.dimension == ALL && i.value.perturbation == ALL) {
+        let rows = found.rows.iter().filter(|r| r.value.method == whole.value.method);
+        let rows: Vec<f64> = rows.map(|r| r.value.sensitivity.unwrap()).collect();
+        assert!(rows.len() == whole.n && rows.iter().all(|s| *s > 0.0 && *s <= 4.0), "{rows:?}");
+        let (mean, sensitivity) = (rows.iter().sum::<f64>() / rows.len() as f64, whole.value.sensitivity.unwrap());
+        assert!((sensitivity.mean - mean).abs() < 1e-9, "{sensitivity:?} {mean}");
+        assert!(whole.value.stability.is_some());
+    }
+    assert!(desk.progress.iter().all(|(done, total)| done <= total));
+    let says = crate::answer::answer(&found, &spec).says.join(" ");
+    assert!(says.contains("of the sentence's norm, random words by"), "{says}");
+}
+
+#[test]
 fn equal_seeds_give_equal_findings_and_another_seed_other_sentences() {
     let first = spec(&["bert-tiny"], &["attention"], 16);
     let (a, b) = (ran(&first).0.found, ran(&first).0.found);

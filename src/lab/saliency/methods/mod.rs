@@ -9,6 +9,7 @@ use lab::fault::Fault;
 use model::{Dtype, Model, Offer};
 
 pub use self::attention::{from_mask, heads, one_way, put_together, shape, to_mask};
+pub(crate) use self::path::{At, Ends};
 pub use self::path::{Point, value_at_points};
 
 /// An input with what is explained.
@@ -94,7 +95,7 @@ pub fn named(name: &str) -> Option<&'static dyn Method> {
 }
 
 /// Reason for which a model has no gradients, if it has none.
-fn no_gradients(model: &Model) -> Option<String> {
+pub(crate) fn no_gradients(model: &Model) -> Option<String> {
     if let Err(e) = model.require(Offer::Gradients) {
         return Some(e.to_string());
     }

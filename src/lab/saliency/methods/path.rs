@@ -6,6 +6,7 @@ use crate::input::Input;
 use crate::predict::softmax;
 use crate::spec::{Baseline, TargetKind};
 use base::Pulse;
+use base::matrix::argmax;
 use lab::fault::Fault;
 use model::chunk::{TOKENS_PER_BATCH, chunks};
 use model::{Array, Batch, HookPoint, Model, Plan, Scalar, Sites, Target};
@@ -17,12 +18,14 @@ pub enum Point {
     Along(usize, f32),
     /// The marked tokens are at the baseline, the others as they are.
     Without(usize, Vec<bool>),
+    /// These vectors.
+    At(usize, Vec<f32>),
 }
 
 impl Point {
     fn case(&self) -> usize {
         match self {
-            Point::Along(case, _) | Point::Without(case, _) => *case,
+            Point::Along(case, _) | Point::Without(case, _) | Point::At(case, _) => *case,
         }
     }
 }
@@ -126,6 +129,11 @@ impl Ends {
         each.map(|(to, w)| to.iter().zip(w).map(|(t, w)| f64::from(*t) * w).sum()).collect()
     }
 
+    /// Word embeddings of a case: tokens times width.
+    pub(crate) fn input(&self, case: usize) -> &[f32] {
+        &self.to[case]
+    }
+
     /// Numbers of a gradient of a case.
     pub(crate) fn size(&self, case: usize) -> usize {
         self.to[case].len()
@@ -138,6 +146,7 @@ impl Ends {
             Point::Along(_, share) => {
                 out.iter_mut().zip(ends).for_each(|(x, (from, to))| *x = from + share * (to - from));
             }
+            Point::At(_, vectors) => out.copy_from_slice(vectors),
             Point::Without(_, gone) => {
                 let at = |i: usize| gone[i / self.width];
                 out.iter_mut()
@@ -228,6 +237,29 @@ impl At<'_> {
     /// # Errors
     /// Errors of the model; cancellation, between batches.
     pub(crate) fn values(&self, points: &[Point], pulse: &mut dyn Pulse) -> Result<Vec<f64>, Fault> {
+        let of = |row: &[f32], token: u32| match self.target {
+            TargetKind::Probability => softmax(row)[token as usize],
+            TargetKind::Logit => f64::from(row[token as usize]),
+        };
+        self.over_slots(points, &of, pulse)
+    }
+
+    /// True where what is explained is the most probable at every slot.
+    ///
+    /// # Errors
+    /// Errors of the model; cancellation, between batches.
+    pub(crate) fn kept(&self, points: &[Point], pulse: &mut dyn Pulse) -> Result<Vec<bool>, Fault> {
+        let best = |row: &[f32], token: u32| f64::from(u8::from(argmax(row) == token as usize));
+        Ok(self.over_slots(points, &best, pulse)?.into_iter().map(|share| share == 1.0).collect())
+    }
+
+    /// The mean over the slots of a number of the logits and the token there.
+    fn over_slots(
+        &self,
+        points: &[Point],
+        of: &dyn Fn(&[f32], u32) -> f64,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Vec<f64>, Fault> {
         let mut values = vec![0.0f64; points.len()];
         let mut done = 0;
         for group in self.groups(points) {
@@ -242,11 +274,7 @@ impl At<'_> {
             for k in &group {
                 let predicted = case(*k).predicted;
                 for token in predicted {
-                    let row = logits.row(at);
-                    values[*k] += match self.target {
-                        TargetKind::Probability => softmax(row)[*token as usize],
-                        TargetKind::Logit => f64::from(row[*token as usize]),
-                    };
+                    values[*k] += of(logits.row(at), *token);
                     at += 1;
                 }
                 values[*k] /= predicted.len().max(1) as f64;

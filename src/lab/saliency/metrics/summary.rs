@@ -293,7 +293,12 @@ pub(crate) fn share_by_original(values: &[Vec<f64>], level: f64) -> Option<Estim
 
 /// Mean of differences of shares with its interval, one list of values for each original. None without values.
 pub(crate) fn change_of_each(values: &[Vec<f64>], level: f64) -> Option<Estimate> {
-    Clustered::each(values.iter().cloned()).estimate(SIGNED, level)
+    mean_by_original(values, SIGNED, level)
+}
+
+/// The same for values within these limits.
+pub(crate) fn mean_by_original(values: &[Vec<f64>], limits: (f64, f64), level: f64) -> Option<Estimate> {
+    Clustered::each(values.iter().cloned()).estimate(limits, level)
 }
 
 /// Mean of `after` less mean of `before` with its interval, one list of shares of each for every original. None where either is empty.

@@ -342,6 +342,9 @@ fn under_cursor(state: &State, pointed: &Pointed<'_>) -> String {
     if let Some(f1) = row.token_f1 {
         parts.push(format!("F1 {}", decimals(f1, 2)));
     }
+    if let Some(change) = row.sensitivity {
+        parts.push(format!("answer changes at {:.2} % of the embeddings' norm in the top {}", 100.0 * change, row.k));
+    }
     format!("{text}: {}", parts.join(" · "))
 }
 

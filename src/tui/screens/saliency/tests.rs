@@ -133,6 +133,7 @@ fn scores_that_are_not_numbers_are_drawn_as_none() {
         complete: Some(false),
         sufficiency: None,
         comprehensiveness: None,
+        sensitivity: None,
     };
     take(&mut state, 1, finding("m", Kind::Saliency(row)));
     let figure = view(&state).heat.as_ref().unwrap();
