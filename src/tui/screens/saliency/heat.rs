@@ -343,7 +343,9 @@ fn under_cursor(state: &State, pointed: &Pointed<'_>) -> String {
         parts.push(format!("F1 {}", decimals(f1, 2)));
     }
     if let Some(change) = row.sensitivity {
-        parts.push(format!("answer changes at {:.2} % of the embeddings' norm in the top {}", 100.0 * change, row.k));
+        let words = if row.k == 1 { "top word".into() } else { format!("top {} words", row.k) };
+        parts
+            .push(format!("changing the {words} by {:.2} % of the sentence's norm changes the answer", 100.0 * change));
     }
     format!("{text}: {}", parts.join(" · "))
 }

@@ -105,6 +105,12 @@ fn span(e: &Estimate) -> String {
     format!("{} ({}-{})", decimals(e.mean, 2), decimals(e.lo, 2), decimals(e.hi, 2))
 }
 
+/// A difference of two parts; a part of one original has no interval.
+fn signed(e: &Estimate) -> String {
+    let [mean, lo, hi] = [e.mean, e.lo, e.hi].map(|x| decimals(x, 2));
+    if e.half_width() >= 2.0 { format!("{mean} (no interval)") } else { format!("{mean} ({lo} to {hi})") }
+}
+
 fn some(e: Option<&Estimate>, show: fn(&Estimate) -> String) -> String {
     e.map_or("n/a".into(), show)
 }
@@ -163,7 +169,7 @@ pub(crate) fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
         Table::Correctness => {
             let row = |f: &labs::Tagged<CorrectnessFinding>| {
                 let (v, answers) = (&f.value.numbers, f.value.answers.name());
-                let gap = |e: &Option<Estimate>| e.as_ref().map_or(String::new(), span);
+                let gap = |e: &Option<Estimate>| e.as_ref().map_or(String::new(), signed);
                 vec![
                     model(&f.model),
                     short_method(&v.method).to_owned(),
