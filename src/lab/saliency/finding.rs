@@ -30,7 +30,7 @@ pub enum Kind {
     /// Agreement with people and with the perturbed form.
     #[interval]
     Interpretability(Box<InterpretabilityFinding>),
-    /// The same numbers by whether the model's answers are right.
+    /// Agreement with people and with the perturbed form, by whether the model's answers are right.
     #[interval]
     Correctness(Box<CorrectnessFinding>),
     /// Agreement among inputs of like rationale ratio.
