@@ -19,6 +19,9 @@ pub struct Axis {
     pub whole: bool,
     /// True if its ticks are at the values of the points, where these are few: settings.
     pub settings: bool,
+    /// Names of the panels, one above or beside the other, into which paper divides the figure: a series belongs to the panel of its
+    /// accent. Empty for one frame. The terminal always has one frame.
+    pub panels: Vec<String>,
 }
 
 impl Axis {
@@ -57,6 +60,11 @@ impl Axis {
     /// The axis with ticks at the values of its points, where these are few and their labels find room.
     pub fn of_settings(self) -> Self {
         Self { settings: true, ..self }
+    }
+
+    /// The vertical axis of each of these panels.
+    pub fn in_panels(self, names: &[&str]) -> Self {
+        Self { panels: names.iter().map(|name| (*name).to_owned()).collect(), ..self }
     }
 
     /// The axis with a fixed range.

@@ -434,6 +434,20 @@ pub struct Rule {
     pub upright: bool,
     /// Label beside it.
     pub label: String,
+    /// The panel that it belongs to; none for all.
+    pub panel: Option<usize>,
+}
+
+impl Rule {
+    /// A horizontal rule, in all panels.
+    pub fn level(at: f64, label: impl Into<String>) -> Self {
+        Self { at, label: label.into(), upright: false, panel: None }
+    }
+
+    /// A vertical rule, in all panels.
+    pub fn upright(at: f64, label: impl Into<String>) -> Self {
+        Self { upright: true, ..Self::level(at, label) }
+    }
 }
 
 /// A thin line that helps to read the figure, for example of equal reliability.

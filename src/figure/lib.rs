@@ -200,8 +200,8 @@ pub fn text_overlaps(figure: &Figure, options: &Options) -> Result<Vec<(String, 
 /// The caption of a figure, ready to paste: its title, and where its numbers come from.
 pub fn caption(figure: &Figure) -> String {
     let entries: Vec<String> =
-        figure.entries().map(|(k, v)| format!("{} {}", printable_label(k), printable_label(v))).collect();
-    format!("{}. {}.\n", printable_label(&figure.title), entries.join("; "))
+        figure.entries().map(|(k, v)| format!("{}: {}", printable_label(k), printable_label(v))).collect();
+    format!("{}. {}.\n", printable_label(&figure.title).trim_end_matches('.'), entries.join("; "))
 }
 
 #[cfg(any(test, feature = "samples"))]
@@ -235,7 +235,7 @@ mod tests {
         let [picture, caption] = [folder.path().join("a.pdf"), folder.path().join("a.txt")];
         assert_eq!(export(&samples::curves(), &picture, &options, false).unwrap(), [picture.clone(), caption.clone()]);
         let said = std::fs::read_to_string(&caption).unwrap();
-        assert!(said.starts_with("PGD on bert-mini, layer 4") && said.contains("level 95 %"), "{said}");
+        assert!(said.starts_with("PGD on bert-mini, layer 4") && said.contains("level: 95 %"), "{said}");
         // The same caption serves another format; a text of the user's own is not replaced, and then nothing is.
         let other = folder.path().join("a.svg");
         assert_eq!(export(&samples::curves(), &other, &options, false).unwrap(), [other]);
@@ -246,6 +246,8 @@ mod tests {
         let drawn = String::from_utf8(svg(&options)).unwrap();
         assert!(drawn.contains("width=\"238.11pt\""));
         assert!(!drawn.lines().any(|line| line.starts_with("<text") && line.contains("PGD on")));
+        let titled = |title: &str| super::caption(&Figure { title: title.into(), ..Figure::default() });
+        assert!(titled("It is [MASK].").starts_with("It is [MASK]. ") && titled("A").starts_with("A. "));
         let wide = Options { width: Some(174.0), ..options };
         assert!(String::from_utf8(svg(&wide)).unwrap().contains("width=\"493.23pt\""));
     }

@@ -12,11 +12,12 @@ impl Rgb {
     }
 }
 
-/// Okabe and Ito's colours, which people with any kind of colour vision can distinguish; the pale yellow comes last of them. Four more, for
+/// Okabe and Ito's colours, which people with any kind of colour vision can distinguish; the pale yellow comes last of them. The first is
+/// darker and the second lighter than theirs, so that the first three also differ in grey. Four more, for
 /// figures with every method and its controls, also differ by their markers.
 pub(crate) const SERIES: [Rgb; 12] = [
-    Rgb(0x00, 0x72, 0xb2),
-    Rgb(0xd5, 0x5e, 0x00),
+    Rgb(0x00, 0x4f, 0x8f),
+    Rgb(0xe8, 0x78, 0x1a),
     Rgb(0x00, 0x9e, 0x73),
     Rgb(0xcc, 0x79, 0xa7),
     Rgb(0xe6, 0x9f, 0x00),

@@ -308,6 +308,7 @@ fn tables(model: usize) -> Vec<Finding> {
                 random_f1: Some(estimate(from + 0.08)),
                 map: Some(estimate(0.5 + 0.3 * from - 0.1 * method as f64)),
                 random_map: Some(estimate(0.3)),
+                originals: None,
             };
             list.push(finding(name, 22, Kind::Ratio(ratio)));
         }

@@ -12,7 +12,7 @@ use super::{SMALL, type_of};
 /// Widest bar of a category, in units of the page.
 const WIDEST: f64 = 60.0;
 /// Opacity of a full bar: intervals are seen on it.
-const SOLID: f64 = 0.72;
+const SOLID: f64 = 0.55;
 /// Opacity of a range.
 pub(crate) const SPAN: f64 = 0.16;
 
@@ -75,8 +75,7 @@ pub(crate) fn bars<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, bars: &Bars, 
 
 /// The span of a category, narrowed where few categories on a wide page would make blocks of its bars.
 fn narrowed(chart: &Chart<'_>, (from, to): (f64, f64), series: usize) -> (f64, f64) {
-    let categories = chart.x.categories().map_or(1, <[String]>::len).max(1) as f64;
-    let unit = (chart.right - chart.left) / categories;
+    let unit = (chart.right - chart.left) / (chart.x.value(1.0) - chart.x.value(0.0)).abs();
     let width = (to - from).min(WIDEST * series.max(1) as f64 / unit.max(1.0));
     let middle = (from + to) / 2.0;
     (middle - width / 2.0, middle + width / 2.0)

@@ -12,6 +12,7 @@ use plotters::style::{TRANSPARENT, TextStyle};
 use super::super::axis::{Fitted, Room, Tick};
 use super::super::canvas::{At, Canvas, Drawn, Pen, Recorder, Side, Type, pixels, position};
 use super::super::font::Fonts;
+use super::super::overlap::Rect;
 use super::super::{Figure, Layer};
 use super::spread::Spread;
 use super::{FINE, LABEL, SMALL, type_of};
@@ -30,6 +31,8 @@ const CATEGORY_LINES: usize = 3;
 const AXIS_LINES: usize = 2;
 /// Height of a line of text, in em.
 const LINE: f64 = 1.2;
+/// Height of the labels of ticks below a frame.
+pub(super) const LABELLED: f64 = SMALL * LINE + 3.0;
 
 /// An axis as plotters sees it: our fitted axis, with its ticks and a margin at both ends.
 #[derive(Clone)]
@@ -93,24 +96,31 @@ pub(crate) struct Chart<'a> {
     inset: f64,
     /// Labels of the axes, in lines.
     names: (String, String),
+    /// True if the ticks of the horizontal axis have labels.
+    labelled: bool,
 }
 
 impl<'a> Chart<'a> {
-    /// The chart between two heights of the page, which also hold the axes' labels.
-    pub(crate) fn new(canvas: &Canvas<'a>, figure: &Figure, top: f64, bottom: f64) -> Drawn<Self> {
+    /// The chart in an area that also holds the labels of the axes. `labelled` is false if another chart below has the labels of its ticks.
+    pub(crate) fn new(
+        canvas: &Canvas<'a>,
+        figure: &Figure,
+        ((edge, top), (right, bottom)): Rect,
+        labelled: bool,
+    ) -> Drawn<Self> {
         let (fonts, look) = (canvas.fonts, canvas.look);
         let (x, y) = (Fitted::horizontal(figure), Fitted::vertical(figure));
         let rules = figure.layers.iter().any(|l| matches!(l, Layer::Rule(r) if r.upright && !r.label.is_empty()));
         // Labels of upright rules go above the frame, where there are no data.
         let top = top + 6.0 + if rules { SMALL + 4.0 } else { 0.0 };
         // The height of the frame, before the width of its labels is known.
-        let rough = (bottom - top - 40.0 - label_height(fonts, &x, look.width * 0.8)).max(40.0);
+        let rough = (bottom - top - if labelled { 40.0 } else { 12.0 } - label_height(fonts, &x, (right - edge) * 0.8))
+            .max(40.0);
         let y_name = named(fonts, &figure.y.label, rough);
         let beside_ticks = y.ticks(&y_room(rough));
         let beside_ticks = beside_ticks.iter().map(|t| fonts.width(&t.label, SMALL)).fold(0.0, f64::max);
-        let left = look.margin + height_of(&y_name, LABEL) + beside_ticks.min(longest(canvas)) + 2.0 * TICK + 4.0;
-        let right = look.width - look.margin - beside(canvas, figure);
-        let right = right.max(left + 20.0);
+        let left = edge + height_of(&y_name, LABEL) + beside_ticks.min(longest(canvas)) + 2.0 * TICK + 4.0;
+        let right = (right - beside(canvas, figure)).max(left + 20.0);
         let labels = labels(fonts, &x, right - left);
         let inset = |axis: &Fitted, room: f64| if axis.categories().is_some() { 0.0 } else { INSET + room };
         let (x_inset, y_inset) = (inset(&x, Spread::new(figure).room()), inset(&y, 0.0));
@@ -120,7 +130,8 @@ impl<'a> Chart<'a> {
             Labels::Upright(_) => x_ticks.iter().map(|t| widest(fonts, &t.label)).fold(0.0, f64::max),
             _ => x_ticks.iter().map(|t| height_of(&t.label, SMALL)).fold(SMALL * LINE, f64::max),
         };
-        let below = 2.0 * TICK + below_ticks + 3.0 + height_of(&x_name, LABEL);
+        let below_ticks = if labelled { below_ticks + 3.0 } else { 0.0 };
+        let below = 2.0 * TICK + below_ticks + height_of(&x_name, LABEL);
         let floor = (bottom - below).max(top + 20.0);
         let y_length = floor - top - 2.0 * y_inset;
         let y_ticks = y.ticks(&y_room(y_length)).into_iter();
@@ -133,15 +144,15 @@ impl<'a> Chart<'a> {
         let area = canvas.area.margin(
             pixels(top),
             pixels(canvas_height(canvas) - floor - below),
-            pixels(look.margin),
+            pixels(edge),
             pixels(look.width - right),
         );
         let context = ChartBuilder::on(&area)
-            .set_label_area_size(LabelAreaPosition::Left, pixels(left - look.margin))
+            .set_label_area_size(LabelAreaPosition::Left, pixels(left - edge))
             .set_label_area_size(LabelAreaPosition::Bottom, pixels(below))
             .build_cartesian_2d(ruler(&x, x_ticks, x_inset), ruler(&y, y_ticks.collect(), y_inset))?;
         let names = (x_name, y_name);
-        Ok(Self { context, left, right, top, bottom: floor, x, y, labels, inset: x_inset, names })
+        Ok(Self { context, left, right, top, bottom: floor, x, y, labels, inset: x_inset, names, labelled })
     }
 
     /// The position of a pair of values; none if an axis cannot show it.
@@ -195,7 +206,7 @@ impl<'a> Chart<'a> {
         if cells || has_y {
             mesh.disable_y_mesh();
         }
-        if upright {
+        if upright || !self.labelled {
             mesh.x_label_formatter(&blank);
         }
         mesh.draw()?;
@@ -274,12 +285,12 @@ fn longest(canvas: &Canvas<'_>) -> f64 {
     LONGEST.min(canvas.look.width * 0.3)
 }
 
-fn height_of(lines: &str, size: f64) -> f64 {
+pub(super) fn height_of(lines: &str, size: f64) -> f64 {
     lines.lines().count() as f64 * size * LINE
 }
 
 /// The label of an axis in lines that fit along it.
-fn named(fonts: &Fonts<'_>, label: &str, room: f64) -> String {
+pub(super) fn named(fonts: &Fonts<'_>, label: &str, room: f64) -> String {
     match printable_label(label) {
         label if label.is_empty() => label,
         label => fonts.wrapped(&label, LABEL, room, AXIS_LINES).join("\n"),

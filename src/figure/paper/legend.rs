@@ -1,13 +1,15 @@
 //! Legends: inside the frame where they cover nothing, else in rows above it. plotters' own legend has one line an entry and
 //! always lies on the data.
 
+use std::collections::BTreeSet;
+
 use super::super::axis::Fitted;
 use super::super::canvas::{At, Canvas, Drawn, Pen, Side};
 use super::super::font::Fonts;
 use super::super::layers::{Bar, Datum, Intervals, Line, Token};
 use super::super::overlap::Rect;
 use super::super::palette::{self, Rgb};
-use super::super::role::{BLACK, Dash, Marker, Role};
+use super::super::role::{Dash, Marker, Role};
 use super::super::{Figure, Layer};
 use super::chart::Chart;
 use super::lines::{BAND, BOX, INNER, THICK, interval};
@@ -47,6 +49,7 @@ enum Sample {
     Top,
     Lit,
     Signs,
+    Negative,
 }
 
 /// The shape of an interval.
@@ -55,8 +58,6 @@ enum Shape {
     Area,
     /// A line at each point.
     Bar,
-    /// An area for some lines, bars for the others.
-    Both,
 }
 
 impl Sample {
@@ -64,16 +65,8 @@ impl Sample {
         match self {
             Sample::Line(role) if role.dash.is_some() => 30.0,
             Sample::Signs => 90.0,
-            Sample::Gold | Sample::Lit => 26.0,
+            Sample::Gold | Sample::Lit | Sample::Negative => 26.0,
             _ => 14.0,
-        }
-    }
-
-    fn hue(&self) -> Option<usize> {
-        match self {
-            Sample::Line(role) | Sample::Bar(role) | Sample::Span(role) => Some(role.hue),
-            Sample::Range(roles) => roles.first().map(|role| role.hue),
-            _ => None,
         }
     }
 }
@@ -90,17 +83,19 @@ struct Placed {
 }
 
 impl Legend {
-    pub(crate) fn new(figure: &Figure) -> Self {
-        let spread = Spread::new(figure);
-        let mut entries = Vec::new();
+    /// The legend of a figure, whose intervals are drawn as in `part`: the figure itself, or one of its panels.
+    pub(crate) fn new(figure: &Figure, part: &Figure) -> Self {
+        let spread = Spread::new(part);
+        let mut entries: Vec<(Sample, String)> = Vec::new();
         for layer in &figure.layers {
             match layer {
                 Layer::Intervals(intervals) => add_intervals(figure, intervals, &spread, &mut entries),
                 _ => add(layer, &mut entries),
             }
         }
-        entries.retain(|(_, label)| !label.is_empty());
-        factor(&mut entries);
+        // A method has a line in each panel.
+        let mut named = BTreeSet::new();
+        entries.retain(|(_, label)| !label.is_empty() && named.insert(label.clone()));
         Self { entries }
     }
 
@@ -108,17 +103,15 @@ impl Legend {
         self.entries.is_empty()
     }
 
-    /// Entries in rows of this width, and the height of all. If each hue has several entries, each gets its own rows.
+    /// Entries in rows of this width, and the height of all.
     fn rows(&self, fonts: &Fonts<'_>, room: f64) -> (Vec<Placed>, f64) {
-        let hues: Vec<Option<usize>> = self.entries.iter().map(|(sample, _)| sample.hue()).collect();
-        let grouped = hues.len() > 1 && hues.chunk_by(|a, b| a == b).all(|same| same.len() > 1);
         let (mut x, mut y, mut high) = (0.0, 0.0, 0.0f64);
         let mut placed = Vec::new();
-        for (k, (sample, label)) in self.entries.iter().enumerate() {
+        for (sample, label) in &self.entries {
             let lines = fonts.wrapped(label, SMALL, room - sample.width() - GAP, LINES);
             let wide = lines.iter().map(|l| fonts.width(l, SMALL)).fold(0.0, f64::max);
             let width = sample.width() + GAP + wide;
-            if x > 0.0 && (x + width > room || grouped && hues[k - 1] != hues[k]) {
+            if x > 0.0 && x + width > room {
                 (x, y, high) = (0.0, y + high + BELOW, 0.0);
             }
             high = high.max(lines.len() as f64 * LINE);
@@ -143,7 +136,7 @@ impl Legend {
     pub(crate) fn draw_inside(&self, canvas: &Canvas<'_>, from: usize, chart: &Chart<'_>) -> Drawn<bool> {
         const AIR: f64 = 6.0;
         let (width, height) = (chart.right - chart.left, chart.bottom - chart.top);
-        let room = width * INSIDE.0;
+        let room = (width * INSIDE.0).max(canvas.look.width - chart.right - 30.0);
         // One entry below the other, their labels in a column.
         let column = self.entries.iter().map(|(sample, _)| sample.width()).fold(0.0, f64::max);
         let (mut placed, mut wide, mut y) = (Vec::new(), 0.0f64, 0.0);
@@ -155,14 +148,17 @@ impl Legend {
             placed.push(Placed { at: (0.0, y), lines });
             y += high + 1.0;
         }
-        if y > height * INSIDE.1 || wide * y > width * height * INSIDE.2 {
+        let outside = canvas.look.width - canvas.look.margin - chart.right - 2.0 * AIR;
+        let is_beside = wide < outside;
+        if !is_beside && (y > height * INSIDE.1 || wide * y > width * height * INSIDE.2) {
             return Ok(false);
         }
         let (l, m, r) = (chart.left + AIR, (chart.left + chart.right - wide) / 2.0, chart.right - AIR - wide);
         let (t, c, b) = (chart.top + AIR, (chart.top + chart.bottom - y) / 2.0, chart.bottom - AIR - y);
+        let beside = is_beside.then_some((chart.right + 2.0 * AIR, t));
         let corners = [(r, t), (l, t), (r, b), (l, b), (r, c), (l, c), (m, t), (m, b)];
         let around = |(x, top): At| -> Rect { ((x - AIR / 2.0, top - 3.0), (x + wide + AIR / 2.0, top + y + 2.0)) };
-        let Some(at) = corners.into_iter().find(|at| canvas.is_free(from, around(*at))) else {
+        let Some(at) = beside.into_iter().chain(corners).find(|at| canvas.is_free(from, around(*at))) else {
             return Ok(false);
         };
         let (a, b) = around(at);
@@ -201,11 +197,7 @@ fn add_intervals(figure: &Figure, intervals: &Intervals, spread: &Spread, out: &
     let of_bars = bars().filter_map(Bar::interval).chain(of_points).map(length).fold(0.0, f64::max);
     let widest = lines().filter_map(Datum::interval).map(length).fold(of_bars, f64::max);
     let narrow = lines().filter_map(|p| p.interval().and(p.inner)).map(length).fold(0.0, f64::max);
-    let shape = match spread.strong_only {
-        true => Shape::Both,
-        false if spread.by_point || of_bars > 0.0 => Shape::Bar,
-        false => Shape::Area,
-    };
+    let shape = if spread.by_point || spread.is_crowded || of_bars > 0.0 { Shape::Bar } else { Shape::Area };
     let seen = if shape == Shape::Bar { HIDDEN.0 } else { HIDDEN.1 };
     let hidden = if widest < seen { " (no wider than the marks)" } else { "" };
     if widest > 0.0 && !intervals.wide.is_empty() {
@@ -217,40 +209,6 @@ fn add_intervals(figure: &Figure, intervals: &Intervals, spread: &Spread, out: &
     if lines().any(|p| p.n.few.is_some()) || bars().any(|b| b.n.few.is_some()) {
         out.push((Sample::Few, printable_label(&intervals.few)));
     }
-}
-
-/// Makes lines of several methods, each with the same scores, one entry for each method and one for each score.
-fn factor(entries: &mut Vec<(Sample, String)>) -> Option<()> {
-    let line = |(sample, label): &(Sample, String)| match sample {
-        Sample::Line(role) if role.dash.is_some() => Some((*role, label.clone())),
-        _ => None,
-    };
-    let lines: Vec<(Role, String)> = entries.iter().map_while(line).collect();
-    let groups: Vec<&[(Role, String)]> = lines.chunk_by(|a, b| a.0.hue == b.0.hue).collect();
-    let first = groups.first().filter(|first| groups.len() > 1 && first.len() > 1)?;
-    // Words that all labels of a group begin with.
-    let shared = |group: &[(Role, String)]| {
-        let words = |k: usize| group[k].1.split(' ');
-        let same = |count: &usize| (1..group.len()).all(|k| words(k).take(*count).eq(words(0).take(*count)));
-        let count = (1..words(0).count()).take_while(same).last().unwrap_or(0);
-        words(0).take(count).collect::<Vec<_>>().join(" ")
-    };
-    let rest = |group: &[(Role, String)]| -> Option<Vec<String>> {
-        let prefix = Some(shared(group)).filter(|p| !p.is_empty())?;
-        group.iter().map(|(_, label)| Some(label.strip_prefix(&prefix)?.trim_start().to_owned())).collect()
-    };
-    let scores = rest(first)?;
-    if groups.iter().any(|group| rest(group).as_ref() != Some(&scores)) {
-        return None;
-    }
-    let of_method = |group: &&[(Role, String)]| (Sample::Line(group[0].0.dash(Dash::Solid)), shared(group));
-    let of_score = |((role, _), score): (&(Role, String), String)| {
-        (Sample::Line(Role { dash: role.dash, ..Role::line(BLACK) }), score)
-    };
-    let mut out: Vec<(Sample, String)> = groups.iter().map(of_method).collect();
-    out.extend(first.iter().zip(scores).map(of_score));
-    entries.splice(..lines.len(), out);
-    Some(())
 }
 
 fn add(layer: &Layer, out: &mut Vec<(Sample, String)>) {
@@ -282,6 +240,9 @@ fn add(layer: &Layer, out: &mut Vec<(Sample, String)>) {
             let label = printable_label(&tokens.label);
             out.push((Sample::Signs, format!("{label} -{bound} to {bound}").trim_start().to_owned()));
             let any = |pick: fn(&Token) -> bool| tokens.strips.iter().flat_map(|s| &s.tokens).any(pick);
+            if any(super::tokens::is_negative) {
+                out.push((Sample::Negative, "below 0".into()));
+            }
             if any(|t| t.gold) {
                 out.push((Sample::Gold, "gold rationale".into()));
             }
@@ -331,20 +292,19 @@ fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> Drawn {
             for (k, role) in roles.iter().enumerate() {
                 let from = x + k as f64 * step;
                 canvas.rectangle((from, upper.1), (from + step, lower.1), look.series(role.hue), BOX)?;
+                for y in [upper.1, lower.1] {
+                    canvas.line(
+                        &[(from, y), (from + step, y)],
+                        super::lines::edge(look.series(role.hue), Dash::Dotted),
+                    )?;
+                }
             }
             Ok(())
         }
         Sample::Narrow(Shape::Bar) => canvas.line(&[(middle, lower.1), (middle, upper.1)], Pen::new(look.ink, THICK)),
         Sample::Narrow(_) => canvas.rectangle(upper, lower, look.ink, BAND + INNER),
-        Sample::Wide(shape) => {
-            if *shape != Shape::Bar {
-                canvas.rectangle(upper, lower, look.ink, BAND)?;
-            }
-            match shape {
-                Shape::Area => Ok(()),
-                _ => interval(canvas, (middle, lower.1, upper.1), Pen::new(look.ink, 1.3)),
-            }
-        }
+        Sample::Wide(Shape::Bar) => interval(canvas, (middle, lower.1, upper.1), Pen::new(look.ink, 1.3)),
+        Sample::Wide(Shape::Area) => canvas.rectangle(upper, lower, look.ink, BAND),
         Sample::Few => canvas.text("3", (middle, y), type_of(SMALL, look.ink, Side::Middle, Side::Middle)),
         Sample::Span(role) => {
             let colour = look.series(role.hue);
@@ -365,6 +325,7 @@ fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> Drawn {
             canvas.frame(upper, lower, Pen::new(look.grey, 0.7))
         }
         Sample::Gold => canvas.line(&[(x, y + 4.0), (x + width, y + 4.0)], Pen::new(look.ink, 2.4)),
+        Sample::Negative => canvas.line(&[(x, y - 4.0), (x + width, y - 4.0)], super::tokens::negative(&look)),
         Sample::Top => super::tokens::mark(canvas, (x + width / 2.0, y - 4.0)),
         Sample::Lit => canvas.line(&[(x, y), (x + width, y)], Pen::new(super::graph::LIT, 2.8)),
         Sample::Signs => {

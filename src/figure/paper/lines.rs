@@ -8,6 +8,7 @@ use super::super::axis::Fitted;
 use super::super::canvas::{At, Canvas, Drawn, Pen, Side, filled};
 use super::super::layers::{Datum, Line, Points, Ranks};
 use super::super::overlap::Rect;
+use super::super::palette::Rgb;
 use super::super::role::{Dash, Emphasis, Marker, Role};
 use super::super::{Figure, Layer};
 use super::chart::Chart;
@@ -21,9 +22,9 @@ pub(crate) const BAND: f64 = 0.18;
 /// Opacity of a narrow one, over the wide one.
 pub(crate) const INNER: f64 = 0.26;
 /// Opacity of a range without a line.
-const RANGE: f64 = 0.09;
-/// A band that takes more of the axis than this on average has edges and is paler: several such bands lie on each other.
-const WIDE: f64 = 0.3;
+const RANGE: f64 = 0.07;
+/// A band that takes more of the axis than this on average has edges and is paler; the second where bands lie on each other.
+const WIDE: (f64, f64) = (0.3, 0.1);
 /// Least distance between the markers of a line: those of closer points would run together.
 const APART: f64 = 13.0;
 /// Half the width of the caps of an interval.
@@ -50,6 +51,11 @@ pub(crate) fn style(canvas: &Canvas<'_>, pen: Pen) -> ShapeStyle {
     Pen { width: pen.width * canvas.look.stroke, ..pen }.into()
 }
 
+/// The edge of an area.
+pub(crate) fn edge(colour: Rgb, dash: Dash) -> Pen {
+    Pen { alpha: 0.6, dash, ..Pen::new(colour, 1.1) }
+}
+
 /// The intervals, behind all lines: areas, the wide ones below the narrow ones, or one by one.
 pub(crate) fn bands<'a>(
     canvas: &Canvas<'a>,
@@ -58,7 +64,7 @@ pub(crate) fn bands<'a>(
     spread: &Spread,
 ) -> Drawn {
     let colour = canvas.look.series(line.role.hue);
-    let thin = Pen { alpha: 0.6, ..Pen::new(colour, 1.1) };
+    let thin = edge(colour, Dash::Solid);
     let range = is_range(line.role);
     if spread.is_plane {
         return Ok(());
@@ -84,7 +90,8 @@ pub(crate) fn bands<'a>(
             let length = |&(_, (lo, hi)): &(f64, (f64, f64))| {
                 chart.y.place(hi).zip(chart.y.place(lo)).map_or(0.0, |(a, b)| (a - b).abs())
             };
-            let wide = !range && run.iter().map(length).sum::<f64>() / run.len() as f64 > WIDE;
+            let limit = if spread.overlaps { WIDE.1 } else { WIDE.0 };
+            let wide = !range && run.iter().map(length).sum::<f64>() / run.len() as f64 > limit;
             let alpha = match (range, inner) {
                 (true, _) => RANGE,
                 (false, true) => INNER,
@@ -92,8 +99,8 @@ pub(crate) fn bands<'a>(
             };
             let around: Vec<(f64, f64)> = upper.iter().chain(&lower).copied().collect();
             chart.draw(Polygon::new(around, filled(colour, alpha)))?;
-            if wide {
-                let edge = Pen { dash: line.role.dash.unwrap_or(Dash::Solid), ..thin };
+            if wide || range {
+                let edge = Pen { dash: line.role.dash.unwrap_or(Dash::Dotted), ..thin };
                 for ends in [upper, lower] {
                     chart.draw_series(LineSeries::new(ends, style(canvas, edge)))?;
                 }
@@ -219,7 +226,9 @@ pub(crate) fn points<'a>(
     let colour = canvas.look.series(points.role.hue);
     let marker = points.role.marker.unwrap_or(Marker::Circle);
     let faint = points.role.emphasis == Emphasis::Faint;
-    let pen = Pen { alpha: if faint { 0.3 } else { 0.6 }, ..Pen::new(colour, 1.1) };
+    // On a plane, intervals of points cross each other and the lines.
+    let alpha = if chart.x.categories().is_some() { 1.0 } else { 0.6 };
+    let pen = Pen { alpha: if faint { 0.3 } else { alpha }, ..Pen::new(colour, 1.1) };
     let thin = style(canvas, pen);
     let ranges = figure.layers.iter().any(|l| matches!(l, Layer::Ranges(_)));
     let has_bars = figure.layers.iter().any(|l| matches!(l, Layer::Bars(_)));

@@ -7,11 +7,13 @@ mod graph;
 mod labels;
 mod legend;
 mod lines;
+mod panels;
 mod spread;
 mod tokens;
 
 use self::chart::Chart;
 use self::legend::Legend;
+use self::panels::Panels;
 use self::spread::Spread;
 use super::axis::Fitted;
 use super::canvas::{At, Canvas, Drawn, Pen, Scene, Side, Type};
@@ -24,9 +26,11 @@ use base::text::printable_label;
 const TITLE: f64 = 15.0;
 const LABEL: f64 = 12.5;
 const SMALL: f64 = 11.0;
-const FINE: f64 = 8.5;
+const FINE: f64 = 9.5;
 /// Height of a line of the footer.
 const FOOT: f64 = FINE + 4.0;
+/// Share of a wide page that a few categories take beside their legend.
+const SPARSE: f64 = 0.68;
 /// Most lines of a title.
 const TITLE_LINES: usize = 2;
 
@@ -35,28 +39,34 @@ const TITLE_LINES: usize = 2;
 /// # Errors
 /// [`super::FigureError::Draw`] if plotters cannot lay the figure out.
 pub(crate) fn lay_out<'a>(figure: &Figure, fonts: &'a Fonts<'a>, notes: &[String], look: Look) -> Drawn<Scene<'a>> {
-    let legend = Legend::new(figure);
-    let inside = look.legend_inside && figure.has_axes() && !legend.is_empty();
-    if inside && let Some(scene) = attempt(figure, fonts, notes, look, (&legend, true))? {
+    let panels = Panels::new(figure);
+    let legend = Legend::new(&panels.whole, panels.parts.first().unwrap_or(figure));
+    let inside = look.legend_inside && figure.has_axes() && !legend.is_empty() && panels.parts.is_empty();
+    let attempt = |inside| attempt(figure, &panels, (fonts, notes, look), (&legend, inside));
+    if inside && let Some(scene) = attempt(true)? {
         return Ok(scene);
     }
-    attempt(figure, fonts, notes, look, (&legend, false))?
-        .ok_or_else(|| super::FigureError::Draw("no room for the legend".into()))
+    attempt(false)?.ok_or_else(|| super::FigureError::Draw("no room for the legend".into()))
 }
 
 /// The drawing with its legend above the chart, or inside it; `None` if the legend does not fit inside.
 fn attempt<'a>(
     figure: &Figure,
-    fonts: &'a Fonts<'a>,
-    notes: &[String],
-    look: Look,
+    panels: &Panels,
+    (fonts, notes, look): (&'a Fonts<'a>, &[String], Look),
     (legend, inside): (&Legend, bool),
 ) -> Drawn<Option<Scene<'a>>> {
     let room = look.width - 2.0 * look.margin;
     let rows = if inside { 0.0 } else { legend.height(fonts, room) };
     // A page for a paper grows with what is above and below its frame; one of a lab book keeps its size.
     let labels = || chart::label_height(fonts, &Fitted::horizontal(figure), look.width * 0.8);
-    let height = height(figure, look) + if look.legend_inside { rows + labels() } else { 0.0 };
+    let is_divided = !panels.parts.is_empty();
+    let height = match (is_divided, look.legend_inside) {
+        (true, true) => Panels::height(&look) + rows,
+        (true, false) => Panels::height(&look),
+        (false, true) => height(figure, look) + rows + labels(),
+        (false, false) => height(figure, look),
+    };
     // Figures without axes end where their content does.
     let tallest = if figure.has_axes() { height } else { 20_000.0 };
     let canvas = Canvas::new(fonts, look, tallest);
@@ -76,10 +86,18 @@ fn attempt<'a>(
     let foot_height = foot.len() as f64 * FOOT;
     if figure.has_axes() {
         let start = height - look.margin - foot_height;
-        let chart = Chart::new(&canvas, figure, top, start - if foot.is_empty() { 0.0 } else { 8.0 })?;
-        let (chart, from) = draw(&canvas, figure, chart)?;
-        if inside && !legend.draw_inside(&canvas, from, &chart)? {
-            return Ok(None);
+        let end = start - if foot.is_empty() { 0.0 } else { 8.0 };
+        let right = look.width - look.margin;
+        if is_divided {
+            panels.draw(&canvas, ((left, top), (right, end)))?;
+        } else {
+            // Few categories leave room for their legend beside them.
+            let right = if inside && is_sparse(figure, &look) { left + SPARSE * (right - left) } else { right };
+            let chart = Chart::new(&canvas, figure, ((left, top), (right, end)), true)?;
+            let (chart, from) = draw(&canvas, figure, chart)?;
+            if inside && !legend.draw_inside(&canvas, from, &chart)? {
+                return Ok(None);
+            }
         }
         write_footer(&canvas, &foot, (left, start))?;
         return Ok(Some(canvas.finish(height)));
@@ -115,6 +133,12 @@ fn height(figure: &Figure, look: Look) -> f64 {
     });
     let needed = rows.map_or(0.0, |rows| (120.0 + 26.0 * rows as f64).min(1600.0));
     needed.max(flat)
+}
+
+/// True for a few categories on a wide page.
+fn is_sparse(figure: &Figure, look: &Look) -> bool {
+    let is_table = figure.layers.iter().any(|l| matches!(l, Layer::Cells(_) | Layer::Ranks(_)));
+    look.width > 500.0 && !is_table && (1..=4).contains(&figure.x.categories.len())
 }
 
 fn footer(fonts: &Fonts<'_>, figure: &Figure, notes: &[String], room: f64) -> Vec<String> {

@@ -2,15 +2,16 @@
 
 use super::super::layers::{Datum, Line};
 use super::super::role::Role;
-use super::super::{Emphasis, Figure, Layer};
+use super::super::{Figure, Layer};
 use super::chart::Chart;
 
 /// Fewest points of a line whose interval is an area beside others, and beside none.
 const AREA: usize = 8;
 const AREA_ALONE: usize = 4;
-/// Largest distance between points that are drawn side by side.
+/// Largest distance between points that are drawn side by side, and where a line has few points.
 const STEP: f64 = 6.0;
-/// Most lines whose narrow intervals are drawn as areas, too.
+const STEP_OF_FEW: f64 = 10.0;
+/// Most lines whose intervals are drawn as areas.
 const NARROW: usize = 4;
 
 /// True for a range without a line.
@@ -26,8 +27,10 @@ pub(crate) struct Spread {
     pub narrow: bool,
     /// True if lines have no intervals: on a plane they would cover it.
     pub is_plane: bool,
-    /// True if strong lines alone have areas, because those of all would cover each other.
-    pub strong_only: bool,
+    /// True if so many lines have intervals that areas would cover each other.
+    pub is_crowded: bool,
+    /// True if areas of lines overlap: they have edges then.
+    pub overlaps: bool,
     /// Place of each layer among the lines that are drawn side by side, from their middle.
     places: Vec<f64>,
     step: f64,
@@ -64,16 +67,29 @@ impl Spread {
             a.points.iter().any(|p| b.points.iter().any(|q| touch((p, q))))
         };
         let most = drawn.iter().map(|(_, l)| l.points.len()).max().unwrap_or(0);
-        let meeting = most < AREA && drawn.iter().enumerate().any(|(k, a)| drawn[..k].iter().any(|b| meet(a.1, b.1)));
+        let overlaps = drawn.iter().enumerate().any(|(k, a)| drawn[..k].iter().any(|b| meet(a.1, b.1)));
+        let meeting = most < AREA && overlaps;
         let is_plane = is_square(figure) && figure.layers.iter().any(|l| matches!(l, Layer::Guide(_)));
         let banded: Vec<(usize, &Line)> =
             drawn.iter().copied().filter(|(_, l)| l.points.iter().any(|p| p.interval().is_some())).collect();
-        let by_point = !is_plane && !banded.is_empty() && (meeting || most < AREA_ALONE);
-        let strong_only = banded.len() > NARROW && banded.iter().any(|(_, l)| l.role.emphasis == Emphasis::Strong);
+        // Panels all show their intervals in one way.
+        let few = if figure.y.panels.is_empty() { AREA_ALONE } else { AREA };
+        let by_point = !is_plane && !banded.is_empty() && (meeting || most < few);
+        let is_crowded = banded.len() > NARROW;
+        // A line that lies on another along its whole length would hide it.
+        let same = |a: &Line, b: &Line| {
+            a.points.len() == b.points.len() && a.points.iter().zip(&b.points).all(|(p, q)| (p.x, p.y) == (q.x, q.y))
+        };
+        let hides = |line: &Line| drawn.iter().any(|(_, other)| !std::ptr::eq(*other, line) && same(other, line));
+        let beside: Vec<(usize, &Line)> = drawn
+            .iter()
+            .copied()
+            .filter(|(_, l)| l.points.iter().any(|p| p.interval().is_some()) || hides(l))
+            .collect();
         let mut places = vec![0.0; figure.layers.len()];
         if by_point && meeting {
-            let middle = banded.len().saturating_sub(1) as f64 / 2.0;
-            for (k, (layer, _)) in banded.iter().enumerate() {
+            let middle = beside.len().saturating_sub(1) as f64 / 2.0;
+            for (k, (layer, _)) in beside.iter().enumerate() {
                 places[*layer] = k as f64 - middle;
             }
             // A range lies at the line of its colour.
@@ -83,12 +99,13 @@ impl Spread {
             }
         }
         let narrow = by_point || drawn.len() <= NARROW;
-        Self { by_point, narrow, is_plane, strong_only, places, step: 0.0 }
+        let step = if most < AREA_ALONE { STEP_OF_FEW } else { STEP };
+        Self { by_point, narrow, is_plane, is_crowded, overlaps, places, step }
     }
 
     /// Room that the outermost lines need at both ends of the horizontal axis.
     pub(crate) fn room(&self) -> f64 {
-        STEP * self.places.iter().copied().fold(0.0, f64::max)
+        self.step * self.places.iter().copied().fold(0.0, f64::max)
     }
 
     /// The same with steps for a chart: no point comes near the next x.
@@ -99,7 +116,7 @@ impl Spread {
         at.sort_by(f64::total_cmp);
         let gaps = at.windows(2).map(|w| w[1] - w[0]).filter(|gap| *gap > 0.01);
         let gap = gaps.fold(f64::INFINITY, f64::min);
-        let step = STEP.min(gap / (2.0 * furthest + 2.0));
+        let step = self.step.min(gap / (2.0 * furthest + 2.0));
         Self { step, ..self }
     }
 
@@ -110,6 +127,6 @@ impl Spread {
 
     /// True if the points of a line have their intervals one by one.
     pub(crate) fn is_by_point(&self, line: &Line) -> bool {
-        !self.is_plane && (self.by_point || self.strong_only && line.role.emphasis != Emphasis::Strong)
+        !self.is_plane && (self.by_point || self.is_crowded && !is_range(line.role))
     }
 }

@@ -3,7 +3,8 @@
 use super::super::canvas::{At, Item, Scene};
 use super::super::font::Fonts;
 use super::super::layers::{
-    Bar, Bars, Datum, Edge, Graph, Intervals, Line, Node, Points, Range, Ranges, RankLine, Ranks, Rule, Spot,
+    Bar, Bars, Datum, Edge, Graph, Intervals, Line, Node, Points, Range, Ranges, RankLine, Ranks, Rule, Spot, Strip,
+    Token, Tokens,
 };
 use super::super::overlap::{reaches, text_box};
 use super::super::role::{Dash, Marker};
@@ -69,26 +70,60 @@ fn intervals_that_would_hide_each_other_stand_side_by_side_and_are_named() {
     });
 }
 
-/// Six entries, each with the name of a method and of a score, took four rows of the column.
+/// Three scores of two methods lay on each other in one frame; in grey nothing told the methods apart.
 #[test]
-fn lines_of_several_methods_have_an_entry_for_each_method_and_for_each_score() {
-    let scores = [("completeness C", Dash::Dashed), ("reliability R", Dash::Solid)];
+fn scores_of_several_methods_have_a_panel_each_in_which_dashes_tell_the_methods_apart() {
+    let scores = ["completeness C", "reliability R"];
     let of = |(k, method): (usize, &'static str)| {
-        scores.map(|(score, dash)| banded(&format!("{method} {score}"), Role::nth(k).dash(dash), 0.5))
+        let line = |(j, score): (usize, &str)| banded(&format!("{method} {score}"), Role::nth(k).accent(j), 0.5);
+        scores.iter().enumerate().map(|(j, score)| line((j, *score))).collect::<Vec<_>>()
     };
-    let figure = chart(["FGSM", "PGD"].into_iter().enumerate().flat_map(of).collect());
-    drawn(&figure, |scene| {
-        let texts = texts(scene);
-        let is = |name: &str| texts.iter().any(|t| t == name);
-        assert!(["FGSM", "PGD", "completeness C", "reliability R"].into_iter().all(is), "{texts:?}");
-        assert!(!texts.iter().any(|t| t.contains("FGSM completeness")), "{texts:?}");
-    });
+    let rule = Layer::Rule(Rule { panel: Some(0), ..Rule::level(0.9, "C before") });
+    let layers = ["FGSM", "PGD"].into_iter().enumerate().flat_map(of).chain([rule]).collect();
+    let figure = chart(layers);
+    let figure = Figure { y: figure.y.clone().in_panels(&scores), ..figure };
+    for (width, beside) in [(84.0, false), (174.0, true)] {
+        let options = Options { style: Style::Paper, width: Some(width), dpi: None };
+        let fonts = Fonts::own();
+        let scene = lay_out(&figure, &fonts, &[], options.look()).unwrap();
+        let texts = texts(&scene);
+        for once in ["FGSM", "PGD", "C before", "x"].into_iter().chain(scores) {
+            assert_eq!(texts.iter().filter(|t| *t == once).count(), 1, "{once}: {texts:?}");
+        }
+        let names = scene.items.iter().filter_map(|item| match item {
+            Item::Text { text, at, .. } if scores.contains(&text.as_str()) => Some(*at),
+            _ => None,
+        });
+        let at: Vec<At> = names.collect();
+        let apart = (at[1].0 - at[0].0, at[1].1 - at[0].1);
+        assert_eq!((apart.0 > 50.0, apart.1 > 50.0), (beside, !beside), "{width} mm: {at:?}");
+        // A stretch of the dashed line in each panel, and one in the legend.
+        let dashed = |i: &&Item| matches!(i, Item::Line { pen, .. } if pen.dash == Dash::Dashed);
+        assert_eq!(scene.items.iter().filter(dashed).count(), 3, "{width} mm");
+    }
+}
+
+/// "eighteen" with -.67 and with .74 had one grey.
+#[test]
+fn a_negative_score_of_a_token_is_seen_without_colour() {
+    let token = |score: f64| Token { text: "word".into(), score: Some(score), ..Token::default() };
+    let strip = |scores: &[f64]| Strip { tokens: scores.iter().map(|s| token(*s)).collect(), ..Strip::default() };
+    let dashed = |scores: &[f64]| {
+        let tokens = Tokens { strips: vec![strip(scores)], ..Tokens::default() };
+        let figure = Figure { layers: vec![Layer::Tokens(tokens)], ..Figure::default() };
+        drawn(&figure, |scene| {
+            let is = |i: &&Item| matches!(i, Item::Line { pen, .. } if pen.dash == Dash::Dashed);
+            (scene.items.iter().filter(is).count(), texts(scene).iter().any(|t| t == "below 0"))
+        })
+    };
+    assert_eq!(dashed(&[0.7, 0.0]), (0, false));
+    assert_eq!(dashed(&[0.7, -0.7]), (2, true), "above the token and in the legend");
 }
 
 /// "S of a constant answer" lay on the curves of INLP, which run close above and below it.
 #[test]
 fn the_label_of_a_rule_lies_on_no_line_where_there_is_room_elsewhere() {
-    let rule = Rule { at: 0.5, upright: false, label: "a constant answer".into() };
+    let rule = Rule::level(0.5, "a constant answer");
     let figure = chart(vec![flat("", 0.47, 99, 20), flat("", 0.53, 99, 20), Layer::Rule(rule)]);
     drawn(&figure, |scene| {
         let at = scene.items.iter().position(|i| matches!(i, Item::Text { text, .. } if text.contains("constant")));
@@ -159,16 +194,33 @@ fn too_few_units_have_their_number_in_place_of_an_interval() {
     }
 }
 
-/// The areas of two methods with three scores each lay on each other.
+/// The areas of many lines lay on each other.
 #[test]
-fn of_many_lines_the_strong_ones_have_areas_and_the_others_intervals_at_their_markers() {
-    let of = |label: &str, role: Role, y: f64| match flat(label, y, 99, 20) {
-        Layer::Line(line) => Layer::Line(Line { role, ..line }),
+fn many_lines_have_intervals_at_their_markers_instead_of_areas() {
+    let of = |k: usize| match flat("", 0.1 * (k + 2) as f64, 99, 20) {
+        Layer::Line(line) => Layer::Line(Line { role: Role::nth(k), ..line }),
         other => other,
     };
-    let lines = |role: fn(usize) -> Role| (0..6).map(|k| of("", role(k), 0.1 * (k + 2) as f64)).collect();
-    assert_eq!(drawn(&chart(lines(Role::nth)), areas), 6);
-    assert_eq!(drawn(&chart(lines(|k| if k < 3 { Role::nth(k).strong() } else { Role::nth(k) })), areas), 3);
+    let figure = |count: usize| chart((0..count).map(of).collect());
+    assert_eq!([4, 5].map(|count| drawn(&figure(count), areas)), [4, 0]);
+}
+
+/// The order of two models is that of both: one line hid the other.
+#[test]
+fn a_line_that_lies_on_another_is_moved_beside_it() {
+    let line = |k: usize, band: Option<(f64, f64)>| {
+        let point = |x: usize| Datum { x: x as f64, y: 0.5, band, n: 9.into(), ..Datum::default() };
+        Layer::Line(Line { label: String::new(), role: Role::nth(k), points: (0..4).map(point).collect() })
+    };
+    drawn(&chart(vec![line(0, Some((0.4, 0.6))), line(1, None)]), |scene| {
+        let discs = scene.items.iter().filter_map(|i| if let Item::Disc { at, .. } = i { Some(at.0) } else { None });
+        let corners = scene.items.iter().filter_map(|i| match i {
+            Item::Fill { points, alpha, .. } if points.len() == 3 && *alpha == 1.0 => Some(points[0].0),
+            _ => None,
+        });
+        let discs: Vec<f64> = discs.collect();
+        assert!(corners.clone().count() == 4 && corners.into_iter().all(|x| discs.iter().all(|d| (d - x).abs() > 3.0)));
+    });
 }
 
 /// A legend promised intervals of one example and of several trainings where all had no length.

@@ -1,8 +1,10 @@
 //! Sentences with scored tokens on paper.
 
 use super::super::canvas::{At, Canvas, Drawn, Pen, Side};
-use super::super::layers::Tokens;
+use super::super::layers::{Token, Tokens};
+use super::super::look::Look;
 use super::super::palette;
+use super::super::role::Dash;
 use super::{FINE, SMALL, type_of};
 use base::numbers::short;
 use base::text::printable_label;
@@ -28,6 +30,16 @@ pub(crate) fn number(score: f64) -> String {
 /// A small triangle that points up at `tip`: among the highest K.
 pub(crate) fn mark(canvas: &Canvas<'_>, (x, y): At) -> Drawn {
     canvas.fill(&[(x, y), (x + 4.0, y + 7.0), (x - 4.0, y + 7.0)], canvas.look.ink, 1.0)
+}
+
+/// True if the score that is printed below the token is negative.
+pub(crate) fn is_negative(token: &Token) -> bool {
+    token.score.is_some_and(|s| s <= -0.005)
+}
+
+/// The line above a token with a negative score, whose colour cannot be told from a positive one's in grey.
+pub(crate) fn negative(look: &Look) -> Pen {
+    Pen { dash: Dash::Dashed, ..Pen::new(look.ink, 1.4) }
 }
 
 /// Draws the strips between two edges from `top`, broken into as many lines as they need, and returns where they end.
@@ -87,12 +99,15 @@ fn token(canvas: &Canvas<'_>, tokens: &Tokens, k: usize, at: usize, text: &str, 
         canvas.rectangle((middle - half, centre - reach), (middle + half, centre + reach), colour, 1.0)?;
     }
     canvas.text(text, (middle, (a.1 + b.1) / 2.0), type_of(WORD, ink, Side::Middle, Side::Middle))?;
+    if is_negative(token) {
+        canvas.line(&[(a.0, a.1 - 3.0), (b.0, a.1 - 3.0)], negative(&canvas.look))?;
+    }
     if token.gold {
         canvas.line(&[(a.0, b.1 + 3.0), (b.0, b.1 + 3.0)], Pen::new(canvas.look.ink, 2.4))?;
     }
     let shift = if token.top { 6.0 } else { 0.0 };
     if let Some(score) = score {
-        let kind = type_of(FINE, canvas.look.grey, Side::Middle, Side::Start);
+        let kind = type_of(FINE, canvas.look.ink, Side::Middle, Side::Start);
         canvas.text(&number(score), (middle + shift, b.1 + 7.0), kind)?;
     }
     if token.top {

@@ -55,7 +55,7 @@ pub fn curves() -> Figure {
             curve("completeness C", role.dash(Dash::Dashed).accent(0), &c),
             curve("selectivity S", role.dash(Dash::Dotted).accent(1), &s),
             curve("reliability R", role.marker(Marker::Circle).accent(2), &|x| 2.0 * c(x) * s(x) / (c(x) + s(x))),
-            Layer::Rule(Rule { at: 0.112, upright: true, label: "ε = 0.112".into() }),
+            Layer::Rule(Rule::upright(0.112, "ε = 0.112")),
         ],
     )
 }
@@ -86,7 +86,7 @@ pub fn power() -> Figure {
             line(0, 900.0),
             line(1, 2500.0),
             line(2, 8000.0),
-            Layer::Rule(Rule { at: 0.8, upright: false, label: "wanted power .8".into() }),
+            Layer::Rule(Rule::level(0.8, "wanted power .8")),
         ],
     )
 }
@@ -319,8 +319,8 @@ pub fn hostile() -> Figure {
             Layer::Ranks(Ranks {
                 lines: vec![RankLine { label: bad.clone(), role, ranks: values.iter().map(|v| Some(*v)).collect() }],
             }),
-            Layer::Rule(Rule { at: f64::NAN, upright: true, label: bad.clone() }),
-            Layer::Rule(Rule { at: f64::INFINITY, upright: false, label: bad.clone() }),
+            Layer::Rule(Rule::upright(f64::NAN, bad.clone())),
+            Layer::Rule(Rule::level(f64::INFINITY, bad.clone())),
             Layer::Guide(Guide { label: bad.clone(), ..Guide::default() }),
             Layer::Cells(Cells {
                 label: bad.clone(),

@@ -29,6 +29,8 @@ use figure::{Axis, Dash, Figure, Layer, Marker, Provenance, Role};
 use lab::{EngineInfo, Origin, Tagged};
 use model::source::in_print;
 
+/// The scores, each in a panel on paper.
+const SCORES: [&str; 3] = ["completeness C", "selectivity S", "reliability R"];
 /// Name of a method in print; its identifier where the registry does not have it (a newer program's session).
 pub fn title(method: &str) -> String {
     find(method).map_or(method, |m| m.title()).to_owned()
@@ -73,7 +75,7 @@ pub fn curves(
     drawn.retain(|c| c.parameter == first.parameter);
     let (symbol, mut label) = parameter(&first.parameter);
     if let Some(sd) = deviation(results, model).filter(|_| first.parameter == "epsilon") {
-        label = format!("ε (radius of the L∞ ball, absolute; a feature's standard deviation is {sd:.3})");
+        label = format!("ε (L∞ radius, absolute; a feature's SD is {sd:.3})");
     }
     let short = in_print(model);
     let leader = leader(&drawn);
@@ -92,11 +94,11 @@ pub fn curves(
         let s: Quantity = |f| datum(f.value, f.selectivity, f.n_s.into());
         // R uses both samples: its n is that of C and that of S.
         let r: Quantity = |f| datum(f.value, f.reliability, (f.n_c, f.n_s).into());
-        layers.push(line("completeness C", 0, Dash::Dashed, c));
+        layers.push(line(SCORES[0], 0, Dash::Dashed, c));
         let several = curve.points.iter().map(|p| p.value.beside.selectivities.len()).max().unwrap_or(0);
-        let of = if several > 1 { format!("selectivity S (mean of {several})") } else { "selectivity S".into() };
+        let of = if several > 1 { format!("{} (mean of {several})", SCORES[1]) } else { SCORES[1].into() };
         layers.push(line(&of, 1, Dash::Dotted, s));
-        layers.push(line("reliability R", 2, Dash::Solid, r));
+        layers.push(line(SCORES[2], 2, Dash::Solid, r));
     }
     let mut provenance = provenance(results, engine, model, drawn.iter().flat_map(|c| &c.points));
     if let [curve] = drawn[..] {
@@ -113,12 +115,12 @@ pub fn curves(
         layers.extend(ranges);
         layers.extend(base_lines(curve));
     }
-    let areas = leader.map(|key| format!("intervals of {}, whose reliability is the highest", key.method.title()));
-    provenance.entries.extend(areas.map(|text| ("areas".to_owned(), text)));
+    let heavier = leader.map(|key| format!("{}, whose reliability is the highest", key.method.title()));
+    provenance.entries.extend(heavier.map(|text| ("heavier line".into(), text)));
     let trainings = drawn.iter().flat_map(|c| &c.points).map(|p| p.value.beside.replicates).max().unwrap_or(0);
     layers.extend(first.points[0].level.map(|level| covered(level, trainings)));
     if let Some(at) = marker {
-        layers.push(Layer::Rule(Rule { at, upright: true, label: format!("{symbol} = {at}") }));
+        layers.push(Layer::Rule(Rule::upright(at, format!("{symbol} = {at}"))));
     }
     let mut names: Vec<String> = drawn.iter().map(|c| c.key.method.title()).collect();
     let last = names.pop().unwrap_or_default();
@@ -128,7 +130,7 @@ pub fn curves(
         name: format!("reliability-{short}-{}-{oracle}", ids.join("-")),
         title: format!("{names} on {short}, layer {}, {}", first.points[0].value.layer, judge(oracle)),
         x: axis(&first.key.method.name, label),
-        y: Axis::linear("completeness, selectivity, reliability").from_to(0.0, 1.0),
+        y: Axis::linear("completeness, selectivity, reliability").from_to(0.0, 1.0).in_panels(&SCORES),
         layers,
         provenance,
     })
@@ -234,9 +236,10 @@ fn by_property(curve: &Curve) -> Vec<Layer> {
 fn base_lines(curve: &Curve) -> Vec<Layer> {
     let Some(last) = curve.points.last() else { return Vec::new() };
     let beside = &last.value.beside;
-    let rule =
-        |at: Option<f64>, label: &str| at.map(|at| Layer::Rule(Rule { at, upright: false, label: label.to_owned() }));
-    [rule(beside.c_before, "C before"), rule(beside.s_floor, "S of a constant answer")].into_iter().flatten().collect()
+    [(0, beside.c_before, "C before"), (1, beside.s_floor, "S of a constant answer")]
+        .into_iter()
+        .filter_map(|(panel, at, label)| Some(Layer::Rule(Rule { panel: Some(panel), ..Rule::level(at?, label) })))
+        .collect()
 }
 
 /// A score of a point under other probe settings.

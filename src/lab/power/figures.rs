@@ -85,10 +85,10 @@ pub fn power(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     layers.extend(covering(first, "items of the pilot"));
     if let Some(required) = results.needed() {
         let target = required.value.target;
-        layers.push(Layer::Rule(Rule { at: target, upright: false, label: format!("wanted power {target}") }));
+        layers.push(Layer::Rule(Rule::level(target, format!("wanted power {target}"))));
         let needed = required.value.n_test.mean.filter(|n| *n <= 131_072.0);
         if let Some(n) = needed.filter(|_| results.collapsed().is_none()) {
-            layers.push(Layer::Rule(Rule { at: n, upright: true, label: format!("{} needed", grouped(n as usize)) }));
+            layers.push(Layer::Rule(Rule::upright(n, format!("{} needed", grouped(n as usize)))));
         }
     }
     Some(
@@ -135,7 +135,7 @@ pub fn sizes(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let target = first.value.target;
     let mut layers = vec![
         Layer::Line(Line { label, role, points: by.iter().map(point).collect() }),
-        Layer::Rule(Rule { at: target, upright: false, label: format!("wanted power {target}") }),
+        Layer::Rule(Rule::level(target, format!("wanted power {target}"))),
     ];
     layers.extend(covering(first, "items of the pilot"));
     Some(
@@ -219,7 +219,7 @@ pub fn noise(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let mut layers: Vec<Layer> = sigmas.iter().enumerate().map(line).collect();
     layers.extend(covering(first, "items of the pilot"));
     if let Some(target) = results.needed().map(|r| r.value.target) {
-        layers.push(Layer::Rule(Rule { at: target, upright: false, label: format!("wanted power {target}") }));
+        layers.push(Layer::Rule(Rule::level(target, format!("wanted power {target}"))));
     }
     Some(
         Figure {
@@ -298,12 +298,12 @@ pub fn sequential(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
     let label = printable_label(&format!("share for {}", first.value.a));
     let mut layers = vec![
         Layer::Line(Line { label, role, points: points.collect() }),
-        Layer::Rule(Rule { at: 0.5, upright: false, label: "no difference".into() }),
+        Layer::Rule(Rule::level(0.5, "no difference")),
     ];
     layers.extend(covering(first, "all stopping times"));
     if let Some(stop) = results.stop() {
         let at = stop.value.at_n as f64;
-        layers.push(Layer::Rule(Rule { at, upright: true, label: format!("may stop at {}", grouped(at as usize)) }));
+        layers.push(Layer::Rule(Rule::upright(at, format!("may stop at {}", grouped(at as usize)))));
     }
     Some(
         Figure {

@@ -262,7 +262,7 @@ pub fn ledger(results: &Results, engine: Option<&EngineInfo>, a: &str, b: &str) 
     let lo = if gap.lo * gap.hi <= 0.0 { 0.0 } else { ends.0 };
     let (x, y, y_band) = (parts.len() as f64, gap.mean.abs(), Some((lo, ends.1)));
     let points = vec![Spot { x, y, y_band, n: found.n.into(), ..Spot::default() }];
-    let role = Role::points(1, Marker::Square);
+    let role = Role::points(BLACK, Marker::Square);
     let mut layers = vec![bars, Layer::Points(Points { label: "adjusted gap, without sign".into(), role, points })];
     layers.extend(covering(Some(found), "relations"));
     figure(
@@ -271,7 +271,7 @@ pub fn ledger(results: &Results, engine: Option<&EngineInfo>, a: &str, b: &str) 
             format!("ledger-{}-{}", in_print(&v.a), in_print(&v.b)),
             format!("{} against {}: what one draw adds to the gap", in_print(&v.a), in_print(&v.b)),
         ),
-        (Axis::of("choice of", names), Axis::linear(by_rule(results, "P@1"))),
+        (Axis::of("choice of", names), Axis::linear(by_rule(results, "P@1 gap"))),
         layers,
         Some(found),
     )
@@ -296,7 +296,7 @@ pub fn disparity(results: &Results, engine: Option<&EngineInfo>) -> Option<Figur
         }
         if let Some(before) = mine().find(|d| d.value.gamma.is_none()) {
             let label = format!("{} as it is", in_print(model));
-            layers.push(Layer::Rule(Rule { at: before.value.p_at_1.mean, upright: false, label }));
+            layers.push(Layer::Rule(Rule::level(before.value.p_at_1.mean, label)));
         }
     }
     figure(

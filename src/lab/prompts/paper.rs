@@ -177,7 +177,7 @@ fn disparity(beneath: bool) -> Vec<Layer> {
         let point = |(x, y): (&f64, &f64)| Datum { x: *x, y: *y, n: RELATIONS.into(), ..Datum::default() };
         Layer::Line(Line {
             // In brackets the score before; short, because the run's own lines are close.
-            label: format!("{model} published ({untouched:.3})"),
+            label: format!("{model} published ({untouched:.3} before)"),
             role: if beneath { Role::nth(3 + k).dash(Dash::Dotted).faint() } else { Role::nth(k) },
             points: GAMMAS.iter().zip(scores).map(point).collect(),
         })

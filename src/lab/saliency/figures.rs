@@ -203,10 +203,13 @@ pub(crate) fn against_ratio(
     let first = *lines.first()?.1.first()?;
     let point = |r: &&Tagged<RatioFinding>, y: Option<Estimate>| {
         let (y, v) = (y?, &r.value);
-        let units = originals(results, (&r.model, &v.dimension), |s| {
-            ratio(s).is_some_and(|ratio| (v.from..v.to).contains(&ratio) || ratio == 1.0 && v.to == 1.0)
-        });
-        let n = counted(r.n, units);
+        // Older sessions do not say it.
+        let counted_there = || {
+            originals(results, (&r.model, &v.dimension), |s| {
+                ratio(s).is_some_and(|ratio| (v.from..v.to).contains(&ratio) || ratio == 1.0 && v.to == 1.0)
+            })
+        };
+        let n = counted(r.n, v.originals.unwrap_or_else(counted_there));
         Some(Datum { x: v.ratio, y: y.mean, band: Some((y.lo, y.hi)), n, ..Datum::default() })
     };
     let line = |(k, (label, points)): (usize, &(String, Vec<&Tagged<RatioFinding>>))| {

@@ -408,6 +408,9 @@ pub struct RatioFinding {
     pub map: Option<Estimate>,
     /// MAP of random rankings.
     pub random_map: Option<Estimate>,
+    /// Originals, over which the intervals are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub originals: Option<usize>,
 }
 
 /// Two models or two methods on the same inputs. Its model is `all`; `n` is the number of originals, which are the units.

@@ -42,10 +42,10 @@ pub fn behaviour(
     }
     layers.extend(first.level.map(|level| covered(level, first.value.replicates)));
     let before = first.value.correct_before.mean;
-    layers.push(Layer::Rule(Rule { at: before, upright: false, label: "correct form before".into() }));
+    layers.push(Layer::Rule(Rule::level(before, "correct form before")));
     let (symbol, label) = parameter(&first.value.parameter);
     if let Some(at) = marker {
-        layers.push(Layer::Rule(Rule { at, upright: true, label: format!("{symbol} = {at}") }));
+        layers.push(Layer::Rule(Rule::upright(at, format!("{symbol} = {at}"))));
     }
     let (short, trainings) = (in_print(model), first.value.replicates.max(1));
     let mut origin = Origin::default();

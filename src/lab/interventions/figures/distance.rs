@@ -30,7 +30,7 @@ pub fn distance(results: &Results, engine: Option<&EngineInfo>, model: &str, met
     };
     let mut layers: Vec<Layer> = series.iter().enumerate().map(line).collect();
     layers.extend(first.level.map(|level| Layer::Intervals(Intervals::covering(level, "examples"))));
-    layers.push(Layer::Rule(Rule { at: 1.0, upright: false, label: "unchanged".into() }));
+    layers.push(Layer::Rule(Rule::level(1.0, "unchanged")));
     let mut origin = Origin::default();
     origin.add("n", format!("{} (held against {} real states)", first.n, first.value.real_states));
     origin.results(first, points.iter().all(|p| p.is_final), ", bootstrap over examples, one training");

@@ -27,7 +27,7 @@ pub fn lens(results: &Results, engine: Option<&EngineInfo>, model: &str) -> Opti
     };
     let mut layers: Vec<Layer> = series.into_iter().enumerate().map(line).collect();
     layers.extend(first.level.map(|level| Layer::Intervals(Intervals::covering(level, "examples"))));
-    layers.push(Layer::Rule(Rule { at: first.value.majority, upright: false, label: "majority".into() }));
+    layers.push(Layer::Rule(Rule::level(first.value.majority, "majority")));
     let mut origin = Origin::default();
     origin.add("n", first.n.to_string());
     origin.results(first, true, "");

@@ -80,7 +80,7 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
     let rated = Rated::of(results, model, oracle);
     let mut layers: Vec<Layer> = LEVELS.iter().map(|&r| equal_reliability(r)).collect();
     let mut standings = rated.front.standings.iter();
-    for curve in &drawn {
+    for (number, curve) in drawn.iter().enumerate() {
         let mut point = |p: &Tagged<ReliabilityFinding>| {
             let emphasis = match standings.next() {
                 Some(Standing::Front) => Emphasis::Strong,
@@ -91,7 +91,7 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
         };
         layers.push(Layer::Line(Line {
             label: curve.key.method.title(),
-            role: look(&curve.key.method.name).dash(Dash::Solid),
+            role: look(&curve.key.method.name).dash([Dash::Solid, Dash::Dashed][number % 2]),
             points: curve.points.iter().map(&mut point).collect(),
         }));
     }

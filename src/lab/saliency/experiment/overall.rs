@@ -248,6 +248,7 @@ fn tell_method(
                 random_f1: bin.random_f1,
                 map: bin.map,
                 random_map: bin.random_map,
+                originals: Some(bin.originals),
             };
             let n = bin.originals + bin.pairs;
             host.find(member.label.finding(n, is_final, host.elapsed(), Kind::Ratio(found)))?;

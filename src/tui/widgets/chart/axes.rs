@@ -121,17 +121,28 @@ impl Chart<'_> {
                 place(at, &label, self.theme.style(Role::Marker), self.pick("┴", "|"), buffer);
             }
         }
-        let named = stage.x.categories().is_some();
-        if !named {
-            let name = self.x_name(plot.width);
-            place(plot.right() + END - 1, &name, self.theme.style(Role::Dim), "", buffer);
-        }
         for (at, label, below) in self.x_labels(stage) {
             place(at, &label, style, self.pick("┬", "+"), buffer);
             let columns = width(&below) as u16;
             if columns > 0 {
                 buffer.set_stringn(start(at, columns), labels + 1, &below, columns.into(), style);
             }
+        }
+        if stage.x.categories().is_none() {
+            self.x_name_on_line(stage, buffer);
+        }
+    }
+
+    /// The name of the horizontal axis on its line, as far to the right as it covers no tick.
+    fn x_name_on_line(&self, stage: &Stage, buffer: &mut Buffer) {
+        let plot = stage.plot;
+        let name = format!(" {} ", self.x_name(plot.width));
+        let columns = width(&name) as u16;
+        let bare = self.pick("─", "-");
+        let is_bare = |x: u16| buffer.cell((x, plot.bottom())).is_some_and(|c| c.symbol() == bare);
+        let mut starts = (plot.x..(plot.right() + 1).saturating_sub(columns)).rev();
+        if let Some(start) = starts.find(|start| (*start..start + columns).all(is_bare)) {
+            buffer.set_string(start, plot.bottom(), name, self.theme.style(Role::Dim));
         }
     }
 

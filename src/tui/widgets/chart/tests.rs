@@ -164,7 +164,7 @@ fn unit_square(layers: Vec<Layer>) -> Figure {
 /// Two lines ended in the same letter; legends ended in "…"; a rule's name was overdrawn by bands.
 #[test]
 fn lines_end_in_names_that_differ_and_no_name_is_cut_or_overdrawn() {
-    let rule = Layer::Rule(Rule { at: 0.5, upright: false, label: "constant answer".into() });
+    let rule = Layer::Rule(Rule::level(0.5, "constant answer"));
     let labels = ["bert-mini attention", "bert-mini integrated gradients", "bert-mini agreement"];
     let lines = (0..3).map(|k| Layer::Line(banded(k, labels[k], 0.2 + 0.3 * k as f64)));
     let figure = unit_square(lines.chain([rule.clone()]).collect());
@@ -176,6 +176,23 @@ fn lines_end_in_names_that_differ_and_no_name_is_cut_or_overdrawn() {
     }
     let figure = unit_square(vec![Layer::Line(banded(0, "a", 0.1)), rule]);
     assert!(text(&buffer(&figure, SIZES[0], Glyphs::Braille, false)).contains("constant answer"));
+}
+
+/// The name of the horizontal axis lay on the label of its largest tick.
+#[test]
+fn the_name_of_the_horizontal_axis_covers_no_tick() {
+    for (x, largest) in [(Axis::linear("training examples").from_to(0.0, 1.0), "1"), (Axis::log("items"), "100")] {
+        let points = [1.0, 10.0, 100.0].map(|x| Datum { x, y: 0.5, ..Datum::default() }).to_vec();
+        let line = Line { label: "a".into(), role: figure::Role::nth(0), points };
+        let name = x.label.rsplit(' ').next().unwrap_or_default().to_owned();
+        let figure =
+            Figure { x, y: Axis::linear("y").from_to(0.0, 1.0), layers: vec![Layer::Line(line)], ..Figure::default() };
+        for size in SIZES {
+            let drawn = text(&buffer(&figure, size, Glyphs::Braille, false));
+            assert!(drawn.lines().last().is_some_and(|l| l.trim_end().ends_with(largest)), "{drawn}");
+            assert!(drawn.contains(&name), "{drawn}");
+        }
+    }
 }
 
 /// Bands of three lines hid each other.

@@ -1,0 +1,90 @@
+//! Figures in several panels: one score each, with the methods told apart by colour, dash and marker. They lie beside each other on a wide
+//! page and above each other in a column.
+
+use super::super::canvas::{Canvas, Drawn, Side};
+use super::super::look::Look;
+use super::super::overlap::Rect;
+use super::super::role::Dash;
+use super::super::{Axis, Figure, Layer};
+use super::chart::{self, Chart};
+use super::{LABEL, type_of};
+
+/// Width of a page from which on panels lie beside each other.
+const WIDE: f64 = 500.0;
+/// Height of all panels together, as a share of the width of the page: beside each other, and above each other.
+const ASPECT: (f64, f64) = (0.36, 1.2);
+
+/// A figure and the panels that it is divided into, if it is.
+pub(super) struct Panels {
+    /// All of its layers, as its legend names them.
+    pub whole: Figure,
+    pub parts: Vec<Figure>,
+}
+
+impl Panels {
+    pub(super) fn new(figure: &Figure) -> Self {
+        let names = &figure.y.panels;
+        let mut whole = figure.clone();
+        let mut drawn = vec![0; names.len()];
+        for layer in &mut whole.layers {
+            let Layer::Line(line) = layer else { continue };
+            let Some((panel, name)) = line.role.accent.and_then(|k| Some((k, names.get(k)?))) else { continue };
+            if line.role.dash.is_some() {
+                // The panel names the score, so that dashes are free for the methods.
+                line.role.dash = Some([Dash::Solid, Dash::Dashed, Dash::Dotted][drawn[panel] % 3]);
+                drawn[panel] += 1;
+            }
+            if let Some(method) = line.label.strip_suffix(name.as_str()) {
+                line.label = method.trim_end().to_owned();
+            }
+        }
+        let belongs = |layer: &Layer, k: usize| match layer {
+            Layer::Line(line) => line.role.accent == Some(k),
+            Layer::Rule(rule) => rule.panel.is_none_or(|panel| panel == k),
+            _ => true,
+        };
+        let part = |(k, name): (usize, &String)| Figure {
+            y: Axis { label: name.clone(), ..whole.y.clone() },
+            x: Axis { label: String::new(), ..whole.x.clone() },
+            layers: whole.layers.iter().filter(|layer| belongs(layer, k)).cloned().collect(),
+            ..Figure::default()
+        };
+        let parts = names.iter().enumerate().map(part).collect();
+        Self { whole, parts }
+    }
+
+    /// Height of the panels with their axes.
+    pub(super) fn height(look: &Look) -> f64 {
+        let (beside, stacked) = (look.width * ASPECT.0, look.width * ASPECT.1);
+        match (look.width < WIDE, look.legend_inside) {
+            (true, _) => stacked,
+            (false, true) => beside,
+            // A page for a lab book keeps its shape.
+            (false, false) => look.width * look.aspect * 0.8,
+        }
+    }
+
+    /// Draws the panels in an area, with the label of the horizontal axis below them.
+    pub(super) fn draw<'a>(&self, canvas: &Canvas<'a>, ((left, top), (right, bottom)): Rect) -> Drawn {
+        let name = chart::named(canvas.fonts, &self.whole.x.label, right - left);
+        let kind = type_of(LABEL, canvas.look.ink, Side::Middle, Side::Start);
+        let end = bottom - chart::height_of(&name, LABEL);
+        canvas.text(&name, ((left + right) / 2.0, end), kind)?;
+        let is_wide = canvas.look.width >= WIDE;
+        let count = self.parts.len() as f64;
+        let high = (end - top - chart::LABELLED) / count;
+        for (k, part) in self.parts.iter().enumerate() {
+            let (number, is_last) = (k as f64, k + 1 == self.parts.len());
+            let area = if is_wide {
+                let wide = (right - left) / count;
+                ((left + number * wide, top), (left + (number + 1.0) * wide - 6.0, end))
+            } else {
+                let labels = if is_last { chart::LABELLED } else { 0.0 };
+                ((left, top + number * high), (right, top + (number + 1.0) * high + labels))
+            };
+            let chart = Chart::new(canvas, part, area, is_wide || is_last)?;
+            super::draw(canvas, part, chart)?;
+        }
+        Ok(())
+    }
+}
