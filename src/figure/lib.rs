@@ -197,11 +197,18 @@ pub fn text_overlaps(figure: &Figure, options: &Options) -> Result<Vec<(String, 
     Ok(overlap::texts(&paper::lay_out(figure, &fonts, &[], options.look())?))
 }
 
-/// The caption of a figure, ready to paste: its title, and where its numbers come from.
+/// The caption of a figure, ready to paste: its title, what its axes are, and where its numbers come from.
 pub fn caption(figure: &Figure) -> String {
     let entries: Vec<String> =
         figure.entries().map(|(k, v)| format!("{}: {}", printable_label(k), printable_label(v))).collect();
-    format!("{}. {}.\n", printable_label(&figure.title).trim_end_matches('.'), entries.join("; "))
+    let title = printable_label(&figure.title);
+    let axes = match (printable_label(&figure.y.label), printable_label(&figure.x.label)) {
+        (y, x) if figure.has_axes() && !y.is_empty() && !x.is_empty() => {
+            format!(" Vertical axis: {y}; horizontal axis: {x}.")
+        }
+        _ => String::new(),
+    };
+    format!("{}.{axes} {}.\n", title.trim_end_matches('.'), entries.join("; "))
 }
 
 #[cfg(any(test, feature = "samples"))]
@@ -247,6 +254,7 @@ mod tests {
         assert!(drawn.contains("width=\"238.11pt\""));
         assert!(!drawn.lines().any(|line| line.starts_with("<text") && line.contains("PGD on")));
         let titled = |title: &str| super::caption(&Figure { title: title.into(), ..Figure::default() });
+        assert!(said.contains(". Vertical axis: completeness, selectivity, reliability; horizontal axis: ε"), "{said}");
         assert!(titled("It is [MASK].").starts_with("It is [MASK]. ") && titled("A").starts_with("A. "));
         let wide = Options { width: Some(174.0), ..options };
         assert!(String::from_utf8(svg(&wide)).unwrap().contains("width=\"493.23pt\""));

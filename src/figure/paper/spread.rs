@@ -99,7 +99,7 @@ impl Spread {
             }
         }
         let narrow = by_point || drawn.len() <= NARROW;
-        let step = if most < AREA_ALONE { STEP_OF_FEW } else { STEP };
+        let step = if most < AREA { STEP_OF_FEW } else { STEP };
         Self { by_point, narrow, is_plane, is_crowded, overlaps, places, step }
     }
 

@@ -129,29 +129,24 @@ impl Chart<'_> {
             }
         }
         if stage.x.categories().is_none() {
-            self.x_name_on_line(stage, buffer);
+            self.x_name(stage, buffer);
         }
     }
 
-    /// The name of the horizontal axis on its line, as far to the right as it covers no tick.
-    fn x_name_on_line(&self, stage: &Stage, buffer: &mut Buffer) {
+    /// The name of the horizontal axis, without the explanation after it and shortened on a short axis, on the axis itself: as far to the
+    /// right as it covers no tick, or else before the last column. Labels of ticks stay whole.
+    fn x_name(&self, stage: &Stage, buffer: &mut Buffer) {
         let plot = stage.plot;
-        let name = format!(" {} ", self.x_name(plot.width));
+        let name = printable(self.figure.x.label.split(" (").next().unwrap_or_default());
+        let is_long = width(&name) * 4 > usize::from(plot.width);
+        let name = if is_long { name.rsplit(' ').next().unwrap_or_default() } else { &name };
+        let name = format!(" {} ", fit(name, usize::from(plot.width) / 2));
         let columns = width(&name) as u16;
         let bare = self.pick("─", "-");
         let is_bare = |x: u16| buffer.cell((x, plot.bottom())).is_some_and(|c| c.symbol() == bare);
-        let mut starts = (plot.x..(plot.right() + 1).saturating_sub(columns)).rev();
-        if let Some(start) = starts.find(|start| (*start..start + columns).all(is_bare)) {
-            buffer.set_string(start, plot.bottom(), name, self.theme.style(Role::Dim));
-        }
-    }
-
-    /// The name of the horizontal axis: without the explanation after it, and shortened on a short axis.
-    fn x_name(&self, room: u16) -> String {
-        let name = printable(self.figure.x.label.split(" (").next().unwrap_or_default()).into_owned();
-        let long = width(&name) * 4 > usize::from(room);
-        let name = if long { name.rsplit(' ').next().unwrap_or_default() } else { &name };
-        fit(name, usize::from(room) / 2).into_owned()
+        let end = plot.right().saturating_sub(columns + 1);
+        let free = (plot.x..=end).rev().find(|start| (*start..start + columns).all(is_bare));
+        buffer.set_string(free.unwrap_or(end), plot.bottom(), name, self.theme.style(Role::Dim));
     }
 
     /// Columns of the ticks with their labels, in one row or two. Names of categories are parted or cut to their span, or thinned

@@ -178,7 +178,7 @@ fn lines_end_in_names_that_differ_and_no_name_is_cut_or_overdrawn() {
     assert!(text(&buffer(&figure, SIZES[0], Glyphs::Braille, false)).contains("constant answer"));
 }
 
-/// The name of the horizontal axis lay on the label of its largest tick.
+/// The name of the horizontal axis lay on the label of its largest tick, or took the place of that label.
 #[test]
 fn the_name_of_the_horizontal_axis_covers_no_tick() {
     for (x, largest) in [(Axis::linear("training examples").from_to(0.0, 1.0), "1"), (Axis::log("items"), "100")] {
