@@ -235,7 +235,7 @@ pub(crate) fn against_ratio(
         Figure {
             name: name.into(),
             title: format!("{word} against the rationale ratio{of}"),
-            x: Axis::linear("rationale length / sentence length"),
+            x: Axis::linear("rationale ratio (rationale length / sentence length)"),
             y: Axis::linear(word).from_to(0.0, 1.0),
             layers,
             provenance: provenance(first, engine),

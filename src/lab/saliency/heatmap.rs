@@ -141,10 +141,21 @@ pub fn figure(
     let models: BTreeSet<&str> = choices.iter().map(|c| last_part(&c.model)).collect();
     let methods: BTreeSet<&str> = choices.iter().map(|c| method_title(&c.method)).collect();
     let join = |all: BTreeSet<&str>| all.into_iter().collect::<Vec<_>>().join(", ");
-    let title = format!("{} of {}: {}", join(methods), join(models), shortened(&sentence.text, TITLE));
+    let title = format!("{} of {}: {}", join(methods.clone()), join(models), shortened(&sentence.text, TITLE));
     let layers = vec![Layer::Tokens(tokens(choices, sides, pairs))];
     let behind = sides.iter().flat_map(|s| &s.rows).flatten().next();
     let mut provenance = behind.map_or_else(Provenance::default, |row| provenance(row, engine));
+    // What the short names of the rows are.
+    let mut rows: BTreeSet<String> = choices
+        .iter()
+        .filter(|_| methods.len() > 1)
+        .map(|c| format!("{} {}", short_method(&c.method), method_title(&c.method)))
+        .collect();
+    let partners = sides.iter().filter(|s| s.sentence.sample == Sample::Perturbed);
+    rows.extend(partners.map(|s| format!("{} the perturbed partner", s.name)));
+    if !rows.is_empty() {
+        provenance.entries.push(("rows".into(), join(rows.iter().map(String::as_str).collect())));
+    }
     let data = results.data.iter();
     provenance.entries.extend(data.map(|d| ("data".to_owned(), format!("{} {}", d.value.source, d.value.sha256))));
     for row in sides.iter().flat_map(|s| &s.rows).flatten() {

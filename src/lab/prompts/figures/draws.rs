@@ -109,7 +109,7 @@ pub fn curve(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     }
     let most = results.curve.iter().map(|c| c.value.prompts).max().unwrap_or(0);
     // From 0 to at least 4 the ticks are whole numbers.
-    let prompts = Axis::linear("prompts a relation").from_to(1.0, most.max(4) as f64).in_whole_numbers();
+    let prompts = Axis::linear("prompts (per relation)").from_to(1.0, most.max(4) as f64).in_whole_numbers();
     figure(
         (results, engine),
         ("curve".into(), "Rank consistency against the prompts that are averaged".into()),
