@@ -62,8 +62,7 @@ fn attempt<'a>(
     let labels = || chart::label_height(fonts, &Fitted::horizontal(figure), look.width * 0.8);
     let is_divided = !panels.parts.is_empty();
     let height = match (is_divided, look.legend_inside) {
-        (true, true) => Panels::height(&look) + rows,
-        (true, false) => Panels::height(&look),
+        (true, _) => Panels::height(&look, rows),
         (false, true) => height(figure, look) + rows + labels(),
         (false, false) => height(figure, look),
     };

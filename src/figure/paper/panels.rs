@@ -14,6 +14,11 @@ const WIDE: f64 = 500.0;
 /// Height of all panels together, as a share of the width of the page: beside each other, and above each other.
 const ASPECT: (f64, f64) = (0.36, 1.2);
 
+/// Room for a title and the lines below the panels.
+const TITLED: f64 = 100.0;
+/// Between panels beside each other.
+const BETWEEN: f64 = 14.0;
+
 /// A figure and the panels that it is divided into, if it is.
 pub(super) struct Panels {
     /// All of its layers, as its legend names them.
@@ -53,14 +58,13 @@ impl Panels {
         Self { whole, parts }
     }
 
-    /// Height of the panels with their axes.
-    pub(super) fn height(look: &Look) -> f64 {
-        let (beside, stacked) = (look.width * ASPECT.0, look.width * ASPECT.1);
-        match (look.width < WIDE, look.legend_inside) {
-            (true, _) => stacked,
-            (false, true) => beside,
-            // A page for a lab book keeps its shape.
-            (false, false) => look.width * look.aspect * 0.8,
+    /// Height of the page, with a legend of this height.
+    pub(super) fn height(look: &Look, legend: f64) -> f64 {
+        match (look.width < WIDE, look.titled) {
+            (true, _) => look.width * ASPECT.1 + legend + if look.titled { TITLED } else { 0.0 },
+            (false, false) => look.width * ASPECT.0 + legend,
+            // A page with a title keeps its shape, but for a lab book's, which is higher than panels beside each other need.
+            (false, true) => look.width * look.aspect * if look.footed { 0.8 } else { 1.0 },
         }
     }
 
@@ -77,7 +81,7 @@ impl Panels {
             let (number, is_last) = (k as f64, k + 1 == self.parts.len());
             let area = if is_wide {
                 let wide = (right - left) / count;
-                ((left + number * wide, top), (left + (number + 1.0) * wide - 6.0, end))
+                ((left + number * wide, top), (left + (number + 1.0) * wide - BETWEEN, end))
             } else {
                 let labels = if is_last { chart::LABELLED } else { 0.0 };
                 ((left, top + number * high), (right, top + (number + 1.0) * high + labels))

@@ -101,6 +101,12 @@ fn scores_of_several_methods_have_a_panel_each_in_which_dashes_tell_the_methods_
         let dashed = |i: &&Item| matches!(i, Item::Line { pen, .. } if pen.dash == Dash::Dashed);
         assert_eq!(scene.items.iter().filter(dashed).count(), 3, "{width} mm");
     }
+    // On a slide the names of the panels were cut.
+    for style in Style::ALL {
+        let fonts = Fonts::own();
+        let scene = lay_out(&figure, &fonts, &[], Options { style, ..Options::default() }.look()).unwrap();
+        assert!(texts(&scene).iter().all(|t| !t.contains('…')), "{}: {:?}", style.name(), texts(&scene));
+    }
 }
 
 /// "eighteen" with -.67 and with .74 had one grey.
