@@ -1,5 +1,6 @@
 //! What keys, mouse and engine do to the state, and what the state asks of the world.
 
+mod clarity;
 mod comparison;
 mod data;
 mod facts;
@@ -211,52 +212,6 @@ fn enter_in_a_list_of_ticks_wants_the_entry_too() {
     // It undid what had just been unticked.
     h.keys("enter space enter");
     assert_eq!(h.lab().spec.models, ["bert-mini"]);
-}
-
-/// The engine holds the models of the latest run only. A question to an earlier one went unanswered without a word.
-#[test]
-fn what_can_no_longer_be_asked_says_why() {
-    let mut h = Harness::finished(120, 40);
-    h.keys("4 r 2");
-    let effects = h.keys("l");
-    assert!(sent(&effects).is_empty(), "{effects:?}");
-    assert!(h.state.view.toast.as_deref().unwrap().contains("no longer loaded"), "{:?}", h.state.view.toast);
-}
-
-#[test]
-fn the_answer_of_other_settings_or_of_a_part_says_so() {
-    for (columns, rows) in [(120, 40), (80, 24)] {
-        let mut h = Harness::running(columns, rows);
-        h.events_of(1, measured(2400, true));
-        assert!(h.screen().contains("so far:") || h.screen().contains("Answer so far"), "{}", h.screen());
-        let mut h = Harness::finished(columns, rows);
-        assert!(!h.screen().contains("so far") && !h.screen().contains("ast run"), "{}", h.screen());
-        h.focus(setup::PANE);
-        h.keys("j space");
-        assert!(h.screen().contains("ast run"), "{}", h.screen());
-    }
-}
-
-/// The cursor stood on the run that is shown, so that it was compared with itself.
-#[test]
-fn a_run_is_compared_with_another_one() {
-    let mut h = Harness::finished(120, 40);
-    h.keys("r");
-    h.events_of(2, measured(2400, true));
-    h.event(Event::Finished { job: 2, generation: 2, outcome: Outcome::Done, seconds: 3.0 });
-    h.keys("{ D enter");
-    assert!(h.screen().contains("Run 1 and run 2"), "{}", h.screen());
-}
-
-#[test]
-fn a_letter_in_a_number_is_refused_while_it_is_typed() {
-    let mut h = Harness::finished(120, 40);
-    h.focus(setup::PANE);
-    h.row("seed");
-    h.keys("1 2 e 3");
-    assert_eq!(h.state.view.entry.as_ref().unwrap().error, None);
-    h.keys("x");
-    assert!(h.state.view.entry.as_ref().unwrap().error.is_some());
 }
 
 #[test]

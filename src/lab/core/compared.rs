@@ -88,6 +88,7 @@ pub fn table((a, b): (usize, usize), numbers: &[Common]) -> Vec<String> {
     if numbers.is_empty() {
         return vec!["The runs have no number in common.".into()];
     }
+    let shared = shared_end(numbers);
     let row = |c: &Common| {
         let (factor, unit) = c.a.unit;
         let decimals = if factor > 1.0 { 1 } else { 3 };
@@ -98,7 +99,7 @@ pub fn table((a, b): (usize, usize), numbers: &[Common]) -> Vec<String> {
         let d = c.difference;
         let n = if c.a.n == c.b.n { grouped(c.a.n) } else { format!("{}, {}", grouped(c.a.n), grouped(c.b.n)) };
         vec![
-            c.a.name.clone(),
+            c.a.name.strip_suffix(shared).unwrap_or(&c.a.name).to_owned(),
             n,
             show(c.a.value.mean),
             show(c.b.value.mean),
@@ -106,11 +107,12 @@ pub fn table((a, b): (usize, usize), numbers: &[Common]) -> Vec<String> {
             c.p.map_or("–".into(), probability),
         ]
     };
+    let heading = format!("Numbers of both{shared}");
     let (first, second) = (format!("run {a}"), format!("run {b}"));
     let mut out = vec![verdict(numbers), String::new()];
     section(
         &mut out,
-        "Numbers of both",
+        &heading,
         &["number", "n", &first, &second, "difference", "p"],
         numbers.iter().map(row).collect(),
     );
@@ -119,6 +121,14 @@ pub fn table((a, b): (usize, usize), numbers: &[Common]) -> Vec<String> {
             .into(),
     );
     out
+}
+
+/// The end that all names share, from its model or from a comma on; it stands in the heading instead.
+fn shared_end(numbers: &[Common]) -> &str {
+    let Some(first) = numbers.first() else { return "" };
+    let starts = first.a.name.match_indices(" on ").chain(first.a.name.match_indices(", "));
+    let ends = starts.map(|(at, _)| &first.a.name[at..]);
+    ends.filter(|end| numbers.iter().all(|c| c.a.name.ends_with(end))).max_by_key(|end| end.len()).unwrap_or("")
 }
 
 /// How many numbers differ by more than chance.
@@ -171,6 +181,15 @@ mod tests {
         assert_eq!(names, ["accuracy of m | n", "accuracy of untrained:m"]);
         assert!((both[0].difference.mean - 0.1).abs() < 1e-12);
         assert!(common((&a, &of_a), (&b[..1], &[])).is_empty());
+    }
+
+    /// At 120 columns every row was broken in two.
+    #[test]
+    fn what_all_names_end_in_stands_in_the_heading() {
+        let all = ["R of a on m, linear oracle", "C of b on m, linear oracle"].map(|name| number(name, 0.5, 0.1));
+        let told = table((1, 2), &common((&all, &[]), (&all, &[])));
+        assert!(told.iter().any(|line| line == "Numbers of both on m, linear oracle"), "{told:?}");
+        assert!(told.iter().any(|line| line.trim_start().starts_with("R of a  ")), "{told:?}");
     }
 
     #[test]
