@@ -63,12 +63,13 @@ pub(crate) enum Sets {
 }
 
 /// A position, or a mark of a mask.
-#[derive(Deserialize, Clone, Copy)]
+#[derive(Deserialize)]
 #[serde(untagged, expecting = "a position, or 0, 1, true or false")]
 pub(crate) enum Mark {
     Number(u32),
     Truth(bool),
     Decimal(f64),
+    Text(String),
 }
 
 impl Sets {
@@ -86,13 +87,21 @@ impl Sets {
 }
 
 /// The positions that a list names, each once: the list itself, or where a mask has a 1. A list is a mask if it has an entry of
-/// 0 or 1 for every token, and could not be a list of different positions.
+/// 0 or 1 for every token, and could not be a list of different positions of that text.
+///
+/// # Errors
+/// [`Unread`] for what is neither a position nor a mark, and for a mask of another length.
 pub(crate) fn positions(list: Vec<Mark>, tokens: usize) -> Result<Vec<u32>, Unread> {
     let truths = list.iter().any(|m| matches!(m, Mark::Truth(_)));
     let numbers = indices(list)?;
-    let different = |list: &[u32]| list.iter().enumerate().all(|(k, n)| !list[..k].contains(n));
-    let marks = numbers.len() == tokens && numbers.iter().all(|n| *n <= 1);
+    let different =
+        |list: &[u32]| list.iter().enumerate().all(|(k, n)| (*n as usize) < tokens && !list[..k].contains(n));
+    let marks = numbers.len() >= tokens && numbers.iter().all(|n| *n <= 1);
     if truths || marks && !different(&numbers) {
+        if numbers.len() != tokens {
+            let what = format!("a mask of {} entries for {tokens} tokens", numbers.len());
+            return Err(Unread::new(DropKind::Value, what));
+        }
         return Ok((0..).zip(&numbers).filter(|(_, n)| **n > 0).map(|(at, _)| at).collect());
     }
     let mut seen = std::collections::HashSet::new();
@@ -101,14 +110,16 @@ pub(crate) fn positions(list: Vec<Mark>, tokens: usize) -> Result<Vec<u32>, Unre
 
 /// The numbers of a list, truth as 1.
 fn indices(list: Vec<Mark>) -> Result<Vec<u32>, Unread> {
+    let wrong = |found: String| {
+        Unread::new(DropKind::Index, format!("{found} in a rationale is neither a position nor 0 or 1"))
+    };
     list.into_iter()
         .map(|mark| match mark {
             Mark::Number(n) => Ok(n),
             Mark::Truth(marked) => Ok(u32::from(marked)),
             Mark::Decimal(v) if v >= 0.0 && v.fract() == 0.0 && v <= f64::from(u32::MAX) => Ok(v as u32),
-            Mark::Decimal(v) => {
-                Err(Unread::new(DropKind::Index, format!("{v} in a rationale is neither a position nor 0 or 1")))
-            }
+            Mark::Decimal(v) => Err(wrong(v.to_string())),
+            Mark::Text(text) => text.trim().parse().map_err(|_| wrong(format!("`{text}`"))),
         })
         .collect()
 }
@@ -230,4 +241,34 @@ fn prediction(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread
         ..Prediction::default()
     }));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sets(written: &str, tokens: usize) -> Result<Vec<Vec<u32>>, String> {
+        let sets: Sets = serde_json::from_str(written).map_err(|e| e.to_string())?;
+        sets.into_sets(tokens).map_err(|e| e.detail)
+    }
+
+    #[test]
+    fn masks_are_numbers_truths_or_strings() {
+        for mask in ["[0, 0, 1]", "[0.0, 0.0, 1.0]", "[false, false, true]", r#"["0", "0", "1"]"#] {
+            assert_eq!(sets(mask, 3), Ok(vec![vec![2]]), "{mask}");
+        }
+        assert_eq!(sets("[1]", 1), Ok(vec![vec![0]]), "one token has no position 1");
+        assert_eq!(sets("[[0, 0, 1], [1, 0, 1]]", 3), Ok(vec![vec![2], vec![0, 2]]), "one list per annotator");
+        assert_eq!(sets(r#"["2", "0"]"#, 3), Ok(vec![vec![2, 0]]));
+        assert!(sets(r#"["second"]"#, 3).unwrap_err().contains("`second`"));
+    }
+
+    /// A mask of a longer text was once read as the positions 0 and 1.
+    #[test]
+    fn a_mask_of_another_length_is_refused() {
+        for mask in ["[0, 0, 1, 1]", "[false, true, true, false]", "[false, true]"] {
+            let refused = sets(mask, 3).unwrap_err();
+            assert!(refused.contains("a mask of") && refused.ends_with("for 3 tokens"), "{mask}: {refused}");
+        }
+    }
 }

@@ -276,7 +276,7 @@ mod tests {
         for (bad, kind, word) in [
             (r#"{"tokens": ["a", "b"], "scores": [1]}"#, DropKind::Value, "1 scores for 2 tokens"),
             (r#"{"tokens": ["a"], "scores": [NaN]}"#, DropKind::Value, "NaN is not a JSON number"),
-            (r#"{"tokens": ["a"], "scores": [1], "gold": [1]}"#, DropKind::Index, "token index 1"),
+            (r#"{"tokens": ["a"], "scores": [1], "gold": [2]}"#, DropKind::Index, "token index 2"),
             (r#"{"tokens": ["a"], "scores": [1], "mask": 3}"#, DropKind::Index, "token index 3"),
             (r#"{"tokens": ["a"], "scores": [1], "ratio": 3}"#, DropKind::Value, "ratio"),
             (r#"{"tokens": ["a"], "scores": [1], "perturbed_tokens": ["a"]}"#, DropKind::Missing, "perturbed_scores"),

@@ -431,7 +431,7 @@ mod bad_input {
         let gold = r#"{"sent_id": 1, "sent_token": ["a"], "rationale_ids": [0], "sample_type": "ori"}"#;
         let (_, report) = read(format!("{gold}\n{}", gold.replace("ori", "odd")), "x").unwrap();
         assert_eq!(report.dropped.of(DropKind::Label), 1);
-        let (_, report) = read(format!("{gold}\n{}", gold.replace("[0]", "[1]")), "x").unwrap();
+        let (_, report) = read(format!("{gold}\n{}", gold.replace("[0]", "[2]")), "x").unwrap();
         assert_eq!(report.dropped.of(DropKind::Index), 1);
     }
 
