@@ -197,6 +197,26 @@ mod tests {
         assert_eq!(rows[0].1.as_deref(), Some("past"), "a single column is the label");
     }
 
+    /// A table as pandas writes it, with its unnamed index first, was refused.
+    #[test]
+    fn a_first_column_without_a_name_is_an_index() {
+        let (_, rows) = read(",text,label\n0,He ran .,past\n1,He runs .,present\n");
+        assert_eq!(rows[1], ("He runs .".into(), Some("present".into()), vec!["label=present".into()]));
+    }
+
+    /// The first line of such a cell was once read as the whole text, and the rest dropped.
+    #[test]
+    fn a_quoted_cell_may_run_over_lines() {
+        let (_, rows) = read("label,text\r\n1,\"He ran.\r\nShe \"\"sang\"\", too.\"\r\n0,Plain words\r\n");
+        let texts: Vec<(&str, Option<&str>)> = rows.iter().map(|r| (r.0.as_str(), r.1.as_deref())).collect();
+        assert_eq!(texts, [("He ran. She \"sang\", too.", Some("1")), ("Plain words", Some("0"))]);
+        // A mark that nothing closes, or that stands inside a cell, joins no lines.
+        for text in ["\"5 disks", "5\" disks"] {
+            let (_, rows) = read(&format!("label,text\n1,{text}\n0,Plain \"words\"\n1,\"More\" words\n"));
+            assert_eq!(rows.len(), 3, "{text}: {rows:?}");
+        }
+    }
+
     #[test]
     fn pairs_of_glue_are_one_text_and_cola_needs_no_header() {
         let (_, rows) = read("index\tsentence1\tsentence2\tlabel\n0\tA b .\tC d .\tentailment\n");

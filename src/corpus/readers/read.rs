@@ -114,7 +114,10 @@ impl Reading {
         let mut line = 1;
         loop {
             let piece = match framing {
-                Framing::Lines => self.frames.next_line()?,
+                Framing::Lines => match self.mark {
+                    Some(mark) => self.frames.next_record(mark as u8)?,
+                    None => self.frames.next_line()?,
+                },
                 Framing::Json => self.frames.next_value()?,
                 Framing::Document if report.pieces == 0 => Some((1, self.frames.document()?)),
                 Framing::Document => None,

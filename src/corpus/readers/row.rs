@@ -190,6 +190,16 @@ row! {
     }
 }
 
+impl Sentence<'_> {
+    /// Its labels by property, without a repetition of the bare label.
+    pub fn named_labels(&self) -> impl Iterator<Item = (&str, &str)> {
+        let bare =
+            |name: &str, value: &Text<'_>| name.eq_ignore_ascii_case("label") && self.label.as_ref() == Some(value);
+        let all = self.labels.iter().flat_map(|l| &l.0);
+        all.filter(move |(name, value)| !bare(name, value)).map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
 row! {
     /// A minimal pair.
     Pair {

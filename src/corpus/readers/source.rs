@@ -14,11 +14,14 @@ use flate2::read::MultiGzDecoder;
 use memchr::{memchr, memchr_iter};
 
 use super::error::ReadError;
+use super::table::record_length;
 
 /// Longest line or JSON value, in bytes.
 pub const MAX_LINE: usize = 16 << 20;
 /// Largest file that is parsed as one document, in bytes.
 pub const MAX_DOCUMENT: usize = 64 << 20;
+/// Bytes within which the end of a quoted cell over several lines is looked for.
+const MAX_RECORD: usize = 64 << 10;
 /// Bytes that formats are recognised by.
 pub(crate) const HEAD: usize = 256 << 10;
 
@@ -239,6 +242,30 @@ impl Frames {
             self.check_length(scanned, self.line + 1)?;
             self.more()?;
         }
+    }
+
+    /// The next record of a table: a line, or several that a quoted cell runs over, within [`MAX_RECORD`].
+    ///
+    /// # Errors
+    /// As [`Frames::next_line`].
+    pub(crate) fn next_record(&mut self, mark: u8) -> Result<Option<Piece>, ReadError> {
+        let Some((line, range)) = self.next_line()? else { return Ok(None) };
+        if record_length(self.bytes(range.clone()), mark).is_some() {
+            return Ok(Some((line, range)));
+        }
+        let consumed = self.start - range.start;
+        self.start = range.start;
+        self.fill(MAX_RECORD)?;
+        let from = self.start;
+        let whole = |length: &usize| *length < self.window().len() || self.ended;
+        let Some(length) = record_length(self.window(), mark).filter(whole) else {
+            self.start += consumed;
+            return Ok(Some((line, from..from + range.len())));
+        };
+        let to = from + length;
+        self.line += memchr_iter(b'\n', &self.buffer[from..to]).count() as u64;
+        self.start = self.end.min(to + 1);
+        Ok(Some((line, from..if self.buffer[..to].ends_with(b"\r") { to - 1 } else { to })))
     }
 
     fn check_length(&self, length: usize, line: u64) -> Result<(), ReadError> {

@@ -20,7 +20,13 @@ impl Header {
     /// # Errors
     /// [`ReadError`] where a column has no name, or the name of another one.
     pub(crate) fn of(head: &Head<'_>) -> Result<Self, ReadError> {
-        let names: Vec<String> = head.columns.iter().map(|c| c.trim().to_owned()).collect();
+        let mut names: Vec<String> = head.columns.iter().map(|c| c.trim().to_owned()).collect();
+        // The index of a table that pandas wrote has no name.
+        if let [first, _, ..] = &mut names[..]
+            && first.is_empty()
+        {
+            "index".clone_into(first);
+        }
         let bad = names.iter().enumerate().find(|(k, n)| n.is_empty() || names[..*k].contains(*n));
         match bad {
             Some((k, name)) => {
@@ -108,7 +114,34 @@ pub(crate) fn unquoted(raw: &str) -> Text<'_> {
 /// Separators of a table's fields besides tabs.
 pub const MARKS: [char; 2] = [',', ';'];
 
-/// A line of a table with tabs between its fields, which may be quoted; tabs within a field become blanks.
+/// Length of the record that `bytes` begin with: to the first line feed outside quoted cells, or to their end. A quotation
+/// mark inside a quoted cell that is not doubled is text, and such a record has one line. `None` if a quoted cell stays open.
+pub(crate) fn record_length(bytes: &[u8], mark: u8) -> Option<usize> {
+    let (mut quoted, mut begins, mut k) = (false, true, 0);
+    while k < bytes.len() {
+        let next = bytes.get(k + 1).copied();
+        match bytes[k] {
+            b'"' if begins && !quoted => quoted = true,
+            b'"' if quoted && next == Some(b'"') => k += 1,
+            b'"' if quoted && next.is_some_and(|c| c != mark && !matches!(c, b'\r' | b'\n')) => {
+                return Some(memchr::memchr(b'\n', bytes).unwrap_or(bytes.len()));
+            }
+            b'"' if quoted => quoted = false,
+            b'\n' if !quoted => return Some(k),
+            c if c == mark && !quoted => {
+                begins = true;
+                k += 1;
+                continue;
+            }
+            _ => {}
+        }
+        begins = false;
+        k += 1;
+    }
+    (!quoted).then_some(bytes.len())
+}
+
+/// A record of a table with tabs between its fields, which may be quoted; tabs and line ends within a field become blanks.
 pub fn with_tabs(line: &str, mark: char) -> String {
     let mut out = String::with_capacity(line.len());
     let mut chars = line.chars().peekable();
@@ -127,7 +160,8 @@ pub fn with_tabs(line: &str, mark: char) -> String {
                 begins = true;
                 continue;
             }
-            '\t' => out.push(' '),
+            '\t' | '\n' => out.push(' '),
+            '\r' if quoted && chars.peek() == Some(&'\n') => {}
             c => out.push(c),
         }
         begins = false;
