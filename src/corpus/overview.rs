@@ -191,9 +191,7 @@ impl Counter {
                         self.surface.add(&sentence.text, label, sentence.split);
                     }
                 }
-                for (property, label) in sentence.labels.iter().flat_map(|l| &l.0) {
-                    self.label(property, label);
-                }
+                sentence.named_labels().for_each(|(property, label)| self.label(property, label));
             }
             Row::Pair(pair) => {
                 if let Some(paradigm) = &pair.paradigm {
@@ -457,6 +455,16 @@ mod tests {
         let source = Source::open(&dir.path().display().to_string(), Draw { examples: 1, seed: 1, phi: None }, &watch);
         let read = source.unwrap().rows(&watch, &mut |_, _, _| ControlFlow::Continue(()));
         assert!(read.unwrap_err().to_string().contains("a.jsonl"));
+    }
+
+    /// Rows of a table once counted twice: by their label, and by the column of that name.
+    #[test]
+    fn a_column_called_label_is_counted_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("t.csv");
+        std::fs::write(&file, "text,label,tense\na b,1,past\nc d,1,past\n").unwrap();
+        let found = overview(&file.display().to_string(), 1);
+        assert_eq!((found.properties["label"].of("1"), found.properties["tense"].of("past")), (2, 2));
     }
 
     #[test]

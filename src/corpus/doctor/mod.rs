@@ -332,8 +332,8 @@ impl<'v> Doctor<'v> {
     fn sentence(&mut self, sentence: &Sentence<'_>, found: &mut Found) {
         let text = sentence.text.as_str();
         self.text([text], found);
-        let named = sentence.labels.iter().flat_map(|l| l.0.iter().map(|(k, v)| (k.as_str(), v.as_str())));
-        let labels: Vec<(&str, &str)> = sentence.label.iter().map(|l| ("label", l.as_str())).chain(named).collect();
+        let bare = sentence.label.iter().map(|l| ("label", l.as_str()));
+        let labels: Vec<(&str, &str)> = bare.chain(sentence.named_labels()).collect();
         // A bare label is of the task of its file: the same sentence may have another one in another task.
         let task = sentence.label.is_some().then(|| self.memory.file());
         let place = (task, sentence.target, sentence.forms.as_ref().map(|f| [f[0].as_str(), f[1].as_str()]));

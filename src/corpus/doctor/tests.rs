@@ -174,6 +174,8 @@ fn labels_are_counted_and_skew_is_told() {
     let skewed = diagnose(&rows(8, 3), vec![]);
     assert!(skewed.properties["label"].skewed && (skewed.properties["label"].majority - 8.0 / 11.0).abs() < 1e-12);
     assert!(diagnose(&rows(3, 0), vec![]).properties["label"].skewed, "one label only");
+    let table = diagnose("text,label,tense\na b,1,past\nc d,0,past\n", vec![]);
+    assert_eq!((table.properties["label"].labels["1"], table.properties["tense"].labels["past"]), (1, 2));
 }
 
 #[test]
