@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::error::{DropKind, Unread};
 use super::format::{Context, Emit, Format, Framing, Head, json, stateless};
 use super::lama::{object_final, placeholders};
-use super::rationale::{Mark, inside, positions};
+use super::rationale::{Mark, Sets, inside};
 use super::row::{
     Fact, Measure, Pair, Prediction, Prompt, Rationale, Relation, RelationKind, Row, Sentence, Split, Vector,
 };
@@ -140,7 +140,7 @@ struct Keys<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     tokens: Option<Vec<Text<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    rationales: Option<Vec<Vec<u32>>>,
+    rationales: Option<Sets>,
     #[serde(skip_serializing_if = "Option::is_none")]
     attractors: Option<Vec<u32>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -257,10 +257,11 @@ fn rationale(k: Keys<'_>) -> Result<Row<'_>, Unread> {
     let Some(tokens) = k.tokens else { return Err(Unread::missing("tokens")) };
     let Some(rationales) = k.rationales else { return Err(Unread::missing("rationales")) };
     let count = tokens.len();
-    let rationales: Vec<Vec<u32>> = rationales
-        .into_iter()
-        .map(|list| positions(list.into_iter().map(Mark::Number).collect(), count))
-        .collect::<Result<_, _>>()?;
+    let rationales = match rationales {
+        // No gold at all.
+        Sets::One(list) if list.is_empty() => Vec::new(),
+        sets => sets.into_sets(count)?,
+    };
     let indices = rationales.iter().flatten().chain(k.attractors.iter().flatten()).chain(&k.mask);
     inside(indices, tokens.len())?;
     inside(k.alignment.iter().flatten().map(|p| &p[1]), tokens.len())?;
@@ -342,6 +343,10 @@ pub fn escaped(json: String) -> String {
     out
 }
 
+fn marks(positions: Vec<u32>) -> Vec<Mark> {
+    positions.into_iter().map(Mark::Number).collect()
+}
+
 /// The keys of a row.
 fn keys(row: Row<'_>) -> Keys<'_> {
     let none = Keys::default();
@@ -366,7 +371,7 @@ fn keys(row: Row<'_>) -> Keys<'_> {
             id: r.id,
             text: r.text,
             tokens: Some(r.tokens),
-            rationales: Some(r.rationales),
+            rationales: Some(Sets::Several(r.rationales.into_iter().map(marks).collect())),
             attractors: r.attractors,
             mask: r.mask,
             answer: r.answer,

@@ -1,12 +1,12 @@
 //! The rationale benchmark's JSON in the shape of TrustAI: gold rationales and predictions.
 //!
-//! Gold rows have `sent_id`, `sent_token` (or `sent_text`, split at blanks), `rationale_ids` (a set of token indices, or
+//! Gold rows have `sent_id`, `sent_token` (or `sent_text`, split at blanks), `rationale_ids` (a set of token indices, a mask, or
 //! several sets of which any suffices), `sent_label` or `answer` with `other_answers`, `sample_type` (`ori` or `disturb`), `rel_ids`, and where
 //! present `mask_index`, `dimension`, `perturbation`, `ori_id`, `alignment`. Predictions have `sent_id` (or `id`),
 //! `rationale` (token indices, the most important first), and a label with probabilities. A prediction for a
-//! pair of sequences has two lists and is dropped.
+//! pair of sequences has two lists and is dropped. HateXplain's `post_id`, `post_tokens` and `rationales` are read as gold rows.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::error::{DropKind, Unread};
 use super::format::{Context, Emit, Format, Framing, json, stateless};
@@ -16,11 +16,11 @@ use super::text::{Labels, Text};
 /// Inputs with gold rationales.
 pub(crate) const GOLD: Format = Format {
     id: "rationale",
-    title: "rationale benchmark, gold (TrustAI)",
+    title: "rationale benchmark, gold (TrustAI, HateXplain)",
     columns: &[
-        "sent_id",
-        "sent_token|sent_text",
-        "rationale_ids",
+        "sent_id|post_id|id",
+        "sent_token|sent_text|post_tokens",
+        "rationale_ids|rationales",
         "sent_label|answer",
         "other_answers",
         "sample_type",
@@ -32,7 +32,10 @@ pub(crate) const GOLD: Format = Format {
         "alignment",
     ],
     framing: Framing::Json,
-    recognise: |head| head.has(&["rationale_ids"]) && (head.has(&["sent_token"]) || head.has(&["sent_text"])),
+    recognise: |head| {
+        head.has(&["rationale_ids"]) && (head.has(&["sent_token"]) || head.has(&["sent_text"]))
+            || head.has(&["post_tokens", "rationales"])
+    },
     parser: |_, context| stateless(context, gold),
 };
 
@@ -53,7 +56,7 @@ pub(crate) const PREDICTIONS: Format = Format {
 };
 
 /// One list of indices, or several; a list may also be a mask (see [`positions`]).
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(untagged, expecting = "a list of token positions, a mask, or several of them")]
 pub(crate) enum Sets {
     /// One list; an empty one is a rationale that is empty.
@@ -63,7 +66,7 @@ pub(crate) enum Sets {
 }
 
 /// A position, or a mark of a mask.
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(untagged, expecting = "a position, or 0, 1, true or false")]
 pub(crate) enum Mark {
     Number(u32),
@@ -91,7 +94,7 @@ impl Sets {
 ///
 /// # Errors
 /// [`Unread`] for what is neither a position nor a mark, and for a mask of another length.
-pub(crate) fn positions(list: Vec<Mark>, tokens: usize) -> Result<Vec<u32>, Unread> {
+fn positions(list: Vec<Mark>, tokens: usize) -> Result<Vec<u32>, Unread> {
     let truths = list.iter().any(|m| matches!(m, Mark::Truth(_)));
     let numbers = indices(list)?;
     let different =
@@ -126,14 +129,17 @@ fn indices(list: Vec<Mark>) -> Result<Vec<u32>, Unread> {
 
 #[derive(Deserialize)]
 struct GoldKeys<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, alias = "post_id")]
     sent_id: Option<Text<'a>>,
+    id: Option<Text<'a>>,
+    #[serde(alias = "post_tokens")]
     sent_token: Option<Vec<Text<'a>>>,
     sent_text: Option<Text<'a>>,
     sent_label: Option<Text<'a>>,
     answer: Option<Text<'a>>,
     other_answers: Option<Vec<Text<'a>>>,
-    rationale_ids: Sets,
+    rationale_ids: Option<Sets>,
+    rationales: Option<Sets>,
     sample_type: Option<Text<'a>>,
     rel_ids: Option<Vec<Text<'a>>>,
     mask_index: Option<u32>,
@@ -156,7 +162,8 @@ fn gold(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
     };
     let words = || keys.sent_text.as_ref().map(|t| t.split_whitespace().map(|w| w.to_owned().into()).collect());
     let Some(tokens) = keys.sent_token.or_else(words) else { return Err(Unread::missing("sent_token")) };
-    let rationales = keys.rationale_ids.into_sets(tokens.len())?;
+    let Some(sets) = keys.rationale_ids.or(keys.rationales) else { return Err(Unread::missing("rationale_ids")) };
+    let rationales = sets.into_sets(tokens.len())?;
     let indices = rationales.iter().flatten().chain(&keys.mask_index);
     inside(indices, tokens.len())?;
     if let Some(pairs) = &keys.alignment {
@@ -164,7 +171,7 @@ fn gold(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
         inside(pairs.iter().map(|p| &p[1]), tokens.len())?;
     }
     emit(Row::Rationale(Rationale {
-        id: keys.sent_id,
+        id: keys.sent_id.or(keys.id),
         text: keys.sent_text,
         tokens,
         rationales,
@@ -245,6 +252,10 @@ fn prediction(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
+    use std::path::Path;
+
+    use super::super::Reading;
     use super::*;
 
     fn sets(written: &str, tokens: usize) -> Result<Vec<Vec<u32>>, String> {
@@ -261,6 +272,34 @@ mod tests {
         assert_eq!(sets("[[0, 0, 1], [1, 0, 1]]", 3), Ok(vec![vec![2], vec![0, 2]]), "one list per annotator");
         assert_eq!(sets(r#"["2", "0"]"#, 3), Ok(vec![vec![2, 0]]));
         assert!(sets(r#"["second"]"#, 3).unwrap_err().contains("`second`"));
+    }
+
+    /// HateXplain's keys were not known, and plain rows had to have lists of numbers.
+    #[test]
+    fn masks_are_read_under_the_keys_of_hatexplain_and_in_plain_rows() {
+        let bare = r#"{"tokens": ["a", "b", "c"], "rationales": []}"#;
+        for (row, sets) in [
+            (
+                r#"{"post_id": 7, "post_tokens": ["a", "b", "c"], "rationales": [[0, 1, 1], [0, 0, 1]]}"#,
+                vec![vec![1, 2], vec![2]],
+            ),
+            (r#"{"id": 7, "post_tokens": ["a", "b", "c"], "rationales": []}"#, vec![vec![]]),
+            (r#"{"tokens": ["a", "b", "c"], "rationales": [[false, true, true]]}"#, vec![vec![1, 2]]),
+            (r#"{"tokens": ["a", "b", "c"], "rationales": ["0", "0", "1"]}"#, vec![vec![2]]),
+            (bare, vec![]),
+        ] {
+            let source = Box::new(std::io::Cursor::new(row.as_bytes().to_vec()));
+            let mut found = Vec::new();
+            let report = Reading::stream(source, Path::new("x.jsonl")).and_then(|r| {
+                r.rows(&mut |row, _| {
+                    if let Row::Rationale(rationale) = row {
+                        found.push(rationale.rationales);
+                    }
+                    ControlFlow::Continue(())
+                })
+            });
+            assert_eq!(found, [sets], "{row}: {report:?}");
+        }
     }
 
     /// A mask of a longer text was once read as the positions 0 and 1.

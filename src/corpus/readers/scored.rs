@@ -40,7 +40,8 @@ pub(crate) const FORMAT: Format = Format {
 };
 
 fn recognise(head: &Head<'_>) -> bool {
-    const TOKENS: [&str; 5] = ["tokens", "original_tokens", "sent_token", "input_tokens", "raw_input_ids"];
+    const TOKENS: [&str; 6] =
+        ["tokens", "original_tokens", "sent_token", "input_tokens", "raw_input_ids", "post_tokens"];
     const SCORES: [&str; 6] =
         ["scores", "original_scores", "attributions", "saliency", "seq_attr", "word_attributions"];
     let any = |keys: &[&str]| keys.iter().any(|k| head.has(&[k]));
@@ -77,9 +78,16 @@ enum Sides<'a> {
 struct Keys<'a> {
     #[serde(borrow)]
     id: Option<Text<'a>>,
+    #[serde(alias = "post_id")]
     sent_id: Option<Text<'a>>,
     name: Option<Text<'a>>,
-    #[serde(alias = "original_tokens", alias = "sent_token", alias = "input_tokens", alias = "raw_input_ids")]
+    #[serde(
+        alias = "original_tokens",
+        alias = "sent_token",
+        alias = "input_tokens",
+        alias = "raw_input_ids",
+        alias = "post_tokens"
+    )]
     tokens: Option<Vec<Text<'a>>>,
     #[serde(
         alias = "original_scores",

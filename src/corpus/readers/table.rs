@@ -114,8 +114,8 @@ pub(crate) fn unquoted(raw: &str) -> Text<'_> {
 /// Separators of a table's fields besides tabs.
 pub const MARKS: [char; 2] = [',', ';'];
 
-/// Length of the record that `bytes` begin with: to the first line feed outside quoted cells, or to their end. A quotation
-/// mark inside a quoted cell that is not doubled is text, and such a record has one line. `None` if a quoted cell stays open.
+/// Length of the record that `bytes` begin with: to the first line feed outside quoted cells, or to their end. `None` if a
+/// quoted cell stays open. A single quotation mark inside a quoted cell is text, and such a record has one line.
 pub(crate) fn record_length(bytes: &[u8], mark: u8) -> Option<usize> {
     let (mut quoted, mut begins, mut k) = (false, true, 0);
     while k < bytes.len() {
@@ -141,7 +141,7 @@ pub(crate) fn record_length(bytes: &[u8], mark: u8) -> Option<usize> {
     (!quoted).then_some(bytes.len())
 }
 
-/// A record of a table with tabs between its fields, which may be quoted; tabs and line ends within a field become blanks.
+/// A record with tabs between its fields, which may be quoted; tabs and line ends within a field become blanks.
 pub fn with_tabs(line: &str, mark: char) -> String {
     let mut out = String::with_capacity(line.len());
     let mut chars = line.chars().peekable();
