@@ -131,7 +131,7 @@ fn present<'l>(fields: &Fields<'_, 'l>, column: &str) -> Option<Text<'l>> {
 }
 
 fn split(name: &str) -> Result<Split, Unread> {
-    match name {
+    match name.to_ascii_lowercase().as_str() {
         "train" | "tr" => Ok(Split::Train),
         "validation" | "valid" | "val" | "va" | "dev" => Ok(Split::Validation),
         "test" | "te" => Ok(Split::Test),
@@ -202,6 +202,13 @@ mod tests {
     fn a_first_column_without_a_name_is_an_index() {
         let (_, rows) = read(",text,label\n0,He ran .,past\n1,He runs .,present\n");
         assert_eq!(rows[1], ("He runs .".into(), Some("present".into()), vec!["label=present".into()]));
+    }
+
+    /// `Test` and `TRAIN` were dropped as unknown.
+    #[test]
+    fn splits_are_found_in_any_case() {
+        let (_, rows) = read("text,label,split\na b,1,TRAIN\nc d,0,Test\ne f,1,Dev\n");
+        assert_eq!(rows.len(), 3);
     }
 
     /// The first line of such a cell was once read as the whole text, and the rest dropped.

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use super::error::{DropKind, Unread};
 use super::format::{Context, Emit, Format, Framing, json, stateless};
 use super::row::{Fact, Relation, RelationKind, Row};
+use super::table::{Header, unquoted};
 use super::text::Text;
 
 pub(crate) const FACTS: Format = Format {
@@ -52,6 +53,34 @@ pub(crate) const RELATIONS: Format = Format {
     framing: Framing::Json,
     recognise: |head| head.has(&["relation", "template"]),
     parser: |_, context| stateless(context, relation),
+};
+
+/// The same as a table with a header.
+pub(crate) const RELATION_TABLE: Format = Format {
+    id: "relation-table",
+    title: "relations (table with a header)",
+    columns: RELATIONS.columns,
+    framing: Framing::Lines,
+    recognise: |head| head.header(&["relation", "template"]),
+    parser: |head, _| {
+        let header = Header::of(head)?;
+        Ok(Box::new(move |line: &str, emit: &mut Emit<'_>| {
+            if header.is(line) {
+                return Ok(());
+            }
+            let fields = header.split(line)?;
+            let optional = |column: &str| fields.optional(column).map(unquoted);
+            emit_relation(
+                RelationKeys {
+                    relation: fields.text("relation")?,
+                    template: fields.text("template")?,
+                    label: optional("label"),
+                    kind: optional("type"),
+                },
+                emit,
+            )
+        }))
+    },
 };
 
 #[derive(Deserialize)]
@@ -126,7 +155,10 @@ struct RelationKeys<'a> {
 }
 
 fn relation(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
-    let keys: RelationKeys<'_> = json(text)?;
+    emit_relation(json(text)?, emit)
+}
+
+fn emit_relation(keys: RelationKeys<'_>, emit: &mut Emit<'_>) -> Result<(), Unread> {
     placeholders(&keys.template)?;
     emit(Row::Relation(Relation {
         relation: keys.relation,
@@ -163,4 +195,35 @@ pub(crate) fn placeholders(prompt: &str) -> Result<(), Unread> {
 /// True if nothing but a full stop follows `[Y]`.
 pub(crate) fn object_final(prompt: &str) -> bool {
     prompt.split_once("[Y]").is_some_and(|(_, rest)| matches!(rest.trim(), "" | "."))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+    use std::path::Path;
+
+    use super::super::Reading;
+    use super::*;
+
+    /// Only JSON lines were known.
+    #[test]
+    fn relations_may_be_a_table() {
+        for text in [
+            "relation,template\nP36,\"[X], capital [Y] .\"\n",
+            "template\tRelation\ttype\n[X], capital [Y] .\tP36\t\n",
+            "{\"relation\": \"P36\", \"template\": \"[X], capital [Y] .\"}\n",
+        ] {
+            let source = Box::new(std::io::Cursor::new(text.as_bytes().to_vec()));
+            let mut found = Vec::new();
+            let report = Reading::stream(source, Path::new("relations")).and_then(|r| {
+                r.rows(&mut |row, _| {
+                    if let Row::Relation(r) = row {
+                        found.push((r.relation.to_string(), r.templates[0].to_string(), r.kind));
+                    }
+                    ControlFlow::Continue(())
+                })
+            });
+            assert_eq!(found, [("P36".into(), "[X], capital [Y] .".into(), None)], "{text}: {report:?}");
+        }
+    }
 }

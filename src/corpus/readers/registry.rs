@@ -33,6 +33,7 @@ pub static FORMATS: &[Format] = &[
     agreement::TEST_SET,
     agreement::NONCE,
     causal_eval::TABLES,
+    lama::RELATION_TABLE,
     labelled::FORMAT,
     labelled::COLA,
     senteval::FORMAT,
