@@ -100,7 +100,8 @@ impl Parse for Labelled {
             names => fields.text(names.first().copied().unwrap_or("text"))?,
         };
         let columns = || fields.iter().map(|(name, _)| name).filter(|name| self.is_label(name));
-        let cells: Vec<(&str, Text<'_>)> = columns().filter_map(|name| Some((name, present(&fields, name)?))).collect();
+        let cells: Vec<(&str, Text<'_>)> =
+            columns().filter_map(|name| Some((name, trimmed(present(&fields, name)?)))).collect();
         let main = LABELS.iter().find(|l| cells.iter().any(|c| c.0.eq_ignore_ascii_case(l)));
         let label = match (main, &cells[..]) {
             (Some(main), _) => cells.iter().find(|c| c.0.eq_ignore_ascii_case(main)).map(|c| c.1.clone()),
@@ -124,6 +125,10 @@ impl Parse for Labelled {
     }
 }
 
+fn trimmed(label: Text<'_>) -> Text<'_> {
+    if label.trim() == label.as_str() { label } else { label.trim().to_owned().into() }
+}
+
 /// A cell with something in it.
 fn present<'l>(fields: &Fields<'_, 'l>, column: &str) -> Option<Text<'l>> {
     let empty = |t: &Text<'_>| ["", "nan", "na", "n/a", "null", "none"].contains(&t.trim().to_lowercase().as_str());
@@ -131,7 +136,7 @@ fn present<'l>(fields: &Fields<'_, 'l>, column: &str) -> Option<Text<'l>> {
 }
 
 fn split(name: &str) -> Result<Split, Unread> {
-    match name.to_ascii_lowercase().as_str() {
+    match name.trim().to_ascii_lowercase().as_str() {
         "train" | "tr" => Ok(Split::Train),
         "validation" | "valid" | "val" | "va" | "dev" => Ok(Split::Validation),
         "test" | "te" => Ok(Split::Test),
@@ -202,6 +207,24 @@ mod tests {
     fn a_first_column_without_a_name_is_an_index() {
         let (_, rows) = read(",text,label\n0,He ran .,past\n1,He runs .,present\n");
         assert_eq!(rows[1], ("He runs .".into(), Some("present".into()), vec!["label=present".into()]));
+    }
+
+    /// `1` and ` 1` were two labels.
+    #[test]
+    fn blanks_around_a_label_are_no_part_of_it() {
+        let (_, rows) = read("text, label\na b , 1\nc d,1\n");
+        assert_eq!(rows[0], ("a b ".into(), Some("1".into()), vec!["label=1".into()]));
+        assert_eq!(rows[1].1.as_deref(), Some("1"));
+    }
+
+    /// Such a header was taken for unknown columns.
+    #[test]
+    fn tables_with_tabs_may_quote_their_cells() {
+        let (id, rows) = read("\"text\"\t\"label\"\n\"He said \"\"no\"\",\tthen left.\"\t\"1\"\n");
+        assert_eq!(
+            (id, rows[0].0.as_str(), rows[0].1.as_deref()),
+            ("labelled", "He said \"no\", then left.", Some("1"))
+        );
     }
 
     /// `Test` and `TRAIN` were dropped as unknown.

@@ -164,7 +164,7 @@ fn emit_relation(keys: RelationKeys<'_>, emit: &mut Emit<'_>) -> Result<(), Unre
         relation: keys.relation,
         templates: vec![keys.template],
         name: keys.label,
-        kind: keys.kind.as_deref().map(kind).transpose()?,
+        kind: keys.kind.as_deref().filter(|k| !k.trim().is_empty()).map(kind).transpose()?,
         answers: None,
     }));
     Ok(())
@@ -205,13 +205,14 @@ mod tests {
     use super::super::Reading;
     use super::*;
 
-    /// Only JSON lines were known.
+    /// Only JSON lines were known, and an empty type was an unknown one.
     #[test]
     fn relations_may_be_a_table() {
         for text in [
             "relation,template\nP36,\"[X], capital [Y] .\"\n",
             "template\tRelation\ttype\n[X], capital [Y] .\tP36\t\n",
             "{\"relation\": \"P36\", \"template\": \"[X], capital [Y] .\"}\n",
+            "{\"relation\": \"P36\", \"template\": \"[X], capital [Y] .\", \"type\": \"\"}\n",
         ] {
             let source = Box::new(std::io::Cursor::new(text.as_bytes().to_vec()));
             let mut found = Vec::new();

@@ -39,7 +39,7 @@ pub type Sink<'s> = dyn FnMut(Row<'_>, u64) -> ControlFlow<()> + 's;
 pub struct Reading {
     frames: Frames,
     format: &'static Format,
-    /// Separator of a table's fields, unless it is a tab.
+    /// Separator of a table's fields, unless it is a tab and the header is not quoted.
     mark: Option<char>,
 }
 
@@ -72,7 +72,8 @@ impl Reading {
             Ok(format) => return Ok(Self { frames, format, mark: None }),
             Err(unknown) => unknown,
         };
-        for mark in MARKS.into_iter().filter(|_| !text.trim_start().starts_with(['{', '['])) {
+        // With tabs between them only quoted cells are unknown.
+        for mark in MARKS.into_iter().chain(['\t']).filter(|_| !text.trim_start().starts_with(['{', '['])) {
             let tabbed = tabbed(&text, mark);
             let mut head = Head::new(&tabbed, frames.is_whole(), frames.file());
             if let Some(format) = recognise(&mut head, &tabbed).ok().filter(|_| head.columns.len() > 1) {
