@@ -131,6 +131,10 @@ impl Recorder {
         let Some((slot, ticket)) = slot else {
             if !is_finding || every > 0.0 {
                 self.release()?;
+            } else if !self.withheld.is_empty()
+                && let Some(slot) = Slot::replaced(event, self.generation)
+            {
+                self.withheld.remove(&slot);
             }
             let t = self.time(t);
             self.write(line(t, event))?;

@@ -25,13 +25,22 @@ impl Slot {
             Event::Finding { generation, finding }
                 if *generation == current && matches!(finding.body, Body::Lab(_)) =>
             {
-                let body = serde_json::to_value(finding).ok()?;
-                let kind = labs::kind_of(finding.lab, &body)?;
                 let stays = labs::by_id(finding.lab).compared(finding).is_some();
-                let has_identity = (kind.columns)().iter().any(|column| column.id);
-                (has_identity && !stays).then(|| (Self::Finding(labs::identity(kind, &finding.model, &body)), 0))
+                Self::replaced(event, current).filter(|_| !stays).map(|slot| (slot, 0))
             }
             _ => None,
         }
+    }
+
+    /// Subject of a finding in the run of this generation, whose earlier events it replaces even where it stays itself.
+    pub fn replaced(event: &Event, current: Generation) -> Option<Self> {
+        let Event::Finding { generation, finding } = event else { return None };
+        if *generation != current || !matches!(finding.body, Body::Lab(_)) {
+            return None;
+        }
+        let body = serde_json::to_value(finding).ok()?;
+        let kind = labs::kind_of(finding.lab, &body)?;
+        let has_identity = (kind.columns)().iter().any(|column| column.id);
+        has_identity.then(|| Self::Finding(labs::identity(kind, &finding.model, &body)))
     }
 }

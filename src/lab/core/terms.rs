@@ -64,12 +64,6 @@ pub const TERMS: &[Term] = &[
         "A noun between subject and verb, of its own number; only some examples have one.",
     ),
     term(
-        "training",
-        "",
-        &[Interventions],
-        "A repetition in which probes and methods are trained anew on other draws of the data.",
-    ),
-    term(
         "band",
         "±R",
         &[Interventions],

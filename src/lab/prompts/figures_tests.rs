@@ -44,7 +44,7 @@ fn ranks_are_one_for_the_best_and_shared_by_ties() {
 }
 
 #[test]
-fn the_dots_are_the_prompts_and_own_prompts_join_them() {
+fn the_dots_are_the_prompts_and_own_prompts_stand_apart() {
     let mut results = results();
     let before = prompts(&results, None, "capital").unwrap();
     let dots = |f: &Figure| match &f.layers[0] {
@@ -65,7 +65,11 @@ fn the_dots_are_the_prompts_and_own_prompts_join_them() {
         body: lab::Body::Lab(Kind::PromptScore(own)),
     };
     assert!(results.answer(3, lab::finding::kinds(&[finding])));
-    assert_eq!(dots(&prompts(&results, None, "capital").unwrap()), [0.4, 0.1, 0.4]);
+    let after = prompts(&results, None, "capital").unwrap();
+    assert_eq!(dots(&after), [0.4, 0.1], "they had moved the mean");
+    let own =
+        |layer: &Layer| matches!(layer, Layer::Ranges(r) if r.label == "your own prompts" && r.ranges[0].dots == [0.4]);
+    assert!(after.layers.iter().any(own), "{:?}", after.layers);
     assert_eq!(results.prompts("capital").len(), 3);
 }
 

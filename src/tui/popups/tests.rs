@@ -68,9 +68,9 @@ fn an_overwrite_that_is_refused_writes_nothing() {
     };
     hold(&mut state);
     assert!(Overwrite.title(&state).contains("/tmp/f.png"));
-    assert!(Overwrite.lines(&state, 0)[0].to_string().contains("2 files"));
+    assert!(Overwrite.lines(&state, 0)[1].to_string().contains("2 files"));
     assert!(Overwrite.take(&mut state, 2).is_empty() && state.held.is_none());
-    for (entry, existing) in [(0, Existing::Replace), (1, Existing::Keep)] {
+    for (entry, existing) in [(0, Existing::Keep), (1, Existing::Replace)] {
         hold(&mut state);
         assert!(matches!(&Overwrite.take(&mut state, entry)[..], [Effect::Export(_, e)] if *e == existing));
     }
