@@ -14,7 +14,7 @@ use base::text::{fit, printable, width, wrapped};
 use engine::message::Outcome;
 
 /// Most lines of the answer on a large screen.
-const LINES: usize = 5;
+const LINES: usize = 6;
 
 /// Styled lines of the answer at a width; never empty. A small screen has the first sentences and the doubt in at most four
 /// rows, a low one in two.
@@ -180,7 +180,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
             Whose::Plain => "Answer",
         };
         let title = crate::reduce::runs::place(state).map_or(what.into(), |of| format!("{what}: {of}"));
-        let more = format!(" {} all of it ", state.keymap.short_label("answer"));
+        let more = format!(" {}: all of it ", state.keymap.short_label("answer"));
         let more = Line::styled(more, state.theme().style(Role::Dim)).right_aligned();
         frame.render_widget(block(state, &title, false).title_bottom(more), area);
     }

@@ -143,7 +143,7 @@ fn next_sentence(
         |o: &&Tagged<OptimumFinding>| format!("{} {}", o.value.method_key().title(), score(o.value.reliability.mean));
     let mut rest: String = order[2..].iter().take(NEXT - 1).map(|o| format!("; {}", named(o))).collect();
     if let Some(control) = control(results, model, oracle) {
-        rest += &format!("; control: {}", named(&control));
+        rest += &format!("; {}", named(&control));
     }
     let other = if does(best) == does(second) { String::new() } else { format!(" ({})", does(second)) };
     let next = format!("{}{other} {}", second.value.method_key().title(), score(second.value.reliability.mean));

@@ -101,7 +101,7 @@ impl Table {
         let key = state.keymap.short_label("filter");
         let title = match filter {
             "" => format!("{name} ({})  {key} filter", order.len()),
-            text => format!("{name} ({} of {})  {key} {text}", order.len(), self.rows.len()),
+            text => format!("{name} ({} of {}, best match first)  {key} {text}", order.len(), self.rows.len()),
         };
         let inner = inside(area);
         let room = usize::from(inner.width).saturating_sub(2);
@@ -117,7 +117,8 @@ impl Table {
         let (column, down) = self.sorting(listed);
         let theme = state.theme();
         let ascii = state.view.glyphs == crate::state::Glyphs::Ascii;
-        let sign = |k: usize| match (k == column, down, ascii) {
+        // Under a filter the best matches come first, whatever they are sorted by.
+        let sign = |k: usize| match (k == column && filter.is_empty(), down, ascii) {
             (false, ..) => "",
             (true, true, false) => "▾",
             (true, false, false) => "▴",

@@ -202,9 +202,13 @@ pub(super) fn perform(state: &mut State, command: &Entry) -> Vec<Effect> {
         return (command.run)(state);
     }
     let why = match () {
-        () if state.replay.is_some() => "not in a replay, which computes nothing",
-        () if state.screen().setup().is_none() => "this screen has nothing for it",
-        () => "there is nothing for it here yet",
+        () if state.replay.is_some() => "not in a replay, which computes nothing".into(),
+        () => match state.screen().setup().map(|setup| state.board.run_of(setup.lab())) {
+            None => "this screen has nothing for it".into(),
+            Some(None) => format!("there is nothing for it before a run; {} runs one", state.keymap.short_label("run")),
+            Some(Some(run)) if run.job.outcome.is_none() => "there is nothing for it here yet".into(),
+            Some(Some(_)) => "there is nothing for it here".to_owned(),
+        },
     };
     state.view.toast = Some(format!("{}: {why}", command.title));
     Vec::new()

@@ -246,7 +246,7 @@ fn a_key_that_does_nothing_says_so() {
     keys(&mut state, "Q");
     assert_eq!(state.view.toast.as_deref(), Some("Q does nothing here; ? shows the keys"));
     keys(&mut state, "p");
-    assert_eq!(state.view.toast.as_deref(), Some("pause: there is nothing for it here yet"));
+    assert_eq!(state.view.toast.as_deref(), Some("pause: there is nothing for it before a run; r runs one"));
     let mut replay = replayed();
     keys(&mut replay, "r");
     assert!(replay.view.toast.as_deref().unwrap().starts_with("run: not in a replay"));
