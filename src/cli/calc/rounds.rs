@@ -17,7 +17,7 @@ use labs::saliency::annotation::rounds::{
 };
 use stats::Estimate;
 
-/// What is done with the files of several people.
+/// Commands on the files of several people.
 #[derive(Debug, Subcommand)]
 pub enum Several {
     /// Measure the agreement of several people: Krippendorff's alpha of marked words and of scores.
@@ -26,7 +26,7 @@ pub enum Several {
     Merge(MergeArgs),
 }
 
-/// The files.
+/// Files of several people, and the form of the answer.
 #[derive(Debug, Args)]
 pub struct FileArgs {
     /// A file for each person, in the benchmark's schema, as the screen saves it. Whoever scores is a checker, others are annotators; where
@@ -99,7 +99,7 @@ struct Merge<'a> {
     rationales: &'a [Scored<'a>],
 }
 
-/// Answers.
+/// Prints the agreement, or decides a round and writes what passes and what goes back.
 ///
 /// # Errors
 /// [`CliError::Usage`] for files that cannot be read, [`CliError::Failed`] for those that cannot be written.

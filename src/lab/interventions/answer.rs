@@ -123,7 +123,7 @@ fn best_sentence(best: &Tagged<OptimumFinding>) -> String {
     )
 }
 
-/// What a method does to the property. C is defined differently for the two kinds.
+/// Effect of a method on the property. C is defined differently for the two kinds.
 fn does(o: &Tagged<OptimumFinding>) -> &'static str {
     match find(&o.value.method).map(|method| method.goal()) {
         Some(Goal::Nullifying) => "removes it",

@@ -149,7 +149,11 @@ fn differs(results: &Results) -> Option<String> {
     let all = super::summary::right_less_wrong(results);
     let found = all.iter().filter(|(_, gap)| gap.lo > 0.0 || gap.hi < 0.0);
     let (most, gap) = found.max_by(|a, b| a.1.mean.abs().total_cmp(&b.1.mean.abs()))?;
-    let of = if all.len() > 1 { format!(" (largest of {})", all.len()) } else { String::new() };
+    let of = if all.len() > 1 {
+        format!(" (the largest of {} methods; the interval does not allow for that choice)", all.len())
+    } else {
+        String::new()
+    };
     Some(format!(
         "{} agrees {} with people where {} answers right than where it answers wrong: token-F1 above chance, right - wrong {}{of}.",
         capital(&title(&most.value.numbers.method)),

@@ -119,7 +119,7 @@ fn rationales<'s, 'a>(
     found
 }
 
-/// What becomes of a rationale.
+/// Outcome of a round for a rationale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
