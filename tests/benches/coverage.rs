@@ -1,6 +1,6 @@
 //! Coverage of intervals and error rates of tests by simulation, and what an assessment and its replicates cost.
 //!
-//! `cargo bench --bench coverage`, or with one of `bands`, `clusters`, `pilots`, `levels`, `versus`, `shown`, `parts` after `--` for that part alone. Prints one line
+//! `cargo bench --bench coverage`, or with one of `bands`, `clusters`, `pilots`, `levels`, `versus`, `shown`, `parts`, `saliency` after `--` for that part alone. Prints one line
 //! a figure; nothing is asserted. Each row of the bands simulates a lab many times over:
 //! K trained replicates, n test examples of which a sixth has the other property, logistic scores with an effect of the
 //! example, of the training and of both. The narrow band should hold what *these* replicates would say of infinitely many
@@ -10,6 +10,8 @@
 mod paired;
 #[path = "coverage/parts.rs"]
 mod parts;
+#[path = "coverage/saliency.rs"]
+mod saliency;
 #[path = "coverage/shown.rs"]
 mod shown;
 #[path = "coverage/trainings.rs"]
@@ -61,7 +63,7 @@ const WORLDS: [World; 9] = [
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
-    let parts: [(&str, fn()); 7] = [
+    let parts: [(&str, fn()); 8] = [
         ("bands", bands),
         ("clusters", paired::clusters),
         ("pilots", paired::pilots),
@@ -69,6 +71,7 @@ fn main() {
         ("versus", trainings::versus),
         ("shown", shown::shown),
         ("parts", parts::parts),
+        ("saliency", saliency::saliency),
     ];
     for (name, part) in parts {
         if wanted.is_empty() || wanted.iter().any(|w| w == name) {

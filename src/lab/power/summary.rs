@@ -113,11 +113,11 @@ pub fn evidence(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
 }
 
 /// Items from which the mean of a skewed metric holds its level.
-const ENOUGH: usize = 100;
+const ENOUGH: usize = 50;
 
 /// The doubt about the interval of a metric of any value over `n` units with this name.
 pub fn few_values(c: &ComparisonFinding, n: usize, units: &str) -> Option<String> {
-    few(n, ENOUGH, units, ".894 with 10 very skewed values, .927 with 50").filter(|_| !c.is_share())
+    few(n, ENOUGH, units, ".900 with 10 very skewed values").filter(|_| !c.is_share())
 }
 
 /// The limits of an interval over units that are all alike, or of a test with too few items on which the sides differ.

@@ -1,9 +1,11 @@
 //! Findings of the lab: one struct a kind. Words are counted from 0; a score belongs to a word, and is the sum over its
 //! sub-words.
 
-use lab::{Columns, Kinds};
+use lab::family::Comparison;
+use lab::{Columns, Head, Kinds, LabId};
 use serde::{Deserialize, Serialize};
 
+use super::methods::RANDOM;
 use super::spec::Direction;
 use stats::estimate::Estimate;
 
@@ -378,10 +380,29 @@ pub struct CorrectnessFinding {
     pub answers: Answers,
     /// In `right`: token-F1 above chance minus that of the inputs that are answered wrong, by Student's t over originals.
     pub f1_gap: Option<Estimate>,
+    /// Two-sided p-value of `f1_gap`, by Student's t over originals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub f1_gap_p: Option<f64>,
     /// In `right`: MAP above chance minus that of the pairs that are answered wrong.
     pub map_gap: Option<Estimate>,
     #[serde(flatten)]
     pub numbers: InterpretabilityFinding,
+}
+
+impl CorrectnessFinding {
+    /// True for the difference that is tested: right against wrong answers, of a method over all dimensions and perturbations.
+    pub(crate) fn is_tested(&self) -> bool {
+        let v = &self.numbers;
+        self.answers == Answers::Right && v.dimension == ALL && v.perturbation == ALL && v.method != RANDOM
+    }
+
+    pub(crate) fn compared(&self, finding: Head<'_>) -> Option<Comparison> {
+        let p = self.f1_gap_p.filter(|_| self.is_tested())?;
+        let question = "right against wrong answers: token_f1".to_owned();
+        let what = format!("{} by {}: right against wrong answers", finding.model, self.numbers.method);
+        let about = Comparison::of(LabId::Saliency, finding.spec, question, what, "Student's t over originals");
+        Some(Comparison { n: self.numbers.originals, p, interim: !finding.r#final, ..about })
+    }
 }
 
 /// Agreement among inputs of like rationale ratio. `n` is the number of inputs.

@@ -1,13 +1,15 @@
 //! Results of a run, in plain words.
 
-use super::finding::{ALL, Answers, CorrectnessFinding, DifferenceFinding, InterpretabilityFinding};
+use super::finding::{ALL, CorrectnessFinding, DifferenceFinding, InterpretabilityFinding};
 use super::methods::{RANDOM, named};
 use super::results::Results;
 use base::numbers::{percent, probability, score};
 use base::text::{printable_label, section};
 use figure::layers::grouped;
 use lab::Tagged;
+use lab::family::ALPHA;
 use stats::Estimate;
+use stats::corrections::holm;
 
 /// A number with its interval: `.47 [.44, .50]`; a dash for none.
 fn shown(e: Option<Estimate>) -> String {
@@ -149,25 +151,27 @@ fn correctness(results: &Results, out: &mut Vec<String>) {
     let columns = ["model", "method", "dimension", "answers", "F1", "chance", "MAP", "chance", "PCC all", "n"];
     let rows = results.by_answers().into_iter().map(row).collect();
     section(out, "agreement by whether the answers are right", &columns, rows);
-    out.extend(right_less_wrong(results).into_iter().map(|(c, gap)| {
+    let all = right_minus_wrong(results);
+    out.extend(all.iter().map(|(c, gap, p)| {
         let name = format!("{} by {}", printable_label(&c.model), short(&c.value.numbers.method));
         let interval = format!("{:+.3} [{:+.3}, {:+.3}]", gap.mean, gap.lo, gap.hi);
-        let verdict = match gap {
-            e if e.lo > 0.0 => "agrees better with people where the answer is right",
-            e if e.hi < 0.0 => "agrees worse with people where the answer is right",
-            _ => "shows no difference in agreement with people between right and wrong answers",
+        let verdict = match gap.mean {
+            _ if *p > ALPHA => "shows no difference in agreement with people between right and wrong answers",
+            m if m > 0.0 => "agrees better with people where the answer is right",
+            _ => "agrees worse with people where the answer is right",
         };
-        format!("{name} {verdict}: F1 above chance, right - wrong: {interval}")
+        let p = probability(*p);
+        format!("{name} {verdict}: F1 above chance, right - wrong: {interval}, p {p} (Holm over {})", all.len())
     }));
 }
 
-/// The difference of token-F1 above chance between right and wrong answers, of each method over all dimensions.
-pub(crate) fn right_less_wrong(results: &Results) -> Vec<(&Tagged<CorrectnessFinding>, Estimate)> {
-    let whole = |c: &&Tagged<CorrectnessFinding>| {
-        let v = &c.value.numbers;
-        c.value.answers == Answers::Right && v.dimension == ALL && v.method != RANDOM
-    };
-    results.by_answers().into_iter().filter(whole).filter_map(|c| Some((c, c.value.f1_gap?))).collect()
+/// The difference of token-F1 above chance between right and wrong answers, of each model and method over all dimensions, with its
+/// p-value adjusted by Holm for all of them.
+pub(crate) fn right_minus_wrong(results: &Results) -> Vec<(&Tagged<CorrectnessFinding>, Estimate, f64)> {
+    let all: Vec<_> = results.by_answers().into_iter().filter(|c| c.value.is_tested()).collect();
+    let gaps: Vec<_> = all.iter().filter_map(|c| Some((*c, c.value.f1_gap?, c.value.f1_gap_p?))).collect();
+    let adjusted = holm(&gaps.iter().map(|(.., p)| *p).collect::<Vec<_>>());
+    gaps.into_iter().zip(adjusted).map(|((c, gap, _), p)| (c, gap, p)).collect()
 }
 
 /// Sentences about each method over all dimensions.

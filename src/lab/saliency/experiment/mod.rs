@@ -102,10 +102,14 @@ impl Instrument for Saliency {
         tables::all(results)
     }
 
-    const COMPARES: &'static [&'static str] = &["difference"];
+    const COMPARES: &'static [&'static str] = &["difference", "correctness"];
 
     fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
-        let Kind::Difference(d) = kind else { return None };
+        let d = match kind {
+            Kind::Difference(d) => d,
+            Kind::Correctness(c) => return c.compared(finding),
+            _ => return None,
+        };
         let what = format!("{}: {}", summary::against(&d.a, &d.b), d.metric);
         let about = Comparison::of(LabId::Saliency, finding.spec, d.metric.clone(), what, &d.test);
         Some(Comparison { n: finding.n, p: d.p, ..about })

@@ -289,9 +289,10 @@ fn by_answers(
             Answers::Right => contrast(&judged, place.1, [&keeps, &is(Answers::Wrong)], level),
             Answers::Wrong | Answers::Changed => [None, None],
         };
-        let [f1_gap, map_gap] = gaps;
+        let [f1_gap, map_gap] = gaps.map(|g| g.map(|(gap, _)| gap));
+        let f1_gap_p = gaps[0].map(|(_, p)| p);
         let n = if answers == Answers::Changed { pairs } else { inputs };
-        (CorrectnessFinding { answers, f1_gap, map_gap, numbers }, n)
+        (CorrectnessFinding { answers, f1_gap, f1_gap_p, map_gap, numbers }, n)
     };
     Answers::ALL.map(part).into_iter().filter(|(_, n)| *n > 0).collect()
 }

@@ -162,12 +162,21 @@ impl Clustered {
         Some(widened(found, if lo == hi { exact_floor(found.mean, self.clusters(), true, level) } else { None }))
     }
 
-    /// This mean less another one over the same originals, within these limits.
-    fn less(&self, other: &Self, limits: (f64, f64), level: f64) -> Option<Estimate> {
+    /// This mean minus another one over the same originals, within these limits, and the p-value of no difference.
+    fn minus(&self, other: &Self, limits: (f64, f64), level: f64) -> Option<(Estimate, f64)> {
         let pulls = self.pulls()?.iter().zip(other.pulls()?).map(|(a, b)| a - b).collect::<Vec<_>>();
-        let clusters = self.clusters().min(other.clusters());
-        Some(by_t(self.mean()? - other.mean()?, &pulls, clusters, limits, level))
+        let units = self.clusters().min(other.clusters());
+        let mean = self.mean()? - other.mean()?;
+        let p = if units < 2 { 1.0 } else { shift(mean, &pulls, units).p() };
+        Some((by_t(mean, &pulls, units, limits, level), p))
     }
+}
+
+/// A mean with its standard error over at least two originals.
+fn shift(mean: f64, pulls: &[f64], units: usize) -> Shift {
+    let count = units as f64;
+    let error = (pulls.iter().map(|p| p * p).sum::<f64>() * count / (count - 1.0)).sqrt();
+    Shift { mean, error, units }
 }
 
 /// A mean with Student's t over originals.
@@ -175,9 +184,7 @@ fn by_t(mean: f64, pulls: &[f64], units: usize, (least, most): (f64, f64), level
     if units < 2 {
         return Estimate { mean, lo: least, hi: most };
     }
-    let count = units as f64;
-    let error = (pulls.iter().map(|p| p * p).sum::<f64>() * count / (count - 1.0)).sqrt();
-    let e = Shift { mean, error, units }.interval(level);
+    let e = shift(mean, pulls, units).interval(level);
     Estimate { mean, lo: e.lo.max(least), hi: e.hi.min(most) }
 }
 
@@ -199,7 +206,7 @@ const SHARE: (f64, f64) = (0.0, 1.0);
 const SIGNED: (f64, f64) = (-1.0, 1.0);
 
 /// Selects pairs by both of their inputs, and an input as if it were a pair with itself.
-pub(crate) type Keeps<'a> = &'a dyn Fn(&Single, &Single) -> bool;
+pub type Keeps<'a> = &'a dyn Fn(&Single, &Single) -> bool;
 
 /// The originals as a cell of a kind of perturbation sees them.
 fn seen<'j>(judged: &[&'j Judged], perturbation: Option<&str>, keeps: Keeps<'_>) -> Vec<Seen<'j>> {
@@ -239,7 +246,7 @@ pub(crate) fn cell_where(
     let perturbed = compared(|_, p| p);
     let pairs = || view.iter().flat_map(|s| &s.pairs);
     let undefined = |why: Undefined| pairs().filter(|p| p.correlation == Some(Err(why))).count();
-    let signed = original.less(&perturbed, SIGNED, level);
+    let signed = original.minus(&perturbed, SIGNED, level).map(|(signed, _)| signed);
     let delta = |(signed, by_pair)| Delta { signed, absolute: folded(signed), by_pair };
     Cell {
         originals: view.iter().filter(|s| s.own || !s.partners.is_empty() || !s.pairs.is_empty()).count(),
@@ -271,16 +278,16 @@ fn above_chance(view: &[Seen<'_>]) -> Clustered {
     Clustered::of(view, |seen| seen.inputs(|i| Some(i.f1? - i.random_f1?)))
 }
 
-/// Token-F1 and MAP of one part of a cell minus those of another part, each above chance.
-pub(crate) fn contrast(
+/// Token-F1 and MAP of one part of a cell minus those of another part, each above chance, with the p-value of no difference.
+pub fn contrast(
     judged: &[&Judged],
     perturbation: Option<&str>,
     parts: [Keeps<'_>; 2],
     level: f64,
-) -> [Option<Estimate>; 2] {
+) -> [Option<(Estimate, f64)>; 2] {
     let [a, b] = parts.map(|keeps| seen(judged, perturbation, keeps));
     let map = |view: &[Seen<'_>]| Clustered::over(view, |p| Some(p.map - p.random_map));
-    [(above_chance(&a), above_chance(&b)), (map(&a), map(&b))].map(|(a, b)| a.less(&b, (-2.0, 2.0), level))
+    [(above_chance(&a), above_chance(&b)), (map(&a), map(&b))].map(|(a, b)| a.minus(&b, (-2.0, 2.0), level))
 }
 
 /// Mean of shares with its interval, one list of values for each original. Where few of them are 0 or few are 1 it is not narrower than the
@@ -297,14 +304,14 @@ pub(crate) fn change_of_each(values: &[Vec<f64>], level: f64) -> Option<Estimate
 }
 
 /// The same for values within these limits.
-pub(crate) fn mean_by_original(values: &[Vec<f64>], limits: (f64, f64), level: f64) -> Option<Estimate> {
+pub fn mean_by_original(values: &[Vec<f64>], limits: (f64, f64), level: f64) -> Option<Estimate> {
     Clustered::each(values.iter().cloned()).estimate(limits, level)
 }
 
 /// Mean of `after` less mean of `before` with its interval, one list of shares of each for every original. None where either is empty.
 pub(crate) fn change_by_original([before, after]: [&[Vec<f64>]; 2], level: f64) -> Option<Estimate> {
     let [before, after] = [before, after].map(|values| Clustered::each(values.iter().cloned()));
-    after.less(&before, SIGNED, level)
+    Some(after.minus(&before, SIGNED, level)?.0)
 }
 
 /// The kinds of perturbation in the order of their first appearance, those that are only missing included.
