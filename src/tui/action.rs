@@ -9,6 +9,7 @@ use engine::Down;
 use engine::message::{Command, Event, Notice};
 use figure::{Figure, Format};
 use labs::Spec;
+use session::format::Entry;
 use session::parts::watch::View;
 use session::replay::Step;
 use session::shelf::{Change, Recorded};
@@ -46,8 +47,8 @@ pub enum Action {
     Loaded(ScreenId, Result<Vec<Document>, Problem>),
     /// The sessions that were recorded, newest first.
     Sessions(Result<Vec<Recorded>, Problem>),
-    /// The spec that a session ran last, to resume from.
-    Resumed(Result<Box<Spec>, Problem>),
+    /// A recorded session was read, to go on with, or could not be.
+    Resumed(Result<Box<Resumed>, Problem>),
     /// The session was named, or could not be.
     Named(Result<String, Problem>),
     /// The grid that is followed has got so far, or cannot be looked at.
@@ -60,6 +61,19 @@ pub enum Action {
     RecordingFailed(Problem),
     /// Something worth reporting that the engine does not know about.
     Notice(Notice),
+}
+
+/// A recorded session to go on with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resumed {
+    /// Its name.
+    pub name: String,
+    /// The settings to go on from.
+    pub spec: Spec,
+    /// Entries whose fold is its board, but for `gone`.
+    pub past: Vec<Entry>,
+    /// Places of the runs whose results the board has let go.
+    pub gone: Vec<usize>,
 }
 
 /// A mouse event.
@@ -117,8 +131,10 @@ pub enum Effect {
     ChangeSession(PathBuf, Change),
     /// Replay a recorded session on top of what is shown.
     OpenSession(PathBuf),
-    /// Read the spec that a recorded session ran last.
-    ResumeSession(PathBuf),
+    /// Read a recorded session to go on with, from these settings or else from those of its last run.
+    ResumeSession(PathBuf, Option<Box<Spec>>),
+    /// Record what a session of this name had measured as the past of this one.
+    Adopt(String, Vec<Entry>),
     /// Write a note into the recorded session.
     Note(String),
     /// Give the recorded session a name.

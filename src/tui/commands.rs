@@ -125,9 +125,10 @@ fn has_menu(state: &State) -> bool {
     !state.screen().menu().is_empty()
 }
 
-/// True if the shown screen has something to run.
+/// True if the settings can be run, here or in the program beneath a replay.
 fn can_run(state: &State) -> bool {
-    live(state) && set_up(state)
+    let beneath = state.replay.as_ref().is_some_and(|replay| replay.file.is_some());
+    (live(state) || beneath) && set_up(state)
 }
 
 fn measures(state: &State) -> bool {

@@ -24,7 +24,7 @@ pub use input::translate;
 
 use self::input::add;
 use self::link::{Feed, Item, Link};
-use self::opened::{called, last_spec, worth_keeping};
+use self::opened::{called, error, resumed, worth_keeping};
 use self::pace::Pace;
 use super::action::{Action, Effect, ReplayControl};
 use super::memory::Memory;
@@ -168,8 +168,8 @@ struct Over {
 /// The result of work outside the loop's thread.
 enum Done {
     Action(Box<Action>),
-    /// A session was read, to be replayed under this name.
-    Opened(String, Box<Session>),
+    /// A session was read from this file, to be replayed.
+    Opened(PathBuf, Box<Session>),
 }
 
 struct App {
@@ -342,13 +342,22 @@ impl App {
             Effect::OpenSession(path) => {
                 let read = self.outside.read.clone();
                 self.spawn(move || match read(&path) {
-                    Ok(session) => Done::Opened(called(&path), Box::new(session)),
+                    Ok(session) => Done::Opened(path, Box::new(session)),
                     Err(problem) => Done::of(Action::Notice(error(problem))),
                 });
             }
-            Effect::ResumeSession(path) => {
+            Effect::ResumeSession(path, spec) => {
+                // From a replay on top one goes on in the program beneath it.
+                self.over = None;
                 let read = self.outside.read.clone();
-                self.spawn(move || Done::of(Action::Resumed(read(&path).and_then(|s| last_spec(&path, &s)))));
+                self.spawn(move || Done::of(Action::Resumed(read(&path).and_then(|s| resumed(&path, &s, spec)))));
+            }
+            Effect::Adopt(name, past) => {
+                let actions = self.link.adopt(&name, &past, self.started);
+                // What comes next comes after it.
+                let length = Duration::try_from_secs_f64(past.last().map_or(0.0, |e| e.t)).unwrap_or_default();
+                self.started = self.started.checked_sub(length).unwrap_or(self.started);
+                return actions;
             }
             Effect::Note(text) => return self.link.note(&text, self.started),
             Effect::NameSession(name) => return vec![Action::Named(self.link.rename(&name))],
@@ -402,7 +411,8 @@ impl App {
     fn on_done(&mut self, done: Done, feed: &mut Feed) {
         match done {
             Done::Action(action) => self.on_top(*action),
-            Done::Opened(name, session) => {
+            Done::Opened(path, session) => {
+                let name = called(&path);
                 let losses = session.losses.sentences();
                 let top = self.top();
                 let start = Start {
@@ -412,7 +422,10 @@ impl App {
                     glyphs: top.view.glyphs,
                     size: top.view.size,
                     recording: None,
-                    replay: Some(ReplayState::new(name.clone(), session.duration(), 1.0)),
+                    replay: Some(ReplayState {
+                        file: Some(path),
+                        ..ReplayState::new(name.clone(), session.duration(), 1.0)
+                    }),
                     ..Start::new()
                 };
                 let mut state = State::new(start);
@@ -481,8 +494,4 @@ impl Done {
     fn of(action: Action) -> Self {
         Done::Action(Box::new(action))
     }
-}
-
-fn error(problem: Problem) -> Notice {
-    Notice { level: NoticeLevel::Error, problem }
 }

@@ -1,14 +1,17 @@
 //! Runs, questions beside them, and the end of the program.
 
-use crate::action::Effect;
+use crate::action::{Effect, Resumed};
 use crate::popups::{self, Picker};
+use crate::reduce::replay;
 use crate::screen::Screen;
 use crate::screens::{SCREENS, labs};
 use crate::setup::Setup;
 use crate::state::{Opening, Popup, State};
 use base::Problem;
+use base::text::printable;
 use engine::message::{Command, Event, Outcome, Question};
 use labs::{self, LabId, Spec};
+use session::format::{Entry, Item};
 
 /// Asks for the models and runs the first experiment, or lists the sessions for the opening screen; on an engine that has run one already, only what it has not been asked yet.
 pub(super) fn start(state: &mut State) -> Vec<Effect> {
@@ -60,8 +63,13 @@ pub(crate) fn ask_run(state: &mut State, lab: LabId, question: labs::Question) -
     ask(state, Question::Experiment { generation, question })
 }
 
-/// Runs the lab's experiment as it is set up. If another run is in progress, asks first what becomes of that one.
+/// Runs the lab's experiment as it is set up. If another run is in progress, asks first what becomes of that one. In a replay on top
+/// of the program, goes on with that session instead.
 pub fn run(state: &mut State) -> Vec<Effect> {
+    if let Some(file) = state.replay.as_ref().and_then(|replay| replay.file.clone()) {
+        let spec = state.setup().map(|setup| Box::new(setup.spec(state)));
+        return vec![Effect::ResumeSession(file, spec)];
+    }
     let Some(spec) = ready(state) else { return Vec::new() };
     if !state.busy() {
         let hash = spec.hash();
@@ -148,14 +156,49 @@ fn setup_of(spec: &Spec) -> Option<(&'static dyn Screen, &'static dyn Setup)> {
     labs().find_map(|s| s.setup().filter(|setup| setup.lab() == spec.lab()).map(|setup| (s, setup)))
 }
 
-/// Sets a lab up as a recorded session ran it last, and shows it.
-pub(super) fn resume(state: &mut State, spec: &Spec) {
-    if let Some((screen, setup)) = setup_of(spec) {
-        state.show(screen.id());
-        setup.take(state, spec);
-        let run = state.keymap.label("run");
-        state.view.toast = Some(format!("set up as in the session; {run} runs it"));
+/// Goes on with a recorded session: its runs come before those of this one, and its lab is set up as it was. Where something ran here
+/// already, only the settings are taken.
+pub(super) fn resume(state: &mut State, resumed: Resumed) -> Vec<Effect> {
+    let Resumed { name, spec, past, gone } = resumed;
+    let Some((screen, setup)) = setup_of(&spec) else { return Vec::new() };
+    let (run, mut effects) = (state.keymap.label("run"), Vec::new());
+    let said = if state.board.runs.is_empty() && state.queue.is_empty() {
+        let past = adopt(state, past, &gone);
+        let runs = match state.board.runs.len() {
+            0 => "it ran nothing".to_owned(),
+            1 => "its run is here again".to_owned(),
+            runs => format!("its {runs} runs are here again"),
+        };
+        let said = format!("going on from {}: {runs}; {run} runs the next", printable(&name));
+        effects.push(Effect::Adopt(name, past));
+        said
+    } else {
+        format!("only the settings are taken over, because something ran here already; {run} runs them")
+    };
+    state.show(screen.id());
+    setup.take(state, &spec);
+    state.view.toast = Some(said);
+    effects
+}
+
+/// Takes in the entries of another session, but for what it said of its engine, and ends a run that it left unfinished. Returns them.
+fn adopt(state: &mut State, mut past: Vec<Entry>, gone: &[usize]) -> Vec<Entry> {
+    past.retain(|entry| {
+        let ours = matches!(&entry.item, Item::Event(Event::Ready(_) | Event::Models { .. }));
+        !ours && !matches!(&entry.item, Item::Command(Command::ListModels | Command::Shutdown))
+    });
+    let ticket = state.board.ticket;
+    past.iter().for_each(|entry| replay::follow(state, entry));
+    gone.iter().for_each(|at| state.board.let_go(*at));
+    state.board.ticket = state.board.ticket.max(ticket);
+    if let Some(job) = state.board.job().filter(|job| job.outcome.is_none()) {
+        let (outcome, seconds) = (Outcome::Cancelled, job.progress.as_ref().map_or(0.0, |p| p.elapsed));
+        let ended = Event::Finished { job: job.id, generation: job.generation, outcome, seconds };
+        let entry = Entry { t: past.last().map_or(0.0, |e| e.t), item: Item::Event(ended) };
+        entry.fold(&mut state.board);
+        past.push(entry);
     }
+    past
 }
 
 /// Takes in an event of the engine.

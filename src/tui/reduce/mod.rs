@@ -74,7 +74,7 @@ fn apply(state: &mut State, action: Action) -> Vec<Effect> {
             sessions.retain(|session| !own(&session.name));
             state.sessions = Some(sessions);
         }
-        Action::Resumed(Ok(spec)) => job::resume(state, &spec),
+        Action::Resumed(Ok(resumed)) => return job::resume(state, *resumed),
         Action::Named(Ok(name)) => {
             state.view.toast = Some(format!("the session is saved as {}", printable(&name)));
             state.recording = Recording::On(name);

@@ -312,7 +312,9 @@ fn a_session_to_go_on_with_sets_its_lab_up_and_runs_nothing() {
     let mut spec = state.setup().unwrap().spec(&state);
     spec.common_mut().set_seed(77);
     state.show(SCREENS[0].id());
-    assert!(reduce(&mut state, Action::Resumed(Ok(Box::new(spec.clone())))).is_empty());
+    let resumed = crate::action::Resumed { name: "s".into(), spec: spec.clone(), past: Vec::new(), gone: Vec::new() };
+    let effects = reduce(&mut state, Action::Resumed(Ok(Box::new(resumed))));
+    assert!(effects.iter().all(|effect| matches!(effect, Effect::Adopt(..))), "{effects:?}");
     assert!(labs().any(|s| s.id() == state.view.screen));
     assert_eq!(state.setup().unwrap().spec(&state), spec);
 }

@@ -10,6 +10,7 @@ use crate::recording::Recorder;
 use base::Problem;
 use engine::message::{Command, Event};
 use engine::{Down, Engine};
+use session::format::{Entry, Item as Line};
 use session::replay::{Recorded, Step};
 
 /// Why a session that is not recorded cannot be named or noted in.
@@ -129,10 +130,30 @@ impl Link {
     /// Writes a note into the recorded session.
     pub(super) fn note(&mut self, text: &str, started: Instant) -> Vec<Action> {
         let Link::Live { recorder: recorder @ Some(_), .. } = self else {
-            return vec![Action::Notice(super::error(unrecorded()))];
+            return vec![Action::Notice(super::opened::error(unrecorded()))];
         };
         let noted = recorder.as_mut().map(|r| r.note(started.elapsed().as_secs_f64(), text));
         let Some(Err(problem)) = noted else { return Vec::new() };
+        *recorder = None;
+        vec![Action::RecordingFailed(problem)]
+    }
+
+    /// Records what another session had measured as the past of this one, with a note of its name.
+    pub(super) fn adopt(&mut self, name: &str, past: &[Entry], started: Instant) -> Vec<Action> {
+        let Link::Live { recorder, .. } = self else { return Vec::new() };
+        let Some(kept) = recorder else { return Vec::new() };
+        let begin = started.elapsed().as_secs_f64();
+        let mut noted = kept.note(begin, &format!("goes on from {name}"));
+        for entry in past {
+            let t = begin + entry.t;
+            noted = noted.and_then(|()| match &entry.item {
+                Line::Command(command) => kept.command(t, command),
+                Line::Event(event) => kept.event(t, event),
+                Line::Note(note) => kept.note(t, note),
+                Line::View(_) => Ok(()),
+            });
+        }
+        let Err(problem) = noted else { return Vec::new() };
         *recorder = None;
         vec![Action::RecordingFailed(problem)]
     }

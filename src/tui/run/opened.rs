@@ -1,10 +1,10 @@
-//! Parts of a session that was read: its name, and the spec to resume from.
+//! Parts of a session that was read: its name, and what to go on from.
 
 use std::path::Path;
 
-use crate::action::Effect;
+use crate::action::{Effect, Resumed};
 use base::Problem;
-use engine::message::Command;
+use engine::message::{Command, Notice, NoticeLevel};
 use labs::Spec;
 use session::format::{Item as Line, Session};
 
@@ -14,18 +14,24 @@ pub(super) fn called(path: &Path) -> String {
     file.strip_suffix(session::name::EXTENSION).unwrap_or(&file).to_owned()
 }
 
-/// The spec that a session ran last, or else the one it started with.
-pub(super) fn last_spec(path: &Path, session: &Session) -> Result<Box<Spec>, Problem> {
-    let commands = session.until(f64::INFINITY).entries.filter_map(|entry| match entry.item {
-        Line::Command(Command::Run { spec, .. }) => Some(*spec),
+/// Reads a session to go on with, from `spec` or else from what it ran last or started with.
+pub(super) fn resumed(path: &Path, session: &Session, spec: Option<Box<Spec>>) -> Result<Box<Resumed>, Problem> {
+    let past = session.until(f64::INFINITY);
+    let (gone, past) = (past.gone, past.entries.collect::<Vec<_>>());
+    let ran = past.iter().rev().find_map(|entry| match &entry.item {
+        Line::Command(Command::Run { spec, .. }) => Some((**spec).clone()),
         _ => None,
     });
-    let ran = commands.last();
-    ran.or_else(|| session.header.spec.clone()).map(Box::new).ok_or_else(|| Problem {
+    let spec = spec.map(|spec| *spec).or(ran).or_else(|| session.header.spec.clone()).ok_or_else(|| Problem {
         what: "the session ran nothing that this version can set up".into(),
         r#where: path.display().to_string(),
         hint: "replay it, or choose another one".into(),
-    })
+    })?;
+    Ok(Box::new(Resumed { name: called(path), spec, past, gone }))
+}
+
+pub(super) fn error(problem: Problem) -> Notice {
+    Notice { level: NoticeLevel::Error, problem }
 }
 
 /// True if an effect makes a session worth keeping.
@@ -74,14 +80,15 @@ mod tests {
     #[test]
     fn one_goes_on_with_what_ran_last_or_else_with_what_was_set_out_with() {
         let path = Path::new("/s");
-        let last = last_spec(path, &session(Some(spec(1)), &[2, 3])).unwrap();
-        assert_eq!(last.seed(), 3);
-        assert_eq!(last_spec(path, &session(Some(spec(1)), &[])).unwrap().seed(), 1);
+        let seed = |ran: &[u64], chosen| resumed(path, &session(Some(spec(1)), ran), chosen).unwrap().spec.seed();
+        assert_eq!(seed(&[2, 3], None), 3);
+        assert_eq!(seed(&[2, 3], Some(Box::new(spec(2)))), 2, "the run that was looked at");
+        assert_eq!(seed(&[], None), 1);
     }
 
     #[test]
     fn a_session_that_ran_nothing_known_is_named_with_what_to_do() {
-        let problem = last_spec(Path::new("/s"), &session(None, &[])).unwrap_err();
+        let problem = resumed(Path::new("/s"), &session(None, &[]), None).unwrap_err();
         assert!(problem.r#where == "/s" && problem.hint.contains("replay"), "{problem}");
     }
 }

@@ -1,5 +1,6 @@
 //! Sources of the screen other than an engine of this program, and their state.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use base::Problem;
@@ -22,6 +23,8 @@ pub struct ReplayState {
     pub ended: bool,
     /// True for a remote engine that another screen steers; false for a recording.
     pub live: bool,
+    /// The recording's file, where an engine is at hand to go on with it.
+    pub file: Option<PathBuf>,
 }
 
 /// An engine far away.
@@ -53,6 +56,6 @@ pub struct Followed {
 impl ReplayState {
     /// The beginning of a recording `length` seconds long, played at a multiple of its original speed.
     pub fn new(name: String, length: f64, speed: f64) -> Self {
-        Self { name, at: 0.0, length, speed, marks: Vec::new(), held: false, ended: false, live: false }
+        Self { name, at: 0.0, length, speed, marks: Vec::new(), held: false, ended: false, live: false, file: None }
     }
 }

@@ -6,7 +6,7 @@ use crate::reduce::reduce;
 use crate::setup;
 use crate::state::{ReplayState, Seat, Start};
 use engine::Down;
-use engine::message::{Generation, JobId, Outcome};
+use engine::message::{EngineInfo, Generation, JobId, Outcome};
 use labs::LabId;
 use session::format::{Entry, Item};
 
@@ -241,11 +241,52 @@ fn a_session_of_a_lab_sets_up_that_lab() {
     let mut state = running();
     for id in labs::LABS.iter().map(|lab| lab.id()) {
         let spec = Spec::shipped(id);
-        resume(&mut state, &spec);
+        let resumed = Resumed { name: "s".into(), spec: spec.clone(), past: Vec::new(), gone: Vec::new() };
+        assert!(resume(&mut state, resumed).is_empty(), "something ran here already");
         let shown: LabId = state.setup().unwrap().lab();
         assert_eq!(shown, id);
         assert_eq!(setup_of(&spec).unwrap().0.id(), state.view.screen);
     }
+}
+
+/// Its runs came back only as a replay, in which nothing can be run.
+#[test]
+fn a_session_is_gone_on_with_by_its_runs_and_the_next_one_follows_them() {
+    let mut state = State::new(Start { opening: Opening::Home, ..Start::new() });
+    let (ready, spec) =
+        (|device: &str| EngineInfo { version: "1".into(), device: device.into() }, Spec::shipped(LabId::Power));
+    reduce(&mut state, Action::Event(Box::new(Event::Ready(ready("here")))));
+    let run = |job, generation| Item::Command(Command::Run { job, generation, spec: Box::new(spec.clone()) });
+    let ended = Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 2.0 };
+    let items = [Item::Event(Event::Ready(ready("there"))), run(1, 1), Item::Event(ended), run(2, 2)];
+    let past = items.into_iter().zip([0.0, 1.0, 3.0, 4.0]).map(|(item, t)| Entry { t, item }).collect();
+    let resumed = Resumed { name: "old".into(), spec: spec.clone(), past, gone: Vec::new() };
+    let effects = reduce(&mut state, Action::Resumed(Ok(Box::new(resumed))));
+    let [Effect::Adopt(name, past)] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!((name.as_str(), past.len()), ("old", 4), "the engine is this one's; the end of the second run is added");
+    assert!(!state.busy(), "a run that was left unfinished has ended");
+    let outcomes: Vec<_> = state.board.runs.iter().map(|run| run.job.outcome.clone()).collect();
+    assert_eq!(outcomes, [Some(Outcome::Done), Some(Outcome::Cancelled)]);
+    assert_eq!(state.board.engine.as_ref().map(|e| e.device.as_str()), Some("here"));
+    assert!(
+        state.view.toast.as_deref().is_some_and(|t| t.contains("its 2 runs are here again")),
+        "{:?}",
+        state.view.toast
+    );
+    let effects = keys(&mut state, "r");
+    let next = effects.iter().find_map(|effect| match effect {
+        Effect::Send(Command::Run { job, generation, spec }) => Some((*job, *generation, spec.lab())),
+        _ => None,
+    });
+    assert_eq!(next, Some((3, 3, LabId::Power)));
+}
+
+#[test]
+fn from_a_replay_on_top_one_goes_on_in_the_program_beneath() {
+    let replay = Some(ReplayState { file: Some("/s/a".into()), ..ReplayState::new("a".into(), 20.0, 1.0) });
+    let mut state = State::new(Start { replay, ..Start::new() });
+    let effects = keys(&mut state, "r");
+    assert!(matches!(&effects[..], [Effect::ResumeSession(file, Some(_))] if file.ends_with("a")), "{effects:?}");
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub(crate) fn labs(frame: &mut Frame, area: Rect, state: &State) {
 /// The recorded sessions, newest first.
 pub(crate) fn sessions(frame: &mut Frame, area: Rect, state: &State) {
     let key = |name| state.keymap.short_label(name);
-    let title = format!("Go on with: {} sets its last run up, {} shows its recording", key("home-resume"), key("open"));
+    let title = format!("Go on with: {} brings its runs back, {} shows its recording", key("home-resume"), key("open"));
     frame.render_widget(pane_block(state, SESSIONS, &title), area);
     let inner = inside(area);
     let all = super::sessions(state);

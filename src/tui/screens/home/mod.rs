@@ -49,7 +49,7 @@ static TAB: &[Entry] = rows! { Context::Global;
 };
 
 static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
-    "home-resume", "run on from session", "Sets the lab up as in the last run of the session under the cursor.",
+    "home-resume", "run on from session", "Brings the runs and the settings of the session under the cursor back; the next run goes on from there.",
         ["r"], Some(("go on", 2)), can_resume => resume;
 };
 
@@ -160,7 +160,7 @@ fn take(state: &mut State) -> Vec<Effect> {
 
 fn resume(state: &mut State) -> Vec<Effect> {
     let path = session_here(state).map(|s| s.path.clone());
-    path.map_or(Vec::new(), |path| vec![Effect::ResumeSession(path)])
+    path.map_or(Vec::new(), |path| vec![Effect::ResumeSession(path, None)])
 }
 
 impl Screen for Home {

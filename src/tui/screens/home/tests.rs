@@ -46,7 +46,7 @@ fn taking_a_session_replays_it_and_the_other_key_goes_on_with_it() {
     let path = std::path::PathBuf::from("/sessions/a.probity.jsonl");
     assert_eq!(take(&mut state), [Effect::OpenSession(path.clone())]);
     assert!(can_resume(&state));
-    assert_eq!(resume(&mut state), [Effect::ResumeSession(path)]);
+    assert_eq!(resume(&mut state), [Effect::ResumeSession(path, None)]);
     state.sessions = Some(Vec::new());
     assert!(take(&mut state).is_empty() && !can_resume(&state));
 }
