@@ -279,6 +279,7 @@ pub(super) fn open_with(
 pub(super) fn look(args: &LookArgs, notices: &mut Vec<Notice>) -> Result<Start, CliError> {
     let surroundings = Surroundings::read(|name| std::env::var(name).ok());
     let mut start = Start::new();
+    start.folder = std::env::current_dir().unwrap_or_default();
     start.themes =
         Theme::choose(args.theme.as_deref(), &surroundings).map_err(|e| CliError::Usage(format!("--theme: {e}")))?;
     start.glyphs = match (args.ascii, args.blocks) {

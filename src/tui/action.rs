@@ -189,12 +189,14 @@ pub struct ExportOptions {
     pub look: figure::Options,
     /// At least one.
     pub formats: Vec<Format>,
+    /// The folder they go to, from the one that the program was started in.
+    pub folder: PathBuf,
 }
 
 impl Default for ExportOptions {
     fn default() -> Self {
         let look = figure::Options::default();
-        Self { look, formats: vec![Format::Png, Format::Svg, Format::Csv] }
+        Self { look, formats: vec![Format::Png, Format::Svg, Format::Csv], folder: PathBuf::new() }
     }
 }
 

@@ -1,10 +1,11 @@
 //! State kept between starts: appearance, the last lab, the settings of every lab, models and data that were added.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::action::ExportOptions;
 use super::popups::{self, Choice};
 use super::screens::{SCREENS, labs, screen};
 use super::state::{Glyphs, State};
@@ -27,6 +28,8 @@ pub struct Memory {
     pub lab: String,
     /// Style, width and formats of exported figures, by name.
     pub export: Vec<String>,
+    /// The folder that they go to, where another one than that of the start was chosen.
+    pub export_folder: PathBuf,
     /// Models that were added.
     pub models: Vec<String>,
     /// Data sets that were added.
@@ -58,6 +61,7 @@ impl Memory {
             glyphs: GLYPHS.iter().find(|(_, g)| *g == state.view.glyphs).map_or("", |(name, _)| name).to_owned(),
             lab: state.view.lab.0.to_owned(),
             export: Choice::all().filter(|c| c.is_on(&state.view.export)).map(Choice::name).collect(),
+            export_folder: state.view.export.folder.clone(),
             models: added(models.filter(added_by_user).collect()),
             data: added(data.filter(|set| set.contains(['/', '\\'])).collect()),
             settings: labs().filter_map(spec).collect(),
@@ -84,7 +88,7 @@ impl Memory {
         if let Some((_, glyphs)) = GLYPHS.iter().find(|(name, _)| *name == self.glyphs) {
             state.view.glyphs = *glyphs;
         }
-        state.view.export = popups::named(&self.export);
+        state.view.export = ExportOptions { folder: self.export_folder.clone(), ..popups::named(&self.export) };
         debug_assert!(screen(state.view.lab).setup().is_some());
     }
 
@@ -147,6 +151,7 @@ mod tests {
         state.view.glyphs = Glyphs::Ascii;
         state.view.theme = 1;
         state.view.export = popups::named(&["paper".into(), "84 mm".into(), "pdf".into()]);
+        state.view.export.folder = "/figures".into();
         state.show(crate::screens::power::ID);
         state.screens.interventions.spec.seed = 7;
         Memory::of(&state).write(&path).unwrap();

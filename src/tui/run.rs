@@ -421,7 +421,7 @@ impl App {
                     themes: top.themes.clone(),
                     glyphs: top.view.glyphs,
                     size: top.view.size,
-                    recording: None,
+                    folder: top.folder.clone(),
                     replay: Some(ReplayState {
                         file: Some(path),
                         ..ReplayState::new(name.clone(), session.duration(), 1.0)
@@ -430,6 +430,7 @@ impl App {
                 };
                 let mut state = State::new(start);
                 state.view.theme = top.view.theme;
+                state.view.export = top.view.export.clone();
                 let end = session.duration();
                 let mut recorded = Recorded::new(Arc::new(*session), 1.0);
                 // A session opens at its end: whoever wants to watch it goes back.

@@ -11,9 +11,15 @@ use tui::action::{Document, Existing, Export, ExportOptions, Exported, Saved};
 /// Writes a figure into `folder`, in each of its formats; files that already exist are reported, replaced, or left alone while another
 /// name is used.
 pub(super) fn export(wanted: &Export, folder: &Path, existing: Existing) -> Result<Exported, Problem> {
-    let Export { figure, options: ExportOptions { look, formats } } = wanted;
+    let Export { figure, options: ExportOptions { look, formats, folder: chosen } } = wanted;
     // An absolute path can be found from anywhere.
-    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let folder = folder.join(chosen);
+    let folder = std::path::absolute(&folder).unwrap_or(folder);
+    std::fs::create_dir_all(&folder).map_err(|e| Problem {
+        what: format!("cannot make the folder: {e}"),
+        r#where: folder.display().to_string(),
+        hint: "choose another folder in the export dialog".into(),
+    })?;
     let stem = name::sanitise(&figure.name);
     let file = |stem: &str, extension: &str| folder.join(format!("{stem}.{extension}"));
     let there = |stem: &str| {
@@ -36,7 +42,7 @@ pub(super) fn export(wanted: &Export, folder: &Path, existing: Existing) -> Resu
         figure::export(figure, &path, look, true).map_err(|e| Problem {
             what: e.to_string(),
             r#where: path.display().to_string(),
-            hint: "start the program in a folder that can be written".into(),
+            hint: "choose a folder that can be written in the export dialog".into(),
         })
     };
     let written: Vec<Vec<PathBuf>> =
@@ -131,6 +137,18 @@ mod tests {
         assert_eq!(std::fs::read(&first[0]).unwrap(), b"mine");
         assert_eq!(wrote(export(&wanted(), folder.path(), Existing::Replace).unwrap()), first);
         assert_ne!(std::fs::read(&first[0]).unwrap(), b"mine");
+    }
+
+    #[test]
+    fn figures_go_to_the_chosen_folder_and_a_file_in_its_place_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut wanted = wanted();
+        wanted.options.folder = "figures/paper".into();
+        let files = wrote(export(&wanted, folder.path(), Existing::Ask).unwrap());
+        assert!(files.iter().all(|f| f.parent() == Some(&folder.path().join("figures/paper"))), "{files:?}");
+        wanted.options.folder = files[0].clone();
+        let problem = export(&wanted, folder.path(), Existing::Ask).unwrap_err();
+        assert!(problem.what.contains("folder") && problem.hint.contains("another"), "{problem}");
     }
 
     #[test]

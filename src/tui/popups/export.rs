@@ -1,11 +1,15 @@
-//! The export dialog: the style, the width and the formats of a figure's files.
+//! The export dialog: the style, the width, the formats and the folder of a figure's files.
+
+use std::path::PathBuf;
 
 use ratatui::text::Line;
 
 use super::{Picker, entries};
 use crate::action::{Effect, Existing, Export, ExportOptions};
-use crate::state::State;
-use base::text::pad;
+use crate::popups;
+use crate::reduce::look;
+use crate::state::{Prompt, State};
+use base::text::{pad, printable};
 use figure::{Format, Style};
 
 /// Widths on offer, in millimetres: that of the style, and the columns of a journal.
@@ -17,6 +21,28 @@ pub(crate) enum Choice {
     Style(Style),
     Width(Option<f64>),
     Format(Format),
+    /// Types another folder.
+    Folder,
+}
+
+/// Asks for the folder, and comes back to the dialog.
+static FOLDER: Prompt = Prompt {
+    label: "folder",
+    hint: "that figures are written to; it is made if it is missing",
+    take: |state, text| {
+        if text.is_empty() {
+            return Err("type a folder; `.` is the one you started in".into());
+        }
+        state.view.export.folder = model::source::expand(text);
+        Ok(popups::pick(state, &ExportFigure, Choice::all().count() - 1))
+    },
+    follow: None,
+};
+
+/// The folder that figures are written to, in full.
+fn folder(state: &State) -> String {
+    let path: PathBuf = state.folder.join(&state.view.export.folder).components().collect();
+    printable(&path.display().to_string()).into_owned()
 }
 
 impl Choice {
@@ -24,7 +50,7 @@ impl Choice {
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let styles = Style::ALL.into_iter().map(Self::Style);
         let widths = WIDTHS.into_iter().map(Self::Width);
-        styles.chain(widths).chain(Format::ALL.into_iter().map(Self::Format))
+        styles.chain(widths).chain(Format::ALL.into_iter().map(Self::Format)).chain([Self::Folder])
     }
 
     fn group(self) -> &'static str {
@@ -32,6 +58,7 @@ impl Choice {
             Self::Style(_) => "style",
             Self::Width(_) => "width",
             Self::Format(_) => "formats",
+            Self::Folder => "folder",
         }
     }
 
@@ -42,6 +69,7 @@ impl Choice {
             Self::Width(None) => "usual".into(),
             Self::Width(Some(width)) => format!("{width} mm"),
             Self::Format(format) => format.extension().into(),
+            Self::Folder => String::new(),
         }
     }
 
@@ -51,6 +79,7 @@ impl Choice {
             Self::Style(style) => options.look.style == style,
             Self::Width(width) => options.look.width == width,
             Self::Format(format) => options.formats.contains(&format),
+            Self::Folder => false,
         }
     }
 
@@ -68,6 +97,7 @@ impl Choice {
                 let wanted = |f: &Format| *f == format || options.formats.contains(f);
                 options.formats = Format::ALL.into_iter().filter(wanted).collect();
             }
+            Self::Folder => {}
         }
     }
 }
@@ -95,11 +125,8 @@ impl Picker for ExportFigure {
 
     fn title(&self, state: &State) -> String {
         let label = |command| state.keymap.short_label(command);
-        format!(
-            "Export figure to the folder you started in: {} writes, {} changes",
-            label("popup-accept"),
-            label("popup-select")
-        )
+        let name = state.screen().figure(state).map_or(String::new(), |figure| format!(" `{}`", figure.name));
+        format!("Export figure{name}: {} writes, {} changes", label("popup-accept"), label("popup-select"))
     }
 
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
@@ -107,8 +134,13 @@ impl Picker for ExportFigure {
         let texts = Choice::all().map(|choice| {
             let group = if choice.group() == last { "" } else { choice.group() };
             last = choice.group();
-            let check = state.view.glyphs.check(choice.is_on(&state.view.export));
-            format!("{} {check} {}", pad(group, 8), choice.name())
+            match choice {
+                Choice::Folder => format!("{} {}", pad(group, 8), folder(state)),
+                _ => {
+                    let check = state.view.glyphs.check(choice.is_on(&state.view.export));
+                    format!("{} {check} {}", pad(group, 8), choice.name())
+                }
+            }
         });
         entries(state, selected, texts)
     }
@@ -125,10 +157,17 @@ impl Picker for ExportFigure {
     }
 
     fn mark(&self, state: &mut State, entry: usize) -> Vec<Effect> {
-        if let Some(choice) = Choice::all().nth(entry) {
-            choice.toggle(&mut state.view.export);
+        match Choice::all().nth(entry) {
+            Some(Choice::Folder) => {
+                let now = folder(state);
+                state.view.popup = None;
+                look::ask_from(state, &FOLDER, &now)
+            }
+            choice => {
+                choice.into_iter().for_each(|choice| choice.toggle(&mut state.view.export));
+                Vec::new()
+            }
         }
-        Vec::new()
     }
 }
 
@@ -159,6 +198,23 @@ mod tests {
         assert_eq!(chosen(&state.view.export), ["paper", "174 mm", "pdf"], "one format stays");
         let lines: Vec<String> = ExportFigure.lines(&state, 0).iter().map(ToString::to_string).collect();
         assert!(lines[1].ends_with("▣ paper") && lines[0].contains("style    ▢ lab-book"), "{lines:?}");
+    }
+
+    /// Figures went to the folder of the start, wherever that was.
+    #[test]
+    fn another_folder_is_typed_from_the_dialog_and_used() {
+        let mut state = State::new(Start { folder: "/work".into(), ..Start::new() });
+        let last = Choice::all().count() - 1;
+        let shown = |state: &State| ExportFigure.lines(state, 0)[last].to_string();
+        assert!(shown(&state).contains("folder   /work"), "{}", shown(&state));
+        ExportFigure.mark(&mut state, last);
+        assert_eq!(state.view.entry.as_ref().map(|e| e.buffer.as_str()), Some("/work"));
+        assert!((FOLDER.take)(&mut state, "").is_err());
+        (FOLDER.take)(&mut state, "./figs").unwrap();
+        assert_eq!(state.popup_name(), Some("export"));
+        assert!(shown(&state).ends_with("/work/figs"), "{}", shown(&state));
+        (FOLDER.take)(&mut state, "/else\u{1b}").unwrap();
+        assert!(!shown(&state).contains('\u{1b}'));
     }
 
     #[test]

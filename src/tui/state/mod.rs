@@ -7,6 +7,7 @@ mod popup;
 mod sources;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
 use std::time::Duration;
 
 pub use glyphs::Glyphs;
@@ -57,6 +58,8 @@ pub struct State {
     pub followed: Option<Followed>,
     /// Notices that the engine does not know about, each with the number of board notices that preceded it.
     pub local: Vec<(usize, Notice)>,
+    /// The folder that the program was started in.
+    pub folder: PathBuf,
     /// The run whose cancellation was asked for.
     pub cancelling: Option<u64>,
     /// Runs that wait for the one in progress, the next one first. A run is sent to the engine, and recorded, only when it
@@ -179,6 +182,8 @@ pub struct Start {
     pub past: Vec<Entry>,
     /// See [`Self::past`].
     pub age: Duration,
+    /// The folder that the program was started in.
+    pub folder: PathBuf,
 }
 
 impl Start {
@@ -198,6 +203,7 @@ impl Start {
             followed: None,
             past: Vec::new(),
             age: Duration::ZERO,
+            folder: PathBuf::new(),
         }
     }
 }
@@ -219,7 +225,20 @@ impl State {
     pub fn new(start: Start) -> Self {
         let screens = Views::new(&start);
         let Start {
-            opening, memory, spec, keymap, themes, glyphs, size, recording, replay, far, followed, past, ..
+            opening,
+            memory,
+            spec,
+            keymap,
+            themes,
+            glyphs,
+            size,
+            recording,
+            replay,
+            far,
+            followed,
+            past,
+            folder,
+            ..
         } = start;
         let first = labs().find(|s| s.setup().is_some_and(|setup| setup.lab() == spec.lab()));
         let lab = first.or(labs().next()).unwrap_or(SCREENS[0]).id();
@@ -258,6 +277,7 @@ impl State {
             down: None,
             followed,
             local: Vec::new(),
+            folder,
             cancelling: None,
             queue: VecDeque::new(),
             quitting: false,
