@@ -77,7 +77,9 @@ pub fn short(x: f64) -> String {
     }
     let size = x.abs();
     if size != 0.0 && !(1e-4..1e6).contains(&size) {
-        return format!("{x:.2e}");
+        let text = format!("{x:.2e}");
+        let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
+        return format!("{}e{power}", digits.trim_end_matches('0').trim_end_matches('.'));
     }
     let decimals = if size >= 100.0 {
         1
@@ -243,7 +245,7 @@ mod tests {
             (-0.005, "-.005"),
             (0.005, ".005"),
             (12000.0, "12000"),
-            (2e-7, "2.00e-7"),
+            (2e-7, "2e-7"),
             (f64::NAN, "–"),
             (0.1, ".1"),
             (100.0, "100"),

@@ -10,7 +10,7 @@ use super::optimum::End;
 use super::oracle::OracleKind;
 use super::registry::find;
 use super::spec::Spec;
-use super::verdict::VersusFinding;
+use super::verdict::{RivalFinding, VersusFinding};
 use base::numbers::{percent, plus_minus, probability, score, short};
 use figure::layers::grouped;
 use lab::answer::{few, listed};
@@ -69,6 +69,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
         says.extend(next_sentence(results, model, oracle, &order).map(|text| format!("{prefix}{text}")));
         doubts.extend(two_trainings(best));
         turned.extend(overturned(results, model, best));
+        turned.extend(moved(results, best));
         doubts.extend(left_over(results, model, best, &spec.task.target));
         doubts.extend(at_end(best));
     }
@@ -199,11 +200,8 @@ fn weak_oracle(results: &Results, spec: &Spec, oracle: OracleKind) -> (Option<St
     });
     let worst = judges().max_by(|a, b| a.value.calibration_error.total_cmp(&b.value.calibration_error));
     let off = worst.filter(|p| p.value.calibration_error > MISCALIBRATED).map(|p| {
-        format!(
-            "the probabilities of {} are off by {} on average (calibration error), and C and S are made of them",
-            of(p),
-            score(p.value.calibration_error)
-        )
+        let error = score(p.value.calibration_error);
+        format!("{} is poorly calibrated (off by {error} on average)", of(p))
     });
     (useless, off)
 }
@@ -215,8 +213,21 @@ fn overturned(results: &Results, model: &str, best: &Tagged<OptimumFinding>) -> 
     let turned = mine.filter(|v| v.value.a == key || v.value.b == key).find(|v| !v.value.turns_with.is_empty())?;
     let other = if turned.value.a == key { &turned.value.b } else { &turned.value.a };
     let recipe = turned.value.turns_with.iter().any(|with| with.starts_with("recipe"));
-    let how = if recipe { "with other, equally good probe settings" } else { "judged by the other oracle" };
-    Some(format!("not robust: {how}, {} comes out ahead of {}", other.title(), key.title()))
+    let how = if recipe { "other, equally good probe settings put" } else { "the other oracle puts" };
+    Some(format!("{how} {} ahead of {}", other.title(), key.title()))
+}
+
+/// R of the best method at its strength under other probe settings that validate equally well, where these take it out of its interval.
+fn moved(results: &Results, best: &Tagged<OptimumFinding>) -> Option<String> {
+    let (v, key) = (&best.value, best.value.method_key());
+    let same = |r: &&Tagged<RivalFinding>| {
+        r.model == best.model && r.value.oracle == v.oracle && r.value.value == v.value && r.value.method_key() == key
+    };
+    let scores = || results.rivals.iter().filter(same).filter_map(|r| r.value.reliability);
+    let (least, most) = (scores().reduce(f64::min)?, scores().reduce(f64::max)?);
+    let outside = least < v.reliability.lo || most > v.reliability.hi;
+    let range = if score(least) == score(most) { score(least) } else { format!("{} to {}", score(least), score(most)) };
+    outside.then(|| format!("with other, equally good probe settings R of {} is {range}", key.title()))
 }
 
 /// Bands of two trainings cover less than they say where training matters.
@@ -316,6 +327,34 @@ mod tests {
         let oracle = results.probes.iter_mut().find(|p| p.value.oracle == Some(OracleKind::Mlp)).unwrap();
         oracle.value.majority = 1.0;
         assert!(answer(&results, &spec).doubts[0].contains("no better than the most frequent answer"));
+    }
+
+    /// The range over equally good probe settings stood in the figure alone.
+    #[test]
+    fn other_settings_that_take_the_best_out_of_its_interval_are_a_doubt() {
+        let (mut results, spec) = (sample::results(), Spec::shipped());
+        let best = ranked(&results, &spec.models[0], OracleKind::Mlp)[0].clone();
+        let v = &best.value;
+        let rival = |rival: usize, reliability: f64| {
+            let value = serde_json::json!({"method": v.method, "options": v.options, "layer": v.layer, "oracle": v.oracle,
+                "oracle_layer": v.oracle_layer, "parameter": v.parameter, "value": v.value, "rival": rival, "recipes": [],
+                "completeness": 0.5, "selectivity": 0.5, "reliability": reliability});
+            Tagged {
+                spec: best.spec.clone(),
+                model: best.model.clone(),
+                seed: 0,
+                n: best.n,
+                is_final: true,
+                t: 1.0,
+                level: None,
+                value: serde_json::from_value(value).unwrap(),
+            }
+        };
+        let said = |results: &Results| answer(results, &spec).doubts.iter().any(|d| d.contains("probe settings R of"));
+        results.rivals = vec![rival(1, v.reliability.mean)];
+        assert!(!said(&results), "within the interval");
+        results.rivals.push(rival(2, v.reliability.lo - 0.1));
+        assert!(said(&results), "{:?}", answer(&results, &spec).doubts);
     }
 
     #[test]

@@ -48,11 +48,26 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
         says.push(format!("Training sentences needed by the {bound} bound: {}.", grouped(n as usize)));
     }
     let mut doubts: Vec<String> = results.collapsed().map_or(Vec::new(), <[String]>::to_vec);
+    doubts.extend(low_bar(spec));
+    doubts.extend(one_seed(&c.value, spec));
     doubts.extend(few_values(&c.value, c.n, items(spec)));
     doubts.extend(too_few(c));
     doubts.extend(results.needed().and_then(|r| unbounded(&c.value, &r.value.n_test)));
     doubts.extend(results.at_hand().and_then(|p| exaggerated(p.value.type_m, p.value.type_s)));
     Answer::new(says, doubts)
+}
+
+/// An untrained copy is beaten by nearly every trained model.
+fn low_bar(spec: &Spec) -> Option<String> {
+    let (a, b) = (spec.name(true), spec.name(false));
+    (b == format!("untrained:{a}"))
+        .then(|| "an untrained copy is a low bar: compare with another trained model too".to_owned())
+}
+
+/// One training says nothing about how far another one would move the difference.
+fn one_seed(c: &ComparisonFinding, spec: &Spec) -> Option<String> {
+    (c.seeds <= 1 && !spec.of_files())
+        .then(|| "with one seed, the interval leaves out the randomness of training".to_owned())
 }
 
 /// Sentences on pairs of systems.
@@ -252,6 +267,14 @@ mod tests {
             asked.starts_with("Is bert-mini better than its untrained copy at telling the number of the subject"),
             "{asked}"
         );
+    }
+
+    #[test]
+    fn an_untrained_copy_is_doubted_as_a_rival_and_another_model_is_not() {
+        let mut spec = Spec::shipped();
+        assert!(low_bar(&spec).is_some_and(|doubt| doubt.contains("low bar")));
+        spec.models[1] = "roberta-mini".into();
+        assert_eq!(low_bar(&spec), None);
     }
 
     #[test]

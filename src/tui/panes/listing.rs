@@ -39,6 +39,9 @@ pub(crate) fn overflow(pane: Rect, lines: impl FnOnce(usize) -> usize) -> usize 
     lines(inner.width.into()).saturating_sub(inner.height.into())
 }
 
+/// Columns of the cursor's mark.
+pub(crate) const MARK: u16 = 2;
+
 impl Listing {
     /// The line at a position of the screen.
     pub(crate) fn at(&self, pane: Rect, x: u16, y: u16) -> Option<usize> {
@@ -58,25 +61,26 @@ impl Listing {
         scrolled(self.here(), self.len, usize::from(inner.height.saturating_sub(1)))
     }
 
-    /// Draws header and lines; `entry` gets the number of a line and whether the cursor is on it.
+    /// Draws header and lines, each behind the two columns of the cursor's mark; `entry` gets the number of a line.
     pub(crate) fn draw(
         &self,
         frame: &mut Frame,
         inner: Rect,
         state: &State,
         header: &str,
-        entry: impl Fn(usize, bool) -> String,
+        entry: impl Fn(usize) -> String,
     ) {
         let (theme, room) = (state.theme(), usize::from(inner.width));
         let line = |text: &str, role| Line::styled(fit(text, room).into_owned(), theme.style(role));
         let mut rows = inner.rows();
         if let Some(row) = rows.next() {
-            frame.render_widget(line(header, Role::Title), row);
+            frame.render_widget(line(&format!("  {header}"), Role::Title), row);
         }
         for (row, i) in rows.zip(self.first(inner)..self.len) {
             let here = i == self.here();
             let role = if here { Role::Selection } else { Role::Text };
-            frame.render_widget(line(&entry(i, here), role), row);
+            let mark = state.view.glyphs.cursor(here);
+            frame.render_widget(line(&format!("{mark} {}", entry(i)), role), row);
         }
     }
 }

@@ -224,21 +224,9 @@ impl State {
     /// A state before anything has happened: the lab of the spec is shown.
     pub fn new(start: Start) -> Self {
         let screens = Views::new(&start);
+        let folder = start.folder;
         let Start {
-            opening,
-            memory,
-            spec,
-            keymap,
-            themes,
-            glyphs,
-            size,
-            recording,
-            replay,
-            far,
-            followed,
-            past,
-            folder,
-            ..
+            opening, memory, spec, keymap, themes, glyphs, size, recording, replay, far, followed, past, ..
         } = start;
         let first = labs().find(|s| s.setup().is_some_and(|setup| setup.lab() == spec.lab()));
         let lab = first.or(labs().next()).unwrap_or(SCREENS[0]).id();

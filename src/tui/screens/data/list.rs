@@ -30,12 +30,11 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
         let text = format!("there are no data sets; {} adds one", state.keymap.label("add-data"));
         return message(frame, inner, &text, theme.style(Role::Dim));
     }
-    let header = format!("{}{:>ROWS$}  format or kind", pad("  set", NAME), "rows");
-    DOSSIERS.listing(state).draw(frame, inner, state, &header, |i, here| entry(state, &names[i], here));
+    let header = format!("{}{:>ROWS$}  format or kind", pad("set", NAME - 2), "rows");
+    DOSSIERS.listing(state).draw(frame, inner, state, &header, |i| entry(state, &names[i]));
 }
 
-fn entry(state: &State, name: &str, here: bool) -> String {
-    let mark = state.view.glyphs.cursor(here);
+fn entry(state: &State, name: &str) -> String {
     let known = state.board.set_of(name);
     let catalog = state.screens.data.sets.iter().find(|s| s.id == name);
     let inspection = known.and_then(|d| d.inspection.as_ref());
@@ -55,7 +54,7 @@ fn entry(state: &State, name: &str, here: bool) -> String {
     let state_of = known.map_or(String::new(), doing);
     // The current work comes first: a long title would push it out of the list.
     let text = [state_of, kind].into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join("; ");
-    format!("{}{rows:>ROWS$}  {text}", pad(&format!("{mark} {}", ending(&printable(name), NAME - 3)), NAME))
+    format!("{}{rows:>ROWS$}  {text}", pad(&ending(&printable(name), NAME - 3), NAME - 2))
 }
 
 /// The note on a set whose latest question has no answer.

@@ -23,13 +23,12 @@ const DATE: usize = 18;
 pub(crate) fn labs(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(pane_block(state, LABS, "What do you want to know?"), area);
     let all: Vec<_> = answering().collect();
-    let entry = |i: usize, here: bool| {
+    let entry = |i: usize| {
         let (screen, question) = all[i];
         let key = state.keymap.short_label(screen.tab().name);
-        let mark = state.view.glyphs.cursor(here && state.focused(LABS));
-        format!("{mark} {} {}{question}", pad(&key, 5), pad(screen.title(), NAME))
+        format!("{} {}{question}", pad(&key, 5), pad(screen.title(), NAME))
     };
-    let header = format!("  {} {}question", pad("key", 5), pad("screen", NAME));
+    let header = format!("{} {}question", pad("key", 5), pad("screen", NAME));
     let inner = inside(area);
     listing(state, LABS).draw(frame, inner, state, &header, entry);
     // A question that had to be cut is spelled out below the list, if there is room.
@@ -54,16 +53,15 @@ pub(crate) fn sessions(frame: &mut Frame, area: Rect, state: &State) {
         return message(frame, inner, text, state.theme().style(Role::Dim));
     }
     let name = usize::from(inner.width).saturating_sub(2 + DATE + 16 + 10).max(12);
-    let header = format!("  {}{}{}end", pad("name", name), pad("began (UTC)", DATE), pad("lab", 16));
-    let entry = |i: usize, here: bool| {
+    let header = format!("{}{}{}end", pad("name", name), pad("began (UTC)", DATE), pad("lab", 16));
+    let entry = |i: usize| {
         let session = &all[i];
-        let mark = state.view.glyphs.cursor(here && state.focused(SESSIONS));
         let shown = ending(&printable(&session.name), name - 1);
         // Seconds do not help to find a session.
         let date = session.created.get(..16).unwrap_or(&session.created).replace('T', " ");
         let lab = LabId::named(&session.lab).map_or(session.lab.as_str(), |id| labs::by_id(id).title());
         let (date, lab) = (pad(&printable(&date), DATE), pad(&printable(lab), 16));
-        format!("{mark} {}{date}{lab}{}", pad(&shown, name), session.end.word())
+        format!("{}{date}{lab}{}", pad(&shown, name), session.end.word())
     };
     listing(state, SESSIONS).draw(frame, inner, state, &header, entry);
 }
@@ -78,15 +76,14 @@ pub(crate) fn models(frame: &mut Frame, area: Rect, state: &State) {
         return message(frame, inner, text, state.theme().style(Role::Dim));
     }
     let name = usize::from(inner.width).saturating_sub(6 + 16).max(10);
-    let header = format!("      {}{}params", pad("model", name), pad("family", 8));
-    let entry = |i: usize, here: bool| {
+    let header = format!("    {}{}params", pad("model", name), pad("family", 8));
+    let entry = |i: usize| {
         let (model, on) = &all[i];
-        let mark = state.view.glyphs.cursor(here && state.focused(MODELS));
         let sign = state.view.glyphs.check(*on);
         let known = state.board.models.iter().find(|m| m.name == *model);
         let facts =
             known.map_or(String::new(), |m| format!("{}{}", pad(&printable(&m.family), 8), count(m.parameters as f64)));
-        format!("{mark} {} {}{facts}", pad(sign, 3), pad(&ending(&printable(model), name - 1), name))
+        format!("{} {}{facts}", pad(sign, 3), pad(&ending(&printable(model), name - 1), name))
     };
     listing(state, MODELS).draw(frame, inner, state, &header, entry);
 }

@@ -142,7 +142,7 @@ fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
         (k, _) => format!("{k} trainings"),
     };
     let ruined = b.eligible == Some(false);
-    let mut text = format!(" all examples, {trainings}");
+    let mut text = format!(" all examples (the list: held out), {trainings}");
     if ruined {
         text.push_str(&format!("  ! {} is no longer read: no optimum here", lost(p)));
     }

@@ -29,18 +29,15 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     }
     let selected = pickable(state);
     let on = |name: &str| selected.iter().any(|(n, on)| n == name && *on);
-    let header = [pad("    model", NAME), pad("family", 12), pad("layers", 7), pad("width", 6), "params".into()];
-    DOSSIERS
-        .listing(state)
-        .draw(frame, inner, state, &header.concat(), |i, here| entry(state, &names[i], on(&names[i]), here));
+    let header = [pad("  model", NAME - 2), pad("family", 12), pad("layers", 7), pad("width", 6), "params".into()];
+    DOSSIERS.listing(state).draw(frame, inner, state, &header.concat(), |i| entry(state, &names[i], on(&names[i])));
 }
 
-fn entry(state: &State, name: &str, on: bool, here: bool) -> String {
+fn entry(state: &State, name: &str, on: bool) -> String {
     let sign = state.view.glyphs.check(on);
-    let mark = state.view.glyphs.cursor(here);
     let room = NAME - 6 - if state.view.glyphs == Glyphs::Ascii { 2 } else { 0 };
     let shown = ending(&printable(name), room);
-    let mut text = pad(&format!("{mark} {sign} {shown}"), NAME);
+    let mut text = pad(&format!("{sign} {shown}"), NAME - 2);
     match state.board.models.iter().find(|m| m.name == name) {
         Some(m) => {
             text.push_str(&pad(&printable(&m.family), 12));

@@ -8,7 +8,7 @@ use super::measures::Measure;
 use super::own::kept;
 use super::{ASKED, ID, left_out, prompts, relation, results, rule, run, view};
 use crate::layout::inside;
-use crate::panes::listing::Listing;
+use crate::panes::listing::{Listing, MARK};
 use crate::panes::{message, pane_block};
 use crate::state::State;
 use crate::theme::Role;
@@ -42,7 +42,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(pane_block(state, ASKED, &fit(&printable(&title), room)), area);
     let inner = inside(area);
     let models = results(state).models();
-    let wide = usize::from(inner.width);
+    let wide = usize::from(inner.width.saturating_sub(MARK));
     // Scores that do not fit next to a readable prompt are left out; the figure and `copy` have all.
     let shown = models.len().min(wide.saturating_sub(24) / SCORE);
     let weights = found.map_or(&[][..], |r| uneven(&r.weights));
@@ -59,10 +59,10 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let list = Rect { height: inner.height - u16::from(average.is_some()), ..inner };
     if let Some(line) = average {
         let row = Rect { y: list.bottom(), height: 1, ..inner };
-        frame.render_widget(Line::styled(line, state.theme().style(Role::Value)), row);
+        frame.render_widget(Line::styled(format!("  {line}"), state.theme().style(Role::Value)), row);
     }
     let over = run(state).is_some_and(|job| job.outcome.is_some());
-    listing.draw(frame, list, state, &header, |k, _| {
+    listing.draw(frame, list, state, &header, |k| {
         if let Some((prompt, _)) = k.checked_sub(all.len()).and_then(|k| not.get(k)) {
             let text = wide.saturating_sub(NOT_ASKED.len() + 1).max(10);
             return format!("{}{NOT_ASKED}", pad(&fit(&printable(prompt), text), text));

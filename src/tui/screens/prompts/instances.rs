@@ -7,7 +7,7 @@ use ratatui::text::Line;
 use super::asked::initials;
 use super::{ID, INSTANCES, prompt, relation, results, rule, under_cursor};
 use crate::layout::inside;
-use crate::panes::listing::Listing;
+use crate::panes::listing::{Listing, MARK};
 use crate::panes::{message, pane_block};
 use crate::state::{Glyphs, State};
 use crate::theme::Role;
@@ -63,12 +63,13 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let room = usize::from(area.width.saturating_sub(6));
     frame.render_widget(pane_block(state, INSTANCES, &fit(&title, room)), area);
     let list = Rect { height: inner.height - below, ..inner };
-    let marks = all.models.len().min(usize::from(inner.width) / 3);
+    let wide = usize::from(inner.width.saturating_sub(MARK));
+    let marks = all.models.len().min(wide / 3);
     // The heading of the marks has to fit where there are few of them.
-    let text = usize::from(inner.width).saturating_sub(marks.max(RIGHT.len()) + 1).max(8);
+    let text = wide.saturating_sub(marks.max(RIGHT.len()) + 1).max(8);
     let listing = Listing { len: len(state), cursor };
     let header = format!("{} {RIGHT}", pad("subject: object", text));
-    listing.draw(frame, list, state, &header, |k, _| {
+    listing.draw(frame, list, state, &header, |k| {
         let Some(row) = all.rows.get(k) else {
             let fact = all.left_out.get(k - all.rows.len()).map_or("", |(fact, _)| fact);
             return format!("{} left out", pad(&fit(&printable(fact), text.saturating_sub(3)), text.saturating_sub(3)));

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 
 use super::{ID, results, table_of, view};
 use crate::layout::inside;
-use crate::panes::listing::Listing;
+use crate::panes::listing::{Listing, MARK};
 use crate::panes::{message, pane_block};
 use crate::screen::Pane;
 use crate::state::State;
@@ -245,7 +245,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     let level = level.map_or(String::new(), |l| format!(", {} % intervals", (l * 1e6).round() / 1e4));
     let k = results(state).data.as_ref().map_or(String::new(), |d| format!(", {}", d.value.k));
     let inner = inside(area);
-    let laid = laid(state, usize::from(inner.width));
+    let laid = laid(state, usize::from(inner.width.saturating_sub(MARK)));
     let more = match laid.beyond {
         0 => String::new(),
         1 => format!(", {} +1 column", state.keymap.short_label("right")),
@@ -264,5 +264,5 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
         return message(frame, inner, text, state.theme().style(Role::Dim));
     }
     let listing = Listing { len: laid.rows.len(), cursor: state.place(ID).scrolled(pane) };
-    listing.draw(frame, inner, state, &laid.header, |k, _| laid.rows[k].clone());
+    listing.draw(frame, inner, state, &laid.header, |k| laid.rows[k].clone());
 }

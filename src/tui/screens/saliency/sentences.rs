@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 
 use super::{ID, SENTENCES, results, run, view};
 use crate::layout::inside;
-use crate::panes::listing::Listing;
+use crate::panes::listing::{Listing, MARK};
 use crate::panes::{message, pane_block, problem};
 use crate::state::{Glyphs, State};
 use crate::theme::Role;
@@ -100,13 +100,13 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     if view.listed.is_empty() {
         return nothing(frame, inner, state);
     }
-    let wide = usize::from(inner.width);
+    let wide = usize::from(inner.width.saturating_sub(MARK));
     let dimension = 4;
     let marks = 4;
     let text = wide.saturating_sub(dimension + marks + 2).max(8);
     let listing = Listing { len: view.listed.len(), cursor: state.place(ID).scrolled(SENTENCES) };
     let header = format!("{} {} {}", pad("sentence", text), pad("dim.", dimension), "ok");
-    listing.draw(frame, inner, state, &header, |k, _| {
+    listing.draw(frame, inner, state, &header, |k| {
         let Some(sentence) = found.sentences.get(view.listed[k]).map(|s| &s.value) else {
             return String::new();
         };

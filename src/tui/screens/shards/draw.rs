@@ -157,10 +157,9 @@ pub(crate) fn shards(frame: &mut Frame, area: Rect, state: &State, followed: &Fo
         return message(frame, inner, text, state.theme().style(Role::Dim));
     }
     let name = view.shards.iter().map(|s| s.shard.chars().count()).max().unwrap_or(0).clamp(5, 14) + 1;
-    let header = format!("  {}{}{}{}cell", pad("shard", name), pad("state", 9), pad("done", 9), pad("left", LEFT));
-    let entry = |i: usize, here: bool| {
+    let header = format!("{}{}{}{}cell", pad("shard", name), pad("state", 9), pad("done", 9), pad("left", LEFT));
+    let entry = |i: usize| {
         let s = &view.shards[i];
-        let mark = state.view.glyphs.cursor(here && state.focused(SHARDS));
         let failed = if s.failed > 0 { format!(" {}{}", state.view.glyphs.cross(), s.failed) } else { String::new() };
         let done = format!("{}/{}{failed}", s.done, s.cells);
         let left = s.left.filter(|_| s.pace == Pace::Running).map_or(String::new(), seconds);
@@ -170,7 +169,7 @@ pub(crate) fn shards(frame: &mut Frame, area: Rect, state: &State, followed: &Fo
             format!("{share} {:>3.0} % {}  {}", (100.0 * r.share).floor(), r.cell, r.stage)
         });
         let (shard, word) = (pad(&printable(&s.shard), name), pad(s.pace.word(), 9));
-        format!("{mark} {shard}{word}{}{}{}", pad(&done, 9), pad(&left, LEFT), printable(&cell))
+        format!("{shard}{word}{}{}{}", pad(&done, 9), pad(&left, LEFT), printable(&cell))
     };
     listing(state, SHARDS).draw(frame, inner, state, &header, entry);
 }
@@ -185,12 +184,9 @@ pub(crate) fn failed(frame: &mut Frame, area: Rect, state: &State, followed: &Fo
     }
     let listing = listing(state, FAILED);
     let rows = u16::try_from(all.len() + 1).unwrap_or(u16::MAX).min(inner.height / 2).max(2);
-    let entry = |i: usize, here: bool| {
-        let mark = state.view.glyphs.cursor(here && state.focused(FAILED));
-        format!("{mark} {}", printable(&all[i].0))
-    };
+    let entry = |i: usize| printable(&all[i].0).into_owned();
     let list = Rect { height: rows.min(inner.height), ..inner };
-    listing.draw(frame, list, state, "  cell", entry);
+    listing.draw(frame, list, state, "cell", entry);
     let below = Rect { y: inner.y + list.height, height: inner.height - list.height, ..inner };
     let (_, why) = &all[listing.cursor.min(all.len() - 1)];
     let style = state.theme().style(Role::Error);
