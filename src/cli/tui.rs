@@ -154,6 +154,7 @@ pub fn live(args: &TuiArgs) -> Result<(), CliError> {
         (false, None) => Opening::First,
     };
     start.recording = recorder.as_ref().map(Recorder::name);
+    start.named = args.session.is_some();
     let recorder = recorder.map(|r| Box::new(r) as Box<dyn tui::recording::Recorder>);
     open(Source::Live(Box::new(engine), recorder), start, notices, !args.look.no_mouse)
 }

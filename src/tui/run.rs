@@ -195,7 +195,7 @@ impl App {
         let Options { start, outside, copy, mouse, frame, notices, stop } = options;
         let now = Instant::now();
         let mut app = Self {
-            asked: start.opening == Opening::Work,
+            asked: start.opening == Opening::Work || start.named,
             // Times of a recording go on from where those of an engine that was there already are.
             started: now.checked_sub(start.age).unwrap_or(now),
             state: State::new(Start { size, ..start }),

@@ -1,4 +1,4 @@
-//! Search over the table of commands, for help and palette: every word that is typed must occur, in names first.
+//! Search over the table of commands, for help and palette: every word that is typed must begin a word, in names first.
 
 use super::commands::{COMMANDS, Context, Entry};
 use super::state::State;
@@ -11,15 +11,22 @@ pub enum HelpLine {
     Command(&'static Entry),
 }
 
-/// Rank of a match: 0 if its name or title begins with what is typed, 1 if they hold it, 2 if its sentence does.
+/// True if each word of `query` begins a word of `text`. Both are in lower case.
+fn begins_words(text: &str, query: &str) -> bool {
+    let words = || text.split(|c: char| !c.is_alphanumeric());
+    query.split_whitespace().all(|wanted| words().any(|word| word.starts_with(wanted)))
+}
+
+/// Rank of a match: 0 if its name or title begins with what is typed, 1 if words of them do, 2 if words of its sentence do, 3 if it is
+/// inside a word of the name or title.
 fn rank(entry: &Entry, keys: &str, query: &str) -> Option<usize> {
     let query = query.trim().to_lowercase();
     let (name, doc) = (format!("{} {}", entry.name, entry.title).to_lowercase(), entry.doc.to_lowercase());
-    let all_in = |text: &str| query.split_whitespace().all(|word| text.contains(word));
     match () {
         () if entry.name.starts_with(&query) || entry.title.starts_with(&query) => Some(0),
-        () if all_in(&name) || keys == query => Some(1),
-        () if all_in(&format!("{name} {doc}")) => Some(2),
+        () if begins_words(&name, &query) || keys == query => Some(1),
+        () if begins_words(&format!("{name} {doc}"), &query) => Some(2),
+        () if query.split_whitespace().all(|word| name.contains(word)) => Some(3),
         () => None,
     }
 }
@@ -38,9 +45,10 @@ pub fn palette(state: &State, query: &str) -> Vec<&'static Entry> {
     ranked.into_iter().map(|(_, entry)| entry).collect()
 }
 
-/// The lines of the help that match, under the headings of their contexts: those of the shown screen first.
+/// The lines of the help that match, under the headings of their contexts: the context of the best match first, otherwise that of the shown
+/// screen.
 pub fn help(state: &State, query: &str) -> Vec<HelpLine> {
-    let mut lines = Vec::new();
+    let mut groups: Vec<(usize, Vec<HelpLine>)> = Vec::new();
     for context in Context::all(state.view.screen) {
         let mine = COMMANDS.iter().filter(|e| e.context == context);
         let mut matching: Vec<(usize, &'static Entry)> =
@@ -48,22 +56,24 @@ pub fn help(state: &State, query: &str) -> Vec<HelpLine> {
         if !query.is_empty() {
             matching.sort_by_key(|(rank, _)| *rank);
         }
-        if !matching.is_empty() {
-            lines.push(HelpLine::Heading(context));
-            lines.extend(matching.into_iter().map(|(_, entry)| HelpLine::Command(entry)));
+        if let Some((best, _)) = matching.first() {
+            let rank = if query.is_empty() { 0 } else { *best };
+            let lines = matching.iter().map(|(_, entry)| HelpLine::Command(entry));
+            groups.push((rank, std::iter::once(HelpLine::Heading(context)).chain(lines).collect()));
         }
     }
-    lines
+    groups.sort_by_key(|(rank, _)| *rank);
+    groups.into_iter().flat_map(|(_, lines)| lines).collect()
 }
 
 /// The terms that match what is typed, those first that have it in their names; none for an empty query.
 pub fn glossary(query: &str) -> Vec<&'static Term> {
     let query = query.trim().to_lowercase();
-    let all_in = |text: &str| query.split_whitespace().all(|word| text.to_lowercase().contains(word));
+    let matches = |text: &str| begins_words(&text.to_lowercase(), &query);
     let matching = labs::glossary().iter();
-    let matching = matching.filter(|t| !query.is_empty() && all_in(&format!("{} {} {}", t.name, t.symbol, t.meaning)));
+    let matching = matching.filter(|t| !query.is_empty() && matches(&format!("{} {} {}", t.name, t.symbol, t.meaning)));
     let mut found: Vec<&Term> = matching.collect();
-    found.sort_by_key(|term| !all_in(term.name));
+    found.sort_by_key(|term| !matches(term.name));
     found
 }
 
@@ -85,6 +95,20 @@ mod tests {
         let found = names(&state, "figure");
         let first = found.iter().position(|n| *n == "next-figure").unwrap();
         assert!(found.iter().skip(first).any(|n| *n == "open"), "{found:?}");
+    }
+
+    /// "art" found "start", and a sentence with "parts" stood before a name.
+    #[test]
+    fn beginnings_of_words_match_and_names_come_first_over_all_contexts() {
+        assert!(begins_words("go to the start", "sta") && !begins_words("go to the start", "art"));
+        let state = State::new(Start::new());
+        let found = help(&state, "theme");
+        let first = found.iter().find_map(|line| match line {
+            HelpLine::Command(entry) => Some(entry.name),
+            HelpLine::Heading(_) => None,
+        });
+        assert_eq!(first, Some("theme"));
+        assert!(glossary("elective").is_empty() && !glossary("selec").is_empty());
     }
 
     #[test]

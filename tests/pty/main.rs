@@ -242,6 +242,27 @@ impl Screen {
     }
 }
 
+/// A named session in which nothing was asked was thrown away, and an earlier one came back only as a replay.
+#[test]
+fn a_session_comes_back_with_its_runs_into_one_that_is_kept_for_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let sessions = folder.path().join("sessions");
+    std::fs::create_dir(&sessions).unwrap();
+    std::fs::write(folder.path().join("state.toml"), "").unwrap();
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/sessions/interventions.probity.jsonl");
+    std::fs::copy(shipped, sessions.join("old.probity.jsonl")).unwrap();
+    let mut screen = Screen::launch(folder, &["--session", "new"]);
+    screen.sees("old");
+    screen.press("r");
+    screen.sees("going on from old: its run is here again");
+    screen.sees("Best: ");
+    screen.press("q");
+    assert_eq!(screen.ended(), 0);
+    let read = Session::read(&screen.folder.path().join("sessions/new.probity.jsonl")).unwrap();
+    assert_eq!(read.board().runs.len(), 1);
+    assert!(read.entries().any(|e| matches!(&e.item, Item::Note(note) if note == "goes on from old")));
+}
+
 #[test]
 fn the_lab_runs_answers_keys_and_gives_the_terminal_back() {
     let mut screen = Screen::start(SMALL, &["--spec", "spec.toml", "--session", "first"]);

@@ -172,6 +172,8 @@ pub struct Start {
     pub size: (u16, u16),
     /// The name under which the session is recorded.
     pub recording: Option<String>,
+    /// True if the user gave that name: the session is kept whatever is asked in it.
+    pub named: bool,
     /// The recording that is played in place of an engine.
     pub replay: Option<ReplayState>,
     /// Address of a remote engine.
@@ -198,6 +200,7 @@ impl Start {
             glyphs: Glyphs::Braille,
             size: (120, 40),
             recording: None,
+            named: false,
             replay: None,
             far: None,
             followed: None,

@@ -11,9 +11,11 @@ pub(crate) fn table(state: &State) -> Table {
     let found = results(state);
     let accuracy = |n: usize, side: &str| {
         let of = found.configurations.iter().find(|c| c.value.n_train == n && c.value.side == side);
-        of.map_or(("–".to_owned(), None), |c| {
-            let mean = c.value.accuracy.mean;
-            (format!("{:.1} %", 100.0 * mean), Some(mean))
+        let none = || ("–".to_owned(), None);
+        of.map_or([none(), none(), none()], |c| {
+            let (mean, half) = (c.value.accuracy.mean, c.value.accuracy.half_width());
+            let [mean, half] = [mean, half].map(|x| (format!("{:.1} %", 100.0 * x), Some(x)));
+            [mean, half, (grouped(c.n), Some(c.n as f64))]
         })
     };
     let mut sizes: Vec<usize> = found.configurations.iter().map(|c| c.value.n_train).collect();
@@ -24,7 +26,8 @@ pub(crate) fn table(state: &State) -> Table {
         let required = found.by_size().iter().find(|r| r.value.trained == Some(*n as u64));
         let power = required
             .map_or(("–".to_owned(), None), |r| (format!("{:.0} %", 100.0 * r.value.power), Some(r.value.power)));
-        let (a, b) = (accuracy(*n, "a"), accuracy(*n, "b"));
+        let [a, a_half, items] = accuracy(*n, "a");
+        let [b, b_half, _] = accuracy(*n, "b");
         let difference = match (a.1, b.1) {
             (Some(x), Some(y)) => (points(x - y), Some(x - y)),
             _ => ("–".to_owned(), None),
@@ -33,10 +36,10 @@ pub(crate) fn table(state: &State) -> Table {
         let comparison = found.comparison().filter(|_| Some(*n) == last);
         let p = comparison.map_or(("–".to_owned(), None), |c| (p_value(c.value.p), Some(c.value.p)));
         let trained = if *n == 0 { "files".to_owned() } else { grouped(*n) };
-        Row { cells: vec![(trained, Some(*n as f64)), difference, a, b, power, p], last: false }
+        Row { cells: vec![(trained, Some(*n as f64)), difference, a, b, power, p, items, a_half, b_half], last: false }
     };
     Table {
-        columns: vec!["trained on", "diff.", "A", "B", "power", "p"],
+        columns: vec!["trained on", "diff.", "A", "B", "power", "p", "n", "±A", "±B"],
         rows: sizes.iter().map(row).collect(),
         sort: (0, false),
     }
