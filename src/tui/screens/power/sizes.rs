@@ -14,7 +14,7 @@ pub(crate) fn table(state: &State) -> Table {
         let none = || ("–".to_owned(), None);
         of.map_or([none(), none(), none()], |c| {
             let (mean, half) = (c.value.accuracy.mean, c.value.accuracy.half_width());
-            let [mean, half] = [mean, half].map(|x| (format!("{:.1} %", 100.0 * x), Some(x)));
+            let [mean, half] = [mean, half].map(|x| (format!("{:.1}", 100.0 * x), Some(x)));
             [mean, half, (grouped(c.n), Some(c.n as f64))]
         })
     };
@@ -36,10 +36,10 @@ pub(crate) fn table(state: &State) -> Table {
         let comparison = found.comparison().filter(|_| Some(*n) == last);
         let p = comparison.map_or(("–".to_owned(), None), |c| (p_value(c.value.p), Some(c.value.p)));
         let trained = if *n == 0 { "files".to_owned() } else { grouped(*n) };
-        Row { cells: vec![(trained, Some(*n as f64)), difference, a, b, power, p, items, a_half, b_half], last: false }
+        Row { cells: vec![(trained, Some(*n as f64)), difference, p, a, b, items, power, a_half, b_half], last: false }
     };
     Table {
-        columns: vec!["trained on", "diff.", "A", "B", "power", "p", "n", "±A", "±B"],
+        columns: vec!["trained on", "diff.", "p", "A %", "B %", "n", "power", "±A", "±B"],
         rows: sizes.iter().map(row).collect(),
         sort: (0, false),
     }
