@@ -145,3 +145,19 @@ fn decorrelate() {
         refused(&probity.run(&["decorrelate", "--table", table]), 2, &[word]);
     }
 }
+
+/// Values by SciPy: squares of `jensenshannon(p, q, base=2)`.
+#[test]
+fn scores_by_jensen_shannon_are_offered_and_another_distance_is_refused() {
+    let to = ["score", "--before", ".7,.2,.1", "--after", ".1,.3,.6", "--target", "uniform", "--json", "--distance"];
+    let found = asked(&[&to[..], &["js"]].concat());
+    assert_eq!(keys(&found), ["completeness", "js", "m", "reliability", "selectivity"]);
+    for (key, value) in [
+        ("js", 0.332_751_101_602_679_7),
+        ("selectivity", 0.561_174_541_710_951),
+        ("completeness", 0.833_807_061_985_072),
+    ] {
+        assert!((found[key].as_f64().unwrap() - value).abs() < 1e-9, "{key}: {found}");
+    }
+    refused(&Probity::new().run(&[&to[..], &["kl"]].concat()), 2, &["`kl` is not one of tv, js"]);
+}

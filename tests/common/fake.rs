@@ -225,6 +225,7 @@ fn data() -> DataFinding {
         phi: (0.069, 0.0),
         scale: (15.9, 0.98),
         further: Vec::new(),
+        distance: Default::default(),
     }
 }
 

@@ -12,6 +12,7 @@ pub(crate) fn data() -> BoxedStrategy<Kind> {
     (name(), text(), vec(vec(0..500usize, 0..3), 0..3), vec(text(), 0..3), (real(), real()))
         .prop_map(|(task, hash, counts, values, phi)| {
             Kind::Data(DataFinding {
+                distance: Default::default(),
                 task,
                 data_hash: hash.clone(),
                 source: (counts.len() == 1).then(|| Provenance {

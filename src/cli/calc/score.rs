@@ -9,8 +9,7 @@ use crate::error::CliError;
 use crate::output;
 use base::matrix::Dense;
 use base::numbers::probability_of as probability;
-use labs::interventions::score;
-use stats::distance::total_variation;
+use labs::interventions::score::{self, Distance};
 
 /// Largest deviation from 1 of a distribution's sum.
 const TOLERANCE: f64 = 1e-6;
@@ -31,6 +30,9 @@ pub struct ScoreArgs {
     /// Aim of the intervention: the number of a class, from 0, or `uniform` for a nullifying one.
     #[arg(long, value_name = "K|uniform", allow_hyphen_values = true)]
     target: Option<String>,
+    /// Distance that the scores are made of: `tv`, total variation as in the paper, or `js`, Jensen-Shannon divergence in bits.
+    #[arg(long, value_name = "DISTANCE", default_value = "tv")]
+    distance: String,
     /// Print one object as JSON.
     #[arg(long)]
     json: bool,
@@ -51,7 +53,10 @@ pub struct ReliabilityArgs {
 
 #[derive(Serialize)]
 struct Score {
-    tv: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tv: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    js: Option<f64>,
     m: f64,
     selectivity: f64,
     #[serde(flatten)]
@@ -81,28 +86,37 @@ pub fn score(args: &ScoreArgs, out: &mut dyn Write) -> Result<(), CliError> {
             "--before has {a} probabilities and --after {b}; they must be of the same classes"
         )));
     }
-    let (least, most) = before.iter().fold((f64::INFINITY, 0.0_f64), |(lo, hi), p| (lo.min(*p), hi.max(*p)));
+    let distance = match args.distance.as_str() {
+        "tv" => Distance::Tv,
+        "js" => Distance::Js,
+        other => {
+            let other = base::text::printable_label(other);
+            return Err(CliError::Usage(format!("--distance `{other}` is not one of tv, js")));
+        }
+    };
     let (p, q) = (row(&before)?, row(&after)?);
-    let selectivity = score::selectivity(&p, &q)[0];
+    let selectivity = score::selectivity(distance, &p, &q)[0];
     let completeness = match args.target.as_deref() {
         None => None,
-        Some("uniform") => Some(score::nullifying_completeness(&q)[0]),
+        Some("uniform") => Some(score::nullifying_completeness(distance, &q)[0]),
         Some(k) => {
             let class = k.parse().ok().filter(|k: &usize| *k < after.len());
             let class = class.ok_or_else(|| {
                 let last = after.len() - 1;
                 CliError::Usage(format!("--target `{k}` is not a class; classes are 0 to {last}, or `uniform`"))
             })?;
-            Some(score::counterfactual_completeness(&q, &[class])[0])
+            Some(score::counterfactual_completeness(distance, &q, &[class])[0])
         }
     };
     let aimed = completeness
         .map(|completeness| Aimed { completeness, reliability: score::reliability(completeness, selectivity) });
-    let score = Score { tv: total_variation(&before, &after), m: (1.0 - least).max(most), selectivity, aimed };
+    let (apart, m) = (distance.between(&before, &after), distance.farthest(&before));
+    let is = |wanted| (distance == wanted).then_some(apart);
+    let score = Score { tv: is(Distance::Tv), js: is(Distance::Js), m, selectivity, aimed };
     if args.json {
         return output::json(out, &score);
     }
-    let mut text = format!("TV {:.6}  m {:.6}  selectivity {:.6}", score.tv, score.m, score.selectivity);
+    let mut text = format!("{} {apart:.6}  m {m:.6}  selectivity {selectivity:.6}", args.distance.to_uppercase());
     if let Some(aimed) = &score.aimed {
         text += &format!("  completeness {:.6}  reliability {:.6}", aimed.completeness, aimed.reliability);
     }

@@ -9,6 +9,7 @@ use super::method::Goal;
 use super::optimum::End;
 use super::oracle::OracleKind;
 use super::registry::find;
+use super::score::Distance;
 use super::spec::Spec;
 use super::verdict::{RivalFinding, VersusFinding};
 use base::numbers::{percent, plus_minus, probability, score, short};
@@ -65,7 +66,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
         let order = ranked(results, model, oracle);
         let Some(best) = order.first() else { continue };
         let prefix = if spec.models.len() > 1 { format!("{}: ", base::text::last_part(model)) } else { String::new() };
-        says.push(format!("{prefix}{}", best_sentence(best)));
+        says.push(format!("{prefix}{}", best_sentence(best, spec.distance)));
         says.extend(next_sentence(results, model, oracle, &order).map(|text| format!("{prefix}{text}")));
         doubts.extend(two_trainings(best));
         turned.extend(overturned(results, model, best));
@@ -103,7 +104,7 @@ fn of_oracle<'a>(results: &'a Results, model: &str, oracle: OracleKind) -> Vec<&
     all
 }
 
-fn best_sentence(best: &Tagged<OptimumFinding>) -> String {
+fn best_sentence(best: &Tagged<OptimumFinding>, distance: Distance) -> String {
     let v = &best.value;
     let trainings = match v.how.replicates {
         0 => String::new(),
@@ -111,8 +112,9 @@ fn best_sentence(best: &Tagged<OptimumFinding>) -> String {
         k => format!(", {k} trainings"),
     };
     let so_far = if best.is_final { "" } else { " so far" };
+    let by = if distance.is_papers() { String::new() } else { format!(", by {}", distance.title()) };
     format!(
-        "Best{so_far}: {} ({}) at {}, reliability R {} {} (completeness C {}, selectivity S {}); {} examples{trainings}.",
+        "Best{so_far}: {} ({}) at {}, reliability R {} {} (completeness C {}, selectivity S {}{by}); {} examples{trainings}.",
         v.method_key().title(),
         does(best),
         strength(&v.parameter, v.value),

@@ -5,8 +5,8 @@ use super::distance::{Distances, Meter};
 use super::method::{Fitted, Goal, InterventionError, Known, Method, Prepared};
 use super::oracle::{Oracle, Sight};
 use super::score::{
-    ExampleScores, Kept, confusion, counterfactual_completeness, nullifying_completeness, nullifying_completeness_to,
-    predicted_targets, right, selectivity,
+    Distance, ExampleScores, Kept, confusion, counterfactual_completeness, nullifying_completeness,
+    nullifying_completeness_to, predicted_targets, right, selectivity,
 };
 use base::Pulse;
 use base::matrix::Matrix;
@@ -55,6 +55,8 @@ pub(crate) struct Chunk {
     pub twins: Option<Matrix>,
     /// The form that the grammar asks for, per example.
     pub correct: Vec<usize>,
+    /// What its scores are made of.
+    pub distance: Distance,
     continuation: Continuation,
     /// The model's logits of the two forms before any intervention, and their ranks among all verb forms; none without a language
     /// model head.
@@ -166,6 +168,7 @@ impl Chunk {
             oracle_h: clean.later.into_iter().next().unwrap_or_else(|| h.clone()),
             forms: paired(clean.forms, clean.ranks),
             twins: None,
+            distance: Distance::default(),
             continuation,
             h,
         })
@@ -397,16 +400,16 @@ impl Chunk {
         let (completeness, prior, predicted) = match goal {
             Goal::Counterfactual => {
                 let predicted = predicted_targets(&before.target, shift);
-                let toward = |targets: &[usize]| counterfactual_completeness(&after.target, targets);
+                let toward = |targets: &[usize]| counterfactual_completeness(self.distance, &after.target, targets);
                 (toward(wanted), Vec::new(), toward(&predicted))
             }
             Goal::Nullifying => {
-                let prior = nullifying_completeness_to(&after.target, prior);
-                (nullifying_completeness(&after.target), prior, Vec::new())
+                let prior = nullifying_completeness_to(self.distance, &after.target, prior);
+                (nullifying_completeness(self.distance, &after.target), prior, Vec::new())
             }
         };
         let where_defined = |labels: &[Option<usize>], before, after| -> Vec<Option<f64>> {
-            labels.iter().zip(selectivity(before, after)).map(|(y, s)| y.map(|_| s)).collect()
+            labels.iter().zip(selectivity(self.distance, before, after)).map(|(y, s)| y.map(|_| s)).collect()
         };
         let further = self.further.iter().zip(before.further.iter().zip(&after.further));
         let further = further.map(|(labels, (before, after))| Kept {

@@ -15,6 +15,7 @@ use super::lens::LensFinding;
 use super::map::{MapFinding, NoMapFinding};
 use super::optimum::End;
 use super::oracle::OracleKind;
+use super::score::Distance;
 use super::verdict::{LeakFinding, NoOptimumFinding, RankingFinding, RivalFinding, VersusFinding};
 use corpus::own::Provenance;
 use lab::plan::Material;
@@ -105,6 +106,9 @@ pub struct DataFinding {
     /// Further properties to keep; empty if there is only one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub further: Vec<FurtherData>,
+    /// Distance that C and S are made of: `js` for Jensen-Shannon; none for total variation.
+    #[serde(default, skip_serializing_if = "Distance::is_papers")]
+    pub distance: Distance,
 }
 
 /// A trained probe. `n` of the finding is the number of test examples that its accuracy is measured on.

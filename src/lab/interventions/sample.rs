@@ -39,6 +39,7 @@ pub fn data() -> Tagged<DataFinding> {
         phi: (0.1, 0.0),
         scale: (9.0, 0.8),
         further: Vec::new(),
+        distance: Default::default(),
     })
 }
 

@@ -1,6 +1,7 @@
 //! Completeness, selectivity and reliability of an intervention (Canby et al. 2024, equations 1 to 4).
 //!
-//! All work on class probabilities of oracles, one row per example, in double precision. The distance is total variation.
+//! All work on class probabilities of oracles, one row per example, in double precision. The distance is total variation, as in the paper, or
+//! Jensen-Shannon divergence.
 //! C and S of a method are means over test examples; R is the harmonic mean **of the means** (five of the six rows of the
 //! paper's Table 3 agree with that to four digits). The mean of the examples' harmonic means is reported beside it.
 //!
@@ -11,33 +12,89 @@ use probe::Dense;
 use serde::{Deserialize, Serialize};
 use stats::Estimate;
 use stats::bootstrap::{Resamples, harmonic_mean};
-use stats::distance::total_variation;
+use stats::distance::{jensen_shannon, total_variation};
 
-/// Counterfactual completeness of each example (equation 1): `1 - TV(after, onehot(target))`, which is the probability that
+/// Distance between distributions that scores are made of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Distance {
+    /// Total variation, as in the paper.
+    #[default]
+    Tv,
+    /// Jensen-Shannon divergence in bits.
+    Js,
+}
+
+impl Distance {
+    pub const ALL: [Self; 2] = [Distance::Tv, Distance::Js];
+
+    /// True for the paper's, which specs and findings leave out.
+    pub(crate) fn is_papers(&self) -> bool {
+        *self == Distance::Tv
+    }
+
+    /// Its name in a sentence.
+    pub fn title(self) -> &'static str {
+        match self {
+            Distance::Tv => "total variation",
+            Distance::Js => "Jensen-Shannon divergence",
+        }
+    }
+
+    /// The distance of two distributions over the same classes.
+    pub fn between(self, p: &[f64], q: &[f64]) -> f64 {
+        match self {
+            Distance::Tv => total_variation(p, q),
+            Distance::Js => jensen_shannon(p, q),
+        }
+    }
+
+    /// The largest distance that a distribution can have from `p`: that of a certain answer.
+    pub fn farthest(self, p: &[f64]) -> f64 {
+        match self {
+            Distance::Tv => {
+                let (least, most) = p.iter().fold((f64::INFINITY, 0.0f64), |(lo, hi), x| (lo.min(*x), hi.max(*x)));
+                (1.0 - least).max(most)
+            }
+            Distance::Js => (0..p.len()).map(|i| self.between(p, &certain(p.len(), i))).fold(0.0, f64::max),
+        }
+    }
+}
+
+/// The distribution that gives everything to one of `k` classes.
+fn certain(k: usize, class: usize) -> Vec<f64> {
+    (0..k).map(|i| f64::from(u8::from(i == class))).collect()
+}
+
+/// Counterfactual completeness of each example (equation 1): `1 - d(after, onehot(target))`; by total variation that is the probability that
 /// the oracle gives to the target.
 ///
 /// # Panics
 /// If there is not one target per row or a target is not a class.
-pub fn counterfactual_completeness(after: &Dense<f64>, targets: &[usize]) -> Vec<f64> {
+pub fn counterfactual_completeness(distance: Distance, after: &Dense<f64>, targets: &[usize]) -> Vec<f64> {
     assert_eq!(after.rows(), targets.len(), "not one target per example");
-    after.iter_rows().zip(targets).map(|(p, target)| p[*target].clamp(0.0, 1.0)).collect()
+    let one = |(p, target): (&[f64], &usize)| match distance {
+        Distance::Tv => p[*target].clamp(0.0, 1.0),
+        Distance::Js => (1.0 - jensen_shannon(p, &certain(p.len(), *target))).clamp(0.0, 1.0),
+    };
+    after.iter_rows().zip(targets).map(one).collect()
 }
 
-/// Nullifying completeness of each example (equation 2): `1 - k/(k-1) TV(after, uniform)`.
-pub fn nullifying_completeness(after: &Dense<f64>) -> Vec<f64> {
+/// Nullifying completeness of each example (equation 2): 1 minus the distance to the uniform distribution, divided by the largest possible
+/// one; by total variation `1 - k/(k-1) TV(after, uniform)`.
+pub fn nullifying_completeness(distance: Distance, after: &Dense<f64>) -> Vec<f64> {
     let k = after.cols() as f64;
-    nullifying_completeness_to(after, &vec![1.0 / k; after.cols()])
+    nullifying_completeness_to(distance, after, &vec![1.0 / k; after.cols()])
 }
 
 /// Nullifying completeness towards another distribution than the uniform one, such as the classes' shares: an oracle that
-/// knows these shares can never reach the uniform distribution. `1 - TV(after, prior)/max TV`, where the largest distance
-/// from the prior is `1 - min prior`; for the uniform prior that is equation 2.
+/// knows these shares can never reach the uniform distribution. For the uniform prior that is equation 2.
 ///
 /// # Panics
 /// If the prior has another number of classes.
-pub(crate) fn nullifying_completeness_to(after: &Dense<f64>, prior: &[f64]) -> Vec<f64> {
-    let farthest = 1.0 - prior.iter().copied().fold(f64::INFINITY, f64::min);
-    after.iter_rows().map(|p| (1.0 - total_variation(p, prior) / farthest).clamp(0.0, 1.0)).collect()
+pub(crate) fn nullifying_completeness_to(distance: Distance, after: &Dense<f64>, prior: &[f64]) -> Vec<f64> {
+    let farthest = distance.farthest(prior);
+    after.iter_rows().map(|p| (1.0 - distance.between(p, prior) / farthest).clamp(0.0, 1.0)).collect()
 }
 
 /// Reliability by training, linearised about the means over trainings: values whose mean is the harmonic mean of mean completeness and
@@ -56,17 +113,14 @@ pub(crate) fn linearised(completeness: &[f64], selectivity: &[f64]) -> Vec<f64> 
     each.map(|(ck, sk)| r + by_c * (ck - c) + by_s * (sk - s)).collect()
 }
 
-/// Selectivity of each example on one non-targeted property (equation 3): `1 - TV(after, before)/m` with the largest distance
-/// that is possible from `before`, `m = max(1 - min before, max before)`.
+/// Selectivity of each example on one non-targeted property (equation 3): `1 - d(after, before)/m` with the largest distance that is possible
+/// from `before`; of total variation `m = max(1 - min before, max before)`.
 ///
 /// # Panics
 /// If the two are of different shapes.
-pub fn selectivity(before: &Dense<f64>, after: &Dense<f64>) -> Vec<f64> {
+pub fn selectivity(distance: Distance, before: &Dense<f64>, after: &Dense<f64>) -> Vec<f64> {
     assert_eq!((before.rows(), before.cols()), (after.rows(), after.cols()), "other examples or classes");
-    let one = |(p, q): (&[f64], &[f64])| {
-        let (least, most) = p.iter().fold((f64::INFINITY, 0.0f64), |(lo, hi), x| (lo.min(*x), hi.max(*x)));
-        (1.0 - total_variation(p, q) / (1.0 - least).max(most)).clamp(0.0, 1.0)
-    };
+    let one = |(p, q): (&[f64], &[f64])| (1.0 - distance.between(p, q) / distance.farthest(p)).clamp(0.0, 1.0);
     before.iter_rows().zip(after.iter_rows()).map(one).collect()
 }
 
@@ -106,10 +160,10 @@ pub(crate) fn confusion(after: &Dense<f64>, labels: &[Option<usize>]) -> Vec<Vec
 ///
 /// # Panics
 /// If `value` is not a class.
-pub(crate) fn selectivity_floor(before: &Dense<f64>, value: usize) -> Vec<f64> {
+pub(crate) fn selectivity_floor(distance: Distance, before: &Dense<f64>, value: usize) -> Vec<f64> {
     assert!(value < before.cols(), "no such value");
     let constant = Dense::from_fn(before.rows(), before.cols(), |_, j| f64::from(u8::from(j == value)));
-    selectivity(before, &constant)
+    selectivity(distance, before, &constant)
 }
 
 /// The most frequent value, the lower of equals; `None` if no example has one.
@@ -207,24 +261,41 @@ mod tests {
     #[test]
     fn worked_values() {
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-6, "{a} {b}");
-        close(selectivity(&row(&[0.9, 0.1]), &row(&[0.2, 0.8]))[0], 0.222_222);
-        close(nullifying_completeness(&row(&[0.2, 0.8]))[0], 0.4);
-        close(selectivity(&row(&[0.6, 0.4]), &row(&[0.55, 0.45]))[0], 0.916_667);
-        close(nullifying_completeness(&row(&[0.55, 0.45]))[0], 0.9);
-        close(selectivity(&row(&[0.7, 0.2, 0.1]), &row(&[0.1, 0.3, 0.6]))[0], 0.333_333);
-        close(nullifying_completeness(&row(&[0.1, 0.3, 0.6]))[0], 0.6);
-        close(counterfactual_completeness(&row(&[0.1, 0.3, 0.6]), &[2])[0], 0.6);
+        close(selectivity(Distance::Tv, &row(&[0.9, 0.1]), &row(&[0.2, 0.8]))[0], 0.222_222);
+        close(nullifying_completeness(Distance::Tv, &row(&[0.2, 0.8]))[0], 0.4);
+        close(selectivity(Distance::Tv, &row(&[0.6, 0.4]), &row(&[0.55, 0.45]))[0], 0.916_667);
+        close(nullifying_completeness(Distance::Tv, &row(&[0.55, 0.45]))[0], 0.9);
+        close(selectivity(Distance::Tv, &row(&[0.7, 0.2, 0.1]), &row(&[0.1, 0.3, 0.6]))[0], 0.333_333);
+        close(nullifying_completeness(Distance::Tv, &row(&[0.1, 0.3, 0.6]))[0], 0.6);
+        close(counterfactual_completeness(Distance::Tv, &row(&[0.1, 0.3, 0.6]), &[2])[0], 0.6);
         assert!((reliability(0.8923, 0.3994) - 0.5518).abs() < 5e-5); // FGSM in Table 3
         close(reliability(0.0, 0.0), 0.0);
         // The prior itself is complete, the other end is not at all.
-        close(nullifying_completeness_to(&row(&[0.7, 0.3]), &[0.7, 0.3])[0], 1.0);
-        close(nullifying_completeness_to(&row(&[0.0, 1.0]), &[0.7, 0.3])[0], 0.0);
+        close(nullifying_completeness_to(Distance::Tv, &row(&[0.7, 0.3]), &[0.7, 0.3])[0], 1.0);
+        close(nullifying_completeness_to(Distance::Tv, &row(&[0.0, 1.0]), &[0.7, 0.3])[0], 0.0);
+    }
+
+    /// By SciPy: `1 - jensenshannon(p, q, base=2)**2`, divided by the largest over certain answers.
+    #[test]
+    fn scores_by_jensen_shannon_are_those_computed_apart() {
+        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
+        for (before, after, s, c) in [
+            (&[0.9, 0.1][..], &[0.2, 0.8][..], 0.476_032_123_657_641_6, 0.765_148_906_435_898_3),
+            (&[0.7, 0.2, 0.1], &[0.1, 0.3, 0.6], 0.561_174_541_710_951_4, 0.833_807_061_985_072),
+            (&[0.25; 4], &[0.97, 0.01, 0.01, 0.01], 0.158_220_087_134_257_95, 0.158_220_087_134_257_95),
+        ] {
+            close(selectivity(Distance::Js, &row(before), &row(after))[0], s);
+            close(nullifying_completeness(Distance::Js, &row(after))[0], c);
+        }
+        close(counterfactual_completeness(Distance::Js, &row(&[0.1, 0.3, 0.6]), &[2])[0], 0.763_547_202_339_972_1);
+        close(counterfactual_completeness(Distance::Js, &row(&[0.0, 1.0]), &[1])[0], 1.0);
+        close(counterfactual_completeness(Distance::Js, &row(&[0.0, 1.0]), &[0])[0], 0.0);
     }
 
     #[test]
     fn a_constant_answer_gets_its_floor() {
         let p = Dense::from_vec(3, 2, vec![0.9, 0.1, 0.2, 0.8, 0.6, 0.4]).unwrap();
-        let floor = selectivity_floor(&p, 0);
+        let floor = selectivity_floor(Distance::Tv, &p, 0);
         // TV to (1, 0) is .1, .8, .4 and the largest possible .9, .8, .6.
         for (got, want) in floor.iter().zip([1.0 - 0.1 / 0.9, 0.0, 1.0 - 0.4 / 0.6]) {
             assert!((got - want).abs() < 1e-12, "{floor:?}");
@@ -267,16 +338,16 @@ mod tests {
         #[test]
         fn scores_are_shares((before, after, target) in (2usize..6).prop_flat_map(|k| (distribution(k), distribution(k), 0..k))) {
             let (p, q) = (row(&before), row(&after));
-            let c = counterfactual_completeness(&q, &[target])[0];
+            let c = counterfactual_completeness(Distance::Tv, &q, &[target])[0];
             let mut onehot = vec![0.0; before.len()];
             onehot[target] = 1.0;
             prop_assert!((c - (1.0 - total_variation(&after, &onehot))).abs() < 1e-9);
-            let n = nullifying_completeness(&q)[0];
-            let s = selectivity(&p, &q)[0];
+            let n = nullifying_completeness(Distance::Tv, &q)[0];
+            let s = selectivity(Distance::Tv, &p, &q)[0];
             for v in [c, n, s, reliability(c, s)] {
                 prop_assert!((0.0..=1.0).contains(&v), "{}", v);
             }
-            prop_assert!((selectivity(&p, &p)[0] - 1.0).abs() < 1e-12);
+            prop_assert!((selectivity(Distance::Tv, &p, &p)[0] - 1.0).abs() < 1e-12);
             prop_assert!(reliability(c, s) <= c.max(s) + 1e-12 && reliability(c, s) + 1e-12 >= c.min(s).min(2.0 * c.min(s)));
         }
     }

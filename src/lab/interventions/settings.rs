@@ -3,6 +3,7 @@
 use super::options::{Setting as MethodOption, SettingKind};
 use super::oracle::OracleKind;
 use super::registry::find;
+use super::score::Distance;
 use super::spec::{GRIDS, MOST_REPLICATES, Spec};
 use corpus::task::TASKS;
 use lab::examples::{FEWEST_EXAMPLES, MAX_EXAMPLES};
@@ -29,6 +30,7 @@ pub fn settings() -> Vec<Setting<Spec>> {
         grid(),
         replicates(),
         training_seed(),
+        distance(),
         level(),
         seed("The seed of the data: examples, split, resamples."),
     ]
@@ -317,6 +319,13 @@ fn replicates() -> Setting<Spec> {
         |s: &Spec| s.probe.replicates,
         |s, k| s.probe.replicates = k,
     )
+}
+
+fn distance() -> Setting<Spec> {
+    let help = "The distance between an oracle's answers that completeness and selectivity are made of; the paper's is total variation.";
+    row("distance", "Distance", help)
+        .one_of(&Distance::ALL, |d| d.title().to_owned(), |s: &Spec, d| s.distance == *d, |s, d| s.distance = *d)
+        .shown(|spec, _| spec.distance.title().to_owned())
 }
 
 fn training_seed() -> Setting<Spec> {

@@ -11,6 +11,7 @@ use super::lens::LensSpec;
 use super::options::Options;
 use super::oracle::OracleKind;
 use super::registry::{find, registry};
+use super::score::Distance;
 use base::suggest::is_unknown;
 use base::text::last_part;
 use lab::LabId;
@@ -33,6 +34,9 @@ pub struct Spec {
     /// Version of the procedure, see [`PROCEDURE`]. A change of it changes the spec's hash.
     #[serde(default = "procedure")]
     pub procedure: u32,
+    /// Distance between an oracle's answers that C and S are made of: `tv`, total variation, or `js`, Jensen-Shannon.
+    #[serde(default, skip_serializing_if = "Distance::is_papers")]
+    pub distance: Distance,
     /// The probing task and how much of it.
     #[serde(default)]
     pub task: TaskSpec,

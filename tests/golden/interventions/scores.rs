@@ -6,7 +6,7 @@ use crate::common::{Report, json};
 use probity::base::NoPulse;
 use probity::lab::interventions::methods::attack::{Aim, Schedule, pgd, signs};
 use probity::lab::interventions::score::{
-    ExampleScores, counterfactual_completeness, mean_over, nullifying_completeness, reliability, selectivity,
+    Distance, ExampleScores, counterfactual_completeness, mean_over, nullifying_completeness, reliability, selectivity,
 };
 use probity::lab::interventions::{Goal, find};
 use probity::probe::{Dense, Intervention, Matrix, Mlp, Oracle, Probe};
@@ -45,11 +45,11 @@ impl Judge {
             let reads = oracle.probabilities(after);
             if p == property {
                 completeness = match targets {
-                    Some(targets) => counterfactual_completeness(&reads, targets),
-                    None => nullifying_completeness(&reads),
+                    Some(targets) => counterfactual_completeness(Distance::Tv, &reads, targets),
+                    None => nullifying_completeness(Distance::Tv, &reads),
                 };
             } else {
-                each.push((p.clone(), selectivity(&oracle.probabilities(&self.before), &reads)));
+                each.push((p.clone(), selectivity(Distance::Tv, &oracle.probabilities(&self.before), &reads)));
             }
         }
         let lists: Vec<Vec<Option<f64>>> = each.iter().map(|(_, s)| s.iter().copied().map(Some).collect()).collect();

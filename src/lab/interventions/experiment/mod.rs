@@ -74,6 +74,7 @@ impl Instrument for Interventions {
         axis::SEED,
         Axis::field("probe.seed"),
         Axis::field("probe.grid"),
+        Axis::field("distance"),
         Axis::field("task.name"),
         Axis::field("task.target"),
         Axis::field("task.phi"),

@@ -134,6 +134,7 @@ fn example(
     let model = &bench.model;
     let mut chunk = Chunk::new(model, &bench.stimuli, &bench.labels, &[row], bench.site, host)?;
     chunk.twins = twins;
+    chunk.distance = bench.spec.distance;
     let mut applied = chunk.apply(fit.method, fit.fitted.as_ref(), bench.labels.target_classes, host)?;
     let h = applied.at(request.value, host)?;
     let seen = chunk.later(model, &h, bench.site, host)?;

@@ -104,7 +104,7 @@ pub(crate) fn baseline_of<'a>(
     n: usize,
     judges: impl Iterator<Item = &'a [Arc<Vec<Sight>>]>,
 ) -> Baseline {
-    let further = bench.further(n);
+    let (further, distance) = (bench.further(n), bench.spec.distance);
     let mut answers = vec![majority(&bench.other(n))];
     answers.extend(further.iter().map(|f| majority(&f.values)));
     let classes = bench.labels.target_classes;
@@ -118,11 +118,11 @@ pub(crate) fn baseline_of<'a>(
             }
             let sight: &Sight = &sights[o];
             let completeness = match goal {
-                Goal::Nullifying => nullifying_completeness(&sight.target),
+                Goal::Nullifying => nullifying_completeness(distance, &sight.target),
                 Goal::Counterfactual => (1..classes)
                     .flat_map(|j| {
                         let wanted: Vec<usize> = chunk.target.iter().map(|y| (y + j) % classes).collect();
-                        counterfactual_completeness(&sight.target, &wanted)
+                        counterfactual_completeness(distance, &sight.target, &wanted)
                     })
                     .collect(),
             };
@@ -131,7 +131,7 @@ pub(crate) fn baseline_of<'a>(
             let seen = std::iter::once((&sight.other, &chunk.other)).chain(sight.further.iter().zip(&chunk.further));
             for (((seen, labels), answer), (s, count)) in seen.zip(&answers).zip(&mut floors) {
                 let Some(answer) = *answer else { continue };
-                let floor = selectivity_floor(seen, answer);
+                let floor = selectivity_floor(distance, seen, answer);
                 for (value, _) in floor.iter().zip(labels).filter(|(_, o)| o.is_some()) {
                     *s += value;
                     *count += 1;

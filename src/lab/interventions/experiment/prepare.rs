@@ -261,7 +261,8 @@ impl Bench {
     fn read_chunk(&mut self, range: std::ops::Range<usize>, host: &mut Host<'_>) -> Result<(), Fault> {
         let rows = &self.test[range];
         let h = hidden::hidden(&self.model, &self.stimuli, self.site.layer, rows, host)?;
-        let chunk = Chunk::with(h, &self.model, &self.stimuli, &self.labels, rows, self.site, host)?;
+        let mut chunk = Chunk::with(h, &self.model, &self.stimuli, &self.labels, rows, self.site, host)?;
+        chunk.distance = self.spec.distance;
         self.chunks.push(Arc::new(chunk));
         self.panels.iter_mut().for_each(|p| p.look(&self.chunks));
         Ok(())
@@ -307,6 +308,7 @@ impl Bench {
             )?;
         }
         let body = Kind::Data(DataFinding {
+            distance: self.spec.distance,
             task: self.task.id.to_owned(),
             data_hash: self.examples.hash.chars().take(12).collect(),
             source: self.source.clone(),

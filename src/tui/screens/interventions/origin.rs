@@ -81,6 +81,7 @@ fn origin<T>(state: &State, number: &Tagged<T>) -> Vec<(String, String)> {
         if let Some(source) = &data.value.source {
             entries.push(("data file".into(), source.summary()));
         }
+        entries.push(("distance".into(), data.value.distance.title().into()));
     }
     entries.push(("seed".into(), number.seed.to_string()));
     entries.push(("n".into(), number.n.to_string()));

@@ -169,7 +169,7 @@ fn optimum(results: &Results, oracle: OracleKind) -> Option<Table> {
                 |p: &PaperFinding| [&p.completeness, &p.selectivity, &p.reliability].map(|b| Some(b.estimate()));
             let [c, s, r] = paper.map_or([None; 3], alike);
             add(PAPERS_WAY, [c, s, r, paper.map(|p| Estimate::exact(p.value))]);
-            if oracle == OracleKind::Mlp && is_the_papers(results, data) {
+            if oracle == OracleKind::Mlp && is_the_papers(results, data) && data.value.distance.is_papers() {
                 let theirs = published(&key.name).filter(|_| *key == MethodKey::named(&key.name));
                 add(THEIRS, theirs.map_or([None; 4], scored));
             }
@@ -181,8 +181,10 @@ fn optimum(results: &Results, oracle: OracleKind) -> Option<Table> {
             ("optimum-linear", "linear oracle", "Canby et al. draw this in Figures 4 to 6 and print no table")
         }
     };
+    let other = results.data.iter().map(|d| d.value.distance).find(|d| !d.is_papers());
+    let by = other.map_or(String::new(), |d| format!(", by {}", d.title()));
     let caption = format!(
-        "Completeness, selectivity and reliability at the strength of highest reliability, {judge}; {origin}. Held out: all three on one \
+        "Completeness, selectivity and reliability{by} at the strength of highest reliability, {judge}; {origin}. Held out: all three on one \
          half of the test examples, at the strength chosen on the other by the mean over trainings; R = 2CS/(C + S) of the C and S shown; \
          paper's way: both on all; published: of BERT and Wikipedia sentences. \
          Completeness of a nullifying method is of another definition than that of a counterfactual one"
@@ -278,6 +280,17 @@ mod tests {
         assert!(table.write(Form::Csv).lines().any(|l| l.contains("subject_animacy") && l.contains("PGD")));
         let probes = tables(&several).into_iter().find(|t| t.name == "probes").unwrap();
         assert!(probes.write(Form::Markdown).contains("subject_animacy"));
+    }
+
+    /// The published scores are made of total variation.
+    #[test]
+    fn scores_by_another_distance_have_no_published_row_and_say_so() {
+        let mut results = results();
+        results.data[0].value.distance = crate::score::Distance::Js;
+        let tables = tables(&results);
+        let optimum = tables.iter().find(|t| t.name == "optimum").unwrap();
+        assert!(optimum.caption.contains("by Jensen-Shannon divergence"), "{}", optimum.caption);
+        assert!(!optimum.write(Form::Csv).contains("published,"), "{}", optimum.write(Form::Csv));
     }
 
     /// The published numbers are of one question: another task has none beside it.
