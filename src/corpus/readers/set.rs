@@ -18,6 +18,8 @@ use super::{bear, ding_koehn, eraser, lama, lpaqa, pararel, plain};
 
 /// Deepest folder that is walked.
 const DEPTH: usize = 5;
+/// The table of prompts in a folder of LAMA or mLAMA.
+const TEMPLATES: &str = "templates.jsonl";
 /// Most files of a folder.
 const FILES: usize = 20_000;
 
@@ -92,8 +94,22 @@ impl Set {
             };
             return Err(ReadError::file(path, what, "a folder with files of known formats"));
         }
+        set.one_language()?;
         set.title = set.layout();
         Ok(set)
+    }
+
+    /// mLAMA has a folder for each language, with the same relations: prompts of one do not go with the objects of another.
+    fn one_language(&self) -> Result<(), ReadError> {
+        let templates = self.files.iter().filter(|f| f.path.file_name().is_some_and(|name| name == TEMPLATES));
+        let folders: Vec<String> = templates.filter_map(|f| f.path.parent()).map(|folder| self.name(folder)).collect();
+        let [first, _, ..] = folders.as_slice() else { return Ok(()) };
+        let named = folders.iter().take(6).cloned().collect::<Vec<_>>().join(", ");
+        let more = if folders.len() > 6 { ", …" } else { "" };
+        let what =
+            format!("it has templates in {} languages, which are not asked together: {named}{more}", folders.len());
+        let expected = format!("one of these folders, for example {}", self.root.join(first).display());
+        Err(ReadError::file(&self.root, what, expected))
     }
 
     fn walk(&mut self, folder: &Path, depth: usize, watch: &Watch) -> Result<(), ReadError> {

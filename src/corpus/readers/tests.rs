@@ -158,6 +158,23 @@ fn eraser_rationales_are_tokens_of_the_document() {
     );
 }
 
+/// Facts of two languages were asked with the prompts of both, without a word.
+#[test]
+fn languages_of_mlama_are_not_mixed() {
+    let folder = tempfile::tempdir().unwrap();
+    for (language, prompt, country) in [("de", "[X] liegt in [Y].", "Frankreich"), ("en", "[X] is in [Y].", "France")] {
+        let inside = folder.path().join(language);
+        std::fs::create_dir(&inside).unwrap();
+        let template = format!("{{\"relation\": \"P17\", \"template\": \"{prompt}\"}}\n");
+        std::fs::write(inside.join("templates.jsonl"), template).unwrap();
+        let fact = format!("{{\"sub_label\": \"Paris\", \"obj_label\": \"{country}\", \"lineid\": 0}}\n");
+        std::fs::write(inside.join("P17.jsonl"), fact).unwrap();
+    }
+    let refused = Set::open(folder.path()).unwrap_err().to_string();
+    assert!(refused.contains("2 languages") && refused.contains("de, en"), "{refused}");
+    assert_eq!(Set::open(&folder.path().join("en")).unwrap().files.len(), 2);
+}
+
 #[test]
 fn document_names_cannot_leave_the_folder() {
     for name in ["../secret", "/etc/passwd", "a/b", "..", "", "c\\d"] {

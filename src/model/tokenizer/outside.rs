@@ -1,6 +1,7 @@
 //! Tokens and settings that lie outside `tokenizer.json`, put into its text before the library reads it, as transformers does:
 //! `added_tokens.json`; in `tokenizer_config.json` and `special_tokens_map.json` the added and special tokens,
-//! `add_prefix_space`, and the normalizer's switches of BERT.
+//! `add_prefix_space`, and the normalizer's switches of BERT. As in transformers 5, `add_bos_token` and `add_eos_token` change nothing: the
+//! tokens that frame a text are those of the stored post-processor.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
