@@ -101,6 +101,8 @@ fn lamp(state: &State) -> (String, Role) {
     }
     match &state.recording {
         Recording::Off => ("not saved".into(), Role::Dim),
+        // A name that could not be read to its end says nothing.
+        Recording::On(_) if state.view.size.0 < 100 => ("saved".into(), Role::Dim),
         Recording::On(name) => (format!("saved as {}", printable(name)), Role::Dim),
         Recording::Failed(_) => (format!("{} recording stopped", state.view.glyphs.cross()), Role::Error),
     }

@@ -36,7 +36,7 @@ fn folders_are_compared_task_by_task_and_pooled() {
     let told = text(&probity.run(&["compare", &a, &b]).stdout);
     assert!(told.contains("task11") && told.contains("macro (mean of the tasks' differences"), "{told}");
     // The lab marks it on its screen.
-    let doubt = "with 12 tasks as clusters, a 95 % interval covers the truth less often than it says (simulated: .906";
+    let doubt = "12 tasks as clusters are few: 95 % intervals cover less than they say (.906";
     assert!(told.contains(&format!("micro: {doubt}")), "{told}");
     let of = |key: &str| all.iter().find(|v| v["pooled"] == key).unwrap()["doubt"].as_str();
     assert!(of("micro").is_some_and(|text| text.starts_with(doubt)) && of("macro").is_none(), "{all:?}");

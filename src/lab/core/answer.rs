@@ -39,9 +39,7 @@ impl Answer {
 /// The doubt about intervals over fewer than `enough` units, which hold the truth less often than they say. `covered` is from a
 /// simulation, with its number of units (guide, page on intervals).
 pub fn few(n: usize, enough: usize, units: &str, covered: &str) -> Option<String> {
-    (n < enough).then(|| {
-        format!("with {n} {units}, a 95 % interval covers the truth less often than it says (simulated: {covered})")
-    })
+    (n < enough).then(|| format!("{n} {units} are few: 95 % intervals cover less than they say ({covered})"))
 }
 
 /// Names as prose has them: `a`, `a and b`, `a, b and c`, or `8 models` beyond three. Paths keep their last part.

@@ -26,6 +26,8 @@ pub(crate) const MISCALIBRATED: f64 = 0.1;
 const LEFT: f64 = 0.1;
 /// Trainings from which a comparison need not say what it would have shown.
 const ENOUGH: usize = 10;
+/// Smallest distance from its interval at which R under other probe settings is a doubt.
+const MOVED: f64 = 0.02;
 /// Methods that are named behind the best one.
 const NEXT: usize = 4;
 
@@ -65,12 +67,17 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     for model in &spec.models {
         let order = ranked(results, model, oracle);
         let Some(best) = order.first() else { continue };
-        let prefix = if spec.models.len() > 1 { format!("{}: ", base::text::last_part(model)) } else { String::new() };
-        says.push(format!("{prefix}{}", best_sentence(best, spec.distance)));
-        says.extend(next_sentence(results, model, oracle, &order).map(|text| format!("{prefix}{text}")));
+        let on = if spec.models.len() > 1 { format!(" on {}", base::text::last_part(model)) } else { String::new() };
+        says.push(format!("Best{on}{}", best_sentence(best, spec.distance)));
+        says.extend(next_sentence(results, model, oracle, &order).map(|text| format!("Next{on}: {text}")));
         doubts.extend(two_trainings(best));
-        turned.extend(overturned(results, model, best));
-        turned.extend(moved(results, best));
+        let range = moved(results, best);
+        match overturned(results, model, best) {
+            Some(text) => turned.push(text + &range.map_or(String::new(), |r| format!(", whose R is then {r}"))),
+            None => turned.extend(range.map(|r| {
+                format!("with other, equally good probe settings R of {} is {r}", best.value.method_key().title())
+            })),
+        }
         doubts.extend(left_over(results, model, best, &spec.task.target));
         doubts.extend(at_end(best));
     }
@@ -114,7 +121,7 @@ fn best_sentence(best: &Tagged<OptimumFinding>, distance: Distance) -> String {
     let so_far = if best.is_final { "" } else { " so far" };
     let by = if distance.is_papers() { String::new() } else { format!(", by {}", distance.title()) };
     format!(
-        "Best{so_far}: {} ({}) at {}, reliability R {} {} (completeness C {}, selectivity S {}{by}); {} examples{trainings}.",
+        "{so_far}: {} ({}) at {}, reliability R {} {} (completeness C {}, selectivity S {}{by}); {} examples{trainings}.",
         v.method_key().title(),
         does(best),
         strength(&v.parameter, v.value),
@@ -157,7 +164,7 @@ fn next_sentence(
         v.model == model && v.value.oracle == oracle && (pair == (&best, &second) || pair == (&second, &best))
     });
     let apart = versus.and_then(|v| difference(&v.value, &best, trainings));
-    Some(format!("Next: {next}{}{rest}.", apart.unwrap_or_default()))
+    Some(format!("{next}{}{rest}.", apart.unwrap_or_default()))
 }
 
 /// How far the second method is behind the best, with the interval. Verbs follow the p-value that is adjusted for all pairs. Where it
@@ -219,7 +226,8 @@ fn overturned(results: &Results, model: &str, best: &Tagged<OptimumFinding>) -> 
     Some(format!("{how} {} ahead of {}", other.title(), key.title()))
 }
 
-/// R of the best method at its strength under other probe settings that validate equally well, where these take it out of its interval.
+/// The range of R of the best method at its strength under other probe settings that validate equally well, where these take it out of its
+/// interval by more than `MOVED`.
 fn moved(results: &Results, best: &Tagged<OptimumFinding>) -> Option<String> {
     let (v, key) = (&best.value, best.value.method_key());
     let same = |r: &&Tagged<RivalFinding>| {
@@ -227,9 +235,9 @@ fn moved(results: &Results, best: &Tagged<OptimumFinding>) -> Option<String> {
     };
     let scores = || results.rivals.iter().filter(same).filter_map(|r| r.value.reliability);
     let (least, most) = (scores().reduce(f64::min)?, scores().reduce(f64::max)?);
-    let outside = least < v.reliability.lo || most > v.reliability.hi;
-    let range = if score(least) == score(most) { score(least) } else { format!("{} to {}", score(least), score(most)) };
-    outside.then(|| format!("with other, equally good probe settings R of {} is {range}", key.title()))
+    let outside = least < v.reliability.lo - MOVED || most > v.reliability.hi + MOVED;
+    let same = score(least) == score(most);
+    outside.then(|| if same { score(least) } else { format!("{} to {}", score(least), score(most)) })
 }
 
 /// Bands of two trainings cover less than they say where training matters.

@@ -88,11 +88,11 @@ fn decides(results: &Results) -> Option<String> {
     let first = results.models().into_iter().next()?;
     let v = &results.summaries.iter().find(|s| s.model == first)?.value;
     let (worst, best, gap) = (v.mean_worst?, v.mean_best?, v.mean_gap?);
-    let held = v
-        .mean_gap_held_out
-        .map_or(String::new(), |e| format!("; held out (both chosen on other facts) {:.0}", 100.0 * e.mean));
+    let held =
+        v.mean_gap_held_out.map_or(String::new(), |e| format!(", {:.0} if chosen on other facts", 100.0 * e.mean));
+    let matters = if gap.lo > 0.0 { "matters" } else { "may matter" };
     Some(format!(
-        "The choice of prompt matters: {} finds {} of its facts under the best and {} under the worst, {:.0} points apart [{:.0}, {:.0}]{held}.",
+        "The prompt {matters}: {} finds {} of its facts under the best one and {} under the worst: {:.0} points [{:.0}, {:.0}]{held}.",
         last_part(first),
         whole(best.mean),
         whole(worst.mean),
@@ -129,7 +129,7 @@ fn luck(results: &Results, spec: &Spec) -> Option<String> {
     let v = &results.ledgers.iter().find(first).or(results.ledgers.first())?.value;
     let share = v.parts.prompt_share?;
     Some(format!(
-        "asked with a single prompt, the gap between {} and {} depends on which prompt it is ({} of its random variance)",
+        "with one prompt, the gap between {} and {} depends on which it is ({} of its random variance)",
         last_part(&v.a),
         last_part(&v.b),
         whole(share.mean)

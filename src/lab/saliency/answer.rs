@@ -122,7 +122,7 @@ fn wrong(results: &Results) -> Option<String> {
     };
     let worst = results.accuracy.iter().filter(all).min_by(|a, b| a.value.top1.mean.total_cmp(&b.value.top1.mean))?;
     Some(format!(
-        "{} answers {:.0} % of these sentences correctly (n {}), and wrong answers are explained too",
+        "{} answers {:.0} % of these sentences correctly (n {}): wrong answers are explained too",
         last_part(&worst.model),
         100.0 * worst.value.top1.mean,
         grouped(worst.n)

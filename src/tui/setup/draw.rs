@@ -111,13 +111,14 @@ fn row_line(state: &State, row: &Row, at: RowLine, (area, begins): (Rect, bool),
 fn facts(state: &State, row: &Row, used: usize, room: usize) -> Vec<Span<'static>> {
     let gap = " ".repeat((usize::from(FORM) + 1).saturating_sub(used));
     let default = if row.default.is_empty() { String::new() } else { format!("default {}", row.default) };
-    let text = format!(
-        "{}{}{}",
-        pad(&fit(&range(row), RANGE - 1), RANGE),
-        pad(&fit(&default, DEFAULT + 1), DEFAULT + 2),
-        row.help
-    );
-    let text = fit(&text, room.saturating_sub(used + gap.len())).into_owned();
+    let room = room.saturating_sub(used + gap.len());
+    let text = pad(&fit(&range(row), RANGE - 1), RANGE);
+    // Where there is no room for the default, the range stands alone.
+    let text = match RANGE + DEFAULT <= room {
+        true => format!("{text}{}{}", pad(&fit(&default, DEFAULT + 1), DEFAULT + 2), row.help),
+        false => text,
+    };
+    let text = fit(&text, room).into_owned();
     vec![Span::raw(gap), Span::styled(text, state.theme().style(Role::Dim))]
 }
 

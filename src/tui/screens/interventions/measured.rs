@@ -257,6 +257,7 @@ pub fn front(state: &State) -> Option<(bool, Vec<String>)> {
             vec![
                 format!("no knee: {why}; {counts}"),
                 format!("{dominated} of {all} settings dominated; no knee: {why}"),
+                format!("{dominated} of {all} settings dominated; no knee"),
             ]
         }
     };
