@@ -73,9 +73,9 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
         doubts.extend(two_trainings(best));
         let range = moved(results, best);
         match overturned(results, model, best) {
-            Some(text) => turned.push(text + &range.map_or(String::new(), |r| format!(", whose R is then {r}"))),
+            Some(text) => turned.push(text + &on + &range.map_or(String::new(), |r| format!(", whose R is then {r}"))),
             None => turned.extend(range.map(|r| {
-                format!("with other, equally good probe settings R of {} is {r}", best.value.method_key().title())
+                format!("with other, equally good probe settings R of {}{on} is {r}", best.value.method_key().title())
             })),
         }
         doubts.extend(left_over(results, model, best, &spec.task.target));

@@ -401,7 +401,7 @@ impl CorrectnessFinding {
         let question = "right against wrong answers: token_f1".to_owned();
         let what = format!("{} by {}: right against wrong answers", finding.model, self.numbers.method);
         let about = Comparison::of(LabId::Saliency, finding.spec, question, what, "Student's t over originals");
-        Some(Comparison { n: self.numbers.originals, p, interim: !finding.r#final, ..about })
+        Some(Comparison { n: self.numbers.originals, p, ..about })
     }
 }
 

@@ -232,8 +232,10 @@ fn tell_method(
             let place = (dimension, kind.as_deref(), method);
             let (found, n) = interpretability(bench, &mine, place, &|_, _| true, cell);
             host.find(member.label.finding(n, is_final, host.elapsed(), Kind::Interpretability(Box::new(found))))?;
-            for (found, n) in by_answers(bench, &mine, place, &right, alpha) {
-                host.find(member.label.finding(n, is_final, host.elapsed(), Kind::Correctness(Box::new(found))))?;
+            // Its comparison is made once, on all sentences.
+            let parts = if is_final { by_answers(bench, &mine, place, &right, alpha) } else { Vec::new() };
+            for (found, n) in parts {
+                host.find(member.label.finding(n, true, host.elapsed(), Kind::Correctness(Box::new(found))))?;
             }
         }
         for bin in against_ratio(&judged, BINS, alpha, level) {

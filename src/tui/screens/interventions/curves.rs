@@ -67,8 +67,13 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     frame.render_widget(chart, area);
     let below = Rect { y: area.bottom(), height: inner.bottom() - area.bottom(), ..inner };
     let room = below.width.into();
-    let lines =
-        [readout(state, room), rests_on(state, room), verdict(state), behaviour(state, room), distance(state, room)];
+    let lines = [
+        readout(state, room),
+        rests_on(state, room),
+        verdict(state, room),
+        behaviour(state, room),
+        distance(state, room),
+    ];
     for (row, line) in below.rows().zip(lines.into_iter().flatten()) {
         frame.render_widget(line, row);
     }
@@ -189,7 +194,7 @@ fn by_property(p: &ReliabilityFinding, room: usize) -> Option<String> {
 }
 
 /// Certainty that the drawn method is more reliable than the nearest one, and the strength at which that reverses.
-fn verdict(state: &State) -> Option<Line<'static>> {
+fn verdict(state: &State, room: usize) -> Option<Line<'static>> {
     if let Some(none) = without(state) {
         let text = format!(" no optimum: {}", printable(&none.value.reason));
         return Some(Line::styled(text, state.theme().style(Role::Warning)));
@@ -200,10 +205,14 @@ fn verdict(state: &State) -> Option<Line<'static>> {
         list => format!("  ! reversed by {}", list.join(", ").replace("recipe", "probe settings")),
     };
     let p = v.deciding_p().map_or(String::new(), |p| format!(", Holm p {}", probability(p)));
-    let share = percent(v.p_greater);
-    let text = format!(" {} {} {} in {share} of resamples{p}{turns}", v.a.title(), v.verb(), v.b.title());
+    let share = format!(" in {} of resamples", percent(v.p_greater));
+    let form = |share: &str| {
+        printable(&format!(" {} {} {}{share}{p}{turns}", v.a.title(), v.verb(), v.b.title())).into_owned()
+    };
+    // The share of resamples gives way to what reverses the order.
+    let text = Some(form(&share)).filter(|text| width(text) <= room).unwrap_or_else(|| form(""));
     let role = if v.turns_with.is_empty() { Role::Dim } else { Role::Warning };
-    Some(Line::styled(printable(&text).into_owned(), state.theme().style(role)))
+    Some(Line::styled(text, state.theme().style(role)))
 }
 
 /// Behaviour of the model at the marker.

@@ -12,7 +12,7 @@ use crate::panes::{message, pane_block};
 use crate::state::{Glyphs, State};
 use crate::theme::Role;
 use base::numbers::{probability, short};
-use base::text::{pad, printable, width};
+use base::text::{fit, pad, printable, width};
 use labs::interventions::finding::{ExampleFinding, Shift};
 
 /// Draws the pane.
@@ -49,7 +49,7 @@ fn text(state: &State, v: &ExampleFinding, area: Rect) -> Vec<Line<'static>> {
     let sentence = width(&v.text).div_ceil(usize::from(area.width.max(1)));
     let spare = usize::from(area.height).saturating_sub(values + sentence);
     let form = match area.width {
-        56.. => Form::Beside(24),
+        56.. => Form::Beside(25),
         _ if spare > v.oracle.len() => Form::Above,
         _ => Form::Beside(6),
     };
@@ -94,7 +94,7 @@ fn group(state: &State, form: Form, name: &str, shifts: &[Shift], correct: Optio
     let (before, after) = (first(|s| s.before), first(|s| s.after));
     for (i, s) in shifts.iter().enumerate() {
         let label = if i == 0 && form != Form::Above { &name } else { "" };
-        let mut spans = vec![Span::styled(pad(label, columns), dim)];
+        let mut spans = vec![Span::styled(pad(&fit(label, columns - 1), columns), dim)];
         spans.extend(value(state, s, correct == Some(i), before != after && after == Some(i)));
         lines.push(Line::from(spans));
     }
