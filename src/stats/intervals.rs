@@ -69,33 +69,6 @@ pub fn clopper_pearson_of(successes: f64, n: f64, level: f64) -> (f64, f64) {
     (lo, hi)
 }
 
-/// The normal approximation `p ± z sqrt(p(1-p)/n)`, cut to [0, 1].
-pub fn normal(successes: u64, n: u64, level: f64) -> Estimate {
-    let (p, n, z) = parts(successes, n, level);
-    let half = z * (p * (1.0 - p) / n).sqrt();
-    within_unit(p, p - half, p + half)
-}
-
-/// Agresti and Coull's interval (1998): the normal one after adding z²/2 successes and failures.
-pub fn agresti_coull(successes: u64, n: u64, level: f64) -> Estimate {
-    let (p, n, z) = parts(successes, n, level);
-    let size = n + z * z;
-    let centre = (p * n + 0.5 * z * z) / size;
-    let half = z * (centre * (1.0 - centre) / size).sqrt();
-    within_unit(p, centre - half, centre + half)
-}
-
-/// The equal-tailed interval of Jeffreys' prior Beta(1/2, 1/2).
-pub fn jeffreys(successes: u64, n: u64, level: f64) -> Estimate {
-    let (p, size, _) = parts(successes, n, level);
-    if p.is_nan() {
-        return within_unit(p, p, p);
-    }
-    let (a, b) = (successes as f64 + 0.5, size - successes as f64 + 0.5);
-    let tail = 0.5 * (1.0 - level);
-    within_unit(p, beta_quantile(tail, a, b), beta_quantile(1.0 - tail, a, b))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,7 +76,7 @@ mod tests {
 
     #[test]
     fn nonsense_is_nan() {
-        for f in [wilson, clopper_pearson, normal, agresti_coull, jeffreys, largest_share] {
+        for f in [wilson, clopper_pearson, largest_share] {
             assert!(f(0, 0, 0.95).lo.is_nan() && f(3, 2, 0.95).hi.is_nan() && f(1, 2, 1.0).lo.is_nan());
         }
     }
@@ -142,7 +115,7 @@ mod tests {
         #[test]
         fn intervals_hold_the_proportion(n in 1u64..5_000, part in 0.0f64..=1.0, level in 0.5f64..0.999) {
             let k = (part * n as f64) as u64;
-            for f in [wilson, clopper_pearson, normal, share] {
+            for f in [wilson, clopper_pearson, share] {
                 let e = f(k, n, level);
                 prop_assert!(e.lo <= e.mean + 1e-12 && e.mean <= e.hi + 1e-12 && e.lo >= 0.0 && e.hi <= 1.0);
             }

@@ -4,7 +4,6 @@
 use std::sync::LazyLock;
 
 use super::action::Effect;
-use super::keymap::Keymap;
 use super::panes::table;
 use super::popups;
 use super::reduce::{job, look, popup, replay, runs, typing};
@@ -299,17 +298,6 @@ pub(crate) fn number_of(name: &str) -> Option<usize> {
     COMMANDS.iter().position(|e| e.name == name)
 }
 
-/// The commands with their keys as a Markdown table, for the guide.
-pub fn commands_markdown() -> String {
-    let keymap = Keymap::default();
-    let mut text = String::from("| keys | command | what it does |\n|---|---|---|\n");
-    for entry in COMMANDS.iter() {
-        let keys: Vec<String> = keymap.keys(entry.name).iter().map(|k| format!("`{k}`")).collect();
-        text.push_str(&format!("| {} | {} | {} |\n", keys.join(" "), entry.name, entry.doc));
-    }
-    text
-}
-
 /// The contexts whose keys apply now; the first one wins.
 pub fn contexts(state: &State) -> Vec<Context> {
     let mut contexts = if state.typing() {
@@ -385,14 +373,6 @@ mod tests {
         }
         assert!(number_of("fly").is_none());
         assert!(all.iter().all(|c| !c.title().is_empty()));
-    }
-
-    #[test]
-    fn the_markdown_lists_every_command() {
-        let text = commands_markdown();
-        for e in COMMANDS.iter() {
-            assert!(text.contains(&format!("| {} |", e.name)), "{}", e.name);
-        }
     }
 
     fn labels(folder: &Path, found: &mut Vec<(String, String)>) {
