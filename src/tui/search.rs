@@ -108,7 +108,7 @@ mod tests {
             HelpLine::Heading(_) => None,
         });
         assert_eq!(first, Some("theme"));
-        assert!(glossary("elective").is_empty() && !glossary("selec").is_empty());
+        assert!(glossary("elective").is_empty() && !glossary("attract").is_empty());
     }
 
     #[test]
