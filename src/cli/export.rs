@@ -121,7 +121,7 @@ pub fn export(args: &ExportArgs, out: &mut dyn Write) -> Result<(), CliError> {
             Some(name) => vec![write_table(&table(&board, name, &args.session)?, path, args.force)?],
             None => {
                 let mut figure = pick(&board, args)?;
-                figure.provenance.entries.push(("session".into(), args.session.clone()));
+                figure.provenance.entries.push(("session".into(), named(&args.session)));
                 figure::export(&figure, path, &options, args.force)?
             }
         }
@@ -203,6 +203,12 @@ fn pick(board: &Board, args: &ExportArgs) -> Result<Figure, CliError> {
     }
     let why = refused.unwrap_or_else(|| "nothing was run in it".into());
     Err(CliError::Usage(format!("{}: {why}", args.session)))
+}
+
+/// The name of a session without folder and extension: a path of this machine says nothing to a figure's reader.
+fn named(path: &str) -> String {
+    let file = base::text::last_part(path);
+    file.strip_suffix(session::name::EXTENSION).unwrap_or(file).to_owned()
 }
 
 #[cfg(test)]

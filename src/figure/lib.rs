@@ -71,7 +71,37 @@ impl Figure {
     /// The entries of its provenance; what intervals cover is one of them only if there are any.
     pub fn entries(&self) -> impl Iterator<Item = &(String, String)> {
         let has_intervals = self.layers.iter().any(|l| !l.intervals().is_empty());
-        self.provenance.entries.iter().filter(move |(key, _)| has_intervals || key != "intervals")
+        self.provenance.kept().filter(move |(key, _)| has_intervals || key != "intervals")
+    }
+
+    /// Texts that name what is drawn: title, axes, panels, series and rules.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let axes = [&self.y, &self.x].into_iter().flat_map(|axis| {
+            let texts = axis.panels.iter().chain(&axis.categories).map(String::as_str);
+            texts.chain([axis.label.as_str()])
+        });
+        let layers = self.layers.iter().filter_map(|layer| match layer {
+            Layer::Line(line) => Some(line.label.as_str()),
+            Layer::Points(points) => Some(points.label.as_str()),
+            Layer::Bars(bars) => Some(bars.label.as_str()),
+            Layer::Ranges(ranges) => Some(ranges.label.as_str()),
+            Layer::Rule(rule) => Some(rule.label.as_str()),
+            _ => None,
+        });
+        [self.title.as_str()].into_iter().chain(axes).chain(layers)
+    }
+
+    /// The figure with the meanings of those terms that it names, for its caption. `terms` are names with meanings.
+    pub fn with_terms<'t>(mut self, terms: impl Iterator<Item = (&'t str, &'t str)>) -> Self {
+        let words = |text: &str| format!(" {} ", text.to_lowercase().replace(|c: char| !c.is_alphanumeric(), " "));
+        let texts: Vec<String> = self.names().map(words).collect();
+        let named = terms.filter(|(name, _)| texts.iter().any(|text| text.contains(&words(name))));
+        let meanings: Vec<String> =
+            named.map(|(name, meaning)| format!("{name}: {}", meaning.trim_end_matches('.'))).collect();
+        if !meanings.is_empty() {
+            self.provenance.entries.push((TERMS.to_owned(), meanings.join("; ")));
+        }
+        self
     }
 
     /// The figure with the range of its points' own n in place of the one n of its provenance, where they differ.
@@ -87,11 +117,23 @@ impl Figure {
     }
 }
 
+/// Key of the entry with the meanings of terms, which captions alone have.
+const TERMS: &str = "terms";
+/// Keys of entries that say where numbers are from; they end a caption.
+const SOURCE: [&str; 8] = ["model", "models", "data", "spec", "seed", "device", "probity", "session"];
+
 /// Source of the numbers of a figure; written into every export.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Provenance {
     /// Key and value pairs in the order in which they are shown: spec, model, data, seed, n, level, version, command.
     pub entries: Vec<(String, String)>,
+}
+
+impl Provenance {
+    /// The entries that every file has: those of the caption alone are left out.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = &(String, String)> {
+        self.entries.iter().filter(|(key, _)| key != TERMS)
+    }
 }
 
 /// Why a figure could not be exported.
@@ -197,18 +239,20 @@ pub fn text_overlaps(figure: &Figure, options: &Options) -> Result<Vec<(String, 
     Ok(overlap::texts(&paper::lay_out(figure, &fonts, &[], options.look())?))
 }
 
-/// The caption of a figure, ready to paste: its title, what its axes are, and where its numbers come from.
+/// The caption of a figure, ready to paste: its title, what its numbers mean, the meanings of its terms, and where the numbers come from.
 pub fn caption(figure: &Figure) -> String {
-    let entries: Vec<String> =
-        figure.entries().map(|(k, v)| format!("{}: {}", printable_label(k), printable_label(v))).collect();
-    let title = printable_label(&figure.title);
-    let axes = match (printable_label(&figure.y.label), printable_label(&figure.x.label)) {
-        (y, x) if figure.has_axes() && !y.is_empty() && !x.is_empty() => {
-            format!(" Vertical axis: {y}; horizontal axis: {x}.")
-        }
-        _ => String::new(),
+    let joined = |of_source: bool| {
+        let entries = figure.entries().filter(|(key, _)| SOURCE.contains(&key.as_str()) == of_source);
+        let each = entries.map(|(key, value)| format!("{}: {}", printable_label(key), printable_label(value)));
+        each.collect::<Vec<_>>().join("; ")
     };
-    format!("{}.{axes} {}.\n", title.trim_end_matches('.'), entries.join("; "))
+    let terms = figure.provenance.entries.iter().find(|(key, _)| key == TERMS);
+    let terms = terms.map_or(String::new(), |(_, text)| format!("Terms: {}", printable_label(text)));
+    let source = Some(joined(true)).filter(|text| !text.is_empty()).map(|text| format!("Source: {text}"));
+    let title = printable_label(&figure.title).trim_end_matches('.').to_owned();
+    let sentences = [title, joined(false), terms, source.unwrap_or_default()];
+    let sentences = sentences.into_iter().filter(|text| !text.is_empty()).map(|text| text + ".");
+    sentences.collect::<Vec<_>>().join(" ") + "\n"
 }
 
 #[cfg(any(test, feature = "samples"))]
@@ -254,8 +298,13 @@ mod tests {
         assert!(drawn.contains("width=\"238.11pt\""));
         assert!(!drawn.lines().any(|line| line.starts_with("<text") && line.contains("PGD on")));
         let titled = |title: &str| super::caption(&Figure { title: title.into(), ..Figure::default() });
-        assert!(said.contains(". Vertical axis: completeness, selectivity, reliability; horizontal axis: ε"), "{said}");
-        assert!(titled("It is [MASK].").starts_with("It is [MASK]. ") && titled("A").starts_with("A. "));
+        assert_eq!((titled("It is [MASK].").as_str(), titled("A").as_str()), ("It is [MASK].\n", "A.\n"));
+        let terms = [("completeness", "How complete. It is."), ("elect", "no word of it")];
+        let explained = super::caption(&samples::curves().with_terms(terms.into_iter()));
+        assert!(explained.contains(" Terms: completeness: How complete. It is. Source: "), "{explained}");
+        assert!(
+            explained.find("level: 95 %").unwrap() < explained.find("Terms:").unwrap() && !explained.contains("elect:")
+        );
         let wide = Options { width: Some(174.0), ..options };
         assert!(String::from_utf8(svg(&wide)).unwrap().contains("width=\"493.23pt\""));
     }

@@ -155,7 +155,13 @@ fn spread(report: &Report, out: &mut dyn Write) -> Result<(), CliError> {
         .flat_map(|(r, rows)| rows.iter().filter(|m| m.2.is_none()).map(move |m| format!("{} on {r}", m.0)))
         .collect();
     if report.missing > 0 {
-        output::line(out, &format!("{} cells without a score", report.missing))?;
+        output::line(
+            out,
+            &format!(
+                "{} without a score",
+                if report.missing == 1 { "1 cell".to_owned() } else { format!("{} cells", report.missing) }
+            ),
+        )?;
     }
     if !single.is_empty() {
         let line = format!("one prompt alone has no spread (n/a): {}", single.join(", "));

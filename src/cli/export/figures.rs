@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::super::error::CliError;
-use super::write_table;
+use super::{named, write_table};
 use crate::{output, replay};
 use base::numbers::number;
 use base::suggest::unknown;
@@ -113,7 +113,7 @@ pub(super) fn write_all(
         let made = std::fs::create_dir_all(&folder);
         made.map_err(|e| CliError::Failed(format!("cannot make {}: {e}", folder.display())))?;
         for (stem, mut figure) in of_run(run, board.engine.as_ref(), true) {
-            figure.provenance.entries.push(("session".into(), session.to_owned()));
+            figure.provenance.entries.push(("session".into(), named(session)));
             for format in formats {
                 let path = folder.join(format!("{stem}.{}", format.extension()));
                 written.extend(figure::export(&figure, &path, options, force)?);

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::super::error::CliError;
 use super::super::submit::quoted;
 use super::figures::of_run;
+use super::named;
 use crate::replay;
 use base::files::{FileError, Whole};
 use base::text::printable;
@@ -19,7 +20,7 @@ const FEW_ROWS: usize = 8;
 const MOST_ROWS: usize = 12;
 const MOST_COLUMNS: usize = 14;
 /// Provenance that the figures of a run share.
-const SHARED: [&str; 7] = ["seed", "spec", "model", "models", "device", "probity", "session"];
+const SHARED: [&str; 8] = ["terms", "seed", "spec", "model", "models", "device", "probity", "session"];
 
 /// Writes the page and its figures, which go to a folder beside it, and returns their paths.
 ///
@@ -50,7 +51,7 @@ pub(super) fn write(
         }
         let mut pictures = Vec::new();
         for (name, mut figure) in of_run(run, board.engine.as_ref(), false) {
-            figure.provenance.entries.push(("session".into(), session.to_owned()));
+            figure.provenance.entries.push(("session".into(), named(session)));
             let file = format!("{}-{name}.png", k + 1);
             written.extend(figure::export(&figure, &folder.join(&file), options, force)?);
             let path = format!("{stem}-figures/{file}").replace(' ', "%20");

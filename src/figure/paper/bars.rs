@@ -67,7 +67,7 @@ pub(crate) fn bars<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, bars: &Bars, 
             let kind = type_of(SMALL, canvas.look.ink, Side::Middle, Side::End);
             // In the head of a bar that leaves no room above.
             let foot = if top - 2.0 - SMALL < chart.top { top + SMALL + 4.0 } else { top - 2.0 };
-            canvas.text(&few.to_string(), ((left + right) / 2.0, foot), kind)?;
+            canvas.text(&format!("n {few}"), ((left + right) / 2.0, foot), kind)?;
         }
     }
     Ok(())

@@ -24,8 +24,8 @@ const BELOW: f64 = 4.5;
 /// Between a sample and its label, and between entries of a row.
 const GAP: f64 = 6.0;
 const BETWEEN: f64 = 18.0;
-/// Intervals that are shorter than this share of the axis are no longer than a marker, and areas no wider than a line.
-const HIDDEN: (f64, f64) = (0.05, 0.025);
+/// Intervals that are shorter than this share of the axis are hidden, caps included, by their marker or line.
+const HIDDEN: f64 = 0.025;
 /// Most lines of a label.
 const LINES: usize = 4;
 /// Largest legend inside a frame, as shares of its width, height and area.
@@ -198,12 +198,11 @@ fn add_intervals(figure: &Figure, intervals: &Intervals, spread: &Spread, out: &
     let widest = lines().filter_map(Datum::interval).map(length).fold(of_bars, f64::max);
     let narrow = lines().filter_map(|p| p.interval().and(p.inner)).map(length).fold(0.0, f64::max);
     let shape = if spread.by_point || spread.is_crowded || of_bars > 0.0 { Shape::Bar } else { Shape::Area };
-    let seen = if shape == Shape::Bar { HIDDEN.0 } else { HIDDEN.1 };
-    let hidden = if widest < seen { " (no wider than the marks)" } else { "" };
+    let hidden = if widest < HIDDEN { " (no wider than the marks)" } else { "" };
     if widest > 0.0 && !intervals.wide.is_empty() {
         out.push((Sample::Wide(shape), printable_label(&intervals.wide) + hidden));
     }
-    if spread.narrow && narrow >= seen {
+    if spread.narrow && narrow >= HIDDEN {
         out.push((Sample::Narrow(shape), printable_label(&intervals.narrow)));
     }
     if lines().any(|p| p.n.few.is_some()) || bars().any(|b| b.n.few.is_some()) {
@@ -305,7 +304,7 @@ fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> Drawn {
         Sample::Narrow(_) => canvas.rectangle(upper, lower, look.ink, BAND + INNER),
         Sample::Wide(Shape::Bar) => interval(canvas, (middle, lower.1, upper.1), Pen::new(look.ink, 1.3)),
         Sample::Wide(Shape::Area) => canvas.rectangle(upper, lower, look.ink, BAND),
-        Sample::Few => canvas.text("3", (middle, y), type_of(SMALL, look.ink, Side::Middle, Side::Middle)),
+        Sample::Few => canvas.text("n", (middle, y), type_of(SMALL, look.ink, Side::Middle, Side::Middle)),
         Sample::Span(role) => {
             let colour = look.series(role.hue);
             canvas.rectangle(upper, lower, colour, super::bars::SPAN)?;

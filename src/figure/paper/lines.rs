@@ -211,7 +211,7 @@ pub(crate) fn counts(canvas: &Canvas<'_>, chart: &Chart<'_>, figure: &Figure) ->
     let kind = type_of(SMALL, canvas.look.ink, Side::Middle, Side::End);
     found.into_iter().try_for_each(|((x, _), few)| {
         let few: Vec<String> = few.iter().map(usize::to_string).collect();
-        canvas.text(&few.join("/"), (x, chart.bottom - 3.0), kind)
+        canvas.text(&format!("n {}", few.join("/")), (x, chart.bottom - 3.0), kind)
     })
 }
 

@@ -190,7 +190,7 @@ fn too_few_units_have_their_number_in_place_of_an_interval() {
         let figure = |layer| Figure { x: x.clone(), ..chart(vec![layer, Layer::Intervals(intervals.clone())]) };
         let is = |scene: &Scene<'_>, text: &str| texts(scene).iter().any(|t| t == text);
         drawn(&figure(few(layer.clone())), |scene| {
-            assert!(is(scene, "7") && is(scene, "originals") && !is(scene, "95 %: originals"), "{:?}", texts(scene));
+            assert!(is(scene, "n 7") && is(scene, "originals") && !is(scene, "95 %: originals"), "{:?}", texts(scene));
             assert_eq!((areas(scene), scene.items.iter().filter(long).count()), (0, 0));
         });
         drawn(&figure(layer), |scene| {

@@ -79,7 +79,7 @@ pub fn power(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
             ..Datum::default()
         }
     });
-    let label = format!("pilot of {}", grouped(first.n));
+    let label = format!("power, from a pilot of {} items", grouped(first.n));
     let mut layers =
         vec![Layer::Line(Line { label, role: Role::line(0).accent(2).strong(), points: points.collect() })];
     layers.extend(covering(first, "items of the pilot"));

@@ -69,7 +69,8 @@ impl<I: Listed> Lab for I {
     }
 
     fn figures(&self, results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
-        I::Results::within(results).map_or_else(Vec::new, |r| I::figures(r, engine))
+        let all = I::Results::within(results).map_or_else(Vec::new, |r| I::figures(r, engine));
+        all.into_iter().map(explained).collect()
     }
 
     fn figure_entries(&self) -> &'static [FigureEntry] {
@@ -84,7 +85,7 @@ impl<I: Listed> Lab for I {
         engine: Option<&EngineInfo>,
     ) -> Result<Figure, String> {
         let results = I::Results::within(results).unwrap_or(I::Results::none());
-        I::pick(name, details, results, engine)
+        I::pick(name, details, results, engine).map(explained)
     }
 
     fn presets(&self) -> &'static [Preset] {
@@ -114,6 +115,11 @@ impl<I: Listed> Lab for I {
     fn counted(&self, spec: &Spec, sizes: &[Size]) -> u128 {
         I::Spec::within(spec).map_or(0, |spec| I::counted(spec, sizes))
     }
+}
+
+/// The figure with the meanings of its terms.
+fn explained(figure: Figure) -> Figure {
+    figure.with_terms(super::glossary().iter().map(|term| (term.name, term.meaning)))
 }
 
 fn for_another_lab() -> Problem {

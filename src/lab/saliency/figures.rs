@@ -265,7 +265,7 @@ fn counted(inputs: usize, originals: usize) -> Count {
 
 /// Says in the legend what intervals are over, and what the numbers in their place are.
 fn covering<T>(one: &Tagged<T>) -> Option<Layer> {
-    let few = format!("originals (no interval below {FEWEST})");
+    let few = format!("originals, where fewer than {FEWEST}: no interval");
     Some(Layer::Intervals(Intervals { few, ..Intervals::covering(one.level?, "originals") }))
 }
 

@@ -62,7 +62,7 @@ pub fn turned(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> 
     let mut layers = match bars.is_empty() {
         true => Vec::new(),
         false => {
-            let label = "gap above 10 points; last bar: the order of models changes".into();
+            let label = format!("gap above 10 points; {ORDER}: it changes with the prompt");
             vec![Layer::Bars(Bars { label, role: Role::nth(0), bars })]
         }
     };

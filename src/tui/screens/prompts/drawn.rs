@@ -82,7 +82,7 @@ impl Drawn {
             Self::Ranks => "The order of the models under every prompt of the relation.",
             Self::Preference => "How far apart the worst and the best prompt are, over all relations.",
             Self::Turned => {
-                "Share of relations where prompts differ by more than 10 points; last bar: where the order of the models flips."
+                "Share of relations where prompts differ by more than 10 points, and where the order of the models flips."
             }
             Self::Stability => "How often an answer is the same under every name of its subject.",
             Self::Consistency => {
