@@ -73,10 +73,18 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
         doubts.extend(two_trainings(best));
         let range = moved(results, best);
         match overturned(results, model, best) {
-            Some(text) => turned.push(text + &on + &range.map_or(String::new(), |r| format!(", whose R is then {r}"))),
-            None => turned.extend(range.map(|r| {
-                format!("with other, equally good probe settings R of {}{on} is {r}", best.value.method_key().title())
-            })),
+            Some((text, true)) => {
+                turned.push(text + &on + &range.map_or(String::new(), |r| format!(", whose R is then {r}")));
+            }
+            other => {
+                turned.extend(other.map(|(text, _)| text + &on));
+                turned.extend(range.map(|r| {
+                    format!(
+                        "with other, equally good probe settings R of {}{on} is {r}",
+                        best.value.method_key().title()
+                    )
+                }));
+            }
         }
         doubts.extend(left_over(results, model, best, &spec.task.target));
         doubts.extend(at_end(best));
@@ -215,15 +223,15 @@ fn weak_oracle(results: &Results, spec: &Spec, oracle: OracleKind) -> (Option<St
     (useless, off)
 }
 
-/// A verdict on the best method that other probe settings or another oracle overturn.
-fn overturned(results: &Results, model: &str, best: &Tagged<OptimumFinding>) -> Option<String> {
+/// A verdict on the best method that other probe settings (true) or another oracle overturn.
+fn overturned(results: &Results, model: &str, best: &Tagged<OptimumFinding>) -> Option<(String, bool)> {
     let key = best.value.method_key();
     let mine = results.versus.iter().filter(|v| v.model == model && v.value.oracle == best.value.oracle);
     let turned = mine.filter(|v| v.value.a == key || v.value.b == key).find(|v| !v.value.turns_with.is_empty())?;
     let other = if turned.value.a == key { &turned.value.b } else { &turned.value.a };
     let recipe = turned.value.turns_with.iter().any(|with| with.starts_with("recipe"));
     let how = if recipe { "other, equally good probe settings put" } else { "the other oracle puts" };
-    Some(format!("{how} {} ahead of {}", other.title(), key.title()))
+    Some((format!("{how} {} ahead of {}", other.title(), key.title()), recipe))
 }
 
 /// The range of R of the best method at its strength under other probe settings that validate equally well, where these take it out of its

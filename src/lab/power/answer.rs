@@ -57,7 +57,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     Answer::new(says, doubts)
 }
 
-/// An untrained copy is beaten by nearly every trained model.
+/// A rival that was never trained.
 fn low_bar(spec: &Spec) -> Option<String> {
     let (a, b) = (spec.name(true), spec.name(false));
     (b == format!("untrained:{a}"))
