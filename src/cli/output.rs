@@ -1,12 +1,19 @@
 //! Standard output, line by line, distinguishing closed pipes from failures; files and places.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::Path;
 
 use serde::Serialize;
 
 use super::error::CliError;
 use base::text::printable_label;
+
+/// Cells of a line of the terminal; no limit where the output goes elsewhere.
+pub(crate) fn room() -> usize {
+    let terminal = std::io::stdout().is_terminal();
+    let size = terminal.then(crossterm::terminal::size).and_then(Result::ok);
+    size.map_or(usize::MAX, |(columns, _)| usize::from(columns))
+}
 
 /// Writes a line and flushes it, so that a reader at the other end of a pipe sees it at once.
 ///

@@ -8,9 +8,9 @@ use super::error::CliError;
 use super::{output, replay};
 use base::numbers::seconds;
 use base::text::printable_label;
+use engine::beside;
 use engine::board::Run;
 use engine::message::Outcome;
-use labs::compared::table;
 use session::format::Item;
 use session::{name, shelf};
 
@@ -153,15 +153,6 @@ pub fn diff(args: &DiffArgs, out: &mut dyn Write) -> Result<(), CliError> {
     if a != b {
         return Err(CliError::Usage(format!("a run of the {a} lab cannot be compared with one of the {b} lab")));
     }
-    output::line(out, "Settings that differ:")?;
-    let changes = labs::changes(&first.job.spec, &second.job.spec);
-    if changes.is_empty() {
-        output::line(out, "  none")?;
-    }
-    for change in changes {
-        output::line(out, &format!("  {change}"))?;
-    }
-    let lab = labs::by_id(a);
-    let numbers = lab.common((&first.results, &first.job.spec), (&second.results, &second.job.spec));
-    table((n, m), &numbers).iter().try_for_each(|line| output::line(out, &printable_label(line)))
+    let lines = beside::lines((n, &first), (m, &second), output::room());
+    lines.iter().try_for_each(|line| output::line(out, &printable_label(line)))
 }

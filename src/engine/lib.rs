@@ -3,6 +3,7 @@
 //! [`Engine`] has several implementations with the same behaviour: the local worker thread, one on another machine, a
 //! scripted fake for tests, and a recorded session.
 
+pub mod beside;
 pub mod board;
 pub mod data;
 pub mod fake;

@@ -354,7 +354,7 @@ impl App {
             }
             Effect::Adopt(name, past) => {
                 let actions = self.link.adopt(&name, &past, self.started);
-                // What comes next comes after it.
+                // The times of the new recording continue those of the old.
                 let length = Duration::try_from_secs_f64(past.last().map_or(0.0, |e| e.t)).unwrap_or_default();
                 self.started = self.started.checked_sub(length).unwrap_or(self.started);
                 return actions;

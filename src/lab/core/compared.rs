@@ -2,8 +2,8 @@
 
 use crate::family::ALPHA;
 use base::numbers::probability;
-use base::text::section;
-use figure::layers::grouped;
+use base::text::{section, width};
+use figure::layers::Count;
 use stats::Estimate;
 use stats::corrections::holm;
 use stats::mcnemar::chi2_tail;
@@ -15,8 +15,8 @@ pub struct Number {
     /// Name of the number, the same in every run that has it.
     pub name: String,
     pub value: Estimate,
-    /// Examples behind it.
-    pub n: usize,
+    /// Examples behind it; those of both parts, where it is made of two samples.
+    pub n: Count,
     /// Level of its interval.
     pub level: f64,
     /// Factor and unit for display: 100 and ` points` for shares.
@@ -84,12 +84,38 @@ fn with_both(name: &str, of_a: &[String], of_b: &[String]) -> String {
 }
 
 /// The numbers as aligned lines under the places of the two runs, how many differ by more than chance, and how the comparison was made.
-pub fn table((a, b): (usize, usize), numbers: &[Common]) -> Vec<String> {
+/// Where a line would be longer than `room` cells, the p-values before adjustment are left out, then the counts.
+pub fn table(places: (usize, usize), numbers: &[Common], room: usize) -> Vec<String> {
     if numbers.is_empty() {
         return vec!["The runs have no number in common.".into()];
     }
+    let mut out = vec![verdict(numbers)];
+    let adjusted = adjusted(numbers);
+    let parts = |leave_out: &[&str]| {
+        let mut part = Vec::new();
+        rows(&mut part, places, numbers, &adjusted, leave_out);
+        part
+    };
+    let fits = |part: &Vec<String>| part.iter().all(|line| width(line) <= room);
+    let narrow = parts(&["p", "n"]);
+    out.extend([parts(&[]), parts(&["p"])].into_iter().find(fits).unwrap_or(narrow));
+    if adjusted.iter().flatten().any(|p| *p <= ALPHA) {
+        out.push("* differs by more than chance after Holm's adjustment for all numbers of this table.".into());
+    }
+    out.push("The runs do not say which examples they share, so they are compared as independent samples (Newcombe 1998); where the examples are the same, the intervals are usually too wide.".into());
+    out
+}
+
+/// The aligned rows, without the columns named.
+fn rows(
+    out: &mut Vec<String>,
+    (a, b): (usize, usize),
+    numbers: &[Common],
+    adjusted: &[Option<f64>],
+    leave_out: &[&str],
+) {
     let shared = shared_end(numbers);
-    let row = |c: &Common| {
+    let row = |(c, adjusted): (&Common, &Option<f64>)| {
         let (factor, unit) = c.a.unit;
         let decimals = if factor > 1.0 { 1 } else { 3 };
         let show = |x: f64| {
@@ -97,7 +123,8 @@ pub fn table((a, b): (usize, usize), numbers: &[Common]) -> Vec<String> {
         };
         let signed = |x: f64| format!("{}{}", if x < 0.0 { "-" } else { "+" }, show(x.abs()));
         let d = c.difference;
-        let n = if c.a.n == c.b.n { grouped(c.a.n) } else { format!("{}, {}", grouped(c.a.n), grouped(c.b.n)) };
+        let n = if c.a.n == c.b.n { c.a.n.to_string() } else { format!("{}, {}", c.a.n, c.b.n) };
+        let mark = |p: f64| format!("{}{}", probability(p), if p <= ALPHA { " *" } else { "" });
         vec![
             c.a.name.strip_suffix(shared).unwrap_or(&c.a.name).to_owned(),
             n,
@@ -105,22 +132,23 @@ pub fn table((a, b): (usize, usize), numbers: &[Common]) -> Vec<String> {
             show(c.b.value.mean),
             format!("{} [{}, {}]{unit}", signed(d.mean), signed(d.lo), signed(d.hi)),
             c.p.map_or("–".into(), probability),
+            adjusted.map_or("–".into(), mark),
         ]
     };
-    let heading = format!("Numbers of both{shared}");
     let (first, second) = (format!("run {a}"), format!("run {b}"));
-    let mut out = vec![verdict(numbers), String::new()];
-    section(
-        &mut out,
-        &heading,
-        &["number", "n", &first, &second, "difference", "p"],
-        numbers.iter().map(row).collect(),
-    );
-    out.push(
-        "Unpaired, because the runs do not say which examples they share; intervals by square-and-add (Newcombe 1998)."
-            .into(),
-    );
-    out
+    let columns = ["number", "n", &first, &second, "difference", "p", "p, Holm"];
+    let kept: Vec<usize> = (0..columns.len()).filter(|i| !leave_out.contains(&columns[*i])).collect();
+    let only = |row: Vec<String>| kept.iter().map(|i| row[*i].clone()).collect();
+    let columns: Vec<&str> = kept.iter().map(|i| columns[*i]).collect();
+    let rows = numbers.iter().zip(adjusted).map(row).map(only).collect();
+    section(out, &format!("Numbers of both{shared}"), &columns, rows);
+}
+
+/// Holm's adjusted p-value of each number; none where it has no p-value.
+fn adjusted(numbers: &[Common]) -> Vec<Option<f64>> {
+    let p: Vec<f64> = numbers.iter().filter_map(|c| c.p).collect();
+    let mut adjusted = holm(&p).into_iter();
+    numbers.iter().map(|c| c.p.and_then(|_| adjusted.next())).collect()
 }
 
 /// The end that all names share, from its model or from a comma on; it stands in the heading instead.
@@ -137,8 +165,8 @@ fn verdict(numbers: &[Common]) -> String {
         return "Both runs have the same numbers; the intervals would be those of two runs that share no example."
             .into();
     }
-    let p: Vec<f64> = numbers.iter().filter_map(|c| c.p).collect();
-    let apart = holm(&p).into_iter().filter(|p| *p <= ALPHA).count();
+    let p: Vec<f64> = adjusted(numbers).into_iter().flatten().collect();
+    let apart = p.iter().filter(|p| **p <= ALPHA).count();
     let (all, adjusted) = (p.len(), "p-values adjusted by Holm");
     match apart {
         0 => format!("None of {all} numbers differs by more than chance ({adjusted})."),
@@ -154,7 +182,7 @@ mod tests {
 
     fn number(name: &str, mean: f64, half: f64) -> Number {
         let value = Estimate { mean, lo: mean - half, hi: mean + half };
-        Number { name: name.into(), value, n: 100, level: 0.95, unit: (1.0, "") }
+        Number { name: name.into(), value, n: 100.into(), level: 0.95, unit: (1.0, "") }
     }
 
     #[test]
@@ -166,7 +194,7 @@ mod tests {
         assert!((d.mean - 0.1).abs() < 1e-12 && ((d.hi - d.lo) / 2.0 - 0.05).abs() < 1e-12, "{d:?}");
         // 0.1 is four standard errors of 0.05 / 1.96.
         assert!((both[0].p.unwrap() - 8.9e-5).abs() < 1e-5, "{:?}", both[0].p);
-        assert!(table((1, 2), &both).iter().any(|line| line.contains("+.100 [+.050, +.150]")));
+        assert!(table((1, 2), &both, usize::MAX).iter().any(|line| line.contains("+.100 [+.050, +.150]")));
     }
 
     /// The bug: runs of two models had no number in common.
@@ -187,22 +215,62 @@ mod tests {
     #[test]
     fn what_all_names_end_in_stands_in_the_heading() {
         let all = ["R of a on m, linear oracle", "C of b on m, linear oracle"].map(|name| number(name, 0.5, 0.1));
-        let told = table((1, 2), &common((&all, &[]), (&all, &[])));
+        let told = table((1, 2), &common((&all, &[]), (&all, &[])), usize::MAX);
         assert!(told.iter().any(|line| line == "Numbers of both on m, linear oracle"), "{told:?}");
         assert!(told.iter().any(|line| line.trim_start().starts_with("R of a  ")), "{told:?}");
+    }
+
+    /// The verdict counted adjusted p-values, but the rows had only those before adjustment.
+    #[test]
+    fn numbers_that_differ_after_holm_are_marked() {
+        let (a, b) =
+            (["x", "y"].map(|name| number(name, 0.5, 0.03)), [number("x", 0.6, 0.04), number("y", 0.56, 0.04)]);
+        let both = common((&a, &[]), (&b, &[]));
+        let told = table((1, 2), &both, usize::MAX);
+        assert!(told[0].starts_with("2 of 2 numbers differ"), "{told:?}");
+        let end = |name: &str| {
+            let row = told.iter().find(|line| line.trim_start().starts_with(name)).unwrap();
+            row.split("  ").filter(|cell| !cell.is_empty()).skip(5).map(str::trim).collect::<Vec<_>>().join(" ")
+        };
+        // Two sides: the smaller p is doubled, the larger one stays.
+        assert_eq!([end("x"), end("y")], ["<.001 <.001 *", ".019 .019 *"]);
+    }
+
+    #[test]
+    fn a_narrow_table_leaves_out_unadjusted_p_values_then_counts() {
+        let a = [number("a number with a rather long name", 0.5, 0.03)];
+        let both = common((&a, &[]), (&[number(&a[0].name, 0.6, 0.04)], &[]));
+        let mut room = usize::MAX;
+        let heads = [(); 3].map(|()| {
+            let told = table((1, 2), &both, room);
+            let at = told.iter().position(|line| line.contains("difference")).unwrap();
+            let longest = told[at..at + 2].iter().map(|line| width(line)).max().unwrap();
+            assert!(longest <= room, "{told:?}");
+            room = longest - 1;
+            told[at].split_whitespace().collect::<Vec<_>>().join(" ")
+        });
+        let after = "run 1 run 2 difference p, Holm";
+        assert_eq!(
+            heads,
+            [
+                format!("number n {}", after.replace(" p,", " p p,")),
+                format!("number n {after}"),
+                format!("number {after}")
+            ]
+        );
     }
 
     #[test]
     fn equal_runs_are_called_equal() {
         let a = [number("x", 0.5, 0.03)];
-        let told = table((1, 2), &common((&a, &[]), (&a, &[])));
+        let told = table((1, 2), &common((&a, &[]), (&a, &[])), usize::MAX);
         assert!(told[0].starts_with("Both runs have the same numbers"), "{told:?}");
     }
 
     /// Newcombe (1998), Table II, row (a), method 10: 56 of 70 against 48 of 80.
     #[test]
     fn shares_have_the_published_interval() {
-        let share = |k, n| Number { value: wilson(k, n, 0.95), n: n as usize, ..number("x", 0.0, 0.0) };
+        let share = |k, n| Number { value: wilson(k, n, 0.95), n: (n as usize).into(), ..number("x", 0.0, 0.0) };
         let d = common((&[share(48, 80)], &[]), (&[share(56, 70)], &[]))[0].difference;
         assert!((d.mean - 0.2).abs() < 1e-12, "{d:?}");
         assert!((d.lo - 0.0524).abs() < 5e-5 && (d.hi - 0.3339).abs() < 5e-5, "{d:?}");

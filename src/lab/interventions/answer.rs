@@ -13,7 +13,7 @@ use super::score::Distance;
 use super::spec::Spec;
 use super::verdict::{RivalFinding, VersusFinding};
 use base::numbers::{percent, plus_minus, probability, score, short};
-use figure::layers::grouped;
+use figure::layers::{Count, grouped};
 use lab::answer::{few, listed};
 use lab::compared::Number;
 use lab::family::ALPHA;
@@ -279,10 +279,13 @@ pub(crate) fn numbers(results: &Results) -> Vec<Number> {
     let of = |o: &Tagged<OptimumFinding>| {
         let v = &o.value;
         let head = format!("{} on {}, {}", v.method_key().title(), o.model, oracle_name(v.oracle));
-        [("R", v.reliability), ("C", v.completeness), ("S", v.selectivity)].map(|(name, value)| Number {
+        let (c, s) = results.counts(o);
+        let both = if c == s { Count::from(c) } else { (c, s).into() };
+        let parts = [("R", v.reliability, both), ("C", v.completeness, c.into()), ("S", v.selectivity, s.into())];
+        parts.map(|(name, value, n)| Number {
             name: format!("{name} of {head}"),
             value: value.estimate(),
-            n: o.n,
+            n,
             level: o.level.unwrap_or(0.95),
             unit: (1.0, ""),
         })
@@ -294,6 +297,17 @@ pub(crate) fn numbers(results: &Results) -> Vec<Number> {
 mod tests {
     use super::*;
     use crate::sample;
+
+    /// The bug: the examples of S were given as those of C.
+    #[test]
+    fn numbers_to_compare_count_the_examples_of_each_score() {
+        let mut results = sample::results();
+        results.curves.iter_mut().flat_map(|c| &mut c.points).for_each(|p| p.value.n_s = 408);
+        let numbers = numbers(&results);
+        let n = |name: &str| numbers.iter().find(|n| n.name.starts_with(name)).unwrap().n.to_string();
+        let c = n("C of");
+        assert_eq!([n("R of"), n("S of")], [format!("{c} / 408"), "408".into()]);
+    }
 
     #[test]
     fn the_question_names_property_model_and_layer() {

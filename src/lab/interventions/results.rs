@@ -138,6 +138,13 @@ impl Results {
         self.optima.iter().find(|o| o.model == model && o.value.method_key() == *method && o.value.oracle == oracle)
     }
 
+    /// Examples behind completeness and selectivity of an optimum: those of the point of its curve.
+    pub fn counts(&self, o: &Tagged<OptimumFinding>) -> (usize, usize) {
+        let curve = self.curve(&o.model, &o.value.method_key(), o.value.oracle);
+        let point = curve.and_then(|c| c.points.iter().find(|p| p.value.value == o.value.value));
+        point.map_or((o.n, o.n), |p| (p.value.n_c, p.value.n_s))
+    }
+
     /// The largest p-value of a sweep from this strength up: strengths are tested in turn from the largest down. None for a strength above all
     /// of them, and before the sweep is complete.
     pub fn p_from(&self, at: &Tagged<BehaviourFinding>) -> Option<f64> {

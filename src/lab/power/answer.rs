@@ -239,7 +239,7 @@ pub(crate) fn numbers(results: &Results) -> Vec<Number> {
     let share = |name: String, value: Estimate, n: usize, level: Option<f64>| Number {
         name,
         value,
-        n,
+        n: n.into(),
         level: level.unwrap_or(0.95),
         unit: (100.0, " points"),
     };

@@ -151,7 +151,7 @@ pub(crate) fn numbers(results: &Results) -> Vec<Number> {
             Some(Number {
                 name: format!("{name} of {}", s.model),
                 value: value?,
-                n: s.n,
+                n: s.n.into(),
                 level: s.level.unwrap_or(0.95),
                 unit: (100.0, " points"),
             })

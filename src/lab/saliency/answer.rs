@@ -146,7 +146,7 @@ fn sensitive(results: &Results, all: &[Row<'_>]) -> Option<String> {
     ))
 }
 
-/// The method whose agreement with people depends most on whether the answer is right; none where no adjusted test shows that.
+/// The method whose agreement with people depends most on whether the answer is right. None where no test shows a difference after adjustment.
 fn differs(results: &Results) -> Option<String> {
     let all = super::summary::right_minus_wrong(results);
     let found = all.iter().filter(|(.., p)| *p <= ALPHA);
@@ -174,7 +174,7 @@ pub(crate) fn numbers(results: &Results) -> Vec<Number> {
     let number = |name: String, value: Estimate, n: usize, level: Option<f64>| Number {
         name,
         value,
-        n,
+        n: n.into(),
         level: level.unwrap_or(0.95),
         unit: (1.0, ""),
     };

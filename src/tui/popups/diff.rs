@@ -71,25 +71,14 @@ impl Picker for Compare {
 /// Two runs beside each other.
 pub(crate) struct Diff;
 
-/// The text of two runs beside each other.
-fn text(state: &State) -> Vec<String> {
+/// The text of two runs beside each other, in lines of at most `room` cells where they can be made so.
+fn text(state: &State, room: usize) -> Vec<String> {
     let all = runs::all(state);
     let find = |generation| all.iter().position(|run| run.job.generation == generation);
     let (Some(a), Some(b)) = (find(state.view.compared.0), find(state.view.compared.1)) else {
         return Vec::new();
     };
-    let (first, second) = (all[a], all[b]);
-    let lab = labs::by_id(first.job.spec.lab());
-    let mut out = vec!["Settings that differ:".to_owned()];
-    let changes = labs::changes(&first.job.spec, &second.job.spec);
-    match changes.as_slice() {
-        [] => out.push("  none".into()),
-        changes => out.extend(changes.iter().map(|change| format!("  {change}"))),
-    }
-    out.push(String::new());
-    let numbers = lab.common((&first.results, &first.job.spec), (&second.results, &second.job.spec));
-    out.extend(labs::compared::table((a + 1, b + 1), &numbers));
-    out
+    engine::beside::lines((a + 1, all[a]), (b + 1, all[b]), room)
 }
 
 /// Rows of the figure of both runs.
@@ -158,12 +147,12 @@ impl Page for Diff {
         let broken = |line: String| if line.is_empty() { vec![line] } else { wrapped(&line, room) };
         // Columns are separated by several blanks, which wrapping would remove.
         let fits = |line: &String| width(line) <= room;
-        let all = text(state).into_iter().flat_map(|l| if fits(&l) { vec![l] } else { broken(l) });
+        let all = text(state, room).into_iter().flat_map(|l| if fits(&l) { vec![l] } else { broken(l) });
         let text = all.map(|line| Line::styled(printable(&line).into_owned(), style));
         text.chain(drawn(state, room)).collect()
     }
 
     fn copy(&self, state: &State) -> Option<String> {
-        Some(text(state).join("\n"))
+        Some(text(state, usize::MAX).join("\n"))
     }
 }

@@ -8,7 +8,7 @@ use crate::method::Goal;
 use crate::oracle::OracleKind;
 use crate::results::{Curve, Results};
 use base::numbers::short;
-use figure::layers::{Count, Datum, Guide, Line, Points, Spot};
+use figure::layers::{Datum, Guide, Line, Points, Spot};
 use figure::role::BLACK;
 use figure::{Axis, Dash, Emphasis, Figure, Layer, Marker, Role};
 use lab::{EngineInfo, Tagged};
@@ -80,7 +80,7 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
     let rated = Rated::of(results, model, oracle);
     let mut layers: Vec<Layer> = LEVELS.iter().map(|&r| equal_reliability(r)).collect();
     let mut standings = rated.front.standings.iter();
-    for (number, curve) in drawn.iter().enumerate() {
+    for curve in &drawn {
         let mut point = |p: &Tagged<ReliabilityFinding>| {
             let emphasis = match standings.next() {
                 Some(Standing::Front) => Emphasis::Strong,
@@ -91,14 +91,14 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
         };
         layers.push(Layer::Line(Line {
             label: curve.key.method.title(),
-            role: look(&curve.key.method.name).dash([Dash::Solid, Dash::Dashed][number % 2]),
+            role: dashed(look(&curve.key.method.name)),
             points: curve.points.iter().map(&mut point).collect(),
         }));
     }
     layers.extend(front(&rated));
     let trainings = rated.points.iter().map(|p| p.value.beside.replicates).max().unwrap_or(0);
     layers.extend(first.points[0].level.map(|level| covered(level, trainings)));
-    layers.extend(best(results, &drawn, model, oracle));
+    layers.extend(best(results, model, oracle));
     let short = in_print(model);
     let axis = |label: &str| Axis::linear(label).from_to(0.0, 1.0);
     let mut provenance = provenance(results, engine, model, drawn.iter().flat_map(|c| &c.points));
@@ -120,6 +120,11 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
         layers,
         provenance,
     })
+}
+
+/// A look with the dash of its hue.
+fn dashed(look: Role) -> Role {
+    look.dash(Dash::nth(look.hue))
 }
 
 /// A setting in the plane.
@@ -161,14 +166,11 @@ fn front(rated: &Rated<'_>) -> Vec<Layer> {
 }
 
 /// The strengths of the highest reliability.
-fn best(results: &Results, drawn: &[&Curve], model: &str, oracle: OracleKind) -> Option<Layer> {
+fn best(results: &Results, model: &str, oracle: OracleKind) -> Option<Layer> {
     let optima = results.optima.iter().filter(|o| o.model == model && o.value.oracle == oracle);
     let best = optima.map(|o| {
         let s = o.value.selectivity;
-        // An optimum has the counts of the point of its curve.
-        let curve = drawn.iter().find(|c| c.key.method == o.value.method_key());
-        let point = curve.and_then(|c| c.points.iter().find(|p| p.value.value == o.value.value));
-        let n = point.map_or(Count::from(o.n), |p| (p.value.n_c, p.value.n_s).into());
+        let n = results.counts(o).into();
         let c = o.value.completeness;
         let label = o.value.method_key().title();
         Spot { x: c.mean, y: s.mean, x_band: Some((c.lo, c.hi)), y_band: Some((s.lo, s.hi)), n, label }
