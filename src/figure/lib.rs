@@ -250,7 +250,9 @@ pub fn caption(figure: &Figure) -> String {
     let terms = terms.map_or(String::new(), |(_, text)| format!("Terms: {}", printable_label(text)));
     let source = Some(joined(true)).filter(|text| !text.is_empty()).map(|text| format!("Source: {text}"));
     let title = printable_label(&figure.title).trim_end_matches('.').to_owned();
-    let sentences = [title, joined(false), terms, source.unwrap_or_default()];
+    let moved =
+        if paper::moves_points(figure) { "Points at the same horizontal place are drawn side by side" } else { "" };
+    let sentences = [title, joined(false), moved.to_owned(), terms, source.unwrap_or_default()];
     let sentences = sentences.into_iter().filter(|text| !text.is_empty()).map(|text| text + ".");
     sentences.collect::<Vec<_>>().join(" ") + "\n"
 }

@@ -48,8 +48,7 @@ impl Role {
 
     /// The k-th of several series that have no look of their own: hues in order, markers and dashes that differ as well.
     pub fn nth(k: usize) -> Self {
-        let dash = [Dash::Solid, Dash::Dashed, Dash::Dotted][k % 3];
-        Self { hue: k, dash: Some(dash), marker: Some(MARKERS[k % MARKERS.len()]), ..Self::default() }
+        Self { hue: k, dash: Some(Dash::nth(k)), marker: Some(MARKERS[k % MARKERS.len()]), ..Self::default() }
     }
 
     /// The role with this dash.
@@ -99,6 +98,13 @@ pub enum Dash {
     Dashed,
     /// Dots.
     Dotted,
+}
+
+impl Dash {
+    /// The k-th dash: what has the same hue everywhere has the same dash everywhere.
+    pub fn nth(k: usize) -> Self {
+        [Self::Solid, Self::Dashed, Self::Dotted][k % 3]
+    }
 }
 
 /// Marker of a point.

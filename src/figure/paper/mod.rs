@@ -118,6 +118,13 @@ fn attempt<'a>(
     Ok(Some(canvas.finish((bottom + foot_height + look.margin).ceil())))
 }
 
+/// True if points of several lines at the same place on the horizontal axis are drawn side by side.
+pub(crate) fn moves_points(figure: &Figure) -> bool {
+    let panels = Panels::new(figure);
+    let each = if panels.parts.is_empty() { vec![panels.whole] } else { panels.parts };
+    each.iter().any(|part| Spread::new(part).room() > 0.0)
+}
+
 /// Height of a page with axes. If both axes have the same range, a unit is about equally long on both; tables of cells grow with their
 /// rows.
 fn height(figure: &Figure, look: Look) -> f64 {

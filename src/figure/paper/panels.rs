@@ -30,14 +30,19 @@ impl Panels {
     pub(super) fn new(figure: &Figure) -> Self {
         let names = &figure.y.panels;
         let mut whole = figure.clone();
-        let mut drawn = vec![0; names.len()];
+        let on = |k: usize| {
+            figure
+                .layers
+                .iter()
+                .filter(move |l| matches!(l, Layer::Line(l) if l.role.dash.is_some() && l.role.accent == Some(k)))
+        };
+        let several: Vec<bool> = (0..names.len()).map(|k| on(k).count() > 1).collect();
         for layer in &mut whole.layers {
             let Layer::Line(line) = layer else { continue };
             let Some((panel, name)) = line.role.accent.and_then(|k| Some((k, names.get(k)?))) else { continue };
             if line.role.dash.is_some() {
                 // The panel names the score, so that dashes are free for the methods.
-                line.role.dash = Some([Dash::Solid, Dash::Dashed, Dash::Dotted][drawn[panel] % 3]);
-                drawn[panel] += 1;
+                line.role.dash = Some(Dash::nth(if several[panel] { line.role.hue } else { 0 }));
             }
             if let Some(method) = line.label.strip_suffix(name.as_str()) {
                 line.label = method.trim_end().to_owned();

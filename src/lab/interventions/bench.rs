@@ -55,7 +55,7 @@ pub(crate) struct Chunk {
     pub twins: Option<Matrix>,
     /// The form that the grammar asks for, per example.
     pub correct: Vec<usize>,
-    /// What its scores are made of.
+    /// Distance between distributions in completeness and selectivity.
     pub distance: Distance,
     continuation: Continuation,
     /// The model's logits of the two forms before any intervention, and their ranks among all verb forms; none without a language

@@ -107,7 +107,7 @@ pub fn curves(
         if let Some(Layer::Line(range)) = ranges.first() {
             let n = range.points.iter().map(|p| p.n.first).max().unwrap_or(0);
             let text = format!(
-                "probe settings that validate as well as the plotted one, which is not among them; one training each, n {}",
+                "probe settings that validate as well as the plotted one, which is not among them; one training each, n {}; each judge has its own C before any edit, so that the range need not hold the line",
                 grouped(n)
             );
             provenance.entries.push(("range".into(), text));
@@ -287,7 +287,7 @@ fn judge(oracle: OracleKind) -> &'static str {
 fn parameter(name: &str) -> (String, String) {
     match name {
         "epsilon" => ("ε".into(), "ε (radius of the L∞ ball, absolute)".into()),
-        "alpha" => ("α".into(), "α (size of the counterfactual step)".into()),
+        "alpha" => ("α".into(), "α (size of the counterfactual step; 0: projection alone)".into()),
         "rank" => ("rank".into(), "rank (directions removed)".into()),
         other => (other.into(), other.into()),
     }
@@ -334,7 +334,11 @@ fn provenance_of<'a, T: 'a>(
     origin.add("n", format!("{} (C) / {} (S)", span(|f| f.n_c), span(|f| f.n_s)));
     if let Some((first, _)) = points.clone().next() {
         let all_final = points.clone().all(|(p, _)| p.is_final);
-        origin.results(first, all_final, &format!(", {}", rests_on(points.map(|(_, p)| p))));
+        origin.results(first, all_final, &format!(", {}", rests_on(points.clone().map(|(_, p)| p))));
+        let is_cut = |b: Banded| b.lo < b.hi && (b.lo == 0.0 || b.hi == 1.0);
+        if points.clone().any(|(_, p)| [p.completeness, p.selectivity, p.reliability].into_iter().any(is_cut)) {
+            origin.add("intervals", "cut at 0 and 1, between which all scores lie");
+        }
     }
     match results.data.iter().find(|d| d.model == model) {
         Some(d) => {

@@ -28,9 +28,18 @@ pub const ENTRIES: &[FigureEntry] = &[
         "figure-3",
         "C, S and R of INLP and RLACE by rank, judged by the MLP oracle (Canby et al., Figure 3).",
     ),
-    FigureEntry::headline("figure-4", "As figure-1, judged by the linear oracle (Canby et al., Figure 4)."),
-    FigureEntry::headline("figure-5", "As figure-2, judged by the linear oracle (Canby et al., Figure 5)."),
-    FigureEntry::headline("figure-6", "As figure-3, judged by the linear oracle (Canby et al., Figure 6)."),
+    FigureEntry::headline(
+        "figure-4",
+        "C, S and R of the gradient attacks by strength, judged by the linear oracle (Canby et al., Figure 4).",
+    ),
+    FigureEntry::headline(
+        "figure-5",
+        "C, S and R of AlterRep by step size, judged by the linear oracle (Canby et al., Figure 5).",
+    ),
+    FigureEntry::headline(
+        "figure-6",
+        "C, S and R of INLP and RLACE by rank, judged by the linear oracle (Canby et al., Figure 6).",
+    ),
     FigureEntry::headline("distance", "How far edited states lie from real ones, by strength of one method."),
     FigureEntry::headline("behaviour", "What the model itself does after one method's edit, by strength."),
     FigureEntry::headline("map", "Reliability of one method by the layer written at and the layer read at."),

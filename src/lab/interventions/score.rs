@@ -33,7 +33,7 @@ impl Distance {
         *self == Distance::Tv
     }
 
-    /// Its name in a sentence.
+    /// Its name, as sentences use it.
     pub fn title(self) -> &'static str {
         match self {
             Distance::Tv => "total variation",

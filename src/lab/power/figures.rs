@@ -256,7 +256,7 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
     };
     let mut layers: Vec<Layer> = names.iter().enumerate().map(line).collect();
     layers.extend(surface(results));
-    let (wide, narrow) = ("margin of the bound".to_owned(), "standard deviation over seeds".to_owned());
+    let (wide, narrow) = ("margin of the bound, within 0 and 1".to_owned(), "standard deviation over seeds".to_owned());
     layers.push(Layer::Intervals(Intervals { wide, narrow, ..Intervals::default() }));
     Some(
         Figure {

@@ -204,10 +204,11 @@ impl Pilot {
         Ok((estimate, near.and_then(|p| p.type_m), near.and_then(|p| p.type_s)))
     }
 
-    /// The curve of power against n: doubling at every other place, and the n at hand.
-    pub fn curve(&self, names: (&str, &str), aim: Aim) -> Vec<PowerFinding> {
-        let mut sizes: Vec<u64> =
-            CURVE.map(|k| 2f64.powf(0.5 * f64::from(k)).round() as u64).chain([self.n as u64]).collect();
+    /// The curve of power against n: doubling at every other place, the n at hand, and the n that is needed where it is not beyond them.
+    pub fn curve(&self, names: (&str, &str), aim: Aim, needed: Option<f64>) -> Vec<PowerFinding> {
+        let mut sizes: Vec<u64> = CURVE.map(|k| 2f64.powf(0.5 * f64::from(k)).round() as u64).collect();
+        let most = sizes.iter().max().map_or(0.0, |n| *n as f64);
+        sizes.extend(needed.filter(|n| *n <= most).map(|n| n as u64).into_iter().chain([self.n as u64]));
         sizes.sort_unstable();
         sizes.dedup();
         let student = matches!(self.by, By::Student { .. });
@@ -328,8 +329,11 @@ mod tests {
         assert!(n.lo < n.mean && n.mean < n.hi, "{n:?}");
         let (at, m, s) = p.power(640, AIM).unwrap();
         assert!(at.lo <= at.mean && at.mean <= at.hi && m.unwrap() >= 1.0 && s.unwrap() < 1e-6);
-        let curve = p.curve(("a", "b"), AIM);
+        let curve = p.curve(("a", "b"), AIM, n.mean);
         assert!(curve.windows(2).all(|w| w[0].at_n < w[1].at_n) && curve.iter().any(|c| c.at_n == 640));
+        // The needed n was between two points, where the line that joins them was below the wanted power.
+        let needed = curve.iter().find(|c| Some(c.at_n as f64) == n.mean).unwrap();
+        assert!(needed.power.mean >= 0.8, "{needed:?}");
         assert!(p.detectable(AIM).unwrap() < 0.16);
     }
 
@@ -438,7 +442,7 @@ mod tests {
         assert!(y.power(400, AIM).unwrap().0.mean < 0.5 * x.power(400, AIM).unwrap().0.mean);
         let ratio = y.detectable(AIM).unwrap() / x.detectable(AIM).unwrap();
         assert!((2.8..3.8).contains(&ratio), "{ratio}");
-        assert!(y.curve(("a", "b"), AIM).iter().all(|p| p.student));
+        assert!(y.curve(("a", "b"), AIM, None).iter().all(|p| p.student));
         // The required number of clusters shows it as often as wanted; fewer than two show nothing.
         let n = y.required(AIM).mean.unwrap() as u64;
         assert!((y.power(n, AIM).unwrap().0.mean - 0.8).abs() < 0.01);

@@ -69,7 +69,8 @@ pub fn told(
         return (comparison, Vec::new(), None);
     };
     let aim = spec.aim();
-    let curve = pilot.curve((&names.a, &names.b), aim);
+    let n_test = pilot.required(aim);
+    let curve = pilot.curve((&names.a, &names.b), aim, n_test.mean);
     let (n_train, n_total) = spec.recommended(comparison.difference.mean, parameters);
     let band = pilot.power(pilot.n as u64, aim).ok().map(|p| p.0);
     let required = RequiredFinding {
@@ -77,7 +78,7 @@ pub fn told(
         b: names.b.clone(),
         target: aim.target,
         alpha: aim.level,
-        n_test: pilot.required(aim),
+        n_test,
         mde: pilot.detectable(aim),
         power: band.map_or(0.0, |p| p.mean),
         band,

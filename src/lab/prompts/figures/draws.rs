@@ -12,9 +12,11 @@ use model::source::in_print;
 /// Rank consistency of every model and of the whole order under the three regimes (Table 4 of the paper).
 pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let names = results.models();
+    // Of two models, each is as consistent as their order.
+    let is_pair = names.len() == 2;
     let mut layers = Vec::new();
     for (k, regime) in Regime::ALL.into_iter().enumerate() {
-        let each = names.iter().map(|m| Some(*m)).chain([None]).enumerate();
+        let each = names.iter().map(|m| Some(*m)).filter(|_| !is_pair).chain([None]).enumerate();
         let bars: Vec<Bar> = each
             .filter_map(|(at, model)| {
                 let r = results.rank(regime, model)?;
@@ -27,7 +29,11 @@ pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
         }
     }
     layers.extend(covering(results.ranks.first(), "random draws; the others count all"));
-    let axis = Axis::of("model", models(results).into_iter().chain(["whole order".to_owned()]));
+    let (all, order) = (models(results), "whole order".to_owned());
+    let axis = match is_pair {
+        true => Axis::of("order of", [all.join(" and ")]),
+        false => Axis::of("model", all.into_iter().chain([order])),
+    };
     figure(
         (results, engine),
         ("consistency".into(), "Rank consistency: share of the most frequent place".into()),
@@ -103,8 +109,10 @@ pub fn curve(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
         let points: Vec<Datum> = results.curve.iter().map(point).collect();
         layers.push(Layer::Line(Line { label: "whole order".into(), role: Role::nth(0).strong(), points }));
         let mean = |c: &Tagged<RankCurveFinding>| Datum { y: c.value.mean_place, band: None, ..point(c) };
-        let points = results.curve.iter().map(mean).collect();
-        layers.push(Layer::Line(Line { label: "mean of the models".into(), role: Role::nth(1), points }));
+        if results.curve.iter().any(|c| c.value.mean_place != c.value.consistency.mean) {
+            let points = results.curve.iter().map(mean).collect();
+            layers.push(Layer::Line(Line { label: "mean of the models".into(), role: Role::nth(1), points }));
+        }
         layers.extend(covering(results.curve.first(), "random draws, of the whole order"));
     }
     let most = results.curve.iter().map(|c| c.value.prompts).max().unwrap_or(0);
