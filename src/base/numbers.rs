@@ -154,13 +154,22 @@ pub fn count(x: f64) -> String {
     }
 }
 
-/// A span of time that is only expected: `a moment`, `about 5 s`, `about 12 min`, `about 2 h 10 min`.
+/// A span of time that is only expected, no more precisely than it is known: `a moment`, `about 10 s`, `about 3 min`, `about 25 min`,
+/// `about 2 h 30 min`.
 pub fn about(t: f64) -> String {
+    let to = |step: f64| (t / step).round() * step;
     match t {
-        t if t < 1.0 => "a moment".into(),
-        t if t < 90.0 => format!("about {t:.0} s"),
-        t if t < 5400.0 => format!("about {:.0} min", t / 60.0),
-        t => format!("about {}", seconds(t)),
+        t if t < 2.0 => "a moment".into(),
+        t if t < 7.5 => "about 5 s".into(),
+        t if t < 55.0 => format!("about {:.0} s", to(10.0)),
+        t if t < 600.0 => format!("about {:.0} min", (to(60.0) / 60.0).max(1.0)),
+        t if t < 3450.0 => format!("about {:.0} min", to(300.0) / 60.0),
+        t if !t.is_finite() => "unknown".into(),
+        _ => {
+            let minutes = (to(1800.0) / 60.0).max(60.0);
+            let (hours, rest) = ((minutes / 60.0).floor(), minutes % 60.0);
+            if rest == 0.0 { format!("about {hours:.0} h") } else { format!("about {hours:.0} h {rest:.0} min") }
+        }
     }
 }
 
@@ -265,5 +274,29 @@ mod tests {
         fn every_number_is_short(x in any::<f64>()) {
             prop_assert!(short(x).chars().count() <= 10);
         }
+    }
+
+    /// A time left was said to the second, and changed with every report.
+    #[test]
+    fn an_expected_time_is_no_more_precise_than_it_is_known() {
+        let said =
+            [0.0, 3.0, 12.0, 38.0, 54.9, 62.0, 100.0, 570.0, 599.0, 1_330.0, 3_449.0, 3_451.0, 8_000.0, f64::NAN];
+        let want = [
+            "a moment",
+            "about 5 s",
+            "about 10 s",
+            "about 40 s",
+            "about 50 s",
+            "about 1 min",
+            "about 2 min",
+            "about 10 min",
+            "about 10 min",
+            "about 20 min",
+            "about 55 min",
+            "about 1 h",
+            "about 2 h",
+            "unknown",
+        ];
+        assert_eq!(said.map(about), want);
     }
 }

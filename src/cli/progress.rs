@@ -115,7 +115,7 @@ mod tests {
             elapsed: 3.0,
             left: Some(3.2),
         };
-        assert_eq!(describe(&progress), "oracle subject_number  5/8  41k ex/s  about 3 s left");
+        assert_eq!(describe(&progress), "oracle subject_number  5/8  41k ex/s  about 5 s left");
         let unknown = Progress { rate: 0.0, left: Some(f64::NAN), stage: "\u{1b}[2J".into(), ..progress };
         assert_eq!(describe(&unknown), "␛[2J  5/8");
     }

@@ -14,7 +14,7 @@ use base::text::{fit, printable, width, wrapped};
 use engine::message::Outcome;
 
 /// Most lines of the answer on a large screen.
-const LINES: usize = 6;
+const LINES: usize = 7;
 
 /// Styled lines of the answer at a width; never empty. A small screen has the first sentences and the doubt in at most four
 /// rows, a low one in two.
@@ -102,6 +102,9 @@ pub(crate) fn clipped(text: &str, room: usize, rows: usize) -> Vec<String> {
 /// Text shown until there is an answer.
 fn nothing(state: &State) -> (Role, String) {
     let key = |name| state.keymap.short_label(name);
+    if state.replay.as_ref().is_some_and(|replay| replay.opening) {
+        return (Role::Dim, "The session is being read up to its end.".into());
+    }
     let run = state.screen().setup().and_then(|setup| state.board.run_of(setup.lab()));
     let Some(run) = run else {
         return match state.replay.is_some() {

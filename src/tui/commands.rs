@@ -161,7 +161,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
         ["shift-tab"], None, paned => |s| look::focus(s, false);
     "open", "open", "Opens what is under the cursor: a row its figure or detail, a session its replay, a setting its choices.",
         ["enter"], Some(("open", 3)), always => look::open;
-    "back", "back", "Closes the form of settings, or leaves the zoom.", ["esc"], None, always => look::back;
+    "back", "back", "Closes the form of settings, shows what a filter hides, or leaves the zoom.", ["esc"], None, always => look::back;
     "run", "run", "Runs the settings; asks first while another run is in progress.",
         ["r"], Some(("run", 2)), can_run => job::run;
     "pause", "pause", "Pauses or resumes the run.", ["p"], Some(("pause", 6)), State::busy => job::pause;
@@ -250,6 +250,10 @@ static POPUP: &[Entry] = rows! { Context::Popup;
     "popup-up", "up", "Moves up in the popup.", ["k", "up"], Some(("move", 1)), always => |s| popup::travel(s, -1);
     "popup-down", "down", "Moves down in the popup.",
         ["j", "down"], Some(("move", 1)), always => |s| popup::travel(s, 1);
+    "popup-first", "first", "Moves to the first entry of the popup.",
+        ["g", "home"], None, always => |s| popup::travel(s, -setup::END);
+    "popup-last", "last", "Moves to the last entry of the popup.",
+        ["G", "end"], None, always => |s| popup::travel(s, setup::END);
     "popup-page-up", "page up", "Moves up a page in the popup.",
         ["pageup", "ctrl-u"], None, always => |s| popup::travel(s, -popup::PAGE);
     "popup-page-down", "page down", "Moves down a page in the popup.",

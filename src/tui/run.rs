@@ -424,6 +424,7 @@ impl App {
                     folder: top.folder.clone(),
                     replay: Some(ReplayState {
                         file: Some(path),
+                        opening: true,
                         ..ReplayState::new(name.clone(), session.duration(), 1.0)
                     }),
                     ..Start::new()

@@ -1,6 +1,7 @@
 //! Search over the table of commands, for help and palette: every word that is typed must begin a word, in names first.
 
 use super::commands::{COMMANDS, Context, Entry};
+use super::key::Key;
 use super::state::State;
 use labs::terms::Term;
 
@@ -17,14 +18,16 @@ fn begins_words(text: &str, query: &str) -> bool {
     query.split_whitespace().all(|wanted| words().any(|word| word.starts_with(wanted)))
 }
 
-/// Rank of a match: 0 if its name or title begins with what is typed, 1 if words of them do, 2 if words of its sentence do, 3 if it is
+/// Rank of a match: 0 if it is one of its keys or its name or title begins with what is typed, 1 if words of them do, 2 if words of its sentence do, 3 if it is
 /// inside a word of the name or title.
-fn rank(entry: &Entry, keys: &str, query: &str) -> Option<usize> {
+fn rank(entry: &Entry, keys: &[Key], query: &str) -> Option<usize> {
+    // Keys differ by case: `K` is not `k`.
+    let is_key = keys.iter().any(|key| key.to_string() == query.trim());
     let query = query.trim().to_lowercase();
     let (name, doc) = (format!("{} {}", entry.name, entry.title).to_lowercase(), entry.doc.to_lowercase());
     match () {
-        () if entry.name.starts_with(&query) || entry.title.starts_with(&query) => Some(0),
-        () if begins_words(&name, &query) || keys == query => Some(1),
+        () if is_key || entry.name.starts_with(&query) || entry.title.starts_with(&query) => Some(0),
+        () if begins_words(&name, &query) => Some(1),
         () if begins_words(&format!("{name} {doc}"), &query) => Some(2),
         () if query.split_whitespace().all(|word| name.contains(word)) => Some(3),
         () => None,
@@ -37,8 +40,7 @@ pub fn palette(state: &State, query: &str) -> Vec<&'static Entry> {
     let here = [Context::Global, Context::Everywhere, Context::Replay, Context::Screen(shown), Context::Menu(shown)];
     let offered = |e: &&&'static Entry| here.contains(&e.context) && e.name != "palette" && (e.enabled)(state);
     let recent = |e: &Entry| state.view.recent.iter().position(|name| *name == e.name).unwrap_or(usize::MAX);
-    let ranked =
-        COMMANDS.iter().filter(offered).filter_map(|e| Some((rank(e, &state.keymap.label(e.name), query)?, *e)));
+    let ranked = COMMANDS.iter().filter(offered).filter_map(|e| Some((rank(e, state.keymap.keys(e.name), query)?, *e)));
     let mut ranked: Vec<(usize, &'static Entry)> = ranked.collect();
     // A stable sort keeps the table's order among equals.
     ranked.sort_by_key(|(rank, entry)| (*rank, recent(entry)));
@@ -52,7 +54,7 @@ pub fn help(state: &State, query: &str) -> Vec<HelpLine> {
     for context in Context::all(state.view.screen) {
         let mine = COMMANDS.iter().filter(|e| e.context == context);
         let mut matching: Vec<(usize, &'static Entry)> =
-            mine.filter_map(|e| Some((rank(e, &state.keymap.label(e.name), query)?, *e))).collect();
+            mine.filter_map(|e| Some((rank(e, state.keymap.keys(e.name), query)?, *e))).collect();
         if !query.is_empty() {
             matching.sort_by_key(|(rank, _)| *rank);
         }
@@ -121,6 +123,16 @@ mod tests {
         assert_eq!(once.len(), all.len());
         state.view.recent = vec!["glossary", "theme"];
         assert_eq!(names(&state, "")[..2], ["glossary", "theme"]);
+    }
+
+    /// `K` explains terms, and nothing was found for it but commands that begin with k.
+    #[test]
+    fn a_key_is_found_as_it_is_typed() {
+        let state = State::new(Start::new());
+        let found = help(&state, "K");
+        assert!(found.iter().any(|line| matches!(line, HelpLine::Command(e) if e.name == "glossary")));
+        assert!(names(&state, "K").first().is_some_and(|name| *name == "glossary"), "{:?}", names(&state, "K"));
+        assert!(!names(&state, "k").contains(&"glossary") || names(&state, "k")[0] != "glossary");
     }
 
     #[test]

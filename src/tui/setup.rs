@@ -13,6 +13,7 @@ mod tests;
 use ratatui::layout::Rect;
 
 pub use draw::draw;
+pub(crate) use draw::explained;
 pub(crate) use form::{close as close_form, group, toggle as toggle_form};
 pub(crate) use history::{History, can_redo, can_undo, undo};
 pub use row::Row;
@@ -66,6 +67,9 @@ pub trait Setup: Sync {
 
     /// Sets everything up as a spec of this lab says.
     fn take(&self, state: &mut State, spec: &Spec);
+
+    /// Forgets what was looked at in one run, since another one is shown now.
+    fn leave_run(&self, _state: &mut State) {}
 
     /// The examples that it draws, for the screen that describes data.
     fn examples(&self, _state: &State) -> TaskSpec {
@@ -250,8 +254,22 @@ fn take(state: &mut State, row: &Row, value: Value) -> Result<Vec<Effect>, Setti
     }
     let before = setup.spec(state);
     let effects = setup.set(state, &row.key, value)?;
+    if row.key == "models" {
+        order_as_run(state, setup);
+    }
     remember(state, &row.key, before);
     Ok(effects)
+}
+
+/// Puts the models in the order in which they ran, where they are the same ones: a model that is unticked and ticked again changes nothing.
+fn order_as_run(state: &mut State, setup: &dyn Setup) {
+    let Some(before) = ran(state).map(|job| job.spec.models().to_vec()) else { return };
+    let mut spec = setup.spec(state);
+    let all_there = before.iter().all(|model| spec.models().contains(model));
+    if all_there && before.len() == spec.models().len() && before != spec.models() {
+        spec.common_mut().set_models(before);
+        setup.take(state, &spec);
+    }
 }
 
 /// Steps a row by its key.

@@ -54,7 +54,7 @@ pub(crate) fn about(frame: &mut Frame, area: Rect, state: &State) {
 fn under_cursor(state: &State) -> String {
     let pane = state.here().focus;
     if state.screen().setup().is_some() && pane == setup::PANE {
-        return setup::under_cursor(state).map_or(String::new(), |(row, _)| row.help);
+        return setup::under_cursor(state).map_or(String::new(), |(row, _)| setup::explained(&row));
     }
     state.screen().about(state, pane)
 }

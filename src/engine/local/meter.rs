@@ -15,6 +15,10 @@ const MOST: f64 = 0.995;
 /// Share of a plan that counts as done at the planned pace, beside what was measured.
 const PRIOR: f64 = 0.05;
 
+/// Seconds over which the time that is shown as left follows a change of the pace: one slow stretch, or one that was planned too long,
+/// is not a forecast.
+const SETTLE: f64 = 10.0;
+
 /// Measures a run that consists of planned stages.
 pub(crate) struct Meter {
     begun: Instant,
@@ -28,6 +32,8 @@ pub(crate) struct Meter {
     reported: Option<f64>,
     /// The largest share that was shown.
     shown: f64,
+    /// The time that was shown as left, and when.
+    left: Option<(f64, f64)>,
 }
 
 struct Stage {
@@ -44,13 +50,22 @@ impl Meter {
     /// A run without a plan.
     pub(crate) fn new() -> Self {
         let stage = Stage { name: String::new(), unit: "", seconds: 0.0, begun: 0.0, ended: None };
-        Self { begun: Instant::now(), before: 0.0, plan: 0.0, spent: 0.0, stage, reported: None, shown: 0.0 }
+        Self {
+            begun: Instant::now(),
+            before: 0.0,
+            plan: 0.0,
+            spent: 0.0,
+            stage,
+            reported: None,
+            shown: 0.0,
+            left: None,
+        }
     }
 
     /// Plans the rest of the run: all stages that follow take `seconds`.
     pub(crate) fn plan(&mut self, seconds: f64) {
         (self.before, self.plan, self.spent) = (self.elapsed(), seconds.max(0.0), 0.0);
-        (self.stage.seconds, self.stage.ended) = (0.0, None);
+        (self.stage.seconds, self.stage.ended, self.left) = (0.0, None, None);
     }
 
     /// Seconds since the run began.
@@ -86,6 +101,8 @@ impl Meter {
         if self.plan > 0.0 {
             self.shown = self.shown.max(slowed((self.before + finished) / (self.before + self.plan)));
         }
+        let expected = left(self.plan, finished, now - self.before).filter(|_| is_told(self.shown, now));
+        self.left = expected.map(|new| (steadied(self.left, new, now), now));
         let spent = now - self.stage.begun;
         Some(Progress {
             stage: self.stage.name.clone(),
@@ -95,7 +112,7 @@ impl Meter {
             rate: if spent > 0.0 { done as f64 / spent } else { 0.0 },
             overall: self.shown,
             elapsed: now,
-            left: left(self.plan, finished, now - self.before).filter(|_| is_told(self.shown, now)),
+            left: self.left.map(|(left, _)| left),
         })
     }
 }
@@ -112,6 +129,14 @@ fn left(plan: f64, finished: f64, took: f64) -> Option<f64> {
     let prior = PRIOR * plan;
     let ahead = plan - finished;
     (ahead > 0.0 && took >= 0.0).then(|| ahead * (took + prior) / (finished + prior))
+}
+
+/// The time left that is shown for a new estimate: the one shown before, less what has passed, moved toward the new one.
+fn steadied(before: Option<(f64, f64)>, new: f64, now: f64) -> f64 {
+    let Some((left, then)) = before else { return new };
+    let passed = (now - then).max(0.0);
+    let expected = (left - passed).max(0.0);
+    expected + (new - expected) * (1.0 - (-passed / SETTLE).exp())
 }
 
 /// True if the time left is reliable: until a fiftieth is done, the estimate would jump about. For a run of hours less
@@ -171,6 +196,22 @@ mod tests {
         assert_eq!(left(100.0, 0.0, 0.0), Some(100.0), "the plan itself");
         assert!(left(100.0, 50.0, 100.0).is_some_and(|t| (t - 95.4).abs() < 0.1), "twice as slow");
         assert_eq!((left(10.0, 10.0, 9.0), left(0.0, 0.0, 1.0)), (None, None));
+    }
+
+    /// It went from 38 s to 4 min and back within seconds.
+    #[test]
+    fn the_time_left_follows_a_jump_of_the_pace_slowly_and_a_lasting_one_at_last() {
+        let mut shown = steadied(None, 40.0, 20.0);
+        assert_eq!(shown, 40.0);
+        for (now, new) in [(20.1, 240.0), (20.5, 240.0), (21.0, 240.0)] {
+            shown = steadied(Some((shown, if now < 20.3 { 20.0 } else { now - 0.5 })), new, now);
+        }
+        assert!((39.0..62.0).contains(&shown), "one second of another pace: {shown}");
+        for k in 0..60 {
+            shown = steadied(Some((shown, f64::from(k))), 240.0, f64::from(k + 1));
+        }
+        assert!((200.0..240.0).contains(&shown), "{shown}");
+        assert!((steadied(Some((40.0, 20.0)), 39.0, 21.0) - 39.0).abs() < 1e-9, "at the pace itself it counts down");
     }
 
     /// The first minute of half an hour had no time left.

@@ -4,7 +4,7 @@ use base::text::last_part;
 
 /// Most sentences of an answer.
 const SENTENCES: usize = 4;
-/// Most doubts beside it.
+/// Most doubts in one sentence beside it.
 const DOUBTS: usize = 2;
 
 /// The answer to a lab's question.
@@ -12,25 +12,30 @@ const DOUBTS: usize = 2;
 pub struct Answer {
     /// Results, the most important first: one claim a sentence, with n and interval.
     pub says: Vec<String>,
-    /// Doubts, the gravest first.
+    /// All doubts, the gravest first.
     pub doubts: Vec<String>,
 }
 
 impl Answer {
-    /// Keeps the first sentences and doubts. Outside text is made printable.
-    pub fn new(says: Vec<String>, doubts: Vec<String>) -> Self {
-        let keep = |all: Vec<String>, most: usize| -> Vec<String> {
-            all.iter().take(most).map(|text| base::text::printable_message(text)).collect()
-        };
-        Self { says: keep(says, SENTENCES), doubts: keep(doubts, DOUBTS) }
+    /// Keeps the first sentences. Outside text is made printable.
+    pub fn new(mut says: Vec<String>, doubts: Vec<String>) -> Self {
+        says.truncate(SENTENCES);
+        let clean = |all: Vec<String>| all.iter().map(|text| base::text::printable_message(text)).collect();
+        Self { says: clean(says), doubts: clean(doubts) }
     }
 
-    /// The doubts as one sentence; none if there are none.
+    /// The gravest doubts as one sentence; none if there are none.
     pub fn doubt(&self) -> Option<String> {
-        (!self.doubts.is_empty()).then(|| format!("Doubt: {}.", self.doubts.join("; ")))
+        let first = &self.doubts[..self.doubts.len().min(DOUBTS)];
+        (!first.is_empty()).then(|| format!("Doubt: {}.", first.join("; ")))
     }
 
-    /// All sentences, the doubts last.
+    /// The doubts behind those of [`Self::doubt`], a sentence each.
+    pub fn further_doubts(&self) -> impl Iterator<Item = String> {
+        self.doubts.iter().skip(DOUBTS).map(|text| format!("Doubt: {text}."))
+    }
+
+    /// All sentences, the gravest doubts last.
     pub fn lines(&self) -> Vec<String> {
         self.says.iter().cloned().chain(self.doubt()).collect()
     }
@@ -58,10 +63,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_keeps_four_sentences_and_two_doubts() {
+    fn an_answer_keeps_four_sentences_and_says_two_doubts_first() {
         let many = |n: usize| (0..n).map(|i| format!("{i}\u{1b}")).collect::<Vec<_>>();
         let answer = Answer::new(many(6), many(3));
-        assert_eq!((answer.says.len(), answer.doubts.len(), answer.lines().len()), (4, 2, 5));
+        assert_eq!((answer.says.len(), answer.further_doubts().count(), answer.lines().len()), (4, 1, 5));
+        assert_eq!(answer.doubt().map(|text| text.matches(';').count()), Some(1), "two of three doubts");
         assert!(answer.lines().iter().all(|line| !line.contains('\u{1b}')));
         assert_eq!(Answer::default().doubt(), None);
     }

@@ -167,6 +167,12 @@ pub const TERMS: &[Term] = &[
         &[Power],
         "Tests two sides on the same items, by the items that only one of them gets right.",
     ),
+    term(
+        "mid-p",
+        "p",
+        &[Power],
+        "McNemar's p-value with half of the probability of the observed table: less strict than the exact one.",
+    ),
     term("equivalence", "", &[Power], "The sides differ by less than a margin that was fixed beforehand."),
     term(
         "type M, type S",

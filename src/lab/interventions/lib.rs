@@ -11,6 +11,7 @@ pub mod behaviour;
 pub mod bench;
 pub mod continuation;
 pub mod distance;
+mod doubts;
 pub mod experiment;
 pub mod figures;
 pub mod finding;

@@ -25,6 +25,14 @@ impl std::fmt::Display for OracleKind {
 }
 
 impl OracleKind {
+    /// The one that a verdict is checked with.
+    pub(crate) fn other(self) -> Self {
+        match self {
+            OracleKind::Mlp => OracleKind::Linear,
+            OracleKind::Linear => OracleKind::Mlp,
+        }
+    }
+
     /// The grid from which an oracle of this kind is chosen; `mlp` is the grid for perceptrons.
     pub fn grid(self, mlp: &Grid) -> Grid {
         match self {

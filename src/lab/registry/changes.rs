@@ -1,10 +1,16 @@
 //! Two specs beside each other: the fields in which they differ.
 
-use super::Spec;
+use super::{Spec, settings};
 use base::text::printable_label;
+use lab::setting::Known;
 
-/// The fields in which two specs differ, each with both values.
+/// The fields in which two specs differ, by the labels of their settings, each with both values.
 pub fn changes(a: &Spec, b: &Spec) -> Vec<String> {
+    let labels = settings(b.lab(), &Known::default());
+    let name = |key: &str| match labels.iter().find(|s| s.key == key) {
+        Some(setting) => setting.label.to_lowercase(),
+        None => key.replace(['.', '_'], " "),
+    };
     let fields = |spec: &Spec| -> Vec<(String, String)> {
         let text = spec.to_toml();
         let mut section = String::new();
@@ -23,10 +29,10 @@ pub fn changes(a: &Spec, b: &Spec) -> Vec<String> {
     let was = |entry: &(String, String)| !old.contains(entry);
     let now = new.iter().filter(|entry| was(entry)).map(|(key, value)| {
         let before = old.iter().find(|(k, _)| k == key).map_or("default", |(_, v)| v.as_str());
-        printable_label(&format!("{key} {before} → {value}"))
+        printable_label(&format!("{} {before} → {value}", name(key)))
     });
     let gone = old.iter().filter(|(key, _)| !new.iter().any(|(k, _)| k == key));
-    let gone = gone.map(|(key, value)| printable_label(&format!("{key} {value} → default")));
+    let gone = gone.map(|(key, value)| printable_label(&format!("{} {value} → default", name(key))));
     now.chain(gone).collect()
 }
 
@@ -49,5 +55,15 @@ mod tests {
         b.common_mut().set_models(vec!["gpt2-mini".into()]);
         let told = changes(&a, &b);
         assert!(told[0].starts_with("models ") && told[0].contains("gpt2-mini"), "{told:?}");
+    }
+
+    /// A list of runs said `site.layer last → 2`.
+    #[test]
+    fn changes_are_named_as_the_settings_are() {
+        let a = Spec::shipped(LABS[0].id());
+        let text = a.to_toml().replace("layer = \"last\"", "layer = 2").replace("resamples = 1000", "resamples = 500");
+        let told = changes(&a, &Spec::parse(&text, "changed").unwrap());
+        assert!(told.contains(&"layer last → 2".to_owned()), "{told:?}");
+        assert!(told.iter().all(|text| !text.contains('.') && !text.contains('_')), "{told:?}");
     }
 }

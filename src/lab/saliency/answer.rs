@@ -90,8 +90,11 @@ fn agrees(all: &[Row<'_>], begins: &impl Fn(Row<'_>) -> String, who: &impl Fn(Ro
         _ => "cannot be distinguished from chance in finding the words that people marked",
     };
     let n = grouped(best.value.originals);
+    // Tables count the changed partners too; intervals go by the originals, since partners are no new evidence.
+    let inputs =
+        if best.n > best.value.originals { format!("; {} with partners", grouped(best.n)) } else { String::new() };
     Some(format!(
-        "{} {verdict}: token-F1 {}, chance {} ({n} originals){}.",
+        "{} {verdict}: token-F1 {}, chance {} ({n} originals{inputs}){}.",
         begins(best),
         interval(*f1),
         score(chance.mean),

@@ -9,7 +9,7 @@ use super::folder::{Folder, State};
 use super::log;
 use super::status::{SILENT, Status};
 use crate::name::utc;
-use base::numbers::seconds;
+use base::numbers::about;
 
 /// A cell that is being computed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -113,7 +113,7 @@ impl View {
             }
         }
         if let Some(left) = self.left {
-            out += &format!("; about {} left", seconds(left));
+            out += &format!("; {} left", about(left));
         }
         out
     }

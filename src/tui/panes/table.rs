@@ -4,12 +4,12 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::pane_block;
+use super::{message, pane_block};
 use crate::action::Effect;
 use crate::layout::{inside, scrolled};
 use crate::reduce::look;
 use crate::screen::Pane;
-use crate::state::{Place, Prompt, State};
+use crate::state::{Place, Prompt, Purpose, State};
 use crate::theme::Role;
 use base::text::{fit, pad, width};
 
@@ -29,8 +29,8 @@ pub struct Table {
 pub struct Row {
     /// The text of each column, and the number that it sorts by.
     pub cells: Vec<(String, Option<f64>)>,
-    /// Stands behind all others, in grey.
-    pub last: bool,
+    /// The word for rows of its kind, if it stands behind all others, in grey, whatever they are sorted by.
+    pub last: Option<&'static str>,
 }
 
 /// Filter and sort order of a list.
@@ -45,6 +45,11 @@ pub struct Listed {
 impl Table {
     fn sorting(&self, listed: Option<&Listed>) -> (usize, bool) {
         listed.and_then(|l| l.sort).filter(|(column, _)| *column < self.columns.len()).unwrap_or(self.sort)
+    }
+
+    /// The word for the rows that stand behind all others, if there are such.
+    fn held_last(&self) -> Option<&'static str> {
+        self.rows.iter().find_map(|row| row.last)
     }
 
     /// The rows in the order in which they are listed; those whose first column begins with the filter come first.
@@ -68,7 +73,11 @@ impl Table {
                 (None, None) => x.cells[column].0.cmp(&y.cells[column].0),
             };
             let prefix = begins(*b).cmp(&begins(*a));
-            x.last.cmp(&y.last).then(if wanted.is_empty() { std::cmp::Ordering::Equal } else { prefix }).then(values)
+            x.last
+                .is_some()
+                .cmp(&y.last.is_some())
+                .then(if wanted.is_empty() { std::cmp::Ordering::Equal } else { prefix })
+                .then(values)
         });
         order
     }
@@ -99,9 +108,12 @@ impl Table {
         let (order, listed) = (self.order(place, pane), place.listed.get(&pane));
         let filter = listed.map_or("", |l| l.filter.as_str());
         let key = state.keymap.short_label("filter");
-        let title = match filter {
-            "" => format!("{name} ({})  {key} filter", order.len()),
-            text => format!("{name} ({} of {}, best match first)  {key} {text}", order.len(), self.rows.len()),
+        // Rows that stay behind the others look unsorted unless that is said.
+        let held = self.held_last().filter(|_| listed.is_some_and(|l| l.sort.is_some()));
+        let title = match (filter, held) {
+            ("", Some(word)) => format!("{name} ({}), {word} last", order.len()),
+            ("", None) => format!("{name} ({})  {key} filter", order.len()),
+            (text, _) => format!("{name} ({} of {}, best match first)  {key} {text}", order.len(), self.rows.len()),
         };
         let inner = inside(area);
         let room = usize::from(inner.width).saturating_sub(2);
@@ -137,6 +149,12 @@ impl Table {
         if let Some(row) = rows.next() {
             frame.render_widget(Line::styled(format!("  {}", cells(&heads)), theme.style(Role::Dim)), row);
         }
+        if order.is_empty() && !filter.is_empty() {
+            let back = state.keymap.short_label("back");
+            let text = format!("no row matches; {back} clears the filter");
+            let area = Rect { y: inner.y + 1, height: inner.height.saturating_sub(1), ..inner };
+            return message(frame, area, &text, theme.style(Role::Dim));
+        }
         let height = usize::from(inner.height).saturating_sub(1);
         let from = scrolled(cursor, order.len(), height);
         for (row, at) in rows.zip(from..order.len()) {
@@ -146,8 +164,8 @@ impl Table {
                 entry.cells.iter().take(widths.len()).map(|(text, _)| dashed(text, ascii)).collect();
             let role = match (here, entry.last) {
                 (true, _) => Role::Selection,
-                (false, true) => Role::Dim,
-                (false, false) => Role::Text,
+                (false, Some(_)) => Role::Dim,
+                (false, None) => Role::Text,
             };
             let mark = state.view.glyphs.cursor(here);
             frame.render_widget(Line::from(Span::styled(format!("{mark} {}", cells(&texts)), theme.style(role))), row);
@@ -224,6 +242,21 @@ pub(crate) fn filter(state: &mut State) -> Vec<Effect> {
     look::ask_from(state, &FILTER, &now)
 }
 
+/// Shows all rows of the focused list again; false if they are not filtered.
+pub(crate) fn clear_filter(state: &mut State) -> bool {
+    let is_filtered = |place: &Place, pane: Pane| place.listed.get(&pane).is_some_and(|l| !l.filter.is_empty());
+    let filtered = target(state).is_some_and(|(pane, _)| is_filtered(state.here(), pane));
+    if filtered {
+        follow(state, "");
+    }
+    filtered
+}
+
+/// True if a text field is that of the filter.
+pub(crate) fn is_filter(purpose: &Purpose) -> bool {
+    matches!(purpose, Purpose::Ask(prompt) if std::ptr::eq(*prompt, &FILTER))
+}
+
 /// Sorts by the next column.
 pub(crate) fn next_column(state: &mut State) -> Vec<Effect> {
     sort(state, |(column, _), columns| ((column + 1) % columns, (column + 1) % columns > 0))
@@ -240,6 +273,7 @@ fn sort(state: &mut State, change: impl FnOnce((usize, bool), usize) -> (usize, 
     let next = change(now, table.columns.len());
     state.here_mut().listed.entry(pane).or_default().sort = Some(next);
     let way = if next.1 { "largest first" } else { "smallest first" };
-    state.view.toast = Some(format!("sorted by {}, {way}", table.columns[next.0]));
+    let held = table.held_last().map_or(String::new(), |word| format!("; {word} last"));
+    state.view.toast = Some(format!("sorted by {}, {way}{held}", table.columns[next.0]));
     Vec::new()
 }

@@ -160,7 +160,6 @@ impl Picker for ExportFigure {
         match Choice::all().nth(entry) {
             Some(Choice::Folder) => {
                 let now = folder(state);
-                state.view.popup = None;
                 look::ask_from(state, &FOLDER, &now)
             }
             choice => {
@@ -174,6 +173,8 @@ impl Picker for ExportFigure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reduce::popup;
+    use crate::setup;
     use crate::state::Start;
 
     /// Marks the line of this name.
@@ -207,7 +208,10 @@ mod tests {
         let last = Choice::all().count() - 1;
         let shown = |state: &State| ExportFigure.lines(state, 0)[last].to_string();
         assert!(shown(&state).contains("folder   /work"), "{}", shown(&state));
-        ExportFigure.mark(&mut state, last);
+        popups::pick(&mut state, &ExportFigure, 0);
+        popup::travel(&mut state, setup::END);
+        popup::mark(&mut state);
+        assert_eq!(state.popup_name(), Some("export"), "the dialog stays in sight");
         assert_eq!(state.view.entry.as_ref().map(|e| e.buffer.as_str()), Some("/work"));
         assert!((FOLDER.take)(&mut state, "").is_err());
         (FOLDER.take)(&mut state, "./figs").unwrap();

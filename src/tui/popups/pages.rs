@@ -74,8 +74,8 @@ impl Page for Answer {
         let answer = state.screen().answer(state);
         let asked = state.screen().question().map(|text| (Role::Title, text.to_owned()));
         let says = answer.says.iter().map(|text| (Role::Text, text.clone()));
-        let doubt = answer.doubt().map(|text| (Role::Warning, text));
-        let all = asked.into_iter().chain(says).chain(doubt);
+        let doubts = answer.doubt().into_iter().chain(answer.further_doubts()).map(|text| (Role::Warning, text));
+        let all = asked.into_iter().chain(says).chain(doubts);
         all.flat_map(|(role, text)| {
             let lines = wrapped(&text, room).into_iter().map(move |line| Line::styled(line, theme.style(role)));
             lines.chain([Line::default()])
@@ -84,7 +84,9 @@ impl Page for Answer {
     }
 
     fn copy(&self, state: &State) -> Option<String> {
-        Some(state.screen().answer(state).lines().join("\n")).filter(|text| !text.is_empty())
+        let answer = state.screen().answer(state);
+        let lines: Vec<String> = answer.lines().into_iter().chain(answer.further_doubts()).collect();
+        Some(lines.join("\n")).filter(|text| !text.is_empty())
     }
 }
 

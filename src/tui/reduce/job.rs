@@ -6,9 +6,10 @@ use crate::reduce::replay;
 use crate::screen::Screen;
 use crate::screens::{SCREENS, labs};
 use crate::setup::Setup;
-use crate::state::{Opening, Popup, State};
+use crate::state::{Opening, Pending, Popup, State};
 use base::Problem;
 use base::text::printable;
+use engine::board::Job;
 use engine::message::{Command, Event, Outcome, Question};
 use labs::{self, LabId, Spec};
 use session::format::{Entry, Item};
@@ -73,12 +74,15 @@ pub fn run(state: &mut State) -> Vec<Effect> {
     let Some(spec) = ready(state) else { return Vec::new() };
     if !state.busy() {
         let hash = spec.hash();
-        let again = state.board.run_of(spec.lab()).is_some_and(|run| run.job.spec_hash == hash);
-        let effects = begin(state, spec);
-        if again {
-            state.view.toast = Some("these are the settings of the run before".into());
+        let done = |job: &Job| job.spec_hash == hash && job.outcome == Some(Outcome::Done);
+        let again = state.board.run_of(spec.lab()).is_some_and(|run| done(&run.job));
+        if again && state.view.pending != Some(Pending::Repeat) {
+            state.view.pending = Some(Pending::Repeat);
+            let key = state.keymap.short_label("run");
+            state.view.toast = Some(format!("nothing changed since this run; {key} again repeats it"));
+            return Vec::new();
         }
-        return effects;
+        return begin(state, spec);
     }
     // A run that is being cancelled has been decided about already.
     if state.cancelling.is_some() { wait(state) } else { popups::pick(state, &popups::SecondRun, 0) }
@@ -177,6 +181,7 @@ pub(super) fn resume(state: &mut State, resumed: Resumed) -> Vec<Effect> {
     };
     state.show(screen.id());
     setup.take(state, &spec);
+    setup.leave_run(state);
     state.view.toast = Some(said);
     effects
 }

@@ -1,6 +1,7 @@
 //! Commands of the view: focus, zoom, glyphs, themes, figures and numbers of the focused pane.
 
 use crate::action::Effect;
+use crate::panes::table;
 use crate::popups;
 use crate::screen::Pane;
 use crate::setup;
@@ -86,9 +87,9 @@ pub fn zoom(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Closes the form, or else leaves the zoom, or dismisses the strip of the first start.
+/// Closes the form, or else shows what a filter hides, leaves the zoom, or dismisses the strip of the first start.
 pub fn back(state: &mut State) -> Vec<Effect> {
-    if setup::close_form(state) {
+    if setup::close_form(state) || table::clear_filter(state) {
         return Vec::new();
     }
     if state.here().zoom {

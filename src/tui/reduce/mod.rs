@@ -12,13 +12,15 @@ pub mod typing;
 
 use std::path::PathBuf;
 
+use crossterm::event::KeyCode;
+
 use super::action::{Action, Effect, Exported, Saved};
-use super::commands::{COMMANDS, Entry, contexts, number_of};
+use super::commands::{COMMANDS, Context, Entry, contexts, number_of};
 use super::key::Key;
 use super::popups::{self, Held, Kept};
 use super::screens::{SCREENS, screen};
 use super::setup;
-use super::state::{Popup, Recording, State};
+use super::state::{Pending, Popup, Recording, State};
 use base::Problem;
 use base::text::printable;
 use engine::message::{Event, Notice, NoticeLevel};
@@ -109,7 +111,7 @@ fn tick(state: &mut State) {
     }
     view.toast_age.1 += 1;
     if view.toast_age.1 > TOAST {
-        view.toast = None;
+        (view.toast, view.pending) = (None, None);
     }
 }
 
@@ -195,7 +197,7 @@ fn shortened(paths: &[PathBuf]) -> String {
 
 /// Carries out a command, or says why it cannot be used now. A command of a menu closes it.
 pub(super) fn perform(state: &mut State, command: &Entry) -> Vec<Effect> {
-    if let Some(Popup::Menu { .. }) = state.view.popup {
+    if let (Some(Popup::Menu { .. }), Context::Menu(_)) = (&state.view.popup, command.context) {
         state.view.popup = None;
     }
     if (command.enabled)(state) {
@@ -211,11 +213,45 @@ pub(super) fn perform(state: &mut State, command: &Entry) -> Vec<Effect> {
         },
     };
     state.view.toast = Some(format!("{}: {why}", command.title));
+    if command.name == "filter" {
+        state.view.pending = Some(Pending::Filter);
+    }
     Vec::new()
+}
+
+/// Takes the letters that are typed into a filter that was refused, up to `enter`: they are not commands.
+fn is_swallowed(state: &mut State, key: Key) -> bool {
+    if state.view.pending != Some(Pending::Filter) || state.view.popup.is_some() {
+        return false;
+    }
+    if key.code == KeyCode::Enter {
+        state.view.pending = None;
+        return true;
+    }
+    if key.character().is_none() {
+        return false;
+    }
+    let back = state.keymap.short_label("back");
+    state.view.toast =
+        Some(format!("there is no list to filter here, so {key} is not taken as a command; {back} goes on"));
+    true
 }
 
 fn on_key(state: &mut State, key: Key) -> Vec<Effect> {
     state.view.toast = None;
+    if is_swallowed(state, key) {
+        return Vec::new();
+    }
+    let pending = state.view.pending;
+    let effects = act(state, key);
+    // What was pending before this key is settled by it.
+    if state.view.pending == pending {
+        state.view.pending = None;
+    }
+    effects
+}
+
+fn act(state: &mut State, key: Key) -> Vec<Effect> {
     let lab = state.view.lab;
     state.place_mut(lab).refused = None;
     if key.character().is_some_and(|c| setup::begins(state, c)) {

@@ -28,7 +28,7 @@ pub(super) fn on_step(state: &mut State, step: &Step) {
         Step::LetGo(_) => {}
         Step::Ended => {
             replay.at = replay.length;
-            replay.ended = true;
+            (replay.ended, replay.opening) = (true, false);
         }
     }
     if let Step::Entry(entry) = step

@@ -51,6 +51,7 @@ pub(crate) fn show(state: &mut State, place: usize) -> Vec<Effect> {
     if let (Some((generation, spec)), Some(setup)) = (run, state.screen().setup()) {
         state.board.pick(generation);
         setup.take(state, &spec);
+        setup.leave_run(state);
         let of = all(state).len();
         state.view.toast = Some(format!("run {} of {of}: {}", place + 1, words(state, place)));
     }

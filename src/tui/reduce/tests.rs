@@ -1,5 +1,7 @@
 //! The reducer: actions, keys, popups, typing, the mouse, replays and the end of the program.
 
+mod keys;
+
 use super::*;
 use crate::action::{Existing, Mouse, MouseKind, ReplayControl};
 use crate::commands::Context;

@@ -1,6 +1,7 @@
 //! Text fields: values, names and paths, the queries of help and palette.
 
 use crate::action::Effect;
+use crate::panes::table;
 use crate::search;
 use crate::setup;
 use crate::state::{Popup, Prompt, Purpose, State, TextEntry, moved};
@@ -98,8 +99,13 @@ fn follow(state: &mut State) -> Vec<Effect> {
 
 /// Leaves the field and discards what was typed.
 pub fn cancel(state: &mut State) -> Vec<Effect> {
-    if state.view.entry.take().is_none() {
-        state.view.popup = None;
+    match state.view.entry.take() {
+        None => state.view.popup = None,
+        // A list follows its filter while that is typed.
+        Some(entry) if table::is_filter(&entry.purpose) => {
+            table::clear_filter(state);
+        }
+        Some(_) => {}
     }
     Vec::new()
 }

@@ -15,9 +15,8 @@ use base::text::{fit, fit_end, last_part, pad, printable, width};
 use labs::setting::{Kind, Value};
 use model::offers::ALL_LABS;
 
-/// Columns of range and default in the form.
-const RANGE: usize = 24;
-const DEFAULT: usize = 18;
+/// Columns behind a value of the form from which there is room for a sentence.
+const SENTENCE: usize = 42;
 /// Fewest columns of a model's name beside what it serves.
 const NAME: usize = 16;
 
@@ -107,19 +106,29 @@ fn row_line(state: &State, row: &Row, at: RowLine, (area, begins): (Rect, bool),
     Line::from(spans)
 }
 
-/// Range, default and sentence of a row of the form, behind the `used` columns of its value.
+/// Sentence, range and default of a row of the form, behind the `used` columns of its value, as much as fits. The status line has all of it
+/// for the row under the cursor.
 fn facts(state: &State, row: &Row, used: usize, room: usize) -> Vec<Span<'static>> {
     let gap = " ".repeat((usize::from(FORM) + 1).saturating_sub(used));
-    let default = if row.default.is_empty() { String::new() } else { format!("default {}", row.default) };
     let room = room.saturating_sub(used + gap.len());
-    let text = pad(&fit(&range(row), RANGE - 1), RANGE);
-    // Where there is no room for the default, the range stands alone.
-    let text = match RANGE + DEFAULT <= room {
-        true => format!("{text}{}{}", pad(&fit(&default, DEFAULT + 1), DEFAULT + 2), row.help),
-        false => text,
+    let at_the_right = |facts: &String| width(&row.help) + 2 + width(facts) <= room;
+    let text = match [limits_of(row), range(row)].into_iter().find(at_the_right) {
+        _ if room < SENTENCE => fit(&range(row), room).into_owned(),
+        Some(facts) => format!("{}{facts}", pad(&row.help, room - width(&facts))),
+        None => fit(&row.help, room).into_owned(),
     };
-    let text = fit(&text, room).into_owned();
     vec![Span::raw(gap), Span::styled(text, state.theme().style(Role::Dim))]
+}
+
+/// Range and default of a row: `1 to 3, whole; default 3/3`.
+fn limits_of(row: &Row) -> String {
+    let default = if row.default.is_empty() { String::new() } else { format!("; default {}", row.default) };
+    range(row) + &default
+}
+
+/// What is to be known of the row under the cursor: its sentence, its range and its default.
+pub(crate) fn explained(row: &Row) -> String {
+    format!("{} ({})", row.help, limits_of(row))
 }
 
 /// The text being typed into a row.

@@ -67,9 +67,10 @@ pub(super) fn range(row: &Row) -> String {
     }
 }
 
-/// Opens the form, or closes it.
+/// Opens the form, or closes it and goes back to the pane from which it was opened.
 pub(crate) fn toggle(state: &mut State) -> Vec<Effect> {
     let form = !state.here().form;
+    let from = state.here().focus;
     // The cursor stays on its row.
     let key = super::under_cursor(state).map(|(row, mark)| (row.key, mark)).filter(|_| state.focused(PANE));
     state.focus_on(PANE);
@@ -81,7 +82,12 @@ pub(crate) fn toggle(state: &mut State) -> Vec<Effect> {
         let same = |line: &RowLine| rows[line.row].key == key && line.mark == mark;
         shown.iter().position(same).or(shown.iter().position(|line| rows[line.row].key == key))
     });
-    state.here_mut().row = at.unwrap_or(0);
+    let place = state.here_mut();
+    place.row = at.unwrap_or(0);
+    let back = if form { place.before_form.replace(from).and(None) } else { place.before_form.take() };
+    if let Some(pane) = back {
+        state.focus_on(pane);
+    }
     Vec::new()
 }
 

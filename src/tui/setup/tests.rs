@@ -372,3 +372,31 @@ fn what_is_typed_stands_in_the_row_and_a_refusal_in_place_of_its_value() {
     state.here_mut().refused = Some((number, "not that".into()));
     assert!(text(&state).contains("✗ not that"));
 }
+
+/// The model came back behind the others, so that the result of the same models counted as not run.
+#[test]
+fn a_model_unticked_and_ticked_again_is_the_setup_that_ran() {
+    let mut state = state();
+    let row = go_to(&mut state, "models");
+    toggle(&mut state, &row, 1);
+    crate::reduce::job::run(&mut state);
+    assert!(!changed(&state));
+    for ticked in [false, true] {
+        let row = go_to(&mut state, "models");
+        toggle(&mut state, &row, 0);
+        assert_eq!(changed(&state), !ticked, "ticked: {ticked}");
+    }
+}
+
+/// The sentence of a row was cut beside a column of blanks.
+#[test]
+fn the_form_gives_a_sentence_the_room_that_it_needs() {
+    let mut state = state();
+    state.view.size = (120, 40);
+    let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(120, 40)).unwrap();
+    terminal.draw(|frame| crate::panes::draw(frame, &state)).unwrap();
+    let text = terminal.backend().to_string();
+    let row = go_to(&mut state, "models");
+    assert!(text.lines().any(|line| line.contains(&row.help)), "{text}");
+    assert!(explained(&row).ends_with("(any of 2; default bert-mini)"), "{}", explained(&row));
+}

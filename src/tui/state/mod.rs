@@ -110,6 +110,8 @@ pub struct View {
     pub mouse_free: bool,
     /// A message that stays for a few seconds, or until the next key.
     pub toast: Option<String>,
+    /// What the next key means, where the last one needs another.
+    pub(crate) pending: Option<Pending>,
     /// The message that the latest tick saw, and how many ticks have seen it.
     pub(crate) toast_age: (Option<String>, usize),
     /// Object of a mouse drag.
@@ -128,6 +130,15 @@ pub enum Drag {
     Setting(String),
     /// Something in a pane of the screen.
     Pane(Pane),
+}
+
+/// What the next key means, where the last one needs another. It goes with the message that says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pending {
+    /// A filter was refused: letters are its text and not commands.
+    Filter,
+    /// A run of unchanged settings was asked for: asked again, it runs.
+    Repeat,
 }
 
 /// True if the session is recorded.
@@ -251,6 +262,7 @@ impl State {
             all_bands: false,
             mouse_free: false,
             toast: None,
+            pending: None,
             toast_age: (None, 0),
             drag: None,
             ticks: 0,

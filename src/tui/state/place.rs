@@ -16,6 +16,8 @@ pub struct Place {
     pub row: usize,
     /// True if all settings are shown as a form.
     pub form: bool,
+    /// The pane that gets the focus back when the form closes.
+    pub(crate) before_form: Option<Pane>,
     /// The pane that was looked at last in each slot, by the slot's first pane.
     pub tabs: BTreeMap<Pane, Pane>,
     /// Filters and sort orders of lists.
@@ -29,7 +31,8 @@ pub struct Place {
 impl Place {
     pub(super) fn at(focus: Pane) -> Self {
         let (scroll, tabs) = (BTreeMap::new(), BTreeMap::new());
-        Self { focus, zoom: false, row: 0, form: false, tabs, listed: BTreeMap::new(), scroll, refused: None }
+        let (listed, before_form) = (BTreeMap::new(), None);
+        Self { focus, zoom: false, row: 0, form: false, before_form, tabs, listed, scroll, refused: None }
     }
 
     /// The pane of a slot that is in sight.

@@ -21,6 +21,8 @@ pub struct ReplayState {
     pub held: bool,
     /// True if everything has been played.
     pub ended: bool,
+    /// True while a session that opens at its end is read up to there.
+    pub opening: bool,
     /// True for a remote engine that another screen steers; false for a recording.
     pub live: bool,
     /// The recording's file, where an engine is at hand to go on with it.
@@ -56,6 +58,7 @@ pub struct Followed {
 impl ReplayState {
     /// The beginning of a recording `length` seconds long, played at a multiple of its original speed.
     pub fn new(name: String, length: f64, speed: f64) -> Self {
-        Self { name, at: 0.0, length, speed, marks: Vec::new(), held: false, ended: false, live: false, file: None }
+        let (held, ended, opening, live) = (false, false, false, false);
+        Self { name, at: 0.0, length, speed, marks: Vec::new(), held, ended, opening, live, file: None }
     }
 }

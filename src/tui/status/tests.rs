@@ -76,7 +76,7 @@ fn the_line_of_progress_says_how_the_engine_and_its_run_are() {
     assert!(drawn(&state, draw).contains("starting"));
     event(&mut state, Event::Progress { generation: 1, progress: stage("an oracle") });
     let line = drawn(&state, draw);
-    for part in ["an oracle", "25 %", "about 61 s"] {
+    for part in ["an oracle", "25 %", "about 1 min"] {
         assert!(line.contains(part), "{part}: {line}");
     }
     state.cancelling = Some(1);

@@ -3,7 +3,7 @@
 use super::panel::{Panel, Seat, Seated, Which};
 use super::prepare::Bench;
 use crate::Host;
-use crate::answer::MISCALIBRATED;
+use crate::doubts::MISCALIBRATED;
 use crate::finding::{ChoiceFinding, Kind, ProbeFinding, ProbeRole};
 use base::Problem;
 use base::matrix::{Dense, Matrix};
@@ -166,10 +166,10 @@ fn doubt(bench: &Bench, seat: Seat, accuracy: Estimate, majority: f64) -> Proble
 
 /// An oracle whose probabilities are far from its accuracy colours every score that is made of them.
 fn miscalibrated(bench: &Bench, seat: Seat, error: f64) -> Problem {
-    let (name, property) = (bench.seat_name(seat), bench.property(seat.role()));
+    let (name, property) = (bench.seat_words(seat), bench.property(seat.role()).replace('_', " "));
     Problem {
         what: format!(
-            "{name} is poorly calibrated (calibration error {}): scores on {property} are less certain than their bands say",
+            "the {name} is poorly calibrated (calibration error {}): scores on {property} are less certain than their bands say",
             score(error)
         ),
         r#where: bench.model.name().to_owned(),

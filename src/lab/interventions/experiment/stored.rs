@@ -4,6 +4,7 @@ use super::panel::{Seat, Which};
 use super::prepare::Bench;
 use super::training::is_shared;
 use crate::Host;
+use crate::answer::oracle_name;
 use crate::method::Method;
 use crate::options::Options;
 use crate::oracle::OracleKind;
@@ -13,11 +14,20 @@ use lab::host::NoticeLevel;
 use lab::plan::Roles;
 
 impl Bench {
-    /// Name of a probe on screens.
+    /// Name of a probe in cache keys.
     pub(crate) fn seat_name(&self, seat: Seat) -> String {
         match seat {
             Seat::Oracle(kind, role) => format!("oracle {kind} {}", self.property(role)),
             Seat::Attacked => format!("interventional {}", self.property(Roles::Target)),
+        }
+    }
+
+    /// The probe in words, for the progress.
+    pub(crate) fn seat_words(&self, seat: Seat) -> String {
+        let property = self.property(seat.role()).replace('_', " ");
+        match seat {
+            Seat::Oracle(kind, _) => format!("{} of {property}", oracle_name(kind)),
+            Seat::Attacked => format!("attacked probe of {property}"),
         }
     }
 

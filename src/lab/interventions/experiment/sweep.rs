@@ -117,7 +117,7 @@ impl Sweep {
         let chunks = bench.chunks.len();
         for at in 0..replicates {
             let fit = bench.fit(at, self.named.method, &self.options, host)?;
-            host.stage(format!("{model}: {title}, replicate {} of {replicates}", at + 1), "point", share);
+            host.stage(format!("{model}: {title}, training {} of {replicates}", at + 1), "point", share);
             let from = usize::from(at < self.seen.len());
             if from == 0 {
                 self.seen.push(Seen::default());
@@ -132,7 +132,7 @@ impl Sweep {
         for at in replicates..panels {
             let fit = bench.fit(at, self.named.method, &self.options, host)?;
             let Which::Rival(which) = bench.panels[at].which else { continue };
-            host.stage(format!("{model}: {title}, rival recipe {which}"), "point", share);
+            host.stage(format!("{model}: {title}, other probe settings {which}"), "point", share);
             self.seen.push(Seen::default());
             self.pass(bench, at, 0..chunks.min(RIVAL_CHUNKS), fit.fitted.as_ref(), false, host)?;
             if let Some(seen) = self.seen.pop() {

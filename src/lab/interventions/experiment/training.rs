@@ -137,7 +137,7 @@ impl Bench {
     }
 
     fn search(&mut self, seat: Seat, host: &mut Host<'_>) -> Result<Seated, Fault> {
-        let (grid, stage) = (self.grid_of(seat), format!("{}: {}", self.model.name(), self.seat_name(seat)));
+        let (grid, stage) = (self.grid_of(seat), format!("{}: {}", self.model.name(), self.seat_words(seat)));
         let streams = purpose(&self.labels, seat.role(), &seat.classifier(), self.spec.probe.seed);
         let seconds = self.stages.of(&search_of(seat));
         Ok(match seat {

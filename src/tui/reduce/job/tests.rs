@@ -273,7 +273,7 @@ fn a_session_is_gone_on_with_by_its_runs_and_the_next_one_follows_them() {
         "{:?}",
         state.view.toast
     );
-    let effects = keys(&mut state, "r");
+    let effects = keys(&mut state, "r r");
     let next = effects.iter().find_map(|effect| match effect {
         Effect::Send(Command::Run { job, generation, spec }) => Some((*job, *generation, spec.lab())),
         _ => None,

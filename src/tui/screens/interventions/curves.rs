@@ -67,13 +67,8 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     frame.render_widget(chart, area);
     let below = Rect { y: area.bottom(), height: inner.bottom() - area.bottom(), ..inner };
     let room = below.width.into();
-    let lines = [
-        readout(state, room),
-        rests_on(state, room),
-        verdict(state, room),
-        behaviour(state, room),
-        distance(state, room),
-    ];
+    let lines =
+        [readout(state, room), rests_on(state, room), verdict(state), behaviour(state, room), distance(state, room)];
     for (row, line) in below.rows().zip(lines.into_iter().flatten()) {
         frame.render_widget(line, row);
     }
@@ -194,7 +189,7 @@ fn by_property(p: &ReliabilityFinding, room: usize) -> Option<String> {
 }
 
 /// Certainty that the drawn method is more reliable than the nearest one, and the strength at which that reverses.
-fn verdict(state: &State, room: usize) -> Option<Line<'static>> {
+fn verdict(state: &State) -> Option<Line<'static>> {
     if let Some(none) = without(state) {
         let text = format!(" no optimum: {}", printable(&none.value.reason));
         return Some(Line::styled(text, state.theme().style(Role::Warning)));
@@ -202,15 +197,21 @@ fn verdict(state: &State, room: usize) -> Option<Line<'static>> {
     let v = &closest_rival(state)?.value;
     let turns = match v.turns_with.as_slice() {
         [] => String::new(),
-        list => format!("  ! reversed by {}", list.join(", ").replace("recipe", "probe settings")),
+        list => {
+            let mut names: Vec<&str> = list
+                .iter()
+                .map(|with| if with.starts_with("recipe") { "other probe settings" } else { with })
+                .collect();
+            names.dedup();
+            format!("  ! reversed by {}", names.join(" and "))
+        }
     };
-    let p = v.deciding_p().map_or(String::new(), |p| format!(", Holm p {}", probability(p)));
-    let share = format!(" in {} of resamples", percent(v.p_greater));
-    let form = |share: &str| {
-        printable(&format!(" {} {} {}{share}{p}{turns}", v.a.title(), v.verb(), v.b.title())).into_owned()
+    // A share of resamples near 1 beside a large p would read as a contradiction: with few trainings both are true.
+    let how = match v.deciding_p() {
+        Some(p) => format!(", Holm p {}", probability(p)),
+        None => format!(" in {} of resamples", percent(v.p_greater)),
     };
-    // The share of resamples gives way to what reverses the order.
-    let text = Some(form(&share)).filter(|text| width(text) <= room).unwrap_or_else(|| form(""));
+    let text = printable(&format!(" {} {} {}{how}{turns}", v.a.title(), v.verb(), v.b.title())).into_owned();
     let role = if v.turns_with.is_empty() { Role::Dim } else { Role::Warning };
     Some(Line::styled(text, state.theme().style(role)))
 }
@@ -220,10 +221,10 @@ fn behaviour(state: &State, room: usize) -> Option<Line<'static>> {
     let b = measured_behaviour(state)?;
     let v = &b.value;
     let mut text = format!(
-        " model at {}: flips {} {}, correct form {} → {}  n {}",
+        " model at {}: flips {:.1} ±{:.1} %, correct form {} → {}  n {}",
         short(v.value),
-        percent(v.flip_rate.mean),
-        plus_minus(v.flip_rate.half_width()),
+        100.0 * v.flip_rate.mean,
+        100.0 * v.flip_rate.half_width(),
         score(v.correct_before.mean),
         score(v.correct_after.mean),
         b.n

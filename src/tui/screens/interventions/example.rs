@@ -5,14 +5,15 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Wrap};
 
-use super::measured::{awaiting_point, example};
+use super::measured::{awaiting_point, example, run_models};
 use super::{EXAMPLE, ran, view};
 use crate::layout::inside;
 use crate::panes::{message, pane_block};
 use crate::state::{Glyphs, State};
 use crate::theme::Role;
 use base::numbers::{probability, short};
-use base::text::{fit, pad, printable, width};
+use base::text::{fit, last_part, pad, printable, width};
+use labs::Tagged;
 use labs::interventions::finding::{ExampleFinding, Shift};
 
 /// Draws the pane.
@@ -28,10 +29,21 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     };
     let v = &example.value;
     let waiting = if awaiting_point(state) { " …" } else { "" };
-    let title = format!("Example {}/{}{waiting}", v.index + 1, v.of);
-    frame.render_widget(pane_block(state, EXAMPLE, &title), area);
+    let room = usize::from(area.width.saturating_sub(6));
+    let title = format!("Example {}/{}{waiting}: {}", v.index + 1, v.of, edited_by(state, example));
+    frame.render_widget(pane_block(state, EXAMPLE, &fit(&title, room)), area);
     let inner = inside(area);
     frame.render_widget(Paragraph::new(text(state, v, inner)).wrap(Wrap { trim: false }), inner);
+}
+
+/// The edit of an example, which stays in sight until that of another method, strength or model has been answered.
+fn edited_by(state: &State, example: &Tagged<ExampleFinding>) -> String {
+    let v = &example.value;
+    let entry = view(state).catalog.method(&v.method);
+    let method = entry.map_or(v.method.as_str(), |m| m.title.as_str());
+    let symbol = entry.map_or(v.parameter.as_str(), |m| m.parameter.symbol.as_str());
+    let model = if run_models(state).len() > 1 { format!(" · {}", last_part(&example.model)) } else { String::new() };
+    printable(&format!("{method} at {symbol} = {}{model}", short(v.value))).into_owned()
 }
 
 /// Layout of the groups of values.
@@ -53,9 +65,8 @@ fn text(state: &State, v: &ExampleFinding, area: Rect) -> Vec<Line<'static>> {
         _ if spare > v.oracle.len() => Form::Above,
         _ => Form::Beside(6),
     };
-    let taken = if form == Form::Above { v.oracle.len() + 1 } else { 0 };
     let mut lines = vec![Line::styled(printable(&v.text).into_owned(), theme.style(Role::Value))];
-    if spare > taken + 1 {
+    if spare > if form == Form::Above { v.oracle.len() + 2 } else { 1 } {
         lines.push(Line::default());
     }
     let target = ran(state).map_or("", |spec| spec.task.target.as_str());
@@ -68,13 +79,6 @@ fn text(state: &State, v: &ExampleFinding, area: Rect) -> Vec<Line<'static>> {
         lines.extend(group(state, form, &format!("{sign} {}", property.replace('_', " ")), shifts, None));
     }
     lines.extend(group(state, form, "model", &v.words, Some(v.correct)));
-    if spare > taken {
-        let entry = view(state).catalog.method(&v.method);
-        let method = entry.map_or(v.method.as_str(), |m| m.title.as_str());
-        let symbol = entry.map_or(v.parameter.as_str(), |m| m.parameter.symbol.as_str());
-        let at = format!("{} at {} = {}", printable(method), printable(symbol), short(v.value));
-        lines.push(Line::styled(at, theme.style(Role::Dim)));
-    }
     lines
 }
 

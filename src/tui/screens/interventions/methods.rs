@@ -1,17 +1,15 @@
 //! The methods of the run with their scores at their best strengths; the one under the cursor is drawn.
 
 use super::measured::{method, results, run_models};
-use super::setup::METHOD;
-use super::{BEHAVIOUR, CURVES, DISTANCE, EXAMPLE, METHODS, PARETO, PROBES, ask_point, setup, view, view_mut};
+use super::{BEHAVIOUR, CURVES, DISTANCE, EXAMPLE, METHODS, PARETO, PROBES, ask_point, ran, setup, view, view_mut};
 use crate::action::Effect;
 use crate::panes::table::{Row, Table};
 use crate::screen::Pane;
-use crate::setup as frame_setup;
 use crate::state::{State, moved};
-use base::numbers::{plus_minus, score, short};
+use base::numbers::{percent, plus_minus, score, short};
 use base::text::printable;
 use labs::LabId;
-use labs::interventions::answer::ranked;
+use labs::interventions::answer::{behaviour_at, ranked};
 use labs::interventions::distance::DistanceFinding;
 use labs::interventions::finding::OptimumFinding;
 use labs::interventions::key::MethodKey;
@@ -32,7 +30,7 @@ fn key(state: &State, (name, nth): &(String, usize)) -> MethodKey {
     all.nth(*nth).map_or_else(|| MethodKey::named(name), |m| m.key())
 }
 
-/// R, C, S, the best strength and the distance there.
+/// R, C, S, the best strength, and there the share of predictions of the model that change and the distance.
 pub(crate) fn table(state: &State) -> Table {
     let (found, view) = (results(state), view(state));
     let row = |entry: &(String, usize)| {
@@ -50,6 +48,9 @@ pub(crate) fn table(state: &State) -> Table {
             let near = |d: &&labs::Tagged<DistanceFinding>| (d.value.value - o.value).abs() < 1e-9;
             mine.filter(near).find_map(|d| d.value.relative().first().map(|(_, e)| e.mean))
         });
+        let flips = found.optimum(&view.model, &key, view.oracle).and_then(|o| behaviour_at(found, o));
+        let flips = flips.map(|b| b.value.flip_rate.mean);
+        let flips = flips.map_or_else(none, |share| (percent(share), Some(share)));
         let away = away.map_or_else(none, |d| (format!("{d:.1}×"), Some(d)));
         let title = printable(&setup::title(state, &entry.0, entry.1)).into_owned();
         Row {
@@ -60,13 +61,14 @@ pub(crate) fn table(state: &State) -> Table {
                 of(|o| o.selectivity.mean),
                 at,
                 half,
+                flips,
                 away,
             ],
-            last: find(&entry.0).is_some_and(|method| method.is_control()),
+            last: find(&entry.0).filter(|method| method.is_control()).map(|_| "controls"),
         }
     };
     Table {
-        columns: vec!["method", "R", "C", "S", "at", "±R", "distance"],
+        columns: vec!["method", "R", "C", "S", "at", "±R", "flips", "distance"],
         rows: listed(state).iter().map(row).collect(),
         sort: (1, true),
     }
@@ -83,13 +85,30 @@ pub(crate) fn cursor(state: &State, pane: Pane) -> usize {
 /// Draws the method at a place of the list.
 pub(crate) fn draw_nth(state: &mut State, pane: Pane, at: usize) -> Vec<Effect> {
     let order = table(state).order(state.here(), pane);
-    let Some((name, nth)) = order.get(at).map(|i| listed(state)[*i].clone()) else { return Vec::new() };
+    let Some(entry) = order.get(at).map(|i| listed(state)[*i].clone()) else { return Vec::new() };
+    let view = view(state);
+    if (view.method.as_str(), view.nth) == (entry.0.as_str(), entry.1) { Vec::new() } else { draw(state, entry) }
+}
+
+/// Draws a method, and asks for its point if the run on the screen has it; otherwise says how to add it.
+pub(crate) fn draw(state: &mut State, (name, nth): (String, usize)) -> Vec<Effect> {
     let view = view_mut(state);
-    if (view.method.as_str(), view.nth) == (name.as_str(), nth) {
-        return Vec::new();
-    }
     (view.method, view.nth, view.picked) = (name, nth, true);
+    let view = self::view(state);
+    if !is_run(state, &view.method) {
+        let title = printable(&setup::title(state, &view.method, nth)).into_owned();
+        let key = |name| state.keymap.short_label(name);
+        let (menu, tick, run) = (format!("{} {}", key("menu"), key("methods")), key("popup-select"), key("run"));
+        state.view.toast = Some(format!(
+            "{title} is not in this run: {tick} in the list of {menu} adds it to the next, {run} runs it"
+        ));
+    }
     ask_point(state)
+}
+
+/// True if the run on the screen has a method, whatever its options; before the first run, if the setup has it.
+pub(crate) fn is_run(state: &State, name: &str) -> bool {
+    ran(state).unwrap_or(&view(state).spec).methods.iter().any(|m| m.name == name)
 }
 
 /// Draws the best method of a run that has ended, unless the user chose one.
@@ -113,9 +132,24 @@ pub(crate) fn travel(state: &mut State, pane: Pane, by: i64) -> Vec<Effect> {
     draw_nth(state, pane, to)
 }
 
-/// Draws the next method of the setup, or the previous one.
+/// Draws the next method down the list that the run on the screen has, or the previous one.
 pub(crate) fn turn(state: &mut State, by: i64) -> Vec<Effect> {
-    frame_setup::turn(state, METHOD, by)
+    let all = listed(state);
+    let order = table(state).order(state.here(), METHODS);
+    let of_run: Vec<_> = order.into_iter().map(|i| all[i].clone()).filter(|entry| is_run(state, &entry.0)).collect();
+    let view = view(state);
+    let drawn = |entry: &(String, usize)| *entry == (view.method.clone(), view.nth);
+    let next = match of_run.iter().position(drawn) {
+        Some(at) => (at as i64 + by).rem_euclid(of_run.len() as i64) as usize,
+        None => 0,
+    };
+    match of_run.get(next).cloned() {
+        Some(entry) if !drawn(&entry) => draw(state, entry),
+        _ => {
+            state.view.toast = Some("the list has no other method of this run".into());
+            Vec::new()
+        }
+    }
 }
 
 /// Draws the next model of the run, or the previous one.

@@ -155,9 +155,9 @@ static TAB: &[Entry] = rows! { Context::Global;
 };
 
 static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
-    "next-method", "next method", "Draws the next method.",
+    "next-method", "next method", "Draws the next method of this run, down the list.",
         ["m"], Some(("method", 11)), always => |s| methods::turn(s, 1);
-    "previous-method", "previous method", "Draws the previous method.",
+    "previous-method", "previous method", "Draws the previous method of this run, up the list.",
         ["M"], None, always => |s| methods::turn(s, -1);
     "next-model", "next model", "Draws the next model of the run.",
         ["v"], Some(("model", 12)), |s| run_models(s).len() > 1 => |s| methods::turn_model(s, true);
@@ -209,12 +209,15 @@ fn own(spec: &labs::Spec) -> Option<&Spec> {
     }
 }
 
-/// Asks for the point at the marker; answers to older questions no longer count.
+/// Asks for the point at the marker; answers to older questions no longer count. A method that the run does not have would have to be
+/// fitted first, for as long as a run of it takes: nothing is asked of it.
 fn ask_point(state: &mut State) -> Vec<Effect> {
-    let failed = |outcome: &Option<Outcome>| matches!(outcome, Some(Outcome::Failed(_)));
-    let Some(job) = run(state).filter(|job| !failed(&job.outcome)) else { return Vec::new() };
-    let generation = job.generation;
-    let view = view(state);
+    let failed = |job: &&Job| matches!(job.outcome, Some(Outcome::Failed(_)));
+    let Some(job) = run(state).filter(|job| !failed(job)) else { return Vec::new() };
+    let (generation, view) = (job.generation, view(state));
+    if !methods::is_run(state, &view.method) {
+        return Vec::new();
+    }
     let point = PointQuestion {
         model: view.model.clone(),
         method: view.method.clone(),
@@ -245,8 +248,7 @@ fn step_example(state: &mut State, on: bool) -> Vec<Effect> {
 }
 
 fn switch_axis(state: &mut State) -> Vec<Effect> {
-    let other = if scale(state) == Scale::Log { Scale::Linear } else { Scale::Log };
-    view_mut(state).scale = Some(other);
+    view_mut(state).scale = Some(if scale(state) == Scale::Log { Scale::Linear } else { Scale::Log });
     Vec::new()
 }
 

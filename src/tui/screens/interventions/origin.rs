@@ -1,6 +1,7 @@
 //! Provenance of a pane's numbers, and the shell command that reproduces them.
 
 use super::measured::{example, method_key, readout, results};
+use super::probes::in_words;
 use super::{EXAMPLE, ID, MAPS, PARETO, PROBES, map, ran, view};
 use crate::screen::Origin;
 use crate::state::State;
@@ -21,7 +22,11 @@ pub(crate) fn focused_origin(state: &State) -> Option<Origin> {
             let probe = probes.get(at.min(probes.len().checked_sub(1)?))?;
             let p = &probe.value;
             let accuracy = format!("{} {}", score(p.accuracy.mean), plus_minus(p.accuracy.half_width()));
-            Some(origin_of(state, format!("{} probe of {}: accuracy {accuracy}", p.classifier, p.property), probe))
+            Some(origin_of(
+                state,
+                format!("probe of {} ({}): accuracy {accuracy}", p.property.replace('_', " "), in_words(&p.classifier)),
+                probe,
+            ))
         }
         EXAMPLE if example(state).is_some() => {
             let example = example(state)?;

@@ -2,7 +2,7 @@
 
 use ratatui::text::{Line, Span};
 
-use super::{ask_point, own, ran, settle, view, view_mut};
+use super::{methods, own, ran, settle, view, view_mut};
 use crate::action::Effect;
 use crate::popups::{self, Picker, Presets, mark};
 use crate::state::State;
@@ -93,12 +93,8 @@ impl Picker for Methods {
     }
 
     fn take(&self, state: &mut State, entry: usize) -> Vec<Effect> {
-        let Some(id) = view(state).catalog.methods.get(entry).map(|m| m.id.clone()) else {
-            return Vec::new();
-        };
-        let view = view_mut(state);
-        (view.method, view.nth, view.picked) = (id, 0, true);
-        ask_point(state)
+        let chosen = view(state).catalog.methods.get(entry).map(|m| m.id.clone());
+        chosen.map_or(Vec::new(), |id| methods::draw(state, (id, 0)))
     }
 
     fn marks(&self, state: &State) -> bool {

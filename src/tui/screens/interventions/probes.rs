@@ -63,10 +63,22 @@ fn header(state: &State, room: u16) -> Line<'static> {
     if room < WIDE {
         return Line::styled(" accuracy %  majority  balanced  calibr. error", style);
     }
-    let columns = [("probe", 32), ("classifier", 26), ("accuracy", 15), ("majority", 10), ("balanced", 10)];
+    let columns =
+        [("probe", 32), ("classifier, learning rate", 26), ("accuracy", 15), ("majority", 10), ("balanced", 10)];
     let mut text: String = columns.iter().map(|(name, columns)| pad(name, *columns)).collect();
     text.push_str("calibration error  n");
     Line::styled(format!(" {text}"), style)
+}
+
+/// A classifier in words: `1 layer of 64, rate 1e-4` for `1x64 lr 1e-4`. Other texts stay as they are.
+pub(crate) fn in_words(classifier: &str) -> String {
+    let Some((shape, rate)) = classifier.split_once(" lr ") else { return classifier.to_owned() };
+    let shape = match shape.split_once('x') {
+        Some(("1", width)) => format!("1 layer of {width}"),
+        Some((layers, width)) => format!("{layers} layers of {width}"),
+        None => shape.to_owned(),
+    };
+    format!("{shape}, rate {rate}")
 }
 
 fn in_percent(e: &Estimate) -> String {
@@ -77,7 +89,7 @@ fn wide(state: &State, p: &Tagged<ProbeFinding>) -> Line<'static> {
     let v = &p.value;
     let text = [
         pad(&name(p), 32),
-        pad(&printable(&v.classifier), 26),
+        pad(&printable(&in_words(&v.classifier)), 26),
         pad(&in_percent(&v.accuracy), 15),
         pad(&percent(v.majority), 10),
         pad(&percent(v.balanced_accuracy), 10),
@@ -166,4 +178,18 @@ fn data(state: &State, room: usize) -> Vec<Line<'static>> {
         )));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The pane said `1x64 lr 1e-4`.
+    #[test]
+    fn a_classifier_is_named_in_words() {
+        assert_eq!(in_words("1x64 lr 1e-4"), "1 layer of 64, rate 1e-4");
+        assert_eq!(in_words("2x256 lr 1e-2"), "2 layers of 256, rate 1e-2");
+        assert_eq!(in_words("linear lr 1e-4"), "linear, rate 1e-4");
+        assert_eq!(in_words("own"), "own");
+    }
 }

@@ -1,7 +1,7 @@
 //! The setup of the lab: its settings, and what the user looks at among them (method, strength, oracle).
 
 use super::measured::{marker, marker_stops, method, method_key, results, run_models, run_oracles};
-use super::{ask_point, own, picker, ran, settle, view, view_mut};
+use super::{ask_point, methods, own, picker, ran, settle, view, view_mut};
 use crate::action::Effect;
 use crate::setup::{Row, Setup, known};
 use crate::state::State;
@@ -135,11 +135,8 @@ impl Setup for InterventionsSetup {
     fn set(&self, state: &mut State, key: &str, value: Value) -> Result<Vec<Effect>, SettingError> {
         match (key, &value) {
             (METHOD, Value::Choice(Some(at))) => {
-                if let Some((id, nth)) = drawable(state).get(*at).cloned() {
-                    let view = view_mut(state);
-                    (view.method, view.nth, view.picked) = (id, nth, true);
-                }
-                return Ok(ask_point(state));
+                let chosen = drawable(state).get(*at).cloned();
+                return Ok(chosen.map_or(Vec::new(), |entry| methods::draw(state, entry)));
             }
             (STRENGTH, Value::Number(x)) => {
                 strength_row(state).kind.check(&value)?;
@@ -194,6 +191,10 @@ impl Setup for InterventionsSetup {
             view.spec = spec.clone();
             settle(view);
         }
+    }
+
+    fn leave_run(&self, state: &mut State) {
+        view_mut(state).markers.clear();
     }
 
     fn examples(&self, state: &State) -> TaskSpec {

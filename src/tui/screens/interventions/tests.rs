@@ -110,6 +110,33 @@ fn a_method_that_does_not_run_says_so_and_has_no_options() {
     assert!(row(&state, "method.pgd.steps").is_none());
 }
 
+/// `m` went on to methods that were never run, and the engine fitted one for minutes while the next run waited.
+#[test]
+fn the_next_method_is_one_of_the_run_and_no_key_asks_for_another() {
+    use crate::popups::Picker as _;
+    let mut state = state();
+    view_mut(&mut state).spec.methods.retain(|m| ["pgd", "alterrep"].contains(&m.name.as_str()));
+    job::run(&mut state);
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        let asked = points(&methods::turn(&mut state, 1));
+        assert_eq!(asked[0].method, view(&state).method);
+        seen.push(asked[0].method.clone());
+    }
+    assert_eq!(seen, ["alterrep", "pgd", "alterrep"]);
+    let fgsm = view(&state).catalog.methods.iter().position(|m| m.id == "fgsm").unwrap();
+    let effects = picker::METHODS.take(&mut state, fgsm);
+    assert_eq!((view(&state).method.as_str(), effects.len()), ("fgsm", 0), "{effects:?}");
+    assert!(
+        state.view.toast.as_deref().is_some_and(|t| t.contains("FGSM is not in this run: space")),
+        "{:?}",
+        state.view.toast
+    );
+    assert!(turn(&mut state, setup::STRENGTH, 1).is_empty());
+    picker::toggle(&mut state, "fgsm");
+    assert!(turn(&mut state, setup::STRENGTH, 1).is_empty(), "ticked is not run");
+}
+
 #[test]
 fn two_settings_of_one_method_are_drawn_in_turn() {
     let mut state = state();
@@ -224,6 +251,43 @@ fn other_options_are_asked_about_at_the_strength_that_is_shown() {
     assert!(moved > 0.836);
     turn(&mut state, "method.pgd.steps", 1);
     assert_eq!(marker(&state), moved, "where it was put it stays");
+}
+
+/// The pane kept the example of an earlier method or run, and said so only where a line was to spare.
+#[test]
+fn an_example_says_which_edit_it_is_of() {
+    let mut state = started();
+    let asked = ask_point(&mut state);
+    let [Effect::Send(Command::Ask { ticket, .. })] = &asked[..] else { panic!("{asked:?}") };
+    let example = serde_json::json!({"kind": "example", "index": 0, "of": 9, "text": "The dogs [MASK].", "method": "pgd",
+        "parameter": "epsilon", "value": 0.112, "oracle": [], "words": [], "correct": 0});
+    let example: Kind = serde_json::from_value(example).unwrap();
+    let findings = vec![Label::new(&Spec::shipped(), "bert-mini").finding(1, true, 1.0, example.into())];
+    state.board.on_event(&Event::Answer { ticket: *ticket, answer: Answer::Experiment { generation: 1, findings } });
+    methods::turn(&mut state, 1);
+    assert_ne!(view(&state).method, "pgd");
+    let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(120, 40)).unwrap();
+    terminal.draw(|frame| crate::panes::draw(frame, &state)).unwrap();
+    let text = terminal.backend().to_string();
+    assert!(text.contains("Example 1/9 …: PGD at ε = .112"), "{text}");
+}
+
+/// After `{` the marker stood where it had been put in another run.
+#[test]
+fn another_run_is_shown_at_its_best_strength() {
+    let mut state = started();
+    let label = Label::new(&Spec::shipped(), "bert-mini");
+    let mut best = sample::results().optima.iter().find(|o| o.value.method == "pgd").unwrap().value.clone();
+    best.value = 0.836;
+    let finding = Box::new(label.finding(2400, true, 1.0, Kind::Optimum(best).into()));
+    state.board.on_event(&Event::Finding { generation: 1, finding });
+    state.board.on_event(&Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 1.0 });
+    typed(&mut state, "seed", "9").unwrap();
+    job::run(&mut state);
+    turn(&mut state, setup::STRENGTH, 1);
+    assert_ne!(marker(&state), 0.836);
+    crate::reduce::runs::turn(&mut state, -1);
+    assert_eq!((view(&state).method.as_str(), marker(&state)), ("pgd", 0.836));
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn pairs(state: &State) -> Table {
                 d.map(|d| d.hi - d.lo),
             ),
         ];
-        Row { cells, last: false }
+        Row { cells, last: None }
     };
     Table {
         columns: vec!["pair", "A − B", "Holm p", "A better", "B better", "tasks", "interval"],
@@ -129,7 +129,7 @@ fn tasks(state: &State) -> Table {
             (mean(v.mean_b), Some(v.mean_b)),
             (format!("[{}, {}]", v.amount(d.lo), v.amount(d.hi)), Some(d.hi - d.lo)),
         ];
-        Row { cells, last: false }
+        Row { cells, last: None }
     };
     Table {
         columns: vec!["task", "A − B", "Holm p", "verdict", "n", "A", "B", "interval"],
@@ -169,7 +169,7 @@ fn flips(state: &State) -> Table {
             .iter()
             .enumerate()
             .map(|(column, text)| (text.clone(), ranks[column].binary_search(&text.as_str()).ok().map(|at| at as f64)));
-        Row { cells: std::iter::once(first).chain(rest).collect(), last: false }
+        Row { cells: std::iter::once(first).chain(rest).collect(), last: None }
     };
     Table {
         columns: vec!["item", "better", "A's answer", "B's answer", "expected", "facts", "task"],

@@ -36,7 +36,7 @@ pub(crate) fn table(state: &State) -> Table {
         let comparison = found.comparison().filter(|_| Some(*n) == last);
         let p = comparison.map_or(("–".to_owned(), None), |c| (p_value(c.value.p), Some(c.value.p)));
         let trained = if *n == 0 { "files".to_owned() } else { grouped(*n) };
-        Row { cells: vec![(trained, Some(*n as f64)), difference, p, a, b, items, power, a_half, b_half], last: false }
+        Row { cells: vec![(trained, Some(*n as f64)), difference, p, a, b, items, power, a_half, b_half], last: None }
     };
     Table {
         columns: vec!["trained on", "diff.", "p", "A %", "B %", "n", "power", "±A", "±B"],

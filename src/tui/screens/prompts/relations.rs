@@ -58,7 +58,7 @@ pub(crate) fn table(state: &State) -> Table {
                 number(v.prompts.len()),
                 (printable(&v.relation_kind).into_owned(), None),
             ],
-            last: v.kept == 0,
+            last: (v.kept == 0).then_some("those without facts"),
         }
     };
     Table {

@@ -11,7 +11,7 @@ use crate::panes::{message, pane_block};
 use crate::state::{Followed, Glyphs, State};
 use crate::theme::Role;
 use crate::widgets::bar::bar;
-use base::numbers::seconds;
+use base::numbers::{about, seconds};
 use base::text::{fit, pad, printable, printable_label, wrapped};
 use session::parts::watch::{Pace, View, sign};
 
@@ -125,7 +125,7 @@ fn legend(state: &State, each: usize) -> Line<'static> {
 
 fn left(view: &View) -> String {
     match view.left {
-        Some(left) => format!("about {} left", seconds(left)),
+        Some(left) => format!("{} left", about(left)),
         None if view.is_over() && view.failed.is_empty() => "everything is done".into(),
         None if view.is_over() => "everything has ended".into(),
         None if view.running.is_empty() => "nothing is being computed".into(),

@@ -1,0 +1,159 @@
+//! Keys that did something else than they said.
+
+use super::*;
+use crate::panes::table;
+use crate::popups;
+use crate::setup;
+use engine::message::ModelQuestion;
+
+fn drawn(state: &State, columns: u16, rows: u16) -> String {
+    let mut state = state.clone();
+    state.view.size = (columns, rows);
+    let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(columns, rows)).unwrap();
+    terminal.draw(|frame| crate::panes::draw(frame, &state)).unwrap();
+    terminal.backend().to_string()
+}
+
+/// A screen by its title.
+fn show(state: &mut State, title: &str) -> crate::screen::ScreenId {
+    let screen = SCREENS.iter().find(|s| s.title() == title).unwrap();
+    state.show(screen.id());
+    screen.id()
+}
+
+fn toast(state: &State) -> &str {
+    state.view.toast.as_deref().unwrap_or_default()
+}
+
+/// The focus stayed in the settings, where digits type a number, although the tabs offer them for the labs.
+#[test]
+fn a_closed_form_gives_the_focus_back_to_the_pane_it_was_opened_from() {
+    for close in ["esc", "e"] {
+        let mut state = state();
+        let from = state.here().focus;
+        keys(&mut state, "e j j");
+        assert!(state.focused(setup::PANE) && state.here().form);
+        keys(&mut state, close);
+        assert_eq!((state.here().focus, state.here().form), (from, false), "{close}");
+        keys(&mut state, "0");
+        assert_eq!(state.screen().title(), "Home", "a digit opens a screen again");
+    }
+    let mut state = state();
+    state.focus_on(setup::PANE);
+    keys(&mut state, "e esc");
+    assert!(state.focused(setup::PANE), "opened from the settings it closes there");
+}
+
+/// `/` was refused, and the text typed next ran commands: `q` quit.
+#[test]
+fn letters_after_a_refused_filter_are_no_commands() {
+    let mut state = state();
+    let lab = state.view.screen;
+    let home = show(&mut state, "Home");
+    let effects = keys(&mut state, "/ q r 2");
+    assert!(effects.is_empty() && state.view.screen == home, "{effects:?}");
+    assert!(toast(&state).contains("2 is not taken as a command; esc goes on"), "{}", toast(&state));
+    keys(&mut state, "esc 2");
+    assert_eq!(state.view.screen, lab);
+    state.show(home);
+    keys(&mut state, "/ x enter 2");
+    assert_eq!(state.view.screen, lab, "enter ends the text");
+    state.show(home);
+    keys(&mut state, "/");
+    (0..40).for_each(|_| drop(reduce(&mut state, Action::Tick)));
+    keys(&mut state, "2");
+    assert_eq!(state.view.screen, lab, "with the message the text is forgotten");
+}
+
+/// `enter` said "this screen has nothing for it", and `j` closed the menu.
+#[test]
+fn the_cursor_moves_in_a_menu_and_enter_takes_its_row() {
+    let mut state = state();
+    let model = engine::message::ModelInfo {
+        name: "bert-mini".into(),
+        family: "bert".into(),
+        layers: 4,
+        hidden: 8,
+        parameters: 100,
+        serves: String::new(),
+    };
+    state.board.models = vec![model];
+    show(&mut state, "Models");
+    keys(&mut state, "t j");
+    assert!(matches!(state.view.popup, Some(Popup::Menu { selected: 1 })), "{:?}", state.view.popup);
+    let effects = keys(&mut state, "enter");
+    let asked = sent(&effects);
+    let checks = |c: &&Command| {
+        matches!(c, Command::Ask { question: engine::message::Question::Model { what: ModelQuestion::Check, .. }, .. })
+    };
+    assert!(state.view.popup.is_none() && asked.iter().any(checks), "{effects:?}");
+}
+
+/// `r` ran the same settings again at once, for minutes.
+#[test]
+fn unchanged_settings_run_again_only_when_asked_twice() {
+    let mut state = state();
+    reduce(&mut state, Action::Start);
+    let done = Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 1.0 };
+    reduce(&mut state, Action::Event(Box::new(done)));
+    assert!(keys(&mut state, "r").is_empty() && !state.board.running());
+    assert_eq!(toast(&state), "nothing changed since this run; r again repeats it");
+    assert!(keys(&mut state, "tab r").is_empty(), "another key between the two withdraws it");
+    let effects = keys(&mut state, "r");
+    assert!(sent(&effects).iter().any(|c| matches!(c, Command::Run { generation: 2, .. })), "{effects:?}");
+}
+
+/// A filter without a match left an empty pane, and `esc` left it there.
+#[test]
+fn a_filter_without_a_match_says_so_and_esc_clears_it() {
+    let mut state = state();
+    let list = state.here().focus;
+    let filter = |state: &State| state.here().listed[&list].filter.clone();
+    keys(&mut state, "/ z z q enter");
+    for size in [(120, 40), (80, 24)] {
+        let text = drawn(&state, size.0, size.1);
+        assert!(text.contains("no row matches; esc clears the filter"), "{text}");
+    }
+    assert_eq!(filter(&state), "zzq");
+    keys(&mut state, "esc");
+    assert_eq!(filter(&state), "");
+    keys(&mut state, "/ z esc");
+    assert_eq!(filter(&state), "", "also while it is typed");
+}
+
+/// Controls stay behind the methods however the list is sorted, which looked like no order at all.
+#[test]
+fn a_sorted_list_says_which_rows_stay_last() {
+    let mut state = state();
+    assert!(!drawn(&state, 120, 40).contains("controls last"));
+    keys(&mut state, "s");
+    assert!(toast(&state).ends_with("; controls last"), "{}", toast(&state));
+    assert!(drawn(&state, 120, 40).contains("Methods (6), controls last"), "{}", drawn(&state, 120, 40));
+    assert!(table::lists(&state));
+}
+
+/// `G` did nothing in the export dialog, and its last row took nine steps.
+#[test]
+fn the_ends_of_a_popup_are_one_key_away() {
+    let mut state = state();
+    popups::pick(&mut state, &popups::ExportFigure, 0);
+    let last = popups::last(&state);
+    let at = |state: &State| match state.view.popup {
+        Some(Popup::Pick { selected, .. }) => selected,
+        _ => usize::MAX,
+    };
+    keys(&mut state, "G");
+    assert_eq!(at(&state), last);
+    keys(&mut state, "g");
+    assert_eq!(at(&state), 0);
+}
+
+/// It said "No answer yet" while the session was being read.
+#[test]
+fn a_session_that_opens_at_its_end_says_that_it_is_being_read() {
+    let replay = ReplayState { opening: true, ..ReplayState::new("s".into(), 20.0, 1.0) };
+    let mut state = State::new(Start { replay: Some(replay), ..Start::new() });
+    assert!(drawn(&state, 120, 40).contains("The session is being read up to its end."));
+    reduce(&mut state, Action::Played(Step::Ended));
+    assert!(!drawn(&state, 120, 40).contains("is being read"));
+}
