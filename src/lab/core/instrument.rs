@@ -12,11 +12,9 @@ use figure::Figure;
 
 /// A lab in its own types.
 pub trait Instrument: Send + Sync + 'static {
-    /// Spec of an experiment.
     type Spec: LabSpec + Clone;
     /// One result of a run.
     type Kind: FindingKind;
-    /// A question to an experiment.
     type Question;
     /// The fold of a run's findings.
     type Results: 'static;

@@ -116,7 +116,6 @@ impl Instrument for Saliency {
     }
 }
 
-/// A run of a spec.
 struct Run {
     spec: Spec,
     bench: Option<Bench>,
