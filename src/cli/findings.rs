@@ -279,6 +279,7 @@ mod tests {
         assert!(table.markdown().contains("| inlp | alterrep | mlp |"));
         assert!(table.latex().contains("p\\_greater") || table.latex().contains("p greater"));
     }
+
     /// A bar in the name of a model began another column.
     #[test]
     fn a_bar_in_a_name_stays_in_its_cell() {

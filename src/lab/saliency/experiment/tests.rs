@@ -12,8 +12,8 @@ use crate::data::draw;
 use crate::spec::Erasure;
 use corpus::make::{Layout, lines};
 use corpus::sets::BuiltIn;
-use lab::{Body, Details};
 use lab::spec::LabSpec;
+use lab::{Body, Details};
 use model::Dtype;
 
 fn spec(models: &[&str], methods: &[&str], inputs: usize) -> Spec {
