@@ -13,7 +13,6 @@ use session::parts::PartError;
 
 /// Everything was done.
 pub const DONE: u8 = 0;
-/// Something failed.
 pub const FAILED: u8 = 1;
 /// The command line or an input is wrong.
 pub(crate) const USAGE: u8 = 2;
@@ -28,7 +27,6 @@ pub enum CliError {
     /// The command line or an input file is wrong.
     #[error("{0}")]
     Usage(String),
-    /// Something failed.
     #[error("{0}")]
     Failed(String),
     /// A condition that the user set is not met.
@@ -46,7 +44,6 @@ pub enum CliError {
 }
 
 impl CliError {
-    /// The exit code.
     pub(crate) fn code(&self) -> u8 {
         match self {
             CliError::Usage(_) => USAGE,

@@ -17,7 +17,7 @@ use base::text::printable_label;
 use engine::message::Event;
 use figure::csv_text;
 use labs::columns::{Column, KindInfo};
-use labs::table::Form;
+use labs::table::{self, Form};
 use session::format::{Item, Session};
 
 /// Print the findings of one kind as a table, or list the kinds that a session has.
@@ -188,29 +188,12 @@ impl Flat {
 
     fn markdown(&self) -> String {
         let (head, rows) = self.readable();
-        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-        let rule: Vec<String> = head.iter().map(|_| "---".to_owned()).collect();
-        let body: String = rows.iter().map(|r| line(r)).collect();
-        format!("{}\n\n{}{}{body}", self.caption, line(&head), line(&rule))
+        format!("{}\n\n{}", self.caption, table::markdown(&head, head.len(), rows))
     }
 
     fn latex(&self) -> String {
         let (head, rows) = self.readable();
-        let escape = |cell: &String| {
-            cell.chars().fold(String::new(), |text, c| match c {
-                '&' | '%' | '#' | '_' | '$' | '{' | '}' => text + "\\" + &c.to_string(),
-                '\\' | '~' | '^' => text + " ",
-                c => text + &c.to_string(),
-            })
-        };
-        let line = |cells: &[String]| cells.iter().map(escape).collect::<Vec<_>>().join(" & ") + " \\\\\n";
-        let body: String = rows.iter().map(|r| line(r)).collect();
-        format!(
-            "% {}\n\\begin{{tabular}}{{{}}}\n\\toprule\n{}\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n",
-            self.caption,
-            "l".repeat(head.len()),
-            line(&head)
-        )
+        format!("% {}\n{}", self.caption, table::latex(&"l".repeat(head.len()), "", &head, rows))
     }
 }
 
@@ -295,5 +278,15 @@ mod tests {
         assert!(csv.contains(",inlp,alterrep,mlp,"), "{csv}");
         assert!(table.markdown().contains("| inlp | alterrep | mlp |"));
         assert!(table.latex().contains("p\\_greater") || table.latex().contains("p greater"));
+    }
+
+    /// A bar in the name of a model began another column.
+    #[test]
+    fn a_bar_in_a_name_stays_in_its_cell() {
+        let mut rows: Vec<Row> =
+            rows(&session(), "versus").unwrap().into_iter().filter(|r| r.kind.name == "versus").collect();
+        rows[0].model = "a|b".into();
+        let text = Flat::new(rows[0].kind, rows).markdown();
+        assert!(text.contains("| a\\|b |"), "{text}");
     }
 }

@@ -167,7 +167,6 @@ fn print(text: &str, out: &mut dyn Write) -> Result<(), CliError> {
     text.lines().try_for_each(|line| output::line(out, &printable_label(line)))
 }
 
-/// The recipe of this name.
 fn known_recipe(name: &str) -> Result<&'static Recipe, CliError> {
     Recipe::named(name).ok_or_else(|| {
         let known: Vec<&str> = RECIPES.iter().map(|r| r.name).collect();

@@ -58,7 +58,6 @@ pub(crate) fn end_with_parent() -> std::io::Result<()> {
     std::thread::Builder::new().name("parent".into()).spawn(watch).map(drop)
 }
 
-/// Arguments of a job.
 fn arguments(args: &RunArgs, shard: Shard, lane: Shard, memory_limit: Option<u64>) -> Vec<std::ffi::OsString> {
     let mut out: Vec<std::ffi::OsString> = vec!["run".into()];
     let mut add = |flag: &str, value: String| out.extend([flag.into(), value.into()]);

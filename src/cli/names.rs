@@ -46,7 +46,6 @@ fn sound(files: &Files) -> Result<(), ModelError> {
     Ok(())
 }
 
-/// Reads the name of a device.
 pub fn device(name: &str) -> Result<Device, CliError> {
     name.parse().map_err(|e: ModelError| CliError::Usage(e.to_string()))
 }

@@ -27,7 +27,6 @@ pub fn line(out: &mut dyn Write, text: &str) -> Result<(), CliError> {
     })
 }
 
-/// Writes a value as one line of JSON.
 pub fn json<T: Serialize>(out: &mut dyn Write, value: &T) -> Result<(), CliError> {
     let text = serde_json::to_string(value).map_err(|e| CliError::Failed(e.to_string()))?;
     line(out, &escaped(text))

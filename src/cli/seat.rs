@@ -60,7 +60,6 @@ pub(super) fn live(args: &TuiArgs, address: &Address) -> Result<(), CliError> {
     done
 }
 
-/// The spec that ran last.
 fn last_spec(past: &Past) -> Option<Spec> {
     past.iter().rev().find_map(|entry| match &entry.item {
         Item::Command(Command::Run { spec, .. }) => Some((**spec).clone()),

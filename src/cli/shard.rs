@@ -124,7 +124,6 @@ pub fn prepare(specs: &[PathBuf], dir: &Path) -> Result<Folder, CliError> {
     join(dir, &cells)
 }
 
-/// The folder of these cells.
 fn join(dir: &Path, cells: &[Cell]) -> Result<Folder, CliError> {
     distinct(cells)?;
     Ok(Folder::join(dir, cells, &counted(cells)?)?)

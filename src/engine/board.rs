@@ -59,7 +59,6 @@ pub struct Board {
 /// A run with what it has found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// The run.
     pub job: Job,
     /// Number of the latest question to it; 0 before the first.
     pub asked: Ticket,
@@ -89,12 +88,10 @@ pub struct Dossier {
     pub waiting: Option<ModelQuestion>,
 }
 
-/// A run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     /// Number of the run.
     pub id: JobId,
-    /// Generation of its events.
     pub generation: Generation,
     pub spec: Spec,
     pub spec_hash: String,
@@ -190,7 +187,6 @@ impl Board {
         }
     }
 
-    /// Takes in an event of a run.
     fn on_run(&mut self, generation: Generation, event: &Event) {
         // A superseded run has nothing more to say, even if its lab shows no newer results.
         if self.generation != generation {

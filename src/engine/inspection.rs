@@ -26,7 +26,6 @@ pub struct Inspection {
     pub parameters: u64,
     /// SHA-256 over weights, configuration and tokenizer.
     pub hash: String,
-    /// The device that computes.
     pub device: String,
     /// Seconds that loading took; 0 if the model was already in memory.
     pub seconds: f64,

@@ -26,7 +26,6 @@ pub enum Command {
     Run {
         /// Number of the run.
         job: JobId,
-        /// Generation of its events.
         generation: Generation,
         spec: Box<Spec>,
     },
@@ -58,11 +57,7 @@ pub enum Command {
 #[serde(tag = "about", rename_all = "snake_case")]
 pub enum Question {
     /// Something about the experiment that is running or ran last.
-    Experiment {
-        /// Generation of the experiment.
-        generation: Generation,
-        question: labs::Question,
-    },
+    Experiment { generation: Generation, question: labs::Question },
     /// Something about one model; a model that was not listed joins the list.
     Model {
         /// Name, folder or hub id, as `models` of a spec takes it.
@@ -78,17 +73,13 @@ pub enum Question {
 #[serde(rename_all = "snake_case")]
 pub enum Topic {
     Experiment,
-    /// Single models.
     Model,
-    /// Data sets.
     Data,
 }
 
-/// Questions about one model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelQuestion {
-    /// Its description.
     Inspect,
     /// Does it compute the reference numbers beside its weights?
     Check,
@@ -99,9 +90,7 @@ pub enum ModelQuestion {
 #[serde(tag = "about", rename_all = "snake_case")]
 pub enum Answer {
     Experiment {
-        /// Generation of the experiment.
         generation: Generation,
-        /// The results.
         findings: Vec<Finding>,
     },
     /// About one model.
@@ -130,7 +119,6 @@ pub enum ModelAnswer {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// The engine is up.
     Ready(EngineInfo),
     /// The models that can be picked.
     Models {
@@ -141,43 +129,35 @@ pub enum Event {
     Started {
         /// Number of the run.
         job: JobId,
-        /// Generation of its events.
         generation: Generation,
         spec_hash: String,
     },
     /// Progress of the current stage.
     Progress {
-        /// Generation of the run.
         generation: Generation,
         /// Stage and counts.
         progress: Progress,
     },
     /// Needs of a run; sent before the long work begins, and again once the run has its own first estimates.
     Forecast {
-        /// Generation of the run.
         generation: Generation,
         /// Memory and time of one of its models.
         forecast: Box<Forecast>,
     },
     /// A result of a run.
     Finding {
-        /// Generation of the run.
         generation: Generation,
-        /// The result.
         finding: Box<Finding>,
     },
     /// A run is over.
     Finished {
         /// Number of the run.
         job: JobId,
-        /// Generation of the run.
         generation: Generation,
-        /// Outcome of the run.
         outcome: Outcome,
         /// Wall seconds.
         seconds: f64,
     },
-    /// Progress of the answer to a question.
     AnswerProgress {
         /// Number of the question.
         ticket: Ticket,
@@ -194,7 +174,6 @@ pub enum Event {
     Notice(Notice),
 }
 
-/// Outcome of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
@@ -216,14 +195,12 @@ pub struct ModelInfo {
     pub layers: usize,
     /// Width of the hidden states.
     pub hidden: usize,
-    /// Number of parameters.
     pub parameters: u64,
     /// Labs that the model serves; absent from the oldest recordings.
     #[serde(default)]
     pub serves: String,
 }
 
-/// Progress of a stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
     /// The work, for example `oracle subject_number`.

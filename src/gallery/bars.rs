@@ -17,7 +17,6 @@ enum Limit {
     Above(&'static str, &'static str),
 }
 
-/// A bar for the minis.
 struct Bar {
     id: &'static str,
     title: &'static str,
@@ -63,7 +62,6 @@ const BARS: &[Bar] = &[
 pub struct Verdict {
     /// Identifier of the score.
     pub id: &'static str,
-    /// Title of the score.
     pub title: &'static str,
     limit: Limit,
     /// The score; none if it was not measured.

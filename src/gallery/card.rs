@@ -17,7 +17,6 @@ use pretraining::splits::Judgement;
 /// Everything that is known about a built-in model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Card {
-    /// Name in the gallery.
     pub name: String,
     /// `model_type` of its configuration.
     pub family: String,
@@ -56,7 +55,6 @@ pub struct Shape {
     pub hidden: usize,
     /// Attention heads.
     pub heads: usize,
-    /// Scalar parameters.
     pub parameters: usize,
     /// Bytes of `model.safetensors`.
     pub bytes: u64,
@@ -86,7 +84,6 @@ pub struct CorpusCard {
     pub mixture: Mixture,
 }
 
-/// The training run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrainingCard {
     /// Optimiser steps.
@@ -106,7 +103,6 @@ pub struct TrainingCard {
 }
 
 impl Card {
-    /// The score of this name.
     pub fn score(&self, id: &str) -> Option<&Score> {
         self.scores.iter().find(|s| s.id == id)
     }

@@ -42,7 +42,6 @@ pub fn cards() -> Result<Vec<Card>> {
     BUILTINS.iter().map(builtin_card).collect()
 }
 
-/// The card of a built-in model.
 fn builtin_card(model: &Builtin) -> Result<Card> {
     let wrong = |what: String| GalleryError::Card { name: model.name.to_owned(), what };
     let bytes = model.card.bytes().map_err(|e| wrong(e.to_string()))?;

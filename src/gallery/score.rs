@@ -48,7 +48,6 @@ impl Default for Sizes {
 pub struct Measured {
     /// Shares of correct answers.
     pub scores: Vec<Score>,
-    /// Recall by relation.
     pub facts: Vec<RelationRecall>,
 }
 

@@ -86,7 +86,6 @@ fn claim(dir: &Path) -> Result<Option<File>> {
     }
 }
 
-/// Events of a job.
 #[derive(Debug)]
 pub enum Event {
     /// It got further.

@@ -70,7 +70,6 @@ pub struct Spread {
     pub range: Range,
 }
 
-/// A score of one seed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SeedValue {
     pub seed: u64,
@@ -85,7 +84,6 @@ pub struct SeedValue {
 pub struct BarSpread {
     /// Identifier of the score.
     pub id: &'static str,
-    /// Title of the score.
     pub title: &'static str,
     /// Seeds whose whole interval meets the bar.
     pub met: usize,

@@ -29,7 +29,6 @@ const MAX_STEPS: usize = 1_000_000;
 /// Points of the loss curve on the card.
 const POINTS: usize = 30;
 
-/// Options of a training.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// The seed of everything random.

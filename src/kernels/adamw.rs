@@ -17,7 +17,6 @@ pub struct Step {
     pub shrink: f32,
     /// Factor of the parameter: 1 - learning rate * weight decay.
     pub keep: f32,
-    /// Learning rate.
     pub rate: f32,
     /// 1 / (1 - beta1^step)
     pub correct1: f32,

@@ -14,7 +14,6 @@ use super::simd::{LANE, Pass, Simd, dispatch};
 use super::team::{Shared, Team};
 use super::tile::{PANEL, Sums};
 
-/// One sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
     /// Its rows among keys and values: padding included.
@@ -62,7 +61,6 @@ pub struct Attention<'a> {
     pub k_from: usize,
     /// Column of the first value head.
     pub v_from: usize,
-    /// Sentences.
     pub spans: &'a [Span],
     /// Place of each query row in its sentence.
     pub positions: &'a [u32],

@@ -29,7 +29,6 @@ impl Buffer {
         self.as_mut()
     }
 
-    /// `len` zeros.
     pub fn zeroed(&mut self, len: usize) -> &mut [f32] {
         let all = self.sized(len);
         all.fill(0.0);

@@ -4,7 +4,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Nonlinearities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Activation {
     /// x Phi(x) with the exact normal distribution function.
@@ -47,7 +46,6 @@ impl Dtype {
     /// All of them.
     pub const ALL: [Dtype; 3] = [Dtype::F32, Dtype::F16, Dtype::Bf16];
 
-    /// Bytes of a number.
     pub fn bytes(self) -> usize {
         if self == Dtype::F32 { 4 } else { 2 }
     }

@@ -66,7 +66,6 @@ fn gelu_gate<S: Simd>(s: S, x: S::V) -> ((S::V, S::V), S::V) {
     (sigmoid(s, u), du)
 }
 
-/// An activation function.
 #[inline(always)]
 pub fn activate<S: Simd>(s: S, kind: Activation, x: S::V) -> S::V {
     match kind {

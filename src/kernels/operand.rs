@@ -16,7 +16,6 @@ use super::tile::PANEL;
 pub struct Left<'a> {
     /// From the first number on.
     pub(super) data: &'a [f32],
-    /// Number of rows.
     pub(super) rows: usize,
     /// Inner indices.
     pub(super) depth: usize,
@@ -83,7 +82,6 @@ pub struct Right<'a> {
 }
 
 impl<'a> Right<'a> {
-    /// A packed matrix.
     pub fn packed(p: &'a Packed) -> Self {
         Self::within(p, 0..p.cols(), 0..p.depth())
     }
@@ -121,7 +119,6 @@ impl<'a> Right<'a> {
         }
     }
 
-    /// Number of panels.
     pub(super) fn panels(&self) -> usize {
         self.cols.div_ceil(PANEL)
     }

@@ -114,7 +114,6 @@ impl Packed {
         Packed::from_matrices(&[&columns], self.depth)
     }
 
-    /// Copies column `j`.
     pub fn column(&self, j: usize, to: &mut [f32]) {
         let (from, j) = (j / PANEL * self.panel_len(), j % PANEL);
         match self.values() {

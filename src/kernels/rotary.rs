@@ -24,7 +24,6 @@ impl Angles {
         Angles { half, table }
     }
 
-    /// Number of positions.
     pub fn positions(&self) -> usize {
         self.table.len() / (2 * self.half).max(1)
     }

@@ -23,16 +23,11 @@ pub trait Simd: Copy + Send + Sync {
     fn tile(self, rows: usize) -> TileFn;
     /// All lanes `x`.
     fn splat(self, x: f32) -> Self::V;
-    /// Reads.
     fn load(self, x: &[f32; LANE]) -> Self::V;
-    /// Writes.
     fn store(self, v: Self::V, to: &mut [f32; LANE]);
-    /// a + b
     fn add(self, a: Self::V, b: Self::V) -> Self::V;
-    /// a - b
     fn sub(self, a: Self::V, b: Self::V) -> Self::V;
     fn mul(self, a: Self::V, b: Self::V) -> Self::V;
-    /// a / b
     fn div(self, a: Self::V, b: Self::V) -> Self::V;
     /// a b + c, rounded once where the processor can.
     fn fma(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
@@ -125,7 +120,6 @@ pub enum Level {
 }
 
 impl Level {
-    /// The best that this processor has.
     pub fn best() -> Level {
         #[cfg(target_arch = "x86_64")]
         {

@@ -16,7 +16,6 @@ pub enum Team {
 }
 
 impl Team {
-    /// Number of threads.
     #[inline]
     pub fn threads(self) -> usize {
         match self {

@@ -48,7 +48,6 @@ pub struct Arch {
     pub norm: Norm,
     /// Position of the norms in a block.
     pub place: Place,
-    /// Self-attention.
     pub attention: Attention,
     /// Feed-forward part.
     pub mlp: Mlp,
@@ -123,7 +122,6 @@ pub enum Positions {
     },
 }
 
-/// A normalisation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Norm {
     pub kind: NormKind,
@@ -142,7 +140,6 @@ pub enum Place {
     Parallel,
 }
 
-/// Self-attention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attention {
     /// Tokens see only themselves and those before them.
@@ -156,7 +153,6 @@ pub struct Attention {
 /// Feed-forward part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mlp {
-    /// Nonlinearity.
     pub activation: Activation,
     /// down(act(gate x) * up x) in place of down(act(up x)).
     pub gated: bool,

@@ -6,7 +6,6 @@ use std::str::FromStr;
 use super::dtype::Dtype;
 use super::error::ModelError;
 
-/// A choice of device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Device {
     /// The first GPU of this build that works, else the CPU.

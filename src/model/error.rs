@@ -24,7 +24,6 @@ pub enum ModelError {
         place: String,
         /// The file that is not there.
         file: String,
-        /// Remedy.
         hint: String,
     },
     /// A configuration or tokenizer file says something impossible.
@@ -37,7 +36,6 @@ pub enum ModelError {
     /// `config.json` names an architecture that no family describes.
     #[error("{file}: architecture '{found}' is not supported; supported: {known}")]
     UnknownArchitecture {
-        /// The configuration file.
         file: String,
         /// `model_type` as found.
         found: String,
@@ -47,7 +45,6 @@ pub enum ModelError {
     /// A weights file is damaged or hostile.
     #[error("{file}: {what}")]
     Weights {
-        /// The weights file.
         file: String,
         /// The fault and its remedy.
         what: String,
@@ -57,7 +54,6 @@ pub enum ModelError {
         "{file}: its pickle names {global}, which tensors do not need and which could run code; save the state dict alone"
     )]
     PickledCode {
-        /// The pickled file.
         file: String,
         /// Module and name of the object.
         global: String,
@@ -65,7 +61,6 @@ pub enum ModelError {
     /// The weights lack a tensor that the architecture needs.
     #[error("{file}: no tensor '{tensor}', which '{family}' needs; the file is incomplete or of another family")]
     MissingTensor {
-        /// The weights file.
         file: String,
         /// The first name under which the tensor was looked for.
         tensor: String,
@@ -91,7 +86,6 @@ pub enum ModelError {
     NotOffered {
         /// The model's name.
         model: String,
-        /// The offer asked for.
         what: Offer,
         /// Labs that the model serves.
         serves: &'static str,
@@ -103,7 +97,6 @@ pub enum ModelError {
         row: usize,
         /// Its number of tokens.
         len: usize,
-        /// The limit.
         max: usize,
         /// The further difference.
         why: &'static str,
@@ -144,7 +137,6 @@ pub enum ModelError {
     /// The device cannot be used.
     #[error("device {device}: {what}")]
     Device {
-        /// As asked for.
         device: String,
         /// The reason and the remedy.
         what: String,
@@ -155,7 +147,6 @@ pub enum ModelError {
     /// A model id could not be resolved.
     #[error("hub {id}: {what}")]
     Hub {
-        /// The model id.
         id: String,
         /// The failure and its remedy.
         what: String,

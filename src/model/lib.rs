@@ -66,7 +66,6 @@ use self::static_vectors::StaticVectors;
 use base::Problem;
 use base::files::hex;
 
-/// A loaded model.
 pub struct Model {
     name: String,
     arch: Arch,
@@ -236,7 +235,6 @@ impl Model {
         &self.name
     }
 
-    /// The architecture.
     pub fn arch(&self) -> &Arch {
         &self.arch
     }

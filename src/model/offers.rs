@@ -14,7 +14,6 @@ use super::error::{ModelError, Result};
 pub enum Offer {
     /// Hidden states, to be read and changed.
     Hidden,
-    /// Attention probabilities.
     Attention,
     /// Gradients with respect to embeddings and hidden states.
     Gradients,

@@ -95,7 +95,6 @@ impl Params {
         self.0.insert(name.into(), value);
     }
 
-    /// A parameter.
     pub fn get(&self, name: &str) -> Option<&Array> {
         self.0.get(name)
     }

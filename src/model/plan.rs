@@ -112,7 +112,6 @@ pub struct Target {
     pub token: u32,
 }
 
-/// The differentiated scalar.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scalar {
     /// Sum over the targets of the token's logit.
@@ -176,13 +175,11 @@ impl Plan {
         self
     }
 
-    /// Adds an edit.
     pub fn edit(mut self, edit: Edit) -> Plan {
         self.edits.push(edit);
         self
     }
 
-    /// Asks for a gradient.
     pub fn gradient(mut self, of: Scalar, wrt: &[HookPoint]) -> Plan {
         self.gradient = Some(Gradient { of, wrt: wrt.to_vec() });
         self

@@ -167,7 +167,6 @@ impl fmt::Display for ModelSource {
 
 /// A model's files, wherever they lie.
 pub enum Files {
-    /// In the program.
     Builtin(&'static Builtin),
     /// In a folder.
     Dir(PathBuf),

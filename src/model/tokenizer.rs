@@ -37,7 +37,6 @@ pub struct Special {
     pub cls: Option<u32>,
     /// Separator, last token of masked models.
     pub sep: Option<u32>,
-    /// Padding.
     pub pad: Option<u32>,
     /// Beginning of a text.
     pub bos: Option<u32>,
@@ -47,10 +46,8 @@ pub struct Special {
     pub unk: Option<u32>,
 }
 
-/// One encoded text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Encoding {
-    /// Token ids.
     pub ids: Vec<u32>,
     /// Tokens as the vocabulary spells them.
     pub tokens: Vec<String>,
@@ -247,7 +244,6 @@ impl Tokenizer {
         self.run(tokenizers::EncodeInput::from(text), false)
     }
 
-    /// Encodes a sentence pair.
     pub fn encode_pair(&self, first: &str, second: &str) -> Result<Encoding> {
         self.run(tokenizers::EncodeInput::from((first, second)), true)
     }
@@ -300,7 +296,6 @@ impl Tokenizer {
         ids.iter().all(|id| Some(*id) != self.special.unk && (*id as usize) < self.rows)
     }
 
-    /// Ids of the special tokens.
     pub fn special_ids(&self) -> Vec<u32> {
         let added = self.inner.get_added_tokens_decoder();
         let s = self.special;
@@ -311,7 +306,6 @@ impl Tokenizer {
         ids
     }
 
-    /// Special tokens.
     pub fn special(&self) -> Special {
         self.special
     }

@@ -93,7 +93,6 @@ impl Checkpoint {
         self.find(name).is_some()
     }
 
-    /// Names of all tensors.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.shards.iter().flat_map(|p| p.tensors.keys().map(String::as_str))
     }

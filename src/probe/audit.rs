@@ -9,7 +9,6 @@ use stats::intervals::share;
 /// Bins of the calibration error: 15 of equal width on the confidence axis, as is usual since Guo et al. (2017).
 pub(crate) const CALIBRATION_BINS: usize = 15;
 
-/// One class in an audit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassCount {
     /// Examples whose true class it is.

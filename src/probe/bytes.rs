@@ -25,14 +25,10 @@ pub enum BytesError {
     Magic,
     /// Another format version.
     #[error("format version {found}, this program reads {VERSION}")]
-    Version {
-        /// The version found.
-        found: u16,
-    },
+    Version { found: u16 },
     /// Another kind of object.
     #[error("holds a '{found}' where a '{wanted}' is needed")]
     Kind {
-        /// The kind found.
         found: String,
         /// The kind asked for.
         wanted: String,
@@ -97,22 +93,18 @@ impl Writer {
         self.fields.push(Field { dtype, shape, bytes: numbers.flatten().collect() });
     }
 
-    /// A whole number.
     pub fn number(&mut self, x: usize) {
         self.field(Dtype::U64, vec![], std::iter::once((x as u64).to_le_bytes()));
     }
 
-    /// A real number.
     pub fn real(&mut self, x: f64) {
         self.field(Dtype::F64, vec![], std::iter::once(x.to_le_bytes()));
     }
 
-    /// A list of whole numbers.
     pub fn numbers(&mut self, list: &[usize]) {
         self.field(Dtype::U64, vec![list.len()], list.iter().map(|x| (*x as u64).to_le_bytes()));
     }
 
-    /// A list of real numbers.
     pub fn reals(&mut self, list: &[f64]) {
         self.field(Dtype::F64, vec![list.len()], list.iter().map(|x| x.to_le_bytes()));
     }

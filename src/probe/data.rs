@@ -104,7 +104,6 @@ impl Labelled {
         &self.y
     }
 
-    /// Number of classes.
     pub fn classes(&self) -> usize {
         self.classes
     }
@@ -180,7 +179,6 @@ impl<R: Role> TrainingData<R> {
         &self.validation
     }
 
-    /// Number of classes.
     pub fn classes(&self) -> usize {
         self.train.classes
     }
@@ -221,7 +219,6 @@ impl TestData {
         &self.labels
     }
 
-    /// Number of classes.
     pub fn classes(&self) -> usize {
         self.classes
     }

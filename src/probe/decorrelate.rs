@@ -24,7 +24,6 @@ pub enum DecorrelateError {
     #[error("the table is not rectangular: row {row} has {len} cells, the first has {want}")]
     Ragged {
         row: usize,
-        /// Its cells.
         len: usize,
         /// Cells of the first row.
         want: usize,

@@ -30,7 +30,6 @@ pub struct Fantope {
 }
 
 impl Fantope {
-    /// The projection on a subspace.
     pub fn projection(on: &Subspace) -> Self {
         let (vectors, trace) = (on.basis().clone(), on.rank());
         Self { values: vec![1.0; trace], rest: 0.0, vectors, trace }

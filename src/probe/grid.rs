@@ -211,7 +211,6 @@ impl<R: Role> Probe<R> {
         Ok(Self { mlp, trials, best: recipe, epoch, role: PhantomData })
     }
 
-    /// The network.
     pub fn mlp(&self) -> &Mlp {
         &self.mlp
     }

@@ -15,7 +15,6 @@ pub(crate) trait Objective {
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) point: Vec<f64>,
-    /// The value there.
     pub(crate) value: f64,
     /// Steps that were taken.
     pub(crate) iterations: usize,

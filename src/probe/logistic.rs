@@ -46,14 +46,10 @@ pub struct Logistic {
     pub bias: Vec<f64>,
 }
 
-/// A fit and how it ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
-    /// The classifier.
     pub model: Logistic,
-    /// The objective reached.
     pub objective: f64,
-    /// Iterations used.
     pub iterations: usize,
     /// True if the tolerance was reached.
     pub(crate) converged: bool,

@@ -108,7 +108,6 @@ impl<T: Real> Mlp<T> {
         &self.layers
     }
 
-    /// The layers, mutably.
     pub fn layers_mut(&mut self) -> &mut [Layer<T>] {
         &mut self.layers
     }
@@ -118,7 +117,6 @@ impl<T: Real> Mlp<T> {
         self.layers.first().map_or(0, |l| l.weight.rows())
     }
 
-    /// Number of classes.
     pub fn classes(&self) -> usize {
         self.layers.last().map_or(0, |l| l.weight.cols())
     }

@@ -15,7 +15,6 @@ pub struct Entry<'a> {
     pub correct: &'a [usize],
 }
 
-/// The choice of the rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     /// The most correct answers of any recipe at any validation.

@@ -56,15 +56,12 @@ pub enum SplitError {
     Overlap {
         /// The example.
         row: usize,
-        /// The first place.
         first: &'static str,
-        /// The second place.
         second: &'static str,
     },
     /// An example that the data does not have.
     #[error("example {row} does not exist: the data has {n}")]
     OutOfRange {
-        /// The example.
         row: usize,
         /// Examples in the data.
         n: usize,

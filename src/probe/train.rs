@@ -111,7 +111,6 @@ impl Run {
         Some(Score { accuracy: *correct as f64 / self.examples.max(1) as f64, loss: *loss })
     }
 
-    /// Steps taken.
     pub fn steps(&self) -> usize {
         self.correct.len() * EPOCH
     }

@@ -9,7 +9,6 @@ const SSH: &str = "PROBITY_SSH";
 /// Finds the program where a shell that is not a login shell does not look, whatever the shell of the account is.
 const FOUND: &str = r#"PATH="$PATH:$HOME/.local/bin:$HOME/.cargo/bin"; exec probity"#;
 
-/// Address of an engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     user: Option<String>,

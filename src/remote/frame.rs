@@ -17,7 +17,6 @@ const HEADER: usize = 12;
 /// Characters of a foreign stream that are quoted.
 const QUOTED: usize = 120;
 
-/// Errors in reading a frame.
 #[derive(Debug, Error)]
 pub enum FrameError {
     /// The stream ended between two frames.
@@ -60,7 +59,6 @@ fn checksum(head: &[u8], body: &[u8]) -> u32 {
 }
 
 impl Frame {
-    /// Writes the frame and flushes it.
     pub fn write(&self, out: &mut dyn Write) -> Result<(), FrameError> {
         if self.body.len() > MAX_BODY {
             return Err(FrameError::TooLong(self.body.len()));

@@ -165,7 +165,6 @@ impl Hub {
         let _ = self.engine.send(command);
     }
 
-    /// Takes in an event.
     pub(crate) fn event(&mut self, event: &Event) {
         let t = self.seconds();
         let recorded = self.recorder.as_mut().map(|r| r.event(t, event));
@@ -362,7 +361,6 @@ impl Hub {
         (self.links.is_empty() && !self.running).then(|| wait.saturating_sub(self.alone.elapsed()))
     }
 
-    /// Status of the engine.
     pub(crate) fn status(&self, wait: Duration) -> Status {
         Status {
             name: self.name.clone(),

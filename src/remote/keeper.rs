@@ -35,7 +35,6 @@ const CHUNK: usize = 64;
 pub struct Terms {
     /// Name of the engine; its folder is there.
     pub name: String,
-    /// Options of its worker.
     pub options: LocalOptions,
     /// Device and precision, as the header of the session names them.
     pub place: String,

@@ -52,7 +52,6 @@ pub use near::failed;
 
 use thiserror::Error;
 
-/// Errors of a remote engine.
 #[derive(Debug, Error)]
 pub enum RemoteError {
     /// No link to the far end.

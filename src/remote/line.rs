@@ -86,7 +86,6 @@ enum End {
     Over,
     /// This end quits, or there is no listener.
     Left,
-    /// It broke.
     Broken(RemoteError),
     /// Another one steers.
     Superseded,

@@ -62,7 +62,6 @@ pub enum Want {
 pub struct Welcome {
     /// Version of the program there.
     pub version: String,
-    /// Name of the engine.
     pub name: String,
     /// Number that it chose, so that another one of that name is not taken for it.
     pub engine: u64,
@@ -82,9 +81,7 @@ pub struct Welcome {
 pub struct Status {
     /// Its name, which is also that of its session.
     pub name: String,
-    /// The machine that it runs on.
     pub machine: String,
-    /// Version of the program.
     pub version: String,
     /// Start, RFC 3339 in UTC.
     pub created: String,
@@ -108,13 +105,11 @@ pub enum Message {
     Welcome(Welcome),
     /// There is no engine for the near end: reason and remedy.
     Refused(String),
-    /// A line of the journal.
     Line {
         /// Its number, from 1.
         number: u64,
         /// True if this near end sent the command; the line is empty then.
         own: bool,
-        /// The line, as in a session.
         line: String,
     },
     /// A progress line, which has no number.
@@ -134,7 +129,6 @@ pub enum Message {
     List(Vec<Status>),
     /// A file follows, under this name.
     File(String),
-    /// A piece of a file.
     Piece(Vec<u8>),
     /// The file is complete; its SHA-256.
     Whole(String),
@@ -169,7 +163,6 @@ pub enum Unreadable {
 }
 
 impl Message {
-    /// The message as a frame.
     pub fn frame(&self) -> Frame {
         fn json<T: Serialize>(kind: u8, value: &T) -> Frame {
             // These types have no maps with keys that are not text, which is all that could fail.
@@ -203,7 +196,6 @@ impl Message {
         }
     }
 
-    /// Writes the message.
     pub fn write(&self, out: &mut dyn std::io::Write) -> Result<(), FrameError> {
         self.frame().write(out)
     }

@@ -75,7 +75,6 @@ impl Channel {
         })
     }
 
-    /// The next message.
     pub(crate) fn read(&mut self) -> Result<Message, Unreadable> {
         self.unpacker.read(&mut self.stdout)
     }

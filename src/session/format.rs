@@ -241,7 +241,6 @@ pub(super) fn parse_header(line: &[u8]) -> Result<Header, String> {
 pub enum Unread {
     /// A newer program wrote it.
     Unknown,
-    /// It is broken.
     Damaged,
 }
 

@@ -6,7 +6,6 @@ use labs::LABS;
 /// Kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Glance {
-    /// A run begins.
     Run(Generation),
     Progress(Generation),
     Finding {

@@ -26,7 +26,6 @@ pub enum SessionError {
     /// The file could not be read.
     #[error("{}: cannot read the session: {source}", path.display())]
     Read {
-        /// The file.
         path: PathBuf,
         /// The system's reason.
         source: std::io::Error,
@@ -34,7 +33,6 @@ pub enum SessionError {
     /// The file is not a session.
     #[error("{}, line {line}: {message}", path.display())]
     Format {
-        /// The file.
         path: PathBuf,
         /// Line, from 1.
         line: usize,
@@ -51,10 +49,7 @@ pub enum SessionError {
     },
     /// A session of that name already exists; recordings are never overwritten.
     #[error("{}: a session of this name exists already; choose another name", path.display())]
-    Exists {
-        /// The file.
-        path: PathBuf,
-    },
+    Exists { path: PathBuf },
     /// No such session by name or path.
     #[error("{name}: no such session; looked for a file of that name and for {}", path.display())]
     Missing {

@@ -29,7 +29,6 @@ pub trait Record {
     /// # Errors
     /// [`SessionError::Write`] if it cannot be written (also for the methods below).
     fn command(&mut self, t: f64, command: &Command) -> Result<(), SessionError>;
-    /// Notes an event.
     fn event(&mut self, t: f64, event: &Event) -> Result<(), SessionError>;
     /// The run is over: everything is to be on disk.
     fn finish(&mut self) -> Result<(), SessionError>;

@@ -18,7 +18,6 @@ const TAIL: u64 = 256 << 10;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
     pub name: String,
-    /// Its file.
     pub path: PathBuf,
     /// Start of the session, RFC 3339 in UTC; empty if the header does not say.
     pub created: String,

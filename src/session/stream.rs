@@ -71,7 +71,6 @@ impl Read for Window {
     }
 }
 
-/// The lines from a place on.
 #[derive(Debug)]
 struct Lines {
     source: BufReader<Window>,
@@ -294,7 +293,6 @@ pub struct Past<I> {
     pub entries: I,
     /// Places of the runs whose results the board has let go.
     pub gone: Vec<usize>,
-    /// The entries after it.
     pub rest: Entries,
 }
 

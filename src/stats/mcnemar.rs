@@ -70,7 +70,6 @@ impl std::str::FromStr for Test {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tested {
     pub statistic: f64,
-    /// The p-value.
     pub p: f64,
 }
 

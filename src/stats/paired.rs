@@ -34,7 +34,6 @@ impl Table {
         }
     }
 
-    /// Items.
     pub fn n(&self) -> u64 {
         self.both + self.only_a + self.only_b + self.neither
     }

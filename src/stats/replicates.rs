@@ -90,7 +90,6 @@ impl Contrast {
         Some(Self { mean: average(theta), error: total.sqrt(), df, replicates: theta.len() })
     }
 
-    /// The mean with its interval.
     pub fn interval(&self, level: f64) -> Estimate {
         let half = student_quantile(0.5 + 0.5 * level, self.df) * self.error;
         Estimate { mean: self.mean, lo: self.mean - half, hi: self.mean + half }

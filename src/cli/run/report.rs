@@ -16,7 +16,6 @@ use session::format::Header;
 use session::name;
 use session::record::Recorder;
 
-/// File of the findings.
 pub(super) const FINDINGS: &str = "findings.jsonl";
 /// File of the findings of an unfinished run if there are already results.
 const INCOMPLETE: &str = "findings-incomplete.jsonl";

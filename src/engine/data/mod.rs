@@ -75,7 +75,6 @@ pub struct DataInspection {
     pub rows: u64,
     /// Rows that could not be read.
     pub dropped: u64,
-    /// Blank lines.
     pub blank: u64,
     /// Files that are not read.
     pub left_out: u64,
@@ -130,7 +129,6 @@ pub struct DataDossier {
 /// A question that is being answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataWaiting {
-    /// Its number.
     pub ticket: u64,
     pub question: DataQuestion,
     pub progress: Option<Progress>,
@@ -145,7 +143,6 @@ pub enum DataAnswer {
     /// To [`DataQuestion::Doctor`].
     Examined(Box<DataDiagnosis>),
     Failed(Problem),
-    /// The user stopped it.
     Stopped,
 }
 

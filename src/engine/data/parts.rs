@@ -26,7 +26,6 @@ pub struct Parts {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PartCounts {
     pub name: String,
-    /// Its examples.
     pub n: usize,
     /// Examples among them that are held back for validation; none if the part is not for training.
     pub validation: Option<usize>,

@@ -13,7 +13,6 @@ use labs::{self, Spec};
 pub(crate) struct WaitingRun {
     /// Number of the run.
     pub job: JobId,
-    /// Generation of its events.
     pub generation: Generation,
     pub spec: Box<Spec>,
 }
@@ -21,7 +20,6 @@ pub(crate) struct WaitingRun {
 /// A waiting question about one model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AboutModel {
-    /// Its number.
     pub ticket: Ticket,
     pub model: String,
     pub what: ModelQuestion,
@@ -41,7 +39,6 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// Takes in a command.
     pub(crate) fn push(&mut self, command: Command) {
         match command {
             Command::ListModels => self.list = true,

@@ -25,7 +25,6 @@ use base::Problem;
 use labs::{Forecast, Spec};
 use model::{Device, Dtype};
 
-/// Options of a local engine.
 #[derive(Debug, Clone)]
 pub struct LocalOptions {
     pub device: Device,

@@ -187,7 +187,6 @@ impl Worker {
         self.outbox.send(Event::Answer { ticket: *ticket, answer: Answer::Model { model: model.clone(), answer } })
     }
 
-    /// Answers a question about one model.
     fn examine(&mut self, name: &str, what: ModelQuestion) -> Result<ModelAnswer, Problem> {
         let begun = std::time::Instant::now();
         let known = self.shelf.holds(name);

@@ -51,6 +51,5 @@ pub struct KindInfo {
     pub name: &'static str,
     /// One sentence.
     pub doc: &'static str,
-    /// Its keys.
     pub columns: fn() -> Vec<Column>,
 }

@@ -9,7 +9,6 @@ use stats::corrections::holm;
 use stats::mcnemar::chi2_tail;
 use stats::special::normal_quantile;
 
-/// A number of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Number {
     /// Name of the number, the same in every run that has it.

@@ -21,7 +21,6 @@ pub const FEWEST_EXAMPLES: usize = 400;
 /// Upper bound of `task.examples`; above it a typing slip would fill the memory.
 pub const MAX_EXAMPLES: usize = 2_000_000;
 
-/// The probing task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TaskSpec {

@@ -86,7 +86,6 @@ told! {
     DataError: "data", "raise task.examples";
 }
 
-/// A problem from an error, a place and a hint.
 pub fn problem(error: &dyn std::fmt::Display, place: &str, hint: &str) -> Problem {
     Problem { what: error.to_string(), r#where: place.into(), hint: hint.into() }
 }

@@ -14,9 +14,7 @@ pub struct Finding<K> {
     pub lab: LabId,
     /// Hash of the spec that asked for it.
     pub spec: String,
-    /// Name of the model.
     pub model: String,
-    /// Seed of the run.
     pub seed: u64,
     /// Number of examples behind it.
     pub n: usize,
@@ -37,7 +35,6 @@ pub struct Finding<K> {
 #[serde(untagged)]
 #[allow(clippy::large_enum_variant, reason = "nearly all findings are of the large kind")]
 pub enum Body<K> {
-    /// A result of a lab.
     Lab(K),
     /// A result that every run can have.
     Common(Common),
@@ -69,11 +66,8 @@ pub trait KindSet: FindingKind {
 /// The provenance of a finding.
 #[derive(Debug, Clone, Copy)]
 pub struct Head<'a> {
-    /// Hash of the spec.
     pub spec: &'a str,
-    /// Name of the model.
     pub model: &'a str,
-    /// Seed of the run.
     pub seed: u64,
     /// Examples behind it.
     pub n: usize,
@@ -86,7 +80,6 @@ pub struct Head<'a> {
 }
 
 impl<K> Finding<K> {
-    /// Its provenance.
     pub fn head(&self) -> Head<'_> {
         let Self { spec, model, seed, n, r#final, t, level, .. } = self;
         Head { spec, model, seed: *seed, n: *n, r#final: *r#final, t: *t, level: *level }
@@ -129,9 +122,7 @@ const COMMON: [&str; 2] = ["summary", "error"];
 pub struct SummaryFinding {
     /// Wall time.
     pub seconds: f64,
-    /// The device that computed.
     pub device: String,
-    /// Version of the program.
     pub version: String,
     /// True where the user stopped the run.
     pub cancelled: bool,
@@ -174,7 +165,6 @@ impl Label {
         Self { spec: spec_hash, ..self.clone() }
     }
 
-    /// Level of the intervals.
     pub fn level(&self) -> f64 {
         self.level
     }

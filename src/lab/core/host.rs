@@ -20,7 +20,6 @@ pub struct Notice {
     pub problem: Problem,
 }
 
-/// Severity of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoticeLevel {
@@ -32,10 +31,8 @@ pub enum NoticeLevel {
     Error,
 }
 
-/// Description of an engine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineInfo {
-    /// Version of the program.
     pub version: String,
     /// Device, for example `cpu (2 threads)`.
     pub device: String,
@@ -53,7 +50,6 @@ pub enum Share {
 /// A question that waits for its answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Waiting<Q> {
-    /// Its number.
     pub ticket: u64,
     pub question: Q,
 }
@@ -94,7 +90,6 @@ pub trait Host: Pulse {
 
 /// The host of a lab whose findings are `K` and whose questions are `Q`.
 pub trait Channel<K, Q>: Host {
-    /// Sends a finding.
     fn find(&mut self, finding: Finding<K>) -> Result<(), Cancelled>;
     /// The latest question that waits, if any. It has to be answered by [`Self::reply`], or refused by a notice.
     fn waiting(&mut self) -> Option<Waiting<Q>>;

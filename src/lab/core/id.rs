@@ -30,7 +30,6 @@ impl LabId {
         }
     }
 
-    /// The lab of that name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|id| id.name() == name)
     }

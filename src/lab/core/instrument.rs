@@ -12,11 +12,9 @@ use figure::Figure;
 
 /// A lab in its own types.
 pub trait Instrument: Send + Sync + 'static {
-    /// Spec of an experiment.
     type Spec: LabSpec + Clone;
     /// One result of a run.
     type Kind: FindingKind;
-    /// A question to an experiment.
     type Question;
     /// The fold of a run's findings.
     type Results: 'static;
@@ -35,45 +33,34 @@ pub trait Instrument: Send + Sync + 'static {
     /// An experiment by a spec that has passed its check; nothing is loaded or computed yet.
     fn begin(spec: Self::Spec) -> Box<dyn Experiment<Self::Kind, Self::Question>>;
     /// The work of a run in multiply-adds, counted from the spec and from the sizes of its models, in their order.
-    fn counted(spec: &Self::Spec, sizes: &[Size]) -> u128;
+    const COUNTED: fn(&Self::Spec, &[Size]) -> u128;
     /// The question of a run, made from its spec.
-    fn asks(spec: &Self::Spec) -> String;
+    const ASKS: fn(&Self::Spec) -> String;
     /// The run's answer to it so far.
-    fn answer(results: &Self::Results, spec: &Self::Spec) -> Answer;
+    const ANSWER: fn(&Self::Results, &Self::Spec) -> Answer;
     /// The main numbers of a run, by which two runs are compared.
-    fn numbers(results: &Self::Results) -> Vec<Number>;
+    const NUMBERS: fn(&Self::Results) -> Vec<Number>;
     /// Results of a run, as lines for a reader.
-    fn summary(results: &Self::Results, spec: &Self::Spec) -> Vec<String>;
+    const SUMMARY: fn(&Self::Results, &Self::Spec) -> Vec<String>;
     /// The figures of a run on the engine that is named.
-    fn figures(results: &Self::Results, engine: Option<&EngineInfo>) -> Vec<Figure>;
+    const ALL_FIGURES: fn(&Self::Results, Option<&EngineInfo>) -> Vec<Figure>;
     /// The figures that can be asked for by name.
     const FIGURES: &'static [FigureEntry];
-    /// The figure that a name asks for, with details as the lab understands them.
-    ///
-    /// # Errors
-    /// A sentence that lists the choices.
-    fn pick(
-        name: &str,
-        details: &Details<'_>,
-        results: &Self::Results,
-        engine: Option<&EngineInfo>,
-    ) -> Result<Figure, String>;
+    /// The figure that a name asks for, with details as the lab understands them, or a sentence that lists the choices.
+    const PICK: Pick<Self::Results>;
     /// The tables of a run, in the layout of the papers.
-    fn tables(_results: &Self::Results) -> Vec<Table> {
-        Vec::new()
-    }
+    const TABLES: fn(&Self::Results) -> Vec<Table>;
     /// Kinds of finding that can make a comparison.
     const COMPARES: &'static [&'static str] = &[];
     /// The comparison that a finding makes, for corrections over all of a session's.
-    fn compared(_finding: Head<'_>, _kind: &Self::Kind) -> Option<Comparison> {
-        None
-    }
+    const COMPARED: fn(Head<'_>, &Self::Kind) -> Option<Comparison> = |_, _| None;
     /// Hash of the spec as far as it decides what its comparisons are, where it asks for more than that: two specs that differ in
     /// nothing else make the same comparisons.
-    fn decides(_spec: &Self::Spec) -> Option<String> {
-        None
-    }
+    const DECIDES: fn(&Self::Spec) -> Option<String> = |_| None;
 }
+
+/// Draws a figure by its name from results on the engine that is named.
+pub type Pick<R> = fn(&str, &Details<'_>, &R, Option<&EngineInfo>) -> Result<Figure, String>;
 
 /// An experiment of a lab that is shipped under a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,9 +8,7 @@ use super::spec::{Refuse, SpecError};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct IntervalSpec {
-    /// Level of the intervals.
     pub level: f64,
-    /// Bootstrap resamples.
     pub resamples: usize,
 }
 

@@ -10,7 +10,6 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Adds an entry.
     pub fn add(&mut self, key: &str, value: impl Into<String>) {
         self.entries.push((key.to_owned(), value.into()));
     }

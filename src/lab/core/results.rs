@@ -8,11 +8,8 @@ use super::finding::Head;
 /// A result with its provenance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tagged<T> {
-    /// Hash of the spec.
     pub spec: String,
-    /// Name of the model.
     pub model: String,
-    /// Seed of the run.
     pub seed: u64,
     /// Examples behind it.
     pub n: usize,
@@ -20,9 +17,7 @@ pub struct Tagged<T> {
     pub is_final: bool,
     /// Seconds since the run began.
     pub t: f64,
-    /// Level of the intervals.
     pub level: Option<f64>,
-    /// The result.
     pub value: T,
 }
 

@@ -17,7 +17,6 @@ pub struct Known {
 /// A model that can be picked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownModel {
-    /// Its name, as specs have it.
     pub name: String,
     /// Number of blocks.
     pub layers: usize,
@@ -39,7 +38,6 @@ impl Known {
     }
 }
 
-/// The value of a setting.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     Number(f64),
@@ -54,7 +52,6 @@ pub enum Value {
 }
 
 impl Value {
-    /// The number, if it is one.
     pub fn number(&self) -> Option<f64> {
         if let Value::Number(x) = self { Some(*x) } else { None }
     }
@@ -69,7 +66,6 @@ impl Value {
         if let Value::Choice(i) = self { *i } else { None }
     }
 
-    /// The text or path, if it is one.
     pub fn text(self) -> Option<String> {
         if let Value::Text(text) = self { Some(text) } else { None }
     }
@@ -118,7 +114,6 @@ fn bound(x: f64) -> String {
     if x.fract() == 0.0 && x.abs() < 1e9 { format!("{x:.0}") } else { short(x) }
 }
 
-/// Kind of a setting.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     /// A number on a track.
@@ -153,7 +148,6 @@ pub enum SettingError {
         /// Largest value.
         max: f64,
     },
-    /// Not whole.
     #[error("must be a whole number")]
     Whole,
     #[error("type a number, for example .112, 1/8, 5 % or 1e-3")]
@@ -218,7 +212,6 @@ impl Kind {
         }
     }
 
-    /// A value as text.
     pub fn show(&self, value: &Value) -> String {
         match (self, value) {
             (Kind::Slider { unset: Some(word), .. } | Kind::Text(word) | Kind::File(word), Value::Unset) => {
@@ -297,7 +290,6 @@ impl<S> Setting<S> {
         (self.put)(spec, known, value)
     }
 
-    /// Its value as text.
     pub fn text(&self, spec: &S, known: &Known) -> String {
         match &self.show {
             Some(show) => show(spec, known),

@@ -18,7 +18,6 @@ use model::builtin::BUILTINS;
 
 /// The fields that the specs of all labs have. [`spec_fields!`](crate::spec_fields) writes the methods.
 pub trait SpecFields {
-    /// The lab that it is for.
     fn lab(&self) -> LabId;
     /// The spec as TOML, in the form in which it is stored and shown.
     fn to_toml(&self) -> String;
@@ -29,7 +28,6 @@ pub trait SpecFields {
     fn models(&self) -> &[String];
     /// The seed from which the random streams of the run are derived.
     fn seed(&self) -> u64;
-    /// Level of the intervals.
     fn level(&self) -> f64;
     /// Runs these models.
     fn set_models(&mut self, models: Vec<String>);
@@ -60,7 +58,6 @@ pub enum SpecError {
     /// The file could not be read.
     #[error("{}: cannot read the spec: {source}. Check the path and its permissions.", path.display())]
     Read {
-        /// The file.
         path: PathBuf,
         /// The system's reason.
         source: std::io::Error,

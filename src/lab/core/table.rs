@@ -115,51 +115,37 @@ impl Table {
     }
 
     fn markdown(&self) -> String {
-        let escaped = |text: &str| text.replace('\\', "\\\\").replace('|', "\\|");
-        let safe = |text: &str| escaped(&printable_label(text));
         let groups = self.groups();
-        let heads = groups.iter().flat_map(|(g, columns)| {
-            columns.iter().map(move |c| format!("{} {}", safe(g), safe(c)).trim_start().to_owned())
+        let heads = groups
+            .iter()
+            .flat_map(|(g, columns)| columns.iter().map(move |c| format!("{g} {c}").trim_start().to_owned()));
+        let heads: Vec<String> = self.stub.iter().cloned().chain(heads).collect();
+        let rows = self.rows().into_iter().map(|(stub, cells)| {
+            stub.iter().cloned().chain(cells.into_iter().map(|c| self.number(c))).collect::<Vec<_>>()
         });
-        let heads: Vec<String> = self.stub.iter().map(|s| safe(s)).chain(heads).collect();
-        let rules = (0..heads.len()).map(|i| if i < self.stub.len() { "---" } else { "---:" });
-        let mut out = format!("{}\n\n", escaped(&printable_message(&self.caption)));
-        let mut line = |cells: Vec<String>| {
-            let _ = writeln!(out, "| {} |", cells.join(" | "));
-        };
-        line(heads);
-        line(rules.map(str::to_owned).collect());
-        for (stub, cells) in self.rows() {
-            line(stub.iter().map(|s| safe(s)).chain(cells.into_iter().map(|c| self.number(c))).collect());
-        }
-        out
+        format!("{}\n\n{}", marked(&printable_message(&self.caption)), markdown(&heads, self.stub.len(), rows))
     }
 
     fn latex(&self) -> String {
         let groups = self.groups();
         let stub = self.stub.len();
         let width: usize = groups.iter().map(|(_, columns)| columns.len()).sum();
-        let mut out = format!("% {}\n", escaped(&printable_message(&self.caption)));
-        let _ = writeln!(out, "\\begin{{tabular}}{{{}{}}}\n\\toprule", "l".repeat(stub), "r".repeat(width));
         let spans = groups.iter().map(|(g, columns)| format!("\\multicolumn{{{}}}{{c}}{{{}}}", columns.len(), tex(g)));
-        let _ = writeln!(out, "{}{} \\\\", "& ".repeat(stub), spans.collect::<Vec<_>>().join(" & "));
+        let mut above = format!("{}{} \\\\\n", "& ".repeat(stub), spans.collect::<Vec<_>>().join(" & "));
         let mut from = stub + 1;
         for (_, columns) in &groups {
-            let _ = write!(out, "\\cmidrule(lr){{{from}-{}}}", from + columns.len() - 1);
+            let _ = write!(above, "\\cmidrule(lr){{{from}-{}}}", from + columns.len() - 1);
             from += columns.len();
         }
-        let heads = self.stub.iter().map(|s| tex(s)).chain(groups.iter().flat_map(|(_, c)| c.iter().map(|c| tex(c))));
-        let _ = writeln!(out, "\n{} \\\\\n\\midrule", heads.collect::<Vec<_>>().join(" & "));
-        for (stub, cells) in self.rows() {
-            let number = |entry| {
-                let number = self.number(entry);
-                let negative = number.strip_prefix('-').map(|size| format!("$-${size}"));
-                negative.unwrap_or_else(|| number.replace('–', "--"))
-            };
-            let line: Vec<String> = stub.iter().map(|s| tex(s)).chain(cells.into_iter().map(number)).collect();
-            let _ = writeln!(out, "{} \\\\", line.join(" & "));
-        }
-        out + "\\bottomrule\n\\end{tabular}\n"
+        let heads = self.stub.iter().cloned().chain(groups.iter().flat_map(|(_, c)| c.iter().map(|c| (*c).to_owned())));
+        let rows = self.rows().into_iter().map(|(stub, cells)| {
+            // A minus sign and not a hyphen.
+            let number = |entry| self.number(entry).replace('-', "−");
+            stub.iter().cloned().chain(cells.into_iter().map(number)).collect::<Vec<_>>()
+        });
+        let columns = "l".repeat(stub) + &"r".repeat(width);
+        let body = latex(&columns, &(above + "\n"), &heads.collect::<Vec<_>>(), rows);
+        format!("% {}\n{body}", escaped(&printable_message(&self.caption)))
     }
 
     fn csv(&self) -> String {
@@ -180,12 +166,34 @@ impl Table {
     }
 }
 
-/// Text with what LaTeX takes as commands written out.
-fn tex(text: &str) -> String {
+/// A table of GitHub's Markdown, with the columns after the first `left` ones aligned to the right.
+pub fn markdown(head: &[String], left: usize, rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let cells = |cells: &[String]| line(&cells.iter().map(|cell| marked(&printable_label(cell))).collect::<Vec<_>>());
+    let rule: Vec<String> = (0..head.len()).map(|c| if c < left { "---" } else { "---:" }.to_owned()).collect();
+    rows.into_iter().fold(cells(head) + &line(&rule), |text, row| text + &cells(&row))
+}
+
+/// Text with what Markdown would read as its own escaped.
+pub fn marked(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;")
+}
+
+/// A `tabular` with the rules of booktabs: the alignment of its `columns`, lines `above` the head, head and rows.
+pub fn latex(columns: &str, above: &str, head: &[String], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let line = |cells: &[String]| cells.iter().map(|cell| tex(cell)).collect::<Vec<_>>().join(" & ") + " \\\\\n";
+    let body: String = rows.into_iter().map(|row| line(&row)).collect();
+    let head = line(head);
+    format!(
+        "\\begin{{tabular}}{{{columns}}}\n\\toprule\n{above}{head}\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n"
+    )
+}
+
+/// Text in one line with what LaTeX would read as its own escaped.
+pub fn tex(text: &str) -> String {
     escaped(&printable_label(text))
 }
 
-/// Printable text with what LaTeX would read as its own escaped.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -194,6 +202,9 @@ fn escaped(text: &str) -> String {
             '~' => out += "\\textasciitilde{}",
             '^' => out += "\\textasciicircum{}",
             '&' | '%' | '$' | '#' | '_' | '{' | '}' => out.extend(['\\', c]),
+            '<' => out += "$<$",
+            '−' => out += "$-$",
+            '–' => out += "--",
             'Δ' => out += "$\\Delta$",
             c => out.push(c),
         }

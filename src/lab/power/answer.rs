@@ -15,7 +15,6 @@ use lab::{Answer, Tagged};
 use stats::Estimate;
 use stats::mcnemar::Test;
 
-/// The question of a run.
 pub(crate) fn question(spec: &Spec) -> String {
     let (a, b) = (spec.name(true), spec.name(false));
     let systems = spec.a.results.len() + spec.b.results.len();

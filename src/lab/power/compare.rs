@@ -18,7 +18,6 @@ const RESAMPLES: usize = 2_000;
 /// The highest level of an interval: it needs 40,000 resamples.
 pub const MOST_LEVEL: f64 = 0.9999;
 
-/// Terms of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Terms {
     /// Level of the intervals.
@@ -36,9 +35,7 @@ pub struct Terms {
 /// Names of the two sides and of the metric.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Names {
-    /// The first.
     pub a: String,
-    /// The second.
     pub b: String,
     pub metric: String,
 }

@@ -32,7 +32,6 @@ pub use question::Question;
 pub use results::Results;
 pub use spec::Spec;
 
-/// A finding of this lab.
 pub type Finding = lab::Finding<Kind>;
 /// The host that an experiment of this lab runs in.
 pub type Host<'a> = dyn lab::Channel<Kind, Question> + 'a;

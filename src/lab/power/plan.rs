@@ -39,7 +39,6 @@ pub struct Plan {
     pub stop: Stop,
 }
 
-/// Hypothesis of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hypothesis {

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::spec::Spec;
 
-/// A question to the lab.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "question", rename_all = "snake_case")]
 pub enum Question {

@@ -27,19 +27,14 @@ pub struct Spec {
     /// The seed from which every random stream of the run is derived.
     #[serde(default)]
     pub seed: u64,
-    /// Task and sizes.
     #[serde(default)]
     pub task: TaskSpec,
-    /// The first side.
     #[serde(default)]
     pub a: SideSpec,
-    /// The second side.
     #[serde(default)]
     pub b: SideSpec,
-    /// Training of the probes.
     #[serde(default)]
     pub training: TrainingSpec,
-    /// Test and its terms.
     #[serde(default)]
     pub test: TestSpec,
     /// Measurements besides the comparison.
@@ -48,12 +43,10 @@ pub struct Spec {
     /// The plan made before any result was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plan>,
-    /// Level of the intervals.
     #[serde(default)]
     pub interval: IntervalSpec,
 }
 
-/// Task of a probe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TaskSpec {
@@ -88,7 +81,6 @@ impl Default for TaskSpec {
     }
 }
 
-/// One side of the comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SideSpec {
@@ -147,7 +139,6 @@ impl SideSpec {
     }
 }
 
-/// Training of the probes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TrainingSpec {
@@ -163,7 +154,6 @@ impl Default for TrainingSpec {
     }
 }
 
-/// Test and its terms.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TestSpec {
@@ -209,11 +199,9 @@ impl TestSpec {
     }
 }
 
-/// Level of the intervals.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct IntervalSpec {
-    /// Level of the intervals.
     pub level: f64,
 }
 
@@ -242,7 +230,6 @@ impl Spec {
         !self.a.results.is_empty()
     }
 
-    /// The encoder of a side.
     pub fn encoder(&self, first: bool) -> &str {
         let at = if first { self.models.first() } else { self.models.get(1).or(self.models.first()) };
         at.map_or("", String::as_str)
@@ -334,12 +321,10 @@ impl Spec {
         name
     }
 
-    /// Aim of the test.
     pub fn aim(&self) -> Aim {
         Aim { target: self.test.target, level: self.test.alpha, test: self.test.by }
     }
 
-    /// Terms of the comparison.
     pub fn terms(&self) -> Terms {
         let (margin, alpha) = (self.test.margin, self.test.alpha);
         Terms { level: self.interval.level, margin, alpha, seed: self.seed, by: self.test.by }

@@ -149,7 +149,6 @@ impl Verdict {
     }
 }
 
-/// Heads of the table.
 pub const HEADS: [&str; 5] = ["set", "test", "this comparison", "train", "the bound"];
 
 #[cfg(test)]

@@ -117,7 +117,6 @@ pub struct Versus {
 }
 
 impl Versus {
-    /// Tasks with this verdict.
     pub fn count(&self, verdict: TaskVerdict, alpha: f64) -> usize {
         self.tasks.iter().filter(|t| t.verdict(alpha) == verdict).count()
     }

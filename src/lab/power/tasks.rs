@@ -8,7 +8,6 @@ use super::finding::amount;
 use corpus::results::{Detail, Results};
 use stats::Estimate;
 
-/// TaskVerdict on a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TaskVerdict {
     #[serde(rename = "A better")]
@@ -148,7 +147,6 @@ impl Item<'_> {
         own.chain(length.map(|length| ("input length", length))).collect()
     }
 
-    /// The finding.
     pub fn flip(&self, task: &str, metric: &str) -> FlipFinding {
         let [a, b] = self.details;
         FlipFinding {

@@ -43,25 +43,25 @@ impl<I: Listed> Lab for I {
     }
 
     fn asks(&self, spec: &Spec) -> String {
-        I::Spec::within(spec).map_or_else(String::new, I::asks)
+        I::Spec::within(spec).map_or_else(String::new, I::ASKS)
     }
 
     fn answer(&self, results: &Results, spec: &Spec) -> Answer {
         match (I::Results::within(results), I::Spec::within(spec)) {
-            (Some(results), Some(spec)) => I::answer(results, spec),
+            (Some(results), Some(spec)) => (I::ANSWER)(results, spec),
             _ => Answer::default(),
         }
     }
 
     fn numbers(&self, results: &Results) -> Vec<Number> {
-        I::Results::within(results).map_or_else(Vec::new, I::numbers)
+        I::Results::within(results).map_or_else(Vec::new, I::NUMBERS)
     }
 
     fn summary(&self, results: &Results, spec: &Spec) -> Vec<String> {
         match (I::Results::within(results), I::Spec::within(spec)) {
             (Some(results), Some(spec)) => {
-                let mut lines = I::answer(results, spec).lines();
-                lines.extend(I::summary(results, spec));
+                let mut lines = (I::ANSWER)(results, spec).lines();
+                lines.extend((I::SUMMARY)(results, spec));
                 lines
             }
             _ => Vec::new(),
@@ -69,7 +69,7 @@ impl<I: Listed> Lab for I {
     }
 
     fn figures(&self, results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
-        let all = I::Results::within(results).map_or_else(Vec::new, |r| I::figures(r, engine));
+        let all = I::Results::within(results).map_or_else(Vec::new, |r| (I::ALL_FIGURES)(r, engine));
         all.into_iter().map(explained).collect()
     }
 
@@ -85,7 +85,7 @@ impl<I: Listed> Lab for I {
         engine: Option<&EngineInfo>,
     ) -> Result<Figure, String> {
         let results = I::Results::within(results).unwrap_or(I::Results::none());
-        I::pick(name, details, results, engine).map(explained)
+        (I::PICK)(name, details, results, engine).map(explained)
     }
 
     fn presets(&self) -> &'static [Preset] {
@@ -93,7 +93,7 @@ impl<I: Listed> Lab for I {
     }
 
     fn tables(&self, results: &Results) -> Vec<Table> {
-        I::Results::within(results).map_or_else(Vec::new, I::tables)
+        I::Results::within(results).map_or_else(Vec::new, I::TABLES)
     }
 
     fn compares(&self, kind: &str) -> bool {
@@ -101,11 +101,11 @@ impl<I: Listed> Lab for I {
     }
 
     fn compared(&self, finding: &Finding) -> Option<Comparison> {
-        I::compared(finding.head(), I::kind(finding.kind()?)?)
+        (I::COMPARED)(finding.head(), I::kind(finding.kind()?)?)
     }
 
     fn decides(&self, spec: &Spec) -> Option<String> {
-        I::Spec::within(spec).and_then(I::decides)
+        I::Spec::within(spec).and_then(I::DECIDES)
     }
 
     fn axes(&self) -> &'static [Axis] {
@@ -113,7 +113,7 @@ impl<I: Listed> Lab for I {
     }
 
     fn counted(&self, spec: &Spec, sizes: &[Size]) -> u128 {
-        I::Spec::within(spec).map_or(0, |spec| I::counted(spec, sizes))
+        I::Spec::within(spec).map_or(0, |spec| (I::COUNTED)(spec, sizes))
     }
 }
 

@@ -123,7 +123,6 @@ impl Annotation {
         }
     }
 
-    /// Identifier of the sentence.
     pub fn sentence(&self) -> String {
         self.line.sent_id.text()
     }

@@ -17,7 +17,6 @@ use stats::Estimate;
 /// Accuracy below which a model's explanations are those of wrong answers too often.
 const OFTEN_RIGHT: f64 = 0.8;
 
-/// The question of a run.
 pub(crate) fn question(spec: &Spec) -> String {
     let models = listed(&spec.models, "models");
     format!("Which words do the answers of {models} rest on, and are they the words that people need?")

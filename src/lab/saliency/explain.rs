@@ -52,7 +52,6 @@ pub fn explain(
     Ok(Ok(Explanation { prediction: told_prediction(sentence, predicted), rows }))
 }
 
-/// A prediction as a finding.
 pub(crate) fn told_prediction(sentence: &SentenceFinding, p: &Prediction) -> PredictionFinding {
     PredictionFinding {
         sentence: sentence.sentence.clone(),

@@ -66,10 +66,8 @@ pub struct DataFinding {
     pub k: String,
 }
 
-/// A dimension of the data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DimensionNote {
-    /// Its name.
     pub dimension: String,
     pub originals: usize,
     /// Perturbed partners.
@@ -89,7 +87,6 @@ pub struct LeftOut {
     pub first: String,
 }
 
-/// Capabilities of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelNote {
     pub name: String,
@@ -120,7 +117,6 @@ pub enum Sample {
 }
 
 impl Sample {
-    /// The name in findings.
     pub fn name(self) -> &'static str {
         match self {
             Sample::Original => "original",
@@ -361,7 +357,6 @@ pub enum Answers {
 impl Answers {
     pub(crate) const ALL: [Self; 3] = [Answers::Right, Answers::Wrong, Answers::Changed];
 
-    /// The name in findings.
     pub fn name(self) -> &'static str {
         match self {
             Answers::Right => "right",

@@ -22,9 +22,7 @@ const LABEL: usize = 18;
 /// A method of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// Name of the model.
     pub model: String,
-    /// Identifier of the method.
     pub method: String,
 }
 

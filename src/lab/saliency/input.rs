@@ -17,7 +17,6 @@ pub(crate) const MOST_MASKS: usize = 12;
 /// A sentence in the tokens of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Input {
-    /// Token ids.
     pub ids: Vec<u32>,
     /// The same as the vocabulary spells them.
     pub tokens: Vec<String>,

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A question to the lab.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "question", rename_all = "snake_case")]
 pub enum Question {

@@ -9,7 +9,6 @@ use super::finding::{
 use lab::Head;
 use lab::results::{Tagged, put};
 
-/// Results of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Results {
     /// Sentences and models of the run.
@@ -91,17 +90,14 @@ impl Results {
         true
     }
 
-    /// The sentence of this identifier.
     pub fn sentence(&self, id: &str) -> Option<&Tagged<SentenceFinding>> {
         self.sentences.iter().find(|s| s.value.sentence == id)
     }
 
-    /// Prediction of a model in a sentence.
     pub fn prediction(&self, model: &str, sentence: &str) -> Option<&Tagged<PredictionFinding>> {
         self.predictions.iter().find(|p| p.value.sentence == sentence && p.model == model)
     }
 
-    /// The scores of a sentence by a method.
     pub fn row(&self, model: &str, sentence: &str, method: &str) -> Option<&Tagged<SaliencyFinding>> {
         let is =
             |r: &&Tagged<SaliencyFinding>| r.value.sentence == sentence && r.value.method == method && r.model == model;

@@ -17,24 +17,19 @@ use lab::spec::{LabSpec, Refuse, SpecError};
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     pub lab: LabId,
-    /// Names of the models.
     pub models: Vec<String>,
     /// The seed from which every random stream of the run is derived.
     #[serde(default)]
     pub seed: u64,
-    /// The sentences.
     #[serde(default)]
     pub data: DataSpec,
-    /// The methods.
     #[serde(default)]
     pub saliency: SaliencySpec,
-    /// Reading of attention.
     #[serde(default)]
     pub attention: AttentionSpec,
     /// Integration of gradients.
     #[serde(default)]
     pub integrated_gradients: PathSpec,
-    /// Metrics of scores.
     #[serde(default)]
     pub metrics: MetricSpec,
     /// Statement of uncertainty.
@@ -47,7 +42,6 @@ pub struct Spec {
 #[serde(deny_unknown_fields, default)]
 #[expect(clippy::manual_non_exhaustive, reason = "a key that older specs have")]
 pub struct IntervalSpec {
-    /// Level of the intervals.
     pub level: f64,
     /// Accepted and ignored, as older specs have it: intervals are by Student's t and need no resamples.
     #[serde(skip_serializing, deserialize_with = "ignored")]
@@ -64,7 +58,6 @@ fn ignored<'de, D: serde::Deserializer<'de>>(from: D) -> Result<(), D::Error> {
     serde::de::IgnoredAny::deserialize(from).map(|_| ())
 }
 
-/// The sentences.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DataSpec {
@@ -88,11 +81,9 @@ impl Default for DataSpec {
     }
 }
 
-/// The methods.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SaliencySpec {
-    /// Identifiers of methods.
     pub methods: Vec<String>,
     /// Measure of sufficiency and comprehensiveness.
     pub erasure: Erasure,
@@ -151,7 +142,6 @@ impl Erasure {
     }
 }
 
-/// Head of a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", expecting = "a head is \"mean\", \"sum\" or a number from 1")]
 pub enum HeadRef {
@@ -175,7 +165,6 @@ impl std::fmt::Display for HeadRef {
     }
 }
 
-/// Direction of attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -187,7 +176,6 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The name in specs.
     pub fn name(self) -> &'static str {
         match self {
             Direction::FromMask => "from_mask",
@@ -196,11 +184,9 @@ impl Direction {
     }
 }
 
-/// Kind of attention scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScoreKind {
-    /// Probabilities.
     #[default]
     Softmax,
     /// Scaled products of query and key before the softmax, minus their mean over the tokens: the softmax removes a
@@ -208,7 +194,6 @@ pub enum ScoreKind {
     Raw,
 }
 
-/// Reading of attention.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AttentionSpec {
@@ -243,7 +228,6 @@ pub enum Baseline {
 }
 
 impl Baseline {
-    /// The name in specs.
     pub fn name(self) -> &'static str {
         match self {
             Baseline::Pad => "pad",
@@ -265,7 +249,6 @@ pub enum TargetKind {
 }
 
 impl TargetKind {
-    /// The name in specs.
     pub fn name(self) -> &'static str {
         match self {
             TargetKind::Probability => "probability",
@@ -319,13 +302,11 @@ impl std::fmt::Display for TopK {
     }
 }
 
-/// Metrics of scores.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MetricSpec {
     /// Size of a predicted rationale.
     pub k: TopK,
-    /// Membership of MAP.
     pub membership: Membership,
 }
 

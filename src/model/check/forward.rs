@@ -16,7 +16,6 @@ pub(super) struct Case<'a> {
     pub model: &'a Model,
     /// Values of another implementation.
     pub expected: &'a Expected,
-    /// The sentences.
     pub batch: Batch,
     /// Positions whose logits are explained, one in each row; absent if the file has no `position`.
     pub positions: Option<Vec<usize>>,

@@ -19,7 +19,6 @@ pub enum Verdict {
 pub struct Row {
     /// Quantity compared.
     pub quantity: String,
-    /// Number of values.
     pub values: usize,
     /// The largest absolute difference; for exact quantities the number of values that differ.
     pub deviation: f64,

@@ -13,7 +13,6 @@ use base::text::shortened;
 /// Largest pickle that is read: it describes tensors, whose numbers lie elsewhere in the file.
 pub(super) const LARGEST: usize = 16 << 20;
 
-/// The fault of a pickle.
 #[derive(Debug, PartialEq)]
 pub(super) enum Fault {
     /// It names a global that tensors do not need.

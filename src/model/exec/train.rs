@@ -64,7 +64,6 @@ pub(super) trait Training: Send {
     fn gradients(&mut self, batch: &Batch, targets: &[Target]) -> Result<Vec<Option<Array>>>;
 }
 
-/// A model in training.
 pub struct Trainer(Box<dyn Training>);
 
 impl Trainer {
@@ -107,12 +106,10 @@ impl Trainer {
         self.0.forward(batch, plan)
     }
 
-    /// The architecture.
     pub fn arch(&self) -> &Arch {
         self.0.arch()
     }
 
-    /// Steps taken.
     pub fn steps(&self) -> u64 {
         self.0.steps()
     }
@@ -171,7 +168,6 @@ pub fn initial(arch: &Arch, seed: u64) -> Result<Params> {
     Ok(params)
 }
 
-/// Checks a batch and its targets.
 pub(super) fn check(arch: &Arch, batch: &Batch, targets: &[Target]) -> Result<()> {
     batch.check(arch)?;
     if targets.is_empty() {

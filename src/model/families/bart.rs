@@ -5,9 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{ConfigFile, Entry, Family, Size, activation_name, bert, plain};
-use crate::arch::{
-    Activation, Arch, Attention, Decoder, Embedding, Head, Mlp, Network, Norm, NormKind, Place, Positions,
-};
+use crate::arch::{Arch, Decoder, Embedding, Head, Mlp, Norm, Positions};
 use crate::error::Result;
 
 pub(super) const FAMILY: Family = Family {
@@ -96,29 +94,19 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
                 .into(),
         ));
     }
-    Ok(Arch {
-        family: file.model_type().to_owned(),
-        network: Network::Transformer,
+    let plain = arch(Size {
         vocab: f.vocab_size,
         hidden: f.d_model,
         layers: f.encoder_layers,
         heads: f.encoder_attention_heads,
-        kv_heads: f.encoder_attention_heads,
+        max_positions: f.max_position_embeddings,
+    });
+    let scale = if f.scale_embedding { (f.d_model as f64).sqrt() } else { 1.0 };
+    Ok(Arch {
         head_dim: file.head_width(f.d_model, f.encoder_attention_heads)?,
         intermediate: f.encoder_ffn_dim,
-        max_positions: f.max_position_embeddings,
-        embedding: Embedding {
-            norm: true,
-            scale: if f.scale_embedding { (f.d_model as f64).sqrt() } else { 1.0 },
-            ..Embedding::plain(f.d_model)
-        },
-        positions: Positions::Learned { offset: OFFSET, padding: None },
-        norm: Norm { kind: NormKind::Layer, eps: 1e-5 },
-        place: Place::Post,
-        attention: Attention { causal: false, qkv_bias: true, out_bias: true },
-        mlp: Mlp { activation: file.activation(&f.activation_function)?, gated: false, bias: true },
-        shared_block: false,
-        final_norm: false,
+        embedding: Embedding { scale, ..plain.embedding },
+        mlp: Mlp { activation: file.activation(&f.activation_function)?, ..plain.mlp },
         head: Head::Causal { tied: f.tie_word_embeddings, bias: true },
         decoder: Some(Decoder {
             layers: f.decoder_layers,
@@ -126,6 +114,7 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
             intermediate: f.decoder_ffn_dim,
             start_token: f.decoder_start_token_id,
         }),
+        ..plain
     })
 }
 
@@ -134,32 +123,20 @@ const START: u32 = 2;
 
 /// See [`Arch::bart`].
 pub(super) fn arch(s: Size) -> Arch {
+    let plain = bert::arch(s);
     Arch {
-        network: Network::Transformer,
         family: "bart".into(),
-        vocab: s.vocab,
-        hidden: s.hidden,
-        layers: s.layers,
-        heads: s.heads,
-        kv_heads: s.heads,
-        head_dim: s.hidden / s.heads.max(1),
-        intermediate: s.hidden.saturating_mul(4),
-        max_positions: s.max_positions,
-        embedding: Embedding { norm: true, ..Embedding::plain(s.hidden) },
+        embedding: Embedding { types: 0, ..plain.embedding },
         positions: Positions::Learned { offset: OFFSET, padding: None },
-        norm: Norm { kind: NormKind::Layer, eps: 1e-5 },
-        place: Place::Post,
-        attention: Attention { causal: false, qkv_bias: true, out_bias: true },
-        mlp: Mlp { activation: Activation::GeluErf, gated: false, bias: true },
-        shared_block: false,
-        final_norm: false,
+        norm: Norm { eps: 1e-5, ..plain.norm },
         head: Head::Causal { tied: true, bias: true },
         decoder: Some(Decoder {
             layers: s.layers,
             heads: s.heads,
-            intermediate: s.hidden.saturating_mul(4),
+            intermediate: plain.intermediate,
             start_token: START,
         }),
+        ..plain
     }
 }
 

@@ -92,27 +92,22 @@ pub(super) fn encoder(file: &ConfigFile, f: &Fields) -> Result<Arch> {
         return Err(file.wrong("is_decoder is set; only the encoder form is supported".into()));
     }
     let activation = file.activation(&f.hidden_act)?;
-    Ok(Arch {
-        family: file.model_type().to_owned(),
-        network: Network::Transformer,
+    let plain = arch(Size {
         vocab: f.vocab_size,
         hidden: f.hidden_size,
         layers: f.num_hidden_layers,
         heads: f.num_attention_heads,
-        kv_heads: f.num_attention_heads,
+        max_positions: f.max_position_embeddings,
+    });
+    Ok(Arch {
+        family: file.model_type().to_owned(),
         head_dim: file.head_width(f.hidden_size, f.num_attention_heads)?,
         intermediate: f.intermediate_size,
-        max_positions: f.max_position_embeddings,
-        embedding: Embedding { types: f.type_vocab_size, norm: true, ..Embedding::plain(f.hidden_size) },
-        positions: Positions::Learned { offset: 0, padding: None },
-        norm: Norm { kind: NormKind::Layer, eps: f.layer_norm_eps },
-        place: Place::Post,
-        attention: Attention { causal: false, qkv_bias: true, out_bias: true },
-        mlp: Mlp { activation, gated: false, bias: true },
-        shared_block: false,
-        final_norm: false,
+        embedding: Embedding { types: f.type_vocab_size, ..plain.embedding },
+        norm: Norm { eps: f.layer_norm_eps, ..plain.norm },
+        mlp: Mlp { activation, ..plain.mlp },
         head: Head::Masked { activation, eps: f.layer_norm_eps, tied: f.tie_word_embeddings },
-        decoder: None,
+        ..plain
     })
 }
 

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{ConfigFile, Entry, Family, Size, activation_name, bert, plain};
-use crate::arch::{Activation, Arch, Attention, Embedding, Head, Mlp, Network, Norm, NormKind, Place, Positions};
+use crate::arch::{Activation, Arch, Attention, Embedding, Head, Mlp, Norm, Place};
 use crate::error::Result;
 use crate::params::{Layout, Rows};
 
@@ -73,46 +73,36 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
                 .into(),
         ));
     }
-    let head_dim = file.head_width(f.n_embd, f.n_head)?;
-    let activation = file.activation(&f.activation_function)?;
-    let mut a = arch(Size {
+    let plain = arch(Size {
         vocab: f.vocab_size,
         hidden: f.n_embd,
         layers: f.n_layer,
         heads: f.n_head,
         max_positions: f.n_positions,
     });
-    a.head_dim = head_dim;
-    a.intermediate = f.n_inner.unwrap_or(a.intermediate);
-    a.norm.eps = f.layer_norm_epsilon;
-    a.mlp.activation = activation;
-    a.head = Head::Causal { tied: f.tie_word_embeddings, bias: false };
-    Ok(a)
+    Ok(Arch {
+        head_dim: file.head_width(f.n_embd, f.n_head)?,
+        intermediate: f.n_inner.unwrap_or(plain.intermediate),
+        norm: Norm { eps: f.layer_norm_epsilon, ..plain.norm },
+        mlp: Mlp { activation: file.activation(&f.activation_function)?, ..plain.mlp },
+        head: Head::Causal { tied: f.tie_word_embeddings, bias: false },
+        ..plain
+    })
 }
 
 /// See [`Arch::gpt2`].
 pub(super) fn arch(s: Size) -> Arch {
+    let encoder = bert::arch(s);
     Arch {
         family: "gpt2".into(),
-        network: Network::Transformer,
-        vocab: s.vocab,
-        hidden: s.hidden,
-        layers: s.layers,
-        heads: s.heads,
-        kv_heads: s.heads,
-        head_dim: s.hidden / s.heads.max(1),
-        intermediate: s.hidden.saturating_mul(4),
-        max_positions: s.max_positions,
         embedding: Embedding::plain(s.hidden),
-        positions: Positions::Learned { offset: 0, padding: None },
-        norm: Norm { kind: NormKind::Layer, eps: eps() },
+        norm: Norm { eps: eps(), ..encoder.norm },
         place: Place::Pre,
-        attention: Attention { causal: true, qkv_bias: true, out_bias: true },
-        mlp: Mlp { activation: Activation::GeluTanh, gated: false, bias: true },
-        shared_block: false,
+        attention: Attention { causal: true, ..encoder.attention },
+        mlp: Mlp { activation: Activation::GeluTanh, ..encoder.mlp },
         final_norm: true,
         head: Head::Causal { tied: true, bias: false },
-        decoder: None,
+        ..encoder
     }
 }
 

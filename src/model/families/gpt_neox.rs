@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::{ConfigFile, Entry, Family, bert, plain, rotary};
-use crate::arch::{Arch, Attention, Embedding, Head, Mlp, Network, Norm, NormKind, Place};
+use super::{ConfigFile, Entry, Family, Size, bert, gpt2, plain, rotary};
+use crate::arch::{Arch, Attention, Head, Mlp, Norm, Place};
 use crate::error::Result;
 use crate::params::{Layout, Rows};
 
@@ -56,26 +56,23 @@ fn eps() -> f64 {
 
 fn describe(file: &ConfigFile) -> Result<Arch> {
     let f: Fields = file.fields()?;
-    Ok(Arch {
-        family: file.model_type().to_owned(),
-        network: Network::Transformer,
+    let plain = gpt2::arch(Size {
         vocab: f.vocab_size,
         hidden: f.hidden_size,
         layers: f.num_hidden_layers,
         heads: f.num_attention_heads,
-        kv_heads: f.num_attention_heads,
+        max_positions: f.max_position_embeddings,
+    });
+    Ok(Arch {
+        family: file.model_type().to_owned(),
         head_dim: file.head_width(f.hidden_size, f.num_attention_heads)?,
         intermediate: f.intermediate_size,
-        max_positions: f.max_position_embeddings,
-        embedding: Embedding::plain(f.hidden_size),
         positions: rotary::positions(file, 0.25)?,
-        norm: Norm { kind: NormKind::Layer, eps: f.layer_norm_eps },
+        norm: Norm { eps: f.layer_norm_eps, ..plain.norm },
         place: if f.use_parallel_residual { Place::Parallel } else { Place::Pre },
         attention: Attention { causal: true, qkv_bias: f.attention_bias, out_bias: f.attention_bias },
-        mlp: Mlp { activation: file.activation(&f.hidden_act)?, gated: false, bias: true },
-        shared_block: false,
-        final_norm: true,
+        mlp: Mlp { activation: file.activation(&f.hidden_act)?, ..plain.mlp },
         head: Head::Causal { tied: f.tie_word_embeddings, bias: false },
-        decoder: None,
+        ..plain
     })
 }

@@ -3,8 +3,8 @@
 
 use serde::Deserialize;
 
-use super::{ConfigFile, Entry, Family, plain, rotary};
-use crate::arch::{Arch, Attention, Embedding, Head, Mlp, Network, Norm, NormKind, Place};
+use super::{ConfigFile, Entry, Family, Size, gpt2, plain, rotary};
+use crate::arch::{Arch, Attention, Head, Mlp, Norm, NormKind};
 use crate::error::Result;
 
 pub(super) const FAMILY: Family =
@@ -66,26 +66,23 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
         Some(width) => width,
         None => file.head_width(f.hidden_size, f.num_attention_heads)?,
     };
-    Ok(Arch {
-        family: file.model_type().to_owned(),
-        network: Network::Transformer,
+    let plain = gpt2::arch(Size {
         vocab: f.vocab_size,
         hidden: f.hidden_size,
         layers: f.num_hidden_layers,
         heads: f.num_attention_heads,
+        max_positions: f.max_position_embeddings,
+    });
+    Ok(Arch {
+        family: file.model_type().to_owned(),
         kv_heads: f.num_key_value_heads.unwrap_or(f.num_attention_heads),
         head_dim,
         intermediate: f.intermediate_size,
-        max_positions: f.max_position_embeddings,
-        embedding: Embedding::plain(f.hidden_size),
         positions: rotary::positions(file, 1.0)?,
         norm: Norm { kind: NormKind::Rms, eps: f.rms_norm_eps },
-        place: Place::Pre,
         attention: Attention { causal: true, qkv_bias: f.attention_bias || qwen, out_bias: f.attention_bias && !qwen },
         mlp: Mlp { activation: file.activation(&f.hidden_act)?, gated: true, bias: f.mlp_bias },
-        shared_block: false,
-        final_norm: true,
         head: Head::Causal { tied: f.tie_word_embeddings, bias: false },
-        decoder: None,
+        ..plain
     })
 }

@@ -216,7 +216,6 @@ impl ConfigFile {
         Ok((family, arch))
     }
 
-    /// `model_type` as written.
     pub fn model_type(&self) -> &str {
         self.value.get("model_type").and_then(Value::as_str).unwrap_or("")
     }
@@ -266,7 +265,6 @@ fn activation_name(a: Activation) -> &'static str {
 /// Sizes of a model to be trained from nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// Vocabulary.
     pub vocab: usize,
     /// Width of the residual stream.
     pub hidden: usize,

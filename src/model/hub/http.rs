@@ -52,7 +52,6 @@ pub(crate) enum Failure {
     Status(StatusCode),
 }
 
-/// A client of one hub.
 #[derive(Clone)]
 pub(crate) struct Client {
     agent: Agent,

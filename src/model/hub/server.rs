@@ -32,10 +32,8 @@ impl Request {
     }
 }
 
-/// An answer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reply {
-    /// Status code.
     pub status: u16,
     /// Names and values, beside those that every answer has.
     pub(crate) headers: Vec<(&'static str, String)>,
@@ -137,9 +135,7 @@ fn serve(mut stream: TcpStream, log: &Mutex<Vec<Request>>, answer: &dyn Fn(&Requ
 pub(crate) struct Repo {
     /// `organisation/name`.
     pub id: &'static str,
-    /// The branch.
     pub revision: &'static str,
-    /// The commit that it is at.
     pub commit: &'static str,
     /// Contents by path.
     pub files: BTreeMap<String, Vec<u8>>,

@@ -43,7 +43,6 @@ impl Store {
         self.repo.blob_path(&format!("{etag}.incomplete"))
     }
 
-    /// The folder of a commit.
     pub(crate) fn snapshot(&self, commit: &str) -> PathBuf {
         self.repo.pointer_path(commit)
     }

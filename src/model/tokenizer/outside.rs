@@ -32,7 +32,6 @@ struct Added {
 
 /// A token that a file beside `tokenizer.json` names.
 struct Outside {
-    /// The file, for errors.
     file: &'static str,
     id: Option<u64>,
     token: Map<String, Value>,

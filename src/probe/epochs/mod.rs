@@ -36,7 +36,6 @@ pub fn recipes(hidden: &[usize], small: bool) -> Vec<Recipe> {
 /// A trained network, at the epoch that was chosen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chosen {
-    /// The network.
     pub mlp: Mlp,
     /// Correct answers on the validation examples.
     pub correct: usize,
@@ -44,7 +43,6 @@ pub struct Chosen {
     pub loss: f64,
     /// The epoch, from 1.
     pub epoch: usize,
-    /// The setting.
     pub recipe: Recipe,
 }
 

@@ -15,7 +15,6 @@ use labs::grid::{self, Cell};
 
 /// The file that says which cells there are.
 const LIST: &str = "grid.jsonl";
-/// The folder of parts.
 const PARTS: &str = "parts";
 /// The folder of the shards' states.
 pub(super) const SHARDS: &str = "shards";
@@ -33,7 +32,6 @@ pub struct Head {
     pub version: String,
     /// Name of the set, see [`grid::hash`].
     pub hash: String,
-    /// Number of cells.
     pub cells: usize,
 }
 
@@ -42,7 +40,6 @@ pub struct Head {
 pub struct Listed {
     /// Its number, from 1.
     pub cell: usize,
-    /// Hash of its spec.
     pub spec: String,
     /// Its values on the axes, in words.
     pub at: String,
@@ -66,7 +63,6 @@ impl Listed {
     }
 }
 
-/// State of a cell.
 #[derive(Debug)]
 pub enum State {
     /// There is no file.
@@ -80,12 +76,10 @@ pub enum State {
     Broken(PartError),
 }
 
-/// The folder of a grid.
 #[derive(Debug, Clone)]
 pub struct Folder {
     dir: PathBuf,
     pub head: Head,
-    /// Its cells, in order.
     pub cells: Vec<Listed>,
 }
 
@@ -255,7 +249,6 @@ impl Folder {
     }
 }
 
-/// The lines of the list.
 struct Lines {
     path: PathBuf,
     source: BufReader<std::io::Take<File>>,

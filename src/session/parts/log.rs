@@ -47,9 +47,7 @@ pub(crate) fn last_line(dir: &Path, log: &str) -> Option<String> {
 /// Log of the newest job of a task of an array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Latest {
-    /// Number of the task.
     pub task: usize,
-    /// The file.
     pub log: String,
     /// Time of the last write, in the form of states: RFC 3339 in UTC.
     pub written: String,

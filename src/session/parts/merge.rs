@@ -15,7 +15,6 @@ use labs::{Finding, Spec};
 /// The part of a cell that is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Done {
-    /// Its file.
     pub path: PathBuf,
     pub bytes: u64,
     /// Lines between its first and its last one.

@@ -68,7 +68,6 @@ pub enum PartError {
         path.display()
     )]
     Version {
-        /// The file.
         path: PathBuf,
         /// Its version.
         there: String,
@@ -78,7 +77,6 @@ pub enum PartError {
     /// A line is not what it should be.
     #[error("{}, line {line}: {problem}", path.display())]
     Line {
-        /// The file.
         path: PathBuf,
         /// Line, from 1.
         line: usize,
@@ -105,7 +103,6 @@ pub enum PartError {
         first.display(), second.display()
     )]
     Twice {
-        /// The cell, in words.
         cell: String,
         /// A file.
         first: PathBuf,

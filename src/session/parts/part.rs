@@ -34,7 +34,6 @@ pub struct Head {
     pub at: String,
 }
 
-/// Outcome of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {

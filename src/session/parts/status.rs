@@ -28,9 +28,7 @@ pub struct Status {
     /// Time of writing, RFC 3339 in UTC.
     pub(crate) updated: String,
     pub cells: usize,
-    /// Those that are done.
     pub done: usize,
-    /// Those that failed.
     pub failed: usize,
     /// Number of the cell that is being computed, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -14,7 +14,6 @@ use base::numbers::about;
 /// A cell that is being computed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Running {
-    /// Its name.
     pub cell: String,
     /// The shard that computes it.
     pub shard: String,
@@ -73,10 +72,8 @@ pub mod sign {
 /// State of a grid.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct View {
-    /// Name of the grid.
     pub grid: String,
     pub cells: usize,
-    /// Those that are done.
     pub done: usize,
     /// Those that are being computed.
     pub running: Vec<Running>,

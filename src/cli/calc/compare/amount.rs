@@ -88,7 +88,6 @@ impl Amount {
         }
     }
 
-    /// True below 0.
     pub(super) fn is_negative(self) -> bool {
         self.value < 0.0
     }

@@ -6,8 +6,9 @@ use std::path::Path;
 use super::many::{Asked, MATRIX, PooledRow, cells, doubt, head, matrix_rows, pooled, pooled_rows, summary};
 use crate::error::CliError;
 use base::files::Whole;
-use base::text::printable_label;
+use figure::csv_text;
 use labs::power::systems::Versus;
+use labs::table;
 
 /// A report as Markdown, CSV or LaTeX, by the end of its name.
 pub(super) fn write(path: &Path, all: &[Versus], asked: &Asked<'_>) -> Result<(), CliError> {
@@ -30,23 +31,18 @@ pub(super) fn write(path: &Path, all: &[Versus], asked: &Asked<'_>) -> Result<()
     Ok(file.place()?)
 }
 
+fn owned(head: &[&str]) -> Vec<String> {
+    head.iter().map(|h| (*h).to_owned()).collect()
+}
+
 fn markdown(all: &[Versus], asked: &Asked<'_>) -> String {
-    let cell = |text: &str| printable_label(text).replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;");
-    let table = |head: &[&str], rows: Vec<Vec<String>>| {
-        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-        let mut text = line(head.iter().map(|h| (*h).to_owned()).collect());
-        text += &line(head.iter().map(|_| "---".to_owned()).collect());
-        for row in rows {
-            text += &line(row.iter().map(|c| cell(c)).collect());
-        }
-        text
-    };
+    let table = |head: &[&str], rows| table::markdown(&owned(head), head.len(), rows);
     let mut text = String::new();
     if all.len() > 1 {
         text += &format!("{}\n", table(&MATRIX, matrix_rows(all, asked)));
     }
     for versus in all {
-        text += &format!("**{}**\n\n", cell(&summary(versus, asked)));
+        text += &format!("**{}**\n\n", table::marked(&summary(versus, asked)));
         text += &table(&head(versus), cells(versus, asked));
         for line in pooled(versus, asked) {
             text += &format!("\n- {line}");
@@ -57,11 +53,6 @@ fn markdown(all: &[Versus], asked: &Asked<'_>) -> String {
 }
 
 fn csv(all: &[Versus], asked: &Asked<'_>) -> String {
-    let quoted = |text: &str| {
-        // A cell that a spreadsheet would take for a formula begins with a quotation mark.
-        let text = if text.starts_with(['=', '@', '\t']) { format!("'{text}") } else { text.to_owned() };
-        if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
-    };
     let mut out = String::from(
         "a,b,task,metric,n,mean_a,mean_b,difference,lo,hi,p,holm_p,equivalence_p,verdict,unmatched_a,unmatched_b,doubt\n",
     );
@@ -69,7 +60,7 @@ fn csv(all: &[Versus], asked: &Asked<'_>) -> String {
         for t in &versus.tasks {
             let c = &t.finding;
             let d = c.difference;
-            let names = [&versus.a, &versus.b, &t.task, &c.metric].map(|name| quoted(name)).join(",");
+            let names = [&versus.a, &versus.b, &t.task, &c.metric].map(|name| csv_text(name)).join(",");
             out += &format!(
                 "{names},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
                 t.n,
@@ -84,12 +75,12 @@ fn csv(all: &[Versus], asked: &Asked<'_>) -> String {
                 t.verdict(asked.alpha).name(),
                 t.unmatched_a,
                 t.unmatched_b,
-                quoted(&doubt(t).unwrap_or_default())
+                csv_text(&doubt(t).unwrap_or_default())
             );
         }
         let optional = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
         for PooledRow { name, found, ends, holm_p, doubt } in pooled_rows(versus) {
-            let names = [&versus.a, &versus.b].map(|name| quoted(name)).join(",");
+            let names = [&versus.a, &versus.b].map(|name| csv_text(name)).join(",");
             out += &format!(
                 "{names},({name}),,{},,,{},{},{},{},{},,,,,{}\n",
                 found.n,
@@ -98,7 +89,7 @@ fn csv(all: &[Versus], asked: &Asked<'_>) -> String {
                 optional(ends.map(|e| e.1)),
                 optional(found.p),
                 optional(holm_p),
-                quoted(&doubt.unwrap_or_default())
+                csv_text(&doubt.unwrap_or_default())
             );
         }
     }
@@ -106,34 +97,11 @@ fn csv(all: &[Versus], asked: &Asked<'_>) -> String {
 }
 
 fn latex(all: &[Versus], asked: &Asked<'_>) -> String {
-    let cell = |text: &str| {
-        let mut out = String::new();
-        for c in printable_label(text).chars() {
-            match c {
-                '&' | '%' | '$' | '#' | '_' | '{' | '}' => out.extend(['\\', c]),
-                '\\' => out += "\\textbackslash{}",
-                '~' => out += "\\textasciitilde{}",
-                '^' => out += "\\textasciicircum{}",
-                '<' => out += "$<$",
-                '−' => out += "$-$",
-                c => out.push(c),
-            }
-        }
-        out
+    let table = |versus: &Versus| {
+        let head = owned(&head(versus));
+        let columns = "llrrrlrr".to_owned() + &"l".repeat(head.len() - 8);
+        let [a, b] = [&versus.a, &versus.b].map(|name| table::tex(name));
+        format!("% A: {a}, B: {b}\n{}", table::latex(&columns, "", &head, cells(versus, asked)))
     };
-    let mut out = String::new();
-    for versus in all {
-        out += &format!(
-            "% A: {}, B: {}\n\\begin{{tabular}}{{llrrrlrr{}}}\n\\toprule\n",
-            cell(&versus.a),
-            cell(&versus.b),
-            "l".repeat(head(versus).len() - 8)
-        );
-        out += &format!("{} \\\\\n\\midrule\n", head(versus).into_iter().map(cell).collect::<Vec<_>>().join(" & "));
-        for row in cells(versus, asked) {
-            out += &format!("{} \\\\\n", row.iter().map(|c| cell(c)).collect::<Vec<_>>().join(" & "));
-        }
-        out += "\\bottomrule\n\\end{tabular}\n";
-    }
-    out
+    all.iter().map(table).collect()
 }

@@ -46,7 +46,7 @@ use lab::family::Comparison;
 use lab::fault::Fault;
 use lab::host::Share;
 use lab::table::Table;
-use lab::{Details, EngineInfo, Experiment, FigureEntry, Instrument, Preset};
+use lab::{EngineInfo, Experiment, FigureEntry, Instrument, Pick, Preset};
 
 pub static LAB: Interventions = Interventions;
 
@@ -80,53 +80,20 @@ impl Instrument for Interventions {
         Axis::field("task.phi"),
         Axis::field("task.examples"),
     ];
+    const COUNTED: fn(&Spec, &[Size]) -> u128 = counted::of;
+    const ASKS: fn(&Spec) -> String = super::answer::question;
+    const ANSWER: fn(&super::Results, &Spec) -> lab::Answer = super::answer::answer;
+    const NUMBERS: fn(&super::Results) -> Vec<lab::compared::Number> = super::answer::numbers;
+    const SUMMARY: fn(&super::Results, &Spec) -> Vec<String> = tables::summary;
+    const ALL_FIGURES: fn(&super::Results, Option<&EngineInfo>) -> Vec<Figure> = super::figures::all;
+    const PICK: Pick<super::Results> = super::pick::pick;
+    const TABLES: fn(&super::Results) -> Vec<Table> = tables::all;
+    const COMPARES: &'static [&'static str] = &["versus", "behaviour"];
+    const COMPARED: fn(Head<'_>, &Kind) -> Option<Comparison> = verdicts::compared;
 
     fn begin(spec: Spec) -> Box<dyn Experiment<Kind, Question>> {
         let methods = spec.methods.iter().filter_map(|m| find(&m.name)).collect();
         Box::new(Run { spec, methods, benches: Vec::new(), examined: 0 })
-    }
-
-    fn counted(spec: &Spec, sizes: &[Size]) -> u128 {
-        counted::of(spec, sizes)
-    }
-
-    fn asks(spec: &Spec) -> String {
-        super::answer::question(spec)
-    }
-
-    fn numbers(results: &super::Results) -> Vec<lab::compared::Number> {
-        super::answer::numbers(results)
-    }
-
-    fn answer(results: &super::Results, spec: &Spec) -> lab::Answer {
-        super::answer::answer(results, spec)
-    }
-
-    fn summary(results: &super::Results, spec: &Spec) -> Vec<String> {
-        tables::summary(results, spec)
-    }
-
-    fn tables(results: &super::Results) -> Vec<Table> {
-        tables::all(results)
-    }
-
-    fn figures(results: &super::Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
-        super::figures::all(results, engine)
-    }
-
-    const COMPARES: &'static [&'static str] = &["versus", "behaviour"];
-
-    fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
-        verdicts::compared(finding, kind)
-    }
-
-    fn pick(
-        name: &str,
-        details: &Details<'_>,
-        results: &super::Results,
-        engine: Option<&EngineInfo>,
-    ) -> Result<Figure, String> {
-        super::pick::pick(name, details, results, engine)
     }
 }
 

@@ -18,7 +18,6 @@ use probe::mdl::{METHODS, MdlError, prequential, uniform};
 /// Data available once the comparison has been made.
 pub(crate) struct Bench<'a> {
     pub spec: &'a Spec,
-    /// Both sides.
     pub sides: [&'a Side; 2],
     /// The comparison at each size.
     pub steps: &'a [(usize, Pairs)],

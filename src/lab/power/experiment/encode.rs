@@ -21,7 +21,6 @@ const TOGETHER: usize = 256;
 /// A side's encoder and its readout.
 #[derive(Clone)]
 pub(crate) struct Reader {
-    /// The encoder.
     pub model: Arc<Model>,
     /// The layer, 0 for the embeddings.
     pub layer: usize,

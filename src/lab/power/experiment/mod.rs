@@ -31,7 +31,7 @@ use lab::family::Comparison;
 use lab::fault::Fault;
 use lab::host::Share;
 use lab::table::Table;
-use lab::{Details, EngineInfo, Experiment, FigureEntry, Instrument, LabId, Preset};
+use lab::{EngineInfo, Experiment, FigureEntry, Instrument, LabId, Pick, Preset};
 
 pub static LAB: Power = Power;
 
@@ -62,92 +62,61 @@ impl Instrument for Power {
         Axis::field("training.grid"),
         Axis::field("test.margin"),
     ];
+    const COUNTED: fn(&Spec, &[Size]) -> u128 = counted::of;
+    const ASKS: fn(&Spec) -> String = super::answer::question;
+    const ANSWER: fn(&super::Results, &Spec) -> lab::Answer = super::answer::answer;
+    const NUMBERS: fn(&super::Results) -> Vec<lab::compared::Number> = super::answer::numbers;
+    const SUMMARY: fn(&super::Results, &Spec) -> Vec<String> = |results, spec| summary::lines(results, Some(spec));
+    const ALL_FIGURES: fn(&super::Results, Option<&EngineInfo>) -> Vec<Figure> = figures::all;
+    const PICK: Pick<super::Results> = figures::pick;
+    const TABLES: fn(&super::Results) -> Vec<Table> = tables::all;
+    const COMPARES: &'static [&'static str] = &["comparison", "sequential", "task", "noise"];
+    const COMPARED: fn(Head<'_>, &Kind) -> Option<Comparison> = compared;
+    const DECIDES: fn(&Spec) -> Option<String> = |spec| Some(decisive(spec).hash());
 
     fn begin(spec: Spec) -> Box<dyn Experiment<Kind, Question>> {
         Box::new(Run { spec, pairs: None })
     }
+}
 
-    fn counted(spec: &Spec, sizes: &[Size]) -> u128 {
-        counted::of(spec, sizes)
-    }
-
-    fn asks(spec: &Spec) -> String {
-        super::answer::question(spec)
-    }
-
-    fn numbers(results: &super::Results) -> Vec<lab::compared::Number> {
-        super::answer::numbers(results)
-    }
-
-    fn answer(results: &super::Results, spec: &Spec) -> lab::Answer {
-        super::answer::answer(results, spec)
-    }
-
-    fn summary(results: &super::Results, spec: &Spec) -> Vec<String> {
-        summary::lines(results, Some(spec))
-    }
-
-    fn figures(results: &super::Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
-        figures::all(results, engine)
-    }
-
-    fn pick(
-        name: &str,
-        details: &Details<'_>,
-        results: &super::Results,
-        engine: Option<&EngineInfo>,
-    ) -> Result<Figure, String> {
-        figures::pick(name, details, results, engine)
-    }
-
-    fn tables(results: &super::Results) -> Vec<Table> {
-        tables::all(results)
-    }
-
-    fn decides(spec: &Spec) -> Option<String> {
-        Some(decisive(spec).hash())
-    }
-
-    const COMPARES: &'static [&'static str] = &["comparison", "sequential", "task", "noise"];
-
-    fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
-        let about = |question: String, what: String, test: &str| Comparison {
-            n: finding.n,
-            ..Comparison::of(LabId::Power, finding.spec, question, what, test)
-        };
-        match kind {
-            // A plan of equality counts by the test of equality.
-            Kind::Comparison(c) if c.hypothesis == Some(Hypothesis::Equal) => {
-                let question = format!("{} as good as {}", c.a, c.b);
-                let what = format!("{question}: {}", c.metric);
-                Some(Comparison { p: c.equivalence_p, planned: c.planned, ..about(question, what, EQUIVALENCE) })
-            }
-            Kind::Comparison(c) => {
-                let question = format!("{} against {}", c.a, c.b);
-                let what = format!("{question}: {}", c.metric);
-                let (interim, anytime) = (!finding.r#final, c.anytime_p);
-                let (p, least, planned) = (c.p, c.least_p(), c.planned);
-                Some(Comparison { p, least, planned, interim, anytime, ..about(question, what, &c.test) })
-            }
-            Kind::Sequential(s) if s.planned => {
-                let n = usize::try_from(s.at_n).unwrap_or(finding.n);
-                let question = format!("{} against {}", s.a, s.b);
-                let about = about(question.clone(), question, ANYTIME);
-                Some(Comparison { n, p: s.anytime_p(), planned: true, ..about })
-            }
-            Kind::Task(c) => {
-                let question = format!("{} against {}", c.a, c.b);
-                let what = format!("{question}: {} on {}", c.metric, c.task);
-                Some(Comparison { p: c.p, ..about(question, what, &c.test) })
-            }
-            // The comparison itself has joined the family already.
-            Kind::Noise(c) if !c.own => {
-                let what = format!("{} against {}: accuracy after {} training examples", c.a, c.b, c.n_train);
-                let question = format!("{} against the other side with noise", c.a);
-                Some(Comparison { p: c.p, ..about(question, what, &c.test) })
-            }
-            _ => None,
+/// The comparison that a finding makes.
+fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
+    let about = |question: String, what: String, test: &str| Comparison {
+        n: finding.n,
+        ..Comparison::of(LabId::Power, finding.spec, question, what, test)
+    };
+    match kind {
+        // A plan of equality counts by the test of equality.
+        Kind::Comparison(c) if c.hypothesis == Some(Hypothesis::Equal) => {
+            let question = format!("{} as good as {}", c.a, c.b);
+            let what = format!("{question}: {}", c.metric);
+            Some(Comparison { p: c.equivalence_p, planned: c.planned, ..about(question, what, EQUIVALENCE) })
         }
+        Kind::Comparison(c) => {
+            let question = format!("{} against {}", c.a, c.b);
+            let what = format!("{question}: {}", c.metric);
+            let (interim, anytime) = (!finding.r#final, c.anytime_p);
+            let (p, least, planned) = (c.p, c.least_p(), c.planned);
+            Some(Comparison { p, least, planned, interim, anytime, ..about(question, what, &c.test) })
+        }
+        Kind::Sequential(s) if s.planned => {
+            let n = usize::try_from(s.at_n).unwrap_or(finding.n);
+            let question = format!("{} against {}", s.a, s.b);
+            let about = about(question.clone(), question, ANYTIME);
+            Some(Comparison { n, p: s.anytime_p(), planned: true, ..about })
+        }
+        Kind::Task(c) => {
+            let question = format!("{} against {}", c.a, c.b);
+            let what = format!("{question}: {} on {}", c.metric, c.task);
+            Some(Comparison { p: c.p, ..about(question, what, &c.test) })
+        }
+        // The comparison itself has joined the family already.
+        Kind::Noise(c) if !c.own => {
+            let what = format!("{} against {}: accuracy after {} training examples", c.a, c.b, c.n_train);
+            let question = format!("{} against the other side with noise", c.a);
+            Some(Comparison { p: c.p, ..about(question, what, &c.test) })
+        }
+        _ => None,
     }
 }
 

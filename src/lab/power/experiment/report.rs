@@ -112,7 +112,6 @@ impl Reporter {
         plan.n.filter(|n| self.last && !made && *n < all)
     }
 
-    /// A finding of this run.
     pub(crate) fn finding(&self, n: usize, is_final: bool, t: f64, kind: Kind) -> Finding {
         self.label.finding(n, is_final, t, kind)
     }

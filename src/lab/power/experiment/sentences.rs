@@ -25,7 +25,6 @@ pub(crate) struct Sentences {
     pub texts: Vec<String>,
     /// The class of each.
     pub labels: Vec<usize>,
-    /// Number of classes.
     pub classes: usize,
     /// Rows of each class in the order in which they are taken: for training, validation, test.
     parts: [Vec<Vec<usize>>; 3],
@@ -38,7 +37,6 @@ pub(crate) struct Sentences {
 /// Rows of one size: training, validation, test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Drawn {
-    /// Rows of each part.
     pub parts: [Vec<usize>; 3],
 }
 

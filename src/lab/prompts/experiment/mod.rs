@@ -36,7 +36,7 @@ use lab::demand::{Forecast, Size};
 use lab::fault::{Fault, problem};
 use lab::host::Share;
 use lab::table::Table;
-use lab::{Details, EngineInfo, Experiment, FigureEntry, Instrument};
+use lab::{EngineInfo, Experiment, FigureEntry, Instrument, Pick};
 
 pub static LAB: Prompts = Prompts;
 
@@ -67,46 +67,17 @@ impl Instrument for Prompts {
         Axis::field("ranks.subset"),
         Axis::field("ranks.random"),
     ];
+    const COUNTED: fn(&Spec, &[Size]) -> u128 = counted::of;
+    const ASKS: fn(&Spec) -> String = super::answer::question;
+    const ANSWER: fn(&super::Results, &Spec) -> lab::Answer = super::answer::answer;
+    const NUMBERS: fn(&super::Results) -> Vec<lab::compared::Number> = super::answer::numbers;
+    const SUMMARY: fn(&super::Results, &Spec) -> Vec<String> = super::summary::summary;
+    const ALL_FIGURES: fn(&super::Results, Option<&EngineInfo>) -> Vec<Figure> = super::figures::all;
+    const PICK: Pick<super::Results> = super::figures::pick;
+    const TABLES: fn(&super::Results) -> Vec<Table> = super::paper::tables;
 
     fn begin(spec: Spec) -> Box<dyn Experiment<Kind, Question>> {
         Box::new(Run { spec, bench: None, examined: 0, latest: Latest::default() })
-    }
-
-    fn counted(spec: &Spec, sizes: &[Size]) -> u128 {
-        counted::of(spec, sizes)
-    }
-
-    fn asks(spec: &Spec) -> String {
-        super::answer::question(spec)
-    }
-
-    fn numbers(results: &super::Results) -> Vec<lab::compared::Number> {
-        super::answer::numbers(results)
-    }
-
-    fn answer(results: &super::Results, spec: &Spec) -> lab::Answer {
-        super::answer::answer(results, spec)
-    }
-
-    fn summary(results: &super::Results, spec: &Spec) -> Vec<String> {
-        super::summary::summary(results, spec)
-    }
-
-    fn figures(results: &super::Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
-        super::figures::all(results, engine)
-    }
-
-    fn tables(results: &super::Results) -> Vec<Table> {
-        super::paper::tables(results)
-    }
-
-    fn pick(
-        name: &str,
-        details: &Details<'_>,
-        results: &super::Results,
-        engine: Option<&EngineInfo>,
-    ) -> Result<Figure, String> {
-        super::figures::pick(name, details, results, engine)
     }
 }
 

@@ -16,7 +16,6 @@ pub const COMPACT: f64 = 3.6;
 /// Rounds after which what does not pass is dropped.
 pub const ROUNDS: u8 = 3;
 
-/// The file of one person.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Person {
     pub name: String,
@@ -134,7 +133,6 @@ pub enum Fate {
 }
 
 impl Fate {
-    /// In words.
     pub fn name(self) -> &'static str {
         match self {
             Fate::Passes => "passes",

@@ -77,7 +77,6 @@ pub(crate) struct Bench {
     pub dimensions: Vec<String>,
     /// Mean share of the words that a gold rationale takes, by dimension.
     pub ratios: BTreeMap<String, f64>,
-    /// The models.
     pub members: Vec<Member>,
     source: String,
     sha256: String,

@@ -28,7 +28,7 @@ use lab::family::Comparison;
 use lab::fault::Fault;
 use lab::host::Share;
 use lab::table::Table;
-use lab::{Details, EngineInfo, Experiment, FigureEntry, Instrument, LabId};
+use lab::{EngineInfo, Experiment, FigureEntry, Instrument, LabId, Pick};
 
 pub static LAB: Saliency = Saliency;
 
@@ -60,63 +60,34 @@ impl Instrument for Saliency {
         Axis::field("integrated_gradients.target"),
         Axis::field("metrics.k"),
     ];
+    const COUNTED: fn(&Spec, &[Size]) -> u128 = counted::of;
+    const ASKS: fn(&Spec) -> String = super::answer::question;
+    const ANSWER: fn(&super::Results, &Spec) -> lab::Answer = super::answer::answer;
+    const NUMBERS: fn(&super::Results) -> Vec<lab::compared::Number> = super::answer::numbers;
+    const SUMMARY: fn(&super::Results, &Spec) -> Vec<String> = |results, _| summary::lines(results);
+    const ALL_FIGURES: fn(&super::Results, Option<&EngineInfo>) -> Vec<Figure> = figures::all;
+    const PICK: Pick<super::Results> = figures::pick;
+    const TABLES: fn(&super::Results) -> Vec<Table> = tables::all;
+    const COMPARES: &'static [&'static str] = &["difference", "correctness"];
+    const COMPARED: fn(Head<'_>, &Kind) -> Option<Comparison> = compared;
 
     fn begin(spec: Spec) -> Box<dyn Experiment<Kind, Question>> {
         Box::new(Run { spec, bench: None, examined: 0, latest: Latest::default() })
     }
-
-    fn counted(spec: &Spec, sizes: &[Size]) -> u128 {
-        counted::of(spec, sizes)
-    }
-
-    fn asks(spec: &Spec) -> String {
-        super::answer::question(spec)
-    }
-
-    fn numbers(results: &super::Results) -> Vec<lab::compared::Number> {
-        super::answer::numbers(results)
-    }
-
-    fn answer(results: &super::Results, spec: &Spec) -> lab::Answer {
-        super::answer::answer(results, spec)
-    }
-
-    fn summary(results: &super::Results, _spec: &Spec) -> Vec<String> {
-        summary::lines(results)
-    }
-
-    fn figures(results: &super::Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
-        figures::all(results, engine)
-    }
-
-    fn pick(
-        name: &str,
-        details: &Details<'_>,
-        results: &super::Results,
-        engine: Option<&EngineInfo>,
-    ) -> Result<Figure, String> {
-        figures::pick(name, details, results, engine)
-    }
-
-    fn tables(results: &super::Results) -> Vec<Table> {
-        tables::all(results)
-    }
-
-    const COMPARES: &'static [&'static str] = &["difference", "correctness"];
-
-    fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
-        let d = match kind {
-            Kind::Difference(d) => d,
-            Kind::Correctness(c) => return c.compared(finding),
-            _ => return None,
-        };
-        let what = format!("{}: {}", summary::against(&d.a, &d.b), d.metric);
-        let about = Comparison::of(LabId::Saliency, finding.spec, d.metric.clone(), what, &d.test);
-        Some(Comparison { n: finding.n, p: d.p, ..about })
-    }
 }
 
-/// A run of a spec.
+/// The comparison that a finding makes.
+fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
+    let d = match kind {
+        Kind::Difference(d) => d,
+        Kind::Correctness(c) => return c.compared(finding),
+        _ => return None,
+    };
+    let what = format!("{}: {}", summary::against(&d.a, &d.b), d.metric);
+    let about = Comparison::of(LabId::Saliency, finding.spec, d.metric.clone(), what, &d.test);
+    Some(Comparison { n: finding.n, p: d.p, ..about })
+}
+
 struct Run {
     spec: Spec,
     bench: Option<Bench>,

@@ -28,7 +28,6 @@ use stats::paired::Differences;
 /// Bins of the curve against the rationale ratio.
 const BINS: usize = 10;
 
-/// The rules of a dimension.
 fn rules(bench: &Bench, dimension: &str) -> Rules {
     let membership = bench.spec.metrics.membership;
     Rules { membership, ..Rules::new(bench.size(dimension)) }

@@ -34,7 +34,6 @@ pub(crate) struct Kept {
     pub erasure: Option<Faithfulness>,
     /// Least relative change of its rationale that changes the prediction, where it was asked for.
     pub sensitivity: Option<f64>,
-    /// The prediction.
     pub said: String,
 }
 

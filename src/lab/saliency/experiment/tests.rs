@@ -12,8 +12,8 @@ use crate::data::draw;
 use crate::spec::Erasure;
 use corpus::make::{Layout, lines};
 use corpus::sets::BuiltIn;
-use lab::Body;
 use lab::spec::LabSpec;
+use lab::{Body, Details};
 use model::Dtype;
 
 fn spec(models: &[&str], methods: &[&str], inputs: usize) -> Spec {
@@ -143,7 +143,7 @@ fn a_run_tells_every_sentence_prediction_and_row_once_and_then_the_means() {
     assert!(pairs.contains(&("bert-tiny attention", "gpt2-tiny attention")));
     assert!(pairs.contains(&("bert-tiny", "gpt2-tiny")));
     assert!(!pairs.contains(&("bert-tiny attention", "gpt2-tiny integrated_gradients")));
-    let compared = desk.found.iter().filter_map(|f| Saliency::compared(f.head(), f.kind()?));
+    let compared = desk.found.iter().filter_map(|f| Saliency::COMPARED(f.head(), f.kind()?));
     let compared: std::collections::BTreeSet<String> = compared.map(|c| c.what).collect();
     let by_answers = summary::right_minus_wrong(&found).len();
     assert!(by_answers >= 2);

@@ -10,7 +10,6 @@ use model::Model;
 
 pub(crate) static METHOD: GradientXInput = GradientXInput;
 
-/// Gradient × input.
 pub(crate) struct GradientXInput;
 
 impl Method for GradientXInput {

@@ -9,7 +9,6 @@ use stats::rng::{stream, unit};
 
 pub(crate) static METHOD: Random = Random;
 
-/// The random ranking.
 pub(crate) struct Random;
 
 impl Method for Random {

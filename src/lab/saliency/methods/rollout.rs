@@ -11,7 +11,6 @@ use model::{Array, Batch, Model, Offer, Plan};
 
 pub(crate) static METHOD: Rollout = Rollout;
 
-/// Attention rollout.
 pub(crate) struct Rollout;
 
 /// Tokens of a batch: the attention of every head of every layer is kept at once.

@@ -75,10 +75,8 @@ pub struct Judged {
     pub missing: Vec<String>,
 }
 
-/// A partner as it is given.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Partner {
-    /// The input.
     pub scored: Scored,
     /// Kind of the perturbation.
     pub perturbation: String,

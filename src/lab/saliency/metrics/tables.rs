@@ -28,7 +28,6 @@ pub struct Interpretability {
     /// Method of saliency.
     pub method: String,
     pub dimension: String,
-    /// Kind of perturbation, or `all`.
     pub perturbation: String,
     /// Measures in the order of their columns (`F1`, `MAP`, `PCC`, `MAP*`, …), each with its n.
     pub measures: Vec<(String, Option<Estimate>, usize)>,

@@ -8,7 +8,6 @@ use super::judge::Judged;
 use stats::Estimate;
 use stats::paired::Differences;
 
-/// Metric compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
@@ -21,10 +20,8 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// All of them.
     pub const ALL: [Metric; 3] = [Metric::TokenF1, Metric::Map, Metric::Pcc];
 
-    /// The name in findings.
     pub fn name(self) -> &'static str {
         match self {
             Metric::TokenF1 => "token_f1",

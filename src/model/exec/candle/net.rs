@@ -28,7 +28,6 @@ impl Linear {
     }
 }
 
-/// A norm's weights.
 #[derive(Clone)]
 pub(super) struct NormWeights {
     /// Scale, `[D]`.
@@ -39,11 +38,8 @@ pub(super) struct NormWeights {
 
 #[derive(Clone)]
 pub(super) struct AttentionWeights {
-    /// Queries.
     pub q: Linear,
-    /// Keys.
     pub k: Linear,
-    /// Values.
     pub v: Linear,
     /// From the heads, side by side, to the residual stream.
     pub out: Linear,
@@ -61,7 +57,6 @@ pub(super) struct Block {
     pub up: Linear,
     /// Gate that multiplies its hidden values, if it is gated.
     pub gate: Option<Linear>,
-    /// Out of it.
     pub down: Linear,
     /// The norm of the feed-forward part.
     pub(crate) norm2: NormWeights,
@@ -71,7 +66,6 @@ pub(super) struct Block {
 pub(super) struct Stack {
     /// Learned positions, `[T, E]`.
     pub positions: Option<Tensor>,
-    /// The norm of the embeddings.
     pub norm: Option<NormWeights>,
     /// One block per layer.
     pub blocks: Vec<Block>,

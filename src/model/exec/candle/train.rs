@@ -25,7 +25,6 @@ struct Slot {
     second: Tensor,
 }
 
-/// A model in training.
 pub struct Trainer {
     arch: Arch,
     device: candle_core::Device,

@@ -19,9 +19,7 @@ use kernels::tile::PANEL;
 
 /// Data shared by all groups of one pass.
 pub(super) struct Pass<'a> {
-    /// The architecture.
     pub arch: &'a Arch,
-    /// Its parameters.
     pub weights: &'a Weights,
     pub plan: &'a Plan,
     /// Executes the plan at hook points and collects its results.

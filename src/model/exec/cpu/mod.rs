@@ -257,7 +257,6 @@ impl<'a> Pass<'a> {
 }
 
 impl Stack<'_> {
-    /// Lays out sentences.
     fn lay_out(&self, s: &mut StackState, which: Range<usize>) {
         // Padding of a decoder follows everything that its tokens see.
         s.rows.set(self.batch, which, self.padded, !self.second, self.heads);

@@ -185,7 +185,6 @@ impl Rows {
         self.positions.len()
     }
 
-    /// The selection, if there is one.
     pub(crate) fn selection(&self) -> Option<&Selection> {
         self.selected.as_ref()
     }

@@ -21,9 +21,7 @@ pub(super) enum BlockPoint {
     Post,
 }
 
-/// A stack in one pass.
 pub(super) struct Stack<'a> {
-    /// Its parameters.
     pub weights: &'a StackWeights,
     pub batch: &'a Batch,
     /// True for the decoder.
@@ -70,7 +68,6 @@ impl Stack<'_> {
         }
     }
 
-    /// The weights of block `l`.
     pub(crate) fn block(&self, l: usize) -> &Block {
         self.weights.block(l)
     }

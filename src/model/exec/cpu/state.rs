@@ -96,7 +96,6 @@ pub(super) struct HeadState {
     pub sites: Vec<(usize, usize)>,
     /// Targets of the plan by site.
     pub targets: Vec<usize>,
-    /// The token of each target.
     pub tokens: Vec<u32>,
 }
 
@@ -128,7 +127,6 @@ pub(super) struct StackState {
     pub kept: Vec<Kept>,
     /// Data for gradients of weights, by block.
     pub inputs: Vec<Inputs>,
-    /// Of the norm of the embeddings.
     pub(crate) embed_norm: KeptNorm,
     /// Input of the projection of factorised embeddings.
     pub narrow: Buffer,
@@ -141,7 +139,6 @@ pub(super) struct StackState {
 pub(super) struct State {
     /// The only stack, or the encoder.
     pub first: StackState,
-    /// The decoder.
     pub second: StackState,
     /// After the final norm.
     pub top: Buffer,

@@ -31,7 +31,6 @@ struct Slot {
     second: Buffer,
 }
 
-/// A model in training.
 pub(crate) struct Trainer {
     executor: CpuExecutor,
     slots: Vec<Slot>,

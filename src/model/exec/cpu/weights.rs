@@ -18,7 +18,6 @@ pub(super) type Source<'a> = dyn FnMut(Id, &str) -> Result<Cow<'a, [f32]>> + 'a;
 
 /// One of the matrices whose outputs are concatenated in a [`Linear`].
 pub(super) struct Member {
-    /// The matrix.
     pub weight: Id,
     pub bias: Option<Id>,
     /// Its outputs.
@@ -55,7 +54,6 @@ impl Linear {
     }
 }
 
-/// A normalisation.
 pub(super) struct NormWeights {
     /// Parameter of the scale.
     pub(crate) weight_id: Id,
@@ -74,9 +72,7 @@ impl NormWeights {
     }
 }
 
-/// A table of rows.
 pub(super) struct Table {
-    /// The parameter.
     pub id: Id,
     /// Floats of a row.
     pub width: usize,
@@ -84,7 +80,6 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Copies row `i`.
     pub(crate) fn copy_row(&self, i: usize, to: &mut [f32]) {
         self.data.copy(i * self.width, to);
     }
@@ -103,11 +98,9 @@ pub(super) struct Cross {
     pub kv: Linear,
     /// From the heads, side by side, to the residual stream.
     pub out: Linear,
-    /// The norm after it.
     pub norm: NormWeights,
 }
 
-/// The weights of a block.
 pub(super) struct Block {
     /// The norm of the attention.
     pub(crate) norm1: NormWeights,
@@ -131,7 +124,6 @@ pub(super) struct Block {
 pub(super) struct StackWeights {
     /// Learned positions.
     pub positions: Option<Table>,
-    /// The norm of the embeddings.
     pub norm: Option<NormWeights>,
     /// One block if all layers share it.
     blocks: Vec<Block>,
@@ -159,7 +151,6 @@ pub(super) struct HeadWeights {
 pub(super) struct Weights {
     /// Of matrices and tables.
     pub dtype: Dtype,
-    /// Embeddings of tokens.
     pub tokens: Table,
     /// Embeddings of token types.
     pub types: Option<Table>,

@@ -60,7 +60,6 @@ struct Memory {
 }
 
 impl<'a> Stored<'a> {
-    /// The weights for a device.
     pub(crate) fn new(weights: &'a Checkpoint, family: &str, device: &Device) -> Stored<'a> {
         Stored { weights, family: family.to_owned(), device: device.clone(), memory: Mutex::default() }
     }

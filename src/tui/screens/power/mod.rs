@@ -354,7 +354,7 @@ impl Screen for Power {
     fn answer(&self, state: &State) -> labs::Answer {
         let ran = ran(state);
         ran.map_or_else(labs::Answer::default, |spec| {
-            <labs::power::Power as labs::Instrument>::answer(results(state), spec)
+            <labs::power::Power as labs::Instrument>::ANSWER(results(state), spec)
         })
     }
 
