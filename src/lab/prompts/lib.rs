@@ -26,6 +26,7 @@ pub mod published;
 pub mod query;
 pub mod question;
 pub mod ranked;
+mod relations;
 pub mod results;
 pub mod rule;
 pub mod settings;
@@ -38,6 +39,7 @@ pub mod vocabulary;
 pub use experiment::{LAB, Prompts};
 pub use finding::{KINDS, Kind};
 pub use question::Question;
+pub use relations::Relations;
 pub use results::Results;
 pub use spec::Spec;
 
