@@ -94,7 +94,7 @@ impl Encoding {
     }
 
     /// The tokens between those that the tokenizer puts before and behind every text, which are those of no length.
-    fn body(&self) -> Range<usize> {
+    pub fn body(&self) -> Range<usize> {
         let added = |i: &usize| self.is_special[*i] && self.offsets[*i].0 == self.offsets[*i].1;
         let all = self.ids.len();
         let before = (0..all).take_while(added).count();
@@ -112,6 +112,7 @@ impl Encoding {
             offsets: kept.iter().map(|i| self.offsets[*i]).collect(),
             types: kept.iter().map(|i| self.types[*i]).collect(),
             is_special: kept.iter().map(|i| self.is_special[*i]).collect(),
+            words: kept.iter().map(|i| self.words[*i]).collect(),
         }
     }
 }
@@ -129,6 +130,7 @@ mod tests {
             tokens: ids.iter().map(u32::to_string).collect(),
             offsets: (0..all).map(|i| if special(i) { (0, 0) } else { (2 * i, 2 * i + 1) }).collect(),
             types: vec![0; all],
+            words: vec![None; all],
             is_special: (0..all).map(special).collect(),
             ids,
         }

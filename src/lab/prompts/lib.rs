@@ -18,6 +18,7 @@ pub mod finding;
 pub mod function_words;
 pub mod ledger;
 pub mod library;
+pub mod minimal_pairs;
 pub mod paper;
 pub mod places;
 pub mod predictions;
