@@ -377,7 +377,7 @@ impl FileCount {
     /// Its lines; the columns follow the first file of a format.
     fn lines(&self, with_columns: bool, out: &mut Vec<String>) {
         let gz = if self.gzip { ", gzip" } else { "" };
-        let Report { rows, blank, dropped, .. } = &self.report;
+        let Report { rows, blank, dropped, rationales, .. } = &self.report;
         out.push(format!(
             "  {}: {}{gz}, {rows} rows, {} dropped, {blank} blank lines",
             self.name,
@@ -387,6 +387,7 @@ impl FileCount {
         for (kind, d) in dropped.iter() {
             out.push(format!("    {} × {}; line {}: {}", d.count, kind.title(), d.first_line, d.example));
         }
+        out.extend(rationales.map(|said| format!("    {said}")));
         if with_columns {
             out.push(format!("    reads {}", self.columns.join(", ")));
         }

@@ -10,6 +10,7 @@ use super::chunk::{TOKENS_PER_BATCH, chunks};
 use super::error::{ModelError, Result};
 use super::families::Family;
 use super::hook::HookPoint;
+use super::long::Long;
 use super::plan::{Plan, Sites};
 use super::source::Files;
 use super::weights::Checkpoint;
@@ -219,33 +220,54 @@ impl Model {
 
     /// The same at any point with any pooling: `[B,W]`. Texts of like length run together.
     pub fn sentence_vectors_at<S: AsRef<str>>(&self, texts: &[S], at: HookPoint, pooling: Pooling) -> Result<Array> {
+        self.long_sentence_vectors(texts, at, pooling, Long::Drop)
+    }
+
+    /// The same, also for texts that are longer than the model reads: cut, or in windows. Mean and maximum are over the tokens of
+    /// all windows; of the vectors of one token the mean over the windows is taken.
+    ///
+    /// # Errors
+    /// [`ModelError::TooLong`] for such a text under [`Long::Drop`].
+    pub fn long_sentence_vectors<S: AsRef<str>>(
+        &self,
+        texts: &[S],
+        at: HookPoint,
+        pooling: Pooling,
+        long: Long,
+    ) -> Result<Array> {
         let tokenizer = self.tokenizer()?;
-        let mut ids = Vec::with_capacity(texts.len());
+        let (mut ids, mut counts) = (Vec::with_capacity(texts.len()), Vec::with_capacity(texts.len()));
         for (row, text) in texts.iter().enumerate() {
-            let tokens = tokenizer.encode(text.as_ref())?.ids;
-            if tokens.is_empty() {
+            let encoding = tokenizer.encode(text.as_ref())?;
+            if encoding.ids.is_empty() {
                 return Err(ModelError::Empty { row });
             }
-            if tokens.len() > self.arch.max_positions {
-                return Err(ModelError::TooLong { row, len: tokens.len(), max: self.arch.max_positions });
+            let parts = encoding.parts(self.arch.max_positions, long);
+            if parts.is_empty() {
+                return Err(ModelError::TooLong { row, len: encoding.ids.len(), max: self.arch.max_positions });
             }
-            ids.push(tokens);
+            counts.push(parts.len());
+            ids.extend(parts.into_iter().map(|p| p.ids));
         }
         let lengths: Vec<usize> = ids.iter().map(Vec::len).collect();
         let width = at.width(&self.arch).unwrap_or(self.arch.hidden);
-        let mut out = Array::zeros([texts.len(), width]);
+        let mut parts = Array::zeros([ids.len(), width]);
         for group in chunks(&lengths, TOKENS_PER_BATCH) {
             let rows: Vec<&[u32]> = group.iter().map(|i| ids[*i].as_slice()).collect();
             let batch = Batch::new(&rows, tokenizer.pad_id())?;
-            let part = self.read(&batch, at, &Readout::Sentence(pooling))?;
-            group.iter().enumerate().for_each(|(k, i)| out.row_mut(*i).copy_from_slice(part.row(k)));
+            let part = self.read(&batch, at, &Readout::Sentence(Pooling::plain(pooling.over)))?;
+            group.iter().enumerate().for_each(|(k, i)| parts.row_mut(*i).copy_from_slice(part.row(k)));
+        }
+        let mut out = joined(parts, &lengths, &counts, pooling.over);
+        if pooling.normalise {
+            (0..out.rows()).for_each(|i| normalise(out.row_mut(i)));
         }
         Ok(out)
     }
 }
 
 /// Pools `lengths[b]` consecutive rows into row b.
-fn pool(vectors: &Array, lengths: &[usize], f: impl Fn(&[f32], &mut [f32])) -> Array {
+fn pool(vectors: &Array, lengths: &[usize], mut f: impl FnMut(&[f32], &mut [f32])) -> Array {
     let width = vectors.width();
     let mut out = Array::zeros([lengths.len(), width]);
     let mut from = 0;
@@ -254,6 +276,32 @@ fn pool(vectors: &Array, lengths: &[usize], f: impl Fn(&[f32], &mut [f32])) -> A
         from += n;
     }
     out
+}
+
+/// One vector per text from those of its parts, `counts[b]` of text b.
+fn joined(parts: Array, lengths: &[usize], counts: &[usize], over: PoolOver) -> Array {
+    if parts.rows() == counts.len() {
+        return parts;
+    }
+    let mut from = 0;
+    let each = |rows: &[f32], to: &mut [f32]| {
+        let width = to.len();
+        let count = rows.len() / width;
+        let weights: Vec<f64> = match over {
+            PoolOver::Mean => lengths[from..from + count].iter().map(|n| *n as f64).collect(),
+            _ => vec![1.0; count],
+        };
+        from += count;
+        if over == PoolOver::Max || count == 1 {
+            return largest(rows, to);
+        }
+        let all: f64 = weights.iter().sum();
+        for (j, to) in to.iter_mut().enumerate() {
+            let values = rows.iter().skip(j).step_by(width).zip(&weights);
+            *to = (values.map(|(v, w)| w * f64::from(*v)).sum::<f64>() / all) as f32;
+        }
+    };
+    pool(&parts, counts, each)
 }
 
 /// Mean of rows, summed in double precision.

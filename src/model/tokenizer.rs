@@ -57,6 +57,8 @@ pub struct Encoding {
     pub types: Vec<u32>,
     /// Tokens that the tokenizer added, and special tokens in the text.
     pub is_special: Vec<bool>,
+    /// The word of each token, as the tokenizer splits texts before its vocabulary; none for tokens that it added.
+    pub words: Vec<Option<u32>>,
 }
 
 /// The optional files beside a tokenizer.
@@ -231,6 +233,7 @@ impl Tokenizer {
         e.offsets.truncate(shown);
         e.types.truncate(shown);
         e.is_special.truncate(shown);
+        e.words.truncate(shown);
         Ok(e)
     }
 
@@ -258,6 +261,7 @@ impl Tokenizer {
             offsets: kept.iter().map(|i| e.get_offsets()[*i]).collect(),
             types: kept.iter().map(|i| e.get_type_ids()[*i]).collect(),
             is_special: kept.iter().map(|i| e.get_special_tokens_mask()[*i] != 0).collect(),
+            words: kept.iter().map(|i| e.get_word_ids()[*i]).collect(),
         })
     }
 

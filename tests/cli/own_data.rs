@@ -204,3 +204,36 @@ fn natural_sentences_run_on_the_built_in_model() {
     let ends = of_kind(&findings, "optimum").len() + of_kind(&findings, "no_optimum").len();
     assert_eq!(ends, 2, "an optimum of each method, or why there is none");
 }
+
+/// A sentence that is longer than the encoder reads ended the run; it is left out, cut or read in windows, and counted.
+#[test]
+fn sentences_that_are_longer_than_the_encoder_reads_are_treated_as_the_spec_says_and_counted() {
+    let probity = Probity::new();
+    let folder = probity.state.path();
+    let row = |i: usize, times: usize| {
+        let animal = ["dog", "cat"][i % 2];
+        format!("{} number {i} is here,{}\n", format!("the {animal} ").repeat(times), i % 2)
+    };
+    let rows: String = (0..24).map(|i| row(i, 1)).chain((24..28).map(|i| row(i, 60))).collect();
+    std::fs::write(folder.join("rows.csv"), format!("text,label\n{rows}")).unwrap();
+    let notice = |long: &str| {
+        let spec = format!(
+            "lab = \"power\"\nmodels = [\"bert-tiny\", \"untrained:bert-tiny\"]\n[task]\ndata = \"rows.csv\"\nsizes = [8]\n{long}[training]\ngrid = \"small\"\nseeds = 1\n"
+        );
+        std::fs::write(folder.join("long.toml"), spec).unwrap();
+        let output = probity.run(&["run", &folder.join("long.toml").display().to_string()]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stderr).to_owned()
+    };
+    for (key, done) in [
+        ("", "are left out"),
+        ("long = \"truncate\"\n", "are cut at the end"),
+        ("long = \"window\"\n", "are read in windows"),
+    ] {
+        let told = notice(key);
+        for encoder in ["bert-tiny", "untrained:bert-tiny"] {
+            let what = format!("4 of 28 sentences are longer than the 64 tokens that {encoder} reads: they {done}");
+            assert!(told.contains(&what), "{told}");
+        }
+    }
+}

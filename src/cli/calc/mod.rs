@@ -1,10 +1,11 @@
-//! Calculators: one question, one answer, and no model but for `saliency`. With `--json`, one object on one line, otherwise a readable line; the
+//! Calculators: one question, one answer, and no model but for `saliency` and `pairs`. With `--json`, one object on one line, otherwise a readable line; the
 //! numbers come from the same code as the labs'. A new calculator is a file here and a line in the two lists below.
 
 pub mod compare;
 pub mod decorrelate;
 pub mod mcnemar;
 pub mod n;
+pub mod pairs;
 mod plan;
 pub mod power;
 pub mod prompts;
@@ -41,6 +42,8 @@ pub enum Calculator {
     Rationale(rationale::RationaleArgs),
     /// Predict the mask of one sentence, and score the words that the prediction rests on.
     Saliency(saliency::SaliencyArgs),
+    /// Score minimal pairs (BLiMP) by a model: how often is the acceptable sentence likelier than the other one?
+    Pairs(pairs::PairsArgs),
     /// Write the hidden states of an interventions experiment, with labels and parts, as a safetensors file.
     States(states::StatesArgs),
     /// Make a table of two properties uncorrelated and show the remaining counts (Canby et al.).
@@ -62,6 +65,7 @@ pub fn answer(calculator: &Calculator, out: &mut dyn Write) -> Result<(), CliErr
         Calculator::Compare(args) => compare::answer(args, out),
         Calculator::Rationale(args) => rationale::answer(args, out),
         Calculator::Saliency(args) => saliency::answer(args, out),
+        Calculator::Pairs(args) => pairs::answer(args, out),
         Calculator::States(args) => states::answer(args, out),
         Calculator::Decorrelate(args) => decorrelate::answer(args, out),
     }

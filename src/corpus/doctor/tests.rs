@@ -187,7 +187,7 @@ fn sentences_pairs_and_rationales_are_judged() {
 {"text": "The dog [MASK].", "labels": {"subject_number": "Sg"}, "forms": ["barks", "bark"]}
 {"good": "same", "bad": "same"}
 {"tokens": ["a", "b"], "rationales": [], "id": 1}
-{"tokens": ["a", "b"], "rationales": [[0, 1]], "id": 2}
+{"tokens": ["a", "b"], "rationales": [[1, 1]], "id": 2}
 {"prompt": "[X] and [Y] and more"}
 {"text": "red [31m", "label": "x"}
 "#,

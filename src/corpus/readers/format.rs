@@ -1,6 +1,8 @@
 //! Formats: recognition and parsing of rows.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use serde::Deserialize;
 
@@ -136,6 +138,30 @@ pub struct Context {
     pub file: PathBuf,
     /// Relation named by the file, as in `P19.jsonl`: a capital `P` or `Q` and digits, or a LAMA name of Google-RE.
     pub relation: Option<String>,
+    /// How lists of rationales that could be either are read: as masks or as positions.
+    pub(crate) lists: Lists,
+}
+
+/// The reading of the rationales of a file.
+#[derive(Debug, Clone)]
+pub(crate) enum Lists {
+    /// Found out from all rows of the file, where the first row needs it: true for masks.
+    Asked(Rc<OnceCell<bool>>),
+    /// As they are written: what finds it out.
+    Raw,
+}
+
+impl Lists {
+    /// What was found out, for the report; none where no row needed it.
+    pub(crate) fn said(&self) -> Option<&'static str> {
+        match self {
+            Self::Asked(found) => match found.get()? {
+                true => Some("every list of 0 and 1 is read as a mask: all lists have an entry for every token"),
+                false => Some("[0, 1] for two tokens is read as positions: other lists of the file are not masks"),
+            },
+            Self::Raw => None,
+        }
+    }
 }
 
 impl Context {
@@ -148,7 +174,8 @@ impl Context {
         let known = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
         let google = ["place_of_birth", "date_of_birth", "place_of_death"];
         let google = google.into_iter().find(|g| stem.starts_with(g)).map(str::to_owned);
-        Self { file: file.to_owned(), relation: if known { Some(stem.to_owned()) } else { google } }
+        let relation = if known { Some(stem.to_owned()) } else { google };
+        Self { file: file.to_owned(), relation, lists: Lists::Asked(Rc::default()) }
     }
 
     /// The folder that the file is in.

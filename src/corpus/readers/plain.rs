@@ -185,9 +185,9 @@ struct Keys<'a> {
     split: Option<Split>,
 }
 
-fn parse(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
+fn parse(text: &str, context: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
     let keys: Keys<'_> = json(text)?;
-    let mut row = row(keys)?;
+    let mut row = row(keys, context)?;
     if let Row::Sentence(Sentence { labels: labels @ None, .. }) = &mut row {
         *labels = named(text);
     }
@@ -214,9 +214,9 @@ fn named(text: &str) -> Option<Labels<'static>> {
 }
 
 /// The row that the keys make; the most specific keys are tried first.
-fn row(k: Keys<'_>) -> Result<Row<'_>, Unread> {
+fn row<'a>(k: Keys<'a>, context: &Context) -> Result<Row<'a>, Unread> {
     if k.tokens.is_some() || k.rationales.is_some() {
-        return rationale(k);
+        return rationale(k, context);
     }
     if let (Some(good), Some(bad)) = (&k.good, &k.bad) {
         not_empty("good", good)?;
@@ -253,14 +253,14 @@ fn row(k: Keys<'_>) -> Result<Row<'_>, Unread> {
     rest(k)
 }
 
-fn rationale(k: Keys<'_>) -> Result<Row<'_>, Unread> {
+fn rationale<'a>(k: Keys<'a>, context: &Context) -> Result<Row<'a>, Unread> {
     let Some(tokens) = k.tokens else { return Err(Unread::missing("tokens")) };
     let Some(rationales) = k.rationales else { return Err(Unread::missing("rationales")) };
     let count = tokens.len();
     let rationales = match rationales {
         // No gold at all.
         Sets::One(list) if list.is_empty() => Vec::new(),
-        sets => sets.into_sets(count)?,
+        sets => sets.into_sets(count, context)?,
     };
     let indices = rationales.iter().flatten().chain(k.attractors.iter().flatten()).chain(&k.mask);
     inside(indices, tokens.len())?;

@@ -6,10 +6,14 @@
 //! `rationale` (token indices, the most important first), and a label with probabilities. A prediction for a
 //! pair of sequences has two lists and is dropped. HateXplain's `post_id`, `post_tokens` and `rationales` are read as gold rows.
 
+use std::ops::ControlFlow;
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use super::error::{DropKind, Unread};
-use super::format::{Context, Emit, Format, Framing, json, stateless};
+use super::format::{Context, Emit, Format, Framing, Lists, json, stateless};
+use super::read::Reading;
 use super::row::{Prediction, Rationale, Row};
 use super::text::{Labels, Text};
 
@@ -80,27 +84,30 @@ impl Sets {
     ///
     /// # Errors
     /// [`Unread`] for what is neither a position nor a mark.
-    pub(crate) fn into_sets(self, tokens: usize) -> Result<Vec<Vec<u32>>, Unread> {
+    pub(crate) fn into_sets(self, tokens: usize, context: &Context) -> Result<Vec<Vec<u32>>, Unread> {
         let sets = match self {
             Sets::One(set) => vec![set],
             Sets::Several(sets) => sets,
         };
-        sets.into_iter().map(|set| positions(set, tokens)).collect()
+        sets.into_iter().map(|set| positions(set, tokens, context)).collect()
     }
 }
 
 /// The positions that a list names, each once: the list itself, or where a mask has a 1. A list is a mask if it has an entry of
-/// 0 or 1 for every token, and could not be a list of different positions of that text.
+/// 0 or 1 for every token. One that could also be a list of different positions, `[0, 1]` for two tokens, is a mask if every list
+/// of the file is one.
 ///
 /// # Errors
 /// [`Unread`] for what is neither a position nor a mark, and for a mask of another length.
-fn positions(list: Vec<Mark>, tokens: usize) -> Result<Vec<u32>, Unread> {
+fn positions(list: Vec<Mark>, tokens: usize, context: &Context) -> Result<Vec<u32>, Unread> {
     let truths = list.iter().any(|m| matches!(m, Mark::Truth(_)));
     let numbers = indices(list)?;
+    let Lists::Asked(masks) = &context.lists else { return Ok(numbers) };
     let different =
         |list: &[u32]| list.iter().enumerate().all(|(k, n)| (*n as usize) < tokens && !list[..k].contains(n));
     let marks = numbers.len() >= tokens && numbers.iter().all(|n| *n <= 1);
-    if truths || marks && !different(&numbers) {
+    let either = || *masks.get_or_init(|| all_masks(&context.file));
+    if truths || marks && (!different(&numbers) || either()) {
         if numbers.len() != tokens {
             let what = format!("a mask of {} entries for {tokens} tokens", numbers.len());
             return Err(Unread::new(DropKind::Value, what));
@@ -109,6 +116,22 @@ fn positions(list: Vec<Mark>, tokens: usize) -> Result<Vec<u32>, Unread> {
     }
     let mut seen = std::collections::HashSet::new();
     Ok(numbers.into_iter().filter(|n| seen.insert(*n)).collect())
+}
+
+/// True if all lists of a file of rationales have an entry of 0 or 1 for every token, but for those that are empty. What cannot be
+/// read twice is not taken for masks.
+fn all_masks(file: &Path) -> bool {
+    let mut all = true;
+    let read = Reading::open(file).and_then(|reading| {
+        reading.raw().rows(&mut |row, _| {
+            let Row::Rationale(r) = row else { return ControlFlow::Continue(()) };
+            let mask =
+                |list: &Vec<u32>| list.is_empty() || list.len() == r.tokens.len() && list.iter().all(|n| *n <= 1);
+            all = r.rationales.iter().all(mask);
+            if all { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })
+    });
+    all && read.is_ok()
 }
 
 /// The numbers of a list, truth as 1.
@@ -149,7 +172,7 @@ struct GoldKeys<'a> {
     alignment: Option<Vec<[u32; 2]>>,
 }
 
-fn gold(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
+fn gold(text: &str, context: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
     let keys: GoldKeys<'_> = json(text)?;
     let perturbed = match keys.sample_type.as_deref() {
         None => keys.ori_id.is_some(),
@@ -163,7 +186,7 @@ fn gold(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
     let words = || keys.sent_text.as_ref().map(|t| t.split_whitespace().map(|w| w.to_owned().into()).collect());
     let Some(tokens) = keys.sent_token.or_else(words) else { return Err(Unread::missing("sent_token")) };
     let Some(sets) = keys.rationale_ids.or(keys.rationales) else { return Err(Unread::missing("rationale_ids")) };
-    let rationales = sets.into_sets(tokens.len())?;
+    let rationales = sets.into_sets(tokens.len(), context)?;
     let indices = rationales.iter().flatten().chain(&keys.mask_index);
     inside(indices, tokens.len())?;
     if let Some(pairs) = &keys.alignment {
@@ -252,15 +275,11 @@ fn prediction(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread
 
 #[cfg(test)]
 mod tests {
-    use std::ops::ControlFlow;
-    use std::path::Path;
-
-    use super::super::Reading;
     use super::*;
 
     fn sets(written: &str, tokens: usize) -> Result<Vec<Vec<u32>>, String> {
         let sets: Sets = serde_json::from_str(written).map_err(|e| e.to_string())?;
-        sets.into_sets(tokens).map_err(|e| e.detail)
+        sets.into_sets(tokens, &Context::of(Path::new("no such file"))).map_err(|e| e.detail)
     }
 
     #[test]
@@ -309,5 +328,48 @@ mod tests {
             let refused = sets(mask, 3).unwrap_err();
             assert!(refused.contains("a mask of") && refused.ends_with("for 3 tokens"), "{mask}: {refused}");
         }
+    }
+
+    /// `[0, 1]` for two tokens was always read as positions, also in a file of masks.
+    #[test]
+    fn a_list_that_could_be_either_is_read_as_the_rest_of_its_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let read = |name: &str, rows: &[(&str, &str)], keys: [&str; 2]| {
+            let row = |(tokens, list): &(&str, &str)| {
+                let words: Vec<&str> = tokens.split(' ').collect();
+                let scores = if keys[1] == "gold" {
+                    format!(", \"scores\": {:?}", vec![0.5; words.len()])
+                } else {
+                    String::new()
+                };
+                format!("{{\"{}\": {words:?}, \"{}\": {list}{scores}}}\n", keys[0], keys[1])
+            };
+            let path = dir.path().join(name);
+            std::fs::write(&path, rows.iter().map(row).collect::<String>()).unwrap();
+            let mut found = Vec::new();
+            let report = Reading::open(&path).unwrap().rows(&mut |row, _| {
+                if let Row::Rationale(r) = row {
+                    found.push(r.rationales.concat());
+                }
+                ControlFlow::Continue(())
+            });
+            (found, report.unwrap().rationales.map(|said| said.contains("mask:")))
+        };
+        for keys in [
+            ["tokens", "rationales"],
+            ["post_tokens", "rationales"],
+            ["sent_token", "rationale_ids"],
+            ["tokens", "gold"],
+        ] {
+            let masks = [("a b", "[0, 1]"), ("a b", "[1, 0]"), ("a b c", "[1, 0, 1]"), ("a", "[0]")];
+            let want = vec![vec![1], vec![0], vec![0, 2], vec![]];
+            assert_eq!(read("m.jsonl", &masks, keys), (want, Some(true)), "{keys:?}");
+            let positions = [("a b", "[0, 1]"), ("a b c", "[2]"), ("a b", "[1, 0]"), ("a", "[0]")];
+            let want = vec![vec![0, 1], vec![2], vec![1, 0], vec![0]];
+            assert_eq!(read("p.jsonl", &positions, keys), (want, Some(false)), "{keys:?}");
+        }
+        // Nothing is in doubt.
+        let plain = [("a b c", "[0, 1, 1]"), ("a b", "[1, 1]")];
+        assert_eq!(read("d.jsonl", &plain, ["tokens", "rationales"]), (vec![vec![1, 2], vec![0, 1]], None));
     }
 }

@@ -8,7 +8,7 @@ use memchr::memchr;
 use serde::Serialize;
 
 use super::error::{DropKind, Drops, ReadError, Unread};
-use super::format::{Context, Format, Framing, Head, Keys};
+use super::format::{Context, Format, Framing, Head, Keys, Lists};
 use super::registry::FORMATS;
 use super::row::Row;
 use super::source::{self, Frames, Watch};
@@ -30,6 +30,9 @@ pub struct Report {
     /// Why the file gave no row at all, if it is one of several; a file by itself is an error then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
+    /// How rationales are read that could be masks or positions, if there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rationales: Option<&'static str>,
 }
 
 /// Takes a row and the line it is on; stops the reading with `Break`.
@@ -41,6 +44,8 @@ pub struct Reading {
     format: &'static Format,
     /// Separator of a table's fields, unless it is a tab and the header is not quoted.
     mark: Option<char>,
+    /// True to give lists of rationales as they are written.
+    raw: bool,
 }
 
 impl Reading {
@@ -69,7 +74,7 @@ impl Reading {
         let text = String::from_utf8_lossy(frames.window());
         let mut head = Head::new(&text, frames.is_whole(), frames.file());
         let unknown = match recognise(&mut head, &text) {
-            Ok(format) => return Ok(Self { frames, format, mark: None }),
+            Ok(format) => return Ok(Self { frames, format, mark: None, raw: false }),
             Err(unknown) => unknown,
         };
         // With tabs between them only quoted cells are unknown.
@@ -77,10 +82,15 @@ impl Reading {
             let tabbed = tabbed(&text, mark);
             let mut head = Head::new(&tabbed, frames.is_whole(), frames.file());
             if let Some(format) = recognise(&mut head, &tabbed).ok().filter(|_| head.columns.len() > 1) {
-                return Ok(Self { frames, format, mark: Some(mark) });
+                return Ok(Self { frames, format, mark: Some(mark), raw: false });
             }
         }
         Err(unknown)
+    }
+
+    /// The same with lists of rationales as they are written.
+    pub(crate) fn raw(self) -> Self {
+        Self { raw: true, ..self }
     }
 
     pub fn format(&self) -> &'static Format {
@@ -104,7 +114,11 @@ impl Reading {
         let file = self.frames.file().to_owned();
         let mut head = Head::new(&text, self.frames.is_whole(), &file);
         head.keys = Keys::of(text.trim_start());
-        let mut parser = (self.format.parser)(&head, &Context::of(&file))?;
+        let mut context = Context::of(&file);
+        if self.raw {
+            context.lists = Lists::Raw;
+        }
+        let mut parser = (self.format.parser)(&head, &context)?;
         let array = text.trim_start().starts_with('[') || spread(&text);
         let framing = match self.format.framing {
             Framing::Json if !array => Framing::Lines,
@@ -169,6 +183,7 @@ impl Reading {
                 break;
             }
         }
+        report.rationales = context.lists.said();
         none_at_all(&file, self.format, &report)?;
         Ok(report)
     }

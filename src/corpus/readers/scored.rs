@@ -11,7 +11,7 @@
 use serde::Deserialize;
 
 use super::error::{DropKind, Unread};
-use super::format::{Emit, Format, Framing, Head, Parse, json};
+use super::format::{Context, Emit, Format, Framing, Head, Parse, json};
 use super::rationale::{Sets, inside};
 use super::row::{Prediction, Rationale, Row};
 use super::text::Text;
@@ -36,7 +36,7 @@ pub(crate) const FORMAT: Format = Format {
     ],
     framing: Framing::Json,
     recognise,
-    parser: |_, _| Ok(Box::new(Scored { rows: 0 })),
+    parser: |_, context| Ok(Box::new(Scored { rows: 0, context: context.clone() })),
 };
 
 fn recognise(head: &Head<'_>) -> bool {
@@ -125,6 +125,7 @@ struct Keys<'a> {
 struct Scored {
     /// Rows so far; they number rows without a name.
     rows: u64,
+    context: Context,
 }
 
 impl Parse for Scored {
@@ -162,9 +163,9 @@ impl Parse for Scored {
         };
         let names: Vec<Text<'static>> = partners.iter().enumerate().map(|(k, p)| name(k, p)).collect();
         let alone = names.is_empty();
-        let mut rows = vec![rows_of(original, id.clone(), keys.system.clone(), None)?];
+        let mut rows = vec![rows_of(original, id.clone(), keys.system.clone(), (None, &self.context))?];
         for (partner, name) in partners.into_iter().zip(&names) {
-            rows.push(rows_of(partner, name.clone(), keys.system.clone(), Some(count))?);
+            rows.push(rows_of(partner, name.clone(), keys.system.clone(), (Some(count), &self.context))?);
         }
         // Nothing is emitted before everything has been checked: half a pair would be a partner that is missing.
         for (k, (mut rationale, prediction)) in rows.into_iter().enumerate() {
@@ -212,7 +213,7 @@ fn rows_of<'a>(
     side: Side<'a>,
     id: Text<'a>,
     system: Option<Text<'a>>,
-    original: Option<usize>,
+    (original, context): (Option<usize>, &Context),
 ) -> Result<(Rationale<'a>, Prediction<'a>), Unread> {
     let words = side.tokens.len();
     if side.scores.len() != words {
@@ -220,7 +221,7 @@ fn rows_of<'a>(
         return Err(Unread::new(DropKind::Value, what));
     }
     // No gold at all is not the same as a rationale that is empty.
-    let rationales = side.gold.map_or(Ok(Vec::new()), |gold| gold.into_sets(side.tokens.len()))?;
+    let rationales = side.gold.map_or(Ok(Vec::new()), |gold| gold.into_sets(side.tokens.len(), context))?;
     inside(rationales.iter().flatten().chain(&side.mask), words)?;
     let pairs = |pairs: Vec<[Option<u32>; 2]>| -> Vec<[u32; 2]> {
         pairs.into_iter().filter_map(|[a, b]| Some([a?, b?])).collect()

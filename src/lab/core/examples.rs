@@ -14,7 +14,7 @@ use corpus::micro::frequencies::Frequencies;
 use corpus::own::{self, Provenance};
 use corpus::readers::Reading;
 use corpus::task::{ExampleSet, TASKS, Task};
-use model::Model;
+use model::{Long, Model};
 
 /// Lower bound of `task.examples`: with fewer, a part of the split holds too few of the rarer property to train on.
 pub const FEWEST_EXAMPLES: usize = 400;
@@ -47,6 +47,9 @@ pub struct TaskSpec {
     /// With `data` and its own labels: the position at which hidden states are changed and read.
     #[serde(skip_serializing_if = "is_mask")]
     pub position: Position,
+    /// What is done with examples that are longer than the model reads.
+    #[serde(skip_serializing_if = "Long::is_drop")]
+    pub long: Long,
 }
 
 fn is_mask(position: &Position) -> bool {
@@ -65,6 +68,7 @@ impl Default for TaskSpec {
             also: Vec::new(),
             keep: Vec::new(),
             position: Position::Mask,
+            long: Long::Drop,
         }
     }
 }
@@ -206,13 +210,13 @@ pub fn stimuli(
     task: &Task,
     model: &Model,
     set: &ExampleSet,
-    own: bool,
+    (own, long): (bool, Long),
     pulse: &mut dyn Pulse,
 ) -> Result<Stimuli, Fault> {
     if !own {
-        return Ok(Stimuli::new(model, &set.examples, pulse)?);
+        return Ok(Stimuli::read(model, &set.examples, long, set.examples.len().div_ceil(2), pulse)?);
     }
-    let stimuli = Stimuli::at_least(model, &set.examples, own::FEWEST, pulse)?.distinct();
+    let stimuli = Stimuli::read(model, &set.examples, long, own::FEWEST, pulse)?.distinct();
     own::enough(task, stimuli.list.iter().map(|s| &set.examples[s.example])).map_err(|e| Problem {
         what: format!(
             "{e}; {} of {} examples have forms that are not single tokens of `{}`, {} do not fit it, {} look to it like another",

@@ -9,7 +9,7 @@ use base::matrix::Matrix;
 use base::{Cancelled, Pulse};
 use corpus::task::{Example, Place};
 use model::chunk::{TOKENS_PER_BATCH, chunks};
-use model::{Batch, Encoding, Model, ModelError, Plan, Sites};
+use model::{Batch, Encoding, Long, Model, ModelError, Plan, Sites};
 
 /// Reasons for which examples cannot be shown to a model.
 #[derive(Debug, Error)]
@@ -70,6 +70,8 @@ pub struct Stimuli {
     /// Examples left out because the model sees what it saw in an earlier one: text after the mask is hidden from a causal
     /// model, and no split could keep them apart.
     pub dropped_repeats: usize,
+    /// Examples of which the model reads a part: they are longer than it reads.
+    pub cut: usize,
     /// Tokens (padding included) that one forward pass holds at most.
     pub tokens_per_batch: usize,
 }
@@ -80,16 +82,18 @@ impl Stimuli {
     /// # Errors
     /// [`StimuliError`] where the model cannot be asked or keeps fewer than half of the examples.
     pub fn new(model: &Model, examples: &[Example], pulse: &mut dyn Pulse) -> Result<Self, StimuliError> {
-        Self::at_least(model, examples, examples.len().div_ceil(2), pulse)
+        Self::read(model, examples, Long::Drop, examples.len().div_ceil(2), pulse)
     }
 
-    /// The same where `fewest` examples are enough, whatever their share: natural sentences have many rare verbs.
+    /// The same where `fewest` examples are enough, whatever their share: natural sentences have many rare verbs. Longer texts than
+    /// the model reads are treated as `long` says.
     ///
     /// # Errors
     /// [`StimuliError`] where the model cannot be asked or keeps fewer.
-    pub fn at_least(
+    pub fn read(
         model: &Model,
         examples: &[Example],
+        long: Long,
         fewest: usize,
         pulse: &mut dyn Pulse,
     ) -> Result<Self, StimuliError> {
@@ -106,36 +110,36 @@ impl Stimuli {
         for form in examples.iter().filter(|e| e.has_forms()).flat_map(|e| &e.forms) {
             words.entry(form).or_insert_with(|| tokenizer.word_id(form));
         }
-        let read = |(i, e): (usize, &Example)| -> Result<Option<Stimulus>, ModelError> {
+        let read = |(i, e): (usize, &Example)| -> Result<Option<(Stimulus, bool)>, ModelError> {
             let forms = match [0, 1].map(|f| words.get(e.forms[f].as_str()).copied().flatten()) {
                 [Some(a), Some(b)] => Some([a, b]),
                 _ if e.has_forms() => return Ok(None),
                 _ => None,
             };
-            let (ids, position) = match (&mask, e.place) {
-                (_, Some(place)) => {
-                    let encoding = tokenizer.encode(&e.text)?;
-                    let position = position(&encoding, place);
-                    (encoding.ids, position)
-                }
-                (None, None) => {
-                    let ids = tokenizer.encode(&e.prefix)?.ids;
-                    let last = ids.len().checked_sub(1);
-                    (ids, last)
-                }
-                (Some((text, id)), None) => {
-                    let ids = tokenizer.encode(&e.filled(text))?.ids;
-                    let position = ids.iter().position(|x| x == id);
-                    (ids, position)
-                }
+            let encoding = match (&mask, e.place) {
+                (_, Some(_)) => tokenizer.encode(&e.text)?,
+                (None, None) => tokenizer.encode(&e.prefix)?,
+                (Some((text, _)), None) => tokenizer.encode(&e.filled(text))?,
             };
-            let fits = ids.len() <= model.arch().max_positions;
-            // A text that does not fit is marked by an empty list and counted below.
-            let (ids, position) = if fits { (ids, position) } else { (Vec::new(), None) };
-            let ids = if position.is_some() { ids } else { Vec::new() };
-            Ok(Some(Stimulus { example: i, ids, position: position.unwrap_or(0), forms }))
+            let site = |e: &Encoding, place: Option<Place>| match (&mask, place) {
+                (_, Some(place)) => position(e, place),
+                (None, None) => e.ids.len().checked_sub(1),
+                (Some((_, id)), None) => e.ids.iter().position(|x| x == id),
+            };
+            let most = model.arch().max_positions;
+            // A text that cannot be read is marked by an empty list and counted below.
+            let none = (Stimulus { example: i, ids: Vec::new(), position: 0, forms }, false);
+            let Some(at) = site(&encoding, e.place) else { return Ok(Some(none)) };
+            // A text that is cut has its last token elsewhere.
+            let wanted = if long == Long::Truncate && e.place == Some(Place::Last) { 0..1 } else { at..at + 1 };
+            let Some(part) = encoding.around(wanted, most, long) else { return Ok(Some(none)) };
+            let cut = part.ids.len() < encoding.ids.len();
+            Ok(Some(match site(&part, e.place) {
+                Some(position) => (Stimulus { example: i, ids: part.ids, position, forms }, cut),
+                None => none,
+            }))
         };
-        let mut all: Vec<Option<Stimulus>> = Vec::with_capacity(examples.len());
+        let mut all: Vec<Option<(Stimulus, bool)>> = Vec::with_capacity(examples.len());
         for some in examples.chunks(AT_ONCE) {
             let before = all.len();
             pulse.beat(before, examples.len())?;
@@ -143,13 +147,14 @@ impl Stimuli {
             all.extend(some.collect::<Result<Vec<_>, _>>()?);
         }
         let dropped_forms = all.iter().filter(|s| s.is_none()).count();
-        let list: Vec<_> = all.into_iter().flatten().filter(|s| !s.ids.is_empty()).collect();
+        let cut = all.iter().flatten().filter(|s| s.1).count();
+        let list: Vec<_> = all.into_iter().flatten().map(|s| s.0).filter(|s| !s.ids.is_empty()).collect();
         let dropped_texts = examples.len() - dropped_forms - list.len();
         if list.len() < fewest {
             let reason = format!("{dropped_forms} verb pairs are not single tokens, {dropped_texts} texts unreadable");
             return Err(StimuliError::TooFew { model: name(), kept: list.len(), of: examples.len(), reason });
         }
-        Ok(Self { list, dropped_forms, dropped_texts, dropped_repeats: 0, tokens_per_batch: TOKENS_PER_BATCH })
+        Ok(Self { list, dropped_forms, dropped_texts, dropped_repeats: 0, cut, tokens_per_batch: TOKENS_PER_BATCH })
     }
 
     /// The first of all stimuli that are the same to the model.
@@ -262,6 +267,36 @@ mod tests {
             assert_eq!((all.list.len(), all.dropped_repeats), (3, 0));
             let all = all.distinct();
             assert_eq!((all.list.len(), all.dropped_repeats), (kept, 3 - kept), "{name}");
+        }
+    }
+
+    /// Examples that are longer than the model reads were left out, whatever the position.
+    #[test]
+    fn long_examples_are_read_at_their_position_or_left_out() {
+        let set = Task::named("agreement").unwrap().examples(2, 0, &Frequencies::natural()).unwrap();
+        let before = "word ".repeat(100);
+        let [short, base] = &set.examples[..] else { panic!("two were asked for") };
+        let prefix = format!("{before}{}", base.prefix);
+        let long = Example { text: format!("{before}{}", base.text), prefix, ..base.clone() };
+        let first = Example { place: Some(Place::First), forms: Default::default(), ..long.clone() };
+        let last = Example { place: Some(Place::Last), ..first.clone() };
+        for (name, truncated) in [("bert-tiny", vec![0, 2, 3]), ("gpt2-tiny", vec![0, 2, 3])] {
+            let model = Model::load(&ModelSource::Builtin(name.into()), Device::Cpu).unwrap();
+            let examples = [short.clone(), long.clone(), first.clone(), last.clone()];
+            let read = |long| Stimuli::read(&model, &examples, long, 1, &mut base::pulse::NoPulse).unwrap();
+            let which = |s: &Stimuli| s.list.iter().map(|s| s.example).collect::<Vec<_>>();
+            let dropped = read(Long::Drop);
+            assert_eq!((which(&dropped), dropped.dropped_texts, dropped.cut), (vec![0], 3, 0), "{name}");
+            let cut = read(Long::Truncate);
+            assert_eq!((which(&cut), cut.dropped_texts, cut.cut), (truncated, 1, 2), "{name}");
+            let window = read(Long::Window);
+            assert_eq!((which(&window), window.dropped_texts, window.cut), (vec![0, 1, 2, 3], 0, 3), "{name}");
+            // The token that is read is the one that the short sentence is read at.
+            let alone = Stimuli::new(&model, &set.examples[1..], &mut base::pulse::NoPulse).unwrap();
+            let token = |s: &Stimulus| s.ids[s.position];
+            assert_eq!(token(&window.list[1]), token(&alone.list[0]), "{name}");
+            assert_eq!(window.list[2].position, 0);
+            assert!(window.list.iter().all(|s| s.ids.len() <= model.arch().max_positions));
         }
     }
 }

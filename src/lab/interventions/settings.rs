@@ -8,7 +8,7 @@ use super::spec::{GRIDS, MOST_REPLICATES, Spec};
 use corpus::task::TASKS;
 use lab::examples::{FEWEST_EXAMPLES, MAX_EXAMPLES};
 use lab::layer::LayerRef;
-use lab::setting::rows::{level, models, row, seed};
+use lab::setting::rows::{level, long, models, row, seed};
 use lab::setting::{Kind, Known, Range, Setting, SettingError, Value, stops};
 
 /// Choices of oracles, in the order of the row.
@@ -24,6 +24,7 @@ pub fn settings() -> Vec<Setting<Spec>> {
         also(),
         examples(),
         phi(),
+        long("task.long", |s: &Spec| s.task.long, |s, l| s.task.long = l),
         layer(),
         oracle_layer(),
         oracles(),

@@ -38,7 +38,7 @@ pub fn read(spec: &Spec, model: &Model, pulse: &mut dyn Pulse) -> Result<States,
     let task = spec.task.task(pulse)?;
     let target = task.property(&spec.task.target).unwrap_or(0);
     let (set, source) = examples::of(task, &spec.task, spec.seed, pulse)?;
-    let stimuli = examples::stimuli(task, model, &set, source.is_some(), pulse)?;
+    let stimuli = examples::stimuli(task, model, &set, (source.is_some(), spec.task.long), pulse)?;
     let which = stimuli.list.iter().map(|s| s.example);
     let labels = PropertyLabels::new(task, target, &set.examples, which.clone()).with(
         task,
@@ -65,7 +65,7 @@ pub fn read(spec: &Spec, model: &Model, pulse: &mut dyn Pulse) -> Result<States,
         .flatten();
     let twins = match swapped {
         Some(swapped) => {
-            let twins = lab::stimuli::Stimuli::at_least(model, &swapped, 0, pulse)?;
+            let twins = lab::stimuli::Stimuli::read(model, &swapped, spec.task.long, 0, pulse)?;
             (twins.list.len() == all.len()).then(|| twins.hidden(model, layer, &all, pulse)).transpose()?
         }
         None => None,

@@ -6,7 +6,7 @@ use super::bound::{Bound, MOST_CONSTANT, Ratio};
 use super::spec::{GRIDS, MOST_NOISES, MOST_SIZES, SIZES, Spec};
 use base::numbers::{number, short, whole};
 use corpus::probing::PROBING;
-use lab::setting::rows::{level, row, seed};
+use lab::setting::rows::{level, long, row, seed};
 use lab::setting::{Kind, Range, Setting, SettingError, Value};
 use stats::mcnemar::Test;
 
@@ -16,6 +16,7 @@ pub(crate) const NOISES: [f64; 6] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0];
 /// All fields, in the order of the setup pane.
 pub fn settings() -> Vec<Setting<Spec>> {
     let mut all = vec![task(), data(), sizes(), steps(), ratio()];
+    all.push(long("task.long", |s: &Spec| s.task.long, |s, l| s.task.long = l));
     for first in [true, false] {
         all.extend(sides::of(first));
     }

@@ -12,7 +12,7 @@ use corpus::probing::PROBING;
 use lab::LabId;
 use lab::layer::LayerRef;
 use lab::spec::{LabSpec, Refuse, SpecError};
-use model::PoolOver;
+use model::{Long, PoolOver};
 use stats::mcnemar::Test;
 use stats::required::Aim;
 
@@ -63,6 +63,9 @@ pub struct TaskSpec {
     /// Parts of training, validation and test.
     #[serde(skip_serializing_if = "Ratio::is_usual")]
     pub ratio: Ratio,
+    /// What is done with sentences that are longer than an encoder reads.
+    #[serde(skip_serializing_if = "Long::is_drop")]
+    pub long: Long,
     /// Folder of the spec's file; not part of the hash.
     #[serde(skip)]
     pub base: PathBuf,
@@ -76,6 +79,7 @@ impl Default for TaskSpec {
             label: None,
             sizes: vec![64, 256, 1_024],
             ratio: Ratio::PAPER,
+            long: Long::Drop,
             base: PathBuf::new(),
         }
     }

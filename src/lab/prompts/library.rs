@@ -17,6 +17,8 @@ use corpus::readers::{RelationKind, Row, Set, Watch};
 
 /// Facts and prompts that are read of files at most, so that memory stays bounded.
 const MOST_ROWS: usize = 2_000_000;
+/// Type of a relation whose subjects have several objects.
+const MANY_TO_MANY: &str = "N-M";
 /// Characters that are shown of what is wrong with a row.
 const SHOWN: usize = 200;
 
@@ -80,7 +82,7 @@ pub struct Library {
     pub relations: Vec<Relation>,
     /// Files and folders; empty for the relations that ship.
     pub sources: Vec<Source>,
-    /// Relations without facts or without prompts, with the reason.
+    /// Relations that are not asked, with the reason.
     pub left_out: Vec<(String, String)>,
 }
 
@@ -156,6 +158,15 @@ impl Library {
             return Err(wrong(&names.join(", "), &what));
         }
         Ok(library)
+    }
+
+    /// Leaves out the relations of type N-M, except those that are `wanted` by name; gives their number.
+    pub(crate) fn keep_functional(&mut self, wanted: &[String]) -> usize {
+        let keep = |r: &mut Relation| r.kind != MANY_TO_MANY || wanted.contains(&r.id);
+        let several: Vec<Relation> = self.relations.extract_if(.., |r| !keep(r)).collect();
+        let reason = "subjects with several objects (N-M)";
+        self.left_out.extend(several.iter().map(|r| (r.id.clone(), reason.to_owned())));
+        several.len()
     }
 
     /// The first twelve hexadecimal digits of the SHA-256 of everything that is asked.
@@ -262,7 +273,7 @@ impl Gathered {
                     relation.kind = match kind {
                         RelationKind::OneToOne => "1-1",
                         RelationKind::ManyToOne => "N-1",
-                        RelationKind::ManyToMany => "N-M",
+                        RelationKind::ManyToMany => MANY_TO_MANY,
                     }
                     .to_owned();
                 }

@@ -52,6 +52,11 @@ impl<'a> Asker<'a> {
         Self { said, ..self }
     }
 
+    /// The mask token; none for a causal model.
+    pub(crate) fn mask(&self) -> Option<u32> {
+        self.mask.as_ref().map(|(_, id)| *id)
+    }
+
     pub fn model(&self) -> &'a Model {
         self.model
     }

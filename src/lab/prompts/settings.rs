@@ -3,6 +3,7 @@
 use super::candidates::Candidates;
 use super::consistency::Scoring;
 use super::places::Ties;
+use super::relations::Relations;
 use super::spec::{NO_WORDS, OWN_WORDS, Sharing, Spec, Weighting};
 use base::numbers::number;
 use base::text::last_part;
@@ -19,6 +20,7 @@ pub fn settings() -> Vec<Setting<Spec>> {
             "The models that are asked and compared. An instance is kept only where every one of them has its object as one token.",
         ),
         files(),
+        relations(),
         candidates(),
         most_prompts(),
         instances(),
@@ -58,7 +60,7 @@ fn files() -> Setting<Spec> {
                 (s.data.built_in, s.data.whole) = (false, false);
                 // Typed paths are relative to the current folder; relations of other data have other names.
                 s.data.base = std::path::PathBuf::new();
-                s.data.relations.clear();
+                s.data.relations.forget();
                 s.data.own.clear();
             },
         )
@@ -69,6 +71,19 @@ fn files() -> Setting<Spec> {
                 n => format!("{first} and {} more", n - 1),
             }
         })
+}
+
+fn relations() -> Setting<Spec> {
+    let help = "Which relations are asked: functional leaves out those of which a file says that subjects have several objects \
+                (N-M), as Cao et al. (2022) do. A spec can name some.";
+    row("data.relations", "Relations", help)
+        .one_of(
+            &Relations::CHOICES,
+            Relations::text,
+            |s: &Spec, r| s.data.relations == *r,
+            |s, r| s.data.relations = r.clone(),
+        )
+        .shown(|spec, _| spec.data.relations.text())
 }
 
 fn candidates() -> Setting<Spec> {
@@ -354,7 +369,7 @@ mod tests {
     #[test]
     fn other_data_has_other_relations() {
         let mut spec = Spec::shipped();
-        spec.data.relations = vec!["capital".into()];
+        spec.data.relations = ["capital"].into();
         let files = settings().into_iter().find(|s| s.key == "data.files").unwrap();
         files.set(&mut spec, &known(), Value::Text("/data/lama/".into())).unwrap();
         assert!(spec.data.relations.is_empty());

@@ -9,6 +9,7 @@ use super::adjust::Weights;
 use super::candidates::Candidates;
 use super::consistency::{Draws, Scoring};
 use super::places::Ties;
+use super::relations::Relations;
 use base::suggest::is_unknown;
 use corpus::facts::{OBJECT, SUBJECT, relations};
 use lab::LabId;
@@ -58,11 +59,11 @@ pub struct DataSpec {
     /// True to ask the built-in relations as well if files are named.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub built_in: bool,
-    /// True to ask all relations of the files, `relations` picking among the built-in ones alone.
+    /// True to ask the relations of the files too where `relations` picks among the built-in ones.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub whole: bool,
-    /// Identifiers of the relations; none asks all.
-    pub relations: Vec<String>,
+    /// Relations that are asked.
+    pub relations: Relations,
     /// Prompts of a relation at most, the first ones; none takes all.
     pub prompts: Option<usize>,
     /// Instances of a relation at most, the first ones; none takes all.
@@ -83,7 +84,7 @@ impl Default for DataSpec {
             files: Vec::new(),
             built_in: false,
             whole: false,
-            relations: Vec::new(),
+            relations: Relations::default(),
             prompts: None,
             instances: None,
             mentions: super::preference::MENTIONS,
@@ -106,7 +107,7 @@ impl DataSpec {
         if self.files.is_empty() {
             (self.built_in, self.whole) = (true, !self.relations.is_empty());
         } else if !self.whole {
-            self.relations.clear();
+            self.relations.forget();
         }
         self.files = self.paths().iter().map(|p| p.display().to_string()).collect();
         self.base = PathBuf::new();

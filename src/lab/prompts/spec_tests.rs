@@ -44,7 +44,7 @@ fn values_out_of_range_and_unknown_names_are_refused_with_their_key() {
     for (told, key) in [
         (refusal(|s| s.models.clear()), "models"),
         (refusal(|s| s.models.push("bert-mini".into())), "models"),
-        (refusal(|s| s.data.relations = vec!["capitol".into()]), "did you mean `capital`"),
+        (refusal(|s| s.data.relations = ["capitol"].into()), "did you mean `capital`"),
         (refusal(|s| s.data.mentions = 0), "data.mentions"),
         (refusal(|s| s.data.prompts = Some(0)), "data.prompts"),
         (refusal(|s| s.data.files = vec![" ".into()]), "data.files"),
@@ -109,10 +109,10 @@ fn files_lie_beside_the_spec_and_must_be_there() {
 
 #[test]
 fn files_are_added_beside_what_is_asked_already() {
-    let mut data = DataSpec { relations: vec!["capital".into()], ..DataSpec::default() };
+    let mut data = DataSpec { relations: ["capital"].into(), ..DataSpec::default() };
     data.add("own.jsonl".into());
     assert_eq!((&data.files[..], data.built_in), (&["own.jsonl".to_owned()][..], true));
-    assert!(data.whole && data.relations == ["capital"], "the five that were picked became all");
+    assert!(data.whole && data.relations[..] == ["capital"], "the five that were picked became all");
     data.add("own.jsonl".into());
     assert_eq!(data.files.len(), 1);
     let mut beside = DataSpec { files: vec!["lama".into()], base: "/specs".into(), ..DataSpec::default() };
@@ -120,7 +120,7 @@ fn files_are_added_beside_what_is_asked_already() {
     assert_eq!((beside.paths(), beside.built_in), (vec!["/specs/lama".into(), "own.jsonl".into()], false));
     // Files that are asked alone anyway need no built-in relations besides them.
     let mut picked = DataSpec { files: vec!["lama".into()], ..DataSpec::default() };
-    picked.relations = vec!["P19".into()];
+    picked.relations = ["P19"].into();
     picked.add("own.jsonl".into());
     assert!(picked.relations.is_empty() && !picked.whole, "whose they are is not known");
     assert!(refusal(|s| s.data.whole = true).contains("data.whole"));
@@ -131,4 +131,28 @@ fn files_are_added_beside_what_is_asked_already() {
     let all = spec.clone();
     assert_eq!(lab::spec::parse::<Spec>(&all.to_toml(), "x").unwrap().data, spec.data);
     assert!(!Spec::shipped().to_toml().contains("built_in"), "old specs keep their hash");
+}
+
+#[test]
+fn relations_are_functional_all_or_named_and_an_empty_list_keeps_its_meaning() {
+    let read = |value: &str| {
+        let text = PROMPTS_TOML.replace("relations = []  ", &format!("relations = {value}  "));
+        lab::spec::parse::<Spec>(&text, "x").map(|s| s.data.relations)
+    };
+    assert_eq!(read("[]").unwrap(), Relations::Functional);
+    assert_eq!(read("\"functional\"").unwrap(), Relations::Functional);
+    assert_eq!(read("\"all\"").unwrap(), Relations::All);
+    assert_eq!(read("[\"capital\"]").unwrap(), ["capital"].into());
+    let told = read("\"capital\"").unwrap_err().to_string();
+    assert!(told.contains("functional") && told.contains("[\"capital\"]"), "{told}");
+    assert!(read("3").unwrap_err().to_string().contains("a list of identifiers"));
+    let mut all = Spec::shipped();
+    all.data.relations = Relations::All;
+    assert_eq!(lab::spec::parse::<Spec>(&all.to_toml(), "x").unwrap(), all);
+    assert_ne!(all.hash(), Spec::shipped().hash());
+    assert!(Spec::shipped().to_toml().contains("relations = []"), "old specs keep their hash");
+    // Files added to the screen forget names, not the choice.
+    let mut data = DataSpec { files: vec!["lama".into()], relations: Relations::All, ..DataSpec::default() };
+    data.add("own.jsonl".into());
+    assert_eq!(data.relations, Relations::All);
 }

@@ -259,6 +259,9 @@ fn of_file(path: &Path, named: &str, host: &mut Host<'_>) -> Result<Drawn, Fault
         return Err(fault);
     }
     for (file, report) in reports.map_err(|e| failed(&e))?.iter().enumerate() {
+        if let Some(said) = report.rationales {
+            host.notice(NoticeLevel::Info, problem(&format!("{}: {said}", names[file]), "data.file", hint))?;
+        }
         drawn.left_out.extend(report.dropped.iter().map(|(kind, d)| LeftOut {
             model: ALL.into(),
             reason: format!("{}: {}", kind.title(), d.example),

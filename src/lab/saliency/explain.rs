@@ -31,7 +31,7 @@ pub fn explain(
     spec: &Spec,
     pulse: &mut dyn Pulse,
 ) -> Result<Result<Explanation, Unfit>, Fault> {
-    let input = match Reader::new(model)?.read(sentence)? {
+    let input = match Reader::new(model)?.with_long(spec.data.long).read(sentence)? {
         Ok(input) => input,
         Err(unfit) => return Ok(Err(unfit)),
     };

@@ -5,11 +5,12 @@
 //! before it, so that its later slots are known only when it has answered: [`Input::answered`].
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use super::finding::SentenceFinding;
 use super::sentence::is_word;
 use lab::stimuli::StimuliError;
-use model::{Model, ModelError, Offer, Tokenizer};
+use model::{Encoding, Long, Model, ModelError, Offer, Tokenizer};
 
 /// Most mask tokens for one answer.
 pub(crate) const MOST_MASKS: usize = 12;
@@ -28,7 +29,7 @@ pub struct Input {
     pub slots: Vec<usize>,
     /// Tokens of the answer that a causal model has yet to give after the first.
     pub further: usize,
-    /// Words that take no part in a ranking: the masks, and those that a causal model does not see.
+    /// Words that take no part in a ranking: the masks, and those that the model does not see.
     pub excluded: Vec<usize>,
     /// Token ids of the expected answer, one a slot; empty where nothing is expected.
     pub answer: Vec<u32>,
@@ -36,6 +37,8 @@ pub struct Input {
     pub others: Vec<Vec<u32>>,
     /// Number of words of the sentence.
     pub count: usize,
+    /// True if the sentence is longer than the model reads, so that this is a part of it.
+    pub cut: bool,
 }
 
 impl Input {
@@ -83,6 +86,7 @@ pub struct Reader<'a> {
     model: &'a Model,
     tokenizer: &'a Tokenizer,
     mask: Option<(String, u32)>,
+    long: Long,
 }
 
 impl<'a> Reader<'a> {
@@ -98,7 +102,12 @@ impl<'a> Reader<'a> {
             (false, Some(text), Some(id)) => Some((text, id)),
             _ => return Err(StimuliError::NoMask { model: model.name().to_owned() }),
         };
-        Ok(Self { model, tokenizer, mask })
+        Ok(Self { model, tokenizer, mask, long: Long::Drop })
+    }
+
+    /// The same with another treatment of sentences that are longer than the model reads.
+    pub fn with_long(self, long: Long) -> Self {
+        Self { long, ..self }
     }
 
     /// The sentence in tokens, or why there is none.
@@ -150,17 +159,26 @@ impl<'a> Reader<'a> {
         masks: usize,
     ) -> Result<Result<Input, Unfit>, ModelError> {
         let (text, owners) = self.shown(sentence, first, masks);
-        let encoding = self.tokenizer.encode(&text)?;
+        let whole = self.tokenizer.encode(&text)?;
         let longest = self.model.arch().max_positions;
         let further = if self.mask.is_none() { masks - 1 } else { 0 };
-        if encoding.ids.len() + further > longest {
-            return Ok(Err(format!("longer than the {longest} tokens that the model reads")));
-        }
         let mask = self.mask.as_ref().map(|(_, id)| *id);
-        let slots: Vec<usize> = match mask {
-            Some(id) => (0..encoding.ids.len()).filter(|i| encoding.ids[*i] == id).collect(),
-            None => encoding.ids.len().checked_sub(1).into_iter().collect(),
+        let slots = |encoding: &Encoding| -> Vec<usize> {
+            match mask {
+                Some(id) => (0..encoding.ids.len()).filter(|i| encoding.ids[*i] == id).collect(),
+                None => encoding.ids.len().checked_sub(1).into_iter().collect(),
+            }
         };
+        let all = slots(&whole);
+        let wanted = all.first().map_or(0..0, |first| *first..all[all.len() - 1] + 1);
+        let Some(encoding) = whole.around(wanted, longest.saturating_sub(further), self.long) else {
+            let mut why = format!("longer than the {longest} tokens that the model reads");
+            if self.long != Long::Drop {
+                why += ", and the mask is not in the part that would be";
+            }
+            return Ok(Err(why));
+        };
+        let (cut, slots) = (encoding.ids.len() < whole.ids.len(), slots(&encoding));
         match slots.len() {
             0 if mask.is_none() => return Ok(Err("nothing stands before the mask".into())),
             n if mask.is_some() && n != masks => {
@@ -178,9 +196,16 @@ impl<'a> Reader<'a> {
             words
         };
         let count = sentence.words.len();
-        let excluded = if mask.is_some() { sentence.masks.clone() } else { (first..count).collect() };
+        let words: Vec<Vec<usize>> = (0..encoding.ids.len()).map(overlapped).collect();
+        let mut excluded = if mask.is_some() { sentence.masks.clone() } else { (first..count).collect() };
+        if cut {
+            let seen: HashSet<usize> = words.iter().flatten().copied().collect();
+            excluded.extend((0..count).filter(|w| !seen.contains(w)));
+            excluded.sort_unstable();
+            excluded.dedup();
+        }
         Ok(Ok(Input {
-            words: (0..encoding.ids.len()).map(overlapped).collect(),
+            words,
             frame: encoding.ids.iter().zip(&encoding.is_special).map(|(id, s)| *s && Some(*id) != mask).collect(),
             ids: encoding.ids,
             tokens: encoding.tokens,
@@ -190,6 +215,7 @@ impl<'a> Reader<'a> {
             answer: Vec::new(),
             others: Vec::new(),
             count,
+            cut,
         }))
     }
 
@@ -291,5 +317,26 @@ mod tests {
         assert_eq!(input.slots.len(), input.answer.len());
         let long = own(&format!("{} [MASK]", "word ".repeat(300)), None).unwrap();
         assert!(reader.read(&long).unwrap().unwrap_err().contains("longer than"));
+        let reader = reader.with_long(Long::Truncate);
+        assert!(reader.read(&long).unwrap().unwrap_err().contains("the mask is not in the part"));
+    }
+
+    /// The part around the mask is read; words beside it are not ranked, for nothing is known of them.
+    #[test]
+    fn a_long_sentence_is_read_around_its_mask() {
+        for (name, seen) in [("bert-tiny", 202..264), ("gpt2-tiny", 170..233)] {
+            let model = model(name);
+            let reader = Reader::new(&model).unwrap().with_long(Long::Window);
+            let behind = if name == "gpt2-tiny" { "" } else { " word".repeat(200).leak() };
+            let text = format!("{}[MASK]{behind}", "word ".repeat(233));
+            let input = reader.read(&own(&text, None).unwrap()).unwrap().unwrap();
+            assert!(input.cut && input.ids.len() <= model.arch().max_positions, "{name}");
+            let words: Vec<usize> = input.words.iter().flatten().copied().collect();
+            assert_eq!(words, seen.collect::<Vec<_>>(), "{name}");
+            let excluded = |w: &usize| *w == 233 || !words.contains(w);
+            assert_eq!(input.excluded, (0..input.count).filter(excluded).collect::<Vec<_>>(), "{name}");
+            let short = reader.read(&own("A [MASK]", None).unwrap()).unwrap().unwrap();
+            assert!(!short.cut && short.excluded == [1]);
+        }
     }
 }

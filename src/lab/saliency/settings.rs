@@ -7,7 +7,7 @@ use super::spec::{
 };
 use corpus::rationales::{Dimension, Language};
 use lab::layer::LayerRef;
-use lab::setting::rows::{level, models, row, seed};
+use lab::setting::rows::{level, long, models, row, seed};
 use lab::setting::{Kind, Known, Range, Setting, SettingError, Value};
 
 /// All fields, in the order of the setup pane.
@@ -18,6 +18,7 @@ pub fn settings() -> Vec<Setting<Spec>> {
         file(),
         dimensions(),
         inputs(),
+        long("data.long", |s: &Spec| s.data.long, |s, l| s.data.long = l),
         methods(),
         layer(),
         head(),

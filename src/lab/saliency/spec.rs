@@ -11,6 +11,7 @@ use corpus::rationales::{Dimension, Language};
 use lab::LabId;
 use lab::layer::LayerRef;
 use lab::spec::{LabSpec, Refuse, SpecError};
+use model::Long;
 
 /// A complete experiment: the same spec with the same program gives the same findings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -70,6 +71,9 @@ pub struct DataSpec {
     pub dimensions: Vec<String>,
     /// Originals and perturbed partners together, drawn evenly over the dimensions; an original comes with all its partners.
     pub inputs: usize,
+    /// What is done with sentences that are longer than the model reads.
+    #[serde(skip_serializing_if = "Long::is_drop")]
+    pub long: Long,
     /// Folder of the spec's file; not part of the experiment.
     #[serde(skip)]
     pub base: PathBuf,
@@ -77,7 +81,14 @@ pub struct DataSpec {
 
 impl Default for DataSpec {
     fn default() -> Self {
-        Self { language: "en".into(), file: None, dimensions: Vec::new(), inputs: 600, base: PathBuf::new() }
+        Self {
+            language: "en".into(),
+            file: None,
+            dimensions: Vec::new(),
+            inputs: 600,
+            long: Long::Drop,
+            base: PathBuf::new(),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Pooling against its definition.
 
 use super::*;
+use crate::Device;
 use crate::testing::{archs, batch, distance, model};
 
 #[test]
@@ -91,4 +92,43 @@ fn folders_say_how_they_pool() {
     ] {
         assert!(matches!(folder(bad, None), Err(ModelError::Config { .. })), "{bad}");
     }
+}
+
+/// A long text was an error in every lab; its windows pool as if they were one text.
+#[test]
+fn long_texts_are_cut_or_pooled_over_their_windows() {
+    let m = Model::load(&"bert-tiny".parse().unwrap(), Device::Cpu).unwrap();
+    let text = "the dog sees the cats near the old house and ".repeat(20);
+    let texts = ["The dog sleeps .", text.as_str()];
+    let most = m.arch().max_positions;
+    let vectors = |over, long| m.long_sentence_vectors(&texts, m.top(), Pooling::plain(over), long);
+    assert!(matches!(vectors(PoolOver::Mean, Long::Drop), Err(ModelError::TooLong { row: 1, max: 64, .. })));
+    let encoding = m.tokenizer().unwrap().encode(&text).unwrap();
+    let alone = |over, ids: &[u32]| {
+        let batch = Batch::new(&[ids], m.tokenizer().unwrap().pad_id()).unwrap();
+        m.read(&batch, m.top(), &Readout::Sentence(Pooling::plain(over))).unwrap().data
+    };
+    let cut = vectors(PoolOver::Mean, Long::Truncate).unwrap();
+    let first = encoding.parts(most, Long::Truncate).remove(0);
+    assert_eq!((first.ids.len(), first.ids.last()), (most, encoding.ids.last()));
+    assert!(first.ids[..most - 1] == encoding.ids[..most - 1]);
+    let near = |a: &[f32], b: &[f32]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-5);
+    assert!(near(cut.row(1), &alone(PoolOver::Mean, &first.ids)));
+    let windows = encoding.parts(most, Long::Window);
+    assert!(windows.len() > 3);
+    let all: f32 = windows.iter().map(|w| w.ids.len() as f32).sum();
+    for (over, weight) in [(PoolOver::Mean, None), (PoolOver::First, Some(1.0 / windows.len() as f32))] {
+        let mut want = vec![0.0; m.arch().hidden];
+        for w in &windows {
+            let share = weight.unwrap_or(w.ids.len() as f32 / all);
+            want.iter_mut().zip(alone(over, &w.ids)).for_each(|(sum, v)| *sum += share * v);
+        }
+        let found = vectors(over, Long::Window).unwrap();
+        assert!(near(found.row(1), &want), "{over}");
+        assert!(near(found.row(0), m.sentence_vectors_at(&texts[..1], m.top(), Pooling::plain(over)).unwrap().row(0)));
+    }
+    let largest = vectors(PoolOver::Max, Long::Window).unwrap();
+    let each: Vec<Vec<f32>> = windows.iter().map(|w| alone(PoolOver::Max, &w.ids)).collect();
+    let max = |j: usize| each.iter().map(|v| v[j]).fold(f32::MIN, f32::max);
+    assert!(near(largest.row(1), &(0..each[0].len()).map(max).collect::<Vec<_>>()));
 }

@@ -67,7 +67,7 @@ fn the_lens_is_the_models_own_head_on_every_layer() {
         let weights = Checkpoint::from_bytes(name, builtin.weights).unwrap();
         let task = spec.task.task(&mut NoPulse).unwrap();
         let (set, _) = examples::of(task, &spec.task, spec.seed, &mut NoPulse).unwrap();
-        let stimuli = examples::stimuli(task, &model, &set, false, &mut NoPulse).unwrap();
+        let stimuli = examples::stimuli(task, &model, &set, (false, model::Long::Drop), &mut NoPulse).unwrap();
         let test = Split::new(stimuli.list.len(), spec.seed).unwrap().test().rows().to_vec();
         assert_eq!(found.iter().map(|l| l.value.layer).collect::<Vec<_>>(), [1, 2]);
         for lens in found {

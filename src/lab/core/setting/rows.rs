@@ -6,6 +6,7 @@ use super::{Kind, Known, Range, Setting, SettingError, Value};
 use crate::spec::SpecFields;
 use base::numbers::score;
 use base::text::last_part;
+use model::Long;
 
 /// Largest seed that can be typed: beyond it a float no longer holds every integer.
 const MAX_SEED: f64 = 9_007_199_254_740_992.0;
@@ -16,6 +17,22 @@ pub struct Row {
     key: String,
     label: String,
     help: &'static str,
+}
+
+/// The row of what is done with texts that are longer than the model reads.
+pub fn long<S: 'static>(
+    key: &'static str,
+    get: impl Fn(&S) -> Long + 'static,
+    put: impl Fn(&mut S, Long) + 'static,
+) -> Setting<S> {
+    let help = "Texts that are longer than the model reads: left out, cut at the end, or read in a window around the position \
+                in question (for vectors of sentences, in windows that cover the text).";
+    row(key, "Long texts", help).one_of(
+        &Long::ALL,
+        |l| l.name().into(),
+        move |s: &S, l| get(s) == *l,
+        move |s, l| put(s, *l),
+    )
 }
 
 /// The row of `key` (in TOML notation), with a short label and one sentence of help.

@@ -137,7 +137,7 @@ impl Bench {
         host.stage(format!("{} examples for {}", spec.subject(), model.name()), "ex", 0.0);
         let (examples, source) = examples::of(task, &spec.task, spec.seed, host)?;
         host.poll()?;
-        let stimuli = examples::stimuli(task, &model, &examples, source.is_some(), host)?;
+        let stimuli = examples::stimuli(task, &model, &examples, (source.is_some(), spec.task.long), host)?;
         let which = stimuli.list.iter().map(|s| s.example);
         let labels = PropertyLabels::new(task, target, &examples.examples, which.clone());
         let labels = labels.with(task, spec.task.further(), &examples.examples, which);
@@ -279,6 +279,20 @@ impl Bench {
         Ok(())
     }
 
+    /// Says how many examples the model reads only a part of.
+    fn tell_of_long_texts(&self, host: &mut Host<'_>) -> Result<(), Fault> {
+        let (cut, all, most) = (self.stimuli.cut, self.examples.examples.len(), self.model.arch().max_positions);
+        if cut == 0 {
+            return Ok(());
+        }
+        let what = format!(
+            "{cut} of {all} examples are longer than the {most} tokens that the model reads: they {}",
+            self.spec.task.long.done()
+        );
+        let hint = "the key is task.long: drop, truncate or window".to_owned();
+        Ok(host.notice(NoticeLevel::Info, Problem { what, r#where: self.model.name().to_owned(), hint })?)
+    }
+
     pub(crate) fn report_data(&self, host: &mut Host<'_>) -> Result<(), Fault> {
         let part = self.split.oracle();
         let before: Vec<usize> = part.train().iter().chain(part.validation()).copied().collect();
@@ -307,6 +321,7 @@ impl Bench {
                 },
             )?;
         }
+        self.tell_of_long_texts(host)?;
         let body = Kind::Data(DataFinding {
             distance: self.spec.distance,
             task: self.task.id.to_owned(),

@@ -57,7 +57,7 @@ impl Bench {
         if !self.task.properties[self.labels.target_property].is_subject_number() || written.len() < all {
             return Ok(false);
         }
-        match Stimuli::at_least(&self.model, &written, 0, &mut |_, _| host.poll()) {
+        match Stimuli::read(&self.model, &written, self.spec.task.long, 0, &mut |_, _| host.poll()) {
             Err(StimuliError::Cancelled(cancelled)) => Err(cancelled),
             twins => Ok(twins.is_ok_and(|twins| twins.list.len() == all)),
         }
@@ -85,7 +85,7 @@ impl Bench {
                 "give every row a `twin` (`probity data show` names the keys), or leave the method out",
             ));
         }
-        let mut twins = Stimuli::at_least(&self.model, &written, 0, &mut |_, _| host.poll())?;
+        let mut twins = Stimuli::read(&self.model, &written, self.spec.task.long, 0, &mut |_, _| host.poll())?;
         if twins.list.len() < all {
             let what = format!("{} cannot read {} of {all} twins", self.model.name(), all - twins.list.len());
             return Err(refuse(what, "they are too long, or lack a mask; leave the method out"));

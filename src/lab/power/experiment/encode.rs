@@ -12,7 +12,7 @@ use lab::fault::{Fault, problem};
 use lab::host::NoticeLevel;
 use lab::layer::LayerRef;
 use lab::store::{Key, Space, key};
-use model::{HookPoint, Model, ModelError, Pooling, Readout};
+use model::{HookPoint, Long, Model, ModelError, Pooling, Readout};
 use stats::rng::stream;
 
 /// Sentences that go through the model between two beats.
@@ -26,6 +26,7 @@ pub(crate) struct Reader {
     pub layer: usize,
     at: HookPoint,
     pooling: Pooling,
+    long: Long,
     noise: f64,
     /// `a` or `b`: noise of the two sides is drawn apart.
     side: &'static str,
@@ -36,7 +37,7 @@ impl Reader {
     ///
     /// # Errors
     /// [`Fault::Failed`] for a layer that the model does not have.
-    pub(crate) fn new(model: Arc<Model>, spec: &SideSpec, side: &'static str) -> Result<Self, Fault> {
+    pub(crate) fn new(model: Arc<Model>, spec: &SideSpec, long: Long, side: &'static str) -> Result<Self, Fault> {
         let layers = model.arch().layers;
         let (layer, at) = match spec.layer {
             _ if layers == 0 => (0, model.layer_point(0)?),
@@ -44,7 +45,7 @@ impl Reader {
             LayerRef::At(l) => (l, model.layer_point(l)?),
         };
         let pooling = spec.pooling.map_or(model.sentence_pooling(), Pooling::plain);
-        Ok(Self { model, layer, at, pooling, noise: spec.noise, side })
+        Ok(Self { model, layer, at, pooling, long, noise: spec.noise, side })
     }
 
     /// The same with noise of another standard deviation.
@@ -65,8 +66,14 @@ impl Reader {
     fn keys(&self, texts: &[&str]) -> Result<(Space, Vec<Key>), ModelError> {
         let space = Space::new(&self.model, self.at, &Readout::Sentence(self.pooling));
         let tokenizer = self.model.tokenizer()?;
-        let keys = texts.iter().map(|t| Ok(key(&tokenizer.encode(t)?.ids, usize::MAX)));
-        Ok((space, keys.collect::<Result<_, ModelError>>()?))
+        let most = self.model.arch().max_positions;
+        // What is cut reads as the shorter text; windows are told by all their tokens.
+        let key_of = |text: &&str| -> Result<Key, ModelError> {
+            let encoding = tokenizer.encode(text)?;
+            let read = if self.long == Long::Truncate { encoding.parts(most, self.long).pop() } else { None };
+            Ok(key(&read.unwrap_or(encoding).ids, usize::MAX))
+        };
+        Ok((space, texts.iter().map(key_of).collect::<Result<_, ModelError>>()?))
     }
 
     /// Sentences whose vectors the cache lacks.
@@ -77,7 +84,7 @@ impl Reader {
 
     /// Vectors of sentences, without noise and past the cache.
     pub(crate) fn fresh(&self, texts: &[&str]) -> Result<Matrix, ModelError> {
-        let array = self.model.sentence_vectors_at(texts, self.at, self.pooling)?;
+        let array = self.model.long_sentence_vectors(texts, self.at, self.pooling, self.long)?;
         let width = array.shape.last().copied().unwrap_or(0);
         Matrix::from_vec(texts.len(), width, array.data).map_err(|e| ModelError::Plan(e.to_string()))
     }

@@ -53,7 +53,7 @@ impl Side {
     ) -> Result<Self, Fault> {
         let side: &SideSpec = spec.side(first);
         let model = host.model(spec.encoder(first))?;
-        let reader = Reader::new(model, side, if first { "a" } else { "b" })?;
+        let reader = Reader::new(model, side, spec.task.long, if first { "a" } else { "b" })?;
         let hidden = side.hidden().unwrap_or_default();
         let recipes = recipes(&hidden, spec.training.grid == "small");
         let sentences = sentences[usize::from(!first)].clone();

@@ -12,6 +12,7 @@ use corpus::probing::{GROUPS, ProbingTask};
 use corpus::readers::{Reading, Row, Sentence};
 use lab::fault::{Fault, problem};
 use lab::host::NoticeLevel;
+use model::Long;
 use stats::rng::{shuffle, stream, unit};
 
 /// Most classes of a file.
@@ -50,7 +51,7 @@ impl Sentences {
         let each = spec.task.ratio.parts(largest);
         let needed: usize = each.iter().sum();
         let (texts, labels, classes) = match spec.task_of(first) {
-            (_, Some(file)) => read(spec, file, host)?,
+            (_, Some(file)) => fitting(spec, first, read(spec, file, host)?, host)?,
             (name, None) => {
                 // Each fold must be large enough for a quarter of the training part, and for the validation and the test part.
                 let quarter = each[0].div_ceil(4).max(each[1]).max(each[2]);
@@ -242,6 +243,47 @@ fn read(spec: &Spec, file: &str, host: &mut Host<'_>) -> Result<Read, Fault> {
     names.values_mut().enumerate().for_each(|(i, place)| *place = i);
     let labels = all.iter().map(|(_, label)| names[label]).collect();
     Ok((all.into_iter().map(|(text, _)| text).collect(), labels, names.into_keys().collect()))
+}
+
+/// Tokens that a tokenizer may add to a text; each other one has a byte of the text at least.
+const FRAME: usize = 8;
+
+/// The sentences that every encoder of them can read; says how many are longer, and what is done with them.
+fn fitting(spec: &Spec, first: bool, (texts, labels, names): Read, host: &mut Host<'_>) -> Result<Read, Fault> {
+    let long = spec.task.long;
+    let mut longer = vec![false; texts.len()];
+    let sides = if spec.is_apart() { vec![first] } else { vec![true, false] };
+    let mut encoders: Vec<&str> = sides.into_iter().map(|side| spec.encoder(side)).collect();
+    encoders.dedup();
+    for name in encoders {
+        let model = host.model(name)?;
+        let (tokenizer, most) = (model.tokenizer()?, model.arch().max_positions);
+        let mut count = 0;
+        for (i, text) in texts.iter().enumerate().filter(|(_, t)| t.len() + FRAME > most) {
+            if i % 256 == 0 {
+                host.poll()?;
+            }
+            if tokenizer.encode(text)?.ids.len() > most {
+                longer[i] = true;
+                count += 1;
+            }
+        }
+        if count > 0 {
+            let all = texts.len();
+            let what = format!(
+                "{count} of {all} sentences are longer than the {most} tokens that {name} reads: they {}",
+                long.done()
+            );
+            let hint = "the key is task.long: drop, truncate or window".into();
+            host.notice(NoticeLevel::Info, Problem { what, r#where: "task.data".into(), hint })?;
+        }
+    }
+    if long != Long::Drop {
+        return Ok((texts, labels, names));
+    }
+    let kept = texts.into_iter().zip(labels).zip(longer).filter(|(_, longer)| !longer).map(|(sentence, _)| sentence);
+    let (texts, labels) = kept.unzip();
+    Ok((texts, labels, names))
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use crate::finding::LeftOut;
 use crate::function_words::FunctionWords;
 use crate::library::{Fact, Library, Relation};
 use crate::query::Asker;
+use crate::relations::Relations;
 use crate::rule::Rule;
 use crate::spec::{NO_WORDS, OWN_WORDS, Spec, UserWeights, Weighting, is_prompt};
 use crate::vocabulary::{Common, Words, common};
@@ -339,6 +340,9 @@ fn library(spec: &Spec, host: &mut Host<'_>) -> Result<Library, Fault> {
         let what = format!("relation {}", base::suggest::is_unknown(unknown, &names));
         return Err(Problem { what, r#where: key.into(), hint: "correct the name".into() }.into());
     }
+    if *wanted != Relations::All {
+        functional(&mut library, wanted, host)?;
+    }
     if !wanted.is_empty() {
         // Facts that a file adds to a built-in relation are asked with all of it.
         let added = |r: &Relation| spec.data.whole && !built_in.relations.contains(r);
@@ -346,6 +350,22 @@ fn library(spec: &Spec, host: &mut Host<'_>) -> Result<Library, Fault> {
     }
     unused(spec, &library, host)?;
     Ok(library)
+}
+
+/// Leaves out relations whose subjects have several objects, and says how many there are.
+fn functional(library: &mut Library, wanted: &[String], host: &mut Host<'_>) -> Result<(), Fault> {
+    let all = library.relations.len();
+    let left_out = library.keep_functional(wanted);
+    if left_out == 0 {
+        return Ok(());
+    }
+    let hint = "relations = \"all\" under [data] asks them too, a list of identifiers only those you name".to_owned();
+    let what = format!("{left_out} of {all} relations are not asked: their subjects have several objects (N-M)");
+    let problem = Problem { what, r#where: "data.relations".into(), hint };
+    match left_out == all {
+        true => Err(problem.into()),
+        false => Ok(host.notice(NoticeLevel::Warning, problem)?),
+    }
 }
 
 /// Tells of what a spec gives and the run does not use.

@@ -10,6 +10,7 @@ use super::super::finding::{ALL, Kind};
 use super::super::question::{LookQuestion, PromptQuestion, Question as Asked};
 use super::super::results::Results as Found;
 use super::*;
+use crate::Relations;
 use crate::Waiting;
 use base::matrix::Matrix;
 use base::{Cancelled, Problem, Pulse};
@@ -189,7 +190,7 @@ impl lab::Channel<Kind, Question> for Desk {
 fn spec() -> Spec {
     let mut spec = Spec::shipped();
     spec.models = ["bert-tiny", "gpt2-tiny", "bart-tiny"].map(str::to_owned).to_vec();
-    spec.data.relations = ["capital", "currency", "field", "demonym"].map(str::to_owned).to_vec();
+    spec.data.relations = ["capital", "currency", "field", "demonym"].into();
     spec.data.prompts = Some(3);
     spec.data.instances = Some(12);
     spec.ranks.draws = 60;
@@ -330,7 +331,7 @@ fn weights_of_the_user_and_of_perplexity_are_the_same_for_every_model() {
     assert!(desk.found.is_empty() && desk.beats == 0, "it is said before anything is asked");
 
     let mut likely = spec();
-    likely.data.relations.truncate(2);
+    likely.data.relations = ["capital", "currency"].into();
     likely.data.instances = Some(4);
     likely.adjust.weights = Weighting::Perplexity;
     let mut desk = Desk::new();
@@ -346,7 +347,7 @@ fn weights_of_the_user_and_of_perplexity_are_the_same_for_every_model() {
 fn prompts_that_do_not_end_in_their_object_are_left_out_for_causal_models_alone() {
     let early = "[Y] is the capital of [X] .";
     let mut spec = spec();
-    spec.data.relations.truncate(1);
+    spec.data.relations = ["capital"].into();
     spec.data.own.insert("capital".into(), vec![early.into()]);
     let mut desk = Desk::new();
     run(&spec, &mut desk).1.unwrap();
@@ -437,7 +438,7 @@ fn a_run_that_is_stopped_can_still_be_asked_about() {
 fn further_pretraining_is_measured_once() {
     let mut spec = spec();
     spec.models.truncate(1);
-    spec.data.relations.truncate(1);
+    spec.data.relations = ["capital"].into();
     spec.disparity.gammas = vec![1.0];
     (spec.disparity.sentences, spec.disparity.epochs) = (64, 1);
     let mut desk = Desk::new();
@@ -464,7 +465,7 @@ fn objects_of_several_tokens_are_asked_by_pseudo_log_likelihood() {
     let prompt = "{\"relation\":\"P36\",\"prompt\":\"The capital of [X] is [Y] .\"}\n";
     std::fs::write(dir.path().join("prompts.jsonl"), prompt).unwrap();
     let mut spec = spec();
-    spec.data.relations.clear();
+    spec.data.relations = Relations::Functional;
     spec.data.files = vec![dir.path().display().to_string()];
     for (candidates, kept) in [(Candidates::Relation, 2), (Candidates::RelationPll, 3)] {
         spec.query.candidates = candidates;

@@ -15,7 +15,7 @@ use crate::spec::{Spec, TopK};
 use lab::fault::{Fault, problem};
 use lab::finding::Label;
 use lab::host::NoticeLevel;
-use model::Model;
+use model::{Long, Model};
 
 /// Reasons for which inputs were left out that a notice names.
 const REASONS: usize = 4;
@@ -141,7 +141,7 @@ impl Bench {
         let mut members = Vec::new();
         for name in &spec.models {
             let mut member = member(spec, name, &spec.saliency.methods, host)?;
-            member.inputs = inputs(&member, &sentences, &mut left_out, host)?;
+            member.inputs = inputs(&member, &sentences, spec.data.long, &mut left_out, host)?;
             if member.inputs.iter().all(Option::is_none) {
                 return Err(data::nothing(name).into());
             }
@@ -268,11 +268,12 @@ impl Bench {
 fn inputs(
     member: &Member,
     sentences: &[SentenceFinding],
+    long: Long,
     left_out: &mut Vec<LeftOut>,
     host: &mut Host<'_>,
 ) -> Result<Vec<Option<Input>>, Fault> {
     let model = member.model(host)?;
-    let reader = Reader::new(&model)?;
+    let reader = Reader::new(&model)?.with_long(long);
     let mut inputs = Vec::with_capacity(sentences.len());
     for (at, sentence) in sentences.iter().enumerate() {
         if at % 256 == 0 {
@@ -285,6 +286,17 @@ fn inputs(
                 None
             }
         });
+    }
+    let cut = inputs.iter().flatten().filter(|i: &&Input| i.cut).count();
+    if cut > 0 {
+        let (all, most) = (sentences.len(), model.arch().max_positions);
+        let what = format!(
+            "{cut} of {all} sentences are longer than the {most} tokens that `{}` reads: they {}",
+            member.name,
+            long.done()
+        );
+        let hint = "words that the model does not see are not ranked; the key is data.long";
+        host.notice(NoticeLevel::Info, lab::fault::problem(&what, "data.long", hint))?;
     }
     Ok(inputs)
 }

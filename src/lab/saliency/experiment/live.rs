@@ -127,7 +127,7 @@ fn attention(
     let member = member(spec, &name, &[], host)?;
     let model = member.model(host)?;
     model.require(Offer::Attention)?;
-    let input = Reader::new(&model)?.read(&sentence)?;
+    let input = Reader::new(&model)?.with_long(spec.data.long).read(&sentence)?;
     let input =
         input.map_err(|e| problem(&format!("`{name}`: {e}"), "sentence", "choose another sentence or model"))?;
     // A model that allows one direction only is shown in that one.

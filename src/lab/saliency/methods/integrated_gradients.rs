@@ -175,6 +175,7 @@ mod tests {
             excluded: vec![0],
             answer: Vec::new(),
             others: Vec::new(),
+            cut: false,
             count: tokens,
         }
     }

@@ -19,7 +19,7 @@ fn spec_of(dir: &std::path::Path, facts: &[(&str, &str)]) -> Spec {
     let rows = prompts.map(|p| format!("{{\"relation\":\"r\",\"prompt\":\"{p}\"}}\n"));
     std::fs::write(dir.join("prompts.jsonl"), rows.concat()).unwrap();
     let mut spec = spec();
-    spec.data.relations.clear();
+    spec.data.relations = Relations::Functional;
     spec.data.files = vec![dir.display().to_string()];
     spec.models = vec!["bert-tiny".into(), "gpt2-tiny".into()];
     spec.ranks.subset = 1;
@@ -166,7 +166,7 @@ fn a_run_of_which_nothing_is_left_ends_with_reasons_and_no_number() {
 #[test]
 fn of_a_single_relation_intervals_over_relations_hold_all_that_there_may_be() {
     let mut one = spec();
-    one.data.relations.truncate(1);
+    one.data.relations = ["capital"].into();
     one.ranks.subset = 1;
     let mut desk = Desk::new();
     run(&one, &mut desk).1.unwrap();
@@ -191,7 +191,7 @@ fn of_a_single_relation_intervals_over_relations_hold_all_that_there_may_be() {
 fn what_a_run_does_not_use_is_said() {
     use crate::spec::UserWeights;
     let mut spec = spec();
-    spec.data.relations.truncate(1);
+    spec.data.relations = ["capital"].into();
     spec.adjust.prompts = Some(99);
     spec.adjust.user.insert("capital".into(), UserWeights::Prompts(vec![1.0, 2.0]));
     spec.data.own.insert("profession".into(), vec!["[X] : [Y]".into()]);

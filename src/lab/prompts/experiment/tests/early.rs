@@ -110,7 +110,7 @@ fn files(dir: &std::path::Path) -> Spec {
     ];
     std::fs::write(dir.join("prompts.jsonl"), prompts.concat()).unwrap();
     let mut spec = spec();
-    spec.data.relations.clear();
+    spec.data.relations = Relations::Functional;
     spec.data.files = vec![dir.display().to_string()];
     spec.ranks.subset = 1;
     spec
@@ -175,10 +175,10 @@ fn a_model_beside_itself_is_as_good_as_itself() {
 fn relations_of_a_file_are_asked_beside_the_built_in_ones_and_change_nothing_of_them() {
     let dir = tempfile::tempdir().unwrap();
     let mut alone = spec();
-    alone.data.relations = vec!["field".into()];
+    alone.data.relations = ["field"].into();
     let mut both = files(dir.path());
     both.data.built_in = true;
-    both.data.relations = vec!["field".into(), "fit".into()];
+    both.data.relations = ["field", "fit"].into();
     let mut desks = [Desk::new(), Desk::new()];
     run(&alone, &mut desks[0]).1.unwrap();
     run(&both, &mut desks[1]).1.unwrap();

@@ -41,7 +41,7 @@ fn by_hand(model: &Model, prompt: &str, subject: &str, fitted: bool) -> f64 {
 fn weights_by_perplexity_are_those_of_a_calculation_by_hand() {
     let mut spec = spec();
     spec.models = vec!["bert-tiny".into(), "gpt2-tiny".into()];
-    spec.data.relations = vec!["capital".into()];
+    spec.data.relations = ["capital"].into();
     (spec.data.instances, spec.ranks.subset) = (Some(4), 1);
     spec.adjust.weights = crate::spec::Weighting::Perplexity;
     let mut desk = Desk::new();

@@ -13,7 +13,7 @@ fn own_files_are_asked_and_what_is_dropped_is_told() {
     )
     .unwrap();
     let mut spec = spec();
-    spec.data.relations.clear();
+    spec.data.relations = Relations::Functional;
     spec.data.files = vec![dir.path().display().to_string()];
     let mut desk = Desk::new();
     run(&spec, &mut desk).1.unwrap();
@@ -22,7 +22,7 @@ fn own_files_are_asked_and_what_is_dropped_is_told() {
     assert_eq!((relation.facts, relation.kept), (3, 2));
     assert!(relation.left_out[0].what.contains(&"Xyzzyville Town".to_owned()), "{relation:?}");
     assert_eq!(results.data.unwrap().value.sources[0].rows, 4);
-    spec.data.relations = vec!["P99".into()];
+    spec.data.relations = ["P99"].into();
     let Err(Fault::Failed(told)) = run(&spec, &mut Desk::new()).1 else { panic!() };
     assert!(told.what.contains("P99"), "{told}");
 }
@@ -38,16 +38,56 @@ fn a_relation_without_prompts_is_told_of() {
     let prompt = "{\"relation\":\"P36\",\"prompt\":\"The capital of [X] is [Y] .\"}\n";
     std::fs::write(dir.path().join("prompts.jsonl"), prompt).unwrap();
     let mut spec = spec();
-    spec.data.relations.clear();
+    spec.data.relations = Relations::Functional;
     spec.data.files = vec![dir.path().display().to_string()];
     let mut desk = Desk::new();
     run(&spec, &mut desk).1.unwrap();
     let told: Vec<&Problem> = desk.notices.iter().filter(|p| p.r#where == "data.files").collect();
     assert_eq!(told.len(), 1, "{:?}", desk.notices);
     assert!(told[0].what.contains("P30 has facts without prompts"), "{}", told[0]);
-    spec.data.relations = vec!["P30".into()];
+    spec.data.relations = ["P30"].into();
     let Err(Fault::Failed(told)) = run(&spec, &mut Desk::new()).1 else { panic!() };
     assert!(told.what.contains("relation P30 has facts without prompts"), "{told}");
+}
+
+/// Cao et al. leave N-M relations out; they were asked like the others.
+#[test]
+fn relations_of_several_objects_are_left_out_by_default_and_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let relations = [("P36", "1-1"), ("P190", "N-M"), ("P30", "")];
+    let row = |(id, kind): &(&str, &str)| {
+        let kind = if kind.is_empty() { String::new() } else { format!(",\"type\":\"{kind}\"") };
+        format!("{{\"relation\":\"{id}\",\"template\":\"[X] has [Y] .\"{kind}}}\n")
+    };
+    std::fs::write(dir.path().join("relations.jsonl"), relations.iter().map(row).collect::<String>()).unwrap();
+    // P30 has several objects too, but no file says its type.
+    let fact = |id: &str, o: &str| format!("{{\"relation\":\"{id}\",\"subject\":\"Norway\",\"object\":\"{o}\"}}\n");
+    let facts = [("P36", "Oslo"), ("P190", "Paris"), ("P190", "London"), ("P30", "Europe"), ("P30", "Asia")];
+    let text: String = facts.iter().map(|(id, o)| fact(id, o)).collect();
+    std::fs::write(dir.path().join("facts.jsonl"), text).unwrap();
+    let asked = |relations: Relations| {
+        let mut spec = spec();
+        (spec.data.relations, spec.data.files) = (relations, vec![dir.path().display().to_string()]);
+        let mut desk = Desk::new();
+        run(&spec, &mut desk).1.map_err(|e| format!("{e:?}")).unwrap();
+        let data = desk.results().data.unwrap().value;
+        let told = desk.notices.iter().find(|p| p.what.contains("(N-M)")).map(|p| p.what.clone());
+        let mut relations = data.relations;
+        relations.sort();
+        (relations.join(" "), data.left_out.len(), told)
+    };
+    let (ids, left_out, told) = asked(Relations::Functional);
+    assert_eq!((ids.as_str(), left_out), ("P30 P36", 1));
+    assert!(told.unwrap().starts_with("1 of 3 relations are not asked"));
+    assert_eq!(asked(Relations::All), ("P190 P30 P36".into(), 0, None));
+    assert_eq!(asked(["P190", "P36"].into()), ("P190 P36".into(), 0, None));
+    // Nothing would be left to ask.
+    std::fs::write(dir.path().join("relations.jsonl"), row(&("P190", "N-M"))).unwrap();
+    std::fs::write(dir.path().join("facts.jsonl"), fact("P190", "Paris")).unwrap();
+    let mut spec = spec();
+    (spec.data.relations, spec.data.files) = (Relations::Functional, vec![dir.path().display().to_string()]);
+    let Err(Fault::Failed(told)) = run(&spec, &mut Desk::new()).1 else { panic!() };
+    assert!(told.what.starts_with("1 of 1") && told.hint.contains("\"all\""), "{told}");
 }
 
 /// It split the gap over all prompts and names while the adjusted scores beside it averaged over the drawn ones.
@@ -76,7 +116,7 @@ fn relations_that_were_picked_stay_picked_beside_a_file() {
     let rows = "{\"relation\":\"P36\",\"subject\":\"France\",\"object\":\"Paris\"}\n{\"relation\":\"P36\",\"prompt\":\"The capital of [X] is [Y] .\"}\n";
     std::fs::write(dir.path().join("own.jsonl"), rows).unwrap();
     let mut spec = spec();
-    spec.data.relations = vec!["capital".into()];
+    spec.data.relations = ["capital"].into();
     spec.data.add(dir.path().join("own.jsonl").display().to_string());
     let mut desk = Desk::new();
     run(&spec, &mut desk).1.unwrap();
@@ -89,7 +129,7 @@ fn relations_that_were_picked_stay_picked_beside_a_file() {
 #[test]
 fn instances_say_which_of_them_change_with_the_name() {
     let mut spec = spec();
-    spec.data.relations.truncate(1);
+    spec.data.relations = ["capital"].into();
     let mut desk = Desk::new();
     let (mut experiment, done) = run(&spec, &mut desk);
     done.unwrap();

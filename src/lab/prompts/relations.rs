@@ -1,0 +1,91 @@
+//! The choice of relations in a spec: those that are functional, all, or some by name.
+
+use std::ops::Deref;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// Relations that are asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Relations {
+    /// All but those of which a file says that a subject has several objects (N-M), as in Cao et al. (2022).
+    #[default]
+    Functional,
+    /// All.
+    All,
+    /// Those with these identifiers, whatever their type.
+    Named(Vec<String>),
+}
+
+/// Names of the choices that are not a list.
+const FUNCTIONAL: &str = "functional";
+const ALL: &str = "all";
+
+impl Relations {
+    /// The choices that name no relation.
+    pub(crate) const CHOICES: [Self; 2] = [Self::Functional, Self::All];
+
+    /// Forgets the relations that are named; other data has others.
+    pub(crate) fn forget(&mut self) {
+        if matches!(self, Self::Named(_)) {
+            *self = Self::Functional;
+        }
+    }
+
+    /// Name of the choice in specs; the identifiers where relations are named.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::Functional => FUNCTIONAL.into(),
+            Self::All => ALL.into(),
+            Self::Named(ids) => ids.join(", "),
+        }
+    }
+}
+
+/// The identifiers that are named.
+impl Deref for Relations {
+    type Target = [String];
+
+    fn deref(&self) -> &[String] {
+        match self {
+            Self::Named(ids) => ids,
+            Self::Functional | Self::All => &[],
+        }
+    }
+}
+
+impl<T: Into<String>, const N: usize> From<[T; N]> for Relations {
+    fn from(ids: [T; N]) -> Self {
+        Self::Named(ids.map(Into::into).to_vec())
+    }
+}
+
+impl Serialize for Relations {
+    /// The functional ones are an empty list: specs from before the choice mean them and keep their hash.
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::All => to.serialize_str(ALL),
+            Self::Functional | Self::Named(_) => to.collect_seq(self.iter()),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Relations {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "relations are \"functional\", \"all\" or a list of identifiers")]
+        enum Given {
+            Choice(String),
+            Ids(Vec<String>),
+        }
+        match Given::deserialize(from)? {
+            Given::Ids(ids) if ids.is_empty() => Ok(Self::Functional),
+            Given::Ids(ids) => Ok(Self::Named(ids)),
+            Given::Choice(name) => Self::CHOICES.into_iter().find(|c| c.text() == name).ok_or_else(|| {
+                let shown = base::text::shortened(&name, 80);
+                de::Error::custom(format!(
+                    "`{shown}` is neither \"functional\" nor \"all\"; give one relation as a list, [\"{shown}\"]"
+                ))
+            }),
+        }
+    }
+}

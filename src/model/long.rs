@@ -1,0 +1,169 @@
+//! Texts with more tokens than a model reads.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::tokenizer::Encoding;
+
+/// Treatment of texts with more tokens than the model reads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Long {
+    /// They are left out.
+    #[default]
+    Drop,
+    /// Their end is cut off.
+    Truncate,
+    /// They are read around the position that is asked for; for a sentence vector, in windows that together cover them.
+    Window,
+}
+
+impl Long {
+    /// All of them, in the order of choice.
+    pub const ALL: [Self; 3] = [Self::Drop, Self::Truncate, Self::Window];
+
+    /// Name in specs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Drop => "drop",
+            Self::Truncate => "truncate",
+            Self::Window => "window",
+        }
+    }
+
+    /// True for the default, which specs omit.
+    pub fn is_drop(&self) -> bool {
+        *self == Self::Drop
+    }
+
+    /// What happened to long texts, as a notice says it.
+    pub fn done(self) -> &'static str {
+        match self {
+            Self::Drop => "are left out",
+            Self::Truncate => "are cut at the end",
+            Self::Window => "are read in windows",
+        }
+    }
+}
+
+impl Encoding {
+    /// The parts in which a sentence is read by a model of `most` tokens, each with the frame around it: one unless it is longer and
+    /// read in windows, which then are of equal length and do not overlap. None if it is to be dropped.
+    pub fn parts(&self, most: usize, long: Long) -> Vec<Encoding> {
+        let body = self.body();
+        let room = most.saturating_sub(self.ids.len() - body.len());
+        match long {
+            _ if self.ids.len() <= most => vec![self.clone()],
+            _ if room == 0 => Vec::new(),
+            Long::Drop => Vec::new(),
+            Long::Truncate => vec![self.part(body.start..body.start + room)],
+            Long::Window => {
+                let count = body.len().div_ceil(room);
+                let at = |i: usize| body.start + body.len() * i / count;
+                (0..count).map(|i| self.part(at(i)..at(i + 1))).collect()
+            }
+        }
+    }
+
+    /// The part of at most `most` tokens, frame included, in which the tokens `wanted` are read, if they fit: the beginning, or a
+    /// window with as much text before them as after them.
+    pub fn around(&self, wanted: Range<usize>, most: usize, long: Long) -> Option<Encoding> {
+        let body = self.body();
+        let room = most.saturating_sub(self.ids.len() - body.len());
+        if self.ids.len() <= most {
+            return Some(self.clone());
+        }
+        // What belongs to the frame is in every part.
+        let (from, to) = (wanted.start.max(body.start), wanted.end.min(body.end));
+        let needed = to.saturating_sub(from);
+        let start = match long {
+            Long::Drop => return None,
+            Long::Truncate => body.start,
+            Long::Window if from >= to => {
+                if wanted.start < body.start {
+                    body.start
+                } else {
+                    body.end - room
+                }
+            }
+            Long::Window => from.saturating_sub(room.checked_sub(needed)? / 2).clamp(body.start, body.end - room),
+        };
+        let part = start..start + room;
+        (needed <= room && (needed == 0 || (part.start <= from && to <= part.end))).then(|| self.part(part))
+    }
+
+    /// The tokens between those that the tokenizer puts before and behind every text, which are those of no length.
+    pub fn body(&self) -> Range<usize> {
+        let added = |i: &usize| self.is_special[*i] && self.offsets[*i].0 == self.offsets[*i].1;
+        let all = self.ids.len();
+        let before = (0..all).take_while(added).count();
+        let behind = (before..all).rev().take_while(added).count();
+        before..all - behind
+    }
+
+    /// These tokens within the frame.
+    fn part(&self, range: Range<usize>) -> Encoding {
+        let body = self.body();
+        let kept: Vec<usize> = (0..body.start).chain(range).chain(body.end..self.ids.len()).collect();
+        Encoding {
+            ids: kept.iter().map(|i| self.ids[*i]).collect(),
+            tokens: kept.iter().map(|i| self.tokens[*i].clone()).collect(),
+            offsets: kept.iter().map(|i| self.offsets[*i]).collect(),
+            types: kept.iter().map(|i| self.types[*i]).collect(),
+            is_special: kept.iter().map(|i| self.is_special[*i]).collect(),
+            words: kept.iter().map(|i| self.words[*i]).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `[CLS] 1 2 … n [SEP]`, ids 100 and 101 for the frame.
+    fn encoding(n: usize) -> Encoding {
+        let ids: Vec<u32> = [vec![100], (1..=n as u32).collect(), vec![101]].concat();
+        let all = ids.len();
+        let special = |i: usize| i == 0 || i == all - 1;
+        Encoding {
+            tokens: ids.iter().map(u32::to_string).collect(),
+            offsets: (0..all).map(|i| if special(i) { (0, 0) } else { (2 * i, 2 * i + 1) }).collect(),
+            types: vec![0; all],
+            words: vec![None; all],
+            is_special: (0..all).map(special).collect(),
+            ids,
+        }
+    }
+
+    fn ids(parts: &[Encoding]) -> Vec<Vec<u32>> {
+        parts.iter().map(|p| p.ids.clone()).collect()
+    }
+
+    #[test]
+    fn a_long_text_is_dropped_cut_or_read_in_windows_that_cover_it() {
+        let e = encoding(7);
+        assert_eq!(ids(&e.parts(9, Long::Drop)), [e.ids.clone()]);
+        assert!(e.parts(8, Long::Drop).is_empty());
+        assert_eq!(ids(&e.parts(5, Long::Truncate)), [[100, 1, 2, 3, 101]]);
+        let windows: [&[u32]; 3] = [&[100, 1, 2, 101], &[100, 3, 4, 101], &[100, 5, 6, 7, 101]];
+        assert_eq!(ids(&e.parts(5, Long::Window)), windows);
+        assert!(e.parts(2, Long::Window).is_empty(), "the frame alone says nothing of the text");
+    }
+
+    #[test]
+    fn a_position_is_read_in_the_middle_of_its_window_or_not_at_all() {
+        let e = encoding(9);
+        let around = |at: usize, long| e.around(at..at + 1, 5, long).map(|p| p.ids);
+        assert_eq!(around(5, Long::Window), Some(vec![100, 4, 5, 6, 101]));
+        assert_eq!(around(1, Long::Window), Some(vec![100, 1, 2, 3, 101]));
+        assert_eq!(around(9, Long::Window), Some(vec![100, 7, 8, 9, 101]));
+        assert_eq!(around(0, Long::Window), Some(vec![100, 1, 2, 3, 101]), "the frame is read with the beginning");
+        assert_eq!(around(10, Long::Window), Some(vec![100, 7, 8, 9, 101]), "and its end with the end");
+        assert_eq!(around(3, Long::Truncate), Some(vec![100, 1, 2, 3, 101]));
+        assert_eq!(around(4, Long::Truncate), None);
+        assert_eq!(around(1, Long::Drop), None);
+        assert_eq!(e.around(2..7, 5, Long::Window), None, "five tokens and the frame are more than five");
+        assert_eq!(e.around(2..5, 5, Long::Window).unwrap().ids, [100, 2, 3, 4, 101]);
+    }
+}
