@@ -43,6 +43,7 @@ fn inputs(want: &Tensors) -> Vec<(Input, Vec<u32>)> {
                 answer: Vec::new(),
                 others: Vec::new(),
                 count: length,
+                cut: false,
                 ids,
             };
             (input, vec![target as u32])
