@@ -63,7 +63,7 @@ fn two_kinds(best: Best<'_>, order: &[Best<'_>], on: &str) -> Option<String> {
     let (one, other) = (does(best), does(second));
     let (a, b) = (best.value.method_key().title(), second.value.method_key().title());
     (one != other).then(|| {
-        format!("{a} {one} and {b} {other}{on}: completeness is defined differently for the two, so compare methods of one kind")
+        format!("{a} {one}, {b} {other}{on}: completeness has two definitions, so compare methods of one kind")
     })
 }
 
@@ -84,7 +84,7 @@ fn below_control(results: &Results, model: &str, order: &[Best<'_>], on: &str) -
     }
     let verb = if names.len() == 1 { "is" } else { "are" };
     let text = format!(
-        "{} {verb} not shown to beat {} at R {}{on}: nothing about the property explains such a score",
+        "{} {verb} not shown to beat {} at R {}{on}: an edit that knows nothing of the property scores as well",
         listed(&names, "methods"),
         key.title(),
         score(least)
@@ -99,7 +99,7 @@ fn below_constant(results: &Results, best: Best<'_>, on: &str) -> Option<String>
     let floor = curve.points.iter().find(|p| p.value.value == v.value)?.value.beside.s_floor?;
     (v.selectivity.mean < floor).then(|| {
         format!(
-            "S {} of {}{on} is below the {} of an oracle that answers the same for every sentence: look at smaller strengths",
+            "S {} of {}{on} is below the {} of an oracle that always says the same: look at smaller strengths",
             score(v.selectivity.mean),
             key.title(),
             score(floor)
@@ -137,11 +137,11 @@ fn reversed(results: &Results, best: Best<'_>, on: &str) -> [Option<String>; 2] 
     let settings = match (moved(results, best), by_settings.as_slice()) {
         (None, []) => None,
         (Some(range), []) => Some(format!(
-            "R of {title}{on} is {range} with other probe settings that validate as well, and {shown} with those of the answer"
+            "R of {title}{on} is {range} with other probe settings that validate as well, {shown} with those of the answer"
         )),
         (None, names) => Some(format!("other probe settings that validate as well put {}", ahead(names))),
         (Some(range), names) => Some(format!(
-            "other probe settings that validate as well put {}: its R is {range} with them, {shown} with those of the answer",
+            "other probe settings that validate as well put {} (R {range} with them, {shown} here)",
             ahead(names)
         )),
     };
@@ -309,9 +309,9 @@ mod tests {
         let of_kind = |kind: &'static str| move |o: &Tagged<OptimumFinding>| does(o) == kind;
         let mut both = results.clone();
         both.optima.retain(|o| of_kind("removes it")(o) || o.value.method == best(&results).value.method);
-        assert!(of(&both)[0].contains("completeness is defined differently"), "{:?}", of(&both));
+        assert!(of(&both)[0].contains("completeness has two definitions"), "{:?}", of(&both));
         results.optima.retain(of_kind("sets another value"));
-        assert_eq!(place(&of(&results), "defined differently"), None, "{:?}", of(&results));
+        assert_eq!(place(&of(&results), "two definitions"), None, "{:?}", of(&results));
     }
 
     #[test]
@@ -337,12 +337,12 @@ mod tests {
     #[test]
     fn a_selectivity_below_that_of_a_constant_answer_is_a_doubt() {
         let mut results = sample::results();
-        assert_eq!(place(&of(&results), "answers the same for every sentence"), None);
+        assert_eq!(place(&of(&results), "an oracle that always says the same"), None);
         let floor = best(&results).value.selectivity.mean + 0.05;
         for point in results.curves.iter_mut().flat_map(|c| &mut c.points) {
             point.value.beside.s_floor = Some(floor);
         }
-        assert!(place(&of(&results), "answers the same for every sentence").is_some(), "{:?}", of(&results));
+        assert!(place(&of(&results), "an oracle that always says the same").is_some(), "{:?}", of(&results));
     }
 
     /// Nothing in the answer said what the model itself does.
@@ -367,7 +367,7 @@ mod tests {
         results.behaviour = vec![tagged(&first, flips(0.098, 0.72))];
         let text = says(&results);
         assert!(text.contains("changes in 9.8 % of sentences [9.8, 10.0]"), "{text}");
-        assert!(text.contains("goes from .99 to .72"), "{text}");
+        assert!(text.contains("the correct form falls from probability .99 to .72"), "{text}");
         assert_eq!(place(&of(&results), "model's own"), None);
         results.behaviour = vec![tagged(&first, flips(0.0, 0.985))];
         assert!(!says(&results).contains("model's own"));
@@ -390,7 +390,7 @@ mod tests {
         results.rivals = vec![rival(1, v.reliability.mean)];
         assert_eq!(said(&results), None, "within the interval");
         results.rivals.push(rival(2, v.reliability.lo - 0.1));
-        let shown = format!("and {} with those of the answer", score(v.reliability.mean));
+        let shown = format!(", {} with those of the answer", score(v.reliability.mean));
         assert!(said(&results).is_some_and(|text| text.ends_with(&shown)), "{:?}", of(&results));
     }
 

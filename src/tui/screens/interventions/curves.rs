@@ -67,8 +67,13 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     frame.render_widget(chart, area);
     let below = Rect { y: area.bottom(), height: inner.bottom() - area.bottom(), ..inner };
     let room = below.width.into();
-    let lines =
-        [readout(state, room), rests_on(state, room), verdict(state), behaviour(state, room), distance(state, room)];
+    let lines = [
+        readout(state, room),
+        rests_on(state, room),
+        verdict(state, room),
+        behaviour(state, room),
+        distance(state, room),
+    ];
     for (row, line) in below.rows().zip(lines.into_iter().flatten()) {
         frame.render_widget(line, row);
     }
@@ -142,10 +147,8 @@ fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
         (k, _) => format!("{k} trainings"),
     };
     let ruined = b.eligible == Some(false);
-    let mut text = format!(" all examples (the list: held out), {trainings}");
-    if ruined {
-        text.push_str(&format!("  ! {} is no longer read: no optimum here", lost(p)));
-    }
+    let warning = if ruined { format!(" ! {} is no longer read: no optimum here;", lost(p)) } else { String::new() };
+    let mut text = fit(&format!("{warning} all examples (the list: held out), {trainings}"), room).into_owned();
     let beside = [
         ("S of a constant answer", b.s_floor),
         ("accuracy on the other property", b.ze_balanced_accuracy.map(|e| e.mean)),
@@ -189,9 +192,9 @@ fn by_property(p: &ReliabilityFinding, room: usize) -> Option<String> {
 }
 
 /// Certainty that the drawn method is more reliable than the nearest one, and the strength at which that reverses.
-fn verdict(state: &State) -> Option<Line<'static>> {
+fn verdict(state: &State, room: usize) -> Option<Line<'static>> {
     if let Some(none) = without(state) {
-        let text = format!(" no optimum: {}", printable(&none.value.reason));
+        let text = fit(&format!(" no optimum: {}", printable(&none.value.reason)), room).into_owned();
         return Some(Line::styled(text, state.theme().style(Role::Warning)));
     }
     let v = &closest_rival(state)?.value;

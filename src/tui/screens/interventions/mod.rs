@@ -434,7 +434,7 @@ impl Screen for Interventions {
             Command::Ask {
                 question: Question::Experiment { question: labs::Question::Interventions(Asked::Point(point)), .. },
                 ..
-            } => follow_point(view_mut(state), point),
+            } => setup::follow_point(state, point),
             _ => {}
         }
     }
@@ -466,16 +466,6 @@ impl Screen for Interventions {
             Vec::new()
         }
     }
-}
-
-fn follow_point(view: &mut View, point: &PointQuestion) {
-    view.model = point.model.clone();
-    view.method = point.method.clone();
-    let mut settings = view.spec.methods.iter().filter(|m| m.name == point.method);
-    view.nth = settings.position(|m| m.key() == point.key()).unwrap_or(0);
-    view.picked = true;
-    view.markers.insert(point.method.clone(), point.value);
-    view.example = point.example;
 }
 
 /// The figure of a pane.

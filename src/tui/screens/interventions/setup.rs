@@ -9,6 +9,7 @@ use base::numbers::{percent, short};
 use base::text::printable;
 use labs::examples::TaskSpec;
 use labs::interventions::finding::ProbeRole;
+use labs::interventions::question::PointQuestion;
 use labs::interventions::settings::{nth_of, options, settings};
 use labs::interventions::spec::MethodSpec;
 use labs::setting::{Kind, Range, Setting, SettingError, Value};
@@ -216,4 +217,19 @@ fn spelled_out(spec: &super::Spec, ran: &super::Spec, method: &str, nth: usize) 
     let mut spec = spec.clone();
     spec.methods[i].options = then.options.clone();
     Some(spec)
+}
+
+/// Looks at what a recorded question was about. A marker where it stands by itself was not put there: it goes on to the best strength.
+pub(crate) fn follow_point(state: &mut State, point: &PointQuestion) {
+    let view = view_mut(state);
+    view.model = point.model.clone();
+    view.method = point.method.clone();
+    let mut settings = view.spec.methods.iter().filter(|m| m.name == point.method);
+    view.nth = settings.position(|m| m.key() == point.key()).unwrap_or(0);
+    view.picked = true;
+    view.example = point.example;
+    view.markers.remove(&point.method);
+    if marker(state) != point.value {
+        view_mut(state).markers.insert(point.method.clone(), point.value);
+    }
 }

@@ -301,6 +301,7 @@ fn the_view_follows_the_recorded_commands() {
     let effects = turn(&mut live, setup::METHOD, -1);
     let [Effect::Send(command)] = &effects[..] else { panic!("{effects:?}") };
     SCREEN.follow(&mut replay, command);
+    assert!(view(&replay).markers.is_empty(), "a marker that nobody put anywhere goes on to the best strength");
     assert_eq!((view(&replay).method.as_str(), view(&replay).model.as_str()), ("fgsm", "bert-mini"));
 }
 
