@@ -189,6 +189,13 @@ impl Whole {
         self.file.as_file_mut()
     }
 
+    /// Writes its whole content and moves it to its destination.
+    pub fn fill(mut self, bytes: &[u8]) -> Result<(), FileError> {
+        let written = self.file().write_all(bytes);
+        written.map_err(|source| FileError::Write { path: self.path.clone(), source })?;
+        self.place()
+    }
+
     /// Another handle to the file.
     pub fn another(&self) -> std::io::Result<std::fs::File> {
         self.file.as_file().try_clone()

@@ -29,9 +29,6 @@ struct Check {
 }
 
 /// Looks at device, terminal, folders and fonts.
-///
-/// # Errors
-/// [`CliError::Told`] if something that the program needs does not work.
 pub fn doctor(out: &mut dyn Write) -> Result<(), CliError> {
     let checks = [program(), device(), gpu(), models(), terminal(), colour(), sessions(), hub(), figures(), fonts()];
     for check in &checks {

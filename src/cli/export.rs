@@ -161,9 +161,7 @@ pub(crate) fn write_table(table: &Table, path: &Path, force: bool) -> Result<Pat
     let form = Form::of_extension(extension)
         .ok_or_else(|| CliError::Usage(format!("{}: tables are written as .md, .tex or .csv", path.display())))?;
     let fail = |source| FileError::Write { path: path.to_owned(), source };
-    let mut whole = Whole::new(path, force)?;
-    whole.file().write_all(table.write(form).as_bytes()).map_err(fail)?;
-    whole.place()?;
+    Whole::new(path, force)?.fill(table.write(form).as_bytes())?;
     Ok(std::path::absolute(path).map_err(fail)?)
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::error::CliError;
 use super::{output, replay};
-use base::files::{FileError, Whole};
+use base::files::Whole;
 use base::numbers::short;
 use base::suggest;
 use base::text::printable_label;
@@ -238,10 +238,7 @@ fn write(table: &Flat, path: &Path, force: bool) -> Result<(), CliError> {
             return Err(CliError::Usage(why));
         }
     };
-    let mut whole = Whole::new(path, force)?;
-    let fail = |source| FileError::Write { path: path.to_owned(), source };
-    whole.file().write_all(text.as_bytes()).map_err(fail)?;
-    Ok(whole.place()?)
+    Ok(Whole::new(path, force)?.fill(text.as_bytes())?)
 }
 
 #[cfg(test)]

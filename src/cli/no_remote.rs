@@ -28,9 +28,6 @@ pub struct RemoteCommand {
 }
 
 /// Refuses.
-///
-/// # Errors
-/// [`CliError::Usage`], always.
 pub(crate) fn remote(command: &RemoteCommand, _: &mut dyn Write) -> Result<(), CliError> {
     Err(CliError::Usage(format!("remote {}: {WHY}", command.words.join(" "))))
 }

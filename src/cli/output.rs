@@ -16,9 +16,6 @@ pub(crate) fn room() -> usize {
 }
 
 /// Writes a line and flushes it, so that a reader at the other end of a pipe sees it at once.
-///
-/// # Errors
-/// [`CliError::Closed`] if the reader is gone, [`CliError::Failed`] for any other failure.
 pub fn line(out: &mut dyn Write, text: &str) -> Result<(), CliError> {
     let done = writeln!(out, "{text}").and_then(|()| out.flush());
     done.map_err(|e| match e.kind() {
@@ -44,9 +41,6 @@ fn escaped(text: String) -> String {
 }
 
 /// Writes a value as one line of JSON to a file.
-///
-/// # Errors
-/// [`CliError::Failed`] with the path that the file will have.
 pub(crate) fn json_to_file<T: Serialize>(file: &mut dyn Write, path: &Path, value: &T) -> Result<(), CliError> {
     let text = serde_json::to_string(value).map_err(|e| CliError::Failed(e.to_string()))?;
     writeln!(file, "{text}").map_err(|e| CliError::Failed(format!("cannot write {}: {e}", path.display())))

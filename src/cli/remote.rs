@@ -88,9 +88,6 @@ impl From<RemoteError> for CliError {
 }
 
 /// Connects, and says so if the two programs are of different versions.
-///
-/// # Errors
-/// [`CliError::Failed`] with the host and the way out.
 pub fn connect(address: &Address, hello: Hello, files: &[(String, PathBuf)]) -> Result<(Far, Past), CliError> {
     let (far, past) = Far::connect(address, hello, files)?;
     if far.version() != env!("CARGO_PKG_VERSION") {
@@ -156,9 +153,6 @@ pub enum RemoteCommand {
 }
 
 /// Runs an errand.
-///
-/// # Errors
-/// [`CliError::Failed`] with the host and the way out.
 pub fn remote(command: &RemoteCommand, out: &mut dyn Write) -> Result<(), CliError> {
     match command {
         RemoteCommand::List { address, json } => {

@@ -69,9 +69,6 @@ pub fn open(what: &str) -> Result<Session, CliError> {
 }
 
 /// Looks at the run with a number, from 1.
-///
-/// # Errors
-/// [`CliError::Usage`] if there is no such run.
 pub(crate) fn pick(session: &Session, board: &mut Board, n: usize) -> Result<(), CliError> {
     if n.checked_sub(1).and_then(|at| board.runs.get(at)).is_some_and(|run| run.gone) {
         *board = session.board_of(n);

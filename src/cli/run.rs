@@ -139,9 +139,6 @@ impl RunArgs {
 
 /// Reads and checks every spec and every cell of a grid, and, if they are to run `here`, the folders of their models, before anything
 /// runs.
-///
-/// # Errors
-/// [`CliError::Usage`] for the first spec or model that cannot be used.
 pub fn tasks(specs: &[PathBuf], presets: &[String], seed: Option<u64>, here: bool) -> Result<Vec<Task>, CliError> {
     let mut tasks: Vec<Task> = Vec::new();
     let mut stems: Vec<String> = Vec::new();

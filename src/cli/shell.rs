@@ -9,9 +9,6 @@ use super::Cli;
 use super::error::CliError;
 
 /// Writes the completions of a shell.
-///
-/// # Errors
-/// [`CliError::Closed`] or [`CliError::Failed`] if they cannot be written.
 pub fn completions(shell: Shell, out: &mut dyn Write) -> Result<(), CliError> {
     let mut buffer = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "probity", &mut buffer);

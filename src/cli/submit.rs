@@ -134,9 +134,6 @@ fn write_and_submit(
 }
 
 /// Submits a script with these options and says the number of its job.
-///
-/// # Errors
-/// [`CliError::Failed`] where sbatch is absent or refuses.
 fn sbatch(script: &Path, options: &[String]) -> Result<String, CliError> {
     match Command::new("sbatch").arg("--parsable").args(options).arg(script).output() {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(CliError::Failed(format!(
@@ -201,9 +198,6 @@ fn script(
 }
 
 /// A word as sbatch takes it from a line of the script, where it knows double quotes and nothing else for certain.
-///
-/// # Errors
-/// [`CliError::Usage`] for words that it could not read back.
 fn sbatch_word(text: &str) -> Result<String, CliError> {
     if text.contains(['"', '\\']) || text.chars().any(char::is_control) {
         return Err(CliError::Usage(format!(

@@ -28,7 +28,6 @@ pub mod sixel;
 mod spare;
 mod svg;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
@@ -223,11 +222,9 @@ pub fn export(figure: &Figure, path: &Path, options: &Options, force: bool) -> R
     Ok(written)
 }
 
-fn placed(mut whole: Whole, path: &Path, bytes: &[u8]) -> Result<PathBuf, FigureError> {
-    let fail = |source| FileError::Write { path: path.to_owned(), source };
-    whole.file().write_all(bytes).map_err(fail)?;
-    whole.place()?;
-    Ok(std::path::absolute(path).map_err(fail)?)
+fn placed(whole: Whole, path: &Path, bytes: &[u8]) -> Result<PathBuf, FigureError> {
+    whole.fill(bytes)?;
+    Ok(std::path::absolute(path).map_err(|source| FileError::Write { path: path.to_owned(), source })?)
 }
 
 /// Pairs of texts that lie on each other in the drawing of a figure.

@@ -59,9 +59,6 @@ fn wrong(path: &Path, what: impl Into<String>) -> GalleryError {
 }
 
 /// The card of a finished model in `folder`, which must be of this model and seed.
-///
-/// # Errors
-/// [`GalleryError::Seeds`] with the file and what to do.
 pub(crate) fn card_of(folder: &Path, name: &str, seed: u64) -> Result<Card> {
     if let Some(missing) = FILES.iter().map(|f| folder.join(f)).find(|f| !f.is_file()) {
         return Err(wrong(&missing, "is not there; remove the folder, and train this seed again"));
@@ -229,9 +226,6 @@ fn identity(card: &Card) -> Value {
 }
 
 /// Refuses a card that is of another recipe than the one that would be trained now.
-///
-/// # Errors
-/// [`GalleryError::Seeds`] with the file and what to do.
 pub(crate) fn is_of(path: &Path, card: &Card, recipe: &Recipe, steps: usize, judgement: Judgement) -> Result<()> {
     let planned = json!({
         "objective": recipe.objective(),

@@ -66,9 +66,6 @@ pub fn train(recipe: &Recipe, options: &Options, watch: Watch<'_>) -> Result<Car
 
 /// Measures a finished model again, on one half of what models are judged on, and writes its card anew; its weights stay. The
 /// card keeps nothing of the half before, and no scores of other seeds.
-///
-/// # Errors
-/// [`GalleryError::NoCard`], [`GalleryError::Card`]; those of loading.
 pub fn rescore(dir: &Path, judgement: Judgement, sizes: Sizes, device: Device, watch: Watch<'_>) -> Result<Card> {
     let mut card = super::card(&dir.display().to_string())?;
     let mixture = &card.corpus.mixture;
@@ -86,9 +83,6 @@ pub fn rescore(dir: &Path, judgement: Judgement, sizes: Sizes, device: Device, w
 
 /// Asks a finished model the rationale benchmark again, after its sentences have changed, on the half that its card is judged on. The other
 /// scores stay, because what they rest on is the same; scores of other seeds go, which were asked the old sentences.
-///
-/// # Errors
-/// [`GalleryError::NoCard`], [`GalleryError::Card`]; those of loading.
 pub fn ask_benchmark_again(dir: &Path, device: Device) -> Result<Card> {
     let mut card = super::card(&dir.display().to_string())?;
     let model = Model::load(&ModelSource::Dir(dir.to_owned()), device)?;

@@ -26,9 +26,6 @@ pub fn check(dtype: Dtype, plan: &Plan) -> Result<()> {
 }
 
 /// Refuses a parameter that the type cannot hold.
-///
-/// # Errors
-/// [`ModelError::Weights`] for values beyond the range of f16.
 pub(crate) fn check_range(dtype: Dtype, name: &str, values: &[f32]) -> Result<()> {
     let largest = f16::MAX.to_f32();
     match values.iter().find(|v| v.abs() > largest).filter(|_| dtype == Dtype::F16) {

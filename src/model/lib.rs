@@ -182,9 +182,6 @@ impl Model {
     }
 
     /// The same in any [`Dtype`].
-    ///
-    /// # Errors
-    /// As [`Model::from_params`]; [`ModelError::Weights`] for values that the dtype cannot hold.
     pub(crate) fn from_params_with(
         name: &str,
         arch: Arch,

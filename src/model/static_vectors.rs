@@ -98,9 +98,6 @@ pub(crate) struct StaticVectors {
 
 impl StaticVectors {
     /// Reads a file line by line; memory is bounded by the words that are kept.
-    ///
-    /// # Errors
-    /// [`ModelError::Io`]; [`ModelError::Weights`] with file, line, what is there and what was expected.
     pub(crate) fn read(address: &Address) -> Result<StaticVectors> {
         let wanted = address.vocabulary.as_deref().map(|p| vocabulary(p, address.split)).transpose()?;
         let label = address.path.display().to_string();

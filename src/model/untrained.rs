@@ -22,9 +22,6 @@ const INITIAL_SD: f32 = 0.02;
 const MARK: &str = "#untrained-";
 
 /// Recognises `untrained:MODEL`, `untrained:MODEL#SEED` and `MODEL#untrained-SEED`: the model's address and the seed.
-///
-/// # Errors
-/// [`ModelError::Config`] for a seed that is not a number.
 pub(super) fn parse(text: &str) -> Result<Option<(&str, u64)>> {
     let (of, seed) = match (text.strip_prefix("untrained:"), text.rsplit_once(MARK)) {
         (Some(rest), _) => rest.rsplit_once('#').unwrap_or((rest, "0")),

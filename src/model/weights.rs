@@ -103,9 +103,6 @@ impl Checkpoint {
     }
 
     /// True if two stored tensors hold the same values; also if one is absent.
-    ///
-    /// # Errors
-    /// Those of [`Checkpoint::read`].
     pub(crate) fn same(&self, a: &str, b: &str) -> Result<bool> {
         let (Some((first, x)), Some((second, y))) = (self.find(a), self.find(b)) else { return Ok(true) };
         if x.dtype == y.dtype && x.shape == y.shape && first.tensor(x) == second.tensor(y) {
@@ -327,9 +324,6 @@ pub(super) fn header(
 }
 
 /// Writes tensors as f16 safetensors: beside first, then renamed, so that nothing half-written is ever seen.
-///
-/// # Errors
-/// [`ModelError::Io`]; [`ModelError::Weights`] when a value does not fit f16.
 pub(crate) fn write_f16(path: &Path, tensors: &[(String, Array)]) -> Result<()> {
     let wrong = |what| ModelError::Weights { file: label(path), what };
     let mut infos = BTreeMap::new();

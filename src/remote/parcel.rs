@@ -43,9 +43,6 @@ impl Parcel {
     }
 
     /// Takes a piece.
-    ///
-    /// # Errors
-    /// The system's reason, and a file that is too long.
     pub(crate) fn take(&mut self, piece: &[u8]) -> Result<()> {
         self.left = self.left.checked_sub(piece.len() as u64).ok_or_else(|| Error::other("it is too long"))?;
         self.hash.update(piece);

@@ -28,9 +28,6 @@ pub(crate) fn told(error: &SessionError) -> String {
 }
 
 /// The folder of the engines, beside that of the sessions: `remote` in the state folder. Only its user may enter it.
-///
-/// # Errors
-/// [`SessionError`] if there is none or it cannot be made.
 pub(crate) fn folder() -> Result<PathBuf, SessionError> {
     let folder = name::folder()?.with_file_name("remote");
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
@@ -49,9 +46,6 @@ pub(crate) fn socket(folder: &Path) -> PathBuf {
 }
 
 /// Makes the folder of a new engine. If the name is taken by an engine or a session, a number is added.
-///
-/// # Errors
-/// The system's reason, and names that make too long a path.
 pub(crate) fn reserve(root: &Path, wanted: &str) -> io::Result<(String, PathBuf)> {
     let mut wanted = name::sanitise(wanted);
     while wanted.len() > MAX_NAME {
@@ -78,9 +72,6 @@ pub(crate) fn reserve(root: &Path, wanted: &str) -> io::Result<(String, PathBuf)
 }
 
 /// Connects to the engine in a folder.
-///
-/// # Errors
-/// The system's reason; nothing listens where the engine was killed.
 pub(crate) fn connect(folder: &Path) -> io::Result<UnixStream> {
     UnixStream::connect(socket(folder))
 }

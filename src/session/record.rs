@@ -188,9 +188,6 @@ impl Recorder {
     }
 
     /// Removes the session's file.
-    ///
-    /// # Errors
-    /// [`SessionError::Write`] if it cannot be removed.
     pub fn discard(&mut self) -> Result<(), SessionError> {
         self.withheld.clear();
         super::shelf::delete(&self.path)

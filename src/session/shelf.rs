@@ -88,9 +88,6 @@ pub enum Change {
 
 impl Change {
     /// Carries it out on the session in a file.
-    ///
-    /// # Errors
-    /// [`rename`] and [`delete`].
     pub fn apply(&self, path: &Path) -> Result<(), SessionError> {
         match self {
             Change::Rename(name) => rename(path, name).map(|_| ()),
@@ -119,9 +116,6 @@ pub fn rename(path: &Path, name: &str) -> Result<PathBuf, SessionError> {
 }
 
 /// Removes the file of a session.
-///
-/// # Errors
-/// [`SessionError::Write`] if it cannot be removed.
 pub fn delete(path: &Path) -> Result<(), SessionError> {
     std::fs::remove_file(path).map_err(|source| SessionError::Write { path: path.to_owned(), source })
 }

@@ -51,9 +51,6 @@ pub enum Calculator {
 }
 
 /// Answers.
-///
-/// # Errors
-/// [`CliError::Usage`] for numbers that make no sense, and the failures of writing.
 pub fn answer(calculator: &Calculator, out: &mut dyn Write) -> Result<(), CliError> {
     match calculator {
         Calculator::Score(args) => score::score(args, out),

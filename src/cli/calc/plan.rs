@@ -132,9 +132,6 @@ fn sizes(args: &PlanArgs, aim: Aim, input: &mut dyn BufRead) -> Result<(f64, [f6
 }
 
 /// Asks for missing values, and prints the sizes.
-///
-/// # Errors
-/// [`CliError::Usage`] for answers that make no sense.
 pub(super) fn answer(args: &PlanArgs, aim: Aim, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
     aim.check().map_err(|e| CliError::Usage(e.to_string()))?;
     let (difference, single) = sizes(args, aim, &mut std::io::stdin().lock())?;

@@ -66,9 +66,6 @@ struct Needed {
 }
 
 /// Prints the power or the n.
-///
-/// # Errors
-/// [`CliError::Usage`] for an invalid question.
 pub fn answer(args: &PowerArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let usage = |e: PowerError| CliError::Usage(e.to_string());
     let test: Test = args.test.parse().map_err(CliError::Usage)?;

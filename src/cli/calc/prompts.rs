@@ -109,9 +109,6 @@ fn is_zero(count: &usize) -> bool {
 }
 
 /// Prints the statistics of the table or the predictions.
-///
-/// # Errors
-/// [`CliError::Usage`] for a file that cannot be read or makes no sense.
 pub fn prompts(args: &PromptsArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let shown = printable_label(&args.table.display().to_string());
     let cannot = |e: std::io::Error| CliError::Usage(format!("{shown}: cannot read it: {e}"));

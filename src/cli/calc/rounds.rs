@@ -1,7 +1,7 @@
 //! `probity rationale agree|merge`: rationales of several people in files of their own.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -77,25 +77,9 @@ pub struct MergeArgs {
 }
 
 #[derive(Serialize)]
-struct Agreement {
-    sentences: usize,
-    differing: usize,
-    marks: Option<Estimate>,
-    sufficiency: Option<Estimate>,
-    compactness: Option<Estimate>,
-}
-
-impl From<&Alphas> for Agreement {
-    fn from(a: &Alphas) -> Self {
-        let Alphas { sentences, differing, marks, sufficiency, compactness } = *a;
-        Self { sentences, differing, marks, sufficiency, compactness }
-    }
-}
-
-#[derive(Serialize)]
 struct Merge<'a> {
     round: u8,
-    agreement: Agreement,
+    agreement: Alphas,
     rationales: &'a [Scored<'a>],
 }
 
@@ -159,7 +143,7 @@ fn agree(args: &AgreeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let (people, level) = people(&args.files)?;
     let found = alphas(&people, level);
     if args.files.json {
-        return output::json(out, &Agreement::from(&found));
+        return output::json(out, &found);
     }
     agreement(&found).iter().try_for_each(|line| output::line(out, line))
 }
@@ -168,19 +152,20 @@ fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let (people, level) = people(&args.files)?;
     let (all, found) = (scored(&people, args.round), alphas(&people, level));
     if let Some(path) = &args.out {
-        write(path, &merged(&all), args.force)?;
+        Whole::new(path, args.force)?.fill(merged(&all).as_bytes())?;
     }
     if let Some(folder) = &args.back {
         std::fs::create_dir_all(folder).map_err(|e| CliError::Failed(format!("{}: {e}", folder.display())))?;
         for person in &people {
             let text = to_correct(&all, &person.name);
             if !text.is_empty() {
-                write(&folder.join(format!("{}.jsonl", person.name)), &text, args.force)?;
+                let path = folder.join(format!("{}.jsonl", person.name));
+                Whole::new(&path, args.force)?.fill(text.as_bytes())?;
             }
         }
     }
     if args.files.json {
-        return output::json(out, &Merge { round: args.round, agreement: (&found).into(), rationales: &all });
+        return output::json(out, &Merge { round: args.round, agreement: found, rationales: &all });
     }
     let of = |fate: Fate| all.iter().filter(move |s| s.fate == fate);
     let mut lines = vec![format!(
@@ -207,10 +192,4 @@ fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let rest = all.iter().filter(|s| s.fate != Fate::Passes).map(row).collect();
     section(&mut lines, "not passed", &["sentence", "annotators", "sufficiency", "compactness", ""], rest);
     lines.iter().try_for_each(|line| output::line(out, line))
-}
-
-fn write(path: &Path, text: &str, force: bool) -> Result<(), CliError> {
-    let mut file = Whole::new(path, force)?;
-    file.file().write_all(text.as_bytes()).map_err(|e| CliError::Failed(format!("{}: {e}", path.display())))?;
-    Ok(file.place()?)
 }

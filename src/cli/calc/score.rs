@@ -75,9 +75,6 @@ struct Reliability {
 }
 
 /// Prints the scores.
-///
-/// # Errors
-/// [`CliError::Usage`] for values that are not probabilities, or not a class.
 pub fn score(args: &ScoreArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let (before, after) = (distribution("before", &args.before)?, distribution("after", &args.after)?);
     if before.len() != after.len() {
@@ -124,9 +121,6 @@ pub fn score(args: &ScoreArgs, out: &mut dyn Write) -> Result<(), CliError> {
 }
 
 /// Prints the harmonic mean.
-///
-/// # Errors
-/// [`CliError::Usage`] for values that are not numbers from 0 to 1.
 pub fn reliability(args: &ReliabilityArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let reliability = score::reliability(probability(&args.completeness)?, probability(&args.selectivity)?);
     if args.json {

@@ -66,7 +66,7 @@ pub fn answer(args: &StatesArgs, out: &mut dyn Write) -> Result<(), CliError> {
         }
         None => spec.models.first().ok_or_else(|| CliError::Usage("the spec has no model".into()))?,
     };
-    let mut file = Whole::new(&args.output, args.force).map_err(|e| CliError::Usage(e.to_string()))?;
+    let file = Whole::new(&args.output, args.force).map_err(|e| CliError::Usage(e.to_string()))?;
     let usage = |e: ModelError| CliError::Usage(e.to_string());
     let model = Model::load(&name.parse().map_err(usage)?, names::device(&args.device)?).map_err(usage)?;
     let states = read(&spec, &model, &mut NoPulse).map_err(|e| match e {
@@ -76,8 +76,7 @@ pub fn answer(args: &StatesArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let bytes = states.to_bytes().map_err(|e| CliError::Failed(e.to_string()))?;
     let failed =
         |e: std::io::Error| CliError::Failed(format!("{}: {e}", printable_label(&args.output.display().to_string())));
-    file.file().write_all(&bytes).map_err(failed)?;
-    file.place().map_err(|e| CliError::Failed(e.to_string()))?;
+    file.fill(&bytes).map_err(|e| CliError::Failed(e.to_string()))?;
     let parts: Vec<usize> = (0..5).map(|p| states.part.iter().filter(|part| **part == p).count()).collect();
     writeln!(
         out,

@@ -32,9 +32,6 @@ pub struct FigureArgs {
 
 impl FigureArgs {
     /// The options for drawing.
-    ///
-    /// # Errors
-    /// [`CliError::Usage`] for a width or a resolution that no page can have.
     pub fn options(&self) -> Result<Options, CliError> {
         let options = Options { style: self.style, width: self.width, dpi: self.dpi };
         options.checked().map_err(CliError::Usage)

@@ -9,9 +9,6 @@ use engine::board::Board;
 use labs::Details;
 
 /// Prints the figures and tables of every run of a session, each with a sentence on what it shows.
-///
-/// # Errors
-/// [`CliError::Closed`] and [`CliError::Failed`] as [`output::line`].
 pub(super) fn print(board: &Board, out: &mut dyn Write) -> Result<(), CliError> {
     for run in board.runs.iter().filter(|run| !run.gone) {
         let lab = labs::by_id(run.job.spec.lab());

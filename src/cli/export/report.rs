@@ -1,7 +1,6 @@
 //! `probity export SESSION --report FILE.md`: one page on a session.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::super::error::CliError;
@@ -37,7 +36,7 @@ pub(super) fn write(
         return Err(CliError::Usage(format!("{session}: nothing was run in it")));
     }
     // Checked before anything is drawn.
-    let mut whole = Whole::new(path, force)?;
+    let whole = Whole::new(path, force)?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let folder = path.with_file_name(format!("{stem}-figures"));
     let made = std::fs::create_dir_all(&folder);
@@ -62,8 +61,7 @@ pub(super) fn write(
         add(&mut page, (board, session), run, &pictures);
     }
     let fail = |source| FileError::Write { path: path.to_owned(), source };
-    whole.file().write_all(page.as_bytes()).map_err(fail)?;
-    whole.place()?;
+    whole.fill(page.as_bytes())?;
     written.insert(0, std::path::absolute(path).map_err(fail)?);
     Ok(written)
 }

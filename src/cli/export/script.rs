@@ -1,7 +1,6 @@
 //! `probity export SESSION --script DIR`: specs and commands that compute the numbers of a session again.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::super::error::CliError;
@@ -45,9 +44,7 @@ pub(super) fn write(board: &Board, session: &str, folder: &Path, force: bool) ->
     for (name, text) in files {
         let path = folder.join(name);
         let fail = |source| FileError::Write { path: path.clone(), source };
-        let mut whole = Whole::new(&path, force)?;
-        whole.file().write_all(text.as_bytes()).map_err(fail)?;
-        whole.place()?;
+        Whole::new(&path, force)?.fill(text.as_bytes())?;
         written.push(std::path::absolute(&path).map_err(fail)?);
     }
     Ok(written)

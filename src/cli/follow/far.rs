@@ -43,9 +43,6 @@ pub(super) fn follow(args: &FollowArgs, address: &Address, out: &mut dyn Write) 
 /// Passes on the states that the far program reports, until `take` has seen enough; with `found`, also the results of
 /// finished cells, each once. A link that breaks after the first message is reported and, if `broke` says so, tried
 /// again.
-///
-/// # Errors
-/// [`CliError::Failed`] with the host and what the program there says.
 pub(super) fn watch<T>(
     address: &Address,
     dir: &Path,

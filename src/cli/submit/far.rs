@@ -76,9 +76,6 @@ fn arguments(args: &SubmitArgs, dir: String) -> Vec<String> {
 }
 
 /// Runs the program there, and returns its output.
-///
-/// # Errors
-/// [`CliError::Failed`] with the host, what failed there and the way out.
 pub(crate) fn command(
     address: &Address,
     can_ask: bool,

@@ -1,6 +1,5 @@
 //! Files that the terminal program writes and reads: exported figures, documents.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use base::Problem;
@@ -70,9 +69,8 @@ pub(super) fn save(document: &Document, folder: &Path, existing: Existing) -> Re
         Existing::Keep => free(&path),
         Existing::Ask | Existing::Replace => path.clone(),
     };
-    let mut whole = Whole::new(&target, existing == Existing::Replace).map_err(|e| fail(&e))?;
-    whole.file().write_all(document.text.as_bytes()).map_err(|e| fail(&e))?;
-    whole.place().map_err(|e| fail(&e))?;
+    let whole = Whole::new(&target, existing == Existing::Replace);
+    whole.and_then(|whole| whole.fill(document.text.as_bytes())).map_err(|e| fail(&e))?;
     Ok(Saved::Wrote(target))
 }
 

@@ -29,9 +29,6 @@ impl Outbox {
     }
 
     /// Sends an event that must arrive; waits while the queue is full.
-    ///
-    /// # Errors
-    /// [`Cancelled`] if nothing is listening any more.
     pub(crate) fn send(&self, event: Event) -> Result<(), Cancelled> {
         self.0.blocking_send(event).map_err(|_| Cancelled)
     }
@@ -42,9 +39,6 @@ impl Outbox {
     }
 
     /// Reports something that is not a result.
-    ///
-    /// # Errors
-    /// [`Cancelled`] if nothing is listening any more.
     pub(crate) fn notice(&self, level: NoticeLevel, problem: Problem) -> Result<(), Cancelled> {
         self.send(Event::Notice(Notice { level, problem }))
     }

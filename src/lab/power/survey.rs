@@ -4,73 +4,32 @@
 //! like those of the pilot: what is asked here is how many items there are.
 
 use super::results::Results;
+use super::tables::{DATASETS, Dataset};
 use figure::layers::grouped;
 
 /// A published set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
     /// Its suite and its name.
-    pub name: &'static str,
+    pub name: String,
     /// Items to train on; none if it has no such part.
     pub train: Option<u64>,
     /// Items to test on: all of them if there is no part to train on.
     pub test: u64,
 }
 
-/// A set with its items to train on (0 where all are for tests), and those to test on.
-const fn known(name: &'static str, train: u64, test: u64) -> Known {
-    Known { name, train: if train == 0 { None } else { Some(train) }, test }
+impl Known {
+    /// A set as it is printed: of SentEval all 120,000 items, which its files split 10 : 1 : 1; of Universal Dependencies words.
+    fn new((suite, task, _, counts): &Dataset) -> Self {
+        let name = if suite.starts_with("UD ") { format!("UD {task}, words") } else { format!("{suite} {task}") };
+        let (train, test) = match counts {
+            [all] if *suite == "SentEval" => (Some(all / 12 * 10), all / 12),
+            [train, .., test] => (Some(*train), *test),
+            counts => (None, counts.iter().sum()),
+        };
+        Self { name, train, test }
+    }
 }
-
-/// The sets, in the order of the tables. Of SentEval they print 120,000 in all, which its files split 10 : 1 : 1; of Universal
-/// Dependencies they count words.
-pub(crate) const KNOWN: [Known; 45] = [
-    known("SentEval word_content", 100_000, 10_000),
-    known("SentEval top_constituents", 100_000, 10_000),
-    known("SentEval tree_depth", 100_000, 10_000),
-    known("SentEval sentence_length", 100_000, 10_000),
-    known("SentEval past_present", 100_000, 10_000),
-    known("SentEval bigram_shift", 100_000, 10_000),
-    known("SentEval coord_inv", 100_000, 10_000),
-    known("SentEval obj_num", 100_000, 10_000),
-    known("UD Basque, words", 73_000, 24_000),
-    known("UD English, words", 70_000, 16_000),
-    known("UD Finnish, words", 128_000, 16_000),
-    known("UD Marathi, words", 3_000, 448),
-    known("UD Russian, words", 75_000, 11_000),
-    known("UD Turkish, words", 39_000, 10_000),
-    known("BLiMP anaphor_agreement", 0, 2_000),
-    known("BLiMP argument_structure", 0, 9_000),
-    known("BLiMP binding", 0, 7_000),
-    known("BLiMP ellipsis", 0, 2_000),
-    known("BLiMP island effects", 0, 8_000),
-    known("BLiMP NPI licensing", 0, 7_000),
-    known("BLiMP subject-verb agreement", 0, 6_000),
-    known("oLMpics Always-Never", 1_004, 280),
-    known("oLMpics Age-Comparison", 4_032, 500),
-    known("oLMpics Objects-Comparison", 5_000, 500),
-    known("oLMpics Antonym-Negation", 4_779, 500),
-    known("oLMpics Property-Conjunction", 4_000, 483),
-    known("oLMpics Taxonomy-Conjunction", 5_310, 599),
-    known("oLMpics Encyclopedic-Composition", 5_317, 500),
-    known("oLMpics Multi-Hop Composition", 5_000, 500),
-    known("LAMA Google-RE / birth-place", 0, 1_937),
-    known("LAMA Google-RE / birth-date", 0, 1_825),
-    known("LAMA Google-RE / death-place", 0, 765),
-    known("LAMA T-REx / 1-1", 0, 5_527),
-    known("LAMA T-REx / N-1", 0, 20_006),
-    known("LAMA T-REx / N-M", 0, 13_096),
-    known("LAMA ConceptNet", 0, 11_458),
-    known("LAMA SQuAD", 0, 305),
-    known("CAT Conjunction Accessibility", 0, 183),
-    known("CAT Winograd Schema Challenge", 0, 283),
-    known("CAT Sense Making", 0, 1_877),
-    known("CAT Sense Making with Reasoning", 0, 2_021),
-    known("CAT SWAG", 0, 1_001),
-    known("CAT HellaSWAG", 0, 1_000),
-    known("CAT ability / arct_1", 0, 444),
-    known("CAT ability / arct_2", 0, 888),
-];
 
 /// Size of a set's test part compared with the required one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,7 +59,7 @@ impl Size {
 }
 
 /// A set under the question at hand.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     pub set: Known,
     /// Its test part.
@@ -114,7 +73,8 @@ pub fn verdicts(results: &Results) -> Option<Vec<Verdict>> {
     let required = &results.needed()?.value;
     let collapsed = results.collapsed().is_some();
     let n = required.n_test;
-    let of = |set: Known| {
+    let of = |set: &Dataset| {
+        let set = Known::new(set);
         let at_least = |end: Option<f64>| end.is_some_and(|end| set.test as f64 >= end);
         let size = match n.mean {
             None => Size::NoAnswer,
@@ -127,7 +87,7 @@ pub fn verdicts(results: &Results) -> Option<Vec<Verdict>> {
         let trains = set.train.zip(results.recommended()).map(|(has, (wanted, _))| has >= wanted);
         Verdict { set, size, trains }
     };
-    Some(KNOWN.into_iter().map(of).collect())
+    Some(DATASETS.iter().map(of).collect())
 }
 
 impl Verdict {
@@ -140,7 +100,7 @@ impl Verdict {
             Some(false) => "too small",
         };
         [
-            self.set.name.to_owned(),
+            self.set.name.clone(),
             number(self.set.test),
             self.size.words().to_owned(),
             self.set.train.map_or("–".to_owned(), number),
@@ -201,9 +161,9 @@ mod tests {
     /// Names are unique within the columns of the page.
     #[test]
     fn names_are_short_and_each_there_once() {
-        for (i, set) in KNOWN.iter().enumerate() {
-            assert!(set.name.len() <= 32, "{}", set.name);
-            assert!(KNOWN[..i].iter().all(|other| other.name != set.name), "{}", set.name);
+        let all: Vec<String> = DATASETS.iter().map(|set| Known::new(set).name).collect();
+        for (i, name) in all.iter().enumerate() {
+            assert!(name.len() <= 32 && !all[..i].contains(name), "{name}");
         }
     }
 

@@ -154,9 +154,6 @@ pub enum SystemsError {
 }
 
 /// Compares two systems on the tasks that both have. p-values are adjusted over the tasks.
-///
-/// # Errors
-/// [`SystemsError`] with the task.
 pub fn versus(a: &System, b: &System, metric: Option<&str>, terms: Terms) -> Result<Versus, SystemsError> {
     let mut tasks = Vec::new();
     let (mut means, mut units, mut strata) = (Vec::new(), Differences::default(), Vec::new());
@@ -253,9 +250,6 @@ fn compare_task(
 }
 
 /// Every two systems in their order, or each with the `baseline`; Holm's correction over all of them.
-///
-/// # Errors
-/// As [`versus`].
 pub fn matrix(
     systems: &[System],
     baseline: Option<usize>,

@@ -81,10 +81,10 @@ const RECOMMENDED: [Published; 6] = [
 ];
 
 /// A published data set: suite, task, classes (0: none printed), counts as in [`COUNTS`].
-type Dataset = (&'static str, &'static str, u64, &'static [u64]);
+pub(crate) type Dataset = (&'static str, &'static str, u64, &'static [u64]);
 
 /// Tables 8 and 9, as printed: those of SentEval and of Universal Dependencies are rounded to thousands where they are larger.
-const DATASETS: [Dataset; 45] = [
+pub(crate) const DATASETS: [Dataset; 45] = [
     ("SentEval", "word_content", 1_000, &[120_000]),
     ("SentEval", "top_constituents", 20, &[120_000]),
     ("SentEval", "tree_depth", 7, &[120_000]),

@@ -85,9 +85,6 @@ pub trait Lab: Sync {
     /// The figures that can be asked for by name.
     fn figure_entries(&self) -> &'static [FigureEntry];
     /// The figure of that name, with details as the lab understands them.
-    ///
-    /// # Errors
-    /// A sentence that lists the names that exist.
     fn figure(
         &self,
         name: &str,

@@ -28,9 +28,6 @@ const INSIDE: [(&str, &str); 8] = [
 
 /// Renames the tensors if they are those of a fairseq RoBERTa, splits joint projections, and adds the token types (zeros) that
 /// transformers expects. Names that are not part of the encoder or of its language-model head are kept.
-///
-/// # Errors
-/// A joint projection whose rows are not three equal parts.
 pub(super) fn rename(named: &mut Vec<Named<'_>>) -> Result<bool, String> {
     const TOKENS: &str = "sentence_encoder.embed_tokens.weight";
     let Some(tokens) = named.iter().find(|t| without_stack(&t.name) == Some(TOKENS)) else { return Ok(false) };

@@ -44,10 +44,6 @@ type Groups = BTreeMap<(usize, Option<usize>, Vec<usize>), Vec<usize>>;
 
 impl LogitsExecutor {
     /// Builds the network that a configuration names; also returns the names of blocks' tensors that it ignores.
-    ///
-    /// # Errors
-    /// [`ModelError::Device`] for any dtype but f32; [`ModelError::MissingTensor`], [`ModelError::Weights`],
-    /// [`ModelError::Config`].
     pub(crate) fn open(
         file: &ConfigFile,
         arch: &Arch,

@@ -80,10 +80,6 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
 }
 
 /// Word vectors of such a folder, and the tokenizer over their words. Sets the vocabulary of `arch`.
-///
-/// # Errors
-/// [`ModelError::MissingFile`], [`ModelError::MissingTensor`], [`ModelError::Config`], [`ModelError::Weights`]; those
-/// of [`StaticVectors::read`].
 pub(crate) fn words(
     file: &ConfigFile,
     arch: &mut Arch,

@@ -168,9 +168,6 @@ fn unknown(file: &str, found: &str) -> ModelError {
 }
 
 /// JSON as Python writes it: NaN and infinities, which JSON lacks, are read as null.
-///
-/// # Errors
-/// That of the parser for any other text.
 pub(super) fn python_json(text: &str) -> serde_json::Result<Value> {
     serde_json::from_str(text).or_else(|e| {
         // Every second part lies within quotes, once escaped quotes are out of the way.

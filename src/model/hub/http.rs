@@ -68,9 +68,6 @@ pub(crate) struct Client {
 
 impl Client {
     /// A client with these settings.
-    ///
-    /// # Errors
-    /// One sentence where HF_ENDPOINT or the token cannot be used.
     pub(crate) fn new(settings: &Settings) -> Result<Client, String> {
         let base = settings.endpoint.as_deref().unwrap_or(ENDPOINT).trim_end_matches('/').to_owned();
         let shown = without_password(&base);

@@ -68,9 +68,6 @@ pub fn split(how: Split, text: &str) -> Vec<String> {
 
 impl Tokenizer {
     /// Over words whose ids are 1, 2, ...; 0 is [`UNKNOWN`]. A frame word that is not among them is left out.
-    ///
-    /// # Errors
-    /// [`ModelError::Config`] if the tokenizer library refuses (never seen).
     pub(crate) fn from_words(file: &str, words: &[String], rules: &WordRules) -> Result<Tokenizer> {
         let wrong = |what: String| ModelError::Config { file: file.to_owned(), what };
         let id = |word: &str| words.iter().position(|w| w == word).map(|i| i + 1);

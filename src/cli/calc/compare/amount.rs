@@ -40,9 +40,6 @@ impl Amount {
     }
 
     /// Refuses a margin that could be read in two ways, by which of the compared metrics are shares.
-    ///
-    /// # Errors
-    /// [`CliError::Usage`] with the form to write.
     pub(super) fn check_margin(self, mut shares: impl Iterator<Item = bool> + Clone) -> Result<(), CliError> {
         let value = self.value;
         let any = shares.clone().any(|share| share);
@@ -66,9 +63,6 @@ impl Amount {
     }
 
     /// The size in a condition, in the unit of the values: of shares a bare number of 1 or more is in points.
-    ///
-    /// # Errors
-    /// [`CliError::Usage`] for a number that could be read in two ways.
     pub(super) fn condition(self, share: bool) -> Result<f64, CliError> {
         let value = self.value;
         match (self.form, share) {

@@ -34,9 +34,6 @@ struct Flip<'r> {
 }
 
 /// Prints the items whose value changed, those of the filters only, and counts by what they share.
-///
-/// # Errors
-/// [`CliError::Usage`] for a filter that is not one.
 pub(super) fn print(
     (a, b): (&Results, &Results),
     (task, metric): (&str, &str),
@@ -85,9 +82,6 @@ fn filters(args: &CompareArgs) -> Result<Vec<(&str, &str)>, CliError> {
 }
 
 /// Refuses filters that are none and unknown keys of `--sort`, before anything is printed.
-///
-/// # Errors
-/// [`CliError::Usage`], with the keys that are known.
 pub(super) fn check<'r>(args: &CompareArgs, runs: impl Iterator<Item = &'r Results>) -> Result<(), CliError> {
     let wanted = filters(args)?;
     if wanted.is_empty() && args.sort.is_none() {

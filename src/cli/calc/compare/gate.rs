@@ -19,8 +19,6 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// # Errors
-    /// [`CliError::Usage`] with an example.
     pub(super) fn parse(text: &str) -> Result<Self, CliError> {
         let bad = || {
             let shown = base::text::shortened(text, 60);
@@ -55,9 +53,6 @@ impl Gate {
     }
 
     /// True if the whole interval satisfies the condition.
-    ///
-    /// # Errors
-    /// [`CliError::Usage`] for a size that the metric does not have.
     pub(super) fn holds(&self, difference: Estimate, share: bool) -> Result<bool, CliError> {
         let by = self.by.map_or(Ok(0.0), |by| by.condition(share))?;
         Ok(match (self.worse, self.not) {
@@ -93,9 +88,6 @@ impl Gates {
     }
 
     /// Refuses sizes that a metric does not have, before anything is printed.
-    ///
-    /// # Errors
-    /// [`CliError::Usage`] with the form to write.
     pub(super) fn check_sizes(&self, mut shares: impl Iterator<Item = bool>) -> Result<(), CliError> {
         let sizes: Vec<Amount> =
             [&self.fail_if, &self.fail_unless].into_iter().flatten().filter_map(|g| g.by).collect();

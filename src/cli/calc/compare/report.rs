@@ -1,6 +1,5 @@
 //! Reports of systems on many tasks: Markdown, CSV and LaTeX.
 
-use std::io::Write;
 use std::path::Path;
 
 use super::many::{Asked, MATRIX, PooledRow, cells, doubt, head, matrix_rows, pooled, pooled_rows, summary};
@@ -24,11 +23,7 @@ pub(super) fn write(path: &Path, all: &[Versus], asked: &Asked<'_>) -> Result<()
             )));
         }
     };
-    let mut file = Whole::new(path, asked.force)?;
-    file.file()
-        .write_all(text.as_bytes())
-        .map_err(|e| CliError::Failed(format!("cannot write {}: {e}", path.display())))?;
-    Ok(file.place()?)
+    Ok(Whole::new(path, asked.force)?.fill(text.as_bytes())?)
 }
 
 fn owned(head: &[&str]) -> Vec<String> {

@@ -34,9 +34,6 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// The reader of a side.
-    ///
-    /// # Errors
-    /// [`Fault::Failed`] for a layer that the model does not have.
     pub(crate) fn new(model: Arc<Model>, spec: &SideSpec, long: Long, side: &'static str) -> Result<Self, Fault> {
         let layers = model.arch().layers;
         let (layer, at) = match spec.layer {

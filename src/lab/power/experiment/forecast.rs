@@ -23,9 +23,6 @@ const SLICE: usize = 32;
 const EXPECTED: f64 = 9.0;
 
 /// Forecast of a run of this spec, one entry a model; of files of results next to nothing.
-///
-/// # Errors
-/// [`Fault`], as the run itself would report it.
 pub(crate) fn of(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Forecast>, Fault> {
     if spec.of_files() { Ok(Vec::new()) } else { with(spec, &super::probes::sentences(spec, host)?, host) }
 }

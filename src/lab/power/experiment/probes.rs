@@ -61,9 +61,6 @@ impl Side {
     }
 
     /// Corrupts the encoder, where the spec says so; `pace` are the seconds of a unit of [`weight`].
-    ///
-    /// # Errors
-    /// [`Fault`] for a model without a head that can be trained.
     pub(crate) fn corrupt(
         &mut self,
         spec: &Spec,
@@ -116,9 +113,6 @@ impl Side {
     }
 
     /// The best classifier of every seed.
-    ///
-    /// # Errors
-    /// [`Fault`] where training diverges with every setting.
     pub(crate) fn trained(
         &self,
         spec: &Spec,

@@ -55,7 +55,7 @@ fn by_sentence<'a>(people: impl Iterator<Item = &'a Person>) -> (Vec<Vec<(&'a Pe
 }
 
 /// Krippendorff's alphas, with Student's t over sentences.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Alphas {
     /// Sentences that at least two people have marked.
     pub sentences: usize,

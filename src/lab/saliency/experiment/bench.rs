@@ -84,9 +84,6 @@ pub(crate) struct Bench {
 }
 
 /// A model with the methods that it serves and no inputs yet.
-///
-/// # Errors
-/// [`Fault`]: a model that cannot be loaded, or predicts nothing.
 pub(crate) fn member(spec: &Spec, name: &str, wanted: &[String], host: &mut Host<'_>) -> Result<Member, Fault> {
     let model = host.model(name)?;
     Reader::new(&model)?;

@@ -83,9 +83,6 @@ pub(crate) fn needs(spec: &Spec, member: &Member, host: &mut Host<'_>) -> Result
 }
 
 /// One forecast a model.
-///
-/// # Errors
-/// [`Fault`], also where the memory limit cannot be kept.
 pub(crate) fn of(bench: &Bench, host: &mut Host<'_>) -> Result<Vec<Forecast>, Fault> {
     let limit = host.memory_limit();
     let mut all = Vec::new();

@@ -189,9 +189,6 @@ impl At<'_> {
 
     /// The target at each point with its gradient with respect to the word embeddings (tokens x width), averaged over the
     /// slots; `take` gets the place of the point.
-    ///
-    /// # Errors
-    /// Errors of the model; cancellation, between batches.
     pub(crate) fn gradients(
         &self,
         points: &[Point],
@@ -233,9 +230,6 @@ impl At<'_> {
     }
 
     /// The target at each point, averaged over the slots, without a gradient.
-    ///
-    /// # Errors
-    /// Errors of the model; cancellation, between batches.
     pub(crate) fn values(&self, points: &[Point], pulse: &mut dyn Pulse) -> Result<Vec<f64>, Fault> {
         let of = |row: &[f32], token: u32| match self.target {
             TargetKind::Probability => softmax(row)[token as usize],
@@ -245,9 +239,6 @@ impl At<'_> {
     }
 
     /// True where what is explained is the most probable at every slot.
-    ///
-    /// # Errors
-    /// Errors of the model; cancellation, between batches.
     pub(crate) fn kept(&self, points: &[Point], pulse: &mut dyn Pulse) -> Result<Vec<bool>, Fault> {
         let best = |row: &[f32], token: u32| f64::from(u8::from(argmax(row) == token as usize));
         Ok(self.over_slots(points, &best, pulse)?.into_iter().map(|share| share == 1.0).collect())

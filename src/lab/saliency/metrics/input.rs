@@ -78,9 +78,6 @@ impl Scored {
 
     /// An input of which only the order of the words is known, the most important first. Words that the ranking leaves out are
     /// outside it; PCC is not made of it.
-    ///
-    /// # Errors
-    /// [`InputError`]; for indices that no word has, as for a gold rationale.
     pub(crate) fn from_ranking(
         id: impl Into<String>,
         words: Vec<String>,

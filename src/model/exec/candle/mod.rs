@@ -45,10 +45,6 @@ pub(crate) struct CandleExecutor {
 
 impl CandleExecutor {
     /// Moves parameters to a device.
-    ///
-    /// # Errors
-    /// [`ModelError::Device`]; [`ModelError::Compute`] (memory); [`ModelError::MissingTensor`]; [`ModelError::Weights`] for
-    /// values that the dtype cannot hold.
     pub(crate) fn new(arch: &Arch, mut params: Params, device: Device, dtype: Dtype) -> Result<CandleExecutor> {
         let opened = open_device(device)?;
         if dtype == Dtype::Bf16 && opened.is_cpu() {

@@ -53,9 +53,6 @@ pub(crate) struct CpuExecutor {
 
 impl CpuExecutor {
     /// Lays out parameters for products, taking them out one by one.
-    ///
-    /// # Errors
-    /// [`ModelError::MissingTensor`]; [`ModelError::Weights`] for values that the dtype cannot hold.
     pub(crate) fn new(arch: &Arch, mut params: Params, dtype: Dtype) -> Result<CpuExecutor> {
         let mut source = |_, name: &str| match params.take(name) {
             Some(a) => dtype::check_range(dtype, name, &a.data).map(|()| Cow::Owned(a.data)),

@@ -36,9 +36,6 @@ fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl<'a> Tap<'a> {
     /// Prepares everything that a plan asks for.
-    ///
-    /// # Errors
-    /// [`ModelError::MissingGradient`] for a point that the scalar does not depend on.
     pub(crate) fn new(plan: &'a Plan, batch: &Batch, arch: &'a Arch) -> Result<Tap<'a>> {
         let zeros = |at: HookPoint, sites: &Sites| Mutex::new(Array::zeros(at.capture_shape(arch, batch, sites)));
         let (b, t) = (batch.rows(), batch.output().len());

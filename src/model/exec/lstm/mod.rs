@@ -36,9 +36,6 @@ pub(crate) struct LstmExecutor {
 
 impl LstmExecutor {
     /// Lays out parameters.
-    ///
-    /// # Errors
-    /// [`ModelError::MissingTensor`]; [`ModelError::Device`] for any dtype but f32.
     pub(crate) fn new(arch: &Arch, mut params: Params, dtype: Dtype) -> Result<LstmExecutor> {
         if dtype != Dtype::F32 {
             let what = "LSTMs run in f32 only; omit `--dtype`".into();
