@@ -18,6 +18,7 @@ use corpus::rationales::{Instance, Perturbation, SampleType, benchmark};
 use corpus::readers::{Rationale, Row, Set};
 use corpus::task::MASK;
 use lab::fault::{Fault, problem};
+use lab::host::NoticeLevel;
 use stats::rng::{shuffle, stream};
 
 /// Stands for the dimension of a row that names none.
