@@ -13,7 +13,6 @@ use serde_json::json;
 use crate::error::CliError;
 use crate::gallery::stop_on_interrupt;
 use crate::{names, output};
-use base::Cancelled;
 use base::files::Whole;
 use base::numbers::percent;
 use base::text::{printable_label, section};
@@ -177,7 +176,7 @@ fn scored(scorer: &Scorer<'_>, items: &[Item]) -> Result<Vec<[Option<f64>; 2]>, 
     }
     let watch = |_: usize| if stop.load(Ordering::Relaxed) { Err(End::Stopped) } else { Ok(()) };
     let scores = scorer.scores::<End>(&texts, watch).map_err(|end| match end {
-        End::Stopped => CliError::from(Cancelled),
+        End::Stopped => CliError::Cancelled,
         End::Model(e) => CliError::Failed(e.to_string()),
     })?;
     Ok(scores.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect())
