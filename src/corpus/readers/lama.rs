@@ -227,11 +227,6 @@ mod tests {
             assert_eq!(found, [("P36".into(), "[X], capital [Y] .".into(), None)], "{text}: {report:?}");
         }
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
 
     /// A row with another spelling was dropped, and its template with it.
     #[test]
