@@ -204,8 +204,10 @@ fn corrupted_text(first: bool) -> Setting<Spec> {
         move |s: &Spec| s.side(first).corrupted_text.clone(),
         move |s, path| {
             let side = side_mut(s, first);
-            // Without steps a text would do nothing.
-            side.corrupted = if path.is_some() { side.corrupted.max(1) } else { side.corrupted };
+            // Without steps a text would do nothing: those of the paper.
+            if path.is_some() && side.corrupted == 0 {
+                side.corrupted = 200;
+            }
             side.corrupted_text = path;
             s.task.base = std::path::PathBuf::new();
         },
