@@ -14,6 +14,7 @@ use base::text::printable_label;
 use model::ModelSource;
 use pretraining::GalleryError;
 use pretraining::further::{Diet, Keep, Outcome, Settings, Start, mix};
+use pretraining::own_text::OwnText;
 
 /// Model, mixtures and outputs of a further training.
 #[derive(Debug, Args)]
@@ -21,21 +22,41 @@ use pretraining::further::{Diet, Keep, Outcome, Settings, Start, mix};
   probity gallery mix --model bert-mini
   probity gallery mix --model bert-mini --gamma 0,50,100 --out mixtures.jsonl
   probity gallery mix --model gpt2-mini --gamma 0 --shuffled --weights corrupted
+  probity gallery mix --model ./my-model --text papers.txt --gamma 0 --epochs 1 --weights adapted --out adapted.jsonl
 
-With --out a run that was stopped continues where it was: mixtures that are in the file are not trained again.")]
+With --out a run that was stopped continues where it was: mixtures that are in the file are not trained again, and one that was not
+finished goes on from FILE.unfinished.")]
 pub struct MixArgs {
     /// Built-in name, folder in Hugging Face layout, or hub id.
     #[arg(long)]
     model: String,
-    /// Shares of in-domain sentences (stating facts) in %; the rest are sentences of Micro-English.
+    /// Shares of in-domain sentences (stating facts) in %; the rest are sentences of Micro-English, or of --text.
     #[arg(long, value_delimiter = ',', default_values_t = [0.0, 20.0, 40.0, 60.0, 80.0, 100.0])]
     gamma: Vec<f64>,
     /// Also train for 200 steps on sentences with their words in random order.
     #[arg(long)]
     shuffled: bool,
-    /// Number of different sentences in a mixture, each read three times.
+    /// Text of your own, a sentence a line, in place of Micro-English; lines that are longer than the model reads in parts.
+    #[arg(long, value_name = "FILE")]
+    text: Option<PathBuf>,
+    /// Number of different sentences in a mixture.
     #[arg(long, default_value_t = Settings::default().sentences)]
     sentences: usize,
+    /// Number of times that each sentence of a mixture is read.
+    #[arg(long, value_name = "N", default_value_t = Settings::default().epochs, conflicts_with = "steps")]
+    epochs: usize,
+    /// Training steps of a mixture, in place of a number of readings.
+    #[arg(long, value_name = "N")]
+    steps: Option<usize>,
+    /// Sentences of a step.
+    #[arg(long, value_name = "N", default_value_t = Settings::default().batch)]
+    batch: usize,
+    /// Peak learning rate of AdamW.
+    #[arg(long, value_name = "RATE", default_value_t = Settings::default().rate)]
+    rate: f64,
+    /// Share of the words that are masked, for models that are trained on masks.
+    #[arg(long, value_name = "SHARE", default_value_t = Settings::default().masking)]
+    mask: f64,
     /// The seed of text, order and masks.
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -69,11 +90,13 @@ pub fn run(args: &MixArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let usage = |e: model::ModelError| CliError::Usage(e.to_string());
     let source: ModelSource = args.model.parse().map_err(usage)?;
     let device = names::device(&args.device)?;
+    let text = args.text.as_deref().map(OwnText::read).transpose().map_err(|e| CliError::Usage(e.to_string()))?;
+    let settings = settings(args, text.as_ref());
     let start = Start::load(&source).map_err(|e| match e {
         GalleryError::Model(e) => usage(e),
         other => other.into(),
     })?;
-    let settings = Settings { sentences: args.sentences, seed: args.seed, ..Settings::default() };
+    let start = start.with_text(text);
     let keep = Keep { file: args.out.clone(), weights: args.weights.clone() };
     let stop = stop_on_interrupt();
     let mut reporter = Reporter::new(&args.model, args.quiet);
@@ -101,12 +124,41 @@ pub fn run(args: &MixArgs, out: &mut dyn Write) -> Result<(), CliError> {
     Ok(end?)
 }
 
+fn settings(args: &MixArgs, text: Option<&OwnText>) -> Settings {
+    Settings {
+        sentences: args.sentences,
+        epochs: args.epochs,
+        steps: args.steps,
+        batch: args.batch,
+        rate: args.rate,
+        masking: args.mask,
+        text: text.map(|t| t.hash().to_owned()),
+        seed: args.seed,
+        ..Settings::default()
+    }
+}
+
 fn diets(args: &MixArgs) -> Result<Vec<Diet>, CliError> {
     if let Some(bad) = args.gamma.iter().find(|g| !(0.0..=100.0).contains(*g)) {
         return Err(CliError::Usage(format!("--gamma {bad}: a share in % lies between 0 and 100")));
     }
     if !(1..=MAX_SENTENCES).contains(&args.sentences) {
         return Err(CliError::Usage(format!("--sentences {}: allowed are 1 to {MAX_SENTENCES}", args.sentences)));
+    }
+    for (flag, n, most) in [
+        ("--epochs", args.epochs, 1_000),
+        ("--steps", args.steps.unwrap_or(1), 1_000_000),
+        ("--batch", args.batch, 4_096),
+    ] {
+        if !(1..=most).contains(&n) {
+            return Err(CliError::Usage(format!("{flag} {n}: allowed are 1 to {most}")));
+        }
+    }
+    if !(args.rate > 0.0 && args.rate <= 1.0) {
+        return Err(CliError::Usage(format!("--rate {}: a learning rate lies between 0 and 1", args.rate)));
+    }
+    if !(0.01..=0.95).contains(&args.mask) {
+        return Err(CliError::Usage(format!("--mask {}: allowed are .01 to .95", args.mask)));
     }
     let mut diets = vec![Diet::None];
     diets.extend(args.gamma.iter().map(|g| Diet::Gamma(g / 100.0)));
@@ -155,7 +207,17 @@ mod tests {
         let args = parse(&["--gamma", "0,50", "--shuffled"]);
         assert_eq!(diets(&args).unwrap(), [Diet::None, Diet::Gamma(0.0), Diet::Gamma(0.5), Diet::Shuffled]);
         assert_eq!(diets(&parse(&[])).unwrap().len(), 7);
-        for bad in [["--gamma", "101"], ["--gamma", "NaN"], ["--sentences", "0"], ["--device", "toaster"]] {
+        for bad in [
+            ["--gamma", "101"],
+            ["--gamma", "NaN"],
+            ["--sentences", "0"],
+            ["--device", "toaster"],
+            ["--steps", "0"],
+            ["--batch", "0"],
+            ["--rate", "2"],
+            ["--mask", "1"],
+            ["--text", "no/such.txt"],
+        ] {
             assert!(matches!(run(&parse(&bad), &mut Vec::new()), Err(CliError::Usage(_))), "{bad:?}");
         }
         let unknown = MixArgs { model: "./no/such".into(), ..parse(&[]) };

@@ -1,6 +1,56 @@
 //! State of an unfinished training, so that one that was stopped goes on where it was.
 
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
 use model::exec::train::Trainer;
+use model::weights;
+
+/// Time between two looks at how far a training has come; a shorter one is not kept.
+pub const BETWEEN: Duration = Duration::from_secs(30);
+/// Shortest training that is worth keeping when it is stopped.
+pub const WORTH: Duration = Duration::from_secs(5);
+
+/// A bookmark in a file, for one training alone.
+pub(super) struct FileMark {
+    path: PathBuf,
+    /// What is trained: another training's state is not read.
+    key: String,
+    kept: Instant,
+}
+
+impl FileMark {
+    /// The bookmark at `path` of the training called `key`, a single line.
+    pub(super) fn new(path: PathBuf, key: String) -> Self {
+        Self { path, key: key + "\n", kept: Instant::now() }
+    }
+
+    /// Removes it: the training is done.
+    pub(super) fn finish(self) {
+        // A state that stays is that of a training that is on file, and is not read again.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Largest state that is read back.
+const MOST_BYTES: u64 = 1 << 36;
+
+impl Bookmark for FileMark {
+    fn last(&mut self) -> Option<Vec<u8>> {
+        let bytes = base::read::bytes(&self.path, MOST_BYTES).ok()?;
+        bytes.strip_prefix(self.key.as_bytes()).map(<[u8]>::to_vec)
+    }
+
+    fn due(&mut self, stops: bool) -> bool {
+        self.kept.elapsed() >= if stops { WORTH } else { BETWEEN }
+    }
+
+    fn keep(&mut self, bytes: Vec<u8>) {
+        // A state that cannot be kept is trained again.
+        let _ = weights::write_whole(&self.path, &[self.key.as_bytes(), &bytes].concat());
+        self.kept = Instant::now();
+    }
+}
 
 /// Keeps how far a training has come.
 pub trait Bookmark {

@@ -33,6 +33,14 @@ pub enum GalleryError {
         /// The fault, in words.
         what: String,
     },
+    /// A file of text cannot be used.
+    #[error("{}: {what}", path.display())]
+    Text {
+        /// The file.
+        path: PathBuf,
+        /// The fault, in words.
+        what: String,
+    },
     /// The number of steps is out of range.
     #[error("{0} steps; allowed are 1 to 1000000")]
     Steps(usize),

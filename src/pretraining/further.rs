@@ -6,8 +6,7 @@
 //! Every mixture starts from the same weights. Results are kept in a file, one line per mixture, so that a run that was
 //! stopped continues where it was.
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -15,8 +14,9 @@ use sha2::{Digest, Sha256};
 
 use super::ask::Asked;
 use super::bookmark::{Bookmark, restored, written};
-use super::error::{GalleryError, Result};
+use super::error::Result;
 use super::mixture::{Corpus, Line, Mixture};
+use super::own_text::OwnText;
 use super::progress::{Progress, Stage, Watch};
 use super::recall::{Asking, RelationRecall, Tally, recall};
 use super::recipe::{Objective, schedule};
@@ -34,6 +34,10 @@ use model::source::{Files, ModelSource};
 use model::{Model, Tokenizer, weights};
 use stats::intervals::share;
 use stats::rng::{shuffle, stream, unit};
+
+mod outcomes;
+
+pub use self::outcomes::{Keep, mix};
 
 /// Text that a model reads next.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -55,6 +59,9 @@ pub struct Settings {
     pub sentences: usize,
     /// Number of readings.
     pub epochs: usize,
+    /// Number of steps on a mixture in place of readings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<usize>,
     /// Steps on shuffled words.
     pub shuffled_steps: usize,
     /// Sentences per step.
@@ -67,6 +74,9 @@ pub struct Settings {
     pub seed: u64,
     /// Number of relations asked for.
     pub relations: usize,
+    /// SHA-256 of the user's text, if [`Start::with_text`] was given one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 /// Sentences of a step by which an encoder is corrupted (Zhu et al. 2022, their code).
@@ -77,12 +87,14 @@ impl Default for Settings {
         Self {
             sentences: 9_900,
             epochs: 3,
+            steps: None,
             shuffled_steps: 200,
             batch: 32,
             rate: 5e-5,
             masking: 0.15,
             seed: 0,
             relations: usize::MAX,
+            text: None,
         }
     }
 }
@@ -102,16 +114,6 @@ pub struct Outcome {
     pub facts: Vec<RelationRecall>,
 }
 
-/// The first line of a file of outcomes: whom they belong to.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Header {
-    model: String,
-    hash: String,
-    settings: Settings,
-    /// The facts that were taught and asked; a file without it is of a program that taught them all.
-    facts: Lot,
-}
-
 /// A model's parts, from which every mixture starts.
 pub struct Start {
     arch: Arch,
@@ -123,6 +125,7 @@ pub struct Start {
     hash: String,
     corpus: Corpus,
     lots: Lots,
+    text: Option<OwnText>,
 }
 
 /// Files that are copied beside saved weights.
@@ -174,7 +177,13 @@ impl Start {
             hash: hex(&hash.finalize()),
             corpus: Corpus::new(Mixture::neutral())?,
             lots: Lots::new()?,
+            text: None,
         })
+    }
+
+    /// The same with text of the user's: mixtures have it in place of Micro-English, and its words are the ones that are shuffled.
+    pub fn with_text(self, text: Option<OwnText>) -> Self {
+        Self { text, ..self }
     }
 
     /// SHA-256 of the weights, in hexadecimal.
@@ -202,7 +211,7 @@ impl Start {
     ) -> Result<(Trainer, Vec<f64>)> {
         let optimiser = AdamW { beta2: 0.999, ..AdamW::default() };
         let mut trainer = Trainer::from_params(&self.arch, &self.params, optimiser, device)?;
-        let lines = self.lines(diet, settings);
+        let lines = self.lines(diet, settings)?;
         let masking = Masking { focus: 0.0, beside: 0.0, random: settings.masking };
         let encoder = Encoder::new(&self.tokenizer, self.objective(), masking);
         let mut rows = lines.iter().map(|l| encoder.row(l)).collect::<Result<Vec<_>>>()?;
@@ -210,7 +219,7 @@ impl Start {
         let batch = settings.batch.max(1);
         let total = match diet {
             Diet::None => 0,
-            Diet::Gamma(_) => rows.len().div_ceil(batch) * settings.epochs,
+            Diet::Gamma(_) => settings.steps.unwrap_or(rows.len().div_ceil(batch) * settings.epochs),
             Diet::Shuffled => settings.shuffled_steps,
         };
         let (mut order, mut masks) = (stream(settings.seed, "further order"), stream(settings.seed, "further masks"));
@@ -247,29 +256,49 @@ impl Start {
     }
 
     /// The sentences of a diet, the same for every model under a seed.
-    fn lines(&self, diet: Diet, settings: &Settings) -> Vec<Line> {
+    fn lines(&self, diet: Diet, settings: &Settings) -> Result<Vec<Line>> {
         let mut rng = stream(settings.seed, "further text");
         let mut mixing = stream(settings.seed, "further mixing");
-        let n = settings.sentences;
-        match diet {
+        let mut n = settings.sentences;
+        Ok(match diet {
             Diet::None => Vec::new(),
             Diet::Gamma(gamma) => {
+                if let Some(text) = self.text.as_ref().filter(|_| gamma < 1.0) {
+                    // A shorter text makes a smaller mixture with the same share of facts.
+                    n = n.min((text.len() as f64 / (1.0 - gamma)) as usize);
+                }
                 let inside = (gamma * n as f64).round() as usize;
-                let facts: Vec<Line> = (0..inside).map(|_| self.corpus.fact(&mut rng)).collect();
-                let mut rng = stream(settings.seed, "further text outside");
-                facts.into_iter().chain((inside..n).map(|_| self.corpus.sentence(&mut rng))).collect()
+                let facts = (0..inside).map(|_| self.corpus.fact(&mut rng)).collect::<Vec<_>>().into_iter();
+                match self.own_lines(n - inside, settings)? {
+                    Some(own) => facts.chain(own).collect(),
+                    None => {
+                        let mut rng = stream(settings.seed, "further text outside");
+                        facts.chain((inside..n).map(|_| self.corpus.sentence(&mut rng))).collect()
+                    }
+                }
             }
-            Diet::Shuffled => (0..n)
-                .map(|_| {
-                    let line = self.corpus.fact(&mut rng);
+            Diet::Shuffled => {
+                let lines = match self.own_lines(n, settings)? {
+                    Some(own) => own,
+                    None => (0..n).map(|_| self.corpus.fact(&mut rng)).collect(),
+                };
+                let mixed = lines.into_iter().map(|line| {
                     let mut words: Vec<&str> = line.text.split_whitespace().collect();
                     shuffle(&mut mixing, &mut words);
                     // One number a line keeps the streams of different settings in step.
                     let _ = unit(&mut mixing);
                     Line { text: words.join(" "), focus: Vec::new() }
-                })
-                .collect(),
-        }
+                });
+                mixed.collect()
+            }
+        })
+    }
+
+    /// Lines of the user's text, if there is one; those that are longer than the model reads in parts.
+    fn own_lines(&self, count: usize, settings: &Settings) -> Result<Option<Vec<Line>>> {
+        // One token less: a causal model's text is closed by one.
+        let fits = |text: &str| Ok(self.tokenizer.encode(text)?.ids.len() < self.arch.max_positions);
+        self.text.as_ref().map(|text| text.draw(count, settings.seed, fits)).transpose()
     }
 
     /// The model after `steps` steps of [`CORRUPTED_BATCH`] sentences with their words in random order, as Zhu et al. (2022) corrupt an
@@ -365,100 +394,6 @@ impl Start {
             facts,
         })
     }
-}
-
-/// Places to keep outcomes.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Keep {
-    /// One line a mixture; mixtures in it are not trained again.
-    pub file: Option<PathBuf>,
-    /// Folder for the weights, a folder each.
-    pub weights: Option<PathBuf>,
-}
-
-/// Goes through `diets` in order; `tell` is called with every outcome, also those that were on file.
-///
-/// # Errors
-/// [`GalleryError::Resume`] if the file belongs to another model or other settings; those of [`Start::outcome`].
-/// Outcomes passed to `tell` are on file.
-pub fn mix(
-    start: &Start,
-    diets: &[Diet],
-    settings: &Settings,
-    keep: &Keep,
-    device: Device,
-    watch: Watch<'_>,
-    tell: &mut dyn FnMut(&Outcome),
-) -> Result<()> {
-    let (model, hash) = (start.name.clone(), start.hash.clone());
-    let header = Header { model, hash, settings: settings.clone(), facts: Lot::Taught };
-    let known = match &keep.file {
-        Some(path) => read(path, &header)?,
-        None => Vec::new(),
-    };
-    for &diet in diets {
-        if let Some(outcome) = known.iter().find(|o| o.diet == diet) {
-            tell(outcome);
-            continue;
-        }
-        let folder = keep.weights.as_ref().map(|dir| dir.join(folder(diet)));
-        let outcome = start.outcome(diet, settings, device, (folder.as_deref(), None), watch)?;
-        if let Some(path) = &keep.file {
-            append(path, &outcome)?;
-        }
-        tell(&outcome);
-    }
-    Ok(())
-}
-
-/// Name of a diet's folder.
-fn folder(diet: Diet) -> String {
-    match diet {
-        Diet::None => "untouched".into(),
-        Diet::Gamma(g) => format!("gamma-{}", 100.0 * g),
-        Diet::Shuffled => "shuffled".into(),
-    }
-}
-
-/// Largest file of outcomes; each is a line of a few hundred bytes.
-const MOST_OUTCOMES: u64 = 64 << 20;
-
-/// The outcomes on file; the file is begun where there is none. A last line that was cut off is left out.
-fn read(path: &Path, header: &Header) -> Result<Vec<Outcome>> {
-    let wrong = |what: &str| GalleryError::Resume { path: path.to_owned(), what: what.to_owned() };
-    let io = |source| GalleryError::Io { path: path.to_owned(), source };
-    let text = match base::read::text(path, MOST_OUTCOMES) {
-        Ok(text) => text,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            let line = serde_json::to_string(header).map_err(|e| wrong(&e.to_string()))?;
-            weights::write_whole(path, format!("{line}\n").as_bytes())?;
-            return Ok(Vec::new());
-        }
-        Err(e) => return Err(io(e)),
-    };
-    let whole = text.rfind('\n').map_or(0, |end| end + 1);
-    let mut lines = text[..whole].lines();
-    let first: Header = lines
-        .next()
-        .and_then(|l| serde_json::from_str(l).ok())
-        .ok_or_else(|| wrong("this file was not written by this command"))?;
-    if first != *header {
-        return Err(wrong("it belongs to another model or other settings"));
-    }
-    if whole < text.len() {
-        let file = std::fs::OpenOptions::new().write(true).open(path).map_err(io)?;
-        file.set_len(whole as u64).map_err(io)?;
-    }
-    lines.map(|l| serde_json::from_str(l).map_err(|e| wrong(&e.to_string()))).collect()
-}
-
-fn append(path: &Path, outcome: &Outcome) -> Result<()> {
-    let io = |source| GalleryError::Io { path: path.to_owned(), source };
-    let line = serde_json::to_string(outcome)
-        .map_err(|e| GalleryError::Resume { path: path.to_owned(), what: e.to_string() })?;
-    let mut file = std::fs::OpenOptions::new().append(true).open(path).map_err(io)?;
-    file.write_all(format!("{line}\n").as_bytes()).map_err(io)?;
-    file.sync_data().map_err(io)
 }
 
 #[cfg(test)]

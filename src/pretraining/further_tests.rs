@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 
 use super::*;
+use crate::GalleryError;
+use crate::bookmark::FileMark;
 use base::Cancelled;
 
 fn start() -> Start {
@@ -31,9 +33,9 @@ fn taught(start: &Start) -> HashSet<String> {
 #[test]
 fn diets_are_what_they_say() {
     let start = start();
-    let [none, all] = [0.0, 1.0].map(|g| start.lines(Diet::Gamma(g), &settings()));
+    let [none, all] = [0.0, 1.0].map(|g| start.lines(Diet::Gamma(g), &settings()).unwrap());
     assert_eq!((none.len(), all.len()), (64, 64));
-    let mixed = start.lines(Diet::Gamma(0.25), &settings());
+    let mixed = start.lines(Diet::Gamma(0.25), &settings()).unwrap();
     assert_eq!((&mixed[..16], &mixed[16..]), (&all[..16], &none[..48]));
     let prompts: Vec<&str> =
         start.corpus.relations().iter().flat_map(|r| &r.prompts).filter_map(|p| p.split("[X]").next()).collect();
@@ -41,8 +43,8 @@ fn diets_are_what_they_say() {
     assert!(all.iter().all(asks));
     let taught = taught(&start);
     assert!(all.iter().all(|l| taught.contains(&l.text)), "a lesson states a fact that is not there to be taught");
-    let plain = start.lines(Diet::Gamma(1.0), &settings());
-    let shuffled = start.lines(Diet::Shuffled, &settings());
+    let plain = start.lines(Diet::Gamma(1.0), &settings()).unwrap();
+    let shuffled = start.lines(Diet::Shuffled, &settings()).unwrap();
     let sorted = |text: &str| {
         let mut words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
         words.sort();
@@ -186,4 +188,81 @@ fn a_training_that_was_stopped_goes_on_where_it_was_with_the_same_numbers() {
         let (steps, fed) = train(&mut Kept { last: Some(bad) }, usize::MAX);
         assert_eq!((steps.len(), fed.unwrap().1), (8, losses.clone()));
     }
+}
+
+/// Text of the user's could not be trained on at all.
+#[test]
+fn own_text_takes_the_place_of_micro_english() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("own.txt");
+    let lines: Vec<String> = (0..40).map(|i| format!("Line {i} of my own text .")).collect();
+    let long = "many words ".repeat(100);
+    std::fs::write(&path, format!("{}\n{long}\n", lines.join("\n"))).unwrap();
+    let text = OwnText::read(&path).unwrap();
+    let plain = start();
+    let start = start().with_text(Some(text.clone()));
+    let own = |l: &Line| lines.contains(&l.text);
+    let none = start.lines(Diet::Gamma(0.0), &settings()).unwrap();
+    assert_eq!(none.iter().filter(|l| own(l)).count(), 40);
+    let parts: Vec<&Line> = none.iter().filter(|l| !own(l)).collect();
+    assert!(parts.len() > 3 && parts.iter().all(|l| l.text.starts_with("many") || l.text.starts_with("words")));
+    let fits = |l: &Line| start.tokenizer.encode(&l.text).unwrap().ids.len() < start.arch.max_positions;
+    assert!(none.iter().all(fits));
+    // Half of a mixture are facts also where the text is short: 41 lines and as many facts, not 64 sentences.
+    let many = Settings { sentences: 1_000, ..settings() };
+    let half = start.lines(Diet::Gamma(0.5), &many).unwrap();
+    let facts = half.iter().filter(|l| !own(l) && !l.text.contains("many words")).count();
+    assert_eq!((facts, half.iter().filter(|l| own(l)).count()), (41, 40));
+    assert_eq!(start.lines(Diet::Gamma(1.0), &many).unwrap(), plain.lines(Diet::Gamma(1.0), &many).unwrap());
+    let words = |l: &Line| l.text.split(' ').map(str::to_owned).collect::<HashSet<_>>();
+    let shuffled = start.lines(Diet::Shuffled, &settings()).unwrap();
+    let first: HashSet<String> = "Line 7 of my own text .".split(' ').map(str::to_owned).collect();
+    assert!(shuffled.iter().any(|l| words(l) == first));
+    // Steps in place of readings, and another seed of the file's own.
+    let own = Settings { steps: Some(5), text: Some(text.hash().to_owned()), ..settings() };
+    let found = start.outcome(Diet::Gamma(0.0), &own, Device::Cpu, (None, None), &mut |_| Ok(())).unwrap();
+    assert_eq!(found.steps, 5);
+    assert_eq!(serde_json::to_string(&settings()).unwrap().matches("text").count(), 0, "old files keep their header");
+}
+
+/// A mixture that was stopped in the middle began anew.
+#[test]
+fn a_mixture_goes_on_in_the_middle_from_its_file() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("x.unfinished");
+    let mut mark = FileMark::new(path.clone(), "one training".into());
+    assert_eq!(mark.last(), None);
+    mark.keep(b"state".to_vec());
+    assert_eq!(mark.last().as_deref(), Some(&b"state"[..]));
+    assert_eq!(FileMark::new(path.clone(), "another".into()).last(), None);
+    mark.finish();
+    assert!(!path.exists());
+    // Through the training: stopped after three steps, it takes the rest alone and ends with the same numbers.
+    struct Eager(FileMark);
+    impl Bookmark for Eager {
+        fn last(&mut self) -> Option<Vec<u8>> {
+            self.0.last()
+        }
+        fn due(&mut self, stops: bool) -> bool {
+            stops
+        }
+        fn keep(&mut self, bytes: Vec<u8>) {
+            self.0.keep(bytes);
+        }
+    }
+    let start = start();
+    let run = |stop_at: usize| {
+        let mut mark = Eager(FileMark::new(path.clone(), "one training".into()));
+        let mut steps = 0;
+        let outcome = start.outcome(Diet::Gamma(0.5), &settings(), Device::Cpu, (None, Some(&mut mark)), &mut |p| {
+            steps += usize::from(p.stage == Stage::Train);
+            if steps > stop_at { Err(Cancelled) } else { Ok(()) }
+        });
+        (outcome, steps)
+    };
+    assert!(run(2).0.is_err() && path.exists());
+    let (outcome, steps) = run(usize::MAX);
+    assert_eq!(steps, 1, "three of four steps were taken before");
+    let whole = start.outcome(Diet::Gamma(0.5), &settings(), Device::Cpu, (None, None), &mut |_| Ok(())).unwrap();
+    assert_eq!(outcome.unwrap(), whole);
 }

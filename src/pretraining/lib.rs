@@ -9,6 +9,7 @@ pub mod denoising;
 mod error;
 pub mod further;
 pub mod mixture;
+pub mod own_text;
 pub mod progress;
 pub mod recall;
 pub mod recipe;

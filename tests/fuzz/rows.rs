@@ -58,6 +58,7 @@ readers! {
     rows_of_bear_results: "bear-results.jsonl",
     rows_of_bear_run: "bear-run.json",
     rows_of_blimp: "blimp.jsonl",
+    rows_of_blimp_table: "blimp-table.csv",
     rows_of_causal_eval_prompts: "causaleval-prompts.jsonl",
     rows_of_causal_eval_samples: "causaleval-samples.json",
     rows_of_ding_koehn: "ding-koehn.jsonl",

@@ -1,10 +1,11 @@
-//! BLiMP: minimal pairs as JSON lines.
+//! BLiMP: minimal pairs as JSON lines, or as a table with the same columns.
 
 use serde::Deserialize;
 
 use super::error::{DropKind, Unread};
-use super::format::{Context, Emit, Format, Framing, json, stateless};
+use super::format::{Context, Emit, Format, Framing, Parse, has_name, json, stateless};
 use super::row::{Pair, Row};
+use super::table::Header;
 use super::text::{Labels, Text};
 
 /// Minimal pairs.
@@ -27,6 +28,54 @@ pub(crate) const FORMAT: Format = Format {
     parser: |_, context| stateless(context, pair),
 };
 
+/// The same as a table with a header; `good` and `bad` are names of the sentences too.
+pub(crate) const TABLE: Format = Format {
+    id: "blimp-table",
+    title: "minimal pairs (table with a header)",
+    columns: &["sentence_good|good", "sentence_bad|bad", "UID|paradigm", "pairID|id"],
+    framing: Framing::Lines,
+    recognise: |head| names(&head.columns).is_some(),
+    parser: |head, _| {
+        let names = names(&head.columns).unwrap_or(NAMES[0]);
+        Ok(Box::new(Table { header: Header::of(head)?, names }))
+    },
+};
+
+/// Names of the columns of the sentences.
+const NAMES: [[&str; 2]; 2] = [["sentence_good", "sentence_bad"], ["good", "bad"]];
+
+fn names(columns: &[&str]) -> Option<[&'static str; 2]> {
+    NAMES.into_iter().find(|names| names.iter().all(|n| has_name(columns, n)))
+}
+
+struct Table {
+    header: Header,
+    names: [&'static str; 2],
+}
+
+impl Parse for Table {
+    fn piece(&mut self, line: &str, emit: &mut Emit<'_>) -> Result<(), Unread> {
+        if self.header.is(line) {
+            return Ok(());
+        }
+        let fields = self.header.split(line)?;
+        let [good, bad] = [fields.text(self.names[0])?, fields.text(self.names[1])?];
+        not_empty(&good, &bad)?;
+        let either =
+            |a: &str, b: &str| fields.text(a).or_else(|_| fields.text(b)).ok().filter(|t| !t.trim().is_empty());
+        let (id, paradigm) = (either("pairID", "id"), either("UID", "paradigm"));
+        emit(Row::Pair(Pair { id, good, bad, paradigm, prefix: None, forms: None, labels: None }));
+        Ok(())
+    }
+}
+
+fn not_empty(good: &Text<'_>, bad: &Text<'_>) -> Result<(), Unread> {
+    match good.trim().is_empty() || bad.trim().is_empty() {
+        true => Err(Unread::new(DropKind::Value, "a sentence of the pair is empty")),
+        false => Ok(()),
+    }
+}
+
 #[derive(Deserialize)]
 struct Keys<'a> {
     #[serde(borrow)]
@@ -45,9 +94,7 @@ struct Keys<'a> {
 
 fn pair(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
     let keys: Keys<'_> = json(text)?;
-    if keys.sentence_good.trim().is_empty() || keys.sentence_bad.trim().is_empty() {
-        return Err(Unread::new(DropKind::Value, "a sentence of the pair is empty"));
-    }
+    not_empty(&keys.sentence_good, &keys.sentence_bad)?;
     let named = [("field", keys.field), ("term", keys.linguistics_term)];
     let labels: Vec<_> = named.into_iter().filter_map(|(k, v)| v.map(|v| (k.into(), v))).collect();
     emit(Row::Pair(Pair {
@@ -60,4 +107,38 @@ fn pair(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
         labels: (!labels.is_empty()).then_some(Labels(labels)),
     }));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use super::super::Reading;
+    use super::*;
+
+    /// A table of pairs was taken for nothing known.
+    #[test]
+    fn pairs_are_read_of_tables_with_commas_and_tabs() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("pairs");
+        for (text, id) in [
+            ("UID,pairID,sentence_good,sentence_bad\nu,7,\"Dogs, all, bark\",Dogs barks\nu,8,,x\n", "7"),
+            ("good\tbad\tparadigm\tid\nDogs, all, bark\tDogs barks\tu\t7\n", "7"),
+            ("bad;good;paradigm\nDogs barks;Dogs, all, bark;u\n", ""),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let reading = Reading::open(&path).unwrap();
+            assert_eq!(reading.format().id, "blimp-table", "{text}");
+            let mut found = Vec::new();
+            let report = reading.rows(&mut |row, _| {
+                if let Row::Pair(p) = row {
+                    let own = |t: Option<Text<'_>>| t.map_or_else(String::new, |t| t.to_string());
+                    found.push([p.good.to_string(), p.bad.to_string(), own(p.paradigm), own(p.id)]);
+                }
+                ControlFlow::Continue(())
+            });
+            assert_eq!(found, [["Dogs, all, bark", "Dogs barks", "u", id]], "{text}");
+            assert_eq!(report.unwrap().dropped.total(), u64::from(text.contains("u,8")), "{text}");
+        }
+    }
 }

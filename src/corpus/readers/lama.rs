@@ -170,12 +170,12 @@ fn emit_relation(keys: RelationKeys<'_>, emit: &mut Emit<'_>) -> Result<(), Unre
     Ok(())
 }
 
-/// Reads 1-1, N-1 or N-M.
+/// Reads 1-1, N-1 or N-M, in any case and with a colon too. 1-N is N-M here: its subjects have several objects.
 pub(crate) fn kind(name: &str) -> Result<RelationKind, Unread> {
-    match name {
+    match name.trim().to_ascii_uppercase().replace(':', "-").as_str() {
         "1-1" => Ok(RelationKind::OneToOne),
         "N-1" => Ok(RelationKind::ManyToOne),
-        "N-M" => Ok(RelationKind::ManyToMany),
+        "N-M" | "1-N" | "N-N" | "M-N" => Ok(RelationKind::ManyToMany),
         _ => Err(Unread::new(DropKind::Label, format!("type `{name}`; expected 1-1, N-1 or N-M"))),
     }
 }
@@ -226,5 +226,19 @@ mod tests {
             });
             assert_eq!(found, [("P36".into(), "[X], capital [Y] .".into(), None)], "{text}: {report:?}");
         }
+    }
+
+    /// A row with another spelling was dropped, and its template with it.
+    #[test]
+    fn types_are_read_in_several_spellings() {
+        for (name, wanted) in [
+            ("1-1", RelationKind::OneToOne),
+            ("n-1", RelationKind::ManyToOne),
+            ("N:M", RelationKind::ManyToMany),
+            (" 1-N", RelationKind::ManyToMany),
+        ] {
+            assert_eq!(kind(name).unwrap(), wanted, "{name}");
+        }
+        assert!(kind("many").unwrap_err().detail.contains("expected 1-1, N-1 or N-M"));
     }
 }

@@ -28,6 +28,7 @@ pub static FORMATS: &[Format] = &[
     rationale::PREDICTIONS,
     ding_koehn::ROWS,
     plain::FORMAT,
+    blimp::TABLE,
     agreement::LGD,
     agreement::NATURAL,
     agreement::TEST_SET,

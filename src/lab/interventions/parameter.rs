@@ -132,6 +132,13 @@ pub(crate) const ERASED_RANK: Parameter = Parameter {
     ..RANK
 };
 
+/// Dimensions of the subspace whose content DAS exchanges.
+pub(crate) const SWAPPED_RANK: Parameter = Parameter {
+    doc: "dimensions of the subspace whose content is taken from the donor; all of them are an interchange",
+    default: 1.0,
+    ..RANK
+};
+
 /// Number of own directions that are taken out, in the order of their file.
 pub(crate) const OWN_RANK: Parameter = Parameter {
     doc: "directions of the file that are taken out, from the first; more than it has are all of them",

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+pub use self::level::IntervalSpec;
 use super::bound::{self, Bound, DELTA, Ratio};
 use super::compare::{MOST_LEVEL, Terms};
 use super::plan::{AlsoSpec, Plan};
@@ -105,6 +106,9 @@ pub struct SideSpec {
     /// it is.
     #[serde(skip_serializing_if = "is_none")]
     pub corrupted: usize,
+    /// A file of text, a sentence a line, whose words are shuffled for that in place of those of the built-in facts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub corrupted_text: Option<String>,
     /// `logistic`, or `mlp:H` with H hidden units.
     pub classifier: String,
     /// Files of results in place of a probe, one a seed; or folders of them, each a system.
@@ -121,6 +125,7 @@ impl Default for SideSpec {
             pooling: None,
             noise: 0.0,
             corrupted: 0,
+            corrupted_text: None,
             classifier: "logistic".into(),
             results: Vec::new(),
         }
@@ -200,18 +205,6 @@ impl TestSpec {
     /// Excess risk that the bound leaves after `n` training examples.
     pub(crate) fn risk(&self, n: u64, parameters: u64) -> Option<f64> {
         bound::margin(self.bound, n, parameters, self.delta).ok()
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct IntervalSpec {
-    pub level: f64,
-}
-
-impl Default for IntervalSpec {
-    fn default() -> Self {
-        Self { level: 0.95 }
     }
 }
 
@@ -319,6 +312,9 @@ impl Spec {
         if mine.corrupted != other.corrupted && mine.corrupted > 0 {
             name += &format!(", corrupted {}", mine.corrupted);
         }
+        if let Some(text) = mine.corrupted_text.as_ref().filter(|_| mine.corrupted_text != other.corrupted_text) {
+            name += &format!(", on {}", shortened(last_part(text), 40));
+        }
         if self.encoder(true) == self.encoder(false) && mine == other {
             name += if first { " (1)" } else { " (2)" };
         }
@@ -350,6 +346,10 @@ impl Spec {
             }
             refuse.outside(&format!("{name}.noise"), side.noise, 0.0..=1e6)?;
             refuse.outside(&format!("{name}.corrupted"), side.corrupted, 0..=MOST_STEPS)?;
+            if side.corrupted_text.is_some() && side.corrupted == 0 {
+                let problem = format!("needs steps: set {name}.corrupted, for example to 200");
+                return refuse.because(&format!("{name}.corrupted_text"), problem);
+            }
             if side.results.iter().any(|r| r.trim().is_empty()) {
                 return refuse.because(&format!("{name}.results"), "names no file: leave the empty name out".into());
             }
@@ -462,8 +462,10 @@ impl LabSpec for Spec {
         if let Some(data) = &self.task.data {
             there("task.data", &self.path(data))?;
         }
-        for (key, side) in [("a.data", &self.a), ("b.data", &self.b)] {
-            side.data.iter().try_for_each(|file| there(key, &self.path(file)))?;
+        for (name, side) in [("a", &self.a), ("b", &self.b)] {
+            for (key, file) in [("data", &side.data), ("corrupted_text", &side.corrupted_text)] {
+                file.iter().try_for_each(|file| there(&format!("{name}.{key}"), &self.path(file)))?;
+            }
         }
         for (key, side) in [("a.results", &self.a), ("b.results", &self.b)] {
             let mut paths = side.results.iter().map(|name| self.path(name)).filter(|path| !path.is_dir());
@@ -477,6 +479,8 @@ impl LabSpec for Spec {
 pub(crate) const POWER_TOML: &str = include_str!("../../../assets/specs/power.toml");
 
 lab::spec_fields!(Spec, Power, POWER_TOML);
+
+mod level;
 
 #[cfg(test)]
 mod tests;

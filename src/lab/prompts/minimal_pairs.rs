@@ -79,7 +79,7 @@ impl<'a> Scorer<'a> {
             let sentences: Vec<Option<Sentence>> =
                 some.iter().map(|t| Ok(self.sentence(&tokenizer.encode(t)?))).collect::<Result<_, ModelError>>()?;
             scores.extend(match self.scoring {
-                Scoring::LogLikelihood => self.from_left(&sentences)?,
+                Scoring::LogLikelihood => self.left_to_right(&sentences)?,
                 Scoring::PllWordL2r | Scoring::Pll => self.masked(&sentences)?,
             });
             between(scores.len())?;
@@ -104,7 +104,7 @@ impl<'a> Scorer<'a> {
     }
 
     /// Each sentence in one pass.
-    fn from_left(&self, sentences: &[Option<Sentence>]) -> Result<Vec<Option<f64>>, ModelError> {
+    fn left_to_right(&self, sentences: &[Option<Sentence>]) -> Result<Vec<Option<f64>>, ModelError> {
         let model = self.asker.model();
         let known: Vec<(usize, &Sentence)> =
             sentences.iter().enumerate().filter_map(|(i, s)| Some((i, s.as_ref()?))).collect();

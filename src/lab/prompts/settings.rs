@@ -8,7 +8,7 @@ use super::spec::{NO_WORDS, OWN_WORDS, Sharing, Spec, Weighting};
 use base::numbers::number;
 use base::text::last_part;
 use lab::setting::rows::{level, models, row, seed};
-use lab::setting::{Kind, Known, Setting, SettingError, Value};
+use lab::setting::{Kind, Known, Range, Setting, SettingError, Value};
 
 /// Text shown if the spec names no file.
 const BUILT_IN: &str = "built in";
@@ -35,6 +35,12 @@ pub fn settings() -> Vec<Setting<Spec>> {
         ledger(),
         mixtures(),
         trained(),
+        text(),
+        epochs(),
+        steps(),
+        batch(),
+        rate(),
+        masking(),
         k(),
         case(),
         function_words(),
@@ -185,6 +191,76 @@ fn trained() -> Setting<Spec> {
             spec.disparity.models = marked.map(|(name, _)| name).collect();
             Ok(())
         },
+    )
+}
+
+/// Word where the settings of further pretraining are the paper's.
+const USUAL: &str = "usual";
+
+fn text() -> Setting<Spec> {
+    let help = "A file of text, a sentence a line, that the mixtures have in place of Micro-English.";
+    row("disparity.text", "Training text", help).file(
+        BUILT_IN,
+        |s: &Spec| s.disparity.text.clone(),
+        |s, path| s.disparity.text = path.map(|p| typed_path(s, p)),
+    )
+}
+
+/// A path that was typed is relative to the current folder, whatever the spec's own.
+fn typed_path(spec: &Spec, path: String) -> String {
+    match spec.data.base.as_os_str().is_empty() {
+        true => path,
+        false => std::path::absolute(&path).map_or(path, |p| p.display().to_string()),
+    }
+}
+
+fn epochs() -> Setting<Spec> {
+    row("disparity.epochs", "Readings", "How many times a model reads its mixture.").count(
+        &[1, 2, 3, 5, 10, 20],
+        1..=100,
+        |s: &Spec| s.disparity.epochs,
+        |s, n| s.disparity.epochs = n,
+    )
+}
+
+fn steps() -> Setting<Spec> {
+    row("disparity.steps", "Training steps", "Steps on a mixture, in place of a number of readings.").count_or(
+        "by readings",
+        &[50, 100, 200, 500, 1000, 2000, 5000],
+        1..=1_000_000,
+        |s: &Spec| s.disparity.steps,
+        |s, n| s.disparity.steps = n,
+    )
+}
+
+fn batch() -> Setting<Spec> {
+    row("disparity.batch", "Training batch", "Sentences of a training step; usually 32.").count_or(
+        USUAL,
+        &[8, 16, 32, 64, 128],
+        1..=4_096,
+        |s: &Spec| s.disparity.batch,
+        |s, n| s.disparity.batch = n,
+    )
+}
+
+fn rate() -> Setting<Spec> {
+    row("disparity.rate", "Learning rate", "Peak learning rate of the further pretraining; usually 5e-5.").real_or(
+        USUAL,
+        &[1e-5, 2e-5, 5e-5, 1e-4, 2e-4],
+        Range::real(1e-9, 1.0),
+        |s: &Spec| s.disparity.rate,
+        |s, r| s.disparity.rate = r,
+    )
+}
+
+fn masking() -> Setting<Spec> {
+    let help = "Share of the words that are masked in training, for models that are trained on masks; usually .15.";
+    row("disparity.masking", "Masked share", help).real_or(
+        USUAL,
+        &[0.1, 0.15, 0.2, 0.3, 0.4],
+        Range::real(0.01, 0.95),
+        |s: &Spec| s.disparity.masking,
+        |s, m| s.disparity.masking = m,
     )
 }
 

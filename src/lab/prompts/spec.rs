@@ -269,11 +269,36 @@ pub struct DisparitySpec {
     pub sentences: usize,
     /// Number of readings.
     pub epochs: usize,
+    /// A file of text, a sentence a line, that takes the place of Micro-English; a relative path is relative to the spec's file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Number of steps in place of readings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<usize>,
+    /// Sentences of a step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<usize>,
+    /// Peak learning rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<f64>,
+    /// Share of the words that are masked, where the model is trained on masks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub masking: Option<f64>,
 }
 
 impl Default for DisparitySpec {
     fn default() -> Self {
-        Self { gammas: Vec::new(), models: Vec::new(), sentences: 2_000, epochs: 3 }
+        Self {
+            gammas: Vec::new(),
+            models: Vec::new(),
+            sentences: 2_000,
+            epochs: 3,
+            text: None,
+            steps: None,
+            batch: None,
+            rate: None,
+            masking: None,
+        }
     }
 }
 
@@ -361,14 +386,19 @@ impl Spec {
     }
 
     fn check_disparity(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
-        let DisparitySpec { gammas, models, sentences, epochs } = &self.disparity;
+        let DisparitySpec { gammas, models, sentences, epochs, text, steps, batch, rate, masking } = &self.disparity;
         if let Some(bad) = gammas.iter().find(|g| !(0.0..=1.0).contains(*g)) {
             return refuse.because("disparity.gammas", format!("holds {bad}: a share is 0 to 1"));
         }
         refuse.twice("disparity.gammas", gammas)?;
         refuse.twice("disparity.models", models)?;
         refuse.outside("disparity.sentences", *sentences, 10..=1_000_000)?;
-        refuse.outside("disparity.epochs", *epochs, 1..=100)
+        refuse.outside("disparity.epochs", *epochs, 1..=100)?;
+        steps.map_or(Ok(()), |n| refuse.outside("disparity.steps", n, 1..=1_000_000))?;
+        batch.map_or(Ok(()), |n| refuse.outside("disparity.batch", n, 1..=4_096))?;
+        rate.map_or(Ok(()), |r| refuse.outside("disparity.rate", r, 1e-9..=1.0))?;
+        masking.map_or(Ok(()), |m| refuse.outside("disparity.masking", m, 0.01..=0.95))?;
+        text.as_ref().map_or(Ok(()), |text| refuse.no_file("disparity.text", text))
     }
 }
 
@@ -405,6 +435,7 @@ impl LabSpec for Spec {
             false => refuse.because(key, format!(": {}: no such file or folder", path.display())),
         };
         self.data.paths().iter().try_for_each(|p| there("data.files", p))?;
+        self.text_path().map_or(Ok(()), |path| there("disparity.text", &path))?;
         match self.words_path() {
             Some(path) => there("query.function_words", &path),
             None => Ok(()),
@@ -413,6 +444,11 @@ impl LabSpec for Spec {
 }
 
 impl Spec {
+    /// The file of text to go on training on, where there is one.
+    pub(crate) fn text_path(&self) -> Option<PathBuf> {
+        self.disparity.text.as_ref().map(|text| self.data.base.join(text))
+    }
+
     /// The file of function words, where there is one.
     pub(crate) fn words_path(&self) -> Option<PathBuf> {
         let name = self.query.function_words.as_str();

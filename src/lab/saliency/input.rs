@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
         let Some(encoding) = whole.around(wanted, longest.saturating_sub(further), self.long) else {
             let mut why = format!("longer than the {longest} tokens that the model reads");
             if self.long != Long::Drop {
-                why += ", and the mask is not in the part that would be";
+                why += ", and its mask is cut off";
             }
             return Ok(Err(why));
         };
@@ -318,7 +318,7 @@ mod tests {
         let long = own(&format!("{} [MASK]", "word ".repeat(300)), None).unwrap();
         assert!(reader.read(&long).unwrap().unwrap_err().contains("longer than"));
         let reader = reader.with_long(Long::Truncate);
-        assert!(reader.read(&long).unwrap().unwrap_err().contains("the mask is not in the part"));
+        assert!(reader.read(&long).unwrap().unwrap_err().contains("its mask is cut off"));
     }
 
     /// The part around the mask is read; words beside it are not ranked, for nothing is known of them.

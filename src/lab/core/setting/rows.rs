@@ -105,6 +105,28 @@ impl Row {
         )
     }
 
+    /// A number on a track that begins with `unset`, a word for none.
+    pub fn real_or<S: 'static>(
+        self,
+        unset: &'static str,
+        stops: &'static [f64],
+        range: Range,
+        get: impl Fn(&S) -> Option<f64> + 'static,
+        put: impl Fn(&mut S, Option<f64>) + 'static,
+    ) -> Setting<S> {
+        Setting::new(
+            self.key,
+            self.label,
+            self.help,
+            move |_, _| Kind::Slider { stops: stops.to_vec(), range, unset: Some(unset) },
+            move |spec: &S, _| get(spec).map_or(Value::Unset, Value::Number),
+            move |spec, _, value| {
+                put(spec, value.number());
+                Ok(())
+            },
+        )
+    }
+
     /// One entry of a list: `name` is shown, `is` says whether the spec has it.
     pub fn one_of<S: 'static, T: 'static>(
         self,

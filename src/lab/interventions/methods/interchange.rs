@@ -19,7 +19,8 @@ use stats::rng::{below, sample_indices, stream};
 #[derive(Debug)]
 pub(crate) struct Interchange;
 
-static SETTINGS: [Setting; 1] = [Setting {
+/// Choice of donors.
+pub(super) const SAME_OTHER: Setting = Setting {
     name: "same_other",
     label: "same other value",
     doc: "1 draws donors that have the same value of the other property (none counts as one), 0 does not look at it",
@@ -27,7 +28,9 @@ static SETTINGS: [Setting; 1] = [Setting {
     default: 0.0,
     min: 0.0,
     max: 1.0,
-}];
+};
+
+static SETTINGS: [Setting; 1] = [SAME_OTHER];
 
 /// Most donors that are kept, over all groups.
 const MOST_DONORS: usize = 4096;
@@ -70,18 +73,9 @@ impl Method for Interchange {
     }
     fn load(&self, bytes: &[u8], _options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
         let mut reader = Reader::open(bytes, "interchange")?;
-        let header = reader.numbers()?;
-        let [classes, columns, dimension, high, low] = header[..] else {
-            return Err(malformed("no header").into());
-        };
-        let groups = classes.checked_mul(columns).filter(|g| *g > 0 && *g <= MOST_GROUPS);
-        let groups = groups.ok_or_else(|| malformed("impossible header"))?;
-        let groups = (0..groups).map(|_| reader.matrix()).collect::<Result<Vec<Matrix>, _>>()?;
+        let donors = Donors::read(&mut reader)?;
         reader.finish()?;
-        if groups.iter().any(|g| g.cols() != dimension || !g.is_finite()) {
-            return Err(malformed("donors of another size").into());
-        }
-        Ok(Box::new(Donors { classes, columns, dimension, seed: (high as u64) << 32 | low as u64, groups }))
+        Ok(Box::new(donors))
     }
 }
 
@@ -89,17 +83,18 @@ impl Method for Interchange {
 const MOST_GROUPS: usize = 1 << 20;
 
 /// Embeddings to take, by wanted value and (if it matters) value of the other property, none being the last.
-struct Donors {
-    classes: usize,
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Donors {
+    pub(super) classes: usize,
     /// Number of distinguished values of the other property, 1 if none is.
     columns: usize,
-    dimension: usize,
+    pub(super) dimension: usize,
     seed: u64,
     groups: Vec<Matrix>,
 }
 
 impl Donors {
-    fn new(data: &FitData<'_>, same: bool) -> Self {
+    pub(super) fn new(data: &FitData<'_>, same: bool) -> Self {
         let train = data.data.train();
         let (classes, dimension) = (train.classes(), train.x().cols());
         let others = data.other.iter().flatten().max().map_or(0, |most| most + 1);
@@ -118,15 +113,24 @@ impl Donors {
         Self { classes, columns, dimension, seed: data.seed, groups: groups.collect() }
     }
 
-    fn exchange(&self, h: &Matrix, targets: &[usize], other: &[Option<usize>]) -> Result<Matrix, InterventionError> {
+    /// Those for an embedding with this value of the other property; none where there are none.
+    pub(super) fn group(&self, target: usize, other: Option<usize>) -> Option<&Matrix> {
+        // A value that no donor has is a group that is not there.
+        let column = if self.columns == 1 { 0 } else { other.unwrap_or(self.columns - 1) };
+        let group = (column < self.columns).then(|| &self.groups[target * self.columns + column]);
+        group.filter(|g| g.rows() > 0)
+    }
+
+    /// The states that take the place of the rows of `h`.
+    pub(super) fn exchange(
+        &self,
+        h: &Matrix,
+        targets: &[usize],
+        other: &[Option<usize>],
+    ) -> Result<Matrix, InterventionError> {
         let mut moved = h.clone();
         for (row, target) in targets.iter().enumerate() {
-            let none = self.columns - 1;
-            // A value that no donor has is a group that is not there.
-            let column = other.get(row).copied().flatten().unwrap_or(none);
-            let column = if self.columns == 1 { 0 } else { column };
-            let group = (column < self.columns).then(|| &self.groups[target * self.columns + column]);
-            let Some(group) = group.filter(|g| g.rows() > 0) else {
+            let Some(group) = self.group(*target, other.get(row).copied().flatten()) else {
                 return Err(InterventionError::NoDonor { target: *target });
             };
             let mut rng = stream(self.seed, &format!("interchange {target} {:016x}", content(h.row(row))));
@@ -134,6 +138,26 @@ impl Donors {
             moved.row_mut(row).copy_from_slice(group.row(donor));
         }
         Ok(moved)
+    }
+
+    pub(super) fn write(&self, writer: &mut Writer) {
+        let seed = [(self.seed >> 32) as usize, self.seed as u32 as usize];
+        writer.numbers(&[self.classes, self.columns, self.dimension, seed[0], seed[1]]);
+        self.groups.iter().for_each(|g| writer.matrix(g));
+    }
+
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, InterventionError> {
+        let header = reader.numbers()?;
+        let [classes, columns, dimension, high, low] = header[..] else {
+            return Err(malformed("no header").into());
+        };
+        let groups = classes.checked_mul(columns).filter(|g| *g > 0 && *g <= MOST_GROUPS);
+        let groups = groups.ok_or_else(|| malformed("impossible header"))?;
+        let groups = (0..groups).map(|_| reader.matrix()).collect::<Result<Vec<Matrix>, _>>()?;
+        if groups.iter().any(|g| g.cols() != dimension || !g.is_finite()) {
+            return Err(malformed("donors of another size").into());
+        }
+        Ok(Self { classes, columns, dimension, seed: (high as u64) << 32 | low as u64, groups })
     }
 }
 
@@ -157,9 +181,7 @@ impl Fitted for Donors {
     }
     fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::new("interchange");
-        let seed = [(self.seed >> 32) as usize, self.seed as u32 as usize];
-        writer.numbers(&[self.classes, self.columns, self.dimension, seed[0], seed[1]]);
-        self.groups.iter().for_each(|g| writer.matrix(g));
+        self.write(&mut writer);
         writer.finish()
     }
 }

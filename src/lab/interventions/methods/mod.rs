@@ -6,6 +6,7 @@ pub mod apgd;
 pub mod attack;
 pub mod autoattack;
 pub mod counterfactual;
+pub(crate) mod das;
 pub mod fab;
 pub mod fgsm;
 pub mod identity;

@@ -22,6 +22,7 @@ use model::ModelSource;
 use pretraining::GalleryError;
 use pretraining::Progress;
 use pretraining::further::Start;
+use pretraining::own_text::OwnText;
 use probe::Labelled;
 use probe::epochs::{Chosen, best_of, recipes};
 use probe::mlp::Mlp;
@@ -74,7 +75,9 @@ impl Side {
         host.stage(format!("{name}: corrupting for {steps} steps"), "steps", CORRUPTION * pace);
         let source: ModelSource = name.parse()?;
         let mut watch = |p: Progress| host.beat(p.done, p.total);
-        let start = Start::load(&source).map_err(|e| fault(e, first))?;
+        let text = spec.side(first).corrupted_text.as_ref().map(|file| OwnText::read(&spec.path(file)));
+        let text = text.transpose().map_err(|e| fault(e, first))?;
+        let start = Start::load(&source).map_err(|e| fault(e, first))?.with_text(text);
         let model = start.corrupted(steps, spec.seed, &mut watch).map_err(|e| fault(e, first))?;
         self.reader = self.reader.clone().on(Arc::new(model));
         Ok(())

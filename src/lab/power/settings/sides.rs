@@ -18,6 +18,7 @@ pub(crate) fn of(first: bool) -> Vec<Setting<Spec>> {
         classifier(first),
         noise(first),
         corrupted(first),
+        corrupted_text(first),
         results(first),
     ]
 }
@@ -188,7 +189,28 @@ fn corrupted(first: bool) -> Setting<Spec> {
         &[0, 50, 100, 200, 500],
         0..=20_000,
         move |s: &Spec| s.side(first).corrupted,
-        move |s, steps| side_mut(s, first).corrupted = steps,
+        move |s, steps| {
+            let side = side_mut(s, first);
+            side.corrupted = steps;
+            side.corrupted_text = side.corrupted_text.take().filter(|_| steps > 0);
+        },
+    )
+}
+
+fn corrupted_text(first: bool) -> Setting<Spec> {
+    let help = "A file of text, a sentence a line, whose words are shuffled for the corruption.";
+    row(key(first, "corrupted_text"), label(first, "corrupt text"), help).file(
+        "built in",
+        move |s: &Spec| s.side(first).corrupted_text.clone(),
+        move |s, path| {
+            let side = side_mut(s, first);
+            // Without steps a text would do nothing: those of the paper.
+            if path.is_some() && side.corrupted == 0 {
+                side.corrupted = 200;
+            }
+            side.corrupted_text = path;
+            s.task.base = std::path::PathBuf::new();
+        },
     )
 }
 

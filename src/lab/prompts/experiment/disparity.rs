@@ -3,7 +3,7 @@
 //! not trained again, and a training that was stopped goes on where it was, with the numbers of one that was not.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::forecast::{Ahead, units};
 use crate::Host;
@@ -15,8 +15,9 @@ use lab::finding::Label;
 use lab::host::NoticeLevel;
 use lab::store::Store;
 use pretraining::GalleryError;
-use pretraining::bookmark::{Bookmark, steps as steps_of};
+use pretraining::bookmark::{BETWEEN, Bookmark, WORTH, steps as steps_of};
 use pretraining::further::{Diet, Outcome, Settings, Start};
+use pretraining::own_text::OwnText;
 use pretraining::{Progress, Stage};
 
 use model::{Device, ModelSource};
@@ -33,11 +34,6 @@ fn models(spec: &Spec) -> Vec<String> {
 const STEPS: usize = 8;
 const RELATIONS: usize = 4;
 
-/// Time between two looks at how far a training has come; a shorter one is not kept.
-const BETWEEN: Duration = Duration::from_secs(30);
-/// Shortest training that is worth keeping when it is stopped.
-const WORTH: Duration = Duration::from_secs(5);
-
 /// Time of a model's mixtures, in seconds; 0 for those measured before.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cost {
@@ -51,13 +47,31 @@ fn diets(spec: &Spec) -> impl Iterator<Item = Diet> {
     std::iter::once(Diet::None).chain(spec.disparity.gammas.iter().map(|g| Diet::Gamma(*g)))
 }
 
-fn settings(spec: &Spec) -> Settings {
+fn settings(spec: &Spec, text: Option<&OwnText>) -> Settings {
+    let usual = Settings::default();
+    let own = &spec.disparity;
     Settings {
-        sentences: spec.disparity.sentences,
-        epochs: spec.disparity.epochs,
+        sentences: own.sentences,
+        epochs: own.epochs,
+        steps: own.steps,
+        batch: own.batch.unwrap_or(usual.batch),
+        rate: own.rate.unwrap_or(usual.rate),
+        masking: own.masking.unwrap_or(usual.masking),
+        text: text.map(|t| t.hash().to_owned()),
         seed: spec.seed,
-        ..Settings::default()
+        ..usual
     }
+}
+
+/// The spec's own text, if it names one.
+fn own_text(spec: &Spec) -> Result<Option<OwnText>, Fault> {
+    spec.text_path().map(|path| OwnText::read(&path).map_err(fault)).transpose()
+}
+
+/// A model with the text that it goes on training on.
+fn load(name: &str, text: Option<&OwnText>) -> Result<Start, Fault> {
+    let source: ModelSource = name.parse()?;
+    Ok(Start::load(&source).map_err(fault)?.with_text(text.cloned()))
 }
 
 /// Time of each trained model, from a few steps of training and a few relations.
@@ -65,11 +79,11 @@ pub(crate) fn forecast(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Cost>, Fa
     if spec.disparity.is_off() {
         return Ok(Vec::new());
     }
-    let settings = settings(spec);
+    let text = own_text(spec)?;
+    let settings = settings(spec, text.as_ref());
     let mut costs = Vec::new();
     for model in models(spec) {
-        let source: ModelSource = model.parse()?;
-        let start = Start::load(&source).map_err(fault)?;
+        let start = load(&model, text.as_ref())?;
         let store = host.store();
         let new: Vec<(Diet, bool)> = diets(spec)
             .map(|d| Ok((d, store.trained(&key(&start, &model, d, &settings)?).is_none())))
@@ -81,7 +95,8 @@ pub(crate) fn forecast(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Cost>, Fa
                 let all = start.seconds_to_ask(&settings, RELATIONS, &mut |_| Ok(())).map_err(fault)?;
                 Ok(units(1.0, all, begun))
             })?;
-            let trained = (settings.sentences.div_ceil(settings.batch.max(1)) * settings.epochs) as f64;
+            let of_epochs = settings.sentences.div_ceil(settings.batch.max(1)) * settings.epochs;
+            let trained = settings.steps.unwrap_or(of_epochs) as f64;
             for (cost, (diet, _)) in diets.iter_mut().zip(&new).filter(|(_, (_, new))| *new) {
                 *cost = asking;
                 if let Diet::Gamma(gamma) = diet {
@@ -102,7 +117,7 @@ pub(crate) fn forecast(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Cost>, Fa
 
 /// Takes a few steps of training. The first is not counted: it prepares its memory.
 fn steps(start: &Start, diet: Diet, settings: &Settings) -> Result<f64, Fault> {
-    let few = Settings { sentences: (STEPS + 1) * settings.batch, epochs: 1, ..settings.clone() };
+    let few = Settings { sentences: (STEPS + 1) * settings.batch, epochs: 1, steps: None, ..settings.clone() };
     let (begun, mut times) = (Instant::now(), Vec::new());
     let mut watch = |p: Progress| {
         if matches!(p.stage, Stage::Train) {
@@ -123,10 +138,10 @@ pub(crate) fn train(spec: &Spec, ahead: &Ahead, host: &mut Host<'_>) -> Result<(
     if spec.disparity.is_off() {
         return Ok(());
     }
-    let settings = settings(spec);
+    let text = own_text(spec)?;
+    let settings = settings(spec, text.as_ref());
     for name in models(spec) {
-        let source: ModelSource = name.parse()?;
-        let start = Start::load(&source).map_err(fault)?;
+        let start = load(&name, text.as_ref())?;
         let label = Label::new(spec, &name);
         let cost = ahead.mixtures.iter().find(|c| c.model == name);
         for (at, diet) in diets(spec).enumerate() {

@@ -17,7 +17,7 @@ pub(crate) static SETUP: PowerSetup = PowerSetup;
 const LIVE: [&str; 3] = ["test.alpha", "test.target", "test.margin"];
 /// Rows that matter for files of results alone, and rows that matter for probes alone.
 const OF_FILES: [&str; 2] = ["test.filter", "test.metric"];
-const OF_PROBES: [&str; 6] = ["task", "layer", "pooling", "classifier", "noise", "corrupted"];
+const OF_PROBES: [&str; 7] = ["task", "layer", "pooling", "classifier", "noise", "corrupted", "corrupted_text"];
 
 /// The row of a plan's items, there as long as there is a plan.
 const PLANNED: &str = "plan.n";

@@ -1,0 +1,407 @@
+//! DAS: distributed alignment search, the interchange of a learned subspace (Geiger et al. 2024).
+//!
+//! An embedding gets what a donor with the wanted value has in an r-dimensional subspace, and keeps the rest:
+//! `h' = h + Qᵀ Q (d - h)`, the rows of Q (r x D) being orthonormal: the first r coordinates of a rotation are swapped. Q is learned so
+//! that the swap makes a reader say the donor's value: it minimises the mean cross entropy of that value, over pairs of training
+//! examples with different values, by Adam. In the paper the reader is the rest of the model; here it is the interventional
+//! perceptron, as for all methods of this program, so that oracles judge what they had no part in.
+//!
+//! Differences from the authors' code: Q is made orthonormal again after each step, which keeps a chart of the rotation group out
+//! of it, and the curve over ranks is one search, in which each rank begins where the last one ended, with a random direction
+//! more. Donors are those of [`interchange`](super::interchange): all D dimensions are an interchange.
+
+use super::interchange::{Donors, SAME_OTHER};
+use crate::method::{
+    FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows, check_value,
+};
+use crate::options::{Options, Setting, SettingKind};
+use crate::parameter::{MOST_ITERATIONS, Parameter, SWAPPED_RANK};
+use base::Pulse;
+use probe::bytes::{Reader, Writer, malformed};
+use probe::{Dense, Matrix, Mlp};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+use stats::rng::{below, stream};
+
+/// The method.
+#[derive(Debug)]
+pub(crate) struct Das;
+
+const fn whole(name: &'static str, label: &'static str, doc: &'static str, default: f64, max: f64) -> Setting {
+    Setting { name, label, doc, kind: SettingKind::Integer, default, min: 1.0, max }
+}
+
+static SETTINGS: [Setting; 5] = [
+    whole("steps", "steps", "steps of the first rank", 500.0, 1e6),
+    whole("further", "further steps", "steps that each further rank adds to the search of the last one", 50.0, 1e6),
+    whole("batch", "batch", "pairs of examples in a step", 128.0, 65_536.0),
+    Setting {
+        name: "learning_rate",
+        label: "learning rate",
+        doc: "of Adam, on the rows of the orthonormal basis",
+        kind: SettingKind::Real,
+        default: 0.01,
+        min: 1e-6,
+        max: 10.0,
+    },
+    SAME_OTHER,
+];
+
+impl Method for Das {
+    fn id(&self) -> &'static str {
+        "das"
+    }
+    fn title(&self) -> &'static str {
+        "DAS"
+    }
+    fn doc(&self) -> &'static str {
+        "swaps what the embedding has in a learned subspace for what a donor with the wanted value has there (Geiger et al. 2024)"
+    }
+    fn goal(&self) -> Goal {
+        Goal::Counterfactual
+    }
+    fn needs(&self) -> Needs {
+        Needs { mlp: true, random: true, ..Needs::default() }
+    }
+    fn parameter(&self) -> &'static Parameter {
+        &SWAPPED_RANK
+    }
+    fn settings(&self) -> &'static [Setting] {
+        &SETTINGS
+    }
+    fn fit_options(&self) -> &'static [&'static str] {
+        &["steps", "further", "batch", "learning_rate", "same_other"]
+    }
+    fn short(&self, options: &Options) -> Option<(Options, f64)> {
+        let all = |first: f64, further: f64| first + MOST_ITERATIONS as f64 * further;
+        let (first, further) = (options.real("steps").min(20.0), 1.0);
+        let given = options.iter().filter(|(name, _)| !["steps", "further"].contains(name));
+        let short = Options::new(self, given.chain([("steps", first), ("further", further)])).ok()?;
+        Some((short, all(options.real("steps"), options.real("further")) / all(first, further)))
+    }
+    fn fit(
+        &self,
+        data: &FitData<'_>,
+        options: &Options,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Box<dyn Fitted>, InterventionError> {
+        let probe = data.mlp.ok_or(InterventionError::NoProbe { method: self.id() })?;
+        let donors = Donors::new(data, options.flag("same_other"));
+        let bases = search(&probe.mlp().cast(), data, &donors, options, pulse)?;
+        Ok(Box::new(Swap { donors, bases }))
+    }
+    fn load(&self, bytes: &[u8], _options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
+        let mut reader = Reader::open(bytes, "das")?;
+        let donors = Donors::read(&mut reader)?;
+        let count = reader.number()?;
+        if count > MOST_ITERATIONS {
+            return Err(malformed("impossible number of ranks").into());
+        }
+        let bases = (0..count).map(|_| reader.matrix()).collect::<Result<Vec<Matrix>, _>>()?;
+        reader.finish()?;
+        if bases.iter().any(|q| q.cols() != donors.dimension || !q.is_finite()) {
+            return Err(malformed("bases of another size").into());
+        }
+        Ok(Box::new(Swap { donors, bases }))
+    }
+}
+
+/// The bases of the ranks from 1, as many as there are dimensions at most.
+fn search(
+    reader: &Mlp<f64>,
+    data: &FitData<'_>,
+    donors: &Donors,
+    options: &Options,
+    pulse: &mut dyn Pulse,
+) -> Result<Vec<Matrix>, InterventionError> {
+    let mut rng = stream(data.seed, "das");
+    let ranks = MOST_ITERATIONS.min(donors.dimension);
+    let (first, further) = (options.integer("steps"), options.integer("further"));
+    let (total, mut done) = (first + (ranks - 1) * further, 0);
+    let mut rotation = Rotation::empty(donors.dimension);
+    let mut bases = Vec::with_capacity(ranks);
+    for rank in 1..=ranks {
+        rotation.widen(&mut rng);
+        // The whole space has one basis as good as another.
+        let steps = match rank {
+            _ if rank == donors.dimension => 0,
+            1 => first,
+            _ => further,
+        };
+        for _ in 0..steps {
+            pulse.beat(done, total)?;
+            let Some(pairs) = Pairs::draw(data, donors, options.integer("batch"), &mut rng) else { break };
+            rotation.step(reader, &pairs, options.real("learning_rate"));
+            done += 1;
+        }
+        bases.push(rotation.basis.cast());
+    }
+    Ok(bases)
+}
+
+/// Training examples with donors of other values.
+struct Pairs {
+    /// n x D.
+    h: Dense<f64>,
+    /// Donor less embedding, n x D.
+    away: Dense<f64>,
+    /// The donors' values.
+    targets: Vec<usize>,
+}
+
+impl Pairs {
+    /// Draws pairs; none where no example has a donor.
+    fn draw(data: &FitData<'_>, donors: &Donors, count: usize, rng: &mut ChaCha8Rng) -> Option<Self> {
+        let train = data.data.train();
+        let (mut rows, mut found, mut targets) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..count {
+            let row = below(rng, train.len() as u32) as usize;
+            let target = (train.y()[row] + 1 + below(rng, donors.classes as u32 - 1) as usize) % donors.classes;
+            let Some(group) = donors.group(target, data.other.get(row).copied().flatten()) else { continue };
+            found.extend_from_slice(group.row(below(rng, group.rows() as u32) as usize));
+            rows.push(row);
+            targets.push(target);
+        }
+        let h: Dense<f64> = train.x().select_rows(&rows).cast();
+        let mut away = Matrix::from_vec(rows.len(), donors.dimension, found).ok()?.cast::<f64>();
+        away.add_scaled(-1.0, &h);
+        (!rows.is_empty()).then_some(Self { h, away, targets })
+    }
+}
+
+/// The basis and the state of Adam.
+struct Rotation {
+    /// Q, r x D, orthonormal rows.
+    basis: Dense<f64>,
+    mean: Vec<f64>,
+    square: Vec<f64>,
+    steps: i32,
+}
+
+impl Rotation {
+    fn empty(dimension: usize) -> Self {
+        Self { basis: Dense::zeros(0, dimension), mean: Vec::new(), square: Vec::new(), steps: 0 }
+    }
+
+    /// Adds a random direction at right angles to the others; Adam begins anew.
+    fn widen(&mut self, rng: &mut ChaCha8Rng) {
+        let (rank, dimension) = (self.basis.rows() + 1, self.basis.cols());
+        let mut rows = std::mem::replace(&mut self.basis, Dense::zeros(0, dimension)).into_vec();
+        rows.extend((0..dimension).map(|_| -> f64 { StandardNormal.sample(rng) }));
+        self.basis = Dense::from_fn(rank, dimension, |i, j| rows[i * dimension + j]);
+        orthonormalise(&mut self.basis);
+        (self.mean, self.square, self.steps) = (vec![0.0; rows.len()], vec![0.0; rows.len()], 0);
+    }
+
+    /// Slope of the mean cross entropy by Q, along the orthonormal bases, and the cross entropy in nats.
+    fn slope(&self, reader: &Mlp<f64>, pairs: &Pairs) -> (Dense<f64>, f64) {
+        let coordinates = pairs.away.dot_t(&self.basis);
+        let mut moved = pairs.h.clone();
+        moved.add_scaled(1.0, &coordinates.dot(&self.basis));
+        let (mut gradient, losses) = reader.input_direction(&moved, &pairs.targets);
+        let n = losses.len() as f64;
+        for (i, loss) in losses.iter().enumerate() {
+            let size = -(-loss).exp_m1() / n;
+            gradient.row_mut(i).iter_mut().for_each(|g| *g *= size);
+        }
+        let mut slope = gradient.dot_t(&self.basis).t_dot(&pairs.away);
+        slope.add_scaled(1.0, &coordinates.t_dot(&gradient));
+        let within = slope.dot_t(&self.basis).dot(&self.basis);
+        slope.add_scaled(-1.0, &within);
+        (slope, losses.iter().sum::<f64>() / n)
+    }
+
+    /// A step of Adam; gives the cross entropy before it.
+    fn step(&mut self, reader: &Mlp<f64>, pairs: &Pairs, rate: f64) -> f64 {
+        const BETAS: [f64; 2] = [0.9, 0.999];
+        let (slope, loss) = self.slope(reader, pairs);
+        self.steps += 1;
+        let [first, second] = BETAS.map(|b| 1.0 - b.powi(self.steps));
+        let state = self.mean.iter_mut().zip(&mut self.square);
+        for ((q, g), (m, v)) in self.basis.data_mut().iter_mut().zip(slope.data()).zip(state) {
+            *m = BETAS[0] * *m + (1.0 - BETAS[0]) * g;
+            *v = BETAS[1] * *v + (1.0 - BETAS[1]) * g * g;
+            *q -= rate * (*m / first) / ((*v / second).sqrt() + 1e-8);
+        }
+        orthonormalise(&mut self.basis);
+        loss
+    }
+}
+
+/// Gram and Schmidt, twice, so that rounding does not add up.
+fn orthonormalise(rows: &mut Dense<f64>) {
+    for i in 0..rows.rows() {
+        for _ in 0..2 {
+            for k in 0..i {
+                let along: f64 = rows.row(i).iter().zip(rows.row(k)).map(|(a, b)| a * b).sum();
+                let other = rows.row(k).to_vec();
+                rows.row_mut(i).iter_mut().zip(other).for_each(|(a, b)| *a -= along * b);
+            }
+            let norm = rows.row(i).iter().map(|a| a * a).sum::<f64>().sqrt();
+            if norm > 0.0 {
+                rows.row_mut(i).iter_mut().for_each(|a| *a /= norm);
+            }
+        }
+    }
+}
+
+/// Donors and the bases of all ranks.
+struct Swap {
+    donors: Donors,
+    bases: Vec<Matrix>,
+}
+
+struct Rows<'a> {
+    h: &'a Matrix,
+    /// Donor less embedding.
+    away: Matrix,
+    bases: &'a [Matrix],
+}
+
+impl Fitted for Swap {
+    fn on_known<'a>(
+        &'a self,
+        h: &'a Matrix,
+        targets: &[usize],
+        known: &Known<'a>,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
+        check_rows(h, targets, self.donors.dimension, self.donors.classes)?;
+        pulse.beat(0, 1)?;
+        let mut away = self.donors.exchange(h, targets, known.other)?;
+        away.add_scaled(-1.0, h);
+        Ok(Box::new(Rows { h, away, bases: &self.bases }))
+    }
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = Writer::new("das");
+        self.donors.write(&mut writer);
+        writer.number(self.bases.len());
+        self.bases.iter().for_each(|q| writer.matrix(q));
+        writer.finish()
+    }
+}
+
+impl Prepared for Rows<'_> {
+    fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
+        let rank = check_value(&SWAPPED_RANK, value)? as usize;
+        pulse.beat(0, 1)?;
+        let mut moved = self.h.clone();
+        if let Some(q) = rank.min(self.bases.len()).checked_sub(1).and_then(|at| self.bases.get(at)) {
+            moved.add_scaled(1.0, &self.away.dot_t(q).dot(q));
+        }
+        Ok(moved)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::methods::interchange::Interchange;
+    use crate::methods::testing::{identical, sample};
+    use base::NoPulse;
+    use probe::mlp::Layer;
+
+    fn quick() -> Options {
+        Options::new(&Das, [("steps", 300.0), ("further", 20.0)]).unwrap()
+    }
+
+    /// The class is visible in the first coordinate alone: one dimension is enough, and it is that one.
+    #[test]
+    fn it_finds_the_dimension_that_holds_the_property_and_changes_nothing_else() {
+        let s = sample(2);
+        let fitted = Das.fit(&s.fit_data(), &quick(), &mut NoPulse).unwrap();
+        let targets = s.targets();
+        let mut rows = fitted.on(&s.test, &targets, &mut NoPulse).unwrap();
+        let said = |h: &Matrix| {
+            let logits = s.probe.mlp().logits(h);
+            let right = logits.iter_rows().zip(&targets).filter(|(row, t)| base::matrix::argmax(row) == **t).count();
+            right as f64 / targets.len() as f64
+        };
+        let whole = Interchange.fit(&s.fit_data(), &Options::defaults(&Interchange), &mut NoPulse).unwrap();
+        let whole = whole.on(&s.test, &targets, &mut NoPulse).unwrap().at(1.0, &mut NoPulse).unwrap();
+        let (one, all) = (rows.at(1.0, &mut NoPulse).unwrap(), rows.at(12.0, &mut NoPulse).unwrap());
+        assert!(said(&s.test) < 0.2 && said(&one) > said(&whole) - 0.03, "{} {}", said(&one), said(&whole));
+        let far =
+            |a: &Matrix, b: &Matrix| a.data().iter().zip(b.data()).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(far(&all, &whole) < 1e-4, "all dimensions are an interchange");
+        assert!(identical(&rows.at(0.0, &mut NoPulse).unwrap(), &s.test));
+        assert!(identical(&rows.at(40.0, &mut NoPulse).unwrap(), &all) && rows.at(41.0, &mut NoPulse).is_err());
+        let again = Das.load(&fitted.to_bytes(), &quick()).unwrap();
+        let mut again = again.on(&s.test, &targets, &mut NoPulse).unwrap();
+        assert!(identical(&again.at(1.0, &mut NoPulse).unwrap(), &one));
+        assert!(Das.load(&fitted.to_bytes()[1..], &quick()).is_err());
+        // Moves are along one direction: the first coordinate, but for what the perceptron reads into noise.
+        let first = |m: &Matrix, i: usize| f64::from(m.row(i)[0] - s.test.row(i)[0]).powi(2);
+        let all = |m: &Matrix, i: usize| {
+            m.row(i).iter().zip(s.test.row(i)).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>()
+        };
+        let share =
+            (0..one.rows()).map(|i| first(&one, i)).sum::<f64>() / (0..one.rows()).map(|i| all(&one, i)).sum::<f64>();
+        assert!(share > 0.8, "{share}");
+    }
+
+    #[test]
+    fn three_values_work_and_it_can_be_stopped() {
+        let s = sample(3);
+        let fitted = Das.fit(&s.fit_data(), &quick(), &mut NoPulse).unwrap();
+        let moved = fitted.on(&s.test, &s.targets(), &mut NoPulse).unwrap().at(2.0, &mut NoPulse).unwrap();
+        assert!(moved.is_finite());
+        let stopped =
+            Das.fit(&s.fit_data(), &quick(), &mut |done, _| if done < 3 { Ok(()) } else { Err(base::Cancelled) });
+        assert!(matches!(stopped.err(), Some(InterventionError::Cancelled(_))));
+        let none = FitData { mlp: None, ..s.fit_data() };
+        assert!(matches!(Das.fit(&none, &quick(), &mut NoPulse).err(), Some(InterventionError::NoProbe { .. })));
+    }
+
+    /// A reader, pairs and a basis whose numbers are sines.
+    fn fixed() -> (Mlp<f64>, Pairs, Rotation) {
+        let wave = |k: f64| move |i: usize, j: usize| (k * (i as f64 + 1.0) + 0.7 * (j as f64 + 1.0) * k).sin();
+        let layer = |rows, cols, k: f64| Layer {
+            weight: Dense::from_fn(rows, cols, wave(k)),
+            bias: (0..cols).map(|j| wave(k)(9, j)).collect(),
+        };
+        let reader = Mlp::from_layers(vec![layer(5, 6, 1.3), layer(6, 3, 2.1)]).unwrap();
+        let pairs = Pairs {
+            h: Dense::from_fn(8, 5, wave(0.9)),
+            away: Dense::from_fn(8, 5, wave(1.7)),
+            targets: (0..8).map(|i| i % 3).collect(),
+        };
+        let mut basis = Dense::from_fn(2, 5, wave(0.4));
+        orthonormalise(&mut basis);
+        (reader, pairs, Rotation { basis, mean: vec![0.0; 10], square: vec![0.0; 10], steps: 0 })
+    }
+
+    #[test]
+    fn the_slope_is_that_of_the_loss() {
+        let (reader, pairs, rotation) = fixed();
+        let (slope, _) = rotation.slope(&reader, &pairs);
+        // Along a tangent of the orthonormal bases.
+        let mut tangent = Dense::from_fn(2, 5, |i, j| ((3 * i + 2 * j) as f64).cos());
+        let within = tangent.dot_t(&rotation.basis).dot(&rotation.basis);
+        tangent.add_scaled(-1.0, &within);
+        let loss = |by: f64| {
+            let mut basis = rotation.basis.clone();
+            basis.add_scaled(by, &tangent);
+            orthonormalise(&mut basis);
+            Rotation { basis, mean: vec![], square: vec![], steps: 0 }.slope(&reader, &pairs).1
+        };
+        let numeric = (loss(1e-5) - loss(-1e-5)) / 2e-5;
+        let exact: f64 = slope.data().iter().zip(tangent.data()).map(|(a, b)| a * b).sum();
+        assert!((numeric - exact).abs() < 1e-8, "{numeric} {exact}");
+    }
+
+    /// Values of an implementation in numpy: gradients by differences, orthonormal bases by Householder's reflections.
+    #[test]
+    fn fifty_steps_end_where_those_of_another_implementation_do() {
+        let (reader, pairs, mut rotation) = fixed();
+        assert!((rotation.slope(&reader, &pairs).1 - 1.5385539631900533).abs() < 1e-9);
+        for _ in 0..50 {
+            rotation.step(&reader, &pairs, 0.05);
+        }
+        assert!((rotation.slope(&reader, &pairs).1 - 1.3165797975160727).abs() < 1e-5);
+        let onto = rotation.basis.t_dot(&rotation.basis);
+        for (i, wanted) in [0.61525456, 0.62057058, 0.08833617, 0.1486781, 0.5271606].into_iter().enumerate() {
+            assert!((onto.row(i)[i] - wanted).abs() < 1e-3, "{i}: {} {wanted}", onto.row(i)[i]);
+        }
+    }
+}

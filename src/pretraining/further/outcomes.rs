@@ -1,0 +1,131 @@
+//! Outcomes of mixtures in a file, one line each, so that a run that was stopped goes on where it was.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Diet, Outcome, Settings, Start};
+use crate::bookmark::{Bookmark, FileMark};
+use crate::error::{GalleryError, Result};
+use crate::progress::Watch;
+use crate::splits::Lot;
+use model::device::Device;
+use model::weights;
+
+/// The first line of a file of outcomes: whom they belong to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Header {
+    model: String,
+    hash: String,
+    settings: Settings,
+    /// The facts that were taught and asked; a file without it is of a program that taught them all.
+    facts: Lot,
+}
+
+/// Places to keep outcomes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Keep {
+    /// One line a mixture; mixtures in it are not trained again.
+    pub file: Option<PathBuf>,
+    /// Folder for the weights, a folder each.
+    pub weights: Option<PathBuf>,
+}
+
+/// Goes through `diets` in order; `tell` is called with every outcome, also those that were on file.
+///
+/// # Errors
+/// [`GalleryError::Resume`] if the file belongs to another model or other settings; those of [`Start::outcome`].
+/// Outcomes passed to `tell` are on file.
+pub fn mix(
+    start: &Start,
+    diets: &[Diet],
+    settings: &Settings,
+    keep: &Keep,
+    device: Device,
+    watch: Watch<'_>,
+    tell: &mut dyn FnMut(&Outcome),
+) -> Result<()> {
+    let (model, hash) = (start.name.clone(), start.hash.clone());
+    let header = Header { model, hash, settings: settings.clone(), facts: Lot::Taught };
+    let known = match &keep.file {
+        Some(path) => read(path, &header)?,
+        None => Vec::new(),
+    };
+    for &diet in diets {
+        if let Some(outcome) = known.iter().find(|o| o.diet == diet) {
+            tell(outcome);
+            continue;
+        }
+        let folder = keep.weights.as_ref().map(|dir| dir.join(folder(diet)));
+        let mut mark = keep.file.as_ref().map(|path| unfinished(path, &header, diet)).transpose()?;
+        let bookmark = mark.as_mut().map(|m| m as &mut dyn Bookmark);
+        let outcome = start.outcome(diet, settings, device, (folder.as_deref(), bookmark), watch)?;
+        if let Some(path) = &keep.file {
+            append(path, &outcome)?;
+        }
+        if let Some(mark) = mark {
+            mark.finish();
+        }
+        tell(&outcome);
+    }
+    Ok(())
+}
+
+/// The state of a mixture that was not finished, beside the file of outcomes.
+fn unfinished(path: &Path, header: &Header, diet: Diet) -> Result<FileMark> {
+    let key = serde_json::to_string(&(header, diet)).map_err(|e| GalleryError::Internal(e.to_string()))?;
+    let mut name = path.as_os_str().to_owned();
+    name.push(".unfinished");
+    Ok(FileMark::new(name.into(), key))
+}
+
+/// Name of a diet's folder.
+fn folder(diet: Diet) -> String {
+    match diet {
+        Diet::None => "untouched".into(),
+        Diet::Gamma(g) => format!("gamma-{}", 100.0 * g),
+        Diet::Shuffled => "shuffled".into(),
+    }
+}
+
+/// Largest file of outcomes; each is a line of a few hundred bytes.
+const MOST_OUTCOMES: u64 = 64 << 20;
+
+/// The outcomes on file; the file is begun where there is none. A last line that was cut off is left out.
+fn read(path: &Path, header: &Header) -> Result<Vec<Outcome>> {
+    let wrong = |what: &str| GalleryError::Resume { path: path.to_owned(), what: what.to_owned() };
+    let io = |source| GalleryError::Io { path: path.to_owned(), source };
+    let text = match base::read::text(path, MOST_OUTCOMES) {
+        Ok(text) => text,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            let line = serde_json::to_string(header).map_err(|e| wrong(&e.to_string()))?;
+            weights::write_whole(path, format!("{line}\n").as_bytes())?;
+            return Ok(Vec::new());
+        }
+        Err(e) => return Err(io(e)),
+    };
+    let whole = text.rfind('\n').map_or(0, |end| end + 1);
+    let mut lines = text[..whole].lines();
+    let first: Header = lines
+        .next()
+        .and_then(|l| serde_json::from_str(l).ok())
+        .ok_or_else(|| wrong("this file was not written by this command"))?;
+    if first != *header {
+        return Err(wrong("it belongs to another model or other settings"));
+    }
+    if whole < text.len() {
+        let file = std::fs::OpenOptions::new().write(true).open(path).map_err(io)?;
+        file.set_len(whole as u64).map_err(io)?;
+    }
+    lines.map(|l| serde_json::from_str(l).map_err(|e| wrong(&e.to_string()))).collect()
+}
+
+fn append(path: &Path, outcome: &Outcome) -> Result<()> {
+    let io = |source| GalleryError::Io { path: path.to_owned(), source };
+    let line = serde_json::to_string(outcome)
+        .map_err(|e| GalleryError::Resume { path: path.to_owned(), what: e.to_string() })?;
+    let mut file = std::fs::OpenOptions::new().append(true).open(path).map_err(io)?;
+    file.write_all(format!("{line}\n").as_bytes()).map_err(io)?;
+    file.sync_data().map_err(io)
+}
