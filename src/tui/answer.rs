@@ -12,6 +12,7 @@ use super::theme::Role;
 use base::numbers::about;
 use base::text::{fit, printable, width, wrapped};
 use engine::message::Outcome;
+use labs::Answer;
 
 /// Most lines of the answer on a large screen.
 const LINES: usize = 7;
@@ -21,10 +22,9 @@ const LINES: usize = 7;
 pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
     let room = usize::from(columns).saturating_sub(4);
     let answer = state.screen().answer(state);
-    let doubt = answer.doubt();
     if is_small(state) {
         let rows = if state.view.size.1 < 24 { 2 } else { 4 };
-        let doubts = doubt.map_or(Vec::new(), |text| clipped(&text, room, rows / 2));
+        let doubts = doubts(&answer, room, rows / 2);
         let mut says: Vec<(Role, String)> = answer.says.into_iter().map(|text| (Role::Text, text)).collect();
         match says.first_mut() {
             Some((_, first)) => *first = marked(first, whose(state)),
@@ -40,21 +40,29 @@ pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
         out.extend(doubts.into_iter().map(|line| (Role::Warning, line)));
         return out;
     }
+    let doubts = doubts(&answer, room, 2);
     let mut all: Vec<(Role, String)> = answer.says.into_iter().map(|text| (Role::Text, text)).collect();
     if all.is_empty() {
         all.push(nothing(state));
     }
-    let kept = LINES.saturating_sub(doubt.as_ref().map_or(0, |text| wrapped(text, room).len().min(2)));
+    let kept = LINES - doubts.len();
     let mut out = Vec::new();
     for (role, text) in all {
-        let left = kept - out.len();
-        if left > 0 {
-            out.extend(clipped(&text, room, left).into_iter().map(|line| (role, line)));
+        // A sentence that would be cut gives way whole, but for the first one.
+        let lines = clipped(&text, room, if out.is_empty() { kept } else { usize::MAX });
+        if out.len() + lines.len() <= kept {
+            out.extend(lines.into_iter().map(|line| (role, line)));
         }
     }
-    let doubts = doubt.map_or(Vec::new(), |text| clipped(&text, room, LINES - kept));
     out.extend(doubts.into_iter().map(|line| (Role::Warning, line)));
     out
+}
+
+/// The gravest doubts in at most `rows` rows: the first one alone where another would be cut.
+fn doubts(answer: &Answer, room: usize, rows: usize) -> Vec<String> {
+    let both = answer.doubt().map(|text| wrapped(&text, room)).filter(|lines| lines.len() <= rows);
+    let first = || answer.doubts.first().map(|text| clipped(&format!("Doubt: {text}."), room, rows));
+    both.or_else(first).unwrap_or_default()
 }
 
 /// What an answer is that is not simply the one to the question above it.
@@ -216,5 +224,21 @@ pub(crate) fn welcome(frame: &mut Frame, area: Rect, state: &State) {
     for (row, text) in area.rows().zip(lines) {
         let text = fit(&text, usize::from(row.width).saturating_sub(2)).into_owned();
         frame.render_widget(Line::styled(format!(" {text}"), state.theme().style(Role::Good)), row);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The second doubt ended in the middle of its sentence.
+    #[test]
+    fn a_doubt_that_would_be_cut_gives_way_whole() {
+        let of = |texts: &[&str]| Answer::new(Vec::new(), texts.iter().map(|text| (*text).to_owned()).collect());
+        let short = of(&["one thing is off", "another is too"]);
+        assert_eq!(doubts(&short, 76, 2), ["Doubt: one thing is off; another is too."]);
+        let long = "a long doubt with many words that goes on over more than one line of a small screen, and ends";
+        assert_eq!(doubts(&of(&[long, long]), 76, 2), wrapped(&format!("Doubt: {long}."), 76));
+        assert!(doubts(&of(&[]), 76, 2).is_empty());
     }
 }

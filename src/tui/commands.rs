@@ -162,7 +162,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
     "open", "open", "Opens what is under the cursor: a row its figure or detail, a session its replay, a setting its choices.",
         ["enter"], Some(("open", 3)), always => look::open;
     "back", "back", "Closes the form of settings, shows what a filter hides, or leaves the zoom.", ["esc"], None, always => look::back;
-    "run", "run", "Runs the settings; asks first while another run is in progress.",
+    "run", "run", "Runs the settings; asks first while another run is in progress, or if nothing has changed since the last one.",
         ["r"], Some(("run", 2)), can_run => job::run;
     "pause", "pause", "Pauses or resumes the run.", ["p"], Some(("pause", 6)), State::busy => job::pause;
     "earlier-run", "earlier run", "Shows the run of this lab before the one that is shown, with its settings.",

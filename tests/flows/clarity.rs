@@ -30,7 +30,7 @@ fn the_answer_of_other_settings_or_of_a_part_says_so() {
 #[test]
 fn a_run_is_compared_with_another_one() {
     let mut h = Harness::finished(120, 40);
-    h.keys("r");
+    h.keys("r r");
     h.events_of(2, measured(2400, true));
     h.event(Event::Finished { job: 2, generation: 2, outcome: Outcome::Done, seconds: 3.0 });
     h.keys("{ D enter");

@@ -336,5 +336,5 @@ fn the_best_method_is_drawn_once_a_run_has_ended_unless_another_was_chosen() {
     h.event(Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 41.7 });
     assert_eq!(h.state.screens.interventions.method, "alterrep");
     h.keys("m");
-    assert_eq!(h.state.screens.interventions.method, "fgsm");
+    assert_eq!(h.state.screens.interventions.method, "inlp");
 }

@@ -98,7 +98,7 @@ fn model_itself(results: &Results, best: &Tagged<OptimumFinding>, on: &str) -> O
     let (flips, before, after) = (v.flip_rate, v.correct_before.mean, v.correct_after.mean);
     let goes = if after < before { "falls" } else { "rises" };
     Some(format!(
-        "The model's own prediction{on} changes in {} of sentences [{:.1}, {:.1}]; the correct form {goes} from probability {} to {}.",
+        "The model's own prediction{on} changes in {} of sentences [{:.1}, {:.1}]; P(correct form) {goes} from {} to {}.",
         percent(flips.mean),
         100.0 * flips.lo,
         100.0 * flips.hi,

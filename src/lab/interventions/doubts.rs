@@ -139,9 +139,9 @@ fn reversed(results: &Results, best: Best<'_>, on: &str) -> [Option<String>; 2] 
         (Some(range), []) => Some(format!(
             "R of {title}{on} is {range} with other probe settings that validate as well, {shown} with those of the answer"
         )),
-        (None, names) => Some(format!("other probe settings that validate as well put {}", ahead(names))),
+        (None, names) => Some(format!("probe settings that validate as well put {}", ahead(names))),
         (Some(range), names) => Some(format!(
-            "other probe settings that validate as well put {} (R {range} with them, {shown} here)",
+            "probe settings that validate as well put {} (R {range} with them, {shown} here)",
             ahead(names)
         )),
     };
@@ -183,7 +183,7 @@ fn oracles(results: &Results, spec: &Spec, oracle: OracleKind) -> [Option<String
     };
     let shares = |p: &Tagged<ProbeFinding>| {
         let (accuracy, majority) = (percent(p.value.accuracy.mean), percent(p.value.majority));
-        format!("{} is right on {accuracy} of sentences, the most frequent answer on {majority}", name(p))
+        format!("{} is right on {accuracy} of sentences (majority {majority})", name(p))
     };
     let no_better = |p: &&Tagged<ProbeFinding>| p.value.accuracy.lo <= p.value.majority;
     let least = |a: &&Tagged<ProbeFinding>, b: &&Tagged<ProbeFinding>| learned(a).total_cmp(&learned(b));
@@ -193,7 +193,7 @@ fn oracles(results: &Results, spec: &Spec, oracle: OracleKind) -> [Option<String
     let off = worst.filter(|p| p.value.calibration_error > MISCALIBRATED);
     let check = oracle_name(oracle.other());
     [
-        useless.map(|p| format!("{}: it is not shown to read anything; give it more examples", shares(p))),
+        useless.map(|p| format!("{}, so is not shown to read anything: give it more examples", shares(p))),
         weak.map(|p| format!("{}: give it more examples", shares(p))),
         off.map(|p| {
             let error = score(p.value.calibration_error);
@@ -296,7 +296,7 @@ mod tests {
             of(&results)
         );
         set(&mut results, Estimate { mean: 0.8, lo: 0.75, hi: 0.85 }, 0.01);
-        let weak = "is right on 80.0 % of sentences, the most frequent answer on 70.0 %";
+        let weak = "is right on 80.0 % of sentences (majority 70.0 %)";
         assert!(place(&of(&results), weak).is_some(), "{:?}", of(&results));
         set(&mut results, Estimate { mean: 0.72, lo: 0.69, hi: 0.75 }, 0.01);
         assert_eq!(place(&of(&results), "not shown to read anything"), Some(0), "{:?}", of(&results));
@@ -367,7 +367,7 @@ mod tests {
         results.behaviour = vec![tagged(&first, flips(0.098, 0.72))];
         let text = says(&results);
         assert!(text.contains("changes in 9.8 % of sentences [9.8, 10.0]"), "{text}");
-        assert!(text.contains("the correct form falls from probability .99 to .72"), "{text}");
+        assert!(text.contains("P(correct form) falls from .99 to .72"), "{text}");
         assert_eq!(place(&of(&results), "model's own"), None);
         results.behaviour = vec![tagged(&first, flips(0.0, 0.985))];
         assert!(!says(&results).contains("model's own"));

@@ -1,0 +1,72 @@
+//! What the figure of a single curve shows beside its scores: selectivity by property, base lines, and other probe settings.
+
+use super::{datum, score_look};
+use crate::finding::ReliabilityFinding;
+use crate::results::{Curve, Results};
+use crate::verdict::RivalFinding;
+use figure::layers::{Datum, Line, Rule};
+use figure::role::MARKERS;
+use figure::{Dash, Layer, Role};
+use lab::Tagged;
+
+/// Selectivity on each property, where several should stay.
+pub(super) fn by_property(curve: &Curve) -> Vec<Layer> {
+    let on = |p: &Tagged<ReliabilityFinding>| p.value.beside.selectivities.clone();
+    let Some(names) = curve.points.iter().map(on).find(|list| !list.is_empty()) else { return Vec::new() };
+    let each = names.iter().enumerate().map(|(j, name)| {
+        let at = |p: &Tagged<ReliabilityFinding>| {
+            let on = p.value.beside.selectivities.iter().find(|on| on.property == name.property)?;
+            Some(datum(p.value.value, on.selectivity, on.n.into()))
+        };
+        let label = format!("S on {}", name.property.replace('_', " "));
+        let marker = MARKERS[(j + 1) % MARKERS.len()];
+        let role = score_look(1).dash(Dash::Dotted).accent(1).marker(marker).faint();
+        Layer::Line(Line { label, role, points: curve.points.iter().filter_map(at).collect() })
+    });
+    each.collect()
+}
+
+/// Base lines of a single curve: completeness before any intervention, and the selectivity of an oracle that always gives
+/// the same answer.
+pub(super) fn base_lines(curve: &Curve) -> Vec<Layer> {
+    let Some(last) = curve.points.last() else { return Vec::new() };
+    let beside = &last.value.beside;
+    [(0, beside.c_before, "C before"), (1, beside.s_floor, "S of a constant answer")]
+        .into_iter()
+        .filter_map(|(panel, at, label)| Some(Layer::Rule(Rule { panel: Some(panel), ..Rule::level(at?, label) })))
+        .collect()
+}
+
+/// A score of a point under other probe settings.
+type RivalScore = fn(&RivalFinding) -> Option<f64>;
+
+/// The ranges of C, S and R over other probe settings that validate equally well, in the look of their score.
+pub(super) fn rivals(results: &Results, curve: &Curve) -> Vec<Layer> {
+    let key = &curve.key;
+    let mine = || {
+        let of_curve = |r: &&Tagged<RivalFinding>| {
+            r.model == key.model && r.value.method_key() == key.method && r.value.oracle == key.oracle
+        };
+        results.rivals.iter().filter(of_curve)
+    };
+    let scores: [(&str, RivalScore); 3] =
+        [("C", |v| Some(v.completeness)), ("S", |v| v.selectivity), ("R", |v| v.reliability)];
+    let range = |(accent, (name, score)): (usize, (&str, RivalScore))| {
+        let mut points: Vec<Datum> = Vec::new();
+        for (r, y) in mine().filter_map(|r| Some((r, score(&r.value)?))) {
+            match points.iter_mut().find(|p| p.x == r.value.value) {
+                Some(p) => p.band = p.band.map(|(lo, hi)| (lo.min(y), hi.max(y))),
+                None => {
+                    points.push(Datum { x: r.value.value, y, band: Some((y, y)), n: r.n.into(), ..Datum::default() })
+                }
+            }
+        }
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        // In the middle of its range.
+        points.iter_mut().for_each(|p| p.y = p.band.map_or(p.y, |(lo, hi)| f64::midpoint(lo, hi)));
+        let role = Role { dash: None, marker: None, ..score_look(accent).accent(accent).faint() };
+        let label = format!("{name}: range over equally good probes");
+        (!points.is_empty()).then_some(Layer::Line(Line { label, role, points }))
+    };
+    scores.into_iter().enumerate().filter_map(range).collect()
+}
