@@ -14,8 +14,9 @@ use base::text::{fit, printable, width, wrapped};
 use engine::message::Outcome;
 use labs::Answer;
 
-/// Most lines of the answer on a large screen.
+/// Lines of the answer on a large screen, with two for doubts, and most lines of these.
 const LINES: usize = 7;
+const DOUBTS: usize = 3;
 
 /// Styled lines of the answer at a width; never empty. A small screen has the first sentences and the doubt in at most four
 /// rows, a low one in two.
@@ -40,12 +41,12 @@ pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
         out.extend(doubts.into_iter().map(|line| (Role::Warning, line)));
         return out;
     }
-    let doubts = doubts(&answer, room, 2);
+    let doubts = doubts(&answer, room, DOUBTS);
     let mut all: Vec<(Role, String)> = answer.says.into_iter().map(|text| (Role::Text, text)).collect();
     if all.is_empty() {
         all.push(nothing(state));
     }
-    let kept = LINES - doubts.len();
+    let kept = LINES - doubts.len().min(2);
     let mut out = Vec::new();
     for (role, text) in all {
         // A sentence that would be cut gives way whole, but for the first one.
