@@ -223,7 +223,7 @@ fn sentences_that_are_longer_than_the_encoder_reads_are_treated_as_the_spec_says
         std::fs::write(folder.join("long.toml"), spec).unwrap();
         let output = probity.run(&["run", &folder.join("long.toml").display().to_string()]);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-        text(&output.stderr).to_owned()
+        text(&output.stdout).to_owned()
     };
     for (key, done) in [
         ("", "are left out"),
