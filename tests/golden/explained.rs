@@ -42,6 +42,7 @@ fn inputs(want: &Tensors) -> Vec<(Input, Vec<u32>)> {
                 excluded: Vec::new(),
                 answer: Vec::new(),
                 others: Vec::new(),
+                cut: false,
                 count: length,
                 cut: false,
                 ids,

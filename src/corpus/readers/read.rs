@@ -93,6 +93,11 @@ impl Reading {
         Self { raw: true, ..self }
     }
 
+    fn context(&self, file: &Path) -> Context {
+        let context = Context::of(file);
+        if self.raw { Context { lists: Lists::Raw, ..context } } else { context }
+    }
+
     pub fn format(&self) -> &'static Format {
         self.format
     }
@@ -114,10 +119,7 @@ impl Reading {
         let file = self.frames.file().to_owned();
         let mut head = Head::new(&text, self.frames.is_whole(), &file);
         head.keys = Keys::of(text.trim_start());
-        let mut context = Context::of(&file);
-        if self.raw {
-            context.lists = Lists::Raw;
-        }
+        let context = self.context(&file);
         let mut parser = (self.format.parser)(&head, &context)?;
         let array = text.trim_start().starts_with('[') || spread(&text);
         let framing = match self.format.framing {
