@@ -71,6 +71,7 @@ One question, answered at once:
   score        Score one intervention from an oracle's probabilities
   reliability  Combine a completeness and a selectivity
   prompts      How far scores depend on the prompt
+  pairs        How often a model prefers the right sentence of two
   n            How many training examples tell two probes apart
   mcnemar      Whether two classifiers differ on the same items
   power        What a comparison on n items would show

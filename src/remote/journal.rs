@@ -457,10 +457,11 @@ mod tests {
     fn lines_that_later_ones_replace_are_forgotten() {
         let folder = tempfile::tempdir().unwrap();
         let mut hub = hub(folder.path());
+        hub.generation = 1;
         let findings = Vec::new();
         let answer = |ticket| Event::Answer {
             ticket,
-            answer: engine::message::Answer::Experiment { generation: 0, findings: findings.clone() },
+            answer: engine::message::Answer::Experiment { generation: 1, findings: findings.clone() },
         };
         (1..=1000).for_each(|ticket| hub.event(&answer(ticket)));
         let lines = hub.lines(0, 2000, 0);

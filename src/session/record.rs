@@ -351,6 +351,18 @@ mod tests {
         assert_eq!(times.collect::<Vec<_>>(), [Some(0.0), Some(1.0), Some(1.0)]);
     }
 
+    /// Of answers before the first run, those between the first and the last were dropped, and the boards counted differently.
+    #[test]
+    fn answers_to_no_run_all_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut recorder = Recorder::create(folder.path(), "a", &header()).unwrap();
+        let answer = r#"{"event":"answer","ticket":0,"answer":{"about":"experiment","generation":0,"findings":[]}}"#;
+        let answer: Event = serde_json::from_str(answer).unwrap();
+        (0..3).for_each(|_| recorder.event(0.0, &answer).unwrap());
+        recorder.finish().unwrap();
+        assert_eq!(Session::read(recorder.path()).unwrap().board().stale, 3);
+    }
+
     fn shipped(name: &str) -> Session {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sessions");
         Session::read(&folder.join(format!("{name}.probity.jsonl"))).unwrap()

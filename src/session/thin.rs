@@ -19,7 +19,10 @@ impl Slot {
     pub fn new(event: &Event, current: Generation) -> Option<(Self, u64)> {
         match event {
             Event::Progress { generation, .. } if *generation == current => Some((Self::Progress, 0)),
-            Event::Answer { ticket, answer: Answer::Experiment { generation, .. } } if *generation == current => {
+            // Before the first run there is none that an answer could belong to: boards count it.
+            Event::Answer { ticket, answer: Answer::Experiment { generation, .. } }
+                if *generation == current && current > 0 =>
+            {
                 Some((Self::Answer, *ticket))
             }
             Event::Finding { generation, finding }

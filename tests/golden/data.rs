@@ -80,7 +80,7 @@ fn lama_is_asked_and_the_doctor_explains_every_fact_that_is_not(root: &Path) {
     let (dir, path) = (tempfile::tempdir().unwrap(), std::path::absolute(root).unwrap().display().to_string());
     let spec = dir.path().join("lama.toml");
     let text = format!(
-        "lab = \"prompts\"\nmodels = [\"bert-tiny\", \"gpt2-tiny\"]\n[data]\nfiles = [{path:?}]\nprompts = 1\nmentions = 1\n"
+        "lab = \"prompts\"\nmodels = [\"bert-tiny\", \"gpt2-tiny\"]\n[data]\nfiles = [{path:?}]\nrelations = \"all\"\nprompts = 1\nmentions = 1\n"
     );
     std::fs::write(&spec, text).unwrap();
     let session = dir.path().join("lama.probity.jsonl").display().to_string();

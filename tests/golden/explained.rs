@@ -44,7 +44,6 @@ fn inputs(want: &Tensors) -> Vec<(Input, Vec<u32>)> {
                 others: Vec::new(),
                 cut: false,
                 count: length,
-                cut: false,
                 ids,
             };
             (input, vec![target as u32])
