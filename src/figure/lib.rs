@@ -40,7 +40,7 @@ pub use role::{Dash, Emphasis, Marker, Role};
 pub use spare::spare_font;
 
 use base::files::{FileError, Whole};
-use base::text::printable_label;
+use base::text::{printable, printable_label};
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Figure {
@@ -244,7 +244,8 @@ pub fn caption(figure: &Figure) -> String {
         each.collect::<Vec<_>>().join("; ")
     };
     let terms = figure.provenance.entries.iter().find(|(key, _)| key == TERMS);
-    let terms = terms.map_or(String::new(), |(_, text)| format!("Terms: {}", printable_label(text)));
+    // Definitions are whole: they are the program's own.
+    let terms = terms.map_or(String::new(), |(_, text)| format!("Terms: {}", printable(text)));
     let source = Some(joined(true)).filter(|text| !text.is_empty()).map(|text| format!("Source: {text}"));
     let title = printable_label(&figure.title).trim_end_matches('.').to_owned();
     let moved =
@@ -298,9 +299,12 @@ mod tests {
         assert!(!drawn.lines().any(|line| line.starts_with("<text") && line.contains("PGD on")));
         let titled = |title: &str| super::caption(&Figure { title: title.into(), ..Figure::default() });
         assert_eq!((titled("It is [MASK].").as_str(), titled("A").as_str()), ("It is [MASK].\n", "A.\n"));
-        let terms = [("completeness", "How complete. It is."), ("elect", "no word of it")];
+        let long = format!("{} at its end.", "How complete. ".repeat(40));
+        let terms = [("completeness", "How complete. It is."), ("completeness C", &long), ("elect", "no word of it")];
         let explained = super::caption(&samples::curves().with_terms(terms.into_iter()));
-        assert!(explained.contains(" Terms: completeness: How complete. It is. Source: "), "{explained}");
+        assert!(explained.contains(" Terms: completeness: How complete. It is; "), "{explained}");
+        // A definition was cut after 300 characters.
+        assert!(explained.contains(" at its end. Source: "), "{explained}");
         assert!(
             explained.find("level: 95 %").unwrap() < explained.find("Terms:").unwrap() && !explained.contains("elect:")
         );

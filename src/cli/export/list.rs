@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::super::error::CliError;
 use super::super::output;
-use base::text::printable_label;
+use base::text::printable;
 use engine::board::Board;
 use labs::Details;
 
@@ -19,7 +19,7 @@ pub(super) fn print(board: &Board, out: &mut dyn Write) -> Result<(), CliError> 
         }
         for table in lab.tables(&run.results) {
             let line = format!("  --table  {:<24} {}", table.name, table.caption);
-            output::line(out, &printable_label(&line))?;
+            output::line(out, &printable(&line))?;
         }
     }
     if board.runs.is_empty() {

@@ -124,6 +124,13 @@ impl<'a> Chart<'a> {
         let labels = labels(fonts, &x, right - left);
         let inset = |axis: &Fitted, room: f64| if axis.categories().is_some() { 0.0 } else { INSET + room };
         let (x_inset, y_inset) = (inset(&x, Spread::new(figure).room()), inset(&y, 0.0));
+        let length = right - left - 2.0 * x_inset;
+        // The last label ends on the page.
+        let beyond = |tick: &Tick| {
+            let end = left + x_inset + tick.at * length + fonts.width(&tick.label, SMALL) / 2.0;
+            if labels == Labels::Straight { (end + 2.0 - look.width).max(0.0) } else { 0.0 }
+        };
+        let right = right - x_ticks(fonts, &x, labels, length).last().map_or(0.0, beyond);
         let x_ticks = x_ticks(fonts, &x, labels, right - left - 2.0 * x_inset);
         let x_name = named(fonts, &figure.x.label, right - left);
         let below_ticks = match labels {
