@@ -71,6 +71,8 @@ fn doubts(answer: &Answer, room: usize, rows: usize) -> Vec<String> {
 enum Whose {
     /// The run is in progress.
     SoFar,
+    /// The run was stopped or failed before its end.
+    OfPart,
     /// Settings were changed since.
     Before,
     Plain,
@@ -81,6 +83,7 @@ fn whose(state: &State) -> Whose {
     match run {
         Some(run) if run.job.outcome.is_none() => Whose::SoFar,
         Some(_) if state.replay.is_none() && setup::changed(state) => Whose::Before,
+        Some(run) if run.job.outcome != Some(Outcome::Done) => Whose::OfPart,
         _ => Whose::Plain,
     }
 }
@@ -93,6 +96,7 @@ fn marked(text: &str, whose: Whose) -> String {
             Some((head, rest)) if !head.contains(' ') => format!("{head} so far: {rest}"),
             _ => format!("So far: {text}"),
         },
+        Whose::OfPart => format!("Stopped early: {text}"),
         Whose::Before => format!("Last run: {text}"),
         _ => text.to_owned(),
     }
@@ -188,6 +192,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     if !small {
         let what = match whose(state) {
             Whose::SoFar => "Answer so far",
+            Whose::OfPart => "Answer from a part: the run did not come to its end",
             Whose::Before => "Answer of the last run, with other settings",
             Whose::Plain => "Answer",
         };

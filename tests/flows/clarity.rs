@@ -26,6 +26,20 @@ fn the_answer_of_other_settings_or_of_a_part_says_so() {
     }
 }
 
+/// A run that was replaced after two of six methods had "Best: AlterRep" as its answer, like one that had ended.
+#[test]
+fn the_answer_of_a_stopped_run_says_that_it_is_of_a_part() {
+    for (columns, rows, said) in [(120, 40, "Answer from a part"), (80, 24, "Stopped early: Best")] {
+        let mut h = Harness::finished(columns, rows);
+        assert!(!h.screen().contains(said), "{}", h.screen());
+        h.keys("r r");
+        h.events_of(2, measured(2400, true));
+        h.event(Event::Finished { job: 2, generation: 2, outcome: Outcome::Cancelled, seconds: 3.0 });
+        h.keys("{ }");
+        assert!(h.screen().contains(said), "{}", h.screen());
+    }
+}
+
 /// The cursor stood on the run that is shown, so that it was compared with itself.
 #[test]
 fn a_run_is_compared_with_another_one() {

@@ -177,11 +177,7 @@ impl Picker for SecondRun {
             1 => "Wait for this run and the queued one".into(),
             n => format!("Wait for this run and the {n} queued ones"),
         };
-        // A lab shows the results of its latest run; those of another lab stay.
-        let running = state.board.job().map(|job| job.spec.lab());
-        let stays = running != state.setup().map(|setup| setup.lab());
-        let measured = if stays { "stays" } else { "is dropped" };
-        let texts = [wait, format!("Replace it: what it has measured {measured}"), "Back".into()];
+        let texts = [wait, "Replace it: what it has measured stays".into(), "Back".into()];
         entries(state, selected, texts.into_iter())
     }
 

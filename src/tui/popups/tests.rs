@@ -108,7 +108,7 @@ fn the_question_about_a_second_run_says_what_becomes_of_the_first() {
     let mut state = state();
     reduce(&mut state, Action::Start);
     let lines = words(&SecondRun.lines(&state, 1));
-    assert!(lines[0].contains("Wait for this run") && lines[1].contains("is dropped"), "{lines:?}");
+    assert!(lines[0].contains("Wait for this run") && lines[1].contains("has measured stays"), "{lines:?}");
     let spec = state.setup().unwrap().spec(&state);
     state.queue.push_back(spec.clone());
     assert!(words(&SecondRun.lines(&state, 0))[0].contains("the queued one"));

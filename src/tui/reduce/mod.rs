@@ -209,6 +209,10 @@ pub(super) fn perform(state: &mut State, command: &Entry) -> Vec<Effect> {
             None => "this screen has nothing for it".into(),
             Some(None) => format!("there is nothing for it before a run; {} runs one", state.keymap.short_label("run")),
             Some(Some(run)) if run.job.outcome.is_none() => "there is nothing for it here yet".into(),
+            Some(Some(_)) if command.name == "compare-runs" => {
+                format!("this lab has one run; change a setting and {} makes another", state.keymap.short_label("run"))
+            }
+            Some(Some(_)) if ["filter", "sort"].contains(&command.name) => "this list has none".into(),
             Some(Some(_)) => "there is nothing for it here".to_owned(),
         },
     };
