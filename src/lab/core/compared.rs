@@ -83,7 +83,7 @@ fn with_both(name: &str, of_a: &[String], of_b: &[String]) -> String {
 }
 
 /// The numbers as aligned lines under the places of the two runs, how many differ by more than chance, and how the comparison was made.
-/// Where a line would be longer than `room` cells, the p-values before adjustment are left out, then the counts.
+/// Where a line would be longer than `room` cells, the p-values before adjustment are left out, then the counts, then the two values.
 pub fn table(places: (usize, usize), numbers: &[Common], room: usize) -> Vec<String> {
     if numbers.is_empty() {
         return vec!["The runs have no number in common.".into()];
@@ -96,13 +96,18 @@ pub fn table(places: (usize, usize), numbers: &[Common], room: usize) -> Vec<Str
         part
     };
     let fits = |part: &Vec<String>| part.iter().all(|line| width(line) <= room);
-    let narrow = parts(&["p", "n"]);
-    out.extend([parts(&[]), parts(&["p"])].into_iter().find(fits).unwrap_or(narrow));
+    let (first, second) = (run_name(places.0), run_name(places.1));
+    let narrow = parts(&["p", "n", &first, &second]);
+    out.extend([parts(&[]), parts(&["p"]), parts(&["p", "n"])].into_iter().find(fits).unwrap_or(narrow));
     if adjusted.iter().flatten().any(|p| *p <= ALPHA) {
         out.push("* differs by more than chance after Holm's adjustment for all numbers of this table.".into());
     }
     out.push("The runs do not say which examples they share, so they are compared as independent samples (Newcombe 1998); where the examples are the same, the intervals are usually too wide.".into());
     out
+}
+
+fn run_name(place: usize) -> String {
+    format!("run {place}")
 }
 
 /// The aligned rows, without the columns named.
@@ -134,7 +139,7 @@ fn rows(
             adjusted.map_or("–".into(), mark),
         ]
     };
-    let (first, second) = (format!("run {a}"), format!("run {b}"));
+    let (first, second) = (run_name(a), run_name(b));
     let columns = ["number", "n", &first, &second, "difference", "p", "p, Holm"];
     let kept: Vec<usize> = (0..columns.len()).filter(|i| !leave_out.contains(&columns[*i])).collect();
     let only = |row: Vec<String>| kept.iter().map(|i| row[*i].clone()).collect();
@@ -240,7 +245,7 @@ mod tests {
         let a = [number("a number with a rather long name", 0.5, 0.03)];
         let both = common((&a, &[]), (&[number(&a[0].name, 0.6, 0.04)], &[]));
         let mut room = usize::MAX;
-        let heads = [(); 3].map(|()| {
+        let heads = [(); 4].map(|()| {
             let told = table((1, 2), &both, room);
             let at = told.iter().position(|line| line.contains("difference")).unwrap();
             let longest = told[at..at + 2].iter().map(|line| width(line)).max().unwrap();
@@ -249,14 +254,9 @@ mod tests {
             told[at].split_whitespace().collect::<Vec<_>>().join(" ")
         });
         let after = "run 1 run 2 difference p, Holm";
-        assert_eq!(
-            heads,
-            [
-                format!("number n {}", after.replace(" p,", " p p,")),
-                format!("number n {after}"),
-                format!("number {after}")
-            ]
-        );
+        let most = format!("number n {}", after.replace(" p,", " p p,"));
+        let fewest = "number difference p, Holm".to_owned();
+        assert_eq!(heads, [most, format!("number n {after}"), format!("number {after}"), fewest]);
     }
 
     #[test]

@@ -191,13 +191,26 @@ fn oracles(results: &Results, spec: &Spec, oracle: OracleKind) -> [Option<String
     let weak = judges().filter(|p| !no_better(p) && learned(p) < LEARNED).min_by(least);
     let worst = judges().max_by(|a, b| a.value.calibration_error.total_cmp(&b.value.calibration_error));
     let off = worst.filter(|p| p.value.calibration_error > MISCALIBRATED);
-    let check = oracle_name(oracle.other());
+    // The other oracle is a way out only where it is better.
+    let other = |p: &Tagged<ProbeFinding>| {
+        let beside = |q: &&Tagged<ProbeFinding>| {
+            (q.value.role, q.value.oracle) == (ProbeRole::Oracle, Some(oracle.other()))
+                && (&q.model, &q.value.property) == (&p.model, &p.value.property)
+        };
+        let error = results.probes.iter().find(beside).map(|q| q.value.calibration_error);
+        match error {
+            Some(error) if error > p.value.calibration_error.max(MISCALIBRATED) => {
+                format!("the {} is off by {}: trust no small difference", oracle_name(oracle.other()), score(error))
+            }
+            _ => format!("check the {}", oracle_name(oracle.other())),
+        }
+    };
     [
         useless.map(|p| format!("{}, so is not shown to read anything: give it more examples", shares(p))),
         weak.map(|p| format!("{}: give it more examples", shares(p))),
         off.map(|p| {
             let error = score(p.value.calibration_error);
-            format!("{} is poorly calibrated (off by {error} on average): check the {check}", name(p))
+            format!("{} is poorly calibrated (off by {error} on average): {}", name(p), other(p))
         }),
     ]
 }
@@ -295,6 +308,13 @@ mod tests {
             "{:?}",
             of(&results)
         );
+        // It sent the reader to an oracle that was worse.
+        let mut worse = results.clone();
+        let mut beside = results.probes.last().expect("a probe").clone();
+        (beside.value.oracle, beside.value.calibration_error) = (Some(OracleKind::Linear), 0.3);
+        worse.probes.retain(|p| p.value.oracle != Some(OracleKind::Linear));
+        worse.probes.push(beside);
+        assert!(place(&of(&worse), "the linear oracle is off by .30").is_some(), "{:?}", of(&worse));
         set(&mut results, Estimate { mean: 0.8, lo: 0.75, hi: 0.85 }, 0.01);
         let weak = "is right on 80.0 % of sentences (majority 70.0 %)";
         assert!(place(&of(&results), weak).is_some(), "{:?}", of(&results));

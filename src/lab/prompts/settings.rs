@@ -215,7 +215,7 @@ fn typed_path(spec: &Spec, path: String) -> String {
 }
 
 fn epochs() -> Setting<Spec> {
-    row("disparity.epochs", "Readings", "How many times a model reads its mixture.").count(
+    row("disparity.epochs", "Epochs", "How many times a model reads its mixture.").count(
         &[1, 2, 3, 5, 10, 20],
         1..=100,
         |s: &Spec| s.disparity.epochs,
@@ -224,8 +224,8 @@ fn epochs() -> Setting<Spec> {
 }
 
 fn steps() -> Setting<Spec> {
-    row("disparity.steps", "Training steps", "Steps on a mixture, in place of a number of readings.").count_or(
-        "by readings",
+    row("disparity.steps", "Training steps", "Steps on a mixture, in place of a number of epochs.").count_or(
+        "by epochs",
         &[50, 100, 200, 500, 1000, 2000, 5000],
         1..=1_000_000,
         |s: &Spec| s.disparity.steps,

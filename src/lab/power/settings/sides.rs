@@ -199,7 +199,7 @@ fn corrupted(first: bool) -> Setting<Spec> {
 
 fn corrupted_text(first: bool) -> Setting<Spec> {
     let help = "A file of text, a sentence a line, whose words are shuffled for the corruption.";
-    row(key(first, "corrupted_text"), label(first, "corrupt text"), help).file(
+    row(key(first, "corrupted_text"), label(first, "shuffled text"), help).file(
         "built in",
         move |s: &Spec| s.side(first).corrupted_text.clone(),
         move |s, path| {
