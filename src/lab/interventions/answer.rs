@@ -230,12 +230,13 @@ fn without(results: &Results, oracle: OracleKind) -> Option<String> {
 pub(crate) fn numbers(results: &Results) -> Vec<Number> {
     let of = |o: &Tagged<OptimumFinding>| {
         let v = &o.value;
-        let head = format!("{} on {}, {}", v.method_key().title(), o.model, oracle_name(v.oracle));
+        let method = v.method_key().title();
         let (c, s) = results.counts(o);
         let both = if c == s { Count::from(c) } else { (c, s).into() };
         let parts = [("R", v.reliability, both), ("C", v.completeness, c.into()), ("S", v.selectivity, s.into())];
         parts.map(|(name, value, n)| Number {
-            name: format!("{name} of {head}"),
+            name: format!("{name} of {method}"),
+            group: format!("{}, {}", o.model, oracle_name(v.oracle)),
             value: value.estimate(),
             n,
             level: o.level.unwrap_or(0.95),

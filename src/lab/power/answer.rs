@@ -237,6 +237,7 @@ fn needed(results: &Results, c: &Tagged<ComparisonFinding>, items: &str) -> Opti
 pub(crate) fn numbers(results: &Results) -> Vec<Number> {
     let share = |name: String, value: Estimate, n: usize, level: Option<f64>| Number {
         name,
+        group: String::new(),
         value,
         n: n.into(),
         level: level.unwrap_or(0.95),

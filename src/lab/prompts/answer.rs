@@ -149,7 +149,8 @@ pub(crate) fn numbers(results: &Results) -> Vec<Number> {
         ];
         let number = |(name, value): (&str, Option<Estimate>)| {
             Some(Number {
-                name: format!("{name} of {}", s.model),
+                name: name.into(),
+                group: s.model.clone(),
                 value: value?,
                 n: s.n.into(),
                 level: s.level.unwrap_or(0.95),

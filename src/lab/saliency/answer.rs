@@ -173,8 +173,9 @@ fn incomplete(all: &[Row<'_>]) -> Option<String> {
 
 /// Token-F1 and MAP of every model and method, and the share of right answers.
 pub(crate) fn numbers(results: &Results) -> Vec<Number> {
-    let number = |name: String, value: Estimate, n: usize, level: Option<f64>| Number {
+    let number = |name: String, model: &str, value: Estimate, n: usize, level: Option<f64>| Number {
         name,
+        group: model.to_owned(),
         value,
         n: n.into(),
         level: level.unwrap_or(0.95),
@@ -182,16 +183,16 @@ pub(crate) fn numbers(results: &Results) -> Vec<Number> {
     };
     let overall = results.interpretability.iter().filter(|i| i.value.dimension == ALL && i.value.perturbation == ALL);
     let scores = overall.flat_map(|i| {
-        let head = format!("{} on {}", title(&i.value.method), i.model);
+        let method = title(&i.value.method);
         let named = [("token-F1", i.value.token_f1), ("MAP", i.value.map)];
         let of = |(name, value): (&str, Option<Estimate>)| {
-            Some(number(format!("{name} of {head}"), value?, i.value.originals, i.level))
+            Some(number(format!("{name} of {method}"), &i.model, value?, i.value.originals, i.level))
         };
         named.into_iter().filter_map(of).collect::<Vec<_>>()
     });
     let right = results.accuracy.iter().filter(|a| a.value.dimension == ALL && a.value.perturbation == ALL);
     let right =
-        right.map(|a| number(format!("right answers of {} ({})", a.model, a.value.sample), a.value.top1, a.n, a.level));
+        right.map(|a| number(format!("right answers ({})", a.value.sample), &a.model, a.value.top1, a.n, a.level));
     scores.chain(right).collect()
 }
 

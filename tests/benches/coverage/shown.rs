@@ -144,7 +144,14 @@ fn runs() {
                 let mut number = |p: f64| {
                     let hits = (0..n).filter(|_| unit(&mut rng) < p).count() as u64;
                     let value = share(hits, n as u64, LEVEL);
-                    Number { name: String::new(), value, n: n.into(), level: LEVEL, unit: (1.0, "") }
+                    Number {
+                        name: String::new(),
+                        group: String::new(),
+                        value,
+                        n: n.into(),
+                        level: LEVEL,
+                        unit: (1.0, ""),
+                    }
                 };
                 let both = common((&[number(p)], &[]), (&[number(q)], &[])).remove(0);
                 small += usize::from(both.p.is_some_and(|p| p <= 0.05));
