@@ -102,7 +102,7 @@ pub fn table(places: (usize, usize), numbers: &[Common], room: usize) -> Vec<Str
         part
     };
     let fits = |part: &Vec<String>| part.iter().all(|line| width(line) <= room);
-    let (first, second) = (run_name(places.0), run_name(places.1));
+    let (first, second) = names_of(places);
     let narrow = parts(&["p", "n", &first, &second]);
     out.extend([parts(&[]), parts(&["p"]), parts(&["p", "n"])].into_iter().find(fits).unwrap_or(narrow));
     if adjusted.iter().flatten().any(|p| *p <= ALPHA) {
@@ -112,14 +112,15 @@ pub fn table(places: (usize, usize), numbers: &[Common], room: usize) -> Vec<Str
     out
 }
 
-fn run_name(place: usize) -> String {
-    format!("run {place}")
+/// Heads of the columns of the two runs; those of two sessions may have the same place.
+fn names_of((a, b): (usize, usize)) -> (String, String) {
+    if a == b { ("first".into(), "second".into()) } else { (format!("run {a}"), format!("run {b}")) }
 }
 
 /// The aligned rows of a group, without the columns named.
 fn rows(
     out: &mut Vec<String>,
-    (a, b): (usize, usize),
+    places: (usize, usize),
     (group, numbers, adjusted): (&str, &[Common], &[Option<f64>]),
     leave_out: &[&str],
 ) {
@@ -143,7 +144,7 @@ fn rows(
             adjusted.map_or("–".into(), mark),
         ]
     };
-    let (first, second) = (run_name(a), run_name(b));
+    let (first, second) = names_of(places);
     let columns = ["number", "n", &first, &second, "difference", "p", "p, Holm"];
     let kept: Vec<usize> = (0..columns.len()).filter(|i| !leave_out.contains(&columns[*i])).collect();
     let only = |row: Vec<String>| kept.iter().map(|i| row[*i].clone()).collect();
@@ -267,7 +268,8 @@ mod tests {
     #[test]
     fn equal_runs_are_called_equal() {
         let a = [number("x", 0.5, 0.03)];
-        let told = table((1, 2), &common((&a, &[]), (&a, &[])), usize::MAX);
+        let told = table((1, 1), &common((&a, &[]), (&a, &[])), usize::MAX);
+        assert!(told.iter().any(|line| line.contains("first  second")), "{told:?}");
         assert!(told[0].starts_with("Both runs have the same numbers"), "{told:?}");
     }
 
