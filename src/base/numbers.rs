@@ -154,7 +154,7 @@ pub fn count(x: f64) -> String {
     }
 }
 
-/// A span of time that is only expected, no more precisely than it is known: `a moment`, `about 10 s`, `about 3 min`, `about 25 min`,
+/// An expected span of time, rounded to what can be known of it: `a moment`, `about 10 s`, `about 3 min`, `about 25 min`,
 /// `about 2 h 30 min`.
 pub fn about(t: f64) -> String {
     let to = |step: f64| (t / step).round() * step;

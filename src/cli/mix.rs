@@ -36,7 +36,7 @@ pub struct MixArgs {
     /// Also train for 200 steps on sentences with their words in random order.
     #[arg(long)]
     shuffled: bool,
-    /// Text of your own, a sentence a line, in place of Micro-English; lines that are longer than the model reads in parts.
+    /// Text of your own, a sentence a line, in place of Micro-English; a line that is too long for the model is split.
     #[arg(long, value_name = "FILE")]
     text: Option<PathBuf>,
     /// Number of different sentences in a mixture.
@@ -45,7 +45,7 @@ pub struct MixArgs {
     /// Number of times that each sentence of a mixture is read.
     #[arg(long, value_name = "N", default_value_t = Settings::default().epochs, conflicts_with = "steps")]
     epochs: usize,
-    /// Training steps of a mixture, in place of a number of readings.
+    /// Training steps of a mixture, in place of --epochs.
     #[arg(long, value_name = "N")]
     steps: Option<usize>,
     /// Sentences of a step.

@@ -49,7 +49,7 @@ impl Long {
 
 impl Encoding {
     /// The parts in which a sentence is read by a model of `most` tokens, each with the frame around it: one unless it is longer and
-    /// read in windows, which then are of equal length and do not overlap. None if it is to be dropped.
+    /// read in windows, whose lengths differ by one token at most and which do not overlap. Empty if it is dropped.
     pub fn parts(&self, most: usize, long: Long) -> Vec<Encoding> {
         let body = self.body();
         let room = most.saturating_sub(self.ids.len() - body.len());

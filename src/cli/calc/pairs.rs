@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufWriter, Write};
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -42,13 +43,13 @@ pub struct PairsArgs {
     /// Masked models: mask one token at a time (Salazar et al. 2020).
     #[arg(long)]
     original: bool,
-    /// The first pairs of each phenomenon alone.
+    /// Score this many pairs of each phenomenon, the first ones.
     #[arg(long, value_name = "N")]
-    limit: Option<usize>,
+    limit: Option<NonZeroUsize>,
     /// Write each pair with its scores as JSON lines, which `probity compare` reads.
     #[arg(long, value_name = "FILE")]
     items: Option<PathBuf>,
-    /// Replace that file.
+    /// Replace the file of --items.
     #[arg(long, requires = "items")]
     force: bool,
     /// Level of the intervals.
@@ -62,7 +63,7 @@ pub struct PairsArgs {
     json: bool,
 }
 
-/// A pair of a file.
+/// A pair, with its name among all: phenomenon and identifier, or line.
 struct Item {
     id: String,
     paradigm: String,
@@ -142,7 +143,7 @@ fn read(args: &PairsArgs) -> Result<Pairs, CliError> {
         let paradigm = pair.paradigm.as_deref().unwrap_or_default().to_owned();
         let count = counts.entry(paradigm.clone()).or_default();
         *count += 1;
-        if args.limit.is_some_and(|most| *count > most) {
+        if args.limit.is_some_and(|most| *count > most.get()) {
             pairs.beyond += 1;
             return ControlFlow::Continue(());
         }
@@ -216,9 +217,14 @@ fn print(
     let line = format!("{}: accuracy {}, n {n}, {ties} ties", args.model, shown(accuracy(&all)));
     output::line(out, &printable_label(&line))?;
     output::line(out, &format!("scored by {}", name(scoring)))?;
+    let level = percent(args.level);
+    output::line(
+        out,
+        &format!("{level} intervals (Wilson's; Clopper and Pearson's for few), as if pairs were independent"),
+    )?;
     let lost = [
         (too_long, "too long for the model"),
-        (pairs.dropped, "unreadable rows"),
+        (pairs.dropped, "unreadable rows (`probity data show` says which)"),
         (pairs.other, "rows that are no pairs"),
         (pairs.beyond, "beyond --limit"),
     ];

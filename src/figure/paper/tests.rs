@@ -310,3 +310,19 @@ fn long_names_of_categories_that_run_upwards_have_several_lines() {
     let figure = Figure { x, y, ..chart(vec![Layer::Ranks(Ranks { lines })]) };
     drawn(&figure, |scene| assert!(texts(scene).iter().all(|t| !t.contains('…')), "{:?}", texts(scene)));
 }
+
+/// "2048" ran off the right edge of the page, where no legend or margin gave it room.
+#[test]
+fn the_last_label_of_an_axis_ends_on_the_page() {
+    let points = [32.0, 128.0, 512.0, 2048.0].map(|x| Datum { x, y: 0.5, n: 9.into(), ..Datum::default() });
+    let line = Layer::Line(Line { label: "a".into(), role: Role::nth(0), points: points.to_vec() });
+    let figure = Figure { x: Axis::doubling("training examples").of_settings(), ..chart(vec![line]) };
+    drawn(&figure, |scene| {
+        let end = scene.items.iter().find_map(|item| match item {
+            Item::Text { text, at, kind } if text == "2048" => Some(text_box(scene.fonts, text, *at, kind).1.0),
+            _ => None,
+        });
+        let width = Options { style: Style::Paper, width: Some(84.0), dpi: None }.look().width;
+        assert!(end.is_some_and(|end| end <= width), "{end:?} of {width}");
+    });
+}

@@ -108,7 +108,10 @@ pub fn table(places: (usize, usize), numbers: &[Common], room: usize) -> Vec<Str
     if adjusted.iter().flatten().any(|p| *p <= ALPHA) {
         out.push("* differs by more than chance after Holm's adjustment for all numbers of this table.".into());
     }
-    out.push("The runs do not say which examples they share, so they are compared as independent samples (Newcombe 1998); where the examples are the same, the intervals are usually too wide.".into());
+    out.push(
+        "The runs do not say which examples they share, so they are compared as independent samples (Newcombe 1998)."
+            .into(),
+    );
     out
 }
 
@@ -154,7 +157,7 @@ fn rows(
     section(out, &format!("Numbers of both{of}"), &columns, mine.map(row).map(only).collect());
 }
 
-/// Holm's adjusted p-value of each number; none where it has no p-value.
+/// P-values after Holm's adjustment, in the order of the numbers. None for a number without a p-value.
 fn adjusted(numbers: &[Common]) -> Vec<Option<f64>> {
     let p: Vec<f64> = numbers.iter().filter_map(|c| c.p).collect();
     let mut adjusted = holm(&p).into_iter();

@@ -47,7 +47,7 @@ pub struct TaskSpec {
     /// With `data` and its own labels: the position at which hidden states are changed and read.
     #[serde(skip_serializing_if = "is_mask")]
     pub position: Position,
-    /// What is done with examples that are longer than the model reads.
+    /// Treatment of examples longer than the model reads.
     #[serde(skip_serializing_if = "Long::is_drop")]
     pub long: Long,
 }

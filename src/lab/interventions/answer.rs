@@ -79,7 +79,7 @@ pub(crate) fn on_model(spec: &Spec, model: &str) -> String {
     if spec.models.len() > 1 { format!(" on {}", base::text::last_part(model)) } else { String::new() }
 }
 
-/// The model's own behaviour after a method at its best strength; none where it was not asked for.
+/// The model's own behaviour after a method at its best strength. None if it was not measured.
 pub fn behaviour_at<'a>(results: &'a Results, best: &Tagged<OptimumFinding>) -> Option<&'a Tagged<BehaviourFinding>> {
     let key = best.value.method_key();
     let same = |b: &&Tagged<BehaviourFinding>| {

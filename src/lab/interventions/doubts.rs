@@ -84,7 +84,7 @@ fn below_control(results: &Results, model: &str, order: &[Best<'_>], on: &str) -
     }
     let verb = if names.len() == 1 { "is" } else { "are" };
     let text = format!(
-        "{} {verb} not shown to beat {} at R {}{on}: an edit that knows nothing of the property scores as well",
+        "{} {verb} not shown to beat {} at R {}{on}: an edit that knows nothing of the property may score as well",
         listed(&names, "methods"),
         key.title(),
         score(least)
@@ -206,7 +206,7 @@ fn oracles(results: &Results, spec: &Spec, oracle: OracleKind) -> [Option<String
         }
     };
     [
-        useless.map(|p| format!("{}, so is not shown to read anything: give it more examples", shares(p))),
+        useless.map(|p| format!("{}, so it is not shown to read anything: give it more examples", shares(p))),
         weak.map(|p| format!("{}: give it more examples", shares(p))),
         off.map(|p| {
             let error = score(p.value.calibration_error);

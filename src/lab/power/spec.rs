@@ -64,7 +64,7 @@ pub struct TaskSpec {
     /// Parts of training, validation and test.
     #[serde(skip_serializing_if = "Ratio::is_usual")]
     pub ratio: Ratio,
-    /// What is done with sentences that are longer than an encoder reads.
+    /// Treatment of sentences longer than an encoder reads.
     #[serde(skip_serializing_if = "Long::is_drop")]
     pub long: Long,
     /// Folder of the spec's file; not part of the hash.

@@ -131,7 +131,7 @@ impl<'a> Scorer<'a> {
         Ok(scores)
     }
 
-    /// Each token of each sentence in a pass of its own.
+    /// Scores masked copies of the sentences, one for each token.
     fn masked(&self, sentences: &[Option<Sentence>]) -> Result<Vec<Option<f64>>, ModelError> {
         let mask = self.asker.mask().ok_or_else(|| ModelError::Plan("the model has no mask token".into()))?;
         let mut queries: Vec<(usize, u32, Encoded)> = Vec::new();

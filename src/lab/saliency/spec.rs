@@ -71,7 +71,7 @@ pub struct DataSpec {
     pub dimensions: Vec<String>,
     /// Originals and perturbed partners together, drawn evenly over the dimensions; an original comes with all its partners.
     pub inputs: usize,
-    /// What is done with sentences that are longer than the model reads.
+    /// Treatment of sentences longer than the model reads.
     #[serde(skip_serializing_if = "Long::is_drop")]
     pub long: Long,
     /// Folder of the spec's file; not part of the experiment.

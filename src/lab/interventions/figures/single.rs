@@ -1,4 +1,4 @@
-//! What the figure of a single curve shows beside its scores: selectivity by property, base lines, and other probe settings.
+//! Further parts of the figure of a single curve: selectivity by property, base lines, ranges over other probe settings.
 
 use super::{datum, score_look};
 use crate::finding::ReliabilityFinding;

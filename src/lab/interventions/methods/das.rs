@@ -52,10 +52,10 @@ impl Method for Das {
         "das"
     }
     fn title(&self) -> &'static str {
-        "DAS"
+        "DAS on a probe"
     }
     fn doc(&self) -> &'static str {
-        "swaps what the embedding has in a learned subspace for what a donor with the wanted value has there (Geiger et al. 2024)"
+        "swaps a learned subspace for that of a donor with the wanted value; after Geiger et al. 2024, who learn it on the model, not on a probe"
     }
     fn goal(&self) -> Goal {
         Goal::Counterfactual
@@ -150,7 +150,7 @@ struct Pairs {
 }
 
 impl Pairs {
-    /// Draws pairs; none where no example has a donor.
+    /// Draws pairs. None if no example has a donor.
     fn draw(data: &FitData<'_>, donors: &Donors, count: usize, rng: &mut ChaCha8Rng) -> Option<Self> {
         let train = data.data.train();
         let (mut rows, mut found, mut targets) = (Vec::new(), Vec::new(), Vec::new());

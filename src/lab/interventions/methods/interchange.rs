@@ -113,7 +113,7 @@ impl Donors {
         Self { classes, columns, dimension, seed: data.seed, groups: groups.collect() }
     }
 
-    /// Those for an embedding with this value of the other property; none where there are none.
+    /// The donors with the target value and this value of the other property. None if there are none.
     pub(super) fn group(&self, target: usize, other: Option<usize>) -> Option<&Matrix> {
         // A value that no donor has is a group that is not there.
         let column = if self.columns == 1 { 0 } else { other.unwrap_or(self.columns - 1) };

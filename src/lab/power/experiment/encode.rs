@@ -64,7 +64,7 @@ impl Reader {
         let space = Space::new(&self.model, self.at, &Readout::Sentence(self.pooling));
         let tokenizer = self.model.tokenizer()?;
         let most = self.model.arch().max_positions;
-        // What is cut reads as the shorter text; windows are told by all their tokens.
+        // A cut text has the key of the shorter one; a text read in windows has that of all its tokens.
         let key_of = |text: &&str| -> Result<Key, ModelError> {
             let encoding = tokenizer.encode(text)?;
             let read = if self.long == Long::Truncate { encoding.parts(most, self.long).pop() } else { None };
