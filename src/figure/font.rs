@@ -39,14 +39,34 @@ pub(crate) fn data(number: usize) -> Option<&'static [u8]> {
     files().get(number).map(Vec::as_slice)
 }
 
+/// Width of a glyph, in em.
+fn measured(face: &Face<'_>, id: GlyphId) -> f64 {
+    f64::from(face.glyph_hor_advance(id).unwrap_or(0)) / f64::from(face.units_per_em().max(1))
+}
+
+/// The embedded font that draws a character, its glyph there, and the glyph's width in em.
+fn found(c: char) -> Option<(usize, GlyphId, f64)> {
+    let (number, face, id) = faces().iter().enumerate().find_map(|(k, face)| Some((k, face, face.glyph_index(c)?)))?;
+    Some((number, id, measured(face, id)))
+}
+
+/// As [`found`]. A figure measures thousands of letters, nearly all of them in ASCII: these are looked up once.
+fn own(c: char) -> Option<(usize, GlyphId, f64)> {
+    static ASCII: OnceLock<Vec<Option<(usize, GlyphId, f64)>>> = OnceLock::new();
+    match ASCII.get_or_init(|| ('\0'..='\x7f').map(found).collect()).get(c as usize) {
+        Some(known) => *known,
+        None => found(c),
+    }
+}
+
 /// The embedded font that draws a character, and its glyph there.
 pub(crate) fn embedded(c: char) -> Option<(usize, u16)> {
-    faces().iter().enumerate().find_map(|(k, face)| Some((k, face.glyph_index(c)?.0)))
+    own(c).map(|(number, id, _)| (number, id.0))
 }
 
 /// True if the embedded fonts have this character.
 pub(crate) fn has(c: char) -> bool {
-    faces().iter().any(|face| face.glyph_index(c).is_some())
+    own(c).is_some()
 }
 
 /// Hexadecimal digits of a character that no font has, in two rows of equal length.
@@ -105,13 +125,8 @@ impl<'a> Fonts<'a> {
     }
 
     fn letter(&self, c: char) -> Option<Letter<'_>> {
-        let measured = |face: &Face<'_>, id| {
-            f64::from(face.glyph_hor_advance(id).unwrap_or(0)) / f64::from(face.units_per_em().max(1))
-        };
-        let own = faces().iter().find_map(|face| Some((face, face.glyph_index(c)?)));
-        if let Some((face, id)) = own {
-            let advance = measured(face, id);
-            return Some(Letter { face, id, advance, shift: 0.0, share: 1.0, ink: Ink::Light });
+        if let Some((number, id, advance)) = own(c) {
+            return Some(Letter { face: &faces()[number], id, advance, shift: 0.0, share: 1.0, ink: Ink::Light });
         }
         let (face, _) = self.spare.iter().find(|(_, characters)| characters.contains(&c))?;
         let id = face.glyph_index(c)?;
