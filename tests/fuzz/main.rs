@@ -358,20 +358,6 @@ proptest! {
     }
 
     #[test]
-    fn sessions(changes in edits()) {
-        open(&mutate(session(), &changes));
-    }
-
-    #[test]
-    fn session_lines(changes in edits(), which in any::<Index>()) {
-        // All changes in one line, so that its inner parts are reached too.
-        let mut lines: Vec<Vec<u8>> = session().split(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
-        let at = which.index(lines.len());
-        lines[at] = mutate(&lines[at], &changes);
-        open(&lines.join(&b'\n'));
-    }
-
-    #[test]
     fn arbitrary_bytes(bytes in vec(any::<u8>(), 0..400)) {
         spec(&text(&bytes));
         open(&bytes);
@@ -439,8 +425,22 @@ proptest! {
 }
 
 proptest! {
-    // A tokenizer of thirty kilobytes takes its time in a test build.
+    // A session or a tokenizer takes its time in a test build.
     #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn sessions(changes in edits()) {
+        open(&mutate(session(), &changes));
+    }
+
+    #[test]
+    fn session_lines(changes in edits(), which in any::<Index>()) {
+        // All changes in one line, so that its inner parts are reached too.
+        let mut lines: Vec<Vec<u8>> = session().split(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
+        let at = which.index(lines.len());
+        lines[at] = mutate(&lines[at], &changes);
+        open(&lines.join(&b'\n'));
+    }
 
     #[test]
     fn tokenizers(changes in edits()) {
