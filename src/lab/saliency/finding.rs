@@ -393,7 +393,7 @@ impl CorrectnessFinding {
 
     pub(crate) fn compared(&self, finding: Head<'_>) -> Option<Comparison> {
         let p = self.f1_gap_p.filter(|_| self.is_tested())?;
-        let question = "right against wrong answers: token_f1".to_owned();
+        let question = "right against wrong answers: token-F1".to_owned();
         let what = format!("{} by {}: right against wrong answers", finding.model, self.numbers.method);
         let about = Comparison::of(LabId::Saliency, finding.spec, question, what, "Student's t over originals");
         Some(Comparison { n: self.numbers.originals, p, ..about })

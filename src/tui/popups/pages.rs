@@ -7,7 +7,7 @@ use crate::state::State;
 use crate::theme::Role;
 use base::numbers::{probability, short};
 use base::text::{fit, pad, printable, wrapped};
-use engine::message::NoticeLevel;
+use engine::message::{Notice, NoticeLevel};
 use labs::family::{ALPHA, Corrected, Corrections, Standing};
 use labs::terms::Term;
 
@@ -127,6 +127,18 @@ pub(crate) fn explanation(state: &State, term: &Term, room: usize) -> Vec<Line<'
     broken.into_iter().map(part).collect()
 }
 
+/// Messages, newest first, each once with how often it came.
+fn counted(state: &State) -> Vec<(&Notice, usize)> {
+    let mut all: Vec<(&Notice, usize)> = Vec::new();
+    for notice in state.notices().into_iter().rev() {
+        match all.iter_mut().find(|(other, _)| *other == notice) {
+            Some((_, count)) => *count += 1,
+            None => all.push((notice, 1)),
+        }
+    }
+    all
+}
+
 /// Warnings and messages, newest first.
 pub(crate) struct Notices;
 
@@ -145,13 +157,14 @@ impl Page for Notices {
         if notices.is_empty() {
             return vec![Line::styled("nothing to report", theme.style(Role::Dim))];
         }
-        let lines = notices.iter().rev().flat_map(|notice| {
+        let lines = counted(state).into_iter().flat_map(|(notice, count)| {
             let (sign, role) = match notice.level {
                 NoticeLevel::Info => ("i", Role::Text),
                 NoticeLevel::Warning => ("!", Role::Warning),
                 NoticeLevel::Error => (state.view.glyphs.cross(), Role::Error),
             };
-            let text = format!("{sign} {}", printable(&notice.problem.to_string()));
+            let times = if count > 1 { format!(" ({count} times)") } else { String::new() };
+            let text = format!("{sign} {}{times}", printable(&notice.problem.to_string()));
             hanging(&text, room).into_iter().map(move |l| Line::styled(l, theme.style(role)))
         });
         lines.collect()
@@ -238,7 +251,7 @@ impl Page for Family {
                 lines.push(Line::styled(format!("{shown}{numbers}"), theme.style(role)));
             }
         }
-        let about = "Holm bounds the chance of any false finding in a family: one question of one run. Families are selected by Simes' test and tested inside at 5 % times the share that is selected (Benjamini and Bogomolov 2014): these findings are exploratory. A planned comparison is tested alone. Too few: with these items no adjusted p could reach 5 %. Interim: more items are to come, and p holds only for an n fixed beforehand; \"any n\" holds whenever one looks.";
+        let about = "Holm adjusts p for the comparisons of one family (one question of one run); families are selected by Simes' test first (Benjamini and Bogomolov 2014). No p of \"too few\" could reach 5 %, \"interim\" waits for more items, \"any n\" holds whenever one looks, and a planned comparison is tested alone.";
         lines.push(Line::default());
         lines.extend(dim(about, room.min(what + 3 * NUMBER)));
         lines

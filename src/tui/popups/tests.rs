@@ -221,3 +221,38 @@ fn a_popup_is_drawn_over_the_panes_with_its_title_cut_to_its_room() {
     terminal.draw(|frame| draw(frame, frame.area(), &state)).unwrap();
     assert!(!terminal.backend().to_string().contains("Write nothing"));
 }
+
+/// "Wait for this run" named neither the run nor its end.
+#[test]
+fn a_second_run_is_offered_after_the_one_that_is_named() {
+    use crate::reduce::job;
+    let mut state = state();
+    job::run(&mut state);
+    let said = |state: &State| (SecondRun.title(state), SecondRun.lines(state, 0)[0].to_string());
+    assert_eq!(said(&state).0, "The Interventions run is in progress");
+    let progress = engine::message::Progress {
+        stage: "training".into(),
+        done: 1,
+        total: 4,
+        unit: "ex".into(),
+        rate: 1.0,
+        overall: 0.2,
+        elapsed: 10.0,
+        left: Some(40.0),
+    };
+    state.board.on_event(&engine::message::Event::Progress { generation: 1, progress });
+    assert!(said(&state).1.contains("Run this after it (about 40 s"), "{:?}", said(&state));
+}
+
+/// The same message stood there four times.
+#[test]
+fn a_message_that_came_several_times_stands_once_with_its_count() {
+    let mut state = state();
+    for what in ["a", "b", "a", "a"] {
+        let problem = base::Problem { what: what.into(), r#where: "m".into(), hint: "h".into() };
+        state.notify(engine::message::Notice { level: engine::message::NoticeLevel::Warning, problem });
+    }
+    let lines: Vec<String> = Notices.lines(&state, 70).iter().map(ToString::to_string).collect();
+    assert_eq!(lines.iter().filter(|line| line.contains("a (") || line.starts_with("! a")).count(), 1, "{lines:?}");
+    assert!(lines[0].contains("(3 times)") && lines.len() == 2, "{lines:?}");
+}

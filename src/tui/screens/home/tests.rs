@@ -9,6 +9,8 @@ fn session(name: &str) -> Recorded {
         path: format!("/sessions/{name}.probity.jsonl").into(),
         created: "2026-01-02T03:04:05Z".into(),
         lab: "interventions".into(),
+        about: "agreement on bert-mini".into(),
+        runs: 1,
         end: End::Done,
     }
 }
@@ -47,6 +49,8 @@ fn taking_a_session_replays_it_and_the_other_key_goes_on_with_it() {
     assert_eq!(take(&mut state), [Effect::OpenSession(path.clone())]);
     assert!(can_resume(&state));
     assert_eq!(resume(&mut state), [Effect::ResumeSession(path, None)]);
+    // Nothing was shown until the session had been read.
+    assert!(state.view.toast.as_ref().is_some_and(|text| text.contains("reading a")), "{:?}", state.view.toast);
     state.sessions = Some(Vec::new());
     assert!(take(&mut state).is_empty() && !can_resume(&state));
 }
