@@ -269,8 +269,8 @@ mod tests {
         let says = |texts: &[&String]| texts.iter().map(|text| (Role::Text, (*text).clone())).collect::<Vec<_>>();
         let short = "ten eleven".to_owned();
         let lines = |all, kept| whole(all, 30, kept).into_iter().map(|(_, line)| line).collect::<Vec<_>>();
-        assert!(lines(says(&[&long, &long]), 4).concat().matches(".60]").count() == 2);
-        let some = lines(says(&[&long, &long, &short]), 3);
+        assert_eq!(lines(says(&[&long, &long]), 6).concat().matches(".60]").count(), 2);
+        let some = lines(says(&[&long, &long, &short]), 4);
         assert_eq!(some.last().map(String::as_str), Some("ten eleven"), "{some:?}");
         assert!(!some.concat().contains('…'));
     }

@@ -17,7 +17,7 @@ const PACKED: &[u8] = include_bytes!("../../assets/example.jsonl.gz");
 
 /// A recorded run that stands in for a first one.
 #[derive(Debug, Clone)]
-pub struct Example {
+pub(crate) struct Example {
     pub(crate) run: Run,
     /// Day of the recording, as `2026-11-27`.
     pub(crate) day: String,

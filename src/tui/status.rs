@@ -24,7 +24,7 @@ use labs::setting::Kind;
 /// A message takes at most this many lines.
 const TOAST: usize = 4;
 /// Columns that progress has beside the keys, if that is not more than half of the line.
-const PROGRESS: usize = 44;
+const PROGRESS: usize = 48;
 /// Columns of a bar of progress.
 const BAR: usize = 10;
 
@@ -191,11 +191,11 @@ fn stage_line(state: &State, p: &Progress, share: f64, room: usize, stopping: bo
         Some(t) => format!("  {}", numbers::about(t)),
         None => String::new(),
     };
-    let after = format!(" {:.0} %{left}", share * 100.0);
+    let after = format!(" {:.0} %", share * 100.0);
     let stage = fit(&printable(&p.stage), room * 2 / 5).into_owned();
     let mut spans = vec![Span::raw(format!("{} {stage}  ", spinner(state)))];
     let mut used = spans[0].width();
-    for (text, role) in [(bar(share, BAR, state.view.glyphs), Role::Bar), (after, Role::Text)] {
+    for (text, role) in [(bar(share, BAR, state.view.glyphs), Role::Bar), (after, Role::Text), (left, Role::Text)] {
         if used + width(&text) > room {
             break;
         }

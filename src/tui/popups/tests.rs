@@ -108,12 +108,12 @@ fn the_question_about_a_second_run_says_what_becomes_of_the_first() {
     let mut state = state();
     reduce(&mut state, Action::Start);
     let lines = words(&SecondRun.lines(&state, 1));
-    assert!(lines[0].contains("Wait for this run") && lines[1].contains("has measured stays"), "{lines:?}");
+    assert!(lines[0].contains("Run this after it") && lines[1].contains("has measured stays"), "{lines:?}");
     let spec = state.setup().unwrap().spec(&state);
     state.queue.push_back(spec.clone());
-    assert!(words(&SecondRun.lines(&state, 0))[0].contains("the queued one"));
+    assert!(words(&SecondRun.lines(&state, 0))[0].contains("and the one that waits"));
     state.queue.push_back(spec);
-    assert!(words(&SecondRun.lines(&state, 0))[0].contains("the 2 queued ones"));
+    assert!(words(&SecondRun.lines(&state, 0))[0].contains("and the 2 that wait"));
 }
 
 #[test]
