@@ -72,7 +72,7 @@ fn a_first_start_shows_an_example_of_its_own_experiment_until_it_has_an_answer()
         let example = state.example.clone().unwrap();
         assert_eq!(example.run.job.spec, state.board.runs[0].job.spec, "it is the experiment of the first start");
         let text = screen(&state);
-        for part in ["recorded on 2026-", "your own run replaces it", "Example: ", "Best: ", "reliability R"] {
+        for part in ["recorded on 2026-", "your own run replaces it", "Example: ", "Best: ", "reliability R", "rest stays"] {
             assert!(text.contains(part), "{part} at {size:?}\n{text}");
         }
         assert_eq!(state.board.runs.len(), 1, "the example is no run of the session");

@@ -127,16 +127,35 @@ pub(crate) fn explanation(state: &State, term: &Term, room: usize) -> Vec<Line<'
     broken.into_iter().map(part).collect()
 }
 
-/// Messages, newest first, each once with how often it came.
-fn counted(state: &State) -> Vec<(&Notice, usize)> {
-    let mut all: Vec<(&Notice, usize)> = Vec::new();
-    for notice in state.notices().into_iter().rev() {
-        match all.iter_mut().find(|(other, _)| *other == notice) {
-            Some((_, count)) => *count += 1,
-            None => all.push((notice, 1)),
+/// A message, how often it came, and the runs that it came from.
+type Counted<'a> = (&'a Notice, usize, Vec<usize>);
+
+/// Messages, newest first, each once.
+fn counted(state: &State) -> Vec<Counted<'_>> {
+    let mut all: Vec<Counted<'_>> = Vec::new();
+    for (run, notice) in state.notices_by_run().into_iter().rev() {
+        match all.iter_mut().find(|(other, ..)| *other == notice) {
+            Some((_, count, runs)) => {
+                *count += 1;
+                runs.extend(run.filter(|run| !runs.contains(run)));
+            }
+            None => all.push((notice, 1, run.into_iter().collect())),
         }
     }
     all
+}
+
+/// ` (runs 1 and 3, 4 times)`: where a message came from, where there are several runs, and how often it came.
+fn origin_of(state: &State, count: usize, runs: &[usize]) -> String {
+    let mut numbers: Vec<String> = runs.iter().rev().map(ToString::to_string).collect();
+    let last = numbers.pop().filter(|_| state.board.runs.len() > 1);
+    let runs = match (last, numbers.is_empty()) {
+        (None, _) => None,
+        (Some(last), true) => Some(format!("run {last}")),
+        (Some(last), false) => Some(format!("runs {} and {last}", numbers.join(", "))),
+    };
+    let parts: Vec<String> = runs.into_iter().chain((count > 1).then(|| format!("{count} times"))).collect();
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
 }
 
 /// Warnings and messages, newest first.
@@ -157,14 +176,14 @@ impl Page for Notices {
         if notices.is_empty() {
             return vec![Line::styled("nothing to report", theme.style(Role::Dim))];
         }
-        let lines = counted(state).into_iter().flat_map(|(notice, count)| {
+        let lines = counted(state).into_iter().flat_map(|(notice, count, runs)| {
             let (sign, role) = match notice.level {
                 NoticeLevel::Info => ("i", Role::Text),
                 NoticeLevel::Warning => ("!", Role::Warning),
                 NoticeLevel::Error => (state.view.glyphs.cross(), Role::Error),
             };
-            let times = if count > 1 { format!(" ({count} times)") } else { String::new() };
-            let text = format!("{sign} {}{times}", printable(&notice.problem.to_string()));
+            let from = origin_of(state, count, &runs);
+            let text = format!("{sign} {}{from}", printable(&notice.problem.to_string()));
             hanging(&text, room).into_iter().map(move |l| Line::styled(l, theme.style(role)))
         });
         lines.collect()

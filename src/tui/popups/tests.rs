@@ -256,3 +256,20 @@ fn a_message_that_came_several_times_stands_once_with_its_count() {
     assert_eq!(lines.iter().filter(|line| line.contains("a (") || line.starts_with("! a")).count(), 1, "{lines:?}");
     assert!(lines[0].contains("(3 times)") && lines.len() == 2, "{lines:?}");
 }
+
+/// Messages named no run.
+#[test]
+fn a_message_names_the_runs_that_it_came_from() {
+    use crate::reduce::job;
+    use engine::message::{Event, NoticeLevel, Outcome};
+    let mut state = state();
+    let problem = base::Problem { what: "poorly calibrated".into(), r#where: "m".into(), hint: "h".into() };
+    for generation in [1, 2] {
+        job::replace(&mut state);
+        let notice = engine::message::Notice { level: NoticeLevel::Warning, problem: problem.clone() };
+        state.board.on_event(&Event::Notice(notice));
+        state.board.on_event(&Event::Finished { job: generation, generation, outcome: Outcome::Done, seconds: 1.0 });
+    }
+    let text = Notices.lines(&state, 200)[0].to_string();
+    assert!(text.ends_with("(runs 1 and 2, 2 times)"), "{text}");
+}
