@@ -221,7 +221,8 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
             Whose::Example => &example,
             Whose::Plain => "Answer",
         };
-        let title = crate::reduce::runs::place(state).map_or(what.into(), |of| format!("{what}: {of}"));
+        let run = crate::reduce::runs::place(state).filter(|_| example.is_empty());
+        let title = run.map_or(what.into(), |of| format!("{what}: {of}"));
         let more = format!(" {}: all of it ", state.keymap.short_label("answer"));
         let more = Line::styled(more, state.theme().style(Role::Dim)).right_aligned();
         frame.render_widget(block(state, &title, false).title_bottom(more), area);

@@ -131,7 +131,7 @@ pub(crate) fn lab_panes(state: &State, body: Rect) -> Vec<(Pane, Rect)> {
 /// Rows of the strip of the first start.
 const WELCOME: u16 = 3;
 /// Columns of settings and list.
-const SIDE: u16 = 41;
+const SIDE: u16 = 43;
 
 impl Layout {
     /// Everything between title and the lines at the bottom.

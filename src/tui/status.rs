@@ -192,7 +192,8 @@ fn stage_line(state: &State, p: &Progress, share: f64, room: usize, stopping: bo
         None => String::new(),
     };
     let after = format!(" {:.0} %", share * 100.0);
-    let stage = fit(&printable(&p.stage), room * 2 / 5).into_owned();
+    let beside = BAR + width(&after) + width(&left) + 4;
+    let stage = fit(&printable(&p.stage), room.saturating_sub(beside).max(room * 2 / 5)).into_owned();
     let mut spans = vec![Span::raw(format!("{} {stage}  ", spinner(state)))];
     let mut used = spans[0].width();
     for (text, role) in [(bar(share, BAR, state.view.glyphs), Role::Bar), (after, Role::Text), (left, Role::Text)] {

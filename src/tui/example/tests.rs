@@ -72,7 +72,9 @@ fn a_first_start_shows_an_example_of_its_own_experiment_until_it_has_an_answer()
         let example = state.example.clone().unwrap();
         assert_eq!(example.run.job.spec, state.board.runs[0].job.spec, "it is the experiment of the first start");
         let text = screen(&state);
-        for part in ["recorded on 2026-", "your own run replaces it", "Example: ", "Best: ", "reliability R", "rest stays"] {
+        for part in
+            ["recorded on 2026-", "your own run replaces it", "Recorded: ", "Best: ", "reliability R", "rest stays"]
+        {
             assert!(text.contains(part), "{part} at {size:?}\n{text}");
         }
         assert_eq!(state.board.runs.len(), 1, "the example is no run of the session");
@@ -84,7 +86,7 @@ fn a_first_start_shows_an_example_of_its_own_experiment_until_it_has_an_answer()
         let finished = Event::Finished { job: 1, generation, outcome: Outcome::Done, seconds: 1.0 };
         let effects = event(&mut state, finished);
         assert!(state.example.is_none() && !effects.is_empty());
-        assert!(!screen(&state).contains("Example: "), "{}", screen(&state));
+        assert!(!screen(&state).contains("Recorded: "), "{}", screen(&state));
     }
 }
 

@@ -216,6 +216,9 @@ pub(super) fn perform(state: &mut State, command: &Entry) -> Vec<Effect> {
         return (command.run)(state);
     }
     let why = match () {
+        () if state.replay.is_some() && command.name == "compare-runs" => {
+            "this lab has one run in the recording".into()
+        }
         () if state.replay.is_some() => "not in a replay, which computes nothing".into(),
         () => match state.screen().setup().map(|setup| state.board.run_of(setup.lab())) {
             None => "this screen has nothing for it".into(),

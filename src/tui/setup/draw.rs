@@ -134,8 +134,8 @@ fn limits_of(row: &Row) -> String {
 
 /// What is to be known of the row under the cursor: its sentence, its range and its default.
 pub(crate) fn explained(row: &Row) -> String {
-    let warning = if row.warning.is_empty() { String::new() } else { format!("Warning: {}. ", row.warning) };
-    format!("{warning}{} ({})", row.help, limits_of(row))
+    let what = if row.warning.is_empty() { row.help.clone() } else { format!("Warning: {}", row.warning) };
+    format!("{what} ({})", limits_of(row))
 }
 
 /// The text being typed into a row.

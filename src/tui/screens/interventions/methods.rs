@@ -68,7 +68,9 @@ pub(crate) fn table(state: &State) -> Table {
         let flips = flips.map_or_else(none, |share| (percent(share), Some(share)));
         let away = away.map_or_else(none, |d| (format!("{d:.1}×"), Some(d)));
         let not_run = if runs(state, &entry.0) { "" } else { " (not run)" };
-        let title = format!("{}{not_run}", printable(&setup::title(state, &entry.0, entry.1)));
+        let title = printable(&setup::title(state, &entry.0, entry.1)).into_owned();
+        // Controls are in grey below the others.
+        let title = format!("{}{not_run}", title.strip_suffix(" (control)").unwrap_or(&title));
         Row {
             cells: vec![
                 (title, None),
@@ -196,7 +198,9 @@ pub(crate) fn turn_model(state: &mut State, on: bool) -> Vec<Effect> {
 /// One sentence about the entry under the cursor.
 pub(crate) fn about(state: &State, pane: Pane) -> String {
     match pane {
-        METHODS => method(state).map_or(String::new(), |m| format!("Held-out scores. {}: {}", m.title, m.doc)),
+        METHODS => method(state).map_or(String::new(), |m| {
+            format!("C: target changes; S: rest stays; R: both (held out). {}: {}", m.title, m.doc)
+        }),
         CURVES => {
             "How completely (C) and selectively (S) the method edits, and both in one (R), by its strength.".into()
         }

@@ -116,6 +116,7 @@ fn every_size_that_was_tested_has_its_p() {
     for line in include_str!("../../../../sessions/power.probity.jsonl").lines().skip(1) {
         session::format::parse_entry(line.as_bytes(), false).unwrap().fold(&mut state.board);
     }
+    SCREEN.refresh(&mut state);
     let table = sizes::table(&state);
     let family = results(&state).comparison().unwrap().value.family;
     assert_eq!(table.rows.iter().filter(|row| row.cells[2].1.is_some()).count(), family);
