@@ -72,11 +72,11 @@ pub(crate) fn sessions(frame: &mut Frame, area: Rect, state: &State) {
     listing(state, SESSIONS).draw(frame, inner, state, &header, entry);
 }
 
-/// `done`, or `3 runs, last cancelled`.
+/// `done`, or `3 runs, cancelled`: how the last one ended.
 fn end(session: &Recorded) -> String {
     match session.runs {
         0 | 1 => session.end.word().to_owned(),
-        runs => format!("{runs} runs, last {}", session.end.word()),
+        runs => format!("{runs} runs, {}", session.end.word()),
     }
 }
 
