@@ -1,3 +1,5 @@
+//! The example of the first start: what it is packed from, when it is shown and when it gives way.
+
 use serde_json::Value;
 
 use super::*;

@@ -128,7 +128,11 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
         return nothing(frame, inside(area), state);
     }
     let words = view(state).filter.words();
-    let name = if words.is_empty() { "Sentences".to_owned() } else { format!("Sentences, {}", printable(&words)) };
+    let all = results(state).data.as_ref().map_or(table.rows.len(), |d| d.value.originals);
+    let name = match words.is_empty() {
+        true => "Sentences".to_owned(),
+        false => format!("Sentences, {all} in all: {}", printable(&words)),
+    };
     table.draw(frame, area, state, (SENTENCES, &name), state.place(ID).scrolled(SENTENCES));
 }
 
