@@ -320,7 +320,7 @@ mod tests {
     /// The parts of S are beside it, each with its n; of one property nothing is added. The property that is lost is named.
     #[test]
     fn the_properties_behind_s_are_told() {
-        let point = |results: &labs::interventions::Results| results.curves[0].points[17].value.clone();
+        let point = |results: &labs::interventions::Results| results.curves[0].points.last().unwrap().value.clone();
         let one = point(&sample::results());
         assert_eq!((by_property(&one, 200), lost(&one)), (None, "the other property".to_owned()));
         let mut two = point(&sample::several(sample::results()));
