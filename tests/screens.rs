@@ -41,6 +41,8 @@ fn sessions() -> Vec<Recorded> {
         path: format!("/sessions/{name}.probity.jsonl").into(),
         created: created.into(),
         lab: lab.into(),
+        about: String::new(),
+        runs: 1,
         end,
     };
     vec![
@@ -319,6 +321,8 @@ fn text_from_outside_cannot_steer_the_terminal() {
         path: evil.into(),
         created: evil.into(),
         lab: evil.into(),
+        about: evil.into(),
+        runs: 2,
         end: End::Done,
     }]);
     h.event(common::inspected(evil));

@@ -49,6 +49,9 @@ pub struct Board {
     pub family: Family,
     /// Notices, oldest first.
     pub notices: VecDeque<Notice>,
+    /// The generation during which each of them came.
+    #[serde(skip)]
+    pub notices_of: VecDeque<Generation>,
     /// Those of them that were there before the latest run began.
     #[serde(default)]
     pub before: usize,
@@ -377,9 +380,11 @@ impl Board {
     fn notice(&mut self, notice: Notice) {
         if self.notices.len() == MAX_NOTICES {
             self.notices.pop_front();
+            self.notices_of.pop_front();
             self.before = self.before.saturating_sub(1);
         }
         self.notices.push_back(notice);
+        self.notices_of.push_back(self.generation);
     }
 }
 

@@ -5,12 +5,17 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use labs::Spec;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::{SessionError, name};
 
 /// Longest header that is read, in bytes.
 const MAX_HEADER: u64 = 1 << 20;
+/// Bytes of a file in which its runs are counted, and of a line in which its kind stands.
+const MOST: u64 = 64 << 20;
+const HEAD: usize = 96;
 /// Bytes at the end of a file that are searched for its last outcome.
 const TAIL: u64 = 256 << 10;
 
@@ -21,8 +26,12 @@ pub struct Recorded {
     pub path: PathBuf,
     /// Start of the session, RFC 3339 in UTC; empty if the header does not say.
     pub created: String,
-    /// The lab of its first experiment, as the header names it; empty if it names none.
+    /// The lab of its last finished run, or else of its first experiment, as the session names it; empty if it names none.
     pub lab: String,
+    /// Subject and models of that run, as `agreement on bert-mini`; empty where none was finished.
+    pub about: String,
+    /// Runs that began.
+    pub runs: usize,
     pub end: End,
 }
 
@@ -121,20 +130,70 @@ pub fn delete(path: &Path) -> Result<(), SessionError> {
 }
 
 fn glance(path: PathBuf, name: String) -> Recorded {
-    let read = || -> std::io::Result<(Value, End)> {
+    let read = || -> std::io::Result<(Value, Runs, End)> {
         let mut file = base::read::open(&path)?;
         let mut first = String::new();
-        BufReader::new(Read::by_ref(&mut file).take(MAX_HEADER)).read_line(&mut first)?;
+        let mut lines = BufReader::new(Read::by_ref(&mut file).take(MOST));
+        Read::by_ref(&mut lines).take(MAX_HEADER).read_line(&mut first)?;
         let header: Value = serde_json::from_str(&first)?;
-        Ok((header, last_outcome(&mut file)?))
+        let runs = Runs::of(lines)?;
+        Ok((header, runs, last_outcome(&mut file)?))
     };
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     match read() {
-        Ok((header, end)) if header.get("probity_session").is_some() => {
-            Recorded { name, path, created: text(&header["created"]), lab: text(&header["spec"]["lab"]), end }
+        Ok((header, runs, end)) if header.get("probity_session").is_some() => {
+            let created = text(&header["created"]);
+            let finished = runs.finished.map(|spec| (spec.lab().name().to_owned(), about(&spec)));
+            let (lab, about) = finished.unwrap_or_else(|| (text(&header["spec"]["lab"]), String::new()));
+            Recorded { name, path, created, lab, about, runs: runs.began, end }
         }
-        _ => Recorded { name, path, created: String::new(), lab: String::new(), end: End::Unreadable },
+        _ => {
+            let (created, lab, about) = Default::default();
+            Recorded { name, path, created, lab, about, runs: 0, end: End::Unreadable }
+        }
     }
+}
+
+/// Subject and models of a run.
+fn about(spec: &Spec) -> String {
+    let models: Vec<&str> = spec.models().iter().map(|model| base::text::last_part(model)).collect();
+    let subject = spec.common().subject().replace('_', " ");
+    if models.is_empty() { subject } else { format!("{subject} on {}", models.join(", ")) }
+}
+
+/// The runs of a session.
+#[derive(Default)]
+struct Runs {
+    began: usize,
+    /// Settings of the last one that computed everything.
+    finished: Option<Spec>,
+}
+
+impl Runs {
+    fn of(mut lines: impl BufRead) -> std::io::Result<Self> {
+        let (mut runs, mut now, mut line) = (Self::default(), None, Vec::new());
+        while lines.read_until(b'\n', &mut line)? > 0 {
+            // Most lines are findings; only those that can matter are parsed.
+            let head = &line[..line.len().min(HEAD)];
+            let began = contains(head, br#""command":"run""#);
+            if (began || contains(head, br#""event":"finished""#))
+                && let Ok(mut value) = serde_json::from_slice::<Value>(&line)
+            {
+                if began {
+                    runs.began += 1;
+                    now = Spec::deserialize(value["spec"].take()).ok();
+                } else if value["outcome"] == "done" || value["outcome"]["outcome"] == "done" {
+                    runs.finished = now.take().or(runs.finished);
+                }
+            }
+            line.clear();
+        }
+        Ok(runs)
+    }
+}
+
+fn contains(line: &[u8], part: &[u8]) -> bool {
+    line.windows(part.len()).any(|window| window == part)
 }
 
 /// The outcome nearest to the end of the file.
@@ -191,6 +250,22 @@ mod tests {
         let found = session(&[HEADER, "half a li", &done, r#"{"t":2.0,"command":"shutdown"}"#]);
         assert_eq!((found.name.as_str(), found.created.as_str()), ("a", "2026-01-02T03:04:05Z"));
         assert_eq!((found.lab.as_str(), found.end), ("a_newer_lab", End::Done));
+    }
+
+    /// A session was called "cancelled" after its last run although others had finished.
+    #[test]
+    fn a_session_is_called_by_its_last_finished_run() {
+        let run = |lab: labs::LabId, generation: u64| {
+            let spec = Box::new(Spec::shipped(lab));
+            let mut value = serde_json::to_value(engine::message::Command::Run { job: 1, generation, spec }).unwrap();
+            value["t"] = 0.0.into();
+            value.to_string()
+        };
+        let (first, second) = (run(labs::LabId::Interventions, 1), run(labs::LabId::Power, 2));
+        let (done, cancelled) = (finished(Outcome::Done), finished(Outcome::Cancelled));
+        let found = session(&[HEADER, &first, &done, &second, &cancelled]);
+        assert_eq!((found.lab.as_str(), found.runs, found.end), ("interventions", 2, End::Cancelled));
+        assert_eq!(found.about, "agreement on bert-mini");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use super::layout::is_small;
 use super::panes::block;
 use super::setup;
-use super::state::State;
+use super::state::{Opening, State};
 use super::theme::Role;
 use base::numbers::about;
 use base::text::{fit, printable, width, wrapped};
@@ -18,44 +18,47 @@ use labs::Answer;
 const LINES: usize = 7;
 const DOUBTS: usize = 3;
 
-/// Styled lines of the answer at a width; never empty. A small screen has the first sentences and the doubt in at most four
-/// rows, a low one in two.
+/// Styled lines of the answer at a width; never empty. Sentences stand whole, as many as there is room for: a small screen has fewer lines,
+/// and the fewest while the strip of the first start is there too.
 pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
     let room = usize::from(columns).saturating_sub(4);
     let answer = state.screen().answer(state);
-    if is_small(state) {
-        let rows = if state.view.size.1 < 24 { 2 } else { 4 };
-        let doubts = doubts(&answer, room, rows / 2);
-        let mut says: Vec<(Role, String)> = answer.says.into_iter().map(|text| (Role::Text, text)).collect();
-        match says.first_mut() {
-            Some((_, first)) => *first = marked(first, whose(state)),
-            None => says.push(nothing(state)),
-        }
-        let mut out = Vec::new();
-        for (role, text) in says {
-            let left = rows - doubts.len() - out.len();
-            if left > 0 {
-                out.extend(clipped(&text, room, left.min(2)).into_iter().map(|line| (role, line)));
-            }
-        }
-        out.extend(doubts.into_iter().map(|line| (Role::Warning, line)));
-        return out;
-    }
-    let doubts = doubts(&answer, room, DOUBTS);
+    let small = is_small(state);
+    let low = state.view.size.1 < 24;
+    let (most, of_doubts) = match (small, low, state.view.opening) {
+        (false, ..) => (LINES, DOUBTS),
+        (true, true, _) => (4, 1),
+        (true, false, Opening::First) => (6, 2),
+        (true, false, _) => (7, DOUBTS),
+    };
+    let first = Answer { doubts: answer.doubts.iter().take(1).cloned().collect(), ..Answer::default() };
+    let forms = [doubts(&answer, room, of_doubts), doubts(&first, room, of_doubts.min(2))];
     let mut all: Vec<(Role, String)> = answer.says.into_iter().map(|text| (Role::Text, text)).collect();
-    if all.is_empty() {
-        all.push(nothing(state));
+    match all.first_mut() {
+        // A large screen has it in the title.
+        Some((_, first)) if small => *first = marked(first, whose(state)),
+        Some(_) => {}
+        None => all.push(nothing(state)),
     }
-    let kept = LINES - doubts.len().min(2);
+    // A result comes before a second doubt.
+    let kept = |doubts: &Vec<String>| most - doubts.len().min(if small { of_doubts } else { 2 });
+    let rows: usize = all.iter().map(|(_, text)| wrapped(text, room).len()).sum();
+    let [both, one] = forms;
+    let doubts = if rows <= kept(&both) { both } else { one };
+    let mut out = whole(all, room, kept(&doubts));
+    out.extend(doubts.into_iter().map(|line| (Role::Warning, line)));
+    out
+}
+
+/// The sentences in at most `kept` rows: one that would be cut gives way whole, but for the first one.
+fn whole(all: Vec<(Role, String)>, room: usize, kept: usize) -> Vec<(Role, String)> {
     let mut out = Vec::new();
     for (role, text) in all {
-        // A sentence that would be cut gives way whole, but for the first one.
         let lines = clipped(&text, room, if out.is_empty() { kept } else { usize::MAX });
         if out.len() + lines.len() <= kept {
             out.extend(lines.into_iter().map(|line| (role, line)));
         }
     }
-    out.extend(doubts.into_iter().map(|line| (Role::Warning, line)));
     out
 }
 
@@ -75,12 +78,15 @@ enum Whose {
     OfPart,
     /// Settings were changed since.
     Before,
+    /// A recorded example stands in for it.
+    Example,
     Plain,
 }
 
 fn whose(state: &State) -> Whose {
     let run = state.screen().setup().and_then(|setup| state.board.run_of(setup.lab()));
     match run {
+        _ if state.example_shown().is_some() => Whose::Example,
         Some(run) if run.job.outcome.is_none() => Whose::SoFar,
         Some(_) if state.replay.is_none() && setup::changed(state) => Whose::Before,
         Some(run) if run.job.outcome != Some(Outcome::Done) => Whose::OfPart,
@@ -98,6 +104,7 @@ fn marked(text: &str, whose: Whose) -> String {
         },
         Whose::OfPart => format!("Stopped early: {text}"),
         Whose::Before => format!("Last run: {text}"),
+        Whose::Example => format!("Example: {text}"),
         _ => text.to_owned(),
     }
 }
@@ -117,6 +124,9 @@ fn nothing(state: &State) -> (Role, String) {
     let key = |name| state.keymap.short_label(name);
     if state.replay.as_ref().is_some_and(|replay| replay.opening) {
         return (Role::Dim, "The session is being read up to its end.".into());
+    }
+    if let Some(name) = &state.view.reading {
+        return (Role::Dim, format!("{} is being read: its runs come back.", printable(name)));
     }
     let run = state.screen().setup().and_then(|setup| state.board.run_of(setup.lab()));
     let Some(run) = run else {
@@ -184,19 +194,35 @@ pub(crate) fn question(frame: &mut Frame, area: Rect, state: &State) {
     }
 }
 
+/// Says that an example is shown and what replaces it; empty without one.
+fn example_of(state: &State) -> String {
+    let Some(example) = state.example_shown() else { return String::new() };
+    let day = printable(&example.day);
+    match state.board.job().filter(|_| state.board.running()) {
+        Some(job) => {
+            let left = job.progress.as_ref().and_then(|p| p.left).map_or(String::new(), |t| format!(" ({})", about(t)));
+            format!("Example, recorded on {day}: your own run replaces it{left}")
+        }
+        None => format!("Example, recorded on {day}: {} runs these settings", state.keymap.short_label("run")),
+    }
+}
+
 /// Draws the answer: framed on a large screen, two lines on a small one.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let lines = lines(state, area.width);
     let small = is_small(state);
     let inner = if small { area } else { super::layout::inside(area) };
     if !small {
+        let example = example_of(state);
         let what = match whose(state) {
             Whose::SoFar => "Answer so far",
             Whose::OfPart => "Answer from a part: the run did not come to its end",
             Whose::Before => "Answer of the last run, with other settings",
+            Whose::Example => &example,
             Whose::Plain => "Answer",
         };
-        let title = crate::reduce::runs::place(state).map_or(what.into(), |of| format!("{what}: {of}"));
+        let run = crate::reduce::runs::place(state).filter(|_| example.is_empty());
+        let title = run.map_or(what.into(), |of| format!("{what}: {of}"));
         let more = format!(" {}: all of it ", state.keymap.short_label("answer"));
         let more = Line::styled(more, state.theme().style(Role::Dim)).right_aligned();
         frame.render_widget(block(state, &title, false).title_bottom(more), area);
@@ -212,13 +238,13 @@ pub(crate) fn welcome(frame: &mut Frame, area: Rect, state: &State) {
     let lines = [
         "Probity tells how far a probe can be trusted. This lab edits hidden states.".to_owned(),
         match state.board.running() {
-            true => "A default experiment runs on a small model; its answer appears above.",
+            _ if state.example_shown().is_some() => format!("{}.", example_of(state)),
+            true => "A default experiment runs on a small model; its answer appears above.".into(),
             false if state.board.runs.len() > 1 => {
-                "The first answer was that of a default experiment on a small model."
+                "The first answer was that of a default experiment on a small model.".into()
             }
-            false => "The answer above is that of a default experiment on a small model.",
-        }
-        .into(),
+            false => "The answer above is that of a default experiment on a small model.".into(),
+        },
         format!(
             "{} help   {} all questions   {} settings   {} closes this",
             key("help"),
@@ -236,6 +262,19 @@ pub(crate) fn welcome(frame: &mut Frame, area: Rect, state: &State) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The second method of saliency was cut away at 80 columns, with its numbers.
+    #[test]
+    fn sentences_stand_whole_or_give_way() {
+        let long = "one two three four five six seven eight nine .53 [.46, .60]".to_owned();
+        let says = |texts: &[&String]| texts.iter().map(|text| (Role::Text, (*text).clone())).collect::<Vec<_>>();
+        let short = "ten eleven".to_owned();
+        let lines = |all, kept| whole(all, 30, kept).into_iter().map(|(_, line)| line).collect::<Vec<_>>();
+        assert_eq!(lines(says(&[&long, &long]), 6).concat().matches(".60]").count(), 2);
+        let some = lines(says(&[&long, &long, &short]), 4);
+        assert_eq!(some.last().map(String::as_str), Some("ten eleven"), "{some:?}");
+        assert!(!some.concat().contains('…'));
+    }
 
     /// The second doubt ended in the middle of its sentence.
     #[test]

@@ -70,6 +70,8 @@ pub fn compute(state: &State) -> Option<Layout> {
     let question = if is_lab { answer::question_rows(state, columns) } else { 0 };
     let answer_rows = match (is_lab, is_small(state)) {
         (false, _) => 0,
+        // A zoomed pane of a small screen has the rows of the answer too.
+        (true, true) if state.here().zoom => 0,
         (true, false) => answer::lines(state, columns).len() as u16 + 2,
         (true, true) if rows < LOW => 0,
         (true, true) => answer::lines(state, columns).len() as u16,
@@ -83,7 +85,7 @@ pub fn compute(state: &State) -> Option<Layout> {
         Constraint::Length(if rows < LOW { 0 } else { welcome }),
         Constraint::Length(u16::from(tabbed)),
         Constraint::Fill(1),
-        Constraint::Length(if columns < WIDE.0 && rows >= 24 { 2 } else { 1 }),
+        Constraint::Length(if rows >= 24 { 2 } else { 1 }),
         Constraint::Length(1),
     ])
     .areas(Rect::new(0, 0, columns, rows));
@@ -129,7 +131,7 @@ pub(crate) fn lab_panes(state: &State, body: Rect) -> Vec<(Pane, Rect)> {
 /// Rows of the strip of the first start.
 const WELCOME: u16 = 3;
 /// Columns of settings and list.
-const SIDE: u16 = 41;
+const SIDE: u16 = 43;
 
 impl Layout {
     /// Everything between title and the lines at the bottom.

@@ -11,6 +11,7 @@ pub mod action;
 mod answer;
 mod bars;
 pub mod commands;
+mod example;
 #[cfg(unix)]
 mod guard;
 pub mod key;

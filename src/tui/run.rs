@@ -348,7 +348,7 @@ impl App {
             }
             Effect::ResumeSession(path, spec) => {
                 // From a replay on top one goes on in the program beneath it.
-                self.over = None;
+                (self.over, self.state.view.reading) = (None, Some(called(&path)));
                 let read = self.outside.read.clone();
                 self.spawn(move || Done::of(Action::Resumed(read(&path).and_then(|s| resumed(&path, &s, spec)))));
             }

@@ -98,7 +98,7 @@ pub trait Screen: Sync {
 
     /// The answer of a lab's run that is shown.
     fn answer(&self, state: &State) -> Answer {
-        let run = self.setup().and_then(|setup| state.board.run_of(setup.lab()));
+        let run = self.setup().and_then(|setup| state.shown_run(setup.lab()));
         run.map_or_else(Answer::default, |run| labs::by_id(run.job.spec.lab()).answer(&run.results, &run.job.spec))
     }
 

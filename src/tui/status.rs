@@ -23,6 +23,8 @@ use labs::setting::Kind;
 
 /// A message takes at most this many lines.
 const TOAST: usize = 4;
+/// Columns that progress has beside the keys, if that is not more than half of the line.
+const PROGRESS: usize = 48;
 /// Columns of a bar of progress.
 const BAR: usize = 10;
 
@@ -99,11 +101,13 @@ pub(crate) fn message(frame: &mut Frame, layout: &Layout, state: &State) {
 /// Progress at the left, keys at the right.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let theme = state.theme();
-    let mut line = progress(state, area.width.into());
+    let items = keys(state, area);
+    let taken: usize = items.iter().map(Item::columns).sum();
+    let mut line = progress(state, usize::from(area.width).saturating_sub(taken + 2));
     line.spans.insert(0, Span::raw(" "));
     frame.render_widget(line, area);
     let mut spans = Vec::new();
-    for item in keys(state, area) {
+    for item in items {
         spans.push(Span::styled(item.keys, theme.style(Role::Key)));
         spans.push(Span::styled(format!(" {}  ", item.word), theme.style(Role::Dim)));
     }
@@ -187,11 +191,12 @@ fn stage_line(state: &State, p: &Progress, share: f64, room: usize, stopping: bo
         Some(t) => format!("  {}", numbers::about(t)),
         None => String::new(),
     };
-    let after = format!(" {:.0} %{left}", share * 100.0);
-    let stage = fit(&printable(&p.stage), room * 2 / 5).into_owned();
+    let after = format!(" {:.0} %", share * 100.0);
+    let beside = BAR + width(&after) + width(&left) + 4;
+    let stage = fit(&printable(&p.stage), room.saturating_sub(beside).max(room * 2 / 5)).into_owned();
     let mut spans = vec![Span::raw(format!("{} {stage}  ", spinner(state)))];
     let mut used = spans[0].width();
-    for (text, role) in [(bar(share, BAR, state.view.glyphs), Role::Bar), (after, Role::Text)] {
+    for (text, role) in [(bar(share, BAR, state.view.glyphs), Role::Bar), (after, Role::Text), (left, Role::Text)] {
         if used + width(&text) > room {
             break;
         }
@@ -256,6 +261,13 @@ struct Item {
     entry: &'static Entry,
 }
 
+impl Item {
+    /// Columns with the gap behind it.
+    fn columns(&self) -> usize {
+        width(&self.keys) + 1 + width(self.word) + 2
+    }
+}
+
 /// The keys that are shown beside the progress, as many as fit.
 fn items(state: &State, room: usize) -> Vec<Item> {
     let active = contexts(state);
@@ -279,26 +291,25 @@ fn items(state: &State, room: usize) -> Vec<Item> {
     }
     let mut used = 0;
     items.retain(|item| {
-        let columns = width(&item.keys) + 1 + width(item.word) + 2;
-        let fits = used + columns <= room;
-        used += if fits { columns } else { 0 };
+        let fits = used + item.columns() <= room;
+        used += if fits { item.columns() } else { 0 };
         fits
     });
     items
 }
 
 fn keys(state: &State, area: Rect) -> Vec<Item> {
-    let used = progress(state, area.width.into()).width() + 4;
-    items(state, usize::from(area.width).saturating_sub(used))
+    // Progress has the same room whatever it says: keys do not come and go with it.
+    let room = usize::from(area.width);
+    items(state, room.saturating_sub(PROGRESS.min(room / 2)))
 }
 
 /// The command whose key is shown at a column of the status line.
 pub(crate) fn key_at(state: &State, area: Rect, x: u16) -> Option<&'static Entry> {
-    let columns = |item: &Item| width(&item.keys) + 1 + width(item.word) + 2;
     let all = keys(state, area);
-    let mut start = usize::from(area.right()).saturating_sub(all.iter().map(columns).sum());
+    let mut start = usize::from(area.right()).saturating_sub(all.iter().map(Item::columns).sum());
     all.into_iter().find_map(|item| {
-        let span = start..start + columns(&item) - 2;
+        let span = start..start + item.columns() - 2;
         start = span.end + 2;
         span.contains(&usize::from(x)).then_some(item.entry)
     })

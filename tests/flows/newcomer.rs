@@ -68,6 +68,8 @@ fn a_newcomer_needs_at_most_25_keys() {
         path: "/sessions/agreement-1.probity.jsonl".into(),
         created: "2026-03-02T11:04:05Z".into(),
         lab: "interventions".into(),
+        about: "agreement on bert-mini".into(),
+        runs: 1,
         end: probity::session::shelf::End::Done,
     };
     again.act(Action::Sessions(Ok(vec![recorded])));

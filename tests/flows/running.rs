@@ -58,6 +58,8 @@ fn outside() -> Outside {
         path: shipped.into(),
         created: "2026-01-02T03:04:05Z".into(),
         lab: "interventions".into(),
+        about: "agreement on bert-mini".into(),
+        runs: 1,
         end: End::Done,
     };
     Outside {

@@ -90,18 +90,18 @@ fn an_edited_sentence_stands_below_what_it_was_and_is_left_by_a_key() {
 fn filters_leave_the_sentences_that_pass_and_show_their_partner() {
     let mut h = has_scored(120, 40);
     h.keys("t d");
-    assert!(h.screen().contains("(1 of 3: grammar)"), "{}", h.screen());
+    assert!(h.screen().contains("Sentences, 3 in all: grammar (1)"), "{}", h.screen());
     h.keys("t d t d t d t p t p");
     let screen = h.screen();
-    assert!(screen.contains("(1 of 3: import)") && screen.contains("意大利"), "{screen}");
+    assert!(screen.contains("Sentences, 3 in all: import (1)") && screen.contains("意大利"), "{screen}");
     h.keys("t p");
     assert!(line(&h.screen(), "trans ").contains("table"), "only that partner is shown");
     h.keys("t p t c");
-    assert!(h.screen().contains("(3 of 3: right)"), "{}", h.screen());
+    assert!(h.screen().contains("Sentences, 3 in all: right (3)"), "{}", h.screen());
     h.keys("v t c");
-    assert!(h.screen().contains("(2 of 3: wrong)"), "{}", h.screen());
+    assert!(h.screen().contains("Sentences, 3 in all: wrong (2)"), "{}", h.screen());
     h.keys("t d");
-    assert!(h.screen().contains("No sentence passes the filter"), "{}", h.screen());
+    assert!(h.screen().contains("No sentence is left"), "{}", h.screen());
 }
 
 #[test]

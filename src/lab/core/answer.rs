@@ -58,6 +58,11 @@ pub fn listed(names: &[String], what: &str) -> String {
     }
 }
 
+/// The models of a question; before one is ticked, that.
+pub fn asked_of(models: &[String]) -> String {
+    if models.is_empty() { "a model (none is ticked)".into() } else { listed(models, "models") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,5 +84,6 @@ mod tests {
         assert_eq!(of(&["a", "b", "c"]), "a, b and c");
         assert_eq!(of(&["a", "b", "c", "d"]), "4 models");
         assert_eq!(of(&[]), "no models");
+        assert_eq!(asked_of(&[]), "a model (none is ticked)", "a question was put to no models");
     }
 }

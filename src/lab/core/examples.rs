@@ -80,6 +80,11 @@ impl TaskSpec {
         self.data.is_some() && (!self.keep.is_empty() || !known())
     }
 
+    /// True if what should stay is the number of a noun between subject and verb, which only some sentences have.
+    pub fn has_attractors(&self) -> bool {
+        self.data.is_none() && self.name == "agreement" && self.target == "subject_number"
+    }
+
     /// The task; that of a file's own labels is known once its rows have been read.
     ///
     /// # Errors

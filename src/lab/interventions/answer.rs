@@ -12,9 +12,9 @@ use super::registry::find;
 use super::score::Distance;
 use super::spec::Spec;
 use super::verdict::VersusFinding;
-use base::numbers::{percent, plus_minus, probability, score, short};
+use base::numbers::{percent, probability, score, short};
 use figure::layers::{Count, grouped};
-use lab::answer::listed;
+use lab::answer::asked_of;
 use lab::compared::Number;
 use lab::family::ALPHA;
 use lab::layer::LayerRef;
@@ -22,6 +22,8 @@ use lab::{Answer, Tagged};
 
 /// Trainings from which a comparison need not say what it would have shown.
 const ENOUGH: usize = 10;
+/// Test examples with the property to keep below which an oracle is hardly shown to read it after an edit.
+pub(crate) const FEW_TO_KEEP: usize = 100;
 /// Methods that are named behind the best one.
 const NEXT: usize = 4;
 
@@ -32,7 +34,7 @@ pub(crate) fn question(spec: &Spec) -> String {
         LayerRef::At(layer) => format!("layer {layer}"),
     };
     let target = words(&spec.task.target);
-    let models = listed(&spec.models, "models");
+    let models = asked_of(&spec.models);
     format!("Can the {target} be changed in {models}, {layer}, and everything else left alone?")
 }
 
@@ -69,7 +71,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     }
     let mut says = says.concat();
     if says.is_empty() {
-        says.extend(without(results, oracle));
+        says.extend(without(results, spec, oracle));
     }
     Answer::new(says, doubts(results, spec, oracle))
 }
@@ -145,7 +147,7 @@ fn best_sentence(best: &Tagged<OptimumFinding>, distance: Distance) -> String {
         does(best),
         strength(&v.parameter, v.value),
         score(v.reliability.mean),
-        plus_minus(v.reliability.half_width()),
+        v.reliability.band(),
         score(v.completeness.mean),
         score(v.selectivity.mean),
         grouped(best.n),
@@ -219,11 +221,22 @@ fn difference(versus: &VersusFinding, best: &MethodKey, trainings: usize) -> Opt
     ))
 }
 
-/// Reason for which no method has a best strength, if so.
-fn without(results: &Results, oracle: OracleKind) -> Option<String> {
+/// Reason for which no method has a best strength, if so; the number of examples before all else where that is the cause.
+fn without(results: &Results, spec: &Spec, oracle: OracleKind) -> Option<String> {
     let none = results.without.iter().find(|w| w.value.oracle == oracle)?;
     let so_far = if none.is_final { "" } else { " so far" };
-    Some(format!("No method has a best strength{so_far}. {}: {}.", none.value.method_key().title(), none.value.reason))
+    let (title, reason) = (none.value.method_key().title(), &none.value.reason);
+    let curve = results.curve(&none.model, &none.value.method_key(), oracle);
+    let counts = curve.and_then(|c| c.points.first()).map(|p| (p.value.n_s, p.value.n_c));
+    let few = counts.filter(|(with, _)| *with < FEW_TO_KEEP).map_or(String::new(), |(with, all)| {
+        let kept = if spec.task.has_attractors() { "have an attractor" } else { "have the property to keep" };
+        format!(
+            "only {} of {} test sentences {kept}, too few to tell selectivity from chance, so run more examples; ",
+            grouped(with),
+            grouped(all)
+        )
+    });
+    Some(format!("No method has a best strength{so_far}: {few}{title}: {reason}."))
 }
 
 /// R, C and S of every method at its best strength.
@@ -250,6 +263,7 @@ pub(crate) fn numbers(results: &Results) -> Vec<Number> {
 mod tests {
     use super::*;
     use crate::sample;
+    use crate::verdict::NoOptimumFinding;
 
     /// The bug: the examples of S were given as those of C.
     #[test]
@@ -282,6 +296,31 @@ mod tests {
         let order = ranked(&results, &spec.models[0], OracleKind::Mlp);
         let means: Vec<f64> = order.iter().map(|o| o.value.reliability.mean).collect();
         assert!(means.windows(2).all(|w| w[0] >= w[1]), "{means:?}");
+    }
+
+    /// Only a balanced accuracy was said, and not that it came from a handful of sentences.
+    #[test]
+    fn few_test_sentences_with_an_attractor_are_named_as_the_cause() {
+        let mut results = sample::results();
+        let best = ranked(&results, &Spec::shipped().models[0], OracleKind::Mlp)[0].clone();
+        let v = best.value;
+        let value = NoOptimumFinding {
+            method: v.method,
+            options: v.options,
+            layer: v.layer,
+            oracle: v.oracle,
+            oracle_layer: v.layer,
+            parameter: v.parameter,
+            reason: "balanced accuracy at best 0.500, from 0.283".into(),
+            paper: None,
+        };
+        let Tagged { spec, model, seed, n, is_final, t, level, .. } = best;
+        results.optima.clear();
+        results.without = vec![Tagged { spec, model, seed, n, is_final, t, level, value }];
+        let said = |results: &Results| answer(results, &Spec::shipped()).says[0].clone();
+        assert!(!said(&results).contains("only"), "{}", said(&results));
+        results.curves.iter_mut().flat_map(|c| &mut c.points).for_each(|p| (p.value.n_c, p.value.n_s) = (200, 31));
+        assert!(said(&results).contains("only 31 of 200 test sentences have an attractor"), "{}", said(&results));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use base::numbers::{plus_minus, score};
 use stats::Estimate;
 use stats::estimate::number_or_null;
 use stats::replicates::{Bands, Form};
@@ -40,12 +41,19 @@ impl Banded {
 
     /// Half the width of the shown band.
     pub fn half_width(&self) -> f64 {
-        (self.hi - self.lo) / 2.0
+        self.estimate().half_width()
     }
 
-    /// The mean with the shown band.
+    /// The mean with the shown band, which ends where the range of a score does.
     pub fn estimate(&self) -> Estimate {
-        Estimate { mean: self.mean, lo: self.lo, hi: self.hi }
+        Estimate { mean: self.mean, lo: self.lo.max(0.0), hi: self.hi.min(1.0) }
+    }
+
+    /// The shown band in words: `±.012`, or its ends where these are not equally far from the mean.
+    pub fn band(&self) -> String {
+        let e = self.estimate();
+        let (half, off) = (e.half_width(), ((e.lo + e.hi) / 2.0 - e.mean).abs());
+        if off > (0.1 * half).max(0.000_5) { format!("[{}, {}]", score(e.lo), score(e.hi)) } else { plus_minus(half) }
     }
 
     /// Half the width of the narrow band, if it is shown separately.
@@ -82,6 +90,16 @@ mod tests {
         let old: Banded = serde_json::from_str(r#"{"mean":0.5,"lo":0.4,"hi":0.6}"#).unwrap();
         assert_eq!(old, Estimate { mean: 0.5, lo: 0.4, hi: 0.6 }.into());
         assert_eq!(serde_json::to_string(&old).unwrap(), r#"{"mean":0.5,"lo":0.4,"hi":0.6}"#);
+    }
+
+    /// `.93 ±.469` was said of a score of 0 to 1.
+    #[test]
+    fn a_band_of_two_trainings_stays_within_the_range_of_a_score() {
+        let wide = Banded::from(Estimate { mean: 0.93, lo: 0.461, hi: 1.399 });
+        assert_eq!(wide.band(), "[.46, 1.00]");
+        assert!(wide.half_width() < 0.3);
+        let narrow = Banded::from(Estimate { mean: 0.5, lo: 0.488, hi: 0.512 });
+        assert_eq!(narrow.band(), "±.012");
     }
 
     #[test]

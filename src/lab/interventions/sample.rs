@@ -111,7 +111,7 @@ pub fn several(mut results: Results) -> Results {
         balanced_accuracy: Some(Estimate { mean: 0.9, lo: 0.88, hi: 0.92 }),
         eligible: true,
     };
-    let both = |s: Banded| vec![on(s, "attractor_number", 410, -0.04), on(s, "subject_animacy", 2400, 0.04)];
+    let both = |s: Banded| vec![on(s, "attractor_number", 410, -0.04), on(s, "subject_animacy", 2400, -0.06)];
     for point in results.curves.iter_mut().flat_map(|c| &mut c.points) {
         point.value.beside.selectivities = both(point.value.selectivity);
     }
@@ -190,7 +190,8 @@ pub fn mapped() -> Results {
     for (layer, value) in [(1, 0.2), (2, 0.165), (4, 0.112)] {
         for oracle_layer in layer..=4 {
             let mut point = ReliabilityFinding { layer, oracle_layer, value, ..some.clone() };
-            point.selectivity.mean = 0.9 - 0.1 * (oracle_layer - layer) as f64 - 0.01 * layer as f64;
+            let mean = 0.9 - 0.1 * (oracle_layer - layer) as f64 - 0.01 * layer as f64;
+            point.selectivity = Estimate { mean, lo: mean - 0.03, hi: mean + 0.03 }.into();
             point.beside.eligible = Some((layer, oracle_layer) != (1, 4));
             map.push(tagged(MapFinding { point, strength: Chosen::Optimum }));
         }

@@ -1,12 +1,13 @@
 //! This lab's settings: one row per spec field, and one per option of a method.
 
+use super::answer::FEW_TO_KEEP;
 use super::options::{Setting as MethodOption, SettingKind};
 use super::oracle::OracleKind;
 use super::registry::find;
 use super::score::Distance;
 use super::spec::{GRIDS, MOST_REPLICATES, Spec};
 use corpus::task::TASKS;
-use lab::examples::{FEWEST_EXAMPLES, MAX_EXAMPLES};
+use lab::examples::{FEWEST_EXAMPLES, MAX_EXAMPLES, TaskSpec};
 use lab::layer::LayerRef;
 use lab::setting::rows::{level, long, models, row, seed};
 use lab::setting::{Kind, Known, Range, Setting, SettingError, Value, stops};
@@ -182,6 +183,19 @@ fn also() -> Setting<Spec> {
         let titles = further(spec).iter().filter(|p| spec.task.also.iter().any(|id| id == p.id)).map(|p| p.title);
         let titles: Vec<&str> = titles.collect();
         if titles.is_empty() { "none".into() } else { titles.join(", ") }
+    })
+}
+
+/// Share of the generated sentences that have an attractor, and of the examples that are for the test.
+const ATTRACTORS: f64 = 0.154;
+const TEST: f64 = 0.2;
+
+/// Warning that so few examples leave too few test sentences with an attractor, if they do.
+pub fn few_examples(task: &TaskSpec) -> Option<String> {
+    let tested = (TEST * ATTRACTORS * task.examples as f64).round() as usize;
+    (task.has_attractors() && tested < FEW_TO_KEEP).then(|| {
+        let enough = (FEW_TO_KEEP as f64 / (TEST * ATTRACTORS) / 500.0).ceil() * 500.0;
+        format!("about {tested} test sentences will have an attractor, too few to judge selectivity: take {enough:.0} or more")
     })
 }
 

@@ -5,7 +5,7 @@ use super::results::Results;
 use super::spec::Spec;
 use base::text::last_part;
 use figure::layers::grouped;
-use lab::answer::{few, listed};
+use lab::answer::{asked_of, few};
 use lab::compared::Number;
 use lab::{Answer, Tagged};
 use stats::Estimate;
@@ -19,7 +19,7 @@ const ENOUGH: usize = 10;
 
 /// The question of a run.
 pub(crate) fn question(spec: &Spec) -> String {
-    let models = listed(&spec.models, "models");
+    let models = asked_of(&spec.models);
     let seem = if spec.models.len() == 1 { "seems" } else { "seem" };
     format!("How much of what {models} {seem} to know is the prompt, the name or the sample?")
 }

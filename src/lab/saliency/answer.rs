@@ -8,7 +8,7 @@ use super::summary::relative;
 use base::numbers::{probability, score};
 use base::text::last_part;
 use figure::layers::grouped;
-use lab::answer::{few, listed};
+use lab::answer::{asked_of, few};
 use lab::compared::Number;
 use lab::family::ALPHA;
 use lab::{Answer, Tagged};
@@ -18,7 +18,7 @@ use stats::Estimate;
 const OFTEN_RIGHT: f64 = 0.8;
 
 pub(crate) fn question(spec: &Spec) -> String {
-    let models = listed(&spec.models, "models");
+    let models = asked_of(&spec.models);
     format!("Which words do the answers of {models} rest on, and are they the words that people need?")
 }
 
@@ -88,15 +88,18 @@ fn agrees(all: &[Row<'_>], begins: &impl Fn(Row<'_>) -> String, who: &impl Fn(Ro
         Some(above) if above.hi < 0.0 => "finds the words that people marked worse than chance",
         _ => "cannot be distinguished from chance in finding the words that people marked",
     };
-    let n = grouped(best.value.originals);
-    // Tables count the changed partners too; intervals go by the originals, since partners are no new evidence.
-    let inputs =
-        if best.n > best.value.originals { format!("; {} with partners", grouped(best.n)) } else { String::new() };
+    let (n, all) = (best.value.originals, best.n);
+    // Intervals go by the originals, since partners are no new evidence.
+    let inputs = match all.saturating_sub(n) {
+        0 => String::new(),
+        partners => format!(" and their {} changed partners: {} sentences", grouped(partners), grouped(all)),
+    };
     Some(format!(
-        "{} {verdict}: token-F1 {}, chance {} ({n} originals{inputs}){}.",
+        "{} {verdict}: token-F1 {}, chance {} ({} originals{inputs}){}.",
         begins(best),
         interval(*f1),
         score(chance.mean),
+        grouped(n),
         others(&rows, who)
     ))
 }
@@ -108,7 +111,7 @@ fn holds(all: &[Row<'_>], who: &impl Fn(Row<'_>) -> String) -> Option<String> {
     let chance = best.value.random_map?;
     let keeps = if map.lo > chance.mean { "keeps its ranking" } else { "keeps its ranking no better than chance" };
     Some(format!(
-        "When words change, {} {keeps}: MAP {}, chance {} ({} pairs){}.",
+        "When words change, {} {keeps}: MAP {}, chance {} ({} pairs of an original and a partner){}.",
         who(best),
         interval(*map),
         score(chance.mean),
@@ -171,7 +174,7 @@ fn incomplete(all: &[Row<'_>]) -> Option<String> {
     Some(format!("{share:.0} % of the sums of {} miss the tolerance of completeness", title(&worst.value.method)))
 }
 
-/// Token-F1 and MAP of every model and method, and the share of right answers.
+/// Token-F1 and MAP of every model and method, what chance has of both as in the answer, and the share of right answers.
 pub(crate) fn numbers(results: &Results) -> Vec<Number> {
     let number = |name: String, model: &str, value: Estimate, n: usize, level: Option<f64>| Number {
         name,
@@ -181,8 +184,19 @@ pub(crate) fn numbers(results: &Results) -> Vec<Number> {
         level: level.unwrap_or(0.95),
         unit: (1.0, ""),
     };
-    let overall = results.interpretability.iter().filter(|i| i.value.dimension == ALL && i.value.perturbation == ALL);
-    let scores = overall.flat_map(|i| {
+    let overall = || {
+        let all = |i: &&Tagged<InterpretabilityFinding>| {
+            (i.value.dimension.as_str(), i.value.perturbation.as_str()) == (ALL, ALL) && i.value.method != RANDOM
+        };
+        results.interpretability.iter().filter(all)
+    };
+    let mut models: Vec<&str> = overall().map(|i| i.model.as_str()).collect();
+    models.dedup();
+    let chance = models.into_iter().filter_map(|model| overall().find(|i| i.model == model)).flat_map(|i| {
+        let both = [("token-F1 by chance", i.value.random_f1), ("MAP by chance", i.value.random_map)];
+        both.map(|(name, value)| Some(number(name.into(), &i.model, value?, i.value.originals, i.level)))
+    });
+    let scores = overall().flat_map(|i| {
         let method = title(&i.value.method);
         let named = [("token-F1", i.value.token_f1), ("MAP", i.value.map)];
         let of = |(name, value): (&str, Option<Estimate>)| {
@@ -193,7 +207,7 @@ pub(crate) fn numbers(results: &Results) -> Vec<Number> {
     let right = results.accuracy.iter().filter(|a| a.value.dimension == ALL && a.value.perturbation == ALL);
     let right =
         right.map(|a| number(format!("right answers ({})", a.value.sample), &a.model, a.value.top1, a.n, a.level));
-    scores.chain(right).collect()
+    scores.chain(chance.flatten()).chain(right).collect()
 }
 
 #[cfg(test)]

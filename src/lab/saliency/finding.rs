@@ -5,7 +5,7 @@ use lab::family::Comparison;
 use lab::{Columns, Head, Kinds, LabId};
 use serde::{Deserialize, Serialize};
 
-use super::methods::RANDOM;
+use super::methods::{RANDOM, named};
 use super::spec::Direction;
 use stats::estimate::Estimate;
 
@@ -393,8 +393,9 @@ impl CorrectnessFinding {
 
     pub(crate) fn compared(&self, finding: Head<'_>) -> Option<Comparison> {
         let p = self.f1_gap_p.filter(|_| self.is_tested())?;
-        let question = "right against wrong answers: token_f1".to_owned();
-        let what = format!("{} by {}: right against wrong answers", finding.model, self.numbers.method);
+        let question = "right against wrong answers: token-F1".to_owned();
+        let method = named(&self.numbers.method).map_or(self.numbers.method.as_str(), |m| m.title());
+        let what = format!("{} by {method}: right against wrong answers", finding.model);
         let about = Comparison::of(LabId::Saliency, finding.spec, question, what, "Student's t over originals");
         Some(Comparison { n: self.numbers.originals, p, ..about })
     }

@@ -67,6 +67,9 @@ fn too_small(frame: &mut Frame, state: &State) {
 /// The border of a pane of the screen. Where several panes share a place their names are in the border, and the title below.
 pub(crate) fn pane_block(state: &State, pane: Pane, title: &str) -> Block<'static> {
     let focused = state.focused(pane);
+    // What an example shows says so in every pane.
+    let mark = if pane != setup::PANE && state.example_shown().is_some() { "Recorded: " } else { "" };
+    let title = &format!("{mark}{title}");
     let Some(slot) = several(state, pane) else { return block(state, title, focused) };
     let width = compute(state).and_then(|layout| layout.pane(pane)).map_or(0, |rect| rect.width);
     let theme = state.theme();

@@ -11,18 +11,23 @@ use crate::reduce::look;
 use crate::screen::Pane;
 use crate::state::{Place, Prompt, Purpose, State};
 use crate::theme::Role;
-use base::text::{fit, pad, width};
+use base::text::{fit, pad, width, wrapped};
 
 /// Fewest columns of the first, textual column.
 const FIRST: usize = 10;
 
 /// The rows of a list. The first column is text; the others are numbers, the most important first.
+#[derive(Default)]
 pub struct Table {
     /// Their names.
     pub columns: Vec<&'static str>,
     pub rows: Vec<Row>,
     /// The column that sorts unless the user says otherwise, and whether large values come first.
     pub sort: (usize, bool),
+    /// Fewest columns of the first one, where they are more than usual.
+    pub first: usize,
+    /// What the names of columns mean, from the longest form to the shortest; the first that the rows leave room for stands below them.
+    pub legend: &'static [&'static str],
 }
 
 /// A row of a list.
@@ -92,7 +97,7 @@ impl Table {
             .collect();
         let mut count = widths.len();
         let used = |count: usize| widths[1..count].iter().map(|w| w + 1).sum::<usize>();
-        while count > 1 && used(count) + FIRST > room {
+        while count > 1 && used(count) + FIRST.max(self.first) > room {
             count -= 1;
         }
         let numbers = if count > 1 { used(count) } else { 0 };
@@ -156,6 +161,7 @@ impl Table {
             return message(frame, area, &text, theme.style(Role::Dim));
         }
         let height = usize::from(inner.height).saturating_sub(1);
+        self.explain(frame, inner, state, height.saturating_sub(order.len()));
         let from = scrolled(cursor, order.len(), height);
         for (row, at) in rows.zip(from..order.len()) {
             let entry = &self.rows[order[at]];
@@ -171,6 +177,17 @@ impl Table {
             frame.render_widget(Line::from(Span::styled(format!("{mark} {}", cells(&texts)), theme.style(role))), row);
         }
         scroll_mark(frame, area, state, (from, height, order.len()));
+    }
+
+    /// Writes what the names of columns mean into the `spare` rows at the bottom.
+    fn explain(&self, frame: &mut Frame, inner: Rect, state: &State, spare: usize) {
+        let room = usize::from(inner.width.saturating_sub(1));
+        let mut forms = self.legend.iter().map(|text| wrapped(text, room));
+        let Some(lines) = forms.find(|lines| lines.len() <= spare) else { return };
+        let style = state.theme().style(Role::Dim);
+        for (row, text) in inner.rows().skip(usize::from(inner.height) - lines.len()).zip(lines) {
+            frame.render_widget(Line::styled(format!(" {text}"), style), row);
+        }
     }
 
     /// The row of the order at a position of the screen.

@@ -9,11 +9,14 @@ use crate::action::{Effect, Existing, Export, ExportOptions};
 use crate::popups;
 use crate::reduce::look;
 use crate::state::{Prompt, State};
-use base::text::{pad, printable};
+use base::text::{fit_end, pad, printable, width};
 use figure::{Format, Style};
 
 /// Widths on offer, in millimetres: that of the style, and the columns of a journal.
 const WIDTHS: [Option<f64>; 3] = [None, Some(84.0), Some(174.0)];
+
+/// Columns of the dialog's border and of the words around the figure's name.
+const FRAME: usize = 24;
 
 /// A line of the dialog.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -125,8 +128,11 @@ impl Picker for ExportFigure {
 
     fn title(&self, state: &State) -> String {
         let label = |command| state.keymap.short_label(command);
-        let name = state.screen().figure(state).map_or(String::new(), |figure| format!(" `{}`", figure.name));
-        format!("Export figure{name}: {} writes, {} changes", label("popup-accept"), label("popup-select"))
+        let keys = format!("{} writes, {} changes", label("popup-accept"), label("popup-select"));
+        let Some(figure) = state.screen().figure(state) else { return format!("Export: {keys}") };
+        // The end of a long name tells figures apart.
+        let room = usize::from(state.view.size.0).saturating_sub(width(&keys) + FRAME);
+        format!("Export `{}`: {keys}", fit_end(&printable(&figure.name), room))
     }
 
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {

@@ -7,7 +7,7 @@ use crate::state::State;
 use crate::theme::Role;
 use base::numbers::{probability, short};
 use base::text::{fit, pad, printable, wrapped};
-use engine::message::NoticeLevel;
+use engine::message::{Notice, NoticeLevel};
 use labs::family::{ALPHA, Corrected, Corrections, Standing};
 use labs::terms::Term;
 
@@ -127,6 +127,37 @@ pub(crate) fn explanation(state: &State, term: &Term, room: usize) -> Vec<Line<'
     broken.into_iter().map(part).collect()
 }
 
+/// A message, how often it came, and the runs that it came from.
+type Counted<'a> = (&'a Notice, usize, Vec<usize>);
+
+/// Messages, newest first, each once.
+fn counted(state: &State) -> Vec<Counted<'_>> {
+    let mut all: Vec<Counted<'_>> = Vec::new();
+    for (run, notice) in state.notices_by_run().into_iter().rev() {
+        match all.iter_mut().find(|(other, ..)| *other == notice) {
+            Some((_, count, runs)) => {
+                *count += 1;
+                runs.extend(run.filter(|run| !runs.contains(run)));
+            }
+            None => all.push((notice, 1, run.into_iter().collect())),
+        }
+    }
+    all
+}
+
+/// ` (runs 1 and 3, 4 times)`: where a message came from, where there are several runs, and how often it came.
+fn origin_of(state: &State, count: usize, runs: &[usize]) -> String {
+    let mut numbers: Vec<String> = runs.iter().rev().map(ToString::to_string).collect();
+    let last = numbers.pop().filter(|_| state.board.runs.len() > 1);
+    let runs = match (last, numbers.is_empty()) {
+        (None, _) => None,
+        (Some(last), true) => Some(format!("run {last}")),
+        (Some(last), false) => Some(format!("runs {} and {last}", numbers.join(", "))),
+    };
+    let parts: Vec<String> = runs.into_iter().chain((count > 1).then(|| format!("{count} times"))).collect();
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
+}
+
 /// Warnings and messages, newest first.
 pub(crate) struct Notices;
 
@@ -145,13 +176,14 @@ impl Page for Notices {
         if notices.is_empty() {
             return vec![Line::styled("nothing to report", theme.style(Role::Dim))];
         }
-        let lines = notices.iter().rev().flat_map(|notice| {
+        let lines = counted(state).into_iter().flat_map(|(notice, count, runs)| {
             let (sign, role) = match notice.level {
                 NoticeLevel::Info => ("i", Role::Text),
                 NoticeLevel::Warning => ("!", Role::Warning),
                 NoticeLevel::Error => (state.view.glyphs.cross(), Role::Error),
             };
-            let text = format!("{sign} {}", printable(&notice.problem.to_string()));
+            let from = origin_of(state, count, &runs);
+            let text = format!("{sign} {}{from}", printable(&notice.problem.to_string()));
             hanging(&text, room).into_iter().map(move |l| Line::styled(l, theme.style(role)))
         });
         lines.collect()
@@ -238,7 +270,7 @@ impl Page for Family {
                 lines.push(Line::styled(format!("{shown}{numbers}"), theme.style(role)));
             }
         }
-        let about = "Holm bounds the chance of any false finding in a family: one question of one run. Families are selected by Simes' test and tested inside at 5 % times the share that is selected (Benjamini and Bogomolov 2014): these findings are exploratory. A planned comparison is tested alone. Too few: with these items no adjusted p could reach 5 %. Interim: more items are to come, and p holds only for an n fixed beforehand; \"any n\" holds whenever one looks.";
+        let about = "Holm adjusts p for the comparisons of one family (one question of one run); families are selected by Simes' test first (Benjamini and Bogomolov 2014). No p of \"too few\" could reach 5 %, \"interim\" waits for more items, \"any n\" holds whenever one looks, and a planned comparison is tested alone.";
         lines.push(Line::default());
         lines.extend(dim(about, room.min(what + 3 * NUMBER)));
         lines

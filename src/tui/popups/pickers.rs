@@ -11,7 +11,7 @@ use crate::screens::SCREENS;
 use crate::setup::{self, Row};
 use crate::state::State;
 use crate::theme::Role;
-use base::numbers::seconds;
+use base::numbers::{about, seconds};
 use base::text::{printable, shortened};
 use labs::Spec;
 use labs::setting::{Kind, Value};
@@ -159,6 +159,22 @@ impl Picker for Unsaved {
     }
 }
 
+/// The run in progress, as `the Power run`.
+fn running(state: &State) -> String {
+    state.board.job().map_or("another run".into(), |job| format!("the {} run", labs::by_id(job.spec.lab()).title()))
+}
+
+/// ` (about 40 s)`: what is left of the run in progress, once that is known.
+fn left(state: &State) -> String {
+    let left = state.board.job().and_then(|job| job.progress.as_ref()?.left);
+    left.map_or(String::new(), |t| format!(" ({})", about(t)))
+}
+
+fn upper(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |c| format!("{}{}", c.to_uppercase(), chars.as_str()))
+}
+
 /// A second run was requested while one is in progress: what becomes of that one?
 pub(crate) struct SecondRun;
 
@@ -167,15 +183,15 @@ impl Picker for SecondRun {
         "second-run"
     }
 
-    fn title(&self, _: &State) -> String {
-        "Another run is in progress".into()
+    fn title(&self, state: &State) -> String {
+        format!("{} is in progress", upper(&running(state)))
     }
 
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
         let wait = match state.queue.len() {
-            0 => "Wait for this run".to_owned(),
-            1 => "Wait for this run and the queued one".into(),
-            n => format!("Wait for this run and the {n} queued ones"),
+            0 => format!("Run this after it{}", left(state)),
+            1 => format!("Run this after it{} and the one that waits", left(state)),
+            n => format!("Run this after it{} and the {n} that wait", left(state)),
         };
         let texts = [wait, "Replace it: what it has measured stays".into(), "Back".into()];
         entries(state, selected, texts.into_iter())

@@ -108,12 +108,12 @@ fn the_question_about_a_second_run_says_what_becomes_of_the_first() {
     let mut state = state();
     reduce(&mut state, Action::Start);
     let lines = words(&SecondRun.lines(&state, 1));
-    assert!(lines[0].contains("Wait for this run") && lines[1].contains("has measured stays"), "{lines:?}");
+    assert!(lines[0].contains("Run this after it") && lines[1].contains("has measured stays"), "{lines:?}");
     let spec = state.setup().unwrap().spec(&state);
     state.queue.push_back(spec.clone());
-    assert!(words(&SecondRun.lines(&state, 0))[0].contains("the queued one"));
+    assert!(words(&SecondRun.lines(&state, 0))[0].contains("and the one that waits"));
     state.queue.push_back(spec);
-    assert!(words(&SecondRun.lines(&state, 0))[0].contains("the 2 queued ones"));
+    assert!(words(&SecondRun.lines(&state, 0))[0].contains("and the 2 that wait"));
 }
 
 #[test]
@@ -220,4 +220,56 @@ fn a_popup_is_drawn_over_the_panes_with_its_title_cut_to_its_room() {
     state.view.popup = None;
     terminal.draw(|frame| draw(frame, frame.area(), &state)).unwrap();
     assert!(!terminal.backend().to_string().contains("Write nothing"));
+}
+
+/// "Wait for this run" named neither the run nor its end.
+#[test]
+fn a_second_run_is_offered_after_the_one_that_is_named() {
+    use crate::reduce::job;
+    let mut state = state();
+    job::run(&mut state);
+    let said = |state: &State| (SecondRun.title(state), SecondRun.lines(state, 0)[0].to_string());
+    assert_eq!(said(&state).0, "The Interventions run is in progress");
+    let progress = engine::message::Progress {
+        stage: "training".into(),
+        done: 1,
+        total: 4,
+        unit: "ex".into(),
+        rate: 1.0,
+        overall: 0.2,
+        elapsed: 10.0,
+        left: Some(40.0),
+    };
+    state.board.on_event(&engine::message::Event::Progress { generation: 1, progress });
+    assert!(said(&state).1.contains("Run this after it (about 40 s"), "{:?}", said(&state));
+}
+
+/// The same message stood there four times.
+#[test]
+fn a_message_that_came_several_times_stands_once_with_its_count() {
+    let mut state = state();
+    for what in ["a", "b", "a", "a"] {
+        let problem = base::Problem { what: what.into(), r#where: "m".into(), hint: "h".into() };
+        state.notify(engine::message::Notice { level: engine::message::NoticeLevel::Warning, problem });
+    }
+    let lines: Vec<String> = Notices.lines(&state, 70).iter().map(ToString::to_string).collect();
+    assert_eq!(lines.iter().filter(|line| line.contains("a (") || line.starts_with("! a")).count(), 1, "{lines:?}");
+    assert!(lines[0].contains("(3 times)") && lines.len() == 2, "{lines:?}");
+}
+
+/// Messages named no run.
+#[test]
+fn a_message_names_the_runs_that_it_came_from() {
+    use crate::reduce::job;
+    use engine::message::{Event, NoticeLevel, Outcome};
+    let mut state = state();
+    let problem = base::Problem { what: "poorly calibrated".into(), r#where: "m".into(), hint: "h".into() };
+    for generation in [1, 2] {
+        job::replace(&mut state);
+        let notice = engine::message::Notice { level: NoticeLevel::Warning, problem: problem.clone() };
+        state.board.on_event(&Event::Notice(notice));
+        state.board.on_event(&Event::Finished { job: generation, generation, outcome: Outcome::Done, seconds: 1.0 });
+    }
+    let text = Notices.lines(&state, 200)[0].to_string();
+    assert!(text.ends_with("(runs 1 and 2, 2 times)"), "{text}");
 }

@@ -1,6 +1,7 @@
 //! Runs, questions beside them, and the end of the program.
 
 use crate::action::{Effect, Resumed};
+use crate::example;
 use crate::popups::{self, Picker};
 use crate::reduce::replay;
 use crate::screen::Screen;
@@ -24,6 +25,9 @@ pub(super) fn start(state: &mut State) -> Vec<Effect> {
         effects.push(Effect::ListSessions);
     } else if state.board.job().is_none() {
         effects.extend(run(state));
+        if state.view.opening == Opening::First && state.replay.is_none() {
+            state.example = example::shipped();
+        }
     }
     effects
 }
@@ -168,6 +172,7 @@ pub(super) fn resume(state: &mut State, resumed: Resumed) -> Vec<Effect> {
     let (run, mut effects) = (state.keymap.label("run"), Vec::new());
     let said = if state.board.runs.is_empty() && state.queue.is_empty() {
         let past = adopt(state, past, &gone);
+        state.example = None;
         let runs = match state.board.runs.len() {
             0 => "it ran nothing".to_owned(),
             1 => "its run is here again".to_owned(),
@@ -222,7 +227,10 @@ pub(super) fn on_event(state: &mut State, event: &Event) -> Vec<Effect> {
             return quit(state);
         }
     }
-    let mut effects = Vec::new();
+    let mut effects = match event {
+        Event::Finding { .. } | Event::Finished { .. } => example::give_way(state),
+        _ => Vec::new(),
+    };
     for screen in SCREENS {
         effects.extend(screen.on_event(state, event));
     }

@@ -76,7 +76,13 @@ fn apply(state: &mut State, action: Action) -> Vec<Effect> {
             sessions.retain(|session| !own(&session.name));
             state.sessions = Some(sessions);
         }
-        Action::Resumed(Ok(resumed)) => return job::resume(state, *resumed),
+        Action::Resumed(resumed) => {
+            state.view.reading = None;
+            match resumed {
+                Ok(resumed) => return job::resume(state, *resumed),
+                Err(problem) => state.fail(problem),
+            }
+        }
         Action::Named(Ok(name)) => {
             state.view.toast = Some(format!("the session is saved as {}", printable(&name)));
             state.recording = Recording::On(name);
@@ -88,8 +94,7 @@ fn apply(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::Saved(Err(problem))
         | Action::Loaded(_, Err(problem))
         | Action::Named(Err(problem))
-        | Action::Sessions(Err(problem))
-        | Action::Resumed(Err(problem)) => state.fail(problem),
+        | Action::Sessions(Err(problem)) => state.fail(problem),
         Action::RecordingFailed(problem) => {
             state.recording = Recording::Failed(problem.what.clone());
             state.fail(problem);
@@ -195,15 +200,25 @@ fn shortened(paths: &[PathBuf]) -> String {
     text
 }
 
+/// Commands that give away results as the session's own.
+const OF_OWN: [&str; 3] = ["export", "copy", "provenance"];
+
 /// Carries out a command, or says why it cannot be used now. A command of a menu closes it.
 pub(super) fn perform(state: &mut State, command: &Entry) -> Vec<Effect> {
     if let (Some(Popup::Menu { .. }), Context::Menu(_)) = (&state.view.popup, command.context) {
         state.view.popup = None;
     }
+    if state.example_shown().is_some() && OF_OWN.contains(&command.name) {
+        state.view.toast = Some(format!("{}: what is shown is a recorded example, not a run of yours", command.title));
+        return Vec::new();
+    }
     if (command.enabled)(state) {
         return (command.run)(state);
     }
     let why = match () {
+        () if state.replay.is_some() && command.name == "compare-runs" => {
+            "this lab has one run in the recording".into()
+        }
         () if state.replay.is_some() => "not in a replay, which computes nothing".into(),
         () => match state.screen().setup().map(|setup| state.board.run_of(setup.lab())) {
             None => "this screen has nothing for it".into(),

@@ -77,6 +77,7 @@ fn row_line(state: &State, row: &Row, at: RowLine, (area, begins): (Rect, bool),
     let label = format!("{} ", pad(&label, usize::from(LABEL) - 1));
     let label_role = if cursor { Role::Selection } else { Role::Dim };
     let value_role = match (row.changed, cursor) {
+        _ if !row.warning.is_empty() => Role::Warning,
         (true, _) => Role::Changed,
         (false, true) => Role::Selection,
         (false, false) => Role::Value,
@@ -94,7 +95,8 @@ fn row_line(state: &State, row: &Row, at: RowLine, (area, begins): (Rect, bool),
         let (_, columns) = track(area, form);
         let text = slider(row.share(), columns.into(), state.view.glyphs);
         spans.push(Span::styled(text, theme.style(if cursor { Role::Selection } else { Role::Dim })));
-        let text = pad(&typed.unwrap_or_else(|| row.text.clone()), VALUE.into());
+        let sign = if row.warning.is_empty() { "" } else { " !" };
+        let text = pad(&typed.unwrap_or_else(|| format!("{}{sign}", row.text)), VALUE.into());
         spans.push(Span::styled(format!(" {text}"), theme.style(value_role)));
     } else {
         let text = typed.unwrap_or_else(|| words(state, row, at.mark, room));
@@ -111,6 +113,10 @@ fn row_line(state: &State, row: &Row, at: RowLine, (area, begins): (Rect, bool),
 fn facts(state: &State, row: &Row, used: usize, room: usize) -> Vec<Span<'static>> {
     let gap = " ".repeat((usize::from(FORM) + 1).saturating_sub(used));
     let room = room.saturating_sub(used + gap.len());
+    if !row.warning.is_empty() {
+        let text = fit(&row.warning, room).into_owned();
+        return vec![Span::raw(gap), Span::styled(text, state.theme().style(Role::Warning))];
+    }
     let at_the_right = |facts: &String| width(&row.help) + 2 + width(facts) <= room;
     let text = match [limits_of(row), range(row)].into_iter().find(at_the_right) {
         _ if room < SENTENCE => fit(&range(row), room).into_owned(),
@@ -128,7 +134,8 @@ fn limits_of(row: &Row) -> String {
 
 /// What is to be known of the row under the cursor: its sentence, its range and its default.
 pub(crate) fn explained(row: &Row) -> String {
-    format!("{} ({})", row.help, limits_of(row))
+    let what = if row.warning.is_empty() { row.help.clone() } else { format!("Warning: {}", row.warning) };
+    format!("{what} ({})", limits_of(row))
 }
 
 /// The text being typed into a row.

@@ -26,6 +26,8 @@ pub struct Row {
     pub view: bool,
     /// The value in the shipped experiment; empty for rows of the view.
     pub default: String,
+    /// Why a run with this value may not answer; empty if nothing is known against it.
+    pub warning: String,
 }
 
 impl Row {
@@ -49,6 +51,7 @@ impl Row {
             changed,
             view: false,
             default: String::new(),
+            warning: String::new(),
         }
     }
 
@@ -62,8 +65,9 @@ impl Row {
     pub(crate) fn of_view(key: &str, label: &str, help: &str, kind: Kind, value: Value) -> Self {
         let text = printable(&kind.show(&value)).into_owned();
         let (key, label, help) = (key.to_owned(), printable(label).into_owned(), help.to_owned());
-        let (notes, changed, view, default) = (Vec::new(), false, true, String::new());
-        Self { key, label, help, kind, value, text, notes, changed, view, default }
+        let (notes, changed, view) = (Vec::new(), false, true);
+        let (default, warning) = (String::new(), String::new());
+        Self { key, label, help, kind, value, text, notes, changed, view, default, warning }
     }
 
     /// The value a number of steps away; none if the row has no steps.

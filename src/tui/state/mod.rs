@@ -16,6 +16,7 @@ pub use popup::{Popup, Prompt, Purpose, TextEntry};
 pub use sources::{Followed, ReplayState, Seat};
 
 use super::action::ExportOptions;
+use super::example::Example;
 use super::keymap::Keymap;
 use super::memory::Memory;
 use super::popups::Held;
@@ -38,6 +39,8 @@ pub struct State {
     pub(crate) history: BTreeMap<LabId, History>,
     /// Results: a fold over commands and events, and nothing else.
     pub board: Board,
+    /// The recorded run that a first start shows in place of results, until there are some.
+    pub(crate) example: Option<Example>,
     /// State of each screen, including its settings.
     pub screens: Views,
     /// State of the view.
@@ -104,6 +107,8 @@ pub struct View {
     pub recent: Vec<&'static str>,
     /// Kind of start; the strip of the first start goes when it is dismissed.
     pub opening: Opening,
+    /// The session whose runs are being read to go on with.
+    pub(crate) reading: Option<String>,
     /// True if figures draw the bands of all lines.
     pub all_bands: bool,
     /// True if the mouse is the terminal's own.
@@ -259,6 +264,7 @@ impl State {
             ticked: false,
             recent: Vec::new(),
             opening,
+            reading: None,
             all_bands: false,
             mouse_free: false,
             toast: None,
@@ -270,6 +276,7 @@ impl State {
         let mut state = Self {
             history: BTreeMap::new(),
             board: Board::default(),
+            example: None,
             screens,
             view,
             keymap,

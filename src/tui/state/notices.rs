@@ -25,15 +25,24 @@ impl State {
 
     /// All notices, oldest first: the board's and the local ones.
     pub fn notices(&self) -> Vec<&Notice> {
+        self.notices_by_run().into_iter().map(|(_, notice)| notice).collect()
+    }
+
+    /// The same, each with the number of the run during which the engine said it.
+    pub(crate) fn notices_by_run(&self) -> Vec<(Option<usize>, &Notice)> {
         let mut all = Vec::with_capacity(self.local.len() + self.board.notices.len());
         let mut local = self.local.iter().peekable();
+        let place = |at: usize| {
+            let generation = self.board.notices_of.get(at)?;
+            self.board.runs.iter().position(|run| run.job.generation == *generation).map(|place| place + 1)
+        };
         for (i, notice) in self.board.notices.iter().enumerate() {
             while let Some((_, own)) = local.next_if(|(before, _)| *before <= i) {
-                all.push(own);
+                all.push((None, own));
             }
-            all.push(notice);
+            all.push((place(i), notice));
         }
-        all.extend(local.map(|(_, own)| own));
+        all.extend(local.map(|(_, own)| (None, own)));
         all
     }
 }

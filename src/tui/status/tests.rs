@@ -221,3 +221,21 @@ fn a_key_that_a_screen_takes_for_itself_is_shown_once_with_its_own_word() {
         }
     }
 }
+
+/// Keys vanished while a long stage was named and came back after it.
+#[test]
+fn the_keys_are_the_same_whatever_progress_says() {
+    for columns in [80, 120] {
+        let mut state = running(columns);
+        let words = |state: &State| -> Vec<&str> {
+            keys(state, Rect::new(0, 23, columns, 1)).iter().map(|item| item.word).collect()
+        };
+        let before = words(&state);
+        event(
+            &mut state,
+            Event::Progress { generation: 1, progress: stage("a stage with a name that goes on and on") },
+        );
+        assert_eq!(words(&state), before);
+        assert!(before.contains(&"help") && before.contains(&"quit"), "{before:?}");
+    }
+}

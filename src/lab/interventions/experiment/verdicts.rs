@@ -3,6 +3,7 @@
 use super::prepare::Bench;
 use super::sweep::{Concluded, Sweep};
 use crate::Host;
+use crate::answer::oracle_name;
 use crate::finding::{Kind, ReliabilityFinding};
 use crate::front::FrontFinding;
 use crate::optimum::Draws;
@@ -61,7 +62,7 @@ pub(crate) fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
     };
     match kind {
         Kind::Versus(v) => {
-            let question = format!("reliability, {} oracle, {}", v.oracle, finding.model);
+            let question = format!("reliability, {}, {}", oracle_name(v.oracle), finding.model);
             let what = format!("{} against {}: {question}", v.a.title(), v.b.title());
             let test = match v.difference {
                 Some(_) => "paired t over trainings and examples",

@@ -83,8 +83,14 @@ fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
         Kind::Correctness(c) => return c.compared(finding),
         _ => return None,
     };
-    let what = format!("{}: {}", summary::against(&d.a, &d.b), d.metric);
-    let about = Comparison::of(LabId::Saliency, finding.spec, d.metric.clone(), what, &d.test);
+    let metric = match d.metric.as_str() {
+        "token_f1" => "token-F1".to_owned(),
+        "map" => "MAP".into(),
+        "pcc" => "Pearson correlation".into(),
+        other => other.replace('_', " "),
+    };
+    let what = format!("{}: {metric}", summary::against(&d.a, &d.b));
+    let about = Comparison::of(LabId::Saliency, finding.spec, metric, what, &d.test);
     Some(Comparison { n: finding.n, p: d.p, ..about })
 }
 

@@ -11,8 +11,9 @@ use crate::panes::{message, pane_block};
 use crate::state::State;
 use crate::theme::Role;
 use base::numbers::count;
-use base::text::{pad, printable, width, wrapped};
+use base::text::{fit, pad, printable, width, wrapped};
 use labs::LabId;
+use session::shelf::Recorded;
 
 /// Columns of a screen's name.
 const NAME: usize = 17;
@@ -52,18 +53,31 @@ pub(crate) fn sessions(frame: &mut Frame, area: Rect, state: &State) {
         let text = if state.sessions.is_some() { "no session has been recorded yet" } else { "looking for sessions" };
         return message(frame, inner, text, state.theme().style(Role::Dim));
     }
-    let name = usize::from(inner.width).saturating_sub(2 + DATE + 16 + 10).max(12);
-    let header = format!("{}{}{}end", pad("name", name), pad("began (UTC)", DATE), pad("lab", 16));
+    let ends: Vec<String> = all.iter().map(end).collect();
+    let last = ends.iter().map(|end| width(end)).max().unwrap_or(0);
+    let room = usize::from(inner.width).saturating_sub(2 + DATE + last + 1);
+    let name = all.iter().map(|session| width(&session.name)).max().unwrap_or(0).clamp(8, (room / 2).max(8)) + 1;
+    let what = room.saturating_sub(name).max(8);
+    let header = format!("{}{}{}end", pad("name", name), pad("began (UTC)", DATE), pad("last finished run", what));
     let entry = |i: usize| {
         let session = &all[i];
         let shown = ending(&printable(&session.name), name - 1);
         // Seconds do not help to find a session.
         let date = session.created.get(..16).unwrap_or(&session.created).replace('T', " ");
         let lab = LabId::named(&session.lab).map_or(session.lab.as_str(), |id| labs::by_id(id).title());
-        let (date, lab) = (pad(&printable(&date), DATE), pad(&printable(lab), 16));
-        format!("{}{date}{lab}{}", pad(&shown, name), session.end.word())
+        let of = if session.about.is_empty() { lab.to_owned() } else { format!("{lab}: {}", session.about) };
+        let (date, of) = (pad(&printable(&date), DATE), pad(&fit(&printable(&of), what - 1), what));
+        format!("{}{date}{of}{}", pad(&shown, name), ends[i])
     };
     listing(state, SESSIONS).draw(frame, inner, state, &header, entry);
+}
+
+/// `done`, or `3 runs, cancelled`: how the last one ended.
+fn end(session: &Recorded) -> String {
+    match session.runs {
+        0 | 1 => session.end.word().to_owned(),
+        runs => format!("{runs} runs, {}", session.end.word()),
+    }
 }
 
 /// The models at hand, with those selected for the lab's next run.

@@ -15,6 +15,7 @@ use crate::screen::{Pane, Screen, ScreenId};
 use crate::screens::SCREENS;
 use crate::setup;
 use crate::state::{Prompt, Recording, Start, State};
+use base::text::printable;
 use labs::setting::{Kind, Value};
 use session::shelf::{Change, Recorded};
 
@@ -148,8 +149,11 @@ fn take(state: &mut State) -> Vec<Effect> {
             Vec::new()
         }
         SESSIONS => {
-            let path = session_here(state).map(|s| s.path.clone());
-            path.map_or(Vec::new(), |path| vec![Effect::OpenSession(path)])
+            let here = session_here(state).map(|s| (s.path.clone(), s.name.clone()));
+            here.map_or(Vec::new(), |(path, name)| {
+                state.view.toast = Some(format!("reading {}", printable(&name)));
+                vec![Effect::OpenSession(path)]
+            })
         }
         _ => {
             let row = setup::row(state, "models");
@@ -159,8 +163,10 @@ fn take(state: &mut State) -> Vec<Effect> {
 }
 
 fn resume(state: &mut State) -> Vec<Effect> {
-    let path = session_here(state).map(|s| s.path.clone());
-    path.map_or(Vec::new(), |path| vec![Effect::ResumeSession(path, None)])
+    let Some((path, name)) = session_here(state).map(|s| (s.path.clone(), s.name.clone())) else { return Vec::new() };
+    state.view.toast = Some(format!("reading {}: its runs come back", printable(&name)));
+    state.view.reading = Some(name);
+    vec![Effect::ResumeSession(path, None)]
 }
 
 impl Screen for Home {

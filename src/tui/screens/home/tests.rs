@@ -9,6 +9,8 @@ fn session(name: &str) -> Recorded {
         path: format!("/sessions/{name}.probity.jsonl").into(),
         created: "2026-01-02T03:04:05Z".into(),
         lab: "interventions".into(),
+        about: "agreement on bert-mini".into(),
+        runs: 1,
         end: End::Done,
     }
 }
@@ -47,6 +49,8 @@ fn taking_a_session_replays_it_and_the_other_key_goes_on_with_it() {
     assert_eq!(take(&mut state), [Effect::OpenSession(path.clone())]);
     assert!(can_resume(&state));
     assert_eq!(resume(&mut state), [Effect::ResumeSession(path, None)]);
+    // Nothing was shown until the session had been read.
+    assert!(state.view.toast.as_ref().is_some_and(|text| text.contains("reading a")), "{:?}", state.view.toast);
     state.sessions = Some(Vec::new());
     assert!(take(&mut state).is_empty() && !can_resume(&state));
 }
@@ -110,4 +114,36 @@ fn a_session_is_renamed_and_deleted_from_the_menu_after_its_name_was_typed() {
     assert_eq!(renamed, [Effect::ChangeSession(path(), Change::Rename("first-look".into()))]);
     assert!((DELETE.take)(&mut state, "b").is_err());
     assert_eq!((DELETE.take)(&mut state, "a").unwrap(), [Effect::ChangeSession(path(), Change::Delete)]);
+}
+
+/// The lab said "Not run yet" while the runs of the session were being read.
+#[test]
+fn a_lab_says_that_runs_are_coming_back() {
+    let mut state = state();
+    state.here_mut().focus = SESSIONS;
+    resume(&mut state);
+    state.show(crate::screens::interventions::ID);
+    let said = |state: &State| crate::answer::lines(state, 120)[0].1.clone();
+    assert_eq!(said(&state), "b is being read: its runs come back.");
+    let problem = base::Problem { what: "gone".into(), r#where: "b".into(), hint: "choose another".into() };
+    crate::reduce::reduce(&mut state, crate::action::Action::Resumed(Err(problem)));
+    assert!(said(&state).starts_with("Not run yet"), "{}", said(&state));
+}
+
+/// The list called a session by its first run.
+#[test]
+fn a_session_is_listed_by_its_last_finished_run_and_the_number_of_runs() {
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+    for size in [(120, 40), (80, 24)] {
+        let mut state = State::new(Start { size, ..Start::new() });
+        show(&mut state);
+        state.here_mut().focus = SESSIONS;
+        let cancelled = Recorded { runs: 3, end: End::Cancelled, ..session("long-name-of-a-session") };
+        state.sessions = Some(vec![cancelled, session("b")]);
+        let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
+        terminal.draw(|frame| crate::panes::draw(frame, &state)).unwrap();
+        let text = terminal.backend().to_string();
+        assert!(text.contains("3 runs, cancelled") && text.contains("Interventions: "), "{text}");
+    }
 }

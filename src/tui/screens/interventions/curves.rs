@@ -180,8 +180,7 @@ fn by_property(p: &ReliabilityFinding, room: usize) -> Option<String> {
     let form = |intervals: bool, counts: bool| {
         let each = on.iter().map(|on| {
             let name = printable(&on.property).replace('_', " ");
-            let half = plus_minus(on.selectivity.half_width());
-            let half = if intervals { format!(" {half}") } else { String::new() };
+            let half = if intervals { format!(" {}", on.selectivity.band()) } else { String::new() };
             let n = if counts { format!(" n {}", Count::from(on.n)) } else { String::new() };
             format!("{name} {}{half}{n}", score(on.selectivity.mean))
         });
@@ -273,7 +272,7 @@ fn distance(state: &State, room: usize) -> Option<Line<'static>> {
 
 /// The mean with half the outer band.
 pub(crate) fn estimate(b: &Banded) -> String {
-    format!("{} {}", score(b.mean), plus_minus(b.half_width()))
+    format!("{} {}", score(b.mean), b.band())
 }
 
 /// Reason for the absence of a curve.
@@ -321,7 +320,7 @@ mod tests {
     /// The parts of S are beside it, each with its n; of one property nothing is added. The property that is lost is named.
     #[test]
     fn the_properties_behind_s_are_told() {
-        let point = |results: &labs::interventions::Results| results.curves[0].points[0].value.clone();
+        let point = |results: &labs::interventions::Results| results.curves[0].points.last().unwrap().value.clone();
         let one = point(&sample::results());
         assert_eq!((by_property(&one, 200), lost(&one)), (None, "the other property".to_owned()));
         let mut two = point(&sample::several(sample::results()));

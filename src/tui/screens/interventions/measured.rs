@@ -133,6 +133,9 @@ pub fn example(state: &State) -> Option<&Tagged<ExampleFinding>> {
 
 /// True if the answer on the screen is not yet the one to the latest question.
 pub(crate) fn awaiting_point(state: &State) -> bool {
+    if state.example_of(Results::LAB).is_some() {
+        return false;
+    }
     let asked = state.board.run_of(Results::LAB).map_or(0, |run| run.asked);
     results(state).point.as_ref().map_or(0, |p| p.ticket) < asked
 }
@@ -155,9 +158,9 @@ fn same(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
 }
 
-/// Results of the lab's latest run.
+/// Results of the lab's latest run, or of the example in its place.
 pub fn results(state: &State) -> &Results {
-    state.board.results::<Results>()
+    state.results::<Results>()
 }
 
 /// The drawn method as the spec has it; none if it does not run.

@@ -1,12 +1,12 @@
 //! The methods of the run with their scores at their best strengths; the one under the cursor is drawn.
 
 use super::measured::{method, results, run_models};
-use super::{BEHAVIOUR, CURVES, DISTANCE, EXAMPLE, METHODS, PARETO, PROBES, ask_point, ran, setup, view, view_mut};
+use super::{BEHAVIOUR, CURVES, DISTANCE, EXAMPLE, ID, METHODS, PARETO, PROBES, ask_point, ran, setup, view, view_mut};
 use crate::action::Effect;
 use crate::panes::table::{Row, Table};
 use crate::screen::Pane;
 use crate::state::{State, moved};
-use base::numbers::{percent, plus_minus, score, short};
+use base::numbers::{percent, score, short};
 use base::text::printable;
 use labs::LabId;
 use labs::interventions::answer::{behaviour_at, ranked};
@@ -15,14 +15,32 @@ use labs::interventions::finding::OptimumFinding;
 use labs::interventions::key::MethodKey;
 use labs::interventions::registry::find;
 
-/// The methods of the setup, each once for every set of options that it runs with.
+/// Meaning of the columns.
+const LEGEND: &[&str] = &[
+    "C completeness: the edit changes what it should. S selectivity: the rest stays. R reliability: both (harmonic mean). at: \
+     best strength. ±R: interval of R.",
+    "C: the target changes; S: the rest stays; R: both; at: best strength; ±R: interval of R",
+    "C: target changes; S: rest stays; R: both",
+];
+
+/// The methods of the setup, each once for every set of options that it runs with, and the drawn one where it does not run: the cursor is on
+/// what is drawn.
 pub(crate) fn listed(state: &State) -> Vec<(String, usize)> {
     let mut out: Vec<(String, usize)> = Vec::new();
     for method in &view(state).spec.methods {
         let nth = out.iter().filter(|(name, _)| *name == method.name).count();
         out.push((method.name.clone(), nth));
     }
+    let drawn = &view(state).method;
+    if !out.iter().any(|(name, _)| name == drawn) && !drawn.is_empty() {
+        out.push((drawn.clone(), 0));
+    }
     out
+}
+
+/// True if the setup runs a method.
+fn runs(state: &State, name: &str) -> bool {
+    view(state).spec.methods.iter().any(|m| m.name == name)
 }
 
 fn key(state: &State, (name, nth): &(String, usize)) -> MethodKey {
@@ -38,10 +56,7 @@ pub(crate) fn table(state: &State) -> Table {
         let best = found.optimum(&view.model, &key, view.oracle).map(|o| &o.value);
         let none = || ("–".to_owned(), None);
         let of = |value: fn(&OptimumFinding) -> f64| best.map_or_else(none, |o| (score(value(o)), Some(value(o))));
-        let half = best.map_or_else(none, |o| {
-            let half = o.reliability.half_width();
-            (plus_minus(half), Some(half))
-        });
+        let half = best.map_or_else(none, |o| (o.reliability.band(), Some(o.reliability.half_width())));
         let at = best.map_or_else(none, |o| (short(o.value), Some(o.value)));
         let away = best.and_then(|o| {
             let mine = found.distances.iter().filter(|d| d.model == view.model && d.value.method_key() == key);
@@ -52,7 +67,10 @@ pub(crate) fn table(state: &State) -> Table {
         let flips = flips.map(|b| b.value.flip_rate.mean);
         let flips = flips.map_or_else(none, |share| (percent(share), Some(share)));
         let away = away.map_or_else(none, |d| (format!("{d:.1}×"), Some(d)));
+        let not_run = if runs(state, &entry.0) { "" } else { " (not run)" };
         let title = printable(&setup::title(state, &entry.0, entry.1)).into_owned();
+        // Controls are in grey below the others.
+        let title = format!("{}{not_run}", title.strip_suffix(" (control)").unwrap_or(&title));
         Row {
             cells: vec![
                 (title, None),
@@ -71,6 +89,8 @@ pub(crate) fn table(state: &State) -> Table {
         columns: vec!["method", "R", "C", "S", "at", "±R", "flips", "distance"],
         rows: listed(state).iter().map(row).collect(),
         sort: (1, true),
+        legend: LEGEND,
+        ..Table::default()
     }
 }
 
@@ -113,7 +133,7 @@ pub(crate) fn is_run(state: &State, name: &str) -> bool {
 
 /// Draws the best method of a run that has ended, unless the user chose one.
 pub(crate) fn draw_best(state: &mut State) {
-    let ended = state.board.run_of(LabId::Interventions).is_some_and(|run| run.summary.is_some());
+    let ended = state.shown_run(LabId::Interventions).is_some_and(|run| run.summary.is_some());
     if view(state).picked || !ended {
         return;
     }
@@ -122,6 +142,18 @@ pub(crate) fn draw_best(state: &mut State) {
     if let Some((name, nth)) = listed(state).into_iter().find(|entry| best.as_ref() == Some(&key(state, entry))) {
         let view = view_mut(state);
         (view.method, view.nth) = (name, nth);
+    }
+}
+
+/// Draws the first method that a filter leaves where it hides the drawn one: the figure is that of the row under the cursor.
+pub(crate) fn draw_visible(state: &mut State) {
+    let (all, order) = (listed(state), table(state).order(state.place(ID), METHODS));
+    let drawn = (view(state).method.clone(), view(state).nth);
+    if let Some(first) = order.first()
+        && order.iter().all(|i| all[*i] != drawn)
+    {
+        let view = view_mut(state);
+        ((view.method, view.nth), view.picked) = (all[*first].clone(), true);
     }
 }
 
@@ -166,7 +198,9 @@ pub(crate) fn turn_model(state: &mut State, on: bool) -> Vec<Effect> {
 /// One sentence about the entry under the cursor.
 pub(crate) fn about(state: &State, pane: Pane) -> String {
     match pane {
-        METHODS => method(state).map_or(String::new(), |m| format!("Held-out scores. {}: {}", m.title, m.doc)),
+        METHODS => method(state).map_or(String::new(), |m| {
+            format!("C: target changes; S: rest stays; R: both (held out). {}: {}", m.title, m.doc)
+        }),
         CURVES => {
             "How completely (C) and selectively (S) the method edits, and both in one (R), by its strength.".into()
         }

@@ -215,7 +215,7 @@ fn ask_point(state: &mut State) -> Vec<Effect> {
     let failed = |job: &&Job| matches!(job.outcome, Some(Outcome::Failed(_)));
     let Some(job) = run(state).filter(|job| !failed(job)) else { return Vec::new() };
     let (generation, view) = (job.generation, view(state));
-    if !methods::is_run(state, &view.method) {
+    if state.example_of(LabId::Interventions).is_some() || !methods::is_run(state, &view.method) {
         return Vec::new();
     }
     let point = PointQuestion {
@@ -407,6 +407,7 @@ impl Screen for Interventions {
 
     fn refresh(&self, state: &mut State) {
         methods::draw_best(state);
+        methods::draw_visible(state);
         let shown = state.place(ID).shown(SLOTS[FIGURES]);
         let (curves, pareto) = (measured::curves_figure(state), measured::pareto_figure(state));
         let (front, map) = (measured::front(state), map::figure(state, shown));
@@ -441,7 +442,8 @@ impl Screen for Interventions {
 
     fn made_of(&self, state: &State, hash: &str) -> Vec<String> {
         let same = |own: &str| !own.is_empty() && hash.starts_with(own);
-        let data = results(state).data.iter().filter(|d| same(&d.value.data_hash));
+        let found = state.board.results::<labs::interventions::results::Results>();
+        let data = found.data.iter().filter(|d| same(&d.value.data_hash));
         data.map(|d| {
             let v = &d.value;
             format!(

@@ -56,7 +56,7 @@ pub(crate) fn focused_origin(state: &State) -> Option<Origin> {
 
 /// The provenance of a point that is, or is part of, a number.
 fn point_origin<T>(state: &State, number: &Tagged<T>, p: &ReliabilityFinding) -> Origin {
-    let r = format!("{} {}", score(p.reliability.mean), plus_minus(p.reliability.half_width()));
+    let r = format!("{} {}", score(p.reliability.mean), p.reliability.band());
     let what = format!("{} at {} = {}: reliability {r}", p.method, p.parameter, short(p.value));
     let mut origin = origin_of(state, what, number);
     let site = format!("layer {}, {} oracle at layer {}", p.layer, p.oracle, p.oracle_layer);

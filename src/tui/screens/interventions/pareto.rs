@@ -11,7 +11,7 @@ use crate::panes::{message, pane_block};
 use crate::state::State;
 use crate::theme::Role;
 use crate::widgets::chart::{Chart, Form, marker_char};
-use base::numbers::{plus_minus, score, short};
+use base::numbers::{score, short};
 use base::text::{fit, printable, width};
 use figure::Marker;
 
@@ -50,7 +50,7 @@ fn best_line(state: &State) -> Option<Line<'static>> {
     let entry = view.catalog.method(&v.method);
     let title = entry.map_or(v.method.as_str(), |m| m.title.as_str());
     let symbol = entry.map_or(v.parameter.as_str(), |m| m.parameter.symbol.as_str());
-    let (r, half) = (score(v.reliability.mean), plus_minus(v.reliability.half_width()));
+    let (r, half) = (score(v.reliability.mean), v.reliability.band());
     let end = v.how.at_end.map_or("", |_| ", end of the grid");
     Some(dim(state, &format!(" * best R {r} {half}: {title}, {symbol} = {}{end}", short(v.value))))
 }

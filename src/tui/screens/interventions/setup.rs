@@ -10,7 +10,7 @@ use base::text::printable;
 use labs::examples::TaskSpec;
 use labs::interventions::finding::ProbeRole;
 use labs::interventions::question::PointQuestion;
-use labs::interventions::settings::{nth_of, options, settings};
+use labs::interventions::settings::{few_examples, nth_of, options, settings};
 use labs::interventions::spec::MethodSpec;
 use labs::setting::{Kind, Range, Setting, SettingError, Value};
 use labs::{self, LabId};
@@ -56,10 +56,11 @@ fn method_row(state: &State) -> Row {
     let mut row = Row::of_view(METHOD, "Method", help, Kind::Choice(names), Value::Choice(at));
     let name = title(state, &view.method, view.nth);
     let runs = nth_of(&view.spec, &view.method, view.nth).is_some();
+    let ticked = view.spec.methods.len();
     row.text = printable(&match (runs, all.len()) {
         (false, _) => format!("{name} (not run)"),
         (true, 0 | 1) => name,
-        (true, n) => format!("{name} ({} more)", n - 1),
+        (true, _) => format!("{name} ({} {} run)", ticked, if ticked == 1 { "method" } else { "methods" }),
     })
     .into_owned();
     let names = |methods: &[MethodSpec]| methods.iter().map(|m| m.name.clone()).collect::<Vec<_>>();
@@ -123,6 +124,9 @@ impl Setup for InterventionsSetup {
             }
             rows.push(row(&setting));
         }
+        for row in rows.iter_mut().filter(|row| row.key == "task.examples") {
+            row.warning = few_examples(&view.spec.task).unwrap_or_default();
+        }
         // Index of the drawn model among the selected ones.
         for row in rows.iter_mut().filter(|_| run_models(state).len() > 1) {
             if let (Kind::Marks(names), "models") = (&row.kind, row.key.as_str()) {
@@ -168,7 +172,19 @@ impl Setup for InterventionsSetup {
         }
         let view = view_mut(state);
         view.spec = spec;
-        Ok(if method_key(state) == before { Vec::new() } else { ask_point(state) })
+        if method_key(state) == before {
+            return Ok(Vec::new());
+        }
+        let effects = ask_point(state);
+        if !effects.is_empty() {
+            let (name, key) =
+                (title(state, &super::view(state).method, super::view(state).nth), state.keymap.short_label("run"));
+            let name = printable(&name).into_owned();
+            state.view.toast = Some(format!(
+                "{name} is fitted anew with this option for the strength shown; {key} runs all strengths"
+            ));
+        }
+        Ok(effects)
     }
 
     fn main(&self) -> &'static str {
@@ -190,6 +206,11 @@ impl Setup for InterventionsSetup {
         if let Some(spec) = own(spec) {
             let view = view_mut(state);
             view.spec = spec.clone();
+            if !spec.methods.iter().any(|m| m.name == view.method)
+                && let Some(first) = spec.methods.first()
+            {
+                (view.method, view.nth) = (first.name.clone(), 0);
+            }
             settle(view);
         }
     }

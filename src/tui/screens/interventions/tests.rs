@@ -412,3 +412,47 @@ fn the_papers_experiment_sets_the_lab_up_and_draws_a_method_that_it_runs() {
     assert!(method_spec(&state).is_some() && state.view.toast.as_ref().is_some_and(|t| t.contains("`reliability`")));
     assert!(picker::EXPERIMENTS.take(&mut state, 7).is_empty(), "an entry that is not there");
 }
+
+/// The list had its cursor on the first row while another method was drawn.
+#[test]
+fn the_row_under_the_cursor_is_the_method_that_is_drawn() {
+    let drawn = |state: &State| {
+        let order = methods::table(state).order(state.place(ID), METHODS);
+        let at = order[methods::cursor(state, METHODS)];
+        assert_eq!(methods::listed(state)[at].0, view(state).method);
+    };
+    let mut state = started();
+    drawn(&state);
+    // A run without the drawn method, a method that does not run, and a filter that hides the drawn one.
+    let mut other = view(&state).spec.clone();
+    other.methods.retain(|m| m.name != "pgd");
+    frame_setup::Setup::take(&setup::SETUP, &mut state, &other.into());
+    assert_ne!(view(&state).method, "pgd");
+    drawn(&state);
+    methods::draw(&mut state, ("pgd".into(), 0));
+    drawn(&state);
+    state.place_mut(ID).listed.entry(METHODS).or_default().filter = "inlp".into();
+    SCREEN.refresh(&mut state);
+    assert_eq!(view(&state).method, "inlp");
+    drawn(&state);
+}
+
+/// A run of 1,000 examples had no best strength, which nothing had said before.
+#[test]
+fn too_few_examples_are_warned_about_in_their_row() {
+    let mut state = state();
+    let warning = |state: &State| row(state, "task.examples").unwrap().warning;
+    assert_eq!(warning(&state), "");
+    typed(&mut state, "task.examples", "1000").unwrap();
+    assert!(warning(&state).contains("about 31 test sentences will have an attractor"), "{}", warning(&state));
+    let said = frame_setup::explained(&row(&state, "task.examples").unwrap());
+    assert!(said.starts_with("Warning: "), "{said}");
+}
+
+/// An option of a method that had run was fitted anew without a word.
+#[test]
+fn a_changed_option_says_that_the_method_is_fitted_anew() {
+    let mut state = started();
+    typed(&mut state, "method.pgd.steps", "20").unwrap();
+    assert!(state.view.toast.as_ref().is_some_and(|text| text.contains("fitted anew")), "{:?}", state.view.toast);
+}

@@ -106,6 +106,7 @@ fn pairs(state: &State) -> Table {
         columns: vec!["pair", "A − B", "Holm p", "A better", "B better", "tasks", "interval"],
         rows: results(state).pairs().iter().map(row).collect(),
         sort: (2, false),
+        ..Table::default()
     }
 }
 
@@ -135,6 +136,7 @@ fn tasks(state: &State) -> Table {
         columns: vec!["task", "A − B", "Holm p", "verdict", "n", "A", "B", "interval"],
         rows: of_pair(state).iter().map(row).collect(),
         sort: (2, false),
+        ..Table::default()
     }
 }
 
@@ -175,6 +177,7 @@ fn flips(state: &State) -> Table {
         columns: vec!["item", "better", "A's answer", "B's answer", "expected", "facts", "task"],
         rows: all.iter().zip(&rows).map(row).collect(),
         sort: (1, false),
+        ..Table::default()
     }
 }
 

@@ -181,7 +181,7 @@ fn terms(state: &State) -> Adjust {
 /// recording holds questions.
 fn ask(state: &mut State) -> Vec<Effect> {
     let Some(generation) = run(state).map(|job| job.generation) else { return Vec::new() };
-    if state.board.results::<Results>().comparisons.is_empty() {
+    if state.results::<Results>().comparisons.is_empty() {
         return Vec::new();
     }
     let terms = terms(state);
@@ -190,7 +190,7 @@ fn ask(state: &mut State) -> Vec<Effect> {
 
 /// Answers the terms of the settings from the run's findings, if they differ from the run's.
 fn answer(state: &mut State) {
-    let found = state.board.results::<Results>();
+    let found = state.results::<Results>();
     let asked = terms(state);
     let Some(ran) = ran(state) else {
         let view = view_mut(state);

@@ -32,8 +32,9 @@ pub(crate) fn table(state: &State) -> Table {
             (Some(x), Some(y)) => (points(x - y), Some(x - y)),
             _ => ("–".to_owned(), None),
         };
-        // The p-value is that of the comparison on the largest size.
-        let comparison = found.comparison().filter(|_| Some(*n) == last);
+        // The largest size has the comparison that was asked for under other terms, if one was.
+        let of_size = || found.comparisons.iter().find(|c| items.1 == Some(c.n as f64));
+        let comparison = found.comparison().filter(|_| Some(*n) == last).or_else(of_size);
         let p = comparison.map_or(("–".to_owned(), None), |c| (p_value(c.value.p), Some(c.value.p)));
         let trained = if *n == 0 { "files".to_owned() } else { grouped(*n) };
         Row { cells: vec![(trained, Some(*n as f64)), difference, p, a, b, items, power, a_half, b_half], last: None }
@@ -42,5 +43,6 @@ pub(crate) fn table(state: &State) -> Table {
         columns: vec!["trained on", "diff.", "p", "A %", "B %", "n", "power", "±A", "±B"],
         rows: sizes.iter().map(row).collect(),
         sort: (0, false),
+        ..Table::default()
     }
 }

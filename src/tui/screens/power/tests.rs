@@ -108,3 +108,16 @@ fn a_plan_is_given_its_items_in_the_setup_until_results_are_seen() {
     let refused = setup::PowerSetup.set(&mut state, "plan.n", Value::Number(9.0)).unwrap_err();
     assert!(refused.to_string().contains("preregistered") && n(&state).is_none(), "{refused}");
 }
+
+/// Of the sizes that p was adjusted over, all but the largest had none in the list.
+#[test]
+fn every_size_that_was_tested_has_its_p() {
+    let mut state = state();
+    for line in include_str!("../../../../sessions/power.probity.jsonl").lines().skip(1) {
+        session::format::parse_entry(line.as_bytes(), false).unwrap().fold(&mut state.board);
+    }
+    SCREEN.refresh(&mut state);
+    let table = sizes::table(&state);
+    let family = results(&state).comparison().unwrap().value.family;
+    assert_eq!(table.rows.iter().filter(|row| row.cells[2].1.is_some()).count(), family);
+}

@@ -171,7 +171,7 @@ fn view_mut(state: &mut State) -> &mut View {
 
 /// Results of the lab's latest run.
 fn results(state: &State) -> &Results {
-    state.board.results::<Results>()
+    state.results::<Results>()
 }
 
 /// The lab's latest run.

@@ -65,6 +65,7 @@ pub(crate) fn table(state: &State) -> Table {
         columns: vec!["relation", spread.heading(), "facts", "prompts", "type"],
         rows: results(state).relations.iter().map(row).collect(),
         sort: (1, true),
+        ..Table::default()
     }
 }
 

@@ -29,6 +29,7 @@ use self::sentences::Filter;
 use crate::action::{Document, Effect, Mouse};
 use crate::commands::Entry;
 use crate::panes::listing::Listing;
+use crate::panes::table::{Listed, Table as List};
 use crate::reduce::job;
 use crate::screen::{Origin, Pane, Screen, ScreenId};
 use crate::setup as frame_setup;
@@ -123,7 +124,7 @@ pub struct View {
     first_annotator: std::path::PathBuf,
     index: Index,
     listed: Vec<usize>,
-    listed_for: Option<((u64, usize, usize), Filter, String)>,
+    listed_for: Option<((u64, usize, usize), Filter, String, Option<Listed>)>,
     heat: Option<Figure>,
     heads: Option<Figure>,
     curve: Option<Figure>,
@@ -176,7 +177,7 @@ fn view_mut(state: &mut State) -> &mut View {
 
 /// Results of the lab's latest run.
 fn results(state: &State) -> &Results {
-    state.board.results::<Results>()
+    state.results::<Results>()
 }
 
 /// The lab's latest run.
@@ -291,6 +292,10 @@ impl Screen for Saliency {
         }
     }
 
+    fn table(&self, state: &State, pane: Pane) -> Option<List> {
+        (pane == SENTENCES).then(|| sentences::table(state))
+    }
+
     fn setup(&self) -> Option<&'static dyn frame_setup::Setup> {
         Some(&setup::SETUP)
     }
@@ -376,6 +381,12 @@ impl Screen for Saliency {
                     view_mut(state).head = head;
                 }
             }
+            SENTENCES => {
+                let cursor = state.place(ID).scrolled(SENTENCES);
+                if let Some(row) = sentences::table(state).at(state, SENTENCES, area, cursor, mouse.y) {
+                    return self.travel(state, pane, row as i64 - cursor as i64);
+                }
+            }
             _ => {
                 let listing = Listing { len: length(state, pane), cursor: state.place(ID).scrolled(pane) };
                 if let Some(row) = listing.at(area, mouse.x, mouse.y) {
@@ -418,7 +429,8 @@ impl Screen for Saliency {
         let stamp = index.stamp();
         view_mut(state).index = index;
         settle(state);
-        let of = (stamp, view(state).filter.clone(), view(state).model.clone());
+        let order = state.place(ID).listed.get(&SENTENCES).cloned();
+        let of = (stamp, view(state).filter.clone(), view(state).model.clone(), order);
         if view(state).listed_for.as_ref() != Some(&of) {
             let listed = sentences::listed(state);
             let view = view_mut(state);

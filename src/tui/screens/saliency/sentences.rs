@@ -5,13 +5,17 @@ use ratatui::layout::Rect;
 
 use super::{ID, SENTENCES, results, run, view};
 use crate::layout::inside;
-use crate::panes::listing::{Listing, MARK};
+use crate::panes::table::{Row, Table};
 use crate::panes::{message, pane_block, problem};
 use crate::state::{Glyphs, State};
 use crate::theme::Role;
-use base::text::{fit, pad, printable, width};
+use base::text::printable;
 use engine::message::Outcome;
 use labs::saliency::finding::{Sample, SentenceFinding};
+
+/// Fewest columns of a sentence in the list, and most partners whose answers stand beside it.
+const SENTENCE: usize = 22;
+const PARTNERS: usize = 3;
 
 /// Kinds of perturbation, in the order of the paper.
 pub(crate) const PERTURBATIONS: [&str; 3] = ["dispens", "import", "trans"];
@@ -25,29 +29,30 @@ pub struct Filter {
     pub perturbation: Option<String>,
     /// Only where the first answer of the model in view is right, or is not.
     pub right: Option<bool>,
-    /// Only sentences in which this occurs.
-    pub text: String,
 }
 
 impl Filter {
     /// In words, as a title.
     fn words(&self) -> String {
         let right = self.right.map(|right| if right { "right" } else { "wrong" }.to_owned());
-        let text = Some(format!("\"{}\"", self.text)).filter(|_| !self.text.is_empty());
-        let parts = [self.dimension.clone(), self.perturbation.clone(), right, text];
+        let parts = [self.dimension.clone(), self.perturbation.clone(), right];
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 }
 
-/// Places of the originals that pass the filter.
+/// Places of the originals in the order in which they are listed.
 pub(crate) fn listed(state: &State) -> Vec<usize> {
+    let all = passing(state);
+    table(state).order(state.place(ID), SENTENCES).into_iter().map(|i| all[i]).collect()
+}
+
+/// Places of the originals that the menu's choices leave.
+fn passing(state: &State) -> Vec<usize> {
     let (found, view) = (results(state), view(state));
     let passes = |s: &SentenceFinding| {
         let dimension = view.filter.dimension.as_ref().is_none_or(|d| *d == s.dimension);
-        let wanted = view.filter.text.to_lowercase();
         s.sample == Sample::Original
             && dimension
-            && (wanted.is_empty() || s.text.to_lowercase().contains(&wanted))
             && (view.filter.perturbation.is_none() || !partners(state, s).is_empty())
             && view.filter.right.is_none_or(|right| is_right(state, &s.sentence) == Some(right))
     };
@@ -84,42 +89,51 @@ pub(crate) fn dimensions(state: &State) -> Vec<String> {
     notes.map(|d| d.dimension.clone()).collect()
 }
 
+/// The originals with the model's answers: to the original, then to its partners.
+pub(crate) fn table(state: &State) -> Table {
+    let (found, view, dimensions) = (results(state), view(state), dimensions(state));
+    let row = |at: usize| {
+        let v = &found.sentences[at].value;
+        let right = is_right(state, &v.sentence);
+        let theirs = partners(state, v).into_iter().take(PARTNERS).map(|p| sign(state, is_right(state, &p.sentence)));
+        let signs = format!("{}{}", sign(state, right), theirs.collect::<String>());
+        let marked = if view.annotation.made.contains_key(&v.sentence) { "*" } else { "" };
+        let number = |x: usize| (x.to_string(), Some(x as f64));
+        let dimension = dimensions.iter().position(|d| *d == v.dimension).map(|at| at as f64);
+        Row {
+            cells: vec![
+                (printable(&format!("{marked}{}", v.words.join(" "))).into_owned(), None),
+                (signs, right.map(|right| f64::from(u8::from(right)))),
+                number(v.words.len()),
+                number(at + 1),
+                (printable(&v.dimension).into_owned(), dimension),
+            ],
+            last: None,
+        }
+    };
+    Table {
+        columns: vec!["sentence", "right", "words", "no.", "dimension"],
+        rows: passing(state).into_iter().map(row).collect(),
+        sort: (3, false),
+        first: SENTENCE,
+        ..Table::default()
+    }
+}
+
 /// Draws the pane.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
-    let (found, view) = (results(state), view(state));
-    let all = found.data.as_ref().map_or(found.sentences.len(), |d| d.value.originals);
-    let words = view.filter.words();
-    let title = match (all, words.is_empty()) {
-        (0, _) => "Sentences".to_owned(),
-        (all, true) => format!("Sentences ({all})"),
-        (all, false) => format!("Sentences ({} of {all}: {words})", view.listed.len()),
-    };
-    let room = usize::from(area.width.saturating_sub(6));
-    frame.render_widget(pane_block(state, SENTENCES, &fit(&printable(&title), room)), area);
-    let inner = inside(area);
-    if view.listed.is_empty() {
-        return nothing(frame, inner, state);
+    let table = table(state);
+    if table.rows.is_empty() {
+        frame.render_widget(pane_block(state, SENTENCES, "Sentences"), area);
+        return nothing(frame, inside(area), state);
     }
-    let wide = usize::from(inner.width.saturating_sub(MARK));
-    let dimension = 4;
-    let marks = 4;
-    let text = wide.saturating_sub(dimension + marks + 2).max(8);
-    let listing = Listing { len: view.listed.len(), cursor: state.place(ID).scrolled(SENTENCES) };
-    let header = format!("{} {} {}", pad("sentence", text), pad("dim.", dimension), "ok");
-    listing.draw(frame, inner, state, &header, |k| {
-        let Some(sentence) = found.sentences.get(view.listed[k]).map(|s| &s.value) else {
-            return String::new();
-        };
-        let own = sign(state, is_right(state, &sentence.sentence));
-        let theirs: String =
-            partners(state, sentence).iter().map(|p| sign(state, is_right(state, &p.sentence))).collect();
-        let marked = if view.annotation.made.contains_key(&sentence.sentence) { "*" } else { "" };
-        let line = format!("{marked}{}", sentence.words.join(" "));
-        let line = pad(&fit(&printable(&line), text), text);
-        let letters: String = printable(&sentence.dimension).chars().take(4).collect();
-        let dimension = pad(&letters, dimension);
-        format!("{line} {dimension} {own}{}", fit(&theirs, marks.max(width(&theirs).min(marks))))
-    });
+    let words = view(state).filter.words();
+    let all = results(state).data.as_ref().map_or(table.rows.len(), |d| d.value.originals);
+    let name = match words.is_empty() {
+        true => "Sentences".to_owned(),
+        false => format!("Sentences, {all} in all: {}", printable(&words)),
+    };
+    table.draw(frame, area, state, (SENTENCES, &name), state.place(ID).scrolled(SENTENCES));
 }
 
 /// Why no sentence is listed.
@@ -127,8 +141,7 @@ fn nothing(frame: &mut Frame, area: Rect, state: &State) {
     let dim = state.theme().style(Role::Dim);
     let text = match run(state) {
         _ if !results(state).sentences.is_empty() => {
-            let (filter, menu) = (state.keymap.short_label("filter"), state.keymap.short_label("menu"));
-            format!("No sentence passes the filter.\n{filter} and {menu} change it.")
+            format!("No sentence is left; {} chooses others.", state.keymap.short_label("menu"))
         }
         None if state.replay.is_some() => "nothing has been played yet".into(),
         None => format!("{} asks the models", state.keymap.label("run")),

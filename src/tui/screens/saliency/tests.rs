@@ -156,3 +156,28 @@ fn every_pane_with_numbers_can_be_copied() {
         assert!(SCREEN.copy(&state).is_some_and(|t| !t.is_empty()), "{pane:?}");
     }
 }
+
+/// The list took neither a filter nor an order.
+#[test]
+fn sentences_are_filtered_and_sorted_like_other_lists() {
+    use crate::panes::table::{filter, lists, next_column};
+    let mut state = started();
+    take(&mut state, 1, finding(ALL, Kind::Data(data(&["m"], &["attention"]))));
+    for (id, words) in [(0, "a cat [MASK]"), (1, "the dogs they [MASK]"), (2, "a dog [MASK]")] {
+        let words = words.split(' ').map(str::to_owned).collect();
+        take(&mut state, 1, finding(ALL, Kind::Sentence(SentenceFinding { words, ..sentence(id) })));
+    }
+    assert!(lists(&state));
+    assert_eq!(view(&state).listed, [0, 1, 2], "in the order of the data");
+    filter(&mut state);
+    reduce(&mut state, Action::Paste("dog".into()));
+    assert_eq!(view(&state).listed, [1, 2]);
+    reduce(&mut state, Action::Command("typing-accept"));
+    // From the number to the dimension, the sentence, the answer and the words.
+    for _ in 0..4 {
+        next_column(&mut state);
+    }
+    SCREEN.refresh(&mut state);
+    assert_eq!(state.place(ID).listed[&SENTENCES].sort, Some((2, true)));
+    assert_eq!(view(&state).listed, [1, 2], "most words first");
+}

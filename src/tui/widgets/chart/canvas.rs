@@ -101,17 +101,10 @@ impl Canvas {
         }
     }
 
-    /// Dots in a column, from the upper to the lower row: sparse ones, or `dense` ones for the narrow of two bands.
+    /// Shades a column from the upper to the lower row; `dense` for the narrow of two bands.
     pub(crate) fn shade(&mut self, x: i64, upper: i64, lower: i64, style: Style, dense: bool) {
         for y in upper.max(0)..=lower.min(self.dots().1 - 1) {
-            let drawn = match self.glyphs {
-                Glyphs::Braille if dense => (x + y).rem_euclid(2) == 0,
-                Glyphs::Braille => y % 2 == 0 && (x + y).rem_euclid(4) == 0,
-                Glyphs::Blocks | Glyphs::Ascii => true,
-            };
-            if let Some((cell, bit)) = self.cell(x, y)
-                && drawn
-            {
+            if let Some((cell, bit)) = self.cell(x, y) {
                 cell.shade |= bit;
                 cell.dense |= dense;
                 if cell.dots == 0 {
@@ -135,14 +128,16 @@ impl Canvas {
             let shaded = cell.dots == 0;
             let bits = if shaded { cell.shade } else { cell.dots };
             let glyph = match self.glyphs {
-                Glyphs::Braille => char::from_u32(0x2800 + u32::from(bits)).unwrap_or(' '),
-                Glyphs::Blocks if shaded => {
+                // Dots would look like those of a dotted line.
+                Glyphs::Braille if shaded && bits.count_ones() < 4 => continue,
+                Glyphs::Braille | Glyphs::Blocks if shaded => {
                     if cell.dense {
                         '▒'
                     } else {
                         '░'
                     }
                 }
+                Glyphs::Braille => char::from_u32(0x2800 + u32::from(bits)).unwrap_or(' '),
                 Glyphs::Blocks => [' ', '▀', '▄', '█'][usize::from(bits & 3)],
                 Glyphs::Ascii if shaded => {
                     if cell.dense {
@@ -182,6 +177,20 @@ mod tests {
         }
         assert_eq!(drawn(Glyphs::Ascii, Dash::Dashed), "---  ---  --");
         assert!(drawn(Glyphs::Ascii, Dash::Solid).is_ascii());
+    }
+
+    /// The sparse dots of a wide band could not be told from the dotted line of S.
+    #[test]
+    fn a_band_is_shaded_and_not_dotted() {
+        let area = Rect::new(0, 0, 4, 3);
+        for (dense, sign) in [(false, "░"), (true, "▒")] {
+            let mut canvas = Canvas::new(area, Glyphs::Braille);
+            (0..8).for_each(|x| canvas.shade(x, 0, 9, Style::new(), dense));
+            let mut buffer = Buffer::empty(area);
+            canvas.render(&mut buffer);
+            let cells: Vec<&str> = buffer.content().iter().map(|c| c.symbol()).collect();
+            assert_eq!(cells.concat(), sign.repeat(12));
+        }
     }
 
     #[test]

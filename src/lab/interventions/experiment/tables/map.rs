@@ -27,7 +27,7 @@ pub(crate) fn lines(out: &mut Vec<String>, results: &Results, model: &str) {
             row.extend(layers.iter().map(|read| {
                 map.at(*layer, *read).map_or_else(String::new, |c| {
                     let r = c.value.point.reliability;
-                    format!("{} ±{}", score(r.mean), score(r.half_width()))
+                    format!("{} {}", score(r.mean), r.band())
                 })
             }));
             row.push(how.unwrap_or_default().to_owned());

@@ -1,0 +1,127 @@
+//! The example of the first start: what it is packed from, when it is shown and when it gives way.
+
+use serde_json::Value;
+
+use super::*;
+use crate::action::Action;
+use crate::panes;
+use crate::reduce::reduce;
+use crate::state::{Opening, Start, State};
+use engine::message::Event;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+
+const RECORDING: &str = include_str!("../../../sessions/agreement.probity.jsonl");
+
+/// The final findings under the first oracle, with the questions and answers, after a note with the day.
+fn lines() -> String {
+    let mut lines = RECORDING.lines();
+    let head: Value = serde_json::from_str(lines.next().unwrap()).unwrap();
+    let mut out = format!("{{\"t\":0.0,\"note\":\"{}\"}}\n", &head["created"].as_str().unwrap()[..10]);
+    for line in lines {
+        let value: Value = serde_json::from_str(line).unwrap();
+        let finding = &value["finding"];
+        let kept = match (value["command"].as_str(), value["event"].as_str()) {
+            (Some("run" | "ask"), _) | (_, Some("started" | "answer" | "finished")) => true,
+            (_, Some("finding")) => {
+                finding["final"] == true && finding["kind"] != "rival" && finding["oracle"] != "linear"
+            }
+            _ => false,
+        };
+        if kept {
+            out.push_str(line);
+            out.push('\n');
+        }
+    }
+    out
+}
+
+fn first_start(size: (u16, u16)) -> State {
+    let mut state = State::new(Start { opening: Opening::First, size, ..Start::new() });
+    reduce(&mut state, Action::Start);
+    state
+}
+
+fn screen(state: &State) -> String {
+    let (columns, rows) = state.view.size;
+    let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
+    terminal.draw(|frame| panes::draw(frame, state)).unwrap();
+    terminal.backend().to_string()
+}
+
+fn event(state: &mut State, event: Event) -> Vec<Effect> {
+    reduce(state, Action::Event(Box::new(event)))
+}
+
+#[test]
+fn the_example_is_packed_from_the_shipped_recording() {
+    if std::env::var("PROBITY_PINS").as_deref() == Ok("write") {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets/example.jsonl.gz");
+        let mut packer =
+            flate2::write::GzEncoder::new(std::fs::File::create(path).unwrap(), flate2::Compression::best());
+        std::io::Write::write_all(&mut packer, lines().as_bytes()).unwrap();
+        packer.finish().unwrap();
+        return;
+    }
+    assert!(unpacked().unwrap() == lines(), "PROBITY_PINS=write packs it again");
+}
+
+/// Nothing could be read for a minute after the first start.
+#[test]
+fn a_first_start_shows_an_example_of_its_own_experiment_until_it_has_an_answer() {
+    for size in [(120, 40), (80, 24)] {
+        let mut state = first_start(size);
+        let example = state.example.clone().unwrap();
+        assert_eq!(example.run.job.spec, state.board.runs[0].job.spec, "it is the experiment of the first start");
+        let text = screen(&state);
+        for part in
+            ["recorded on 2026-", "your own run replaces it", "Recorded: ", "Best: ", "reliability R", "rest stays"]
+        {
+            assert!(text.contains(part), "{part} at {size:?}\n{text}");
+        }
+        assert_eq!(state.board.runs.len(), 1, "the example is no run of the session");
+        assert!(state.board.family.is_empty());
+        // The first answer of its own takes the place, and what was not asked meanwhile is asked.
+        let own = example.run.results.clone();
+        state.board.runs[0].results = own;
+        let generation = state.board.generation;
+        let finished = Event::Finished { job: 1, generation, outcome: Outcome::Done, seconds: 1.0 };
+        let effects = event(&mut state, finished);
+        assert!(state.example.is_none() && !effects.is_empty());
+        assert!(!screen(&state).contains("Recorded: "), "{}", screen(&state));
+    }
+}
+
+#[test]
+fn a_failure_is_not_hidden_by_the_example_and_a_cancelled_run_leaves_it() {
+    let ended = |outcome| {
+        let mut state = first_start((120, 40));
+        let generation = state.board.generation;
+        event(&mut state, Event::Finished { job: 1, generation, outcome, seconds: 1.0 });
+        state
+    };
+    let problem = base::Problem { what: "no room".into(), r#where: "disk".into(), hint: "make some".into() };
+    let failed = ended(Outcome::Failed(problem));
+    assert!(failed.example.is_none() && screen(&failed).contains("no room"));
+    assert!(screen(&ended(Outcome::Cancelled)).contains("r runs these settings"));
+}
+
+#[test]
+fn numbers_of_the_example_are_not_given_away_as_own_ones() {
+    let mut state = first_start((120, 40));
+    for key in ["x", "y", "i"] {
+        let effects = reduce(&mut state, Action::Key(key.parse().unwrap()));
+        assert!(effects.is_empty() && state.view.popup.is_none(), "{key}");
+        assert!(state.view.toast.as_ref().is_some_and(|text| text.contains("example")), "{key}");
+    }
+    assert!(state.view.toast.is_some());
+}
+
+#[test]
+fn later_starts_show_no_example() {
+    for opening in [Opening::Home, Opening::Work] {
+        let mut state = State::new(Start { opening, ..Start::new() });
+        reduce(&mut state, Action::Start);
+        assert!(state.example.is_none());
+    }
+}
