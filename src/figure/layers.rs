@@ -32,23 +32,22 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// Number of examples behind each value; `None` for what is not data.
-    pub(crate) fn counts(&self) -> Vec<usize> {
-        let each: Vec<Count> = match self {
+    /// Number of examples behind each value; empty for what is not data.
+    pub(crate) fn counts(&self) -> Vec<Count> {
+        match self {
             Self::Line(line) => line.points.iter().map(|p| p.n).collect(),
             Self::Points(points) => points.points.iter().map(|p| p.n).collect(),
             Self::Bars(bars) => bars.bars.iter().map(|b| b.n).collect(),
             Self::Ranges(ranges) => ranges.ranges.iter().map(|r| r.n).collect(),
             _ => Vec::new(),
-        };
-        each.into_iter().map(|n| n.first).collect()
+        }
     }
 
     /// The intervals of its values that are drawn.
     pub(crate) fn intervals(&self) -> Vec<(f64, f64)> {
         match self {
             Self::Line(line) => line.points.iter().filter_map(Datum::interval).collect(),
-            Self::Points(points) => points.points.iter().flat_map(|p| [p.x_band, p.y_band]).flatten().collect(),
+            Self::Points(points) => points.points.iter().flat_map(Spot::intervals).flatten().collect(),
             Self::Bars(bars) => bars.bars.iter().filter_map(Bar::interval).collect(),
             Self::Ranges(ranges) => ranges.ranges.iter().map(|r| r.ends).collect(),
             _ => Vec::new(),
@@ -63,8 +62,19 @@ pub struct Count {
     pub first: usize,
     /// Examples of the second sample.
     pub second: Option<usize>,
-    /// Independent units, where they are too few for an interval: drawings show their number in its place.
-    pub few: Option<usize>,
+    /// Independent units that the examples belong to, where intervals are over these.
+    pub units: Option<usize>,
+}
+
+/// Fewest independent units whose interval is drawn: the least number whose coverage was simulated. Student's t over two or three spans
+/// the axis, or, where they happen to agree, next to nothing of it.
+pub const FEWEST: usize = 10;
+
+impl Count {
+    /// The number of independent units, where they are too few for an interval: drawings show it in its place.
+    pub fn few(&self) -> Option<usize> {
+        self.units.filter(|units| *units < FEWEST)
+    }
 }
 
 impl From<usize> for Count {
@@ -75,7 +85,7 @@ impl From<usize> for Count {
 
 impl From<(usize, usize)> for Count {
     fn from((first, second): (usize, usize)) -> Self {
-        Self { first, second: Some(second), few: None }
+        Self { first, second: Some(second), units: None }
     }
 }
 
@@ -85,6 +95,17 @@ impl fmt::Display for Count {
         f.write_str(&grouped(self.first))?;
         self.second.map_or(Ok(()), |n| write!(f, " / {}", grouped(n)))
     }
+}
+
+/// Counts with their noun, which is in the plural: `8 facts`, `4 to 12 facts`. None without a count above 0.
+pub fn counted(counts: impl Iterator<Item = usize>, noun: &str) -> Option<String> {
+    let ends = |ends: Option<(usize, usize)>, n| ends.map_or((n, n), |(lo, hi): (usize, usize)| (lo.min(n), hi.max(n)));
+    let (lo, hi) = counts.filter(|n| *n > 0).fold(None, |all, n| Some(ends(all, n)))?;
+    Some(match (lo, hi) {
+        (1, 1) => format!("1 {}", noun.strip_suffix('s').unwrap_or(noun)),
+        _ if lo == hi => format!("{} {noun}", grouped(lo)),
+        _ => format!("{} to {} {noun}", grouped(lo), grouped(hi)),
+    })
 }
 
 /// A whole number with a comma between thousands.
@@ -107,6 +128,8 @@ pub struct Intervals {
     pub narrow: String,
     /// What the numbers in place of intervals count ([`Count::few`]).
     pub few: String,
+    /// What the pairs of dots in place of intervals are ([`Datum::pair`]).
+    pub pair: String,
 }
 
 impl Intervals {
@@ -137,6 +160,9 @@ pub struct Datum {
     pub band: Option<(f64, f64)>,
     /// Ends of a narrow interval inside the wide one.
     pub inner: Option<(f64, f64)>,
+    /// Values of the only two replicates, which are too few for an interval over replicates: drawings show two dots in place of the wide
+    /// interval.
+    pub pair: Option<(f64, f64)>,
     /// Examples behind the point.
     pub n: Count,
     /// Emphasis of the point relative to its line.
@@ -144,9 +170,14 @@ pub struct Datum {
 }
 
 impl Datum {
-    /// The interval, where there are enough examples for one.
+    /// The interval, where there are enough examples and replicates for one.
     pub(crate) fn interval(&self) -> Option<(f64, f64)> {
-        self.band.filter(|_| self.n.few.is_none())
+        self.band.filter(|_| self.n.few().is_none() && self.pair.is_none())
+    }
+
+    /// The narrow interval, where there are enough examples for one.
+    pub(crate) fn narrow(&self) -> Option<(f64, f64)> {
+        self.inner.filter(|_| self.n.few().is_none())
     }
 }
 
@@ -172,10 +203,19 @@ pub struct Spot {
     pub x_band: Option<(f64, f64)>,
     /// Ends of the interval of y.
     pub y_band: Option<(f64, f64)>,
+    /// Values of the only two replicates in x and in y: arms that end in dots in place of intervals.
+    pub pairs: Option<[(f64, f64); 2]>,
     /// Text beside the point; empty for none. A label that finds no room is left out of the drawing, not of the CSV.
     pub label: String,
     /// Examples behind the point.
     pub n: Count,
+}
+
+impl Spot {
+    /// The intervals of x and of y, where there are enough replicates for them.
+    pub(crate) fn intervals(&self) -> [Option<(f64, f64)>; 2] {
+        if self.pairs.is_some() { [None; 2] } else { [self.x_band, self.y_band] }
+    }
 }
 
 /// Bars. Several layers of bars in one figure are drawn side by side at each category or bin.
@@ -208,7 +248,7 @@ pub struct Bar {
 impl Bar {
     /// The interval, where there are enough examples for one.
     pub(crate) fn interval(&self) -> Option<(f64, f64)> {
-        self.band.filter(|_| self.n.few.is_none())
+        self.band.filter(|_| self.n.few().is_none())
     }
 
     /// The bar of a category of the horizontal axis.

@@ -37,6 +37,12 @@ pub const ENTRIES: &[FigureEntry] = &[
     ),
 ];
 
+/// What the n of these figures counts.
+const ITEMS: &str = "test items";
+
+/// Words in the names of sides, for captions.
+const WORDS: [(&str, &str); 1] = [("untrained", "the same architecture with random weights")];
+
 /// All figures that these results support.
 pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     let all = [power, margins, sequential, noise, sizes, recommended];
@@ -100,7 +106,7 @@ pub fn power(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
             layers,
             provenance: provenance(first, engine),
         }
-        .with_counts(),
+        .with_counts(ITEMS, None),
     )
 }
 
@@ -147,7 +153,7 @@ pub fn sizes(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
             layers,
             provenance: provenance(first, engine),
         }
-        .with_counts(),
+        .with_counts(ITEMS, None),
     )
 }
 
@@ -188,7 +194,7 @@ pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
             layers,
             provenance: provenance(first, engine),
         }
-        .with_counts()
+        .with_counts(ITEMS, None)
     })
 }
 
@@ -230,7 +236,7 @@ pub fn noise(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
             layers,
             provenance: provenance(first, engine),
         }
-        .with_counts(),
+        .with_counts(ITEMS, None),
     )
 }
 
@@ -267,7 +273,7 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
             layers,
             provenance: provenance(first, engine),
         }
-        .with_counts(),
+        .with_counts(ITEMS, None),
     )
 }
 
@@ -314,7 +320,7 @@ pub fn sequential(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
             layers,
             provenance: provenance(first, engine),
         }
-        .with_counts(),
+        .with_counts(ITEMS, None),
     )
 }
 
@@ -325,7 +331,12 @@ fn covering<T>(point: &Tagged<T>, sources: &str) -> Option<Layer> {
 
 fn provenance<T>(point: &Tagged<T>, engine: Option<&EngineInfo>) -> Provenance {
     let mut origin = Origin::default();
-    origin.add("n", grouped(point.n));
+    origin.explain(
+        WORDS
+            .map(|(name, meaning)| (name.to_owned(), meaning.to_owned()))
+            .into_iter()
+            .filter(|(name, _)| point.model.contains(name.as_str())),
+    );
     origin.results(point, point.is_final, "");
     origin.add("model", printable_label(&point.model));
     origin.computed_by(engine)

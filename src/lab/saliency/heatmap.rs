@@ -123,6 +123,15 @@ fn strip(label: String, side: &Side<'_>, choice: usize, unit: f64) -> Strip {
     Strip { label, tokens: side.sentence.words.iter().enumerate().map(token).collect(), doubt }
 }
 
+/// Words of the legend, for the caption.
+fn words() -> [(String, String); 2] {
+    [
+        ("gold rationale", "the words that people marked as needed for the answer"),
+        ("K", "the length that a rationale usually has in a sentence of this length"),
+    ]
+    .map(|(name, meaning)| (name.to_owned(), meaning.to_owned()))
+}
+
 /// Strips as a figure.
 pub fn figure(
     (results, engine): (&Results, Option<&EngineInfo>),
@@ -142,7 +151,7 @@ pub fn figure(
     let title = format!("{} of {}: {}", join(methods.clone()), join(models), shortened(&sentence.text, TITLE));
     let layers = vec![Layer::Tokens(tokens(choices, sides, pairs))];
     let behind = sides.iter().flat_map(|s| &s.rows).flatten().next();
-    let mut provenance = behind.map_or_else(Provenance::default, |row| provenance(row, engine));
+    let mut provenance = behind.map_or_else(Provenance::default, |row| provenance(row, engine, words()));
     // What the short names of the rows are.
     let mut rows: BTreeSet<String> = choices
         .iter()
@@ -159,8 +168,9 @@ pub fn figure(
     for row in sides.iter().flat_map(|s| &s.rows).flatten() {
         let v = &row.value;
         if let (Some(gap), Some(steps)) = (v.gap, v.steps) {
-            let what = format!("{} {} {}", row.model, v.method, v.sentence);
-            provenance.entries.push((what, format!("completeness error {gap:.4} with {steps} steps")));
+            let what =
+                format!("{gap:.4} of {} on {} {} with {steps} steps", row.model, short_method(&v.method), v.sentence);
+            provenance.entries.push(("completeness error".into(), what));
         }
     }
     Some(Figure { name, title, layers, provenance, ..Figure::default() })
@@ -210,7 +220,7 @@ pub fn heads(engine: Option<&EngineInfo>, attention: &Tagged<AttentionFinding>, 
         x: Axis::of("head", names(count)),
         y: Axis::of("layer", names(v.scores.len())),
         layers: vec![Layer::Cells(cells)],
-        provenance: provenance(attention, engine),
+        provenance: provenance(attention, engine, []),
     })
 }
 
@@ -293,7 +303,7 @@ mod tests {
         let told = figure((&Results::default(), None), &choices, &sides, &[]).unwrap();
         assert_eq!(told.name, "heatmap-7");
         assert!(told.title.starts_with("attention, integrated gradients of bert-mini: The dogs"), "{}", told.title);
-        let gaps = told.provenance.entries.iter().filter(|(_, v)| v.contains("completeness error 0.0100 with 800"));
+        let gaps = told.provenance.entries.iter().filter(|(_, v)| v.starts_with("0.0100 of"));
         assert_eq!(gaps.count(), 1);
     }
 
