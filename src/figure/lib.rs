@@ -97,7 +97,7 @@ impl Figure {
         let words = |text: &str| format!(" {} ", text.to_lowercase().replace(|c: char| !c.is_alphanumeric(), " "));
         let texts: Vec<String> = self.names().map(words).collect();
         let named = terms.filter(|(name, _)| texts.iter().any(|text| text.contains(&words(name))));
-        let named: Vec<Term> = named.map(|(name, meaning)| (name.to_owned(), meaning.to_owned())).collect();
+        let named: Vec<Term> = named.map(|(name, meaning)| (name.to_owned(), definition(meaning))).collect();
         self.provenance.terms.extend(named);
         self
     }
@@ -237,38 +237,42 @@ pub fn text_overlaps(figure: &Figure, options: &Options) -> Result<Vec<(String, 
 /// The caption of a figure, ready to paste: its title, what its numbers mean, the meanings of its terms, and where the numbers come from.
 pub fn caption(figure: &Figure) -> String {
     let mut sentences = vec![printable_label(&figure.title).trim_end_matches('.').to_owned()];
-    let (mut sources, mut last) = (Vec::new(), "");
+    let (mut sources, mut named) = (Vec::new(), Vec::<(&str, String)>::new());
     for (key, value) in figure.entries() {
-        let (name, value) = (printable_label(key), printable_label(value));
-        match sentences.last_mut() {
-            _ if SOURCE.contains(&key.as_str()) => sources.push(format!("{name}: {value}")),
-            // Two entries of one key, as those of intervals, are one sentence.
-            Some(sentence) if last == key.as_str() => *sentence += &format!("; {value}"),
-            _ if key == "n" => sentences.push(format!("n = {value}")),
-            _ => sentences.push(format!("{}: {value}", capital(&name))),
+        let value = printable_label(value);
+        match named.iter_mut().find(|(name, _)| name == key) {
+            _ if SOURCE.contains(&key.as_str()) => sources.push(format!("{}: {value}", printable_label(key))),
+            // Entries of one key, as those of intervals, are one sentence.
+            Some((_, sentence)) => *sentence += &format!("; {value}"),
+            None => named.push((key, value)),
         }
-        last = key;
     }
+    sentences.extend(named.into_iter().map(|(key, value)| match key {
+        "n" => format!("n = {value}"),
+        key => format!("{}: {value}", capital(&printable_label(key))),
+    }));
     sentences.extend(paper::left_out(figure).into_iter().map(str::to_owned));
     // Definitions are whole: they are the program's own.
-    let each = figure.provenance.terms.iter();
-    let each = each.map(|(name, meaning)| format!("{name}: {}", printable(&small(meaning)).trim_end_matches('.')));
-    let terms: Vec<String> = each.collect();
-    for (heading, list) in [("Terms", terms), ("Source", sources)].into_iter().filter(|(_, list)| !list.is_empty()) {
-        sentences.push(format!("{heading}: {}", list.join("; ")));
+    let terms = figure.provenance.terms.iter();
+    sentences.extend(terms.map(|(name, meaning)| {
+        let meaning = printable(meaning);
+        format!("{}: {}", capital(&printable_label(name)), meaning.trim_end_matches('.'))
+    }));
+    if !sources.is_empty() {
+        sentences.push(format!("Source: {}", sources.join("; ")));
     }
     let sentences = sentences.into_iter().filter(|text| !text.is_empty()).map(|text| text + ".");
     sentences.collect::<Vec<_>>().join(" ") + "\n"
 }
 
 /// Text with a capital first letter.
-fn capital(text: &str) -> String {
+pub fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// A sentence as a part of another: its first letter small, unless it begins a name or an abbreviation.
-fn small(text: &str) -> String {
+/// A definition behind the word that it explains: its first letter is small, unless it is an abbreviation.
+pub fn definition(text: &str) -> String {
     let mut letters = text.chars();
     match (letters.next(), letters.clone().next()) {
         (Some(first), Some(' ' | 'a'..='z')) => first.to_lowercase().chain(letters).collect(),
@@ -323,12 +327,11 @@ mod tests {
         let long = format!("{} at its end.", "How complete. ".repeat(40));
         let terms = [("completeness", "How complete. It is."), ("completeness C", &long), ("elect", "no word of it")];
         let explained = super::caption(&samples::curves().with_terms(terms.into_iter()));
-        assert!(explained.contains(" Terms: completeness: how complete. It is; "), "{explained}");
+        assert!(explained.contains(" Completeness: how complete. It is. Completeness C: how complete."), "{explained}");
         // A definition was cut after 300 characters.
         assert!(explained.contains(" at its end. Source: "), "{explained}");
-        assert!(
-            explained.find("Level: 95 %").unwrap() < explained.find("Terms:").unwrap() && !explained.contains("elect:")
-        );
+        let [level, term] = ["Level: 95 %", "Completeness:"].map(|part| explained.find(part).unwrap());
+        assert!(level < term && !explained.contains("Elect:"), "{explained}");
         let wide = Options { width: Some(174.0), ..options };
         assert!(String::from_utf8(svg(&wide)).unwrap().contains("width=\"493.23pt\""));
     }

@@ -57,7 +57,9 @@ pub(super) fn write(
             // Terms, and provenance that all figures of a run share, are printed once, below them.
             figure.provenance.entries.retain(|(key, _)| !SHARED.contains(&key.as_str()));
             let named = std::mem::take(&mut figure.provenance.terms);
-            terms.extend(named.into_iter().filter(|(name, _)| !terms.iter().any(|(known, _)| known == name)).collect::<Vec<_>>());
+            terms.extend(
+                named.into_iter().filter(|(name, _)| !terms.iter().any(|(known, _)| known == name)).collect::<Vec<_>>(),
+            );
             pictures.push([path, escaped(&figure.title), escaped(caption(&figure).trim_end())]);
         }
         add(&mut page, (board, session), run, (&pictures, &terms));

@@ -9,7 +9,7 @@ use super::super::font::Fonts;
 use super::super::layers::{Bar, Datum, Intervals, Line, Token};
 use super::super::overlap::Rect;
 use super::super::palette::{self, Rgb};
-use super::super::role::{Marker, Role};
+use super::super::role::{Emphasis, Marker, Role};
 use super::super::{Figure, Layer};
 use super::chart::Chart;
 use super::lines::{BAND, DOT, INNER, THICK, interval, strokes};
@@ -30,8 +30,9 @@ const HIDDEN: f64 = 0.025;
 const LINES: usize = 4;
 /// Largest legend inside a frame, as shares of its width, height and area.
 const INSIDE: (f64, f64, f64) = (0.6, 0.6, 0.22);
-/// Largest area on a plane of two scores, of which one corner holds no data.
-const ON_PLANE: f64 = 0.35;
+/// The same on a plane of two scores, of which one corner holds no data, and widths that are tried there.
+const ON_PLANE: (f64, f64) = (0.7, 0.35);
+const WIDTHS: [f64; 3] = [0.6, 0.5, 0.42];
 
 /// The sample before the label.
 enum Sample {
@@ -78,8 +79,8 @@ impl Sample {
 /// The entries of a figure's legend.
 pub(crate) struct Legend {
     entries: Vec<(Sample, String)>,
-    /// Largest area inside a frame, as a share of its own.
-    largest: f64,
+    /// True if its figure is a plane of two scores.
+    is_plane: bool,
 }
 
 /// Place of an entry from the legend's upper left, and its label in lines.
@@ -102,8 +103,7 @@ impl Legend {
         // A method has a line in each panel.
         let mut named = BTreeSet::new();
         entries.retain(|(_, label)| !label.is_empty() && named.insert(label.clone()));
-        let largest = if spread.is_plane { ON_PLANE } else { INSIDE.2 };
-        Self { entries, largest }
+        Self { entries, is_plane: spread.is_plane }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -141,9 +141,21 @@ impl Legend {
 
     /// Draws the legend where it covers none of the items after the first `from`; false if there is no such place.
     pub(crate) fn draw_inside(&self, canvas: &Canvas<'_>, from: usize, chart: &Chart<'_>) -> Drawn<bool> {
+        let width = chart.right - chart.left;
+        let beside = canvas.look.width - chart.right - 30.0;
+        for share in if self.is_plane { &WIDTHS[..] } else { &[INSIDE.0] } {
+            if self.draw_within(canvas, from, chart, (width * share).max(beside))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The same with labels in this width.
+    fn draw_within(&self, canvas: &Canvas<'_>, from: usize, chart: &Chart<'_>, room: f64) -> Drawn<bool> {
         const AIR: f64 = 6.0;
         let (width, height) = (chart.right - chart.left, chart.bottom - chart.top);
-        let room = (width * INSIDE.0).max(canvas.look.width - chart.right - 30.0);
+        let (highest, largest) = if self.is_plane { ON_PLANE } else { (INSIDE.1, INSIDE.2) };
         // One entry below the other, their labels in a column.
         let column = self.entries.iter().map(|(sample, _)| sample.width()).fold(0.0, f64::max);
         let (mut placed, mut wide, mut y) = (Vec::new(), 0.0f64, 0.0);
@@ -157,7 +169,7 @@ impl Legend {
         }
         let outside = canvas.look.width - canvas.look.margin - chart.right - 2.0 * AIR;
         let is_beside = wide < outside;
-        if !is_beside && (y > height * INSIDE.1 || wide * y > width * height * self.largest) {
+        if !is_beside && (y > height * highest || wide * y > width * height * largest) {
             return Ok(false);
         }
         let (l, m, r) = (chart.left + AIR, (chart.left + chart.right - wide) / 2.0, chart.right - AIR - wide);
@@ -295,8 +307,12 @@ fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> Drawn {
             if role.dash.is_some() {
                 canvas.line(&[(x, y), (x + width, y)], pen(&look, *role))?;
             }
-            let marker = role.marker.map(|m| canvas.marker((x + width / 2.0, y), m, 3.4, look.series(role.hue)));
-            marker.unwrap_or(Ok(()))
+            let (at, colour) = ((x + width / 2.0, y), look.series(role.hue));
+            match role.marker {
+                Some(marker) if role.emphasis == Emphasis::Faint => canvas.outline(at, marker, 3.4, colour),
+                Some(marker) => canvas.marker(at, marker, 3.4, colour),
+                None => Ok(()),
+            }
         }
         Sample::Range(roles) => {
             let step = width / roles.len().max(1) as f64;

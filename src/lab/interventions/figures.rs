@@ -113,7 +113,7 @@ pub fn curves(
         if let Some(Layer::Line(range)) = ranges.first() {
             let n = range.points.iter().map(|p| p.n.first).max().unwrap_or(0);
             let text = format!(
-                "probe settings that validate as well as the plotted one, which is not among them; one training each, n {}; each judge has its own C before any edit, so that the range need not hold the line",
+                "probe settings that validate as well as the plotted one, which is not among them; one training each, {} test examples; each judge has its own C before any edit, so that the range need not hold the line",
                 grouped(n)
             );
             provenance.entries.push(("range".into(), text));

@@ -97,20 +97,25 @@ fn figure<T>(
     if layers.is_empty() {
         return None;
     }
-    let provenance = provenance(results, engine, (behind, units, words));
+    let over = layers.iter().find_map(|layer| match layer {
+        Layer::Intervals(intervals) => intervals.wide.split_once(": ").map(|(_, over)| over.to_owned()),
+        _ => None,
+    });
+    let over = over.unwrap_or_else(|| units.to_owned());
+    let provenance = provenance(results, engine, (behind, units, &over, words));
     Some(Figure { name, title, x, y, layers, provenance }.with_counts(units, None))
 }
 
 fn provenance<T>(
     results: &Results,
     engine: Option<&EngineInfo>,
-    (behind, units, words): (Option<&Tagged<T>>, &str, &[Word]),
+    (behind, units, over, words): (Option<&Tagged<T>>, &str, &str, &[Word]),
 ) -> Provenance {
     let mut origin = Origin::default();
     origin.explain(words.iter().copied());
     if let Some(b) = behind {
         origin.add("n", counted(std::iter::once(b.n), units).unwrap_or_default());
-        origin.results(b, b.is_final, "");
+        origin.results(b, b.is_final, &format!(", over {over}"));
     }
     if let Some(d) = &results.data {
         let models: Vec<String> = d.value.models.iter().map(|m| format!("{} {}", m.name, m.hash)).collect();

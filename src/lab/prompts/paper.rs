@@ -70,6 +70,10 @@ const WHOLE: [f64; 3] = [0.255, 0.055, 0.685];
 
 /// Figures that something was published for.
 pub const FIGURES: [&str; 5] = ["preference", "turned", "stability", "consistency", "disparity"];
+/// What the published rank consistencies are of.
+const EIGHT: &str =
+    "BERT, RoBERTa, GPT-2 and BART, each in two sizes; an order of eight is harder to keep than the run's";
+
 /// What was published, in legends.
 const LABEL: &str = "Cao et al. 2022";
 /// Suffix of the names of figures that have it beneath.
@@ -109,6 +113,9 @@ pub fn beneath(name: &str, figure: Option<Figure>, results: &Results) -> Option<
     // Points on bars would lie behind them.
     let at = if matches!(name, "preference" | "disparity") { 0 } else { figure.layers.len() };
     figure.layers.splice(at..at, layers);
+    if name == "consistency" {
+        figure.provenance.terms.push(("eight models".into(), EIGHT.into()));
+    }
     figure.name.push_str(SUFFIX);
     figure.provenance.entries.push(("published".into(), format!("Cao et al. 2022, {source}")));
     if name == "turned" {

@@ -131,7 +131,10 @@ pub fn heatmap<'r>(results: &'r Results, engine: Option<&EngineInfo>, heat: &Hea
     let choices: Vec<Choice> = methods.iter().map(|m| Choice { model: model.into(), method: (*m).into() }).collect();
     let side = |s: &'r SentenceFinding| {
         let rows = methods.iter().map(|m| results.row(model, &s.sentence, m));
-        Side::new(s, rows.collect())
+        let side = Side::new(s, rows.collect());
+        // The kinds of perturbation have short names that say little; the caption has them.
+        let name = if s.original.is_some() { "partner".into() } else { side.name };
+        Side { name, ..side }
     };
     let sides: Vec<Side<'_>> = std::iter::once(original).chain(partner).map(side).collect();
     let pairs = partner.map_or(Vec::new(), |p| heatmap::pairs(original, p));
@@ -229,11 +232,14 @@ pub(crate) fn against_ratio(
     let mut shown: Vec<&str> = lines.iter().flat_map(|l| &l.1).map(|r| r.value.method.as_str()).collect();
     shown.dedup();
     let mut words = explained(shown.into_iter());
-    words.push(("by chance".into(), "the same of words chosen at random, as many as the rationale has".into()));
+    words.extend(meant(&[("by chance", "the same of words that are ranked at random")]));
+    if agreement == Agreement::Map {
+        words.extend(meant(&[("MAP", MAP)]));
+    }
     let of = chosen.map_or(String::new(), |(model, method)| format!(": {} {}", printable_label(model), short(method)));
     Some(with_counts(Figure {
         name: name.into(),
-        title: format!("{word} against the rationale ratio{of}"),
+        title: format!("{} against the rationale ratio{of}", figure::capital(word)),
         x: Axis::linear("rationale ratio (rationale length / sentence length)"),
         y: Axis::linear(word).from_to(0.0, 1.0),
         layers,
@@ -316,7 +322,7 @@ pub fn accuracy(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure
         x: Axis::of("dimension", dimensions.iter().map(|d| printable_label(d))),
         y: Axis::linear("share of right predictions").from_to(0.0, 1.0),
         layers,
-        provenance: provenance(first, engine, []),
+        provenance: provenance(first, engine, meant(&ACCURACY)),
     }))
 }
 
@@ -362,10 +368,23 @@ fn right_wrong(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
 /// A word of a figure and its meaning, for its caption.
 type Word = (String, String);
 
+const MAP: &str = "mean average precision: how well the ranking of words survives a change of the sentence; 0 to 1, with the ranking of the original as truth";
+
+/// Words of the figure of accuracies.
+const ACCURACY: [(&str, &str); 3] = [
+    ("dimension", "the kind of knowledge that a sentence tests"),
+    ("perturbed partner", "the original, changed in a way that should not change the answer"),
+    ("right prediction", "the most probable word at the mask is the right one (Top-1)"),
+];
+
+fn meant<'w>(words: &'w [(&'w str, &'w str)]) -> impl Iterator<Item = Word> + 'w {
+    words.iter().map(|(name, meaning)| ((*name).to_owned(), (*meaning).to_owned()))
+}
+
 /// The short names of methods, in words.
 fn explained<'m>(methods: impl Iterator<Item = &'m str>) -> Vec<Word> {
     let known = methods.filter_map(named);
-    known.map(|m| (m.short().to_owned(), format!("{}: {}", m.title(), m.about().trim_end_matches('.')))).collect()
+    known.map(|m| (m.short().to_owned(), format!("{}; {}", m.title(), figure::definition(m.about())))).collect()
 }
 
 /// Provenance of a figure's numbers.
@@ -377,7 +396,7 @@ pub(super) fn provenance<T>(
     let mut origin = Origin::default();
     origin.explain(words);
     origin.add("n", layers::counted(std::iter::once(point.n), "words").unwrap_or_default());
-    origin.results(point, point.is_final, "");
+    origin.results(point, point.is_final, ", over originals");
     origin.add("model", printable_label(&point.model));
     origin.computed_by(engine)
 }

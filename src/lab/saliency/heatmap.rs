@@ -124,8 +124,12 @@ fn strip(label: String, side: &Side<'_>, choice: usize, unit: f64) -> Strip {
 }
 
 /// Words of the legend, for the caption.
-fn words() -> [(String, String); 2] {
+fn words() -> [(String, String); 3] {
     [
+        (
+            "score",
+            "the weight that the method gives to a word; a triangle marks the K highest, a dashed line those below 0",
+        ),
         ("gold rationale", "the words that people marked as needed for the answer"),
         ("K", "the length that a rationale usually has in a sentence of this length"),
     ]
@@ -148,7 +152,8 @@ pub fn figure(
     let models: BTreeSet<&str> = choices.iter().map(|c| last_part(&c.model)).collect();
     let methods: BTreeSet<&str> = choices.iter().map(|c| method_title(&c.method)).collect();
     let join = |all: BTreeSet<&str>| all.into_iter().collect::<Vec<_>>().join(", ");
-    let title = format!("{} of {}: {}", join(methods.clone()), join(models), shortened(&sentence.text, TITLE));
+    let methods_named = figure::capital(&join(methods.clone()));
+    let title = format!("{methods_named} of {}: {}", join(models), shortened(&sentence.text, TITLE));
     let layers = vec![Layer::Tokens(tokens(choices, sides, pairs))];
     let behind = sides.iter().flat_map(|s| &s.rows).flatten().next();
     let mut provenance = behind.map_or_else(Provenance::default, |row| provenance(row, engine, words()));
@@ -156,10 +161,14 @@ pub fn figure(
     let mut rows: BTreeSet<String> = choices
         .iter()
         .filter(|_| methods.len() > 1)
-        .map(|c| format!("{} {}", short_method(&c.method), method_title(&c.method)))
+        .map(|c| format!("{} is {}", short_method(&c.method), method_title(&c.method)))
         .collect();
     let partners = sides.iter().filter(|s| s.sentence.sample == Sample::Perturbed);
-    rows.extend(partners.map(|s| format!("{} the perturbed partner", s.name)));
+    let after = |s: &Side<'_>| {
+        let kind = s.sentence.perturbation.as_deref().unwrap_or("a perturbation");
+        format!("{} is the original after {kind}", s.name)
+    };
+    rows.extend(partners.map(after));
     if !rows.is_empty() {
         provenance.entries.push(("rows".into(), join(rows.iter().map(String::as_str).collect())));
     }
@@ -168,8 +177,12 @@ pub fn figure(
     for row in sides.iter().flat_map(|s| &s.rows).flatten() {
         let v = &row.value;
         if let (Some(gap), Some(steps)) = (v.gap, v.steps) {
-            let what =
-                format!("{gap:.4} of {} on {} {} with {steps} steps", row.model, short_method(&v.method), v.sentence);
+            let what = format!(
+                "{gap:.4} of {} on {}, sentence {}, {steps} steps",
+                short_method(&v.method),
+                last_part(&row.model),
+                v.sentence
+            );
             provenance.entries.push(("completeness error".into(), what));
         }
     }
