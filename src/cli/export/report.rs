@@ -109,7 +109,7 @@ fn add(
         page.push_str("\n### Terms\n\n");
     }
     for (name, meaning) in terms {
-        let _ = writeln!(page, "- {}: {}", escaped(name), escaped(meaning));
+        let _ = writeln!(page, "- {}: {}", escaped(name), escaped(meaning.trim_end_matches('.')));
     }
     let engine = board
         .engine

@@ -180,8 +180,8 @@ fn consistency(figure: &Figure, results: &Results) -> Vec<Layer> {
     let first = figure.x.categories.len();
     let rows: Vec<[f64; 3]> = shared(results).into_iter().map(|row| row.1).chain([WHOLE]).collect();
     let layer = |(k, regime): (usize, Regime)| {
-        // As bars of three series are.
-        let x = |row: usize| (first + row) as f64 + 0.27 * (k as f64 - 1.0);
+        // Beside each other, as the bars of three regimes.
+        let x = |row: usize| (first + row) as f64 + 0.15 * (k as f64 - 1.0);
         let spot =
             |(row, shares): (usize, &[f64; 3])| Spot { x: x(row), y: shares[k], n: DRAWS.into(), ..Spot::default() };
         open(format!("{}, published", regime.name()), Role::nth(k), rows.iter().enumerate().map(spot).collect())

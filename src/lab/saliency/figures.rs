@@ -431,6 +431,12 @@ mod tests {
             results.take(finding.head(), &kind);
             let figure = against_ratio(&results, None, Agreement::TokenF1, None).unwrap();
             let Some(Layer::Line(line)) = figure.layers.first() else { panic!("{figure:?}") };
+            // The picture had the n of originals, and the caption that of inputs.
+            let n = figure.provenance.entries.iter().find(|(key, _)| key == "n").map(|(_, n)| n.as_str());
+            assert!(
+                originals.is_none_or(|k| n.is_some_and(|n| n.starts_with(&format!("{k} originals, 40 inputs")))),
+                "{n:?}"
+            );
             line.points[0].n.few()
         };
         // Without the number there are no sentences to count here.

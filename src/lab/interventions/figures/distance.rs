@@ -63,3 +63,21 @@ fn around_one(layers: &[Layer]) -> Axis {
     let to = steps().filter(|v| *v >= hi.max(2.0)).fold(f64::NAN, f64::min);
     Axis::log("distance, relative to unedited states").from_to(from, to)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use figure::axis::{Fitted, Room};
+
+    /// States at .85 of the distance of unedited ones lay on an axis whose least label was 1.
+    #[test]
+    fn the_axis_has_labels_on_both_sides_of_one() {
+        let point = |y: f64| Datum { x: 1.0, y, band: Some((y, y)), ..Datum::default() };
+        let line = Line { label: String::new(), role: Role::line(0), points: [0.85, 8.0].map(point).to_vec() };
+        let axis = around_one(&[Layer::Line(line)]);
+        assert_eq!(axis.range, Some((0.5, 10.0)));
+        let room = Room { length: 200.0, gap: 4.0, terse: false, measure: &|_| 11.0 };
+        let ticks = Fitted::new(&axis, [], true).ticks(&room);
+        assert!(ticks.iter().any(|t| t.value < 1.0 && !t.label.is_empty()), "{ticks:?}");
+    }
+}
