@@ -256,7 +256,11 @@ pub(crate) fn counts(canvas: &Canvas<'_>, chart: &Chart<'_>, figure: &Figure) ->
     let kind = type_of(SMALL, canvas.look.ink, Side::Middle, Side::End);
     found.into_iter().try_for_each(|((x, _), few)| {
         let few: Vec<String> = few.iter().map(usize::to_string).collect();
-        canvas.text(&format!("n {}", few.join("/")), (x, chart.bottom - 3.0), kind)
+        let label = format!("n {}", few.join("/"));
+        // Within the frame: on its edge it would cross the axis.
+        let half = canvas.fonts.width(&label, SMALL) / 2.0 + 3.0;
+        let x = x.clamp(chart.left + half, (chart.right - half).max(chart.left + half));
+        canvas.text(&label, (x, chart.bottom - 3.0), kind)
     })
 }
 

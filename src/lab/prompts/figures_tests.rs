@@ -97,7 +97,9 @@ fn names_are_picked_or_refused_with_what_there_is() {
 /// Gaps of models and changes of their order had one colour and one name.
 #[test]
 fn what_turns_is_drawn_apart_from_how_far_prompts_are_apart() {
-    let figure = turned(&results(), None).unwrap();
+    let mut results = results();
+    results.summaries[0].value.unstable = Some(Estimate { mean: 0.7, lo: 0.6, hi: 0.8 });
+    let figure = turned(&results, None).unwrap();
     let Layer::Bars(models) = &figure.layers[0] else { panic!("{figure:?}") };
     let Layer::Points(order) = &figure.layers[1] else { panic!("{figure:?}") };
     assert!(models.role.hue != order.role.hue && models.label != order.label);

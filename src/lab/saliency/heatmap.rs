@@ -315,7 +315,7 @@ mod tests {
         assert!(strips.strips.iter().all(|s| (largest(s) - 1.0).abs() < 1e-9 && s.doubt.is_none()));
         let told = figure((&Results::default(), None), &choices, &sides, &[]).unwrap();
         assert_eq!(told.name, "heatmap-7");
-        assert!(told.title.starts_with("attention, integrated gradients of bert-mini: The dogs"), "{}", told.title);
+        assert!(told.title.starts_with("Attention, integrated gradients of bert-mini: The dogs"), "{}", told.title);
         let gaps = told.provenance.entries.iter().filter(|(_, v)| v.starts_with("0.0100 of"));
         assert_eq!(gaps.count(), 1);
     }
