@@ -443,6 +443,15 @@ impl<'a> Canvas<'a> {
         Ok(self.area.draw_text(text, &TextStyle::from(kind), corner(at))?)
     }
 
+    /// The outline of a marker of half-width `r`; a marker of strokes is as it is.
+    pub(crate) fn outline(&self, at: At, marker: Marker, r: f64, colour: Rgb) -> Drawn {
+        self.marker(at, marker, r, colour)?;
+        match marker {
+            Marker::Circle | Marker::Cross | Marker::Plus => Ok(()),
+            _ => self.marker(at, marker, r * 0.55, self.look.paper),
+        }
+    }
+
     /// A marker of half-width `r`.
     pub(crate) fn marker(&self, at: At, marker: Marker, r: f64, colour: Rgb) -> Drawn {
         let pen = Pen::new(colour, 1.4);

@@ -34,7 +34,7 @@ pub(crate) fn to_csv(figure: &Figure) -> String {
         comment("x", &figure.x.label);
         comment("y", &figure.y.label);
     }
-    for (key, value) in figure.provenance.kept() {
+    for (key, value) in &figure.provenance.entries {
         comment(key, value);
     }
     let rows = rows(figure);

@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+mod tokens;
+
+pub use self::tokens::{Strip, Token, Tokens};
+
 use super::role::{Emphasis, Role};
 
 /// Something drawn.
@@ -32,23 +36,22 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// Number of examples behind each value; `None` for what is not data.
-    pub(crate) fn counts(&self) -> Vec<usize> {
-        let each: Vec<Count> = match self {
+    /// Number of examples behind each value; empty for what is not data.
+    pub(crate) fn counts(&self) -> Vec<Count> {
+        match self {
             Self::Line(line) => line.points.iter().map(|p| p.n).collect(),
             Self::Points(points) => points.points.iter().map(|p| p.n).collect(),
             Self::Bars(bars) => bars.bars.iter().map(|b| b.n).collect(),
             Self::Ranges(ranges) => ranges.ranges.iter().map(|r| r.n).collect(),
             _ => Vec::new(),
-        };
-        each.into_iter().map(|n| n.first).collect()
+        }
     }
 
     /// The intervals of its values that are drawn.
     pub(crate) fn intervals(&self) -> Vec<(f64, f64)> {
         match self {
             Self::Line(line) => line.points.iter().filter_map(Datum::interval).collect(),
-            Self::Points(points) => points.points.iter().flat_map(|p| [p.x_band, p.y_band]).flatten().collect(),
+            Self::Points(points) => points.points.iter().flat_map(Spot::intervals).flatten().collect(),
             Self::Bars(bars) => bars.bars.iter().filter_map(Bar::interval).collect(),
             Self::Ranges(ranges) => ranges.ranges.iter().map(|r| r.ends).collect(),
             _ => Vec::new(),
@@ -63,8 +66,19 @@ pub struct Count {
     pub first: usize,
     /// Examples of the second sample.
     pub second: Option<usize>,
-    /// Independent units, where they are too few for an interval: drawings show their number in its place.
-    pub few: Option<usize>,
+    /// Independent units that the examples belong to, where intervals are over these.
+    pub units: Option<usize>,
+}
+
+/// Fewest independent units whose interval is drawn: the least number whose coverage was simulated. Student's t over two or three spans
+/// the axis, or, where they happen to agree, next to nothing of it.
+pub const FEWEST: usize = 10;
+
+impl Count {
+    /// The number of independent units, where they are too few for an interval: drawings show it in its place.
+    pub fn few(&self) -> Option<usize> {
+        self.units.filter(|units| *units < FEWEST)
+    }
 }
 
 impl From<usize> for Count {
@@ -75,7 +89,7 @@ impl From<usize> for Count {
 
 impl From<(usize, usize)> for Count {
     fn from((first, second): (usize, usize)) -> Self {
-        Self { first, second: Some(second), few: None }
+        Self { first, second: Some(second), units: None }
     }
 }
 
@@ -85,6 +99,17 @@ impl fmt::Display for Count {
         f.write_str(&grouped(self.first))?;
         self.second.map_or(Ok(()), |n| write!(f, " / {}", grouped(n)))
     }
+}
+
+/// Counts with their noun, which is in the plural: `8 facts`, `4 to 12 facts`. None without a count above 0.
+pub fn counted(counts: impl Iterator<Item = usize>, noun: &str) -> Option<String> {
+    let ends = |ends: Option<(usize, usize)>, n| ends.map_or((n, n), |(lo, hi): (usize, usize)| (lo.min(n), hi.max(n)));
+    let (lo, hi) = counts.filter(|n| *n > 0).fold(None, |all, n| Some(ends(all, n)))?;
+    Some(match (lo, hi) {
+        (1, 1) => format!("1 {}", noun.strip_suffix('s').unwrap_or(noun)),
+        _ if lo == hi => format!("{} {noun}", grouped(lo)),
+        _ => format!("{} to {} {noun}", grouped(lo), grouped(hi)),
+    })
 }
 
 /// A whole number with a comma between thousands.
@@ -107,6 +132,8 @@ pub struct Intervals {
     pub narrow: String,
     /// What the numbers in place of intervals count ([`Count::few`]).
     pub few: String,
+    /// What the pairs of dots in place of intervals are ([`Datum::pair`]).
+    pub pair: String,
 }
 
 impl Intervals {
@@ -137,6 +164,9 @@ pub struct Datum {
     pub band: Option<(f64, f64)>,
     /// Ends of a narrow interval inside the wide one.
     pub inner: Option<(f64, f64)>,
+    /// Values of the only two replicates, which are too few for an interval over replicates: drawings show two dots in place of the wide
+    /// interval.
+    pub pair: Option<(f64, f64)>,
     /// Examples behind the point.
     pub n: Count,
     /// Emphasis of the point relative to its line.
@@ -144,9 +174,14 @@ pub struct Datum {
 }
 
 impl Datum {
-    /// The interval, where there are enough examples for one.
+    /// The interval, where there are enough examples and replicates for one.
     pub(crate) fn interval(&self) -> Option<(f64, f64)> {
-        self.band.filter(|_| self.n.few.is_none())
+        self.band.filter(|_| self.n.few().is_none() && self.pair.is_none())
+    }
+
+    /// The narrow interval, where there are enough examples for one.
+    pub(crate) fn narrow(&self) -> Option<(f64, f64)> {
+        self.inner.filter(|_| self.n.few().is_none())
     }
 }
 
@@ -172,10 +207,19 @@ pub struct Spot {
     pub x_band: Option<(f64, f64)>,
     /// Ends of the interval of y.
     pub y_band: Option<(f64, f64)>,
+    /// Values of the only two replicates in x and in y: arms that end in dots in place of intervals.
+    pub pairs: Option<[(f64, f64); 2]>,
     /// Text beside the point; empty for none. A label that finds no room is left out of the drawing, not of the CSV.
     pub label: String,
     /// Examples behind the point.
     pub n: Count,
+}
+
+impl Spot {
+    /// The intervals of x and of y, where there are enough replicates for them.
+    pub(crate) fn intervals(&self) -> [Option<(f64, f64)>; 2] {
+        if self.pairs.is_some() { [None; 2] } else { [self.x_band, self.y_band] }
+    }
 }
 
 /// Bars. Several layers of bars in one figure are drawn side by side at each category or bin.
@@ -208,7 +252,7 @@ pub struct Bar {
 impl Bar {
     /// The interval, where there are enough examples for one.
     pub(crate) fn interval(&self) -> Option<(f64, f64)> {
-        self.band.filter(|_| self.n.few.is_none())
+        self.band.filter(|_| self.n.few().is_none())
     }
 
     /// The bar of a category of the horizontal axis.
@@ -303,97 +347,6 @@ impl From<f64> for Cell {
     }
 }
 
-/// Sentences whose tokens carry signed scores. Strips are stacked, aligned token to token.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Tokens {
-    /// The sentences.
-    pub strips: Vec<Strip>,
-    /// Pairs of tokens (place in a strip at an even position, place in one at an odd position) that are
-    /// aligned, as original and perturbed input. None: token under token.
-    pub pairs: Vec<(usize, usize)>,
-    /// Score of the fullest colour, either sign; none means the largest score drawn.
-    pub bound: Option<f64>,
-    /// Label of the colour scale: what the scores are.
-    pub label: String,
-}
-
-/// A sentence.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Strip {
-    /// Its name, before its first token.
-    pub label: String,
-    pub tokens: Vec<Token>,
-    /// Why its scores are in doubt, such as an integral that misses its tolerance: the strip is then hatched. None where
-    /// they are not.
-    pub doubt: Option<String>,
-}
-
-/// A token with its score.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Token {
-    pub text: String,
-    /// Its signed score; none is drawn without a colour.
-    pub score: Option<f64>,
-    /// True if it belongs to the gold rationale: underlined.
-    pub gold: bool,
-    /// True if it is among the K highest scores: marked.
-    pub top: bool,
-}
-
-impl Tokens {
-    /// The columns of the tokens: for each column, the place of its token in every strip. A pair that would
-    /// cross an earlier one is left out, so that the order of each sentence stays.
-    pub fn columns(&self) -> Vec<Vec<Option<usize>>> {
-        let length = |odd: usize| {
-            let strips = self.strips.iter().enumerate().filter(|(k, _)| k % 2 == odd);
-            strips.map(|(_, s)| s.tokens.len()).max().unwrap_or(0)
-        };
-        let (even, odd) = (length(0), length(1));
-        let mut pairs = self.pairs.clone();
-        if pairs.is_empty() {
-            pairs = (0..even.min(odd)).map(|k| (k, k)).collect();
-        }
-        pairs.sort_unstable();
-        let mut columns: Vec<(Option<usize>, Option<usize>)> = Vec::new();
-        let (mut a, mut b) = (0, 0);
-        for (i, j) in pairs.into_iter().chain([(even, odd)]) {
-            if i < a || j < b || i > even || j > odd {
-                continue;
-            }
-            columns.extend((a..i).map(|k| (Some(k), None)));
-            columns.extend((b..j).map(|k| (None, Some(k))));
-            if i < even && j < odd {
-                columns.push((Some(i), Some(j)));
-            }
-            (a, b) = (i + 1, j + 1);
-        }
-        let place = |k: usize, (even, odd): (Option<usize>, Option<usize>)| {
-            let at = if k.is_multiple_of(2) { even } else { odd };
-            at.filter(|at| *at < self.strips[k].tokens.len())
-        };
-        columns.into_iter().map(|c| (0..self.strips.len()).map(|k| place(k, c)).collect()).collect()
-    }
-
-    /// Why scores are in doubt, each reason once, in the order of the strips.
-    pub fn doubts(&self) -> Vec<&str> {
-        let mut out: Vec<&str> = Vec::new();
-        for doubt in self.strips.iter().filter_map(|s| s.doubt.as_deref()) {
-            if !out.contains(&doubt) {
-                out.push(doubt);
-            }
-        }
-        out
-    }
-
-    /// The score of the fullest colour: above zero, finite.
-    pub fn largest(&self) -> f64 {
-        let scores = self.strips.iter().flat_map(|s| &s.tokens).filter_map(|t| t.score);
-        let found = scores.map(f64::abs).filter(|s| s.is_finite()).fold(0.0, f64::max);
-        let bound = self.bound.filter(|b| b.is_finite() && *b > 0.0).unwrap_or(found);
-        if bound > 0.0 { bound } else { 1.0 }
-    }
-}
-
 /// A small directed graph.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Graph {
@@ -470,24 +423,15 @@ mod tests {
         assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
     }
 
-    fn tokens(lengths: &[usize], pairs: &[(usize, usize)]) -> Tokens {
-        let strip = |n: &usize| Strip { tokens: vec![Token::default(); *n], ..Strip::default() };
-        Tokens { strips: lengths.iter().map(strip).collect(), pairs: pairs.to_vec(), ..Tokens::default() }
-    }
-
+    /// The n of a caption had no noun: 448 of what?
     #[test]
-    fn tokens_stand_under_their_partners_and_keep_their_order() {
+    fn counts_have_their_noun() {
+        let said = |counts: &[usize]| counted(counts.iter().copied(), "facts");
+        let facts = |text: &str| Some(text.to_owned());
         assert_eq!(
-            tokens(&[2, 3], &[(0, 0), (1, 2)]).columns(),
-            [vec![Some(0), Some(0)], vec![None, Some(1)], vec![Some(1), Some(2)]]
+            [&[8, 8][..], &[4, 0, 1200], &[1]].map(said),
+            [facts("8 facts"), facts("4 to 1,200 facts"), facts("1 fact")]
         );
-        assert_eq!(tokens(&[2], &[]).columns(), [vec![Some(0)], vec![Some(1)]]);
-        assert_eq!(tokens(&[1, 2], &[]).columns(), [vec![Some(0), Some(0)], vec![None, Some(1)]]);
-        // A crossing pair, a repeated one and one that is not there.
-        let columns = tokens(&[3, 3], &[(0, 2), (1, 0), (1, 0), (9, 1), (2, 2)]).columns();
-        for k in 0..2 {
-            let seen: Vec<usize> = columns.iter().filter_map(|c| c[k]).collect();
-            assert_eq!(seen, [0, 1, 2], "{columns:?}");
-        }
+        assert_eq!(said(&[0]), None);
     }
 }

@@ -41,6 +41,7 @@ pub use spare::spare_font;
 
 use base::files::{FileError, Whole};
 use base::text::{printable, printable_label};
+use layers::Count;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Figure {
@@ -70,7 +71,7 @@ impl Figure {
     /// The entries of its provenance; what intervals cover is one of them only if there are any.
     pub fn entries(&self) -> impl Iterator<Item = &(String, String)> {
         let has_intervals = self.layers.iter().any(|l| !l.intervals().is_empty());
-        self.provenance.kept().filter(move |(key, _)| has_intervals || key != "intervals")
+        self.provenance.entries.iter().filter(move |(key, _)| has_intervals || key != "intervals")
     }
 
     /// Texts that name what is drawn: title, axes, panels, series and rules.
@@ -85,6 +86,7 @@ impl Figure {
             Layer::Bars(bars) => Some(bars.label.as_str()),
             Layer::Ranges(ranges) => Some(ranges.label.as_str()),
             Layer::Rule(rule) => Some(rule.label.as_str()),
+            Layer::Intervals(intervals) => Some(intervals.wide.as_str()),
             _ => None,
         });
         [self.title.as_str()].into_iter().chain(axes).chain(layers)
@@ -95,29 +97,30 @@ impl Figure {
         let words = |text: &str| format!(" {} ", text.to_lowercase().replace(|c: char| !c.is_alphanumeric(), " "));
         let texts: Vec<String> = self.names().map(words).collect();
         let named = terms.filter(|(name, _)| texts.iter().any(|text| text.contains(&words(name))));
-        let meanings: Vec<String> =
-            named.map(|(name, meaning)| format!("{name}: {}", meaning.trim_end_matches('.'))).collect();
-        if !meanings.is_empty() {
-            self.provenance.entries.push((TERMS.to_owned(), meanings.join("; ")));
-        }
+        let named: Vec<Term> = named.map(|(name, meaning)| (name.to_owned(), definition(meaning))).collect();
+        self.provenance.terms.extend(named);
         self
     }
 
-    /// The figure with the range of its points' own n in place of the one n of its provenance, where they differ.
-    pub fn with_counts(mut self) -> Self {
-        let counts = || self.layers.iter().flat_map(Layer::counts).filter(|n| *n > 0);
-        if let (Some(least), Some(most)) = (counts().min(), counts().max())
-            && least < most
-            && let Some((_, n)) = self.provenance.entries.iter_mut().find(|(key, _)| key == "n")
-        {
-            *n = format!("{} to {} a point", layers::grouped(least), layers::grouped(most));
+    /// The figure with the number of examples behind its points, or the range of their numbers, as the n of its provenance. `examples` and
+    /// the `units` that intervals are over, where these are not the examples, are nouns in the plural.
+    pub fn with_counts(mut self, examples: &str, units: Option<&str>) -> Self {
+        let counts: Vec<Count> = self.layers.iter().flat_map(Layer::counts).collect();
+        let of_units = units.and_then(|noun| layers::counted(counts.iter().filter_map(|n| n.units), noun));
+        let of_examples = layers::counted(counts.iter().map(|n| n.first), examples);
+        let n = of_units.into_iter().chain(of_examples).collect::<Vec<_>>().join(", ");
+        if !n.is_empty() {
+            let entries = &mut self.provenance.entries;
+            entries.retain(|(key, _)| key != "n");
+            entries.insert(0, ("n".into(), n));
         }
         self
     }
 }
 
-/// Key of the entry with the meanings of terms, which captions alone have.
-const TERMS: &str = "terms";
+/// A term and its meaning.
+type Term = (String, String);
+
 /// Keys of entries that say where numbers are from; they end a caption.
 const SOURCE: [&str; 8] = ["model", "models", "data", "spec", "seed", "device", "probity", "session"];
 
@@ -126,13 +129,8 @@ const SOURCE: [&str; 8] = ["model", "models", "data", "spec", "seed", "device", 
 pub struct Provenance {
     /// Key and value pairs in the order in which they are shown: spec, model, data, seed, n, level, version, command.
     pub entries: Vec<(String, String)>,
-}
-
-impl Provenance {
-    /// The entries that every file has: those of the caption alone are left out.
-    pub(crate) fn kept(&self) -> impl Iterator<Item = &(String, String)> {
-        self.entries.iter().filter(|(key, _)| key != TERMS)
-    }
+    /// Terms of the figure with their meanings, which captions explain.
+    pub terms: Vec<Term>,
 }
 
 /// Why a figure could not be exported.
@@ -238,21 +236,48 @@ pub fn text_overlaps(figure: &Figure, options: &Options) -> Result<Vec<(String, 
 
 /// The caption of a figure, ready to paste: its title, what its numbers mean, the meanings of its terms, and where the numbers come from.
 pub fn caption(figure: &Figure) -> String {
-    let joined = |of_source: bool| {
-        let entries = figure.entries().filter(|(key, _)| SOURCE.contains(&key.as_str()) == of_source);
-        let each = entries.map(|(key, value)| format!("{}: {}", printable_label(key), printable_label(value)));
-        each.collect::<Vec<_>>().join("; ")
-    };
-    let terms = figure.provenance.entries.iter().find(|(key, _)| key == TERMS);
+    let mut sentences = vec![printable_label(&figure.title).trim_end_matches('.').to_owned()];
+    let (mut sources, mut named) = (Vec::new(), Vec::<(&str, String)>::new());
+    for (key, value) in figure.entries() {
+        let value = printable_label(value);
+        match named.iter_mut().find(|(name, _)| name == key) {
+            _ if SOURCE.contains(&key.as_str()) => sources.push(format!("{}: {value}", printable_label(key))),
+            // Entries of one key, as those of intervals, are one sentence.
+            Some((_, sentence)) => *sentence += &format!("; {value}"),
+            None => named.push((key, value)),
+        }
+    }
+    sentences.extend(named.into_iter().map(|(key, value)| match key {
+        "n" => format!("n = {value}"),
+        key => format!("{}: {value}", capital(&printable_label(key))),
+    }));
+    sentences.extend(paper::left_out(figure).into_iter().map(str::to_owned));
     // Definitions are whole: they are the program's own.
-    let terms = terms.map_or(String::new(), |(_, text)| format!("Terms: {}", printable(text)));
-    let source = Some(joined(true)).filter(|text| !text.is_empty()).map(|text| format!("Source: {text}"));
-    let title = printable_label(&figure.title).trim_end_matches('.').to_owned();
-    let moved =
-        if paper::moves_points(figure) { "Points at the same horizontal place are drawn side by side" } else { "" };
-    let sentences = [title, joined(false), moved.to_owned(), terms, source.unwrap_or_default()];
+    let terms = figure.provenance.terms.iter();
+    sentences.extend(terms.map(|(name, meaning)| {
+        let meaning = printable(meaning);
+        format!("{}: {}", capital(&printable_label(name)), meaning.trim_end_matches('.'))
+    }));
+    if !sources.is_empty() {
+        sentences.push(format!("Source: {}", sources.join("; ")));
+    }
     let sentences = sentences.into_iter().filter(|text| !text.is_empty()).map(|text| text + ".");
     sentences.collect::<Vec<_>>().join(" ") + "\n"
+}
+
+/// Text with a capital first letter.
+pub fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// A definition behind the word that it explains: its first letter is small, unless it is an abbreviation.
+pub fn definition(text: &str) -> String {
+    let mut letters = text.chars();
+    match (letters.next(), letters.clone().next()) {
+        (Some(first), Some(' ' | 'a'..='z')) => first.to_lowercase().chain(letters).collect(),
+        _ => text.to_owned(),
+    }
 }
 
 #[cfg(any(test, feature = "samples"))]
@@ -286,7 +311,7 @@ mod tests {
         let [picture, caption] = [folder.path().join("a.pdf"), folder.path().join("a.txt")];
         assert_eq!(export(&samples::curves(), &picture, &options, false).unwrap(), [picture.clone(), caption.clone()]);
         let said = std::fs::read_to_string(&caption).unwrap();
-        assert!(said.starts_with("PGD on bert-mini, layer 4") && said.contains("level: 95 %"), "{said}");
+        assert!(said.starts_with("PGD on bert-mini, layer 4") && said.contains("Level: 95 %"), "{said}");
         // The same caption serves another format; a text of the user's own is not replaced, and then nothing is.
         let other = folder.path().join("a.svg");
         assert_eq!(export(&samples::curves(), &other, &options, false).unwrap(), [other]);
@@ -302,12 +327,11 @@ mod tests {
         let long = format!("{} at its end.", "How complete. ".repeat(40));
         let terms = [("completeness", "How complete. It is."), ("completeness C", &long), ("elect", "no word of it")];
         let explained = super::caption(&samples::curves().with_terms(terms.into_iter()));
-        assert!(explained.contains(" Terms: completeness: How complete. It is; "), "{explained}");
+        assert!(explained.contains(" Completeness: how complete. It is. Completeness C: how complete."), "{explained}");
         // A definition was cut after 300 characters.
         assert!(explained.contains(" at its end. Source: "), "{explained}");
-        assert!(
-            explained.find("level: 95 %").unwrap() < explained.find("Terms:").unwrap() && !explained.contains("elect:")
-        );
+        let [level, term] = ["Level: 95 %", "Completeness:"].map(|part| explained.find(part).unwrap());
+        assert!(level < term && !explained.contains("Elect:"), "{explained}");
         let wide = Options { width: Some(174.0), ..options };
         assert!(String::from_utf8(svg(&wide)).unwrap().contains("width=\"493.23pt\""));
     }
@@ -345,10 +369,10 @@ mod tests {
     fn the_n_of_a_figure_is_the_range_of_its_points() {
         let n = |figure: Figure| figure.provenance.entries.into_iter().find(|(k, _)| k == "n").map(|(_, n)| n);
         let mut figure = samples::bars();
-        assert_eq!(n(figure.clone().with_counts()).as_deref(), Some("2,400 (C) / 408 (S)"), "all alike: as given");
+        assert_eq!(n(figure.clone().with_counts("items", None)).as_deref(), Some("120 items"));
         if let Layer::Bars(bars) = &mut figure.layers[0] {
             bars.bars[0].n = 3.into();
         }
-        assert_eq!(n(figure.with_counts()).as_deref(), Some("3 to 120 a point"));
+        assert_eq!(n(figure.with_counts("items", None)).as_deref(), Some("3 to 120 items"));
     }
 }

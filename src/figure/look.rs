@@ -184,11 +184,6 @@ impl Look {
         }
     }
 
-    /// A colour at half its strength, for what is there for comparison.
-    pub(crate) fn pale(&self, colour: Rgb) -> Rgb {
-        colour.mixed(self.paper, 0.5)
-    }
-
     /// The colour of text on a colour.
     pub(crate) fn ink_on(&self, colour: Rgb) -> Rgb {
         if colour.is_light() { Rgb(0x1a, 0x1a, 0x1a) } else { Rgb(255, 255, 255) }

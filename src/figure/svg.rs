@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(svg, to_svg(&figure, &Options::default()).unwrap());
         assert!(svg.starts_with("<svg xmlns") && svg.trim_end().ends_with("</svg>"));
         assert_eq!(svg.matches("<svg").count(), 1);
-        for (key, value) in figure.provenance.kept() {
+        for (key, value) in &figure.provenance.entries {
             assert!(svg.contains(&format!("{key}: {value}")), "{key}");
         }
         assert!(svg.contains("stroke-dasharray") && svg.contains("textLength"));

@@ -19,7 +19,7 @@ const FEW_ROWS: usize = 8;
 const MOST_ROWS: usize = 12;
 const MOST_COLUMNS: usize = 14;
 /// Provenance that the figures of a run share.
-const SHARED: [&str; 8] = ["terms", "seed", "spec", "model", "models", "device", "probity", "session"];
+const SHARED: [&str; 7] = ["seed", "spec", "model", "models", "device", "probity", "session"];
 
 /// Writes the page and its figures, which go to a folder beside it, and returns their paths.
 ///
@@ -48,17 +48,21 @@ pub(super) fn write(
             page.push_str(&format!("\n{}\n", replay::gone(k + 1)));
             continue;
         }
-        let mut pictures = Vec::new();
+        let (mut pictures, mut terms) = (Vec::new(), Vec::new());
         for (name, mut figure) in of_run(run, board.engine.as_ref(), false) {
             figure.provenance.entries.push(("session".into(), named(session)));
             let file = format!("{}-{name}.png", k + 1);
             written.extend(figure::export(&figure, &folder.join(&file), options, force)?);
             let path = format!("{stem}-figures/{file}").replace(' ', "%20");
-            // Provenance that all figures of a run share is printed once, below them.
+            // Terms, and provenance that all figures of a run share, are printed once, below them.
             figure.provenance.entries.retain(|(key, _)| !SHARED.contains(&key.as_str()));
+            let named = std::mem::take(&mut figure.provenance.terms);
+            terms.extend(
+                named.into_iter().filter(|(name, _)| !terms.iter().any(|(known, _)| known == name)).collect::<Vec<_>>(),
+            );
             pictures.push([path, escaped(&figure.title), escaped(caption(&figure).trim_end())]);
         }
-        add(&mut page, (board, session), run, &pictures);
+        add(&mut page, (board, session), run, (&pictures, &terms));
     }
     let fail = |source| FileError::Write { path: path.to_owned(), source };
     whole.fill(page.as_bytes())?;
@@ -66,8 +70,13 @@ pub(super) fn write(
     Ok(written)
 }
 
-/// Adds a run: question, answer, tables, pictures with their captions, provenance, how to compute it again.
-fn add(page: &mut String, (board, session): (&Board, &str), run: &Run, pictures: &[[String; 3]]) {
+/// Adds a run: question, answer, tables, pictures with their captions and terms, provenance, how to compute it again.
+fn add(
+    page: &mut String,
+    (board, session): (&Board, &str),
+    run: &Run,
+    (pictures, terms): (&[[String; 3]], &[(String, String)]),
+) {
     let lab = labs::by_id(run.job.spec.lab());
     // Writing to a String cannot fail.
     let _ = write!(page, "\n## {}\n\n**Question.** {}\n\n**Answer.**\n\n", lab.title(), lab.question());
@@ -95,6 +104,12 @@ fn add(page: &mut String, (board, session): (&Board, &str), run: &Run, pictures:
     }
     for [file, title, caption] in pictures {
         let _ = write!(page, "\n![{title}]({file})\n\n{caption}\n");
+    }
+    if !terms.is_empty() {
+        page.push_str("\n### Terms\n\n");
+    }
+    for (name, meaning) in terms {
+        let _ = writeln!(page, "- {}: {}", escaped(name), escaped(meaning.trim_end_matches('.')));
     }
     let engine = board
         .engine

@@ -71,9 +71,39 @@ pub(crate) fn draw(canvas: &Canvas<'_>, graph: &Graph, (left, right): (f64, f64)
         }
         let pen = if node.lit { Pen::new(LIT, 2.4) } else { Pen::new(canvas.look.ink, 1.1) };
         canvas.frame(a, b, pen)?;
-        canvas.text(&placed.label, (x, y), type_of(size, canvas.look.ink, Side::Middle, Side::Middle))?;
+        named_node(canvas, &placed.label, (x, y), size)?;
     }
     Ok(top + height)
+}
+
+/// A letter and its subscript before the rest of a line, as in `D_a probing data`.
+fn subscripted(line: &str) -> Option<(&str, &str, &str)> {
+    let (letter, rest) = line.split_once('_').filter(|(letter, _)| letter.chars().count() == 1)?;
+    let end = rest.find(' ').unwrap_or(rest.len());
+    Some((letter, &rest[..end], &rest[end..]))
+}
+
+/// The name of a node around the middle of its box, with its subscript.
+fn named_node(canvas: &Canvas<'_>, label: &str, (x, y): At, size: f64) -> Drawn {
+    const SMALLER: f64 = 0.75;
+    let count = label.lines().count() as f64;
+    for (k, line) in label.lines().enumerate() {
+        let y = y + (k as f64 - (count - 1.0) / 2.0) * size * 1.2;
+        let Some((letter, below, rest)) = subscripted(line) else {
+            canvas.text(line, (x, y), type_of(size, canvas.look.ink, Side::Middle, Side::Middle))?;
+            continue;
+        };
+        let parts = [(letter, size, 0.0), (below, SMALLER * size, 0.25 * size), (rest.trim_start(), size, 0.0)];
+        let space = if rest.is_empty() { 0.0 } else { canvas.fonts.width(" ", size) };
+        let wide = parts.iter().map(|(text, size, _)| canvas.fonts.width(text, *size)).sum::<f64>() + space;
+        let mut left = x - wide / 2.0;
+        for (part, (text, size, drop)) in parts.into_iter().enumerate() {
+            left += if part == 2 { space } else { 0.0 };
+            canvas.text(text, (left, y + drop), type_of(size, canvas.look.ink, Side::Start, Side::Middle))?;
+            left += canvas.fonts.width(text, size);
+        }
+    }
+    Ok(())
 }
 
 /// The course of an arrow, and whether it keeps clear of all other nodes and stays between two edges.

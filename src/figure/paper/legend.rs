@@ -9,10 +9,10 @@ use super::super::font::Fonts;
 use super::super::layers::{Bar, Datum, Intervals, Line, Token};
 use super::super::overlap::Rect;
 use super::super::palette::{self, Rgb};
-use super::super::role::{Dash, Marker, Role};
+use super::super::role::{Emphasis, Marker, Role};
 use super::super::{Figure, Layer};
 use super::chart::Chart;
-use super::lines::{BAND, BOX, INNER, THICK, interval};
+use super::lines::{BAND, DOT, INNER, THICK, interval, strokes};
 use super::spread::{Spread, is_range};
 use super::{SMALL, pen, type_of};
 use base::text::printable_label;
@@ -30,6 +30,9 @@ const HIDDEN: f64 = 0.025;
 const LINES: usize = 4;
 /// Largest legend inside a frame, as shares of its width, height and area.
 const INSIDE: (f64, f64, f64) = (0.6, 0.6, 0.22);
+/// The same on a plane of two scores, of which one corner holds no data, and widths that are tried there.
+const ON_PLANE: (f64, f64) = (0.7, 0.35);
+const WIDTHS: [f64; 3] = [0.6, 0.5, 0.42];
 
 /// The sample before the label.
 enum Sample {
@@ -41,6 +44,8 @@ enum Sample {
     Narrow(Shape),
     /// A number of units that are too few for an interval.
     Few,
+    /// The values of two replicates.
+    Pair,
     /// Ends of a range, with a marker if there is a mean.
     Span(Role),
     Bar(Role),
@@ -74,6 +79,8 @@ impl Sample {
 /// The entries of a figure's legend.
 pub(crate) struct Legend {
     entries: Vec<(Sample, String)>,
+    /// True if its figure is a plane of two scores.
+    is_plane: bool,
 }
 
 /// Place of an entry from the legend's upper left, and its label in lines.
@@ -96,7 +103,7 @@ impl Legend {
         // A method has a line in each panel.
         let mut named = BTreeSet::new();
         entries.retain(|(_, label)| !label.is_empty() && named.insert(label.clone()));
-        Self { entries }
+        Self { entries, is_plane: spread.is_plane }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -134,9 +141,21 @@ impl Legend {
 
     /// Draws the legend where it covers none of the items after the first `from`; false if there is no such place.
     pub(crate) fn draw_inside(&self, canvas: &Canvas<'_>, from: usize, chart: &Chart<'_>) -> Drawn<bool> {
+        let width = chart.right - chart.left;
+        let beside = canvas.look.width - chart.right - 30.0;
+        for share in if self.is_plane { &WIDTHS[..] } else { &[INSIDE.0] } {
+            if self.draw_within(canvas, from, chart, (width * share).max(beside))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The same with labels in this width.
+    fn draw_within(&self, canvas: &Canvas<'_>, from: usize, chart: &Chart<'_>, room: f64) -> Drawn<bool> {
         const AIR: f64 = 6.0;
         let (width, height) = (chart.right - chart.left, chart.bottom - chart.top);
-        let room = (width * INSIDE.0).max(canvas.look.width - chart.right - 30.0);
+        let (highest, largest) = if self.is_plane { ON_PLANE } else { (INSIDE.1, INSIDE.2) };
         // One entry below the other, their labels in a column.
         let column = self.entries.iter().map(|(sample, _)| sample.width()).fold(0.0, f64::max);
         let (mut placed, mut wide, mut y) = (Vec::new(), 0.0f64, 0.0);
@@ -150,7 +169,7 @@ impl Legend {
         }
         let outside = canvas.look.width - canvas.look.margin - chart.right - 2.0 * AIR;
         let is_beside = wide < outside;
-        if !is_beside && (y > height * INSIDE.1 || wide * y > width * height * INSIDE.2) {
+        if !is_beside && (y > height * highest || wide * y > width * height * largest) {
             return Ok(false);
         }
         let (l, m, r) = (chart.left + AIR, (chart.left + chart.right - wide) / 2.0, chart.right - AIR - wide);
@@ -192,11 +211,13 @@ fn add_intervals(figure: &Figure, intervals: &Intervals, spread: &Spread, out: &
     };
     let bars = || figure.layers.iter().filter_map(|l| if let Layer::Bars(bars) = l { Some(bars) } else { None });
     let bars = || bars().flat_map(|b| &b.bars);
-    let points = figure.layers.iter().filter_map(|l| if let Layer::Points(points) = l { Some(points) } else { None });
-    let of_points = points.flat_map(|p| &p.points).filter_map(|p| p.y_band);
+    let points =
+        || figure.layers.iter().filter_map(|l| if let Layer::Points(points) = l { Some(points) } else { None });
+    let spots = || points().flat_map(|p| &p.points);
+    let of_points = spots().filter_map(|p| p.intervals()[1]);
     let of_bars = bars().filter_map(Bar::interval).chain(of_points).map(length).fold(0.0, f64::max);
     let widest = lines().filter_map(Datum::interval).map(length).fold(of_bars, f64::max);
-    let narrow = lines().filter_map(|p| p.interval().and(p.inner)).map(length).fold(0.0, f64::max);
+    let narrow = lines().filter_map(Datum::narrow).map(length).fold(0.0, f64::max);
     let shape = if spread.by_point || spread.is_crowded || of_bars > 0.0 { Shape::Bar } else { Shape::Area };
     let hidden = if widest < HIDDEN { " (no wider than the marks)" } else { "" };
     if widest > 0.0 && !intervals.wide.is_empty() {
@@ -205,7 +226,10 @@ fn add_intervals(figure: &Figure, intervals: &Intervals, spread: &Spread, out: &
     if spread.narrow && narrow >= HIDDEN {
         out.push((Sample::Narrow(shape), printable_label(&intervals.narrow)));
     }
-    if lines().any(|p| p.n.few.is_some()) || bars().any(|b| b.n.few.is_some()) {
+    if spots().any(|p| p.pairs.is_some()) || lines().any(|p| p.pair.is_some()) {
+        out.push((Sample::Pair, printable_label(&intervals.pair)));
+    }
+    if lines().any(|p| p.n.few().is_some()) || bars().any(|b| b.n.few().is_some()) {
         out.push((Sample::Few, printable_label(&intervals.few)));
     }
 }
@@ -283,20 +307,18 @@ fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> Drawn {
             if role.dash.is_some() {
                 canvas.line(&[(x, y), (x + width, y)], pen(&look, *role))?;
             }
-            let marker = role.marker.map(|m| canvas.marker((x + width / 2.0, y), m, 3.4, look.series(role.hue)));
-            marker.unwrap_or(Ok(()))
+            let (at, colour) = ((x + width / 2.0, y), look.series(role.hue));
+            match role.marker {
+                Some(marker) if role.emphasis == Emphasis::Faint => canvas.outline(at, marker, 3.4, colour),
+                Some(marker) => canvas.marker(at, marker, 3.4, colour),
+                None => Ok(()),
+            }
         }
         Sample::Range(roles) => {
             let step = width / roles.len().max(1) as f64;
             for (k, role) in roles.iter().enumerate() {
                 let from = x + k as f64 * step;
-                canvas.rectangle((from, upper.1), (from + step, lower.1), look.series(role.hue), BOX)?;
-                for y in [upper.1, lower.1] {
-                    canvas.line(
-                        &[(from, y), (from + step, y)],
-                        super::lines::edge(look.series(role.hue), Dash::Dotted),
-                    )?;
-                }
+                strokes(canvas, (from, upper.1), (from + step, lower.1), look.series(role.hue))?;
             }
             Ok(())
         }
@@ -304,6 +326,7 @@ fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> Drawn {
         Sample::Narrow(_) => canvas.rectangle(upper, lower, look.ink, BAND + INNER),
         Sample::Wide(Shape::Bar) => interval(canvas, (middle, lower.1, upper.1), Pen::new(look.ink, 1.3)),
         Sample::Wide(Shape::Area) => canvas.rectangle(upper, lower, look.ink, BAND),
+        Sample::Pair => [y - 3.5, y + 3.5].into_iter().try_for_each(|y| canvas.disc((middle, y), DOT, look.ink)),
         Sample::Few => canvas.text("n", (middle, y), type_of(SMALL, look.ink, Side::Middle, Side::Middle)),
         Sample::Span(role) => {
             let colour = look.series(role.hue);

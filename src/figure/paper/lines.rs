@@ -6,7 +6,7 @@ use plotters::style::ShapeStyle;
 
 use super::super::axis::Fitted;
 use super::super::canvas::{At, Canvas, Drawn, Pen, Side, filled};
-use super::super::layers::{Datum, Line, Points, Ranks};
+use super::super::layers::{Datum, Line, Points, Ranks, Spot};
 use super::super::overlap::Rect;
 use super::super::palette::Rgb;
 use super::super::role::{Dash, Emphasis, Marker, Role};
@@ -21,8 +21,8 @@ use base::text::printable_label;
 pub(crate) const BAND: f64 = 0.18;
 /// Opacity of a narrow one, over the wide one.
 pub(crate) const INNER: f64 = 0.26;
-/// Opacity of a range without a line.
-const RANGE: f64 = 0.07;
+/// Distance between the strokes of a range.
+const COMB: f64 = 5.0;
 /// A band that takes more of the axis than this on average has edges and is paler; the second where bands lie on each other.
 const WIDE: (f64, f64) = (0.3, 0.1);
 /// Least distance between the markers of a line: those of closer points would run together.
@@ -31,8 +31,8 @@ const APART: f64 = 13.0;
 pub(crate) const CAP: f64 = 3.0;
 /// Width of a narrow interval that is a line.
 pub(crate) const THICK: f64 = 3.6;
-/// Opacity of a range at a point.
-pub(crate) const BOX: f64 = 0.27;
+/// Size of the dot of a single replicate.
+pub(crate) const DOT: f64 = 1.7;
 
 /// Consecutive points that a line may join: none is joined across the gap between zero and a logarithmic axis.
 fn runs<T: Copy>(x: &Fitted, points: &[(f64, T)]) -> Vec<Vec<(f64, T)>> {
@@ -74,12 +74,16 @@ pub(crate) fn bands<'a>(
     }
     for inner in [false, true].into_iter().filter(|inner| !inner || spread.narrow) {
         let ends = line.points.iter().filter_map(|p| {
-            let (lo, hi) = if inner { p.interval().and(p.inner) } else { p.interval() }?;
+            let (lo, hi) = if inner { p.narrow() } else { p.interval() }?;
             chart.at(p.x, lo).and(chart.at(p.x, hi))?;
             Some((p.x, (lo, hi)))
         });
         for run in runs(&chart.x, &ends.collect::<Vec<_>>()) {
-            if line.role.dash.is_none() && !range || run.len() == 1 {
+            if range {
+                comb(canvas, chart, &run, colour)?;
+                continue;
+            }
+            if line.role.dash.is_none() || run.len() == 1 {
                 for (x, (lo, hi)) in run {
                     chart.draw(ErrorBar::new_vertical(x, lo, lo, hi, style(canvas, thin), 0))?;
                 }
@@ -91,16 +95,15 @@ pub(crate) fn bands<'a>(
                 chart.y.place(hi).zip(chart.y.place(lo)).map_or(0.0, |(a, b)| (a - b).abs())
             };
             let limit = if spread.overlaps { WIDE.1 } else { WIDE.0 };
-            let wide = !range && run.iter().map(length).sum::<f64>() / run.len() as f64 > limit;
-            let alpha = match (range, inner) {
-                (true, _) => RANGE,
-                (false, true) => INNER,
-                (false, false) => BAND * if wide { 0.5 } else { 1.0 },
+            let wide = run.iter().map(length).sum::<f64>() / run.len() as f64 > limit;
+            let alpha = match inner {
+                true => INNER,
+                false => BAND * if wide { 0.5 } else { 1.0 },
             };
             let around: Vec<(f64, f64)> = upper.iter().chain(&lower).copied().collect();
             chart.draw(Polygon::new(around, filled(colour, alpha)))?;
-            if wide || range {
-                let edge = Pen { dash: line.role.dash.unwrap_or(Dash::Dotted), ..thin };
+            if wide {
+                let edge = Pen { dash: line.role.dash.unwrap_or(Dash::Solid), ..thin };
                 for ends in [upper, lower] {
                     chart.draw_series(LineSeries::new(ends, style(canvas, edge)))?;
                 }
@@ -110,13 +113,46 @@ pub(crate) fn bands<'a>(
     Ok(())
 }
 
-/// Intervals point by point: the wide one thin with caps, the narrow one thick, a range as a pale box. A line among areas has them at every
+/// A range between two lines as upright strokes, which no interval has: by rising x, its ends.
+fn comb(canvas: &Canvas<'_>, chart: &Chart<'_>, run: &[(f64, (f64, f64))], colour: Rgb) -> Drawn {
+    let place = |&(x, (lo, hi)): &(f64, (f64, f64))| {
+        let ((x, low), (_, high)) = chart.at(x, lo).zip(chart.at(x, hi))?;
+        Some((x, low, high))
+    };
+    let at: Vec<(f64, f64, f64)> = run.iter().filter_map(place).collect();
+    let (pen, thin) = (edge(colour, Dash::Solid), Pen { alpha: 0.6, ..Pen::new(colour, 0.7) });
+    if let [(x, low, high)] = at[..] {
+        return strokes(canvas, (x - CAP, high), (x + CAP, low), colour);
+    }
+    for end in [|p: &(f64, f64, f64)| (p.0, p.1), |p: &(f64, f64, f64)| (p.0, p.2)] {
+        canvas.line(&at.iter().map(end).collect::<Vec<At>>(), pen)?;
+    }
+    let Some((first, last)) = at.first().zip(at.last()) else { return Ok(()) };
+    let count = ((last.0 - first.0) / COMB).clamp(0.0, 1000.0) as usize;
+    for x in (0..=count).map(|k| first.0 + k as f64 * COMB) {
+        let Some(pair) = at.windows(2).find(|pair| (pair[0].0..=pair[1].0).contains(&x)) else { continue };
+        let share = (x - pair[0].0) / (pair[1].0 - pair[0].0).max(1e-9);
+        let between = |a: f64, b: f64| a + share * (b - a);
+        canvas.line(&[(x, between(pair[0].1, pair[1].1)), (x, between(pair[0].2, pair[1].2))], thin)?;
+    }
+    Ok(())
+}
+
+/// A range in a rectangle: an outline with upright strokes.
+pub(crate) fn strokes(canvas: &Canvas<'_>, a: At, b: At, colour: Rgb) -> Drawn {
+    canvas.frame(a, b, edge(colour, Dash::Solid))?;
+    let count = ((b.0 - a.0) / (0.6 * COMB)).max(2.0) as usize;
+    let x = |k: usize| a.0 + k as f64 * (b.0 - a.0) / count as f64;
+    (1..count).try_for_each(|k| canvas.line(&[(x(k), a.1), (x(k), b.1)], Pen { alpha: 0.6, ..Pen::new(colour, 0.7) }))
+}
+
+/// Intervals point by point: the wide one thin with caps, the narrow one thick, a range in strokes. A line among areas has them at every
 /// other marker.
 fn one_by_one(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, (spread, shift): (&Spread, f64)) -> Drawn {
     let colour = canvas.look.series(line.role.hue);
     let points: Vec<&Datum> = match spread.by_point {
         true => line.points.iter().collect(),
-        false => marked(chart, line, shift).into_iter().map(|(_, p)| p).step_by(2).collect(),
+        false => marked(chart, line, shift, (0, 1)).into_iter().map(|(_, p)| p).step_by(2).collect(),
     };
     for p in points {
         let pair = |ends: Option<(f64, f64)>| {
@@ -124,13 +160,14 @@ fn one_by_one(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, (spread, shif
             let ((x, low), (_, high)) = chart.at(p.x, lo).zip(chart.at(p.x, hi))?;
             Some((x + shift, low, high))
         };
-        let Some((x, low, high)) = pair(p.interval()) else { continue };
-        if is_range(line.role) {
-            canvas.rectangle((x - CAP, high), (x + CAP, low), colour, BOX)?;
-            continue;
+        if let Some((x, low, high)) = pair(p.interval()) {
+            if is_range(line.role) {
+                strokes(canvas, (x - CAP, high), (x + CAP, low), colour)?;
+                continue;
+            }
+            interval(canvas, (x, low, high), Pen::new(colour, 1.3))?;
         }
-        interval(canvas, (x, low, high), Pen::new(colour, 1.3))?;
-        if let Some((x, low, high)) = pair(p.inner).filter(|_| spread.narrow) {
+        if let Some((x, low, high)) = pair(p.narrow()).filter(|_| spread.narrow) {
             canvas.line(&[(x, low), (x, high)], Pen::new(colour, THICK))?;
         }
     }
@@ -147,7 +184,7 @@ pub(crate) fn interval(canvas: &Canvas<'_>, (x, low, high): (f64, f64, f64), pen
 }
 
 /// The line and its markers.
-pub(crate) fn line(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, shift: f64) -> Drawn {
+pub(crate) fn line(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, (shift, turn): (f64, (usize, usize))) -> Drawn {
     let at = |x: f64, y: f64| chart.at(x, y).map(|(left, top)| (left + shift, top));
     let shown = line.points.iter().filter(|p| at(p.x, p.y).is_some());
     let points: Vec<(f64, (f64, Emphasis))> = shown.map(|p| (p.x, (p.y, p.emphasis))).collect();
@@ -172,18 +209,26 @@ pub(crate) fn line(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, shift: f
         }
     }
     if let Some(marker) = line.role.marker {
-        for (at, Datum { emphasis, .. }) in marked(chart, line, shift) {
+        for (at, Datum { emphasis, .. }) in marked(chart, line, shift, turn) {
             let emphasis = *emphasis;
-            let width = weight(role(emphasis.within(line.role.emphasis))).0;
-            let colour = if emphasis == Emphasis::Faint { canvas.look.pale(colour) } else { colour };
-            canvas.marker(at, marker, width + 1.1, colour)?;
+            let r = weight(role(emphasis.within(line.role.emphasis))).0 + 1.1;
+            match emphasis {
+                Emphasis::Faint => canvas.outline(at, marker, r, colour)?,
+                _ => canvas.marker(at, marker, r, colour)?,
+            }
+        }
+    }
+    for (x, (lo, hi)) in line.points.iter().filter_map(|p| Some((p.x, p.pair?))) {
+        for at in [lo, hi].into_iter().filter_map(|y| at(x, y)) {
+            canvas.disc(at, DOT, colour)?;
         }
     }
     Ok(())
 }
 
-/// The points of a line that get a marker: none whose marker would run into that of the point before.
-fn marked<'l>(chart: &Chart<'_>, line: &'l Line, shift: f64) -> Vec<(At, &'l Datum)> {
+/// The points of a line that get a marker: none whose marker would run into that of the point before, and of several lines that take turns
+/// each those of its turn.
+fn marked<'l>(chart: &Chart<'_>, line: &'l Line, shift: f64, (turn, turns): (usize, usize)) -> Vec<(At, &'l Datum)> {
     let mut out: Vec<(At, &Datum)> = Vec::new();
     for p in &line.points {
         let Some((x, y)) = chart.at(p.x, p.y) else { continue };
@@ -193,7 +238,7 @@ fn marked<'l>(chart: &Chart<'_>, line: &'l Line, shift: f64) -> Vec<(At, &'l Dat
             out.push((at, p));
         }
     }
-    out
+    out.into_iter().skip(turn).step_by(turns.max(1)).collect()
 }
 
 /// The numbers of units of points that are of too few for an interval, above the horizontal axis.
@@ -201,7 +246,7 @@ pub(crate) fn counts(canvas: &Canvas<'_>, chart: &Chart<'_>, figure: &Figure) ->
     let mut found: Vec<(At, Vec<usize>)> = Vec::new();
     let lines = figure.layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None });
     for p in lines.flat_map(|l| &l.points) {
-        let Some((at, few)) = chart.at(p.x, p.y).zip(p.n.few) else { continue };
+        let Some((at, few)) = chart.at(p.x, p.y).zip(p.n.few()) else { continue };
         match found.iter_mut().find(|f| f.0.0 == at.0) {
             Some((_, there)) if there.contains(&few) => {}
             Some((_, there)) => there.push(few),
@@ -211,7 +256,11 @@ pub(crate) fn counts(canvas: &Canvas<'_>, chart: &Chart<'_>, figure: &Figure) ->
     let kind = type_of(SMALL, canvas.look.ink, Side::Middle, Side::End);
     found.into_iter().try_for_each(|((x, _), few)| {
         let few: Vec<String> = few.iter().map(usize::to_string).collect();
-        canvas.text(&format!("n {}", few.join("/")), (x, chart.bottom - 3.0), kind)
+        let label = format!("n {}", few.join("/"));
+        // Within the frame: on its edge it would cross the axis.
+        let half = canvas.fonts.width(&label, SMALL) / 2.0 + 3.0;
+        let x = x.clamp(chart.left + half, (chart.right - half).max(chart.left + half));
+        canvas.text(&label, (x, chart.bottom - 3.0), kind)
     })
 }
 
@@ -238,13 +287,15 @@ pub(crate) fn points<'a>(
         let (from, to) = if ranges { bars::part(chart, figure, layer, p.x) } else { (p.x, p.x) };
         let x = f64::midpoint(from, to);
         let Some(at) = chart.at(x, p.y) else { continue };
-        if let Some((lo, hi)) = p.x_band
+        let [x_band, y_band] = p.intervals();
+        arms(canvas, chart, p, pen)?;
+        if let Some((lo, hi)) = x_band
             && let Some((a, b)) = chart.at(lo, p.y).zip(chart.at(hi, p.y))
         {
             chart.draw(ErrorBar::new_horizontal(p.y, lo, p.x, hi, thin, 0))?;
             bars.push(air(a, b));
         }
-        if let Some((lo, hi)) = p.y_band
+        if let Some((lo, hi)) = y_band
             && let Some((a, b)) = chart.at(x, lo).zip(chart.at(x, hi))
         {
             let cap = if chart.x.categories().is_some() { CAP } else { 0.0 };
@@ -255,10 +306,24 @@ pub(crate) fn points<'a>(
             // On a bar a marker needs a light ground to be seen.
             canvas.disc(at, R + 2.2, canvas.look.paper)?;
         }
-        canvas.marker(at, marker, R, if faint { canvas.look.pale(colour) } else { colour })?;
+        match faint {
+            true => canvas.outline(at, marker, R, colour)?,
+            false => canvas.marker(at, marker, R, colour)?,
+        }
         taken.push(air((at.0 - R, at.1 - R), (at.0 + R, at.1 + R)));
     }
     labels::points(canvas, chart, (points, &mut taken, &bars), (R + 4.0, below))
+}
+
+/// Arms from a point to its values in x and in y of two replicates, which dots mark.
+fn arms(canvas: &Canvas<'_>, chart: &Chart<'_>, p: &Spot, pen: Pen) -> Drawn {
+    let Some((at, [x, y])) = chart.at(p.x, p.y).zip(p.pairs) else { return Ok(()) };
+    let ends = [x.0, x.1].map(|x| (x, p.y)).into_iter().chain([y.0, y.1].map(|y| (p.x, y)));
+    for end in ends.filter_map(|(x, y)| chart.at(x, y)) {
+        canvas.line(&[at, end], Pen { dash: Dash::Dotted, ..pen })?;
+        canvas.disc(end, DOT, pen.colour)?;
+    }
+    Ok(())
 }
 
 /// Rank lines, each with its name at its end. Lines of the same rank run side by side.

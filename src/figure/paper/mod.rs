@@ -18,6 +18,7 @@ use self::spread::Spread;
 use super::axis::Fitted;
 use super::canvas::{At, Canvas, Drawn, Pen, Scene, Side, Type};
 use super::font::Fonts;
+use super::layers::Datum;
 use super::look::Look;
 use super::palette::Rgb;
 use super::{Figure, Layer};
@@ -118,11 +119,40 @@ fn attempt<'a>(
     Ok(Some(canvas.finish((bottom + foot_height + look.margin).ceil())))
 }
 
-/// True if points of several lines at the same place on the horizontal axis are drawn side by side.
-pub(crate) fn moves_points(figure: &Figure) -> bool {
+/// Sentences on what a drawing moves or leaves out, and the CSV does not.
+pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
     let panels = Panels::new(figure);
-    let each = if panels.parts.is_empty() { vec![panels.whole] } else { panels.parts };
-    each.iter().any(|part| Spread::new(part).room() > 0.0)
+    let parts = if panels.parts.is_empty() { vec![panels.whole] } else { panels.parts };
+    let parts: Vec<(Spread, &Figure)> = parts.iter().map(|part| (Spread::new(part), part)).collect();
+    let data = |part: &Figure, is: fn(&Datum) -> bool| {
+        let lines = part.layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None });
+        lines.flat_map(|line| &line.points).any(is)
+    };
+    let spots = figure.layers.iter().filter_map(|l| if let Layer::Points(points) = l { Some(points) } else { None });
+    let has_pairs = spots.flat_map(|l| &l.points).any(|p| p.pairs.is_some()) || data(figure, |p| p.pair.is_some());
+    let any = |is: &dyn Fn(&Spread, &Figure) -> bool| parts.iter().any(|(spread, part)| is(spread, part));
+    let has_interval = |p: &Datum| p.interval().is_some();
+    let sentences = [
+        (any(&|s, _| s.room() > 0.0), "Points at the same horizontal place are drawn side by side"),
+        (any(&|s, _| s.by_turns), "Lines that meet have their marks by turns, not at every point"),
+        (
+            any(&|s, part| s.is_plane && data(part, has_interval)),
+            "Points on lines have no intervals here, as these would cover the plane; the CSV has them",
+        ),
+        (
+            any(&|s, part| s.is_crowded && !s.by_point && !s.is_plane && data(part, has_interval)),
+            "Intervals are drawn at every other mark; the CSV has all",
+        ),
+        (
+            any(&|s, part| !s.narrow && !s.is_plane && data(part, |p| p.narrow().is_some())),
+            "The inner intervals are in the CSV alone: here they would hide each other",
+        ),
+        (
+            has_pairs,
+            "Two trainings are too few for an interval over trainings, so a dot marks the value of each; the CSV has the interval (Student's t, one degree of freedom)",
+        ),
+    ];
+    sentences.into_iter().filter(|(applies, _)| *applies).map(|(_, sentence)| sentence).collect()
 }
 
 /// Height of a page with axes. If both axes have the same range, a unit is about equally long on both; tables of cells grow with their
@@ -182,6 +212,12 @@ fn draw<'a>(canvas: &Canvas<'a>, figure: &Figure, mut chart: Chart<'a>) -> Drawn
         }
     }
     chart.axes(canvas, has_cells)?;
+    // A legend may lie on guides, which are no data.
+    for layer in &figure.layers {
+        if let Layer::Guide(guide) = layer {
+            labels::guide(canvas, &mut chart, guide)?;
+        }
+    }
     let below = if has_cells { below_cells } else { canvas.count() };
     let spread = Spread::new(figure).on(&chart, figure);
     for (number, layer) in figure.layers.iter().enumerate() {
@@ -194,11 +230,12 @@ fn draw<'a>(canvas: &Canvas<'a>, figure: &Figure, mut chart: Chart<'a>) -> Drawn
     let mut bar = 0;
     for (number, layer) in figure.layers.iter().enumerate() {
         match layer {
-            Layer::Line(line) => lines::line(canvas, &chart, line, spread.shift(number))?,
+            Layer::Line(line) => {
+                lines::line(canvas, &chart, line, (spread.shift(number), spread.turn(figure, number)))?;
+            }
             Layer::Points(points) => lines::points(canvas, &mut chart, points, (figure, number, below))?,
             Layer::Ranks(ranks) => lines::ranks(canvas, &chart, ranks)?,
             Layer::Rule(rule) => labels::rule(canvas, &chart, rule, below)?,
-            Layer::Guide(guide) => labels::guide(canvas, &mut chart, guide)?,
             Layer::Bars(layer) => {
                 bars::bars(canvas, &mut chart, layer, (bar, bars))?;
                 bar += 1;
@@ -206,7 +243,7 @@ fn draw<'a>(canvas: &Canvas<'a>, figure: &Figure, mut chart: Chart<'a>) -> Drawn
             Layer::Ranges(layer) => {
                 bars::ranges(canvas, &mut chart, layer, (figure, number))?;
             }
-            Layer::Cells(_) | Layer::Tokens(_) | Layer::Graph(_) | Layer::Intervals(_) => {}
+            Layer::Cells(_) | Layer::Tokens(_) | Layer::Graph(_) | Layer::Guide(_) | Layer::Intervals(_) => {}
         }
     }
     Ok((chart, below))

@@ -31,6 +31,8 @@ pub(crate) struct Spread {
     pub is_crowded: bool,
     /// True if areas of lines overlap: they have edges then.
     pub overlaps: bool,
+    /// True if lines have their marks by turns, so that none hides those of another.
+    pub by_turns: bool,
     /// Place of each layer among the lines that are drawn side by side, from their middle.
     places: Vec<f64>,
     step: f64,
@@ -51,7 +53,7 @@ fn line(layer: &Layer) -> Option<&Line> {
 
 /// Ends of the interval of a point, or the point twice.
 fn ends(p: &Datum) -> (f64, f64) {
-    p.interval().unwrap_or((p.y, p.y))
+    p.interval().or(p.pair).unwrap_or((p.y, p.y))
 }
 
 impl Spread {
@@ -70,8 +72,8 @@ impl Spread {
         let overlaps = drawn.iter().enumerate().any(|(k, a)| drawn[..k].iter().any(|b| meet(a.1, b.1)));
         let meeting = most < AREA && overlaps;
         let is_plane = is_square(figure) && figure.layers.iter().any(|l| matches!(l, Layer::Guide(_)));
-        let banded: Vec<(usize, &Line)> =
-            drawn.iter().copied().filter(|(_, l)| l.points.iter().any(|p| p.interval().is_some())).collect();
+        let has_interval = |l: &Line| l.points.iter().any(|p| p.interval().or(p.pair).is_some());
+        let banded: Vec<(usize, &Line)> = drawn.iter().copied().filter(|(_, l)| has_interval(l)).collect();
         // Panels all show their intervals in one way.
         let few = if figure.y.panels.is_empty() { AREA_ALONE } else { AREA };
         let by_point = !is_plane && !banded.is_empty() && (meeting || most < few);
@@ -81,11 +83,7 @@ impl Spread {
             a.points.len() == b.points.len() && a.points.iter().zip(&b.points).all(|(p, q)| (p.x, p.y) == (q.x, q.y))
         };
         let hides = |line: &Line| drawn.iter().any(|(_, other)| !std::ptr::eq(*other, line) && same(other, line));
-        let beside: Vec<(usize, &Line)> = drawn
-            .iter()
-            .copied()
-            .filter(|(_, l)| l.points.iter().any(|p| p.interval().is_some()) || hides(l))
-            .collect();
+        let beside: Vec<(usize, &Line)> = drawn.iter().copied().filter(|(_, l)| has_interval(l) || hides(l)).collect();
         let mut places = vec![0.0; figure.layers.len()];
         if by_point && meeting {
             let middle = beside.len().saturating_sub(1) as f64 / 2.0;
@@ -100,7 +98,15 @@ impl Spread {
         }
         let narrow = by_point || drawn.len() <= NARROW;
         let step = if most < AREA { STEP_OF_FEW } else { STEP };
-        Self { by_point, narrow, is_plane, is_crowded, overlaps, places, step }
+        let by_turns = overlaps && !by_point && !is_plane && !is_crowded;
+        Self { by_point, narrow, is_plane, is_crowded, overlaps, by_turns, places, step }
+    }
+
+    /// The turn of the line of a layer among those that have their marks by turns, and their number.
+    pub(crate) fn turn(&self, figure: &Figure, layer: usize) -> (usize, usize) {
+        let is_drawn = |l: &&Layer| line(l).is_some_and(|l| l.role.dash.is_some() && l.role.marker.is_some());
+        let before = figure.layers[..layer].iter().filter(is_drawn).count();
+        if self.by_turns { (before, figure.layers.iter().filter(is_drawn).count()) } else { (0, 1) }
     }
 
     /// Room that the outermost lines need at both ends of the horizontal axis.

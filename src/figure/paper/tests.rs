@@ -3,11 +3,11 @@
 use super::super::canvas::{At, Item, Scene};
 use super::super::font::Fonts;
 use super::super::layers::{
-    Bar, Bars, Datum, Edge, Graph, Intervals, Line, Node, Points, Range, Ranges, RankLine, Ranks, Rule, Spot, Strip,
-    Token, Tokens,
+    Bar, Bars, Datum, Edge, Graph, Guide, Intervals, Line, Node, Points, Range, Ranges, RankLine, Ranks, Rule, Spot,
+    Strip, Token, Tokens,
 };
 use super::super::overlap::{reaches, text_box};
-use super::super::role::{Dash, Marker};
+use super::super::role::{Dash, Emphasis, Marker};
 use super::super::{Axis, Figure, Layer, Options, Role, Style};
 use super::lay_out;
 
@@ -173,8 +173,8 @@ fn a_point_lies_beside_the_range_of_its_category() {
 fn too_few_units_have_their_number_in_place_of_an_interval() {
     let few = |mut layer: Layer| {
         match &mut layer {
-            Layer::Line(line) => line.points.iter_mut().for_each(|p| p.n.few = Some(7)),
-            Layer::Bars(bars) => bars.bars.iter_mut().for_each(|b| b.n.few = Some(7)),
+            Layer::Line(line) => line.points.iter_mut().for_each(|p| p.n.units = Some(7)),
+            Layer::Bars(bars) => bars.bars.iter_mut().for_each(|b| b.n.units = Some(7)),
             _ => {}
         }
         layer
@@ -266,12 +266,12 @@ fn markers_of_close_points_do_not_run_together() {
 fn a_graph_in_a_column_has_whole_names_of_one_size_and_arrows_around_its_nodes() {
     let at = [(0.0, 0.0), (1.5, 0.0), (1.5, 1.0), (0.0, 1.5), (3.0, 1.2), (0.0, 3.0), (1.5, 3.0), (4.4, 1.8)];
     let names = [
-        "Da pretraining data",
+        "D_a pretraining data",
         "C corpus",
         "L language",
         "R relation",
         "P prompt",
-        "Db probing data",
+        "D_b probing data",
         "T facts",
         "E performance",
     ];
@@ -287,7 +287,8 @@ fn a_graph_in_a_column_has_whole_names_of_one_size_and_arrows_around_its_nodes()
             _ => None,
         });
         let named: Vec<_> = named.collect();
-        assert!(named.iter().all(|n| n.2 == named[0].2), "{named:?}");
+        let small: Vec<&str> = named.iter().filter(|n| n.2 < named[0].2).map(|n| n.0.as_str()).collect();
+        assert_eq!(small, ["a", "b"], "the subscripts alone are smaller: {named:?}");
         // The shaft of an arrow has many points.
         let shafts = || scene.items.iter().filter(|i| matches!(i, Item::Line { points, .. } if points.len() > 8));
         assert_eq!(shafts().count(), 7);
@@ -324,5 +325,118 @@ fn the_last_label_of_an_axis_ends_on_the_page() {
         });
         let width = Options { style: Style::Paper, width: Some(84.0), dpi: None }.look().width;
         assert!(end.is_some_and(|end| end <= width), "{end:?} of {width}");
+    });
+}
+
+/// Upright strokes of some length.
+fn strokes(scene: &Scene<'_>, least: f64) -> usize {
+    let is = |item: &&Item| {
+        matches!(item, Item::Line { points, pen } if points.len() == 2 && pen.colour != scene.look.grid
+        && points[0].0 == points[1].0 && (points[0].1 - points[1].1).abs() > least)
+    };
+    scene.items.iter().filter(is).count()
+}
+
+/// Student's t over two trainings spanned the axis from 0 to 1.
+#[test]
+fn two_trainings_are_two_dots_and_no_interval() {
+    let intervals = Intervals {
+        narrow: "examples alone".into(),
+        pair: "each of 2 trainings".into(),
+        wide: "wide".into(),
+        ..Intervals::default()
+    };
+    let figure = |pair: Option<(f64, f64)>| {
+        let (band, inner) = (Some((0.0, 1.0)), Some((0.45, 0.55)));
+        let point = |k: usize| Datum { x: k as f64, y: 0.5, band, inner, pair, n: 99.into(), ..Datum::default() };
+        let line = Line { label: "a".into(), role: Role::line(0), points: (0..3).map(point).collect() };
+        chart(vec![Layer::Line(line), Layer::Intervals(intervals.clone())])
+    };
+    let dots = |scene: &Scene<'_>| scene.items.iter().filter(|i| matches!(i, Item::Disc { .. })).count();
+    // Two for each point, two in the legend.
+    drawn(&figure(Some((0.2, 0.8))), |scene| {
+        assert_eq!((dots(scene), strokes(scene, 150.0)), (8, 1), "the axis alone is as long as an interval was");
+        let texts = texts(scene);
+        assert!(texts.iter().any(|t| t == "each of 2 trainings") && texts.iter().all(|t| t != "wide"), "{texts:?}");
+    });
+    drawn(&figure(None), |scene| assert_eq!((dots(scene), strokes(scene, 150.0)), (0, 4)));
+    let said = super::super::caption(&figure(Some((0.2, 0.8))));
+    assert!(
+        said.contains("Two trainings are too few for an interval") && said.contains("the CSV has the interval"),
+        "{said}"
+    );
+    let spot =
+        Spot { x: 0.5, y: 0.5, x_band: Some((0.0, 1.0)), y_band: Some((0.0, 1.0)), n: 9.into(), ..Spot::default() };
+    let arms = |pairs| {
+        let points = vec![Spot { pairs, ..spot.clone() }];
+        let role = Role::points(0, Marker::Star);
+        chart(vec![Layer::Points(Points { label: "best".into(), role, points })])
+    };
+    drawn(&arms(Some([(0.4, 0.6), (0.4, 0.6)])), |scene| assert_eq!((dots(scene), strokes(scene, 150.0)), (4, 1)));
+    drawn(&arms(None), |scene| assert_eq!((dots(scene), strokes(scene, 150.0)), (0, 2)));
+}
+
+/// FGSM lay under PGD: every mark of one hid a mark of the other.
+#[test]
+fn lines_that_meet_have_their_marks_by_turns() {
+    let line = |k: usize| {
+        let point = |x: usize| Datum { x: x as f64, y: 0.5, band: Some((0.4, 0.6)), n: 9.into(), ..Datum::default() };
+        let role = Role::nth(0).marker([Marker::Triangle, Marker::Down][k]);
+        Layer::Line(Line { label: String::new(), role, points: (0..12).map(point).collect() })
+    };
+    let figure = chart(vec![line(0), line(1)]);
+    drawn(&figure, |scene| {
+        let marks = scene.items.iter().filter_map(|i| match i {
+            Item::Fill { points, alpha, .. } if points.len() == 3 && *alpha == 1.0 => Some(points[0].0),
+            _ => None,
+        });
+        let mut at: Vec<f64> = marks.collect();
+        at.sort_by(f64::total_cmp);
+        assert!(at.len() == 12 && at.windows(2).all(|w| w[1] - w[0] > 5.0), "{at:?}");
+    });
+    assert!(super::super::caption(&figure).contains("marks by turns"));
+}
+
+/// In grey a range over probe settings looked like an interval.
+#[test]
+fn a_range_has_upright_strokes_where_an_interval_has_an_area() {
+    let line = |role: Role| {
+        let point = |x: usize| Datum { x: x as f64, y: 0.5, band: Some((0.2, 0.8)), n: 9.into(), ..Datum::default() };
+        chart(vec![Layer::Line(Line { label: "a".into(), role, points: (0..12).map(point).collect() })])
+    };
+    let count = |figure: &Figure| drawn(figure, |scene| (areas(scene), strokes(scene, 50.0)));
+    assert_eq!(count(&line(Role::line(0))), (1, 1), "an area, and the axis");
+    let (areas, strokes) = count(&line(Role { dash: None, marker: None, ..Role::line(0) }));
+    assert!(areas == 0 && strokes > 20, "{areas} {strokes}");
+}
+
+/// Four rows of legend stood above a plane with an empty corner, and dominated settings were pale.
+#[test]
+fn the_legend_of_a_plane_lies_in_its_corner_and_dominated_settings_are_open() {
+    let point = |(x, y, emphasis): (f64, f64, Emphasis)| Datum { x, y, n: 9.into(), emphasis, ..Datum::default() };
+    let line = |k: usize| {
+        let points = [(0.1, 0.9, Emphasis::Faint), (0.9, 0.6, Emphasis::Normal)].map(point).to_vec();
+        let role = Role::nth(0).marker(Marker::Square);
+        Layer::Line(Line { label: format!("method {k}"), role, points })
+    };
+    let guide = Guide { points: vec![(0.1, 1.0), (1.0, 0.1)], label: "R = 0.2".into(), ..Guide::default() };
+    let mut figure = chart([Layer::Guide(guide)].into_iter().chain((0..8).map(line)).collect());
+    figure.x = figure.x.from_to(0.0, 1.0);
+    drawn(&figure, |scene| {
+        let at = |label: &str| {
+            scene.items.iter().find_map(|i| match i {
+                Item::Text { text, at, .. } if text == label => Some(*at),
+                _ => None,
+            })
+        };
+        let first = at("method 0").unwrap();
+        assert!(first.1 > scene.height / 3.0, "{first:?} of {}", scene.height);
+        // The paper inside the open mark of each method; the legend has full ones.
+        let paper = scene.look.paper;
+        let open = |i: &&Item| {
+            matches!(i, Item::Fill { points, colour, alpha } if *colour == paper && *alpha == 1.0
+            && points.iter().all(|p| (p.0 - points[0].0).abs() < 8.0))
+        };
+        assert_eq!(scene.items.iter().filter(open).count(), 8);
     });
 }

@@ -11,7 +11,7 @@ fn provenance() -> Provenance {
         ("spec", "0123456789ab"),
         ("model", "bert-mini"),
     ];
-    Provenance { entries: entries.map(|(k, v)| (k.to_owned(), v.to_owned())).to_vec() }
+    Provenance { entries: entries.map(|(k, v)| (k.to_owned(), v.to_owned())).to_vec(), ..Provenance::default() }
 }
 
 fn figure(name: &str, title: &str, x: Axis, y: Axis, layers: Vec<Layer>) -> Figure {
@@ -96,7 +96,7 @@ pub fn scatter() -> Figure {
     let spot = |k: usize| {
         let (x, y) = (noise(3 * k + 1), noise(5 * k));
         let around = |v: f64| Some(((v - 0.04).max(0.0), (v + 0.04).min(1.0)));
-        Spot { x, y, x_band: around(x), y_band: around(y), label: format!("model {k}"), n: 320.into() }
+        Spot { x, y, x_band: around(x), y_band: around(y), label: format!("model {k}"), n: 320.into(), pairs: None }
     };
     let points = |label: &str, role, from: usize| {
         Layer::Points(Points { label: label.into(), role, points: (from..from + 6).map(spot).collect() })
@@ -330,7 +330,10 @@ pub fn hostile() -> Figure {
                 rows: vec![values.iter().map(|v| Cell::from(*v)).collect()],
             }),
         ],
-        provenance: Provenance { entries: vec![(bad.clone(), bad.repeat(100)), (String::new(), String::new())] },
+        provenance: Provenance {
+            entries: vec![(bad.clone(), bad.repeat(100)), (String::new(), String::new())],
+            terms: Vec::new(),
+        },
     }
 }
 

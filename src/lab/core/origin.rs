@@ -7,11 +7,17 @@ use figure::Provenance;
 #[derive(Debug, Default)]
 pub struct Origin {
     entries: Vec<(String, String)>,
+    terms: Vec<(String, String)>,
 }
 
 impl Origin {
     pub fn add(&mut self, key: &str, value: impl Into<String>) {
         self.entries.push((key.to_owned(), value.into()));
+    }
+
+    /// Explains words of the figure in its caption.
+    pub fn explain(&mut self, terms: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) {
+        self.terms.extend(terms.into_iter().map(|(name, meaning)| (name.into(), meaning.into())));
     }
 
     /// Adds the provenance that one of the results has in common with all: the level of the intervals with `rests_on`,
@@ -33,6 +39,6 @@ impl Origin {
             self.add("device", engine.device.as_str());
             self.add("probity", engine.version.as_str());
         }
-        Provenance { entries: self.entries }
+        Provenance { entries: self.entries, terms: self.terms }
     }
 }

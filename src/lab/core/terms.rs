@@ -57,6 +57,19 @@ pub const TERMS: &[Term] = &[
         &[Interventions],
         "Selectivity that an oracle would show if it said the same of every example.",
     ),
+    term("C before", "", &[Interventions], "Completeness with no edit at all."),
+    term(
+        "range over equally good probes",
+        "",
+        &[Interventions],
+        "From the least to the largest score under other probe settings that validate as well as the plotted ones.",
+    ),
+    term(
+        "front",
+        "",
+        &[Interventions],
+        "The settings that no other setting beats in one of completeness and selectivity without losing in the other.",
+    ),
     term(
         "attractor",
         "",
@@ -113,7 +126,7 @@ pub const TERMS: &[Term] = &[
         "How far edited states lie from real ones, as a multiple of the distance of unedited ones.",
     ),
     term(
-        "training",
+        "trainings",
         "",
         &[Interventions, Power],
         "All probes trained anew with another seed; bands over trainings show the luck of training.",

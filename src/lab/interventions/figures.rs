@@ -24,7 +24,7 @@ use super::oracle::OracleKind;
 use super::paper::{Drawing, FIGURES};
 use super::results::{Curve, Results};
 use super::{find, looks};
-use figure::layers::{Count, Datum, Intervals, Line, Rule, grouped};
+use figure::layers::{Count, Datum, Intervals, Line, Rule, counted, grouped};
 use figure::role::BLACK;
 use figure::{Axis, Dash, Figure, Layer, Marker, Provenance, Role};
 use lab::{EngineInfo, Origin, Tagged};
@@ -48,12 +48,17 @@ fn score_look(score: usize) -> Role {
     Role::points([0, 1, BLACK][score % 3], [Marker::Triangle, Marker::Square, Marker::Circle][score % 3])
 }
 
+/// Trainings that are drawn one by one: an interval over so few would span the axis.
+const PAIR: usize = 2;
+
 /// Says in the legend what the intervals cover: examples, and trainings where there are several.
 fn covered(level: f64, trainings: usize) -> Layer {
+    let examples = Intervals::covering(level, "examples");
     Layer::Intervals(match trainings {
-        0 | 1 => Intervals::covering(level, "examples"),
+        0 | 1 => examples,
         many => Intervals {
-            narrow: "examples alone".into(),
+            narrow: if many == PAIR { format!("{} alone", examples.wide) } else { "examples alone".into() },
+            pair: "each of 2 trainings".into(),
             ..Intervals::covering(level, &format!("examples and {many} trainings"))
         },
     })
@@ -91,10 +96,10 @@ pub fn curves(
             let points = curve.points.iter().map(|p| value(&p.value));
             Layer::Line(Line { label: format!("{name}{quantity}"), role, points: points.collect() })
         };
-        let c: Quantity = |f| datum(f.value, f.completeness, f.n_c.into());
-        let s: Quantity = |f| datum(f.value, f.selectivity, f.n_s.into());
+        let c: Quantity = |f| datum(f.value, f.completeness, f.n_c.into(), f.beside.replicates);
+        let s: Quantity = |f| datum(f.value, f.selectivity, f.n_s.into(), f.beside.replicates);
         // R uses both samples: its n is that of C and that of S.
-        let r: Quantity = |f| datum(f.value, f.reliability, (f.n_c, f.n_s).into());
+        let r: Quantity = |f| datum(f.value, f.reliability, (f.n_c, f.n_s).into(), f.beside.replicates);
         layers.push(line(SCORES[0], 0, Dash::Dashed, c));
         let several = curve.points.iter().map(|p| p.value.beside.selectivities.len()).max().unwrap_or(0);
         let of = if several > 1 { format!("{} (mean of {several})", SCORES[1]) } else { SCORES[1].into() };
@@ -108,7 +113,7 @@ pub fn curves(
         if let Some(Layer::Line(range)) = ranges.first() {
             let n = range.points.iter().map(|p| p.n.first).max().unwrap_or(0);
             let text = format!(
-                "probe settings that validate as well as the plotted one, which is not among them; one training each, n {}; each judge has its own C before any edit, so that the range need not hold the line",
+                "probe settings that validate as well as the plotted one, which is not among them; one training each, {} test examples; each judge has its own C before any edit, so that the range need not hold the line",
                 grouped(n)
             );
             provenance.entries.push(("range".into(), text));
@@ -209,10 +214,15 @@ fn is_idle(results: &Results, model: &str, method: &MethodKey) -> bool {
 /// A quantity of a finding as a point over its strength.
 type Quantity = fn(&ReliabilityFinding) -> Datum;
 
-fn datum(x: f64, b: Banded, n: Count) -> Datum {
+fn datum(x: f64, b: Banded, n: Count, trainings: usize) -> Datum {
     // With one replicate both bands are one.
     let inner = b.form.and(b.sampling).map(|[lo, hi]| (lo, hi));
-    Datum { x, y: b.mean, band: Some((b.lo, b.hi)), inner, n, ..Datum::default() }
+    Datum { x, y: b.mean, band: Some((b.lo, b.hi)), inner, n, pair: pair(b, trainings), ..Datum::default() }
+}
+
+/// The values of two trainings, which are their least and their largest one.
+fn pair(b: Banded, trainings: usize) -> Option<(f64, f64)> {
+    b.range.filter(|_| trainings == PAIR).map(|[lo, hi]| (lo, hi))
 }
 
 fn judge(oracle: OracleKind) -> &'static str {
@@ -265,12 +275,9 @@ fn provenance_of<'a, T: 'a>(
     points: impl Iterator<Item = (&'a Tagged<T>, &'a ReliabilityFinding)> + Clone,
 ) -> Provenance {
     let mut origin = Origin::default();
-    let span = |pick: fn(&ReliabilityFinding) -> usize| {
-        let n = || points.clone().map(|(_, p)| pick(p));
-        let (lo, hi) = (n().min().unwrap_or(0), n().max().unwrap_or(0));
-        if lo == hi { grouped(lo) } else { format!("{}-{}", grouped(lo), grouped(hi)) }
-    };
-    origin.add("n", format!("{} (C) / {} (S)", span(|f| f.n_c), span(|f| f.n_s)));
+    let n_c = counted(points.clone().map(|(_, p)| p.n_c), "test examples (C)");
+    let n_s = counted(points.clone().map(|(_, p)| p.n_s), "with the property that should stay (S)");
+    origin.add("n", [n_c, n_s].into_iter().flatten().collect::<Vec<_>>().join(", "));
     if let Some((first, _)) = points.clone().next() {
         let all_final = points.clone().all(|(p, _)| p.is_final);
         origin.results(first, all_final, &format!(", {}", rests_on(points.clone().map(|(_, p)| p))));
@@ -295,11 +302,16 @@ fn provenance_of<'a, T: 'a>(
 /// Sources of uncertainty that the intervals of these points cover.
 fn rests_on<'a>(points: impl Iterator<Item = &'a ReliabilityFinding> + Clone) -> String {
     let count = |p: &ReliabilityFinding| p.beside.replicates;
-    let (least, most) = (points.clone().map(count).min().unwrap_or(0), points.map(count).max().unwrap_or(0));
-    let replicates = if least == most { most.to_string() } else { format!("{least} to {most}") };
+    covers(points.clone().map(count).min().unwrap_or(0), points.map(count).max().unwrap_or(0))
+}
+
+/// The same of points of this least and largest number of trainings.
+fn covers(least: usize, most: usize) -> String {
+    let trainings = if least == most { most.to_string() } else { format!("{least} to {most}") };
     match most {
         0 | 1 => "bootstrap paired over examples, one training".into(),
-        _ => format!("outer: examples and {replicates} trainings, inner: bootstrap paired over examples"),
+        PAIR => "bootstrap paired over examples".into(),
+        _ => format!("outer: examples and {trainings} trainings, inner: examples alone (paired bootstrap)"),
     }
 }
 
@@ -308,6 +320,8 @@ mod tests {
     use super::*;
     use crate::sample;
     use figure::{Format, Options, Scale, render};
+
+    const N: &str = "2,400 test examples (C), 410 with the property that should stay (S)";
 
     #[test]
     fn curves_follow_the_paper() {
@@ -331,7 +345,7 @@ mod tests {
             .filter_map(|l| if let Layer::Rule(r) = l { Some((r.at, r.label.as_str())) } else { None })
             .collect();
         assert_eq!(rules, [(0.01, "C before"), (0.62, "S of a constant answer"), (0.112, "ε = 0.112")]);
-        assert!(figure.provenance.entries.contains(&("n".into(), "2,400 (C) / 410 (S)".into())));
+        assert!(figure.provenance.entries.contains(&("n".into(), N.into())));
         let both = curves(&results, None, "bert-mini", &keys(&["fgsm", "pgd", "inlp"]), OracleKind::Mlp, None).unwrap();
         let drawn = both.layers.iter().filter(|l| matches!(l, Layer::Line(_))).count();
         assert_eq!(drawn, 6, "INLP sweeps another hyperparameter");

@@ -37,6 +37,28 @@ pub const ENTRIES: &[FigureEntry] = &[
     ),
 ];
 
+/// What the n of these figures counts.
+const ITEMS: &str = "test items";
+
+/// What intervals cover.
+const PILOT: &str = "items of the pilot";
+const STOPS: &str = "all stopping times";
+
+/// Words of these figures, for captions.
+const WORDS: [(&str, &str); 6] = [
+    ("untrained", "the same architecture with random weights"),
+    ("pilot", "the test items that both sides were measured on"),
+    ("needed", "the number of test items that give the wanted power"),
+    ("bag of words", "a classifier on the words of a sentence, without hidden states"),
+    ("margin of the bound", "the excess risk that learning theory allows after this number of training examples"),
+    ("discordant items", "items that only one side gets right"),
+];
+
+/// A figure with its n and its words.
+fn finished(figure: Figure) -> Figure {
+    figure.with_counts(ITEMS, None).with_terms(WORDS.into_iter())
+}
+
 /// All figures that these results support.
 pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     let all = [power, margins, sequential, noise, sizes, recommended];
@@ -82,7 +104,7 @@ pub fn power(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let label = format!("power, from a pilot of {} items", grouped(first.n));
     let mut layers =
         vec![Layer::Line(Line { label, role: Role::line(0).accent(2).strong(), points: points.collect() })];
-    layers.extend(covering(first, "items of the pilot"));
+    layers.extend(covering(first, PILOT));
     if let Some(required) = results.needed() {
         let target = required.value.target;
         layers.push(Layer::Rule(Rule::level(target, format!("wanted power {target}"))));
@@ -91,17 +113,14 @@ pub fn power(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
             layers.push(Layer::Rule(Rule::upright(n, format!("{} needed", grouped(n as usize)))));
         }
     }
-    Some(
-        Figure {
-            name: "power".into(),
-            title: printable_label(&format!("Power: {} against {}", first.value.a, first.value.b)),
-            x: Axis::doubling("test items"),
-            y: Axis::linear("power").from_to(0.0, 1.0),
-            layers,
-            provenance: provenance(first, engine),
-        }
-        .with_counts(),
-    )
+    Some(finished(Figure {
+        name: "power".into(),
+        title: printable_label(&format!("Power: {} against {}", first.value.a, first.value.b)),
+        x: Axis::doubling("test items"),
+        y: Axis::linear("power").from_to(0.0, 1.0),
+        layers,
+        provenance: provenance(first, engine, PILOT),
+    }))
 }
 
 /// The part of the curve in which something happens: from where the band leaves 0 to where it reaches 1, with the n at hand
@@ -137,18 +156,15 @@ pub fn sizes(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
         Layer::Line(Line { label, role, points: by.iter().map(point).collect() }),
         Layer::Rule(Rule::level(target, format!("wanted power {target}"))),
     ];
-    layers.extend(covering(first, "items of the pilot"));
-    Some(
-        Figure {
-            name: "sizes".into(),
-            title: printable_label(&format!("Power by training size: {} against {}", first.value.a, first.value.b)),
-            x: Axis::doubling("training examples").of_settings(),
-            y: Axis::linear("power").from_to(0.0, 1.0),
-            layers,
-            provenance: provenance(first, engine),
-        }
-        .with_counts(),
-    )
+    layers.extend(covering(first, PILOT));
+    Some(finished(Figure {
+        name: "sizes".into(),
+        title: printable_label(&format!("Power by training size: {} against {}", first.value.a, first.value.b)),
+        x: Axis::doubling("training examples").of_settings(),
+        y: Axis::linear("power").from_to(0.0, 1.0),
+        layers,
+        provenance: provenance(first, engine, PILOT),
+    }))
 }
 
 /// Recommendations after each number of training examples: training examples by the bound, and test items for the
@@ -177,18 +193,17 @@ pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
         .map(|(label, role, points)| Layer::Line(Line { label, role, points }))
         .collect();
     if !layers.is_empty() {
-        layers.extend(covering(first, "items of the pilot"));
+        layers.extend(covering(first, PILOT));
     }
     (!layers.is_empty()).then(|| {
-        Figure {
+        finished(Figure {
             name: "recommended".into(),
             title: printable_label(&format!("Recommended n: {} against {}", first.value.a, first.value.b)),
             x: Axis::doubling("training examples").of_settings(),
             y: Axis::log("examples"),
             layers,
-            provenance: provenance(first, engine),
-        }
-        .with_counts()
+            provenance: provenance(first, engine, PILOT),
+        })
     })
 }
 
@@ -217,21 +232,18 @@ pub fn noise(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
         Layer::Line(Line { label: format!("{sigma} noise"), role: Role::nth(k), points: mine.map(point).collect() })
     };
     let mut layers: Vec<Layer> = sigmas.iter().enumerate().map(line).collect();
-    layers.extend(covering(first, "items of the pilot"));
+    layers.extend(covering(first, PILOT));
     if let Some(target) = results.needed().map(|r| r.value.target) {
         layers.push(Layer::Rule(Rule::level(target, format!("wanted power {target}"))));
     }
-    Some(
-        Figure {
-            name: "noise".into(),
-            title: printable_label(&format!("Power by noise on the second side: {a} against {b}")),
-            x: Axis::doubling("test items"),
-            y: Axis::linear("power").from_to(0.0, 1.0),
-            layers,
-            provenance: provenance(first, engine),
-        }
-        .with_counts(),
-    )
+    Some(finished(Figure {
+        name: "noise".into(),
+        title: printable_label(&format!("Power by noise on the second side: {a} against {b}")),
+        x: Axis::doubling("test items"),
+        y: Axis::linear("power").from_to(0.0, 1.0),
+        layers,
+        provenance: provenance(first, engine, PILOT),
+    }))
 }
 
 /// Accuracies by training examples, with their spread over seeds and the excess risk that the bound allows.
@@ -258,17 +270,14 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
     layers.extend(surface(results));
     let (wide, narrow) = ("margin of the bound, within 0 and 1".to_owned(), "standard deviation over seeds".to_owned());
     layers.push(Layer::Intervals(Intervals { wide, narrow, ..Intervals::default() }));
-    Some(
-        Figure {
-            name: "margins".into(),
-            title: "Accuracy, its spread over seeds, and the margin of the bound".into(),
-            x: Axis::doubling("training examples").of_settings(),
-            y: Axis::linear("accuracy").from_to(0.0, 1.0),
-            layers,
-            provenance: provenance(first, engine),
-        }
-        .with_counts(),
-    )
+    Some(finished(Figure {
+        name: "margins".into(),
+        title: "Accuracy, its spread over seeds, and the margin of the bound".into(),
+        x: Axis::doubling("training examples").of_settings(),
+        y: Axis::linear("accuracy").from_to(0.0, 1.0),
+        layers,
+        provenance: provenance(first, engine, PILOT),
+    }))
 }
 
 /// The base line that is best at the largest size, at every size.
@@ -300,22 +309,19 @@ pub fn sequential(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
         Layer::Line(Line { label, role, points: points.collect() }),
         Layer::Rule(Rule::level(0.5, "no difference")),
     ];
-    layers.extend(covering(first, "all stopping times"));
+    layers.extend(covering(first, STOPS));
     if let Some(stop) = results.stop() {
         let at = stop.value.at_n as f64;
         layers.push(Layer::Rule(Rule::upright(at, format!("may stop at {}", grouped(at as usize)))));
     }
-    Some(
-        Figure {
-            name: "sequential".into(),
-            title: printable_label(&format!("Confidence sequence: {} against {}", first.value.a, first.value.b)),
-            x: Axis::doubling("items seen"),
-            y: Axis::linear("share of discordant items").from_to(0.0, 1.0),
-            layers,
-            provenance: provenance(first, engine),
-        }
-        .with_counts(),
-    )
+    Some(finished(Figure {
+        name: "sequential".into(),
+        title: printable_label(&format!("Confidence sequence: {} against {}", first.value.a, first.value.b)),
+        x: Axis::doubling("items seen"),
+        y: Axis::linear("share of discordant items").from_to(0.0, 1.0),
+        layers,
+        provenance: provenance(first, engine, STOPS),
+    }))
 }
 
 /// Says in the legend what the intervals cover.
@@ -323,10 +329,9 @@ fn covering<T>(point: &Tagged<T>, sources: &str) -> Option<Layer> {
     point.level.map(|level| Layer::Intervals(Intervals::covering(level, sources)))
 }
 
-fn provenance<T>(point: &Tagged<T>, engine: Option<&EngineInfo>) -> Provenance {
+fn provenance<T>(point: &Tagged<T>, engine: Option<&EngineInfo>, over: &str) -> Provenance {
     let mut origin = Origin::default();
-    origin.add("n", grouped(point.n));
-    origin.results(point, point.is_final, "");
+    origin.results(point, point.is_final, &format!(", over {over}"));
     origin.add("model", printable_label(&point.model));
     origin.computed_by(engine)
 }

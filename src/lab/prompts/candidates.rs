@@ -35,6 +35,16 @@ impl Candidates {
     /// All rules, in the order of choice.
     pub const ALL: [Self; 4] = [Self::Vocabulary, Self::Intersection, Self::Relation, Self::RelationPll];
 
+    /// What it takes for the answer, in words.
+    pub(crate) fn about(self) -> &'static str {
+        match self {
+            Self::Vocabulary => "the best token that is not a function word, among the ten best of the vocabulary",
+            Self::Intersection => "the best of the words that are one token in every model",
+            Self::Relation => "the best of the answers of the relation",
+            Self::RelationPll => "the best of the answers of the relation, by pseudo-log-likelihood",
+        }
+    }
+
     /// Name in specs and findings.
     pub fn name(self) -> &'static str {
         match self {

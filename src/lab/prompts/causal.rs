@@ -20,14 +20,14 @@ pub enum Bias {
 
 /// Names and places of the variables, from left to right and top to bottom on a grid.
 const NODES: [(&str, (f64, f64)); 11] = [
-    ("Da pretraining data", (0.0, 0.0)),
+    ("D_a pretraining data", (0.0, 0.0)),
     ("C corpus", (1.5, 0.0)),
     ("M model", (3.0, 0.0)),
     ("L language", (1.5, 1.0)),
     ("R relation", (0.0, 1.5)),
     ("P prompt", (3.0, 1.2)),
     ("I predictor", (4.2, 0.6)),
-    ("Db probing data", (0.0, 3.0)),
+    ("D_b probing data", (0.0, 3.0)),
     ("T facts", (1.5, 3.0)),
     ("X mentions", (3.0, 2.4)),
     ("E performance", (4.4, 1.8)),
@@ -97,7 +97,7 @@ impl Bias {
         match self {
             Self::Prompt => "M ← C ← L → P → I → E",
             Self::Verbalization => "M ← C ← L → X → E",
-            Self::Sample => "M ← C ← Da → Db → T → X → E",
+            Self::Sample => "M ← C ← D_a → D_b → T → X → E",
         }
     }
 

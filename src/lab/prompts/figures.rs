@@ -5,14 +5,16 @@ mod draws;
 mod spread;
 
 pub use self::draws::{consistency, curve, places_of, some_prompts};
-pub use self::spread::{ORDER, preference, turned};
+pub use self::spread::{preference, turned};
 
 use super::causal::{Bias, graph};
 use super::paper;
 use super::places::{Ties, places};
 use super::results::Results;
 use base::suggest::{is_unknown, unknown};
-use figure::layers::{Bar, Bars, Datum, Graph, Intervals, Line, Points, Range, Ranges, RankLine, Ranks, Rule, Spot};
+use figure::layers::{
+    Bar, Bars, Datum, Graph, Intervals, Line, Points, Range, Ranges, RankLine, Ranks, Rule, Spot, counted,
+};
 use figure::role::{BLACK, MARKERS};
 use figure::{Axis, Figure, Layer, Marker, Provenance, Role};
 use lab::{Details, EngineInfo, FigureEntry, Origin, Tagged};
@@ -65,29 +67,55 @@ fn causal_name(bias: Bias) -> String {
     format!("{CAUSAL}-{}", bias.name())
 }
 
+const USUAL: &str = "the first name of a subject, as most data sets have it alone";
+const AVERAGED: &str = "P@1 averaged over all prompts and all names of a subject";
+
+/// The categories of a ledger.
+const LEDGER: [Word; 6] = [
+    ("prompt", "SD of the difference over the prompts of a relation"),
+    ("name", "SD over the names of the subjects"),
+    ("sample", "SD over samples of facts"),
+    ("rest", "SD of the interaction of prompt and facts"),
+    ("all four", "SD of the whole, the root of the sum of their variances"),
+    ("models", "the difference that remains when prompts and names are averaged, without its sign"),
+];
+
 /// Adjusted scores in legends: they may lie outside the range of the prompts, which holds the usual names alone.
 const ADJUSTED: &str = "adjusted, all names";
 
-/// A figure with its provenance, where there is something to draw.
+/// A word of a figure that the glossary does not have, and its meaning.
+type Word = (&'static str, &'static str);
+
+/// A figure with its provenance, where there is something to draw. Its n counts `units`; its caption explains `words`.
 fn figure<T>(
     (results, engine): (&Results, Option<&EngineInfo>),
     (name, title): (String, String),
     (x, y): (Axis, Axis),
     layers: Vec<Layer>,
-    behind: Option<&Tagged<T>>,
+    (behind, units, words): (Option<&Tagged<T>>, &str, &[Word]),
 ) -> Option<Figure> {
     if layers.is_empty() {
         return None;
     }
-    let provenance = provenance(results, engine, behind);
-    Some(Figure { name, title, x, y, layers, provenance }.with_counts())
+    let over = layers.iter().find_map(|layer| match layer {
+        Layer::Intervals(intervals) => intervals.wide.split_once(": ").map(|(_, over)| over.to_owned()),
+        _ => None,
+    });
+    let over = over.unwrap_or_else(|| units.to_owned());
+    let provenance = provenance(results, engine, (behind, units, &over, words));
+    Some(Figure { name, title, x, y, layers, provenance }.with_counts(units, None))
 }
 
-fn provenance<T>(results: &Results, engine: Option<&EngineInfo>, behind: Option<&Tagged<T>>) -> Provenance {
+fn provenance<T>(
+    results: &Results,
+    engine: Option<&EngineInfo>,
+    (behind, units, over, words): (Option<&Tagged<T>>, &str, &str, &[Word]),
+) -> Provenance {
     let mut origin = Origin::default();
+    origin.explain(words.iter().copied());
     if let Some(b) = behind {
-        origin.add("n", b.n.to_string());
-        origin.results(b, b.is_final, "");
+        origin.add("n", counted(std::iter::once(b.n), units).unwrap_or_default());
+        origin.results(b, b.is_final, &format!(", over {over}"));
     }
     if let Some(d) = &results.data {
         let models: Vec<String> = d.value.models.iter().map(|m| format!("{} {}", m.name, m.hash)).collect();
@@ -95,7 +123,7 @@ fn provenance<T>(results: &Results, engine: Option<&EngineInfo>, behind: Option<
         let sources: Vec<&str> = d.value.sources.iter().map(|s| s.path.as_str()).collect();
         let from = if sources.is_empty() { "built-in facts".to_owned() } else { sources.join(", ") };
         origin.add("data", format!("{from} {}", d.value.data_hash));
-        origin.add("answers", d.value.candidates.name());
+        origin.add("answers", format!("{} ({})", d.value.candidates.name(), d.value.candidates.about()));
     }
     origin.computed_by(engine)
 }
@@ -103,14 +131,6 @@ fn provenance<T>(results: &Results, engine: Option<&EngineInfo>, behind: Option<
 /// Says in the legend what the intervals of a finding cover.
 fn covering<T>(one: Option<&Tagged<T>>, sources: &str) -> Option<Layer> {
     Some(Layer::Intervals(Intervals::covering(one?.level?, sources)))
-}
-
-/// Label of an axis, with the rule by which answers are read.
-fn by_rule(results: &Results, what: &str) -> String {
-    match results.rule() {
-        Some(rule) => format!("{what}, answers by {}", rule.name()),
-        None => what.to_owned(),
-    }
 }
 
 fn band(e: Estimate) -> Option<(f64, f64)> {
@@ -168,9 +188,9 @@ pub fn prompts(results: &Results, engine: Option<&EngineInfo>, relation: &str) -
     figure(
         (results, engine),
         (format!("prompts-{relation}"), format!("P@1 over prompts: {relation}")),
-        (Axis::of("model", models(results)), Axis::linear(by_rule(results, "P@1"))),
+        (Axis::of("model", models(results)), Axis::linear("P@1")),
         layers,
-        behind,
+        (behind, "facts", &[("usual name", USUAL), ("adjusted", AVERAGED)]),
     )
 }
 
@@ -198,10 +218,10 @@ pub fn ranks(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> 
         (format!("ranks-{relation}"), format!("Ranks of models over prompts: {relation}")),
         (
             Axis::of("prompt", prompts.iter().map(|p| (*p).to_owned())),
-            Axis::ranks(by_rule(results, "rank"), names.len()),
+            Axis::ranks("rank by P@1 (1: best)", names.len()),
         ),
         layers,
-        behind,
+        (behind, "facts", &[]),
     )
 }
 
@@ -236,9 +256,9 @@ pub fn stability(results: &Results, engine: Option<&EngineInfo>, relation: Optio
     figure(
         (results, engine),
         (name, format!("One answer under every name of a subject: {title}")),
-        (Axis::of("model", models(results)), Axis::linear(by_rule(results, "share")).from_to(0.0, 1.0)),
+        (Axis::of("model", models(results)), Axis::linear("stability (share of subjects)").from_to(0.0, 1.0)),
         layers,
-        results.stability.first(),
+        (results.stability.first(), "subjects", &[]),
     )
 }
 
@@ -253,8 +273,8 @@ pub fn ledger(results: &Results, engine: Option<&EngineInfo>, a: &str, b: &str) 
         n: found.n.into(),
         ..Bar::of(k, root(e.mean))
     });
-    let names = ["prompt", "mention", "sample", "residual", "all together", "models"].map(str::to_owned);
-    let (label, role) = ("standard deviation of the gap".into(), Role::nth(0));
+    let names = ["prompt", "name", "sample", "rest", "all four", "models"].map(str::to_owned);
+    let (label, role) = ("SD of the difference over draws".into(), Role::nth(0));
     let bars = Layer::Bars(Bars { label, role, bars: bars.collect() });
     // Without its sign, as the standard deviations have none; where the interval holds 0, so does this one.
     let gap = v.parts.model_itself;
@@ -263,17 +283,18 @@ pub fn ledger(results: &Results, engine: Option<&EngineInfo>, a: &str, b: &str) 
     let (x, y, y_band) = (parts.len() as f64, gap.mean.abs(), Some((lo, ends.1)));
     let points = vec![Spot { x, y, y_band, n: found.n.into(), ..Spot::default() }];
     let role = Role::points(BLACK, Marker::Square);
-    let mut layers = vec![bars, Layer::Points(Points { label: "adjusted gap, without sign".into(), role, points })];
+    let mut layers =
+        vec![bars, Layer::Points(Points { label: "difference of the models (adjusted, size)".into(), role, points })];
     layers.extend(covering(Some(found), "relations"));
     figure(
         (results, engine),
         (
             format!("ledger-{}-{}", in_print(&v.a), in_print(&v.b)),
-            format!("{} against {}: what one draw adds to the gap", in_print(&v.a), in_print(&v.b)),
+            format!("What one draw adds to the difference in P@1 between {} and {}", in_print(&v.a), in_print(&v.b)),
         ),
-        (Axis::of("choice of", names), Axis::linear(by_rule(results, "P@1 gap"))),
+        (Axis::of("choice of", names), Axis::linear("difference in P@1")),
         layers,
-        Some(found),
+        (Some(found), "facts", &LEDGER),
     )
 }
 
@@ -307,7 +328,7 @@ pub fn disparity(results: &Results, engine: Option<&EngineInfo>) -> Option<Figur
             Axis::linear("P@1 of the best token").from_to(0.0, 1.0),
         ),
         layers,
-        results.disparity.first(),
+        (results.disparity.first(), "facts", &[]),
     )
 }
 

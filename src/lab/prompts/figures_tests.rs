@@ -93,3 +93,19 @@ fn names_are_picked_or_refused_with_what_there_is() {
     let none = super::pick("curve", &Details::default(), &Results::default(), None).unwrap_err();
     assert!(none.contains("nothing to draw"), "{none}");
 }
+
+/// Gaps of models and changes of their order had one colour and one name.
+#[test]
+fn what_turns_is_drawn_apart_from_how_far_prompts_are_apart() {
+    let mut results = results();
+    results.summaries[0].value.unstable = Some(Estimate { mean: 0.7, lo: 0.6, hi: 0.8 });
+    let figure = turned(&results, None).unwrap();
+    let Layer::Bars(models) = &figure.layers[0] else { panic!("{figure:?}") };
+    let Layer::Points(order) = &figure.layers[1] else { panic!("{figure:?}") };
+    assert!(models.role.hue != order.role.hue && models.label != order.label);
+    assert_eq!((models.bars.len(), order.points.len()), (figure.x.categories.len() - 1, 1));
+    // The rule of answers was part of the axis.
+    assert_eq!(figure.y.label, "share of relations");
+    let caption = figure::caption(&figure);
+    assert!(caption.contains("Answers: ") && caption.contains("relations. "), "{caption}");
+}

@@ -6,9 +6,8 @@ mod tables;
 pub use self::tables::all as tables;
 
 use super::consistency::Regime;
-use super::figures::ORDER;
 use super::results::Results;
-use figure::layers::{Datum, Line, Points, Range, Ranges, Spot};
+use figure::layers::{Datum, Line, Points, Range, Ranges, Rule, Spot};
 use figure::role::{BLACK, Dash};
 use figure::{Axis, Figure, Layer, Marker, Role};
 
@@ -71,6 +70,12 @@ const WHOLE: [f64; 3] = [0.255, 0.055, 0.685];
 
 /// Figures that something was published for.
 pub const FIGURES: [&str; 5] = ["preference", "turned", "stability", "consistency", "disparity"];
+/// What the published rank consistencies are of.
+const EIGHT: &str =
+    "BERT, RoBERTa, GPT-2 and BART, each in two sizes; an order of eight is harder to keep than the run's";
+
+/// What was published, in legends.
+const LABEL: &str = "Cao et al. 2022";
 /// Suffix of the names of figures that have it beneath.
 pub(crate) const SUFFIX: &str = "-published";
 
@@ -93,13 +98,24 @@ pub fn beneath(name: &str, figure: Option<Figure>, results: &Results) -> Option<
         ..Figure::default()
     });
     match name {
-        "preference" | "turned" => figure.x.categories.extend(PREFERENCE.map(|p| p.model.to_owned())),
+        "preference" => figure.x.categories.extend(PREFERENCE.map(|p| p.model.to_owned())),
+        "turned" => {
+            let order = "order of these four".to_owned();
+            figure.x.categories.extend(PREFERENCE.map(|p| p.model.to_owned()).into_iter().chain([order]));
+        }
+        "consistency" => {
+            let models = shared(results).into_iter().map(|row| row.0.to_owned());
+            figure.x.categories.extend(models.chain(["eight models".to_owned()]));
+        }
         "stability" => figure.x.categories.extend(STABILITY.map(|p| p.0.to_owned())),
         _ => {}
     }
     // Points on bars would lie behind them.
     let at = if matches!(name, "preference" | "disparity") { 0 } else { figure.layers.len() };
     figure.layers.splice(at..at, layers);
+    if name == "consistency" {
+        figure.provenance.terms.push(("eight models".into(), EIGHT.into()));
+    }
     figure.name.push_str(SUFFIX);
     figure.provenance.entries.push(("published".into(), format!("Cao et al. 2022, {source}")));
     if name == "turned" {
@@ -112,6 +128,16 @@ fn spot((x, y): (usize, f64)) -> Spot {
     Spot { x: x as f64, y, n: RELATIONS.into(), ..Spot::default() }
 }
 
+/// Open marks, which no measurement of the run has.
+fn open(label: String, role: Role, points: Vec<Spot>) -> Layer {
+    Layer::Points(Points { label, role: role.faint(), points })
+}
+
+/// A line between the run's categories and the published ones, which begin with this one.
+fn divide(first: usize) -> Layer {
+    Layer::Rule(Rule::upright(first as f64 - 0.5, "this run | published"))
+}
+
 fn preference(figure: &Figure) -> Vec<Layer> {
     let first = figure.x.categories.len();
     let range = |(k, p): (usize, &Spread)| Range {
@@ -122,53 +148,45 @@ fn preference(figure: &Figure) -> Vec<Layer> {
         n: RELATIONS.into(),
     };
     let ranges = PREFERENCE.iter().enumerate().map(range).collect();
-    let (label, role) = ("published".into(), Role::points(BLACK, Marker::Plus).faint());
-    vec![Layer::Ranges(Ranges { label, role, ranges })]
+    let role = Role::points(BLACK, Marker::Circle).faint();
+    vec![Layer::Ranges(Ranges { label: LABEL.into(), role, ranges }), divide(first)]
 }
 
-/// Beside the bars the paper's four models, and on that of the order theirs.
+/// The paper's four models, and their order.
 fn turned(figure: &Figure) -> Vec<Layer> {
     let first = figure.x.categories.len();
-    let each = PREFERENCE.iter().enumerate();
-    let over = each.map(|(k, p)| spot((first + k, p.over_10 as f64 / RELATIONS as f64)));
-    let order = figure.x.categories.iter().position(|c| c == ORDER).map(|at| spot((at, UNSTABLE)));
-    let points = over.chain(order).collect();
-    vec![Layer::Points(Points { label: "published".into(), role: Role::points(BLACK, Marker::Plus), points })]
+    let over = PREFERENCE.iter().map(|p| p.over_10 as f64 / RELATIONS as f64);
+    let points = over.chain([UNSTABLE]).enumerate().map(|(k, y)| spot((first + k, y))).collect();
+    vec![open(LABEL.into(), Role::points(BLACK, Marker::Circle), points), divide(first)]
 }
 
 fn stability(figure: &Figure) -> Vec<Layer> {
     let first = figure.x.categories.len();
     let points = STABILITY.iter().enumerate().map(|(k, (_, y))| spot((first + k, *y))).collect();
-    let (label, role) = ("published".into(), Role::points(BLACK, Marker::Plus));
-    vec![Layer::Points(Points { label, role, points })]
+    vec![open(LABEL.into(), Role::points(BLACK, Marker::Circle), points), divide(first)]
 }
 
-/// Beside the bars of the whole order, and of models that were among the paper's.
-fn consistency(figure: &Figure, results: &Results) -> Vec<Layer> {
-    let models = results.models();
+/// Models of the run that were among the paper's, with their published shares.
+fn shared(results: &Results) -> Vec<(&'static str, [f64; 3])> {
     let of = |model: &str| {
         let last = model.trim_end_matches(['/', '\\']).rsplit(['/', '\\', ':']).next().unwrap_or(model);
-        CONSISTENCY.iter().find(|c| c.0 == last).map(|c| c.1)
+        CONSISTENCY.iter().find(|c| c.0 == last).copied()
     };
-    let mut rows: Vec<(usize, [f64; 3])> = models.iter().enumerate().filter_map(|(k, m)| Some((k, of(m)?))).collect();
-    rows.push((models.len().min(figure.x.categories.len().saturating_sub(1)), WHOLE));
+    results.models().into_iter().filter_map(of).collect()
+}
+
+/// The order of the paper's eight models, and those of them that the run has, in categories of their own: their places are among eight.
+fn consistency(figure: &Figure, results: &Results) -> Vec<Layer> {
+    let first = figure.x.categories.len();
+    let rows: Vec<[f64; 3]> = shared(results).into_iter().map(|row| row.1).chain([WHOLE]).collect();
     let layer = |(k, regime): (usize, Regime)| {
-        // Bars of three series are adjacent; the point goes onto that of its regime.
-        let spot = |(at, shares): &(usize, [f64; 3])| Spot {
-            x: *at as f64 + 0.27 * (k as f64 - 1.0),
-            y: shares[k],
-            n: DRAWS.into(),
-            ..Spot::default()
-        };
-        let label = format!("{}, published", regime.name());
-        let marker = [Marker::Cross, Marker::Plus, Marker::Star][k];
-        Layer::Points(Points {
-            label,
-            role: Role::points(BLACK, marker).strong(),
-            points: rows.iter().map(spot).collect(),
-        })
+        // Beside each other, as the bars of three regimes.
+        let x = |row: usize| (first + row) as f64 + 0.15 * (k as f64 - 1.0);
+        let spot =
+            |(row, shares): (usize, &[f64; 3])| Spot { x: x(row), y: shares[k], n: DRAWS.into(), ..Spot::default() };
+        open(format!("{}, published", regime.name()), Role::nth(k), rows.iter().enumerate().map(spot).collect())
     };
-    Regime::ALL.into_iter().enumerate().map(layer).collect()
+    Regime::ALL.into_iter().enumerate().map(layer).chain([divide(first)]).collect()
 }
 
 /// Faint beneath lines of the run's own.
@@ -250,6 +268,15 @@ mod tests {
         let figure = figures::consistency(&results, None).unwrap();
         let Layer::Points(random) = &consistency(&figure, &results)[1] else { panic!() };
         let spots: Vec<(f64, f64)> = random.points.iter().map(|p| (p.x, p.y)).collect();
-        assert_eq!(spots, [(1.0, 0.357), (3.0, 0.055)]);
+        assert_eq!(spots, [(4.0, 0.357), (5.0, 0.055)]);
+        // They lay on the run's bars, as if they were of its models.
+        let both = beneath("consistency", Some(figure.clone()), &results).unwrap();
+        assert_eq!(both.x.categories[figure.x.categories.len()..], ["gpt2-xl", "eight models"]);
+        let turned = beneath("turned", figures::turned(&results, None), &results).unwrap();
+        let Some(Layer::Points(points)) = turned.layers.iter().rev().find(|l| matches!(l, Layer::Points(_))) else {
+            panic!()
+        };
+        let own = figures::turned(&results, None).unwrap().x.categories.len();
+        assert!(points.points.iter().all(|p| p.x >= own as f64), "{points:?}");
     }
 }

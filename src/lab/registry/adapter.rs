@@ -117,9 +117,10 @@ impl<I: Listed> Lab for I {
     }
 }
 
-/// The figure with the meanings of its terms.
+/// The figure with the meanings of its terms; those of all statistics need none.
 fn explained(figure: Figure) -> Figure {
-    figure.with_terms(super::glossary().iter().map(|term| (term.name, term.meaning)))
+    let terms = super::glossary().iter().filter(|term| !term.labs.is_empty());
+    figure.with_terms(terms.map(|term| (term.name, term.meaning)))
 }
 
 fn for_another_lab() -> Problem {

@@ -6,7 +6,7 @@ use super::methods::named;
 use super::results::{Own, Results};
 use base::suggest::unknown;
 use base::text::{last_part, printable_label};
-use figure::layers::{Bar, Bars, Count, Datum, Intervals, Line, grouped};
+use figure::layers::{self, Bar, Bars, Count, Datum, FEWEST, Intervals, Line};
 use figure::role::BLACK;
 use figure::{Axis, Dash, Figure, Layer, Provenance, Role};
 use lab::{Details, EngineInfo, FigureEntry, Origin, Tagged};
@@ -27,10 +27,6 @@ pub const ENTRIES: &[FigureEntry] = &[
     ),
     FigureEntry::further("own", "Token scores of a typed sentence."),
 ];
-
-/// Fewest originals whose interval is drawn: the least number whose coverage was simulated (`answer`). Student's t over two or three spans
-/// the axis, or, where they happen to agree, next to nothing of it.
-const FEWEST: usize = 10;
 
 /// Everything that there is to draw without a choice.
 pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
@@ -135,7 +131,10 @@ pub fn heatmap<'r>(results: &'r Results, engine: Option<&EngineInfo>, heat: &Hea
     let choices: Vec<Choice> = methods.iter().map(|m| Choice { model: model.into(), method: (*m).into() }).collect();
     let side = |s: &'r SentenceFinding| {
         let rows = methods.iter().map(|m| results.row(model, &s.sentence, m));
-        Side::new(s, rows.collect())
+        let side = Side::new(s, rows.collect());
+        // The kinds of perturbation have short names that say little; the caption has them.
+        let name = if s.original.is_some() { "partner".into() } else { side.name };
+        Side { name, ..side }
     };
     let sides: Vec<Side<'_>> = std::iter::once(original).chain(partner).map(side).collect();
     let pairs = partner.map_or(Vec::new(), |p| heatmap::pairs(original, p));
@@ -230,18 +229,22 @@ pub(crate) fn against_ratio(
         Agreement::TokenF1 => ("f1-ratio", "token-F1"),
         Agreement::Map => ("map-ratio", "MAP"),
     };
+    let mut shown: Vec<&str> = lines.iter().flat_map(|l| &l.1).map(|r| r.value.method.as_str()).collect();
+    shown.dedup();
+    let mut words = explained(shown.into_iter());
+    words.extend(meant(&[("by chance", "the same of words that are ranked at random")]));
+    if agreement == Agreement::Map {
+        words.extend(meant(&[("MAP", MAP)]));
+    }
     let of = chosen.map_or(String::new(), |(model, method)| format!(": {} {}", printable_label(model), short(method)));
-    Some(
-        Figure {
-            name: name.into(),
-            title: format!("{word} against the rationale ratio{of}"),
-            x: Axis::linear("rationale ratio (rationale length / sentence length)"),
-            y: Axis::linear(word).from_to(0.0, 1.0),
-            layers,
-            provenance: provenance(first, engine),
-        }
-        .with_counts(),
-    )
+    Some(with_counts(Figure {
+        name: name.into(),
+        title: format!("{} against the rationale ratio{of}", figure::capital(word)),
+        x: Axis::linear("rationale ratio (rationale length / sentence length)"),
+        y: Axis::linear(word).from_to(0.0, 1.0),
+        layers,
+        provenance: provenance(first, engine, words),
+    }))
 }
 
 /// Wanted originals of a dimension that a model has answered.
@@ -258,14 +261,19 @@ fn ratio(s: &SentenceFinding) -> Option<f64> {
     (!s.gold.is_empty()).then(|| length / (s.gold.len() * s.words.len()) as f64)
 }
 
-/// Inputs, with their originals where these are too few for an interval.
+/// Inputs, and the originals that they belong to.
 fn counted(inputs: usize, originals: usize) -> Count {
-    Count { few: (originals < FEWEST).then_some(originals), ..inputs.into() }
+    Count { units: Some(originals), ..inputs.into() }
+}
+
+/// The figure with its n: originals, over which intervals are, and inputs.
+fn with_counts(figure: Figure) -> Figure {
+    figure.with_counts("inputs (originals with their perturbed partners)", Some("originals"))
 }
 
 /// Says in the legend what intervals are over, and what the numbers in their place are.
 fn covering<T>(one: &Tagged<T>) -> Option<Layer> {
-    let few = format!("originals, where fewer than {FEWEST}: no interval");
+    let few = format!("originals (no interval below {FEWEST})");
     Some(Layer::Intervals(Intervals { few, ..Intervals::covering(one.level?, "originals") }))
 }
 
@@ -301,23 +309,21 @@ pub fn accuracy(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure
             };
             let bars: Vec<Bar> = dimensions.iter().enumerate().filter_map(bar).collect();
             if !bars.is_empty() {
-                let label = printable_label(&format!("{} {sample}", last_part(model)));
+                let of = if sample == "original" { "originals" } else { "perturbed partners" };
+                let label = printable_label(&format!("{}, {of}", last_part(model)));
                 layers.push(Layer::Bars(Bars { label, role: Role::nth(layers.len()), bars }));
             }
         }
     }
     layers.extend(covering(first));
-    Some(
-        Figure {
-            name: "accuracy".into(),
-            title: "Right predictions (Top-1) by dimension".into(),
-            x: Axis::of("dimension", dimensions.iter().map(|d| printable_label(d))),
-            y: Axis::linear("share of right predictions").from_to(0.0, 1.0),
-            layers,
-            provenance: provenance(first, engine),
-        }
-        .with_counts(),
-    )
+    Some(with_counts(Figure {
+        name: "accuracy".into(),
+        title: "Right predictions (Top-1) by dimension".into(),
+        x: Axis::of("dimension", dimensions.iter().map(|d| printable_label(d))),
+        y: Axis::linear("share of right predictions").from_to(0.0, 1.0),
+        layers,
+        provenance: provenance(first, engine, meant(&ACCURACY)),
+    }))
 }
 
 /// Token-F1 above chance over all dimensions by method, of inputs that are answered right and of those that are answered wrong.
@@ -343,30 +349,54 @@ fn right_wrong(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
             };
             let bars: Vec<Bar> = methods.iter().enumerate().filter_map(bar).collect();
             if !bars.is_empty() {
-                let label = printable_label(&format!("{} {}", last_part(model), answers.name()));
+                let label = printable_label(&format!("{}, answer {}", last_part(model), answers.name()));
                 layers.push(Layer::Bars(Bars { label, role: Role::nth(layers.len()), bars }));
             }
         }
     }
     layers.extend(covering(first));
-    Some(
-        Figure {
-            name: "right-wrong".into(),
-            title: "Agreement with people where the model answers right and wrong".into(),
-            x: Axis::of("method", methods.iter().map(|m| printable_label(short(m)))),
-            y: Axis::linear("token-F1 above chance"),
-            layers,
-            provenance: provenance(first, engine),
-        }
-        .with_counts(),
-    )
+    Some(with_counts(Figure {
+        name: "right-wrong".into(),
+        title: "Agreement with people where the model answers right and wrong".into(),
+        x: Axis::of("method", methods.iter().map(|m| printable_label(short(m)))),
+        y: Axis::linear("token-F1 above chance"),
+        layers,
+        provenance: provenance(first, engine, explained(methods.iter().copied())),
+    }))
+}
+
+/// A word of a figure and its meaning, for its caption.
+type Word = (String, String);
+
+const MAP: &str = "mean average precision: how well the ranking of words survives a change of the sentence; 0 to 1, with the ranking of the original as truth";
+
+/// Words of the figure of accuracies.
+const ACCURACY: [(&str, &str); 3] = [
+    ("dimension", "the kind of knowledge that a sentence tests"),
+    ("perturbed partner", "the original, changed in a way that should not change the answer"),
+    ("right prediction", "the most probable word at the mask is the right one (Top-1)"),
+];
+
+fn meant<'w>(words: &'w [(&'w str, &'w str)]) -> impl Iterator<Item = Word> + 'w {
+    words.iter().map(|(name, meaning)| ((*name).to_owned(), (*meaning).to_owned()))
+}
+
+/// The short names of methods, in words.
+fn explained<'m>(methods: impl Iterator<Item = &'m str>) -> Vec<Word> {
+    let known = methods.filter_map(named);
+    known.map(|m| (m.short().to_owned(), format!("{}; {}", m.title(), figure::definition(m.about())))).collect()
 }
 
 /// Provenance of a figure's numbers.
-pub(super) fn provenance<T>(point: &Tagged<T>, engine: Option<&EngineInfo>) -> Provenance {
+pub(super) fn provenance<T>(
+    point: &Tagged<T>,
+    engine: Option<&EngineInfo>,
+    words: impl IntoIterator<Item = Word>,
+) -> Provenance {
     let mut origin = Origin::default();
-    origin.add("n", grouped(point.n));
-    origin.results(point, point.is_final, "");
+    origin.explain(words);
+    origin.add("n", layers::counted(std::iter::once(point.n), "words").unwrap_or_default());
+    origin.results(point, point.is_final, ", over originals");
     origin.add("model", printable_label(&point.model));
     origin.computed_by(engine)
 }
@@ -401,7 +431,13 @@ mod tests {
             results.take(finding.head(), &kind);
             let figure = against_ratio(&results, None, Agreement::TokenF1, None).unwrap();
             let Some(Layer::Line(line)) = figure.layers.first() else { panic!("{figure:?}") };
-            line.points[0].n.few
+            // The picture had the n of originals, and the caption that of inputs.
+            let n = figure.provenance.entries.iter().find(|(key, _)| key == "n").map(|(_, n)| n.as_str());
+            assert!(
+                originals.is_none_or(|k| n.is_some_and(|n| n.starts_with(&format!("{k} originals, 40 inputs")))),
+                "{n:?}"
+            );
+            line.points[0].n.few()
         };
         // Without the number there are no sentences to count here.
         assert_eq!([Some(20), Some(7), None].map(drawn), [None, Some(7), Some(0)]);

@@ -123,6 +123,19 @@ fn strip(label: String, side: &Side<'_>, choice: usize, unit: f64) -> Strip {
     Strip { label, tokens: side.sentence.words.iter().enumerate().map(token).collect(), doubt }
 }
 
+/// Words of the legend, for the caption.
+fn words() -> [(String, String); 3] {
+    [
+        (
+            "score",
+            "the weight that the method gives to a word; a triangle marks the K highest, a dashed line those below 0",
+        ),
+        ("gold rationale", "the words that people marked as needed for the answer"),
+        ("K", "the length that a rationale usually has in a sentence of this length"),
+    ]
+    .map(|(name, meaning)| (name.to_owned(), meaning.to_owned()))
+}
+
 /// Strips as a figure.
 pub fn figure(
     (results, engine): (&Results, Option<&EngineInfo>),
@@ -139,18 +152,23 @@ pub fn figure(
     let models: BTreeSet<&str> = choices.iter().map(|c| last_part(&c.model)).collect();
     let methods: BTreeSet<&str> = choices.iter().map(|c| method_title(&c.method)).collect();
     let join = |all: BTreeSet<&str>| all.into_iter().collect::<Vec<_>>().join(", ");
-    let title = format!("{} of {}: {}", join(methods.clone()), join(models), shortened(&sentence.text, TITLE));
+    let methods_named = figure::capital(&join(methods.clone()));
+    let title = format!("{methods_named} of {}: {}", join(models), shortened(&sentence.text, TITLE));
     let layers = vec![Layer::Tokens(tokens(choices, sides, pairs))];
     let behind = sides.iter().flat_map(|s| &s.rows).flatten().next();
-    let mut provenance = behind.map_or_else(Provenance::default, |row| provenance(row, engine));
+    let mut provenance = behind.map_or_else(Provenance::default, |row| provenance(row, engine, words()));
     // What the short names of the rows are.
     let mut rows: BTreeSet<String> = choices
         .iter()
         .filter(|_| methods.len() > 1)
-        .map(|c| format!("{} {}", short_method(&c.method), method_title(&c.method)))
+        .map(|c| format!("{} is {}", short_method(&c.method), method_title(&c.method)))
         .collect();
     let partners = sides.iter().filter(|s| s.sentence.sample == Sample::Perturbed);
-    rows.extend(partners.map(|s| format!("{} the perturbed partner", s.name)));
+    let after = |s: &Side<'_>| {
+        let kind = s.sentence.perturbation.as_deref().unwrap_or("a perturbation");
+        format!("{} is the original after {kind}", s.name)
+    };
+    rows.extend(partners.map(after));
     if !rows.is_empty() {
         provenance.entries.push(("rows".into(), join(rows.iter().map(String::as_str).collect())));
     }
@@ -159,8 +177,13 @@ pub fn figure(
     for row in sides.iter().flat_map(|s| &s.rows).flatten() {
         let v = &row.value;
         if let (Some(gap), Some(steps)) = (v.gap, v.steps) {
-            let what = format!("{} {} {}", row.model, v.method, v.sentence);
-            provenance.entries.push((what, format!("completeness error {gap:.4} with {steps} steps")));
+            let what = format!(
+                "{gap:.4} of {} on {}, sentence {}, {steps} steps",
+                short_method(&v.method),
+                last_part(&row.model),
+                v.sentence
+            );
+            provenance.entries.push(("completeness error".into(), what));
         }
     }
     Some(Figure { name, title, layers, provenance, ..Figure::default() })
@@ -210,7 +233,7 @@ pub fn heads(engine: Option<&EngineInfo>, attention: &Tagged<AttentionFinding>, 
         x: Axis::of("head", names(count)),
         y: Axis::of("layer", names(v.scores.len())),
         layers: vec![Layer::Cells(cells)],
-        provenance: provenance(attention, engine),
+        provenance: provenance(attention, engine, []),
     })
 }
 
@@ -292,8 +315,8 @@ mod tests {
         assert!(strips.strips.iter().all(|s| (largest(s) - 1.0).abs() < 1e-9 && s.doubt.is_none()));
         let told = figure((&Results::default(), None), &choices, &sides, &[]).unwrap();
         assert_eq!(told.name, "heatmap-7");
-        assert!(told.title.starts_with("attention, integrated gradients of bert-mini: The dogs"), "{}", told.title);
-        let gaps = told.provenance.entries.iter().filter(|(_, v)| v.contains("completeness error 0.0100 with 800"));
+        assert!(told.title.starts_with("Attention, integrated gradients of bert-mini: The dogs"), "{}", told.title);
+        let gaps = told.provenance.entries.iter().filter(|(_, v)| v.starts_with("0.0100 of"));
         assert_eq!(gaps.count(), 1);
     }
 

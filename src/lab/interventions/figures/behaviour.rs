@@ -1,11 +1,11 @@
 //! Behaviour of the model itself after one method, against its strength.
 
-use super::{axis, covered, datum, parameter};
+use super::{axis, covered, covers, datum, parameter};
 use crate::banded::Banded;
 use crate::finding::BehaviourFinding;
 use crate::key::MethodKey;
 use crate::results::Results;
-use figure::layers::{Line, Rule};
+use figure::layers::{Line, Rule, counted};
 use figure::{Axis, Figure, Layer, Role};
 use lab::{EngineInfo, Origin, Tagged};
 use model::source::in_print;
@@ -28,13 +28,15 @@ pub fn behaviour(
     let first = *points.first()?;
     let forms = first.value.told.as_ref().map_or(0, |t| t.forms);
     let series: [(String, Quantity); 3] = [
-        ("preferred form changes".into(), |b| Some(b.flip_rate)),
-        ("correct form of the two".into(), |b| Some(b.correct_after)),
-        (format!("1 / its rank among {forms} verb forms"), |b| b.told.as_ref().map(|t| t.rank_after)),
+        ("examples whose preferred form changes (share)".into(), |b| Some(b.flip_rate)),
+        ("probability of the correct form, of two (mean)".into(), |b| Some(b.correct_after)),
+        (format!("1 / rank of the correct form, of {forms} (mean)"), |b| b.told.as_ref().map(|t| t.rank_after)),
     ];
     let mut layers: Vec<Layer> = Vec::new();
     for (k, (label, of)) in series.into_iter().enumerate() {
-        let point = |b: &&Tagged<BehaviourFinding>| of(&b.value).map(|y| datum(b.value.value, y, b.n.into()));
+        let point = |b: &&Tagged<BehaviourFinding>| {
+            of(&b.value).map(|y| datum(b.value.value, y, b.n.into(), b.value.replicates))
+        };
         let points: Vec<_> = points.iter().filter_map(point).collect();
         if !points.is_empty() {
             layers.push(Layer::Line(Line { label, role: Role::nth(k), points }));
@@ -42,22 +44,29 @@ pub fn behaviour(
     }
     layers.extend(first.level.map(|level| covered(level, first.value.replicates)));
     let before = first.value.correct_before.mean;
-    layers.push(Layer::Rule(Rule::level(before, "correct form before")));
+    layers.push(Layer::Rule(Rule::level(before, "probability before the edit")));
     let (symbol, label) = parameter(&first.value.parameter);
     if let Some(at) = marker {
         layers.push(Layer::Rule(Rule::upright(at, format!("{symbol} = {at}"))));
     }
-    let (short, trainings) = (in_print(model), first.value.replicates.max(1));
+    let short = in_print(model);
     let mut origin = Origin::default();
-    origin.add("n", first.n.to_string());
-    let trainings = format!(", {trainings} training{}", if trainings == 1 { "" } else { "s" });
-    origin.results(first, points.iter().all(|p| p.is_final), &trainings);
+    origin.add("n", counted(points.iter().map(|b| b.n), "test examples").unwrap_or_default());
+    origin.results(
+        first,
+        points.iter().all(|p| p.is_final),
+        &format!(", {}", covers(first.value.replicates, first.value.replicates)),
+    );
+    origin.explain([
+        ("form", "of the verb that the model predicts, singular or plural; the preferred one of the two is the more probable one"),
+        ("probability of the correct form", "of the two forms, renormalised to sum to 1"),
+    ]);
     origin.add("model", model);
     Some(Figure {
         name: format!("behaviour-{short}-{}", method.file_name()),
-        title: format!("What the model does: {}, {short}, layer {}", method.title(), first.value.layer),
+        title: format!("What {short} itself predicts after {} at layer {}", method.title(), first.value.layer),
         x: axis(&method.name, label),
-        y: Axis::linear("share of examples; mean probability; mean of 1 / rank").from_to(0.0, 1.0),
+        y: Axis::linear("share or mean over examples").from_to(0.0, 1.0),
         layers,
         provenance: origin.computed_by(engine),
     })

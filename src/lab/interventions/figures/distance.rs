@@ -4,7 +4,7 @@ use super::{axis, parameter};
 use crate::distance::DistanceFinding;
 use crate::key::MethodKey;
 use crate::results::Results;
-use figure::layers::{Datum, Intervals, Line, Rule};
+use figure::layers::{Datum, Intervals, Line, Rule, counted, grouped};
 use figure::{Axis, Figure, Layer, Role};
 use lab::{EngineInfo, Origin, Tagged};
 use model::source::in_print;
@@ -30,17 +30,54 @@ pub fn distance(results: &Results, engine: Option<&EngineInfo>, model: &str, met
     };
     let mut layers: Vec<Layer> = series.iter().enumerate().map(line).collect();
     layers.extend(first.level.map(|level| Layer::Intervals(Intervals::covering(level, "examples"))));
-    layers.push(Layer::Rule(Rule::level(1.0, "unchanged")));
+    layers.push(Layer::Rule(Rule::level(1.0, "unedited")));
     let mut origin = Origin::default();
-    origin.add("n", format!("{} (held against {} real states)", first.n, first.value.real_states));
-    origin.results(first, points.iter().all(|p| p.is_final), ", bootstrap over examples, one training");
+    let n = counted(points.iter().map(|d| d.n), "edited states").unwrap_or_default();
+    origin.add("n", format!("{n}, held against {} real ones", grouped(first.value.real_states)));
+    origin.results(first, points.iter().all(|p| p.is_final), ", Student's t over examples, one training");
+    origin.explain([
+        ("real states", "hidden states of unedited sentences"),
+        ("nearest", "Euclidean distance to the nearest real state"),
+        ("Mahalanobis", "distance from the mean of the real states in units of their covariance"),
+        ("norm", "length of the state"),
+        ("counterpart", "Euclidean distance to the state of the same sentence with the other value of the property"),
+    ]);
     origin.add("model", model);
     Some(Figure {
         name: format!("distance-{short}-{}", method.file_name()),
         title: format!("Distance from real states: {}, {short}, layer {}", method.title(), first.value.layer),
         x: axis(&method.name, parameter(&first.value.parameter).1),
-        y: Axis::log("distance (1: unchanged states)"),
+        y: around_one(&layers),
         layers,
         provenance: origin.computed_by(engine),
     })
+}
+
+/// A logarithmic axis that ends at labelled ticks, one of them below 1.
+fn around_one(layers: &[Layer]) -> Axis {
+    let lines = layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None });
+    let ends = lines.flat_map(|l| &l.points).filter_map(|p| p.band).filter(|(lo, hi)| *lo > 0.0 && hi.is_finite());
+    let (lo, hi) = ends.fold((1.0f64, 1.0f64), |(a, b), (lo, hi)| (a.min(lo), b.max(hi)));
+    let steps = || (-6..=6).flat_map(|k| [1.0, 2.0, 5.0].map(|m| m * 10f64.powi(k)));
+    let from = steps().filter(|v| *v <= lo.min(0.5)).fold(f64::NAN, f64::max);
+    let to = steps().filter(|v| *v >= hi.max(2.0)).fold(f64::NAN, f64::min);
+    Axis::log("distance, relative to unedited states").from_to(from, to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use figure::axis::{Fitted, Room};
+
+    /// States at .85 of the distance of unedited ones lay on an axis whose least label was 1.
+    #[test]
+    fn the_axis_has_labels_on_both_sides_of_one() {
+        let point = |y: f64| Datum { x: 1.0, y, band: Some((y, y)), ..Datum::default() };
+        let line = Line { label: String::new(), role: Role::line(0), points: [0.85, 8.0].map(point).to_vec() };
+        let axis = around_one(&[Layer::Line(line)]);
+        assert_eq!(axis.range, Some((0.5, 10.0)));
+        let room = Room { length: 200.0, gap: 4.0, terse: false, measure: &|_| 11.0 };
+        let ticks = Fitted::new(&axis, [], true).ticks(&room);
+        assert!(ticks.iter().any(|t| t.value < 1.0 && !t.label.is_empty()), "{ticks:?}");
+    }
 }

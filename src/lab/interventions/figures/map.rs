@@ -87,7 +87,7 @@ mod tests {
         };
         told("layer 3", "n/a: at no strength");
         told("strength", "best of its layer");
-        told("n", "2,400 (C) / 410 (S)");
+        told("n", "2,400 test examples (C), 410 with");
         let csv = String::from_utf8(render(&figure, Format::Csv, &Options::default()).unwrap()).unwrap();
         assert_eq!(csv.lines().filter(|l| l.contains("false") || l.contains("true")).count(), 16, "{csv}");
         assert!(map(&results, None, (key.0, &MethodKey::named("inlp"), key.2), Score::Reliability).is_none());

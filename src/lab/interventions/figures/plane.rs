@@ -1,6 +1,7 @@
 //! Completeness against selectivity of all methods: their settings, the front of these and its knee, the best strengths.
 
-use super::{covered, datum, judge, look, provenance};
+use super::{covered, datum, judge, look, pair, provenance};
+use crate::banded::Banded;
 use crate::find;
 use crate::finding::ReliabilityFinding;
 use crate::front::{Front, MIXED, RULE, Standing};
@@ -67,7 +68,7 @@ impl<'a> Rated<'a> {
     }
 }
 
-const STARS: &str = "means over halvings: the strength is chosen on one half of the test examples and scored on the other, so a star may lie off \
+const STARS: &str = "the strength of the highest reliability of each method, as means over halvings: the strength is chosen on one half of the test examples and scored on the other, so a star may lie off \
                      its line";
 
 /// Completeness against selectivity of all methods of one model and oracle, the strength of the highest reliability
@@ -102,7 +103,9 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
     let short = in_print(model);
     let axis = |label: &str| Axis::linear(label).from_to(0.0, 1.0);
     let mut provenance = provenance(results, engine, model, drawn.iter().flat_map(|c| &c.points));
-    provenance.entries.push(("front".into(), format!("{} (faint: dominated or not rated)", rated.counts())));
+    provenance
+        .entries
+        .push(("front".into(), format!("{} (open or pale marks: dominated or not rated)", rated.counts())));
     provenance.entries.push(("rule".into(), RULE.into()));
     provenance.entries.push(("stars".into(), STARS.into()));
     if rated.is_mixed() {
@@ -129,7 +132,8 @@ fn dashed(look: Role) -> Role {
 
 /// A setting in the plane.
 fn place(f: &ReliabilityFinding) -> Datum {
-    datum(f.completeness.mean, f.selectivity, (f.n_c, f.n_s).into())
+    // On the plane no point of a line shows its spread: its trainings are not drawn.
+    datum(f.completeness.mean, f.selectivity, (f.n_c, f.n_s).into(), 0)
 }
 
 /// The front as a dotted line, where it has two settings, and its knee.
@@ -139,14 +143,7 @@ fn front(rated: &Rated<'_>) -> Vec<Layer> {
     let mut layers = Vec::new();
     if points.len() > 1 {
         let role = Role::line(BLACK).dash(Dash::Dotted);
-        let (dominated, unread) = (rated.front.count(Standing::Dominated), rated.front.count(Standing::Unread));
-        let label = match (dominated, unread) {
-            (0, 0) => "front",
-            (_, 0) => "front (faint: dominated)",
-            (0, _) => "front (faint: not rated)",
-            _ => "front (faint: dominated or not rated)",
-        };
-        layers.push(Layer::Line(Line { label: label.into(), role, points }));
+        layers.push(Layer::Line(Line { label: "front".into(), role, points }));
     }
     if let Ok(knee) = &rated.front.knee {
         let f = &rated.points[knee.at].value;
@@ -157,12 +154,18 @@ fn front(rated: &Rated<'_>) -> Vec<Layer> {
             x_band: Some((c.lo, c.hi)),
             y_band: Some((s.lo, s.hi)),
             n: (f.n_c, f.n_s).into(),
+            pairs: pairs(c, s, f.beside.replicates),
             ..Spot::default()
         };
         let role = Role::points(BLACK, Marker::Diamond);
         layers.push(Layer::Points(Points { label: "knee".into(), role, points: vec![spot] }));
     }
     layers
+}
+
+/// Both scores of two trainings, where there are no more.
+fn pairs(c: Banded, s: Banded, trainings: usize) -> Option<[(f64, f64); 2]> {
+    Some([pair(c, trainings)?, pair(s, trainings)?])
 }
 
 /// The strengths of the highest reliability.
@@ -173,12 +176,13 @@ fn best(results: &Results, model: &str, oracle: OracleKind) -> Option<Layer> {
         let n = results.counts(o).into();
         let c = o.value.completeness;
         let label = o.value.method_key().title();
-        Spot { x: c.mean, y: s.mean, x_band: Some((c.lo, c.hi)), y_band: Some((s.lo, s.hi)), n, label }
+        let pairs = pairs(c, s, o.value.how.replicates);
+        Spot { x: c.mean, y: s.mean, x_band: Some((c.lo, c.hi)), y_band: Some((s.lo, s.hi)), pairs, n, label }
     });
     let mut best: Vec<Spot> = best.collect();
     best.sort_by(|a, b| a.x.total_cmp(&b.x));
     let role = Role::points(BLACK, Marker::Star);
-    let label = "best strength, held-out scores".to_owned();
+    let label = "best strength, held out".to_owned();
     (!best.is_empty()).then_some(Layer::Points(Points { label, role, points: best }))
 }
 
@@ -241,9 +245,12 @@ mod tests {
         }
         let dominated = rated.front.count(Standing::Dominated);
         assert!(dominated > 0 && rated.front.count(Standing::Open) > 0, "{}", rated.counts());
-        // The legend names what is faint, and no more.
-        let named = figure.layers.iter().any(|l| matches!(l, Layer::Line(l) if l.label == "front (faint: dominated)"));
-        assert!(named && rated.front.count(Standing::Unread) == 0);
+        // The caption says what is faint.
+        let caption = figure::caption(&figure);
+        assert!(
+            caption.contains("settings dominated") && caption.contains("open or pale marks: dominated"),
+            "{caption}"
+        );
         let csv = String::from_utf8(render(&figure, Format::Csv, &Options::default()).unwrap()).unwrap();
         assert_eq!(csv.lines().filter(|l| l.ends_with(",faint")).count(), dominated);
         assert!(csv.contains(&format!("# front: {dominated} of 108 settings dominated")) && csv.contains("# rule: "));

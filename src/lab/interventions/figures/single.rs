@@ -16,7 +16,7 @@ pub(super) fn by_property(curve: &Curve) -> Vec<Layer> {
     let each = names.iter().enumerate().map(|(j, name)| {
         let at = |p: &Tagged<ReliabilityFinding>| {
             let on = p.value.beside.selectivities.iter().find(|on| on.property == name.property)?;
-            Some(datum(p.value.value, on.selectivity, on.n.into()))
+            Some(datum(p.value.value, on.selectivity, on.n.into(), p.value.beside.replicates))
         };
         let label = format!("S on {}", name.property.replace('_', " "));
         let marker = MARKERS[(j + 1) % MARKERS.len()];

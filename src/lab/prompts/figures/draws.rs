@@ -1,6 +1,6 @@
 //! Figures over draws of relations: rank consistency, places, and both against the number of prompts that are averaged.
 
-use super::{band, by_rule, covering, figure, models};
+use super::{Word, band, covering, figure, models};
 use crate::consistency::Regime;
 use crate::finding::RankCurveFinding;
 use crate::results::Results;
@@ -8,6 +8,14 @@ use figure::layers::{Bar, Bars, Datum, Line};
 use figure::{Axis, Figure, Layer, Role};
 use lab::{EngineInfo, Tagged};
 use model::source::in_print;
+
+/// The regimes in which prompts and names are drawn.
+const REGIMES: [Word; 3] = [
+    ("original", "the first prompt of each relation and the usual name of each subject"),
+    ("random", "one prompt and one name drawn for each"),
+    ("adjusted", "P@1 averaged over all prompts and names"),
+];
+const DRAWS: &str = "draws of relations";
 
 /// Rank consistency of every model and of the whole order under the three regimes (Table 4 of the paper).
 pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
@@ -28,7 +36,7 @@ pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
             layers.push(Layer::Bars(Bars { label: regime.name().into(), role: Role::nth(k), bars }));
         }
     }
-    layers.extend(covering(results.ranks.first(), "random draws; the others count all"));
+    layers.extend(covering(results.ranks.first(), "draws (random alone; the others count all)"));
     let (all, order) = (models(results), "whole order".to_owned());
     let axis = match is_pair {
         true => Axis::of("order of", [all.join(" and ")]),
@@ -36,10 +44,10 @@ pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
     };
     figure(
         (results, engine),
-        ("consistency".into(), "Rank consistency: share of the most frequent place".into()),
-        (axis, Axis::linear(by_rule(results, "share of draws")).from_to(0.0, 1.0)),
+        ("consistency".into(), "Rank consistency: share of draws with the most frequent place".into()),
+        (axis, Axis::linear("share of draws").from_to(0.0, 1.0)),
         layers,
-        results.ranks.first(),
+        (results.ranks.first(), DRAWS, &REGIMES),
     )
 }
 
@@ -85,13 +93,13 @@ pub fn places_of(
         let bars = bars_by_place(histogram, c.draws, models.len());
         layers.push(Layer::Bars(Bars { label, role: Role::nth(Regime::ALL.len()), bars }));
     }
-    let title = format!("Places of {} over draws, 1 the best", in_print(model));
+    let title = format!("Places of {} over draws of relations", in_print(model));
     figure(
         (results, engine),
         (format!("places-{}", in_print(model)), title),
-        (Axis::linear("place").in_whole_numbers(), Axis::linear(by_rule(results, "share of draws")).from_to(0.0, 1.0)),
+        (Axis::linear("place by P@1 (1: best)").in_whole_numbers(), Axis::linear("share of draws").from_to(0.0, 1.0)),
         layers,
-        behind,
+        (behind, DRAWS, &REGIMES),
     )
 }
 
@@ -113,16 +121,16 @@ pub fn curve(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
             let points = results.curve.iter().map(mean).collect();
             layers.push(Layer::Line(Line { label: "mean of the models".into(), role: Role::nth(1), points }));
         }
-        layers.extend(covering(results.curve.first(), "random draws, of the whole order"));
+        layers.extend(covering(results.curve.first(), "draws"));
     }
     let most = results.curve.iter().map(|c| c.value.prompts).max().unwrap_or(0);
     // From 0 to at least 4 the ticks are whole numbers.
     let prompts = Axis::linear("prompts (per relation)").from_to(1.0, most.max(4) as f64).in_whole_numbers();
     figure(
         (results, engine),
-        ("curve".into(), "Rank consistency against the prompts that are averaged".into()),
-        (prompts, Axis::linear(by_rule(results, "share of draws")).from_to(0.0, 1.0)),
+        ("curve".into(), "Rank consistency against the number of prompts that are averaged".into()),
+        (prompts, Axis::linear("share of draws").from_to(0.0, 1.0)),
         layers,
-        results.curve.first(),
+        (results.curve.first(), DRAWS, &[("whole order", "draws with the most frequent order of all models")]),
     )
 }

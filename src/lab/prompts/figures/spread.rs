@@ -1,7 +1,7 @@
 //! Figures of the spread over prompts, over all relations: worst, best and standard deviation of every model, and on how many
 //! relations the choice of the prompt matters.
 
-use super::{ADJUSTED, band, by_rule, covering, figure, models};
+use super::{ADJUSTED, AVERAGED, USUAL, band, covering, figure, models};
 use crate::finding::PreferenceSummaryFinding;
 use crate::results::Results;
 use figure::layers::{Bar, Bars, Points, Range, Ranges, Spot};
@@ -10,7 +10,7 @@ use lab::{EngineInfo, Tagged};
 use stats::estimate::Estimate;
 
 /// The last category of [`turned`], which belongs to all models together.
-pub const ORDER: &str = "order of models";
+const ORDER: &str = "order of models";
 
 /// Worst and best P@1 of every model, averaged over relations (Table 1 of the paper), with the adjusted score. The standard deviation
 /// over prompts is in the table: on the axis of P@1 it would be read as a score.
@@ -29,7 +29,7 @@ pub fn preference(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
     }
     let mut layers = Vec::new();
     if !ranges.is_empty() {
-        let (label, role) = ("worst to best".into(), Role::points(0, Marker::Circle));
+        let (label, role) = ("worst to best prompt".into(), Role::points(0, Marker::Circle));
         layers.push(Layer::Ranges(Ranges { label, role, ranges }));
         let role = Role::points(1, Marker::Square);
         layers.push(Layer::Points(Points { label: ADJUSTED.into(), role, points: adjusted }));
@@ -38,9 +38,9 @@ pub fn preference(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
     figure(
         (results, engine),
         ("preference".into(), "P@1 from the worst to the best prompt, usual name, mean over relations".into()),
-        (Axis::of("model", models(results)), Axis::linear(by_rule(results, "P@1"))),
+        (Axis::of("model", models(results)), Axis::linear("P@1")),
         layers,
-        results.summaries.first(),
+        (results.summaries.first(), "relations", &[("usual name", USUAL), ("adjusted", AVERAGED)]),
     )
 }
 
@@ -48,36 +48,38 @@ pub fn preference(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
 /// which the order of the models changes.
 pub fn turned(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let names = results.models();
-    let of = |at: usize, summary: &Tagged<PreferenceSummaryFinding>, e: Estimate| Bar {
-        band: band(e),
-        n: summary.n.into(),
-        ..Bar::of(at, e.mean)
-    };
     let over = names.iter().enumerate().filter_map(|(at, model)| {
         let s = results.summaries.iter().find(|s| s.model == *model)?;
-        Some(of(at, s, s.value.over_10))
+        let e = s.value.over_10;
+        Some(Bar { band: band(e), n: s.n.into(), ..Bar::of(at, e.mean) })
     });
-    let order = results.summaries.iter().find_map(|s| Some(of(names.len(), s, s.value.unstable?)));
-    let bars: Vec<Bar> = over.chain(order).collect();
-    let mut layers = match bars.is_empty() {
-        true => Vec::new(),
-        false => {
-            let label = format!("gap above 10 points; {ORDER}: it changes with the prompt");
-            vec![Layer::Bars(Bars { label, role: Role::nth(0), bars })]
-        }
+    let bars: Vec<Bar> = over.collect();
+    let of_order = |s: &Tagged<PreferenceSummaryFinding>| {
+        let (e, x) = (s.value.unstable?, names.len() as f64);
+        Some(Spot { x, y: e.mean, y_band: band(e), n: s.n.into(), ..Spot::default() })
     };
+    let points: Vec<Spot> = results.summaries.iter().find_map(of_order).into_iter().collect();
+    let mut layers = Vec::new();
+    if !bars.is_empty() {
+        layers.push(Layer::Bars(Bars { label: "prompts more than 10 points apart".into(), role: Role::nth(0), bars }));
+    }
+    if !points.is_empty() {
+        let role = Role::points(1, Marker::Square);
+        layers.push(Layer::Points(Points { label: format!("{ORDER} changes with the prompt"), role, points }));
+    }
     layers.extend(covering(results.summaries.first(), "relations"));
     figure(
         (results, engine),
         ("turned".into(), "Relations on which the choice of the prompt matters".into()),
         (
-            Axis::of(
-                "gap between prompts, by model; order of the models",
-                models(results).into_iter().chain([ORDER.to_owned()]),
-            ),
-            Axis::linear(by_rule(results, "share of relations")).from_to(0.0, 1.0),
+            Axis::of("model, or all models", models(results).into_iter().chain([ORDER.to_owned()])),
+            Axis::linear("share of relations").from_to(0.0, 1.0),
         ),
         layers,
-        results.summaries.first(),
+        (
+            results.summaries.first(),
+            "relations",
+            &[("points apart", "best minus worst prompt of a relation, in points of P@1")],
+        ),
     )
 }

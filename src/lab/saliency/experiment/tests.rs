@@ -183,11 +183,11 @@ fn few_originals_have_their_number(found: &Found, figures: &[figure::Figure]) {
     for figure in figures.iter().filter(|f| f.name != "heatmap") {
         for layer in &figure.layers {
             match layer {
-                figure::Layer::Bars(bars) if bars.label.ends_with("original") => {
-                    assert!(bars.bars.iter().all(|b| b.n.few == (b.n.first < 10).then_some(b.n.first)), "{bars:?}");
+                figure::Layer::Bars(bars) if bars.label.ends_with(", originals") => {
+                    assert!(bars.bars.iter().all(|b| b.n.few() == (b.n.first < 10).then_some(b.n.first)), "{bars:?}");
                 }
                 figure::Layer::Line(line) => {
-                    let few: usize = line.points.iter().map(|p| p.n.few.unwrap_or(10)).sum();
+                    let few: usize = line.points.iter().map(|p| p.n.few().unwrap_or(10)).sum();
                     assert!((1..=originals).contains(&few), "{few} of {originals}: {line:?}");
                 }
                 _ => {}

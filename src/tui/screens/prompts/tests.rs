@@ -129,7 +129,7 @@ fn a_figure_says_where_what_is_drawn_comes_from() {
         (Drawn::Curve, "most frequent whole order"),
         (Drawn::Ledger, "adjusted gap of a and b"),
         (Drawn::Disparity, "after further pretraining"),
-        (Drawn::Causal(labs::prompts::causal::Bias::Sample), "Da → Db"),
+        (Drawn::Causal(labs::prompts::causal::Bias::Sample), "D_a → D_b"),
     ] {
         view_mut(&mut state).drawn = drawn;
         let origin = SCREEN.origin(&state).unwrap();
