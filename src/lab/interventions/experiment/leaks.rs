@@ -15,6 +15,7 @@ use base::matrix::Matrix;
 use lab::fault::Fault;
 use lab::hidden;
 use lab::plan::{Roles, purpose, training_part};
+use lab::stimuli::Where;
 use probe::train::Recipe;
 use probe::{Labelled, Oracle, TrainingData};
 
@@ -59,7 +60,7 @@ fn oracle_rows(bench: &Bench, host: &mut Host<'_>) -> Result<Vec<Chunk>, Fault> 
     let mut chunks = Vec::new();
     for half in [part.train(), part.validation()] {
         for rows in half.chunks(TOGETHER) {
-            let h = hidden::hidden(&bench.model, &bench.stimuli, bench.site.layer, rows, host)?;
+            let h = hidden::hidden(&bench.model, &bench.stimuli, (bench.site.layer, Where::Changed), rows, host)?;
             let site = bench.site;
             chunks.push(Chunk::with(h, &bench.model, &bench.stimuli, &bench.labels, rows, site, host)?);
         }

@@ -27,7 +27,7 @@ use lab::finding::Label;
 use lab::hidden;
 use lab::host::NoticeLevel;
 use lab::plan::{PropertyLabels, Roles, training_part};
-use lab::stimuli::Stimuli;
+use lab::stimuli::{Stimuli, Where};
 use model::{Model, Offer};
 use probe::given::Given;
 use probe::{Grid, Intervention, Split, TrainingData};
@@ -260,7 +260,7 @@ impl Bench {
 
     fn read_chunk(&mut self, range: std::ops::Range<usize>, host: &mut Host<'_>) -> Result<(), Fault> {
         let rows = &self.test[range];
-        let h = hidden::hidden(&self.model, &self.stimuli, self.site.layer, rows, host)?;
+        let h = hidden::hidden(&self.model, &self.stimuli, (self.site.layer, Where::Changed), rows, host)?;
         let mut chunk = Chunk::with(h, &self.model, &self.stimuli, &self.labels, rows, self.site, host)?;
         chunk.distance = self.spec.distance;
         self.chunks.push(Arc::new(chunk));
