@@ -1,6 +1,7 @@
 //! Users' files: rows taken and left out, samples, labels of any name, positions.
 
 use super::*;
+use crate::agreement::Position;
 use crate::readers::plain;
 use crate::sets;
 use crate::task::Place;

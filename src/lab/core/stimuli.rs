@@ -129,8 +129,8 @@ pub struct Stimuli {
     /// Examples left out because the model sees what it saw in an earlier one: text after the mask is hidden from a causal
     /// model, and no split could keep them apart.
     pub dropped_repeats: usize,
-    /// Examples of which the model reads a part: they are longer than it reads.
-    pub cut: usize,
+    /// Examples that are longer than the model reads, of which it reads a part or nothing.
+    pub long: usize,
     /// Tokens (padding included) that one forward pass holds at most.
     pub tokens_per_batch: usize,
 }
@@ -181,14 +181,14 @@ impl Stimuli {
             let shown = Shown::new(e, mask.as_ref().map(|(text, id)| (text.as_str(), *id)), causal);
             let encoding = tokenizer.encode(&shown.text)?;
             let most = model.arch().max_positions;
+            let longer = encoding.ids.len() > most;
             let part = shown.needed(&encoding, long).and_then(|needed| encoding.around(needed, most, long));
             let read = part.as_ref().and_then(|part| Some((part, shown.spots(part)?)));
             Ok(Some(match read {
-                None => (none, false),
+                None => (none, longer),
                 Some((part, [said, changed, read])) => {
                     let position = said.averaged().start;
-                    let cut = part.ids.len() < encoding.ids.len();
-                    (Stimulus { ids: part.ids.clone(), position, changed, read, ..none }, cut)
+                    (Stimulus { ids: part.ids.clone(), position, changed, read, ..none }, longer)
                 }
             }))
         };
@@ -200,14 +200,14 @@ impl Stimuli {
             all.extend(some.collect::<Result<Vec<_>, _>>()?);
         }
         let dropped_forms = all.iter().filter(|s| s.is_none()).count();
-        let cut = all.iter().flatten().filter(|s| s.1).count();
+        let long = all.iter().flatten().filter(|s| s.1).count();
         let list: Vec<_> = all.into_iter().flatten().map(|s| s.0).filter(|s| !s.ids.is_empty()).collect();
         let dropped_texts = examples.len() - dropped_forms - list.len();
         if list.len() < fewest {
             let reason = format!("{dropped_forms} verb pairs are not single tokens, {dropped_texts} texts unreadable");
             return Err(StimuliError::TooFew { model: name(), kept: list.len(), of: examples.len(), reason });
         }
-        Ok(Self { list, dropped_forms, dropped_texts, dropped_repeats: 0, cut, tokens_per_batch: TOKENS_PER_BATCH })
+        Ok(Self { list, dropped_forms, dropped_texts, dropped_repeats: 0, long, tokens_per_batch: TOKENS_PER_BATCH })
     }
 
     /// The first of all stimuli that are the same to the model.
@@ -442,11 +442,11 @@ mod tests {
             let read = |long| Stimuli::read(&model, &examples, long, 1, &mut base::pulse::NoPulse).unwrap();
             let which = |s: &Stimuli| s.list.iter().map(|s| s.example).collect::<Vec<_>>();
             let dropped = read(Long::Drop);
-            assert_eq!((which(&dropped), dropped.dropped_texts, dropped.cut), (vec![0], 3, 0), "{name}");
+            assert_eq!((which(&dropped), dropped.dropped_texts, dropped.long), (vec![0], 3, 3), "{name}");
             let cut = read(Long::Truncate);
-            assert_eq!((which(&cut), cut.dropped_texts, cut.cut), (truncated, 1, 2), "{name}");
+            assert_eq!((which(&cut), cut.dropped_texts, cut.long), (truncated, 1, 3), "{name}");
             let window = read(Long::Window);
-            assert_eq!((which(&window), window.dropped_texts, window.cut), (vec![0, 1, 2, 3], 0, 3), "{name}");
+            assert_eq!((which(&window), window.dropped_texts, window.long), (vec![0, 1, 2, 3], 0, 3), "{name}");
             // The token that is read is the one that the short sentence is read at.
             let alone = Stimuli::new(&model, &set.examples[1..], &mut base::pulse::NoPulse).unwrap();
             let token = |s: &Stimulus| s.ids[s.position];

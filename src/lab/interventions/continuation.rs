@@ -64,6 +64,10 @@ impl Rest {
                 all.filter(move |t| *t != drawn).map(move |t| (k, t))
             };
             let sites: Vec<(usize, usize)> = group.iter().enumerate().flat_map(others).collect();
+            // A group of texts of one token has no others.
+            if sites.is_empty() {
+                continue;
+            }
             let trace = model.forward(&batch, &Plan::default().capture_at(at, Sites::At(sites.clone())))?;
             let captured = trace.get(at)?;
             for (i, (k, t)) in sites.iter().enumerate() {

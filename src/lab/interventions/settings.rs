@@ -9,7 +9,7 @@ use corpus::agreement::Position;
 use corpus::task::TASKS;
 use lab::examples::{FEWEST_EXAMPLES, MAX_EXAMPLES};
 use lab::layer::LayerRef;
-use lab::setting::rows::{level, long, models, row, seed};
+use lab::setting::rows::{level, long, models, row, seed, typed};
 use lab::setting::{Kind, Known, Range, Setting, SettingError, Value, stops};
 
 /// Choices of oracles, in the order of the row.
@@ -101,10 +101,9 @@ fn data() -> Setting<Spec> {
         "built in",
         |s: &Spec| s.task.data.clone(),
         |s, path| {
-            s.task.data = path;
-            // Typed paths are relative to the current folder, and the rows of the file decide the correlation.
-            s.task.base = std::path::PathBuf::new();
+            s.task.data = path.map(|p| typed(&s.task.base, p));
             match s.task.data {
+                // The rows of the file decide the correlation.
                 Some(_) => s.task.phi = None,
                 None => {
                     (s.task.target, s.task.keep) = ("subject_number".into(), Vec::new());
@@ -246,10 +245,10 @@ fn oracle_position() -> Setting<Spec> {
         .one_of(
             &READS,
             move |p| title(*p).into(),
-            |s: &Spec, p| s.task.read_elsewhere() == *p,
-            |s, p| s.task.oracle_position = p.filter(|p| *p != s.task.position),
+            |s: &Spec, p| s.task.oracle_position == *p,
+            |s, p| s.task.oracle_position = *p,
         )
-        .shown(move |spec, _| title(spec.task.read_elsewhere()).into())
+        .shown(move |spec, _| title(spec.task.oracle_position).into())
 }
 
 fn layer() -> Setting<Spec> {

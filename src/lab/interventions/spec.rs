@@ -160,22 +160,11 @@ impl Spec {
         spec
     }
 
-    /// Refuses positions at which the spec's layers or methods have nothing to read or to write.
+    /// Refuses positions for which a map or a method is not made.
     fn check_positions(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
-        let title = self.task.position.title();
-        if let Some(read) = self.task.read_elsewhere() {
-            let oracle = self.site.oracle_layer;
-            if oracle.is_none_or(|layer| layer == self.site.layer) {
-                let problem = format!(
-                    "is {}: an edit at the {title} reaches it at a later layer; set site.oracle_layer to one behind site.layer",
-                    read.title()
-                );
-                return refuse.because("task.oracle_position", problem);
-            }
-            if self.map.is_some() {
-                let problem = "cannot be set with [map], whose oracles also read at the layer of the edit".to_owned();
-                return refuse.because("task.oracle_position", problem);
-            }
+        if self.task.read_elsewhere().is_some() && self.map.is_some() {
+            let problem = "cannot be set with [map], whose oracles also read at the layer of the edit".to_owned();
+            return refuse.because("task.oracle_position", problem);
         }
         let stuck = |m: &&MethodSpec| {
             find(&m.name).is_some_and(|m| m.needs().twins || (m.needs().file && m.id() != "directions"))

@@ -184,11 +184,13 @@ fn positions_are_checked_and_omitted_where_they_are_the_mask() {
     let moved = with("position = \"marked\"\noracle_position = \"mask\"", "layer = 1\noracle_layer = 2").unwrap();
     assert_ne!(moved.hash(), same.hash());
     assert_eq!(parse(&to_toml(&moved), "again").unwrap(), moved);
-    let refused = with("position = \"marked\"\noracle_position = \"mask\"", "layer = 1").unwrap_err();
-    assert!(refused.contains("task.oracle_position") && refused.contains("set site.oracle_layer"), "{refused}");
+    let map = "layer = 1\noracle_layer = 2\n[map]\n";
+    let refused = with("position = \"marked\"\noracle_position = \"mask\"", map).unwrap_err();
+    assert!(refused.contains("task.oracle_position") && refused.contains("[map]"), "{refused}");
     let refused = with("position = \"every\"\n", "layer = 1\n[[method]]\nname = \"counterfactual\"\n").unwrap_err();
     assert!(refused.contains("counterfactual cannot run at every token"), "{refused}");
-    assert!(with("position = \"middle\"", "layer = 1").unwrap_err().contains("position"));
+    let refused = with("position = \"middle\"", "layer = 1").unwrap_err();
+    assert!(refused.contains("middle") && refused.contains("marked"), "{refused}");
 }
 
 #[test]
