@@ -79,10 +79,18 @@ pub struct Collector {
     texts: HashSet<String>,
     counts: [[f64; 3]; 2],
     conversion: Conversion,
-    position: Position,
+    positions: Positions,
 }
 
-/// Position at which hidden states are changed and read.
+/// Positions at which hidden states are changed and read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Positions {
+    pub changed: Position,
+    /// The one at which oracles read, if that is another.
+    pub read: Option<Position>,
+}
+
+/// A position in a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Position {
@@ -93,8 +101,62 @@ pub enum Position {
     First,
     /// At the last token of the text.
     Last,
-    /// At the last token of the characters that a row marks as its `target`.
+    /// At the last token of the characters that a row marks as its `target`, or of the words in which it differs from its twin.
     Marked,
+    /// At every token of the text, each by itself.
+    Every,
+    /// The mean over all tokens that the model is shown.
+    Mean,
+}
+
+impl Position {
+    pub const ALL: [Position; 6] =
+        [Position::Mask, Position::First, Position::Last, Position::Marked, Position::Every, Position::Mean];
+
+    /// Name on the screen.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Mask => "mask",
+            Self::First => "first token",
+            Self::Last => "last token",
+            Self::Marked => "marked words",
+            Self::Every => "every token",
+            Self::Mean => "mean of the tokens",
+        }
+    }
+
+    /// The tokens of a text with so many masks in which `span` is marked.
+    fn place(self, masks: usize, span: Option<[u32; 2]>) -> Result<Place, &'static str> {
+        Ok(match (self, masks, span) {
+            (Self::Mask, 1, _) => Place::Mask,
+            (Self::Mask, 0, _) => {
+                return Err(
+                    "no [MASK] in the text: put it in, or set task.position to first, last, marked, every or mean",
+                );
+            }
+            (Self::Mask, ..) => return Err("more than one [MASK] in the text"),
+            (Self::First, ..) => Place::First,
+            (Self::Last, ..) => Place::Last,
+            (Self::Marked, _, Some([from, to])) => Place::Marked(from, to),
+            (Self::Marked, ..) => return Err("no `target`, the characters of the marked word"),
+            (Self::Every, ..) => Place::Every,
+            (Self::Mean, ..) => Place::Mean,
+        })
+    }
+}
+
+impl Positions {
+    /// The example with the tokens at which it is changed and read; without a `span`, what it does not share with its twin is
+    /// marked.
+    ///
+    /// # Errors
+    /// What the example lacks for it.
+    pub fn put(self, example: Example, span: Option<[u32; 2]>) -> Result<Example, &'static str> {
+        let (masks, span) = (example.text.matches(MASK).count(), span.or_else(|| example.carrier()));
+        let place = Some(self.changed.place(masks, span)?).filter(|p| *p != Place::Mask);
+        let read = self.read.filter(|read| *read != self.changed).map(|read| read.place(masks, span)).transpose()?;
+        Ok(Example { place, read, ..example })
+    }
 }
 
 /// A label of a sentence by its name; a label without a name is called `label`.
@@ -118,7 +180,7 @@ impl Collector {
             texts: HashSet::new(),
             counts: [[0.0; 3]; 2],
             conversion: Conversion::default(),
-            position: Position::default(),
+            positions: Positions::default(),
         }
     }
 
@@ -131,7 +193,7 @@ impl Collector {
     pub(crate) fn add_at(&mut self, row: &Row<'_>, line: u64) {
         let example = match row {
             Row::Sentence(sentence) if self.task.is_own() => self.own_example(sentence),
-            Row::Sentence(sentence) => example(sentence),
+            Row::Sentence(sentence) => example(sentence).and_then(|e| self.positions.put(e, sentence.target)),
             _ => Err("no sentence with a masked verb"),
         };
         let example = match example {
@@ -152,25 +214,13 @@ impl Collector {
         self.examples.push(example);
     }
 
-    /// The same with hidden states read there in texts without a mask.
-    pub(crate) fn reading_at(self, position: Position) -> Self {
-        Self { position, ..self }
+    /// The same with hidden states changed and read there.
+    pub(crate) fn reading_at(self, positions: Positions) -> Self {
+        Self { positions, ..self }
     }
 
     /// The example of a row with a file's own labels, or what it lacks.
     fn own_example(&self, sentence: &Sentence<'_>) -> Result<Example, &'static str> {
-        let masks = sentence.text.matches(MASK).count();
-        let place = match (self.position, masks, sentence.target) {
-            (Position::Mask, 1, _) => None,
-            (Position::Mask, 0, _) => {
-                return Err("no [MASK] in the text: put it in, or set task.position to first, last or marked");
-            }
-            (Position::Mask, ..) => return Err("more than one [MASK] in the text"),
-            (Position::First, ..) => Some(Place::First),
-            (Position::Last, ..) => Some(Place::Last),
-            (Position::Marked, _, Some([from, to])) => Some(Place::Marked(from, to)),
-            (Position::Marked, ..) => return Err("no `target`, the characters of the marked word"),
-        };
         let value = |p: &Property| {
             let label = label(sentence, p.id)?;
             p.values.iter().position(|v| *v == label).and_then(|i| u8::try_from(i).ok())
@@ -187,9 +237,11 @@ impl Collector {
                 _ => Default::default(),
             },
         };
-        let prefix =
-            if place.is_some() { &*sentence.text } else { sentence.text.split_once(MASK).map_or("", |(b, _)| b) };
-        Ok(Example {
+        let prefix = match sentence.text.matches(MASK).count() {
+            1 => sentence.text.split_once(MASK).map_or("", |(b, _)| b),
+            _ => &*sentence.text,
+        };
+        let example = Example {
             prefix: prefix.trim_end().to_owned(),
             text: sentence.text.to_string(),
             forms,
@@ -198,8 +250,10 @@ impl Collector {
             animacy: None,
             twin: None,
             own: self.task.labelled().skip(1).map(value).collect(),
-            place,
-        })
+            place: None,
+            read: None,
+        };
+        self.positions.put(example, sentence.target)
     }
 
     /// Number of examples so far.
@@ -273,6 +327,7 @@ fn example(sentence: &Sentence<'_>) -> Result<Example, &'static str> {
         twin,
         own: Vec::new(),
         place: None,
+        read: None,
     })
 }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use super::agreement::{Collector, Conversion, ConversionError, Position};
+use super::agreement::{Collector, Conversion, ConversionError, Positions};
 use super::micro::frequencies::Frequencies;
 use super::readers::{DropKind, ReadError, Reading, Report, Row};
 use super::sample::{Allocation, Sampler};
@@ -256,7 +256,7 @@ fn counted(values: &BTreeSet<String>) -> String {
 /// # Errors
 /// [`OwnError`], which names the file, and the line where there is one.
 pub fn examples(
-    (task, position): (&'static Task, Position),
+    (task, positions): (&'static Task, Positions),
     file: &Path,
     named: &str,
     most: usize,
@@ -268,7 +268,7 @@ pub fn examples(
     }
     let reading = Reading::open(file)?;
     let format = reading.format().id;
-    let mut collector = Collector::of(task).reading_at(position);
+    let mut collector = Collector::of(task).reading_at(positions);
     let (mut rows, mut stop) = (0u64, None);
     let report = reading.rows(&mut |row, line| {
         rows += 1;

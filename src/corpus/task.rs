@@ -143,9 +143,12 @@ pub struct Example {
     /// Position at which hidden states are changed and read, if that is not the mask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
+    /// Position at which oracles read them, if that is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<Place>,
 }
 
-/// A token of a text without a mask.
+/// Tokens of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
@@ -153,8 +156,14 @@ pub enum Place {
     First,
     /// The last token of the text itself.
     Last,
-    /// The last token of the characters from and to (exclusive) that the row marks.
+    /// The last token of the characters from and to (exclusive) that carry the property.
     Marked(u32, u32),
+    /// The mask.
+    Mask,
+    /// Every token of the text itself, each by itself.
+    Every,
+    /// The mean over all tokens that the model is shown.
+    Mean,
 }
 
 impl Example {
@@ -173,8 +182,32 @@ impl Example {
     pub fn counterfactual(&self) -> Option<Example> {
         let text = self.twin.clone()?;
         let prefix = text.split_once(MASK)?.0.trim_end().to_owned();
-        Some(Example { prefix, zc: 1 - self.zc, twin: Some(self.text.clone()), text, ..self.clone() })
+        let there = |place: Option<Place>| match (place, differing(&text, &self.text)) {
+            (Some(Place::Marked(..)), Some([from, to])) => Some(Place::Marked(from, to)),
+            (place, _) => place,
+        };
+        let (place, read) = (there(self.place), there(self.read));
+        Some(Example { prefix, zc: 1 - self.zc, twin: Some(self.text.clone()), text, place, read, ..self.clone() })
     }
+
+    /// Characters (to is exclusive) of the words in which the text differs from its twin: those that carry the number of the
+    /// subject.
+    pub(crate) fn carrier(&self) -> Option<[u32; 2]> {
+        differing(&self.text, self.twin.as_deref()?)
+    }
+}
+
+/// Characters (to is exclusive) from the first to the last blank-separated word of `text` that `other` has not.
+fn differing(text: &str, other: &str) -> Option<[u32; 2]> {
+    let words = |text: &str| text.split(' ').map(|w| w.chars().count()).collect::<Vec<_>>();
+    let same = |(a, b): &(&str, &str)| a == b;
+    let before = text.split(' ').zip(other.split(' ')).take_while(same).count();
+    let behind = text.rsplit(' ').zip(other.rsplit(' ')).take_while(same).count();
+    let lengths = words(text);
+    let last = lengths.len().checked_sub(behind).filter(|last| *last > before)?;
+    let from: usize = lengths[..before].iter().map(|n| n + 1).sum();
+    let to = lengths[before..last].iter().map(|n| n + 1).sum::<usize>() + from - 1;
+    Some([from as u32, to as u32])
 }
 
 /// Examples together with all that is needed to make them again.
@@ -335,6 +368,11 @@ fn content_hash(task: &Task, examples: &[Example]) -> String {
         field(&[e.zc, task.properties[1].of(e).map_or(0, |z| z + 1)]);
         if task.is_own() {
             field(format!("{:?} {:?}", e.own, e.place).as_bytes());
+        } else if e.place.is_some() {
+            field(format!("{:?}", e.place).as_bytes());
+        }
+        if e.read.is_some() {
+            field(format!("{:?}", e.read).as_bytes());
         }
     }
     for p in task.labelled().filter(|_| task.is_own()) {
@@ -372,6 +410,7 @@ fn written(mut rng: ChaCha8Rng, frequencies: Frequencies) -> Writer {
             forms: sentence.forms,
             own: Vec::new(),
             place: None,
+            read: None,
         }
     })
 }

@@ -7,9 +7,9 @@ use model::exec::train::Trainer;
 use model::weights;
 
 /// Time between two looks at how far a training has come; a shorter one is not kept.
-pub const BETWEEN: Duration = Duration::from_secs(30);
+const BETWEEN: Duration = Duration::from_secs(30);
 /// Shortest training that is worth keeping when it is stopped.
-pub const WORTH: Duration = Duration::from_secs(5);
+const WORTH: Duration = Duration::from_secs(5);
 
 /// A bookmark in a file, for one training alone.
 pub(super) struct FileMark {
@@ -59,6 +59,42 @@ pub trait Bookmark {
     /// True if it is time to keep the state; `stops` says that it ends here unfinished.
     fn due(&mut self, stops: bool) -> bool;
     fn keep(&mut self, bytes: Vec<u8>);
+}
+
+/// Keeps a state in a store.
+type Keep<'a> = Box<dyn FnMut(&[u8]) + 'a>;
+
+/// A bookmark in a store between runs, of which it needs the state kept last and a way to keep another.
+pub struct StoreMark<'a> {
+    last: Option<Vec<u8>>,
+    keep: Keep<'a>,
+    kept: Instant,
+}
+
+impl<'a> StoreMark<'a> {
+    pub fn new(last: Option<Vec<u8>>, keep: impl FnMut(&[u8]) + 'a) -> Self {
+        Self { last, keep: Box::new(keep), kept: Instant::now() }
+    }
+
+    /// Steps taken before; they take no time now.
+    pub fn before(&self) -> usize {
+        self.last.as_deref().and_then(steps).unwrap_or(0)
+    }
+}
+
+impl Bookmark for StoreMark<'_> {
+    fn last(&mut self) -> Option<Vec<u8>> {
+        self.last.take()
+    }
+
+    fn due(&mut self, stops: bool) -> bool {
+        self.kept.elapsed() >= if stops { WORTH } else { BETWEEN }
+    }
+
+    fn keep(&mut self, bytes: Vec<u8>) {
+        (self.keep)(&bytes);
+        self.kept = Instant::now();
+    }
 }
 
 /// A bookmark as bytes: the losses of the steps so far, and the trainer's state. `None` if a trainer does not give it.

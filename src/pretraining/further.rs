@@ -82,6 +82,16 @@ pub struct Settings {
 /// Sentences of a step by which an encoder is corrupted (Zhu et al. 2022, their code).
 pub const CORRUPTED_BATCH: usize = 16;
 
+impl Settings {
+    /// A corruption as Zhu et al. (2022) corrupt an encoder: so many steps on sentences with their words in random order.
+    pub fn of_corruption(steps: usize, batch: usize, seed: u64) -> Self {
+        let usual = Self::default();
+        // The sentences to be read, and some more because a few may be too long.
+        let sentences = (steps + 8).saturating_mul(batch).min(usual.sentences);
+        Self { shuffled_steps: steps, batch, seed, sentences, ..usual }
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -301,16 +311,30 @@ impl Start {
         self.text.as_ref().map(|text| text.draw(count, settings.seed, fits)).transpose()
     }
 
-    /// The model after `steps` steps of [`CORRUPTED_BATCH`] sentences with their words in random order, as Zhu et al. (2022) corrupt an
-    /// encoder.
-    pub fn corrupted(self, steps: usize, seed: u64, watch: Watch<'_>) -> Result<Model> {
-        let usual = Settings::default();
-        // The sentences to be read, and some more because a few may be too long.
-        let sentences = (steps + 8).saturating_mul(CORRUPTED_BATCH).min(usual.sentences);
-        let settings = Settings { shuffled_steps: steps, batch: CORRUPTED_BATCH, seed, sentences, ..usual };
-        let (trainer, _) = self.feed(Diet::Shuffled, &settings, Device::Cpu, None, watch)?;
-        let (name, params) = (format!("{}, corrupted {steps}", self.name), trainer.params()?);
+    /// The model after a corruption, from a bookmark if there is one.
+    pub fn corrupted(self, settings: &Settings, bookmark: &mut dyn Bookmark, watch: Watch<'_>) -> Result<Model> {
+        let (trainer, _) = self.feed(Diet::Shuffled, settings, Device::Cpu, Some(bookmark), watch)?;
+        let (name, params) = (format!("{}, corrupted {}", self.name, settings.shuffled_steps), trainer.params()?);
         Ok(Model::from_params(&name, self.arch, params, Some(self.tokenizer), Device::Cpu)?)
+    }
+
+    /// Seconds of a step on a diet, from a few of them. The first is not counted: it prepares its memory.
+    pub fn seconds_of_step(&self, diet: Diet, settings: &Settings, few: usize) -> Result<f64> {
+        let (steps, epochs) = (Some(few + 1), 1);
+        let sentences = (few + 1) * settings.batch;
+        let few = Settings { sentences, epochs, steps, shuffled_steps: few + 1, ..settings.clone() };
+        let (begun, mut times) = (Instant::now(), Vec::new());
+        let mut watch = |p: Progress| {
+            if matches!(p.stage, Stage::Train) {
+                times.push(Instant::now());
+            }
+            Ok(())
+        };
+        self.feed(diet, &few, Device::Cpu, None, &mut watch)?;
+        Ok(match &times[..] {
+            [first, .., last] => last.duration_since(*first).as_secs_f64() / (times.len() - 1) as f64,
+            _ => begun.elapsed().as_secs_f64(),
+        })
     }
 
     fn relations(&self, settings: &Settings) -> &[Relation] {

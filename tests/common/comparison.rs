@@ -78,6 +78,7 @@ fn side(spec: &Spec, first: bool, pairs: &Pairs, n_train: usize) -> [Finding; 2]
         sd: Some(0.012),
         majority: Some(0.5),
         seeds: 1,
+        long: 0,
     };
     let margin = MarginFinding { name, at_n: n_train as u64, accuracy: accuracy.mean, sd: Some(0.012), epsilon: 0.2 };
     [finding(pairs.n(), true, Kind::Configuration(configuration)), finding(pairs.n(), true, Kind::Margin(margin))]

@@ -226,6 +226,7 @@ fn data() -> DataFinding {
         scale: (15.9, 0.98),
         further: Vec::new(),
         distance: Default::default(),
+        long: 0,
     }
 }
 

@@ -217,6 +217,7 @@ fn data() -> DataFinding {
         inputs: 6,
         layers: 4,
         heads: 4,
+        cut: 0,
     };
     DataFinding {
         source: "built-in rationales (en)".into(),

@@ -81,6 +81,7 @@ pub(crate) fn compared(n: usize) -> Vec<Kind> {
         chance: 0.7,
         linear: left(0.72),
         mlp: left(0.93),
+        preimages: None,
     }));
     list
 }

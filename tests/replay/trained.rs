@@ -13,6 +13,7 @@ pub(crate) fn data() -> BoxedStrategy<Kind> {
         .prop_map(|(task, hash, counts, values, phi)| {
             Kind::Data(DataFinding {
                 distance: Default::default(),
+                long: 0,
                 task,
                 data_hash: hash.clone(),
                 source: (counts.len() == 1).then(|| Provenance {

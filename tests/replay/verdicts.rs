@@ -72,6 +72,7 @@ pub(crate) fn verdict() -> BoxedStrategy<Kind> {
                     chance: value,
                     linear: left,
                     mlp: left,
+                    preimages: None,
                 }),
             }
         })

@@ -1,6 +1,7 @@
 //! Users' files: rows taken and left out, samples, labels of any name, positions.
 
 use super::*;
+use crate::agreement::Position;
 use crate::readers::plain;
 use crate::sets;
 use crate::task::Place;
@@ -19,7 +20,7 @@ fn read(text: &str, most: usize) -> Result<(ExampleSet, Provenance), OwnError> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("rows.jsonl");
     std::fs::write(&file, text).unwrap();
-    examples((task(), Position::Mask), &file, "rows.jsonl", most, 3, &mut NoPulse)
+    examples((task(), Positions::default()), &file, "rows.jsonl", most, 3, &mut NoPulse)
 }
 
 #[test]
@@ -66,8 +67,9 @@ fn what_cannot_be_run_names_the_file_and_the_fix() {
     assert!(error.contains("none of 1 rows") && error.contains("no [MASK]"), "{error}");
     assert!(told("").contains("it is empty"));
     let folder = tempfile::tempdir().unwrap();
-    let of =
-        |path: &Path| examples((task(), Position::Mask), path, "x", 1_000, 0, &mut NoPulse).unwrap_err().to_string();
+    let of = |path: &Path| {
+        examples((task(), Positions::default()), path, "x", 1_000, 0, &mut NoPulse).unwrap_err().to_string()
+    };
     assert!(of(folder.path()).contains("name one of its files"));
     assert!(of(&folder.path().join("none")).contains("cannot open"));
 }
@@ -101,7 +103,7 @@ fn any_labels_of_a_table_make_a_task() {
     assert_eq!(own.properties.map(|p| p.id), ["tense", "voice"]);
     assert_eq!(own.properties[0].values, ["future", "past", "present"]);
     assert!(std::ptr::eq(own, task("tense", &["voice"]).unwrap()), "one task for the same labels");
-    let (set, from) = examples((own, Position::Mask), &file, "rows.csv", 400, 1, &mut NoPulse).unwrap();
+    let (set, from) = examples((own, Positions::default()), &file, "rows.csv", 400, 1, &mut NoPulse).unwrap();
     assert_eq!((set.examples.len(), from.fit, from.lost()), (400, 600, 0));
     assert!(set.examples.iter().any(|e| own.properties[1].of(e).is_none()), "a value that is absent");
     assert!(set.examples.iter().all(|e| !e.has_forms()));
@@ -122,11 +124,21 @@ fn texts_without_a_mask_are_read_at_a_position() {
     let file = folder.path().join("rows.csv");
     std::fs::write(&file, own_rows().replace("[MASK] ", "")).unwrap();
     let own = super::task(&file, "tense", &["voice".into()], &mut NoPulse).unwrap();
-    let read = |at| examples((own, at), &file, "rows.csv", 1_000, 1, &mut NoPulse);
+    let read = |changed| {
+        let positions = Positions { changed, read: None };
+        examples((own, positions), &file, "rows.csv", 1_000, 1, &mut NoPulse)
+    };
     let error = read(Position::Mask).unwrap_err().to_string();
-    assert!(error.contains("set task.position to first, last or marked"), "{error}");
+    assert!(error.contains("set task.position to first, last, marked, every or mean"), "{error}");
     assert!(read(Position::Last).unwrap().0.examples.iter().all(|e| e.place == Some(Place::Last)));
     assert!(read(Position::Marked).unwrap_err().to_string().contains("no `target`"));
+    let hash = |changed, read| {
+        let (set, _) = examples((own, Positions { changed, read }), &file, "x", 1_000, 1, &mut NoPulse).unwrap();
+        set.hash
+    };
+    let last = hash(Position::Last, None);
+    assert_eq!(hash(Position::Last, Some(Position::Last)), last, "the same position twice is that position");
+    assert_ne!(hash(Position::Last, Some(Position::Mean)), last, "other positions are another set");
 }
 
 #[test]
@@ -135,6 +147,6 @@ fn reading_can_be_stopped() {
     let file = folder.path().join("rows.jsonl");
     std::fs::write(&file, balanced(300).join("\n")).unwrap();
     let mut stop = |_: usize, _: usize| Err(Cancelled);
-    let end = examples((task(), Position::Mask), &file, "rows.jsonl", 1_000, 0, &mut stop);
+    let end = examples((task(), Positions::default()), &file, "rows.jsonl", 1_000, 0, &mut stop);
     assert!(matches!(end, Err(OwnError::Cancelled(_))), "{end:?}");
 }

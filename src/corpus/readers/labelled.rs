@@ -2,8 +2,8 @@
 //! no header.
 //!
 //! One column is the text (or two are a pair, which is read as one text with a blank between), `split` and `id` say what they
-//! say, `form` and `other_form` are the right word for the mask and the other one, `twin` is the counterfactual text. Every
-//! other column is a label under its own name; a cell that is empty or NaN is a label that the row does not have.
+//! say, `form` and `other_form` are the right word for the mask and the other one, `twin` is the counterfactual text, `start` and
+//! `end` (exclusive) are the characters of the word that is marked. Every other column is a label under its own name; a cell that is empty or NaN is a label that the row does not have.
 
 use super::error::{DropKind, Unread};
 use super::format::{Emit, Format, Framing, Parse, has_name};
@@ -19,7 +19,8 @@ pub(crate) const FORMAT: Format = Format {
     recognise: |head| text_columns(&head.columns).is_some_and(|text| head.columns.len() > text.len()),
     parser: |head, _| {
         let text = text_columns(&head.columns).unwrap_or_default();
-        Ok(Box::new(Labelled { header: Header::of(head)?, text }))
+        let marks = SPAN.iter().all(|name| has_name(&head.columns, name));
+        Ok(Box::new(Labelled { header: Header::of(head)?, text, marks }))
     },
 };
 
@@ -53,7 +54,7 @@ fn cola(line: &str) -> Option<(&str, &str)> {
 }
 
 /// Names of the column, or the two columns, that hold the text.
-const TEXTS: [&[&str]; 10] = [
+const TEXTS: [&[&str]; 19] = [
     &["sentence1", "sentence2"],
     &["premise", "hypothesis"],
     &["question1", "question2"],
@@ -64,6 +65,15 @@ const TEXTS: [&[&str]; 10] = [
     &["sentence"],
     &["masked"],
     &["document"],
+    &["content"],
+    &["review"],
+    &["tweet"],
+    &["comment"],
+    &["utterance"],
+    &["passage"],
+    &["smiles"],
+    &["sequence"],
+    &["input"],
 ];
 
 fn text_columns(columns: &[&str]) -> Option<&'static [&'static str]> {
@@ -74,18 +84,38 @@ fn text_columns(columns: &[&str]) -> Option<&'static [&'static str]> {
 const OTHERS: [&str; 12] =
     ["split", "id", "idx", "index", "guid", "pairID", "#1 ID", "#2 ID", "form", "other_form", "twin", "promptID"];
 
+/// Columns of the characters (the second is exclusive) of the word that is marked, where a table has both.
+const SPAN: [&str; 2] = ["start", "end"];
+
 /// Columns whose value is the label of the row, where there are several labels.
 const LABELS: [&str; 5] = ["label", "gold_label", "is_duplicate", "Quality", "score"];
 
 struct Labelled {
     header: Header,
     text: &'static [&'static str],
+    /// True if rows mark a word.
+    marks: bool,
 }
 
 impl Labelled {
     /// True if a column holds labels.
     fn is_label(&self, name: &str) -> bool {
-        !has_name(self.text, name) && !has_name(&OTHERS, name)
+        let marks = self.marks && has_name(&SPAN, name);
+        !(marks || has_name(self.text, name) || has_name(&OTHERS, name))
+    }
+
+    /// The characters of the marked word, where the row has one.
+    fn span(&self, fields: &Fields<'_, '_>, text: &str) -> Result<Option<[u32; 2]>, Unread> {
+        if !self.marks || SPAN.iter().all(|column| present(fields, column).is_none()) {
+            return Ok(None);
+        }
+        let [from, to] = [fields.index(SPAN[0])?, fields.index(SPAN[1])?];
+        let length = text.chars().count();
+        if from >= to || to > length {
+            let what = format!("characters {from} to {to} of a text of {length} characters");
+            return Err(Unread::new(DropKind::Index, what));
+        }
+        Ok(Some([from as u32, to as u32]))
     }
 }
 
@@ -113,6 +143,7 @@ impl Parse for Labelled {
         let forms = present(&fields, "form").zip(present(&fields, "other_form"));
         emit(Row::Sentence(Sentence {
             id: ["id", "idx", "guid", "pairID", "index"].iter().find_map(|c| present(&fields, c)),
+            target: self.span(&fields, &text)?,
             text,
             split: present(&fields, "split").map(|s| split(&s)).transpose()?,
             label,
@@ -174,13 +205,22 @@ mod tests {
 
     #[test]
     fn tables_have_commas_semicolons_or_tabs() {
-        for mark in [",", ";", "\t"] {
+        for mark in [",", ";", "|", "\t"] {
             let quoted = if mark == "\t" { "He said \"no\"." } else { "\"He said \"\"no\"\", then left.\"" };
             let text = format!("text{mark}label\n{quoted}{mark}1\nPlain words{mark}0\n");
             let (id, rows) = read(&text);
             assert_eq!((id, rows.len()), ("labelled", 2), "{mark:?}");
             let said = if mark == "\t" { "He said \"no\"." } else { "He said \"no\", then left." };
             assert_eq!((rows[0].0.as_str(), rows[0].1.as_deref()), (said, Some("1")), "{mark:?}");
+        }
+    }
+
+    /// Texts had to be called `text`, `sentence`, `masked` or `document`.
+    #[test]
+    fn texts_have_other_names_too() {
+        for name in ["Review", "smiles", "content", "sequence"] {
+            let (id, rows) = read(&format!("label,{name}\n1,C C O\n0,C N\n"));
+            assert_eq!((id, rows[1].0.as_str(), rows[1].1.as_deref()), ("labelled", "C N", Some("0")), "{name}");
         }
     }
 
@@ -225,6 +265,22 @@ mod tests {
             (id, rows[0].0.as_str(), rows[0].1.as_deref()),
             ("labelled", "He said \"no\", then left.", Some("1"))
         );
+    }
+
+    /// A word could be marked in JSON lines alone.
+    #[test]
+    fn two_columns_mark_a_word() {
+        let text = "text|start|end|tense\nHe ran .|3|6|past\nHe runs .|||present\nHe sang .|3|70|past\n";
+        let source = Box::new(std::io::Cursor::new(text.as_bytes().to_vec()));
+        let mut found = Vec::new();
+        let report = Reading::stream(source, Path::new("t.csv")).unwrap().rows(&mut |row, _| {
+            if let Row::Sentence(s) = row {
+                found.push((s.target, s.labels.map(|l| l.0.len())));
+            }
+            ControlFlow::Continue(())
+        });
+        assert_eq!(found, [(Some([3, 6]), Some(1)), (None, Some(1))]);
+        assert_eq!(report.unwrap().dropped.total(), 1, "a word beyond the text");
     }
 
     /// `Test` and `TRAIN` were dropped as unknown.

@@ -343,7 +343,12 @@ pub fn escaped(json: String) -> String {
     out
 }
 
-fn marks(positions: Vec<u32>) -> Vec<Mark> {
+/// A rationale of a text of this many tokens: its positions; or a mask of truths, where its positions could be read as a mask of
+/// numbers.
+fn marks(positions: Vec<u32>, tokens: usize) -> Vec<Mark> {
+    if positions.len() == tokens && positions.iter().all(|n| *n <= 1) {
+        return vec![Mark::Truth(true); tokens];
+    }
     positions.into_iter().map(Mark::Number).collect()
 }
 
@@ -370,8 +375,8 @@ fn keys(row: Row<'_>) -> Keys<'_> {
         Row::Rationale(r) => Keys {
             id: r.id,
             text: r.text,
+            rationales: Some(Sets::Several(r.rationales.into_iter().map(|set| marks(set, r.tokens.len())).collect())),
             tokens: Some(r.tokens),
-            rationales: Some(Sets::Several(r.rationales.into_iter().map(marks).collect())),
             attractors: r.attractors,
             mask: r.mask,
             answer: r.answer,

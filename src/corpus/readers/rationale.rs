@@ -70,7 +70,7 @@ pub(crate) enum Sets {
 }
 
 /// A position, or a mark of a mask.
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(untagged, expecting = "a position, or 0, 1, true or false")]
 pub(crate) enum Mark {
     Number(u32),
@@ -318,6 +318,30 @@ mod tests {
                 })
             });
             assert_eq!(found, [sets], "{row}: {report:?}");
+        }
+    }
+
+    /// Rationales of texts of one and two tokens were written as positions, and a file of such texts alone was read back as masks.
+    #[test]
+    fn written_rationales_come_back_the_same() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("short.jsonl");
+        for sets in [vec![vec![0, 1]], vec![vec![0], vec![0, 1]], vec![vec![]], vec![vec![1], vec![0]]] {
+            let one = vec![vec![0u32]];
+            let row = |tokens: &[&'static str], rationales: &Vec<Vec<u32>>| {
+                let tokens = tokens.iter().map(|t| (*t).into()).collect();
+                let rationales = rationales.clone();
+                super::super::plain::line(&Row::Rationale(Rationale { tokens, rationales, ..Rationale::default() }))
+            };
+            std::fs::write(&path, format!("{}\n{}\n", row(&["a", "b"], &sets), row(&["a"], &one))).unwrap();
+            let mut found = Vec::new();
+            let read = Reading::open(&path).unwrap().rows(&mut |row, _| {
+                if let Row::Rationale(r) = row {
+                    found.push(r.rationales);
+                }
+                ControlFlow::Continue(())
+            });
+            assert_eq!(found, [sets, one], "{read:?}");
         }
     }
 

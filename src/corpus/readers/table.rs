@@ -112,7 +112,7 @@ pub(crate) fn unquoted(raw: &str) -> Text<'_> {
 }
 
 /// Separators of a table's fields besides tabs.
-pub const MARKS: [char; 2] = [',', ';'];
+pub const MARKS: [char; 3] = [',', ';', '|'];
 
 /// Length of the record that `bytes` begin with: to the first line feed outside quoted cells, or to their end. `None` if a
 /// quoted cell stays open. A single quotation mark inside a quoted cell is text, and such a record has one line.

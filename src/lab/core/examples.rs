@@ -9,7 +9,7 @@ use super::spec::{Refuse, SpecError};
 use super::stimuli::Stimuli;
 use base::suggest::is_unknown;
 use base::{Problem, Pulse};
-use corpus::agreement::Position;
+use corpus::agreement::{Position, Positions};
 use corpus::micro::frequencies::Frequencies;
 use corpus::own::{self, Provenance};
 use corpus::readers::Reading;
@@ -44,9 +44,12 @@ pub struct TaskSpec {
     /// With `data`: labels of the file that should stay as they are, by name; `target` is then a label of the file too.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub keep: Vec<String>,
-    /// With `data` and its own labels: the position at which hidden states are changed and read.
+    /// The position at which hidden states are changed and, if `oracle_position` does not say otherwise, read.
     #[serde(skip_serializing_if = "is_mask")]
     pub position: Position,
+    /// The position at which oracles read, if that is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oracle_position: Option<Position>,
     /// Treatment of examples longer than the model reads.
     #[serde(skip_serializing_if = "Long::is_drop")]
     pub long: Long,
@@ -68,6 +71,7 @@ impl Default for TaskSpec {
             also: Vec::new(),
             keep: Vec::new(),
             position: Position::Mask,
+            oracle_position: None,
             long: Long::Drop,
         }
     }
@@ -123,9 +127,8 @@ impl TaskSpec {
         if self.is_own() {
             return self.check_own(refuse);
         }
-        if !self.keep.is_empty() || self.position != Position::Mask {
-            let problem = "cannot be set without `task.data`: it names labels of a file".to_owned();
-            return refuse.because(if self.keep.is_empty() { "task.position" } else { "task.keep" }, problem);
+        if !self.keep.is_empty() {
+            return refuse.because("task.keep", "cannot be set without `task.data`: it names labels of a file".into());
         }
         let Some(task) = TASKS.iter().find(|t| t.id == self.name) else {
             let known: Vec<&str> = TASKS.iter().map(|t| t.id).collect();
@@ -181,6 +184,16 @@ impl TaskSpec {
         refuse.outside("task.examples", self.examples, FEWEST_EXAMPLES..=MAX_EXAMPLES)
     }
 
+    /// Positions at which states are changed and read.
+    fn positions(&self) -> Positions {
+        Positions { changed: self.position, read: self.oracle_position }
+    }
+
+    /// The position at which oracles read, if it is not the one at which states are changed.
+    pub fn read_elsewhere(&self) -> Option<Position> {
+        self.oracle_position.filter(|read| *read != self.position)
+    }
+
     /// Path of the file of examples, if there is one.
     pub fn data_path(&self) -> Option<PathBuf> {
         self.data.as_ref().map(|data| self.base.join(data))
@@ -200,14 +213,23 @@ pub fn of(
             let hint = "set it to natural".to_owned();
             return Err(Problem { what, r#where: "task.phi".into(), hint }.into());
         }
-        let (set, source) = own::examples((task, spec.position), &file, named, spec.examples, seed, pulse)?;
+        let (set, source) = own::examples((task, spec.positions()), &file, named, spec.examples, seed, pulse)?;
         return Ok((set, Some(source)));
     }
     let frequencies = match spec.phi {
         Some(phi) => Frequencies::with_phi(phi)?,
         None => Frequencies::natural(),
     };
-    Ok((task.examples(spec.examples, seed, &frequencies)?, None))
+    let set = task.examples(spec.examples, seed, &frequencies)?;
+    if spec.positions() == Positions::default() {
+        return Ok((set, None));
+    }
+    let put = |e| {
+        let fail = |what: &str| Problem { what: what.into(), r#where: "task.position".into(), hint: String::new() };
+        spec.positions().put(e, None).map_err(fail)
+    };
+    let examples = set.examples.into_iter().map(put).collect::<Result<_, _>>()?;
+    Ok((ExampleSet::of(task, seed, frequencies, examples), None))
 }
 
 /// The examples as the model sees them; of the user's own, enough must be left.

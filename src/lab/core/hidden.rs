@@ -2,22 +2,22 @@
 
 use super::fault::Fault;
 use super::host::{Host, NoticeLevel};
-use super::stimuli::Stimuli;
-use super::store::{Key, Space, Store, key};
+use super::stimuli::{Stimuli, Where};
+use super::store::{Key, Space, Store};
 use base::Problem;
 use base::matrix::Matrix;
 use model::{Model, Readout};
 
-/// Hidden states at the verb's position after block `layer` (from 1), for the stimuli `rows`: `rows.len()` x D. Only what
+/// Hidden states at a position after block `layer` (from 1), for the stimuli `rows`: `rows.len()` x D. Only what
 /// the cache lacks runs through the model, and is kept.
 pub fn hidden(
     model: &Model,
     stimuli: &Stimuli,
-    layer: usize,
+    (layer, at): (usize, Where),
     rows: &[usize],
     host: &mut dyn Host,
 ) -> Result<Matrix, Fault> {
-    let (space, keys) = names(model, stimuli, layer, rows);
+    let (space, keys) = names(model, stimuli, (layer, at), rows);
     let cache = host.store();
     let mut out = Matrix::zeros(rows.len(), model.arch().hidden);
     let found = cache.fetch(&space, &keys, &mut out);
@@ -30,7 +30,7 @@ pub fn hidden(
         say(host, NoticeLevel::Info, what, cache.as_ref(), "")?;
     }
     let which: Vec<usize> = found.missing.iter().map(|i| rows[*i]).collect();
-    let fresh = stimuli.hidden(model, layer, &which, host)?;
+    let fresh = stimuli.hidden(model, (layer, at), &which, host)?;
     found.missing.iter().enumerate().for_each(|(k, i)| out.row_mut(*i).copy_from_slice(fresh.row(k)));
     let keys: Vec<Key> = found.missing.iter().map(|i| keys[*i]).collect();
     if let Err(e) = cache.keep(&space, &keys, &fresh) {
@@ -47,15 +47,21 @@ pub fn hidden(
 }
 
 /// Those of `rows` whose hidden states the cache lacks.
-pub fn absent(model: &Model, stimuli: &Stimuli, layer: usize, rows: &[usize], cache: &dyn Store) -> Vec<usize> {
-    let (space, keys) = names(model, stimuli, layer, rows);
+pub fn absent(
+    model: &Model,
+    stimuli: &Stimuli,
+    (layer, at): (usize, Where),
+    rows: &[usize],
+    cache: &dyn Store,
+) -> Vec<usize> {
+    let (space, keys) = names(model, stimuli, (layer, at), rows);
     cache.absent(&space, &keys).into_iter().map(|i| rows[i]).collect()
 }
 
 /// Cache keys of the hidden states of `rows` after block `layer` (from 1).
-fn names(model: &Model, stimuli: &Stimuli, layer: usize, rows: &[usize]) -> (Space, Vec<Key>) {
+fn names(model: &Model, stimuli: &Stimuli, (layer, at): (usize, Where), rows: &[usize]) -> (Space, Vec<Key>) {
     let space = Space::new(model, model.arch().after_block(layer), &Readout::Positions(Vec::new()));
-    let keys = rows.iter().map(|r| key(&stimuli.list[*r].ids, stimuli.list[*r].position)).collect();
+    let keys = rows.iter().map(|r| stimuli.list[*r].spot(at).key(&stimuli.list[*r].ids)).collect();
     (space, keys)
 }
 

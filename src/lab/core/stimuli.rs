@@ -1,15 +1,19 @@
 //! Stimuli: a task's examples as token ids of one model, and the hidden states at the position of the verb.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use rayon::prelude::*;
 use thiserror::Error;
 
 use base::matrix::Matrix;
 use base::{Cancelled, Pulse};
-use corpus::task::{Example, Place};
+use corpus::task::{Example, MASK, Place};
+use model::array::Array;
 use model::chunk::{TOKENS_PER_BATCH, chunks};
 use model::{Batch, Encoding, Long, Model, ModelError, Plan, Sites};
+
+use super::store::{Key, key};
 
 /// Reasons for which examples cannot be shown to a model.
 #[derive(Debug, Error)]
@@ -45,6 +49,46 @@ pub enum StimuliError {
 /// Examples that are put into tokens between two looks at whether to stop: a few hundredths of a second.
 const AT_ONCE: usize = 256;
 
+/// Tokens of a stimulus that a state is of.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Spot {
+    /// One token.
+    At(usize),
+    /// All tokens: the state is their mean.
+    Mean(usize),
+    /// Each token of the text by itself: `drawn` stands for them where one state is needed, chosen by a digest of the tokens.
+    Each { drawn: usize, all: Range<usize> },
+}
+
+impl Spot {
+    /// The tokens whose mean is the state.
+    pub fn averaged(&self) -> Range<usize> {
+        match self {
+            Spot::At(at) | Spot::Each { drawn: at, .. } => *at..at + 1,
+            Spot::Mean(all) => 0..*all,
+        }
+    }
+
+    /// The key of the state in a cache. That of a mean is that of a pooled sentence.
+    pub(crate) fn key(&self, ids: &[u32]) -> Key {
+        match self {
+            Spot::At(at) | Spot::Each { drawn: at, .. } => key(ids, *at),
+            Spot::Mean(_) => key(ids, usize::MAX),
+        }
+    }
+}
+
+/// The positions of a stimulus, by what happens there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Where {
+    /// The method changes the state.
+    Changed,
+    /// Oracles read it.
+    Read,
+    /// The model says a form.
+    Said,
+}
+
 /// One example as a model sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stimulus {
@@ -52,10 +96,25 @@ pub struct Stimulus {
     pub example: usize,
     /// Token ids: the sentence with its mask, or the prefix for a causal model.
     pub ids: Vec<u32>,
-    /// Position of the mask, or the last position of the prefix.
+    /// Position at which the model says a form: of the mask, or the last of the prefix.
     pub position: usize,
+    /// The tokens at which hidden states are changed.
+    pub changed: Spot,
+    /// The tokens at which oracles read them.
+    pub read: Spot,
     /// Token ids of the two forms; `None` if the data have none.
     pub forms: Option<[u32; 2]>,
+}
+
+impl Stimulus {
+    /// The tokens of a position.
+    pub fn spot(&self, at: Where) -> Spot {
+        match at {
+            Where::Changed => self.changed.clone(),
+            Where::Read => self.read.clone(),
+            Where::Said => Spot::At(self.position),
+        }
+    }
 }
 
 /// All examples that a model can be asked, and how many it cannot.
@@ -70,8 +129,8 @@ pub struct Stimuli {
     /// Examples left out because the model sees what it saw in an earlier one: text after the mask is hidden from a causal
     /// model, and no split could keep them apart.
     pub dropped_repeats: usize,
-    /// Examples of which the model reads a part: they are longer than it reads.
-    pub cut: usize,
+    /// Examples that are longer than the model reads, of which it reads a part or nothing.
+    pub long: usize,
     /// Tokens (padding included) that one forward pass holds at most.
     pub tokens_per_batch: usize,
 }
@@ -100,7 +159,7 @@ impl Stimuli {
         let name = || model.name().to_owned();
         let tokenizer = model.tokenizer()?;
         let causal = model.arch().is_causal();
-        let masked = examples.iter().any(|e| e.place.is_none());
+        let masked = examples.iter().any(has_slot);
         let mask = match (causal || !masked, tokenizer.mask_token(), tokenizer.special().mask) {
             (true, ..) => None,
             (false, Some(text), Some(id)) => Some((text, id)),
@@ -116,27 +175,21 @@ impl Stimuli {
                 _ if e.has_forms() => return Ok(None),
                 _ => None,
             };
-            let encoding = match (&mask, e.place) {
-                (_, Some(_)) => tokenizer.encode(&e.text)?,
-                (None, None) => tokenizer.encode(&e.prefix)?,
-                (Some((text, _)), None) => tokenizer.encode(&e.filled(text))?,
-            };
-            let site = |e: &Encoding, place: Option<Place>| match (&mask, place) {
-                (_, Some(place)) => position(e, place),
-                (None, None) => e.ids.len().checked_sub(1),
-                (Some((_, id)), None) => e.ids.iter().position(|x| x == id),
-            };
-            let most = model.arch().max_positions;
             // A text that cannot be read is marked by an empty list and counted below.
-            let none = (Stimulus { example: i, ids: Vec::new(), position: 0, forms }, false);
-            let Some(at) = site(&encoding, e.place) else { return Ok(Some(none)) };
-            // A text that is cut has its last token elsewhere.
-            let wanted = if long == Long::Truncate && e.place == Some(Place::Last) { 0..1 } else { at..at + 1 };
-            let Some(part) = encoding.around(wanted, most, long) else { return Ok(Some(none)) };
-            let cut = part.ids.len() < encoding.ids.len();
-            Ok(Some(match site(&part, e.place) {
-                Some(position) => (Stimulus { example: i, ids: part.ids, position, forms }, cut),
-                None => none,
+            let none =
+                Stimulus { example: i, ids: Vec::new(), position: 0, changed: Spot::At(0), read: Spot::At(0), forms };
+            let shown = Shown::new(e, mask.as_ref().map(|(text, id)| (text.as_str(), *id)), causal);
+            let encoding = tokenizer.encode(&shown.text)?;
+            let most = model.arch().max_positions;
+            let longer = encoding.ids.len() > most;
+            let part = shown.needed(&encoding, long).and_then(|needed| encoding.around(needed, most, long));
+            let read = part.as_ref().and_then(|part| Some((part, shown.spots(part)?)));
+            Ok(Some(match read {
+                None => (none, longer),
+                Some((part, [said, changed, read])) => {
+                    let position = said.averaged().start;
+                    (Stimulus { ids: part.ids.clone(), position, changed, read, ..none }, longer)
+                }
             }))
         };
         let mut all: Vec<Option<(Stimulus, bool)>> = Vec::with_capacity(examples.len());
@@ -147,45 +200,42 @@ impl Stimuli {
             all.extend(some.collect::<Result<Vec<_>, _>>()?);
         }
         let dropped_forms = all.iter().filter(|s| s.is_none()).count();
-        let cut = all.iter().flatten().filter(|s| s.1).count();
+        let long = all.iter().flatten().filter(|s| s.1).count();
         let list: Vec<_> = all.into_iter().flatten().map(|s| s.0).filter(|s| !s.ids.is_empty()).collect();
         let dropped_texts = examples.len() - dropped_forms - list.len();
         if list.len() < fewest {
             let reason = format!("{dropped_forms} verb pairs are not single tokens, {dropped_texts} texts unreadable");
             return Err(StimuliError::TooFew { model: name(), kept: list.len(), of: examples.len(), reason });
         }
-        Ok(Self { list, dropped_forms, dropped_texts, dropped_repeats: 0, cut, tokens_per_batch: TOKENS_PER_BATCH })
+        Ok(Self { list, dropped_forms, dropped_texts, dropped_repeats: 0, long, tokens_per_batch: TOKENS_PER_BATCH })
     }
 
     /// The first of all stimuli that are the same to the model.
     pub(crate) fn distinct(mut self) -> Self {
         let before = self.list.len();
         let mut seen = HashSet::with_capacity(before);
-        self.list.retain(|s| seen.insert((s.ids.clone(), s.position)));
+        self.list.retain(|s| seen.insert((s.ids.clone(), s.changed.clone(), s.read.clone())));
         self.dropped_repeats = before - self.list.len();
         self
     }
 
-    /// Hidden states at the verb's position after block `layer` (from 1, a decoder's blocks behind the encoder's), for the stimuli `rows`: `rows.len()` x D.
+    /// Hidden states at a position after block `layer` (from 1, a decoder's blocks behind the encoder's), for the stimuli `rows`:
+    /// `rows.len()` x D.
     pub fn hidden(
         &self,
         model: &Model,
-        layer: usize,
+        (layer, at): (usize, Where),
         rows: &[usize],
         pulse: &mut dyn Pulse,
     ) -> Result<Matrix, StimuliError> {
-        let width = model.arch().hidden;
-        let mut out = Matrix::zeros(rows.len(), width);
-        let at = model.arch().after_block(layer);
+        let mut out = Matrix::zeros(rows.len(), model.arch().hidden);
+        let point = model.arch().after_block(layer);
         let mut done = 0;
         for group in self.batches(rows) {
-            let (batch, sites) = self.batch(model, rows, &group)?;
-            let plan = Plan::default().capture_at(at, Sites::At(sites));
-            let trace = model.forward(&batch, &plan)?;
-            let captured = trace.get(at)?;
-            for (k, place) in group.iter().enumerate() {
-                out.row_mut(*place).copy_from_slice(captured.row(k));
-            }
+            let batch = self.batch(model, rows, &group)?;
+            let sites = self.sites(rows, &group, |s| s.spot(at).averaged());
+            let trace = model.forward(&batch, &Plan::default().capture_at(point, Sites::At(sites.clone())))?;
+            average(trace.get(point)?, &sites, &group, &mut out);
             done += group.len();
             pulse.beat(done, rows.len())?;
         }
@@ -198,31 +248,137 @@ impl Stimuli {
         chunks(&lengths, self.tokens_per_batch)
     }
 
-    /// The batch of a group and the `(row, position)` of each verb.
+    /// The batch of a group.
     ///
     /// # Errors
     /// Whatever the model says of the ids.
-    pub fn batch(
+    pub fn batch(&self, model: &Model, rows: &[usize], group: &[usize]) -> Result<Batch, ModelError> {
+        let ids: Vec<&[u32]> = group.iter().map(|p| self.list[rows[*p]].ids.as_slice()).collect();
+        Batch::new(&ids, model.tokenizer()?.pad_id())
+    }
+
+    /// The `(row, position)` of tokens of each stimulus in a group, row after row.
+    pub fn sites(
         &self,
-        model: &Model,
         rows: &[usize],
         group: &[usize],
-    ) -> Result<(Batch, Vec<(usize, usize)>), ModelError> {
-        let ids: Vec<&[u32]> = group.iter().map(|p| self.list[rows[*p]].ids.as_slice()).collect();
-        let sites = group.iter().enumerate().map(|(k, p)| (k, self.list[rows[*p]].position)).collect();
-        Ok((Batch::new(&ids, model.tokenizer()?.pad_id())?, sites))
+        tokens: impl Fn(&Stimulus) -> Range<usize>,
+    ) -> Vec<(usize, usize)> {
+        let of = |(k, p): (usize, &usize)| tokens(&self.list[rows[*p]]).map(move |t| (k, t));
+        group.iter().enumerate().flat_map(of).collect()
     }
 }
 
-/// Index of the token at which a text without a mask is read, if it has such a token.
-fn position(encoding: &Encoding, place: Place) -> Option<usize> {
-    match place {
-        Place::First => (!encoding.ids.is_empty()).then_some(0),
-        Place::Last => encoding.is_special.iter().rposition(|special| !special),
-        Place::Marked(from, to) => {
-            let within = |(a, b): &(usize, usize)| *a < to as usize && *b > from as usize;
-            encoding.offsets.iter().zip(&encoding.is_special).rposition(|(o, special)| !special && within(o))
+/// Writes the mean of each stimulus's vectors to its place: `vectors` are in the order of `sites`, whose rows are those of `group`.
+pub fn average(vectors: &Array, sites: &[(usize, usize)], group: &[usize], out: &mut Matrix) {
+    let mut counts = vec![0usize; group.len()];
+    sites.iter().for_each(|(k, _)| counts[*k] += 1);
+    for (i, (k, _)) in sites.iter().enumerate() {
+        let (vector, row) = (vectors.row(i), out.row_mut(group[*k]));
+        if counts[*k] == 1 {
+            row.copy_from_slice(vector);
+        } else {
+            let weight = 1.0 / counts[*k] as f32;
+            row.iter_mut().zip(vector).for_each(|(sum, v)| *sum += weight * v);
         }
+    }
+}
+
+/// True if the text has one mask, at which a model can say a form.
+fn has_slot(example: &Example) -> bool {
+    example.text.matches(MASK).count() == 1
+}
+
+/// An example as it is tokenised.
+struct Shown {
+    text: String,
+    /// The positions at which states are changed and read.
+    places: [Place; 2],
+    /// The mask token of a masked model, where the text has one.
+    mask: Option<u32>,
+    /// True if the model says its form behind the text.
+    ends: bool,
+}
+
+impl Shown {
+    fn new(example: &Example, mask: Option<(&str, u32)>, causal: bool) -> Self {
+        let slot = has_slot(example);
+        let changed = example.place.unwrap_or(Place::Mask);
+        let mut places = [changed, example.read.unwrap_or(changed)];
+        let mask = mask.filter(|_| slot);
+        if let Some((token, _)) = mask {
+            // Another mask token moves the characters behind it.
+            let moved = |at: u32| (at as usize + token.chars().count() - MASK.len()) as u32;
+            let before = |text: &str| text.split(MASK).next().map_or(0, |b| b.chars().count());
+            for place in &mut places {
+                if let Place::Marked(from, to) = place
+                    && *from as usize > before(&example.text)
+                {
+                    *place = Place::Marked(moved(*from), moved(*to));
+                }
+            }
+        }
+        let text = match mask {
+            Some((token, _)) => example.filled(token),
+            None if causal && slot => example.prefix.clone(),
+            None => example.text.clone(),
+        };
+        Self { text, places, mask: mask.map(|(_, id)| id), ends: causal && slot }
+    }
+
+    /// Position at which the model says a form, if the text has one.
+    fn slot(&self, encoding: &Encoding) -> Option<usize> {
+        match self.mask {
+            Some(id) => encoding.ids.iter().position(|x| *x == id),
+            None => encoding.ids.len().checked_sub(1).filter(|_| self.ends),
+        }
+    }
+
+    fn spot(&self, encoding: &Encoding, place: Place) -> Option<Spot> {
+        Some(match place {
+            Place::Mask => Spot::At(self.slot(encoding)?),
+            Place::First => (!encoding.ids.is_empty()).then_some(Spot::At(0))?,
+            Place::Last => Spot::At(encoding.is_special.iter().rposition(|special| !special)?),
+            Place::Marked(from, to) => {
+                let within = |(a, b): &(usize, usize)| *a < to as usize && *b > from as usize;
+                let mut tokens = encoding.offsets.iter().zip(&encoding.is_special);
+                Spot::At(tokens.rposition(|(o, special)| !special && within(o))?)
+            }
+            Place::Mean => (!encoding.ids.is_empty()).then_some(Spot::Mean(encoding.ids.len()))?,
+            Place::Every => {
+                let all = encoding.body();
+                let digest = key(&encoding.ids, usize::MAX);
+                let random = digest.iter().fold(0usize, |sum, byte| (sum << 4).wrapping_add(usize::from(*byte)));
+                Spot::Each { drawn: all.start + random.checked_rem(all.len())?, all }
+            }
+        })
+    }
+
+    /// The tokens where a form is said, where states are changed, and where they are read.
+    fn spots(&self, encoding: &Encoding) -> Option<[Spot; 3]> {
+        let [changed, read] = self.places.map(|place| self.spot(encoding, place));
+        let (changed, read) = (changed?, read?);
+        let said = match (self.mask.is_some() || self.ends, &read) {
+            (true, _) => self.slot(encoding)?,
+            (false, Spot::At(at)) => *at,
+            (false, _) => encoding.body().end.checked_sub(1)?,
+        };
+        Some([Spot::At(said), changed, read])
+    }
+
+    /// The tokens that a part of a long text must have.
+    fn needed(&self, encoding: &Encoding, long: Long) -> Option<Range<usize>> {
+        let slot = (self.mask.is_some() || self.ends).then_some(Place::Mask);
+        let mut needed: Option<Range<usize>> = None;
+        for place in self.places.into_iter().chain(slot) {
+            // A text that is cut has its last token elsewhere.
+            if matches!(place, Place::Mean | Place::Every) || (long == Long::Truncate && place == Place::Last) {
+                continue;
+            }
+            let at = self.spot(encoding, place)?.averaged();
+            needed = Some(needed.map_or(at.clone(), |n| n.start.min(at.start)..n.end.max(at.end)));
+        }
+        Some(needed.unwrap_or(0..1))
     }
 }
 
@@ -286,11 +442,11 @@ mod tests {
             let read = |long| Stimuli::read(&model, &examples, long, 1, &mut base::pulse::NoPulse).unwrap();
             let which = |s: &Stimuli| s.list.iter().map(|s| s.example).collect::<Vec<_>>();
             let dropped = read(Long::Drop);
-            assert_eq!((which(&dropped), dropped.dropped_texts, dropped.cut), (vec![0], 3, 0), "{name}");
+            assert_eq!((which(&dropped), dropped.dropped_texts, dropped.long), (vec![0], 3, 3), "{name}");
             let cut = read(Long::Truncate);
-            assert_eq!((which(&cut), cut.dropped_texts, cut.cut), (truncated, 1, 2), "{name}");
+            assert_eq!((which(&cut), cut.dropped_texts, cut.long), (truncated, 1, 3), "{name}");
             let window = read(Long::Window);
-            assert_eq!((which(&window), window.dropped_texts, window.cut), (vec![0, 1, 2, 3], 0, 3), "{name}");
+            assert_eq!((which(&window), window.dropped_texts, window.long), (vec![0, 1, 2, 3], 0, 3), "{name}");
             // The token that is read is the one that the short sentence is read at.
             let alone = Stimuli::new(&model, &set.examples[1..], &mut base::pulse::NoPulse).unwrap();
             let token = |s: &Stimulus| s.ids[s.position];

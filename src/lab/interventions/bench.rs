@@ -1,6 +1,8 @@
 //! The bench: test examples with their hidden states, ready to be changed, judged and passed on through the model.
 
-use super::continuation::Continuation;
+use std::borrow::Cow;
+
+use super::continuation::{Continuation, Rest};
 use super::distance::{Distances, Meter};
 use super::method::{Fitted, Goal, InterventionError, Known, Method, Prepared};
 use super::oracle::{Oracle, Sight};
@@ -11,7 +13,7 @@ use super::score::{
 use base::Pulse;
 use base::matrix::Matrix;
 use lab::plan::PropertyLabels;
-use lab::stimuli::{Stimuli, StimuliError};
+use lab::stimuli::{Stimuli, StimuliError, Where};
 use model::Model;
 use thiserror::Error;
 
@@ -40,9 +42,9 @@ pub(crate) struct Site {
 pub(crate) struct Chunk {
     /// Rows among the stimuli.
     pub rows: Vec<usize>,
-    /// Hidden states at the verb's position (n x D) at the layer of the intervention.
+    /// Hidden states (n x D) at the layer and position of the intervention.
     pub h: Matrix,
-    /// Hidden states at the layer of the oracle.
+    /// Hidden states at the layer and position of the oracle.
     pub(crate) oracle_h: Matrix,
     /// True value of the target, per example.
     pub target: Vec<usize>,
@@ -57,6 +59,8 @@ pub(crate) struct Chunk {
     pub correct: Vec<usize>,
     /// Distance between distributions in completeness and selectivity.
     pub distance: Distance,
+    /// The tokens besides, if every token of a text is changed.
+    rest: Option<Rest>,
     continuation: Continuation,
     /// The model's logits of the two forms before any intervention, and their ranks among all verb forms; none without a language
     /// model head.
@@ -142,7 +146,7 @@ impl Chunk {
         site: Site,
         pulse: &mut dyn Pulse,
     ) -> Result<Self, StimuliError> {
-        let h = stimuli.hidden(model, site.layer, rows, pulse)?;
+        let h = stimuli.hidden(model, (site.layer, Where::Changed), rows, pulse)?;
         Self::with(h, model, stimuli, labels, rows, site, pulse)
     }
 
@@ -156,7 +160,9 @@ impl Chunk {
         site: Site,
         pulse: &mut dyn Pulse,
     ) -> Result<Self, StimuliError> {
-        let continuation = Continuation::new(model, stimuli, rows, site.layer, pulse)?;
+        let rest = Rest::read(model, stimuli, rows, (&h, site.layer), &labels.other, pulse)?;
+        let changed = (site.layer, Where::Changed);
+        let continuation = Continuation::new(model, stimuli, rows, changed, (Some(&h), rest.as_ref()), pulse)?;
         let later = (site.oracle_layer != site.layer).then_some(site.oracle_layer);
         let clean = continuation.run(model, &h, later.as_slice(), pulse)?;
         Ok(Self {
@@ -169,6 +175,7 @@ impl Chunk {
             forms: paired(clean.forms, clean.ranks),
             twins: None,
             distance: Distance::default(),
+            rest,
             continuation,
             h,
         })
@@ -197,17 +204,30 @@ impl Chunk {
             Goal::Counterfactual => classes - 1,
             Goal::Nullifying => 1,
         };
-        let known = Known { other: &self.other, rows: &self.rows, twins: self.twins.as_ref() };
+        let (h, other, rows) = match &self.rest {
+            Some(rest) => (&rest.h, &rest.other, &rest.rows),
+            None => (&self.h, &self.other, &self.rows),
+        };
+        let known = Known { other, rows, twins: self.twins.as_ref() };
         let mut shifts = Vec::with_capacity(count);
         for j in 1..=count {
             let wanted: Vec<usize> = self.target.iter().map(|y| (y + j) % classes).collect();
-            let prepared = fitted.on_known(&self.h, &wanted, &known, pulse)?;
+            let each = self.rest.as_ref().map_or_else(|| wanted.clone(), |rest| rest.spread(&wanted));
+            let prepared = fitted.on_known(h, &each, &known, pulse)?;
             shifts.push((wanted, prepared));
         }
         Ok(Applied { chunk: self, goal: method.goal(), shifts })
     }
 
-    /// The hidden states that the oracle reads when `h` (n x D) replaces the chunk's own.
+    /// The changed states that stand for the texts (n x D), of those of all changed tokens.
+    fn own<'h>(&self, h: &'h Matrix) -> Cow<'h, Matrix> {
+        match &self.rest {
+            Some(_) => Cow::Owned(h.select_rows(&(0..self.len()).collect::<Vec<_>>())),
+            None => Cow::Borrowed(h),
+        }
+    }
+
+    /// The hidden states that the oracle reads when `h` (of all changed tokens) replaces the chunk's own.
     pub(crate) fn later(
         &self,
         model: &Model,
@@ -216,13 +236,13 @@ impl Chunk {
         pulse: &mut dyn Pulse,
     ) -> Result<Matrix, StimuliError> {
         if site.oracle_layer == site.layer {
-            return Ok(h.clone());
+            return Ok(self.own(h).into_owned());
         }
         Ok(self.at_layers(model, h, &[site.oracle_layer], pulse)?.pop().unwrap_or_else(|| h.clone()))
     }
 
-    /// The hidden states (n x D) at each of the layers `later`, all after that of the intervention, when `h` (n x D)
-    /// replaces the chunk's own.
+    /// The hidden states (n x D) that oracles read at each of the layers `later`, all after that of the intervention, when `h` (of
+    /// all changed tokens) replaces the chunk's own.
     pub(crate) fn at_layers(
         &self,
         model: &Model,
@@ -236,9 +256,9 @@ impl Chunk {
         Ok(self.continuation.run(model, h, later, pulse)?.later)
     }
 
-    /// Probabilities, over the whole vocabulary, of the two forms of example `i` with the hidden state `h` in place.
-    pub(crate) fn words(&self, model: &Model, i: usize, h: &[f32]) -> Result<[f64; 2], StimuliError> {
-        self.continuation.probabilities(model, i, h)
+    /// Probabilities, over the whole vocabulary, of the two forms of the first example with the hidden states `h` in place.
+    pub(crate) fn words(&self, model: &Model, h: &Matrix) -> Result<[f64; 2], StimuliError> {
+        self.continuation.probabilities(model, h)
     }
 }
 
@@ -271,7 +291,7 @@ pub struct Reader<'a> {
 }
 
 impl Applied<'_> {
-    /// Changed hidden states (n x D) of the first goal value.
+    /// Changed hidden states of the first goal value, of all changed tokens.
     pub(crate) fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
         self.shifts[0].1.at(value, pulse)
     }
@@ -287,7 +307,7 @@ impl Applied<'_> {
         for (j, (wanted, prepared)) in self.shifts.iter_mut().enumerate() {
             let h = prepared.at(value, pulse)?;
             if let Some(meter) = court.meter {
-                let part = meter.measure(&h, &self.chunk.h, self.chunk.twins.as_ref());
+                let part = meter.measure(&self.chunk.own(&h), &self.chunk.h, self.chunk.twins.as_ref());
                 distances.add(&part, 1.0 / shifts as f64);
             }
             let later = (court.site.oracle_layer != court.site.layer).then_some(court.site.oracle_layer);
@@ -302,9 +322,9 @@ impl Applied<'_> {
                 conduct = both.map(|(before, after)| self.chunk.conduct(before, after));
             }
             let seen = continued.and_then(|c| c.later.into_iter().next());
-            let seen = seen.as_ref().unwrap_or(&h);
+            let seen = seen.map_or_else(|| self.chunk.own(&h), Cow::Owned);
             for (k, (oracle, before)) in court.oracles.iter().zip(court.before).enumerate() {
-                let after = oracle.see(seen);
+                let after = oracle.see(&seen);
                 let part = self.chunk.scores(self.goal, (wanted, j + 1), before, &after, court.prior);
                 scores[k].add(part, shifts);
             }
@@ -331,9 +351,10 @@ impl Applied<'_> {
         for (j, (wanted, prepared)) in self.shifts.iter_mut().enumerate() {
             let h = prepared.at(value, pulse)?;
             let mut behind = self.chunk.at_layers(model, &h, &later, pulse)?.into_iter();
+            let own = self.chunk.own(&h);
             for (reader, scores) in readers.iter().zip(&mut scores) {
                 let later = if reader.layer == layer { None } else { behind.next() };
-                let seen = later.as_ref().unwrap_or(&h);
+                let seen = later.as_ref().unwrap_or(&own);
                 for ((oracle, before), sum) in reader.oracles.iter().zip(reader.before).zip(scores) {
                     let after = oracle.see(seen);
                     sum.add(self.chunk.scores(self.goal, (wanted, j + 1), before, &after, prior), shifts);

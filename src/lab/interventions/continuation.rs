@@ -3,7 +3,7 @@
 
 use base::Pulse;
 use base::matrix::Matrix;
-use lab::stimuli::{Stimuli, StimuliError};
+use lab::stimuli::{Spot, Stimuli, StimuliError, Where, average};
 use model::array::Array;
 use model::{Batch, Edit, EditKind, HookPoint, Model, Plan, Sites};
 
@@ -17,6 +17,71 @@ pub(crate) struct Continuation {
     vocab: Vec<u32>,
     /// Columns of the two forms, per row.
     columns: Vec<[usize; 2]>,
+    /// The states before, where the changed state is a mean: its change is added to every token.
+    means: Option<Matrix>,
+}
+
+/// Tokens of some stimuli that are changed besides those that stand for them, if every token is.
+#[derive(Debug, Clone)]
+pub(crate) struct Rest {
+    /// Hidden states of all changed tokens: first those that stand for their texts, then the others.
+    pub h: Matrix,
+    /// The place of the text of each, and its token.
+    tokens: Vec<(usize, usize)>,
+    /// The row of the text of each among the stimuli.
+    pub rows: Vec<usize>,
+    /// The value of the other property of each.
+    pub other: Vec<Option<usize>>,
+}
+
+impl Rest {
+    /// What there is of each text, for each of its tokens.
+    pub(crate) fn spread<T: Copy>(&self, each: &[T]) -> Vec<T> {
+        self.tokens.iter().map(|(place, _)| each[*place]).collect()
+    }
+
+    /// Reads the other tokens of the stimuli `rows`, of whose own ones `h` are the states; none if one token a text is changed.
+    pub(crate) fn read(
+        model: &Model,
+        stimuli: &Stimuli,
+        rows: &[usize],
+        (h, layer): (&Matrix, usize),
+        other: &[Option<usize>],
+        pulse: &mut dyn Pulse,
+    ) -> Result<Option<Self>, StimuliError> {
+        let drawn = |r: &usize| match &stimuli.list[*r].changed {
+            Spot::Each { drawn, all } => Some((*drawn, all.clone())),
+            _ => None,
+        };
+        let Some(spots) = rows.iter().map(drawn).collect::<Option<Vec<_>>>() else { return Ok(None) };
+        let mut tokens: Vec<(usize, usize)> = spots.iter().enumerate().map(|(i, (drawn, _))| (i, *drawn)).collect();
+        let mut states: Vec<f32> = h.data().to_vec();
+        let at = model.arch().after_block(layer);
+        for group in stimuli.batches(rows) {
+            let batch = stimuli.batch(model, rows, &group)?;
+            let others = |(k, place): (usize, &usize)| {
+                let (drawn, all) = spots[*place].clone();
+                all.filter(move |t| *t != drawn).map(move |t| (k, t))
+            };
+            let sites: Vec<(usize, usize)> = group.iter().enumerate().flat_map(others).collect();
+            // A group of texts of one token has no others.
+            if sites.is_empty() {
+                continue;
+            }
+            let trace = model.forward(&batch, &Plan::default().capture_at(at, Sites::At(sites.clone())))?;
+            let captured = trace.get(at)?;
+            for (i, (k, t)) in sites.iter().enumerate() {
+                tokens.push((group[*k], *t));
+                states.extend_from_slice(captured.row(i));
+            }
+            pulse.beat(tokens.len(), tokens.len())?;
+        }
+        let (count, width) = (tokens.len(), h.cols());
+        let rows: Vec<usize> = tokens.iter().map(|(place, _)| rows[*place]).collect();
+        let other = rows.iter().map(|r| other[*r]).collect();
+        let h = Matrix::from_fn(count, width, |i, j| states[i * width + j]);
+        Ok(Some(Self { h, tokens, rows, other }))
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -24,7 +89,12 @@ struct Part {
     batch: Batch,
     /// Places of the batch's rows among the rows of the continuation.
     places: Vec<usize>,
-    sites: Vec<(usize, usize)>,
+    /// Where forms are said, one a row.
+    said: Vec<(usize, usize)>,
+    /// The tokens that oracles read, row after row.
+    read: Vec<(usize, usize)>,
+    /// The tokens that are written, each with the row of the changed states that it takes its state from.
+    written: Vec<(usize, (usize, usize))>,
     /// Output of block `layer`, `[B,T,D]`; not needed where only the head is left or the pass runs anew.
     hidden: Option<Array>,
 }
@@ -41,12 +111,14 @@ pub(crate) struct Continued {
 }
 
 impl Continuation {
-    /// Runs the stimuli `rows` up to block `layer` (from 1).
+    /// Runs the stimuli `rows` up to block `layer` (from 1), where states will be put at a position in place of `before` (rows x D),
+    /// which only means need, and at the tokens of `rest`.
     pub(crate) fn new(
         model: &Model,
         stimuli: &Stimuli,
         rows: &[usize],
-        layer: usize,
+        (layer, changed): (usize, Where),
+        (before, rest): (Option<&Matrix>, Option<&Rest>),
         pulse: &mut dyn Pulse,
     ) -> Result<Self, StimuliError> {
         let forms = |r: &usize| stimuli.list[*r].forms.unwrap_or_default();
@@ -59,25 +131,34 @@ impl Continuation {
         let at = model.arch().after_block(layer);
         let mut parts = Vec::new();
         let mut done = 0;
+        let spot = |place: usize| stimuli.list[rows[place]].spot(changed);
+        let one = |place: usize| spot(place) == Spot::At(stimuli.list[rows[place]].position);
+        let head_only = model.ends_at(layer) && (0..rows.len()).all(one);
         for group in stimuli.batches(rows) {
             done += group.len();
-            parts.push(if model.ends_at(layer) {
+            let first = |group: &[usize]| (0..group.len()).map(|k| (k, 0)).collect::<Vec<_>>();
+            parts.push(if head_only {
                 // Only the head is left, and it reads each position by itself: one token a row is all it needs.
                 let pad = model.tokenizer()?.pad_id();
                 let batch = Batch::new(&vec![[pad]; group.len()], pad)?;
-                let sites = (0..group.len()).map(|k| (k, 0)).collect();
-                Part { batch, sites, places: group, hidden: None }
-            } else if at.in_decoder() {
-                let (batch, sites) = stimuli.batch(model, rows, &group)?;
-                Part { batch, sites, places: group, hidden: None }
+                let written = group.iter().copied().zip(first(&group)).collect();
+                Part { batch, said: first(&group), read: first(&group), written, places: group, hidden: None }
             } else {
-                let (batch, sites) = stimuli.batch(model, rows, &group)?;
-                let mut trace = model.forward(&batch, &Plan::default().capture(at))?;
-                Part { batch, sites, places: group, hidden: Some(trace.take(at)?) }
+                let batch = stimuli.batch(model, rows, &group)?;
+                let said = stimuli.sites(rows, &group, |s| s.position..s.position + 1);
+                let read = stimuli.sites(rows, &group, |s| s.spot(Where::Read).averaged());
+                let written = written(&group, spot, rest);
+                let hidden = if at.in_decoder() {
+                    None
+                } else {
+                    Some(model.forward(&batch, &Plan::default().capture(at))?.take(at)?)
+                };
+                Part { batch, said, read, written, places: group, hidden }
             });
             pulse.beat(done, rows.len())?;
         }
-        Ok(Self { layer, at, parts, vocab, columns })
+        let means = rows.first().is_some_and(|_| matches!(spot(0), Spot::Mean(_))).then(|| before.cloned()).flatten();
+        Ok(Self { layer, at, parts, vocab, columns, means })
     }
 
     /// Verb forms that ranks are among.
@@ -90,8 +171,8 @@ impl Continuation {
         self.columns.len()
     }
 
-    /// Goes on from hidden states `h` (rows x D) at the verb's position in place of the model's own. The hidden states after
-    /// each of the blocks `later` (from 1) are brought back too; one pass serves all of them.
+    /// Goes on from hidden states `h` (rows x D, then those of further tokens) in place of the model's own. The hidden states that
+    /// oracles read after each of the blocks `later` (from 1) are brought back too; one pass serves all of them.
     pub(crate) fn run(
         &self,
         model: &Model,
@@ -112,10 +193,10 @@ impl Continuation {
         for (i, part) in self.parts.iter().enumerate() {
             let mut plan = self.resume(part, h);
             if forms.is_some() {
-                plan = plan.logits_of(Sites::At(part.sites.clone()), self.vocab.clone());
+                plan = plan.logits_of(Sites::At(part.said.clone()), self.vocab.clone());
             }
             for at in &points {
-                plan = plan.capture_at(*at, Sites::At(part.sites.clone()));
+                plan = plan.capture_at(*at, Sites::At(part.read.clone()));
             }
             let trace = model.forward(&part.batch, &plan)?;
             if let Some((forms, ranks)) = forms.as_mut().zip(ranks.as_mut()) {
@@ -128,71 +209,119 @@ impl Continuation {
                 }
             }
             for (at, out) in points.iter().zip(&mut later_hidden) {
-                let captured = trace.get(*at)?;
-                for (k, place) in part.places.iter().enumerate() {
-                    out.row_mut(*place).copy_from_slice(captured.row(k));
-                }
+                average(trace.get(*at)?, &part.read, &part.places, out);
             }
             pulse.beat(i + 1, self.parts.len())?;
         }
         Ok(Continued { forms, ranks, later: later_hidden })
     }
 
-    /// Probabilities over the whole vocabulary of the two forms of one row, going on from `h` (one row x D).
-    pub(crate) fn probabilities(&self, model: &Model, place: usize, h: &[f32]) -> Result<[f64; 2], StimuliError> {
-        let Some((part, k)) = self.parts.iter().find_map(|p| p.places.iter().position(|x| *x == place).map(|k| (p, k)))
-        else {
+    /// Probabilities over the whole vocabulary of the two forms of the first row, going on from `h` (rows x D, then those of further
+    /// tokens).
+    pub(crate) fn probabilities(&self, model: &Model, h: &Matrix) -> Result<[f64; 2], StimuliError> {
+        let Some((part, k)) = self.parts.iter().find_map(|p| Some((p, p.places.iter().position(|x| *x == 0)?))) else {
             return Ok([f64::NAN; 2]);
         };
-        let (start, len) = (k * part.batch.len(), part.batch.lengths()[k]);
-        let single = Part {
-            batch: Batch::new(&[&part.batch.ids()[start..start + len]], 0)?,
-            places: vec![0],
-            sites: vec![(0, part.sites[k].1)],
-            hidden: part.hidden.as_ref().map(|x| one_row(x, k, len)),
-        };
-        let row = Matrix::from_fn(1, h.len(), |_, j| h[j]);
-        let plan = self.resume(&single, &row).logits_at(Sites::At(single.sites.clone()));
-        let trace = model.forward(&single.batch, &plan)?;
+        let plan = self.resume(part, h).logits_at(Sites::At(vec![part.said[k]]));
+        let trace = model.forward(&part.batch, &plan)?;
         let logits = trace.logits()?.row(0).to_vec();
         let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let sum: f64 = logits.iter().map(|x| f64::from(x - max).exp()).sum();
-        Ok(self.columns[place].map(|c| f64::from(logits[self.vocab[c] as usize] - max).exp() / sum))
+        Ok(self.columns[0].map(|c| f64::from(logits[self.vocab[c] as usize] - max).exp() / sum))
+    }
+
+    /// What a token takes from row `i` of changed states: the state, or the change of the mean.
+    fn put(&self, h: &Matrix, i: usize) -> Vec<f32> {
+        match &self.means {
+            Some(means) => h.row(i).iter().zip(means.row(i)).map(|(after, before)| after - before).collect(),
+            None => h.row(i).to_vec(),
+        }
     }
 
     fn resume(&self, part: &Part, h: &Matrix) -> Plan {
-        let (rows, d) = (part.places.len(), h.cols());
+        let d = h.cols();
+        // Tokens that nothing is said of keep the model's own state.
+        let written = || part.written.iter().filter(|(i, _)| *i < h.rows());
         if self.at.in_decoder() {
-            let value = part.places.iter().flat_map(|place| h.row(*place)).copied().collect();
-            return Plan::default().edit(Edit {
-                at: self.at,
-                sites: part.sites.clone(),
-                how: EditKind::Overwrite,
-                value: Array::new([rows, d], value),
-            });
+            let sites: Vec<(usize, usize)> = written().map(|(_, site)| *site).collect();
+            let value = written().flat_map(|(i, _)| self.put(h, *i)).collect();
+            let how = if self.means.is_some() { EditKind::Add } else { EditKind::Overwrite };
+            let value = Array::new([sites.len(), d], value);
+            return Plan::default().edit(Edit { at: self.at, sites, how, value });
         }
-        let mut hidden = part.hidden.clone().unwrap_or_else(|| Array::zeros([rows, 1, d]));
+        let mut hidden = part.hidden.clone().unwrap_or_else(|| Array::zeros([part.places.len(), 1, d]));
         let t = hidden.shape[1];
-        for (place, (k, position)) in part.places.iter().zip(&part.sites) {
-            hidden.row_mut(k * t + position).copy_from_slice(h.row(*place));
+        for (i, (k, position)) in written() {
+            let (state, put) = (hidden.row_mut(k * t + position), self.put(h, *i));
+            match self.means {
+                Some(_) => state.iter_mut().zip(put).for_each(|(x, change)| *x += change),
+                None => state.copy_from_slice(&put),
+            }
         }
         Plan::default().resume(self.layer, hidden)
     }
 }
 
-/// Row `k` of `[B,T,D]`, cut to `len` tokens: `[1,len,D]`.
-fn one_row(x: &Array, k: usize, len: usize) -> Array {
-    let (t, d) = (x.shape[1], x.shape[2]);
-    Array::new([1, len, d], x.data[k * t * d..(k * t + len) * d].to_vec())
+/// The tokens of a group that are written, each with its row among the changed states.
+fn written(group: &[usize], spot: impl Fn(usize) -> Spot, rest: Option<&Rest>) -> Vec<(usize, (usize, usize))> {
+    if let Some(rest) = rest {
+        let row = |place: usize| group.iter().position(|p| *p == place);
+        let of = |(i, (place, t)): (usize, &(usize, usize))| Some((i, (row(*place)?, *t)));
+        return rest.tokens.iter().enumerate().filter_map(of).collect();
+    }
+    let of = |(k, place): (usize, &usize)| {
+        let place = *place;
+        spot(place).averaged().map(move |t| (place, (k, t)))
+    };
+    group.iter().enumerate().flat_map(of).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use base::NoPulse;
+    use corpus::agreement::Positions;
     use corpus::{Frequencies, Task};
     use model::builtin::BUILTINS;
     use model::{Device, ModelSource};
+
+    /// Values of a BERT in NumPy: after block 1 the words that carry the property, every token or their mean are moved by `step`, and
+    /// the states are read after block 2.
+    #[test]
+    fn states_changed_at_one_position_are_read_at_another() {
+        use corpus::agreement::Position::{Every, Marked, Mask, Mean};
+        let model = Model::load(&ModelSource::Builtin("bert-tiny".into()), Device::Cpu).unwrap();
+        let sentence = |noun: &str| format!("The {noun} near the house [MASK] big .");
+        let mut example =
+            Task::named("agreement").unwrap().examples(1, 5, &Frequencies::natural()).unwrap().examples.remove(0);
+        (example.text, example.twin) = (sentence("dogs"), Some(sentence("dog")));
+        let wanted = [
+            (Marked, Some(Mask), [1.186004, 1.551155, -1.041191, 0.581416]),
+            (Mean, Some(Mask), [1.319298, 1.696357, -0.948697, 0.443372]),
+            (Mean, None, [1.004285, 0.842583, -0.679975, 0.507084]),
+            (Every, Some(Mask), [1.325803, 1.694458, -0.95564, 0.450647]),
+        ];
+        for (changed, read, wanted) in wanted {
+            let example = Positions { changed, read }.put(example.clone(), None).unwrap();
+            let stimuli = Stimuli::new(&model, &[example], &mut NoPulse).unwrap();
+            let at = (1, Where::Changed);
+            let mut h = stimuli.hidden(&model, at, &[0], &mut NoPulse).unwrap();
+            let rest = Rest::read(&model, &stimuli, &[0], (&h, 1), &[None], &mut NoPulse).unwrap();
+            let c = Continuation::new(&model, &stimuli, &[0], at, (Some(&h), rest.as_ref()), &mut NoPulse).unwrap();
+            if let Some(rest) = &rest {
+                assert_eq!(rest.h.rows(), 8, "all tokens but the special ones");
+                h = rest.h.clone();
+            }
+            let clean = c.run(&model, &h, &[2], &mut NoPulse).unwrap().later.remove(0);
+            let own = stimuli.hidden(&model, (2, Where::Read), &[0], &mut NoPulse).unwrap();
+            assert!(clean.data().iter().zip(own.data()).all(|(a, b)| (a - b).abs() < 1e-5), "{changed:?} {read:?}");
+            let step = Matrix::from_fn(h.rows(), h.cols(), |_, j| 0.5 * ((j + 1) as f32).sin());
+            h.add_scaled(1.0, &step);
+            let found = c.run(&model, &h, &[2], &mut NoPulse).unwrap().later.remove(0);
+            let apart = found.row(0).iter().zip(wanted).map(|(a, b): (&f32, f32)| (a - b).abs()).fold(0.0, f32::max);
+            assert!(apart < 2e-5, "{changed:?} {read:?}: {:?}, not {wanted:?}", &found.row(0)[..4]);
+        }
+    }
 
     /// Going on from the model's own hidden states is the model itself, after every block and for every family: behind a
     /// BART's encoder comes its decoder, not its head.
@@ -215,8 +344,9 @@ mod tests {
                 })
                 .collect();
             for layer in 1..=model.depth() {
-                let h = stimuli.hidden(&model, layer, &rows, &mut NoPulse).unwrap();
-                let c = Continuation::new(&model, &stimuli, &rows, layer, &mut NoPulse).unwrap();
+                let h = stimuli.hidden(&model, (layer, Where::Changed), &rows, &mut NoPulse).unwrap();
+                let at = (layer, Where::Changed);
+                let c = Continuation::new(&model, &stimuli, &rows, at, (Some(&h), None), &mut NoPulse).unwrap();
                 let found = c.run(&model, &h, &[], &mut NoPulse).unwrap();
                 let (found, ranks) = (found.forms.unwrap(), found.ranks.unwrap());
                 for (forms, ranks) in found.iter().zip(&ranks) {
@@ -231,13 +361,13 @@ mod tests {
                 let behind: Vec<usize> = (layer + 1..=model.depth()).collect();
                 let arrived = c.run(&model, &h, &behind, &mut NoPulse).unwrap().later;
                 for (later, arrived) in behind.iter().zip(&arrived) {
-                    let own = stimuli.hidden(&model, *later, &rows, &mut NoPulse).unwrap();
+                    let own = stimuli.hidden(&model, (*later, Where::Read), &rows, &mut NoPulse).unwrap();
                     let apart = own.data().iter().zip(arrived.data()).map(|(a, b)| (a - b).abs());
                     let (worst, size) =
                         (apart.fold(0.0, f32::max), own.data().iter().fold(0.0, |m: f32, v| m.max(v.abs())));
                     assert!(worst <= 1e-5 * size, "{} from {layer} to {later}: {worst} of {size}", builtin.name);
                 }
-                let p = c.probabilities(&model, 0, h.row(0)).unwrap();
+                let p = c.probabilities(&model, &h).unwrap();
                 assert!(p.iter().all(|p| (0.0..=1.0).contains(p)), "{p:?}");
             }
         }

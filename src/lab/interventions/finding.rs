@@ -109,6 +109,9 @@ pub struct DataFinding {
     /// Distance that C and S are made of: `js` for Jensen-Shannon; none for total variation.
     #[serde(default, skip_serializing_if = "Distance::is_papers")]
     pub distance: Distance,
+    /// Examples that are longer than the model reads: left out, cut or read in a window, as the spec says.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub long: usize,
 }
 
 /// A trained probe. `n` of the finding is the number of test examples that its accuracy is measured on.

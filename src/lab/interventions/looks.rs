@@ -5,7 +5,7 @@ use figure::role::MARKERS;
 
 /// Methods in the order that gives colours and markers: a method looks the same in every figure, whichever others are
 /// drawn with it and wherever the registry lists it. New ones are added at the end.
-const LOOKS: [&str; 19] = [
+const LOOKS: [&str; 20] = [
     "alterrep",
     "fgsm",
     "pgd",
@@ -25,6 +25,7 @@ const LOOKS: [&str; 19] = [
     "states",
     "erased_states",
     "das",
+    "kernel_rlace",
 ];
 
 /// The marker of a method; controls have their own.

@@ -7,6 +7,7 @@ use probe::bytes::BytesError;
 use probe::given::Content;
 use probe::subspace::SvdError;
 use probe::{Intervention, Matrix, Probe, TrainingData};
+use serde::{Deserialize, Serialize};
 
 /// Goal of an intervention for the property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,6 +181,19 @@ pub trait Method: Send + Sync {
     fn fit_options(&self) -> &'static [&'static str];
 }
 
+/// States that were found for erased features of a kernel, on examples that trained nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Preimages {
+    /// Share of the variance of the erased features that the states reproduce; below 0 where their mean would be nearer.
+    pub reproduced: f64,
+    /// Accuracy of a fresh linear classifier of the features of unchanged states.
+    pub before: f64,
+    /// The same of the erased features.
+    pub erased: f64,
+    /// The same of the features of the states that were found.
+    pub found: f64,
+}
+
 /// A fitted method.
 pub trait Fitted: Send + Sync {
     /// Readies the method for the rows of `h` (n x D), with the wanted value of the property for each row (read by
@@ -204,6 +218,10 @@ pub trait Fitted: Send + Sync {
         pulse: &mut dyn Pulse,
     ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
         self.on_known(h, targets, &Known::default(), pulse)
+    }
+    /// For a method that looks for the states behind erased features: how well it finds them.
+    fn preimages(&self) -> Option<Preimages> {
+        None
     }
     /// For a cache.
     fn to_bytes(&self) -> Vec<u8>;

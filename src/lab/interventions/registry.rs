@@ -12,6 +12,7 @@ use super::methods::{
     identity::Identity,
     inlp::Inlp,
     interchange::Interchange,
+    kernel::KernelErasure,
     leace::Leace,
     mean_difference::MeanDifference,
     own::{OwnDirections, OwnStates},
@@ -26,6 +27,7 @@ pub fn registry() -> &'static [&'static dyn Method] {
     &[
         &Inlp,
         &Rlace,
+        &KernelErasure,
         &Leace,
         &AlterRep,
         &MeanDifference,

@@ -40,6 +40,7 @@ pub fn data() -> Tagged<DataFinding> {
         scale: (9.0, 0.8),
         further: Vec::new(),
         distance: Default::default(),
+        long: 0,
     })
 }
 

@@ -6,10 +6,11 @@ use super::oracle::OracleKind;
 use super::registry::find;
 use super::score::Distance;
 use super::spec::{GRIDS, MOST_REPLICATES, Spec};
+use corpus::agreement::Position;
 use corpus::task::TASKS;
 use lab::examples::{FEWEST_EXAMPLES, MAX_EXAMPLES, TaskSpec};
 use lab::layer::LayerRef;
-use lab::setting::rows::{level, long, models, row, seed};
+use lab::setting::rows::{level, long, models, row, seed, typed};
 use lab::setting::{Kind, Known, Range, Setting, SettingError, Value, stops};
 
 /// Choices of oracles, in the order of the row.
@@ -26,6 +27,8 @@ pub fn settings() -> Vec<Setting<Spec>> {
         examples(),
         phi(),
         long("task.long", |s: &Spec| s.task.long, |s, l| s.task.long = l),
+        position(),
+        oracle_position(),
         layer(),
         oracle_layer(),
         oracles(),
@@ -99,14 +102,13 @@ fn data() -> Setting<Spec> {
         "built in",
         |s: &Spec| s.task.data.clone(),
         |s, path| {
-            s.task.data = path;
-            // Typed paths are relative to the current folder, and the rows of the file decide the correlation.
-            s.task.base = std::path::PathBuf::new();
+            s.task.data = path.map(|p| typed(&s.task.base, p));
             match s.task.data {
+                // The rows of the file decide the correlation.
                 Some(_) => s.task.phi = None,
                 None => {
                     (s.task.target, s.task.keep) = ("subject_number".into(), Vec::new());
-                    s.task.position = Default::default();
+                    (s.task.position, s.task.oracle_position) = Default::default();
                 }
             }
         },
@@ -233,6 +235,34 @@ fn phi() -> Setting<Spec> {
         (Some(_), _) => "as in the file".into(),
         (None, phi) => phi.map_or("natural".into(), base::numbers::short),
     })
+}
+
+fn position() -> Setting<Spec> {
+    let help = "The tokens at which states are changed: the mask, the first or last token, the words that carry the property \
+                (`target` of a row, or what differs from its twin), every token by itself, or the mean of the tokens.";
+    row("task.position", "Position", help)
+        .one_of(&Position::ALL, |p| p.title().into(), |s: &Spec, p| s.task.position == *p, |s, p| s.task.position = *p)
+        .shown(|spec, _| spec.task.position.title().into())
+}
+
+/// Choices of the oracle's position, in the order of the row.
+const READS: [Option<Position>; 7] = {
+    let [a, b, c, d, e, f] = Position::ALL;
+    [None, Some(a), Some(b), Some(c), Some(d), Some(e), Some(f)]
+};
+
+fn oracle_position() -> Setting<Spec> {
+    let title = |p: Option<Position>| p.map_or("same as edit", Position::title);
+    let help =
+        "The tokens at which the oracles read. A position that the edit does not write needs a later oracle layer.";
+    row("task.oracle_position", "Oracle position", help)
+        .one_of(
+            &READS,
+            move |p| title(*p).into(),
+            |s: &Spec, p| s.task.oracle_position == *p,
+            |s, p| s.task.oracle_position = *p,
+        )
+        .shown(move |spec, _| title(spec.task.oracle_position).into())
 }
 
 fn layer() -> Setting<Spec> {

@@ -14,6 +14,7 @@ use super::registry::{find, registry};
 use super::score::Distance;
 use base::suggest::is_unknown;
 use base::text::last_part;
+use corpus::agreement::Position;
 use lab::LabId;
 use lab::examples::TaskSpec;
 use lab::interval::IntervalSpec;
@@ -159,6 +160,24 @@ impl Spec {
         spec
     }
 
+    /// Refuses positions for which a map or a method is not made.
+    fn check_positions(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
+        if self.task.read_elsewhere().is_some() && self.map.is_some() {
+            let problem = "cannot be set with [map], whose oracles also read at the layer of the edit".to_owned();
+            return refuse.because("task.oracle_position", problem);
+        }
+        let stuck = |m: &&MethodSpec| {
+            find(&m.name).is_some_and(|m| m.needs().twins || (m.needs().file && m.id() != "directions"))
+        };
+        let each = [Some(self.task.position), self.task.oracle_position].contains(&Some(Position::Every));
+        match self.methods.iter().find(stuck).filter(|_| each) {
+            Some(m) => {
+                refuse.because("method.name", format!("{} cannot run at every token: it has one state a text", m.name))
+            }
+            None => Ok(()),
+        }
+    }
+
     fn check_methods(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         let mut seen: Vec<MethodKey> = Vec::new();
         for m in &self.methods {
@@ -252,6 +271,7 @@ impl LabSpec for Spec {
         refuse.twice("probe.oracles", &self.probe.oracles)?;
         self.interval.check(&refuse)?;
         self.check_methods(&refuse)?;
+        self.check_positions(&refuse)?;
         self.lens.as_ref().map_or(Ok(()), |lens| lens.check(&refuse))?;
         self.map.as_ref().map_or(Ok(()), |map| map.check(self, &refuse))
     }

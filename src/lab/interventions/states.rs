@@ -15,6 +15,7 @@ use corpus::task::Example;
 use lab::examples;
 use lab::fault::Fault;
 use lab::plan::PropertyLabels;
+use lab::stimuli::Where;
 use model::Model;
 use probe::Split;
 
@@ -53,7 +54,7 @@ pub fn read(spec: &Spec, model: &Model, pulse: &mut dyn Pulse) -> Result<States,
         hint: "set site.layer".into(),
     })?;
     let all: Vec<usize> = (0..stimuli.list.len()).collect();
-    let h = stimuli.hidden(model, layer, &all, pulse)?;
+    let h = stimuli.hidden(model, (layer, Where::Changed), &all, pulse)?;
     let mut part = vec![4; all.len()];
     let (oracle, own) = (split.oracle(), split.intervention());
     for (k, rows) in [oracle.train(), oracle.validation(), own.train(), own.validation()].into_iter().enumerate() {
@@ -66,7 +67,9 @@ pub fn read(spec: &Spec, model: &Model, pulse: &mut dyn Pulse) -> Result<States,
     let twins = match swapped {
         Some(swapped) => {
             let twins = lab::stimuli::Stimuli::read(model, &swapped, spec.task.long, 0, pulse)?;
-            (twins.list.len() == all.len()).then(|| twins.hidden(model, layer, &all, pulse)).transpose()?
+            (twins.list.len() == all.len())
+                .then(|| twins.hidden(model, (layer, Where::Changed), &all, pulse))
+                .transpose()?
         }
         None => None,
     };

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::finding::PaperFinding;
 use super::key::MethodKey;
 use super::leak::Left;
+use super::method::Preimages;
 use super::oracle::OracleKind;
 use lab::family::ALPHA;
 use stats::Estimate;
@@ -156,6 +157,9 @@ pub struct LeakFinding {
     pub linear: Left,
     /// The same of a fresh MLP.
     pub mlp: Left,
+    /// How well a method found the states behind what it erased.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preimages: Option<Preimages>,
 }
 
 impl VersusFinding {

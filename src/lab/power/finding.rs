@@ -82,6 +82,13 @@ pub struct ConfigurationFinding {
     pub majority: Option<f64>,
     /// Number of runs, each with a different seed.
     pub seeds: usize,
+    /// Sentences that are longer than an encoder of them reads: left out, cut or read in windows, as the spec says.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub long: usize,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Both sides on the same items.

@@ -3,10 +3,10 @@
 mod sides;
 
 use super::bound::{Bound, MOST_CONSTANT, Ratio};
-use super::spec::{GRIDS, MOST_NOISES, MOST_SIZES, SIZES, Spec};
+use super::spec::{CorruptionSpec, GRIDS, MOST_NOISES, MOST_SIZES, SIZES, Spec};
 use base::numbers::{number, short, whole};
 use corpus::probing::PROBING;
-use lab::setting::rows::{level, long, row, seed};
+use lab::setting::rows::{level, long, row, seed, typed};
 use lab::setting::{Kind, Range, Setting, SettingError, Value};
 use stats::mcnemar::Test;
 
@@ -21,6 +21,9 @@ pub fn settings() -> Vec<Setting<Spec>> {
         all.extend(sides::of(first));
     }
     all.extend([
+        corruption_batch(),
+        corruption_rate(),
+        corruption_masking(),
         filter(),
         metric(),
         grid(),
@@ -41,6 +44,49 @@ pub fn settings() -> Vec<Setting<Spec>> {
     all
 }
 
+/// The word for the value of the paper.
+const USUAL: &str = "usual";
+
+/// The terms of the corruption. Without steps they would do nothing: those of the paper.
+fn corrupting(spec: &mut Spec) -> &mut CorruptionSpec {
+    if spec.a.corrupted + spec.b.corrupted == 0 {
+        spec.b.corrupted = 200;
+    }
+    &mut spec.corruption
+}
+
+fn corruption_batch() -> Setting<Spec> {
+    row("corruption.batch", "Corruption batch", "Sentences of a step of corruption; usually 16.").count_or(
+        USUAL,
+        &[8, 16, 32, 64, 128],
+        1..=4_096,
+        |s: &Spec| s.corruption.batch,
+        |s, n| corrupting(s).batch = n,
+    )
+}
+
+fn corruption_rate() -> Setting<Spec> {
+    row("corruption.rate", "Corruption rate", "Peak learning rate of the corruption; usually 5e-5.").real_or(
+        USUAL,
+        &[1e-5, 2e-5, 5e-5, 1e-4, 2e-4],
+        Range::real(1e-9, 1.0),
+        |s: &Spec| s.corruption.rate,
+        |s, r| corrupting(s).rate = r,
+    )
+}
+
+fn corruption_masking() -> Setting<Spec> {
+    let help =
+        "Share of the words that are masked in the corruption of an encoder that is trained on masks; usually .15.";
+    row("corruption.masking", "Corruption masks", help).real_or(
+        USUAL,
+        &[0.1, 0.15, 0.2, 0.3, 0.4],
+        Range::real(0.01, 0.95),
+        |s: &Spec| s.corruption.masking,
+        |s, m| corrupting(s).masking = m,
+    )
+}
+
 fn task() -> Setting<Spec> {
     row("task.name", "Task", "The property of sentences that probes are asked for.").one_of(
         PROBING,
@@ -55,9 +101,7 @@ fn data() -> Setting<Spec> {
         "built in",
         |s: &Spec| s.task.data.clone(),
         |s, path| {
-            s.task.data = path;
-            // Typed paths are relative to the current folder.
-            s.task.base = std::path::PathBuf::new();
+            s.task.data = path.map(|p| typed(&s.task.base, p));
         },
     )
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+pub use self::corruption::CorruptionSpec;
 pub use self::level::IntervalSpec;
 use super::bound::{self, Bound, DELTA, Ratio};
 use super::compare::{MOST_LEVEL, Terms};
@@ -34,6 +35,9 @@ pub struct Spec {
     pub a: SideSpec,
     #[serde(default)]
     pub b: SideSpec,
+    /// Terms of the training that corrupts encoders.
+    #[serde(default, skip_serializing_if = "CorruptionSpec::is_usual")]
+    pub corruption: CorruptionSpec,
     #[serde(default)]
     pub training: TrainingSpec,
     #[serde(default)]
@@ -403,6 +407,7 @@ impl Spec {
     }
 
     fn check_numbers(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
+        self.corruption.check(self.a.corrupted + self.b.corrupted > 0, refuse)?;
         refuse.unknown("training.grid", &self.training.grid, &GRIDS)?;
         refuse.outside("training.seeds", self.training.seeds, 1..=50)?;
         let t = &self.test;
@@ -480,6 +485,7 @@ pub(crate) const POWER_TOML: &str = include_str!("../../../assets/specs/power.to
 
 lab::spec_fields!(Spec, Power, POWER_TOML);
 
+mod corruption;
 mod level;
 
 #[cfg(test)]

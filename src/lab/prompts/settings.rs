@@ -7,7 +7,7 @@ use super::relations::Relations;
 use super::spec::{NO_WORDS, OWN_WORDS, Sharing, Spec, Weighting};
 use base::numbers::number;
 use base::text::last_part;
-use lab::setting::rows::{level, models, row, seed};
+use lab::setting::rows::{level, models, row, seed, typed};
 use lab::setting::{Kind, Known, Range, Setting, SettingError, Value};
 
 /// Text shown if the spec names no file.
@@ -62,10 +62,9 @@ fn files() -> Setting<Spec> {
             BUILT_IN,
             |s: &Spec| s.data.files.first().cloned(),
             |s, path| {
-                s.data.files = path.into_iter().collect();
+                s.data.files = path.map(|p| typed(&s.data.base, p)).into_iter().collect();
                 (s.data.built_in, s.data.whole) = (false, false);
-                // Typed paths are relative to the current folder; relations of other data have other names.
-                s.data.base = std::path::PathBuf::new();
+                // Relations of other data have other names.
                 s.data.relations.forget();
                 s.data.own.clear();
             },
@@ -202,16 +201,8 @@ fn text() -> Setting<Spec> {
     row("disparity.text", "Training text", help).file(
         BUILT_IN,
         |s: &Spec| s.disparity.text.clone(),
-        |s, path| s.disparity.text = path.map(|p| typed_path(s, p)),
+        |s, path| s.disparity.text = path.map(|p| typed(&s.data.base, p)),
     )
-}
-
-/// A path that was typed is relative to the current folder, whatever the spec's own.
-fn typed_path(spec: &Spec, path: String) -> String {
-    match spec.data.base.as_os_str().is_empty() {
-        true => path,
-        false => std::path::absolute(&path).map_or(path, |p| p.display().to_string()),
-    }
 }
 
 fn epochs() -> Setting<Spec> {
@@ -417,6 +408,17 @@ mod tests {
             let told = spec.check("x");
             assert!(told.is_ok(), "{}: {told:?}", setting.key);
         }
+    }
+
+    /// A file that was typed took the folder of the spec away from its training text.
+    #[test]
+    fn a_typed_file_leaves_the_other_paths_of_a_spec_where_they_are() {
+        let mut spec = Spec::shipped();
+        (spec.data.base, spec.disparity.text) = ("/specs".into(), Some("text.txt".into()));
+        let row = settings().into_iter().find(|s| s.key == "data.files").unwrap();
+        row.set(&mut spec, &known(), Value::Text("own.jsonl".into())).unwrap();
+        assert_eq!(spec.text_path(), Some("/specs/text.txt".into()));
+        assert_eq!(spec.data.paths(), [std::path::absolute("own.jsonl").unwrap()]);
     }
 
     #[test]

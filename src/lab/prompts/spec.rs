@@ -14,6 +14,7 @@ use base::suggest::is_unknown;
 use corpus::facts::{OBJECT, SUBJECT, relations};
 use lab::LabId;
 use lab::interval::IntervalSpec;
+use lab::setting::rows::typed;
 use lab::spec::{LabSpec, Refuse, SpecError};
 
 /// A complete experiment: the same spec with the same program gives the same findings.
@@ -109,8 +110,7 @@ impl DataSpec {
         } else if !self.whole {
             self.relations.forget();
         }
-        self.files = self.paths().iter().map(|p| p.display().to_string()).collect();
-        self.base = PathBuf::new();
+        let path = typed(&self.base, path);
         if !self.files.contains(&path) {
             self.files.push(path);
         }

@@ -2,6 +2,7 @@
 
 use super::*;
 use lab::SpecFields as _;
+use std::path::absolute;
 
 #[test]
 fn the_shipped_spec_asks_all_built_in_models_with_the_defaults() {
@@ -117,7 +118,7 @@ fn files_are_added_beside_what_is_asked_already() {
     assert_eq!(data.files.len(), 1);
     let mut beside = DataSpec { files: vec!["lama".into()], base: "/specs".into(), ..DataSpec::default() };
     beside.add("own.jsonl".into());
-    assert_eq!((beside.paths(), beside.built_in), (vec!["/specs/lama".into(), "own.jsonl".into()], false));
+    assert_eq!((beside.paths(), beside.built_in), (vec!["/specs/lama".into(), absolute("own.jsonl").unwrap()], false));
     // Files that are asked alone anyway need no built-in relations besides them.
     let mut picked = DataSpec { files: vec!["lama".into()], ..DataSpec::default() };
     picked.relations = ["P19"].into();

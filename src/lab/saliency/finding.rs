@@ -102,6 +102,13 @@ pub struct ModelNote {
     pub layers: usize,
     /// Number of heads of a layer.
     pub heads: usize,
+    /// Inputs of which it reads a part: they are longer than it reads.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cut: usize,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Form of a sentence.

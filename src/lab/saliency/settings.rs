@@ -7,7 +7,7 @@ use super::spec::{
 };
 use corpus::rationales::{Dimension, Language};
 use lab::layer::LayerRef;
-use lab::setting::rows::{level, long, models, row, seed};
+use lab::setting::rows::{level, long, models, row, seed, typed};
 use lab::setting::{Kind, Known, Range, Setting, SettingError, Value};
 
 /// All fields, in the order of the setup pane.
@@ -51,9 +51,7 @@ fn file() -> Setting<Spec> {
         "built in",
         |s: &Spec| s.data.file.clone(),
         |s, path| {
-            s.data.file = path;
-            // Typed paths are relative to the current folder.
-            s.data.base = std::path::PathBuf::new();
+            s.data.file = path.map(|p| typed(&s.data.base, p));
         },
     )
 }

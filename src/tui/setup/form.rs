@@ -31,7 +31,7 @@ pub(crate) fn group(row: &Row) -> Group {
     let begins = |heads: &[&str]| heads.iter().any(|head| row.key.starts_with(head));
     if row.view {
         Group::Shown
-    } else if begins(&["models", "site.", "a.", "b.", "attention.", "disparity."]) {
+    } else if begins(&["models", "site.", "a.", "b.", "attention.", "disparity.", "corruption."]) {
         Group::Model
     } else if begins(&["task.", "data.", "query.", "method.", "plan."]) || row.key.ends_with(".methods") {
         Group::Asked

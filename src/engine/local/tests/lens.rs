@@ -4,6 +4,7 @@ use super::*;
 use base::NoPulse;
 use labs::examples;
 use labs::interventions::lens::LensSpec;
+use labs::stimuli::Where;
 use model::weights::Checkpoint;
 use model::{Batch, Model, ModelSource, Plan, Sites};
 use probe::Split;
@@ -71,7 +72,7 @@ fn the_lens_is_the_models_own_head_on_every_layer() {
         let test = Split::new(stimuli.list.len(), spec.seed).unwrap().test().rows().to_vec();
         assert_eq!(found.iter().map(|l| l.value.layer).collect::<Vec<_>>(), [1, 2]);
         for lens in found {
-            let h = stimuli.hidden(&model, lens.value.layer, &test, &mut NoPulse).unwrap();
+            let h = stimuli.hidden(&model, (lens.value.layer, Where::Said), &test, &mut NoPulse).unwrap();
             let right = test.iter().enumerate().filter(|(i, row)| {
                 let s = &stimuli.list[**row];
                 let correct = usize::from(set.examples[s.example].zc);

@@ -1,6 +1,7 @@
 //! The shapes that most rows of a setup have, and the rows that every lab has: models, level, seed.
 
 use std::ops::RangeInclusive;
+use std::path::Path;
 
 use super::{Kind, Known, Range, Setting, SettingError, Value};
 use crate::spec::SpecFields;
@@ -33,6 +34,15 @@ pub fn long<S: 'static>(
         move |s: &S, l| get(s) == *l,
         move |s, l| put(s, *l),
     )
+}
+
+/// A path as it was typed, for a spec whose relative paths begin in `folder`: a typed one is relative to the current folder, and the
+/// others stay where they are.
+pub fn typed(folder: &Path, path: String) -> String {
+    match folder.as_os_str().is_empty() {
+        true => path,
+        false => std::path::absolute(&path).map_or(path, |p| p.display().to_string()),
+    }
 }
 
 /// The row of `key` (in TOML notation), with a short label and one sentence of help.

@@ -29,6 +29,7 @@ use base::{Cancelled, NoPulse, Problem};
 use lab::demand::{Forecast, MemoryPart, Seconds, Stages, peak, resident};
 use lab::fault::Fault;
 use lab::hidden;
+use lab::stimuli::Where;
 use lab::store::Store;
 use probe::train::{EPOCH, Recipe, SEARCH_STEPS, train};
 use probe::{Grid, Intervention, Labelled, Mlp, Probe, Split, TrainingData};
@@ -276,7 +277,7 @@ pub(super) fn resolve(spec: &MethodSpec) -> Option<(&'static dyn Method, Options
 /// Tokens of texts that have not been read before.
 pub(super) fn unread(bench: &Bench, store: &dyn Store) -> f64 {
     let all: Vec<usize> = (0..bench.stimuli.list.len()).collect();
-    let absent = hidden::absent(&bench.model, &bench.stimuli, bench.site.layer, &all, store);
+    let absent = hidden::absent(&bench.model, &bench.stimuli, (bench.site.layer, Where::Changed), &all, store);
     absent.iter().map(|r| bench.stimuli.list[*r].ids.len()).sum::<usize>() as f64
 }
 
@@ -351,7 +352,7 @@ impl<'a> Slices<'a> {
     fn read(&self) -> Result<f64, Fault> {
         let bench = self.bench;
         let rows: Vec<usize> = bench.test.iter().copied().take(SLICE).collect();
-        bench.stimuli.hidden(&bench.model, bench.site.layer, &rows, &mut NoPulse)?;
+        bench.stimuli.hidden(&bench.model, (bench.site.layer, Where::Changed), &rows, &mut NoPulse)?;
         Ok(rows.iter().map(|r| bench.stimuli.list[*r].ids.len()).sum::<usize>() as f64)
     }
 

@@ -11,13 +11,18 @@ use crate::leak::leak;
 use crate::method::Goal;
 use crate::oracle::OracleKind;
 use crate::verdict::LeakFinding;
+use base::Problem;
 use base::matrix::Matrix;
 use lab::fault::Fault;
 use lab::hidden;
+use lab::host::NoticeLevel;
 use lab::plan::{Roles, purpose, training_part};
+use lab::stimuli::Where;
 use probe::train::Recipe;
 use probe::{Labelled, Oracle, TrainingData};
 
+/// States that give back more accuracy than this are worth a warning.
+const GIVEN_BACK: f64 = 0.05;
 /// Rows that are changed together.
 const TOGETHER: usize = 512;
 
@@ -59,7 +64,7 @@ fn oracle_rows(bench: &Bench, host: &mut Host<'_>) -> Result<Vec<Chunk>, Fault> 
     let mut chunks = Vec::new();
     for half in [part.train(), part.validation()] {
         for rows in half.chunks(TOGETHER) {
-            let h = hidden::hidden(&bench.model, &bench.stimuli, bench.site.layer, rows, host)?;
+            let h = hidden::hidden(&bench.model, &bench.stimuli, (bench.site.layer, Where::Changed), rows, host)?;
             let site = bench.site;
             chunks.push(Chunk::with(h, &bench.model, &bench.stimuli, &bench.labels, rows, site, host)?);
         }
@@ -100,6 +105,23 @@ fn one(bench: &mut Bench, sweep: &Sweep, rows: &[Chunk], value: f64, host: &mut 
         data.push(TrainingData::from_parts(train, validation)?);
         tests.push(Labelled::new(test, of(&bench.test), classes)?);
     }
+    if let Some(p) =
+        fit.fitted.preimages().filter(|p| sweep.values().last() == Some(&value) && p.found > p.erased + GIVEN_BACK)
+    {
+        let what = format!(
+            "a classifier of the kernel of {} reads the target from the states that were found for its erased features at {:.2} \
+             ({:.2} from the features, {:.2} before): the states give back what the erasure takes",
+            named.method.title(),
+            p.found,
+            p.erased,
+            p.before
+        );
+        let hint = format!(
+            "raise iterations, hidden or rank of {}, or read its edits as those of another method",
+            named.method.id()
+        );
+        host.notice(NoticeLevel::Warning, Problem { what, r#where: bench.model.name().to_owned(), hint })?;
+    }
     let recipe = bench.searched(Seat::Oracle(OracleKind::Mlp, Roles::Target)).and_then(|s| s.recipe());
     let recipe = recipe.unwrap_or_else(Recipe::provisional);
     let name = format!("leak {} {value}", named.key.file_name());
@@ -116,6 +138,7 @@ fn one(bench: &mut Bench, sweep: &Sweep, rows: &[Chunk], value: f64, host: &mut 
         chance: found.chance,
         linear: found.linear,
         mlp: found.mlp,
+        preimages: fit.fitted.preimages(),
     });
     Ok(host.find(bench.label.finding(found.n, true, host.elapsed(), body))?)
 }

@@ -14,6 +14,7 @@ use lab::fault::Fault;
 use lab::hidden;
 use lab::host::NoticeLevel;
 use lab::plan::{Roles, training_part};
+use lab::stimuli::Where;
 use lab::store::Store;
 use probe::logistic::Settings;
 use probe::{Labelled, Logistic};
@@ -40,7 +41,7 @@ pub(crate) fn look(bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> 
             format!("no logit lens at the {} layers of the encoder, whose states its head never reads", before.len());
         host.notice(NoticeLevel::Info, notice(what, ""))?;
     }
-    let end = Continuation::new(&bench.model, &bench.stimuli, &bench.test, depth, host)?;
+    let end = Continuation::new(&bench.model, &bench.stimuli, &bench.test, (depth, Where::Said), (None, None), host)?;
     let seconds = bench.stages.of(LENS) / layers.len().max(1) as f64;
     for layer in layers {
         host.stage(format!("{name}: logit lens, layer {layer}"), "ex", seconds);
@@ -62,7 +63,7 @@ pub(crate) fn count(bench: &Bench, store: &dyn Store, work: &mut Work) {
     let layers = bench.spec.lens.as_ref().and_then(|lens| lens.resolve(bench.model.depth()).ok());
     let rows: Vec<usize> = bench.test.iter().chain(bench.split.oracle().train()).copied().collect();
     for layer in layers.into_iter().flatten().filter(|l| *l != bench.site.layer) {
-        let absent = hidden::absent(&bench.model, &bench.stimuli, layer, &rows, store);
+        let absent = hidden::absent(&bench.model, &bench.stimuli, (layer, Where::Said), &rows, store);
         let tokens: usize = absent.iter().map(|r| bench.stimuli.list[*r].ids.len()).sum();
         let blocks = layer as f64 / bench.site.layer as f64;
         work.add(&format!("{READ} {} {}", bench.model.hash(), bench.site.layer), tokens as f64 * blocks);
@@ -71,7 +72,7 @@ pub(crate) fn count(bench: &Bench, store: &dyn Store, work: &mut Work) {
 
 fn one(bench: &Bench, end: &Continuation, layer: usize, host: &mut Host<'_>) -> Result<(), Fault> {
     let states = |rows: &[usize], host: &mut Host<'_>| -> Result<Matrix, Fault> {
-        hidden::hidden(&bench.model, &bench.stimuli, layer, rows, host)
+        hidden::hidden(&bench.model, &bench.stimuli, (layer, Where::Said), rows, host)
     };
     let h = states(&bench.test, host)?;
     let forms = end.run(&bench.model, &h, &[], host)?.forms.unwrap_or_default();

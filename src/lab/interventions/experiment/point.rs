@@ -161,8 +161,8 @@ fn example(
     }
     let source = &bench.examples.examples[bench.stimuli.list[row].example];
     let words = if bench.asks() {
-        let before = chunk.words(model, 0, chunk.h.row(0))?;
-        let after = chunk.words(model, 0, h.row(0))?;
+        let before = chunk.words(model, &chunk.h)?;
+        let after = chunk.words(model, &h)?;
         (0..2).map(|k| Shift { label: source.forms[k].clone(), before: before[k], after: after[k] }).collect()
     } else {
         Vec::new()

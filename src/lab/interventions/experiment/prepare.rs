@@ -27,7 +27,7 @@ use lab::finding::Label;
 use lab::hidden;
 use lab::host::NoticeLevel;
 use lab::plan::{PropertyLabels, Roles, training_part};
-use lab::stimuli::Stimuli;
+use lab::stimuli::{Stimuli, Where};
 use model::{Model, Offer};
 use probe::given::Given;
 use probe::{Grid, Intervention, Split, TrainingData};
@@ -114,6 +114,16 @@ fn places(spec: &Spec, layers: usize) -> Result<(Site, Vec<usize>), Problem> {
     let oracle_layer = spec.site.oracle_layer.map_or(Ok(layer), |l| l.resolve(layers)).map_err(place)?;
     if oracle_layer < layer {
         return Err(place(format!("the oracle at layer {oracle_layer} stands before layer {layer}")));
+    }
+    if let Some(read) = spec.task.read_elsewhere().filter(|_| oracle_layer == layer) {
+        let (edit, read) = (spec.task.position.title(), read.title());
+        return Err(Problem {
+            what: format!(
+                "at layer {layer}, an edit of the {edit} has not reached the {read} yet, where oracles are to read"
+            ),
+            r#where: "task.oracle_position".into(),
+            hint: "set site.layer to an earlier layer and site.oracle_layer to a later one".into(),
+        });
     }
     let map = spec.map.as_ref().map_or(Ok(Vec::new()), |map| map.resolve(layers)).map_err(|what| {
         let (r#where, hint) = ("map.layers".into(), "name other layers, or leave the map out".into());
@@ -260,7 +270,7 @@ impl Bench {
 
     fn read_chunk(&mut self, range: std::ops::Range<usize>, host: &mut Host<'_>) -> Result<(), Fault> {
         let rows = &self.test[range];
-        let h = hidden::hidden(&self.model, &self.stimuli, self.site.layer, rows, host)?;
+        let h = hidden::hidden(&self.model, &self.stimuli, (self.site.layer, Where::Changed), rows, host)?;
         let mut chunk = Chunk::with(h, &self.model, &self.stimuli, &self.labels, rows, self.site, host)?;
         chunk.distance = self.spec.distance;
         self.chunks.push(Arc::new(chunk));
@@ -281,7 +291,7 @@ impl Bench {
 
     /// Says how many examples the model reads only a part of.
     fn tell_of_long_texts(&self, host: &mut Host<'_>) -> Result<(), Fault> {
-        let (cut, all, most) = (self.stimuli.cut, self.examples.examples.len(), self.model.arch().max_positions);
+        let (cut, all, most) = (self.stimuli.long, self.examples.examples.len(), self.model.arch().max_positions);
         if cut == 0 {
             return Ok(());
         }
@@ -324,6 +334,7 @@ impl Bench {
         self.tell_of_long_texts(host)?;
         let body = Kind::Data(DataFinding {
             distance: self.spec.distance,
+            long: self.stimuli.long,
             task: self.task.id.to_owned(),
             data_hash: self.examples.hash.chars().take(12).collect(),
             source: self.source.clone(),

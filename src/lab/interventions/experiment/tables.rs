@@ -276,7 +276,17 @@ fn leaks(results: &Results, model: &str) -> Vec<Vec<String>> {
         let v = &l.value;
         vec![
             v.method_key().title(),
-            format!("{} {}", v.parameter, short(v.value)),
+            match &v.preimages {
+                Some(p) => {
+                    let read = [p.before, p.erased, p.found].map(score).join(" / ");
+                    format!(
+                        "{} {}; its kernel reads {read} (before, erased, states found)",
+                        v.parameter,
+                        short(v.value)
+                    )
+                }
+                None => format!("{} {}", v.parameter, short(v.value)),
+            },
             score(v.chance),
             left(&v.linear),
             left(&v.mlp),

@@ -16,6 +16,7 @@ use base::matrix::Matrix;
 use lab::fault::Fault;
 use lab::hidden;
 use lab::plan::{Roles, purpose, training_part};
+use lab::stimuli::Where;
 use probe::grid::search;
 use probe::train::{Recipe, SEARCH_STEPS};
 use probe::{Grid, Intervention, Job, Oracle, OracleSplit, ProbeError, TrainingData, linear, train_all};
@@ -67,7 +68,7 @@ impl Bench {
         if let Some(data) = &self.oracle_data {
             return Ok(data.clone());
         }
-        let x = self.embed(&both(self.split.oracle()), self.site.oracle_layer, "oracle", host)?;
+        let x = self.embed(&both(self.split.oracle()), (self.site.oracle_layer, Where::Read), "oracle", host)?;
         let of = |role: Roles| -> Result<TrainingData<Oracle>, Fault> {
             let part = training_part(self.split.oracle(), &self.labels, role, self.seed)?;
             let (labels, classes) = self.labels.of(role);
@@ -87,7 +88,7 @@ impl Bench {
         }
         let part = self.split.intervention();
         let rows: Vec<usize> = part.train().iter().chain(part.validation()).copied().collect();
-        let x = self.embed(&rows, self.site.layer, "interventional", host)?;
+        let x = self.embed(&rows, (self.site.layer, Where::Changed), "interventional", host)?;
         let (labels, classes) = self.labels.of(Roles::Target);
         let data = Arc::new(TrainingData::new(part, &x, labels, classes)?);
         // The data leave out rows without a value of the target.
@@ -97,11 +98,11 @@ impl Bench {
         Ok(data)
     }
 
-    /// Hidden states of `rows` at `layer`, at their places in a matrix with one row per stimulus.
-    fn embed(&self, rows: &[usize], layer: usize, who: &str, host: &mut Host<'_>) -> Result<Matrix, Fault> {
+    /// Hidden states of `rows` at a layer and position, at their places in a matrix with one row per stimulus.
+    fn embed(&self, rows: &[usize], at: (usize, Where), who: &str, host: &mut Host<'_>) -> Result<Matrix, Fault> {
         let seconds = self.states_of(rows.len());
         host.stage(format!("{}: hidden states for {who} probes", self.model.name()), "ex", seconds);
-        let some = hidden::hidden(&self.model, &self.stimuli, layer, rows, host)?;
+        let some = hidden::hidden(&self.model, &self.stimuli, at, rows, host)?;
         let mut all = Matrix::zeros(self.stimuli.list.len(), some.cols());
         for (i, r) in rows.iter().enumerate() {
             all.row_mut(*r).copy_from_slice(some.row(i));

@@ -13,7 +13,7 @@ use corpus::task::Example;
 use lab::fault::Fault;
 use lab::hidden;
 use lab::host::NoticeLevel;
-use lab::stimuli::{Stimuli, StimuliError};
+use lab::stimuli::{Stimuli, StimuliError, Where};
 
 impl Bench {
     /// Gives every chunk that has been read the states of its examples' twins.
@@ -46,7 +46,7 @@ impl Bench {
                 twins
             }
         };
-        hidden::hidden(&self.model, &twins, self.site.layer, &which.collect::<Vec<_>>(), host)
+        hidden::hidden(&self.model, &twins, (self.site.layer, Where::Changed), &which.collect::<Vec<_>>(), host)
     }
 
     /// True if every test example has a twin, and the model can read all of these.

@@ -12,6 +12,7 @@ pub mod fgsm;
 pub mod identity;
 pub mod inlp;
 pub(crate) mod interchange;
+pub(crate) mod kernel;
 pub mod leace;
 pub mod mean_difference;
 pub mod own;

@@ -172,6 +172,27 @@ fn the_procedure_is_written_out_and_no_other_is_accepted() {
     }
 }
 
+/// Positions that nothing connects are refused with what would.
+#[test]
+fn positions_are_checked_and_omitted_where_they_are_the_mask() {
+    let with = |line: &str, site: &str| {
+        let text = AGREEMENT_TOML.replace("examples = 12000", &format!("{line}\nexamples = 12000"));
+        parse(&text.replace("layer = \"last\"", site), "x").map_err(|e| e.to_string())
+    };
+    let same = with("position = \"mask\"", "layer = \"last\"").unwrap();
+    assert_eq!(same.hash(), Spec::shipped().hash());
+    let moved = with("position = \"marked\"\noracle_position = \"mask\"", "layer = 1\noracle_layer = 2").unwrap();
+    assert_ne!(moved.hash(), same.hash());
+    assert_eq!(parse(&to_toml(&moved), "again").unwrap(), moved);
+    let map = "layer = 1\noracle_layer = 2\n[map]\n";
+    let refused = with("position = \"marked\"\noracle_position = \"mask\"", map).unwrap_err();
+    assert!(refused.contains("task.oracle_position") && refused.contains("[map]"), "{refused}");
+    let refused = with("position = \"every\"\n", "layer = 1\n[[method]]\nname = \"counterfactual\"\n").unwrap_err();
+    assert!(refused.contains("counterfactual cannot run at every token"), "{refused}");
+    let refused = with("position = \"middle\"", "layer = 1").unwrap_err();
+    assert!(refused.contains("middle") && refused.contains("marked"), "{refused}");
+}
+
 #[test]
 fn replicates_are_bounded() {
     for (replicates, allowed) in [(0, false), (1, true), (50, true), (51, false)] {

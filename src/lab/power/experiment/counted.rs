@@ -13,8 +13,6 @@ const BOTH_WAYS: u128 = 3;
 /// Classes of a task, and sentences of training, validation and test in units of those of training.
 const CLASSES: u128 = 2;
 const PARTS: (u128, u128) = (3, 2);
-/// Sentences of a step of corruption.
-const BATCH: u128 = CORRUPTED_BATCH as u128;
 
 /// Multiply-adds: sentences through each side's encoder up to its layer, and all its trainings; of files of results, nothing.
 pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
@@ -25,7 +23,8 @@ pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
         let Some(size) = size.filter(|_| !spec.of_files()) else { return 0 };
         let layer = side.layer.resolve(size.blocks).unwrap_or(size.blocks);
         let read = largest * CLASSES * PARTS.0 / PARTS.1 * WORDS * size.through(layer.max(1));
-        let corrupted = side.corrupted as u128 * BATCH * WORDS * BOTH_WAYS * size.through(size.blocks);
+        let batch = spec.corruption.batch.unwrap_or(CORRUPTED_BATCH) as u128;
+        let corrupted = side.corrupted as u128 * batch * WORDS * BOTH_WAYS * size.through(size.blocks);
         let hidden = side.hidden().unwrap_or_default();
         let tried = recipes(&hidden, spec.training.grid == "small").len() as u128;
         let weights = hidden.first().map_or(CLASSES, |h| *h as u128) * size.width as u128;

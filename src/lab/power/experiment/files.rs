@@ -139,6 +139,7 @@ fn sides(spec: &Spec, pairs: &Pairs, metric: &str, reporter: &Reporter, host: &m
             sd: spread(by_seed.iter().map(|s| s[usize::from(!first)])),
             majority: None,
             seeds: by_seed.len(),
+            long: 0,
         };
         host.find(reporter.finding(pairs.n(), true, host.elapsed(), Kind::Configuration(finding)))?;
     }

@@ -97,7 +97,8 @@ fn seconds(
     let smallest = sentences.drawn(spec.task.sizes.first().copied().unwrap_or(0));
     let epoch = training.seconds(host, &mut |_| slice(side, sentences, &smallest))?;
     let coded = coding(spec, side, sentences, &largest, host)?;
-    let with = |epochs: f64| read + coded + epoch * epochs;
+    let corrupting = super::corruption::seconds(spec, first, host)?;
+    let with = |epochs: f64| corrupting + read + coded + epoch * epochs;
     Ok((with(EXPECTED), [with(PATIENCE as f64 + 1.0), with(EPOCHS as f64)]))
 }
 

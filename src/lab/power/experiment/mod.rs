@@ -1,6 +1,7 @@
 //! The procedure: both sides at rising sizes of training data, or two files of results; after each step what the pilot says.
 
 mod beside;
+mod corruption;
 mod counted;
 mod encode;
 mod files;

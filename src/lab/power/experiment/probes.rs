@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::beside;
+use super::corruption;
 use super::encode::Reader;
 use super::report::{Reporter, Sizes};
 use super::sentences::{Drawn, Sentences};
@@ -18,11 +19,6 @@ use corpus::shortcuts::shortcuts;
 use figure::layers::grouped;
 use lab::fault::{Fault, problem};
 use lab::host::NoticeLevel;
-use model::ModelSource;
-use pretraining::GalleryError;
-use pretraining::Progress;
-use pretraining::further::Start;
-use pretraining::own_text::OwnText;
 use probe::Labelled;
 use probe::epochs::{Chosen, best_of, recipes};
 use probe::mlp::Mlp;
@@ -61,25 +57,11 @@ impl Side {
         Ok(Self { sentences, reader, recipes, classifier: side.classifier.clone() })
     }
 
-    /// Corrupts the encoder, where the spec says so; `pace` are the seconds of a unit of [`weight`].
-    pub(crate) fn corrupt(
-        &mut self,
-        spec: &Spec,
-        (first, pace): (bool, f64),
-        host: &mut Host<'_>,
-    ) -> Result<(), Fault> {
-        let (steps, name) = (spec.side(first).corrupted, spec.encoder(first));
-        if steps == 0 {
-            return Ok(());
+    /// Corrupts the encoder, where the spec says so.
+    pub(crate) fn corrupt(&mut self, spec: &Spec, first: bool, host: &mut Host<'_>) -> Result<(), Fault> {
+        if let Some(model) = corruption::corrupt(spec, first, host)? {
+            self.reader = self.reader.clone().on(Arc::new(model));
         }
-        host.stage(format!("{name}: corrupting for {steps} steps"), "steps", CORRUPTION * pace);
-        let source: ModelSource = name.parse()?;
-        let mut watch = |p: Progress| host.beat(p.done, p.total);
-        let text = spec.side(first).corrupted_text.as_ref().map(|file| OwnText::read(&spec.path(file)));
-        let text = text.transpose().map_err(|e| fault(e, first))?;
-        let start = Start::load(&source).map_err(|e| fault(e, first))?.with_text(text);
-        let model = start.corrupted(steps, spec.seed, &mut watch).map_err(|e| fault(e, first))?;
-        self.reader = self.reader.clone().on(Arc::new(model));
         Ok(())
     }
 
@@ -159,16 +141,6 @@ pub(crate) fn right(mlp: &Mlp, data: &Labelled) -> Vec<f64> {
     logits.iter_rows().zip(data.y()).map(|(row, y)| f64::from(u8::from(argmax(row) == *y))).collect()
 }
 
-fn fault(e: GalleryError, first: bool) -> Fault {
-    let key = if first { "a.corrupted" } else { "b.corrupted" };
-    match e {
-        GalleryError::Cancelled(_) => Fault::Cancelled,
-        e => Fault::Failed(problem(&e, key, "only models with a head that the program can train can be corrupted")),
-    }
-}
-
-/// Weight of a corruption in the plan of a run, in training sentences of a class.
-const CORRUPTION: f64 = 200.0;
 /// Weight of each training besides its sentences.
 const BASE: usize = 64;
 
@@ -205,7 +177,6 @@ fn unpaired(spec: &Spec, sides: &[Arc<Sentences>; 2]) -> Option<Problem> {
 
 /// Trains and tests both sides at every size, smallest first.
 pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut Host<'_>) -> Result<(), Fault> {
-    let corruptions = [true, false].into_iter().filter(|first| spec.side(*first).corrupted > 0).count();
     let sentences = sentences(spec, host)?;
     if let Some(told) = unpaired(spec, &sentences) {
         host.notice(NoticeLevel::Info, told)?;
@@ -213,13 +184,14 @@ pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut 
     let forecasts = super::forecast::with(spec, &sentences, host)?;
     let seconds: f64 = forecasts.iter().map(|f| f.seconds).sum();
     let trainings: f64 = spec.task.sizes.iter().map(|s| weight(*s)).sum();
-    let units = trainings + corruptions as f64 * CORRUPTION + beside::weight(spec);
+    let units = trainings + beside::weight(spec);
     host.plan(seconds);
-    let pace = seconds / units.max(1.0);
+    let corrupting = corruption::seconds(spec, true, host)? + corruption::seconds(spec, false, host)?;
+    let pace = (seconds - corrupting).max(0.0) / units.max(1.0);
     forecasts.into_iter().try_for_each(|f| host.foretell(f))?;
     let (mut a, mut b) = (Side::open(spec, true, &sentences, host)?, Side::open(spec, false, &sentences, host)?);
-    a.corrupt(spec, (true, pace), host)?;
-    b.corrupt(spec, (false, pace), host)?;
+    a.corrupt(spec, true, host)?;
+    b.corrupt(spec, false, host)?;
     let dim = a.reader.width().max(b.reader.width()) as u64;
     let units = |s: &Side| s.recipes.first().and_then(|r| r.hidden.first().copied()).unwrap_or(0) as u64;
     let mut reporter = Reporter::new(spec, Some(Sizes { dim, hidden: units(&a).max(units(&b)) }));
@@ -369,6 +341,7 @@ fn sides(
         sd,
         majority: Some(1.0 / side.sentences.classes as f64),
         seeds: by_seed.len(),
+        long: side.sentences.long,
     };
     host.find(reporter.finding(n, true, host.elapsed(), Kind::Configuration(configuration)))?;
     if let Some(epsilon) = reporter.margin(n_train as u64) {

@@ -33,6 +33,8 @@ pub(crate) struct Sentences {
     ratio: Ratio,
     /// The fold of each sentence where the task says which words belong together; empty where it does not.
     folds: Vec<usize>,
+    /// Sentences of the file that are longer than an encoder of them reads.
+    pub long: usize,
 }
 
 /// Rows of one size: training, validation, test.
@@ -50,7 +52,7 @@ impl Sentences {
         let largest = spec.task.sizes.last().copied().unwrap_or(0);
         let each = spec.task.ratio.parts(largest);
         let needed: usize = each.iter().sum();
-        let (texts, labels, classes) = match spec.task_of(first) {
+        let ((texts, labels, classes), long) = match spec.task_of(first) {
             (_, Some(file)) => fitting(spec, first, read(spec, file, host)?, host)?,
             (name, None) => {
                 // Each fold must be large enough for a quarter of the training part, and for the validation and the test part.
@@ -66,7 +68,8 @@ impl Sentences {
                 return Self::split(texts, labels, &numbered(classes), (spec.task.ratio, largest), spec.seed, folds);
             }
         };
-        Self::split(texts, labels, &classes, (spec.task.ratio, largest), spec.seed, Vec::new())
+        let split = Self::split(texts, labels, &classes, (spec.task.ratio, largest), spec.seed, Vec::new())?;
+        Ok(Self { long, ..split })
     }
 
     /// Parts of each class, in an order drawn by the seed.
@@ -111,7 +114,7 @@ impl Sentences {
                 part.push(rows.by_ref().take(n).collect());
             }
         }
-        Ok(Self { texts, labels, classes: names.len(), parts, ratio, folds })
+        Ok(Self { texts, labels, classes: names.len(), parts, ratio, folds, long: 0 })
     }
 
     /// The rows of a size, each part with equally many of every class. Smaller sizes are the beginnings of larger ones.
@@ -248,8 +251,13 @@ fn read(spec: &Spec, file: &str, host: &mut Host<'_>) -> Result<Read, Fault> {
 /// Tokens that a tokenizer may add to a text; each other one has a byte of the text at least.
 const FRAME: usize = 8;
 
-/// The sentences that every encoder of them can read; says how many are longer, and what is done with them.
-fn fitting(spec: &Spec, first: bool, (texts, labels, names): Read, host: &mut Host<'_>) -> Result<Read, Fault> {
+/// The sentences that every encoder of them can read, and how many are longer; says so, and what is done with them.
+fn fitting(
+    spec: &Spec,
+    first: bool,
+    (texts, labels, names): Read,
+    host: &mut Host<'_>,
+) -> Result<(Read, usize), Fault> {
     let long = spec.task.long;
     let mut longer = vec![false; texts.len()];
     let sides = if spec.is_apart() { vec![first] } else { vec![true, false] };
@@ -278,12 +286,13 @@ fn fitting(spec: &Spec, first: bool, (texts, labels, names): Read, host: &mut Ho
             host.notice(NoticeLevel::Info, Problem { what, r#where: "task.data".into(), hint })?;
         }
     }
+    let count = longer.iter().filter(|longer| **longer).count();
     if long != Long::Drop {
-        return Ok((texts, labels, names));
+        return Ok(((texts, labels, names), count));
     }
     let kept = texts.into_iter().zip(labels).zip(longer).filter(|(_, longer)| !longer).map(|(sentence, _)| sentence);
     let (texts, labels) = kept.unzip();
-    Ok((texts, labels, names))
+    Ok(((texts, labels, names), count))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::super::spec::{SideSpec, Spec};
 use base::text::{last_part, shortened};
 use corpus::probing::PROBING;
 use lab::layer::LayerRef;
-use lab::setting::rows::row;
+use lab::setting::rows::{row, typed};
 use lab::setting::{Kind, Known, Range, Setting, Value};
 use model::PoolOver;
 
@@ -193,6 +193,9 @@ fn corrupted(first: bool) -> Setting<Spec> {
             let side = side_mut(s, first);
             side.corrupted = steps;
             side.corrupted_text = side.corrupted_text.take().filter(|_| steps > 0);
+            if s.a.corrupted + s.b.corrupted == 0 {
+                s.corruption = Default::default();
+            }
         },
     )
 }
@@ -203,13 +206,13 @@ fn corrupted_text(first: bool) -> Setting<Spec> {
         "built in",
         move |s: &Spec| s.side(first).corrupted_text.clone(),
         move |s, path| {
+            let path = path.map(|p| typed(&s.task.base, p));
             let side = side_mut(s, first);
             // Without steps a text would do nothing: those of the paper.
             if path.is_some() && side.corrupted == 0 {
                 side.corrupted = 200;
             }
             side.corrupted_text = path;
-            s.task.base = std::path::PathBuf::new();
         },
     )
 }
@@ -227,8 +230,8 @@ fn results(first: bool) -> Setting<Spec> {
             move |s: &Spec| Some(s.side(first).results.join(", ")).filter(|names| !names.is_empty()),
             move |s, path| {
                 let names = path.as_deref().unwrap_or_default().split(',').map(str::trim);
-                side_mut(s, first).results = names.filter(|n| !n.is_empty()).map(str::to_owned).collect();
-                s.task.base = std::path::PathBuf::new();
+                let names = names.filter(|n| !n.is_empty()).map(|n| typed(&s.task.base, n.to_owned())).collect();
+                side_mut(s, first).results = names;
                 if !s.a.results.is_empty() || !s.b.results.is_empty() {
                     s.models = Vec::new();
                 } else if s.models.is_empty() {

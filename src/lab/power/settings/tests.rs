@@ -25,6 +25,34 @@ fn every_step_of_every_row_leaves_a_spec_that_can_run() {
     }
 }
 
+/// A file that was typed took the folder of the spec away from its other files.
+#[test]
+fn a_typed_file_leaves_the_other_paths_of_a_spec_where_they_are() {
+    let mut spec = Spec::shipped();
+    (spec.task.base, spec.b.corrupted, spec.b.corrupted_text) = ("/specs".into(), 200, Some("text.txt".into()));
+    let row = settings().into_iter().find(|r| r.key == "task.data").unwrap();
+    row.set(&mut spec, &Known::default(), Value::Text("own.tsv".into())).unwrap();
+    assert_eq!(spec.path(spec.b.corrupted_text.as_ref().unwrap()), std::path::Path::new("/specs/text.txt"));
+    assert_eq!(spec.path(spec.task.data.as_ref().unwrap()), std::path::absolute("own.tsv").unwrap());
+}
+
+/// The terms of a corruption that nobody asked for were ignored without a word.
+#[test]
+fn terms_of_a_corruption_need_one() {
+    let mut spec = Spec::shipped();
+    spec.corruption.rate = Some(1e-4);
+    let refused = spec.check("x").unwrap_err().to_string();
+    assert!(refused.contains("set a.corrupted or b.corrupted"), "{refused}");
+    spec.b.corrupted = 20;
+    spec.check("x").unwrap();
+    assert_ne!(
+        lab::SpecFields::hash(&spec),
+        lab::SpecFields::hash(&Spec { corruption: Default::default(), ..spec.clone() })
+    );
+    spec.corruption.masking = Some(1.0);
+    assert!(spec.check("x").unwrap_err().to_string().contains("corruption.masking"));
+}
+
 #[test]
 fn files_of_results_take_the_place_of_encoders_and_give_it_back() {
     let known = Known::default();

@@ -2,7 +2,6 @@
 //! before it is asked for them. The training is that of `probity gallery mix`; a mixture that was measured before is
 //! not trained again, and a training that was stopped goes on where it was, with the numbers of one that was not.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use super::forecast::{Ahead, units};
@@ -13,9 +12,8 @@ use base::Problem;
 use lab::fault::{Fault, problem};
 use lab::finding::Label;
 use lab::host::NoticeLevel;
-use lab::store::Store;
 use pretraining::GalleryError;
-use pretraining::bookmark::{BETWEEN, Bookmark, WORTH, steps as steps_of};
+use pretraining::bookmark::{StoreMark, steps as steps_of};
 use pretraining::further::{Diet, Outcome, Settings, Start};
 use pretraining::own_text::OwnText;
 use pretraining::{Progress, Stage};
@@ -105,7 +103,12 @@ pub(crate) fn forecast(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Cost>, Fa
                     let before = host.store().unfinished(&key(&start, &model, *diet, &settings)?);
                     let before = before.and_then(|bytes| steps_of(&bytes)).unwrap_or(0) as f64;
                     let left = (trained - before).max(0.0);
-                    *cost += left * host.rate(&kind, &mut || steps(&start, *diet, &settings))?;
+                    *cost += left
+                        * host.rate(&kind, &mut || {
+                            let begun = Instant::now();
+                            let step = start.seconds_of_step(*diet, &settings, STEPS).map_err(fault)?;
+                            Ok(units(1.0, step, begun))
+                        })?;
                 }
             }
         }
@@ -113,24 +116,6 @@ pub(crate) fn forecast(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Cost>, Fa
         host.poll()?;
     }
     Ok(costs)
-}
-
-/// Takes a few steps of training. The first is not counted: it prepares its memory.
-fn steps(start: &Start, diet: Diet, settings: &Settings) -> Result<f64, Fault> {
-    let few = Settings { sentences: (STEPS + 1) * settings.batch, epochs: 1, steps: None, ..settings.clone() };
-    let (begun, mut times) = (Instant::now(), Vec::new());
-    let mut watch = |p: Progress| {
-        if matches!(p.stage, Stage::Train) {
-            times.push(Instant::now());
-        }
-        Ok(())
-    };
-    start.feed(diet, &few, Device::Cpu, None, &mut watch).map_err(fault)?;
-    let timed = match &times[..] {
-        [first, .., last] => last.duration_since(*first).as_secs_f64(),
-        _ => begun.elapsed().as_secs_f64(),
-    };
-    Ok(units(times.len().saturating_sub(1).max(1) as f64, timed, begun))
 }
 
 /// Trains every mixture and asks for the facts after it.
@@ -172,9 +157,9 @@ fn outcome(start: &Start, name: &str, diet: Diet, settings: &Settings, host: &mu
     if let Some(known) = store.trained(&key).and_then(|b| serde_json::from_slice(&b).ok()) {
         return Ok(known);
     }
-    let mut mark = Mark { store: store.clone(), key: key.clone(), kept: Instant::now(), bytes: store.unfinished(&key) };
-    // Steps that were taken in an earlier run take no time in this one.
-    let before = mark.bytes.as_deref().and_then(steps_of).unwrap_or(0);
+    // A state that cannot be kept is trained again; for a whole mixture the failure is reported at its end.
+    let mut mark = StoreMark::new(store.unfinished(&key), |bytes| drop(store.keep_unfinished(&key, bytes)));
+    let before = mark.before();
     let mut watch = |p: Progress| match p.stage {
         Stage::Train => host.beat(p.done.saturating_sub(before), p.total.saturating_sub(before)),
         _ => host.poll(),
@@ -189,32 +174,6 @@ fn outcome(start: &Start, name: &str, diet: Diet, settings: &Settings, host: &mu
     }
     store.finish(&key);
     Ok(outcome)
-}
-
-/// State of a mixture's training in the store.
-struct Mark {
-    store: Arc<dyn Store>,
-    key: String,
-    /// Time of the last save, or of the start.
-    kept: Instant,
-    /// Earlier state.
-    bytes: Option<Vec<u8>>,
-}
-
-impl Bookmark for Mark {
-    fn last(&mut self) -> Option<Vec<u8>> {
-        self.bytes.take()
-    }
-
-    fn due(&mut self, stops: bool) -> bool {
-        self.kept.elapsed() >= if stops { WORTH } else { BETWEEN }
-    }
-
-    fn keep(&mut self, bytes: Vec<u8>) {
-        // A state that cannot be kept is trained again; for a whole mixture the failure is reported at its end.
-        let _ = self.store.keep_unfinished(&self.key, &bytes);
-        self.kept = Instant::now();
-    }
 }
 
 fn report(label: &Label, diet: Diet, outcome: &Outcome, host: &mut Host<'_>) -> Result<(), Fault> {

@@ -242,6 +242,7 @@ impl Bench {
                 inputs: m.inputs.iter().flatten().count(),
                 layers,
                 heads,
+                cut: m.inputs.iter().flatten().filter(|i| i.cut).count(),
             }
         };
         let k = match self.spec.metrics.k {

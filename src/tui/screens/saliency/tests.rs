@@ -48,6 +48,7 @@ fn data(models: &[&str], methods: &[&str]) -> DataFinding {
         inputs: 1,
         layers: 1,
         heads: 1,
+        cut: 0,
     };
     DataFinding {
         source: String::new(),
