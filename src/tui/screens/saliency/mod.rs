@@ -124,11 +124,14 @@ pub struct View {
     first_annotator: std::path::PathBuf,
     index: Index,
     listed: Vec<usize>,
-    listed_for: Option<((u64, usize, usize), Filter, String, Option<Listed>)>,
+    listed_for: Option<Selection>,
     heat: Option<Figure>,
     heads: Option<Figure>,
     curve: Option<Figure>,
 }
+
+/// What the list of sentences was made from: the findings, the filter of the menu, the one that was typed, and the order.
+type Selection = ((u64, usize, usize), Filter, String, Option<Listed>);
 
 impl View {
     /// The view before anything has happened.
