@@ -298,6 +298,8 @@ struct Shown {
     mask: Option<u32>,
     /// True if the model says its form behind the text.
     ends: bool,
+    /// True if there are forms to say: a text without any can be read where a cut leaves its mask out.
+    says: bool,
 }
 
 impl Shown {
@@ -323,7 +325,7 @@ impl Shown {
             None if causal && slot => example.prefix.clone(),
             None => example.text.clone(),
         };
-        Self { text, places, mask: mask.map(|(_, id)| id), ends: causal && slot }
+        Self { text, places, mask: mask.map(|(_, id)| id), ends: causal && slot, says: example.has_forms() }
     }
 
     /// Position at which the model says a form, if the text has one.
@@ -358,17 +360,18 @@ impl Shown {
     fn spots(&self, encoding: &Encoding) -> Option<[Spot; 3]> {
         let [changed, read] = self.places.map(|place| self.spot(encoding, place));
         let (changed, read) = (changed?, read?);
-        let said = match (self.mask.is_some() || self.ends, &read) {
-            (true, _) => self.slot(encoding)?,
-            (false, Spot::At(at)) => *at,
-            (false, _) => encoding.body().end.checked_sub(1)?,
+        let said = match (self.slot(encoding), &read) {
+            (Some(slot), _) => slot,
+            (None, _) if self.says => return None,
+            (None, Spot::At(at)) => *at,
+            (None, _) => encoding.body().end.checked_sub(1)?,
         };
         Some([Spot::At(said), changed, read])
     }
 
     /// The tokens that a part of a long text must have.
     fn needed(&self, encoding: &Encoding, long: Long) -> Option<Range<usize>> {
-        let slot = (self.mask.is_some() || self.ends).then_some(Place::Mask);
+        let slot = (self.says && (self.mask.is_some() || self.ends)).then_some(Place::Mask);
         let mut needed: Option<Range<usize>> = None;
         for place in self.places.into_iter().chain(slot) {
             // A text that is cut has its last token elsewhere.
@@ -451,7 +454,7 @@ mod tests {
             let alone = Stimuli::new(&model, &set.examples[1..], &mut base::pulse::NoPulse).unwrap();
             let token = |s: &Stimulus| s.ids[s.position];
             assert_eq!(token(&window.list[1]), token(&alone.list[0]), "{name}");
-            assert_eq!(window.list[2].position, 0);
+            assert_eq!(window.list[2].changed, Spot::At(0), "{name}");
             assert!(window.list.iter().all(|s| s.ids.len() <= model.arch().max_positions));
         }
     }

@@ -87,7 +87,7 @@ fn optimum(point: &ReliabilityFinding) -> OptimumFinding {
     }
 }
 
-/// The same with a second property that should stay: selectivity on it is .04 above the mean and on the other .04 below.
+/// The same with a second property that should stay. What is shown as the mean stays as it was; the curves of the two lie .04 and .06 below it.
 pub fn several(mut results: Results) -> Results {
     let further = FurtherData {
         property: "subject_animacy".into(),

@@ -165,7 +165,7 @@ mod tests {
         let joined = compared_of(&label.finding(2400, true, 1.0, Kind::Versus(versus))).unwrap();
         assert_eq!(
             (joined.what.as_str(), joined.question.as_str(), joined.p),
-            ("PGD against INLP: reliability, mlp oracle, bert-mini", "reliability, mlp oracle, bert-mini", 0.04)
+            ("PGD against INLP: reliability, MLP oracle, bert-mini", "reliability, MLP oracle, bert-mini", 0.04)
         );
         let some: Banded = Estimate::exact(0.5).into();
         let behaviour = |told| {
