@@ -88,7 +88,7 @@ pub enum Scale {
 }
 
 impl Scale {
-    fn is_log(self) -> bool {
+    pub(crate) fn is_log(self) -> bool {
         matches!(self, Scale::Log | Scale::Doubling)
     }
 }
