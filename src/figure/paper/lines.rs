@@ -326,7 +326,10 @@ pub(crate) fn points<'a>(
         }
         match faint {
             true => canvas.outline(at, marker, R, colour)?,
-            false => canvas.marker(at, marker, R, colour)?,
+            false => canvas.marker(at, marker, if p.hue.is_some() { R + 1.2 } else { R }, colour)?,
+        }
+        if let Some(hue) = p.hue {
+            canvas.marker(at, marker, R - 0.6, canvas.look.series(hue))?;
         }
         taken.push(air((at.0 - R, at.1 - R), (at.0 + R, at.1 + R)));
     }
