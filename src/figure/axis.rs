@@ -71,6 +71,20 @@ impl Axis {
     pub fn from_to(self, lo: f64, hi: f64) -> Self {
         Self { range: Some((lo, hi)), ..self }
     }
+
+    /// The axis with a range around these values that ends at round numbers; without one where there is none.
+    pub fn around(self, lo: f64, hi: f64) -> Self {
+        let round = || (-9..=9).flat_map(|k| [1.0, 2.0, 5.0].map(|m| m * 10f64.powi(k)));
+        let step = round().find(|step| step * 5.0 >= hi - lo).unwrap_or(f64::NAN);
+        let (from, to) = match self.scale.is_log() {
+            true => (round().filter(|v| *v <= lo).last(), round().find(|v| *v >= hi)),
+            false => (Some((lo / step).floor() * step), Some((hi / step).ceil() * step)),
+        };
+        match from.zip(to).filter(|(from, to)| from < to) {
+            Some((from, to)) => self.from_to(from, to),
+            None => self,
+        }
+    }
 }
 
 /// Mapping of values to positions.
@@ -88,7 +102,7 @@ pub enum Scale {
 }
 
 impl Scale {
-    fn is_log(self) -> bool {
+    pub(crate) fn is_log(self) -> bool {
         matches!(self, Scale::Log | Scale::Doubling)
     }
 }

@@ -209,6 +209,8 @@ pub struct Spot {
     pub y_band: Option<(f64, f64)>,
     /// Values of the only two replicates in x and in y: arms that end in dots in place of intervals.
     pub pairs: Option<[(f64, f64); 2]>,
+    /// Hue of its own, inside a dark edge; none for that of all points.
+    pub hue: Option<usize>,
     /// Text beside the point; empty for none. A label that finds no room is left out of the drawing, not of the CSV.
     pub label: String,
     /// Examples behind the point.

@@ -63,11 +63,11 @@ pub(crate) fn bars<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, bars: &Bars, 
             let half = ((right - left) * 0.25).min(4.0);
             whisker(canvas, chart, ((from + to) / 2.0, bar.y), ends, half, Pen::new(canvas.look.ink, 1.3))?;
         }
-        if let Some(few) = bar.n.few() {
+        if bar.n.few().is_some() {
             let kind = type_of(SMALL, canvas.look.ink, Side::Middle, Side::End);
             // In the head of a bar that leaves no room above.
             let foot = if top - 2.0 - SMALL < chart.top { top + SMALL + 4.0 } else { top - 2.0 };
-            canvas.text(&format!("n {few}"), ((left + right) / 2.0, foot), kind)?;
+            canvas.text(&format!("n {}", bar.n.first), ((left + right) / 2.0, foot), kind)?;
         }
     }
     Ok(())

@@ -5,6 +5,7 @@ use plotters::series::LineSeries;
 use super::super::canvas::{At, Canvas, Drawn, Pen, Side, Type};
 use super::super::layers::{Guide, Points, Rule};
 use super::super::overlap::{Rect, overlap};
+use super::super::role::Dash;
 use super::chart::Chart;
 use super::lines::style;
 use super::{FINE, SMALL, type_of};
@@ -50,13 +51,16 @@ fn on_data(canvas: &Canvas<'_>, text: &str, at: At, kind: Type) -> Drawn {
     canvas.text(text, at, kind)
 }
 
-/// A label in its place, with a line to its object if it is some steps away from it.
-fn placed(canvas: &Canvas<'_>, text: &str, (step, r): (usize, Rect), object: At) -> Drawn {
+/// A label in its place, with a line to its object if it is some steps away from it, which nobody takes for an interval. On data it has no
+/// ground, which would hide them.
+fn placed(canvas: &Canvas<'_>, text: &str, ((step, r), from): ((usize, Rect), usize), object: At) -> Drawn {
+    let hides = canvas.hidden(from, r).is_none_or(|weight| weight > 0);
     if step > 0 {
         let near = (object.0.clamp(r.0.0, r.1.0), object.1.clamp(r.0.1, r.1.1));
-        canvas.line(&[near, object], Pen::new(canvas.look.grey, 0.7))?;
+        canvas.line(&[near, object], Pen { dash: Dash::Dotted, ..Pen::new(canvas.look.pale, 0.9) })?;
     }
-    on_data(canvas, text, r.0, type_of(SMALL, canvas.look.ink, Side::Start, Side::Start))
+    let kind = type_of(SMALL, canvas.look.ink, Side::Start, Side::Start);
+    if hides { canvas.text(text, r.0, kind) } else { on_data(canvas, text, r.0, kind) }
 }
 
 /// The labels of points, which keep clear of the rectangles taken by markers and labels, and of intervals (`bars`) where there is room.
@@ -81,7 +85,7 @@ pub(crate) fn points(
         let places = || (0..STEPS.0).flat_map(around).filter(free);
         let place = best(canvas, (from, AWAY), places().filter(clear));
         if let Some(place) = place.or_else(|| best(canvas, (from, AWAY), places())) {
-            placed(canvas, &label, place, at)?;
+            placed(canvas, &label, (place, from), at)?;
             taken.push(place.1);
         }
     }
@@ -137,7 +141,7 @@ pub(crate) fn rule<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, rule: &Rule, from
         })
     };
     match best(canvas, (from, ALONG), (0..STEPS.1).flat_map(row).filter(|(_, r)| inside(chart, r))) {
-        Some((step, r)) => placed(canvas, &label, (step, r), ((r.0.0 + r.1.0) / 2.0, y)),
+        Some((step, r)) => placed(canvas, &label, ((step, r), from), ((r.0.0 + r.1.0) / 2.0, y)),
         None => Ok(()),
     }
 }

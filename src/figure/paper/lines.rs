@@ -85,7 +85,9 @@ pub(crate) fn bands<'a>(
             }
             if line.role.dash.is_none() || run.len() == 1 {
                 for (x, (lo, hi)) in run {
-                    chart.draw(ErrorBar::new_vertical(x, lo, lo, hi, style(canvas, thin), 0))?;
+                    let Some(((left, low), (_, high))) = chart.at(x, lo).zip(chart.at(x, hi)) else { continue };
+                    let left = left + spread.shift_at(layer, x);
+                    canvas.line(&[(left, low), (left, high)], thin)?;
                 }
                 continue;
             }
@@ -152,7 +154,7 @@ fn one_by_one(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, (spread, shif
     let colour = canvas.look.series(line.role.hue);
     let points: Vec<&Datum> = match spread.by_point {
         true => line.points.iter().collect(),
-        false => marked(chart, line, shift, (0, 1)).into_iter().map(|(_, p)| p).step_by(2).collect(),
+        false => marked(chart, line, &|_| shift, (0, 1)).into_iter().map(|(_, p)| p).step_by(2).collect(),
     };
     for p in points {
         let pair = |ends: Option<(f64, f64)>| {
@@ -184,8 +186,14 @@ pub(crate) fn interval(canvas: &Canvas<'_>, (x, low, high): (f64, f64, f64), pen
 }
 
 /// The line and its markers.
-pub(crate) fn line(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, (shift, turn): (f64, (usize, usize))) -> Drawn {
-    let at = |x: f64, y: f64| chart.at(x, y).map(|(left, top)| (left + shift, top));
+pub(crate) fn line(
+    canvas: &Canvas<'_>,
+    chart: &Chart<'_>,
+    (line, layer): (&Line, usize),
+    (spread, turn): (&Spread, (usize, usize)),
+) -> Drawn {
+    let shift = |x: f64| spread.shift_at(layer, x);
+    let at = |x: f64, y: f64| chart.at(x, y).map(|(left, top)| (left + shift(x), top));
     let shown = line.points.iter().filter(|p| at(p.x, p.y).is_some());
     let points: Vec<(f64, (f64, Emphasis))> = shown.map(|p| (p.x, (p.y, p.emphasis))).collect();
     let colour = canvas.look.series(line.role.hue);
@@ -209,7 +217,7 @@ pub(crate) fn line(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, (shift, 
         }
     }
     if let Some(marker) = line.role.marker {
-        for (at, Datum { emphasis, .. }) in marked(chart, line, shift, turn) {
+        for (at, Datum { emphasis, .. }) in marked(chart, line, &shift, turn) {
             let emphasis = *emphasis;
             let r = weight(role(emphasis.within(line.role.emphasis))).0 + 1.1;
             match emphasis {
@@ -227,18 +235,28 @@ pub(crate) fn line(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, (shift, 
 }
 
 /// The points of a line that get a marker: none whose marker would run into that of the point before, and of several lines that take turns
-/// each those of its turn.
-fn marked<'l>(chart: &Chart<'_>, line: &'l Line, shift: f64, (turn, turns): (usize, usize)) -> Vec<(At, &'l Datum)> {
+/// each those of its turn and those that no line joins to others.
+fn marked<'l>(
+    chart: &Chart<'_>,
+    line: &'l Line,
+    shift: &dyn Fn(f64) -> f64,
+    (turn, turns): (usize, usize),
+) -> Vec<(At, &'l Datum)> {
+    let shown: Vec<(f64, (At, &Datum))> =
+        line.points.iter().filter_map(|p| chart.at(p.x, p.y).map(|(x, y)| (p.x, ((x + shift(p.x), y), p)))).collect();
     let mut out: Vec<(At, &Datum)> = Vec::new();
-    for p in &line.points {
-        let Some((x, y)) = chart.at(p.x, p.y) else { continue };
-        let at = (x + shift, y);
-        let near = |(to, q): &(At, &Datum)| q.emphasis == p.emphasis && (at.0 - to.0).hypot(at.1 - to.1) < APART;
-        if !out.last().is_some_and(near) {
-            out.push((at, p));
+    for run in runs(&chart.x, &shown) {
+        let mut marks: Vec<(At, &Datum)> = Vec::new();
+        for &(_, (at, p)) in &run {
+            let near = |(to, q): &(At, &Datum)| q.emphasis == p.emphasis && (at.0 - to.0).hypot(at.1 - to.1) < APART;
+            if !marks.last().is_some_and(near) {
+                marks.push((at, p));
+            }
         }
+        let (from, step) = if run.len() > 1 { (turn, turns.max(1)) } else { (0, 1) };
+        out.extend(marks.into_iter().skip(from).step_by(step));
     }
-    out.into_iter().skip(turn).step_by(turns.max(1)).collect()
+    out
 }
 
 /// The numbers of units of points that are of too few for an interval, above the horizontal axis.
@@ -308,7 +326,10 @@ pub(crate) fn points<'a>(
         }
         match faint {
             true => canvas.outline(at, marker, R, colour)?,
-            false => canvas.marker(at, marker, R, colour)?,
+            false => canvas.marker(at, marker, if p.hue.is_some() { R + 1.2 } else { R }, colour)?,
+        }
+        if let Some(hue) = p.hue {
+            canvas.marker(at, marker, R - 0.6, canvas.look.series(hue))?;
         }
         taken.push(air((at.0 - R, at.1 - R), (at.0 + R, at.1 + R)));
     }

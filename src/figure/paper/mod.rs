@@ -133,7 +133,8 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
     let any = |is: &dyn Fn(&Spread, &Figure) -> bool| parts.iter().any(|(spread, part)| is(spread, part));
     let has_interval = |p: &Datum| p.interval().is_some();
     let sentences = [
-        (any(&|s, _| s.room() > 0.0), "Points at the same horizontal place are drawn side by side"),
+        (any(&|s, _| s.is_beside()[0]), "Points at the same horizontal place are drawn side by side"),
+        (any(&|s, _| s.is_beside()[1]), "Points at zero are drawn side by side"),
         (any(&|s, _| s.by_turns), "Lines that meet have their marks by turns, not at every point"),
         (
             any(&|s, part| s.is_plane && data(part, has_interval)),
@@ -231,7 +232,7 @@ fn draw<'a>(canvas: &Canvas<'a>, figure: &Figure, mut chart: Chart<'a>) -> Drawn
     for (number, layer) in figure.layers.iter().enumerate() {
         match layer {
             Layer::Line(line) => {
-                lines::line(canvas, &chart, line, (spread.shift(number), spread.turn(figure, number)))?;
+                lines::line(canvas, &chart, (line, number), (&spread, spread.turn(figure, number)))?;
             }
             Layer::Points(points) => lines::points(canvas, &mut chart, points, (figure, number, below))?,
             Layer::Ranks(ranks) => lines::ranks(canvas, &chart, ranks)?,

@@ -11,6 +11,8 @@ const AREA_ALONE: usize = 4;
 /// Largest distance between points that are drawn side by side, and where a line has few points.
 const STEP: f64 = 6.0;
 const STEP_OF_FEW: f64 = 10.0;
+/// Distance between the marks of points at zero that meet.
+const STEP_AT_ZERO: f64 = 9.0;
 /// Most lines whose intervals are drawn as areas.
 const NARROW: usize = 4;
 
@@ -36,6 +38,8 @@ pub(crate) struct Spread {
     /// Place of each layer among the lines that are drawn side by side, from their middle.
     places: Vec<f64>,
     step: f64,
+    /// The same of the points at zero that stand apart from their lines, before the gap of a logarithmic axis, where marks take turns.
+    apart: Vec<f64>,
 }
 
 /// True if both axes have the same range.
@@ -54,6 +58,29 @@ fn line(layer: &Layer) -> Option<&Line> {
 /// Ends of the interval of a point, or the point twice.
 fn ends(p: &Datum) -> (f64, f64) {
     p.interval().or(p.pair).unwrap_or((p.y, p.y))
+}
+
+/// True of a point that no line joins to the next one: zero on a logarithmic axis, before its gap.
+pub(crate) fn is_apart(figure: &Figure, x: f64) -> bool {
+    figure.x.scale.is_log() && x <= 0.0
+}
+
+/// Places of the layers, from their middle, at zero: side by side where points there touch. Empty where none is apart.
+fn apart(figure: &Figure, drawn: &[(usize, &Line)]) -> Vec<f64> {
+    let at_zero = |(layer, line): &(usize, &Line)| {
+        let p = line.points.iter().find(|p| is_apart(figure, p.x))?;
+        Some((*layer, ends(p)))
+    };
+    let found: Vec<(usize, (f64, f64))> = drawn.iter().filter_map(at_zero).collect();
+    let mut places = vec![0.0; if found.is_empty() { 0 } else { figure.layers.len() }];
+    let touch = |a: (f64, f64), b: (f64, f64)| a.0 <= b.1 && b.0 <= a.1;
+    if found.iter().enumerate().any(|(k, a)| found[..k].iter().any(|b| touch(a.1, b.1))) {
+        let middle = (found.len() - 1) as f64 / 2.0;
+        for (k, (layer, _)) in found.iter().enumerate() {
+            places[*layer] = k as f64 - middle;
+        }
+    }
+    places
 }
 
 impl Spread {
@@ -99,7 +126,8 @@ impl Spread {
         let narrow = by_point || drawn.len() <= NARROW;
         let step = if most < AREA { STEP_OF_FEW } else { STEP };
         let by_turns = overlaps && !by_point && !is_plane && !is_crowded;
-        Self { by_point, narrow, is_plane, is_crowded, overlaps, by_turns, places, step }
+        let apart = if by_turns { apart(figure, &drawn) } else { Vec::new() };
+        Self { by_point, narrow, is_plane, is_crowded, overlaps, by_turns, places, step, apart }
     }
 
     /// The turn of the line of a layer among those that have their marks by turns, and their number.
@@ -111,7 +139,13 @@ impl Spread {
 
     /// Room that the outermost lines need at both ends of the horizontal axis.
     pub(crate) fn room(&self) -> f64 {
-        self.step * self.places.iter().copied().fold(0.0, f64::max)
+        let furthest = |places: &[f64]| places.iter().copied().fold(0.0, f64::max);
+        (self.step * furthest(&self.places)).max(STEP_AT_ZERO * furthest(&self.apart))
+    }
+
+    /// True if points of lines are drawn side by side, and if only those at zero are.
+    pub(crate) fn is_beside(&self) -> [bool; 2] {
+        [&self.places, &self.apart].map(|places| places.iter().any(|place| *place > 0.0))
     }
 
     /// The same with steps for a chart: no point comes near the next x.
@@ -129,6 +163,12 @@ impl Spread {
     /// Distance by which a layer is moved to the right, in units of the page.
     pub(crate) fn shift(&self, layer: usize) -> f64 {
         self.places.get(layer).map_or(0.0, |place| place * self.step)
+    }
+
+    /// The same for a point of the layer.
+    pub(crate) fn shift_at(&self, layer: usize, x: f64) -> f64 {
+        let at_zero = self.apart.get(layer).filter(|_| x <= 0.0);
+        at_zero.map_or(self.shift(layer), |place| place * STEP_AT_ZERO)
     }
 
     /// True if the points of a line have their intervals one by one.

@@ -440,3 +440,25 @@ fn the_legend_of_a_plane_lies_in_its_corner_and_dominated_settings_are_open() {
         assert_eq!(scene.items.iter().filter(open).count(), 8);
     });
 }
+
+/// At a step of zero, before the gap of the axis, lines that take turns with their marks had points without any.
+#[test]
+fn points_that_no_line_joins_have_their_marks_side_by_side() {
+    let line = |k: usize| {
+        let point = |x: usize| Datum { x: x as f64, y: 0.5, band: Some((0.4, 0.6)), n: 9.into(), ..Datum::default() };
+        let role = Role::nth(0).marker([Marker::Triangle, Marker::Down][k]);
+        Layer::Line(Line { label: String::new(), role, points: (0..12).map(point).collect() })
+    };
+    let mut figure = chart(vec![line(0), line(1)]);
+    figure.x = Axis::log("step");
+    drawn(&figure, |scene| {
+        let marks = scene.items.iter().filter_map(|i| match i {
+            Item::Fill { points, alpha, .. } if points.len() == 3 && *alpha == 1.0 => Some(points[0].0),
+            _ => None,
+        });
+        let mut at: Vec<f64> = marks.collect();
+        at.sort_by(f64::total_cmp);
+        assert!(at.len() == 12 && at.windows(2).all(|w| w[1] - w[0] > 8.9) && at[1] - at[0] < 9.1, "{at:?}");
+    });
+    assert!(super::super::caption(&figure).contains("Points at zero are drawn side by side"));
+}

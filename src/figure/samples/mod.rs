@@ -96,7 +96,15 @@ pub fn scatter() -> Figure {
     let spot = |k: usize| {
         let (x, y) = (noise(3 * k + 1), noise(5 * k));
         let around = |v: f64| Some(((v - 0.04).max(0.0), (v + 0.04).min(1.0)));
-        Spot { x, y, x_band: around(x), y_band: around(y), label: format!("model {k}"), n: 320.into(), pairs: None }
+        Spot {
+            x,
+            y,
+            x_band: around(x),
+            y_band: around(y),
+            label: format!("model {k}"),
+            n: 320.into(),
+            ..Spot::default()
+        }
     };
     let points = |label: &str, role, from: usize| {
         Layer::Points(Points { label: label.into(), role, points: (from..from + 6).map(spot).collect() })

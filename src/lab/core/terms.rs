@@ -129,7 +129,7 @@ pub const TERMS: &[Term] = &[
         "trainings",
         "",
         &[Interventions, Power],
-        "All probes trained anew with another seed; bands over trainings show the luck of training.",
+        "All probes trained anew with another seed; their spread is the luck of training.",
     ),
     term(
         "outer and inner band",

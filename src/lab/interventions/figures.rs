@@ -310,7 +310,7 @@ fn covers(least: usize, most: usize) -> String {
     let trainings = if least == most { most.to_string() } else { format!("{least} to {most}") };
     match most {
         0 | 1 => "bootstrap paired over examples, one training".into(),
-        PAIR => "bootstrap paired over examples".into(),
+        PAIR => "examples alone: bootstrap paired over examples, of the mean of 2 trainings".into(),
         _ => format!("outer: examples and {trainings} trainings, inner: examples alone (paired bootstrap)"),
     }
 }

@@ -26,7 +26,7 @@ pub const ENTRIES: &[FigureEntry] = &[
     ),
     FigureEntry::headline(
         "figure-3",
-        "C, S and R of INLP and RLACE by rank, judged by the MLP oracle (Canby et al., Figure 3).",
+        "C, S and R of the nullifying methods of the run (INLP, RLACE) by rank, judged by the MLP oracle (Canby et al., Figure 3).",
     ),
     FigureEntry::headline(
         "figure-4",
@@ -38,7 +38,7 @@ pub const ENTRIES: &[FigureEntry] = &[
     ),
     FigureEntry::headline(
         "figure-6",
-        "C, S and R of INLP and RLACE by rank, judged by the linear oracle (Canby et al., Figure 6).",
+        "C, S and R of the nullifying methods of the run (INLP, RLACE) by rank, judged by the linear oracle (Canby et al., Figure 6).",
     ),
     FigureEntry::headline("distance", "How far edited states lie from real ones, by strength of one method."),
     FigureEntry::headline("behaviour", "What the model itself does after one method's edit, by strength."),

@@ -2,6 +2,7 @@
 
 use super::finding::{BaselineFinding, MarginFinding, NoiseFinding, PowerFinding, RequiredFinding};
 use super::results::Results;
+use super::spec::UNTRAINED;
 use base::suggest::unknown;
 use base::text::printable_label;
 use figure::layers::{Datum, Intervals, Line, Rule, grouped};
@@ -42,6 +43,8 @@ const ITEMS: &str = "test items";
 
 /// What intervals cover.
 const PILOT: &str = "items of the pilot";
+/// How they are made.
+const REGION: &str = "over items of the pilot: the ends of what its confidence region leaves, which is that of both shares of discordant items for McNemar's test and of the difference for Student's t";
 const STOPS: &str = "all stopping times";
 
 /// Words of these figures, for captions.
@@ -115,11 +118,11 @@ pub fn power(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     }
     Some(finished(Figure {
         name: "power".into(),
-        title: printable_label(&format!("Power: {} against {}", first.value.a, first.value.b)),
+        title: printable_label(&format!("Power: {}", sides(&first.value.a, &first.value.b))),
         x: Axis::doubling("test items"),
         y: Axis::linear("power").from_to(0.0, 1.0),
         layers,
-        provenance: provenance(first, engine, PILOT),
+        provenance: provenance(first, engine, REGION),
     }))
 }
 
@@ -159,11 +162,11 @@ pub fn sizes(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     layers.extend(covering(first, PILOT));
     Some(finished(Figure {
         name: "sizes".into(),
-        title: printable_label(&format!("Power by training size: {} against {}", first.value.a, first.value.b)),
+        title: printable_label(&format!("Power by training size: {}", sides(&first.value.a, &first.value.b))),
         x: Axis::doubling("training examples").of_settings(),
         y: Axis::linear("power").from_to(0.0, 1.0),
         layers,
-        provenance: provenance(first, engine, PILOT),
+        provenance: provenance(first, engine, REGION),
     }))
 }
 
@@ -177,14 +180,14 @@ pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
     let at = |r: &Tagged<RequiredFinding>, y: Option<f64>, band: Option<(f64, f64)>| {
         Some(Datum { x: r.value.trained? as f64, y: y?, band, n: r.n.into(), ..Datum::default() })
     };
-    let bound = first.value.bound.as_deref().unwrap_or_default();
+    let bound = author(first);
     let train: Vec<Datum> = by.iter().filter_map(|r| at(r, r.value.n_train.map(|n| n as f64), None)).collect();
     let test = by.iter().filter_map(|r| {
         let n = &r.value.n_test;
         at(r, n.mean, n.lo.zip(n.hi))
     });
     let lines = [
-        (format!("train on, by the {bound} bound"), Role::nth(0).accent(1).strong(), train),
+        (format!("train on, by the bound of {bound}"), Role::nth(0).accent(1).strong(), train),
         (format!("test on, for power {}", first.value.target), Role::nth(1).accent(2), test.collect()),
     ];
     let mut layers: Vec<Layer> = lines
@@ -195,16 +198,58 @@ pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
     if !layers.is_empty() {
         layers.extend(covering(first, PILOT));
     }
+    let open: Vec<String> = by
+        .iter()
+        .filter(|r| r.value.n_test.mean.is_some() && r.value.n_test.hi.is_none())
+        .filter_map(|r| r.value.trained.map(|n| grouped(n as usize)))
+        .collect();
+    let mut provenance = provenance(first, engine, REGION);
+    if !open.is_empty() {
+        let text = format!(
+            "at {} training examples, where the pilot does not exclude that no number of test items is enough",
+            open.join(" and ")
+        );
+        provenance.entries.push(("no interval".into(), text));
+    }
+    let y = rounded(&layers);
     (!layers.is_empty()).then(|| {
         finished(Figure {
             name: "recommended".into(),
-            title: printable_label(&format!("Recommended n: {} against {}", first.value.a, first.value.b)),
+            title: printable_label(&format!("Recommended n: {}", sides(&first.value.a, &first.value.b))),
             x: Axis::doubling("training examples").of_settings(),
-            y: Axis::log("examples"),
+            y,
             layers,
-            provenance: provenance(first, engine, PILOT),
+            provenance,
         })
     })
+}
+
+/// A logarithmic axis that ends at labelled ticks around the data.
+fn rounded(layers: &[Layer]) -> Axis {
+    let lines = layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None });
+    let ends = lines.flat_map(|l| &l.points).flat_map(|p| p.band.map_or([p.y; 2], |(lo, hi)| [lo, hi]));
+    let (lo, hi) =
+        ends.filter(|v| *v > 0.0 && v.is_finite()).fold((f64::INFINITY, 0.0f64), |(a, b), v| (a.min(v), b.max(v)));
+    Axis::log("examples").around(lo, hi)
+}
+
+/// A side in words: `bert-mini, untrained`.
+fn in_words(side: &str) -> String {
+    side.strip_prefix(UNTRAINED).map_or(side.to_owned(), |name| format!("{name}, untrained"))
+}
+
+fn sides(a: &str, b: &str) -> String {
+    format!("{} against {}", in_words(a), in_words(b))
+}
+
+/// Who published the bound of a recommendation.
+fn author(found: &Tagged<RequiredFinding>) -> &str {
+    match found.value.bound.as_deref() {
+        Some("published") => "Zhu et al. 2022",
+        Some("textbook") => "Liang 2016",
+        Some("own") | None => "the user",
+        Some(other) => other,
+    }
 }
 
 /// Requirements by training size and at the largest one, if there are several.
@@ -238,11 +283,11 @@ pub fn noise(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     }
     Some(finished(Figure {
         name: "noise".into(),
-        title: printable_label(&format!("Power by noise on the second side: {a} against {b}")),
+        title: printable_label(&format!("Power by noise on the second side: {}", sides(a, b))),
         x: Axis::doubling("test items"),
         y: Axis::linear("power").from_to(0.0, 1.0),
         layers,
-        provenance: provenance(first, engine, PILOT),
+        provenance: provenance(first, engine, REGION),
     }))
 }
 
@@ -264,11 +309,13 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
         };
         let mine = results.margins.iter().filter(|m| m.value.name == **name);
         let role = Role::nth(k).accent(k.min(1));
-        Layer::Line(Line { label: printable_label(name), role, points: mine.map(point).collect() })
+        Layer::Line(Line { label: printable_label(&in_words(name)), role, points: mine.map(point).collect() })
     };
     let mut layers: Vec<Layer> = names.iter().enumerate().map(line).collect();
     layers.extend(surface(results));
-    let (wide, narrow) = ("margin of the bound, within 0 and 1".to_owned(), "standard deviation over seeds".to_owned());
+    let bound = results.needed().map_or(String::new(), |r| format!(" of {}", author(r)));
+    let wide = format!("margin of the bound{bound}, within 0 and 1");
+    let narrow = "standard deviation over seeds".to_owned();
     layers.push(Layer::Intervals(Intervals { wide, narrow, ..Intervals::default() }));
     Some(finished(Figure {
         name: "margins".into(),
@@ -276,7 +323,7 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
         x: Axis::doubling("training examples").of_settings(),
         y: Axis::linear("accuracy").from_to(0.0, 1.0),
         layers,
-        provenance: provenance(first, engine, PILOT),
+        provenance: provenance(first, engine, REGION),
     }))
 }
 
@@ -304,7 +351,7 @@ pub fn sequential(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
         Some(Datum { x, y, band: Some((v.lo, v.hi)), n, ..Datum::default() })
     });
     let role = Role::line(2).accent(1).dash(Dash::Dashed);
-    let label = printable_label(&format!("share for {}", first.value.a));
+    let label = printable_label(&format!("share for {}", in_words(&first.value.a)));
     let mut layers = vec![
         Layer::Line(Line { label, role, points: points.collect() }),
         Layer::Rule(Rule::level(0.5, "no difference")),
@@ -316,11 +363,11 @@ pub fn sequential(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
     }
     Some(finished(Figure {
         name: "sequential".into(),
-        title: printable_label(&format!("Confidence sequence: {} against {}", first.value.a, first.value.b)),
+        title: printable_label(&format!("Confidence sequence: {}", sides(&first.value.a, &first.value.b))),
         x: Axis::doubling("items seen"),
         y: Axis::linear("share of discordant items").from_to(0.0, 1.0),
         layers,
-        provenance: provenance(first, engine, STOPS),
+        provenance: provenance(first, engine, "over all stopping times: a confidence sequence"),
     }))
 }
 
@@ -331,7 +378,7 @@ fn covering<T>(point: &Tagged<T>, sources: &str) -> Option<Layer> {
 
 fn provenance<T>(point: &Tagged<T>, engine: Option<&EngineInfo>, over: &str) -> Provenance {
     let mut origin = Origin::default();
-    origin.results(point, point.is_final, &format!(", over {over}"));
+    origin.results(point, point.is_final, &format!(", {over}"));
     origin.add("model", printable_label(&point.model));
     origin.computed_by(engine)
 }

@@ -213,7 +213,7 @@ impl TestSpec {
 }
 
 /// Before the name of an encoder with fresh parameters.
-const UNTRAINED: &str = "untrained:";
+pub(crate) const UNTRAINED: &str = "untrained:";
 /// Most standard deviations of a study of noise.
 pub(crate) const MOST_NOISES: usize = 12;
 /// Most sizes of training data.

@@ -5,6 +5,7 @@ mod draws;
 mod spread;
 
 pub use self::draws::{consistency, curve, places_of, some_prompts};
+pub(crate) use self::spread::of_scores;
 pub use self::spread::{preference, turned};
 
 use super::causal::{Bias, graph};
@@ -86,36 +87,32 @@ const ADJUSTED: &str = "adjusted, all names";
 /// A word of a figure that the glossary does not have, and its meaning.
 type Word = (&'static str, &'static str);
 
-/// A figure with its provenance, where there is something to draw. Its n counts `units`; its caption explains `words`.
+/// A figure with its provenance, where there is something to draw. Its n counts `units`; its caption explains `words`, and how its intervals
+/// are made (empty where none are drawn).
 fn figure<T>(
     (results, engine): (&Results, Option<&EngineInfo>),
     (name, title): (String, String),
     (x, y): (Axis, Axis),
     layers: Vec<Layer>,
-    (behind, units, words): (Option<&Tagged<T>>, &str, &[Word]),
+    (behind, units, method, words): (Option<&Tagged<T>>, &str, &str, &[Word]),
 ) -> Option<Figure> {
     if layers.is_empty() {
         return None;
     }
-    let over = layers.iter().find_map(|layer| match layer {
-        Layer::Intervals(intervals) => intervals.wide.split_once(": ").map(|(_, over)| over.to_owned()),
-        _ => None,
-    });
-    let over = over.unwrap_or_else(|| units.to_owned());
-    let provenance = provenance(results, engine, (behind, units, &over, words));
+    let provenance = provenance(results, engine, (behind, units, method, words));
     Some(Figure { name, title, x, y, layers, provenance }.with_counts(units, None))
 }
 
 fn provenance<T>(
     results: &Results,
     engine: Option<&EngineInfo>,
-    (behind, units, over, words): (Option<&Tagged<T>>, &str, &str, &[Word]),
+    (behind, units, method, words): (Option<&Tagged<T>>, &str, &str, &[Word]),
 ) -> Provenance {
     let mut origin = Origin::default();
     origin.explain(words.iter().copied());
     if let Some(b) = behind {
         origin.add("n", counted(std::iter::once(b.n), units).unwrap_or_default());
-        origin.results(b, b.is_final, &format!(", over {over}"));
+        origin.results(b, b.is_final, &format!(", {method}"));
     }
     if let Some(d) = &results.data {
         let models: Vec<String> = d.value.models.iter().map(|m| format!("{} {}", m.name, m.hash)).collect();
@@ -125,8 +122,15 @@ fn provenance<T>(
         origin.add("data", format!("{from} {}", d.value.data_hash));
         origin.add("answers", format!("{} ({})", d.value.candidates.name(), d.value.candidates.about()));
     }
-    origin.computed_by(engine)
+    let mut provenance = origin.computed_by(engine);
+    provenance.entries.retain(|(key, _)| key != "intervals" || !method.is_empty());
+    provenance
 }
+
+/// How intervals over relations and over facts are made.
+const OF_MEANS: &str = "Student's t over relations";
+const OF_FACTS: &str = "Student's t over facts, of the adjusted score alone";
+const OF_SHARES: &str = "of a share: Wilson's, and Clopper and Pearson's with fewer than 5 on either side, over";
 
 /// Says in the legend what the intervals of a finding cover.
 fn covering<T>(one: Option<&Tagged<T>>, sources: &str) -> Option<Layer> {
@@ -190,7 +194,7 @@ pub fn prompts(results: &Results, engine: Option<&EngineInfo>, relation: &str) -
         (format!("prompts-{relation}"), format!("P@1 over prompts: {relation}")),
         (Axis::of("model", models(results)), Axis::linear("P@1")),
         layers,
-        (behind, "facts", &[("usual name", USUAL), ("adjusted", AVERAGED)]),
+        (behind, "facts", OF_FACTS, &[("usual name", USUAL), ("adjusted", AVERAGED)]),
     )
 }
 
@@ -221,7 +225,12 @@ pub fn ranks(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> 
             Axis::ranks("rank by P@1 (1: best)", names.len()),
         ),
         layers,
-        (behind, "facts", &[]),
+        (
+            behind,
+            "facts",
+            "",
+            &[("shared rank", "equal P@1: the models have the mean of their ranks, such as 1.5, side by side")],
+        ),
     )
 }
 
@@ -258,7 +267,7 @@ pub fn stability(results: &Results, engine: Option<&EngineInfo>, relation: Optio
         (name, format!("One answer under every name of a subject: {title}")),
         (Axis::of("model", models(results)), Axis::linear("stability (share of subjects)").from_to(0.0, 1.0)),
         layers,
-        (results.stability.first(), "subjects", &[]),
+        (results.stability.first(), "subjects", &format!("Student's t over {over}"), &[]),
     )
 }
 
@@ -294,7 +303,7 @@ pub fn ledger(results: &Results, engine: Option<&EngineInfo>, a: &str, b: &str) 
         ),
         (Axis::of("choice of", names), Axis::linear("difference in P@1")),
         layers,
-        (Some(found), "facts", &LEDGER),
+        (Some(found), "facts", OF_MEANS, &LEDGER),
     )
 }
 
@@ -328,7 +337,7 @@ pub fn disparity(results: &Results, engine: Option<&EngineInfo>) -> Option<Figur
             Axis::linear("P@1 of the best token").from_to(0.0, 1.0),
         ),
         layers,
-        (results.disparity.first(), "facts", &[]),
+        (results.disparity.first(), "facts", &format!("{OF_SHARES} facts"), &[]),
     )
 }
 

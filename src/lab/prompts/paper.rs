@@ -6,6 +6,7 @@ mod tables;
 pub use self::tables::all as tables;
 
 use super::consistency::Regime;
+use super::figures::of_scores;
 use super::results::Results;
 use figure::layers::{Datum, Line, Points, Range, Ranges, Rule, Spot};
 use figure::role::{BLACK, Dash};
@@ -113,6 +114,9 @@ pub fn beneath(name: &str, figure: Option<Figure>, results: &Results) -> Option<
     // Points on bars would lie behind them.
     let at = if matches!(name, "preference" | "disparity") { 0 } else { figure.layers.len() };
     figure.layers.splice(at..at, layers);
+    if name == "preference" {
+        figure.y = of_scores(&figure.layers);
+    }
     if name == "consistency" {
         figure.provenance.terms.push(("eight models".into(), EIGHT.into()));
     }

@@ -224,7 +224,7 @@ pub(crate) fn against_ratio(
     let points = sorted(points.map(|p| Datum { band: None, ..p }).collect());
     let role = Role::line(BLACK).dash(Dash::Dotted);
     layers.push(Layer::Line(Line { label: "by chance".into(), role, points }));
-    layers.extend(covering(first));
+    layers.extend(covering(first, false));
     let (name, word) = match agreement {
         Agreement::TokenF1 => ("f1-ratio", "token-F1"),
         Agreement::Map => ("map-ratio", "MAP"),
@@ -271,9 +271,12 @@ fn with_counts(figure: Figure) -> Figure {
     figure.with_counts("inputs (originals with their perturbed partners)", Some("originals"))
 }
 
-/// Says in the legend what intervals are over, and what the numbers in their place are.
-fn covering<T>(one: &Tagged<T>) -> Option<Layer> {
-    let few = format!("originals (no interval below {FEWEST})");
+/// Says in the legend what intervals are over, and what the numbers in their place are: bars have inputs, over which their height is.
+fn covering<T>(one: &Tagged<T>, of_bars: bool) -> Option<Layer> {
+    let few = match of_bars {
+        true => format!("inputs, of fewer than {FEWEST} originals (no interval)"),
+        false => format!("originals (no interval below {FEWEST})"),
+    };
     Some(Layer::Intervals(Intervals { few, ..Intervals::covering(one.level?, "originals") }))
 }
 
@@ -315,7 +318,7 @@ pub fn accuracy(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure
             }
         }
     }
-    layers.extend(covering(first));
+    layers.extend(covering(first, true));
     Some(with_counts(Figure {
         name: "accuracy".into(),
         title: "Right predictions (Top-1) by dimension".into(),
@@ -354,14 +357,18 @@ fn right_wrong(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
             }
         }
     }
-    layers.extend(covering(first));
+    layers.extend(covering(first, true));
     Some(with_counts(Figure {
         name: "right-wrong".into(),
         title: "Agreement with people where the model answers right and wrong".into(),
         x: Axis::of("method", methods.iter().map(|m| printable_label(short(m)))),
         y: Axis::linear("token-F1 above chance"),
         layers,
-        provenance: provenance(first, engine, explained(methods.iter().copied())),
+        provenance: provenance(
+            first,
+            engine,
+            explained(methods.iter().copied()).into_iter().chain(meant(&RIGHT_WRONG)),
+        ),
     }))
 }
 
@@ -371,10 +378,25 @@ type Word = (String, String);
 const MAP: &str = "mean average precision: how well the ranking of words survives a change of the sentence; 0 to 1, with the ranking of the original as truth";
 
 /// Words of the figure of accuracies.
-const ACCURACY: [(&str, &str); 3] = [
+const ACCURACY: [(&str, &str); 4] = [
     ("dimension", "the kind of knowledge that a sentence tests"),
     ("perturbed partner", "the original, changed in a way that should not change the answer"),
     ("right prediction", "the most probable word at the mask is the right one (Top-1)"),
+    ON_BARS,
+];
+
+/// The numbers that stand on bars in place of intervals.
+const ON_BARS: (&str, &str) =
+    ("n on a bar", "inputs that its value is the mean of; intervals are over originals and need ten of them");
+
+/// Words of the figure of right and wrong answers.
+const RIGHT_WRONG: [(&str, &str); 3] = [
+    ("above chance", "minus the token-F1 of a random ranking of the words"),
+    (
+        "right, wrong",
+        "of each input; an original counts in both groups where the model is right on some of its inputs and wrong on others",
+    ),
+    ON_BARS,
 ];
 
 fn meant<'w>(words: &'w [(&'w str, &'w str)]) -> impl Iterator<Item = Word> + 'w {

@@ -58,10 +58,7 @@ fn around_one(layers: &[Layer]) -> Axis {
     let lines = layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None });
     let ends = lines.flat_map(|l| &l.points).filter_map(|p| p.band).filter(|(lo, hi)| *lo > 0.0 && hi.is_finite());
     let (lo, hi) = ends.fold((1.0f64, 1.0f64), |(a, b), (lo, hi)| (a.min(lo), b.max(hi)));
-    let steps = || (-6..=6).flat_map(|k| [1.0, 2.0, 5.0].map(|m| m * 10f64.powi(k)));
-    let from = steps().filter(|v| *v <= lo.min(0.5)).fold(f64::NAN, f64::max);
-    let to = steps().filter(|v| *v >= hi.max(2.0)).fold(f64::NAN, f64::min);
-    Axis::log("distance, relative to unedited states").from_to(from, to)
+    Axis::log("distance, relative to unedited states").around(lo.min(0.5), hi.max(2.0))
 }
 
 #[cfg(test)]

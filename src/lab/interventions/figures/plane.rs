@@ -1,6 +1,6 @@
 //! Completeness against selectivity of all methods: their settings, the front of these and its knee, the best strengths.
 
-use super::{covered, datum, judge, look, pair, provenance};
+use super::{PAIR, covered, datum, judge, look, pair, provenance};
 use crate::banded::Banded;
 use crate::find;
 use crate::finding::ReliabilityFinding;
@@ -71,6 +71,9 @@ impl<'a> Rated<'a> {
 const STARS: &str = "the strength of the highest reliability of each method, as means over halvings: the strength is chosen on one half of the test examples and scored on the other, so a star may lie off \
                      its line";
 
+const ELIGIBLE: &str = "Only rated settings may lie on it or dominate others: those after whose edit the oracle still reads the property that should stay better than chance (balanced accuracy, by the lower \
+                        end of its interval). Where it does not, as at high strengths, selectivity is that of a constant answer, and the setting is not rated however high its completeness";
+
 /// Completeness against selectivity of all methods of one model and oracle, the strength of the highest reliability
 /// starred, with lines of equal reliability, the front of all settings and its knee; dominated and unrated settings are
 /// faint. `None` if there is no point.
@@ -103,9 +106,20 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
     let short = in_print(model);
     let axis = |label: &str| Axis::linear(label).from_to(0.0, 1.0);
     let mut provenance = provenance(results, engine, model, drawn.iter().flat_map(|c| &c.points));
+    // Of all intervals the plane has those of the knee and the stars, and none of two trainings.
+    provenance.entries.retain(|(key, _)| key != "intervals");
+    if let Some(level) = first.points[0].level.filter(|_| trainings != PAIR) {
+        let over =
+            if trainings > 1 { format!("examples and {trainings} trainings") } else { "examples, one training".into() };
+        let text = format!(
+            "{} %, of the knee and the stars, over {over} (paired bootstrap), within 0 and 1",
+            (level * 1e6).round() / 1e4
+        );
+        provenance.entries.insert(1, ("intervals".into(), text));
+    }
     provenance
         .entries
-        .push(("front".into(), format!("{} (open or pale marks: dominated or not rated)", rated.counts())));
+        .push(("front".into(), format!("{} (open or pale marks: dominated or not rated). {ELIGIBLE}", rated.counts())));
     provenance.entries.push(("rule".into(), RULE.into()));
     provenance.entries.push(("stars".into(), STARS.into()));
     if rated.is_mixed() {
@@ -177,7 +191,8 @@ fn best(results: &Results, model: &str, oracle: OracleKind) -> Option<Layer> {
         let c = o.value.completeness;
         let label = o.value.method_key().title();
         let pairs = pairs(c, s, o.value.how.replicates);
-        Spot { x: c.mean, y: s.mean, x_band: Some((c.lo, c.hi)), y_band: Some((s.lo, s.hi)), pairs, n, label }
+        let hue = Some(look(&o.value.method).hue);
+        Spot { x: c.mean, y: s.mean, x_band: Some((c.lo, c.hi)), y_band: Some((s.lo, s.hi)), pairs, n, hue, label }
     });
     let mut best: Vec<Spot> = best.collect();
     best.sort_by(|a, b| a.x.total_cmp(&b.x));

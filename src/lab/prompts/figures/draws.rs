@@ -4,7 +4,7 @@ use super::{Word, band, covering, figure, models};
 use crate::consistency::Regime;
 use crate::finding::RankCurveFinding;
 use crate::results::Results;
-use figure::layers::{Bar, Bars, Datum, Line};
+use figure::layers::{Bar, Bars, Datum, Line, grouped};
 use figure::{Axis, Figure, Layer, Role};
 use lab::{EngineInfo, Tagged};
 use model::source::in_print;
@@ -16,6 +16,39 @@ const REGIMES: [Word; 3] = [
     ("adjusted", "P@1 averaged over all prompts and names"),
 ];
 const DRAWS: &str = "draws of relations";
+/// How the intervals of shares of draws are made.
+const OF_DRAWS: &str =
+    "over draws: Clopper and Pearson's, with a lower end that allows for the choice of the most frequent of several";
+
+/// What is counted, and what is sampled: `original, adjusted: all 6 possible draws, hence no interval; random: a sample of 200 draws`.
+fn sampled(results: &Results, model: Option<&str>) -> String {
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    for regime in Regime::ALL {
+        let Some(r) = results.rank(regime, model) else { continue };
+        let draws = grouped(r.value.draws as usize);
+        let said = match r.value.exact {
+            true => format!("all {draws} possible draws, hence no interval"),
+            false => format!("a random sample of {draws} draws"),
+        };
+        match groups.iter_mut().find(|g| g.0 == said) {
+            Some(group) => group.1.push(regime.name()),
+            None => groups.push((said, vec![regime.name()])),
+        }
+    }
+    let size = results
+        .ranks
+        .first()
+        .map_or(String::new(), |r| format!("; a draw is {} of {} relations", r.value.subset, r.value.relations));
+    let each: Vec<String> =
+        groups.into_iter().map(|(said, names)| format!("{}: {said}", names.join(" and "))).collect();
+    each.join("; ") + &size
+}
+
+/// A figure that says what is counted and what is sampled.
+fn with_draws(mut figure: Figure, draws: String) -> Figure {
+    figure.provenance.entries.push(("draws".into(), draws));
+    figure
+}
 
 /// Rank consistency of every model and of the whole order under the three regimes (Table 4 of the paper).
 pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
@@ -36,19 +69,23 @@ pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
             layers.push(Layer::Bars(Bars { label: regime.name().into(), role: Role::nth(k), bars }));
         }
     }
-    layers.extend(covering(results.ranks.first(), "draws (random alone; the others count all)"));
+    layers.extend(covering(results.ranks.first(), "draws"));
     let (all, order) = (models(results), "whole order".to_owned());
     let axis = match is_pair {
         true => Axis::of("order of", [all.join(" and ")]),
         false => Axis::of("model", all.into_iter().chain([order])),
     };
-    figure(
+    let of = if is_pair { "order" } else { "place or order" };
+    let is_exact = |regime| results.rank(regime, None).is_none_or(|r| r.value.exact);
+    let method = if Regime::ALL.into_iter().all(is_exact) { "" } else { OF_DRAWS };
+    let drawn = figure(
         (results, engine),
-        ("consistency".into(), "Rank consistency: share of draws with the most frequent place".into()),
-        (axis, Axis::linear("share of draws").from_to(0.0, 1.0)),
+        ("consistency".into(), format!("Rank consistency: share of draws with the most frequent {of}")),
+        (axis, Axis::linear(format!("share of draws with the most frequent {of}")).from_to(0.0, 1.0)),
         layers,
-        (results.ranks.first(), DRAWS, &REGIMES),
-    )
+        (results.ranks.first(), DRAWS, method, &REGIMES),
+    );
+    Some(with_draws(drawn?, sampled(results, None)))
 }
 
 /// Bars of a histogram over the places of `models` models: the first number is the worst place's.
@@ -94,13 +131,14 @@ pub fn places_of(
         layers.push(Layer::Bars(Bars { label, role: Role::nth(Regime::ALL.len()), bars }));
     }
     let title = format!("Places of {} over draws of relations", in_print(model));
-    figure(
+    let drawn = figure(
         (results, engine),
         (format!("places-{}", in_print(model)), title),
         (Axis::linear("place by P@1 (1: best)").in_whole_numbers(), Axis::linear("share of draws").from_to(0.0, 1.0)),
         layers,
-        (behind, DRAWS, &REGIMES),
-    )
+        (behind, DRAWS, "", &REGIMES),
+    );
+    Some(with_draws(drawn?, sampled(results, Some(model)).replace(", hence no interval", "")))
 }
 
 /// Consistency of the whole order against the number of prompts that are averaged.
@@ -131,6 +169,11 @@ pub fn curve(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
         ("curve".into(), "Rank consistency against the number of prompts that are averaged".into()),
         (prompts, Axis::linear("share of draws").from_to(0.0, 1.0)),
         layers,
-        (results.curve.first(), DRAWS, &[("whole order", "draws with the most frequent order of all models")]),
+        (
+            results.curve.first(),
+            DRAWS,
+            OF_DRAWS,
+            &[("whole order", "draws with the most frequent order of all models")],
+        ),
     )
 }

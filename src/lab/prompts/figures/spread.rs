@@ -1,7 +1,7 @@
 //! Figures of the spread over prompts, over all relations: worst, best and standard deviation of every model, and on how many
 //! relations the choice of the prompt matters.
 
-use super::{ADJUSTED, AVERAGED, USUAL, band, covering, figure, models};
+use super::{ADJUSTED, AVERAGED, OF_MEANS, OF_SHARES, USUAL, band, covering, figure, models};
 use crate::finding::PreferenceSummaryFinding;
 use crate::results::Results;
 use figure::layers::{Bar, Bars, Points, Range, Ranges, Spot};
@@ -38,10 +38,21 @@ pub fn preference(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
     figure(
         (results, engine),
         ("preference".into(), "P@1 from the worst to the best prompt, usual name, mean over relations".into()),
-        (Axis::of("model", models(results)), Axis::linear("P@1")),
+        (Axis::of("model", models(results)), of_scores(&layers)),
         layers,
-        (results.summaries.first(), "relations", &[("usual name", USUAL), ("adjusted", AVERAGED)]),
+        (results.summaries.first(), "relations", OF_MEANS, &[("usual name", USUAL), ("adjusted", AVERAGED)]),
     )
+}
+
+/// An axis of P@1 that ends at ticks around ranges and points.
+pub(crate) fn of_scores(layers: &[Layer]) -> Axis {
+    let ends = layers.iter().flat_map(|layer| match layer {
+        Layer::Ranges(l) => l.ranges.iter().map(|r| r.ends).collect(),
+        Layer::Points(l) => l.points.iter().map(|p| p.y_band.unwrap_or((p.y, p.y))).collect(),
+        _ => Vec::new(),
+    });
+    let (lo, hi) = ends.fold((f64::INFINITY, f64::NEG_INFINITY), |all, e| (all.0.min(e.0), all.1.max(e.1)));
+    Axis::linear("P@1").around(lo, hi)
 }
 
 /// On what share of the relations the choice of the prompt matters: of each model those with a gap above 10 points, and those on
@@ -79,6 +90,7 @@ pub fn turned(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> 
         (
             results.summaries.first(),
             "relations",
+            &format!("{OF_SHARES} relations"),
             &[("points apart", "best minus worst prompt of a relation, in points of P@1")],
         ),
     )
