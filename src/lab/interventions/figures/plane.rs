@@ -178,6 +178,7 @@ fn knee(rated: &Rated<'_>) -> Option<Layer> {
         y_band: Some((s.lo, s.hi)),
         n: (f.n_c, f.n_s).into(),
         pairs: pairs(c, s, f.beside.replicates),
+        hue: Some(look(&f.method).hue),
         ..Spot::default()
     };
     let role = Role::points(BLACK, Marker::Diamond);
