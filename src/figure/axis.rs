@@ -77,7 +77,7 @@ impl Axis {
         let round = || (-9..=9).flat_map(|k| [1.0, 2.0, 5.0].map(|m| m * 10f64.powi(k)));
         let step = round().find(|step| step * 5.0 >= hi - lo).unwrap_or(f64::NAN);
         let (from, to) = match self.scale.is_log() {
-            true => (round().filter(|v| *v <= lo).last(), round().find(|v| *v >= hi)),
+            true => (round().rfind(|v| *v <= lo), round().find(|v| *v >= hi)),
             false => (Some((lo / step).floor() * step), Some((hi / step).ceil() * step)),
         };
         match from.zip(to).filter(|(from, to)| from < to) {

@@ -57,7 +57,7 @@ fn placed(canvas: &Canvas<'_>, text: &str, ((step, r), from): ((usize, Rect), us
     let hides = canvas.hidden(from, r).is_none_or(|weight| weight > 0);
     if step > 0 {
         let near = (object.0.clamp(r.0.0, r.1.0), object.1.clamp(r.0.1, r.1.1));
-        canvas.line(&[near, object], Pen { dash: Dash::Dotted, ..Pen::new(canvas.look.pale, 0.9) })?;
+        canvas.line(&[near, object], Pen { dash: Dash::Dotted, ..Pen::new(canvas.look.grey, 1.0) })?;
     }
     let kind = type_of(SMALL, canvas.look.ink, Side::Start, Side::Start);
     if hides { canvas.text(text, r.0, kind) } else { on_data(canvas, text, r.0, kind) }

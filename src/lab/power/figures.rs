@@ -44,7 +44,8 @@ const ITEMS: &str = "test items";
 /// What intervals cover.
 const PILOT: &str = "items of the pilot";
 /// How they are made.
-const REGION: &str = "over items of the pilot: the ends of what its confidence region leaves, which is that of both shares of discordant items for McNemar's test and of the difference for Student's t";
+const REGION: &str = "over items of the pilot: the least and the most that its confidence region allows, joint over both shares of \
+                      discordant items (McNemar's test) or of the mean difference (Student's t)";
 const STOPS: &str = "all stopping times";
 
 /// Words of these figures, for captions.

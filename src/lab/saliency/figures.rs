@@ -387,7 +387,7 @@ const ACCURACY: [(&str, &str); 4] = [
 
 /// The numbers that stand on bars in place of intervals.
 const ON_BARS: (&str, &str) =
-    ("n on a bar", "inputs that its value is the mean of; intervals are over originals and need ten of them");
+    ("number on a bar", "inputs that its value is the mean of; intervals are over originals and need ten of them");
 
 /// Words of the figure of right and wrong answers.
 const RIGHT_WRONG: [(&str, &str); 3] = [

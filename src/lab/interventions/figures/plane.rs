@@ -71,8 +71,13 @@ impl<'a> Rated<'a> {
 const STARS: &str = "the strength of the highest reliability of each method, as means over halvings: the strength is chosen on one half of the test examples and scored on the other, so a star may lie off \
                      its line";
 
-const ELIGIBLE: &str = "Only rated settings may lie on it or dominate others: those after whose edit the oracle still reads the property that should stay better than chance (balanced accuracy, by the lower \
-                        end of its interval). Where it does not, as at high strengths, selectivity is that of a constant answer, and the setting is not rated however high its completeness";
+/// Which settings may lie on the front, whatever their completeness.
+const ELIGIBLE: (&str, &str) = (
+    "rated",
+    "a setting after which the oracle still reads the property that should stay better than chance (lower end of the interval of its \
+     balanced accuracy). Only rated settings may lie on the front or dominate others. At high strengths the oracle often reads nothing of \
+     it: selectivity is then that of a constant answer, and the setting is not rated, even with C = 1",
+);
 
 /// Completeness against selectivity of all methods of one model and oracle, the strength of the highest reliability
 /// starred, with lines of equal reliability, the front of all settings and its knee; dominated and unrated settings are
@@ -103,6 +108,8 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
     let trainings = rated.points.iter().map(|p| p.value.beside.replicates).max().unwrap_or(0);
     layers.extend(first.points[0].level.map(|level| covered(level, trainings)));
     layers.extend(best(results, model, oracle));
+    // On the stars, which would hide it.
+    layers.extend(knee(&rated));
     let short = in_print(model);
     let axis = |label: &str| Axis::linear(label).from_to(0.0, 1.0);
     let mut provenance = provenance(results, engine, model, drawn.iter().flat_map(|c| &c.points));
@@ -119,9 +126,10 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
     }
     provenance
         .entries
-        .push(("front".into(), format!("{} (open or pale marks: dominated or not rated). {ELIGIBLE}", rated.counts())));
+        .push(("front".into(), format!("{} (open or pale marks: dominated or not rated)", rated.counts())));
     provenance.entries.push(("rule".into(), RULE.into()));
     provenance.entries.push(("stars".into(), STARS.into()));
+    provenance.terms.push((ELIGIBLE.0.into(), ELIGIBLE.1.into()));
     if rated.is_mixed() {
         provenance.entries.push(("completeness".into(), MIXED.into()));
     }
@@ -150,31 +158,31 @@ fn place(f: &ReliabilityFinding) -> Datum {
     datum(f.completeness.mean, f.selectivity, (f.n_c, f.n_s).into(), 0)
 }
 
-/// The front as a dotted line, where it has two settings, and its knee.
-fn front(rated: &Rated<'_>) -> Vec<Layer> {
+/// The front as a dotted line, where it has two settings.
+fn front(rated: &Rated<'_>) -> Option<Layer> {
     let on = |i: &usize| Datum { band: None, inner: None, ..place(&rated.points[*i].value) };
     let points: Vec<Datum> = rated.front.order.iter().map(on).collect();
-    let mut layers = Vec::new();
-    if points.len() > 1 {
-        let role = Role::line(BLACK).dash(Dash::Dotted);
-        layers.push(Layer::Line(Line { label: "front".into(), role, points }));
-    }
-    if let Ok(knee) = &rated.front.knee {
-        let f = &rated.points[knee.at].value;
-        let (c, s) = (f.completeness, f.selectivity);
-        let spot = Spot {
-            x: c.mean,
-            y: s.mean,
-            x_band: Some((c.lo, c.hi)),
-            y_band: Some((s.lo, s.hi)),
-            n: (f.n_c, f.n_s).into(),
-            pairs: pairs(c, s, f.beside.replicates),
-            ..Spot::default()
-        };
-        let role = Role::points(BLACK, Marker::Diamond);
-        layers.push(Layer::Points(Points { label: "knee".into(), role, points: vec![spot] }));
-    }
-    layers
+    let role = Role::line(BLACK).dash(Dash::Dotted);
+    (points.len() > 1).then(|| Layer::Line(Line { label: "front".into(), role, points }))
+}
+
+/// The knee of the front.
+fn knee(rated: &Rated<'_>) -> Option<Layer> {
+    let knee = rated.front.knee.as_ref().ok()?;
+    let f = &rated.points[knee.at].value;
+    let (c, s) = (f.completeness, f.selectivity);
+    let spot = Spot {
+        x: c.mean,
+        y: s.mean,
+        x_band: Some((c.lo, c.hi)),
+        y_band: Some((s.lo, s.hi)),
+        n: (f.n_c, f.n_s).into(),
+        pairs: pairs(c, s, f.beside.replicates),
+        hue: Some(look(&f.method).hue),
+        ..Spot::default()
+    };
+    let role = Role::points(BLACK, Marker::Diamond);
+    Some(Layer::Points(Points { label: "knee".into(), role, points: vec![spot] }))
 }
 
 /// Both scores of two trainings, where there are no more.
