@@ -10,7 +10,7 @@ use super::setup;
 use super::state::{Opening, State};
 use super::theme::Role;
 use base::numbers::about;
-use base::text::{fit, printable, width, wrapped};
+use base::text::{fit, pad, printable, width, wrapped};
 use engine::message::Outcome;
 use labs::Answer;
 
@@ -31,6 +31,8 @@ pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
         (true, false, Opening::First) => (6, 2),
         (true, false, _) => (7, DOUBTS),
     };
+    let rows_of = |text: &str| wrapped(text, room).len();
+    let every: usize = answer.doubt().into_iter().chain(answer.further_doubts()).map(|text| rows_of(&text)).sum();
     let first = Answer { doubts: answer.doubts.iter().take(1).cloned().collect(), ..Answer::default() };
     let forms = [doubts(&answer, room, of_doubts), doubts(&first, room, of_doubts.min(2))];
     let mut all: Vec<(Role, String)> = answer.says.into_iter().map(|text| (Role::Text, text)).collect();
@@ -42,12 +44,25 @@ pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
     }
     // A result comes before a second doubt.
     let kept = |doubts: &Vec<String>| most - doubts.len().min(if small { of_doubts } else { 2 });
-    let rows: usize = all.iter().map(|(_, text)| wrapped(text, room).len()).sum();
+    let rows: usize = all.iter().map(|(_, text)| rows_of(text)).sum();
     let [both, one] = forms;
     let doubts = if rows <= kept(&both) { both } else { one };
     let mut out = whole(all, room, kept(&doubts));
     out.extend(doubts.into_iter().map(|line| (Role::Warning, line)));
+    // A large screen says it on the border.
+    if small && out.len() < rows + every {
+        tell_of_more(&mut out, &state.keymap.short_label("answer"), room);
+    }
     out
+}
+
+/// Says at the right which key shows what was left out: in the last row if it has room, or else in one more.
+fn tell_of_more(out: &mut Vec<(Role, String)>, key: &str, room: usize) {
+    let note = format!("{key}: all of it");
+    match out.last_mut().filter(|(_, last)| width(last) + width(&note) + 2 <= room) {
+        Some((_, last)) => *last = format!("{}{note}", pad(last, room.saturating_sub(width(&note)))),
+        None => out.push((Role::Dim, format!("{}{note}", " ".repeat(room.saturating_sub(width(&note)))))),
+    }
 }
 
 /// The sentences in at most `kept` rows: one that would be cut gives way whole, but for the first one.
@@ -274,6 +289,17 @@ mod tests {
         let some = lines(says(&[&long, &long, &short]), 4);
         assert_eq!(some.last().map(String::as_str), Some("ten eleven"), "{some:?}");
         assert!(!some.concat().contains('…'));
+    }
+
+    /// At 80x24 nothing said that doubts were left out.
+    #[test]
+    fn what_a_small_screen_leaves_out_is_announced_in_the_last_row_or_in_one_more() {
+        let mut out = vec![(Role::Warning, "Doubt: short.".to_owned())];
+        tell_of_more(&mut out, "A", 30);
+        assert_eq!(out, [(Role::Warning, "Doubt: short.     A: all of it".to_owned())]);
+        let mut out = vec![(Role::Warning, "Doubt: as long as the screen.".to_owned())];
+        tell_of_more(&mut out, "A", 30);
+        assert_eq!((out.len(), out[1].1.trim()), (2, "A: all of it"));
     }
 
     /// The second doubt ended in the middle of its sentence.

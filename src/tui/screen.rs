@@ -142,6 +142,11 @@ pub trait Screen: Sync {
         None
     }
 
+    /// Toggles the box under the cursor of a pane that has boxes.
+    fn ticks(&self, _state: &State) -> Option<fn(&mut State) -> Vec<Effect>> {
+        None
+    }
+
     /// The mouse was pressed in a pane other than the setup pane; the focus has already moved there.
     fn press(&self, _state: &mut State, _pane: Pane, _area: Rect, _mouse: Mouse) -> Vec<Effect> {
         Vec::new()

@@ -2,6 +2,7 @@
 
 use super::commands::{COMMANDS, Context, Entry};
 use super::key::Key;
+use super::panes::heads::HEADS;
 use super::state::State;
 use labs::terms::Term;
 
@@ -68,14 +69,21 @@ pub fn help(state: &State, query: &str) -> Vec<HelpLine> {
     groups.into_iter().flat_map(|(_, lines)| lines).collect()
 }
 
-/// The terms that match what is typed, those first that have it in their names; none for an empty query.
+/// True if a term, or one of its symbols, is what is typed.
+pub fn is_named(term: &Term, query: &str) -> bool {
+    let mut names = std::iter::once(term.name).chain(term.symbol.split(", "));
+    names.any(|name| !name.is_empty() && name.to_lowercase() == query.trim().to_lowercase())
+}
+
+/// The terms and the heads of columns that match what is typed: those first that are called so, then those that have it in their names; none
+/// for an empty query.
 pub fn glossary(query: &str) -> Vec<&'static Term> {
     let query = query.trim().to_lowercase();
     let matches = |text: &str| begins_words(&text.to_lowercase(), &query);
-    let matching = labs::glossary().iter();
-    let matching = matching.filter(|t| !query.is_empty() && matches(&format!("{} {} {}", t.name, t.symbol, t.meaning)));
-    let mut found: Vec<&Term> = matching.collect();
-    found.sort_by_key(|term| !matches(term.name));
+    let says = |t: &&Term| is_named(t, &query) || matches(&format!("{} {} {}", t.name, t.symbol, t.meaning));
+    let matching = labs::glossary().iter().chain(HEADS);
+    let mut found: Vec<&Term> = matching.filter(|t| !query.is_empty() && says(t)).collect();
+    found.sort_by_key(|term| (!is_named(term, &query), !matches(term.name)));
     found
 }
 
@@ -111,6 +119,28 @@ mod tests {
         });
         assert_eq!(first, Some("theme"));
         assert!(glossary("elective").is_empty() && !glossary("attract").is_empty());
+    }
+
+    /// Nothing was found for "flips", "at" and "±R".
+    #[test]
+    fn every_head_of_a_column_is_explained() {
+        let mut state = State::new(Start::new());
+        let mut seen = Vec::new();
+        for screen in crate::screens::SCREENS {
+            state.show(screen.id());
+            for table in screen.panes().into_iter().filter_map(|pane| screen.table(&state, pane)) {
+                seen.extend(table.columns);
+            }
+        }
+        assert!(
+            glossary("at").first().is_some_and(|term| term.name == "at"),
+            "the head comes before words in sentences"
+        );
+        seen.extend(["dispens", "import", "trans"]);
+        assert!(["flips", "±R", "facts", "dimension"].iter().all(|head| seen.contains(head)), "{seen:?}");
+        for head in seen {
+            assert!(!glossary(head).is_empty(), "{head}");
+        }
     }
 
     #[test]

@@ -298,11 +298,15 @@ pub fn adjust(state: &mut State, by: i64) -> Vec<Effect> {
 /// True if a box that can be ticked is under the cursor.
 pub(crate) fn can_select(state: &State) -> bool {
     let here = state.replay.is_none() && state.screen().setup().is_some() && state.focused(PANE);
-    here && under_cursor(state).is_some_and(|(row, _)| matches!(row.kind, Kind::Marks(_)))
+    let marks = || under_cursor(state).is_some_and(|(row, _)| matches!(row.kind, Kind::Marks(_)));
+    state.screen().ticks(state).is_some() || here && marks()
 }
 
 /// Ticks or unticks the box under the cursor.
 pub fn select(state: &mut State) -> Vec<Effect> {
+    if let Some(tick) = state.screen().ticks(state) {
+        return tick(state);
+    }
     under_cursor(state).map_or(Vec::new(), |(row, mark)| toggle(state, &row, mark))
 }
 

@@ -48,6 +48,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     }
     let mut doubts: Vec<String> = results.collapsed().map_or(Vec::new(), <[String]>::to_vec);
     doubts.extend(low_bar(spec));
+    doubts.extend(layers_differ(spec));
     doubts.extend(one_seed(&c.value, spec));
     doubts.extend(few_values(&c.value, c.n, items(spec)));
     doubts.extend(too_few(c));
@@ -58,9 +59,16 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
 
 /// A rival that was never trained.
 fn low_bar(spec: &Spec) -> Option<String> {
-    let (a, b) = (spec.name(true), spec.name(false));
-    (b == format!("untrained:{a}"))
+    let (a, b) = (spec.encoder_name(true), spec.encoder_name(false));
+    (!spec.of_files() && b == format!("untrained:{a}"))
         .then(|| "an untrained copy is a low bar: compare with another trained model too".to_owned())
+}
+
+/// Two models that are read at different layers, so that the layer may be what makes the difference.
+fn layers_differ(spec: &Spec) -> Option<String> {
+    let models = spec.encoder_name(true) != spec.encoder_name(false);
+    (!spec.of_files() && models && spec.a.layer != spec.b.layer)
+        .then(|| "the two sides also differ in layer, so the difference is not that of the models alone".to_owned())
 }
 
 /// One training says nothing about how far another one would move the difference.
@@ -273,8 +281,21 @@ mod tests {
     fn an_untrained_copy_is_doubted_as_a_rival_and_another_model_is_not() {
         let mut spec = Spec::shipped();
         assert!(low_bar(&spec).is_some_and(|doubt| doubt.contains("low bar")));
+        // It vanished where the sides also differ in layer.
+        spec.a.layer = lab::layer::LayerRef::At(1);
+        assert!(low_bar(&spec).is_some());
         spec.models[1] = "roberta-mini".into();
         assert_eq!(low_bar(&spec), None);
+    }
+
+    #[test]
+    fn a_difference_in_layer_beside_that_of_the_models_is_a_doubt() {
+        let mut spec = Spec::shipped();
+        assert_eq!(layers_differ(&spec), None);
+        spec.a.layer = lab::layer::LayerRef::At(1);
+        assert!(layers_differ(&spec).is_some_and(|doubt| doubt.contains("also differ in layer")));
+        spec.models[1] = spec.models[0].clone();
+        assert_eq!(layers_differ(&spec), None, "the layer is what is compared");
     }
 
     #[test]

@@ -273,7 +273,7 @@ impl Spec {
     }
 
     /// The encoder's name without its folders, which stay where the sides would have the same name otherwise.
-    fn encoder_name(&self, first: bool) -> String {
+    pub(crate) fn encoder_name(&self, first: bool) -> String {
         let short = |encoder: &str| match encoder.strip_prefix(UNTRAINED) {
             Some(of) => format!("{UNTRAINED}{}", last_part(of)),
             None => last_part(encoder).to_owned(),

@@ -1,6 +1,7 @@
 //! The view: borrows the state and draws it. The borders, messages and lists shared by all panes are here too.
 
 pub mod dossiers;
+pub(crate) mod heads;
 pub mod listing;
 pub mod table;
 

@@ -230,9 +230,9 @@ fn target(state: &State) -> Option<(Pane, Table)> {
     [Some(focus), list].into_iter().flatten().find_map(|pane| screen.table(state, pane).map(|table| (pane, table)))
 }
 
-/// True if there is a list to filter and sort.
+/// True if there is a list in sight to filter and sort.
 pub(crate) fn lists(state: &State) -> bool {
-    target(state).is_some()
+    !state.here().form && target(state).is_some()
 }
 
 static FILTER: Prompt = Prompt {

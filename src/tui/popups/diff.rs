@@ -107,7 +107,12 @@ fn overlaid(state: &State) -> Option<Figure> {
             })
         };
         let layers = vec![named(f, first.0, Dash::Solid)?, named(g, second.0, Dash::Dashed)?];
-        Some(Figure { layers, ..f.clone() })
+        // Titles name settings, such as the layer, in which the runs may differ.
+        let title = match f.title == g.title {
+            true => f.title.clone(),
+            false => format!("run {}: {}; run {}: {}", first.0 + 1, f.title, second.0 + 1, g.title),
+        };
+        Some(Figure { layers, title, ..f.clone() })
     })
 }
 
@@ -127,8 +132,9 @@ fn drawn(state: &State, room: usize) -> Vec<Line<'static>> {
         });
         Line::from(parts.flatten().collect::<Vec<_>>())
     };
-    let title = Line::styled(printable(&figure.title).into_owned(), state.theme().style(Role::Title));
-    [Line::default(), title].into_iter().chain(area.rows().map(row)).collect()
+    let style = state.theme().style(Role::Title);
+    let title = wrapped(&printable(&figure.title), room).into_iter().map(|line| Line::styled(line, style));
+    [Line::default()].into_iter().chain(title).chain(area.rows().map(row)).collect()
 }
 
 impl Page for Diff {

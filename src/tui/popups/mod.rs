@@ -21,10 +21,10 @@ pub(crate) use pickers::{Choices, Held, Kept, Overwrite, Quit, SecondRun, Unsave
 pub(crate) use presets::Presets;
 
 use super::action::Effect;
-use super::commands::Entry;
+use super::commands::{Context, Entry};
 use super::layout::{compute, inside, scrolled};
 use super::panes::block;
-use super::search::{HelpLine, glossary, help as help_lines, palette as palette_entries};
+use super::search::{HelpLine, glossary, help as help_lines, is_named, palette as palette_entries};
 use super::state::{Popup, State};
 use super::theme::Role;
 use base::text::{fit, pad, width, wrapped};
@@ -192,14 +192,18 @@ fn help_text(state: &State, query: &str, room: usize) -> Vec<Line<'static>> {
     if found.is_empty() && terms.is_empty() {
         return vec![Line::styled("no command or term matches", theme.style(Role::Dim))];
     }
+    // A term that is called what is typed comes before the keys.
+    let first = terms.first().is_some_and(|term| is_named(term, query));
+    let heading = (!terms.is_empty()).then(|| Line::styled("Terms", theme.style(Role::Title)));
     let explained = terms.into_iter().flat_map(|term| pages::explanation(state, term, room));
+    let explained: Vec<Line<'static>> = heading.into_iter().chain(explained).collect();
     let room = room.saturating_sub(KEYS);
     let mut lines = Vec::new();
     for line in found {
         match line {
             HelpLine::Heading(context) => lines.push(Line::styled(context.title(), theme.style(Role::Title))),
             HelpLine::Command(entry) => {
-                let mut keys = format!("  {}", state.keymap.label(entry.name));
+                let mut keys = format!("  {}", keys_of(state, entry));
                 for part in hanging(entry.doc, room) {
                     lines.push(Line::from(vec![
                         Span::styled(pad(&std::mem::take(&mut keys), KEYS), theme.style(Role::Key)),
@@ -209,12 +213,18 @@ fn help_text(state: &State, query: &str, room: usize) -> Vec<Line<'static>> {
             }
         }
     }
-    let mut explained = explained.peekable();
-    if explained.peek().is_some() {
-        lines.push(Line::styled("Terms", theme.style(Role::Title)));
-        lines.extend(explained);
+    let (mut before, after) = if first { (explained, lines) } else { (lines, explained) };
+    before.extend(after);
+    before
+}
+
+/// The keys of a command as text; those of a menu follow the key that opens it, as `t b`.
+fn keys_of(state: &State, entry: &Entry) -> String {
+    let keys = state.keymap.label(entry.name);
+    match entry.context {
+        Context::Menu(_) if !keys.is_empty() => format!("{} {keys}", state.keymap.short_label("menu")),
+        _ => keys,
     }
-    lines
 }
 
 /// The commands of the shown screen's menu that can be used now.
@@ -258,7 +268,7 @@ fn palette_text(state: &State, query: &str, selected: usize) -> Vec<Line<'static
         Line::from(vec![
             Span::styled(format!("{}{}", mark(state, i == selected), pad(entry.name, 20)), theme.style(role)),
             Span::styled(pad(entry.title, 22), theme.style(role)),
-            Span::styled(state.keymap.label(entry.name), theme.style(Role::Key)),
+            Span::styled(keys_of(state, entry), theme.style(Role::Key)),
         ])
     };
     found.iter().enumerate().map(line).collect()

@@ -118,13 +118,14 @@ impl Page for Glossary {
 pub(crate) fn explanation(state: &State, term: &Term, room: usize) -> Vec<Line<'static>> {
     let theme = state.theme();
     let symbol = if term.symbol.is_empty() { String::new() } else { format!(" ({})", term.symbol) };
-    let mut head = format!("{}{symbol}", term.name);
+    let heads = wrapped(&format!("{}{symbol}", term.name), TERM - 2);
     let broken = wrapped(term.meaning, room.saturating_sub(TERM).max(TERM));
-    let part = |part| {
-        let head = Span::styled(pad(&std::mem::take(&mut head), TERM), theme.style(Role::Title));
-        Line::from(vec![head, Span::styled(part, theme.style(Role::Text))])
+    let line = |i: usize| {
+        let [head, part] = [&heads, &broken].map(|lines| lines.get(i).map_or("", String::as_str));
+        let head = Span::styled(pad(head, TERM), theme.style(Role::Title));
+        Line::from(vec![head, Span::styled(part.to_owned(), theme.style(Role::Text))])
     };
-    broken.into_iter().map(part).collect()
+    (0..heads.len().max(broken.len())).map(line).collect()
 }
 
 /// A message, how often it came, and the runs that it came from.

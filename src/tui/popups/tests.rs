@@ -273,3 +273,26 @@ fn a_message_names_the_runs_that_it_came_from() {
     let text = Notices.lines(&state, 200)[0].to_string();
     assert!(text.ends_with("(runs 1 and 2, 2 times)"), "{text}");
 }
+
+/// The help listed `b` of a menu as a key of the screen.
+#[test]
+fn keys_of_a_menu_stand_behind_the_key_that_opens_it() {
+    let state = state();
+    let entry = menu_entries(&state)[0];
+    let keys = format!("t {}", state.keymap.label(entry.name));
+    let lines = words(&help_text(&state, entry.title, 76));
+    assert!(lines.iter().any(|line| line.trim_start().starts_with(&keys)), "{keys}: {lines:?}");
+    let text = words(&palette_text(&state, entry.title, 0));
+    assert!(text[0].contains(&keys), "{text:?}");
+}
+
+/// "range over equally good probes" ran into its sentence.
+#[test]
+fn a_term_never_runs_into_its_meaning() {
+    let state = state();
+    for term in labs::glossary() {
+        let lines = words(&pages::explanation(&state, term, 76));
+        let begin = term.meaning.split(' ').next().unwrap();
+        assert!(lines[0].contains(&format!("  {begin}")), "{lines:?}");
+    }
+}

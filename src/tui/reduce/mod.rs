@@ -216,6 +216,9 @@ pub(super) fn perform(state: &mut State, command: &Entry) -> Vec<Effect> {
         return (command.run)(state);
     }
     let why = match () {
+        () if state.here().form && ["filter", "sort", "sort-direction"].contains(&command.name) => {
+            format!("not while the settings fill the screen; {} closes them", state.keymap.short_label("back"))
+        }
         () if state.replay.is_some() && command.name == "compare-runs" => {
             "this lab has one run in the recording".into()
         }
@@ -287,7 +290,12 @@ fn act(state: &mut State, key: Key) -> Vec<Effect> {
             let help = state.keymap.short_label("help");
             state.view.toast = Some(format!("{key} does nothing here; {help} shows the keys"));
         }
-        None => {}
+        None => {
+            let key_of = |name| state.keymap.short_label(name);
+            let (accept, close) = (key_of("popup-accept"), key_of("popup-close"));
+            let choose = if state.picking() { format!("{accept} chooses, ") } else { String::new() };
+            state.view.toast = Some(format!("{key} does nothing here; {choose}{close} closes"));
+        }
     }
     Vec::new()
 }

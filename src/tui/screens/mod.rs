@@ -10,7 +10,7 @@ pub mod saliency;
 pub mod shards;
 
 use super::screen::{Screen, ScreenId};
-use super::state::Start;
+use super::state::{Start, State};
 
 /// One line per screen, in the order of the tabs: its folder provides a static `SCREEN` and its view state `View`.
 macro_rules! registry {
@@ -49,6 +49,11 @@ pub fn screen(id: ScreenId) -> &'static dyn Screen {
 /// The screens that run an experiment, in the order of the tabs.
 pub fn labs() -> impl Iterator<Item = &'static dyn Screen> {
     SCREENS.iter().copied().filter(|s| s.setup().is_some())
+}
+
+/// Shows a model on the screen of the models.
+pub(crate) fn open_model(state: &mut State, name: &str) {
+    models::open_at(state, name);
 }
 
 #[cfg(test)]

@@ -157,3 +157,28 @@ fn a_session_that_opens_at_its_end_says_that_it_is_being_read() {
     reduce(&mut state, Action::Played(Step::Ended));
     assert!(!drawn(&state, 120, 40).contains("is being read"));
 }
+
+/// A digit in a question seemed to choose an entry: nothing said that it did nothing.
+#[test]
+fn a_digit_in_a_question_chooses_nothing_and_says_so() {
+    let mut state = state();
+    popups::pick(&mut state, &popups::SecondRun, 0);
+    for digit in ["1", "2", "3"] {
+        assert!(keys(&mut state, digit).is_empty() && state.popup_name() == Some("second-run"));
+        assert_eq!(toast(&state), format!("{digit} does nothing here; enter chooses, esc closes"));
+        assert!(matches!(state.view.popup, Some(Popup::Pick { selected: 0, .. })));
+    }
+}
+
+/// `/` filtered the list that the form of settings hides.
+#[test]
+fn a_list_behind_the_form_of_settings_is_not_filtered() {
+    let mut state = state();
+    keys(&mut state, "e / q");
+    assert!(state.view.entry.is_none() && state.here().form);
+    let mut state = self::state();
+    keys(&mut state, "e s");
+    assert!(toast(&state).contains("not while the settings fill the screen; esc closes them"), "{}", toast(&state));
+    keys(&mut state, "esc /");
+    assert!(state.view.entry.is_some());
+}

@@ -17,6 +17,8 @@ use session::shelf::Recorded;
 
 /// Columns of a screen's name.
 const NAME: usize = 17;
+/// Heads of a session's last finished run; the shorter one where there is little room.
+const LAST_RUN: [&str; 2] = ["last finished run", "last run"];
 /// Columns of a session's date and time.
 const DATE: usize = 18;
 
@@ -57,8 +59,9 @@ pub(crate) fn sessions(frame: &mut Frame, area: Rect, state: &State) {
     let last = ends.iter().map(|end| width(end)).max().unwrap_or(0);
     let room = usize::from(inner.width).saturating_sub(2 + DATE + last + 1);
     let name = all.iter().map(|session| width(&session.name)).max().unwrap_or(0).clamp(8, (room / 2).max(8)) + 1;
-    let what = room.saturating_sub(name).max(8);
-    let header = format!("{}{}{}end", pad("name", name), pad("began (UTC)", DATE), pad("last finished run", what));
+    let what = room.saturating_sub(name).max(LAST_RUN[1].len() + 1);
+    let last_run = LAST_RUN.into_iter().find(|head| head.len() < what).unwrap_or_default();
+    let header = format!("{}{}{}end", pad("name", name), pad("began (UTC)", DATE), pad(last_run, what));
     let entry = |i: usize| {
         let session = &all[i];
         let shown = ending(&printable(&session.name), name - 1);

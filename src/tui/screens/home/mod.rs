@@ -12,7 +12,7 @@ use crate::commands::{Context, Entry, always, live, rows};
 use crate::panes::listing::Listing;
 use crate::reduce::look;
 use crate::screen::{Pane, Screen, ScreenId};
-use crate::screens::SCREENS;
+use crate::screens::{SCREENS, open_model};
 use crate::setup;
 use crate::state::{Prompt, Recording, Start, State};
 use base::text::printable;
@@ -156,10 +156,29 @@ fn take(state: &mut State) -> Vec<Effect> {
             })
         }
         _ => {
-            let row = setup::row(state, "models");
-            row.map_or(Vec::new(), |row| setup::toggle(state, &row, at))
+            if let Some((name, _)) = models(state).into_iter().nth(at) {
+                open_model(state, &name);
+            }
+            Vec::new()
         }
     }
+}
+
+/// True if the cursor is on the box of a model.
+fn can_tick(state: &State) -> bool {
+    live(state) && state.focused(MODELS) && !models(state).is_empty()
+}
+
+/// Ticks or unticks the model under the cursor for the lab's next run, and says so.
+fn tick(state: &mut State) -> Vec<Effect> {
+    let at = state.place(ID).scrolled(MODELS);
+    let Some(row) = setup::row(state, "models") else { return Vec::new() };
+    if let Some((name, on)) = models(state).into_iter().nth(at) {
+        let lab = state.setup().map_or("lab", |setup| labs::by_id(setup.lab()).title());
+        let does = if on { "leaves out" } else { "uses" };
+        state.view.toast = Some(format!("the next run of {lab} {does} {}", printable(&name)));
+    }
+    setup::toggle(state, &row, at)
 }
 
 fn resume(state: &mut State) -> Vec<Effect> {
@@ -217,6 +236,10 @@ impl Screen for Home {
         Some(take(state))
     }
 
+    fn ticks(&self, state: &State) -> Option<fn(&mut State) -> Vec<Effect>> {
+        can_tick(state).then_some(tick)
+    }
+
     fn travel(&self, state: &mut State, pane: Pane, by: i64) -> Vec<Effect> {
         let len = listing(state, pane).len;
         state.place_mut(ID).travel(pane, by, len);
@@ -227,6 +250,10 @@ impl Screen for Home {
         let Some(row) = listing(state, pane).at(area, mouse.x, mouse.y) else { return Vec::new() };
         let again = state.place(ID).scrolled(pane) == row;
         state.place_mut(ID).scroll.insert(pane, row);
-        if again || pane == MODELS { take(state) } else { Vec::new() }
+        match pane {
+            MODELS => tick(state),
+            _ if again => take(state),
+            _ => Vec::new(),
+        }
     }
 }

@@ -65,12 +65,20 @@ fn within_a_replay_no_other_is_opened() {
 }
 
 #[test]
-fn taking_a_model_toggles_it_for_the_next_run() {
+fn a_model_is_opened_on_its_screen_and_ticked_with_a_message() {
     let mut state = state();
     state.here_mut().focus = MODELS;
     assert_eq!(models(&state), [("bert-mini".to_owned(), true)]);
+    // The footer said "open", and the key unticked a model of another screen.
     take(&mut state);
+    assert_eq!(models(&state), [("bert-mini".to_owned(), true)]);
+    assert_eq!(state.view.screen, crate::screens::models::ID);
+    assert_eq!(crate::screens::models::under_cursor(&state).as_deref(), Some("bert-mini"));
+    show(&mut state);
+    crate::reduce::reduce(&mut state, crate::action::Action::Key("space".parse().unwrap()));
     assert!(models(&state).iter().all(|(_, on)| !on));
+    let said = state.view.toast.as_deref();
+    assert_eq!(said, Some("the next run of Interventions leaves out bert-mini"));
 }
 
 #[test]
@@ -145,5 +153,7 @@ fn a_session_is_listed_by_its_last_finished_run_and_the_number_of_runs() {
         terminal.draw(|frame| crate::panes::draw(frame, &state)).unwrap();
         let text = terminal.backend().to_string();
         assert!(text.contains("3 runs, cancelled") && text.contains("Interventions: "), "{text}");
+        // The heads of two columns ran together.
+        assert!(text.contains("run ") && !text.contains("runend"), "{text}");
     }
 }

@@ -94,6 +94,13 @@ pub fn under_cursor(state: &State) -> Option<String> {
     DOSSIERS.under_cursor(state)
 }
 
+/// Shows the screen with the cursor on a model.
+pub fn open_at(state: &mut State, name: &str) {
+    state.show(ID);
+    state.focus_on(LIST);
+    DOSSIERS.show(state, name);
+}
+
 fn select(state: &mut State) -> Vec<Effect> {
     let name = under_cursor(state);
     let at = pickable(state).iter().position(|(n, _)| Some(n) == name.as_ref());
