@@ -129,7 +129,7 @@ pub const TERMS: &[Term] = &[
         "trainings",
         "",
         &[Interventions, Power],
-        "All probes trained anew with another seed; their spread is the luck of training.",
+        "All probes trained anew with another seed; how far they differ is the luck of training.",
     ),
     term(
         "outer and inner band",

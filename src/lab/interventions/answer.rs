@@ -139,7 +139,8 @@ fn among(results: &Results, spec: &Spec, model: &str, oracle: OracleKind, scored
         let none = results.without.iter().filter(|w| w.model == model && w.value.oracle == oracle);
         none.into_iter().any(|w| w.value.method_key() == *key) || results.optimum(model, key, oracle).is_some()
     };
-    let waits = spec.methods.iter().map(|method| method.key()).any(|key| !has(&key));
+    let judged = |key: &MethodKey| find(&key.name).is_none_or(|method| !method.is_control());
+    let waits = spec.methods.iter().map(|method| method.key()).any(|key| judged(&key) && !has(&key));
     match scored {
         _ if !waits => String::new(),
         1 => " (the only method scored so far)".to_owned(),
