@@ -125,7 +125,7 @@ impl Position {
         }
     }
 
-    /// The tokens of a text with so many masks in which `span` is marked.
+    /// The tokens at this position of a text with `masks` masks and the marked characters `span`.
     fn place(self, masks: usize, span: Option<[u32; 2]>) -> Result<Place, &'static str> {
         Ok(match (self, masks, span) {
             (Self::Mask, 1, _) => Place::Mask,
@@ -150,7 +150,7 @@ impl Positions {
     /// marked.
     ///
     /// # Errors
-    /// What the example lacks for it.
+    /// The example has no such position: the message says what is missing.
     pub fn put(self, example: Example, span: Option<[u32; 2]>) -> Result<Example, &'static str> {
         let (masks, span) = (example.text.matches(MASK).count(), span.or_else(|| example.carrier()));
         let place = Some(self.changed.place(masks, span)?).filter(|p| *p != Place::Mask);

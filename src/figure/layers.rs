@@ -132,7 +132,7 @@ pub struct Intervals {
     pub narrow: String,
     /// What the numbers in place of intervals count ([`Count::few`]).
     pub few: String,
-    /// What the pairs of dots in place of intervals are ([`Datum::pair`]).
+    /// Legend of the two dots that replace an interval ([`Datum::pair`]).
     pub pair: String,
 }
 
@@ -209,7 +209,7 @@ pub struct Spot {
     pub y_band: Option<(f64, f64)>,
     /// Values of the only two replicates in x and in y: arms that end in dots in place of intervals.
     pub pairs: Option<[(f64, f64); 2]>,
-    /// Hue of its own, inside a dark edge; none for that of all points.
+    /// Colour of this point, drawn with a dark edge. None: the colour of the layer.
     pub hue: Option<usize>,
     /// Text beside the point; empty for none. A label that finds no room is left out of the drawing, not of the CSV.
     pub label: String,

@@ -3,7 +3,8 @@
 //!
 //! One column is the text (or two are a pair, which is read as one text with a blank between), `split` and `id` say what they
 //! say, `form` and `other_form` are the right word for the mask and the other one, `twin` is the counterfactual text, `start` and
-//! `end` (exclusive) are the characters of the word that is marked. Every other column is a label under its own name; a cell that is empty or NaN is a label that the row does not have.
+//! `end` (exclusive) are the characters of the word that is marked. Every other column is a label under its own name; a cell that is
+//! empty or NaN is a label that the row does not have.
 
 use super::error::{DropKind, Unread};
 use super::format::{Emit, Format, Framing, Parse, has_name};

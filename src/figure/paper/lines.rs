@@ -148,7 +148,7 @@ pub(crate) fn strokes(canvas: &Canvas<'_>, a: At, b: At, colour: Rgb) -> Drawn {
     (1..count).try_for_each(|k| canvas.line(&[(x(k), a.1), (x(k), b.1)], Pen { alpha: 0.6, ..Pen::new(colour, 0.7) }))
 }
 
-/// Intervals point by point: the wide one thin with caps, the narrow one thick, a range in strokes. A line among areas has them at every
+/// Draws the interval of each point: the wide one thin with caps, the narrow one thick, a range in strokes. A line among areas has them at every
 /// other marker.
 fn one_by_one(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, (spread, shift): (&Spread, f64)) -> Drawn {
     let colour = canvas.look.series(line.role.hue);
@@ -234,8 +234,8 @@ pub(crate) fn line(
     Ok(())
 }
 
-/// The points of a line that get a marker: none whose marker would run into that of the point before, and of several lines that take turns
-/// each those of its turn and those that no line joins to others.
+/// The points of a line that get a marker. A marker that would run into the one before is left out. Of lines that take turns, each has the
+/// markers of its turn, and those of points that no line joins to others.
 fn marked<'l>(
     chart: &Chart<'_>,
     line: &'l Line,

@@ -60,7 +60,7 @@ fn ends(p: &Datum) -> (f64, f64) {
     p.interval().or(p.pair).unwrap_or((p.y, p.y))
 }
 
-/// True of a point that no line joins to the next one: zero on a logarithmic axis, before its gap.
+/// True if no line joins this point to the next: it is zero on a logarithmic axis, before the gap.
 pub(crate) fn is_apart(figure: &Figure, x: f64) -> bool {
     figure.x.scale.is_log() && x <= 0.0
 }

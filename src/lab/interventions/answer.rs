@@ -101,7 +101,7 @@ fn model_itself(results: &Results, best: &Tagged<OptimumFinding>, on: &str) -> O
     let (flips, before, after) = (v.flip_rate, v.correct_before.mean, v.correct_after.mean);
     let goes = if after < before { "falls" } else { "rises" };
     Some(format!(
-        "The model's own prediction{on} changes in {} of sentences [{:.1}, {:.1}]; P(correct form of the two) {goes} from {} to {}.",
+        "The model's prediction{on} changes in {} of sentences [{:.1}, {:.1}]; P(correct form of two) {goes} from {} to {}.",
         percent(flips.mean),
         100.0 * flips.lo,
         100.0 * flips.hi,
@@ -247,7 +247,7 @@ fn without(results: &Results, spec: &Spec, oracle: OracleKind) -> Option<String>
     let few = counts.filter(|(with, _)| *with < FEW_TO_KEEP).map_or(String::new(), |(with, all)| {
         let kept = if spec.task.has_attractors() { "have an attractor" } else { "have the property to keep" };
         format!(
-            "only {} of {} test sentences {kept}, too few to tell selectivity from chance, so run more examples; ",
+            "only {} of {} test sentences {kept}, which may be too few to tell selectivity from chance: run more examples; ",
             grouped(with),
             grouped(all)
         )

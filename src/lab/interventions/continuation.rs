@@ -35,7 +35,7 @@ pub(crate) struct Rest {
 }
 
 impl Rest {
-    /// What there is of each text, for each of its tokens.
+    /// Values of the texts, repeated for each token of a text.
     pub(crate) fn spread<T: Copy>(&self, each: &[T]) -> Vec<T> {
         self.tokens.iter().map(|(place, _)| each[*place]).collect()
     }
@@ -230,7 +230,7 @@ impl Continuation {
         Ok(self.columns[0].map(|c| f64::from(logits[self.vocab[c] as usize] - max).exp() / sum))
     }
 
-    /// What a token takes from row `i` of changed states: the state, or the change of the mean.
+    /// Row `i` of the changed states; where these are means, their change, which is added to the token's own state.
     fn put(&self, h: &Matrix, i: usize) -> Vec<f32> {
         match &self.means {
             Some(means) => h.row(i).iter().zip(means.row(i)).map(|(after, before)| after - before).collect(),

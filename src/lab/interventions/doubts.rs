@@ -388,7 +388,7 @@ mod tests {
         results.behaviour = vec![tagged(&first, flips(0.098, 0.72))];
         let text = says(&results);
         assert!(text.contains("changes in 9.8 % of sentences [9.8, 10.0]"), "{text}");
-        assert!(text.contains("P(correct form of the two) falls from .99 to .72"), "{text}");
+        assert!(text.contains("P(correct form of two) falls from .99 to .72"), "{text}");
         assert_eq!(place(&of(&results), "model's own"), None);
         results.behaviour = vec![tagged(&first, flips(0.0, 0.985))];
         assert!(!says(&results).contains("model's own"));

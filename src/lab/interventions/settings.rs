@@ -7,6 +7,7 @@ use super::registry::find;
 use super::score::Distance;
 use super::spec::{GRIDS, MOST_REPLICATES, Spec};
 use corpus::agreement::Position;
+use corpus::micro::frequencies::Frequencies;
 use corpus::task::TASKS;
 use lab::examples::{FEWEST_EXAMPLES, MAX_EXAMPLES, TaskSpec};
 use lab::layer::LayerRef;
@@ -188,16 +189,17 @@ fn also() -> Setting<Spec> {
     })
 }
 
-/// Share of the generated sentences that have an attractor, and of the examples that are for the test.
-const ATTRACTORS: f64 = 0.154;
+/// Share of the examples that are for the test.
 const TEST: f64 = 0.2;
 
-/// Warning that so few examples leave too few test sentences with an attractor, if they do.
+/// Warning that few test sentences will have an attractor, if so.
 pub fn few_examples(task: &TaskSpec) -> Option<String> {
-    let tested = (TEST * ATTRACTORS * task.examples as f64).round() as usize;
+    let attractors: f64 = Frequencies::natural().cells().iter().flat_map(|row| &row[1..]).sum();
+    let share = TEST * attractors;
+    let tested = (share * task.examples as f64).round() as usize;
     (task.has_attractors() && tested < FEW_TO_KEEP).then(|| {
-        let enough = (FEW_TO_KEEP as f64 / (TEST * ATTRACTORS) / 500.0).ceil() * 500.0;
-        format!("about {tested} test sentences will have an attractor, too few to judge selectivity: take {enough:.0} or more")
+        let enough = (FEW_TO_KEEP as f64 / share / 500.0).ceil() * 500.0;
+        format!("about {tested} test sentences will have an attractor, which may be too few to judge selectivity by: {enough:.0} examples have {FEW_TO_KEEP}")
     })
 }
 

@@ -38,12 +38,12 @@ pub const ENTRIES: &[FigureEntry] = &[
     ),
 ];
 
-/// What the n of these figures counts.
+/// Noun of the n of these figures.
 const ITEMS: &str = "test items";
 
-/// What intervals cover.
+/// Source of the intervals' uncertainty.
 const PILOT: &str = "items of the pilot";
-/// How they are made.
+/// Method of the intervals.
 const REGION: &str = "over items of the pilot: the least and the most that its confidence region allows, joint over both shares of \
                       discordant items (McNemar's test) or of the mean difference (Student's t)";
 const STOPS: &str = "all stopping times";

@@ -119,7 +119,7 @@ fn places(spec: &Spec, layers: usize) -> Result<(Site, Vec<usize>), Problem> {
         let (edit, read) = (spec.task.position.title(), read.title());
         return Err(Problem {
             what: format!(
-                "at layer {layer}, an edit of the {edit} has not reached the {read} yet, where oracles are to read"
+                "at layer {layer}, an edit at one position ({edit}) has not reached the other ({read}), where oracles are to read"
             ),
             r#where: "task.oracle_position".into(),
             hint: "set site.layer to an earlier layer and site.oracle_layer to a later one".into(),

@@ -33,7 +33,7 @@ pub fn distance(results: &Results, engine: Option<&EngineInfo>, model: &str, met
     layers.push(Layer::Rule(Rule::level(1.0, "unedited")));
     let mut origin = Origin::default();
     let n = counted(points.iter().map(|d| d.n), "edited states").unwrap_or_default();
-    origin.add("n", format!("{n}, held against {} real ones", grouped(first.value.real_states)));
+    origin.add("n", format!("{n}, compared with {} real states", grouped(first.value.real_states)));
     origin.results(first, points.iter().all(|p| p.is_final), ", Student's t over examples, one training");
     origin.explain([
         ("real states", "hidden states of unedited sentences"),

@@ -71,7 +71,7 @@ impl<'a> Rated<'a> {
 const STARS: &str = "the strength of the highest reliability of each method, as means over halvings: the strength is chosen on one half of the test examples and scored on the other, so a star may lie off \
                      its line";
 
-/// Which settings may lie on the front, whatever their completeness.
+/// Caption: the settings that can be on the front.
 const ELIGIBLE: (&str, &str) = (
     "rated",
     "a setting after which the oracle still reads the property that should stay better than chance (lower end of the interval of its \

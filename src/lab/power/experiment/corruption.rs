@@ -24,7 +24,7 @@ struct Corruption {
 }
 
 impl Corruption {
-    /// What the spec asks for; none if the encoder stays as it is.
+    /// Settings of the corruption. None: the encoder is not corrupted.
     fn new(spec: &Spec, first: bool) -> Result<Option<Self>, Fault> {
         let (side, terms) = (spec.side(first), &spec.corruption);
         if side.corrupted == 0 {
