@@ -179,6 +179,10 @@ const MOST_VALUES: usize = 50;
 /// # Errors
 /// [`OwnError`] for a file that cannot be read.
 pub fn labels(file: &Path, pulse: &mut dyn Pulse) -> Result<BTreeMap<String, BTreeSet<String>>, OwnError> {
+    first_labels(file, u64::MAX, pulse)
+}
+
+fn first_labels(file: &Path, most: u64, pulse: &mut dyn Pulse) -> Result<BTreeMap<String, BTreeSet<String>>, OwnError> {
     if file.is_dir() {
         return Err(OwnError::Folder { file: file.to_owned() });
     }
@@ -200,7 +204,7 @@ pub fn labels(file: &Path, pulse: &mut dyn Pulse) -> Result<BTreeMap<String, BTr
                 }
             }
         }
-        if stop.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if stop.is_some() || rows >= most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     stop.map_or(Ok(found), |cancelled| Err(cancelled.into()))
 }
@@ -215,15 +219,10 @@ const MOST_LABELS: usize = 256;
 pub fn task(file: &Path, target: &str, keep: &[String], pulse: &mut dyn Pulse) -> Result<&'static Task, OwnError> {
     let known = labels(file, pulse)?;
     let wrong = |key: &'static str, what: String| OwnError::Label { file: file.to_owned(), key, what };
-    let list = |except: &[&str]| {
-        let each = known.iter().filter(|(name, _)| !except.contains(&name.as_str()));
-        let said: Vec<String> = each.map(|(name, values)| format!("`{name}` ({})", counted(values))).collect();
-        if said.is_empty() { "its rows have no others".to_owned() } else { said.join(", ") }
-    };
     let mut chosen: Vec<(String, Vec<String>)> = Vec::new();
     for (key, name) in std::iter::once(("task.target", target)).chain(keep.iter().map(|k| ("task.keep", k.as_str()))) {
         let Some(values) = known.get(name) else {
-            return Err(wrong(key, format!("no row has the label `{name}`; the file has {}", list(&[]))));
+            return Err(wrong(key, format!("no row has the label `{name}`; the file has {}", listed(&known, ""))));
         };
         if values.len() < 2 || values.len() > MOST_VALUES {
             let what = format!("`{name}` has {}; 2 to {MOST_VALUES} can be probed", counted(values));
@@ -235,11 +234,32 @@ pub fn task(file: &Path, target: &str, keep: &[String], pulse: &mut dyn Pulse) -
         chosen.push((name.to_owned(), values.iter().cloned().collect()));
     }
     if chosen.len() < 2 {
-        let what =
-            format!("is missing: selectivity needs a property that should stay. The file has {}", list(&[target]));
-        return Err(wrong("task.keep", what));
+        let others = match known.len() {
+            1 => format!("`{target}` is the only label of the file: add a column for another property"),
+            _ => format!("the file has {}", listed(&known, target)),
+        };
+        return Err(wrong("task.keep", format!("is missing: selectivity needs a property that should stay; {others}")));
     }
     Ok(Task::own(&chosen))
+}
+
+/// The labels but one, with their values.
+fn listed(known: &BTreeMap<String, BTreeSet<String>>, except: &str) -> String {
+    let each = known.iter().filter(|(name, _)| name.as_str() != except);
+    let said: Vec<String> = each.map(|(name, values)| format!("`{name}` ({})", counted(values))).collect();
+    if said.is_empty() { "no label".to_owned() } else { said.join(", ") }
+}
+
+/// Rows that are looked at for the labels of a file that was only named.
+const FIRST_ROWS: u64 = 2_000;
+
+/// A property to change and the others to keep, in the order of their names: the labels of the file's first rows that have several
+/// values. `None` where those rows name the property of a built-in task, or have fewer than two such labels.
+pub fn suggested(file: &Path, built_in: &str) -> Option<(String, Vec<String>)> {
+    let known = first_labels(file, FIRST_ROWS, &mut base::NoPulse).ok()?;
+    let mut names = known.into_iter().filter(|(_, v)| (2..=MOST_VALUES).contains(&v.len())).map(|(name, _)| name);
+    let (target, keep) = (names.next()?, names.collect::<Vec<_>>());
+    (target != built_in && !keep.is_empty() && !keep.iter().any(|k| k == built_in)).then_some((target, keep))
 }
 
 fn counted(values: &BTreeSet<String>) -> String {
@@ -286,7 +306,12 @@ pub fn examples(
         return Err(error);
     }
     let unfit = |source| OwnError::Unfit { file: file.to_owned(), source };
-    let (set, conversion) = collector.finish().map_err(unfit)?;
+    let (set, conversion) = match collector.finish() {
+        Err(none @ ConversionError::None { .. }) if !task.is_own() => {
+            return Err(other_labels(task, file, none, pulse)?);
+        }
+        finished => finished.map_err(unfit)?,
+    };
     enough(task, set.examples.iter()).map_err(|problem| OwnError::TooFew { file: file.to_owned(), problem })?;
     let fit = set.examples.len() as u64;
     let set = if set.examples.len() > most { drawn(task, set, most, seed).map_err(unfit)? } else { set };
@@ -300,6 +325,17 @@ pub fn examples(
         taken: set.examples.len() as u64,
     };
     Ok((set, provenance))
+}
+
+/// The error on a file without a row for a built-in task: the labels that it has, where the task's is not among them.
+fn other_labels(task: &Task, file: &Path, none: ConversionError, pulse: &mut dyn Pulse) -> Result<OwnError, OwnError> {
+    let (known, id) = (labels(file, pulse)?, task.properties[0].id);
+    if known.is_empty() || known.contains_key(id) {
+        return Ok(OwnError::Unfit { file: file.to_owned(), source: none });
+    }
+    let named = "name one as task.target and those that should stay as task.keep";
+    let what = format!("no row has the label `{id}`; the file has {}: {named}", listed(&known, ""));
+    Ok(OwnError::Label { file: file.to_owned(), key: "task.target", what })
 }
 
 /// A sample that keeps the shares of the combinations.

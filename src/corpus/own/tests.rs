@@ -114,8 +114,31 @@ fn any_labels_of_a_table_make_a_task() {
         "{error}"
     );
     let error = told("tense", &[]);
-    assert!(error.contains("`task.keep`") && error.contains("`voice` (active, passive)"), "{error}");
+    assert!(error.contains("`task.keep`") && error.contains("the file has `voice` (active, passive)"), "{error}");
     assert!(told("tense", &["tense"]).contains("named twice"));
+}
+
+/// The error spoke of agreement sentences and named none of the file's labels.
+#[test]
+fn a_file_with_other_labels_is_told_which_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rows.csv");
+    std::fs::write(&file, own_rows()).unwrap();
+    let error = examples((task(), Positions::default()), &file, "x", 1_000, 0, &mut NoPulse).unwrap_err().to_string();
+    assert!(
+        error.contains("no row has the label `subject_number`; the file has `tense` (future, past, present), `voice`")
+            && error.contains("name one as task.target"),
+        "{error}"
+    );
+    let found = suggested(&file, "subject_number").unwrap();
+    assert_eq!(found, ("tense".to_owned(), vec!["voice".to_owned()]));
+    let alone: String = own_rows().lines().map(|l| format!("{}\n", l.rsplit_once(',').unwrap().0)).collect();
+    std::fs::write(&file, alone).unwrap();
+    assert_eq!(suggested(&file, "subject_number"), None, "nothing would be left to keep");
+    let error = super::task(&file, "tense", &[], &mut NoPulse).unwrap_err().to_string();
+    assert!(error.contains("`tense` is the only label of the file"), "{error}");
+    std::fs::write(&file, balanced(300).join("\n")).unwrap();
+    assert_eq!(suggested(&file, "subject_number"), None, "the built-in task stays");
 }
 
 #[test]

@@ -105,8 +105,14 @@ fn data() -> Setting<Spec> {
         |s, path| {
             s.task.data = path.map(|p| typed(&s.task.base, p));
             match s.task.data {
-                // The rows of the file decide the correlation.
-                Some(_) => s.task.phi = None,
+                // The rows of the file decide the correlation, and its labels are the properties.
+                Some(_) => {
+                    s.task.phi = None;
+                    let found = s.task.data_path().and_then(|file| corpus::own::suggested(&file, &s.task.target));
+                    if let Some((target, keep)) = found {
+                        (s.task.target, s.task.keep, s.task.also) = (target, keep, Vec::new());
+                    }
+                }
                 None => {
                     (s.task.target, s.task.keep) = ("subject_number".into(), Vec::new());
                     (s.task.position, s.task.oracle_position) = Default::default();

@@ -259,7 +259,9 @@ impl LabSpec for Spec {
         refuse.outside("probe.replicates", self.probe.replicates, 1..=MOST_REPLICATES)?;
         refuse.no_models(&self.models)?;
         if self.methods.is_empty() {
-            return refuse.because("method", "is missing: add at least one [[method]] with a name".into());
+            let names: Vec<&str> = registry().iter().map(|m| m.id()).collect();
+            let problem = format!("is missing: add at least one [[method]] with a name: {}", names.join(", "));
+            return refuse.because("method", problem);
         }
         self.task.check(&refuse)?;
         if !is_for_tests(&self.probe.grid) {

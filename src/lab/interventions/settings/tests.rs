@@ -79,6 +79,20 @@ fn the_oracle_never_reads_before_the_intervention_writes() {
     assert_eq!(spec.site.oracle_layer, Some(LayerRef::Last));
 }
 
+/// The form went on naming the number of the subject, which the file may not have.
+#[test]
+fn the_labels_of_a_file_become_the_properties() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rows.csv");
+    let rows: String = (0..20).map(|k| format!("a {k} [MASK],{},{}\n", k % 3, ["x", "y"][k % 2])).collect();
+    std::fs::write(&file, format!("text,tense,voice\n{rows}")).unwrap();
+    let mut spec = Spec::shipped();
+    put(&mut spec, "task.data", Value::Text(file.display().to_string())).unwrap();
+    assert_eq!((spec.task.target.as_str(), &spec.task.keep[..]), ("tense", &["voice".to_owned()][..]));
+    put(&mut spec, "task.data", Value::Unset).unwrap();
+    assert_eq!((spec.task.target.as_str(), spec.task.keep.len()), ("subject_number", 0));
+}
+
 #[test]
 fn own_data_shows_its_file_and_leaves_no_correlation_to_set() {
     let mut spec = Spec::shipped();
