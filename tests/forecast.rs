@@ -140,8 +140,8 @@ fn every_lab_refuses_a_limit_that_it_cannot_keep() {
             "[task]\nexamples = 400\n[probe]\noracles = [\"linear\"]\n[[method]]\nname = \"alterrep\"\nvalues = [4.0]",
         ),
         ("power", "[task]\nsizes = [64]\n[training]\nseeds = 1"),
-        ("prompts", ""),
-        ("saliency", ""),
+        ("prompts", "[data]\nrelations = [\"capital\"]"),
+        ("saliency", "[data]\ninputs = 20"),
     ] {
         for models in ["\"bert-tiny\"", "\"bert-tiny\", \"roberta-tiny\""] {
             let path = dir.path().join("spec.toml");
