@@ -1,4 +1,4 @@
-//! The bench: test examples with their hidden states, ready to be changed, judged and passed on through the model.
+//! The bench: test examples with their hidden states, ready to be changed, judged and run on through the model.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ use thiserror::Error;
 /// Reasons for which an evaluation failed.
 #[derive(Debug, Error)]
 pub(crate) enum BenchError {
-    /// On the way through the model.
+    /// In the model's pass.
     #[error(transparent)]
     Stimuli(#[from] StimuliError),
     /// In the method.
@@ -48,22 +48,22 @@ pub(crate) struct Chunk {
     pub(crate) oracle_h: Matrix,
     /// True value of the target, per example.
     pub target: Vec<usize>,
-    /// True value of the other property, where there is one.
+    /// True value of the other property, where defined.
     pub other: Vec<Option<usize>>,
-    /// True values of the further properties that should stay, by property and example.
+    /// True values of the further properties to keep, by property and example.
     pub further: Vec<Vec<Option<usize>>>,
-    /// Hidden states of the examples' true counterfactuals at the layer of the intervention (n x D), once some method has asked
-    /// for them.
+    /// Hidden states of the examples' true counterfactuals at the layer of the intervention (n x D), once a method has
+    /// requested them.
     pub twins: Option<Matrix>,
-    /// The form that the grammar asks for, per example.
+    /// The grammatically correct form of each example.
     pub correct: Vec<usize>,
-    /// Distance between distributions in completeness and selectivity.
+    /// Distance between distributions used for completeness and selectivity.
     pub distance: Distance,
-    /// The tokens besides, if every token of a text is changed.
+    /// The other tokens, if every token of a text is changed.
     rest: Option<Rest>,
     continuation: Continuation,
-    /// The model's logits of the two forms before any intervention, and their ranks among all verb forms; none without a language
-    /// model head.
+    /// The model's logits of the two forms before any intervention, and their ranks among all verb forms; `None`
+    /// without a language model head.
     forms: Option<Vec<([f32; 2], [u32; 2])>>,
 }
 
@@ -74,11 +74,11 @@ pub struct Scores {
     pub examples: ExampleScores,
     /// Completeness toward the class prior, for nullifying methods.
     pub prior: Vec<f64>,
-    /// 1 where the oracle still reads the other property right, where the example has it.
+    /// 1 where the oracle still reads the other property correctly, for examples that have it.
     pub right: Vec<Option<f64>>,
-    /// Completeness toward another value of what the oracle predicted before, for counterfactual methods.
+    /// Completeness toward a value other than the oracle's earlier prediction, for counterfactual methods.
     pub predicted: Vec<f64>,
-    /// Answers of the oracle of the other property by true value (rows).
+    /// Answers of the oracle of the other property, by true value (rows).
     pub(crate) confusion: Vec<Vec<f64>>,
     /// Scores of the further properties to keep.
     pub further: Vec<Kept>,
@@ -91,24 +91,24 @@ pub struct Conduct {
     pub flipped: Vec<f64>,
     /// Probability of the correct form, relative to both forms, before.
     pub correct_before: Vec<f64>,
-    /// The same after.
+    /// The same, after.
     pub correct_after: Vec<f64>,
     /// 1 over the rank of the correct form among the verb forms of all sentences, before.
     pub rank_before: Vec<f64>,
-    /// The same after.
+    /// The same, after.
     pub rank_after: Vec<f64>,
     /// Number of verb forms.
     pub forms: usize,
 }
 
-/// Scores per oracle, and the model's behaviour if it was asked for.
+/// Scores per oracle, and the model's behaviour if requested.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// One entry per oracle, in the order of the oracles.
     pub scores: Vec<Scores>,
     /// The model's behaviour.
     pub conduct: Option<Conduct>,
-    /// Distances of the changed states from real ones; empty if not asked for.
+    /// Distances of the changed states from real ones; empty if not requested.
     pub distances: Distances,
 }
 
@@ -128,11 +128,11 @@ impl Outcome {
     }
 }
 
-/// A method at work on a chunk: one prepared intervention per goal value.
+/// A method applied to a chunk: one prepared intervention per target value.
 pub(crate) struct Applied<'a> {
     chunk: &'a Chunk,
     goal: Goal,
-    /// Wanted values of the target and the intervention toward them. Properties with k > 2 values have k - 1 of them.
+    /// Target values wanted, and the intervention toward each. A property with k > 2 values has k - 1 of them.
     shifts: Vec<(Vec<usize>, Box<dyn Prepared + 'a>)>,
 }
 
@@ -150,7 +150,7 @@ impl Chunk {
         Self::with(h, model, stimuli, labels, rows, site, pulse)
     }
 
-    /// The same with hidden states `h` (n x D) at the layer of the intervention that were read before.
+    /// The same with hidden states `h` (n x D) at the layer of the intervention, read earlier.
     pub(crate) fn with(
         h: Matrix,
         model: &Model,
@@ -191,7 +191,7 @@ impl Chunk {
         oracles.iter().map(|o| o.see(&self.oracle_h)).collect()
     }
 
-    /// Readies a fitted method for the chunk's examples, toward every value of the target that an example does not have
+    /// Prepares a fitted method for the chunk's examples, toward every target value that an example does not have
     /// (Canby et al., section 3: completeness is averaged over the counterfactual values).
     pub(crate) fn apply<'a>(
         &'a self,
@@ -219,7 +219,7 @@ impl Chunk {
         Ok(Applied { chunk: self, goal: method.goal(), shifts })
     }
 
-    /// The changed states that stand for the texts (n x D), of those of all changed tokens.
+    /// Of all changed states, those that represent the texts (n x D).
     fn own<'h>(&self, h: &'h Matrix) -> Cow<'h, Matrix> {
         match &self.rest {
             Some(_) => Cow::Owned(h.select_rows(&(0..self.len()).collect::<Vec<_>>())),
@@ -227,7 +227,7 @@ impl Chunk {
         }
     }
 
-    /// The hidden states that the oracle reads when `h` (of all changed tokens) replaces the chunk's own.
+    /// The hidden states that the oracle reads when `h` (of all changed tokens) replaces the chunk's states.
     pub(crate) fn later(
         &self,
         model: &Model,
@@ -241,8 +241,8 @@ impl Chunk {
         Ok(self.at_layers(model, h, &[site.oracle_layer], pulse)?.pop().unwrap_or_else(|| h.clone()))
     }
 
-    /// The hidden states (n x D) that oracles read at each of the layers `later`, all after that of the intervention, when `h` (of
-    /// all changed tokens) replaces the chunk's own.
+    /// The hidden states (n x D) that oracles read at each of the layers `later`, all after the intervention's, when
+    /// `h` (of all changed tokens) replaces the chunk's states.
     pub(crate) fn at_layers(
         &self,
         model: &Model,
@@ -256,13 +256,13 @@ impl Chunk {
         Ok(self.continuation.run(model, h, later, pulse)?.later)
     }
 
-    /// Probabilities, over the whole vocabulary, of the two forms of the first example with the hidden states `h` in place.
+    /// Probabilities, over the whole vocabulary, of the two forms of the first example with the hidden states `h`.
     pub(crate) fn words(&self, model: &Model, h: &Matrix) -> Result<[f64; 2], StimuliError> {
         self.continuation.probabilities(model, h)
     }
 }
 
-/// Judges of an evaluation: everything it needs besides the method.
+/// Judges of an evaluation: everything it needs except the method.
 #[derive(Clone, Copy)]
 pub(crate) struct Court<'a> {
     pub model: &'a Model,
@@ -275,11 +275,11 @@ pub(crate) struct Court<'a> {
     pub site: Site,
     /// True to evaluate the model's own behaviour too.
     pub conduct: bool,
-    /// Distance meter for the changed states, if distances are wanted too.
+    /// Distance meter for the changed states, if distances are wanted.
     pub meter: Option<&'a Meter>,
 }
 
-/// Oracles that read some layer, and what they saw there before.
+/// Oracles that read at one layer, and their outputs there before the intervention.
 #[derive(Clone, Copy)]
 pub struct Reader<'a> {
     /// The layer, from 1: that of the intervention or a later one.
@@ -291,7 +291,7 @@ pub struct Reader<'a> {
 }
 
 impl Applied<'_> {
-    /// Changed hidden states of the first goal value, of all changed tokens.
+    /// Changed hidden states for the first target value, of all changed tokens.
     pub(crate) fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
         self.shifts[0].1.at(value, pulse)
     }
@@ -299,7 +299,7 @@ impl Applied<'_> {
     /// Scores one strength.
     ///
     /// # Errors
-    /// From the method, or from the model where the pass must go on.
+    /// From the method, or from the model where the pass continues.
     pub(crate) fn judge(&mut self, value: f64, court: Court<'_>, pulse: &mut dyn Pulse) -> Result<Outcome, BenchError> {
         let mut scores = vec![Scores::default(); court.oracles.len()];
         let (mut conduct, mut distances) = (None, Distances::default());
@@ -332,9 +332,9 @@ impl Applied<'_> {
         Ok(Outcome { scores, conduct, distances })
     }
 
-    /// Scores one strength at several layers, by reader and oracle. `layer` is that of the intervention, whose readers see the
-    /// changed states themselves; for the others the model goes on from there, once for all of them. `prior` is the share of
-    /// each target value.
+    /// Scores one strength at several layers, by reader and oracle. `layer` is that of the intervention, whose readers
+    /// see the changed states themselves; for the others the model continues from there, once for all of them. `prior`
+    /// is the share of each target value.
     ///
     /// # Errors
     /// From the method, or from the model.
@@ -366,7 +366,7 @@ impl Applied<'_> {
 }
 
 impl Scores {
-    /// Adds one goal value's scores with the weight `1 / shifts`.
+    /// Adds the scores toward one target value with weight `1 / shifts`.
     fn add(&mut self, part: Scores, shifts: usize) {
         let w = 1.0 / shifts as f64;
         let (sum, more) = (&mut self.examples, part.examples);

@@ -1,4 +1,5 @@
-//! The audit of every probe of a panel: how well its trainings read the test examples, and how their recipe was chosen.
+//! The audit of every probe of a panel: how well its trainings read the test examples, and how its settings were
+//! chosen.
 
 use super::panel::{Panel, Seat, Seated, Which};
 use super::prepare::Bench;
@@ -18,7 +19,7 @@ use probe::train::EPOCH;
 use stats::Estimate;
 use stats::intervals::share;
 
-/// Audits every probe on the test examples that have been read.
+/// Audits every probe on the test examples read so far.
 pub(crate) fn audit_probes(bench: &Bench, is_final: bool, host: &mut Host<'_>) -> Result<(), Fault> {
     for seat in &bench.seats {
         let Some((data, audits)) = audits(bench, *seat)? else { continue };
@@ -55,17 +56,17 @@ pub(crate) fn audit_probes(bench: &Bench, is_final: bool, host: &mut Host<'_>) -
     Ok(())
 }
 
-/// Interval of a mean share over trainings: between whole numbers of answers, the outer ends of the intervals on
+/// Interval of a mean proportion over trainings: between whole numbers of answers, the outer ends of the intervals on
 /// either side.
 fn share_of_trainings(mean: f64, n: usize, level: f64) -> Estimate {
     let count = mean * n as f64;
-    // A mean of whole numbers may miss a whole number by rounding.
+    // A mean of integers may miss an integer by rounding.
     let (below, above) = ((count + 1e-9).floor() as u64, (count - 1e-9).ceil() as u64);
     let n = n as u64;
     Estimate { mean, lo: share(below.min(n), n, level).lo, hi: share(above.min(n), n, level).hi }
 }
 
-/// The test examples that a probe is audited on, and the audit of each training.
+/// The test examples on which a probe is audited, and the audit of each training.
 fn audits(bench: &Bench, seat: Seat) -> Result<Option<(Labelled, Vec<Audit>)>, Fault> {
     let (labels, classes) = bench.labels.of(seat.role());
     let (mut x, mut y, mut dim) = (Vec::new(), Vec::new(), 0);
@@ -143,7 +144,7 @@ fn trained_on(bench: &Bench, seat: Seat) -> Result<Material, Fault> {
     })
 }
 
-/// The warning about a probe that may read nothing: every score that rests on it is in doubt.
+/// The warning about a probe that may read nothing: every score based on it is in doubt.
 fn doubt(bench: &Bench, seat: Seat, accuracy: Estimate, majority: f64) -> Problem {
     let property = bench.property(seat.role());
     let (who, what) = match seat {
@@ -164,7 +165,7 @@ fn doubt(bench: &Bench, seat: Seat, accuracy: Estimate, majority: f64) -> Proble
     }
 }
 
-/// An oracle whose probabilities are far from its accuracy colours every score that is made of them.
+/// If an oracle's probabilities are far from its accuracy, every score computed from them is affected.
 fn miscalibrated(bench: &Bench, seat: Seat, error: f64) -> Problem {
     let (name, property) = (bench.seat_words(seat), bench.property(seat.role()).replace('_', " "));
     Problem {

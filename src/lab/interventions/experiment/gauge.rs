@@ -1,4 +1,4 @@
-//! The off-manifold meter of a bench: real states of the intervention part, held against the first test examples.
+//! The off-manifold meter of a bench: compares real states of the intervention part with the first test examples.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use lab::fault::Fault;
 /// A distance meter, and its values on the first chunk of unchanged test examples.
 pub(crate) struct Gauge {
     pub meter: Meter,
-    /// The unchanged examples.
+    /// Distances of the unchanged examples.
     unchanged: Unchanged,
 }
 
 impl Bench {
-    /// The meter, made when it is first asked for.
+    /// The meter, created on first use.
     pub(crate) fn gauge(&mut self, host: &mut Host<'_>) -> Result<Arc<Gauge>, Fault> {
         if let Some(gauge) = &self.gauge {
             return Ok(gauge.clone());

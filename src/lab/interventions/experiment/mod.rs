@@ -1,5 +1,6 @@
-//! The procedure: for each model, data and split, a first look by provisional probes, recipes, replicates of all probes, every
-//! method over its grid, first on a subsample and then on all test examples, with questions answered in between.
+//! The procedure: for each model, data and split, a first look with provisional probes, the choice of recipes,
+//! replicates of all probes, and every method over its grid, first on a subsample and then on all test examples, with
+//! questions answered in between.
 
 mod audit;
 mod counted;
@@ -97,11 +98,11 @@ impl Instrument for Interventions {
     }
 }
 
-/// A spec at work.
+/// A run of a spec.
 struct Run {
     spec: Spec,
     methods: Vec<&'static dyn Method>,
-    /// One bench a model with trained oracles, to answer questions.
+    /// One bench per model with trained oracles, for answering questions.
     benches: Vec<Bench>,
     /// See [`Experiment::examined`].
     examined: usize,
@@ -118,7 +119,7 @@ impl Experiment<Kind, Question> for Run {
             let result = self.investigate(&mut bench, models.len() - k - 1, host);
             if !bench.panels.is_empty() {
                 self.examined += bench.test.len();
-                // Whatever was computed can be asked about, also after a cancellation.
+                // Whatever was computed can be queried, also after a cancellation.
                 if host.asked() {
                     self.benches.push(bench);
                 }
@@ -154,8 +155,8 @@ impl Experiment<Kind, Question> for Run {
 }
 
 impl Run {
-    /// One model: a first look, recipes, the first estimates of every method, all test examples and replicates, comparisons. `later`
-    /// models follow, which are expected to take as long.
+    /// One model: a first look, recipes, first estimates of every method, all test examples and replicates,
+    /// comparisons. `later` more models follow, each expected to take as long.
     fn investigate(&self, bench: &mut Bench, later: usize, host: &mut Host<'_>) -> Result<(), Fault> {
         let forecast = forecast::of(bench, host)?;
         let all = bench.stages.total("");
@@ -208,7 +209,7 @@ impl Run {
         map::draw(bench, &sweeps, host)
     }
 
-    /// The first method's first estimate by probes of a provisional recipe, if the search for theirs is still to come.
+    /// The first method's first estimate with provisional probes, if the search for recipes is still to come.
     fn first_look(&self, bench: &mut Bench, sweeps: &mut [Sweep], host: &mut Host<'_>) -> Result<(), Fault> {
         let store = host.store();
         let known = |seat: &Seat| store.trained(&bench.search_key(*seat)).is_some();

@@ -1,4 +1,4 @@
-//! A panel: the probes of one replicate. One run of the paper would have had one panel; several say what is an accident of
+//! A panel: the probes of one replicate. One run in the paper corresponds to one panel; several show the luck of
 //! training.
 
 use std::sync::Arc;
@@ -11,22 +11,22 @@ use lab::plan::Roles;
 use probe::split::Oracle as OracleRole;
 use probe::{Intervention, Probe, Recipe};
 
-/// Most rivals that are run: recipes that the validation examples cannot distinguish from the chosen ones.
+/// Maximum number of rivals to run: recipes that the validation examples cannot distinguish from the chosen ones.
 pub(crate) const MOST_RIVALS: usize = 2;
 
 /// Kind of panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// Trained by a provisional recipe, for a first look while the search goes on.
+    /// Trained with a provisional recipe, for a first look while the search runs.
     Provisional,
     /// A replicate of the chosen recipes, from 1.
     Replicate(usize),
-    /// One training by the recipes of this rank among the equals of the chosen ones, from 1.
+    /// One training with the recipes of this rank among the chosen ones' equals, from 1.
     Rival(usize),
 }
 
 impl Which {
-    /// The replicate whose streams it draws from.
+    /// The replicate whose random streams it uses.
     pub(crate) fn stream(self) -> usize {
         match self {
             Which::Replicate(k) => k,
@@ -34,7 +34,8 @@ impl Which {
         }
     }
 
-    /// The panel whose fit of a method serves it: where the method reads no probe of the panel, fits differ by their stream alone.
+    /// The panel whose fit of a method to use: if the method reads no probe of the panel, fits differ only by their
+    /// random stream.
     pub(crate) fn fitted_as(self, reads_probe: bool) -> Which {
         if reads_probe { self } else { Which::Replicate(self.stream()) }
     }
@@ -49,17 +50,17 @@ impl Which {
     }
 }
 
-/// Place of a probe in a panel.
+/// A probe within a panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Seat {
     /// The oracle of a kind for the property of a role.
     Oracle(OracleKind, Roles),
-    /// The probe that attacks are made on.
+    /// The probe under attack.
     Attacked,
 }
 
 impl Seat {
-    /// The kind of classifier, as streams are named.
+    /// The kind of classifier, as in the names of streams.
     pub(crate) fn classifier(self) -> String {
         match self {
             Seat::Oracle(kind, _) => kind.to_string(),
@@ -67,7 +68,7 @@ impl Seat {
         }
     }
 
-    /// The property that it reads.
+    /// The role of the property that it reads.
     pub(crate) fn role(self) -> Roles {
         match self {
             Seat::Oracle(_, role) => role,
@@ -76,10 +77,10 @@ impl Seat {
     }
 }
 
-/// A trained probe, whose role depends on its place.
+/// A trained probe with the role of its place in the panel.
 #[derive(Debug, Clone)]
 pub(crate) enum Seated {
-    /// Judges.
+    /// A judge.
     Oracle(Probe<OracleRole>),
     Attacked(Probe<Intervention>),
 }
@@ -103,7 +104,7 @@ impl Seated {
         trial.map(|t| t.recipe.clone())
     }
 
-    /// Most steps of a replicate.
+    /// Maximum steps of a replicate.
     pub(crate) fn replicate_steps(&self) -> usize {
         match self {
             Seated::Oracle(p) => p.replicate_steps(),
@@ -111,7 +112,7 @@ impl Seated {
         }
     }
 
-    /// For the cache.
+    /// Serialised for the cache.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         match self {
             Seated::Oracle(p) => p.to_bytes(),
@@ -119,7 +120,7 @@ impl Seated {
         }
     }
 
-    /// Reads the output of [`Self::to_bytes`] for this place.
+    /// Reads the output of [`Self::to_bytes`] for this probe.
     pub(crate) fn from_bytes(seat: Seat, bytes: &[u8]) -> Option<Self> {
         match seat {
             Seat::Oracle(..) => Probe::from_bytes(bytes).ok().map(Seated::Oracle),
@@ -128,22 +129,22 @@ impl Seated {
     }
 }
 
-/// Trained probes with what they saw of the test examples before any intervention, and the fits that rest on them.
+/// Trained probes with their outputs on the test examples before any intervention, and the fits that depend on them.
 #[derive(Clone)]
 pub(crate) struct Panel {
     pub which: Which,
     /// The oracles, in the spec's order. A provisional panel has only the first.
     pub oracles: Arc<Vec<Oracle>>,
-    /// The probe that attacks use; none if no method of the spec attacks.
+    /// The attacked probe; `None` if no method of the spec attacks.
     pub attacked: Option<Probe<Intervention>>,
-    /// Outputs of the oracles for each chunk that has been read.
+    /// Outputs of the oracles for each chunk read so far.
     pub(crate) sights: Vec<Arc<Vec<Sight>>>,
-    /// Fits that rest on this panel.
+    /// Fits that depend on this panel.
     pub fits: Vec<(MethodKey, Arc<dyn Fitted>)>,
 }
 
 impl Panel {
-    /// Takes its probes from `list`, which is in the order of `seats`.
+    /// A panel with the probes from `list`, in the order of `seats`.
     pub(crate) fn new(which: Which, seats: &[Seat], list: Vec<Seated>) -> Self {
         let mut oracles: Vec<Oracle> = Vec::new();
         let (mut attacked, mut target) = (None, None);
@@ -155,7 +156,7 @@ impl Panel {
                         oracles.push(Oracle { kind: *kind, target, other, further: Vec::new() });
                     }
                 }
-                // After that of the other property, of the same kind.
+                // Follows that of the other property, of the same kind.
                 (Seat::Oracle(_, Roles::Further(_)), Seated::Oracle(p)) => {
                     if let Some(oracle) = oracles.last_mut() {
                         oracle.further.push(p);
@@ -168,7 +169,7 @@ impl Panel {
         Self { which, oracles: Arc::new(oracles), attacked, sights: Vec::new(), fits: Vec::new() }
     }
 
-    /// Looks at the chunks that it has not seen yet.
+    /// Evaluates the oracles on the chunks that are new to it.
     pub(crate) fn look(&mut self, chunks: &[Arc<Chunk>]) {
         for chunk in &chunks[self.sights.len().min(chunks.len())..] {
             self.sights.push(Arc::new(chunk.sights(&self.oracles)));

@@ -1,5 +1,6 @@
-//! Names of the stages of a run, under which the forecast counts their work and the progress finds their seconds: hidden states,
-//! searches for probe settings, trainings, fits and strengths of the methods, probes on what they leave, the map, and the lens.
+//! Names of a run's stages, under which the forecast counts their work and the progress looks up their seconds: hidden
+//! states, searches for probe settings, trainings, fits and strengths of the methods, probes on edited states, the map,
+//! and the lens.
 
 use super::panel::Seat;
 use crate::key::MethodKey;

@@ -1,4 +1,4 @@
-//! Cached parts of a bench: probes and fits, under names made of everything that shaped them.
+//! Cached parts of a bench: probes and fits, under keys that include everything that affects them.
 
 use super::panel::{Seat, Which};
 use super::prepare::Bench;
@@ -22,7 +22,7 @@ impl Bench {
         }
     }
 
-    /// The probe in words, for the progress.
+    /// The probe's name for progress messages.
     pub(crate) fn seat_words(&self, seat: Seat) -> String {
         let property = self.property(seat.role()).replace('_', " ");
         match seat {
@@ -41,14 +41,14 @@ impl Bench {
         format!("{}|training {}|{name}|{layer}|{grid}", self.key, self.spec.probe.seed)
     }
 
-    /// Key of a probe of a panel. A provisional one is not worth a file.
+    /// Key of a probe of a panel. A provisional one is not cached.
     pub(crate) fn panel_key(&self, seat: Seat, which: Which) -> Option<String> {
         let recipe = self.recipe(seat, which)?.0.describe();
         let worth = which != Which::Provisional;
         worth.then(|| format!("{}|{}|{recipe}", self.search_key(seat), which.name()))
     }
 
-    /// Key of a fit; methods of one family share it, and what rests on no panel serves all of them.
+    /// Key of a fit; methods of one family share it, and a fit that uses no panel serves all of them.
     pub(crate) fn fit_key(&self, method: &dyn Method, options: &Options, which: Which) -> Option<String> {
         // The content of a file may change under its name.
         if method.needs().file || which == Which::Provisional && !is_shared(method) {
@@ -70,26 +70,26 @@ impl Bench {
         ))
     }
 
-    /// Description of the grid a probe of this kind was chosen from.
+    /// Description of the grid from which a probe of this kind was chosen.
     pub(crate) fn grid(&self, kind: Option<OracleKind>) -> String {
         kind.map_or_else(|| self.recipes().describe(), |k| k.grid(self.recipes()).describe())
     }
 
-    /// True if the choice for a probe came from the cache.
+    /// True if the choice of a probe came from the cache.
     pub(crate) fn was_cached(&self, seat: Seat) -> bool {
         let at = self.chosen.iter().position(|(s, _)| *s == seat);
         at.is_some_and(|i| self.was_stored[i])
     }
 }
 
-/// Stores a probe; a store that cannot be written is worth a notice, not an end.
+/// Stores a probe; if the cache cannot be written, a notice is enough.
 pub(crate) fn keep(key: &str, bytes: &[u8], host: &mut Host<'_>) -> Result<(), Fault> {
     let store = host.store();
     if let Err(e) = store.keep_trained(key, bytes) {
         let problem = Problem {
             what: format!("a trained probe could not be cached: {e}"),
             r#where: store.place().map_or_else(String::new, |d| d.display().to_string()),
-            hint: "set PROBITY_CACHE_DIR to a folder that can be written".into(),
+            hint: "set PROBITY_CACHE_DIR to a writable folder".into(),
         };
         host.notice(NoticeLevel::Warning, problem)?;
     }

@@ -21,11 +21,11 @@ use probe::grid::search;
 use probe::train::{Recipe, SEARCH_STEPS};
 use probe::{Grid, Intervention, Job, Oracle, OracleSplit, ProbeError, TrainingData, linear, train_all};
 
-/// A fitted method together with what names it.
+/// A fitted method with its identity.
 pub(crate) struct Fit {
     /// The registry's entry.
     pub method: &'static dyn Method,
-    /// Method and options, as results are kept under.
+    /// Method and options, the key of its results.
     pub key: MethodKey,
     /// The fit.
     pub fitted: Arc<dyn Fitted>,
