@@ -108,8 +108,10 @@ const CHUNK: usize = 512;
 
 impl Logistic {
     /// Fits `data`. `removed` (with `gram` of the same data) is first removed from the embeddings; the weights then lie
-    /// in the remaining space. `beat` is called before every iteration. # Panics If `gram` or `removed` are of
-    /// embeddings of a different size.
+    /// in the remaining space. `beat` is called before every iteration.
+    ///
+    /// # Panics
+    /// If `gram` or `removed` are of embeddings of a different size.
     pub fn fit(
         data: &Labelled,
         gram: &Gram,

@@ -51,8 +51,10 @@ pub fn pearson(x: &[f64], y: &[f64]) -> Result<Correlation, Undefined> {
     Ok(Correlation { n, r, p })
 }
 
-/// Spearman's rank correlation: Pearson's on ranks; ties share their mean rank. # Panics If the lists have different
-/// lengths.
+/// Spearman's rank correlation: Pearson's on ranks; ties share their mean rank.
+///
+/// # Panics
+/// If the lists have different lengths.
 pub fn spearman(x: &[f64], y: &[f64]) -> Result<Correlation, Undefined> {
     pearson(&ranks(x), &ranks(y))
 }

@@ -55,7 +55,7 @@ pub(crate) fn is_shared(method: &dyn Method) -> bool {
 }
 
 impl Bench {
-    /// The grid that a probe is chosen from.
+    /// The grid from which a probe is chosen.
     pub(crate) fn grid_of(&self, seat: Seat) -> Grid {
         match seat {
             Seat::Oracle(kind, _) => kind.grid(self.recipes()),
@@ -63,7 +63,7 @@ impl Bench {
         }
     }
 
-    /// The training examples of the oracles.
+    /// The training examples of the oracles, assembled on first use.
     pub(crate) fn oracle_data(&mut self, host: &mut Host<'_>) -> Result<Arc<OracleData>, Fault> {
         if let Some(data) = &self.oracle_data {
             return Ok(data.clone());
@@ -81,7 +81,7 @@ impl Bench {
         Ok(data)
     }
 
-    /// The examples that methods are fitted to.
+    /// The examples for fitting methods, assembled on first use.
     pub(crate) fn material(&mut self, host: &mut Host<'_>) -> Result<Arc<TrainingData<Intervention>>, Fault> {
         if let Some(data) = &self.material {
             return Ok(data.clone());
@@ -91,14 +91,14 @@ impl Bench {
         let x = self.embed(&rows, (self.site.layer, Where::Changed), "interventional", host)?;
         let (labels, classes) = self.labels.of(Roles::Target);
         let data = Arc::new(TrainingData::new(part, &x, labels, classes)?);
-        // The data leave out rows without a value of the target.
+        // The data leave out rows without a target value.
         let kept = part.train().iter().filter(|r| self.labels.target[**r].is_some());
         self.beside = kept.map(|r| self.labels.other[*r]).collect();
         self.material = Some(data.clone());
         Ok(data)
     }
 
-    /// Hidden states of `rows` at a layer and position, at their places in a matrix with one row per stimulus.
+    /// Hidden states of `rows` at a layer and position, at their rows of a matrix with one row per stimulus.
     fn embed(&self, rows: &[usize], at: (usize, Where), who: &str, host: &mut Host<'_>) -> Result<Matrix, Fault> {
         let seconds = self.states_of(rows.len());
         host.stage(format!("{}: hidden states for {who} probes", self.model.name()), "ex", seconds);
@@ -115,7 +115,7 @@ impl Bench {
         self.stages.of(STATES) * rows as f64 / self.stimuli.list.len().max(1) as f64
     }
 
-    /// Chooses a recipe for every probe, or recalls the choice.
+    /// Chooses a recipe for every probe, or loads the choice from the cache.
     pub(crate) fn choose_recipes(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         for seat in self.seats.clone() {
             if self.searched(seat).is_some() {
@@ -160,12 +160,12 @@ impl Bench {
         self.chosen.iter().find(|(s, _)| *s == seat).map(|(_, probe)| probe)
     }
 
-    /// Rivals that there are, at most [`MOST_RIVALS`].
+    /// Number of rivals, at most [`MOST_RIVALS`].
     pub(crate) fn rival_count(&self) -> usize {
         self.chosen.iter().map(|(_, probe)| probe.rivals().len()).max().unwrap_or(0).min(MOST_RIVALS)
     }
 
-    /// The recipe of a probe on a panel, and most steps of its training.
+    /// The recipe of a probe on a panel, and the maximum steps of its training.
     pub(crate) fn recipe(&self, seat: Seat, which: Which) -> Option<(Recipe, usize)> {
         let first = || match seat {
             Seat::Oracle(OracleKind::Linear, _) => {
@@ -188,7 +188,8 @@ impl Bench {
         }
     }
 
-    /// Trains or recalls panels, all that is missing as one batch, the earlier panels first, and adds them to the bench.
+    /// Trains panels, or loads them from the cache, and adds them to the bench; everything missing is one batch, with
+    /// the earlier panels first.
     pub(crate) fn train_panels(&mut self, list: &[Which], seats: &[Seat], host: &mut Host<'_>) -> Result<(), Fault> {
         let mut found: Vec<Option<Seated>> = Vec::new();
         let mut missing: Vec<(usize, Seat, Which)> = Vec::new();
@@ -258,7 +259,7 @@ impl Bench {
         Ok(out)
     }
 
-    /// Trains the attacked probe for panels that have none: a method was asked for that the spec does not run.
+    /// Trains the attacked probe for panels without one: a method was requested that the spec does not run.
     fn seat_attacked(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         if self.panels.iter().all(|p| p.attacked.is_some()) {
             return Ok(());
@@ -278,7 +279,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Fits or recalls a method for the panel at `at`.
+    /// Fits a method for the panel at `at`, or loads the fit from the cache.
     pub(crate) fn fit(
         &mut self,
         at: usize,
@@ -342,8 +343,8 @@ fn both(part: &OracleSplit) -> Vec<usize> {
 }
 
 impl Bench {
-    /// The recipes behind an oracle of the panel at `at`: of the target's probe, of those of the properties that should stay, of the
-    /// attacked one.
+    /// The recipes behind an oracle of the panel at `at`: of the target's probe, of the probes of the properties to
+    /// keep, of the attacked one.
     pub(crate) fn recipes_of(&self, at: usize, kind: OracleKind) -> Vec<String> {
         let mine = |s: &&Seat| **s == Seat::Attacked || matches!(s, Seat::Oracle(k, _) if *k == kind);
         let here = self.seats.iter().filter(mine).copied();
