@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::continuation::{Continuation, Rest};
 use super::distance::{Distances, Meter};
 use super::method::{Fitted, Goal, InterventionError, Known, Method, Prepared};
-use super::oracle::{Oracle, Sight};
+use super::oracle::{Oracle, OracleOutput};
 use super::score::{
     Distance, ExampleScores, Kept, confusion, counterfactual_completeness, nullifying_completeness,
     nullifying_completeness_to, predicted_targets, right, selectivity,
@@ -86,7 +86,7 @@ pub struct Scores {
 
 /// Behaviour of the model itself with changed hidden states, per example.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Conduct {
+pub struct ModelBehaviour {
     /// 1 where the preferred form changes.
     pub flipped: Vec<f64>,
     /// Probability of the correct form, relative to both forms, before.
@@ -107,7 +107,7 @@ pub struct Outcome {
     /// One entry per oracle, in the order of the oracles.
     pub scores: Vec<Scores>,
     /// The model's behaviour.
-    pub conduct: Option<Conduct>,
+    pub behaviour: Option<ModelBehaviour>,
     /// Distances of the changed states from real ones; empty if not requested.
     pub distances: Distances,
 }
@@ -115,7 +115,7 @@ pub struct Outcome {
 impl Outcome {
     /// No examples yet, for `oracles` oracles.
     pub fn empty(oracles: usize) -> Self {
-        Self { scores: vec![Scores::default(); oracles], conduct: None, distances: Distances::default() }
+        Self { scores: vec![Scores::default(); oracles], behaviour: None, distances: Distances::default() }
     }
 
     /// Number of examples.
@@ -187,7 +187,7 @@ impl Chunk {
     }
 
     /// Outputs of each oracle before any intervention.
-    pub(crate) fn sights(&self, oracles: &[Oracle]) -> Vec<Sight> {
+    pub(crate) fn outputs(&self, oracles: &[Oracle]) -> Vec<OracleOutput> {
         oracles.iter().map(|o| o.see(&self.oracle_h)).collect()
     }
 
@@ -264,17 +264,17 @@ impl Chunk {
 
 /// Judges of an evaluation: everything it needs except the method.
 #[derive(Clone, Copy)]
-pub(crate) struct Court<'a> {
+pub(crate) struct Judges<'a> {
     pub model: &'a Model,
     pub oracles: &'a [Oracle],
     /// Outputs of each oracle before, in the same order.
-    pub before: &'a [Sight],
+    pub before: &'a [OracleOutput],
     /// Share of each target value in the data, for the prior variant of nullifying completeness.
     pub prior: &'a [f64],
     /// Layers that interventions write and oracles read.
     pub site: Site,
     /// True to evaluate the model's own behaviour too.
-    pub conduct: bool,
+    pub behaviour: bool,
     /// Distance meter for the changed states, if distances are wanted.
     pub meter: Option<&'a Meter>,
 }
@@ -287,7 +287,7 @@ pub struct Reader<'a> {
     /// The oracles, trained on unchanged states of that layer.
     pub oracles: &'a [Oracle],
     /// Outputs of each oracle before, in the same order.
-    pub before: &'a [Sight],
+    pub before: &'a [OracleOutput],
 }
 
 impl Applied<'_> {
@@ -300,36 +300,41 @@ impl Applied<'_> {
     ///
     /// # Errors
     /// From the method, or from the model where the pass continues.
-    pub(crate) fn judge(&mut self, value: f64, court: Court<'_>, pulse: &mut dyn Pulse) -> Result<Outcome, BenchError> {
-        let mut scores = vec![Scores::default(); court.oracles.len()];
-        let (mut conduct, mut distances) = (None, Distances::default());
+    pub(crate) fn judge(
+        &mut self,
+        value: f64,
+        judges: Judges<'_>,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Outcome, BenchError> {
+        let mut scores = vec![Scores::default(); judges.oracles.len()];
+        let (mut behaviour, mut distances) = (None, Distances::default());
         let shifts = self.shifts.len();
         for (j, (wanted, prepared)) in self.shifts.iter_mut().enumerate() {
             let h = prepared.at(value, pulse)?;
-            if let Some(meter) = court.meter {
+            if let Some(meter) = judges.meter {
                 let part = meter.measure(&self.chunk.own(&h), &self.chunk.h, self.chunk.twins.as_ref());
                 distances.add(&part, 1.0 / shifts as f64);
             }
-            let later = (court.site.oracle_layer != court.site.layer).then_some(court.site.oracle_layer);
-            let continued = if later.is_some() || (court.conduct && j == 0) {
-                Some(self.chunk.continuation.run(court.model, &h, later.as_slice(), pulse)?)
+            let later = (judges.site.oracle_layer != judges.site.layer).then_some(judges.site.oracle_layer);
+            let continued = if later.is_some() || (judges.behaviour && j == 0) {
+                Some(self.chunk.continuation.run(judges.model, &h, later.as_slice(), pulse)?)
             } else {
                 None
             };
-            if court.conduct && j == 0 {
+            if judges.behaviour && j == 0 {
                 let after = continued.as_ref().and_then(|c| paired(c.forms.clone(), c.ranks.clone()));
                 let both = self.chunk.forms.as_deref().zip(after.as_deref());
-                conduct = both.map(|(before, after)| self.chunk.conduct(before, after));
+                behaviour = both.map(|(before, after)| self.chunk.behaviour(before, after));
             }
             let seen = continued.and_then(|c| c.later.into_iter().next());
             let seen = seen.map_or_else(|| self.chunk.own(&h), Cow::Owned);
-            for (k, (oracle, before)) in court.oracles.iter().zip(court.before).enumerate() {
+            for (k, (oracle, before)) in judges.oracles.iter().zip(judges.before).enumerate() {
                 let after = oracle.see(&seen);
-                let part = self.chunk.scores(self.goal, (wanted, j + 1), before, &after, court.prior);
+                let part = self.chunk.scores(self.goal, (wanted, j + 1), before, &after, judges.prior);
                 scores[k].add(part, shifts);
             }
         }
-        Ok(Outcome { scores, conduct, distances })
+        Ok(Outcome { scores, behaviour, distances })
     }
 
     /// Scores one strength at several layers, by reader and oracle. `layer` is that of the intervention, whose readers
@@ -414,8 +419,8 @@ impl Chunk {
         &self,
         goal: Goal,
         (wanted, shift): (&[usize], usize),
-        before: &Sight,
-        after: &Sight,
+        before: &OracleOutput,
+        after: &OracleOutput,
         prior: &[f64],
     ) -> Scores {
         let (completeness, prior, predicted) = match goal {
@@ -450,18 +455,18 @@ impl Chunk {
         }
     }
 
-    fn conduct(&self, before: &[([f32; 2], [u32; 2])], after: &[([f32; 2], [u32; 2])]) -> Conduct {
+    fn behaviour(&self, before: &[([f32; 2], [u32; 2])], after: &[([f32; 2], [u32; 2])]) -> ModelBehaviour {
         // Probability of the first form relative to both: the logistic function of the difference of logits.
         let first = |l: &[f32; 2]| 1.0 / (1.0 + f64::from(l[1] - l[0]).exp());
-        let mut conduct = Conduct { forms: self.continuation.form_count(), ..Conduct::default() };
+        let mut behaviour = ModelBehaviour { forms: self.continuation.form_count(), ..ModelBehaviour::default() };
         for (((before, rank_before), (after, rank_after)), y) in before.iter().zip(after).zip(&self.correct) {
-            conduct.rank_before.push(1.0 / f64::from(rank_before[*y]));
-            conduct.rank_after.push(1.0 / f64::from(rank_after[*y]));
+            behaviour.rank_before.push(1.0 / f64::from(rank_before[*y]));
+            behaviour.rank_after.push(1.0 / f64::from(rank_after[*y]));
             let correct = |p: f64| if *y == 0 { p } else { 1.0 - p };
-            conduct.flipped.push(f64::from(u8::from((before[0] > before[1]) != (after[0] > after[1]))));
-            conduct.correct_before.push(correct(first(before)));
-            conduct.correct_after.push(correct(first(after)));
+            behaviour.flipped.push(f64::from(u8::from((before[0] > before[1]) != (after[0] > after[1]))));
+            behaviour.correct_before.push(correct(first(before)));
+            behaviour.correct_after.push(correct(first(after)));
         }
-        conduct
+        behaviour
     }
 }

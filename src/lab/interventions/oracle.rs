@@ -56,7 +56,7 @@ pub struct Oracle {
 
 /// Output of an oracle on hidden states: probabilities, one row per state.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sight {
+pub struct OracleOutput {
     /// Probabilities of the target's values.
     pub target: Dense<f64>,
     /// Probabilities of the other property's values.
@@ -67,8 +67,8 @@ pub struct Sight {
 
 impl Oracle {
     /// The oracle's output on `h` (n x D).
-    pub fn see(&self, h: &Matrix) -> Sight {
+    pub fn see(&self, h: &Matrix) -> OracleOutput {
         let further = self.further.iter().map(|p| p.probabilities(h)).collect();
-        Sight { target: self.target.probabilities(h), other: self.other.probabilities(h), further }
+        OracleOutput { target: self.target.probabilities(h), other: self.other.probabilities(h), further }
     }
 }

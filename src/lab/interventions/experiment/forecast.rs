@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::memory::Counts;
-use super::panel::{MOST_RIVALS, Seat, Which};
+use super::panel::{MOST_RIVALS, Slot, Which};
 use super::prepare::Bench;
 use super::stages::{LENS, MAP, STATES, fit_of, leaks_of, search_of, sweep_of, training_of};
 use super::training::is_shared;
@@ -14,7 +14,7 @@ use super::{lens, map};
 use crate::Host;
 use crate::InterventionError;
 use crate::assess::assess;
-use crate::bench::Court;
+use crate::bench::Judges;
 use crate::distance::{Meter, REAL_STATES};
 use crate::method::{FitData, Fitted, Goal, Method};
 use crate::options::Options;
@@ -69,11 +69,11 @@ pub(crate) fn of(bench: &mut Bench, host: &mut Host<'_>) -> Result<Forecast, Fau
         bench.read_first(host)?;
     }
     if bench.spec.methods.iter().any(|m| find(&m.name).is_some_and(|m| m.needs().twins)) {
-        bench.seat_twins(host)?;
+        bench.attach_twins(host)?;
     }
     for m in bench.spec.methods.clone() {
         if let Some(method) = find(&m.name) {
-            bench.seat_given(method, host)?;
+            bench.load_given(method, host)?;
         }
     }
     let (stages, range) = seconds(bench, host)?;
@@ -173,8 +173,8 @@ fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Stages, Stages), Cance
     states.add(&format!("{READ} {} {}", bench.model.hash(), bench.site.layer), read);
     to_train(bench, store.as_ref(), MOST_RIVALS, &mut |stage, kind, units| training.at(stage).add(kind, units));
     let threads = rayon::current_num_threads() as f64;
-    let shape_of_gauge = format!("{} x {}", real_states(bench), bench.model.arch().hidden);
-    states.add(&format!("{GAUGE} {shape_of_gauge}"), 1.0);
+    let meter_shape = format!("{} x {}", real_states(bench), bench.model.arch().hidden);
+    states.add(&format!("{GAUGE} {meter_shape}"), 1.0);
     let rows = bench.split.intervention().train().len() as f64;
     let mut fitted = HashSet::new();
     for (i, m) in bench.spec.methods.iter().enumerate() {
@@ -202,11 +202,11 @@ fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Stages, Stages), Cance
         sweep.add(&named(bench, SWEEP, i), values * full);
         sweep.add(&named(bench, BARE, i), values * bare);
         // Distances from real states are measured for the first estimate of each strength.
-        sweep.add(&format!("{MEASURE} {shape_of_gauge}"), values);
+        sweep.add(&format!("{MEASURE} {meter_shape}"), values);
         let judged = values * bench.spec.probe.oracles.len() as f64;
         sweep.add(&format!("{ASSESS} {test} {}", bench.resample_count), ASSESSMENTS * judged);
         if leaves(method) {
-            let recipe = bench.seats.first().and_then(|s| small(bench, *s));
+            let recipe = bench.slots.first().and_then(|s| small(bench, *s));
             let leaks = training.at(&leaks_of(&m.key()));
             recipe.iter().for_each(|r| leaks.add(&shape(bench, r), LEAKS.0 * LEAKS.1 / threads));
         }
@@ -220,24 +220,24 @@ fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Stages, Stages), Cance
 /// trainings with `rivals` rivals.
 pub(super) fn to_train(bench: &Bench, store: &dyn Store, rivals: usize, add: &mut dyn FnMut(&str, &str, f64)) {
     let threads = rayon::current_num_threads() as f64;
-    let missing: Vec<Seat> =
-        bench.seats.iter().copied().filter(|s| store.trained(&bench.search_key(*s)).is_none()).collect();
-    for seat in &missing {
+    let missing: Vec<Slot> =
+        bench.slots.iter().copied().filter(|s| store.trained(&bench.search_key(*s)).is_none()).collect();
+    for slot in &missing {
         // Networks of a grid train side by side.
-        let grid = bench.grid_of(*seat);
+        let grid = bench.grid_of(*slot);
         let share = 1.0 / threads.min(grid.recipes.len() as f64);
-        grid.recipes.iter().for_each(|r| add(&search_of(*seat), &shape(bench, r), share));
+        grid.recipes.iter().for_each(|r| add(&search_of(*slot), &shape(bench, r), share));
     }
     let replicates = bench.spec.probe.replicates;
     // Assume the smallest recipe is chosen; its replicates are cached exactly when the choice is.
-    for (seat, recipe) in missing.iter().filter_map(|s| Some((s, small(bench, *s)?))) {
-        add(&training_of(*seat), &shape(bench, &recipe), (replicates + rivals) as f64 / threads);
+    for (slot, recipe) in missing.iter().filter_map(|s| Some((s, small(bench, *s)?))) {
+        add(&training_of(*slot), &shape(bench, &recipe), (replicates + rivals) as f64 / threads);
     }
 }
 
 /// The smallest recipe of a probe's grid.
-fn small(bench: &Bench, seat: Seat) -> Option<Recipe> {
-    bench.grid_of(seat).recipes.into_iter().min_by_key(|r| r.hidden.iter().sum::<usize>())
+fn small(bench: &Bench, slot: Slot) -> Option<Recipe> {
+    bench.grid_of(slot).recipes.into_iter().min_by_key(|r| r.hidden.iter().sum::<usize>())
 }
 
 /// Number of real states to compare changed ones with.
@@ -323,7 +323,7 @@ impl<'a> Slices<'a> {
             Some(READ) => self.read(),
             Some(STEP) => self.steps(name),
             Some(ASSESS) => Ok(self.assess()),
-            Some(GAUGE) => self.gauge().map(|_| 1.0),
+            Some(GAUGE) => self.distance_meter().map(|_| 1.0),
             Some(MEASURE) => self.measure(),
             Some(kind) => {
                 let method = name.split(' ').nth(1).and_then(|i| i.parse::<usize>().ok());
@@ -334,14 +334,14 @@ impl<'a> Slices<'a> {
     }
 
     /// A meter with as many states as the run's: the first test examples, repeated.
-    fn gauge(&self) -> Result<Meter, Fault> {
+    fn distance_meter(&self) -> Result<Meter, Fault> {
         let h = &self.bench.chunks[0].h;
         let rows: Vec<usize> = (0..real_states(self.bench)).map(|i| i % h.rows()).collect();
         Ok(Meter::new(&h.select_rows(&rows)).map_err(InterventionError::from)?)
     }
 
     fn measure(&self) -> Result<f64, Fault> {
-        let (begun, meter) = (Instant::now(), self.gauge()?);
+        let (begun, meter) = (Instant::now(), self.distance_meter()?);
         let ready = begun.elapsed().as_secs_f64();
         let h = &self.bench.chunks[0].h;
         std::hint::black_box(meter.measure(h, h, None));
@@ -396,14 +396,14 @@ impl<'a> Slices<'a> {
             return Ok(1.0);
         };
         let chunk = &bench.chunks[0];
-        let before = chunk.sights(&self.oracles);
-        let court = Court {
+        let before = chunk.outputs(&self.oracles);
+        let judges = Judges {
             model: &bench.model,
             oracles: &self.oracles,
             before: &before,
             prior: &bench.prior,
             site: bench.site,
-            conduct: kind == SWEEP && bench.asks(),
+            behaviour: kind == SWEEP && bench.asks(),
             meter: None,
         };
         let begun = Instant::now();
@@ -414,7 +414,7 @@ impl<'a> Slices<'a> {
         let mut tally = Tally::default();
         for i in 0..count {
             let value = grid[(2 * i + 1) * grid.len() / (2 * count)];
-            let outcome = applied.judge(value, court, &mut NoPulse)?;
+            let outcome = applied.judge(value, judges, &mut NoPulse)?;
             outcome.scores.iter().for_each(|s| tally.extend(s));
         }
         std::hint::black_box(&tally);

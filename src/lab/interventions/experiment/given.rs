@@ -15,7 +15,7 @@ impl Bench {
     ///
     /// # Errors
     /// [`Fault::Failed`] if the spec names no file, or the file cannot be used.
-    pub(crate) fn seat_given(&mut self, method: &dyn Method, host: &mut Host<'_>) -> Result<(), Fault> {
+    pub(crate) fn load_given(&mut self, method: &dyn Method, host: &mut Host<'_>) -> Result<(), Fault> {
         if !method.needs().file || self.given.iter().any(|(id, _)| *id == method.id()) {
             return Ok(());
         }

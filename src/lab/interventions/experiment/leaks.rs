@@ -1,6 +1,6 @@
 //! Accuracy of fresh probes after a nullifying method, at its optimum and at the end of its grid.
 
-use super::panel::Seat;
+use super::panel::Slot;
 use super::prepare::Bench;
 use super::sweep::{Concluded, Sweep};
 use crate::Host;
@@ -121,7 +121,7 @@ fn one(bench: &mut Bench, sweep: &Sweep, rows: &[Chunk], value: f64, host: &mut 
         );
         host.notice(NoticeLevel::Warning, Problem { what, r#where: bench.model.name().to_owned(), hint })?;
     }
-    let recipe = bench.searched(Seat::Oracle(OracleKind::Mlp, Roles::Target)).and_then(|s| s.recipe());
+    let recipe = bench.searched(Slot::Oracle(OracleKind::Mlp, Roles::Target)).and_then(|s| s.recipe());
     let recipe = recipe.unwrap_or_else(Recipe::provisional);
     let name = format!("leak {} {value}", named.key.file_name());
     let streams = purpose(&bench.labels, Roles::Target, &name, bench.spec.probe.seed);

@@ -53,7 +53,7 @@ const TALLY: usize = 6;
 /// The same for each further property to keep, which most examples have.
 const FURTHER: usize = 8;
 /// Bytes of an oracle's output on an example: two or three probabilities.
-const SIGHT: usize = 16;
+const OUTPUT: usize = 16;
 /// Number of statistics computed on the resamples.
 const STATISTICS: usize = 7;
 /// Largest table of resampling counts.
@@ -78,8 +78,13 @@ impl Counts {
         let table = self.test * self.resamples;
         let table = if table <= RESAMPLE_TABLE { table } else { self.threads * self.test };
         let test = 2 * self.test * row + self.continued * row;
-        let judging =
-            2 * some + test + table + 3 * self.test.min(4096) * row + 96 * self.test + self.scores() + self.gauge();
+        let judging = 2 * some
+            + test
+            + table
+            + 3 * self.test.min(4096) * row
+            + 96 * self.test
+            + self.scores()
+            + self.distance_meter();
         // Changed and unchanged states of a part, as chunks, gathered, and as training data.
         let leaking = if self.leaks { 8 * some + 2 * test + self.draws() } else { 0 };
         let phase = (reading.max(placing).max(training).max(judging).max(leaking) as f64 * HELD) as usize;
@@ -120,7 +125,7 @@ impl Counts {
         let row = 4 * self.width;
         let states = 2 * self.test * row + self.map_continued * row + self.map * self.test.min(512) * row;
         let probes = self.map * self.replicates * ((1 + self.stays) * self.oracles + 1) * 4 * self.probe;
-        let seen = (1 + self.stays) * SIGHT + self.tally();
+        let seen = (1 + self.stays) * OUTPUT + self.tally();
         let seen = self.map * self.replicates * self.oracles * self.test * seen;
         states + probes + seen
     }
@@ -131,7 +136,7 @@ impl Counts {
     }
 
     /// Real states for comparison, their metric, and their products with a first chunk of changed states.
-    fn gauge(&self) -> usize {
+    fn distance_meter(&self) -> usize {
         let states = self.part.min(REAL_STATES);
         4 * states * (self.width + FIRST_CHUNK) + 4 * self.width * self.width
     }

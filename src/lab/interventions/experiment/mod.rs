@@ -4,9 +4,9 @@
 
 mod audit;
 mod counted;
+mod distance_meter;
 mod fault;
 mod forecast;
-mod gauge;
 mod given;
 mod leaks;
 mod lens;
@@ -25,7 +25,7 @@ mod training;
 mod twins;
 mod verdicts;
 
-use self::panel::{Seat, Which};
+use self::panel::{Slot, Which};
 use self::prepare::Bench;
 use self::sweep::Sweep;
 use super::method::Method;
@@ -170,8 +170,8 @@ impl Run {
         self.first_look(bench, &mut sweeps, host)?;
         bench.choose_recipes(host)?;
         bench.panels.clear();
-        let seats = bench.seats.clone();
-        bench.train_panels(&[Which::Replicate(1)], &seats, host)?;
+        let slots = bench.slots.clone();
+        bench.train_panels(&[Which::Replicate(1)], &slots, host)?;
         audit::audit_probes(bench, false, host)?;
         for sweep in &mut sweeps {
             sweep.begin(bench, host)?;
@@ -182,7 +182,7 @@ impl Run {
         let replicates = (2..=self.spec.probe.replicates).map(Which::Replicate);
         let rivals = (1..=bench.rival_count()).map(Which::Rival);
         let list: Vec<Which> = replicates.chain(rivals).collect();
-        bench.train_panels(&list, &seats, host)?;
+        bench.train_panels(&list, &slots, host)?;
         audit::audit_probes(bench, true, host)?;
         // The methods' share of the time grows with the examples and the panels; their first fits are done.
         let applied: f64 = sweeps.iter().map(Sweep::first_seconds).sum();
@@ -212,14 +212,14 @@ impl Run {
     /// The first method's first estimate with provisional probes, if the search for recipes is still to come.
     fn first_look(&self, bench: &mut Bench, sweeps: &mut [Sweep], host: &mut Host<'_>) -> Result<(), Fault> {
         let store = host.store();
-        let known = |seat: &Seat| store.trained(&bench.search_key(*seat)).is_some();
-        let Some(sweep) = sweeps.first_mut().filter(|_| !bench.seats.iter().all(known)) else {
+        let known = |slot: &Slot| store.trained(&bench.search_key(*slot)).is_some();
+        let Some(sweep) = sweeps.first_mut().filter(|_| !bench.slots.iter().all(known)) else {
             return Ok(());
         };
-        let judges = bench.seats.iter().copied().take(2 + bench.labels.further.len());
-        let attacked = bench.seats.last().copied().filter(|_| sweep.named().method.needs().mlp);
-        let seats: Vec<Seat> = judges.chain(attacked).collect();
-        bench.train_panels(&[Which::Provisional], &seats, host)?;
+        let judges = bench.slots.iter().copied().take(2 + bench.labels.further.len());
+        let attacked = bench.slots.last().copied().filter(|_| sweep.named().method.needs().mlp);
+        let slots: Vec<Slot> = judges.chain(attacked).collect();
+        bench.train_panels(&[Which::Provisional], &slots, host)?;
         sweep.begin(bench, host)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::bench::Chunk;
 use crate::key::MethodKey;
 use crate::method::Fitted;
-use crate::oracle::{Oracle, OracleKind, Sight};
+use crate::oracle::{Oracle, OracleKind, OracleOutput};
 use lab::plan::Roles;
 use probe::split::Oracle as OracleRole;
 use probe::{Intervention, Probe, Recipe};
@@ -52,45 +52,45 @@ impl Which {
 
 /// A probe within a panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Seat {
+pub(crate) enum Slot {
     /// The oracle of a kind for the property of a role.
     Oracle(OracleKind, Roles),
     /// The probe under attack.
     Attacked,
 }
 
-impl Seat {
+impl Slot {
     /// The kind of classifier, as in the names of streams.
     pub(crate) fn classifier(self) -> String {
         match self {
-            Seat::Oracle(kind, _) => kind.to_string(),
-            Seat::Attacked => OracleKind::Mlp.to_string(),
+            Slot::Oracle(kind, _) => kind.to_string(),
+            Slot::Attacked => OracleKind::Mlp.to_string(),
         }
     }
 
     /// The role of the property that it reads.
     pub(crate) fn role(self) -> Roles {
         match self {
-            Seat::Oracle(_, role) => role,
-            Seat::Attacked => Roles::Target,
+            Slot::Oracle(_, role) => role,
+            Slot::Attacked => Roles::Target,
         }
     }
 }
 
 /// A trained probe with the role of its place in the panel.
 #[derive(Debug, Clone)]
-pub(crate) enum Seated {
+pub(crate) enum SlotProbe {
     /// A judge.
     Oracle(Probe<OracleRole>),
     Attacked(Probe<Intervention>),
 }
 
-impl Seated {
+impl SlotProbe {
     /// Recipes that validate as well as the chosen one, the simplest first.
     pub(crate) fn rivals(&self) -> Vec<Recipe> {
         let standing = match self {
-            Seated::Oracle(p) => p.rivals(),
-            Seated::Attacked(p) => p.rivals(),
+            SlotProbe::Oracle(p) => p.rivals(),
+            SlotProbe::Attacked(p) => p.rivals(),
         };
         standing.into_iter().map(|s| s.trial.recipe.clone()).collect()
     }
@@ -98,8 +98,8 @@ impl Seated {
     /// The chosen recipe.
     pub(crate) fn recipe(&self) -> Option<Recipe> {
         let trial = match self {
-            Seated::Oracle(p) => p.chosen(),
-            Seated::Attacked(p) => p.chosen(),
+            SlotProbe::Oracle(p) => p.chosen(),
+            SlotProbe::Attacked(p) => p.chosen(),
         };
         trial.map(|t| t.recipe.clone())
     }
@@ -107,24 +107,24 @@ impl Seated {
     /// Maximum steps of a replicate.
     pub(crate) fn replicate_steps(&self) -> usize {
         match self {
-            Seated::Oracle(p) => p.replicate_steps(),
-            Seated::Attacked(p) => p.replicate_steps(),
+            SlotProbe::Oracle(p) => p.replicate_steps(),
+            SlotProbe::Attacked(p) => p.replicate_steps(),
         }
     }
 
     /// Serialised for the cache.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         match self {
-            Seated::Oracle(p) => p.to_bytes(),
-            Seated::Attacked(p) => p.to_bytes(),
+            SlotProbe::Oracle(p) => p.to_bytes(),
+            SlotProbe::Attacked(p) => p.to_bytes(),
         }
     }
 
     /// Reads the output of [`Self::to_bytes`] for this probe.
-    pub(crate) fn from_bytes(seat: Seat, bytes: &[u8]) -> Option<Self> {
-        match seat {
-            Seat::Oracle(..) => Probe::from_bytes(bytes).ok().map(Seated::Oracle),
-            Seat::Attacked => Probe::from_bytes(bytes).ok().map(Seated::Attacked),
+    pub(crate) fn from_bytes(slot: Slot, bytes: &[u8]) -> Option<Self> {
+        match slot {
+            Slot::Oracle(..) => Probe::from_bytes(bytes).ok().map(SlotProbe::Oracle),
+            Slot::Attacked => Probe::from_bytes(bytes).ok().map(SlotProbe::Attacked),
         }
     }
 }
@@ -138,41 +138,41 @@ pub(crate) struct Panel {
     /// The attacked probe; `None` if no method of the spec attacks.
     pub attacked: Option<Probe<Intervention>>,
     /// Outputs of the oracles for each chunk read so far.
-    pub(crate) sights: Vec<Arc<Vec<Sight>>>,
+    pub(crate) outputs: Vec<Arc<Vec<OracleOutput>>>,
     /// Fits that depend on this panel.
     pub fits: Vec<(MethodKey, Arc<dyn Fitted>)>,
 }
 
 impl Panel {
-    /// A panel with the probes from `list`, in the order of `seats`.
-    pub(crate) fn new(which: Which, seats: &[Seat], list: Vec<Seated>) -> Self {
+    /// A panel with the probes from `list`, in the order of `slots`.
+    pub(crate) fn new(which: Which, slots: &[Slot], list: Vec<SlotProbe>) -> Self {
         let mut oracles: Vec<Oracle> = Vec::new();
         let (mut attacked, mut target) = (None, None);
-        for (seat, probe) in seats.iter().zip(list) {
-            match (seat, probe) {
-                (Seat::Oracle(_, Roles::Target), Seated::Oracle(p)) => target = Some(p),
-                (Seat::Oracle(kind, Roles::Other), Seated::Oracle(other)) => {
+        for (slot, probe) in slots.iter().zip(list) {
+            match (slot, probe) {
+                (Slot::Oracle(_, Roles::Target), SlotProbe::Oracle(p)) => target = Some(p),
+                (Slot::Oracle(kind, Roles::Other), SlotProbe::Oracle(other)) => {
                     if let Some(target) = target.take() {
                         oracles.push(Oracle { kind: *kind, target, other, further: Vec::new() });
                     }
                 }
                 // Follows that of the other property, of the same kind.
-                (Seat::Oracle(_, Roles::Further(_)), Seated::Oracle(p)) => {
+                (Slot::Oracle(_, Roles::Further(_)), SlotProbe::Oracle(p)) => {
                     if let Some(oracle) = oracles.last_mut() {
                         oracle.further.push(p);
                     }
                 }
-                (_, Seated::Attacked(p)) => attacked = Some(p),
-                (Seat::Attacked, Seated::Oracle(_)) => {}
+                (_, SlotProbe::Attacked(p)) => attacked = Some(p),
+                (Slot::Attacked, SlotProbe::Oracle(_)) => {}
             }
         }
-        Self { which, oracles: Arc::new(oracles), attacked, sights: Vec::new(), fits: Vec::new() }
+        Self { which, oracles: Arc::new(oracles), attacked, outputs: Vec::new(), fits: Vec::new() }
     }
 
     /// Evaluates the oracles on the chunks that are new to it.
     pub(crate) fn look(&mut self, chunks: &[Arc<Chunk>]) {
-        for chunk in &chunks[self.sights.len().min(chunks.len())..] {
-            self.sights.push(Arc::new(chunk.sights(&self.oracles)));
+        for chunk in &chunks[self.outputs.len().min(chunks.len())..] {
+            self.outputs.push(Arc::new(chunk.outputs(&self.oracles)));
         }
     }
 }

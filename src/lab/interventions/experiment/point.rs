@@ -5,7 +5,7 @@ use super::prepare::Bench;
 use super::training::is_shared;
 use crate::Finding;
 use crate::Host;
-use crate::bench::{Chunk, Court};
+use crate::bench::{Chunk, Judges};
 use crate::distance::Distances;
 use crate::find;
 use crate::finding::{ExampleFinding, Kind, Shift};
@@ -82,27 +82,27 @@ fn judge(
 ) -> Result<Answered, Fault> {
     let (model, classes, asks) = (bench.model.clone(), bench.labels.target_classes, bench.asks());
     let (mut tallies, mut behaved, mut distances) = (Vec::new(), Vec::new(), Distances::default());
-    let gauge = bench.gauge.clone();
+    let distance_meter = bench.distance_meter.clone();
     for at in 0..bench.replicates() {
         let fit = bench.fit(at, named.method, options, host)?;
         let panel = &bench.panels[at];
         let mut mine = vec![Tally::default(); panel.oracles.len()];
         let mut done = Behaved::default();
-        for (c, (chunk, before)) in bench.chunks.iter().zip(&panel.sights).take(chunks).enumerate() {
-            let court = Court {
+        for (c, (chunk, before)) in bench.chunks.iter().zip(&panel.outputs).take(chunks).enumerate() {
+            let judges = Judges {
                 model: &model,
                 oracles: &panel.oracles,
                 before,
                 prior: &bench.prior,
                 site: bench.site,
-                conduct: asks && (at == 0 || !is_shared(named.method)),
-                meter: gauge.as_deref().filter(|_| at == 0 && c == 0).map(|g| &g.meter),
+                behaviour: asks && (at == 0 || !is_shared(named.method)),
+                meter: distance_meter.as_deref().filter(|_| at == 0 && c == 0).map(|g| &g.meter),
             };
             let mut applied = chunk.apply(named.method, fit.fitted.as_ref(), classes, host)?;
-            let outcome = applied.judge(value, court, host)?;
+            let outcome = applied.judge(value, judges, host)?;
             mine.iter_mut().zip(&outcome.scores).for_each(|(t, s)| t.extend(s));
-            if let Some(conduct) = &outcome.conduct {
-                done.extend(conduct);
+            if let Some(behaviour) = &outcome.behaviour {
+                done.extend(behaviour);
             }
             if !outcome.distances.is_empty() {
                 distances = outcome.distances;

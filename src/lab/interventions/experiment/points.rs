@@ -6,11 +6,11 @@ use super::panel::Which;
 use super::prepare::Bench;
 use crate::assess::{Readable, Strength, bands};
 use crate::banded::Banded;
-use crate::bench::Conduct;
+use crate::bench::ModelBehaviour;
 use crate::finding::{BehaviourFinding, Beside, Kind, OnFinding, ReliabilityFinding, Told};
 use crate::key::MethodKey;
 use crate::method::{Goal, Method};
-use crate::oracle::Sight;
+use crate::oracle::OracleOutput;
 use crate::score::{counterfactual_completeness, majority, nullifying_completeness, selectivity_floor};
 use crate::table::Sweep as Judged;
 use crate::tally::Tally;
@@ -36,7 +36,7 @@ const COLUMNS: usize = 5;
 
 impl Behaved {
     /// Appends further examples.
-    pub(crate) fn extend(&mut self, more: &Conduct) {
+    pub(crate) fn extend(&mut self, more: &ModelBehaviour) {
         let add = |to: &mut Vec<f32>, from: &[f64]| to.extend(from.iter().map(|v| *v as f32));
         add(&mut self.flipped, &more.flipped);
         add(&mut self.before, &more.correct_before);
@@ -94,7 +94,7 @@ pub(crate) struct Baseline {
 /// others already trained would put the baseline at a different value from the curve at strength 0.
 pub(crate) fn baseline(bench: &Bench, goal: Goal, o: usize, n: usize, replicates: usize) -> Baseline {
     let judges = bench.panels.iter().filter(|p| !matches!(p.which, Which::Rival(_)));
-    baseline_of(bench, goal, o, n, judges.take(replicates).map(|p| p.sights.as_slice()))
+    baseline_of(bench, goal, o, n, judges.take(replicates).map(|p| p.outputs.as_slice()))
 }
 
 /// The baselines of trainings with these oracle outputs on the bench's chunks: for each training, by oracle, the
@@ -104,7 +104,7 @@ pub(crate) fn baseline_of<'a>(
     goal: Goal,
     o: usize,
     n: usize,
-    judges: impl Iterator<Item = &'a [Arc<Vec<Sight>>]>,
+    judges: impl Iterator<Item = &'a [Arc<Vec<OracleOutput>>]>,
 ) -> Baseline {
     let (further, distance) = (bench.further(n), bench.spec.distance);
     let mut answers = vec![majority(&bench.other(n))];
@@ -112,25 +112,25 @@ pub(crate) fn baseline_of<'a>(
     let classes = bench.labels.target_classes;
     let (mut c, mut count_c) = (0.0, 0usize);
     let mut floors = vec![(0.0, 0usize); answers.len()];
-    for sights in judges {
+    for outputs in judges {
         let mut at = 0;
-        for (chunk, sights) in bench.chunks.iter().zip(sights) {
+        for (chunk, outputs) in bench.chunks.iter().zip(outputs) {
             if at >= n {
                 break;
             }
-            let sight: &Sight = &sights[o];
+            let output: &OracleOutput = &outputs[o];
             let completeness = match goal {
-                Goal::Nullifying => nullifying_completeness(distance, &sight.target),
+                Goal::Nullifying => nullifying_completeness(distance, &output.target),
                 Goal::Counterfactual => (1..classes)
                     .flat_map(|j| {
                         let wanted: Vec<usize> = chunk.target.iter().map(|y| (y + j) % classes).collect();
-                        counterfactual_completeness(distance, &sight.target, &wanted)
+                        counterfactual_completeness(distance, &output.target, &wanted)
                     })
                     .collect(),
             };
             count_c += completeness.len();
             c += completeness.iter().sum::<f64>();
-            let seen = std::iter::once((&sight.other, &chunk.other)).chain(sight.further.iter().zip(&chunk.further));
+            let seen = std::iter::once((&output.other, &chunk.other)).chain(output.further.iter().zip(&chunk.further));
             for (((seen, labels), answer), (s, count)) in seen.zip(&answers).zip(&mut floors) {
                 let Some(answer) = *answer else { continue };
                 let floor = selectivity_floor(distance, seen, answer);

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::gauge::Gauge;
+use super::distance_meter::DistanceMeter;
 use super::lens;
-use super::panel::{Panel, Seat, Seated, Which};
+use super::panel::{Panel, Slot, SlotProbe, Which};
 use super::scale::scale;
 use super::training::OracleData;
 use crate::Host;
@@ -66,9 +66,9 @@ pub(crate) struct Bench {
     /// Trained probes: replicates in order, then rivals; before them a single provisional panel.
     pub panels: Vec<Panel>,
     /// The probes of a panel.
-    pub(crate) seats: Vec<Seat>,
+    pub(crate) slots: Vec<Slot>,
     /// The chosen recipe for each probe, with all trials.
-    pub chosen: Vec<(Seat, Seated)>,
+    pub chosen: Vec<(Slot, SlotProbe)>,
     /// True where the choice came from the cache.
     pub(crate) was_stored: Vec<bool>,
     /// Prepared test examples; the first chunk is the subsample that answers sliders.
@@ -95,7 +95,7 @@ pub(crate) struct Bench {
     /// Expected seconds of the run's stages, once forecast.
     pub(super) stages: Seconds,
     /// Distance meter for changed states, once a method is applied.
-    pub(super) gauge: Option<Arc<Gauge>>,
+    pub(super) distance_meter: Option<Arc<DistanceMeter>>,
     /// Files of the user's own interventions, by method.
     pub(super) given: Vec<(&'static str, Arc<Given>)>,
     /// Fits shared by all panels.
@@ -179,7 +179,7 @@ impl Bench {
             site,
             map,
             panels: Vec::new(),
-            seats: seats(spec),
+            slots: slots(spec),
             chosen: Vec::new(),
             was_stored: Vec::new(),
             chunks: Vec::new(),
@@ -192,7 +192,7 @@ impl Bench {
             beside: Vec::new(),
             twins: None,
             stages: Seconds::default(),
-            gauge: None,
+            distance_meter: None,
             given: Vec::new(),
             fits: Vec::new(),
             resamples: HashMap::new(),
@@ -229,7 +229,7 @@ impl Bench {
             site,
             map: Vec::new(),
             panels: if same { replicates.cloned().collect() } else { Vec::new() },
-            seats: self.seats.clone(),
+            slots: self.slots.clone(),
             chosen: if same { self.chosen.clone() } else { Vec::new() },
             was_stored: if same { self.was_stored.clone() } else { Vec::new() },
             chunks: if same { self.chunks.clone() } else { Vec::new() },
@@ -244,7 +244,7 @@ impl Bench {
             beside: if same { self.beside.clone() } else { Vec::new() },
             twins: self.twins.clone(),
             stages: Seconds::default(),
-            gauge: None,
+            distance_meter: None,
             given: Vec::new(),
             fits: if same { self.fits.clone() } else { Vec::new() },
             resamples: HashMap::new(),
@@ -457,12 +457,12 @@ fn grid(spec: &Spec) -> Result<Grid, Problem> {
 }
 
 /// The probes of a spec's panels.
-fn seats(spec: &Spec) -> Vec<Seat> {
+fn slots(spec: &Spec) -> Vec<Slot> {
     let further = (0..spec.task.further().len()).map(Roles::Further);
     let roles: Vec<Roles> = [Roles::Target, Roles::Other].into_iter().chain(further).collect();
-    let judges = spec.probe.oracles.iter().flat_map(|k| roles.iter().map(|role| Seat::Oracle(*k, *role)));
+    let judges = spec.probe.oracles.iter().flat_map(|k| roles.iter().map(|role| Slot::Oracle(*k, *role)));
     let attacks = spec.methods.iter().any(|m| find(&m.name).is_some_and(|m| m.needs().mlp));
-    judges.chain(attacks.then_some(Seat::Attacked)).collect()
+    judges.chain(attacks.then_some(Slot::Attacked)).collect()
 }
 
 fn shares(labels: &PropertyLabels) -> Vec<f64> {

@@ -15,7 +15,7 @@ use super::training::is_shared;
 use crate::Host;
 use crate::assess::{Assessment, Strength, assess, bands};
 use crate::banded::Banded;
-use crate::bench::{Applied, Chunk, Court, Outcome};
+use crate::bench::{Applied, Chunk, Judges, Outcome};
 use crate::distance::Distances;
 use crate::finding::{BehaviourFinding, How, Kind, OptimumFinding, PaperFinding, ReliabilityFinding};
 use crate::method::Method;
@@ -94,7 +94,7 @@ impl Sweep {
         self.seen.clear();
         let title = self.named.method.title();
         let fit = bench.fit(0, self.named.method, &self.options, host)?;
-        bench.gauge(host)?;
+        bench.distance_meter(host)?;
         let share = bench.chunks[0].len() as f64 / bench.judged(bench.spec.probe.replicates, MOST_RIVALS) as f64;
         let seconds = bench.stages.of(&sweep_of(&self.named.key)) * share;
         host.stage(format!("{}: {title} first estimate", bench.model.name()), "point", seconds);
@@ -163,7 +163,7 @@ impl Sweep {
         }
         let (model, site, prior) = (bench.model.clone(), bench.site, bench.prior.clone());
         let panel = &bench.panels[at];
-        let (oracles, sights) = (panel.oracles.clone(), panel.sights.clone());
+        let (oracles, outputs) = (panel.oracles.clone(), panel.outputs.clone());
         // A fit shared by all panels changes the model's answers in the same way; for a control one is enough.
         let same = at > 0 && (is_shared(self.named.method) || self.named.method.is_control());
         // If only the head remains, the model's own answer is cheap; otherwise the intermediate blocks run again for
@@ -174,7 +174,7 @@ impl Sweep {
         self.seen[which].tallies.resize(total, vec![Tally::default(); oracles.len()]);
         self.seen[which].behaved.resize(total, Behaved::default());
         self.seen[which].distances.resize(total, Distances::default());
-        let gauge = bench.gauge.clone();
+        let distance_meter = bench.distance_meter.clone();
         // Intermediate blocks take memory for every chunk in flight; without them, chunks run side by side, as many as
         // keep all threads busy and sliders responsive.
         let abreast = if everywhere { 8 * rayon::current_num_threads() } else { 1 };
@@ -183,23 +183,23 @@ impl Sweep {
                 let value = self.values[i];
                 let shared = SharedPulse::new(host, group.len());
                 let judge = |(c, applied): &mut (usize, Applied<'_>)| {
-                    let court = Court {
+                    let judges = Judges {
                         model: &model,
                         oracles: &oracles,
-                        before: &sights[*c],
+                        before: &outputs[*c],
                         prior: &prior,
                         site,
-                        conduct: asks && !same && (at == 0 || everywhere),
-                        meter: gauge.as_deref().filter(|_| at == 0 && *c == 0).map(|g| &g.meter),
+                        behaviour: asks && !same && (at == 0 || everywhere),
+                        meter: distance_meter.as_deref().filter(|_| at == 0 && *c == 0).map(|g| &g.meter),
                     };
-                    applied.judge(value, court, &mut |_, _| shared.beat())
+                    applied.judge(value, judges, &mut |_, _| shared.beat())
                 };
                 let outcomes: Vec<Outcome> = group.par_iter_mut().map(judge).collect::<Result<_, _>>()?;
                 let seen = &mut self.seen[which];
                 for outcome in &outcomes {
                     seen.tallies[i].iter_mut().zip(&outcome.scores).for_each(|(t, s)| t.extend(s));
-                    if let Some(conduct) = &outcome.conduct {
-                        seen.behaved[i].extend(conduct);
+                    if let Some(behaviour) = &outcome.behaviour {
+                        seen.behaved[i].extend(behaviour);
                     }
                     if !outcome.distances.is_empty() {
                         seen.distances[i] = outcome.distances.clone();
@@ -343,12 +343,12 @@ impl Sweep {
         for i in 0..self.values.len() {
             let (_, behaved) = self.so_far(i);
             let value = self.values[i];
-            let mut conduct = behaviour(bench, &self.named, value, &behaved);
-            if let Some((Kind::Behaviour(BehaviourFinding { told: Some(told), .. }), _)) = &mut conduct {
+            let mut behaviour = behaviour(bench, &self.named, value, &behaved);
+            if let Some((Kind::Behaviour(BehaviourFinding { told: Some(told), .. }), _)) = &mut behaviour {
                 told.sweep_p = sweep_p;
             }
             let distance = bench.distance(&self.named, value, &self.seen[0].distances[i]);
-            for (body, n) in conduct.into_iter().chain(distance) {
+            for (body, n) in behaviour.into_iter().chain(distance) {
                 host.find(bench.label.finding(n, true, host.elapsed(), body))?;
             }
         }

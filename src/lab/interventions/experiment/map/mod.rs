@@ -23,7 +23,7 @@ use crate::bench::{Applied, Chunk, Reader, Scores};
 use crate::finding::Kind;
 use crate::map::{Chosen, MapFinding, NoMapFinding};
 use crate::method::Fitted;
-use crate::oracle::{Oracle, Sight};
+use crate::oracle::{Oracle, OracleOutput};
 use crate::spec::MapSpec;
 use crate::table::Sweep as Judged;
 use crate::tally::Tally;
@@ -31,12 +31,12 @@ use base::SharedPulse;
 use lab::fault::Fault;
 
 /// Oracle outputs of a training for every chunk.
-type Sights = Vec<Arc<Vec<Sight>>>;
+type OracleOutputs = Vec<Arc<Vec<OracleOutput>>>;
 
 /// The oracles at or after the layer of the intervention, by replicate, with their outputs before it.
 struct Judge {
     layer: usize,
-    replicates: Vec<(Arc<Vec<Oracle>>, Sights)>,
+    replicates: Vec<(Arc<Vec<Oracle>>, OracleOutputs)>,
 }
 
 /// Tallies of one replicate: by strength, judge and oracle.
@@ -50,7 +50,7 @@ pub(crate) fn draw(bench: &mut Bench, sweeps: &[Sweep], host: &mut Host<'_>) -> 
     let mut rows: Vec<Bench> = Vec::new();
     for layer in bench.map.clone() {
         let mut here = bench.at_layer(layer);
-        here.seat_judges(host)?;
+        here.train_judges(host)?;
         rows.push(here);
         point::serve(bench, host)?;
     }
@@ -59,7 +59,7 @@ pub(crate) fn draw(bench: &mut Bench, sweeps: &[Sweep], host: &mut Host<'_>) -> 
         row(bench, here, later, sweeps, &spec, host)?;
         // Probes are small, states are not.
         here.chunks.clear();
-        here.panels.iter_mut().for_each(|p| p.sights.clear());
+        here.panels.iter_mut().for_each(|p| p.outputs.clear());
         (here.material, here.fits) = (None, Vec::new());
     }
     Ok(())
@@ -67,15 +67,15 @@ pub(crate) fn draw(bench: &mut Bench, sweeps: &[Sweep], host: &mut Host<'_>) -> 
 
 impl Bench {
     /// Trains the probes for a layer of the map, or loads them from the cache; other probe settings are not run there.
-    fn seat_judges(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
+    fn train_judges(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         if self.panels.is_empty() {
             self.choose_recipes(host)?;
             let list: Vec<Which> = (1..=self.spec.probe.replicates).map(Which::Replicate).collect();
-            let seats = self.seats.clone();
+            let slots = self.slots.clone();
             // As in a run at this layer alone: one panel, then the others.
             let (first, others) = list.split_at(1);
-            self.train_panels(first, &seats, host)?;
-            self.train_panels(others, &seats, host)?;
+            self.train_panels(first, &slots, host)?;
+            self.train_panels(others, &slots, host)?;
         }
         (self.oracle_data, self.material) = (None, None);
         Ok(())
@@ -101,7 +101,7 @@ fn row(
         here.read_rest(host)?;
     }
     let own =
-        [Judge { layer, replicates: here.panels.iter().map(|p| (p.oracles.clone(), p.sights.clone())).collect() }];
+        [Judge { layer, replicates: here.panels.iter().map(|p| (p.oracles.clone(), p.outputs.clone())).collect() }];
     let behind = judges(here, later, host)?;
     for sweep in sweeps.iter().filter(|s| spec.has(s.named().method.id())) {
         let (named, options) = (sweep.named().clone(), sweep.options().clone());
@@ -154,8 +154,8 @@ fn judges(here: &Bench, later: &[Bench], host: &mut Host<'_>) -> Result<Vec<Judg
     for chunk in &here.chunks {
         let states = chunk.at_layers(&here.model, &chunk.h, &layers, host)?;
         for (judge, h) in judges.iter_mut().zip(&states) {
-            for (oracles, sights) in &mut judge.replicates {
-                sights.push(Arc::new(oracles.iter().map(|o| o.see(h)).collect()));
+            for (oracles, outputs) in &mut judge.replicates {
+                outputs.push(Arc::new(oracles.iter().map(|o| o.see(h)).collect()));
             }
         }
     }
@@ -194,8 +194,8 @@ impl Pass<'_> {
                     let readers: Vec<Reader<'_>> = judges
                         .iter()
                         .map(|j| {
-                            let (oracles, sights) = &j.replicates[k];
-                            Reader { layer: j.layer, oracles, before: &sights[*c] }
+                            let (oracles, outputs) = &j.replicates[k];
+                            Reader { layer: j.layer, oracles, before: &outputs[*c] }
                         })
                         .collect();
                     applied.judge_at(*value, &readers, (&here.model, layer, &here.prior), &mut |_, _| shared.beat())
@@ -271,8 +271,8 @@ impl Pass<'_> {
         (chosen, last): (Chosen, bool),
     ) -> Result<(), Fault> {
         let (here, n) = (self.here, self.here.test.len());
-        let sights = judge.replicates.iter().take(tallies.len()).map(|(_, sights)| sights.as_slice());
-        let base = baseline_of(here, self.named.method.goal(), o, n, sights);
+        let outputs = judge.replicates.iter().take(tallies.len()).map(|(_, outputs)| outputs.as_slice());
+        let base = baseline_of(here, self.named.method.goal(), o, n, outputs);
         let mut point = reliability(here, self.named, o, strength, tallies, &base);
         point.oracle_layer = judge.layer;
         let body = Kind::Map(MapFinding { point, strength: chosen });
