@@ -131,7 +131,7 @@ pub fn cards(dir: &Path, name: &str) -> Result<Vec<Card>> {
     found.sort();
     if let Some(twice) = found.windows(2).find(|w| w[0].0 == w[1].0) {
         let other = twice[0].1.file_name().unwrap_or_default().to_string_lossy();
-        let what = format!("is seed {} a second time, beside {other}; remove one of them", twice[0].0);
+        let what = format!("is seed {} a second time; {other} has it too. Remove one of them", twice[0].0);
         return Err(wrong(&twice[1].1, what));
     }
     let cards = found.iter().map(|(seed, path)| card_of(path, name, *seed)).collect::<Result<Vec<Card>>>()?;
@@ -277,7 +277,7 @@ pub fn merged(path: &Path, name: &str, found: &[Card], replace: bool) -> Result<
         seeds.push(own);
     }
     for new in found {
-        same_model(path, &card, new, &format!("seed {} that is to be added", new.seed))?;
+        same_model(path, &card, new, &format!("seed {}, which should be added", new.seed))?;
         let new = SeedScores::of(new);
         match seeds.iter_mut().find(|s| s.seed == new.seed) {
             None => seeds.push(new),

@@ -10,7 +10,7 @@ use probity::session::format::Session;
 
 /// Number of timings, whose median is printed.
 const REPEATS: usize = 3;
-/// Longest time aimed at, in milliseconds.
+/// Longest time a drawing should take, in milliseconds.
 const AIM: f64 = 150.0;
 
 fn main() {

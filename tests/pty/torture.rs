@@ -112,8 +112,8 @@ fn typed_at(blow: &str, rng: &mut ChaCha8Rng) -> Option<f64> {
         pause(rng, 100);
     }
     let begun = Instant::now();
-    // Escape closes one layer at a time. The second entry of the question about the run and unsaved work leaves at
-    // once. One key at a time, because an escape and a key form another key.
+    // Escape closes one layer at a time. In the question about the run and unsaved work, the second entry leaves at
+    // once. Keys are sent one at a time, because an escape followed by a key is read as another key.
     for key in ["\u{1b}", "\u{1b}", "\u{1b}", "\u{3}", "q", "j\r"].iter().cycle() {
         if screen.child.try_wait().unwrap().is_some() {
             break;

@@ -26,8 +26,7 @@ pub(crate) fn look(bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> 
     let name = bench.model.name().to_owned();
     let notice = |what: String, hint: &str| Problem { what, r#where: name.clone(), hint: hint.into() };
     if !bench.asks() {
-        let what =
-            "no logit lens: the model has no language model head, or the target is not of two values with word forms";
+        let what = "no logit lens: the model has no language model head, or the target does not have two values with word forms";
         return Ok(host.notice(NoticeLevel::Warning, notice(what.into(), "remove [lens]"))?);
     }
     let depth = bench.model.depth();

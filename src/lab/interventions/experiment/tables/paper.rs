@@ -187,7 +187,7 @@ fn optimum(results: &Results, oracle: OracleKind) -> Option<Table> {
         "Completeness, selectivity and reliability{by} at the strength of highest reliability, {judge}; {origin}. Held out: all three on one \
          half of the test examples, at the strength chosen on the other by the mean over trainings; R = 2CS/(C + S) of the C and S shown; \
          paper's way: both on all; published: of BERT and Wikipedia sentences. \
-         Completeness of a nullifying method is of another definition than that of a counterfactual one"
+         Completeness is defined differently for nullifying and for counterfactual methods"
     );
     table(name, &caption, &["model", "method"], (3, 1.0), entries)
 }
