@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(Shard::parse("3/8"), Ok(Shard { index: 3, count: 8 }));
         assert_eq!(Shard::parse("1/1").unwrap(), Shard::WHOLE);
         for (text, word) in [
-            ("0/0", "share of nothing"),
+            ("0/0", "is not a share"),
             ("0/8", "numbered from 1"),
             ("9/8", "invalid shard 9/8"),
             ("3", "3/8"),

@@ -117,7 +117,7 @@ fn hostile_files_are_refused() {
         }
     }
     let error = home.refusal();
-    assert!(error.contains("is seed 1 a second time, beside seed-0") && error.contains("remove one"), "{error}");
+    assert!(error.contains("is seed 1 a second time; seed-0") && error.contains("Remove one"), "{error}");
     let home = Home::new(&[1]);
     std::fs::create_dir(home.path().join("bert-mini/seed-x")).unwrap();
     assert!(home.refusal().contains("seed-x: names no seed"), "{}", home.refusal());
@@ -165,7 +165,7 @@ fn scores_are_added_to_a_card_and_stay_there() {
     let mut other = found[1].clone();
     other.scores[0].share.mean -= 0.01;
     let error = add(&[other.clone()], false).unwrap_err().to_string();
-    assert!(error.contains("lists seed 2 with other numbers; --replace"), "{error}");
+    assert!(error.contains("lists seed 2 with different numbers; --replace"), "{error}");
     let card = add(&[other.clone()], true).unwrap();
     assert_eq!((seeds(&card), &card.seeds[1]), (vec![1, 2, 3], &SeedScores::of(&other)));
     // The card's own numbers are never replaced: they belong to the weights next to it.
@@ -178,7 +178,7 @@ fn scores_are_added_to_a_card_and_stay_there() {
     let mut longer = found[1].clone();
     longer.training.steps += 1;
     let error = add(&[longer], true).unwrap_err().to_string();
-    assert!(error.contains("training.steps is 8000, and 8001 for seed 2 that is to be added"), "{error}");
+    assert!(error.contains("training.steps is 8000, but 8001 for seed 2, which should be added"), "{error}");
     let error = merged(&home.path().join("no/card.json"), "bert-mini", &found, false).unwrap_err().to_string();
     assert!(error.contains("no card.json") && error.contains("cannot be read"), "{error}");
 }
@@ -194,7 +194,7 @@ fn a_list_that_contradicts_its_card_is_refused() {
     super::super::write(&path, &card).unwrap();
     let found = home.read().unwrap();
     let error = merged(&path, "bert-mini", &found, false).unwrap_err().to_string();
-    assert!(error.contains("other numbers than its own scores"), "{error}");
+    assert!(error.contains("numbers that differ from its own scores"), "{error}");
     let anew = merged(&path, "bert-mini", &found, true).unwrap();
     assert_eq!(anew.seeds, [SeedScores::of(&card), SeedScores::of(&found[0])]);
     card.seeds = vec![entry.clone(), entry];

@@ -143,10 +143,10 @@ mod tests {
             (file("other", &[1, 2], &[1.0, 2.0]), "neither `directions` nor `states`, but other"),
             (file("directions", &[2], &[1.0, 2.0]), "must be m x D"),
             (file("directions", &[1, 2], &[0.0, 0.0]), "no direction"),
-            (file("directions", &[1, 2], &[f32::NAN, 0.0]), "not finite (number 0)"),
+            (file("directions", &[1, 2], &[f32::NAN, 0.0]), "NaN or infinity (element 0)"),
             (file("states", &[2], &[1.0, 2.0]), "n x D or k x n x D"),
             (file("states", &[0, 2], &[]), "empty"),
-            (file("states", &[1, 2], &[1.0, f32::INFINITY]), "not finite (number 1)"),
+            (file("states", &[1, 2], &[1.0, f32::INFINITY]), "NaN or infinity (element 1)"),
         ] {
             let said = parse(&bytes).unwrap_err();
             assert!(said.contains(want), "{said}");

@@ -126,7 +126,7 @@ fn cards_take_the_scores_of_all_seeds_or_none_does() {
     let mut other = card("bert-mini", 3);
     other.scores[0].n += 1;
     put(&dir.join("bert-mini/seed-3"), &other);
-    refused(&judge(&[]), 2, &["bert-mini/card.json", "seed 3 with other numbers", "--replace"]);
+    refused(&judge(&[]), 2, &["bert-mini/card.json", "seed 3 with different numbers", "--replace"]);
     assert_eq!(judge(&["--replace"]).status.code(), Some(0));
     let mut longer = card("bert-mini", 3);
     longer.training.steps += 1;

@@ -72,13 +72,13 @@ fn three_shards_merged_are_one_run_bit_for_bit_but_for_times() {
     let followed = many.run(&["follow", &parts.display().to_string()]);
     assert!(text(&followed.stdout).contains("8 of 8 cells done"), "{}", text(&followed.stdout));
     // Nothing is computed twice; damaged parts are recomputed.
-    assert!(run_in(&many, &same, &parts, &["--shard", "2/3"]).contains("(3 were there already)"));
+    assert!(run_in(&many, &same, &parts, &["--shard", "2/3"]).contains("(3 existed already)"));
     let first = std::fs::read_dir(parts.join("parts")).unwrap().next().unwrap().unwrap().path();
     let whole = std::fs::read_to_string(&first).unwrap();
     std::fs::write(&first, &whole[..whole.len() / 2]).unwrap();
     let cut = many.run(&["merge", &parts.display().to_string(), "-o", "x"]);
     refused(&cut, 2, &[&first.display().to_string(), "line", "cut in the middle of a line", "run the spec again"]);
-    assert!(run_in(&many, &same, &parts, &[]).contains("(7 were there already)"));
+    assert!(run_in(&many, &same, &parts, &[]).contains("(7 existed already)"));
     let (again, _) = merged(&many, &parts, "again.probity.jsonl");
     assert_eq!(expected, numbers(&many, &again));
 }
@@ -90,7 +90,7 @@ fn what_does_not_belong_together_is_refused() {
     let dir = probity.state.path().join("out").display().to_string();
     refused(&probity.run(&["run", &spec]), 2, &["grid.toml", "8 cells", "--out DIR"]);
     refused(&probity.run(&["run", &spec, "--out", &dir, "--json"]), 2, &["--json", "probity merge"]);
-    refused(&probity.run(&["run", &spec, "--out", &dir, "--shard", "0/0"]), 2, &["share of nothing", "1/8"]);
+    refused(&probity.run(&["run", &spec, "--out", &dir, "--shard", "0/0"]), 2, &["is not a share", "1/8"]);
     refused(&probity.run(&["run", &spec, "--out", &dir, "--shard", "9/8"]), 2, &["invalid shard 9/8"]);
     refused(&probity.run(&["run", &spec, "--shard", "1/8"]), 2, &["--out"]);
     refused(&probity.run(&["run", &spec, &spec, "--out", &dir]), 2, &["the same experiment", "cell"]);
@@ -105,8 +105,8 @@ fn what_does_not_belong_together_is_refused() {
     assert_eq!(script.status.code(), Some(0), "{}", text(&script.stderr));
     refused(&probity.run(&["run", &spec, "--out", &dir]), 2, &["another experiment", "grid.jsonl"]);
     refused(&probity.run(&["merge", &dir, "-o", "x"]), 2, &["missing: 4 of 4"]);
-    refused(&probity.run(&["merge", "/", "-o", "x"]), 2, &["no folder of a grid"]);
-    refused(&probity.run(&["follow", &spec, "--once"]), 2, &["no folder of a grid"]);
+    refused(&probity.run(&["merge", "/", "-o", "x"]), 2, &["not the folder of a grid"]);
+    refused(&probity.run(&["follow", &spec, "--once"]), 2, &["not the folder of a grid"]);
     let once = probity.run(&["follow", &dir, "--once", "--json"]);
     assert_eq!(json_lines(&once.stdout)[0]["waiting"], 4);
     let script = std::fs::read_to_string(Path::new(&dir).join("submit.sh")).unwrap();
@@ -185,6 +185,6 @@ fn a_part_whose_sum_is_wrong_is_computed_again() {
     let output = probity.run(&args);
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{stderr}");
-    assert!(stderr.contains("findings were others") && stderr.contains("computed again"), "{stderr}");
-    assert!(text(&output.stdout).contains("7 were there already"), "{}", text(&output.stdout));
+    assert!(stderr.contains("checksum that does not match") && stderr.contains("recomputed"), "{stderr}");
+    assert!(text(&output.stdout).contains("7 existed already"), "{}", text(&output.stdout));
 }

@@ -74,7 +74,7 @@ fn a_stopped_run_replaces_no_results() {
     assert_eq!(std::fs::read_to_string(out.join("findings.jsonl")).unwrap(), "precious");
     let kept = std::fs::read(out.join("findings-incomplete.jsonl")).unwrap();
     assert_eq!(json_lines(&kept).last().unwrap()["cancelled"], true);
-    assert!(stderr.contains("stays as it was") && stderr.contains("findings-incomplete.jsonl"), "{stderr}");
+    assert!(stderr.contains("is unchanged") && stderr.contains("findings-incomplete.jsonl"), "{stderr}");
 }
 
 /// As a cluster's scheduler does it: the cell is recorded as stopped, and the next run computes it.

@@ -36,7 +36,7 @@ fn folders_are_compared_task_by_task_and_pooled() {
     let told = text(&probity.run(&["compare", &a, &b]).stdout);
     assert!(told.contains("task11") && told.contains("macro (mean of the tasks' differences"), "{told}");
     // The lab also marks it on its screen.
-    let doubt = "12 tasks as clusters are few: 95 % intervals cover less than they say (.906";
+    let doubt = "12 tasks as clusters are few: 95 % intervals cover less than 95 % (.906";
     assert!(told.contains(&format!("micro: {doubt}")), "{told}");
     let of = |key: &str| all.iter().find(|v| v["pooled"] == key).unwrap()["doubt"].as_str();
     assert!(of("micro").is_some_and(|text| text.starts_with(doubt)) && of("macro").is_none(), "{all:?}");
@@ -62,7 +62,7 @@ fn few_tasks_are_taken_as_fixed() {
     let b = folder(&probity, "b", 2, |_, i| i % 3 > 0);
     let told = text(&probity.run(&["compare", &a, &b]).stdout);
     assert_eq!(told.matches("no interval under 10 tasks").count(), 1, "{told}");
-    assert!(told.contains("tasks taken as fixed (it speaks for these tasks only): +5.0 ["), "{told}");
+    assert!(told.contains("tasks taken as fixed (valid for these tasks only): +5.0 ["), "{told}");
     assert!(told.contains("--summary and --fail-if use the mean over items, tasks taken as fixed"), "{told}");
     let one = text(&probity.run(&["compare", &a, &b, "--summary"]).stdout);
     assert!(one.contains("mean over items, tasks taken as fixed +5.0 [") && !one.contains("p <"), "{one}");

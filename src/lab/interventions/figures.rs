@@ -322,7 +322,7 @@ mod tests {
     use crate::sample;
     use figure::{Format, Options, Scale, render};
 
-    const N: &str = "2,400 test examples (C), 410 with the property that should stay (S)";
+    const N: &str = "2,400 test examples (C), 410 with the property to keep (S)";
 
     #[test]
     fn curves_follow_the_paper() {

@@ -81,7 +81,9 @@ pub enum NoOptimum {
     #[error("no test example has the other property: nothing to be selective about")]
     Undefined,
     /// A value of the other property that no test example has.
-    #[error("the test examples show {values} of {classes} values of the other property: so chance level is unknown")]
+    #[error(
+        "the test examples show {values} of {classes} values of the other property, so its chance level is unknown"
+    )]
     OneValue {
         /// Number of values that occur.
         values: usize,
@@ -97,7 +99,7 @@ pub enum NoOptimum {
         chance: f64,
     },
     /// [`Self::OneValue`] for a further property.
-    #[error("the test examples show {values} of {classes} values of {property}: so chance level is unknown")]
+    #[error("the test examples show {values} of {classes} values of {property}, so its chance level is unknown")]
     FurtherValues {
         /// Its name.
         property: String,

@@ -88,7 +88,7 @@ fn own_data_shows_its_file_and_leaves_no_correlation_to_set() {
     assert_eq!(data().text(&spec, &known()), "own.tsv");
     assert_eq!(phi().text(&spec, &known()), "as in the file");
     let refused = put(&mut spec, "task.phi", Value::Number(0.2)).unwrap_err();
-    assert_eq!(refused.to_string(), "the file's own rows decide");
+    assert_eq!(refused.to_string(), "set by the rows of the file");
     put(&mut spec, "task.data", Value::Unset).unwrap();
     assert_eq!(spec, Spec::shipped());
 }

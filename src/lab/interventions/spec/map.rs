@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(beyond, "layer 7 does not exist: the model has layers 1 to 4");
         let one = map(&[LayerRef::At(4), LayerRef::Last]).resolve(4).unwrap_err();
         assert!(one.contains("layer 4 alone"), "{one}");
-        assert!(map(&[]).resolve(1).unwrap_err().contains("needs two at least"));
+        assert!(map(&[]).resolve(1).unwrap_err().contains("needs at least two"));
         assert!(map(&[]).resolve(0).unwrap_err().contains("no blocks"));
         for (text, reason) in [
             ("layers = [2]", "names layer 2 alone"),

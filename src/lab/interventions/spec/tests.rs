@@ -217,7 +217,7 @@ fn further_properties_are_those_of_the_task() {
     assert!(!to_toml(&Spec::shipped()).contains("also"));
     for (line, message) in [
         ("also = [\"subject_animcy\"]", "subject_animacy"),
-        ("also = [\"attractor_number\"]", "names `attractor_number`, which the run changes or measures anyway"),
+        ("also = [\"attractor_number\"]", "names `attractor_number`, which the run already changes or measures"),
         ("also = [\"subject_animacy\", \"subject_animacy\"]", "twice"),
     ] {
         let said = parse(&with(line), "x").unwrap_err().to_string();

@@ -244,7 +244,7 @@ mod tests {
         assert!(latex.contains("\\multicolumn{4}{c}{published}"));
         // The caption was cut after 300 characters, in the middle of a warning.
         for whole in [markdown.as_str(), latex.as_str()] {
-            assert!(whole.contains("than that of a counterfactual one"), "{whole}");
+            assert!(whole.contains("for nullifying and for counterfactual methods"), "{whole}");
         }
         let csv = optimum.write(Form::Csv);
         assert!(csv.lines().any(|l| l.contains("published") && l.contains("PGD") && l.contains("0.5092")), "{csv}");
